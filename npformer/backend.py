@@ -22,8 +22,9 @@ BACKENDS = ("numpy", "cupy")
 
 def array_module(*arrays: Any) -> Any:
     """Return the module to which these arrays belong, numpy or cupy."""
-    if any(is_cupy(array) for array in arrays):
-        return _import_cupy()
+    for array in arrays:
+        if type(array) is not np.ndarray and is_cupy(array):
+            return _import_cupy()
     return np
 
 
@@ -76,6 +77,8 @@ def to_backend(array: Any, backend: str) -> Array:
 
 def like(array: Any, reference: Array) -> Array:
     """Move an array to the device of the reference."""
+    if type(array) is type(reference):
+        return array
     return to_backend(array, "cupy" if is_cupy(reference) else "numpy")
 
 

@@ -14,12 +14,13 @@ import numpy as np
 
 from npformer.backend import Array, Generator, is_array
 from npformer.checking.foreign.layer import ForeignLayer
+from npformer.checking.holders import named_parameters
 from npformer.checking.report import CheckRow
 from npformer.checking.surroundings import Generators, closure
 from npformer.checking.trace import files_of
 from npformer.errors import UserError, quantity
 from npformer.nn.context import Context
-from npformer.nn.module import named_parameters
+from npformer.nn.module import Module
 
 TOLERANCE = {"complex": 1e-11, "difference": 1e-6}  # the largest errors that pass
 
@@ -238,8 +239,9 @@ def take_apart(thing: Any) -> tuple[Callable[..., Any], Callable[..., Any], dict
     if isinstance(thing, type):
         raise UserError(f"{thing.__name__} is a class: give a layer, as {thing.__name__}() makes one")
     own = getattr(thing, "named_parameters", None)
-    parameters = dict(own() if callable(own) else named_parameters(thing))
-    return thing.forward, thing.backward, parameters
+    if isinstance(thing, Module) or not callable(own):  # a Module does not look in every kind of holder
+        return thing.forward, thing.backward, dict(named_parameters(thing))
+    return thing.forward, thing.backward, dict(own())
 
 
 def _argument_names(forward: Callable[..., Any], n_inputs: int) -> list[str]:

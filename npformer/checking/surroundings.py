@@ -11,7 +11,7 @@ import numpy as np
 
 from npformer.backend import Array, Generator, is_array
 from npformer.checking.foreign.layer import ForeignLayer
-from npformer.nn.holders import held_objects
+from npformer.checking.holders import held_objects, is_module
 from npformer.nn.module import Module, Parameter
 
 
@@ -101,7 +101,7 @@ def _set_state(item: Any, state: Any) -> None:
 def other_arrays(thing: Any, settings: dict[str, Any]) -> Iterator[tuple[str, Array]]:
     """Yield pairs (name, array) of the arrays of floats that are neither inputs nor values of parameters."""
     for holder in (closure(thing), settings):
-        for name, item in held_objects(holder, _is_array_or_parameter, enter=_is_module):
+        for name, item in held_objects(holder, _is_array_or_parameter, enter=is_module):
             is_buffer = name.rpartition(".")[2] in ("values", "grads")  # of a flattened module
             if is_array(item) and item.dtype.kind == "f" and item.size and not is_buffer:
                 yield name, item
@@ -109,7 +109,3 @@ def other_arrays(thing: Any, settings: dict[str, Any]) -> Iterator[tuple[str, Ar
 
 def _is_array_or_parameter(item: Any) -> bool:
     return is_array(item) or isinstance(item, (Parameter, Module)) or hasattr(item, "grad")
-
-
-def _is_module(item: Any) -> bool:
-    return isinstance(item, Module)

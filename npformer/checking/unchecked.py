@@ -9,12 +9,20 @@ from npformer.checking.check_target import CheckTarget
 from npformer.checking.surroundings import other_arrays
 from npformer.checking.trees import copy_tree, leaves
 from npformer.errors import quantity
+from npformer.nn.module import Module
 
 
 def coverage_notes(target: CheckTarget, thing: Any) -> list[str]:
     """Return how many tensors were checked, and which arrays were not checked."""
     notes = [f"{quantity(len(target.tensors), 'tensor')} checked"]
     notes += target.foreign.notes if target.foreign else []
+    found = {id(parameter) for parameter in thing.parameters()} if isinstance(thing, Module) else set()
+    hidden = [name for name, parameter in target.parameters.items() if id(parameter) not in found]
+    if hidden and isinstance(thing, Module):
+        notes.append(
+            f"training does not find {', '.join(hidden)}: hold each parameter in an attribute of a Module, "
+            "or in a list, a tuple or a dict there"
+        )
     others = other_arrays(thing, target.settings)
     unchecked = [f"{name} {array.shape}" for name, array in others if _takes_part(target, array)]
     if unchecked:

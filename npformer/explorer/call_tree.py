@@ -14,7 +14,6 @@ from typing import Any
 
 from npformer.backend import is_array
 from npformer.functional.caches import members
-from npformer.nn.holders import held_objects
 from npformer.nn.module import Module
 
 
@@ -64,26 +63,20 @@ def watched(model: Module) -> Iterator[Call]:
     Yields:
         A call that stands for the caller: its children are the calls of the model.
     """
-    modules = {id(model): ("", model)}
-    for name, module in held_objects(model, _is_module, enter=_is_module):
-        modules.setdefault(id(module), (name, module))
+    modules = list(model.named_modules())
     root = Call(model, "", ())
     stack, by_cache = [root], dict[int, Call]()
     try:
-        for path, module in modules.values():
+        for path, module in modules:
             if not (hasattr(module, "forward") and hasattr(module, "backward")):
                 continue  # a part that only holds others
             module.forward = _watched_forward(module, path, stack, by_cache)
             module.backward = _watched_backward(module, by_cache)
         yield root
     finally:
-        for _, module in modules.values():
+        for _, module in modules:
             vars(module).pop("forward", None)
             vars(module).pop("backward", None)
-
-
-def _is_module(thing: Any) -> bool:
-    return isinstance(thing, Module)
 
 
 def _watched_forward(

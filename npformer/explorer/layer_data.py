@@ -14,6 +14,7 @@ import numpy as np
 
 from npformer import __version__
 from npformer.backend import Array
+from npformer.checking.holders import named_parameters
 from npformer.errors import UserError, quantity
 from npformer.explorer.call_tree import Call, watched
 from npformer.explorer.code_lines import code_of_steps
@@ -21,7 +22,7 @@ from npformer.explorer.model_data import PageData, title_of
 from npformer.explorer.steps import Recording, arrays_of, require_size, steps_data
 from npformer.explorer.steps.recording import is_known
 from npformer.kernels import plain_pairs
-from npformer.nn.module import Module, named_parameters
+from npformer.nn.module import Module
 
 
 def data_of_layer(layer: Any, inputs: Sequence[Array], dy: Array | None = None) -> PageData:

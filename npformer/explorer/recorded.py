@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from npformer import __version__
-from npformer.backend import Array, is_array
+from npformer.backend import Array
 from npformer.data.codecs import TextCodec
 from npformer.errors import UserError
 from npformer.explorer.call_tree import Call, calls_in, watched
@@ -216,10 +216,9 @@ def _own_copy(model: Model) -> Any:
         copied = copied.to("numpy").astype(np.float64)
         copied.zero_grad()
         return copied
-    shared = [a for module in model.modules() for a in vars(module).values() if is_array(a)]
-    replaced: dict[int, Any] = {id(array): array for array in shared}
-    replaced |= {id(parameter): FixedParameter(parameter.value) for parameter in model.parameters()}
-    return copy.deepcopy(model, replaced)
+    return model.shared_copy(
+        {id(parameter): FixedParameter(parameter.value) for parameter in model.parameters()}
+    )
 
 
 def _parts(root: Call, logits: Array, targets: Array) -> tuple[Array | None, dict[int, Part]]:

@@ -1,22 +1,32 @@
-"""The choice between a plain pair and its kernel, which depends on the arguments of each call."""
+"""The choice between a plain pair and its kernel.
 
-from collections.abc import Iterator
+The first array decides which forward pass runs. A backward pass belongs to the forward pass that made its
+cache: each kernel returns a cache of its own class, and the class leads to the backward pass of the kernel.
+"""
+
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
 from npformer.backend import is_cupy
 
+P = ParamSpec("P")
+R = TypeVar("R")
+Backward = TypeVar("Backward", bound=Callable[..., Any])
+
+_backward_of: dict[type, Callable[..., Any]] = {}  # the backward pass of a kernel, by the class of its caches
 _plain_only = False
 
 
 @contextmanager
 def plain_pairs() -> Iterator[None]:
-    """Use the plain pairs inside a with block, for comparisons and measurements.
+    """Use the plain forward passes inside a with block, for comparisons and measurements.
 
-    A decoding that begins inside the block runs the plain layers too (see generation/state.py).
+    Their caches lead to the plain backward passes, inside the block and after it. A decoding that begins
+    inside the block runs the plain layers too (see generation/state.py).
     """
     global _plain_only
     before, _plain_only = _plain_only, True
@@ -31,71 +41,58 @@ def is_plain_only() -> bool:
     return _plain_only
 
 
-def choose(plain: Any, cpu: Any, gpu: Any = None) -> Any:
-    """Return a function that calls a kernel if the kernel accepts the arguments, and `plain` otherwise.
+def choose(
+    plain: Callable[P, R],
+    cpu: Callable[..., Any],
+    gpu: Callable[..., Any],
+    *,
+    by: int = 0,
+    beside: int | None = None,
+) -> Callable[P, R]:
+    """Return a forward pass that calls a kernel if the array that decides suits it, and `plain` otherwise.
 
-    A kernel accepts arrays that all belong to one module and have the same dtype, float32 or float64.
+    The kernels accept arrays of NumPy and of CuPy in float32 and in float64. All others take the plain pair:
+    float16, complex numbers, and subclasses of ndarray, which may, for example, count operations.
 
     Args:
         plain: The function of npformer.functional.
         cpu: The kernel for NumPy arrays.
         gpu: The kernel for CuPy arrays.
+        by: The index of the argument that decides.
+        beside: The index of an array that must have the same dtype, such as the weight beside x. If it has
+            another one, the plain pair runs, so that NumPy's promotion decides. By default, no second array
+            is compared.
     """
-    kernels = {"numpy": cpu, "cupy": gpu}
+    beside = by if beside is None else beside
 
     @wraps(plain)
-    def chosen(*args: Any, **settings: Any) -> Any:
-        kernel = None if _plain_only else kernels.get(_common_module(args))
-        if kernel is not None:
-            return kernel(*args, **settings)
-        return plain(*map(_as_plain, args), **settings)
+    def chosen(*args: P.args, **settings: P.kwargs) -> R:
+        x: Any = args[by]
+        other: Any = args[beside]
+        kernel: Any = cpu if type(x) is np.ndarray else gpu if is_cupy(x) else plain
+        if _plain_only or x.dtype.char not in "fd" or other.dtype != x.dtype:
+            kernel = plain
+        return kernel(*args, **settings)
 
     return chosen
 
 
-def _common_module(args: tuple[Any, ...]) -> str:
-    """Return the module of all arrays, "numpy" or "cupy", or "" if no kernel accepts the arguments."""
-    modules: set[str] = set()
-    dtypes: set[Any] = set()
-    if not _collect(args, modules, dtypes) or len(modules) != 1 or len(dtypes) != 1:
-        return ""
-    return modules.pop()
+def choose_by_cache(plain: Callable[[Any, Any], R]) -> Callable[[Any, Any], R]:
+    """Return a backward pass (dy, cache): that of the kernel that made the cache, or otherwise `plain`."""
+
+    @wraps(plain)
+    def chosen(dy: Any, cache: Any) -> R:
+        backward: Callable[[Any, Any], R] = _backward_of.get(type(cache), plain)
+        return backward(dy, cache)
+
+    return chosen
 
 
-def _collect(args: tuple[Any, ...], modules: set[str], dtypes: set[Any]) -> bool:
-    """Collect the modules and dtypes of all arrays, including the arrays in caches.
+def backward_of(*caches: type) -> Callable[[Backward], Backward]:
+    """Decorate the backward pass of a kernel, whose forward pass returns caches of these classes."""
 
-    Return False if there is an argument that no kernel accepts.
-    """
-    for arg in args:
-        if isinstance(arg, tuple):
-            if not _collect(arg, modules, dtypes):
-                return False
-            continue
-        if type(arg) is np.ndarray:
-            modules.add("numpy")
-        elif is_cupy(arg):
-            modules.add("cupy")
-        elif isinstance(arg, (np.ndarray, complex)):
-            return False  # a subclass of ndarray may, for example, count operations: use the plain pair
-        else:
-            continue
-        if arg.dtype.kind in "fc":
-            if arg.dtype.char not in "fd":  # float32 and float64
-                return False
-            dtypes.add(arg.dtype)
-    return True
+    def register(backward: Backward) -> Backward:
+        _backward_of.update(dict.fromkeys(caches, backward))
+        return backward
 
-
-def _as_plain(arg: Any) -> Any:
-    """Convert the cache of a kernel into a cache of the plain pair. Return other arguments unchanged.
-
-    This is needed if the plain backward function gets the cache of a kernel, because dy has another dtype
-    than the arrays of the forward pass.
-    """
-    if hasattr(arg, "as_plain"):
-        return arg.as_plain()
-    if not isinstance(arg, tuple):
-        return arg
-    parts = [_as_plain(part) for part in arg]
-    return type(arg)(*parts) if hasattr(arg, "_fields") else tuple(parts)
+    return register

@@ -11,21 +11,19 @@ from npformer.backend import Array, Generator
 from npformer.functional import activations, residual
 from npformer.functional.residual import ActivationDropoutCache
 from npformer.kernels import cpu, gpu
-from npformer.kernels.choice import choose
+from npformer.kernels.choice import choose, choose_by_cache
 
 dropout = choose(plain.dropout, cpu.dropout, gpu.dropout)
-dropout_backward = choose(plain.dropout_backward, cpu.dropout_backward, gpu.dropout_backward)
+dropout_backward = choose_by_cache(plain.dropout_backward)
 
 relu_dropout = choose(residual.relu_dropout, cpu.relu_dropout, gpu.relu_dropout)
-relu_dropout_backward = choose(
-    residual.relu_dropout_backward, cpu.relu_dropout_backward, gpu.relu_dropout_backward
-)
+relu_dropout_backward = choose_by_cache(residual.relu_dropout_backward)
 
 gelu = choose(activations.gelu, cpu.gelu, gpu.gelu)
-gelu_backward = choose(activations.gelu_backward, cpu.gelu_backward, gpu.gelu_backward)
+gelu_backward = choose_by_cache(activations.gelu_backward)
 
 gelu_tanh = choose(activations.gelu_tanh, cpu.gelu_tanh, gpu.gelu_tanh)
-gelu_tanh_backward = choose(activations.gelu_tanh_backward, cpu.gelu_tanh_backward, gpu.gelu_tanh_backward)
+gelu_tanh_backward = choose_by_cache(activations.gelu_tanh_backward)
 
 ACTIVATIONS = activations.ACTIVATIONS | {
     "gelu": (gelu, gelu_backward),

@@ -4,7 +4,6 @@ import math
 from typing import Any, NamedTuple
 
 from npformer.backend import Array, Generator, random_keep_mask
-from npformer.functional import residual
 from npformer.functional.caches import cache_class
 from npformer.functional.dropout import check_dropout
 
@@ -24,10 +23,6 @@ class DropoutMask(NamedTuple):
     kept: Array  # (...) bool, False at dropped entries
     factor: float  # 1 / (1 - p)
 
-    def as_plain(self) -> Array:
-        """Return the dropout mask of the plain pair, an array of floats."""
-        return self.kept * self.factor
-
 
 def draw_dropout_mask(x: Array, p: float, rng: Generator | None) -> DropoutMask | None:
     """Draw the same dropout mask as the plain pair, or return None if p is 0.
@@ -40,8 +35,10 @@ def draw_dropout_mask(x: Array, p: float, rng: Generator | None) -> DropoutMask 
     Raises:
         UserError: If p is outside [0, 1), or if there is no generator and p > 0.
     """
+    if p == 0:
+        return None
     check_dropout(p, rng)
-    return None if p == 0 else DropoutMask(random_keep_mask(rng, x.shape, p, x), 1 / (1 - p))
+    return DropoutMask(random_keep_mask(rng, x.shape, p, x), 1 / (1 - p))
 
 
 @cache_class
@@ -53,13 +50,6 @@ class ReluDropoutCache(NamedTuple):
 
     y: Array  # (..., F) the output
     factor: float  # 1 / (1 - p), or 1 without dropout
-
-    def as_plain(self) -> residual.ReluDropoutCache:
-        """Return the cache of the plain pair.
-
-        Its dropout mask is used only where y > 0. There the mask is the factor, so the factor replaces it.
-        """
-        return residual.ReluDropoutCache(self.y, self.factor)
 
 
 @cache_class

@@ -1,11 +1,12 @@
 """Checks of the arrays that layers receive. A wrong array raises a UserError that names its shape."""
 
+from collections.abc import Mapping
 from types import EllipsisType
 from typing import Any
 
 import numpy as np
 
-from npformer.backend import is_array
+from npformer.backend import Array, is_array
 from npformer.errors import UserError
 
 # an axis in the expected shape: an int is its length, a letter allows any length, ... any number of axes
@@ -116,3 +117,20 @@ def _fits(found: tuple[int, ...], shape: tuple[Axis, ...]) -> bool:
         if axis.__class__ is int and axis != length:
             return False
     return True
+
+
+def check_state(parameters: Mapping[str, Any], state: Mapping[str, Array]) -> None:
+    """Check that a saved state has the names and the shapes of the parameters of a model.
+
+    Raises:
+        UserError: If a name is missing or unknown, or if a shape differs.
+    """
+    for name in sorted(parameters.keys() ^ state.keys()):
+        where = "missing from" if name in parameters else "not a parameter of this model but in"
+        raise UserError(f"{name} is {where} the saved state: it was saved from another configuration")
+    for name, parameter in parameters.items():
+        if parameter.shape != state[name].shape:
+            raise UserError(
+                f"{name} has shape {state[name].shape} in the saved state and {parameter.shape} "
+                "in this model: it was saved from another configuration"
+            )

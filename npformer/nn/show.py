@@ -1,6 +1,7 @@
-"""Functions that print the arrays and settings of a cache, each with its name."""
+"""Functions that print the arrays and settings of a cache, each with its name, and the tree of a module."""
 
 from collections.abc import Iterator
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -49,3 +50,22 @@ def _array(array: Array, numbers: int) -> str:
     values = np.array2string(first, precision=4, separator=" ", suppress_small=True).strip("[]")
     more = " …" if array.size > numbers else ""
     return f"({', '.join(map(str, array.shape))}) {array.dtype}: {values}{more}"
+
+
+def tree(module: Any) -> list[str]:
+    """Return the lines of the repr of a Module: one for each module, with the shapes of its parameters.
+
+    Neighbouring modules with equal lines, such as the layers of a stack, are printed once.
+    """
+    shapes, trees = [], []
+    for name, child in module.children():
+        if hasattr(child, "children"):
+            trees.append((name, tree(child)))
+        else:
+            shapes.append(f"{name} {child.shape}")
+    lines = [type(module).__name__ + (f"({', '.join(shapes)})" if shapes else "")]
+    for lines_of_child, equal in groupby(trees, key=lambda pair: pair[1]):
+        names = [name for name, _ in equal]
+        label = names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
+        lines += [f"  {label}: {lines_of_child[0]}", *(f"  {line}" for line in lines_of_child[1:])]
+    return lines

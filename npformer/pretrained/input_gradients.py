@@ -6,11 +6,10 @@ table that holds the vectors themselves, with one row for each position. The row
 backward pass of the model leaves their gradients where those of all parameters are.
 """
 
-import copy
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from npformer.backend import Array, array_module, is_array
+from npformer.backend import Array, array_module
 from npformer.errors import UserError
 from npformer.functional.softmax import log_softmax, log_softmax_backward
 from npformer.models.bert import Bert
@@ -31,14 +30,10 @@ class Output(NamedTuple):
 
 
 class FixedParameter(Parameter):
-    """A parameter whose gradient nobody needs. It has none, and what a backward pass adds to it is dropped.
+    """A parameter whose gradient nobody needs, and which would fill the memory in a large model.
 
-    Args:
-        value: The value.
+    It has none, and what a backward pass adds to it is dropped.
     """
-
-    def __init__(self, value: Array) -> None:
-        self.value = value  # and nothing else, since the gradient of a large model fills the memory
 
     def accumulate(self, gradient: Any, *, at: Any = ...) -> None:
         """Drop a gradient. If a kernel has not evaluated it yet, it is never evaluated."""
@@ -104,12 +99,9 @@ def with_vectors(model: Model, vectors: Sequence[Array]) -> tuple[Any, list[Para
     """
     embeddings = input_embeddings(model)
     tables = [GivenVectors(embedding, each) for embedding, each in zip(embeddings, vectors, strict=True)]
-    # the second argument of deepcopy is a dict from the id of an object to what the copy has in its place
-    shared = [a for module in model.modules() for a in vars(module).values() if is_array(a)]
-    replaced: dict[int, Any] = {id(array): array for array in shared}
-    replaced |= {id(parameter): FixedParameter(parameter.value) for parameter in model.parameters()}
+    replaced: dict[int, Any] = {id(p): FixedParameter(p.value) for p in model.parameters()}
     replaced |= {id(embedding): table for embedding, table in zip(embeddings, tables, strict=True)}
-    return copy.deepcopy(model, replaced), [table.vectors for table in tables]
+    return model.shared_copy(replaced), [table.vectors for table in tables]
 
 
 def scores_and_gradients(

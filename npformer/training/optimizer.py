@@ -51,9 +51,8 @@ class Adam:
 
     def _update(self, part: slice, lr: float) -> None:
         """Update a part of the buffer of the parameters."""
-        model = self.model
-        arrays = (array[part] for array in (model.values, model.grads, self.m, self.v))
-        adam_update(*arrays, lr, self.t, self.betas, self.eps)
+        values, grads, m, v = self.model.values[part], self.model.grads[part], self.m[part], self.v[part]
+        adam_update(values, grads, m, v, lr, self.t, self.betas, self.eps)
 
 
 def is_matrix(name: str, parameter: Parameter) -> bool:

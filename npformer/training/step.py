@@ -126,14 +126,14 @@ def forward_and_backward(
     if r_drop:
         batch, tokens = twice(batch), 2 * tokens
     logits, targets, cache = _forward(model, batch, generator_near(rng, model.reference))
-    loss, loss_cache = cross_entropy_in_place(
+    mean, loss_cache = cross_entropy_in_place(
         logits, targets, smoothing=config.label_smoothing, pad_id=config.pad_id, tokens=tokens
     )
     settings: dict[str, Any] = {}
     if model.has_ponder_cost:
         settings["dponder"] = config.ponder_weight / tokens
-        loss = loss + settings["dponder"] * model.ponder_cost(cache)
-    loss = float(loss)  # converted only once, because the conversion waits for the GPU
+        mean = mean + settings["dponder"] * model.ponder_cost(cache)
+    loss = float(mean)  # converted only once, because the conversion waits for the GPU
     check_loss(loss, model, cache, logits)
     gradient = [cross_entropy_backward(1, loss_cache)]
     # The gradient of the logits is the largest array. backward gets the only reference to it, and frees it

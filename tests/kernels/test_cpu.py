@@ -77,7 +77,7 @@ def test_an_unevaluated_product_is_neither_a_tuple_nor_a_number():
 def run_attention(module, q, k, v, dy, mask, **settings):
     """Return the output, the weights and all gradients of one version."""
     y, cache = module.attention(q, k, v, mask, **settings)
-    return y, cache.weights, *module.attention_backward(dy, cache)
+    return y, cache.weights, *kernels.attention_backward(dy, cache)
 
 
 def make_mask(kind, b, h, t, s):
@@ -263,7 +263,7 @@ def test_dropout_of_long_attention_is_the_same_in_forward_and_backward():
     plain, _ = cpu.attention(q, k, v)
     assert np.abs(y - plain).max() > 0.1
     # y is linear in v, so its gradient must be the adjoint of forward with the same dropout factors
-    dq, _, dv = cpu.attention_backward(dy, cache)
+    dq, _, dv = kernels.attention_backward(dy, cache)
     assert np.vdot(dv, v) == pytest.approx(np.vdot(dy, y), rel=1e-12)
     step = 1e-6 * numbers(1, 2, 130, 3, seed=6)
     ahead, behind = (cpu.attention(q + s, k, v, p=0.4, rng=rng(5))[0] for s in (step, -step))
@@ -313,15 +313,10 @@ def test_activations_of_small_and_large_numbers(name):
     y, cache = getattr(cpu, name)(*inputs)
     expected, plain = getattr(F, name)(*(array.astype(np.float64) for array in inputs))
     np.testing.assert_allclose(y, expected, rtol=1e-6, atol=1e-6)
-    assert hasattr(cache, "as_plain")
     backward, dy = f"{name}_backward", np.full_like(x, 0.7)
     found = np.stack(getattr(cpu, backward)(dy, cache))
     exact = np.stack(getattr(F, backward)(dy.astype(np.float64), plain))
     np.testing.assert_allclose(found, exact, rtol=1e-6, atol=1e-6)
-    # the plain pair accepts the cache of the kernel
-    np.testing.assert_allclose(
-        np.stack(getattr(F, backward)(dy, cache.as_plain())), found, rtol=1e-6, atol=1e-6
-    )
 
 
 @pytest.mark.parametrize(
@@ -334,7 +329,8 @@ def test_activations_of_arrays_without_rows_are_those_of_the_plain_pair(name, sh
     results = []
     for module in (cpu, F):
         y, cache = getattr(module, name)(*map(np.asarray, inputs))
-        results.append((y, getattr(module, f"{name}_backward")(np.float32(0.7) + np.zeros_like(y), cache)))
+        backward = kernels.choice.choose_by_cache(getattr(F, f"{name}_backward"))
+        results.append((y, backward(np.float32(0.7) + np.zeros_like(y), cache)))
     (y, found), (expected_y, expected) = results
     np.testing.assert_array_equal(y, expected_y)
     for one, other in zip(as_tuple(found), as_tuple(expected), strict=True):
@@ -407,25 +403,72 @@ def test_the_rows_of_a_token_are_added_in_their_order():
     np.testing.assert_array_equal(cpu.embedding_backward(dy, cache).evaluate(), expected)
 
 
-def test_the_table_chooses_by_the_arrays_in_arguments_and_caches():
-    calls = []
+class Counting(np.ndarray):
+    """A subclass of ndarray."""
 
+
+def test_the_first_array_decides_which_forward_pass_runs():
     def plain(*args, **settings):
         """Return the docstring of the chosen function."""
-        calls.append(("plain", settings))
+        return "plain", *settings
 
-    chosen = kernels.choice.choose(plain, lambda *args, **settings: calls.append(("fast", settings)))
-    real, complex_ = np.ones(2), np.ones(2, complex)
-    chosen(real, 1, None, np.arange(2), real > 0, p=0.5)
-    chosen(complex_, scale=2)
-    chosen(real, (1, (complex_, real)))
-    chosen(real, real.astype(np.float32), np.arange(2))  # two precisions: NumPy's promotion decides
+    def fast(*args, **settings):
+        return "fast", *settings
+
+    chosen = kernels.choice.choose(plain, fast, None, beside=1)
+    real, single, ids = np.ones(2), np.ones(2, np.float32), np.arange(2)
+    assert chosen(real, real, None, ids, p=0.5) == ("fast", "p")
+    assert chosen(single, single) == ("fast",)
+    assert chosen(real.astype(complex), real.astype(complex), scale=2) == ("plain", "scale")
+    assert chosen(real.astype(np.float16), real.astype(np.float16)) == ("plain",)
+    assert chosen(real.view(Counting), real) == ("plain",)
+    # other dtypes beside it: NumPy's promotion decides
+    assert chosen(single, real) == chosen(real, single) == chosen(real, real.astype(complex)) == ("plain",)
     with plain_pairs():
-        chosen(real)
-    chosen(real)
-    assert [version for version, _ in calls] == ["fast", "plain", "plain", "plain", "plain", "fast"]
-    assert [list(settings) for _, settings in calls] == [["p"], ["scale"], [], [], [], []]
+        assert chosen(real, real) == ("plain",)
+    assert chosen(real, real) == ("fast",)
     assert chosen.__doc__ == plain.__doc__
+    by_table = kernels.choice.choose(plain, fast, None, by=1)
+    assert by_table(ids, real) == ("fast",)
+    assert by_table(ids, real.astype(complex)) == ("plain",)
+
+
+@pytest.mark.parametrize("weights", [np.float64, np.complex128])
+def test_a_linear_map_of_two_dtypes_has_the_promoted_one(weights):
+    x, weight, bias = numbers(3, 4).astype(np.float32), numbers(4, 5).astype(weights), numbers(5)
+    y, cache = kernels.linear(x, weight, bias)
+    assert y.dtype == weights
+    dx, dweight, dbias = kernels.linear_backward(np.ones_like(y), cache)
+    assert {dx.dtype, dweight.dtype, dbias.dtype} == {np.dtype(weights)}
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float64])
+@pytest.mark.parametrize("name", ["linear", "relu_dropout", "dropout", "rms_norm"])
+def test_a_kernel_takes_a_dy_of_another_precision(name, dtype):
+    """Its own backward pass runs, since the cache is its own."""
+    arrays = {"linear": [(4, 8)], "rms_norm": [(8,)]}.get(name, [])
+    settings = {} if arrays else {"p": 0.4, "rng": rng(3)}
+    args = [numbers(*shape, seed=seed).astype(np.float32) for seed, shape in enumerate([(3, 4), *arrays])]
+    if name == "rms_norm":
+        args = [numbers(3, 8).astype(np.float32), args[1]]
+    y, cache = getattr(cpu, name)(*args, **settings)
+    dy = numbers(*y.shape, seed=4).astype(dtype)
+    backward = getattr(cpu, f"{name}_backward")
+    found, expected = as_tuple(backward(dy, cache)), as_tuple(backward(dy.astype(np.float32), cache))
+    for one, other in zip(found, expected, strict=True):
+        if other is not None:
+            np.testing.assert_allclose(one, other, rtol=2e-2 if dtype is np.float16 else 1e-5, atol=1e-3)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.complex128])
+def test_a_plain_cache_leads_to_the_plain_backward_pass(dtype):
+    q, k, v = (numbers(1, 2, 4, 3, seed=seed) for seed in range(3))
+    with plain_pairs():
+        _, cache = kernels.attention(q, k, v, p=0.4, rng=rng(5))
+    dy = numbers(1, 2, 4, 3, seed=4).astype(dtype)
+    found, expected = kernels.attention_backward(dy, cache), F.attention_backward(dy, cache)
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 @pytest.mark.parametrize("tied", ["all", "output", "none"])

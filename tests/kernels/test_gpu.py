@@ -44,7 +44,7 @@ def test_the_products_of_a_linear_map(device, dtype):
 def run_attention(module, q, k, v, dy, mask, **settings):
     """Return the output and all gradients of one version."""
     y, cache = module.attention(q, k, v, mask, **settings)
-    return y, cache.weights, cache.scores, *module.attention_backward(dy, cache)
+    return y, cache.weights, cache.scores, *kernels.attention_backward(dy, cache)
 
 
 @dtypes
@@ -65,7 +65,7 @@ def test_attention_with_huge_scores():
 
 def test_a_plain_cache_of_attention_uses_the_plain_backward():
     (*short, dy), (*long, long_dy) = random_arrays(np.float64, *4 * [(2, 1, 3, 2)])
-    found = gpu.attention_backward(dy, F.attention(*short, p=0.4, rng=rng(5))[1])
+    found = kernels.attention_backward(dy, F.attention(*short, p=0.4, rng=rng(5))[1])
     agree(found, F.attention_backward(long_dy, F.attention(*long, p=0.4, rng=rng(5))[1]), np.float64)
 
 
@@ -133,9 +133,7 @@ def test_gelu_and_its_approximation(dtype, name):
     (y, cache), (expected, plain) = forward(4 * x), plain_forward(4 * long_x)
     agree([y], [expected], dtype)
     assert cache._fields == ("x",)  # of the kernel
-    expected_dx = plain_backward(long_dy, plain)
-    agree([backward(dy, cache)], [expected_dx], dtype)
-    agree([backward(dy, plain_forward(4 * x)[1])], [expected_dx], dtype)
+    agree([backward(dy, cache)], [plain_backward(long_dy, plain)], dtype)
 
 
 @dtypes
@@ -145,7 +143,6 @@ def test_swiglu(dtype, shape):
     (y, cache), (expected, plain) = gpu.swiglu(gate, value), F.swiglu(long_gate, long_value)
     agree([y], [expected], dtype)
     agree(gpu.swiglu_backward(dy, cache), F.swiglu_backward(long_dy, plain), dtype)
-    agree(gpu.swiglu_backward(dy, F.swiglu(gate, value)[1]), F.swiglu_backward(long_dy, plain), dtype)
 
 
 @dtypes
@@ -213,21 +210,19 @@ def test_the_table_chooses_by_the_device_of_the_arrays():
         lambda *args, **settings: "plain", lambda *args, **settings: "cpu", lambda *args, **settings: "gpu"
     )
     host = np.ones(2)
-    real, single, complex_, ids = on_device(host, host.astype(np.float32), host.astype(complex), np.arange(2))
-    generator = generator_near(rng(), real)
-    assert chosen(real, 0.1, ids, generator, out=real) == chosen((None, (real, ids))) == "gpu"
+    real, complex_, ids = on_device(host, host.astype(complex), np.arange(2))
+    assert chosen(real, 0.1, ids, generator_near(rng(), real), out=real) == "gpu"
     assert chosen(host) == "cpu"
-    assert {chosen(complex_), chosen(real, single), chosen(real, host), chosen(real, 1j)} == {"plain"}
+    assert chosen(complex_) == "plain"
     with plain_pairs():
         assert chosen(real) == "plain"
-    assert kernels.choice.choose(lambda x: "plain", lambda x: "cpu")(real) == "plain"
 
 
 def test_every_kernel_is_in_the_table():
     (x,), _ = random_arrays(np.float32, (2, 1, 3, 4))
     composed = {"activation_dropout", "activation_dropout_backward"}  # from activations and dropout
     own = {f"{name}{end}" for name in ("relu_dropout", "gelu", "gelu_tanh") for end in ("", "_backward")}
-    without = {"embedding", "plain_pairs"} | composed
+    without = {"plain_pairs"} | composed
     assert set(gpu.__all__) - own == set(kernels.__all__) - without
     _, cache = kernels.attention(x, x, x, p=0.5, rng=rng())
     assert isinstance(cache.dropout_mask, DropoutMask)

@@ -2,37 +2,47 @@
 
 BUGS = {
     "nn/module.py": {
-        "self._allocated_grad()[...] = 0": [("zero_grad: does nothing", "= for +=", "pass")],
-        "for parameter in self.parameters():\n            parameter.zero_grad()": [
-            (
-                "zero_grad: leaves out the first",
-                "dropped branch",
-                "self.parameters() → self.parameters()[1:]",
-            ),
+        "self.stored[...] = 0": [("zero_grad: does nothing", "= for +=", "pass")],
+        "for parameter in self._late_parameters():": [
+            ("zero_grad: leaves out the first", "dropped branch", "parameters() → parameters()[1:]"),
         ],
-        "self._is_zero = False  # the caller": [
-            ("accumulate: overwrites what a user wrote", "= for +=", "pass  # the caller"),
+        "        self.is_zero = False\n        return self.stored": [
+            ("accumulate: overwrites what a user wrote", "= for +=", "        return self.stored"),
         ],
-        "            grad[at] += gradient\n        self._is_zero = False": [
+        "            self.stored[at] += gradient\n        self.is_zero = False": [
             (
                 "accumulate: a second product overwrites the first",
                 "= for +=",
-                "            grad[at] += gradient",
+                "            self.stored[at] += gradient",
             ),
         ],
-        "id(item) not in seen:": [
-            ("named_parameters: a tied parameter twice", "lost tie", "name not in seen:"),
+        "id(child) not in seen:": [
+            ("named_parameters: a tied parameter twice", "lost tie", "prefix + name not in seen:"),
         ],
-        "self._grad = self.buffer.grads[self._part].reshape(self.value.shape)": [
-            ("flatten: gradients outside their buffer", "lost tie", "shape) → shape).copy()"),
+    },
+    "nn/flat.py": {
+        "part[...] = parameter.value\n": [
+            ("flatten: values that lie apart are not copied", "lost tie", "pass\n"),
         ],
-        "replica._view(replica.parameters(), self.values)": [
-            ("replicate: gradients shared", "lost tie", "self.values → self.values, self.grads"),
+        "self.grads[...] = 0": [("zero_grad: a flattened model keeps its gradients", "= for +=", "pass")],
+        "if parameter.stored is not view:": [
+            ("zero_grad: leaves out an assigned gradient", "dropped branch", "if False:"),
+        ],
+        "if flat.seen != Flat.changes:": [
+            ("zero_grad: leaves out a layer that was added", "dropped branch", "if flat.seen < 0:"),
+        ],
+        "parameter.stored = part\n": [
+            ("flatten: gradients outside their array", "lost tie", "parameter.stored = part.copy()\n"),
+        ],
+        "replica._flat = Flat(replica.parameters(), self.values)": [
+            ("replicate: the flat arrays are shared", "lost tie", "replica._flat = self._flat"),
             ("replicate: values copied", "lost tie", "self.values → self.values.copy()"),
+        ],
+        "parameter.stored, parameter.is_zero = None, True\n        return copied": [
             (
                 "replicate: starts from the gradients so far",
                 "wrong term",
-                "values → values, self.grads.copy()",
+                "None, True → parameter.stored, False",
             ),
         ],
     },

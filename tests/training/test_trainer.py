@@ -172,7 +172,13 @@ def test_the_memory_addresses_of_the_buffers_change_no_bit(monkeypatch, run, unb
 
     class ShiftedAdam(Adam):
         def __init__(self, model, **settings):
-            model._view(model.parameters(), shifted(model.values), shifted(model.grads))
+            flat = model._flat
+            flat.values, flat.grads = shifted(model.values), shifted(model.grads)
+            for (parameter, value), (_, grad) in zip(
+                flat._parts(flat.values), flat._parts(flat.grads), strict=True
+            ):
+                parameter.value, parameter.stored = value, grad
+            flat.views = [parameter.stored for parameter in flat.parameters]
             super().__init__(model, **settings)
             self.m, self.v = shifted(self.m), shifted(self.v)
 

@@ -19,10 +19,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from npformer.backend import Array
+from npformer.checking.holders import named_parameters
 from npformer.explorer.call_tree import Call, calls_in
 from npformer.explorer.model_data import explorer_name
 from npformer.functional.caches import members
-from npformer.nn.module import Module, Parameter, named_parameters
+from npformer.nn.module import Module, Parameter
 from npformer.pretrained.input_gradients import FixedParameter
 
 

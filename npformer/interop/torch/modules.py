@@ -27,7 +27,6 @@ from npformer.nn import (
     PreNormResidual,
     SequenceResidual,
 )
-from npformer.nn.holders import held_objects
 
 EMPTY = "meta"  # the device of a new module, whose tensors are then set: no memory, no random numbers
 NO_LAYER: Any = nn.Identity()  # the layer of a new stack, which copies it 0 times
@@ -67,8 +66,7 @@ class _Builder:
     """The construction of one module, which knows the names of the layers and the shared parameters."""
 
     def __init__(self, root: Module, batch_first: bool) -> None:
-        below = held_objects(root, _is_module, enter=_is_module)
-        self.names = {id(layer): name for name, layer in below}
+        self.names = {id(layer): name for name, layer in root.named_modules()}
         self.batch_first = batch_first
         self.tensors: dict[tuple[int, ...], nn.Parameter] = {}
 
@@ -265,10 +263,6 @@ class _Builder:
         )
         module.encoder, module.decoder = encoder, decoder
         return module
-
-
-def _is_module(item: Any) -> bool:
-    return isinstance(item, Module)
 
 
 def _projections(layer: MultiHeadAttention) -> list[Any]:

@@ -8,13 +8,12 @@ to 5e-4. The seven coefficients here were fitted for |x| < 6.5, where the errors
 stay below 7e-8, far less than those of rounding. For larger |x|, tanh is 1 or -1 in float32.
 
 The forward passes also compute the derivatives, since both need the same function: Phi, tanh or the sigmoid.
-The caches hold the derivatives. For x = 0, the plain pairs compute the derivative as Phi, (1 + t) / 2 or s.
-So the cache of a kernel becomes one of the plain pair with x = 0 and such a number in place of Phi, t or s.
+The caches hold the derivatives.
 """
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,6 +23,7 @@ from npformer.functional import gated
 from npformer.functional.activations import TANH_SCALE
 from npformer.functional.caches import cache_class
 from npformer.functional.gated import GatedCache
+from npformer.kernels.choice import backward_of
 from npformer.kernels.cpu.blocks import blocks
 from npformer.kernels.shared import as_rows
 
@@ -40,20 +40,12 @@ class GeluCache(NamedTuple):
 
     slope: Array  # (...) the derivative of gelu at x
 
-    def as_plain(self) -> tuple[Array, Array]:
-        """Return a cache (x, Phi) of the plain pair that gives the same gradient."""
-        return np.zeros_like(self.slope), self.slope
-
 
 @cache_class
 class GeluTanhCache(NamedTuple):
     """The cache of gelu_tanh."""
 
     slope: Array  # (...) the derivative of gelu_tanh at x
-
-    def as_plain(self) -> tuple[Array, Array]:
-        """Return a cache (x, t) of the plain pair that gives the same gradient."""
-        return np.zeros_like(self.slope), 2 * self.slope - 1
 
 
 @cache_class
@@ -63,10 +55,6 @@ class SwigluCache(NamedTuple):
     value: Array  # (..., F)
     activated: Array  # (..., F) swish(gate)
     slope: Array  # (..., F) the derivative of swish at the gate
-
-    def as_plain(self) -> GatedCache:
-        """Return a cache of the plain pair, with a cache (x, s) of swish, that gives the same gradient."""
-        return GatedCache(self.value, self.activated, (np.zeros_like(self.slope), self.slope))
 
 
 def gelu(x: Array) -> tuple[Array, GeluCache | tuple[Array, Array]]:
@@ -86,9 +74,10 @@ def gelu(x: Array) -> tuple[Array, GeluCache | tuple[Array, Array]]:
     return y, GeluCache(slope)
 
 
-def gelu_backward(dy: Array, cache: Any) -> Array:
+@backward_of(GeluCache)
+def gelu_backward(dy: Array, cache: GeluCache) -> Array:
     """Return dx = dy (Phi(x) + x Phi'(x)), of the shape of dy."""
-    return dy * cache.slope if isinstance(cache, GeluCache) else plain.gelu_backward(dy, cache)
+    return dy * cache.slope
 
 
 def gelu_tanh(x: Array) -> tuple[Array, GeluTanhCache | tuple[Array, Array]]:
@@ -107,9 +96,10 @@ def gelu_tanh(x: Array) -> tuple[Array, GeluTanhCache | tuple[Array, Array]]:
     return y, GeluTanhCache(slope)
 
 
-def gelu_tanh_backward(dy: Array, cache: Any) -> Array:
+@backward_of(GeluTanhCache)
+def gelu_tanh_backward(dy: Array, cache: GeluTanhCache) -> Array:
     """Return dx = dy ((1 + t) + x (1 - t²) inner') / 2, of the shape of dy."""
-    return dy * cache.slope if isinstance(cache, GeluTanhCache) else plain.gelu_tanh_backward(dy, cache)
+    return dy * cache.slope
 
 
 def swiglu(gate: Array, value: Array) -> tuple[Array, SwigluCache | GatedCache]:
@@ -128,10 +118,9 @@ def swiglu(gate: Array, value: Array) -> tuple[Array, SwigluCache | GatedCache]:
     return y, SwigluCache(value, activated, slope)
 
 
-def swiglu_backward(dy: Array, cache: Any) -> tuple[Array, Array]:
+@backward_of(SwigluCache)
+def swiglu_backward(dy: Array, cache: SwigluCache) -> tuple[Array, Array]:
     """Return the gradients dgate and dvalue (..., F) of y = swish(gate) value."""
-    if not isinstance(cache, SwigluCache):
-        return gated.swiglu_backward(dy, cache)
     dgate = dy * cache.value
     dgate *= cache.slope
     return dgate, dy * cache.activated

@@ -4,31 +4,31 @@ A long causal mask has its own kernel, and so have long sentences.
 """
 
 import math
-from typing import Any
 
 import numpy as np
 
 from npformer import functional as plain
 from npformer.backend import Array, Generator
-from npformer.functional.attention import AttentionCache
+from npformer.functional.attention import AttentionCache as PlainAttentionCache
 from npformer.functional.masks import EXACT, Masking, MaskingCache, check_mask
+from npformer.kernels.choice import backward_of
 from npformer.kernels.cpu.block_attention import (
     QUERIES,
     SAFE,
     STORED,
     BlockAttentionCache,
     block_attention,
-    block_attention_backward,
     like_heads,
 )
 from npformer.kernels.cpu.blocks import blocks, row_sums
-from npformer.kernels.cpu.long_attention import (
-    LONG,
-    LongAttentionCache,
-    long_attention,
-    long_attention_backward,
-)
+from npformer.kernels.cpu.long_attention import LONG, LongAttentionCache, long_attention
 from npformer.kernels.shared import DropoutMask, draw_dropout_mask
+
+
+class AttentionCache(PlainAttentionCache):
+    """The cache of this attention, whose dropout mask is a DropoutMask."""
+
+    __slots__ = ()
 
 
 def attention(
@@ -42,7 +42,7 @@ def attention(
     scale: float | None = None,
     p: float = 0.0,
     rng: Generator | None = None,
-) -> tuple[Array, AttentionCache | BlockAttentionCache | LongAttentionCache]:
+) -> tuple[Array, PlainAttentionCache | BlockAttentionCache | LongAttentionCache]:
     """Compute y = softmax(q kᵀ scale) v, as npformer.functional.attention does.
 
     The kernel calls the plain pair if there is a query mask, if the masking is not EXACT, or if the leading
@@ -57,7 +57,7 @@ def attention(
         rng: The generator for dropout. It is needed if p > 0.
 
     Returns:
-        y, of shape (B, H, T, L), and the cache, whose dropout mask is a DropoutMask.
+        y, of shape (B, H, T, L), and the cache.
 
     Raises:
         UserError: If a mask has another dtype or shape.
@@ -86,15 +86,10 @@ def attention(
     return y, AttentionCache(q, k, v, weights, dropout_mask, masked, scale)
 
 
-def attention_backward(dy: Array, cache: Any) -> tuple[Array, Array, Array]:
+@backward_of(AttentionCache)
+def attention_backward(dy: Array, cache: AttentionCache) -> tuple[Array, Array, Array]:
     """Return the gradients (dq, dk, dv), with the shapes of q, k and v."""
-    if isinstance(cache, BlockAttentionCache):
-        return block_attention_backward(dy, cache)
-    if isinstance(cache, LongAttentionCache):
-        return long_attention_backward(dy, cache)
-    q, k, v, weights, dropout_mask, masked, scale = cache
-    if masked.masking != EXACT or not _suits(q, k, v) or isinstance(dropout_mask, np.ndarray):
-        return plain.attention_backward(dy, cache)
+    q, k, v, weights, dropout_mask, _, scale = cache
     dq, dk, dv = (like_heads(x, x.shape[-1]) for x in (q, k, v))
     for block in blocks(len(q), weights[0].size):
         block_weights = weights[block]

@@ -15,9 +15,9 @@ import numpy as np
 
 from npformer import functional as plain
 from npformer.backend import Array
-from npformer.functional.attention import AttentionCache
 from npformer.functional.caches import cache_class
 from npformer.functional.masks import EXACT, MaskingCache, check_mask
+from npformer.kernels.choice import backward_of
 from npformer.kernels.cpu.blocks import blocks, row_sums
 
 QUERIES = 64  # the number of queries of a block
@@ -62,15 +62,11 @@ class BlockAttentionCache(NamedTuple):
     mask: Array | None  # bool, (T, S), or None
     scale: float
 
-    def as_plain(self) -> AttentionCache:
-        """Return the cache of the plain pair, with all weights."""
-        _, cache = plain.attention(self.q, self.k, self.v, self.mask, scale=self.scale)
-        return cache
-
     @property
     def weights(self) -> Array:
         """The attention weights, (B, H, T, S)."""
-        return self.as_plain().weights
+        _, cache = plain.attention(self.q, self.k, self.v, self.mask, scale=self.scale)
+        return cache.weights
 
     @property
     def scores(self) -> Array:
@@ -126,6 +122,7 @@ def block_attention(
     return y, BlockAttentionCache(q, k, v, y, total, tuple(peaks), stored, mask, scale)
 
 
+@backward_of(BlockAttentionCache)
 def block_attention_backward(dy: Array, cache: BlockAttentionCache) -> tuple[Array, Array, Array]:
     """Return the gradients (dq, dk, dv), with the shapes of q, k and v."""
     q, k, v, scale = cache.q, cache.k, cache.v, cache.scale

@@ -1,13 +1,24 @@
 """Dropout with a mask of bools, one byte for each entry, and the ReLU with dropout in one pass."""
 
-from typing import Any
-
 import numpy as np
 
 from npformer.backend import Array, Generator
-from npformer.functional import residual
+from npformer.kernels import shared
+from npformer.kernels.choice import backward_of
 from npformer.kernels.cpu.blocks import blocks
-from npformer.kernels.shared import DropoutMask, ReluDropoutCache, as_rows, draw_dropout_mask
+from npformer.kernels.shared import as_rows, draw_dropout_mask
+
+
+class DropoutMask(shared.DropoutMask):
+    """The cache of this dropout."""
+
+    __slots__ = ()
+
+
+class ReluDropoutCache(shared.ReluDropoutCache):
+    """The cache of this relu_dropout."""
+
+    __slots__ = ()
 
 
 def dropout(x: Array, p: float, rng: Generator | None) -> tuple[Array, DropoutMask | None]:
@@ -26,15 +37,12 @@ def dropout(x: Array, p: float, rng: Generator | None) -> tuple[Array, DropoutMa
         return x, None
     y = x * dropout_mask.kept
     y *= dropout_mask.factor
-    return y, dropout_mask
+    return y, DropoutMask(*dropout_mask)
 
 
-def dropout_backward(dy: Array, cache: Any) -> Array:
+@backward_of(DropoutMask)
+def dropout_backward(dy: Array, cache: DropoutMask) -> Array:
     """Return dx = dy dropout_mask."""
-    if cache is None:
-        return dy
-    if isinstance(cache, np.ndarray):  # the mask of the plain pair, which was used for a complex x
-        return dy * cache
     dx = dy * cache.kept
     dx *= cache.factor
     return dx
@@ -78,10 +86,9 @@ def relu_dropout(x: Array, p: float, rng: Generator | None) -> tuple[Array, Relu
     return y, ReluDropoutCache(y, 1.0 if dropout_mask is None else dropout_mask.factor)
 
 
-def relu_dropout_backward(dy: Array, cache: Any) -> Array:
+@backward_of(ReluDropoutCache)
+def relu_dropout_backward(dy: Array, cache: ReluDropoutCache) -> Array:
     """Return dx = dy factor where y > 0, and 0 elsewhere."""
-    if not isinstance(cache, ReluDropoutCache):
-        return residual.relu_dropout_backward(dy, cache)
     dx = np.empty(dy.shape, dy.dtype)
     rows, y, out = as_rows(dy), as_rows(cache.y), as_rows(dx)
     for block in blocks(*rows.shape):
@@ -98,5 +105,5 @@ def _select(x: Array, selected: Array, out: Array) -> None:
     are multiplied as one integer: the product with 1 does not change them, and the product with 0 has the
     bits of +0.
     """
-    bits = np.int32 if x.dtype == np.float32 else np.int64
+    bits = np.dtype(f"i{x.itemsize}")
     np.multiply(x.view(bits), selected, out=out.view(bits))

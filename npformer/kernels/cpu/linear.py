@@ -1,10 +1,17 @@
 """The linear map. The bias is added in place, and the gradient of the weight is a LazyProduct."""
 
 from npformer.backend import Array
-from npformer.functional.linear import LinearCache
+from npformer.functional.linear import LinearCache as PlainLinearCache
+from npformer.kernels.choice import backward_of
 from npformer.kernels.cpu.blocks import column_sums
 from npformer.kernels.lazy import LazyProduct
 from npformer.kernels.shared import as_rows
+
+
+class LinearCache(PlainLinearCache):
+    """The cache of this linear map."""
+
+    __slots__ = ()
 
 
 def linear(x: Array, weight: Array, bias: Array | None = None) -> tuple[Array, LinearCache]:
@@ -24,6 +31,7 @@ def linear(x: Array, weight: Array, bias: Array | None = None) -> tuple[Array, L
     return y.reshape(*x.shape[:-1], weight.shape[1]), LinearCache(x, weight, bias is not None)
 
 
+@backward_of(LinearCache)
 def linear_backward(dy: Array, cache: LinearCache) -> tuple[Array, LazyProduct, Array | None]:
     """Return the gradients dx (..., I), dweight (I, O), which is a LazyProduct, and dbias (O,) or None."""
     x, weight, has_bias = cache

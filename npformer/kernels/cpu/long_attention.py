@@ -15,10 +15,10 @@ import numpy as np
 
 from npformer import functional as plain
 from npformer.backend import Array, Generator
-from npformer.functional.attention import AttentionCache
 from npformer.functional.caches import cache_class
 from npformer.functional.dropout import check_dropout
 from npformer.functional.masks import EXACT, MaskingCache, check_mask
+from npformer.kernels.choice import backward_of
 from npformer.kernels.cpu.blocks import blocks, row_sums
 from npformer.kernels.cpu.dropout import draw_factors
 
@@ -40,21 +40,19 @@ class LongAttentionCache(NamedTuple):
     p: float
     seed: int | None  # the dropout mask of each block is drawn from this seed and the indices of the block
 
-    def as_plain(self) -> AttentionCache:
-        """Return the cache of the plain pair, with all weights and the whole dropout mask."""
-        _, cache = plain.attention(self.q, self.k, self.v, self.mask, scale=self.scale)
-        if not self.p:
-            return cache
-        dropout_mask = np.ones_like(cache.weights)
-        for index, _ in _blocks(self):
-            dropout_mask[index] = _dropped(dropout_mask[index], self, index)
-        return cache._replace(dropout_mask=dropout_mask)
-
     @property
     def weights(self) -> Array:
         """The attention weights before dropout, (B, H, T, S)."""
         _, cache = plain.attention(self.q, self.k, self.v, self.mask, scale=self.scale)
         return cache.weights
+
+    @property
+    def dropout_mask(self) -> Array:
+        """The factors by which dropout multiplies the weights, (B, H, T, S)."""
+        factors = np.ones((*self.log_total.shape, self.k.shape[2]), self.q.dtype)
+        for index, _ in _blocks(self):
+            factors[index] = _dropped(factors[index], self, index)
+        return factors
 
     @property
     def scores(self) -> Array:
@@ -104,6 +102,7 @@ def long_attention(
     return y, cache
 
 
+@backward_of(LongAttentionCache)
 def long_attention_backward(dy: Array, cache: LongAttentionCache) -> tuple[Array, Array, Array]:
     """Return the gradients (dq, dk, dv), with the shapes of q, k and v."""
     q, k, v = cache.q, cache.k, cache.v

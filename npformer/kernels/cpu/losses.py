@@ -4,12 +4,19 @@ from typing import Any
 
 import numpy as np
 
-from npformer import functional as plain
 from npformer.backend import Array
 from npformer.functional.losses import check_targets
+from npformer.kernels import shared
+from npformer.kernels.choice import backward_of
 from npformer.kernels.cpu.block_attention import SAFE
 from npformer.kernels.cpu.blocks import blocks, row_sums
-from npformer.kernels.shared import GradientCache, as_rows
+from npformer.kernels.shared import as_rows
+
+
+class GradientCache(shared.GradientCache):
+    """The cache of this cross_entropy."""
+
+    __slots__ = ()
 
 
 def cross_entropy(
@@ -81,8 +88,7 @@ def cross_entropy_in_place(logits: Array, targets: Array, **settings: Any) -> tu
     return cross_entropy(logits, targets, overwrite=True, **settings)
 
 
-def cross_entropy_backward(dloss: float | Array, cache: Any) -> Array:
+@backward_of(GradientCache)
+def cross_entropy_backward(dloss: float | Array, cache: GradientCache) -> Array:
     """Return dlogits, of shape (..., V): dloss (p - q) / tokens at tokens, and 0 at padding."""
-    if not isinstance(cache, GradientCache):
-        return plain.cross_entropy_backward(dloss, cache)
     return cache.dlogits if dloss == 1 else cache.dlogits * dloss

@@ -4,12 +4,25 @@ from typing import NamedTuple
 
 import numpy as np
 
-from npformer import functional as plain
 from npformer.backend import Array, Generator
-from npformer.functional.norm import LayerNormCache
-from npformer.functional.residual import AddNormCache, check_residual
+from npformer.functional.norm import LayerNormCache as PlainLayerNormCache
+from npformer.functional.residual import AddNormCache as PlainAddNormCache
+from npformer.functional.residual import check_residual
+from npformer.kernels.choice import backward_of
 from npformer.kernels.cpu.blocks import blocks, column_sums, row_sums
 from npformer.kernels.shared import DropoutMask, as_rows, draw_dropout_mask
+
+
+class LayerNormCache(PlainLayerNormCache):
+    """The cache of this layer_norm."""
+
+    __slots__ = ()
+
+
+class AddNormCache(PlainAddNormCache):
+    """The cache of this add_norm."""
+
+    __slots__ = ()
 
 
 class _Outputs(NamedTuple):
@@ -38,6 +51,7 @@ def layer_norm(x: Array, gain: Array, bias: Array, eps: float = 1e-5) -> tuple[A
     return _shaped(outputs, x, gain)
 
 
+@backward_of(LayerNormCache)
 def layer_norm_backward(dy: Array, cache: LayerNormCache) -> tuple[Array, Array, Array]:
     """Return the gradients dx (..., D), dgain (D,) and dbias (D,)."""
     dx, _, dgain, dbias = _backward(dy, cache, None)
@@ -84,10 +98,9 @@ def add_norm(
     return y, AddNormCache(dropout_mask, norm)
 
 
+@backward_of(AddNormCache)
 def add_norm_backward(dy: Array, cache: AddNormCache) -> tuple[Array, Array, Array, Array]:
     """Return the gradients dx (..., D), dh (..., D), dgain (D,) and dbias (D,)."""
-    if isinstance(cache.dropout_mask, np.ndarray):  # the mask of the plain pair
-        return plain.add_norm_backward(dy, cache)
     return _backward(dy, cache.norm, cache.dropout_mask)
 
 
@@ -116,7 +129,7 @@ def _normalize(outputs: _Outputs, block: slice, gain: Array, bias: Array, eps: f
 
 
 def _backward(
-    dy: Array, cache: LayerNormCache, dropout_mask: DropoutMask | None
+    dy: Array, cache: PlainLayerNormCache, dropout_mask: DropoutMask | None
 ) -> tuple[Array, Array, Array, Array]:
     """Return the gradients (dx, dh, dgain, dbias). dh is dx if nothing was dropped."""
     drows, xhat, rstd = as_rows(dy), as_rows(cache.xhat), cache.rstd.reshape(-1, 1)

@@ -3,9 +3,16 @@
 import numpy as np
 
 from npformer.backend import Array
-from npformer.functional.rms_norm import RMSNormCache
+from npformer.functional.rms_norm import RMSNormCache as PlainRMSNormCache
+from npformer.kernels.choice import backward_of
 from npformer.kernels.cpu.blocks import blocks, column_sums
 from npformer.kernels.shared import as_rows
+
+
+class RMSNormCache(PlainRMSNormCache):
+    """The cache of this rms_norm."""
+
+    __slots__ = ()
 
 
 def rms_norm(x: Array, gain: Array, eps: float = 1e-5) -> tuple[Array, RMSNormCache]:
@@ -28,6 +35,7 @@ def rms_norm(x: Array, gain: Array, eps: float = 1e-5) -> tuple[Array, RMSNormCa
     return y.reshape(x.shape), RMSNormCache(xhat.reshape(x.shape), rrms.reshape(*x.shape[:-1], 1), gain)
 
 
+@backward_of(RMSNormCache)
 def rms_norm_backward(dy: Array, cache: RMSNormCache) -> tuple[Array, Array]:
     """Return the gradients dx (..., D) and dgain (D,) of y = gain xhat."""
     drows, xhat, rrms = as_rows(dy), as_rows(cache.xhat), cache.rrms.reshape(-1, 1)

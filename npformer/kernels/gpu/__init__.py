@@ -16,7 +16,7 @@ from npformer.kernels.gpu.dropout import (
     relu_dropout,
     relu_dropout_backward,
 )
-from npformer.kernels.gpu.embedding import embedding_backward
+from npformer.kernels.gpu.embedding import embedding, embedding_backward
 from npformer.kernels.gpu.linear import linear, linear_backward
 from npformer.kernels.gpu.losses import cross_entropy, cross_entropy_backward, cross_entropy_in_place
 from npformer.kernels.gpu.norm import (
@@ -39,6 +39,7 @@ __all__ = [
     "cross_entropy_in_place",
     "dropout",
     "dropout_backward",
+    "embedding",
     "embedding_backward",
     "gelu",
     "gelu_backward",

@@ -8,11 +8,9 @@ import math
 from typing import Any, NamedTuple
 
 from npformer.backend import Array, erf, fused
-from npformer.functional import activations as plain
-from npformer.functional import gated
 from npformer.functional.activations import TANH_SCALE
 from npformer.functional.caches import cache_class
-from npformer.functional.gated import GatedCache
+from npformer.kernels.choice import backward_of
 
 
 @cache_class
@@ -21,20 +19,12 @@ class GeluCache(NamedTuple):
 
     x: Array  # (...)
 
-    def as_plain(self) -> tuple[Array, Array]:
-        """Return the cache of the plain pair."""
-        return plain.gelu(self.x)[1]
-
 
 @cache_class
 class GeluTanhCache(NamedTuple):
     """The cache of gelu_tanh."""
 
     x: Array  # (...)
-
-    def as_plain(self) -> tuple[Array, Array]:
-        """Return the cache of the plain pair."""
-        return plain.gelu_tanh(self.x)[1]
 
 
 @cache_class
@@ -43,10 +33,6 @@ class SwigluCache(NamedTuple):
 
     gate: Array  # (..., F)
     value: Array  # (..., F)
-
-    def as_plain(self) -> GatedCache:
-        """Return the cache of the plain pair."""
-        return gated.swiglu(self.gate, self.value)[1]
 
 
 def _normal_cdf(xp: Any, x: Array) -> Array:
@@ -138,10 +124,9 @@ def gelu(x: Array) -> tuple[Array, GeluCache]:
     return gelu_value(x), GeluCache(x)
 
 
-def gelu_backward(dy: Array, cache: Any) -> Array:
+@backward_of(GeluCache)
+def gelu_backward(dy: Array, cache: GeluCache) -> Array:
     """Return dx = dy (Phi(x) + x Phi'(x)), of the shape of dy."""
-    if not isinstance(cache, GeluCache):
-        return plain.gelu_backward(dy, cache)
     return gelu_gradient(dy, cache.x)
 
 
@@ -157,10 +142,9 @@ def gelu_tanh(x: Array) -> tuple[Array, GeluTanhCache]:
     return gelu_tanh_value(x), GeluTanhCache(x)
 
 
-def gelu_tanh_backward(dy: Array, cache: Any) -> Array:
+@backward_of(GeluTanhCache)
+def gelu_tanh_backward(dy: Array, cache: GeluTanhCache) -> Array:
     """Return dx = dy ((1 + t) + x (1 - t²) inner') / 2, of the shape of dy."""
-    if not isinstance(cache, GeluTanhCache):
-        return plain.gelu_tanh_backward(dy, cache)
     return gelu_tanh_gradient(dy, cache.x)
 
 
@@ -176,8 +160,7 @@ def swiglu(gate: Array, value: Array) -> tuple[Array, SwigluCache]:
     return swiglu_value(gate, value), SwigluCache(gate, value)
 
 
-def swiglu_backward(dy: Array, cache: Any) -> tuple[Array, Array]:
+@backward_of(SwigluCache)
+def swiglu_backward(dy: Array, cache: SwigluCache) -> tuple[Array, Array]:
     """Return the gradients dgate and dvalue (..., F) of y = swish(gate) value."""
-    if not isinstance(cache, SwigluCache):
-        return gated.swiglu_backward(dy, cache)
     return swiglu_gradient(dy, *cache)

@@ -12,10 +12,17 @@ from typing import Any
 
 from npformer import functional as plain
 from npformer.backend import Array, Generator, fused
-from npformer.functional.attention import AttentionCache
+from npformer.functional.attention import AttentionCache as PlainAttentionCache
 from npformer.functional.masks import EXACT, Masking, MaskingCache, check_mask
+from npformer.kernels.choice import backward_of
 from npformer.kernels.gpu.dropout import drop
-from npformer.kernels.shared import DropoutMask, draw_dropout_mask
+from npformer.kernels.shared import draw_dropout_mask
+
+
+class AttentionCache(PlainAttentionCache):
+    """The cache of this attention, whose dropout mask is a DropoutMask."""
+
+    __slots__ = ()
 
 
 def _masked(xp: Any, scores: Array, mask: Array | None, scale: float) -> Array:
@@ -121,7 +128,7 @@ def attention(
     scale: float | None = None,
     p: float = 0.0,
     rng: Generator | None = None,
-) -> tuple[Array, AttentionCache]:
+) -> tuple[Array, PlainAttentionCache]:
     """Compute y = softmax(q kᵀ scale) v, as npformer.functional.attention does.
 
     The kernel calls the plain pair if there is a query mask, if the masking is not EXACT, or if the leading
@@ -136,7 +143,7 @@ def attention(
         rng: The generator for dropout. It is needed if p > 0.
 
     Returns:
-        y, of shape (B, H, T, L), and the cache, whose dropout mask is a DropoutMask.
+        y, of shape (B, H, T, L), and the cache.
 
     Raises:
         UserError: If a mask has another dtype or shape.
@@ -156,11 +163,10 @@ def attention(
     return y, AttentionCache(q, k, v, weights, dropout_mask, MaskingCache(mask, None, EXACT), scale)
 
 
+@backward_of(AttentionCache)
 def attention_backward(dy: Array, cache: AttentionCache) -> tuple[Array, Array, Array]:
     """Return the gradients (dq, dk, dv), with the shapes of q, k and v."""
     q, k, v, weights, dropout_mask, _, scale = cache
-    if not _is_own(cache):
-        return plain.attention_backward(dy, cache)
     dropped = weights if dropout_mask is None else drop(weights, *dropout_mask)
     # y = dropped @ v. Computing dvᵀ = dyᵀ dropped transposes dy and not the larger array dropped
     dv = (dy.swapaxes(-1, -2) @ dropped).swapaxes(-1, -2)  # (..., S, L)
@@ -173,13 +179,3 @@ def attention_backward(dy: Array, cache: AttentionCache) -> tuple[Array, Array, 
     dq = dscores @ k  # (..., T, K)
     dk = (q.swapaxes(-1, -2) @ dscores).swapaxes(-1, -2)  # (..., S, K)
     return dq, dk, dv
-
-
-def _is_own(cache: AttentionCache) -> bool:
-    """Return True if the kernel made the cache, and False if the plain pair made it."""
-    return (
-        cache.masking.masking == EXACT
-        and cache.masking.query_mask is None
-        and cache.q.shape[:-2] == cache.k.shape[:-2] == cache.v.shape[:-2]
-        and (cache.dropout_mask is None or isinstance(cache.dropout_mask, DropoutMask))
-    )

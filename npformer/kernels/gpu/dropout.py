@@ -2,9 +2,22 @@
 
 from typing import Any
 
-from npformer.backend import Array, Generator, fused, is_array
-from npformer.functional import residual
-from npformer.kernels.shared import DropoutMask, ReluDropoutCache, draw_dropout_mask
+from npformer.backend import Array, Generator, fused
+from npformer.kernels import shared
+from npformer.kernels.choice import backward_of
+from npformer.kernels.shared import draw_dropout_mask
+
+
+class DropoutMask(shared.DropoutMask):
+    """The cache of this dropout."""
+
+    __slots__ = ()
+
+
+class ReluDropoutCache(shared.ReluDropoutCache):
+    """The cache of this relu_dropout."""
+
+    __slots__ = ()
 
 
 @fused
@@ -59,15 +72,12 @@ def dropout(x: Array, p: float, rng: Generator | None) -> tuple[Array, DropoutMa
         y, of the shape of x, and the cache.
     """
     dropout_mask = draw_dropout_mask(x, p, rng)
-    return (x, None) if dropout_mask is None else (drop(x, *dropout_mask), dropout_mask)
+    return (x, None) if dropout_mask is None else (drop(x, *dropout_mask), DropoutMask(*dropout_mask))
 
 
-def dropout_backward(dy: Array, cache: Any) -> Array:
+@backward_of(DropoutMask)
+def dropout_backward(dy: Array, cache: DropoutMask) -> Array:
     """Return dx = dy dropout_mask."""
-    if cache is None:
-        return dy
-    if is_array(cache):  # the mask of the plain pair, which was used for a complex x
-        return dy * cache
     return drop(dy, *cache)
 
 
@@ -87,8 +97,7 @@ def relu_dropout(x: Array, p: float, rng: Generator | None) -> tuple[Array, Relu
     return y, ReluDropoutCache(y, 1.0 if dropout_mask is None else dropout_mask.factor)
 
 
-def relu_dropout_backward(dy: Array, cache: Any) -> Array:
+@backward_of(ReluDropoutCache)
+def relu_dropout_backward(dy: Array, cache: ReluDropoutCache) -> Array:
     """Return dx = dy factor where y > 0, and 0 elsewhere."""
-    if not isinstance(cache, ReluDropoutCache):
-        return residual.relu_dropout_backward(dy, cache)
     return relu_drop_gradient(dy, *cache)

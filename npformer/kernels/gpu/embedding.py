@@ -1,11 +1,19 @@
-"""The gradient of an embedding on a GPU: one row for each position, added to the table's gradient."""
+"""Embedding on a GPU. Its gradient has one row for each position, which is added to the table's gradient."""
 
 from typing import Any
 
 from npformer.backend import Array, fused
-from npformer.functional.embedding import EmbeddingCache
+from npformer.functional.embedding import EmbeddingCache as PlainEmbeddingCache
+from npformer.functional.embedding import embedding as plain_embedding
+from npformer.kernels.choice import backward_of
 from npformer.kernels.lazy import LazyRows
 from npformer.kernels.shared import as_rows
+
+
+class EmbeddingCache(PlainEmbeddingCache):
+    """The cache of this embedding."""
+
+    __slots__ = ()
 
 
 @fused
@@ -25,6 +33,25 @@ def read_gradient(xp: Any, dy: Array, ids: Array, scale: float, zero_id: int | N
     return dy * scale if zero_id is None else xp.where(ids == zero_id, 0, dy * scale)
 
 
+def embedding(
+    ids: Array, table: Array, scale: float = 1.0, zero_id: int | None = None
+) -> tuple[Array, EmbeddingCache]:
+    """Compute y = scale table[ids] with npformer.functional.embedding.
+
+    Args:
+        ids: Integers in [0, V), of shape (...).
+        table: The vectors, of shape (V, D).
+        scale: The factor of all vectors.
+        zero_id: The id whose vector is replaced by 0, or None.
+
+    Returns:
+        y, of shape (..., D), and the cache.
+    """
+    y, cache = plain_embedding(ids, table, scale, zero_id)
+    return y, EmbeddingCache(*cache)
+
+
+@backward_of(EmbeddingCache)
 def embedding_backward(dy: Array, cache: EmbeddingCache) -> LazyRows:
     """Return the gradient dtable as LazyRows, one row for each position."""
     ids, table, scale, zero_id = cache

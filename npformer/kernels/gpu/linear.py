@@ -1,15 +1,36 @@
 """The linear map as one product of two matrices, which cuBLAS can transpose without a copy."""
 
 from npformer.backend import Array
-from npformer.functional.linear import LinearCache
-from npformer.kernels.cpu.linear import linear  # the same function as for NumPy
+from npformer.functional.linear import LinearCache as PlainLinearCache
+from npformer.kernels import cpu
+from npformer.kernels.choice import backward_of
 from npformer.kernels.gpu.sums import column_sums
 from npformer.kernels.lazy import LazyProduct
 from npformer.kernels.shared import as_rows
 
-__all__ = ["linear", "linear_backward"]
+
+class LinearCache(PlainLinearCache):
+    """The cache of this linear map."""
+
+    __slots__ = ()
 
 
+def linear(x: Array, weight: Array, bias: Array | None = None) -> tuple[Array, LinearCache]:
+    """Compute y = x weight + bias as the kernel for NumPy does.
+
+    Args:
+        x: The input, of shape (..., I).
+        weight: The matrix, of shape (I, O).
+        bias: The shift, of shape (O,), or None.
+
+    Returns:
+        y, of shape (..., O), and the cache.
+    """
+    y, cache = cpu.linear(x, weight, bias)
+    return y, LinearCache(*cache)
+
+
+@backward_of(LinearCache)
 def linear_backward(dy: Array, cache: LinearCache) -> tuple[Array, LazyProduct, Array | None]:
     """Return the gradients dx (..., I), dweight (I, O), which is a LazyProduct, and dbias (O,) or None."""
     x, weight, has_bias = cache

@@ -3,9 +3,16 @@
 import math
 from typing import Any
 
-from npformer import functional as plain
 from npformer.backend import Array, array_module, fused
-from npformer.kernels.shared import GradientCache, as_rows
+from npformer.kernels import shared
+from npformer.kernels.choice import backward_of
+from npformer.kernels.shared import as_rows
+
+
+class GradientCache(shared.GradientCache):
+    """The cache of this cross_entropy."""
+
+    __slots__ = ()
 
 
 @fused
@@ -152,10 +159,9 @@ def cross_entropy_in_place(logits: Array, targets: Array, **settings: Any) -> tu
     return cross_entropy(logits, targets, overwrite=True, **settings)
 
 
-def cross_entropy_backward(dloss: float | Array, cache: Any) -> Array:
+@backward_of(GradientCache)
+def cross_entropy_backward(dloss: float | Array, cache: GradientCache) -> Array:
     """Return dlogits, of shape (..., V): dloss (p - q) / tokens at tokens, and 0 at padding."""
-    if not isinstance(cache, GradientCache):
-        return plain.cross_entropy_backward(dloss, cache)
     if isinstance(dloss, (int, float)) and dloss == 1:  # a comparison with an array would wait for the GPU
         return cache.dlogits
     return cache.dlogits * dloss

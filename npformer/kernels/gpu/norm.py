@@ -5,12 +5,25 @@ The sum x + dropout(h) is not stored. Each kernel that needs it computes it agai
 
 from typing import Any
 
-from npformer import functional as plain
-from npformer.backend import Array, Generator, fused, is_array
-from npformer.functional.norm import LayerNormCache
-from npformer.functional.residual import AddNormCache, check_residual
+from npformer.backend import Array, Generator, fused
+from npformer.functional.norm import LayerNormCache as PlainLayerNormCache
+from npformer.functional.residual import AddNormCache as PlainAddNormCache
+from npformer.functional.residual import check_residual
+from npformer.kernels.choice import backward_of
 from npformer.kernels.gpu.sums import column_sums
 from npformer.kernels.shared import DropoutMask, as_rows, draw_dropout_mask
+
+
+class LayerNormCache(PlainLayerNormCache):
+    """The cache of this layer_norm."""
+
+    __slots__ = ()
+
+
+class AddNormCache(PlainAddNormCache):
+    """The cache of this add_norm."""
+
+    __slots__ = ()
 
 
 def _added(x: Array, h: Array | None, kept: Array | None, factor: float | None) -> Array:
@@ -141,6 +154,7 @@ def layer_norm(x: Array, gain: Array, bias: Array, eps: float = 1e-5) -> tuple[A
     return _normalized(x, None, None, gain, bias, eps)
 
 
+@backward_of(LayerNormCache)
 def layer_norm_backward(dy: Array, cache: LayerNormCache) -> tuple[Array, Array, Array]:
     """Return the gradients dx (..., D), dgain (D,) and dbias (D,)."""
     dx, _, dgain, dbias = _backward(dy, cache, None)
@@ -177,10 +191,9 @@ def add_norm(
     return y, AddNormCache(dropout_mask, norm)
 
 
+@backward_of(AddNormCache)
 def add_norm_backward(dy: Array, cache: AddNormCache) -> tuple[Array, Array, Array, Array]:
     """Return the gradients dx (..., D), dh (..., D), dgain (D,) and dbias (D,)."""
-    if is_array(cache.dropout_mask):  # the mask of the plain pair
-        return plain.add_norm_backward(dy, cache)
     return _backward(dy, cache.norm, cache.dropout_mask)
 
 
@@ -198,7 +211,7 @@ def _normalized(
 
 
 def _backward(
-    dy: Array, cache: LayerNormCache, dropout_mask: DropoutMask | None
+    dy: Array, cache: PlainLayerNormCache, dropout_mask: DropoutMask | None
 ) -> tuple[Array, Array, Array, Array]:
     """Return the gradients (dx, dh, dgain, dbias). dh is dx if nothing was dropped."""
     drows, xhat, rstd, gain = as_rows(dy), as_rows(cache.xhat), as_rows(cache.rstd), cache.gain

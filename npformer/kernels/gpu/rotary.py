@@ -3,8 +3,16 @@
 from typing import Any
 
 from npformer.backend import Array, array_module, fused
-from npformer.functional.rotary import ROTARY_LAYOUTS, RotaryCache, rotary_pairs
+from npformer.functional.rotary import ROTARY_LAYOUTS, rotary_pairs
+from npformer.functional.rotary import RotaryCache as PlainRotaryCache
+from npformer.kernels.choice import backward_of
 from npformer.storage.validation import require_choice
+
+
+class RotaryCache(PlainRotaryCache):
+    """The cache of this rotate."""
+
+    __slots__ = ()
 
 
 @fused
@@ -45,6 +53,7 @@ def rotate(x: Array, cos: Array, sin: Array, layout: str = "halves") -> tuple[Ar
     return y, RotaryCache(cos, sin, layout)
 
 
+@backward_of(RotaryCache)
 def rotate_backward(dy: Array, cache: RotaryCache) -> Array:
     """Return dx, of shape (..., T, K): the rotation of dy by the opposite angle."""
     cos, sin, layout = cache

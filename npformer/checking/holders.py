@@ -1,17 +1,19 @@
 """Find the objects that a layer holds: in attributes, slots, lists, dicts and other objects, at any depth.
 
-A training step looks for all parameters, since a layer may be added or replaced at any time. So what depends
-on the class of an object alone is found once for each class.
+A Module finds its parameters in attributes, lists, tuples and dicts. A gradient check also looks everywhere
+else, so that it overlooks no parameter, no random generator and no array that a pass uses.
 """
 
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from types import FunctionType, MemberDescriptorType, MethodType, ModuleType, SimpleNamespace
 from typing import Any, TypeAlias
 
 import numpy as np
+
+from npformer.nn.module import Module, Parameter
 
 CONTAINERS = (list, tuple, set, frozenset, deque, Mapping, SimpleNamespace)
 PLAIN = (type, ModuleType, FunctionType, MethodType, str, bytes, bool, int, float, complex, type(None))
@@ -105,3 +107,24 @@ def holds_others(kind: type) -> bool:
         return False
     package = kind.__module__.partition(".")[0]
     return package not in sys.stdlib_module_names and package not in ("numpy", "cupy")
+
+
+def named_parameters(holder: Any) -> Iterator[tuple[str, Parameter]]:
+    """Yield pairs (dotted name, Parameter) of a Module or of any other object, each parameter once.
+
+    A parameter is a Parameter, or any object with the attributes value and grad.
+    """
+    seen = set()
+    for name, item in held_objects(holder, _is_module_or_parameter, enter=is_module):
+        if not is_module(item) and id(item) not in seen:
+            seen.add(id(item))
+            yield name, item
+
+
+def is_module(item: Any) -> bool:
+    """Return True for a Module."""
+    return isinstance(item, Module)
+
+
+def _is_module_or_parameter(item: Any) -> bool:
+    return isinstance(item, (Module, Parameter)) or (hasattr(item, "value") and hasattr(item, "grad"))
