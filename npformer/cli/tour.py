@@ -162,7 +162,7 @@ def train_translator(out: Console, folder: Path, arguments: Namespace, backend: 
             report=report,
             resume=saved is not None,
         )
-    if result.step < training.steps:
+    if not result.finished:
         out.print(f"stopped after step {result.step}: the same command goes on from there")
     result.require_finished()
     out.print(f"finished after step {result.step}; the model is {printable(run.last)}", soft_wrap=True)
