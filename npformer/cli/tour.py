@@ -162,7 +162,7 @@ def train_translator(out: Console, folder: Path, arguments: Namespace, backend: 
             report=report,
             resume=saved is not None,
         )
-    if result.step < training.steps:
+    if not result.finished:
         out.print(f"stopped after step {result.step}: the same command goes on from there")
     result.require_finished()
     out.print(f"finished after step {result.step}; the model is {printable(run.last)}", soft_wrap=True)
@@ -195,7 +195,10 @@ _PART_TITLES = {"words": "new pairs of words", "frame": "new frames", None: "oth
 def show_evaluation(out: Console, translator: Translator, *, verbose: bool) -> str:
     """Return a sentence with the share of held-out sentences that are translated exactly.
 
-    If `verbose`, also print the accuracy on each part of the test set, and what is reached without a model.
+    Args:
+        out: The console.
+        translator: The translator.
+        verbose: Also print the accuracy on each part of the test set, and what is reached without a model.
     """
     corpus = builtin_corpus()
     out.print(f"translating {len(corpus.test):,} more such sentences ...", style="dim")
@@ -210,7 +213,13 @@ def show_evaluation(out: Console, translator: Translator, *, verbose: bool) -> s
 
 
 def show_parts(out: Console, translator: Translator, scores: Sequence[FamilyAccuracy]) -> None:
-    """Print the accuracy on each part of the test set."""
+    """Print the accuracy on each part of the test set.
+
+    Args:
+        out: The console.
+        translator: The translator.
+        scores: The scores of the parts.
+    """
     parts = parts_of(builtin_corpus().test)
     table = _table("held-out sentences, greedy search", "number", "exact", "right word")
     table.add_column("what the strongest head attends to")

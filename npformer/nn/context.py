@@ -71,7 +71,7 @@ class AttentionMask:
         if isinstance(mask, AttentionMask):
             return mask
         for name, given, wanted in (("mask", mask, "(B, 1, T, S)"), ("query_mask", queries, "(B, 1, T, 1)")):
-            if getattr(given, "ndim", None) == 3:
+            if given is not None and getattr(given, "ndim", None) == 3:
                 raise UserError(f"{name} has shape {given.shape} without an axis of heads: write {wanted}")
         return AttentionMask(mask, queries)
 
