@@ -6,7 +6,7 @@ from tiny import tiny_config, tiny_model
 
 from npformer import gradcheck
 from npformer.models.bert import MaskedLanguageModel
-from npformer.models.gpt import CausalLanguageModel
+from npformer.models.transformer.language_model import CausalLanguageModel
 from npformer.models.transformer import Decoder, Encoder, EncoderDecoder
 
 

@@ -11,7 +11,8 @@ from tiny import SIZES, tiny_config
 import npformer.models
 import npformer.nn
 from npformer.models.bert import BertConfig, MaskedLanguageModel
-from npformer.models.gpt import GPT, CausalLanguageModel, GPTConfig
+from npformer.models.gpt import GPT, GPTConfig
+from npformer.models.transformer.language_model import CausalLanguageModel
 from npformer.models.if_then import BagOfWords, RecipeReader
 from npformer.models.if_then.reader import Answer
 from npformer.models.place_reader import Reader
