@@ -92,7 +92,7 @@ CELLS = {
 }
 VALUES = {
     "encoder.0.self_attention.projections.1.y": [[3, 0.5], [20, -2.0]],
-    "encoder.1.self_residual.norm.y": [[0, 1.5]],
+    "encoder.1.norm1.y": [[0, 1.5]],
     "decoder.0.feed_forward.outer.y": [[9, 0.0]],
     "decoder.norm.y": [[17, 3.0]],
 }
@@ -157,7 +157,7 @@ CELLS_OF_GPT = {
 }
 VALUES_OF_GPT = {
     "layers.0.self_attention.projections.0.y": [[3, 0.5], [60, -2.0]],
-    "layers.1.attention_residual.norm.y": [[0, 1.5]],
+    "layers.1.norm1.y": [[0, 1.5]],
     "layers.0.feed_forward.outer.y": [[9, 0.0]],
     "norm.y": [[17, 3.0]],
 }
@@ -268,13 +268,10 @@ def test_the_record_holds_every_array_of_the_caches_and_every_parameter():
     network = ["feed_forward.inner.x", "feed_forward.hidden.y", "feed_forward.outer.x"]
     expected = {"source.y", "target.y", "output.x", "encoder.norm.xhat", "decoder.norm.rstd"}
     for layer in (f"{stack}.{i}" for stack in ("encoder", "decoder") for i in range(2)):
-        sublayers = {"self_residual": "self_attention", "feed_forward_residual": ""}
-        if layer.startswith("decoder"):
-            sublayers["cross_residual"] = "cross"
-        for residual, sublayer in sublayers.items():
-            expected |= {f"{layer}.{residual}.norm.{name}" for name in ("xhat", "rstd")}
-            names = [f"{sublayer}.{name}" for name in attention] if sublayer else network
-            expected |= {f"{layer}.{name}" for name in names}
+        attentions = ["self_attention", "cross"] if layer.startswith("decoder") else ["self_attention"]
+        expected |= {f"{layer}.{sublayer}.{name}" for sublayer in attentions for name in attention}
+        expected |= {f"{layer}.{name}" for name in network}
+        expected |= {f"{layer}.norm{n + 1}.{name}" for n in range(len(attentions) + 1) for name in ("xhat", "rstd")}
     expected |= {explorer_name(name) for name, _ in tiny(**PRE).named_parameters()}
 
     of_llama = {"embedding.y", "norm.xhat", "norm.rrms", "output.x", "logits", "embedding.tokens.weight"}
@@ -282,8 +279,8 @@ def test_the_record_holds_every_array_of_the_caches_and_every_parameter():
         names = [f"self_attention.attention.{name}" for name in ("q", "k", "v", "weights", "scores", "z")]
         names += [f"self_attention.{name}" for name in ("projections.0.x", "output.x", "output.y")]
         names += [f"feed_forward.{name}" for name in ("gate.x", "gate.y", "value.y", "outer.x", "outer.y")]
-        for residual in ("attention_residual", "feed_forward_residual"):
-            names += [f"{residual}.{name}" for name in ("y", "norm.xhat", "norm.rrms", "norm.gain")]
+        names += [f"norm{n}.{name}" for n in (1, 2) for name in ("y", "xhat", "rrms", "gain")]
+        names += ["add2.sum"]
         of_llama |= {f"{layer}.{name}" for name in names}
     of_llama |= {explorer_name(name) for name, _ in tiny_gpt(**LLAMA).named_parameters()}
 
@@ -367,8 +364,8 @@ def test_gradients_behind_changed_values_are_slopes(engine):
     engine.make(tiny(**PRE))
     changed = {
         "source.y": [[3, 0.1]],
-        "encoder.0.self_residual.norm.mean": [[0, 0.3], [1, -0.2]],
-        "encoder.1.self_residual.norm.rstd": [[1, 2.0]],
+        "encoder.0.norm1.mean": [[0, 0.3], [1, -0.2]],
+        "encoder.1.norm1.rstd": [[1, 2.0]],
         "decoder.0.cross.attention.softmax": [[0, 0.7], [7, 0.2]],
         "decoder.1.feed_forward.hidden.activated": [[5, -1.0], [6, 1.0]],
         "loss.log_probs": [[4, -1.0]],
@@ -443,8 +440,8 @@ def test_terms_add_up_to_the_number(engine):
     """1,000 numbers and more at random, forward and backward, of models with all operations between them."""
     rng, seen, numbers = random.Random(0), set(), 0
     more = {
-        "dropout": {"encoder.0.self_residual.dropout_mask": [3, 4]},
-        "values": {"decoder.0.self_residual.norm.xhat": [[4, 1.0]], "loss.log_probs": [[5, -1.0]]},
+        "dropout": {"encoder.0.add1.dropout_mask": [3, 4]},
+        "values": {"decoder.0.norm1.xhat": [[4, 1.0]], "loss.log_probs": [[5, -1.0]]},
     }
     for kind, (options, make, (*_, ids), heads, cells, values) in KINDS.items():
         for name, changes in options.items():

@@ -98,7 +98,7 @@ class Block(Module):
         h, norm1 = self.norm1.forward(x)
         h, self_attention = self.self_attention.forward(h, mask=mask, context=context)
         h, dropout1 = self.dropout1.forward(h, context)
-        x = x + h
+        x = x + h  # the residual connection
 
         h, norm2 = self.norm2.forward(x)
         h, feed_forward = self.feed_forward.forward(h, context)
