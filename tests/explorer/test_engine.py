@@ -271,7 +271,9 @@ def test_the_record_holds_every_array_of_the_caches_and_every_parameter():
         attentions = ["self_attention", "cross"] if layer.startswith("decoder") else ["self_attention"]
         expected |= {f"{layer}.{sublayer}.{name}" for sublayer in attentions for name in attention}
         expected |= {f"{layer}.{name}" for name in network}
-        expected |= {f"{layer}.norm{n + 1}.{name}" for n in range(len(attentions) + 1) for name in ("xhat", "rstd")}
+        expected |= {
+            f"{layer}.norm{n + 1}.{name}" for n in range(len(attentions) + 1) for name in ("xhat", "rstd")
+        }
     expected |= {explorer_name(name) for name, _ in tiny(**PRE).named_parameters()}
 
     of_llama = {"embedding.y", "norm.xhat", "norm.rrms", "output.x", "logits", "embedding.tokens.weight"}

@@ -39,7 +39,15 @@ def test_every_box_of_the_map_opens_its_own_first_step(page, direction):
     choose(page, direction)
     found = page.evaluate(BOXES)
     blocks = [each["block"] for each in found]
-    assert {"source", "target", "output", "loss", "decoder.0.cross", "encoder.1.add1", "encoder.1.norm1"} <= set(blocks)
+    assert {
+        "source",
+        "target",
+        "output",
+        "loss",
+        "decoder.0.cross",
+        "encoder.1.add1",
+        "encoder.1.norm1",
+    } <= set(blocks)
     for each in found:
         assert each["present"] == each["block"]
         assert each["crumbs"].lower().startswith(f"{each['name']} · step ".lower())

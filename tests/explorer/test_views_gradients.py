@@ -158,7 +158,9 @@ def test_the_answer_follows_a_change_and_a_block_leads_to_the_gradient_that_it_s
     reader.page.evaluate("npformer.edit({ heads: { 'decoder.1.cross': [0, 1] } })")
     assert lists(reader.page) != before
     reader.press("#why .follow")
-    assert reader.page.evaluate("npformer.explorer.result.path").startswith(("encoder.0.self_", "encoder.0.add1", "encoder.0.norm1"))
+    assert reader.page.evaluate("npformer.explorer.result.path").startswith(
+        ("encoder.0.self_", "encoder.0.add1", "encoder.0.norm1")
+    )
     assert "pinned" in reader.page.text_content("#arithmetic")
 
 

@@ -101,9 +101,7 @@ class PassRecord:
             child_path = explorer_name(f"{path}{name}.weight").removesuffix(".weight")
             if isinstance(child, (Linear, TiedProjection)):
                 self._watch_layer(child, child_path)
-            elif isinstance(child, (LayerNorm, RMSNorm)):
-                self._watch_norm(child, child_path)
-            elif isinstance(child, AddNorm):
+            elif isinstance(child, (LayerNorm, RMSNorm, AddNorm)):
                 self._watch_norm(child, child_path)
             else:
                 if isinstance(child, MultiHeadAttention):
@@ -316,11 +314,10 @@ def _explorer_path(path):
     """Return the explorer's name of an array of the cache tree."""
     for old, new in (
         (r"\.layers\.", "."),
-        (r"\.norm(\d)\.dropout_mask", r".add\1.dropout_mask"),  # of AddNorm
+        (r"\.(?:norm|postprocess)(\d)\.dropout_mask", r".add\1.dropout_mask"),
         (r"\.norm(\d)\.norm\.", r".norm\1."),
         (r"\.dropout(\d)$", r".add\1.dropout_mask"),  # of a layer with the norm before each sublayer
         (r"\.preprocess(\d)\.", r".preprocess\1.norm."),
-        (r"\.postprocess(\d)\.dropout$", r".add\1.dropout_mask"),
         (r"\.linear\.", "."),
         (r"\.weights_cache\.", "."),
     ):

@@ -124,10 +124,10 @@ def test_the_error_names_a_bad_parameter(name):
     ("spoiled", "name"),
     [
         ("source.tokens.weight", "source.y "),
-        ("encoder.layers.1.feed_forward.inner.weight", "encoder.layers.1.feed_forward_residual."),
+        ("encoder.layers.1.feed_forward.inner.weight", "encoder.layers.1.norm2."),
         (
             "decoder.layers.0.cross.value.weight",
-            "decoder.layers.0.cross_residual.sublayer.attention.v ",
+            "decoder.layers.0.cross.attention.v ",
         ),
         ("output.weight", "logits "),
     ],

@@ -25,7 +25,9 @@ VARIANTS: dict[str, dict[str, StepLines]] = {
     "sequence": {
         "residual": StepLines(
             Quote(_SEQUENCES, "Postprocess.forward", ("h = x + h",)),
-            Quote(_SEQUENCES, "Postprocess.backward", ("dx = dh  # a sum passes its gradient to both terms",)),
+            Quote(
+                _SEQUENCES, "Postprocess.backward", ("dx = dh  # a sum passes its gradient to both terms",)
+            ),
             _NORM_PLACE_LESSON,
             _NORM_PLACE_LESSON,
         )

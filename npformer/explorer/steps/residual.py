@@ -1,4 +1,4 @@
-"""The steps of residual connections: the sum of a sublayer's input and output, with a norm before or after it.
+"""The steps of residual connections: the sum of a sublayer's input and output, and the norm after it.
 
 A sum belongs to no layer of its own. Its path has the number of its norm: the sum of "encoder.0.norm2" or
 "encoder.0.postprocess2" is "encoder.0.add2.sum".

@@ -56,7 +56,7 @@ class Preprocess(Module):
 class PostprocessCache(NamedTuple):
     """The cache of Postprocess, with an entry for each letter."""
 
-    dropout: DropoutCache
+    dropout_mask: DropoutCache  # (..., D), or None
     norm: LayerNormCache | None
 
 
@@ -90,22 +90,22 @@ class Postprocess(Module):
         Returns:
             y, of shape (..., D), and the cache.
         """
-        dropout = norm = None
+        dropout_mask = norm = None
         for letter in self.letters:
             if letter == "d":
-                h, dropout = self.dropout.forward(h, context)
+                h, dropout_mask = self.dropout.forward(h, context)
             elif letter == "a":
                 h = x + h
             elif self.norm is not None:
                 h, norm = self.norm.forward(h)
-        return h, PostprocessCache(dropout, norm)
+        return h, PostprocessCache(dropout_mask, norm)
 
     def backward(self, dy: Array, cache: PostprocessCache) -> tuple[Array, Array]:
         """Return the gradients dx and dh, each of shape (..., D)."""
         dx, dh = dy, dy
         for letter in reversed(self.letters):
             if letter == "d":
-                dh = self.dropout.backward(dh, cache.dropout)
+                dh = self.dropout.backward(dh, cache.dropout_mask)
             elif letter == "a":
                 dx = dh  # a sum passes its gradient to both terms
             elif self.norm is not None:
