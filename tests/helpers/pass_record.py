@@ -317,7 +317,6 @@ def _explorer_path(path):
         (r"\.(?:norm|postprocess)(\d)\.dropout_mask", r".add\1.dropout_mask"),
         (r"\.norm(\d)\.norm\.", r".norm\1."),
         (r"\.dropout(\d)$", r".add\1.dropout_mask"),  # of a layer with the norm before each sublayer
-        (r"\.preprocess(\d)\.", r".preprocess\1.norm."),
         (r"\.linear\.", "."),
         (r"\.weights_cache\.", "."),
     ):

@@ -1,8 +1,7 @@
 """A sublayer f with its norm and its residual connection, in both orders: the functions of two exercises.
 
-The layers of the package have these lines for each of their sublayers: those of models/transformer/layers.py
-post-norm, as in the paper, and those of models/transformer/pre_norm.py pre-norm. In the exercises the sublayer
-is an argument, so that one function is right for every f.
+The layers of the package have these lines for each of their sublayers: models/transformer/layers.py has those
+of post-norm, and models/transformer/pre_norm.py those of pre-norm. Here the sublayer is an argument.
 """
 
 from typing import Any, NamedTuple

@@ -32,6 +32,13 @@ from npformer.nn.init import default_rng
 from npformer.nn.module import Module
 
 
+@cache_class
+class PreprocessCache(NamedTuple):
+    """The cache of Preprocess."""
+
+    norm: LayerNormCache | None
+
+
 class Preprocess(Module):
     """The letters before the dash: h = norm(x) for "n", and h = x for none. Shapes: x (..., D) -> h (..., D).
 
@@ -43,13 +50,14 @@ class Preprocess(Module):
     def __init__(self, config: TransformerConfig, dtype: Any = np.float32) -> None:
         self.norm = _norm_if("n" in config.norm.partition("-")[0], config, dtype)
 
-    def forward(self, x: Array) -> tuple[Array, LayerNormCache | None]:
+    def forward(self, x: Array) -> tuple[Array, PreprocessCache]:
         """Return h, of shape (..., D), and the cache."""
-        return (x, None) if self.norm is None else self.norm.forward(x)
+        h, norm = (x, None) if self.norm is None else self.norm.forward(x)
+        return h, PreprocessCache(norm)
 
-    def backward(self, dh: Array, cache: LayerNormCache | None) -> Array:
+    def backward(self, dh: Array, cache: PreprocessCache) -> Array:
         """Return dx, of shape (..., D)."""
-        return dh if self.norm is None else self.norm.backward(dh, cache)
+        return dh if self.norm is None else self.norm.backward(dh, cache.norm)
 
 
 @cache_class
@@ -117,10 +125,10 @@ class Postprocess(Module):
 class SequenceEncoderLayerCache(NamedTuple):
     """The cache of SequenceEncoderLayer, with one entry for each of its parts."""
 
-    preprocess1: LayerNormCache | None
+    preprocess1: PreprocessCache
     self_attention: MultiHeadCache
     postprocess1: PostprocessCache
-    preprocess2: LayerNormCache | None
+    preprocess2: PreprocessCache
     feed_forward: FeedForwardCache
     postprocess2: PostprocessCache
 
@@ -195,13 +203,13 @@ class SequenceEncoderLayer(Module):
 class SequenceDecoderLayerCache(NamedTuple):
     """The cache of SequenceDecoderLayer, with one entry for each of its parts."""
 
-    preprocess1: LayerNormCache | None
+    preprocess1: PreprocessCache
     self_attention: MultiHeadCache
     postprocess1: PostprocessCache
-    preprocess2: LayerNormCache | None
+    preprocess2: PreprocessCache
     cross: MultiHeadCache
     postprocess2: PostprocessCache
-    preprocess3: LayerNormCache | None
+    preprocess3: PreprocessCache
     feed_forward: FeedForwardCache
     postprocess3: PostprocessCache
 
