@@ -288,6 +288,11 @@ def make_add_norm(config: TransformerConfig, dtype: Any) -> AddNorm:
 def require_norm(config: TransformerConfig, norm: str, kind: type[Module]) -> None:
     """Check that a configuration asks for the norms that a class of layers has.
 
+    Args:
+        config: The configuration.
+        norm: The value of config.norm for which the class is right.
+        kind: The class, which the message names.
+
     Raises:
         UserError: If config.norm is another one.
     """
