@@ -192,7 +192,15 @@ class AssembledEncoderLayer(PreNormEncoderLayer):
         self.norm2, self.dropout2 = AssembledNorm(functions, config, dtype), Dropout(0.0)
 
     def forward(self, x: Array, mask: Any = None, context: Context = INFERENCE) -> tuple[Array, Any]:
-        """Return y, of shape (B, S, D), and the cache. There is no dropout, so the context is not used."""
+        """Compute the two sublayers.
+
+        Args:
+            x, mask: As in EncoderLayer.forward.
+            context: Not used, since there is no dropout.
+
+        Returns:
+            y, of shape (B, S, D), and the cache.
+        """
         pre_norm, attend = self.functions.pre_norm, partial(self.self_attention.forward, mask=mask)
         x, first = pre_norm(_parts(self, 1), x, attend)
         x, second = pre_norm(_parts(self, 2), x, self.feed_forward.forward)

@@ -219,7 +219,14 @@ class PreNormDecoderLayer(Module):
         memory_kv: KVCache,
         memory_mask: Array | AttentionMask | None = None,
     ) -> tuple[Array, KVCache]:
-        """Compute the next position, as DecoderLayer.decode_step does."""
+        """Compute the next position, without a cache for a backward pass.
+
+        Args:
+            x, kv_cache, memory_kv, memory_mask: As in DecoderLayer.decode_step.
+
+        Returns:
+            y, of shape (B, 1, D), and the new KV cache.
+        """
         h, kv_cache = self.self_attention.decode_step(self.norm1(x), kv_cache)
         x = x + h
         x = x + self.cross.attend_memory(self.norm2(x), memory_kv, memory_mask)

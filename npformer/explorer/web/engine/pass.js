@@ -156,7 +156,8 @@ export class ForwardPass {
    */
   preprocess(path, number, x) {
     if (this.sequence.startsWith("-")) return x;
-    return this.norm(this.config.norm.includes("-") ? `${path}.preprocess${number}.norm` : `${path}.norm${number}`, x);
+    const isSequence = this.config.norm.includes("-"); // its norms have parameters with names of their own
+    return this.norm(isSequence ? `${path}.preprocess${number}.norm` : `${path}.norm${number}`, x);
   }
 
   /**
