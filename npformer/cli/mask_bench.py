@@ -199,7 +199,7 @@ def self_bench(model: Transformer, arguments: Namespace, tokens: TokenSequence, 
     layer = stack[arguments.layer]
 
     def forward(x: Array, mask: Array) -> tuple[Array, Any]:
-        return layer.self_attention.forward(attention_input(layer, x), mask=mask)  # type: ignore[no-any-return]
+        return layer.self_attention.forward(attention_input(layer, x), mask=mask)
 
     return Bench("decoder" if arguments.causal else "encoder", x, forward)
 
@@ -210,9 +210,9 @@ def attention_input(layer: Any, x: Array) -> Array:
     Shapes: x (1, S, D) -> (1, S, D).
     """
     if isinstance(layer, PreNormEncoderLayer | PreNormDecoderLayer):
-        return layer.norm1(x)  # type: ignore[no-any-return]
+        return layer.norm1(x)
     if isinstance(layer, SequenceEncoderLayer | SequenceDecoderLayer):
-        return layer.preprocess1(x)  # type: ignore[no-any-return]
+        return layer.preprocess1(x)
     return x
 
 
@@ -236,6 +236,6 @@ def cross_bench(model: Transformer, index: int, queries: TokenSequence, keys: To
     queries = cache.cross.projections[0].x  # (1, T, D) what the cross-attention reads of the decoder
 
     def forward(memory: Array, mask: Array) -> tuple[Array, Any]:
-        return layer.cross.forward(queries, memory, mask=mask)  # type: ignore[no-any-return]
+        return layer.cross.forward(queries, memory, mask=mask)
 
     return Bench("cross-attention of decoder", memory, forward)

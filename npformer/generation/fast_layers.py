@@ -106,10 +106,10 @@ class FastLayer:
     """A decoder layer with the weights as a step needs them.
 
     Args:
-        layer: The decoder layer.
+        layer: The decoder layer, a DecoderLayer or a PreNormDecoderLayer (see suits).
     """
 
-    def __init__(self, layer: DecoderLayer | PreNormDecoderLayer) -> None:
+    def __init__(self, layer: Any) -> None:
         projections = [projection for projection, _ in layer.self_attention._projections()]
         self.query_key_value = LinearMap.joined(projections)
         self.self_heads, self.cross_heads = Heads.of(layer.self_attention), Heads.of(layer.cross)

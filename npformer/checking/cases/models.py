@@ -127,8 +127,8 @@ def stack_cases() -> Iterator[Case]:
     settings = {"post-norm": {}, "pre-norm": PRE, "fused": {"fused_projections": True}, **sequences}
     for name, changes in settings.items():
         config = small_config(**changes)
-        encoders = {"EncoderLayer": make_encoder_layer, "Encoder": Encoder}
-        decoders = {"DecoderLayer": make_decoder_layer, "Decoder": Decoder}
+        encoders: dict[str, Any] = {"EncoderLayer": make_encoder_layer, "Encoder": Encoder}
+        decoders: dict[str, Any] = {"DecoderLayer": make_decoder_layer, "Decoder": Decoder}
         if name in sequences:  # their stacks are those of other layers
             del encoders["Encoder"], decoders["Decoder"]
         for kind, make in encoders.items():

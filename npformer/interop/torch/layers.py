@@ -242,8 +242,9 @@ class _Converter:
     def encoder_layer(self, module: nn.TransformerEncoderLayer) -> AnyEncoderLayer:
         """Return an EncoderLayer, or a PreNormEncoderLayer."""
         self.require(module, nn.TransformerEncoderLayer)
+        kind: type[AnyEncoderLayer] = PreNormEncoderLayer if module.norm_first else EncoderLayer
         return layer_from_parts(
-            PreNormEncoderLayer if module.norm_first else EncoderLayer,
+            kind,
             self_attention=self.attention(module.self_attn),
             **self.norms(module, 1),
             feed_forward=self.feed_forward(module),
@@ -253,8 +254,9 @@ class _Converter:
     def decoder_layer(self, module: nn.TransformerDecoderLayer) -> AnyDecoderLayer:
         """Return a DecoderLayer, or a PreNormDecoderLayer."""
         self.require(module, nn.TransformerDecoderLayer)
+        kind: type[AnyDecoderLayer] = PreNormDecoderLayer if module.norm_first else DecoderLayer
         return layer_from_parts(
-            PreNormDecoderLayer if module.norm_first else DecoderLayer,
+            kind,
             self_attention=self.attention(module.self_attn),
             **self.norms(module, 1),
             cross=self.attention(module.multihead_attn),

@@ -305,8 +305,8 @@ class GPT(Module):
         return take_ids(ids, c.vocab_size, c.context, "ids", self.reference, start=start)
 
 
-def _make_norm(config: GPTConfig, dtype: Any) -> LayerNorm | RMSNorm:
-    """Return the norm of a configuration."""
+def _make_norm(config: GPTConfig, dtype: Any) -> Any:
+    """Return the norm of a configuration, a LayerNorm or an RMSNorm."""
     if config.norm == "rms":
         return RMSNorm(config.d_model, eps=config.norm_eps, dtype=dtype)
     return LayerNorm(config.d_model, eps=config.norm_eps, bias=config.bias, dtype=dtype)

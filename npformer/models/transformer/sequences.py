@@ -104,7 +104,7 @@ class Postprocess(Module):
                 h, dropout_mask = self.dropout.forward(h, context)
             elif letter == "a":
                 h = x + h
-            elif self.norm is not None:
+            else:
                 h, norm = self.norm.forward(h)
         return h, PostprocessCache(dropout_mask, norm)
 
@@ -116,7 +116,7 @@ class Postprocess(Module):
                 dh = self.dropout.backward(dh, cache.dropout_mask)
             elif letter == "a":
                 dx = dh  # a sum passes its gradient to both terms
-            elif self.norm is not None:
+            else:
                 dh = self.norm.backward(dh, cache.norm)
         return dx, dh
 
@@ -325,6 +325,6 @@ class SequenceDecoderLayer(Module):
         return self.postprocess3(x, self.feed_forward(self.preprocess3(x))), kv_cache
 
 
-def _norm_if(wanted: bool, config: TransformerConfig, dtype: Any) -> LayerNorm | None:
-    """Return the layer norm of a configuration if it is wanted, and None otherwise."""
+def _norm_if(wanted: bool, config: TransformerConfig, dtype: Any) -> Any:
+    """Return a LayerNorm if it is wanted, and None otherwise."""
     return LayerNorm(config.d_model, eps=config.norm_eps, dtype=dtype) if wanted else None

@@ -291,7 +291,7 @@ def make_encoder_layer(
         rng: The generator of the initial values.
         dtype: The dtype of the parameters.
     """
-    classes = {"post": EncoderLayer, "pre": PreNormEncoderLayer}
+    classes: dict[str, type[AnyEncoderLayer]] = {"post": EncoderLayer, "pre": PreNormEncoderLayer}
     return classes.get(config.norm, SequenceEncoderLayer)(config, rng=rng, dtype=dtype)
 
 
@@ -305,7 +305,7 @@ def make_decoder_layer(
         rng: The generator of the initial values.
         dtype: The dtype of the parameters.
     """
-    classes = {"post": DecoderLayer, "pre": PreNormDecoderLayer}
+    classes: dict[str, type[AnyDecoderLayer]] = {"post": DecoderLayer, "pre": PreNormDecoderLayer}
     return classes.get(config.norm, SequenceDecoderLayer)(config, rng=rng, dtype=dtype)
 
 

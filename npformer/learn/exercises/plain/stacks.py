@@ -60,7 +60,7 @@ LOOP = "for one, c in zip(layer.layers[::-1], cache.layers[::-1], strict=True)"
     ),
     mistake("dx is added twice at the end", "return dx + layer", "return 2 * dx + layer"),
     mistake(
-        "dy is added at the end: the residual connections lie inside the norms, and dx contains their gradients",
+        "dy is added at the end: the residual connections lie inside the norms, and dx has their gradients",
         "return dx + layer",
         "return dy + dx + layer",
     ),
@@ -293,12 +293,12 @@ def encoder_backward(layer: Any, dy: Any, cache: Any) -> Any:
     ),
     mistake("dx and dmemory are exchanged in the result", "return dx, dmemory", "return dmemory, dx"),
     mistake(
-        "dy is added at the end: the residual connections lie inside the norms, and dx contains their gradients",
+        "dy is added at the end: the residual connections lie inside the norms, and dx has their gradients",
         "return dx",
         "return dy + dx",
     ),
     mistake(
-        "the sublayers are in the wrong order: cross-attention comes before self-attention in the backward pass",
+        "the sublayers are in the wrong order: cross-attention comes first in the backward pass",
         MIDDLE_NORM + "\n    " + CROSS + "\n    " + FIRST_NORM + "\n    dx = dx + " + ATTENTION,
         FIRST_NORM + "\n    dx = dx + " + ATTENTION + "\n    " + MIDDLE_NORM + "\n    " + CROSS,
     ),

@@ -61,8 +61,8 @@ def encoder_layer_backward(layer, dy, cache):
         (
             "Read the forward pass from the last line to the first. Each line gives one call of a backward "
             "method.",
-            "The x between the sublayers is used twice: by the feed-forward network and by layer.norm2. So its "
-            "gradient is a sum of two.",
+            "The x between the sublayers is used twice: by the feed-forward network and by layer.norm2. So "
+            "its gradient is a sum of two.",
             "dx, dh = layer.norm2.backward(dy, cache.norm2), and then dx + layer.feed_forward.backward(dh, "
             "cache.feed_forward). The same again with layer.norm1 and the self-attention.",
         ),
@@ -142,8 +142,8 @@ def decoder_layer_backward(layer, dy, cache):
         ),
         (
             "The steps are those of the encoder layer, with one sublayer more. Begin with the last one.",
-            "The x before each sublayer is used twice, so its gradient is a sum of two: the dx of the norm, and "
-            "what the backward method of the sublayer returns.",
+            "The x before each sublayer is used twice, so its gradient is a sum of two: the dx of the norm, "
+            "and what the backward method of the sublayer returns.",
             "The second sublayer returns two gradients: dh, dmemory = layer.cross.backward(dh, cache.cross). "
             "Keep dmemory until the end.",
         ),
