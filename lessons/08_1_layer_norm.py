@@ -197,6 +197,6 @@ assert_allclose(stretched, xhat, rtol=1e-4)
 # - By hand: compute m, v and x̂ of x = (2, 4, 6, 8) with ε = 0. Then compute y with the gain 2 and the
 #   bias 1 in every component.
 # - Read how a real model normalizes a token: run `npformer explore --model en-de "A dog runs." --open`, and
-#   replace the end of the address, from `#` on, by `#step=encoder.0.self_residual.norm.xhat`.
+#   replace the end of the address, from `#` on, by `#step=encoder.0.norm1.xhat`.
 #
 # **Next**: lesson 8.2 (`08_2_the_backward_pass_of_layer_norm`), the backward pass of layer norm.

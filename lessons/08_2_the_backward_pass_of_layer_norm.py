@@ -275,6 +275,6 @@ assert report.ok
 #   information does a layer norm of two numbers pass on to the next layer?
 # - Read the three terms of $dx$ in a real model: run `npformer explore --model en-de "A dog runs." --open`,
 #   and replace the end of the address, from `#` on, by
-#   `#direction=backward&step=encoder.0.self_residual.norm.xhat`.
+#   `#direction=backward&step=encoder.0.norm1.xhat`.
 #
 # **Next**: lesson 8.3 (`08_3_the_residual_connection`), the sum of the input and the output of a sublayer.

@@ -13,6 +13,8 @@
 # `each layer: x → attention → [ADD & NORM] → feed-forward → [ADD & NORM] → y`
 
 # %%
+from typing import NamedTuple
+
 import numpy as np
 from numpy.testing import assert_allclose
 
@@ -21,7 +23,7 @@ from npformer.functional import dropout
 from npformer.functional.linear import linear, linear_backward
 from npformer.functional.norm import layer_norm, layer_norm_backward
 from npformer.learn.course import show_figure
-from npformer.nn import Context, Linear, PostNormResidual, PreNormResidual
+from npformer.nn import AddNorm, Context, Dropout, LayerNorm, Linear
 from npformer.nn.module import Module
 from npformer.plots import Grid, cell_product
 
@@ -54,33 +56,44 @@ dy = rng.standard_normal((2, 3, 4))  # (B, T, D)
 #                              └─→ sublayer path: backward pass of f ────────────┘
 # ```
 #
-# In the package this is the class `PostNormResidual`. Its `forward` takes $x$ and the sublayer as a function.
-# It also takes a `Context`, which says whether the pass belongs to training, where dropout is applied. In the
-# next cell the sublayer is a linear layer.
+# In the package the class `AddNorm` computes the sum and the norm. Its `forward` takes $x$ and $h = f(x)$. It
+# also takes a `Context`, which says whether the pass belongs to training, where dropout is applied. In the
+# next cell the sublayer is a linear layer. The layers of the package have these lines for each of their
+# sublayers.
 
 # %%
 
 
-class ResidualLinear(Module):
-    """A linear layer in a residual connection of a given class."""
+class PostNormCache(NamedTuple):
+    f: tuple
+    norm: tuple
 
-    def __init__(self, residual_class=PostNormResidual):
-        self.residual = residual_class(4, dropout=0.2, dtype=np.float64)
+
+class PostNormLinear(Module):
+    """A linear layer f, followed by "add & norm": y = norm(x + dropout(f(x)))."""
+
+    def __init__(self):
         self.f = Linear(4, 4, rng=np.random.default_rng(0), dtype=np.float64)
+        self.norm = AddNorm(4, dropout=0.2, dtype=np.float64)
 
     def forward(self, x, *, train=False, rng=None):
-        return self.residual.forward(x, self.f.forward, Context(train, rng))
+        h, f = self.f.forward(x)
+        y, norm = self.norm.forward(x, h, Context(train, rng))  # norm(x + dropout(h))
+        return y, PostNormCache(f, norm)
 
     def backward(self, dy, cache):
-        return self.residual.backward(dy, cache, self.f.backward)
+        # y = norm(x + dropout(h)): the direct path gets dx, and the sublayer path dh
+        dx, dh = self.norm.backward(dy, cache.norm)
+        # h = f(x)
+        return dx + self.f.backward(dh, cache.f)
 
 
 # %% [markdown]
 # Now we write the same calculation ourselves, and compare.
 
 # %%
-model = ResidualLinear()
-f, norm = model.f, model.residual.norm
+model = PostNormLinear()
+f, norm = model.f, model.norm
 h, f_cache = linear(x, f.weight.value, f.bias.value)
 y, norm_cache = layer_norm(x + h, norm.gain.value, norm.bias.value)
 ds, _, _ = layer_norm_backward(dy, norm_cache)
@@ -96,35 +109,66 @@ print("the sum of both paths is the package's dx")
 # %% [markdown]
 # What happens if the backward pass forgets one of the two paths? A model with this mistake may still learn.
 # We saw the same with the wrong split into heads (chapter 7). The gradient check finds both mistakes. It also
-# accepts the two correct classes of the package, with the norm after and before the sublayer. The checks
-# include dropout, which the next section explains. They use the same seed at every evaluation, so that the
-# random numbers of dropout do not change.
+# accepts the correct backward passes, with the norm after and before the sublayer. The checks include dropout,
+# which the next section explains. They use the same seed at every evaluation, so that the random numbers of
+# dropout do not change.
 
 # %%
 
 
-class ForgetsDirect(PostNormResidual):
-    def backward(self, dy, cache, sublayer_backward):
-        _, dh = self.norm.backward(dy, cache.add_norm)
-        return sublayer_backward(dh, cache.sublayer)
+class ForgetsDirect(PostNormLinear):
+    def backward(self, dy, cache):
+        _, dh = self.norm.backward(dy, cache.norm)
+        return self.f.backward(dh, cache.f)
 
 
-class ForgetsSublayer(PostNormResidual):
-    def backward(self, dy, cache, sublayer_backward):
-        dx, dh = self.norm.backward(dy, cache.add_norm)
-        sublayer_backward(dh, cache.sublayer)
+class ForgetsSublayer(PostNormLinear):
+    def backward(self, dy, cache):
+        dx, dh = self.norm.backward(dy, cache.norm)
+        self.f.backward(dh, cache.f)
         return dx
 
 
-for residual_class in (ForgetsDirect, ForgetsSublayer):
-    wrong = gradcheck(ResidualLinear(residual_class), x, train=True, rng=7).failures[0]
-    print(residual_class.__name__, "is wrong in", wrong.tensor)
+for layer_class in (ForgetsDirect, ForgetsSublayer):
+    wrong = gradcheck(layer_class(), x, train=True, rng=7).failures[0]
+    print(layer_class.__name__, "is wrong in", wrong.tensor)
     assert wrong.tensor == "x"
 report = gradcheck(model, x, train=True, rng=7)
 print(report)
 
+# %%
+
+
+class PreNormCache(NamedTuple):
+    norm: tuple
+    f: tuple
+    dropout: np.ndarray | None
+
+
+class PreNormLinear(Module):
+    """The same with the norm before the linear layer: y = x + dropout(f(norm(x)))."""
+
+    def __init__(self):
+        self.norm = LayerNorm(4, dtype=np.float64)
+        self.f = Linear(4, 4, rng=np.random.default_rng(0), dtype=np.float64)
+        self.dropout = Dropout(0.2)
+
+    def forward(self, x, *, train=False, rng=None):
+        h, norm = self.norm.forward(x)
+        h, f = self.f.forward(h)
+        h, dropout = self.dropout.forward(h, Context(train, rng))
+        return x + h, PreNormCache(norm, f, dropout)
+
+    def backward(self, dy, cache):
+        # h = dropout(f(norm(x)))
+        dh = self.dropout.backward(dy, cache.dropout)
+        dh = self.f.backward(dh, cache.f)
+        # y = x + h: the direct path gets dy itself
+        return dy + self.norm.backward(dh, cache.norm)
+
+
 # %% tags=["check"]
-assert gradcheck(ResidualLinear(PreNormResidual), x, train=True, rng=7).ok
+assert gradcheck(PreNormLinear(), x, train=True, rng=7).ok
 assert report.ok
 
 # %% [markdown]
@@ -171,7 +215,7 @@ show_figure(figure, "08_dropout", caption)
 
 # %% [markdown]
 # **Your turn.** In the terminal, look at the whole report of one mistake, with
-# `!print(gradcheck(ResidualLinear(ForgetsSublayer), x))`. Which row fails besides x, and why do the rows of
+# `!print(gradcheck(ForgetsSublayer(), x))`. Which row fails besides x, and why do the rows of
 # the parameters pass?
 
 # %% [markdown]
@@ -226,7 +270,7 @@ show_figure(figure, "08_dropout", caption)
 #   three layers. How many paths pass through two of the three sublayers?
 # - See both paths of the gradient in a real model: run `npformer explore --model en-de "A dog runs." --open`,
 #   and replace the end of the address, from `#` on, by
-#   `#direction=backward&step=encoder.0.self_residual.sum`.
+#   `#direction=backward&step=encoder.0.add1.sum`.
 #
 # **Next**: lesson 8.4 (`08_4_norm_before_or_after`), what the norm and the direct path do for the gradient in
 # a stack of 24 layers.

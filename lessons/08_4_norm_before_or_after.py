@@ -20,8 +20,7 @@ from threadpoolctl import threadpool_limits
 
 from npformer.learn.course import show_figure
 from npformer.models.transformer import Encoder, TransformerConfig
-from npformer.nn import PostNormResidual
-from npformer.nn.residual import PostNormCache
+from npformer.nn import AddNorm
 from npformer.plots import curves
 
 threadpool_limits(1, user_api="blas")  # small products run fastest on one thread: chapter 16
@@ -67,25 +66,24 @@ threadpool_limits(1, user_api="blas")  # small products run fastest on one threa
 # - post-norm and pre-norm;
 # - three changed forms of post-norm: without the direct path, without the norm, and without both.
 #
-# The last three show what each part does. The class `Variant` contains post-norm and these variants.
+# The last three show what each part does. The class `Variant` takes the place of `AddNorm` in a layer. It
+# contains post-norm and these variants.
 
 # %%
 
 
-class Variant(PostNormResidual):
-    """y = norm(direct · x + f(x)), or the same without the norm."""
+class Variant(AddNorm):
+    """y = norm(direct · x + h), where h = f(x), or the same without the norm."""
 
     direct, normed = 1, True  # direct is 0 for a sublayer without the direct path
 
-    def forward(self, x, sublayer, context=None):
-        h, inside = sublayer(x)
+    def forward(self, x, h, context=None):
         x = self.direct * x
-        y, cache = self.norm.forward(x, h) if self.normed else (x + h, None)
-        return y, PostNormCache(inside, cache)
+        return super().forward(x, h) if self.normed else (x + h, None)
 
-    def backward(self, dy, cache, sublayer_backward):
-        dx, dh = self.norm.backward(dy, cache.add_norm) if self.normed else (dy, dy)
-        return self.direct * dx + sublayer_backward(dh, cache.sublayer)
+    def backward(self, dy, cache):
+        dx, dh = super().backward(dy, cache) if self.normed else (dy, dy)
+        return self.direct * dx, dh
 
 
 def stack_of_24(norm="post", direct=1, normed=True):
@@ -96,10 +94,9 @@ def stack_of_24(norm="post", direct=1, normed=True):
     if norm == "pre":
         return encoder
     for layer in encoder.layers:
-        for name in ("self_residual", "feed_forward_residual"):
-            variant = Variant(64)
+        layer.norm1, layer.norm2 = Variant(64, dtype=np.float64), Variant(64, dtype=np.float64)
+        for variant in (layer.norm1, layer.norm2):
             variant.direct, variant.normed = direct, normed
-            setattr(layer, name, variant)
     return encoder
 
 

@@ -102,10 +102,10 @@ full = {
     "k": "self_attention.key",
     "v": "self_attention.value",
     "o": "self_attention.output",
-    "norm1": "self_residual.norm",
+    "norm1": "norm1",
     "ff1": "feed_forward.inner",
     "ff2": "feed_forward.outer",
-    "norm2": "feed_forward_residual.norm",
+    "norm2": "norm2",
 }
 
 # %%

@@ -97,7 +97,7 @@ def attend_backward(name, dy, cache):
 # The first `attend` has the causal mask: position $t$ may attend to the keys 0 to $t$.
 
 # %%
-norms = [f"{name}_residual.norm" for name in ("self", "cross", "feed_forward")]
+norms = ["norm1", "norm2", "norm3"]
 weights = [(p[name + ".gain"], p[name + ".bias"]) for name in norms]
 a, of_a = attend("self_attention", x, x, may_attend)
 x1, of_x1 = F.layer_norm(x + a, *weights[0])  # (B, T, D), and so are all but h

@@ -24,7 +24,7 @@ from npformer.data.sentences import MASK, causal_batch, masked_batch
 from npformer.generation import continue_text, fill_in, fill_in_table
 from npformer.learn.course import show_figure
 from npformer.models.bert import MaskedLanguageModel
-from npformer.models.gpt import CausalLanguageModel
+from npformer.models.transformer.language_model import CausalLanguageModel
 from npformer.plots import cell_grid
 from npformer.training import evaluate, loss_and_gradients
 from npformer.training.language import unigram_perplexity

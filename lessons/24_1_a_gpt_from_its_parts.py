@@ -133,10 +133,10 @@ def by_hand(model, ids):
     x, _ = model.embedding.forward(ids, Context())  # (B, T, D)
     mask = AttentionMask(causal_mask(ids.shape[1], ids))  # (T, T)
     for block in model.layers:
-        h = block.attention_residual.norm(x)  # (B, T, D)
-        attended, _ = block.attention.forward(h, mask=mask)
+        h = block.norm1(x)  # (B, T, D)
+        attended, _ = block.self_attention.forward(h, mask=mask)
         x = x + attended
-        h = block.feed_forward_residual.norm(x)
+        h = block.norm2(x)
         x = x + block.feed_forward(h)
     return model.output(model.norm(x))
 

@@ -201,7 +201,7 @@ codec, found = dataset.codec, npformer.load(folder)
 loaded = LoadedLanguageModel("small GPT-2", found.model, lambda: LongTextTokenizer(codec))
 text = codec.decode(dataset.valid.tolist())
 right = loaded.loss(text)
-squares = [block.attention.output.weight for block in loaded.model.layers]  # of shape (D, D)
+squares = [block.self_attention.output.weight for block in loaded.model.layers]  # (D, D)
 for weight in squares:
     weight.value[:] = weight.value.T.copy()
 wrong = loaded.loss(text)

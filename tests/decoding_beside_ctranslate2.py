@@ -113,15 +113,15 @@ def copy_layer(spec, layer):
     attention = layer.self_attention
     copy_linear(spec.self_attention.linear[0], attention.query, attention.key, attention.value)
     copy_linear(spec.self_attention.linear[1], attention.output)
-    copy_norm(spec.self_attention.layer_norm, layer.self_residual.norm)
+    copy_norm(spec.self_attention.layer_norm, layer.norm1)
     if hasattr(layer, "cross"):
         copy_linear(spec.attention.linear[0], layer.cross.query)
         copy_linear(spec.attention.linear[1], layer.cross.key, layer.cross.value)
         copy_linear(spec.attention.linear[2], layer.cross.output)
-        copy_norm(spec.attention.layer_norm, layer.cross_residual.norm)
+        copy_norm(spec.attention.layer_norm, layer.norm2)
     copy_linear(spec.ffn.linear_0, layer.feed_forward.inner)
     copy_linear(spec.ffn.linear_1, layer.feed_forward.outer)
-    copy_norm(spec.ffn.layer_norm, layer.feed_forward_residual.norm)
+    copy_norm(spec.ffn.layer_norm, layer.norm3 if hasattr(layer, "cross") else layer.norm2)
 
 
 def copy_linear(spec, *layers):

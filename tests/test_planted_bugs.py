@@ -15,7 +15,6 @@ FOLDERS = ("functional", "kernels", "nn", "models")
 WITHOUT_BUG = {
     "functional/activations.py: identity_backward": "dx = dy: nothing that could be wrong",
     "nn/positions.py: FixedPositions.backward": "nothing is learned there, so it is empty",
-    "nn/residual.py: Residual.backward": "the base class: it only raises NotImplementedError",
 }
 
 

@@ -30,7 +30,8 @@ COMPONENTS = (
     (r"(attention|cross)$", "attention: splitting and merging heads"),
     (r"feed_forward\.(inner|outer)", "feed-forward: linear maps"),
     (r"feed_forward$", "feed-forward: activation, dropout"),
-    (r"residual", "residual, dropout, norm"),
+    # the norms and dropouts of a layer, and the layer itself, which adds
+    (r"(norm|dropout|process)\d|layer(s\.\d+)?$", "residual, dropout, norm"),
     (r"norm", "final norms"),
     (r"", "stacks of layers"),
 )

@@ -155,10 +155,10 @@ def _transformer_parameters(config: TransformerConfig) -> int:
     relative = (2 * config.max_distance + 1) * (config.head_key + config.head_value)
     of_self = attention + (relative if config.positions == "relative" else 0)
     norm = 2 * d
-    residual = norm * (sequence.count("n") if "-" in sequence else 1)
+    norms = norm * (sequence.count("n") if "-" in sequence else 1)
     feed_forward = _linear(d, config.d_ff) + _linear(config.d_ff, d)
-    encoder_layer = of_self + feed_forward + 2 * residual
-    decoder_layer = of_self + attention + feed_forward + 3 * residual
+    encoder_layer = of_self + feed_forward + 2 * norms
+    decoder_layer = of_self + attention + feed_forward + 3 * norms
     tables = config.source_vocab * d + (config.target_vocab * d if config.tied != "all" else 0)
     tables += 2 * config.max_length * d if config.positions == "learned" else 0
     output = d * config.target_vocab if config.tied == "none" else 0

@@ -11,7 +11,13 @@ from npformer.backend import Array
 from npformer.checking.leaks import movement
 from npformer.errors import UserError
 from npformer.functional.masks import causal_mask, local_mask, mask_from_embeddings, padding_mask
-from npformer.models.transformer import Transformer
+from npformer.models.transformer import (
+    PreNormDecoderLayer,
+    PreNormEncoderLayer,
+    SequenceDecoderLayer,
+    SequenceEncoderLayer,
+    Transformer,
+)
 
 MISTAKES = {
     "shifted": "the causal mask allows each position to attend to the next one too (needs --causal)",
@@ -193,17 +199,21 @@ def self_bench(model: Transformer, arguments: Namespace, tokens: TokenSequence, 
     layer = stack[arguments.layer]
 
     def forward(x: Array, mask: Array) -> tuple[Array, Any]:
-        _, attended = layer.self_residual.forward(
-            x, lambda h: keep_output(layer.self_attention.forward(h, mask=mask))
-        )
-        return attended.sublayer
+        return layer.self_attention.forward(attention_input(layer, x), mask=mask)
 
     return Bench("decoder" if arguments.causal else "encoder", x, forward)
 
 
-def keep_output(result: tuple[Array, Any]) -> tuple[Array, tuple[Array, Any]]:
-    """Return (y, (y, cache)) for the (y, cache) of a sublayer, so that its residual's cache holds both."""
-    return result[0], result
+def attention_input(layer: Any, x: Array) -> Array:
+    """Return what the self-attention of a layer reads: x, after the norm if there is one before it.
+
+    Shapes: x (1, S, D) -> (1, S, D).
+    """
+    if isinstance(layer, PreNormEncoderLayer | PreNormDecoderLayer):
+        return layer.norm1(x)
+    if isinstance(layer, SequenceEncoderLayer | SequenceDecoderLayer):
+        return layer.preprocess1(x)
+    return x
 
 
 def cross_bench(model: Transformer, index: int, queries: TokenSequence, keys: TokenSequence) -> Bench:
@@ -222,12 +232,10 @@ def cross_bench(model: Transformer, index: int, queries: TokenSequence, keys: To
     for below in model.decoder.layers[:index]:
         x, _ = below.forward(x, memory, causal, padding)
     layer = model.decoder[index]
-    x, _ = layer.self_residual.forward(x, lambda h: layer.self_attention.forward(h, mask=causal))
+    _, cache = layer.forward(x, memory, causal, padding)
+    queries = cache.cross.projections[0].x  # (1, T, D) what the cross-attention reads of the decoder
 
     def forward(memory: Array, mask: Array) -> tuple[Array, Any]:
-        _, attended = layer.cross_residual.forward(
-            x, lambda h: keep_output(layer.cross.forward(h, memory, mask=mask))
-        )
-        return attended.sublayer
+        return layer.cross.forward(queries, memory, mask=mask)
 
     return Bench("cross-attention of decoder", memory, forward)

@@ -135,12 +135,9 @@ def title_of(text: str) -> str:
 def explorer_name(name: str) -> str:
     """Return the name of a parameter on a page, in which it follows the cache tree.
 
-    So "encoder.layers.0.self_attention.query.weight" is "encoder.0.self_attention.projections.0.weight". The
-    attention of a GPT is "layers.0.self_attention", as in its cache.
+    So "encoder.layers.0.self_attention.query.weight" is "encoder.0.self_attention.projections.0.weight".
     """
     parts = name.replace(".layers.", ".").split(".")
-    if parts[0] == "layers" and len(parts) > 2 and parts[2] == "attention":
-        parts[2] = "self_attention"
     for index, part in enumerate(parts[1:-1], 1):
         if part in _PROJECTIONS and parts[index - 1] != "feed_forward":  # which may have a map named value
             parts[index] = f"projections.{_PROJECTIONS[part]}"
@@ -183,7 +180,7 @@ def fixed_table(model: Transformer | GPT) -> list[Array]:
     sines for each position that a page needs.
     """
     if isinstance(model, GPT):
-        rotary = model.layers[0].attention.rotary
+        rotary = model.layers[0].self_attention.rotary
         if rotary is None:
             return []
         longest = MOST_TOKENS + MOST_CONTINUED  # of a text and its continuation on a page

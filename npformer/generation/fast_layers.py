@@ -14,9 +14,8 @@ from npformer.functional.masks import EXACT
 from npformer.kernels import activation_dropout
 from npformer.kernels.cpu.attention import softmax_in_place
 from npformer.kernels.cpu.blocks import row_sums
-from npformer.models.transformer import Transformer
-from npformer.models.transformer.layers import DecoderLayer
-from npformer.nn import FeedForward, LayerNorm, PostNormResidual, PreNormResidual
+from npformer.models.transformer import DecoderLayer, PreNormDecoderLayer, Transformer
+from npformer.nn import AddNorm, FeedForward, LayerNorm
 from npformer.nn.attention import MultiHeadAttention
 
 
@@ -107,10 +106,10 @@ class FastLayer:
     """A decoder layer with the weights as a step needs them.
 
     Args:
-        layer: The decoder layer.
+        layer: The decoder layer, a DecoderLayer or a PreNormDecoderLayer (see suits).
     """
 
-    def __init__(self, layer: DecoderLayer) -> None:
+    def __init__(self, layer: Any) -> None:
         projections = [projection for projection, _ in layer.self_attention._projections()]
         self.query_key_value = LinearMap.joined(projections)
         self.self_heads, self.cross_heads = Heads.of(layer.self_attention), Heads.of(layer.cross)
@@ -118,9 +117,8 @@ class FastLayer:
         self.inner = LinearMap.joined([layer.feed_forward.inner])
         self.outer = LinearMap.joined([layer.feed_forward.outer])
         self.activation = layer.feed_forward.activation
-        residuals: list[Any] = [layer.self_residual, layer.cross_residual, layer.feed_forward_residual]
-        self.norms = [Norm.of(residual.norm) for residual in residuals]
-        self.norm_first = isinstance(residuals[0], PreNormResidual)
+        self.norms = [Norm.of(norm) for norm in (layer.norm1, layer.norm2, layer.norm3)]
+        self.norm_first = isinstance(layer, PreNormDecoderLayer)
 
     def feed_forward(self, x: Array) -> Array:
         """Return the output of the feed-forward network. Shapes: x (R, D) -> (R, D)."""
@@ -154,15 +152,11 @@ def suits(model: Any) -> bool:
 
 
 def _suits_layer(layer: Any) -> bool:
-    if type(layer) is not DecoderLayer or type(layer.feed_forward) is not FeedForward:
+    norm_class = {DecoderLayer: AddNorm, PreNormDecoderLayer: LayerNorm}.get(type(layer))
+    if norm_class is None or type(layer.feed_forward) is not FeedForward:
         return False
-    residuals: list[Any] = [layer.self_residual, layer.cross_residual, layer.feed_forward_residual]
-    kinds = {type(residual) for residual in residuals}
-    if kinds == {PreNormResidual}:
-        kinds = {type(residual.norm) for residual in residuals} - {LayerNorm}
-    else:
-        kinds -= {PostNormResidual}
-    return not kinds and all(map(_suits_attention, (layer.self_attention, layer.cross)))
+    usual_norms = all(type(norm) is norm_class for norm in (layer.norm1, layer.norm2, layer.norm3))
+    return usual_norms and all(map(_suits_attention, (layer.self_attention, layer.cross)))
 
 
 def _suits_attention(attention: Any) -> bool:

@@ -6,6 +6,7 @@ UniversalEncoder and UniversalDecoder are its two stacks, and UniversalTransform
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -23,14 +24,8 @@ from npformer.functional.norm import LayerNormCache
 from npformer.functional.positions import LAYOUTS
 from npformer.functional.recurrent import masked_update, masked_update_backward
 from npformer.models.transformer.config import TransformerConfig
-from npformer.models.transformer.layers import (
-    DecoderLayer,
-    DecoderLayerCache,
-    EncoderLayer,
-    EncoderLayerCache,
-)
 from npformer.models.transformer.model import Transformer, TransformerCache, make_embedding, make_output
-from npformer.models.transformer.stacks import make_final_norm
+from npformer.models.transformer.stacks import make_decoder_layer, make_encoder_layer, make_final_norm
 from npformer.nn import FixedPositions, Linear
 from npformer.nn.context import INFERENCE, AttentionMask, Context
 from npformer.nn.init import default_rng
@@ -115,7 +110,7 @@ class HaltCache(NamedTuple):
 class StepCache(NamedTuple):
     """The cache of one step."""
 
-    layer: EncoderLayerCache | DecoderLayerCache | None  # None in decoding
+    layer: Any  # the cache of the layer, of the class that config.norm asks for; None in decoding
     halt: Any  # a HaltCache, or None without halting
 
 
@@ -153,7 +148,7 @@ class Universal(Module):
     the mean in another way.
 
     Args:
-        kind: The class of the layer, EncoderLayer or DecoderLayer.
+        make_layer: The function that returns the layer, make_encoder_layer or make_decoder_layer.
         config: The configuration.
         halting: Stop each position separately. Otherwise all positions take n_layers steps.
         epsilon: A position halts when the sum of its probabilities is at least 1 - epsilon.
@@ -170,7 +165,7 @@ class Universal(Module):
 
     def __init__(
         self,
-        kind: Any,
+        make_layer: Callable[..., Any],
         config: TransformerConfig,
         *,
         halting: bool = False,
@@ -182,7 +177,7 @@ class Universal(Module):
         _check(config, epsilon, halting_bias)
         rng = default_rng(rng)
         self.n_steps, self.epsilon = config.n_layers, epsilon
-        self.layer = kind(config, rng=rng, dtype=dtype)
+        self.layer = make_layer(config, rng=rng, dtype=dtype)
         self.positions: FixedPositions | None = None
         if config.positions != "none":
             layout = {"layout": config.positions, "dtype": dtype}
@@ -306,7 +301,7 @@ class UniversalEncoder(Universal):
     """
 
     def __init__(self, config: TransformerConfig, **settings: Any) -> None:
-        super().__init__(EncoderLayer, config, **settings)
+        super().__init__(make_encoder_layer, config, **settings)
 
     def forward(
         self,
@@ -348,7 +343,7 @@ class UniversalDecoder(Universal):
     """
 
     def __init__(self, config: TransformerConfig, **settings: Any) -> None:
-        super().__init__(DecoderLayer, config, **settings)
+        super().__init__(make_decoder_layer, config, **settings)
 
     def forward(
         self,

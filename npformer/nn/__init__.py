@@ -26,17 +26,9 @@ from npformer.nn.embedding import Embedding, InputEmbedding, TiedProjection
 from npformer.nn.feed_forward import FeedForward, GatedFeedForward
 from npformer.nn.linear import Linear
 from npformer.nn.module import Module, Parameter
-from npformer.nn.norm import BatchNorm, LayerNorm, RMSNorm
+from npformer.nn.norm import AddNorm, BatchNorm, LayerNorm, RMSNorm
 from npformer.nn.positions import FixedPositions, LearnedPositions, RotaryPositions
 from npformer.nn.recurrent import Bidirectional, Recurrent
-from npformer.nn.residual import (
-    AddNorm,
-    PostNormResidual,
-    PreNormResidual,
-    Residual,
-    SequenceResidual,
-    check_sequence,
-)
 
 __all__ = [
     "AddNorm",
@@ -65,18 +57,13 @@ __all__ = [
     "MovingBaseline",
     "MultiHeadAttention",
     "Parameter",
-    "PostNormResidual",
-    "PreNormResidual",
     "PreallocatedKVCache",
     "Projection",
     "RMSNorm",
     "Recurrent",
     "RelativeAttention",
-    "Residual",
     "RotaryPositions",
-    "SequenceResidual",
     "Similarity",
     "SimilarityAttention",
     "TiedProjection",
-    "check_sequence",
 ]

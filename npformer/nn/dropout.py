@@ -1,12 +1,13 @@
 """Dropout as a layer."""
 
-from typing import Any
-
 from npformer.backend import Array
 from npformer.kernels import dropout, dropout_backward
+from npformer.kernels.shared import DropoutMask
 from npformer.nn.checks import check_floats
 from npformer.nn.context import INFERENCE, Context
 from npformer.nn.module import Module
+
+DropoutCache = Array | DropoutMask | None  # the dropout mask, of the shape of x; None if nothing is dropped
 
 
 class Dropout(Module):
@@ -20,11 +21,11 @@ class Dropout(Module):
     def __init__(self, p: float) -> None:
         self.p = p
 
-    def forward(self, x: Array, context: Context = INFERENCE) -> tuple[Array, Any]:
+    def forward(self, x: Array, context: Context = INFERENCE) -> tuple[Array, DropoutCache]:
         """Return y, of the shape of x, and the cache."""
         check_floats(x, (...,), "Dropout")
         return dropout(x, context.dropout(self.p), context.rng)
 
-    def backward(self, dy: Array, cache: Any) -> Array:
+    def backward(self, dy: Array, cache: DropoutCache) -> Array:
         """Return dx, of the shape of x."""
         return dropout_backward(dy, cache)

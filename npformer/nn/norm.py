@@ -1,4 +1,4 @@
-"""Normalization layers: layer norm and RMS norm, and batch norm for comparison."""
+"""Normalization layers: layer norm, "add & norm" and RMS norm, and batch norm for comparison."""
 
 from typing import Any
 
@@ -6,10 +6,23 @@ import numpy as np
 
 from npformer.backend import Array, array_module
 from npformer.functional.batch_norm import Statistics, batch_norm, batch_norm_backward
-from npformer.kernels import layer_norm, layer_norm_backward, rms_norm, rms_norm_backward
+from npformer.functional.norm import LayerNormCache
+from npformer.functional.residual import AddNormCache
+from npformer.functional.rms_norm import RMSNormCache
+from npformer.kernels import (
+    add_norm,
+    add_norm_backward,
+    layer_norm,
+    layer_norm_backward,
+    rms_norm,
+    rms_norm_backward,
+)
 from npformer.nn.checks import check_floats
+from npformer.nn.context import INFERENCE, Context
 from npformer.nn.module import Module, Parameter
 from npformer.storage.validation import require_count
+
+NormCache = LayerNormCache | RMSNormCache
 
 
 class LayerNorm(Module):
@@ -36,20 +49,74 @@ class LayerNorm(Module):
         self.gain = Parameter(np.ones(d_model, dtype))
         self.bias = Parameter(np.zeros(d_model, dtype)) if bias else None
 
-    def forward(self, x: Array) -> tuple[Array, Any]:
+    def forward(self, x: Array) -> tuple[Array, LayerNormCache]:
         """Return y, of shape (..., D), and the cache."""
         gain = self.gain.value
         check_floats(x, (..., len(gain)), "LayerNorm")
         bias = self.bias.value if self.bias is not None else array_module(gain).zeros_like(gain)
         return layer_norm(x, gain, bias, self.eps)
 
-    def backward(self, dy: Array, cache: Any) -> Array:
+    def backward(self, dy: Array, cache: LayerNormCache) -> Array:
         """Return dx, of shape (..., D)."""
         dx, dgain, dbias = layer_norm_backward(dy, cache)
         self.gain.accumulate(dgain)
         if self.bias is not None:
             self.bias.accumulate(dbias)
         return dx
+
+
+class AddNorm(Module):
+    """The layer y = norm(x + dropout(h)), where h is the output of a sublayer and x its input.
+
+    Shapes: x, h, y (..., D).
+
+    Args:
+        d_model: The width D.
+        dropout: The dropout probability of h.
+        eps: The eps of the layer norm.
+        bias: Learn a bias in the layer norm. Without one, it is 0.
+        dtype: The dtype of the parameters.
+
+    Source: Vaswani et al. 2017, sections 3.1 and 5.4.
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        *,
+        dropout: float = 0.0,
+        eps: float = 1e-5,
+        bias: bool = True,
+        dtype: Any = np.float32,
+    ) -> None:
+        self.dropout, self.eps = dropout, eps
+        self.gain = Parameter(np.ones(d_model, dtype))
+        self.bias = Parameter(np.zeros(d_model, dtype)) if bias else None
+
+    def forward(self, x: Array, h: Array, context: Context = INFERENCE) -> tuple[Array, AddNormCache]:
+        """Compute y = norm(x + dropout(h)).
+
+        Args:
+            x: The input of the sublayer, of shape (..., D).
+            h: The output of the sublayer, of shape (..., D).
+            context: The settings of the forward pass.
+
+        Returns:
+            y, of shape (..., D), and the cache.
+        """
+        gain = self.gain.value
+        check_floats(x, (..., len(gain)), "AddNorm")
+        check_floats(h, x.shape, "AddNorm", "h")
+        bias = self.bias.value if self.bias is not None else array_module(gain).zeros_like(gain)
+        return add_norm(x, h, gain, bias, self.eps, context.dropout(self.dropout), context.rng)
+
+    def backward(self, dy: Array, cache: AddNormCache) -> tuple[Array, Array]:
+        """Return the gradients (dx, dh), each of shape (..., D)."""
+        dx, dh, dgain, dbias = add_norm_backward(dy, cache)
+        self.gain.accumulate(dgain)
+        if self.bias is not None:
+            self.bias.accumulate(dbias)
+        return dx, dh
 
 
 class RMSNorm(Module):
@@ -72,12 +139,12 @@ class RMSNorm(Module):
         self.eps = eps
         self.gain = Parameter(np.ones(d_model, dtype))
 
-    def forward(self, x: Array) -> tuple[Array, Any]:
+    def forward(self, x: Array) -> tuple[Array, RMSNormCache]:
         """Return y, of shape (..., D), and the cache."""
         check_floats(x, (..., len(self.gain.value)), "RMSNorm")
         return rms_norm(x, self.gain.value, self.eps)
 
-    def backward(self, dy: Array, cache: Any) -> Array:
+    def backward(self, dy: Array, cache: RMSNormCache) -> Array:
         """Return dx, of shape (..., D)."""
         dx, dgain = rms_norm_backward(dy, cache)
         self.gain.accumulate(dgain)

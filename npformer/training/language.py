@@ -23,8 +23,8 @@ from npformer.data.sentences import (
 from npformer.data.vocabulary import PAD
 from npformer.errors import UserError
 from npformer.models.bert import MaskedLanguageModel
-from npformer.models.gpt import CausalLanguageModel
 from npformer.models.transformer import TransformerConfig
+from npformer.models.transformer.language_model import CausalLanguageModel
 from npformer.training.config import TrainingConfig, make_optimizer, make_schedule
 from npformer.training.step import Evaluation, dropout_rngs, evaluate, make_step
 

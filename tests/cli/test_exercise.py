@@ -78,10 +78,10 @@ def test_start_does_not_overwrite_a_file(file, capsys):
 
 def test_solution_prints_the_code_of_the_package(capsys):
     out = said(capsys, "exercise solution residual-backward")
-    assert "post_norm_backward is npformer's PostNormResidual.backward" in out
-    assert "dx, dh = self.norm.backward(dy, cache.add_norm)" in out
-    assert "pre_norm_backward is npformer's PreNormResidual.backward" in out
-    assert "residual.py:" in out
+    assert "post_norm_backward is npformer's post_norm_backward" in out
+    assert "dx, dh = layer.norm.backward(dy, cache.add_norm)" in out
+    assert "pre_norm_backward is npformer's pre_norm_backward" in out
+    assert "sublayer.py:" in out
 
 
 def test_check_of_all_and_of_a_path(file, capsys):

@@ -93,7 +93,7 @@ CELLS = {
 }
 VALUES = {
     "encoder.0.self_attention.projections.1.y": [[3, 0.5], [20, -2.0]],
-    "encoder.1.self_residual.norm.y": [[0, 1.5]],
+    "encoder.1.norm1.y": [[0, 1.5]],
     "decoder.0.feed_forward.outer.y": [[9, 0.0]],
     "decoder.norm.y": [[17, 3.0]],
 }
@@ -158,7 +158,7 @@ CELLS_OF_GPT = {
 }
 VALUES_OF_GPT = {
     "layers.0.self_attention.projections.0.y": [[3, 0.5], [60, -2.0]],
-    "layers.1.attention_residual.norm.y": [[0, 1.5]],
+    "layers.1.norm1.y": [[0, 1.5]],
     "layers.0.feed_forward.outer.y": [[9, 0.0]],
     "norm.y": [[17, 3.0]],
 }
@@ -346,8 +346,8 @@ def test_gradients_behind_changed_values_are_slopes(engine):
     engine.make(tiny(**PRE))
     changed = {
         "source.y": [[3, 0.1]],
-        "encoder.0.self_residual.norm.mean": [[0, 0.3], [1, -0.2]],
-        "encoder.1.self_residual.norm.rstd": [[1, 2.0]],
+        "encoder.0.norm1.mean": [[0, 0.3], [1, -0.2]],
+        "encoder.1.norm1.rstd": [[1, 2.0]],
         "decoder.0.cross.attention.softmax": [[0, 0.7], [7, 0.2]],
         "decoder.1.feed_forward.hidden.activated": [[5, -1.0], [6, 1.0]],
         "loss.log_probs": [[4, -1.0]],
@@ -422,8 +422,8 @@ def test_terms_add_up_to_the_number(engine):
     """1,000 numbers and more at random, forward and backward, of models with all operations between them."""
     rng, seen, numbers = random.Random(0), set(), 0
     more = {
-        "dropout": {"encoder.0.self_residual.dropout_mask": [3, 4]},
-        "values": {"decoder.0.self_residual.norm.xhat": [[4, 1.0]], "loss.log_probs": [[5, -1.0]]},
+        "dropout": {"encoder.0.add1.dropout_mask": [3, 4]},
+        "values": {"decoder.0.norm1.xhat": [[4, 1.0]], "loss.log_probs": [[5, -1.0]]},
     }
     for kind, (options, make, (*_, ids), heads, cells, values) in KINDS.items():
         for name, changes in options.items():

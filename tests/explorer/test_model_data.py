@@ -79,8 +79,8 @@ def test_the_settings_are_plain_numbers():
     ("changes", "key", "file"),
     [
         ({"norm": "post"}, "residual", "functional/residual.py"),
-        ({"norm": "pre", "final_norm": True}, "residual", "nn/residual.py"),
-        ({"norm": "-dan"}, "residual", "nn/residual.py"),
+        ({"norm": "pre", "final_norm": True}, "residual", "models/transformer/pre_norm.py"),
+        ({"norm": "-dan"}, "residual", "models/transformer/sequences.py"),
         ({"tied": "none"}, "logits", "nn/linear.py"),
         ({"tied": "output"}, "logits", "nn/embedding.py"),
     ],
@@ -173,7 +173,7 @@ def test_the_longest_sentence_that_has_room():
 def test_a_model_that_never_ends_a_translation_fills_the_page():
     loaded = word_translator()
     loaded.model.target.tokens.weight.value[END] = 0  # the end symbol gets the logit 0
-    loaded.model.decoder.layers[-1].feed_forward_residual.norm.bias.value[...] = 5
+    loaded.model.decoder.layers[-1].norm3.bias.value[...] = 5
     for index in range(4, len(TARGET.tokens)):
         loaded.model.target.tokens.weight.value[index] = 1  # and every word one of 5 · 8 or so
     ids = explore(loaded, "the " * 40).head["example"]["target_ids"]

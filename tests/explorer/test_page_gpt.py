@@ -42,7 +42,7 @@ def test_the_page_carries_every_parameter_in_order_and_the_table_of_rotary_posit
     assert list(numbers) == [explorer_name(name) for name, _ in loaded.model.named_parameters()]
     for value, parameter in zip(numbers.values(), loaded.model.parameters(), strict=True):
         np.testing.assert_array_equal(value, parameter.value.astype("f4"))
-    rotary = loaded.model.layers[0].attention.rotary
+    rotary = loaded.model.layers[0].self_attention.rotary
     if rotary is None:
         assert positions.size == 0
     else:

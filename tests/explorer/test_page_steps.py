@@ -39,7 +39,15 @@ def test_every_box_of_the_map_opens_its_own_first_step(page, direction):
     choose(page, direction)
     found = page.evaluate(BOXES)
     blocks = [each["block"] for each in found]
-    assert {"source", "target", "output", "loss", "decoder.0.cross", "encoder.1.self_residual"} <= set(blocks)
+    assert {
+        "source",
+        "target",
+        "output",
+        "loss",
+        "decoder.0.cross",
+        "encoder.1.add1",
+        "encoder.1.norm1",
+    } <= set(blocks)
     for each in found:
         assert each["present"] == each["block"]
         assert each["crumbs"].lower().startswith(f"{each['name']} · step ".lower())
@@ -62,7 +70,7 @@ def test_a_sum_that_is_multiplied_is_told_apart_from_the_product(page):
     """The sum is that of the terms, and the product is the number of the array."""
     for step, scale in (
         ("decoder.1.cross.attention.scores", "1/√{}"),
-        ("encoder.0.self_residual.norm.mean", "1/{}"),
+        ("encoder.0.norm1.mean", "1/{}"),
         ("loss", "1/{}"),
     ):
         page.evaluate("step => { npformer.explorer.goTo(step); npformer.explorer.changed(); }", step)

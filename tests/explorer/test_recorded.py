@@ -208,7 +208,7 @@ def test_a_very_large_model_is_computed_without_gradients_of_parameters(monkeypa
     assert parameters
     assert all(grad is None for _, grad in parameters)
     assert {value.ndim for value, _ in parameters} == {1, 2}  # the vectors, and the rows of the positions
-    assert steps.by_path["layers.0.attention_residual.norm.y"][0]["op"] == "scale_and_shift"
+    assert steps.by_path["layers.0.norm1.y"][0]["op"] == "scale_and_shift"
     unknown = steps.by_path["layers.0.feed_forward.inner.y"][0]
     assert (unknown["op"], unknown["note"]) == ("recorded", {"missing": True})
     near(

@@ -76,11 +76,11 @@ def test_the_share_of_a_block_is_the_part_of_the_gradient_that_it_sent(engine):
         path, found = engine.call("senders", "source.tokens.y", row * width, width)
         assert path == "source.sum"  # behind the sum with the positions
         whole = arrays["source.y"][1][row]
-        copied = arrays["encoder.0.self_residual.sum"][1][row]
+        copied = arrays["encoder.0.add1.sum"][1][row]
         shares = dict(found)
-        assert shares["encoder.0.self_residual.sum"] == pytest.approx(copied @ whole / (whole @ whole))
+        assert shares["encoder.0.add1.sum"] == pytest.approx(copied @ whole / (whole @ whole))
         assert sum(shares.values()) == pytest.approx(1)
-        assert all("encoder.0.self_residual" in sender for sender in shares)
+        assert all("encoder.0.add1" in sender or "encoder.0.norm1" in sender for sender in shares)
 
 
 # the page
@@ -158,7 +158,9 @@ def test_the_answer_follows_a_change_and_a_block_leads_to_the_gradient_that_it_s
     reader.page.evaluate("npformer.edit({ heads: { 'decoder.1.cross': [0, 1] } })")
     assert lists(reader.page) != before
     reader.press("#why .follow")
-    assert reader.page.evaluate("npformer.explorer.result.path").startswith("encoder.0.self_")
+    assert reader.page.evaluate("npformer.explorer.result.path").startswith(
+        ("encoder.0.self_", "encoder.0.add1", "encoder.0.norm1")
+    )
     assert "pinned" in reader.page.text_content("#arithmetic")
 
 

@@ -7,7 +7,7 @@ from tiny import tiny_model
 from npformer.data import END, PAD, START, UNK, TextCodec
 from npformer.errors import UserError
 from npformer.generation import continuations, continue_text
-from npformer.models.gpt import CausalLanguageModel
+from npformer.models.transformer.language_model import CausalLanguageModel
 
 OPTIONS = {
     "post-norm": {},

@@ -66,7 +66,7 @@ def test_an_unusual_model_keeps_the_cached_state(monkeypatch):
     for norm in ("n-dna", "pre"):
         model = random_model(TransformerConfig(**(SMALL | {"norm": norm, "final_norm": True})))
         if norm == "pre":
-            model.decoder[1].cross_residual.norm = RMSNorm(16, dtype=np.float64)
+            model.decoder[1].norm2 = RMSNorm(16, dtype=np.float64)
         assert isinstance(start(model, source), CachedState)
     relative = random_model(TransformerConfig(**(SMALL | {"positions": "relative"})))
     assert isinstance(start(relative, source), CachedState)

@@ -6,7 +6,7 @@ from tiny import tiny_model
 
 from npformer.data import START
 from npformer.generation.state import CachedState, PrefixState
-from npformer.models.gpt import CausalLanguageModel
+from npformer.models.transformer.language_model import CausalLanguageModel
 
 
 @every_config

@@ -31,9 +31,9 @@ def encoder(n_tokens, *, seed=SEED, n_heads=8):
     )
     layer = EncoderLayer(config, rng=rng, dtype=np.float64)
     z, _ = layer.self_attention.forward(x)
-    normalised, _ = layer.self_residual.norm.forward(x, z)
+    normalised, _ = layer.norm1.forward(x, z)
     output, _ = layer.feed_forward.forward(normalised)
-    r, _ = layer.feed_forward_residual.norm.forward(normalised, output)
+    r, _ = layer.norm2.forward(normalised, output)
     return x[0], z[0], normalised[0], r[0]
 
 

@@ -43,7 +43,7 @@ def random_model(config, seed=0, sharpness=8.0):
     for name, parameter in model.named_parameters():
         if name.endswith(("query.weight", "key.weight")):
             parameter.value *= 3
-    last_norm = model.decoder.norm or model.decoder[-1].feed_forward_residual.norm
+    last_norm = model.decoder.norm or model.decoder[-1].norm3
     last_norm.gain.value[...] = sharpness * rng.normal(size=config.d_model)
     return model
 

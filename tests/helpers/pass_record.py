@@ -4,6 +4,7 @@ The package's caches hold the values that backward needs. Their gradients exist 
 each layer is watched: what its forward pass was given and returned, and likewise its backward pass.
 """
 
+import re
 from collections import defaultdict
 from contextlib import ExitStack
 from unittest.mock import patch
@@ -20,9 +21,9 @@ from npformer.functional.softmax import softmax_backward
 from npformer.kernels.choice import plain_pairs
 from npformer.kernels.dropout import ACTIVATIONS as FUSED_ACTIVATIONS
 from npformer.models.gpt import GPT
-from npformer.nn import LayerNorm, Linear, MultiHeadAttention, RMSNorm, TiedProjection
+from npformer.models.transformer.sequences import Postprocess
+from npformer.nn import AddNorm, LayerNorm, Linear, MultiHeadAttention, RMSNorm, TiedProjection
 from npformer.nn.context import AttentionMask
-from npformer.nn.residual import AddNorm, Residual
 
 # arrays of a cache that are no numbers of the model: ids, masks, distances and angles
 NOT_NUMBERS = ("ids", "mask", "query_mask", "distance", "cos", "sin")
@@ -100,15 +101,15 @@ class PassRecord:
             child_path = explorer_name(f"{path}{name}.weight").removesuffix(".weight")
             if isinstance(child, (Linear, TiedProjection)):
                 self._watch_layer(child, child_path)
-            elif isinstance(child, (LayerNorm, RMSNorm)):
-                self._watch_norm(child, child_path.replace("norm_after", "norm"))
-            elif isinstance(child, AddNorm):
+            elif isinstance(child, (LayerNorm, RMSNorm, AddNorm)):
                 self._watch_norm(child, child_path)
             else:
                 if isinstance(child, MultiHeadAttention):
                     self._watch_attention(child, child_path)
-                if isinstance(child, Residual):
-                    self._watch_residual(child, child_path)
+                if isinstance(child, Postprocess):
+                    self._watch_postprocess(child)
+                if hasattr(child, "dropout1"):
+                    self._watch_pre_norm(child, child_path)
                 self._watch_layers(child, f"{path}{name}.")
 
     def _watch_embedding(self, layer, side):
@@ -154,30 +155,51 @@ class PassRecord:
             self._note(f"{path}.{name}", scale, (dxhat * unscaled).sum(-1, keepdims=True))
             dx = backward(dy, cache)
             if isinstance(layer, AddNorm):  # its input is a sum, whose gradient is that of its first term
-                self._note(f"{path.removesuffix('.norm')}.sum", grad=dx[0])
+                self._note(f"{path.replace('norm', 'add')}.sum", grad=dx[0])
             return dx
 
         self._replace(layer, backward=recorded)
 
-    def _watch_residual(self, layer, path):
-        """Record the gradient of the output, and that of the input that skips the sublayer."""
+    def _watch_postprocess(self, layer):
+        """Add the gradient that skips the sublayer to the gradients of its input."""
         forward, backward = layer.forward, layer.backward
 
-        def recorded(x, sublayer, context):
-            y, cache = forward(x, sublayer, context)
-            self._note(f"{path}.y", y)
-            self._alive += [x, y, cache]
+        def recorded(x, h, context):
+            y, cache = forward(x, h, context)
+            self._alive += [x, cache]
             self._inputs[id(cache)] = x
             return y, cache
 
-        def recorded_backward(dy, cache, sublayer_backward):
-            self._note(f"{path}.y", grad=dy)
-            dx = backward(dy, cache, sublayer_backward)
-            # the sum of all gradients of x, whatever the layers inside added
-            self._sums[id(self._inputs[id(cache)])] = dx[0] if isinstance(dx, tuple) else dx
-            return dx
+        def recorded_backward(dy, cache):
+            dx, dh = backward(dy, cache)
+            self._sums[id(self._inputs[id(cache)])] += dx
+            return dx, dh
 
         self._replace(layer, forward=recorded, backward=recorded_backward)
+
+    def _watch_pre_norm(self, layer, path):
+        """Record the sums of a layer with the norm before each sublayer, and their gradients."""
+        numbers = [number for number in (1, 2, 3) if hasattr(layer, f"dropout{number}")]
+        forward = layer.forward
+
+        def recorded(*inputs):
+            y, cache = forward(*inputs)
+            self._note(f"{path}.add{numbers[-1]}.sum", y)
+            return y, cache
+
+        self._replace(layer, forward=recorded)
+        for number in numbers:
+            self._watch_sum_after(getattr(layer, f"dropout{number}"), f"{path}.add{number}.sum")
+
+    def _watch_sum_after(self, dropout, path):
+        """Record the gradient of x + dropout(h): that of the output of the dropout, as a sum copies it."""
+        backward = dropout.backward
+
+        def recorded(dy, cache):
+            self._note(path, grad=dy)
+            return backward(dy, cache)
+
+        self._replace(dropout, backward=recorded)
 
     def _watch_attention(self, layer, path):
         attend, attend_backward = layer.attend, layer.attend_backward
@@ -291,16 +313,14 @@ class PassRecord:
 def _explorer_path(path):
     """Return the explorer's name of an array of the cache tree."""
     for old, new in (
-        (".layers.", "."),
-        (".self_residual.sublayer.", ".self_attention."),
-        (".attention_residual.sublayer.", ".self_attention."),
-        (".cross_residual.sublayer.", ".cross."),
-        (".feed_forward_residual.sublayer.", ".feed_forward."),
-        (".add_norm.", "."),
-        (".linear.", "."),
-        (".weights_cache.", "."),
+        (r"\.layers\.", "."),
+        (r"\.(?:norm|postprocess)(\d)\.dropout_mask", r".add\1.dropout_mask"),
+        (r"\.norm(\d)\.norm\.", r".norm\1."),
+        (r"\.dropout(\d)$", r".add\1.dropout_mask"),  # of a layer with the norm before each sublayer
+        (r"\.linear\.", "."),
+        (r"\.weights_cache\.", "."),
     ):
-        path = path.replace(old, new)
+        path = re.sub(old, new, path)
     return path
 
 

@@ -10,10 +10,10 @@ ENDS = {
     "norm.bias": "norm.bias",
 }
 LAYER = {
-    "attention_norm": "attention_residual.norm",
-    "query_key_value": "attention.query_key_value",
-    "joined": "attention.output",
-    "feed_forward_norm": "feed_forward_residual.norm",
+    "attention_norm": "norm1",
+    "query_key_value": "self_attention.query_key_value",
+    "joined": "self_attention.output",
+    "feed_forward_norm": "norm2",
     "inner": "feed_forward.inner",
     "outer": "feed_forward.outer",
 }

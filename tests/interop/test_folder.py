@@ -43,9 +43,13 @@ def test_matrices_are_transposed_and_joined(tmp_path):
     tensors = llama_tensors(qkv_bias=True)
     state = load_folder(write_folder(tmp_path, QWEN2, tensors)).model.state_dict()
     parts = [tensors[f"model.layers.1.self_attn.{part}_proj.weight"] for part in "qkv"]
-    np.testing.assert_array_equal(state["layers.1.attention.query_key_value.weight"], np.concatenate(parts).T)
+    np.testing.assert_array_equal(
+        state["layers.1.self_attention.query_key_value.weight"], np.concatenate(parts).T
+    )
     biases = [tensors[f"model.layers.0.self_attn.{part}_proj.bias"] for part in "qkv"]
-    np.testing.assert_array_equal(state["layers.0.attention.query_key_value.bias"], np.concatenate(biases))
+    np.testing.assert_array_equal(
+        state["layers.0.self_attention.query_key_value.bias"], np.concatenate(biases)
+    )
     np.testing.assert_array_equal(state["output.weight"], tensors["lm_head.weight"].T)
 
 

@@ -1,6 +1,7 @@
 """from_torch and to_torch, with PyTorch's own modules as the oracle: outputs and every gradient to 1e-12."""
 
 import copy
+import operator
 import os
 import re
 from functools import partial, reduce
@@ -175,8 +176,9 @@ def assert_equal_modules(one, other):
         assert one.state_dict()[name].is_contiguous()
 
 
-def test_each_dropout_keeps_its_place():
-    module = nn.TransformerDecoderLayer(4, 2, 6, batch_first=True)
+@pytest.mark.parametrize("norm_first", [False, True])
+def test_each_dropout_keeps_its_place(norm_first):
+    module = nn.TransformerDecoderLayer(4, 2, 6, batch_first=True, norm_first=norm_first)
     places = [module.self_attn, module.multihead_attn]
     for place, p in zip(places, (0.1, 0.2), strict=True):
         place.dropout = p
@@ -184,8 +186,8 @@ def test_each_dropout_keeps_its_place():
         getattr(module, f"dropout{number or ''}").p = p
     layer = from_torch(module)
     assert (layer.self_attention.dropout, layer.cross.dropout, layer.feed_forward.dropout) == (0.1, 0.2, 0.3)
-    residuals = layer.self_residual, layer.cross_residual, layer.feed_forward_residual
-    assert [residual.norm.dropout for residual in residuals] == [0.4, 0.5, 0.6]
+    names = "dropout1.p dropout2.p dropout3.p" if norm_first else "norm1.dropout norm2.dropout norm3.dropout"
+    assert operator.attrgetter(*names.split())(layer) == (0.4, 0.5, 0.6)
     assert repr(to_torch(layer)) == repr(module)
 
 
@@ -309,13 +311,7 @@ def stack(**changes):
 
 def with_rms_norm():
     model = stack(norm="pre", final_norm=True)
-    model[1].self_residual.norm = RMSNorm(model.norm.gain.shape[0])
-    return model
-
-
-def with_two_norms():
-    model, other = stack(norm="pre", final_norm=True), stack(norm="post")
-    model[0].feed_forward_residual = other[0].feed_forward_residual
+    model[1].norm1 = RMSNorm(model.norm.gain.shape[0])
     return model
 
 
@@ -332,12 +328,11 @@ TO_TORCH = {
     "the layer is of class RelativeAttention: to_torch converts Multi": lambda: RelativeAttention(4, 2),
     "the layer is of class Transformer: to_torch converts Multi": lambda: Transformer(tiny_config()),
     "the layer is of class Projection: to_torch converts": lambda: Projection(4, [4], [2]),
-    "the part layers.0.self_residual computes another seq": lambda: stack(norm="n-dna", final_norm=True),
+    "the part layers.0 computes another seq": lambda: stack(norm="n-dna", final_norm=True),
     "the part layers.0.feed_forward has the activation 'none': to": lambda: stack(activation="none"),
     "the layer has no layers, and PyTorch cannot run such a stack": lambda: Encoder.from_layers([]),
     "the part layers.0.self_attention has heads of a width other": lambda: stack(n_heads=3, d_head=4),
-    "the part layers.1.self_residual.norm is of class RMSNorm: to_torch converts LayerNorm": with_rms_norm,
-    "the part layers.0 has norms before and after its sublayers": with_two_norms,
+    "the part layers.1.norm1 is of class RMSNorm: to_torch converts LayerNorm": with_rms_norm,
     "the layer is of class ndarray: to_torch converts MultiHeadAttention, EncoderLayer": lambda: np.ones(3),
 }
 

@@ -6,8 +6,8 @@ from tiny import tiny_config, tiny_model
 
 from npformer import gradcheck
 from npformer.models.bert import MaskedLanguageModel
-from npformer.models.gpt import CausalLanguageModel
 from npformer.models.transformer import Decoder, Encoder, EncoderDecoder
+from npformer.models.transformer.language_model import CausalLanguageModel
 
 
 @pytest.mark.parametrize("tied", ["none", "output", "all"])

@@ -101,7 +101,7 @@ def test_impossible_settings(changes, sentence):
 def test_the_width_of_a_head():
     """With head_dim, the width of all heads together may differ from d_model."""
     assert (GPTConfig().d_head, GPTConfig(head_dim=80).d_head) == (64, 80)
-    layer = tiny(head_dim=3, n_kv_heads=2).layers[0].attention
+    layer = tiny(head_dim=3, n_kv_heads=2).layers[0].self_attention
     assert layer.query_key_value.weight.shape == (8, (4 + 2 + 2) * 3)
     assert layer.output.weight.shape == (4 * 3, 8)
     assert tiny(d_model=9, head_dim=2).forward(IDS)[0].shape == (2, 7, 9)
@@ -165,7 +165,7 @@ def test_every_setting_has_an_effect(settings, changes):
 def test_one_matrix_product_computes_queries_keys_and_values():
     """A file holds its weight under this name."""
     shapes = {name: parameter.shape for name, parameter in tiny(n_kv_heads=2).named_parameters()}
-    assert shapes["layers.0.attention.query_key_value.weight"] == (8, 8 + 4 + 4)
+    assert shapes["layers.0.self_attention.query_key_value.weight"] == (8, 8 + 4 + 4)
 
 
 def test_the_output_shares_its_weight_with_the_embedding():
@@ -265,9 +265,9 @@ def test_replicas_and_dtypes():
     """A replica shares the tables of the rotation, and a model in float32 computes in float32."""
     model = tiny(np.float32, **LLAMA)
     replica = model.replicate()
-    assert replica.layers[0].attention.rotary.cos is model.layers[1].attention.rotary.cos
+    assert replica.layers[0].self_attention.rotary.cos is model.layers[1].self_attention.rotary.cos
     logits, _ = replica.forward(IDS)
     assert logits.dtype == np.float32
     double = tiny(np.float32, **LLAMA).astype(np.float64)
-    assert double.layers[0].attention.rotary is double.layers[1].attention.rotary
-    assert double.forward(IDS)[0].dtype == double.layers[0].attention.rotary.cos.dtype == np.float64
+    assert double.layers[0].self_attention.rotary is double.layers[1].self_attention.rotary
+    assert double.forward(IDS)[0].dtype == double.layers[0].self_attention.rotary.cos.dtype == np.float64

@@ -11,7 +11,7 @@ from tiny import SIZES, tiny_config
 import npformer.models
 import npformer.nn
 from npformer.models.bert import BertConfig, MaskedLanguageModel
-from npformer.models.gpt import GPT, CausalLanguageModel, GPTConfig
+from npformer.models.gpt import GPT, GPTConfig
 from npformer.models.if_then import BagOfWords, RecipeReader
 from npformer.models.if_then.reader import Answer
 from npformer.models.place_reader import Reader
@@ -20,9 +20,18 @@ from npformer.models.recurrent.config import RecurrentConfig
 from npformer.models.recurrent.decoder import RecurrentDecoder
 from npformer.models.recurrent.encoder import RecurrentEncoder
 from npformer.models.registry import architecture, build
-from npformer.models.transformer import Transformer
-from npformer.models.transformer.layers import DecoderLayer, EncoderLayer
-from npformer.models.transformer.stacks import Decoder, Encoder
+from npformer.models.transformer import (
+    Decoder,
+    DecoderLayer,
+    Encoder,
+    EncoderLayer,
+    PreNormDecoderLayer,
+    PreNormEncoderLayer,
+    SequenceDecoderLayer,
+    SequenceEncoderLayer,
+    Transformer,
+)
+from npformer.models.transformer.language_model import CausalLanguageModel
 from npformer.models.universal import UniversalConfig
 from npformer.nn import (
     AttentionalState,
@@ -98,6 +107,10 @@ LAYERS = {
     "Answer": of_layer(Answer, 6, 4, 3, 7),
     "EncoderLayer": of_kind(EncoderLayer),
     "DecoderLayer": of_kind(DecoderLayer),
+    "PreNormEncoderLayer": of_kind(PreNormEncoderLayer, norm="pre", final_norm=True),
+    "PreNormDecoderLayer": of_kind(PreNormDecoderLayer, norm="pre", final_norm=True),
+    "SequenceEncoderLayer": of_kind(SequenceEncoderLayer, norm="n-dan"),
+    "SequenceDecoderLayer": of_kind(SequenceDecoderLayer, norm="n-dan"),
     "Encoder": of_kind(Encoder),
     "Decoder": of_kind(Decoder),
     "RecurrentEncoder": of_layer(RecurrentEncoder, RecurrentConfig(**RECURRENT_SIZES)),

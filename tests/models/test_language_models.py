@@ -7,7 +7,7 @@ from tiny import tiny_config, tiny_model
 from npformer.checking.leaks import assert_no_leak, movement
 from npformer.errors import UserError
 from npformer.models.bert import MaskedLanguageModel
-from npformer.models.gpt import CausalLanguageModel
+from npformer.models.transformer.language_model import CausalLanguageModel
 
 IDS = np.array([[2, 5, 6, 7, 5], [4, 8, 3, 0, 0]])
 PRE = {"norm": "pre", "final_norm": True}

@@ -217,7 +217,7 @@ def test_decoding_step_by_step_gives_the_rows_of_the_whole_sentence(bias, settin
 def test_every_step_draws_its_own_dropout(kind):
     model = repeated(kind, settings={"dropout": 0.5})
     _, cache = run(model, context=Context(train=True, rng=np.random.default_rng(3)))
-    dropout_masks = [layer.self_residual.dropout_mask.kept for layer in cache.layers]
+    dropout_masks = [layer.norm1.dropout_mask.kept for layer in cache.layers]
     assert all((one != other).any() for one, other in pairwise(dropout_masks))
 
 

@@ -8,17 +8,14 @@ from npformer import UserError
 from npformer.functional import dropout
 from npformer.kernels import plain_pairs
 from npformer.nn import (
+    AddNorm,
     Context,
     Dropout,
     FeedForward,
     GatedFeedForward,
     InputEmbedding,
     MultiHeadAttention,
-    PostNormResidual,
-    PreNormResidual,
     RelativeAttention,
-    Residual,
-    SequenceResidual,
     SimilarityAttention,
 )
 
@@ -44,9 +41,7 @@ LAYERS = {
     MultiHeadAttention: (6, 2),
     RelativeAttention: (6, 2),
     SimilarityAttention: (6, 2),
-    PreNormResidual: (6,),
-    PostNormResidual: (6,),
-    SequenceResidual: (6,),
+    AddNorm: (6,),
     InputEmbedding: (9, 6, 7),
 }
 
@@ -54,10 +49,7 @@ LAYERS = {
 @pytest.mark.parametrize("kind", LAYERS)
 def test_without_a_probability_a_layer_drops_nothing(kind):
     x = np.random.default_rng(0).standard_normal((2, 3, 6)).astype(np.float32)
-    if issubclass(kind, Residual):
-        inputs = x, lambda h: (2 * h, None)
-    else:
-        inputs = (np.array([[1, 2, 3]]),) if kind is InputEmbedding else (x,)
+    inputs = {InputEmbedding: (np.array([[1, 2, 3]]),), AddNorm: (x, 2 * x)}.get(kind, (x,))
     layer = kind(*LAYERS[kind])
     y, _ = layer.forward(*inputs)
     training, _ = layer.forward(*inputs, context=Context(train=True, rng=np.random.default_rng(0)))
@@ -92,11 +84,15 @@ def test_dropout_acts_in_every_sublayer(norm):
     with plain_pairs():  # their caches contain all dropout masks
         _, cache = model.forward(source, target_in, train=True, rng=np.random.default_rng(0))
     for layer in (*cache.encoder, *cache.decoder):
-        inner = [layer.feed_forward.hidden, layer.self_attention.attention]
-        inner += [layer.cross.attention] if hasattr(layer, "cross") else []
-        assert len(inner) == len(layer)
-        for part in (*layer, *inner):  # the residual connections, and what they contain
-            assert (part.dropout_mask == 0).any()
+        masks = [layer.feed_forward.hidden.dropout_mask, layer.self_attention.attention.dropout_mask]
+        masks += [layer.cross.attention.dropout_mask] if hasattr(layer, "cross") else []
+        masks += [getattr(layer, place) for place in layer._fields if place.startswith("dropout")]
+        parts = [
+            getattr(layer, place) for place in layer._fields if place.startswith(("norm", "postprocess"))
+        ]
+        masks += [part.dropout_mask for part in parts if hasattr(part, "dropout_mask")]
+        assert len(masks) == (6 if hasattr(layer, "cross") else 4)
+        assert all((mask == 0).any() for mask in masks)
 
 
 def test_attention_dropout_acts_on_the_weights_and_keeps_them_in_the_cache():

@@ -101,7 +101,7 @@ def test_a_transformers_names():
         "encoder.layers.0.self_attention.key.weight",
         "encoder.layers.0.self_attention.key.bias",
     ]
-    assert "decoder.layers.1.cross_residual.norm.gain" in names
+    assert "decoder.layers.1.norm2.gain" in names
     assert names[-2:] == ["output.weight", "output.bias"]
     assert len(names) == len(set(names))
 
@@ -486,6 +486,6 @@ def test_a_module_prints_as_a_tree():
     model = tiny_model(norm="pre", final_norm=True)
     lines = repr(model).splitlines()
     assert lines[0] == "Transformer"
-    assert "    layers.0 to layers.1: EncoderLayer" in lines
+    assert "    layers.0 to layers.1: PreNormEncoderLayer" in lines
     assert "    norm: LayerNorm(gain (8,), bias (8,))" in lines
     assert repr(Linear(2, 3)) == "Linear(weight (2, 3), bias (3,))"

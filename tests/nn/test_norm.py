@@ -1,8 +1,10 @@
-"""The eps of RMSNorm, and LayerNorm without a bias."""
+"""The eps of RMSNorm, LayerNorm and AddNorm without a bias, and the inputs that AddNorm refuses."""
 
 import numpy as np
+import pytest
 
-from npformer.nn import LayerNorm, RMSNorm
+from npformer.errors import UserError
+from npformer.nn import AddNorm, Context, LayerNorm, RMSNorm
 
 F8 = {"dtype": np.float64}
 
@@ -27,3 +29,25 @@ def test_a_layer_norm_without_bias_has_a_bias_of_0():
     np.testing.assert_array_equal(other, one)
     np.testing.assert_array_equal(layers[1].backward(dy, other_cache), layers[0].backward(dy, cache))
     np.testing.assert_array_equal(layers[1].gain.grad, layers[0].gain.grad)
+
+
+def test_the_norm_of_a_sum_without_bias_has_a_bias_of_0():
+    x, h, dy = normal(3, 2, 3, 6)
+    layers = [AddNorm(6, dropout=0.3, bias=bias, **F8) for bias in (True, False)]
+    assert [name for name, _ in layers[1].named_parameters()] == ["gain"]
+    for layer in layers:
+        layer.gain.value *= 0.7
+    (one, cache), (other, other_cache) = (
+        layer.forward(x, h, Context(train=True, rng=np.random.default_rng(1))) for layer in layers
+    )
+    np.testing.assert_array_equal(other, one)
+    np.testing.assert_array_equal(layers[1].backward(dy, other_cache), layers[0].backward(dy, cache))
+    np.testing.assert_array_equal(layers[1].gain.grad, layers[0].gain.grad)
+
+
+@pytest.mark.parametrize("wrong", [np.ones((2, 3, 5)), np.ones((2, 3, 6), int), [[0.5] * 6]])
+def test_the_norm_of_a_sum_refuses_other_inputs(wrong):
+    layer, right = AddNorm(6, **F8), normal(2, 3, 6)
+    for name, inputs in {"x": (wrong, right), "h": (right, wrong)}.items():
+        with pytest.raises(UserError, match=rf"^AddNorm takes .*\b{name} (is|has|of)\b"):
+            layer.forward(*inputs)

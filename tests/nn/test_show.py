@@ -37,9 +37,9 @@ def test_a_models_cache_is_a_tree_that_mirrors_the_model():
     assert lines[:2] == ["TransformerCache", "  source"]
     arrays = dict(named_arrays(cache))
     weights = cache.decoder[1].cross.attention.weights
-    assert arrays["decoder.layers.1.cross_residual.sublayer.attention.weights"] is weights
+    assert arrays["decoder.layers.1.cross.attention.weights"] is weights
     q = cache.encoder[0].self_attention.attention.q
-    assert arrays["encoder.layers.0.self_residual.sublayer.attention.q"] is q
+    assert arrays["encoder.layers.0.self_attention.attention.q"] is q
     shape = ", ".join(map(str, weights.shape))
     assert sum(f"weights ({shape}) float64:" in line for line in lines) == 2
     assert all("object at" not in line for line in lines)

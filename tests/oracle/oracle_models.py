@@ -127,22 +127,22 @@ def npformer_names(model, of):
     for i, layer in enumerate(model.body.encoder.layers):
         here = f"encoder.layers.{i}"
         yield from attention(f"{here}.self_attention", layer.self_attn, self_cuts)
-        yield from norm(f"{here}.self_residual.norm", layer.norm1)
+        yield from norm(f"{here}.norm1", layer.norm1)
         yield from linear(f"{here}.feed_forward.inner", layer.linear1)
         yield from linear(f"{here}.feed_forward.outer", layer.linear2)
-        yield from norm(f"{here}.feed_forward_residual.norm", layer.norm2)
+        yield from norm(f"{here}.norm2", layer.norm2)
     yield from norm("encoder.norm", model.body.encoder.norm)
     if not tied:
         yield "target.tokens.weight", of(model.target.weight)
     for i, layer in enumerate(model.body.decoder.layers):
         here = f"decoder.layers.{i}"
         yield from attention(f"{here}.self_attention", layer.self_attn, self_cuts)
-        yield from norm(f"{here}.self_residual.norm", layer.norm1)
+        yield from norm(f"{here}.norm1", layer.norm1)
         yield from attention(f"{here}.cross", layer.multihead_attn, cross_cuts)
-        yield from norm(f"{here}.cross_residual.norm", layer.norm2)
+        yield from norm(f"{here}.norm2", layer.norm2)
         yield from linear(f"{here}.feed_forward.inner", layer.linear1)
         yield from linear(f"{here}.feed_forward.outer", layer.linear2)
-        yield from norm(f"{here}.feed_forward_residual.norm", layer.norm3)
+        yield from norm(f"{here}.norm3", layer.norm3)
     yield from norm("decoder.norm", model.body.decoder.norm)
     if not tied:
         yield "output.weight", of(model.output.weight).T

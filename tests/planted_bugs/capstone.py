@@ -21,12 +21,8 @@ BUGS = {
         "(centered * centered).mean(-1, keepdims=True) + self.eps": [
             ("capstone: norm cache without eps", "wrong term", "self.eps → 0.1"),
         ],
-        "others[:] = gradients[1:]": [
-            (
-                "capstone: gradient of the memory lost",
-                "dropped branch",
-                "others[:] = [0 * each for each in gradients[1:]]",
-            ),
+        "dmemory.append(of_memory)": [
+            ("capstone: gradient of the memory lost", "dropped branch", "dmemory.append(0 * of_memory)"),
         ],
         "target_mask = self.functions.padding_mask(target_in) & causal": [
             (

@@ -16,7 +16,7 @@ BUGS = {
         "dgain = (dy * xhat).sum(rows)": [("RMS norm: dgain over one axis", "missing sum", "(rows) → (0)")],
     },
     "nn/norm.py": {
-        Place("self.gain.accumulate(dgain)", nth=2, of=3): [
+        Place("self.gain.accumulate(dgain)", nth=3, of=4): [
             ("RMSNorm: gain", "= for +=", "self.gain.grad = dgain"),
             ("RMSNorm: gain lost", "dropped branch", "pass"),
         ],
@@ -149,15 +149,19 @@ BUGS = {
             ("causal mask: the start left out", "wrong mask", "query = xp.arange(length)[:, None]"),
         ],
     },
-    "models/gpt.py": {
-        (
-            "dx = self.feed_forward_residual.backward("
-            "dy, cache.feed_forward_residual, self.feed_forward.backward)"
-        ): [
-            ("GPT block: feed-forward network skipped", "dropped branch", "dx = dy"),
+    "models/gpt/model.py": {
+        "dh = self.feed_forward.backward(dh, cache.feed_forward)": [
+            ("GPT block: feed-forward network skipped", "dropped branch", "pass"),
         ],
-        "return self.attention_residual.backward(dx, cache.attention_residual, self.attention.backward)": [
+        "dx = dx + self.norm2.backward(dh, cache.norm2)": [
+            ("GPT block: identity path around the feed-forward lost", "dropped branch", "dx + self → self"),
+        ],
+        "return dx + self.norm1.backward(dh, cache.norm1)": [
             ("GPT block: attention skipped", "dropped branch", "return dx"),
+            ("GPT block: identity path around attention lost", "dropped branch", "dx + self → self"),
+        ],
+        "dh = self.dropout1.backward(dx, cache.dropout1)": [
+            ("GPT block: dropout skipped", "wrong mask", "dh = dx"),
         ],
         "dx = self.norm.backward(dx, cache.norm)": [("GPT: final norm skipped", "dropped branch", "pass")],
         "zip(self.layers[::-1], cache.layers[::-1], strict=True)": [

@@ -20,10 +20,10 @@ BUGS = {
         "dxhat = dy * gain  # (..., D)": [("batch_norm: gain left out", "missing scale", "dxhat = dy")],
     },
     "nn/norm.py": {
-        Place("self.gain.accumulate(dgain)", nth=3, of=3): [
+        Place("self.gain.accumulate(dgain)", nth=4, of=4): [
             ("BatchNorm: gain", "= for +=", "self.gain.grad = dgain"),
         ],
-        Place("self.bias.accumulate(dbias)", nth=2, of=2): [
+        Place("self.bias.accumulate(dbias)", nth=3, of=3): [
             ("BatchNorm: bias", "= for +=", "self.bias.grad = dbias"),
         ],
         "dx, dgain, dbias = batch": [

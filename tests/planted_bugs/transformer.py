@@ -5,62 +5,161 @@ from planted_bugs.bug import Place
 BUGS = {
     "models/transformer/layers.py": {
         # the gradients stay right
-        Place("self.self_residual.forward(x, attend, context)", nth=2, of=2): [
-            ("DecoderLayer: no dropout in the first residual", "dropped branch", "attend, context → attend"),
+        Place("x, norm1 = self.norm1.forward(x, h, context)", nth=2, of=2): [
+            ("DecoderLayer: no dropout after self-attention", "dropped branch", "h, context → h"),
         ],
         # the gradients stay right
-        Place("self.self_attention.forward(h, mask=mask, context=context)", nth=2, of=2): [
+        Place("self.self_attention.forward(x, mask=mask, context=context)", nth=2, of=2): [
             ("DecoderLayer: no dropout in self-attention", "dropped branch", "mask, context=context → mask"),
         ],
-        Place("dy, cache.feed_forward_residual, self.feed_forward.backward", nth=1, of=2): [
+        "dx, dh = self.norm2.backward(dy, cache.norm2)": [
+            ("EncoderLayer: the last norm skipped", "dropped branch", "dx = dh = dy"),
+            ("EncoderLayer: dx and dh of the last norm swapped", "swapped", "dx, dh → dh, dx"),
+        ],
+        Place("dx = dx + self.feed_forward.backward(dh, cache.feed_forward)", nth=1, of=2): [
+            ("EncoderLayer: feed-forward skipped", "dropped branch", "dx = dx + dh"),
             (
-                "EncoderLayer: feed-forward skipped",
+                "EncoderLayer: identity path around the feed-forward lost",
                 "dropped branch",
-                "self.feed_forward.backward → lambda dh, _: dh",
+                "dx + self → self",
+            ),
+            ("EncoderLayer: feed-forward gets dx", "wrong mask", "(dh, → (dx,"),
+        ],
+        Place("dx, dh = self.norm1.backward(dx, cache.norm1)", nth=1, of=2): [
+            ("EncoderLayer: attention from dy, bypassing the feed-forward", "wrong term", "(dx, → (dy,"),
+        ],
+        "return dx + self.self_attention.backward(dh, cache.self_attention)\n": [
+            ("EncoderLayer: attention skipped", "dropped branch", "return dx\n"),
+            ("EncoderLayer: identity path around attention lost", "dropped branch", "dx + self → self"),
+            ("EncoderLayer: identity path around attention subtracted", "sign", "dx + → -dx +"),
+        ],
+        "return dx + self.self_attention.backward(dh, cache.self_attention), dmemory": [
+            ("DecoderLayer: dmemory lost", "dropped branch", ", dmemory → , 0 * dmemory"),
+            ("DecoderLayer: self-attention skipped", "dropped branch", "return dx, dmemory"),
+            ("DecoderLayer: identity path around self-attention lost", "dropped branch", "dx + self → self"),
+        ],
+        "dx, dh = self.norm3.backward(dy, cache.norm3)": [
+            ("DecoderLayer: the last norm skipped", "dropped branch", "dx = dh = dy"),
+        ],
+        "dh, dmemory = self.cross.backward(dh, cache.cross)": [
+            ("DecoderLayer: dmemory and dh swapped", "swapped", "dh, dmemory → dmemory, dh"),
+            (
+                "DecoderLayer: gradient of the queries of cross-attention lost",
+                "dropped branch",
+                "dh, dmemory → _, dmemory",
             ),
         ],
-        "return self.self_residual.backward(dx, cache.self_residual, self.self_attention.backward)": [
-            ("EncoderLayer: attention skipped", "dropped branch", "return dx"),
+        "dx = dx + dh": [
+            ("DecoderLayer: gradient through cross-attention lost", "dropped branch", "pass"),
+            ("DecoderLayer: identity path around cross-attention lost", "dropped branch", "dx = dh"),
+        ],
+        "dx, dh = self.norm2.backward(dx, cache.norm2)": [
             (
-                "EncoderLayer: attention gets the gradient of the identity path",
+                "DecoderLayer: cross-attention from dy, bypassing the feed-forward",
                 "wrong term",
-                "return self.self_residual.backward(\n"
-                "            dx, cache.self_residual, "
-                "lambda dh, c: (self.self_attention.backward(dh, c), dh)[1]\n"
-                "        )",
-            ),
-            ("EncoderLayer: attention from dy, bypassing the feed-forward", "wrong term", "dx → dy"),
-            (
-                "EncoderLayer: the norms' residuals swapped",
-                "swapped",
-                "self.self_residual → self.feed_forward_residual",
+                "(dx, → (dy,",
             ),
         ],
-        "return dx, dmemory": [("DecoderLayer: dmemory lost", "dropped branch", "return dx, 0 * dmemory")],
-        "dx, dmemory = self.cross_residual.backward(dx, cache.cross_residual, self.cross.backward)": [
-            ("DecoderLayer: dmemory and dx swapped", "swapped", "dx, dmemory → dmemory, dx"),
-            ("DecoderLayer: cross-attention's dx lost", "dropped branch", "dx, dmemory → _, dmemory"),
+        Place("dx, dh = self.norm1.backward(dx, cache.norm1)", nth=2, of=2): [
+            ("DecoderLayer: self-attention from dy, bypassing the others", "wrong term", "(dx, → (dy,"),
         ],
-        "cache.cross_residual, self.cross.backward)": [
+        Place("dx = dx + self.feed_forward.backward(dh, cache.feed_forward)", nth=2, of=2): [
+            ("DecoderLayer: feed-forward skipped", "dropped branch", "dx = dx + dh"),
+        ],
+    },
+    "models/transformer/pre_norm.py": {
+        "return dx + self.norm1.backward(dh, cache.norm1)\n": [
             (
-                "DecoderLayer: gradient through cross-attention lost",
+                "PreNormEncoderLayer: identity path around attention lost",
                 "dropped branch",
-                "self.cross.backward → lambda dh, c: (0 * dh, self.cross.backward(dh, c)[1])",
+                "dx + self → self",
             ),
+            ("PreNormEncoderLayer: attention lost", "dropped branch", "return dx\n"),
+            ("PreNormEncoderLayer: sign", "sign", "dx + → dx -"),
+            ("PreNormEncoderLayer: the first norm skipped", "dropped branch", "return dx + dh\n"),
         ],
-        "dx = self.self_residual.backward(dx, cache.self_residual, self.self_attention.backward)": [
-            ("DecoderLayer: self and cross residual swapped", "swapped", "self_residual. → cross_residual."),
-            ("DecoderLayer: self-attention skipped", "dropped branch", "pass"),
-        ],
-        "self.cross_residual.backward(dx, cache.cross_residual": [
-            ("DecoderLayer: cross-attention from dy, bypassing the feed-forward", "wrong term", "dx → dy"),
-        ],
-        Place("dy, cache.feed_forward_residual, self.feed_forward.backward", nth=2, of=2): [
+        Place("dx = dx + self.norm2.backward(dh, cache.norm2)", nth=1, of=2): [
             (
-                "DecoderLayer: feed-forward skipped",
-                "dropped branch",
-                "self.feed_forward.backward → lambda dh, _: dh",
+                "PreNormEncoderLayer: the second norm on the identity path too",
+                "wrong term",
+                "dx + self.norm2.backward(dh → self.norm2.backward(dx + dh",
             ),
+        ],
+        "dh = self.dropout2.backward(dx, cache.dropout2)\n        dh = self.feed_forward": [
+            (
+                "PreNormEncoderLayer: dropout skipped",
+                "wrong mask",
+                "self.dropout2.backward(dx, cache.dropout2) → dx",
+            ),
+            (
+                "PreNormEncoderLayer: dropout on the identity path too",
+                "wrong mask",
+                "dh = self.dropout2 → dx = dh = self.dropout2",
+            ),
+        ],
+        Place("dh = self.dropout1.backward(dx, cache.dropout1)", nth=1, of=2): [
+            (
+                "PreNormEncoderLayer: dropout of attention's output halved",
+                "missing scale",
+                "cache.dropout1) → cache.dropout1) / 2",
+            ),
+        ],
+        "return dx + self.norm1.backward(dh, cache.norm1), dmemory": [
+            ("PreNormDecoderLayer: dmemory lost", "dropped branch", ", dmemory → , 0 * dmemory"),
+            (
+                "PreNormDecoderLayer: identity path around self-attention lost",
+                "dropped branch",
+                "dx + self → self",
+            ),
+        ],
+        "dh, dmemory = self.cross.backward(dh, cache.cross)": [
+            ("PreNormDecoderLayer: dmemory and dh swapped", "swapped", "dh, dmemory → dmemory, dh"),
+            (
+                "PreNormDecoderLayer: gradient of the queries of cross-attention lost",
+                "dropped branch",
+                "dh, dmemory → _, dmemory",
+            ),
+        ],
+        "dx = dx + self.norm3.backward(dh, cache.norm3)": [
+            ("PreNormDecoderLayer: feed-forward skipped", "dropped branch", "pass"),
+        ],
+        "dh = self.dropout2.backward(dx, cache.dropout2)\n        dh, dmemory": [
+            (
+                "PreNormDecoderLayer: cross-attention from dy",
+                "wrong term",
+                "(dx, cache.dropout2) → (dy, cache.dropout2)",
+            ),
+        ],
+    },
+    "models/transformer/sequences.py": {
+        "return dh if self.norm is None else self.norm.backward(dh, cache.norm)": [
+            ("Preprocess: norm skipped", "dropped branch", "return dh"),
+        ],
+        "for letter in reversed(self.letters):": [
+            ("Postprocess: letters in forward order", "wrong term", "for letter in self.letters:"),
+        ],
+        "dx = dh  # a sum": [
+            ("Postprocess: identity path lost", "dropped branch", "dx = 0 * dh  # a sum"),
+            ("Postprocess: identity path halved", "missing scale", "dx = dh / 2  # a sum"),
+        ],
+        "dh = self.dropout.backward(dh, cache.dropout_mask)": [
+            ("Postprocess: dropout skipped", "wrong mask", "dh = dh"),
+        ],
+        "dx, dh = self.postprocess2.backward(dy, cache.postprocess2)": [
+            ("SequenceEncoderLayer: the last letters skipped", "dropped branch", "dx = dh = dy"),
+        ],
+        "return dx + self.preprocess1.backward(dh, cache.preprocess1)\n": [
+            ("SequenceEncoderLayer: attention lost", "dropped branch", "return dx\n"),
+        ],
+        "dh, dmemory = self.cross.backward(dh, cache.cross)": [
+            (
+                "SequenceDecoderLayer: gradient of the queries of cross-attention lost",
+                "dropped branch",
+                "dh, dmemory → _, dmemory",
+            ),
+        ],
+        "return dx + self.preprocess1.backward(dh, cache.preprocess1), dmemory": [
+            ("SequenceDecoderLayer: dmemory lost", "dropped branch", ", dmemory → , 0 * dmemory"),
         ],
     },
     "models/transformer/model.py": {

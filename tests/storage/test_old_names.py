@@ -18,6 +18,22 @@ OLD_AND_NEW = {
     "decoder.cell.recall.bias": "decoder.cell.hidden_projection.bias",
     "decoder.readout.join.weight": "decoder.readout.join.weight",
     "encoder.layers.0.self_attention.query.weight": "encoder.layers.0.self_attention.query.weight",
+    "encoder.layers.10.self_residual.norm.gain": "encoder.layers.10.norm1.gain",
+    "encoder.layers.0.feed_forward_residual.norm.bias": "encoder.layers.0.norm2.bias",
+    "decoder.layers.0.self_residual.norm.gain": "decoder.layers.0.norm1.gain",
+    "decoder.layers.1.cross_residual.norm.gain": "decoder.layers.1.norm2.gain",
+    "decoder.layers.1.feed_forward_residual.norm.gain": "decoder.layers.1.norm3.gain",
+    "decoder.norm.gain": "decoder.norm.gain",
+    # a Universal Transformer repeats one layer
+    "encoder.layer.feed_forward_residual.norm.gain": "encoder.layer.norm2.gain",
+    "decoder.layer.feed_forward_residual.norm.gain": "decoder.layer.norm3.gain",
+    # sequences such as "n-dan"
+    "encoder.layers.0.self_residual.norm_before.gain": "encoder.layers.0.preprocess1.norm.gain",
+    "decoder.layers.0.cross_residual.norm_after.bias": "decoder.layers.0.postprocess2.norm.bias",
+    # a GPT
+    "layers.11.attention.query_key_value.weight": "layers.11.self_attention.query_key_value.weight",
+    "layers.11.attention_residual.norm.gain": "layers.11.norm1.gain",
+    "layers.11.feed_forward_residual.norm.gain": "layers.11.norm2.gain",
 }
 
 

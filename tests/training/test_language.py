@@ -10,7 +10,7 @@ from npformer.data.sentences import SentenceBatch, batch_rng, causal_batch, mask
 from npformer.errors import UserError
 from npformer.generation import continue_text, fill_in
 from npformer.models.bert import MaskedLanguageModel
-from npformer.models.gpt import CausalLanguageModel
+from npformer.models.transformer.language_model import CausalLanguageModel
 from npformer.training import TrainingConfig, evaluate
 from npformer.training.language import (
     fit,

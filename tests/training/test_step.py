@@ -124,8 +124,8 @@ def test_the_error_names_a_bad_parameter(name):
     ("spoiled", "name"),
     [
         ("source.tokens.weight", "source.y "),
-        ("encoder.layers.1.feed_forward.inner.weight", "encoder.layers.1.feed_forward_residual."),
-        ("decoder.layers.0.cross.value.weight", "decoder.layers.0.cross_residual.sublayer.attention.v "),
+        ("encoder.layers.1.feed_forward.inner.weight", "encoder.layers.1.feed_forward."),
+        ("decoder.layers.0.cross.value.weight", "decoder.layers.0.cross.attention.v "),
         ("output.weight", "logits "),
     ],
 )

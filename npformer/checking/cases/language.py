@@ -12,7 +12,8 @@ from npformer.checking.cases.models import DROPPING, NARROW, PRE, TARGET_IN, TAR
 from npformer.checking.whole import LanguageModelWithLoss
 from npformer.functional.batch_norm import Statistics
 from npformer.models.bert import Bert, BertConfig, BertEmbedding, BertHead, MaskedLanguageModel
-from npformer.models.gpt import GPT, CausalLanguageModel, GPTConfig
+from npformer.models.gpt import GPT, GPTConfig
+from npformer.models.transformer.language_model import CausalLanguageModel
 from npformer.nn import BatchNorm, Parameter
 
 TOKEN_MASK = np.array([[True] * T, [True] * 2 + [False] * (T - 2)])

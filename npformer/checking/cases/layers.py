@@ -9,6 +9,7 @@ from npformer import functional as F
 from npformer.backend import Array, array_module
 from npformer.checking.cases.case import FF, B, Case, D, H, Maker, T, V, floats, given, make_case
 from npformer.nn import (
+    AddNorm,
     Dropout,
     Embedding,
     FeedForward,
@@ -17,14 +18,10 @@ from npformer.nn import (
     LayerNorm,
     LearnedPositions,
     Linear,
-    PostNormResidual,
-    PreNormResidual,
     RMSNorm,
     RotaryPositions,
-    SequenceResidual,
     TiedProjection,
 )
-from npformer.nn.context import Context
 from npformer.nn.module import Parameter
 
 
@@ -59,10 +56,8 @@ def layer_cases() -> Iterator[Case]:
         yield make_case(
             f"RotaryPositions{name}", lambda rng: RotaryPositions(8, D, **f8), rotated, start=start
         )
-    for norm in ("post", "pre"):
-        yield make_case(f"Residual, {norm}-norm", _framed(norm), x, **dropping)
-    for sequence in ("n-da", "-dan", "n-dan", "n-nda", "-a"):
-        yield make_case(f"SequenceResidual, {sequence}", _framed(sequence), x, **dropping)
+    for name, bias in {"AddNorm": True, "AddNorm, no bias": False}.items():
+        yield make_case(name, _add_norm(bias), x, floats(B, T, D), **dropping)
 
 
 def _tied_projection(bias: bool) -> Maker:
@@ -82,8 +77,8 @@ def _input(positions: str) -> Maker:
     return lambda rng: InputEmbedding(V, D, 8, positions=positions, dropout=0.2, rng=rng, dtype=np.float64)
 
 
-def _framed(norm: str) -> Maker:
-    return lambda rng: _Framed(norm, rng)
+def _add_norm(bias: bool) -> Maker:
+    return lambda rng: AddNorm(D, dropout=0.2, bias=bias, dtype=np.float64)
 
 
 class _Batched:
@@ -99,26 +94,3 @@ class _Batched:
 
     def backward(self, dy: Array, cache: Any) -> Any:
         return self.layer.backward(dy, cache)
-
-
-class _Framed:
-    """A residual connection around a linear map."""
-
-    def __init__(self, norm: str, rng: np.random.Generator) -> None:
-        settings: Any = {"dropout": 0.2, "dtype": np.float64}
-        classes: dict[str, Any] = {"post": PostNormResidual, "pre": PreNormResidual}
-        self.residual = (
-            classes[norm](D, **settings)
-            if norm in classes
-            else SequenceResidual(D, sequence=norm, **settings)
-        )
-        self.linear = Linear(D, D, rng=rng, dtype=np.float64)
-
-    def named_parameters(self) -> list[tuple[str, Parameter]]:
-        return [*self.residual.named_parameters(), *self.linear.named_parameters()]
-
-    def forward(self, x: Array, context: Context) -> tuple[Array, Any]:
-        return self.residual.forward(x, self.linear.forward, context)
-
-    def backward(self, dy: Array, cache: Any) -> Any:
-        return self.residual.backward(dy, cache, self.linear.backward)

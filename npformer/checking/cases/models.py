@@ -10,7 +10,13 @@ from npformer.checking.whole import ModelWithLoss
 from npformer.functional.masks import Masking, causal_mask, padding_mask, query_mask
 from npformer.models.recurrent import RecurrentConfig
 from npformer.models.registry import build, kind_of
-from npformer.models.transformer import Decoder, DecoderLayer, Encoder, EncoderLayer, TransformerConfig
+from npformer.models.transformer import (
+    Decoder,
+    Encoder,
+    TransformerConfig,
+    make_decoder_layer,
+    make_encoder_layer,
+)
 from npformer.nn.attention import BasicSelfAttention, MultiHeadAttention
 from npformer.nn.positions import RotaryPositions
 
@@ -107,24 +113,28 @@ def small_config(**changes: Any) -> TransformerConfig:
 
 
 PRE: dict[str, Any] = {"norm": "pre", "final_norm": True}
+SEQUENCES = ("n-da", "-dan", "n-dan", "n-nda", "-a")
 
 
 def stack_cases() -> Iterator[Case]:
-    """Yield encoder and decoder layers, and stacks of two."""
+    """Yield encoder and decoder layers with every place of the norm, and stacks of two."""
     source_mask = padding_mask(SOURCE)
     target_mask = padding_mask(TARGET_IN) & causal_mask(T, TARGET_IN)
     x, memory = floats(B, T, D), floats(B, S, D)
-    for norm, changes in {"post-norm": {}, "pre-norm": PRE, "fused": {"fused_projections": True}}.items():
+    masks: dict[str, Any] = {"mask": target_mask, "memory_mask": source_mask}
+    # a sequence of letters without "n" at its end needs a final norm
+    sequences = {norm: {"norm": norm, "final_norm": norm[-1] != "n"} for norm in SEQUENCES}
+    settings = {"post-norm": {}, "pre-norm": PRE, "fused": {"fused_projections": True}, **sequences}
+    for name, changes in settings.items():
         config = small_config(**changes)
-        for part in (EncoderLayer, Encoder):
-            yield make_case(
-                f"{part.__name__}, {norm}", _made_from(part, config), memory, mask=source_mask, **DROPPING
-            )
-        masks: dict[str, Any] = {"mask": target_mask, "memory_mask": source_mask}
-        for whole in (DecoderLayer, Decoder):
-            yield make_case(
-                f"{whole.__name__}, {norm}", _made_from(whole, config), x, memory, **masks, **DROPPING
-            )
+        encoders: dict[str, Any] = {"EncoderLayer": make_encoder_layer, "Encoder": Encoder}
+        decoders: dict[str, Any] = {"DecoderLayer": make_decoder_layer, "Decoder": Decoder}
+        if name in sequences:  # their stacks are those of other layers
+            del encoders["Encoder"], decoders["Decoder"]
+        for kind, make in encoders.items():
+            yield make_case(f"{kind}, {name}", _made_from(make, config), memory, mask=source_mask, **DROPPING)
+        for kind, make in decoders.items():
+            yield make_case(f"{kind}, {name}", _made_from(make, config), x, memory, **masks, **DROPPING)
 
 
 def _made_from(thing: Any, config: TransformerConfig) -> Maker:

@@ -3,7 +3,7 @@
 from npformer.explorer.code_lines.quotes import Quote, StepLines
 
 _NORM = "functional/norm.py"
-_RESIDUAL = "nn/residual.py"
+_PRE_NORM = "models/transformer/pre_norm.py"
 _RMS_NORM = "functional/rms_norm.py"
 _NORM_LESSON = "08_1_layer_norm.py"
 _NORM_GRADIENT = "08_2_the_backward_pass_of_layer_norm.py"
@@ -102,11 +102,15 @@ LINES: dict[str, StepLines] = {
     ),
     "residual": StepLines(
         Quote(
-            _RESIDUAL,
-            "PreNormResidual.forward",
-            ("return x + h, PreNormCache(norm, sublayer_cache, dropout_mask)",),
+            _PRE_NORM,
+            "PreNormEncoderLayer.forward",
+            ("x = x + h  # the residual connection",),
         ),
-        Quote(_RESIDUAL, "PreNormResidual.backward", ("dx = dy + self.norm.backward(dh, cache.norm)",)),
+        Quote(
+            _PRE_NORM,
+            "PreNormEncoderLayer.backward",
+            ("return dx + self.norm1.backward(dh, cache.norm1)",),
+        ),
         _RESIDUAL_LESSON,
         _RESIDUAL_LESSON,
     ),

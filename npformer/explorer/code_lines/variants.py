@@ -3,7 +3,7 @@
 from npformer.explorer.code_lines.quotes import Quote, StepLines
 
 _MASKS = "functional/masks.py"
-_RESIDUAL = "nn/residual.py"
+_SEQUENCES = "models/transformer/sequences.py"
 _LINEAR_LESSON = "00_2_forward_and_backward.py"
 _RESIDUAL_LESSON = "08_3_the_residual_connection.py"
 _NORM_PLACE_LESSON = "08_4_norm_before_or_after.py"
@@ -24,11 +24,9 @@ VARIANTS: dict[str, dict[str, StepLines]] = {
     },
     "sequence": {
         "residual": StepLines(
-            Quote(_RESIDUAL, "SequenceResidual.forward", ("h = x + h",)),
+            Quote(_SEQUENCES, "Postprocess.forward", ("h = x + h",)),
             Quote(
-                _RESIDUAL,
-                "SequenceResidual.backward",
-                ("dx = dh  # a sum passes its gradient to both terms", "dx = dx + dh"),
+                _SEQUENCES, "Postprocess.backward", ("dx = dh  # a sum passes its gradient to both terms",)
             ),
             _NORM_PLACE_LESSON,
             _NORM_PLACE_LESSON,

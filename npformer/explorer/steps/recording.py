@@ -232,11 +232,8 @@ def _without_batch(array: Array) -> Array:
 
 
 def path_of(name: str) -> str:
-    """Return the name of a layer or a parameter on the page. The attention of a GPT is named as its cache."""
-    path = explorer_name(f"{name}.")
-    if name.startswith("layers."):
-        path = path.replace(".attention.", ".self_attention.")
-    return path.removesuffix(".")
+    """Return the name of a layer or a parameter on the page."""
+    return explorer_name(f"{name}.").removesuffix(".")
 
 
 Emitter = Callable[[Recording, Call, str], None]  # of a call of a layer with a path

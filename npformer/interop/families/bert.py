@@ -226,10 +226,10 @@ def _layer_rows(names: Names, config: BertConfig, index: int) -> Iterator[Weight
     yield from linear_rows(f"{ours}.self_attention.query_key_value", projections, d_model, 3 * d_model)
     output = f"{theirs}.{names.attention_output}"
     yield from linear_rows(f"{ours}.self_attention.output", [output], d_model, d_model)
-    yield from norm_rows(f"{ours}.self_residual.norm", f"{theirs}.{names.attention_norm}", d_model)
+    yield from norm_rows(f"{ours}.norm1", f"{theirs}.{names.attention_norm}", d_model)
     yield from linear_rows(f"{ours}.feed_forward.inner", [f"{theirs}.{names.inner}"], d_model, width)
     yield from linear_rows(f"{ours}.feed_forward.outer", [f"{theirs}.{names.outer}"], width, d_model)
-    yield from norm_rows(f"{ours}.feed_forward_residual.norm", f"{theirs}.{names.feed_forward_norm}", d_model)
+    yield from norm_rows(f"{ours}.norm2", f"{theirs}.{names.feed_forward_norm}", d_model)
 
 
 def tensor_name(names: Names, name: str, config: BertConfig) -> str | None:

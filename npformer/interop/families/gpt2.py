@@ -33,12 +33,12 @@ FIXED = {
 }
 # the layers of a block, in our names and in theirs, after the prefix of the block
 LINEAR = {
-    "attention.query_key_value": "attn.c_attn",
-    "attention.output": "attn.c_proj",
+    "self_attention.query_key_value": "attn.c_attn",
+    "self_attention.output": "attn.c_proj",
     "feed_forward.inner": "mlp.c_fc",
     "feed_forward.outer": "mlp.c_proj",
 }
-NORMS = {"attention_residual.norm": "ln_1", "feed_forward_residual.norm": "ln_2"}
+NORMS = {"norm1": "ln_1", "norm2": "ln_2"}
 _MASK = re.compile(r"h\.\d+\.attn\.(masked_)?bias")
 
 

@@ -189,10 +189,10 @@ def _layer_rows(config: GPTConfig, ours: str, theirs: str) -> Iterator[WeightRow
     parts = (queries, keys, keys)
     # our layer: theirs, the width of its input, the widths of their outputs, and whether it has biases
     linear = {
-        "attention.query_key_value": (
+        "self_attention.query_key_value": (
             ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"), d, parts, config.has_qkv_bias
         ),
-        "attention.output": (("self_attn.o_proj",), queries, (d,), config.bias),
+        "self_attention.output": (("self_attn.o_proj",), queries, (d,), config.bias),
         "feed_forward.gate": (("mlp.gate_proj",), d, (f,), config.bias),
         "feed_forward.value": (("mlp.up_proj",), d, (f,), config.bias),
         "feed_forward.outer": (("mlp.down_proj",), f, (d,), config.bias),
@@ -204,9 +204,8 @@ def _layer_rows(config: GPTConfig, ours: str, theirs: str) -> Iterator[WeightRow
         yield WeightRow(f"{ours}.{layer}.weight", (n_in, n_out), weights, widths, transpose=True)
         if has_bias:
             yield WeightRow(f"{ours}.{layer}.bias", (n_out,), biases, widths)
-    norms = {"attention_residual": "input_layernorm", "feed_forward_residual": "post_attention_layernorm"}
-    for residual, norm in norms.items():
-        yield WeightRow(f"{ours}.{residual}.norm.gain", (d,), (f"{theirs}.{norm}.weight",))
+    for our_norm, norm in {"norm1": "input_layernorm", "norm2": "post_attention_layernorm"}.items():
+        yield WeightRow(f"{ours}.{our_norm}.gain", (d,), (f"{theirs}.{norm}.weight",))
 
 
 def tensor_name(name: str, config: GPTConfig) -> str | None:

@@ -178,13 +178,14 @@ def _layer_rows(config: TransformerConfig, side: str, index: int) -> Iterator[We
     d_model, d_ff = config.d_model, config.d_ff
     ours, theirs = f"{side}.layers.{index}", f"model.{side}.layers.{index}"
     yield from _attention_rows(config, f"{ours}.self_attention", f"{theirs}.self_attn", "qkv")
-    yield from norm_rows(f"{ours}.self_residual.norm", f"{theirs}.self_attn_layer_norm", d_model)
+    yield from norm_rows(f"{ours}.norm1", f"{theirs}.self_attn_layer_norm", d_model)
     if side == "decoder":
         yield from _attention_rows(config, f"{ours}.cross", f"{theirs}.encoder_attn", "kv")
-        yield from norm_rows(f"{ours}.cross_residual.norm", f"{theirs}.encoder_attn_layer_norm", d_model)
+        yield from norm_rows(f"{ours}.norm2", f"{theirs}.encoder_attn_layer_norm", d_model)
     yield from linear_rows(f"{ours}.feed_forward.inner", [f"{theirs}.fc1"], d_model, d_ff)
     yield from linear_rows(f"{ours}.feed_forward.outer", [f"{theirs}.fc2"], d_ff, d_model)
-    yield from norm_rows(f"{ours}.feed_forward_residual.norm", f"{theirs}.final_layer_norm", d_model)
+    last_norm = "norm3" if side == "decoder" else "norm2"
+    yield from norm_rows(f"{ours}.{last_norm}", f"{theirs}.final_layer_norm", d_model)
 
 
 def _attention_rows(config: TransformerConfig, ours: str, theirs: str, fused: str) -> Iterator[WeightRow]:

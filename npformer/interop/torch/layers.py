@@ -13,17 +13,26 @@ from torch.nn.modules.linear import NonDynamicallyQuantizableLinear
 from npformer.backend import Array
 from npformer.errors import UserError
 from npformer.interop.torch.activations import FUNCTIONS, name_of
-from npformer.models.transformer import Decoder, DecoderLayer, Encoder, EncoderDecoder, EncoderLayer
+from npformer.models.transformer import (
+    Decoder,
+    DecoderLayer,
+    Encoder,
+    EncoderDecoder,
+    EncoderLayer,
+    PreNormDecoderLayer,
+    PreNormEncoderLayer,
+)
+from npformer.models.transformer.layers import layer_from_parts
+from npformer.models.transformer.stacks import AnyDecoderLayer, AnyEncoderLayer
 from npformer.nn import (
+    AddNorm,
+    Dropout,
     FeedForward,
     LayerNorm,
     Linear,
     Module,
     MultiHeadAttention,
     Parameter,
-    PostNormResidual,
-    PreNormResidual,
-    Residual,
 )
 
 LINEAR = (nn.Linear, NonDynamicallyQuantizableLinear)  # the second one is the class of out_proj
@@ -205,43 +214,55 @@ class _Converter:
         layer.inner, layer.outer = inner, outer
         return layer
 
-    def residual(self, norm: nn.LayerNorm, dropout: nn.Dropout, *, norm_first: bool) -> Residual:
-        """Return the residual connection around a sublayer, with its norm and its dropout."""
-        own, p = self.norm(norm), self.probability(dropout)
+    def add_norm(self, norm: nn.LayerNorm, dropout: nn.Dropout) -> AddNorm:
+        """Return the "add & norm" of a sublayer, from its norm and its dropout."""
+        own = self.norm(norm)
         d_model = len(own.gain.value)
-        if norm_first:
-            return PreNormResidual(d_model, dropout=p, norm=own)
-        residual = PostNormResidual(d_model, dropout=p, eps=own.eps, bias=own.bias is not None)
-        residual.norm.gain, residual.norm.bias = own.gain, own.bias
-        return residual
+        layer = AddNorm(d_model, dropout=self.probability(dropout), eps=own.eps, bias=own.bias is not None)
+        layer.gain, layer.bias = own.gain, own.bias
+        return layer
+
+    def norms(self, module: Any, number: int) -> dict[str, Module]:
+        """Return the norm of a sublayer and, if the norm comes first, its dropout, by their names in a layer.
+
+        Args:
+            module: The encoder or decoder layer.
+            number: The number of the sublayer, from 1.
+        """
+        norm, dropout = getattr(module, f"norm{number}"), getattr(module, f"dropout{number}")
+        if not module.norm_first:
+            return {f"norm{number}": self.add_norm(norm, dropout)}
+        return {f"norm{number}": self.norm(norm), f"dropout{number}": Dropout(self.probability(dropout))}
 
     def probability(self, dropout: nn.Dropout) -> float:
         """Return the probability of a dropout."""
         self.require(dropout, nn.Dropout)
         return dropout.p
 
-    def encoder_layer(self, module: nn.TransformerEncoderLayer) -> EncoderLayer:
-        """Return an EncoderLayer."""
+    def encoder_layer(self, module: nn.TransformerEncoderLayer) -> AnyEncoderLayer:
+        """Return an EncoderLayer, or a PreNormEncoderLayer."""
         self.require(module, nn.TransformerEncoderLayer)
-        first = module.norm_first
-        return EncoderLayer.from_parts(
-            self.attention(module.self_attn),
-            self.residual(module.norm1, module.dropout1, norm_first=first),
-            self.feed_forward(module),
-            self.residual(module.norm2, module.dropout2, norm_first=first),
+        kind: type[AnyEncoderLayer] = PreNormEncoderLayer if module.norm_first else EncoderLayer
+        return layer_from_parts(
+            kind,
+            self_attention=self.attention(module.self_attn),
+            **self.norms(module, 1),
+            feed_forward=self.feed_forward(module),
+            **self.norms(module, 2),
         )
 
-    def decoder_layer(self, module: nn.TransformerDecoderLayer) -> DecoderLayer:
-        """Return a DecoderLayer."""
+    def decoder_layer(self, module: nn.TransformerDecoderLayer) -> AnyDecoderLayer:
+        """Return a DecoderLayer, or a PreNormDecoderLayer."""
         self.require(module, nn.TransformerDecoderLayer)
-        first = module.norm_first
-        return DecoderLayer.from_parts(
-            self.attention(module.self_attn),
-            self.residual(module.norm1, module.dropout1, norm_first=first),
-            self.attention(module.multihead_attn),
-            self.residual(module.norm2, module.dropout2, norm_first=first),
-            self.feed_forward(module),
-            self.residual(module.norm3, module.dropout3, norm_first=first),
+        kind: type[AnyDecoderLayer] = PreNormDecoderLayer if module.norm_first else DecoderLayer
+        return layer_from_parts(
+            kind,
+            self_attention=self.attention(module.self_attn),
+            **self.norms(module, 1),
+            cross=self.attention(module.multihead_attn),
+            **self.norms(module, 2),
+            feed_forward=self.feed_forward(module),
+            **self.norms(module, 3),
         )
 
     def encoder(self, module: nn.TransformerEncoder) -> Encoder:

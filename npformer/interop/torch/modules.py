@@ -14,7 +14,18 @@ from npformer.backend import to_numpy
 from npformer.errors import UserError
 from npformer.functional.masks import EXACT
 from npformer.interop.torch.activations import FUNCTIONS
-from npformer.models.transformer import Decoder, DecoderLayer, Encoder, EncoderDecoder, EncoderLayer
+from npformer.models.transformer import (
+    Decoder,
+    DecoderLayer,
+    Encoder,
+    EncoderDecoder,
+    EncoderLayer,
+    PreNormDecoderLayer,
+    PreNormEncoderLayer,
+    SequenceDecoderLayer,
+    SequenceEncoderLayer,
+)
+from npformer.models.transformer.stacks import AnyDecoderLayer, AnyEncoderLayer
 from npformer.nn import (
     AddNorm,
     FeedForward,
@@ -23,12 +34,11 @@ from npformer.nn import (
     Module,
     MultiHeadAttention,
     Parameter,
-    PostNormResidual,
-    PreNormResidual,
-    SequenceResidual,
 )
 
 EMPTY = "meta"  # the device of a new module, whose tensors are then set: no memory, no random numbers
+ENCODER_LAYERS = (EncoderLayer, PreNormEncoderLayer, SequenceEncoderLayer)
+DECODER_LAYERS = (DecoderLayer, PreNormDecoderLayer, SequenceDecoderLayer)
 NO_LAYER: Any = nn.Identity()  # the layer of a new stack, which copies it 0 times
 
 
@@ -55,11 +65,10 @@ def to_torch(model: Module, *, batch_first: bool = True) -> nn.Module:
 
 
 class _Norm(NamedTuple):
-    """The norm and the dropout probability of a residual connection."""
+    """The norm of a sublayer, and the dropout probability of its output."""
 
     layer: Any  # a LayerNorm or an AddNorm
     dropout: float
-    first: bool  # True if the norm is before the sublayer
 
 
 class _Builder:
@@ -74,8 +83,8 @@ class _Builder:
         """Return the module of a layer of any class that to_torch converts."""
         builders: dict[type, Callable[[Any], nn.Module]] = {
             MultiHeadAttention: self.attention,
-            EncoderLayer: self.encoder_layer,
-            DecoderLayer: self.decoder_layer,
+            **dict.fromkeys(ENCODER_LAYERS, self.encoder_layer),
+            **dict.fromkeys(DECODER_LAYERS, self.decoder_layer),
             Encoder: self.encoder,
             Decoder: self.decoder,
             EncoderDecoder: self.transformer,
@@ -158,35 +167,40 @@ class _Builder:
         module.out_proj = self.linear(layer.output, NonDynamicallyQuantizableLinear)
         return module
 
-    def residual(self, layer: Any) -> _Norm:
-        """Return the norm and the dropout of a residual connection.
+    def norms(self, layer: Any, count: int) -> tuple[list[_Norm], bool]:
+        """Return the norm of each sublayer of an encoder or decoder layer, and True if the norms come first.
+
+        Args:
+            layer: The layer.
+            count: The number of its sublayers.
 
         Raises:
             UserError: If its operations are not those of PyTorch's pre-norm or post-norm.
         """
-        self.require(layer, PreNormResidual, PostNormResidual, SequenceResidual)
-        if isinstance(layer, PreNormResidual):
-            return _Norm(layer.norm, layer.dropout.p, True)
-        if isinstance(layer, PostNormResidual):
-            return _Norm(layer.norm, layer.norm.dropout, False)
-        if layer.norm_before is not None and layer.after == "da":
-            return _Norm(layer.norm_before, layer.dropout.p, True)
-        if layer.norm_before is not None or layer.after != "dan":
+        numbers = range(1, count + 1)
+        if isinstance(layer, EncoderLayer | DecoderLayer):
+            norms = [getattr(layer, f"norm{n}") for n in numbers]
+            return [_Norm(norm, norm.dropout) for norm in norms], False
+        if isinstance(layer, PreNormEncoderLayer | PreNormDecoderLayer):
+            return [_Norm(getattr(layer, f"norm{n}"), getattr(layer, f"dropout{n}").p) for n in numbers], True
+        before = [getattr(layer, f"preprocess{n}").norm for n in numbers]
+        after = [getattr(layer, f"postprocess{n}") for n in numbers]
+        norm_first = before[0] is not None
+        if after[0].letters != ("da" if norm_first else "dan"):
             self.refuse(layer, "computes another sequence than n-da or -dan, which are those of PyTorch")
-        return _Norm(layer.norm_after, layer.dropout.p, False)
+        norms = before if norm_first else [each.norm for each in after]
+        return [_Norm(norm, each.dropout.p) for norm, each in zip(norms, after, strict=True)], norm_first
 
-    def transformer_layer(self, kind: Any, layer: Any, residuals: list[Any]) -> Any:
+    def transformer_layer(self, kind: Any, layer: Any, count: int) -> Any:
         """Return an encoder or decoder layer with everything except cross-attention.
 
         Args:
             kind: The class, nn.TransformerEncoderLayer or nn.TransformerDecoderLayer.
             layer: The layer of npformer.
-            residuals: Its residual connections, in the order of the computation.
+            count: The number of its sublayers.
         """
         attention = self.attention(layer.self_attention)
-        norms = [self.residual(residual) for residual in residuals]
-        if len({norm.first for norm in norms}) > 1:
-            self.refuse(layer, "has norms before and after its sublayers: PyTorch has the same order for all")
+        norms, norm_first = self.norms(layer, count)
         network = layer.feed_forward
         self.require(network, FeedForward)
         if network.activation not in FUNCTIONS:
@@ -199,7 +213,7 @@ class _Builder:
             network.inner.weight.shape[1],
             activation=FUNCTIONS[network.activation],
             batch_first=self.batch_first,
-            norm_first=norms[0].first,
+            norm_first=norm_first,
             device=EMPTY,
         )
         module.self_attn = attention
@@ -210,17 +224,15 @@ class _Builder:
             getattr(module, f"dropout{number}").p = norm.dropout
         return module
 
-    def encoder_layer(self, layer: EncoderLayer) -> nn.TransformerEncoderLayer:
+    def encoder_layer(self, layer: AnyEncoderLayer) -> nn.TransformerEncoderLayer:
         """Return an nn.TransformerEncoderLayer."""
-        self.require(layer, EncoderLayer)
-        residuals = [layer.self_residual, layer.feed_forward_residual]
-        return self.transformer_layer(nn.TransformerEncoderLayer, layer, residuals)
+        self.require(layer, *ENCODER_LAYERS)
+        return self.transformer_layer(nn.TransformerEncoderLayer, layer, 2)
 
-    def decoder_layer(self, layer: DecoderLayer) -> nn.TransformerDecoderLayer:
+    def decoder_layer(self, layer: AnyDecoderLayer) -> nn.TransformerDecoderLayer:
         """Return an nn.TransformerDecoderLayer."""
-        self.require(layer, DecoderLayer)
-        residuals = [layer.self_residual, layer.cross_residual, layer.feed_forward_residual]
-        module = self.transformer_layer(nn.TransformerDecoderLayer, layer, residuals)
+        self.require(layer, *DECODER_LAYERS)
+        module = self.transformer_layer(nn.TransformerDecoderLayer, layer, 3)
         module.multihead_attn = self.attention(layer.cross)
         return module
 

@@ -5,22 +5,30 @@ linear maps between the parts, the activation, and the order of the layers are t
 """
 
 import math
-from typing import Any
+from functools import partial
+from types import SimpleNamespace
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from npformer import functional as F
 from npformer.backend import Array
 from npformer.data.vocabulary import PAD
+from npformer.functional.caches import cache_class
 from npformer.functional.embedding import EmbeddingCache
 from npformer.functional.losses import CrossEntropyCache
 from npformer.functional.norm import LayerNormCache
 from npformer.learn.capstone.functions import Functions
-from npformer.models.transformer import Transformer, TransformerConfig
-from npformer.models.transformer.layers import DecoderLayer, EncoderLayer
+from npformer.models.transformer import (
+    Decoder,
+    Encoder,
+    PreNormDecoderLayer,
+    PreNormEncoderLayer,
+    Transformer,
+    TransformerConfig,
+)
 from npformer.models.transformer.model import TransformerCache
-from npformer.models.transformer.stacks import Decoder, Encoder
-from npformer.nn import Embedding, FeedForward, InputEmbedding, LayerNorm, PreNormResidual, TiedProjection
+from npformer.nn import Dropout, Embedding, FeedForward, InputEmbedding, LayerNorm, TiedProjection
 from npformer.nn.attention import MultiHeadAttention
 from npformer.nn.context import INFERENCE, Context
 from npformer.nn.positions import FixedPositions
@@ -148,49 +156,6 @@ class AssembledNorm(LayerNorm):
         return result
 
 
-class AssembledResidual(PreNormResidual):
-    """A residual connection with the norm before the sublayer: pre_norm and pre_norm_backward."""
-
-    def __init__(self, functions: Functions, config: TransformerConfig, dtype: Any) -> None:
-        super().__init__(config.d_model, norm=AssembledNorm(functions, config, dtype))
-        self.functions = functions
-
-    def forward(self, x: Array, sublayer: Any, context: Context = INFERENCE) -> tuple[Array, Any]:
-        """Compute x + f(norm(x)).
-
-        Args:
-            x: The input, of shape (..., D).
-            sublayer: The function f, x -> (output, cache of the sublayer).
-            context: Not used, since there is no dropout.
-
-        Returns:
-            y, of shape (..., D), and the cache.
-        """
-        result: tuple[Array, Any] = self.functions.pre_norm(self, x, sublayer)
-        return result
-
-    def backward(self, dy: Array, cache: Any, sublayer_backward: Any) -> Any:
-        """Return dx, or a tuple of dx and the gradients of further inputs of the sublayer, such as dmemory.
-
-        Args:
-            dy: The gradient of y, of shape (..., D).
-            cache: The cache of forward.
-            sublayer_backward: The backward pass of the sublayer, (dh, cache of the sublayer) -> dx.
-        """
-        others: list[Array] = []
-
-        def of_input(dh: Array, sublayer_cache: Any) -> Array:
-            """Return the gradient of the sublayer's input, and set the others aside."""
-            gradients = sublayer_backward(dh, sublayer_cache)
-            if not isinstance(gradients, tuple):
-                return gradients
-            others[:] = gradients[1:]
-            return gradients[0]
-
-        dx = self.functions.pre_norm_backward(self, dy, cache, of_input)
-        return (dx, *others) if others else dx
-
-
 class AssembledFeedForward(FeedForward):
     """The feed-forward network: feed_forward and feed_forward_backward."""
 
@@ -209,6 +174,100 @@ class AssembledFeedForward(FeedForward):
         return dx
 
 
+@cache_class
+class AssembledLayerCache(NamedTuple):
+    """The cache of an encoder or decoder layer: that of pre_norm for each of its sublayers."""
+
+    sublayers: tuple[Any, ...]
+
+
+class AssembledEncoderLayer(PreNormEncoderLayer):
+    """An encoder layer with its residual connections: pre_norm and pre_norm_backward."""
+
+    def __init__(self, functions: Functions, config: TransformerConfig, dtype: Any) -> None:
+        self.functions = functions
+        self.self_attention = AssembledHeads(functions, config, dtype)
+        self.norm1, self.dropout1 = AssembledNorm(functions, config, dtype), Dropout(0.0)
+        self.feed_forward = AssembledFeedForward(functions, config, dtype)
+        self.norm2, self.dropout2 = AssembledNorm(functions, config, dtype), Dropout(0.0)
+
+    def forward(self, x: Array, mask: Any = None, context: Context = INFERENCE) -> tuple[Array, Any]:
+        """Compute the two sublayers.
+
+        Args:
+            x, mask: As in EncoderLayer.forward.
+            context: Not used, since there is no dropout.
+
+        Returns:
+            y, of shape (B, S, D), and the cache.
+        """
+        pre_norm, attend = self.functions.pre_norm, partial(self.self_attention.forward, mask=mask)
+        x, first = pre_norm(_parts(self, 1), x, attend)
+        x, second = pre_norm(_parts(self, 2), x, self.feed_forward.forward)
+        return x, AssembledLayerCache((first, second))
+
+    def backward(self, dy: Array, cache: Any) -> Array:
+        """Return dx, of shape (B, S, D)."""
+        pre_norm_backward, (first, second) = self.functions.pre_norm_backward, cache.sublayers
+        dx = pre_norm_backward(_parts(self, 2), dy, second, self.feed_forward.backward)
+        dx = pre_norm_backward(_parts(self, 1), dx, first, self.self_attention.backward)
+        result: Array = dx
+        return result
+
+
+class AssembledDecoderLayer(PreNormDecoderLayer):
+    """A decoder layer with its residual connections: pre_norm and pre_norm_backward."""
+
+    def __init__(self, functions: Functions, config: TransformerConfig, dtype: Any) -> None:
+        self.functions = functions
+        self.self_attention = AssembledHeads(functions, config, dtype)
+        self.norm1, self.dropout1 = AssembledNorm(functions, config, dtype), Dropout(0.0)
+        self.cross = AssembledHeads(functions, config, dtype)
+        self.norm2, self.dropout2 = AssembledNorm(functions, config, dtype), Dropout(0.0)
+        self.feed_forward = AssembledFeedForward(functions, config, dtype)
+        self.norm3, self.dropout3 = AssembledNorm(functions, config, dtype), Dropout(0.0)
+
+    def forward(
+        self, x: Array, memory: Array, mask: Any = None, memory_mask: Any = None, context: Context = INFERENCE
+    ) -> tuple[Array, Any]:
+        """Compute the three sublayers.
+
+        Args:
+            x, memory, mask, memory_mask: As in DecoderLayer.forward.
+            context: Not used, since there is no dropout.
+
+        Returns:
+            y, of shape (B, T, D), and the cache.
+        """
+        pre_norm, attend = self.functions.pre_norm, partial(self.self_attention.forward, mask=mask)
+        x, first = pre_norm(_parts(self, 1), x, attend)
+        x, second = pre_norm(_parts(self, 2), x, lambda h: self.cross.forward(h, memory, mask=memory_mask))
+        x, third = pre_norm(_parts(self, 3), x, self.feed_forward.forward)
+        return x, AssembledLayerCache((first, second, third))
+
+    def backward(self, dy: Array, cache: Any) -> tuple[Array, Array]:
+        """Return the gradients dx (B, T, D) and dmemory (B, S, D)."""
+        pre_norm_backward, (first, second, third) = self.functions.pre_norm_backward, cache.sublayers
+        dmemory: list[Array] = []
+
+        def cross_backward(dh: Array, cross_cache: Any) -> Array:
+            """Return the gradient of the queries' input, and set that of the memory aside."""
+            dqueries, of_memory = self.cross.backward(dh, cross_cache)
+            dmemory.append(of_memory)
+            result: Array = dqueries
+            return result
+
+        dx = pre_norm_backward(_parts(self, 3), dy, third, self.feed_forward.backward)
+        dx = pre_norm_backward(_parts(self, 2), dx, second, cross_backward)
+        dx = pre_norm_backward(_parts(self, 1), dx, first, self.self_attention.backward)
+        return dx, sum(dmemory)  # type: ignore[return-value]  # the learner's function may call it twice
+
+
+def _parts(layer: Any, number: int) -> SimpleNamespace:
+    """Return the norm and the dropout of a sublayer, as pre_norm takes them."""
+    return SimpleNamespace(norm=getattr(layer, f"norm{number}"), dropout=getattr(layer, f"dropout{number}"))
+
+
 class AssembledTransformer(Transformer):
     """The Transformer of these parts. Shapes: source (B, S), target_in (B, T) -> logits (B, T, V).
 
@@ -222,12 +281,12 @@ class AssembledTransformer(Transformer):
         self.config, self.functions = config, functions
         self.source = self._make_input(config.source_vocab, dtype)
         self.encoder = Encoder.from_layers(
-            [self._make_encoder_layer(dtype) for _ in range(config.n_layers)],
+            [AssembledEncoderLayer(functions, config, dtype) for _ in range(config.n_layers)],
             AssembledNorm(functions, config, dtype),
         )
         self.target = self._make_input(config.target_vocab, dtype)
         self.decoder = Decoder.from_layers(
-            [self._make_decoder_layer(dtype) for _ in range(config.n_layers)],
+            [AssembledDecoderLayer(functions, config, dtype) for _ in range(config.n_layers)],
             AssembledNorm(functions, config, dtype),
         )
         self.output = TiedProjection(self.target.tokens.weight, bias=config.output_bias, dtype=dtype)
@@ -241,26 +300,6 @@ class AssembledTransformer(Transformer):
         layer.positions = FixedPositions(length, d_model, dtype=dtype)
         layer.positions.table = np.asarray(self.functions.sinusoids(length, d_model)).astype(dtype)
         return layer
-
-    def _make_encoder_layer(self, dtype: Any) -> EncoderLayer:
-        settings = self.functions, self.config, dtype
-        return EncoderLayer.from_parts(
-            AssembledHeads(*settings),
-            AssembledResidual(*settings),
-            AssembledFeedForward(*settings),
-            AssembledResidual(*settings),
-        )
-
-    def _make_decoder_layer(self, dtype: Any) -> DecoderLayer:
-        settings = self.functions, self.config, dtype
-        return DecoderLayer.from_parts(
-            AssembledHeads(*settings),
-            AssembledResidual(*settings),
-            AssembledHeads(*settings),
-            AssembledResidual(*settings),
-            AssembledFeedForward(*settings),
-            AssembledResidual(*settings),
-        )
 
     def forward(self, source: Any, target_in: Any, **settings: Any) -> tuple[Array, Any]:
         """Compute the logits of the next token at each position of target_in.

@@ -38,7 +38,7 @@ PARTS = (
         "nn/attention/multi_head.py",
     ),
     Part("layer norm", ("layer-norm", "layer-norm-backward"), "functional/norm.py"),
-    Part("residual", ("residual", "residual-backward"), "nn/residual.py"),
+    Part("residual", ("residual", "residual-backward"), "models/transformer/pre_norm.py"),
     Part("feed-forward", ("feed-forward", "feed-forward-backward"), "nn/feed_forward.py"),
     Part("cross-entropy", ("cross-entropy", "cross-entropy-backward"), "functional/losses.py"),
     Part("Adam", ("adam-step",), "training/optimizer.py"),

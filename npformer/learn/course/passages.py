@@ -19,7 +19,7 @@ SOURCES = {
     PAPER: """
     1, 2        | recurrence computes the positions one after the other; attention computes them all at once | 10 Why self-attention; 17 What must be computed | models/transformer/model.Transformer; nn/recurrent.Recurrent
     3           | encoder and decoder; the decoder reads its own output | 0.1; 10; 11; 14 From probabilities | models/transformer/stacks.Encoder; models/transformer/stacks.Decoder
-    3.1 encoder | LayerNorm(x + Sublayer(x)), N = 6 layers | 8 The passage; 10 One layer; 10 The stack; 10 What a second | nn/residual.Residual; models/transformer/layers.EncoderLayer
+    3.1 encoder | LayerNorm(x + Sublayer(x)), N = 6 layers | 8 The passage; 10 One layer; 10 The stack; 10 What a second | nn/norm.AddNorm; models/transformer/layers.EncoderLayer
     3.1 decoder | three sublayers; position i depends only on outputs before i | 11 Both are needed; 11 A whole decoder layer | models/transformer/layers.DecoderLayer; functional/masks.causal_mask
     3.2         | an output is a weighted sum of values | 4 Query, key and value | functional/attention.attention
     3.2.1, (1)  | Attention(Q, K, V) = softmax(QKᵀ/√dₖ)V | 5 All tokens at once; 5 The backward pass | functional/attention.attention; functional/attention.attention_backward
@@ -67,7 +67,7 @@ SOURCES = {
     矩阵计算    | the six steps as products of matrices | 5 All tokens | functional/attention.attention
     多头        | eight heads, Z0 … Z7, concat and W^O | 7 The passage; 7 What W^O does | nn/attention/multi_head.MultiHeadAttention
     代码实例    | 64 sentences, 12 queries, 10 keys, width 300 | 7 The shapes of the document | nn/attention/multi_head.MultiHeadAttention
-    残差连接    | residuals and layer norm | 8 The residual; 8 The passage | nn/residual.Residual; functional/norm.layer_norm
+    残差连接    | residuals and layer norm | 8 The residual; 8 The passage | nn/norm.AddNorm; functional/norm.layer_norm
     解码器      | the decoder token by token; the origin of K and V | 11 Encoder-decoder attention; 14 Greedy search; 14 Keep the keys | models/transformer/layers.DecoderLayer; generation/greedy.greedy
     线性层      | logits, softmax, the most probable token | 12 Vector, logits | functional/softmax.softmax; functional/linear.linear
     损失函数    | "merci", "je suis étudiant", greedy and beam search | 12 How wrong; 12 Trained; 14 Greedy search; 14 Beam search | functional/losses.cross_entropy; generation/beam.beam_search
@@ -75,8 +75,8 @@ SOURCES = {
     "Attention机制详解（二）": """
     整体结构    | the idea and the structure: the word bank attends to river | 15 And *bank*; 10 | models/transformer/model.Transformer
     Self-Attention | queries, keys and values; scaled dot products; heads | 4 Why a token; 5 What the division by √dₖ does; 7 The passage | functional/attention.attention; nn/attention/multi_head.MultiHeadAttention
-    其他细节    | positions, masks, residuals, layer norm | 3 The table; 6 The forward pass with a mask; 8 Before or after | functional/positions.sinusoids; nn/residual.Residual
-    源码        | tensor2tensor: norm before the sublayer, positions in halves | 8 Before or after; 3 Three layouts | nn/residual.Residual; functional/positions.sinusoids
+    其他细节    | positions, masks, residuals, layer norm | 3 The table; 6 The forward pass with a mask; 8 Before or after | functional/positions.sinusoids; nn/norm.AddNorm
+    源码        | tensor2tensor: norm before the sublayer, positions in halves | 8 Before or after; 3 Three layouts | models/transformer/sequences.Postprocess; functional/positions.sinusoids
     参考资料    | relative positions, the Universal Transformer | 21 Why relative positions; 21 Two operations; 21 Two tasks; 21 One layer; 21 A task that needs several | functional/relative.relative_attention; models/universal.UniversalEncoder
     """,  # noqa: E501 - a row of a table is a line
     "The components of the Transformer": """

@@ -15,7 +15,9 @@ from npformer.backend import Array
 from npformer.data.text import TextDataset, text_dataset
 from npformer.learn.experiments.measured_runs import Result, Results, Trial, best_learning_rate, new_gpt, run
 from npformer.models.gpt import GPT, GPTConfig
-from npformer.nn import PostNormResidual
+from npformer.models.transformer import EncoderLayer
+from npformer.models.transformer.layers import layer_from_parts
+from npformer.nn import AddNorm
 from npformer.nn.module import Module
 from npformer.training import TrainingConfig
 
@@ -92,10 +94,17 @@ def put_norms_after(model: GPT) -> GPT:
         The model.
     """
     changed: Any = model  # its parts get other types than those that GPT declares
-    settings = {"dtype": model.values.dtype}
-    for block in changed.layers:
-        block.attention_residual = PostNormResidual(model.config.d_model, **settings)
-        block.feed_forward_residual = PostNormResidual(model.config.d_model, **settings)
+    d_model, dtype = model.config.d_model, model.values.dtype
+    changed.layers = [
+        layer_from_parts(
+            EncoderLayer,  # which gets a causal mask here
+            self_attention=block.self_attention,
+            norm1=AddNorm(d_model, dtype=dtype),
+            feed_forward=block.feed_forward,
+            norm2=AddNorm(d_model, dtype=dtype),
+        )
+        for block in model.layers
+    ]
     changed.norm = NoNorm()
     model.flatten()
     return model

@@ -8,6 +8,7 @@ from npformer.backend import Array
 from npformer.data.loader import make_batch
 from npformer.errors import UserError
 from npformer.functional import split_heads
+from npformer.functional.residual import AddNormCache
 from npformer.learn.figures.jianshu_example import at_least, dataset
 from npformer.learn.figures.registry import Drawing, figure
 from npformer.learn.figures.studio import Studio
@@ -15,7 +16,6 @@ from npformer.models.transformer import Transformer, TransformerConfig
 from npformer.models.transformer.layers import EncoderLayerCache
 from npformer.models.transformer.model import TransformerCache
 from npformer.nn.attention import MultiHeadCache
-from npformer.nn.residual import ResidualCache
 from npformer.plots.board import Board
 from npformer.plots.boxes import Box, Point, around, draw_box
 from npformer.plots.style import FORMULA, LABEL, drawing
@@ -43,17 +43,16 @@ class Shapes(NamedTuple):
     out: str
 
 
-def attention_shapes(cache: MultiHeadCache, residual: ResidualCache, n_heads: int) -> Shapes:
+def attention_shapes(cache: MultiHeadCache, add_norm: AddNormCache, n_heads: int) -> Shapes:
     """Return the shapes in the order of the boxes, each of an array that the layer computed.
 
     Args:
         cache: The cache of the attention layer.
-        residual: The cache of its residual connection.
+        add_norm: The cache of the "add & norm" after it.
         n_heads: The number of heads.
     """
     a, output = cache.attention, cache.output
     assert output is not None
-    assert residual.norm is not None
     arrays = (
         cache.projections[0].x,
         cache.projections[1].x,
@@ -64,7 +63,7 @@ def attention_shapes(cache: MultiHeadCache, residual: ResidualCache, n_heads: in
         a.weights,
         split_heads(output.x, n_heads),
         output.x,
-        residual.norm.xhat,
+        add_norm.norm.xhat,
     )
     return Shapes(*(_shape(array) for array in arrays))
 
@@ -135,11 +134,11 @@ def _draw(board: Board, cache: TransformerCache, n_heads: int) -> None:
     x2 = x1 + LEFT + RIGHT + 0.85
     memory = _feed_forward(board, x0, _self_attention(board, x0, encoder, n_heads, "mask, softmax"), encoder)
     words = _self_attention(board, x1, decoder, n_heads, "causal mask, softmax")
-    cross = attention_shapes(decoder.cross, decoder.cross_residual, n_heads)
+    cross = attention_shapes(decoder.cross, decoder.norm2, n_heads)
     level = _between(board, cross, memory, words, x2)
     top = _attention(board, x2, cross, "mask, softmax", (x2 + APART, level))
     done = _feed_forward(board, x2, top, decoder)
-    _up(board, x2, 9, 10, _shape(decoder.feed_forward_residual.norm.xhat), HIGH + 0.3)
+    _up(board, x2, 9, 10, _shape(decoder.norm3.norm.xhat), HIGH + 0.3)
     names = ("encoder layer", "decoder layer\nfirst half", "decoder layer\nsecond half")
     for x, (_, end), name in zip((x0, x1, x2), (memory, words, done), names, strict=True):
         board.frame(x - LEFT, -1.4, x + RIGHT, end + 0.52, colour=name.split()[0])
@@ -172,7 +171,7 @@ def _self_attention(
     board: Board, x: float, cache: EncoderLayerCache | Any, n_heads: int, mask_label: str
 ) -> Point:
     """Draw self-attention, whose three linear maps read the same input from below."""
-    shapes = attention_shapes(cache.self_attention, cache.self_residual, n_heads)
+    shapes = attention_shapes(cache.self_attention, cache.norm1, n_heads)
     split = FOOT - 0.42
     board.arrow((x, split - 0.95), (x, FOOT))
     board.text(x + 0.07, split - 0.25, shapes.query, ha="left")
@@ -207,13 +206,13 @@ def _attention(board: Board, x: float, shapes: Shapes, mask_label: str, residual
 
 def _feed_forward(board: Board, x: float, start: Point, cache: Any) -> Point:
     """Draw two linear maps with ReLU, and add & norm, above the add & norm whose upper side is `start`."""
-    network, residual = cache.feed_forward, cache.feed_forward_residual
+    network, add_norm = cache.feed_forward, cache[-1]  # the last part of a layer is its last "add & norm"
     way_round = (x, start[1] + 0.1)
     _up(board, x, 6, 7, _shape(network.inner.x), 0.05)
     _box(board, "linear, ReLU", x, 7, WIDE, "feed_forward")
     _up(board, x, 7, 8, _shape(network.outer.x))
     _box(board, "linear", x, 8, WIDE, "feed_forward")
-    _up(board, x, 8, 9, _shape(residual.norm.xhat))
+    _up(board, x, 8, 9, _shape(add_norm.norm.xhat))
     return _add_norm(board, x, 9, way_round)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +13,6 @@ from npformer.functional.activations import ACTIVATIONS
 from npformer.functional.masks import Masking
 from npformer.functional.positions import LAYOUTS
 from npformer.models.settings import ModelSettings
-from npformer.nn import check_sequence
 from npformer.storage.validation import (
     is_number,
     require_choice,
@@ -147,6 +147,9 @@ COUNTS = (
 )
 SHARES = ("dropout", "input_dropout", "attention_dropout", "feed_forward_dropout", "label_smoothing")
 
+# after the dash, "a" occurs once, and no letter occurs twice: (?!.*(.).*\1) forbids a repeated letter
+SPELLING = re.compile(r"n?-(?!.*(.).*\1)[nd]*a[nd]*")
+
 
 @dataclass(frozen=True)
 class TransformerConfig(ModelSettings):
@@ -166,7 +169,7 @@ class TransformerConfig(ModelSettings):
     d_value: int | None = None  # the width of the values of a head; None means d_head
     max_length: int = 256  # the longest sentence, in tokens
 
-    # layer norm: "post" is after the sum, "pre" before the sublayer; or "n-da" etc. (see SequenceResidual)
+    # layer norm: "post" is after the sum, "pre" before the sublayer; or "n-da" etc. (see sequences.py)
     norm: str = "post"
     norm_eps: float = 1e-5
     final_norm: bool = False  # a layer norm after the last layer of each stack; norm "pre" needs it
@@ -312,3 +315,16 @@ class TransformerConfig(ModelSettings):
             UserError: If the name or a setting is unknown, or if the settings are impossible.
         """
         return cls().replace(**(ARCHITECTURES.find(name) | changes))
+
+
+def check_sequence(sequence: str) -> None:
+    """Check that a string is a sequence of letters with a dash (see sequences.py), such as "n-da".
+
+    Raises:
+        UserError: If it is not.
+    """
+    if not SPELLING.fullmatch(sequence):
+        raise UserError(
+            f"{sequence!r} is not a sequence for a residual connection: write n or nothing, a dash, then "
+            "a (add) once, with or without d (dropout) and n (normalize), such as n-da"
+        )

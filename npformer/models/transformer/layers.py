@@ -1,51 +1,55 @@
-"""Encoder and decoder layers: Vaswani et al. 2017, section 3.1."""
+"""Encoder and decoder layers as in the paper, with a layer norm after each sum.
+
+Every sublayer f is followed by "add & norm": x = norm(x + dropout(f(x))). The layers with the norm before
+each sublayer are in pre_norm.py, and those of tensor2tensor's sequences of letters in sequences.py.
+Source: Vaswani et al. 2017, section 3.1 and figure 1.
+"""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from npformer.backend import Array
+from npformer.errors import UserError
 from npformer.functional.caches import cache_class
+from npformer.functional.residual import AddNormCache
 from npformer.models.transformer.config import TransformerConfig
-from npformer.nn import FeedForward, PostNormResidual, PreNormResidual, Residual, SequenceResidual
+from npformer.nn import AddNorm, FeedForward
 from npformer.nn.attention.kv_cache import KVCache
-from npformer.nn.attention.multi_head import MultiHeadAttention
+from npformer.nn.attention.multi_head import MultiHeadAttention, MultiHeadCache
 from npformer.nn.attention.relative import RelativeAttention
 from npformer.nn.context import INFERENCE, AttentionMask, Context
+from npformer.nn.feed_forward import FeedForwardCache
 from npformer.nn.init import default_rng
 from npformer.nn.module import Module
-from npformer.nn.residual import ResidualCache
+
+Layer = TypeVar("Layer", bound=Module)
 
 
 @cache_class
 class EncoderLayerCache(NamedTuple):
-    """The cache of EncoderLayer."""
+    """The cache of EncoderLayer, with one entry for each of its parts."""
 
-    self_residual: ResidualCache
-    feed_forward_residual: ResidualCache
-
-    @property
-    def self_attention(self) -> Any:
-        """The cache of self-attention, a MultiHeadCache."""
-        return self.self_residual.sublayer
-
-    @property
-    def feed_forward(self) -> Any:
-        """The cache of the feed-forward network."""
-        return self.feed_forward_residual.sublayer
+    self_attention: MultiHeadCache
+    norm1: AddNormCache
+    feed_forward: FeedForwardCache
+    norm2: AddNormCache
 
 
 class EncoderLayer(Module):
-    """An encoder layer: self-attention and a feed-forward network, each with a residual connection.
+    """An encoder layer: self-attention and a feed-forward network, each followed by "add & norm".
 
     Shapes: x (B, S, D), mask broadcastable to (B, H, S, S) -> y (B, S, D).
 
     Args:
-        config: The configuration.
+        config: The configuration, whose norm is "post".
         rng: The generator of the initial values.
         dtype: The dtype of the parameters.
+
+    Raises:
+        UserError: If the configuration has another norm.
 
     Source: Vaswani et al. 2017, section 3.1.
     """
@@ -53,34 +57,16 @@ class EncoderLayer(Module):
     def __init__(
         self, config: TransformerConfig, *, rng: np.random.Generator | None = None, dtype: Any = np.float32
     ) -> None:
+        require_norm(config, "post", type(self))
         rng = default_rng(rng)
         self.self_attention = make_attention(config, "qkv", rng, dtype)
-        self.self_residual = make_residual(config, dtype)
+        self.norm1 = make_add_norm(config, dtype)
         self.feed_forward = make_feed_forward(config, rng, dtype)
-        self.feed_forward_residual = make_residual(config, dtype)
-
-    @classmethod
-    def from_parts(
-        cls,
-        self_attention: MultiHeadAttention,
-        self_residual: Residual,
-        feed_forward: FeedForward,
-        feed_forward_residual: Residual,
-    ) -> Self:
-        """Return a layer that consists of these parts, which no configuration needs to describe.
-
-        Args:
-            self_attention, self_residual: Self-attention and its residual connection.
-            feed_forward, feed_forward_residual: The feed-forward network and its residual connection.
-        """
-        layer = cls.__new__(cls)
-        layer.self_attention, layer.self_residual = self_attention, self_residual
-        layer.feed_forward, layer.feed_forward_residual = feed_forward, feed_forward_residual
-        return layer
+        self.norm2 = make_add_norm(config, dtype)
 
     def forward(
         self, x: Array, mask: Array | AttentionMask | None = None, context: Context = INFERENCE
-    ) -> tuple[Array, Any]:
+    ) -> tuple[Array, EncoderLayerCache]:
         """Compute self-attention, then the feed-forward network.
 
         Args:
@@ -92,74 +78,64 @@ class EncoderLayer(Module):
         Returns:
             y, of shape (B, S, D), and the cache.
         """
-
-        def attend(h: Array) -> tuple[Array, Any]:
-            return self.self_attention.forward(h, mask=mask, context=context)
-
         # every position attends to every position
-        x, self_residual = self.self_residual.forward(x, attend, context)
+        h, self_attention = self.self_attention.forward(x, mask=mask, context=context)
+        x, norm1 = self.norm1.forward(x, h, context)  # norm(x + dropout(h))
         # the same network is applied to each position
-        x, feed_forward_residual = self.feed_forward_residual.forward(
-            x, lambda h: self.feed_forward.forward(h, context), context
-        )
-        return x, EncoderLayerCache(self_residual, feed_forward_residual)
+        h, feed_forward = self.feed_forward.forward(x, context)
+        x, norm2 = self.norm2.forward(x, h, context)
+        return x, EncoderLayerCache(self_attention, norm1, feed_forward, norm2)
 
-    def backward(self, dy: Array, cache: Any) -> Array:
+    def backward(self, dy: Array, cache: EncoderLayerCache) -> Array:
         """Return dx, of shape (B, S, D)."""
-        # the feed-forward network
-        dx = self.feed_forward_residual.backward(dy, cache.feed_forward_residual, self.feed_forward.backward)
-        # self-attention
-        return self.self_residual.backward(dx, cache.self_residual, self.self_attention.backward)
+        # y = norm2(x + dropout(h))
+        dx, dh = self.norm2.backward(dy, cache.norm2)
+        # h = feed_forward(x): x was used here and in the sum, so its two gradients are added
+        dx = dx + self.feed_forward.backward(dh, cache.feed_forward)
+        # x = norm1(x + dropout(h))
+        dx, dh = self.norm1.backward(dx, cache.norm1)
+        # h = self_attention(x)
+        return dx + self.self_attention.backward(dh, cache.self_attention)
 
-    def decode_step(self, x: Array, kv_cache: KVCache | None) -> tuple[Array, Any]:
+    def decode_step(self, x: Array, kv_cache: KVCache | None) -> tuple[Array, KVCache]:
         """Compute the next position under a causal mask, without a cache for a backward pass.
 
         `kv_cache` contains the keys and values of the positions before. It is None at the first position.
         Shapes: x (B, 1, D) -> y (B, 1, D), and the new KV cache.
         """
-        x, self_residual = self.self_residual.forward(
-            x, lambda h: self.self_attention.decode_step(h, kv_cache)
-        )
-        x, _ = self.feed_forward_residual.forward(x, self.feed_forward.forward)
-        return x, self_residual.sublayer  # decode_step returned the new KV cache in place of a cache
+        h, kv_cache = self.self_attention.decode_step(x, kv_cache)
+        x = self.norm1(x, h)
+        return self.norm2(x, self.feed_forward(x)), kv_cache
 
 
 @cache_class
 class DecoderLayerCache(NamedTuple):
-    """The cache of DecoderLayer."""
+    """The cache of DecoderLayer, with one entry for each of its parts."""
 
-    self_residual: ResidualCache
-    cross_residual: ResidualCache
-    feed_forward_residual: ResidualCache
-
-    @property
-    def self_attention(self) -> Any:
-        """The cache of masked self-attention, a MultiHeadCache."""
-        return self.self_residual.sublayer
-
-    @property
-    def cross(self) -> Any:
-        """The cache of cross-attention, a MultiHeadCache."""
-        return self.cross_residual.sublayer
-
-    @property
-    def feed_forward(self) -> Any:
-        """The cache of the feed-forward network."""
-        return self.feed_forward_residual.sublayer
+    self_attention: MultiHeadCache
+    norm1: AddNormCache
+    cross: MultiHeadCache
+    norm2: AddNormCache
+    feed_forward: FeedForwardCache
+    norm3: AddNormCache
 
 
 class DecoderLayer(Module):
     """A decoder layer: masked self-attention, cross-attention and a feed-forward network.
 
-    Cross-attention attends to the memory, which is the output of the encoder.
+    Each is followed by "add & norm". Cross-attention attends to the memory, which is the output of the
+    encoder.
 
     Shapes: x (B, T, D), memory (B, S, D), mask broadcastable to (B, H, T, T), memory_mask to
     (B, H, T, S) -> y (B, T, D).
 
     Args:
-        config: The configuration.
+        config: The configuration, whose norm is "post".
         rng: The generator of the initial values.
         dtype: The dtype of the parameters.
+
+    Raises:
+        UserError: If the configuration has another norm.
 
     Source: Vaswani et al. 2017, section 3.1.
     """
@@ -167,36 +143,14 @@ class DecoderLayer(Module):
     def __init__(
         self, config: TransformerConfig, *, rng: np.random.Generator | None = None, dtype: Any = np.float32
     ) -> None:
+        require_norm(config, "post", type(self))
         rng = default_rng(rng)
         self.self_attention = make_attention(config, "qkv", rng, dtype)
-        self.self_residual = make_residual(config, dtype)
+        self.norm1 = make_add_norm(config, dtype)
         self.cross = make_attention(config, "kv", rng, dtype)
-        self.cross_residual = make_residual(config, dtype)
+        self.norm2 = make_add_norm(config, dtype)
         self.feed_forward = make_feed_forward(config, rng, dtype)
-        self.feed_forward_residual = make_residual(config, dtype)
-
-    @classmethod
-    def from_parts(
-        cls,
-        self_attention: MultiHeadAttention,
-        self_residual: Residual,
-        cross: MultiHeadAttention,
-        cross_residual: Residual,
-        feed_forward: FeedForward,
-        feed_forward_residual: Residual,
-    ) -> Self:
-        """Return a layer that consists of these parts, which no configuration needs to describe.
-
-        Args:
-            self_attention, self_residual: Masked self-attention and its residual connection.
-            cross, cross_residual: Cross-attention and its residual connection.
-            feed_forward, feed_forward_residual: The feed-forward network and its residual connection.
-        """
-        layer = cls.__new__(cls)
-        layer.self_attention, layer.self_residual = self_attention, self_residual
-        layer.cross, layer.cross_residual = cross, cross_residual
-        layer.feed_forward, layer.feed_forward_residual = feed_forward, feed_forward_residual
-        return layer
+        self.norm3 = make_add_norm(config, dtype)
 
     def forward(
         self,
@@ -205,7 +159,7 @@ class DecoderLayer(Module):
         mask: Array | AttentionMask | None = None,
         memory_mask: Array | AttentionMask | None = None,
         context: Context = INFERENCE,
-    ) -> tuple[Array, Any]:
+    ) -> tuple[Array, DecoderLayerCache]:
         """Compute masked self-attention, cross-attention and the feed-forward network.
 
         Args:
@@ -218,32 +172,32 @@ class DecoderLayer(Module):
         Returns:
             y, of shape (B, T, D), and the cache.
         """
-
-        def attend(h: Array) -> tuple[Array, Any]:
-            return self.self_attention.forward(h, mask=mask, context=context)
-
-        def attend_memory(h: Array) -> Any:
-            return self.cross.forward(h, memory, mask=memory_mask, context=context)
-
         # every position attends to itself and to the positions before it
-        x, self_residual = self.self_residual.forward(x, attend, context)
+        h, self_attention = self.self_attention.forward(x, mask=mask, context=context)
+        x, norm1 = self.norm1.forward(x, h, context)  # norm(x + dropout(h))
         # queries from the decoder, keys and values from the encoder
-        x, cross_residual = self.cross_residual.forward(x, attend_memory, context)
+        h, cross = self.cross.forward(x, memory, mask=memory_mask, context=context)
+        x, norm2 = self.norm2.forward(x, h, context)
         # the same network is applied to each position
-        x, feed_forward_residual = self.feed_forward_residual.forward(
-            x, lambda h: self.feed_forward.forward(h, context), context
-        )
-        return x, DecoderLayerCache(self_residual, cross_residual, feed_forward_residual)
+        h, feed_forward = self.feed_forward.forward(x, context)
+        x, norm3 = self.norm3.forward(x, h, context)
+        return x, DecoderLayerCache(self_attention, norm1, cross, norm2, feed_forward, norm3)
 
-    def backward(self, dy: Array, cache: Any) -> tuple[Array, Array]:
+    def backward(self, dy: Array, cache: DecoderLayerCache) -> tuple[Array, Array]:
         """Return the gradients dx (B, T, D) and dmemory (B, S, D)."""
-        # the feed-forward network
-        dx = self.feed_forward_residual.backward(dy, cache.feed_forward_residual, self.feed_forward.backward)
-        # cross-attention
-        dx, dmemory = self.cross_residual.backward(dx, cache.cross_residual, self.cross.backward)
-        # masked self-attention
-        dx = self.self_residual.backward(dx, cache.self_residual, self.self_attention.backward)
-        return dx, dmemory
+        # y = norm3(x + dropout(h))
+        dx, dh = self.norm3.backward(dy, cache.norm3)
+        # h = feed_forward(x): x was used here and in the sum, so its two gradients are added
+        dx = dx + self.feed_forward.backward(dh, cache.feed_forward)
+        # x = norm2(x + dropout(h))
+        dx, dh = self.norm2.backward(dx, cache.norm2)
+        # h = cross(x, memory)
+        dh, dmemory = self.cross.backward(dh, cache.cross)
+        dx = dx + dh
+        # x = norm1(x + dropout(h))
+        dx, dh = self.norm1.backward(dx, cache.norm1)
+        # h = self_attention(x)
+        return dx + self.self_attention.backward(dh, cache.self_attention), dmemory
 
     def project_memory(self, memory: Array) -> KVCache:
         """Return the keys and values of the memory (B, S, D), which are computed once for each sentence."""
@@ -255,7 +209,7 @@ class DecoderLayer(Module):
         kv_cache: KVCache | None,
         memory_kv: KVCache,
         memory_mask: Array | AttentionMask | None = None,
-    ) -> tuple[Array, Any]:
+    ) -> tuple[Array, KVCache]:
         """Compute the next position, without a cache for a backward pass.
 
         Args:
@@ -267,16 +221,10 @@ class DecoderLayer(Module):
         Returns:
             y, of shape (B, 1, D), and the new KV cache.
         """
-
-        def attend_memory(h: Array) -> Any:
-            return self.cross.attend_memory(h, memory_kv, memory_mask), None
-
-        x, self_residual = self.self_residual.forward(
-            x, lambda h: self.self_attention.decode_step(h, kv_cache)
-        )
-        x, _ = self.cross_residual.forward(x, attend_memory)
-        x, _ = self.feed_forward_residual.forward(x, self.feed_forward.forward)
-        return x, self_residual.sublayer
+        h, kv_cache = self.self_attention.decode_step(x, kv_cache)
+        x = self.norm1(x, h)
+        x = self.norm2(x, self.cross.attend_memory(x, memory_kv, memory_mask))
+        return self.norm3(x, self.feed_forward(x)), kv_cache
 
 
 def make_attention(
@@ -332,10 +280,37 @@ def make_feed_forward(config: TransformerConfig, rng: np.random.Generator | None
     )
 
 
-def make_residual(config: TransformerConfig, dtype: Any) -> Residual:
-    """Return the residual connection of a configuration."""
-    settings = {"dropout": config.dropout, "eps": config.norm_eps, "dtype": dtype}
-    if "-" in config.norm:
-        return SequenceResidual(config.d_model, sequence=config.norm, **settings)
-    kind = {"pre": PreNormResidual, "post": PostNormResidual}[config.norm]
-    return kind(config.d_model, **settings)
+def make_add_norm(config: TransformerConfig, dtype: Any) -> AddNorm:
+    """Return "add & norm" with the settings of a configuration."""
+    return AddNorm(config.d_model, dropout=config.dropout, eps=config.norm_eps, dtype=dtype)
+
+
+def require_norm(config: TransformerConfig, norm: str, kind: type[Module]) -> None:
+    """Check that a configuration asks for the norms that a class of layers has.
+
+    Args:
+        config: The configuration.
+        norm: The value of config.norm for which the class is right.
+        kind: The class, which the message names.
+
+    Raises:
+        UserError: If config.norm is another one.
+    """
+    if config.norm != norm:
+        raise UserError(
+            f"{kind.__name__} computes norm={norm!r}, and the configuration has norm={config.norm!r}: use "
+            "make_encoder_layer or make_decoder_layer, which choose the class"
+        )
+
+
+def layer_from_parts(kind: type[Layer], **parts: Module) -> Layer:
+    """Return a layer that consists of these parts, which no configuration needs to describe.
+
+    Args:
+        kind: The class of the layer, such as EncoderLayer.
+        parts: The modules, by the names of its attributes and in the order of its constructor.
+    """
+    layer = kind.__new__(kind)
+    for name, part in parts.items():
+        setattr(layer, name, part)
+    return layer

@@ -13,11 +13,16 @@ from npformer.functional.caches import cache_class
 from npformer.functional.norm import LayerNormCache
 from npformer.models.transformer.config import TransformerConfig
 from npformer.models.transformer.layers import DecoderLayer, EncoderLayer
+from npformer.models.transformer.pre_norm import PreNormDecoderLayer, PreNormEncoderLayer
+from npformer.models.transformer.sequences import SequenceDecoderLayer, SequenceEncoderLayer
 from npformer.nn import LayerNorm
 from npformer.nn.attention.kv_cache import KVCache
 from npformer.nn.context import INFERENCE, AttentionMask, Context
 from npformer.nn.init import default_rng
 from npformer.nn.module import Module
+
+AnyEncoderLayer = EncoderLayer | PreNormEncoderLayer | SequenceEncoderLayer
+AnyDecoderLayer = DecoderLayer | PreNormDecoderLayer | SequenceDecoderLayer
 
 
 @cache_class
@@ -50,11 +55,11 @@ class Encoder(Module):
         self, config: TransformerConfig, *, rng: np.random.Generator | None = None, dtype: Any = np.float32
     ) -> None:
         rng = default_rng(rng)
-        self.layers = [EncoderLayer(config, rng=rng, dtype=dtype) for _ in range(config.n_layers)]
+        self.layers = [make_encoder_layer(config, rng=rng, dtype=dtype) for _ in range(config.n_layers)]
         self.norm = make_final_norm(config, dtype)
 
     @classmethod
-    def from_layers(cls, layers: Sequence[EncoderLayer], norm: LayerNorm | None = None) -> Self:
+    def from_layers(cls, layers: Sequence[AnyEncoderLayer], norm: LayerNorm | None = None) -> Self:
         """Return an encoder that consists of these layers, followed by the norm if there is one."""
         stack = cls.__new__(cls)
         stack.layers, stack.norm = list(layers), norm
@@ -135,11 +140,11 @@ class Decoder(Module):
         self, config: TransformerConfig, *, rng: np.random.Generator | None = None, dtype: Any = np.float32
     ) -> None:
         rng = default_rng(rng)
-        self.layers = [DecoderLayer(config, rng=rng, dtype=dtype) for _ in range(config.n_layers)]
+        self.layers = [make_decoder_layer(config, rng=rng, dtype=dtype) for _ in range(config.n_layers)]
         self.norm = make_final_norm(config, dtype)
 
     @classmethod
-    def from_layers(cls, layers: Sequence[DecoderLayer], norm: LayerNorm | None = None) -> Self:
+    def from_layers(cls, layers: Sequence[AnyDecoderLayer], norm: LayerNorm | None = None) -> Self:
         """Return a decoder that consists of these layers, followed by the norm if there is one."""
         stack = cls.__new__(cls)
         stack.layers, stack.norm = list(layers), norm
@@ -274,6 +279,34 @@ class EncoderDecoder(Module):
         """Return the gradients dsource (B, S, D) and dtarget (B, T, D)."""
         dtarget, dmemory = self.decoder.backward(dy, cache.decoder)
         return self.encoder.backward(dmemory, cache.encoder), dtarget
+
+
+def make_encoder_layer(
+    config: TransformerConfig, *, rng: np.random.Generator | None = None, dtype: Any = np.float32
+) -> AnyEncoderLayer:
+    """Return an encoder layer of the class that config.norm asks for.
+
+    Args:
+        config: The configuration.
+        rng: The generator of the initial values.
+        dtype: The dtype of the parameters.
+    """
+    classes: dict[str, type[AnyEncoderLayer]] = {"post": EncoderLayer, "pre": PreNormEncoderLayer}
+    return classes.get(config.norm, SequenceEncoderLayer)(config, rng=rng, dtype=dtype)
+
+
+def make_decoder_layer(
+    config: TransformerConfig, *, rng: np.random.Generator | None = None, dtype: Any = np.float32
+) -> AnyDecoderLayer:
+    """Return a decoder layer of the class that config.norm asks for.
+
+    Args:
+        config: The configuration.
+        rng: The generator of the initial values.
+        dtype: The dtype of the parameters.
+    """
+    classes: dict[str, type[AnyDecoderLayer]] = {"post": DecoderLayer, "pre": PreNormDecoderLayer}
+    return classes.get(config.norm, SequenceDecoderLayer)(config, rng=rng, dtype=dtype)
 
 
 def make_final_norm(config: TransformerConfig, dtype: Any) -> LayerNorm | None:

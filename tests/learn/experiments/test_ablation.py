@@ -10,7 +10,9 @@ from npformer.data.text import TextBatch
 from npformer.learn.experiments import ablation
 from npformer.learn.experiments.ablation import ADAM, ADAMW, MEASURED, RATES, SEEDS, make_model
 from npformer.learn.experiments.measured_runs import Result, Trial, read_results
-from npformer.nn import LayerNorm, PostNormResidual, PreNormResidual, RMSNorm
+from npformer.models.gpt import Block
+from npformer.models.transformer import EncoderLayer
+from npformer.nn import LayerNorm, RMSNorm
 from npformer.training import loss_and_gradients
 from npformer.training.config import make_schedule
 
@@ -38,12 +40,12 @@ def test_the_gradient_of_a_stage(stage):
 def test_the_first_and_the_last_stage():
     """The first is the model of 2017: the output of a layer is normalized, and no norm precedes the first."""
     first, last = make_model(STAGES[0], 0, np.float64), make_model(STAGES[-1], 0)
-    assert isinstance(first.layers[0].attention_residual, PostNormResidual)
+    assert isinstance(first.layers[0], EncoderLayer)
     assert not first.norm.parameters()
     _, cache = first.forward(np.arange(6)[None])
-    assert_allclose(cache.layers[0].feed_forward_residual.add_norm.norm.xhat.mean(-1), 0, atol=1e-12)
+    assert_allclose(cache.layers[0].norm2.norm.xhat.mean(-1), 0, atol=1e-12)
     assert isinstance(make_model(STAGES[1], 0).norm, LayerNorm)
-    assert isinstance(last.layers[0].attention_residual, PreNormResidual)
+    assert isinstance(last.layers[0], Block)
     assert isinstance(last.norm, RMSNorm)
     assert all(parameter.value.ndim == 2 for name, parameter in last.named_parameters() if "norm" not in name)
 

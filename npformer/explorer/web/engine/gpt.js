@@ -81,11 +81,12 @@ export class GPTPass extends ForwardPass {
    */
   block(path, x, mask) {
     // every token attends to itself and to the tokens before it
-    const attend = (/** @type {Step} */ h) => multiHeadAttention(this, `${path}.self_attention`, h, h, mask);
-    x = this.residual(`${path}.attention_residual`, x, attend);
+    let h = this.preprocess(path, 1, x);
+    h = multiHeadAttention(this, `${path}.self_attention`, h, h, mask);
+    x = this.postprocess(path, 1, x, h);
     // the same network is applied to each position
-    const transform = (/** @type {Step} */ h) => this.feedForward(`${path}.feed_forward`, h);
-    return this.residual(`${path}.feed_forward_residual`, x, transform);
+    h = this.preprocess(path, 2, x);
+    return this.postprocess(path, 2, x, this.feedForward(`${path}.feed_forward`, h));
   }
 
   /**

@@ -89,7 +89,7 @@ export class ForwardPass {
    * @param {Model} model
    * @param {Edits} edits
    * @param {Tape} tape
-   * @param {string} sequence   the order of the operations of a residual connection, see `residual`
+   * @param {string} sequence   the operations before and after each sublayer, see `preprocess`
    */
   constructor(model, edits, tape, sequence) {
     this.config = { ...model.config, ...edits.settings };
@@ -146,25 +146,37 @@ export class ForwardPass {
   }
 
   /**
-   * A residual connection around a sublayer f, with a norm and dropout: x + dropout(f(norm(x))) in "n-da",
-   * norm(x + dropout(f(x))) in "-dan". So each letter is an operation: n normalizes, d drops, a adds x, and
-   * the dash stands for f.
+   * The norm before a sublayer, if there is one: x (T, D) -> h (T, D).
+   *
+   * The operations around a sublayer f are letters: n normalizes, d drops, a adds x, and a dash stands for f.
+   * So "n-da" is x + dropout(f(norm(x))), and "-dan" is norm(x + dropout(f(x))).
    * @param {string} path
+   * @param {number} number   the number of the sublayer in its layer, from 1
    * @param {Step} x
-   * @param {(h: Step) => Step} sublayer
    */
-  residual(path, x, sublayer) {
+  preprocess(path, number, x) {
+    if (this.sequence.startsWith("-")) return x;
+    const isSequence = this.config.norm.includes("-"); // its norms have parameters with names of their own
+    return this.norm(isSequence ? `${path}.preprocess${number}.norm` : `${path}.norm${number}`, x);
+  }
+
+  /**
+   * What follows a sublayer, such as norm(x + dropout(h)): x, h (T, D) -> y (T, D).
+   * @param {string} path
+   * @param {number} number   the number of the sublayer in its layer, from 1
+   * @param {Step} x   the input of the sublayer, before its norm
+   * @param {Step} h   the output of the sublayer
+   */
+  postprocess(path, number, x, h) {
     const { tape, config } = this;
-    const [before, after] = this.sequence.split("-");
-    const isSequence = config.norm.includes("-"); // its two norms have parameters with names of their own
-    let h = before ? this.norm(`${path}.${isSequence ? "norm_before" : "norm"}`, x) : x;
-    h = sublayer(h);
-    for (const letter of after) {
-      if (letter === "d") h = this.dropout(`${path}.dropped`, `${path}.dropout_mask`, h, config.dropout);
-      if (letter === "a") h = add(tape, `${path}.sum`, x, h);
-      if (letter === "n") h = this.norm(`${path}.norm`, h, `${path}.${isSequence ? "norm_after" : "norm"}`);
+    const sum = `${path}.add${number}`;
+    const norm = config.norm.includes("-") ? `${path}.postprocess${number}.norm` : `${path}.norm${number}`;
+    for (const letter of this.sequence.split("-")[1]) {
+      if (letter === "d") h = this.dropout(`${sum}.dropped`, `${sum}.dropout_mask`, h, config.dropout);
+      if (letter === "a") h = add(tape, `${sum}.sum`, x, h);
+      if (letter === "n") h = this.norm(norm, h);
     }
-    return tape.alias(`${path}.y`, h);
+    return h;
   }
 
   /**
@@ -196,12 +208,9 @@ export class ForwardPass {
    * Layer norm, with or without a bias: x (T, D) -> y (T, D).
    * @param {string} path
    * @param {Step} x
-   * @param {string} parameters   the path of gain and bias, if it is another one
    */
-  norm(path, x, parameters = path) {
-    const gain = this.tape.alias(`${path}.gain`, this.parameter(`${parameters}.gain`));
-    const bias = this.tape.names.get(`${parameters}.bias`);
-    if (bias) this.tape.alias(`${path}.bias`, bias);
+  norm(path, x) {
+    const gain = this.parameter(`${path}.gain`), bias = this.tape.names.get(`${path}.bias`);
     return layerNorm(this.tape, path, x, gain, bias, this.config.norm_eps);
   }
 

@@ -78,11 +78,12 @@ export class TransformerPass extends ForwardPass {
    */
   encoderLayer(path, x, mask) {
     // every position attends to every position
-    const attend = (/** @type {Step} */ h) => multiHeadAttention(this, `${path}.self_attention`, h, h, mask);
-    x = this.residual(`${path}.self_residual`, x, attend);
+    let h = this.preprocess(path, 1, x);
+    h = multiHeadAttention(this, `${path}.self_attention`, h, h, mask);
+    x = this.postprocess(path, 1, x, h);
     // the same network is applied to each position
-    const transform = (/** @type {Step} */ h) => this.feedForward(`${path}.feed_forward`, h);
-    return this.residual(`${path}.feed_forward_residual`, x, transform);
+    h = this.preprocess(path, 2, x);
+    return this.postprocess(path, 2, x, this.feedForward(`${path}.feed_forward`, h));
   }
 
   /**
@@ -95,15 +96,16 @@ export class TransformerPass extends ForwardPass {
    */
   decoderLayer(path, x, memory, mask, memoryMask) {
     // every position attends to itself and to the positions before it
-    const attend = (/** @type {Step} */ h) => multiHeadAttention(this, `${path}.self_attention`, h, h, mask);
-    x = this.residual(`${path}.self_residual`, x, attend);
+    let h = this.preprocess(path, 1, x);
+    h = multiHeadAttention(this, `${path}.self_attention`, h, h, mask);
+    x = this.postprocess(path, 1, x, h);
     // queries from the decoder, keys and values from the encoder
-    const attendMemory = (/** @type {Step} */ h) =>
-      multiHeadAttention(this, `${path}.cross`, h, memory, memoryMask);
-    x = this.residual(`${path}.cross_residual`, x, attendMemory);
+    h = this.preprocess(path, 2, x);
+    h = multiHeadAttention(this, `${path}.cross`, h, memory, memoryMask);
+    x = this.postprocess(path, 2, x, h);
     // the same network is applied to each position
-    const transform = (/** @type {Step} */ h) => this.feedForward(`${path}.feed_forward`, h);
-    return this.residual(`${path}.feed_forward_residual`, x, transform);
+    h = this.preprocess(path, 3, x);
+    return this.postprocess(path, 3, x, this.feedForward(`${path}.feed_forward`, h));
   }
 
   /**

@@ -1,6 +1,8 @@
 // @ts-check
 // What each step does, in one sentence, forward and backward.
 
+/** @typedef {import("../engine/tape.js").Tape} Tape */
+
 /** @type {Record<string, [string, string]>} */
 const SENTENCES = {
   embed: [
@@ -166,8 +168,7 @@ const BLOCK_NAMES = {
 };
 
 /**
- * Return the block to which a path belongs: "encoder.0.self_attention", "decoder.1.cross_residual.norm",
- * "output".
+ * Return the block to which a path belongs: "encoder.0.self_attention", "decoder.1.norm2", "output".
  * @param {string} path
  */
 export function blockOf(path) {
@@ -175,9 +176,7 @@ export function blockOf(path) {
   const layer = parts.findIndex((part) => /^\d+$/.test(part));
   if (layer < 0 || layer > 2)
     return parts[0] === "logits" ? "output" : parts.slice(0, /norm/.test(parts[1]) ? 2 : 1).join(".");
-  const own = parts[layer + 1] ?? "";
-  const isNorm = own.endsWith("residual") && /^norm/.test(parts[layer + 2] ?? "");
-  return parts.slice(0, layer + (isNorm ? 3 : 2)).join(".");
+  return parts.slice(0, layer + 2).join(".");
 }
 
 /**
@@ -190,9 +189,9 @@ export function blockName(block) {
   if (block === "loss") return "softmax and loss";
   const parts = block.split("."),
     last = parts[parts.length - 1];
-  if (/^norm/.test(last)) return "norm";
+  if (/^(norm|preprocess|postprocess)/.test(last)) return "norm";
   if (/^\d+$/.test(last)) return parts.slice(-2).join(" ");
-  if (last.endsWith("residual")) return "add";
+  if (/^add\d$/.test(last)) return "add";
   if (last === "self_attention" && parts[0] === "decoder") return "masked self-attention";
   return BLOCK_NAMES[last] ?? last.replace(/_/g, " ");
 }
@@ -200,15 +199,15 @@ export function blockName(block) {
 /**
  * Return the full name of a block: "decoder, layer 2, cross-attention".
  * @param {string} block
+ * @param {Tape} tape   the tape, whose names say which sublayers the layer has
  */
-export function blockTitle(block) {
+export function blockTitle(block, tape) {
   const parts = block.split("."),
     layer = parts.findIndex((part) => /^\d+$/.test(part));
   const name = blockName(block);
   if (layer >= 0 && layer < parts.length - 1) {
-    const of = /residual/.test(block)
-      ? ` (${name === "add" ? "to" : "around"} ${residualOf(parts[layer + 1])})`
-      : "";
+    const isAround = ["add", "norm"].includes(name);
+    const of = isAround ? ` (${name === "add" ? "to" : "around"} ${sublayerOf(block, tape)})` : "";
     const stack = parts.slice(0, layer).filter((part) => part !== "layers");
     return [...stack, `layer ${+parts[layer] + 1}`, name + of].join(", ");
   }
@@ -222,13 +221,14 @@ export function blockTitle(block) {
   );
 }
 
-/** @param {string} residual */
-function residualOf(residual) {
-  return (
-    {
-      self_residual: "self-attention",
-      cross_residual: "cross-attention",
-      feed_forward_residual: "feed-forward",
-    }[residual] ?? "the sublayer"
-  );
+/**
+ * Return the name of the sublayer to which a sum or a norm belongs: "cross-attention" for "decoder.0.norm2".
+ * @param {string} block
+ * @param {Tape} tape
+ */
+export function sublayerOf(block, tape) {
+  const layer = block.slice(0, block.lastIndexOf(".")), number = Number(block.slice(-1));
+  if (number === 1) return "self-attention";
+  const hasCross = tape.names.has(`${layer}.cross.attention.weights`);
+  return hasCross && number === 2 ? "cross-attention" : "feed-forward";
 }

@@ -1,5 +1,6 @@
 // @ts-check
 // The places of the model where dropout can act.
+import { blockOf, sublayerOf } from "../state/sentences.js";
 
 /** @typedef {import("../state/explorer.js").Explorer} Explorer */
 
@@ -33,12 +34,12 @@ export function dropoutPlaces({ tape, session: { config } }) {
         name: `${layer}, ${path.includes("cross") ? "cross-" : "self-"}attention weights`,
       });
     }
-    if (/_residual\.y$/.test(path)) {
+    if (/\.add\d\.sum$/.test(path)) {
       places.push({
-        path: path.replace(/y$/, "dropout_mask"),
+        path: path.replace(/sum$/, "dropout_mask"),
         length: data.length,
         p: config.dropout,
-        name: `${layer}, ${path.split(".")[2].replace("_residual", "").replace("_", "-")} sublayer`,
+        name: `${layer}, ${sublayerOf(blockOf(path), tape)} sublayer`,
       });
     }
     if (path.endsWith(".hidden.y") && config.feed_forward_dropout !== undefined) {

@@ -131,7 +131,7 @@ export class GradientSources {
       if (known) known.share += share;
       else
         shares.set(block, {
-          label: blockLabel(sender),
+          label: blockLabel(sender, tape),
           share,
           act: sender
             ? () => explorer.follow(sender, Math.min(explorer.index, sender.data.length - 1))
@@ -152,10 +152,13 @@ export class GradientSources {
   }
 }
 
-/** @param {Step | null} sender */
-function blockLabel(sender) {
+/**
+ * @param {Step | null} sender
+ * @param {import("../engine/tape.js").Tape} tape
+ */
+function blockLabel(sender, tape) {
   if (!sender) return "all other tokens of the vocabulary";
-  const title = blockTitle(blockOf(sender.path));
+  const title = blockTitle(blockOf(sender.path), tape);
   return sender.line === "residual" ? `${title}, the residual connection` : title;
 }
 

@@ -110,9 +110,9 @@ export class ModelMap {
    * @param {number} i   the number of the block "add"
    */
   around(boxes, i) {
-    const add = boxes[i],
-      residual = add.block;
-    const first = boxes[i - 2]?.block === `${residual}.norm` ? boxes[i - 2] : boxes[i - 1];
+    const add = boxes[i];
+    const norms = ["norm", "preprocess"].map((norm) => add.block.replace(/add(\d)$/, `${norm}$1`));
+    const first = norms.includes(boxes[i - 2]?.block) ? boxes[i - 2] : boxes[i - 1];
     const start = first.y + first.height + GAP / 2,
       end = add.y + add.height / 2,
       left = add.x - 9;
@@ -135,15 +135,14 @@ export class ModelMap {
       block
         .replace(/\.\d+/g, "")
         .split(".")
-        .pop()
-        ?.replace(/_residual$/, "") ?? "";
+        .pop() ?? "";
     const group = svgElement(
       "g",
       {
         role: "button",
         tabindex: -1,
         "data-block": block,
-        "aria-label": blockTitle(block),
+        "aria-label": blockTitle(block, this.explorer.tape),
         class: `block ${isThin(block) ? "thin" : ""} ${kind}`,
       },
       svgElement("rect", { x, y, width, height, rx: 5 }),

@@ -66,7 +66,7 @@ export class StepView {
     const { explorer } = this,
       { moment, direction, timeline, position } = explorer;
     const block = blockOf(moment.step.path),
-      title = blockTitle(block);
+      title = blockTitle(block, explorer.tape);
     byId("crumbs").textContent =
       `${title[0].toUpperCase()}${title.slice(1)} · step ${position + 1} of ${timeline.length}`;
     byId("code").replaceChildren(...codeLines(explorer));

@@ -7,8 +7,8 @@ import numpy as np
 
 from npformer.kernels import activation_dropout, activation_dropout_backward
 from npformer.learn.exercises.plain.registry import mistake, plain
+from npformer.learn.exercises.sublayer import PostNormCache, PreNormCache
 from npformer.nn.feed_forward import FeedForwardCache
-from npformer.nn.residual import PostNormCache, PreNormCache
 
 BOTH_TERMS = " - along_mean - xhat * along_xhat"
 DENSITY = "np.exp(-(x**2) / 2) / math.sqrt(2 * math.pi)"

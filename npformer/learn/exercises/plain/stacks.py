@@ -6,11 +6,13 @@ import numpy as np
 
 from npformer.learn.exercises.plain.registry import mistake, plain
 
-FEED_FORWARD = (
-    "layer.feed_forward_residual.backward(dy, cache.feed_forward_residual, layer.feed_forward.backward)"
-)
-ATTENTION = "layer.self_residual.backward(dx, cache.self_residual, layer.self_attention.backward)"
-CROSS = "layer.cross_residual.backward(dx,"
+FEED_FORWARD = "layer.feed_forward.backward(dh, cache.feed_forward)"
+ATTENTION = "layer.self_attention.backward(dh, cache.self_attention)"
+CROSS = "dh, dmemory = layer.cross.backward(dh, cache.cross)\n    dx = dx + dh"
+FIRST_NORM = "dx, dh = layer.norm1.backward(dx, cache.norm1)"
+SECOND_NORM = "dx, dh = layer.norm2.backward(dy, cache.norm2)"  # of an encoder layer
+MIDDLE_NORM = "dx, dh = layer.norm2.backward(dx, cache.norm2)"  # of a decoder layer
+LAST_NORM = "dx, dh = layer.norm3.backward(dy, cache.norm3)"
 NORM = "if layer.norm is not None:\n        dx = layer.norm.backward(dx, cache.norm)"
 LOOP = "for one, c in zip(layer.layers[::-1], cache.layers[::-1], strict=True)"
 
@@ -18,86 +20,89 @@ LOOP = "for one, c in zip(layer.layers[::-1], cache.layers[::-1], strict=True)"
 @plain(
     "encoder-layer-backward",
     mistake(
-        "the self-attention gets dy instead of the dx that the feed-forward network returned",
-        "self_residual.backward(dx",
-        "self_residual.backward(dy",
+        "the residual connection around the feed-forward network is left out: dx of layer.norm2 is not used",
+        "dx = dx + layer.feed_forward",
+        "dx = layer.feed_forward",
     ),
     mistake(
-        "dx is added once more: the residual connections add it already",
-        "return " + ATTENTION,
+        "the residual connection around the self-attention is left out: dx of layer.norm1 is not used",
+        "return dx + layer",
+        "return layer",
+    ),
+    mistake("the backward pass of the feed-forward network is left out", " + " + FEED_FORWARD, ""),
+    mistake("the backward pass of the self-attention is left out", " + " + ATTENTION, ""),
+    mistake("the backward pass of layer.norm2 is left out", SECOND_NORM, "dx = dh = dy"),
+    mistake("the backward pass of layer.norm1 is left out", FIRST_NORM, "dh = dx"),
+    mistake(
+        "the feed-forward network gets dy instead of dh, so layer.norm2 is left out",
+        "feed_forward.backward(dh",
+        "feed_forward.backward(dy",
+    ),
+    mistake(
+        "the feed-forward network gets dx instead of dh, so dropout is left out",
+        "feed_forward.backward(dh",
+        "feed_forward.backward(dx",
+    ),
+    mistake(
+        "the self-attention gets dx instead of dh, so dropout is left out",
+        "self_attention.backward(dh",
+        "self_attention.backward(dx",
+    ),
+    mistake(
+        "the self-attention gets dy instead of dh",
+        "self_attention.backward(dh",
+        "self_attention.backward(dy",
+    ),
+    mistake(
+        "layer.norm1 gets dy instead of the dx of the sublayer above",
+        "norm1.backward(dx",
+        "norm1.backward(dy",
+    ),
+    mistake("dx is added twice at the end", "return dx + layer", "return 2 * dx + layer"),
+    mistake(
+        "dy is added at the end: the residual connections lie inside the norms, and dx has their gradients",
+        "return dx + layer",
+        "return dy + dx + layer",
+    ),
+    mistake(
+        "dy is added to the dx of layer.norm2: the residual connection lies inside the norm",
+        "dx = dx + layer.feed_forward",
+        "dx = dy + dx + layer.feed_forward",
+    ),
+    mistake(
+        "the two gradients of the last sum are averaged instead of summed",
         "return dx + " + ATTENTION,
-    ),
-    mistake(
-        "dy is added once more: the residual connections add it already",
-        "return " + ATTENTION,
-        "return dy + " + ATTENTION,
-    ),
-    mistake(
-        "both sublayers get dy, and what they return is added: the self-attention must get the dx that the "
-        "feed-forward network returned",
-        "return " + ATTENTION,
-        "return dx + " + ATTENTION.replace("(dx", "(dy"),
-    ),
-    mistake("the call of layer.self_residual.backward is left out", ATTENTION, "dx"),
-    mistake("the call of layer.feed_forward_residual.backward is left out", FEED_FORWARD, "dy"),
-    mistake(
-        "the two calls are in the wrong order: the backward pass begins with the feed-forward network",
-        "dx = " + FEED_FORWARD,
-        "dx = " + ATTENTION.replace("dx", "dy"),
-        "return " + ATTENTION,
-        "return " + FEED_FORWARD.replace("dy", "dx"),
-    ),
-    mistake(
-        "the gradients of both residual connections are added once more (dy and dx): the backward methods of "
-        "the residual connections contain them",
-        "dx = " + FEED_FORWARD,
-        "dx = dy + " + FEED_FORWARD,
-        "return " + ATTENTION,
-        "return dx + " + ATTENTION,
-    ),
-    mistake(
-        "dy is added to the dx of the feed-forward network: the residual connection adds it already",
-        "dx = " + FEED_FORWARD,
-        "dx = dy + " + FEED_FORWARD,
-    ),
-    mistake(
-        "the result of layer.self_residual.backward is not used",
-        "return " + ATTENTION,
-        ATTENTION + "\n    return dx",
-    ),
-    mistake(
-        "the feed-forward network is called twice, which adds the gradients of its parameters twice",
-        "dx = " + FEED_FORWARD,
-        FEED_FORWARD + "\n    dx = " + FEED_FORWARD,
-    ),
-    mistake(
-        "the self-attention is called twice, which adds the gradients of its parameters twice",
-        "return " + ATTENTION,
-        ATTENTION + "\n    return " + ATTENTION,
-    ),
-    mistake(
-        "both sublayers get dy, and what they return is averaged: the self-attention must get the dx "
-        "that the "
-        "feed-forward network returned",
-        "return " + ATTENTION,
-        f"return (dx + {ATTENTION.replace('(dx', '(dy')}) / 2",
-    ),
-    mistake(
-        "the gradients of the two sublayers are averaged: the self-attention returns the complete dx",
-        "return " + ATTENTION,
         f"return (dx + {ATTENTION}) / 2",
     ),
     mistake(
-        "both sublayers get dy, what they return is added, and dy is subtracted once: the sublayers are in "
-        "sequence, not side by side",
-        "return " + ATTENTION,
-        f"return dx + {ATTENTION.replace('(dx', '(dy')} - dy",
+        "the sublayers are in the wrong order: the backward pass begins with layer.norm2 and the "
+        "feed-forward network",
+        SECOND_NORM,
+        "dx, dh = layer.norm1.backward(dy, cache.norm1)",
+        "dx = dx + " + FEED_FORWARD,
+        "dx = dx + " + ATTENTION,
+        FIRST_NORM,
+        "dx, dh = layer.norm2.backward(dx, cache.norm2)",
+        "return dx + " + ATTENTION,
+        "return dx + " + FEED_FORWARD,
+    ),
+    mistake(
+        "the feed-forward network is called twice, which adds the gradients of its parameters twice",
+        "dx = dx + " + FEED_FORWARD,
+        FEED_FORWARD + "\n    dx = dx + " + FEED_FORWARD,
+    ),
+    mistake(
+        "the self-attention is called twice, which adds the gradients of its parameters twice",
+        "return dx + " + ATTENTION,
+        ATTENTION + "\n    return dx + " + ATTENTION,
     ),
 )
 def encoder_layer_backward(layer: Any, dy: Any, cache: Any) -> Any:
     """Return the gradient of the input of an encoder layer."""
-    dx = layer.feed_forward_residual.backward(dy, cache.feed_forward_residual, layer.feed_forward.backward)
-    return layer.self_residual.backward(dx, cache.self_residual, layer.self_attention.backward)
+    dx, dh = layer.norm2.backward(dy, cache.norm2)
+    dx = dx + layer.feed_forward.backward(dh, cache.feed_forward)
+    dx, dh = layer.norm1.backward(dx, cache.norm1)
+    return dx + layer.self_attention.backward(dh, cache.self_attention)
 
 
 @plain(
@@ -215,60 +220,66 @@ def encoder_backward(layer: Any, dy: Any, cache: Any) -> Any:
 @plain(
     "decoder-layer-backward",
     mistake(
-        "the cross-attention gets dy instead of the dx that the feed-forward network returned",
-        CROSS,
-        "layer.cross_residual.backward(dy,",
+        "the residual connection around the feed-forward network is left out: dx of layer.norm3 is not used",
+        "dx = dx + layer.feed_forward",
+        "dx = layer.feed_forward",
     ),
     mistake(
-        "the self-attention gets dy instead of the dx that the cross-attention returned",
-        "self_residual.backward(dx",
-        "self_residual.backward(dy",
-    ),
-    mistake("the call of layer.self_residual.backward is left out", ATTENTION, "dx"),
-    mistake("the call of layer.feed_forward_residual.backward is left out", FEED_FORWARD, "dy"),
-    mistake(
-        "the result of layer.self_residual.backward is not used",
-        "dx = layer.self_residual",
-        "_ = layer.self_residual",
-    ),
-    mistake("dy is added once more: the residual connections add it already", "return dx", "return dx + dy"),
-    mistake(
-        "the calls are in the wrong order: cross-attention comes before self-attention in the backward pass",
-        "dx, dmemory = layer.cross",
-        "dx = " + ATTENTION + "\n    dx, dmemory = layer.cross",
-        ")\n    dx = " + ATTENTION + "\n    return",
-        ")\n    return",
+        "the residual connection around the cross-attention is left out: dx of layer.norm2 is not used",
+        "dx = dx + dh",
+        "dx = dh",
     ),
     mistake(
-        "the gradients of the residual connections are added once more in every step: their backward methods "
-        "contain them",
-        "dx = " + FEED_FORWARD,
-        "dx = dy + " + FEED_FORWARD,
-        "    dx, dmemory = layer",
-        "    below = dx\n    dx, dmemory = layer",
-        "    dx = layer.self_residual",
-        "    dx = below = dx + below\n    dx = below + layer.self_residual",
+        "the residual connection around the self-attention is left out: dx of layer.norm1 is not used",
+        "dx = dx + layer.self_attention",
+        "dx = layer.self_attention",
     ),
     mistake(
-        "all sublayers get dy, and what they return is added: each must get the dx that the sublayer above "
-        "returned",
-        "dx, dmemory = " + CROSS,
-        "dx_ff = dx; dx, dmemory = layer.cross_residual.backward(dy,",
-        "dx = " + ATTENTION,
-        "dx = dx_ff + dx + " + ATTENTION.replace("(dx", "(dy"),
+        "the dx of the cross-attention is not used: the residual connection adds it",
+        "    dx = dx + dh\n",
+        "",
+    ),
+    mistake("the backward pass of the feed-forward network is left out", " + " + FEED_FORWARD, ""),
+    mistake("the backward pass of the self-attention is left out", " + " + ATTENTION, ""),
+    mistake("the backward pass of layer.norm3 is left out", LAST_NORM, "dx = dh = dy"),
+    mistake("the backward pass of layer.norm2 is left out", MIDDLE_NORM, "dh = dx"),
+    mistake("the backward pass of layer.norm1 is left out", FIRST_NORM, "dh = dx"),
+    mistake(
+        "the feed-forward network gets dx instead of dh, so dropout is left out",
+        "feed_forward.backward(dh",
+        "feed_forward.backward(dx",
     ),
     mistake(
-        "the cross-attention and the self-attention get dy: each must get the dx that the sublayer above "
-        "returned",
-        CROSS,
-        "layer.cross_residual.backward(dy,",
-        "self_residual.backward(dx",
-        "self_residual.backward(dy",
+        "the feed-forward network gets dy instead of dh, so layer.norm3 is left out",
+        "feed_forward.backward(dh",
+        "feed_forward.backward(dy",
     ),
     mistake(
-        "the dx of the cross-attention is not used: the self-attention must get it",
-        "dx, dmemory = layer",
-        "_, dmemory = layer",
+        "the cross-attention gets dx instead of dh, so dropout is left out",
+        "cross.backward(dh",
+        "cross.backward(dx",
+    ),
+    mistake(
+        "the self-attention gets dx instead of dh, so dropout is left out",
+        "self_attention.backward(dh",
+        "self_attention.backward(dx",
+    ),
+    mistake(
+        "layer.norm2 gets dy instead of the dx of the sublayer above",
+        "norm2.backward(dx",
+        "norm2.backward(dy",
+    ),
+    mistake(
+        "layer.norm1 gets dy instead of the dx of the sublayer above",
+        "norm1.backward(dx",
+        "norm1.backward(dy",
+    ),
+    mistake(
+        "the norms above layer.norm1 get dy: each must get the dx of the sublayer above",
+        "norm2.backward(dx",
+        "norm2.backward(dy",
+        "norm1.backward(dx",
+        "norm1.backward(dy",
     ),
     mistake(
         "dmemory is 0: it must be what the cross-attention returned",
@@ -282,47 +293,25 @@ def encoder_backward(layer: Any, dy: Any, cache: Any) -> Any:
     ),
     mistake("dx and dmemory are exchanged in the result", "return dx, dmemory", "return dmemory, dx"),
     mistake(
-        "the feed-forward network comes after the cross-attention: the backward pass begins with it",
-        "dx = " + FEED_FORWARD,
-        "dx = dy",
-        "    dx = layer.self_residual",
-        f"    dx = {FEED_FORWARD.replace('(dy', '(dx')}\n    dx = layer.self_residual",
-    ),
-    mistake(
-        "the feed-forward network comes last: the backward pass begins with it",
-        "dx = " + FEED_FORWARD,
-        "dx = dy",
-        "    return dx",
-        f"    dx = {FEED_FORWARD.replace('(dy', '(dx')}\n    return dx",
-    ),
-    mistake(
-        "the sublayers run in forward order: the backward pass begins with the feed-forward network, the "
-        "last one",
-        "dx = " + FEED_FORWARD,
-        "dx = " + ATTENTION.replace("(dx", "(dy"),
-        "    dx = " + ATTENTION + "\n    return",
-        f"    dx = {FEED_FORWARD.replace('(dy', '(dx')}\n    return",
-    ),
-    mistake(
-        "the dx of the cross-attention is added once more: the residual connection of the self-attention "
-        "adds it "
-        "already",
-        "dx = " + ATTENTION,
-        "dx = dx + " + ATTENTION,
-    ),
-    mistake(
-        "the result of the feed-forward network is added once more: the residual connections add it already",
-        "    dx, dmemory = layer",
-        "    above = dx\n    dx, dmemory = layer",
+        "dy is added at the end: the residual connections lie inside the norms, and dx has their gradients",
         "return dx",
-        "return above + dx",
+        "return dy + dx",
+    ),
+    mistake(
+        "the sublayers are in the wrong order: cross-attention comes first in the backward pass",
+        MIDDLE_NORM + "\n    " + CROSS + "\n    " + FIRST_NORM + "\n    dx = dx + " + ATTENTION,
+        FIRST_NORM + "\n    dx = dx + " + ATTENTION + "\n    " + MIDDLE_NORM + "\n    " + CROSS,
     ),
 )
 def decoder_layer_backward(layer: Any, dy: Any, cache: Any) -> Any:
     """Return the gradients of the input of a decoder layer and of the memory."""
-    dx = layer.feed_forward_residual.backward(dy, cache.feed_forward_residual, layer.feed_forward.backward)
-    dx, dmemory = layer.cross_residual.backward(dx, cache.cross_residual, layer.cross.backward)
-    dx = layer.self_residual.backward(dx, cache.self_residual, layer.self_attention.backward)
+    dx, dh = layer.norm3.backward(dy, cache.norm3)
+    dx = dx + layer.feed_forward.backward(dh, cache.feed_forward)
+    dx, dh = layer.norm2.backward(dx, cache.norm2)
+    dh, dmemory = layer.cross.backward(dh, cache.cross)
+    dx = dx + dh
+    dx, dh = layer.norm1.backward(dx, cache.norm1)
+    dx = dx + layer.self_attention.backward(dh, cache.self_attention)
     return dx, dmemory
 
 

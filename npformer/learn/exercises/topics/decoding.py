@@ -39,7 +39,7 @@ def _model(seed: int, lowered: float = 0.0) -> Any:
     model = Transformer(config, rng=np.random.default_rng(seed), dtype=np.float64)
     if lowered:  # the first number of every vector becomes positive, and is subtracted from each logit
         parameters = dict(model.named_parameters())
-        parameters["decoder.layers.0.feed_forward_residual.norm.bias"].value[0] += 4
+        parameters["decoder.layers.0.norm3.bias"].value[0] += 4
         parameters["output.weight"].value[0] = -lowered
     return model
 

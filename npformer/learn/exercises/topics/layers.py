@@ -8,10 +8,19 @@ import numpy as np
 from npformer import functional as F
 from npformer.backend import Array
 from npformer.learn.exercises.exercise import Exercise, Functions, Gradients, Values
+from npformer.learn.exercises.sublayer import (
+    PostNorm,
+    PostNormCache,
+    PreNorm,
+    PreNormCache,
+    post_norm,
+    post_norm_backward,
+    pre_norm,
+    pre_norm_backward,
+)
 from npformer.learn.exercises.topics.tools import layer_trial, output, output_and_cache, pair_trial
-from npformer.nn import Context, Dropout, FeedForward, Linear, PostNormResidual, PreNormResidual
+from npformer.nn import Context, Dropout, FeedForward, Linear
 from npformer.nn.feed_forward import FeedForwardCache
-from npformer.nn.residual import PostNormCache, PreNormCache
 
 DROPPING = {"train": True, "rng": 5}
 
@@ -31,20 +40,21 @@ class _Framed:
 
     def __init__(self, own: Functions, norm: Any, rng: np.random.Generator) -> None:
         self.own = own
-        kind: Any = {"post": PostNormResidual, "pre": PreNormResidual}[norm]
-        self.norm, self.residual = norm, kind(5, dropout=0.3, dtype=np.float64)
+        self.norm = norm
+        self.layer = {"post": PostNorm, "pre": PreNorm}[norm](5, dropout=0.3, dtype=np.float64)
         self.sublayer = Linear(5, 5, rng=rng, dtype=np.float64)
 
     def named_parameters(self) -> Iterator[tuple[str, Any]]:
-        for name, layer in (("residual", self.residual), ("sublayer", self.sublayer)):
+        for name, layer in (("layer", self.layer), ("sublayer", self.sublayer)):
             yield from ((f"{name}.{inner}", p) for inner, p in layer.named_parameters())
 
     def forward(self, x: Array, context: Context) -> tuple[Any, Any]:
-        return self.residual.forward(x, self.sublayer.forward, context)
+        forward: Any = {"post": post_norm, "pre": pre_norm}[self.norm]
+        return forward(self.layer, x, self.sublayer.forward, context)
 
     def backward(self, dy: Array, cache: Any) -> Any:
         backward = {"post": self.own.post_norm_backward, "pre": self.own.pre_norm_backward}[self.norm]
-        return backward(self.residual, dy, cache, self.sublayer.backward)
+        return backward(self.layer, dy, cache, self.sublayer.backward)
 
 
 def _framed_trial(norm: Any) -> Gradients:
@@ -66,12 +76,12 @@ class _Dropping:
         return self._dropout.backward(dy, cache)
 
 
-def _residual(name: str, kind: Any, cache_class: Any) -> Values:
+def _residual(name: str, kind: Any, cache_class: Any, backward: Any) -> Values:
     """Return a trial of the output of a residual connection, and of the gradients that its cache gives."""
 
     def run(own: Functions, rng: np.random.Generator) -> dict[str, Any]:
         layer = kind(5, dtype=np.float64)
-        if hasattr(layer, "dropout"):
+        if kind is PreNorm:
             layer.dropout = _Dropping(0.3)
         for parameter in layer.parameters():
             parameter.value[...] = rng.standard_normal(5)
@@ -80,7 +90,7 @@ def _residual(name: str, kind: Any, cache_class: Any) -> Values:
         returned = getattr(own, name)(layer, x, sublayer.forward)
         y, cache = output_and_cache(name, returned, cache_class)
         # a y of another shape is reported first
-        dx = layer.backward(dy, cache, sublayer.backward) if np.shape(y) == dy.shape else None
+        dx = backward(layer, dy, cache, sublayer.backward) if np.shape(y) == dy.shape else None
         return {
             f"y of {name}": y,
             f"dx of {name} with your cache": dx,
@@ -180,7 +190,7 @@ def layer_norm_backward(dy, cache):
         8,
         "residual connections, forward",
         '''
-from npformer.nn.residual import PostNormCache, PreNormCache
+from npformer.learn.exercises.sublayer import PostNormCache, PreNormCache
 
 
 def post_norm(layer, x, sublayer):
@@ -204,8 +214,8 @@ def pre_norm(layer, x, sublayer):
     """
 ''',
         (
-            _residual("post_norm", PostNormResidual, PostNormCache),
-            _residual("pre_norm", PreNormResidual, PreNormCache),
+            _residual("post_norm", PostNorm, PostNormCache, post_norm_backward),
+            _residual("pre_norm", PreNorm, PreNormCache, pre_norm_backward),
         ),
         (
             "Each step returns a result and a cache. Keep the caches, and write the steps in the order of "
@@ -214,7 +224,7 @@ def pre_norm(layer, x, sublayer):
             "four: norm, sublayer, dropout, sum.",
             "Pre-norm: the sublayer gets the normed x, and the sum has x itself: y = x + dropped.",
         ),
-        {"post_norm": PostNormResidual.forward, "pre_norm": PreNormResidual.forward},
+        {"post_norm": post_norm, "pre_norm": pre_norm},
     ),
     Exercise(
         "residual-backward",
@@ -250,10 +260,7 @@ def pre_norm_backward(layer, dy, cache, sublayer_backward):
             "Pre-norm: the residual connection contributes dy itself. Pass dy also through dropout, sublayer "
             "and norm, in this order, and add the result.",
         ),
-        {
-            "post_norm_backward": PostNormResidual.backward,
-            "pre_norm_backward": PreNormResidual.backward,
-        },
+        {"post_norm_backward": post_norm_backward, "pre_norm_backward": pre_norm_backward},
     ),
     Exercise(
         "dropout-backward",

@@ -40,30 +40,31 @@ STACKS = (
 def encoder_layer_backward(layer, dy, cache):
     """Compute the backward pass of an encoder layer.
 
-    The forward pass has two sublayers, each with a residual connection:
-        x = layer.self_residual.forward(x, layer.self_attention.forward)
-        x = layer.feed_forward_residual.forward(x, layer.feed_forward.forward)
-    Each residual connection has a method backward(dy, cache, sublayer_backward), which returns dx. Its last
-    argument is the backward method of the sublayer.
+    The forward pass has two sublayers, and "add & norm" after each of them:
+        h = layer.self_attention(x)
+        x = layer.norm1(x, h)         # norm(x + dropout(h))
+        h = layer.feed_forward(x)
+        y = layer.norm2(x, h)
+    Each part has a method backward(d_output, cache), which adds the gradients of its parameters.
+    layer.norm1.backward and layer.norm2.backward return (dx, dh), the gradients of both inputs.
     dy     the gradient of the output, of shape (B, S, D)
-    cache  .self_residual and .feed_forward_residual, the caches of the residual connections
+    cache  .self_attention, .norm1, .feed_forward and .norm2, the caches of the parts
     Returns dx (B, S, D).
     """
 ''',
         (
+            layer_trial("", _layer(EncoderLayer, "post"), "encoder_layer_backward", (2, 3, 6), **DROPPING),
             layer_trial(
-                "norm post", _layer(EncoderLayer, "post"), "encoder_layer_backward", (2, 3, 6), **DROPPING
-            ),
-            layer_trial(
-                "norm pre", _layer(EncoderLayer, "pre"), "encoder_layer_backward", (2, 3, 6), **DROPPING
+                "one sentence", _layer(EncoderLayer, "post"), "encoder_layer_backward", (1, 4, 6), **DROPPING
             ),
         ),
         (
-            "Read the forward pass from the last line to the first. The backward pass consists of two calls.",
-            "The arguments of layer.feed_forward_residual.backward are dy, cache.feed_forward_residual, and "
-            "layer.feed_forward.backward.",
-            "First call it for the feed-forward network with dy. Then call it for self-attention with the dx "
-            "that the first call returned.",
+            "Read the forward pass from the last line to the first. Each line gives one call of a backward "
+            "method.",
+            "The x between the sublayers is used twice: by the feed-forward network and by layer.norm2. So "
+            "its gradient is a sum of two.",
+            "dx, dh = layer.norm2.backward(dy, cache.norm2), and then dx + layer.feed_forward.backward(dh, "
+            "cache.feed_forward). The same again with layer.norm1 and the self-attention.",
         ),
         {"encoder_layer_backward": EncoderLayer.backward},
     ),
@@ -103,39 +104,48 @@ def encoder_backward(layer, dy, cache):
 def decoder_layer_backward(layer, dy, cache):
     """Compute the backward pass of a decoder layer.
 
-    The forward pass has three sublayers in this order: layer.self_attention, layer.cross (cross-attention,
-    which also reads the memory, the encoder's output) and layer.feed_forward. Their residual connections are
-    layer.self_residual, layer.cross_residual and layer.feed_forward_residual.
-    Each residual connection has a method backward(dy, cache, sublayer_backward), which returns dx. Only
-    layer.cross_residual.backward returns (dx, dmemory), because cross-attention has two inputs.
+    The forward pass has three sublayers, and "add & norm" after each of them. Cross-attention also reads the
+    memory, which is the output of the encoder:
+        h = layer.self_attention(x)
+        x = layer.norm1(x, h)         # norm(x + dropout(h))
+        h = layer.cross(x, memory)
+        x = layer.norm2(x, h)
+        h = layer.feed_forward(x)
+        y = layer.norm3(x, h)
+    Each part has a method backward(d_output, cache), which adds the gradients of its parameters.
+    layer.norm1.backward, layer.norm2.backward and layer.norm3.backward return (dx, dh), the gradients of both
+    inputs, and layer.cross.backward returns the gradients (dx, dmemory) of its inputs.
     dy     the gradient of the output, of shape (B, T, D)
-    cache  .self_residual, .cross_residual and .feed_forward_residual
+    cache  .self_attention, .norm1, .cross, .norm2, .feed_forward and .norm3, the caches of the parts
     Returns (dx, dmemory), of shapes (B, T, D) and (B, S, D).
     """
 ''',
         (
             layer_trial(
-                "norm post",
+                "",
                 _layer(DecoderLayer, "post"),
                 "decoder_layer_backward",
                 (2, 4, 6),
                 (2, 3, 6),
                 mask=CAUSAL,
+                **DROPPING,
             ),
             layer_trial(
-                "norm pre",
-                _layer(DecoderLayer, "pre"),
+                "one sentence",
+                _layer(DecoderLayer, "post"),
                 "decoder_layer_backward",
-                (2, 4, 6),
-                (2, 3, 6),
+                (1, 4, 6),
+                (1, 5, 6),
                 mask=CAUSAL,
+                **DROPPING,
             ),
         ),
         (
-            "There are three calls as in the encoder layer. Begin with the last sublayer.",
-            "The second call returns dx and dmemory. Keep dmemory until the end.",
-            "The order is feed-forward network, cross-attention, self-attention. The dx of each call is the "
-            "dy of the next call.",
+            "The steps are those of the encoder layer, with one sublayer more. Begin with the last one.",
+            "The x before each sublayer is used twice, so its gradient is a sum of two: the dx of the norm, "
+            "and what the backward method of the sublayer returns.",
+            "The second sublayer returns two gradients: dh, dmemory = layer.cross.backward(dh, cache.cross). "
+            "Keep dmemory until the end.",
         ),
         {"decoder_layer_backward": DecoderLayer.backward},
     ),

@@ -1,0 +1,358 @@
+"""GPT, a decoder-only model, with the parts of 2019 or of today. It predicts the next token.
+
+    logits = output(norm(block_n(... block_1(embedding(ids)))))
+    block:  x = x + self_attention(norm(x)),  x = x + feed_forward(norm(x))
+
+There is no encoder and no cross-attention. A causal mask lets each token attend to itself and to the tokens
+before it, so one forward pass trains the predictions at all positions. GPTConfig chooses the parts: those of
+GPT-2 (layer norm, learned positions, GELU) or those of Llama (RMS norm, rotary positions, SwiGLU, key heads
+that are shared by several query heads).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from npformer.backend import Array, like
+from npformer.errors import UserError
+from npformer.functional.caches import cache_class
+from npformer.functional.ids import take_ids
+from npformer.functional.linear import LinearCache
+from npformer.functional.masks import causal_mask
+from npformer.models.gpt.config import GPTConfig
+from npformer.nn import (
+    Dropout,
+    FeedForward,
+    GatedFeedForward,
+    InputEmbedding,
+    LayerNorm,
+    Linear,
+    MultiHeadAttention,
+    PreallocatedKVCache,
+    RMSNorm,
+    RotaryPositions,
+    TiedProjection,
+)
+from npformer.nn.attention.multi_head import MultiHeadCache
+from npformer.nn.context import AttentionMask, Context
+from npformer.nn.dropout import DropoutCache
+from npformer.nn.embedding import InputCache
+from npformer.nn.feed_forward import FeedForwardCache, GatedFeedForwardCache
+from npformer.nn.init import UNDRAWN, default_rng, normal
+from npformer.nn.module import Module
+from npformer.nn.norm import NormCache
+
+INITIAL_STD = 0.02  # the standard deviation of the initial weights, as in GPT-2
+
+
+@cache_class
+class BlockCache(NamedTuple):
+    """The cache of Block, with one entry for each of its parts."""
+
+    norm1: NormCache
+    self_attention: MultiHeadCache
+    dropout1: DropoutCache
+    norm2: NormCache
+    feed_forward: FeedForwardCache | GatedFeedForwardCache
+    dropout2: DropoutCache
+
+
+class Block(Module):
+    """A layer of GPT: x = x + self_attention(norm(x)), then x = x + feed_forward(norm(x)).
+
+    Shapes: x (B, T, D) -> y (B, T, D).
+
+    Args:
+        config: The configuration.
+        rotary: The rotation that all layers share, or None with learned positions.
+        rng: The generator of the initial values.
+        dtype: The dtype of the parameters.
+
+    Source: Radford et al. 2019, section 2.3.
+    """
+
+    def __init__(
+        self, config: GPTConfig, rotary: RotaryPositions | None, rng: np.random.Generator, dtype: Any
+    ) -> None:
+        self.self_attention = _make_attention(config, rotary, rng, dtype)
+        self.norm1 = _make_norm(config, dtype)
+        self.dropout1 = Dropout(config.dropout)
+        self.feed_forward = _make_feed_forward(config, rng, dtype)
+        self.norm2 = _make_norm(config, dtype)
+        self.dropout2 = Dropout(config.dropout)
+
+    def forward(self, x: Array, mask: AttentionMask, context: Context) -> tuple[Array, BlockCache]:
+        """Compute self-attention, then the feed-forward network.
+
+        Args:
+            x: The vectors of the tokens, of shape (B, T, D).
+            mask: The causal mask.
+            context: The settings of the forward pass.
+
+        Returns:
+            y, of shape (B, T, D), and the cache.
+        """
+        h, norm1 = self.norm1.forward(x)
+        h, self_attention = self.self_attention.forward(h, mask=mask, context=context)
+        h, dropout1 = self.dropout1.forward(h, context)
+        x = x + h  # the residual connection
+
+        h, norm2 = self.norm2.forward(x)
+        h, feed_forward = self.feed_forward.forward(h, context)
+        h, dropout2 = self.dropout2.forward(h, context)
+        x = x + h
+        return x, BlockCache(norm1, self_attention, dropout1, norm2, feed_forward, dropout2)
+
+    def backward(self, dy: Array, cache: BlockCache) -> Array:
+        """Return dx, of shape (B, T, D)."""
+        # y = x + h: a sum passes its gradient to both terms
+        dx = dy
+        # h = dropout2(feed_forward(norm2(x)))
+        dh = self.dropout2.backward(dx, cache.dropout2)
+        dh = self.feed_forward.backward(dh, cache.feed_forward)
+        dx = dx + self.norm2.backward(dh, cache.norm2)
+
+        # x = x + h, h = dropout1(self_attention(norm1(x)))
+        dh = self.dropout1.backward(dx, cache.dropout1)
+        dh = self.self_attention.backward(dh, cache.self_attention)
+        return dx + self.norm1.backward(dh, cache.norm1)
+
+    def decode_step(self, x: Array, kv_cache: PreallocatedKVCache, mask: Array | None) -> Array:
+        """Compute the next T positions, without a cache for a backward pass.
+
+        Args:
+            x: The vectors of the tokens, of shape (B, T, D).
+            kv_cache: The keys and values of the S positions before, to which those of x are added.
+            mask: Bool, broadcastable to (B, H, T, S + T). True means that the query may attend to the key.
+                None means that all queries may attend to all keys.
+
+        Returns:
+            y, of shape (B, T, D).
+        """
+        h, _ = self.self_attention.decode_step(self.norm1(x), kv_cache, mask)
+        x = x + h
+        return x + self.feed_forward(self.norm2(x))
+
+
+@cache_class
+class GPTCache(NamedTuple):
+    """The cache of GPT, with one entry for each of its parts."""
+
+    embedding: InputCache
+    layers: tuple[BlockCache, ...]
+    norm: NormCache
+    output: LinearCache
+
+
+class GPT(Module):
+    """A decoder-only Transformer, which predicts the next token from the tokens before it.
+
+    Shapes: ids (B, T) integers -> logits (B, T, V). The logits at position t are those of token t + 1.
+
+    Args:
+        config: The configuration.
+        rng: The generator of the initial values.
+        dtype: The dtype of the parameters.
+
+    Raises:
+        UserError: If ids are outside the vocabulary, or if there are none or more than the context.
+
+    Source: Radford et al. 2019, section 2.3; Touvron et al. 2023, section 2.2 (the parts of Llama).
+    """
+
+    def __init__(
+        self, config: GPTConfig, *, rng: np.random.Generator | None = None, dtype: Any = np.float32
+    ) -> None:
+        rng = default_rng(rng)
+        self.config = config
+        learned = config.positions == "learned"
+        self.embedding = InputEmbedding(
+            config.vocab_size,
+            config.d_model,
+            config.context,
+            positions="learned" if learned else "none",
+            scale=False,
+            dropout=config.dropout,
+            rng=rng,
+            dtype=dtype,
+        )
+        rotary = None if learned else _make_rotary(config, dtype)
+        self.layers = [Block(config, rotary, rng, dtype) for _ in range(config.n_layers)]
+        self.norm = _make_norm(config, dtype)
+        self.output: TiedProjection | Linear = (
+            TiedProjection(self.embedding.tokens.weight)
+            if config.tied
+            else Linear(config.d_model, config.vocab_size, bias=False, rng=rng, dtype=dtype)
+        )
+        if rng is not UNDRAWN:
+            self._draw_weights(rng)
+        self.flatten()
+
+    def forward(
+        self, ids: Any, *, train: bool = False, rng: np.random.Generator | None = None
+    ) -> tuple[Array, GPTCache]:
+        """Compute the logits at each position.
+
+        Args:
+            ids: The token ids, of shape (B, T).
+            train: True turns dropout on.
+            rng: The generator for dropout. It is needed if train is True and the dropout is not 0.
+
+        Returns:
+            The logits, of shape (B, T, V), and the cache.
+        """
+        ids = self._take_ids(ids)
+        context = Context(train, rng)
+        mask = AttentionMask(causal_mask(ids.shape[1], ids, window=self.config.window))  # (T, T)
+        x, embedding = self.embedding.forward(ids, context)  # (B, T, D)
+        layers = []
+        for layer in self.layers:
+            x, cache = layer.forward(x, mask, context)
+            layers.append(cache)
+        x, norm = self.norm.forward(x)
+        logits, output = self.output.forward(x)  # (B, T, V)
+        return logits, GPTCache(embedding, tuple(layers), norm, output)
+
+    def backward(self, dlogits: Array, cache: GPTCache) -> None:
+        """Accumulate the gradients of all parameters. Return nothing, since ids have no gradient."""
+        dx = self.output.backward(dlogits, cache.output)  # (B, T, D)
+        dx = self.norm.backward(dx, cache.norm)
+        for layer, layer_cache in zip(self.layers[::-1], cache.layers[::-1], strict=True):
+            dx = layer.backward(dx, layer_cache)
+        self.embedding.backward(dx, cache.embedding)
+
+    def empty_kv_cache(self, capacity: int | None = None) -> list[PreallocatedKVCache]:
+        """Return the KV cache before the first position, one for each layer.
+
+        Args:
+            capacity: The largest number of positions. The default is the context.
+        """
+        return [
+            PreallocatedKVCache(self.config.context if capacity is None else capacity) for _ in self.layers
+        ]
+
+    def decode_step(
+        self,
+        ids: Any,
+        start: int | Array,
+        kv_cache: list[PreallocatedKVCache] | None,
+        *,
+        lengths: Array | None = None,
+    ) -> tuple[Array, list[PreallocatedKVCache]]:
+        """Compute the logits of the next token from the newest tokens and the KV cache.
+
+        Args:
+            ids: The newest tokens of each sentence: one, of shape (B,), or several, of shape (B, T), such as
+                a whole prompt.
+            start: The position of the first of these tokens, which is the number of tokens that the KV cache
+                holds: one number for all sentences, or an array (B,) on the host.
+            kv_cache: The KV cache that the previous call returned. At the first position it is None, or the
+                result of empty_kv_cache.
+            lengths: The number of tokens of each sentence, an array (B,) on the host, if ids are prompts of
+                different lengths with padding at the end. The default is T for all sentences.
+
+        Returns:
+            The logits after the last token, of shape (B, V), and the KV cache, which is extended in place.
+
+        Raises:
+            UserError: If ids are outside the vocabulary, if there are more tokens than the context, or if
+                the KV cache holds another number of tokens than start.
+        """
+        ids = self._take_ids(ids if np.ndim(ids) > 1 else ids[:, None], int(np.max(start)))  # (B, T)
+        kv_cache = self.empty_kv_cache() if kv_cache is None else kv_cache
+        if not np.array_equal(kv_cache[0].length, start):
+            raise UserError(
+                f"start is {start}, and the KV cache holds {kv_cache[0].length} tokens: make them equal"
+            )
+        mask = self._step_mask(ids, start)
+        x, _ = self.embedding.forward(ids, start=start)  # (B, T, D)
+        for layer, layer_kv_cache in zip(self.layers, kv_cache, strict=True):
+            x = layer.decode_step(x, layer_kv_cache, mask)
+        if lengths is None:
+            x = x[:, -1]  # (B, D) the last token predicts the next one
+        else:
+            x = x[like(np.arange(len(x)), x), like(lengths - 1, x)]
+            for layer_kv_cache in kv_cache:
+                layer_kv_cache.length = start + lengths  # forget the padding
+        x, _ = self.norm.forward(x)
+        logits, _ = self.output.forward(x)  # (B, V)
+        return logits, kv_cache
+
+    def _step_mask(self, ids: Array, start: int | Array) -> Array | None:
+        """Return the mask of a step of decoding, or None if its only token attends to all keys."""
+        if ids.shape[1] == 1 and self.config.window is None and isinstance(start, int):
+            return None
+        return causal_mask(ids.shape[1], ids, window=self.config.window, start=start)
+
+    def _draw_weights(self, rng: np.random.Generator) -> None:
+        """Draw the matrices anew from the normal distribution, as GPT-2 does.
+
+        The last linear map of a sublayer gets a smaller standard deviation: 2 n_layers of their outputs are
+        added, and so the sum has about the variance of one sublayer.
+        """
+        for name, parameter in self.named_parameters():
+            if parameter.value.ndim == 1:
+                continue
+            is_last = name.startswith("layers.") and name.endswith(("output.weight", "outer.weight"))
+            std = INITIAL_STD / math.sqrt(2 * self.config.n_layers) if is_last else INITIAL_STD
+            parameter.value[...] = normal(rng, parameter.shape, std, parameter.value.dtype)
+
+    def _take_ids(self, ids: Any, start: int = 0) -> Array:
+        c = self.config
+        return take_ids(ids, c.vocab_size, c.context, "ids", self.reference, start=start)
+
+
+def _make_norm(config: GPTConfig, dtype: Any) -> Any:
+    """Return the norm of a configuration, a LayerNorm or an RMSNorm."""
+    if config.norm == "rms":
+        return RMSNorm(config.d_model, eps=config.norm_eps, dtype=dtype)
+    return LayerNorm(config.d_model, eps=config.norm_eps, bias=config.bias, dtype=dtype)
+
+
+def _make_attention(
+    config: GPTConfig, rotary: RotaryPositions | None, rng: np.random.Generator, dtype: Any
+) -> MultiHeadAttention:
+    """Return the self-attention of a configuration."""
+    return MultiHeadAttention(
+        config.d_model,
+        config.n_heads,
+        n_kv_heads=config.n_kv_heads,
+        d_head=config.head_dim,
+        bias=config.has_qkv_bias,
+        output_bias=config.bias,
+        fused="qkv",
+        dropout=config.dropout,
+        rotary=rotary,
+        rng=rng,
+        dtype=dtype,
+    )
+
+
+def _make_feed_forward(
+    config: GPTConfig, rng: np.random.Generator, dtype: Any
+) -> FeedForward | GatedFeedForward:
+    """Return the feed-forward network of a configuration."""
+    kind: type[FeedForward | GatedFeedForward] = GatedFeedForward if config.is_gated else FeedForward
+    return kind(
+        config.d_model,
+        config.hidden_width,
+        activation=config.activation,
+        bias=config.bias,
+        rng=rng,
+        dtype=dtype,
+    )
+
+
+def _make_rotary(config: GPTConfig, dtype: Any) -> RotaryPositions:
+    """Return the rotation of queries and keys of a configuration."""
+    return RotaryPositions(
+        config.context,
+        config.d_head,
+        base=config.rotary_base,
+        layout=config.rotary_layout,
+        scaling=config.scaling,
+        dtype=dtype,
+    )
