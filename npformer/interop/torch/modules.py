@@ -75,7 +75,8 @@ class _Builder:
     """The construction of one module, which knows the names of the layers and the shared parameters."""
 
     def __init__(self, root: Module, batch_first: bool) -> None:
-        self.names = {id(layer): name for name, layer in root.named_modules()}
+        named = root.named_modules() if isinstance(root, Module) else ()
+        self.names = {id(layer): name for name, layer in named}
         self.batch_first = batch_first
         self.tensors: dict[tuple[int, ...], nn.Parameter] = {}
 
