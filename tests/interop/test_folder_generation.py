@@ -40,4 +40,4 @@ def test_prompts_are_continued_as_by_transformers(tmp_path, family, seed):
         )
         expected.append(output[0, len(prompt) :].tolist())
     assert found == expected
-    assert len(set(map(tuple, expected))) > N_PROMPTS / 2  # they depend on the prompt
+    assert len(set(map(tuple, expected))) > 3  # they depend on the prompt
