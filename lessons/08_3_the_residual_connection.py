@@ -109,9 +109,9 @@ print("the sum of both paths is the package's dx")
 # %% [markdown]
 # What happens if the backward pass forgets one of the two paths? A model with this mistake may still learn.
 # We saw the same with the wrong split into heads (chapter 7). The gradient check finds both mistakes. It also
-# accepts the correct backward passes, with the norm after and before the sublayer. The checks include dropout,
-# which the next section explains. They use the same seed at every evaluation, so that the random numbers of
-# dropout do not change.
+# accepts the correct backward passes, with the norm after and before the sublayer. The checks include
+# dropout, which the next section explains. They use the same seed at every evaluation, so that the random
+# numbers of dropout do not change.
 
 # %%
 
