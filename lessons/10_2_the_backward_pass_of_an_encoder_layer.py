@@ -242,8 +242,8 @@ assert_allclose(layer_cache.self_attention.attention.weights, c_z.weights, rtol=
 #
 # `npformer exercise list 10` lists the exercises of this chapter. The gradient checker grades each of them.
 #
-# - `npformer exercise start encoder-layer-backward`: write the backward pass of an encoder layer in six
-#   calls, for the norm after the sublayer and for the norm before it.
+# - `npformer exercise start encoder-layer-backward`: write the backward pass of an encoder layer in
+#   four calls of backward, one for each part of the layer.
 # - In the terminal, `s layer_cache` shows the whole tree. Find the ReLU's output in it.
 #
 # **Next**: lesson 10.3 (`10_3_the_whole_encoder`), layers in a stack.

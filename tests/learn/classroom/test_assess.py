@@ -118,6 +118,12 @@ def test_other_functions_of_the_package_are_allowed():
     assert not own_function_of_package(EXERCISES.find(NAME), "x = (")
 
 
+def test_the_module_of_a_stubs_caches_is_no_solution_but_its_functions_are():
+    exercise, module = EXERCISES.find("residual"), "npformer.learn.exercises.sublayer"
+    assert not own_function_of_package(exercise, f"from {module} import PostNormCache")
+    assert "npformer's own pre_norm:" in own_function_of_package(exercise, f"from {module} import pre_norm")
+
+
 def test_exercises_are_chosen_by_name_and_by_chapter():
     assert chosen_exercises(["attention", "softmax"]) == ("softmax", "attention")
     chapter = ("softmax", "softmax-backward", "attention", "attention-backward")
