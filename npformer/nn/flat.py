@@ -44,13 +44,11 @@ class Flat:
             parameter.flat = self
 
     def join_values(self) -> None:
-        """Copy the values into one array unless they lie in one, and make each value a view of its part.
+        """Copy the values into one array, and make each value a view of its part.
 
         The zeros of a model whose values are not drawn (see init.UNDRAWN) are not written, so the system
         provides the memory when the values are read.
         """
-        if self.values is not None:
-            return
         arrays = [parameter.value for parameter in self.parameters]
         dtype = np.result_type(*{array.dtype for array in arrays})
         self.values = array_module(arrays[0]).zeros(sum(array.size for array in arrays), dtype)
@@ -149,22 +147,22 @@ class Flattening:
         If they lie apart (see unflatten), the first use joins them.
         """
         flat = self._flat
-        if flat is not None:
+        if flat is not None and flat.values is None:
             flat.join_values()
         return None if flat is None else flat.values
 
     @values.setter
     def values(self, values: Array) -> None:
-        self._require_flat()
-        if values is not self.values:  # it is after `model.values *= 2`
-            self.values[...] = values
+        # after `model.values *= 2`, it is the same array. The parameters are no views of any other one
+        self._require_flat().values = values
 
     @property
     def grads(self) -> Any:
         """The gradients of all parameters of a flattened module, of shape (P,), in the order of `values`."""
         flat = self._flat
         if flat is not None and flat.grads is None:
-            flat.join_values()
+            if flat.values is None:
+                flat.join_values()
             flat.join_grads()
         return None if flat is None else flat.grads
 
@@ -219,10 +217,11 @@ class Flattening:
             self._flat = _joined(parameters, True, has_grads)
         return self
 
-    def _require_flat(self) -> None:
-        """Flatten the module if it is not flattened yet."""
-        if self._flat is None:
-            self.flatten()
+    def _require_flat(self) -> Flat:
+        """Return the flat arrays of the module, and flatten it if it is not flattened yet."""
+        flat = self._flat or self.flatten()._flat
+        assert flat is not None
+        return flat
 
     def unflatten(self, values: Mapping[str, Array]) -> None:
         """Let the parameters of a module on the host lie apart, until `values` or `grads` joins them.

@@ -71,8 +71,7 @@ class Module(Flattening):
     """The base class of layers and models: forward(x, ...) -> (y, cache), and backward(dy, cache) -> dx.
 
     backward also adds the gradients of the parameters to their `grad`. The children of a module are the
-    Parameters and Modules in its attributes, and in lists, tuples and dicts there. What concerns the
-    parameters of a whole model as one array is in flat.py.
+    Parameters and Modules in its attributes, and in lists, tuples and dicts there.
     """
 
     forward: Any
@@ -82,7 +81,8 @@ class Module(Flattening):
 
     def __call__(self, *inputs: Any, **settings: Any) -> Any:
         """Return the output of forward without the cache, for inference."""
-        return self.forward(*inputs, **settings)[0]
+        output, _ = self.forward(*inputs, **settings)
+        return output
 
     def __repr__(self) -> str:
         return "\n".join(tree(self))
