@@ -355,7 +355,7 @@ def test_training_steps_raise_the_probabilities_of_the_right_tokens_and_are_undo
     assert loss(reader) == losses[0]
     reader.write("#training input", "much")
     reader.press("#training .main")
-    assert "not a positive number" in text(reader, "#message")
+    reader.page.locator("#message", has_text="not a positive number").wait_for()
     assert loss(reader) == losses[0]
 
 
