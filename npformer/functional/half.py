@@ -6,34 +6,45 @@ early. Matrix products are left as NumPy computes them.
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from npformer.backend import is_array
 
-F = TypeVar("F", bound=Callable[..., Any])
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
-def sums_in_float32(function: F) -> F:
+def sums_in_float32(function: Callable[P, R]) -> Callable[P, R]:
     """Decorate one function of a pair: where an argument is float16, compute in float32.
 
     The output, or the gradients, are rounded to float16. The cache of such a call holds float32 arrays.
     """
     is_backward = function.__name__.endswith("_backward")
+    compute: Any = function  # of float32 arrays
 
     @wraps(function)
-    def called(*args: Any, **settings: Any) -> Any:
+    def called(*args: P.args, **settings: P.kwargs) -> R:
         if not any(_is_half(arg) for arg in args):
             return function(*args, **settings)
-        result = function(*(arg.astype("float32") if _is_half(arg) else arg for arg in args), **settings)
+        result: Any = compute(*map(_widened, args), **settings)
         if not isinstance(result, tuple):
-            return _rounded(result)
-        return tuple(map(_rounded, result)) if is_backward else (_rounded(result[0]), result[1])
+            result = _rounded(result)
+        elif is_backward:
+            result = tuple(map(_rounded, result))
+        else:
+            result = _rounded(result[0]), result[1]
+        rounded: R = result
+        return rounded
 
-    return called  # type: ignore[return-value]
+    return called
 
 
 def _is_half(value: Any) -> bool:
     return is_array(value) and value.dtype == "float16"
+
+
+def _widened(arg: Any) -> Any:
+    return arg.astype("float32") if _is_half(arg) else arg
 
 
 def _rounded(part: Any) -> Any:

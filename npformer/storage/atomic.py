@@ -32,9 +32,9 @@ def write_atomically(path: Path, data: bytes) -> None:
 
     The data are written to a temporary file in the same folder and flushed to the disk. Then the temporary
     file is renamed, which happens completely or not at all. A second process that writes the same file waits
-    for the first one. If anything fails, or Ctrl-C or SIGTERM arrives,
-    the temporary file is removed. An existing file keeps its permissions, and a symbolic link stays one: the
-    file that it points to is replaced. A device or a pipe, such as /dev/null, is written to directly.
+    for the first one, except on Windows. If anything fails, or Ctrl-C or SIGTERM arrives, the temporary file
+    is removed. An existing file keeps its permissions, and a symbolic link stays one: the file that it points
+    to is replaced. A device or a pipe, such as /dev/null, is written to directly.
 
     Raises:
         OSError: If the file cannot be written. It then has its old content.

@@ -260,7 +260,8 @@ class AssembledDecoderLayer(PreNormDecoderLayer):
         dx = pre_norm_backward(_parts(self, 3), dy, third, self.feed_forward.backward)
         dx = pre_norm_backward(_parts(self, 2), dx, second, cross_backward)
         dx = pre_norm_backward(_parts(self, 1), dx, first, self.self_attention.backward)
-        return dx, sum(dmemory)  # type: ignore[return-value]  # the learner's function may call it twice
+        total: Any = sum(dmemory)  # the learner's function may call it twice
+        return dx, total
 
 
 def _parts(layer: Any, number: int) -> SimpleNamespace:
