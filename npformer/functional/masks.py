@@ -1,8 +1,8 @@
 """Attention masks: bool arrays, True where a query may attend to a key, and their action on the scores.
 
 Masks broadcast to the scores (B, H, T, S) and are combined with &. The scores of masked keys become -inf. The
-softmax then gives them the weight 0, also in a row in which all keys are masked. The large negative numbers of
-several introductions to the Transformer are in npformer.functional.tutorial_masks.
+softmax then gives them the weight 0, also in a row in which all keys are masked. Large negative numbers,
+which several introductions to the Transformer use instead, are in npformer.functional.tutorial_masks.
 """
 
 import math

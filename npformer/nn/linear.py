@@ -43,7 +43,7 @@ class Linear(Module):
 
     def forward(self, x: Array) -> tuple[Array, Any]:
         """Return y, of shape (..., n_out), and the cache."""
-        check_floats(x, (..., self.weight.shape[0]), type(self).__name__)
+        check_floats(x, (..., len(self.weight.value)), type(self).__name__)
         return linear(x, self.weight.value, self.bias.value if self.bias is not None else None)
 
     def backward(self, dy: Array, cache: Any) -> Array:

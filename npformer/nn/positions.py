@@ -8,7 +8,7 @@ import numpy as np
 
 from npformer.backend import Array, like
 from npformer.functional.positions import sinusoids
-from npformer.functional.rotary import ROTARY_LAYOUTS, Llama3Scaling, rotary_table
+from npformer.functional.rotary import ROTARY_LAYOUTS, Llama3Scaling, RotaryCache, rotary_table
 from npformer.kernels import rotate, rotate_backward
 from npformer.nn.checks import check_floats, check_length
 from npformer.nn.init import default_rng, normal
@@ -116,7 +116,7 @@ class RotaryPositions(Module):
         cos, sin = rotary_table(np.arange(max_length), d_head, base, scaling)
         self.cos, self.sin = cos.astype(dtype), sin.astype(dtype)  # (max_length, K/2)
 
-    def forward(self, x: Array, start: int | Array = 0) -> tuple[Array, Any]:
+    def forward(self, x: Array, start: int | Array = 0) -> tuple[Array, RotaryCache]:
         """Rotate queries or keys.
 
         Args:
@@ -136,7 +136,7 @@ class RotaryPositions(Module):
             cos, sin = cos[:, None], sin[:, None]  # (B, 1, T, K/2)
         return rotate(x, cos, sin, self.layout)
 
-    def backward(self, dy: Array, cache: Any) -> Array:
+    def backward(self, dy: Array, cache: RotaryCache) -> Array:
         """Return dx, of shape (B, H, T, K)."""
         return rotate_backward(dy, cache)
 

@@ -15,7 +15,7 @@ from npformer.functional.heads import merge_heads, repeat_heads, repeat_heads_ba
 from npformer.functional.linear import LinearCache
 from npformer.functional.packing import Packing, pack, unpack
 from npformer.functional.rotary import RotaryCache
-from npformer.kernels import attention, attention_backward
+from npformer.kernels import attention, attention_backward, rotate
 from npformer.nn.attention.kv_cache import KVCache, PreallocatedKVCache
 from npformer.nn.attention.projections import Projection, ProjectionCache
 from npformer.nn.checks import check_batches, check_floats
@@ -184,7 +184,7 @@ class MultiHeadAttention(Module):
         rotation = None
         if self.rotary is not None:
             q, rotation = self.rotary.forward(q)
-            k, _ = self.rotary.forward(k)  # at the same positions, so the cache is the same
+            k, _ = rotate(k, *rotation)  # with the cosines and sines of the same positions
         if self.n_repeats > 1:  # several query heads share a head of keys and values
             k, _ = repeat_heads(k, self.n_repeats)  # (B, H, S, K)
             v, _ = repeat_heads(v, self.n_repeats)  # (B, H, S, L)

@@ -18,8 +18,8 @@ from npformer.nn.context import EVERYTHING, INFERENCE, AttentionMask, Context
 class TutorialAttention(MultiHeadAttention):
     """Multi-head attention for the presets jianshu-demo, datawhale and paperspace.
 
-    The masks are bool as in MultiHeadAttention, but masked scores become large negative numbers. Shapes: as in
-    MultiHeadAttention.
+    The masks are bool as in MultiHeadAttention, but masked scores become large negative numbers.
+    Shapes: as in MultiHeadAttention.
 
     Args:
         d_model: The width D.
