@@ -156,6 +156,11 @@ class ByDistanceCache(NamedTuple):
         return self.weights_cache.weights
 
     @property
+    def mask(self) -> Array | None:
+        """The mask, broadcastable to (..., T, S), or None."""
+        return self.weights_cache.mask
+
+    @property
     def scores(self) -> Array:
         """The scores (..., T, S) before mask and softmax. They are not stored, but computed on request."""
         key_positions = None if self.key_product is None else self.key_product.weight.T

@@ -52,7 +52,7 @@ class TutorialAttention(MultiHeadAttention):
             k,
             v,
             mask.allowed,
-            masking=self.masking,
+            self.masking,
             query_mask=mask.queries,
             scale=self.scale,
             p=context.dropout(self.dropout),
