@@ -150,7 +150,7 @@ def test_a_masked_query_attends_to_no_key_or_to_all_keys_uniformly(query, weight
     rng = np.random.default_rng(0)
     q, k, v = rng.standard_normal((3, 4, 8))
     queries = np.array([True, True, False, True])[:, None]
-    y, cache = tutorial_attention(q, k, v, query_mask=queries, masking=Masking(-1e10, query=query))
+    y, cache = tutorial_attention(q, k, v, None, Masking(-1e10, query=query), query_mask=queries)
     assert cache.weights[2].tolist() == [weight] * 4
     dq, _, _ = tutorial_attention_backward(np.ones_like(y), cache)
     assert not dq[2].any()

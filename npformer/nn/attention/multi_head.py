@@ -118,23 +118,25 @@ class MultiHeadAttention(Module):
         self.fused, self.dropout, self.rotary = fused, dropout, rotary
         self.scale = None if scale else 1.0  # None stands for 1 / sqrt(K)
 
-        # the heads of queries, keys and values, and their widths together
-        heads = [n_heads, n_kv_heads, n_kv_heads]
-        widths = [n_heads * self.d_head, n_kv_heads * self.d_head, n_kv_heads * self.d_value]
-        settings: dict[str, Any] = {"activation": activation, "bias": bias, "rng": rng, "dtype": dtype}
-        if fused == "qkv":
-            self.query_key_value = Projection(d_model, widths, heads, **settings)
+        self._make_projections(activation=activation, bias=bias, rng=rng, dtype=dtype)
+        width = n_heads * self.d_value  # H·L
+        output_bias = bias if output_bias is None else output_bias
+        self.output = Linear(width, d_model, bias=output_bias, rng=rng, dtype=dtype) if output else None
+
+    def _make_projections(self, **settings: Any) -> None:
+        """Make Wq, Wk and Wv, or fewer wider matrices that hold several of them side by side."""
+        d_model, kdim, vdim = self.d_inputs
+        h, g = self.n_heads, self.n_kv_heads
+        q, k, v = h * self.d_head, g * self.d_head, g * self.d_value  # the widths of all heads together
+        if self.fused == "qkv":
+            self.query_key_value = Projection(d_model, [q, k, v], [h, g, g], **settings)
+            return
+        self.query = Projection(d_model, [q], [h], **settings)
+        if self.fused == "kv":
+            self.key_value = Projection(d_model, [k, v], [g, g], **settings)
         else:
-            self.query = Projection(d_model, widths[:1], heads[:1], **settings)
-            if fused == "kv":
-                self.key_value = Projection(d_model, widths[1:], heads[1:], **settings)
-            else:
-                self.key = Projection(kdim, widths[1:2], heads[1:2], **settings)
-                self.value = Projection(vdim, widths[2:], heads[2:], **settings)
-        self.output: Linear | None = None
-        if output:
-            output_bias = bias if output_bias is None else output_bias
-            self.output = Linear(n_heads * self.d_value, d_model, bias=output_bias, rng=rng, dtype=dtype)
+            self.key = Projection(kdim, [k], [g], **settings)
+            self.value = Projection(vdim, [v], [g], **settings)
 
     @property
     def projections(self) -> list[Projection]:
