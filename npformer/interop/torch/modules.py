@@ -146,7 +146,7 @@ class _Builder:
         for is_unsupported, what in _without_counterpart(layer):
             if is_unsupported:
                 self.refuse(layer, f"{what}, which nn.MultiheadAttention cannot do: change that setting")
-        projections = layer.projections
+        projections: list[Any] = layer.projections
         d_model, kdim, vdim = layer.d_inputs
         module = nn.MultiheadAttention(
             d_model,

@@ -12,9 +12,7 @@ from npformer.errors import UserError
 from npformer.functional.attention import AttentionCache
 from npformer.functional.caches import cache_class
 from npformer.functional.heads import merge_heads, repeat_heads, repeat_heads_backward, split_heads
-from npformer.functional.linear import LinearCache
 from npformer.functional.packing import Packing, pack, unpack
-from npformer.functional.rotary import RotaryCache
 from npformer.kernels import attention, attention_backward, rotate
 from npformer.nn.attention.kv_cache import KVCache, PreallocatedKVCache
 from npformer.nn.attention.projections import Projection, ProjectionCache
@@ -39,10 +37,10 @@ class MultiHeadCache(NamedTuple):
 
     projections: tuple[ProjectionCache, ...]  # of query, key and value, or fewer if they are fused
     attention: AttentionCache
-    output: LinearCache | None
+    output: Any  # the LinearCache of Wo, or None without Wo
     n_inputs: int  # the number of arrays among query, key and value that the caller gave: 1, 2 or 3
     packing: Packing | None = None  # the packing of the queries
-    rotation: RotaryCache | None = None  # of the queries and of the keys, or None without rotary positions
+    rotation: Any = None  # the RotaryCache of queries and keys, or None without rotary positions
 
 
 class MultiHeadAttention(Module):
