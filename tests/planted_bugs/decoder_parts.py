@@ -121,11 +121,11 @@ BUGS = {
         "start = 0 if kv_cache is None else kv_cache.length": [
             ("decoding, rotary: positions restart at each step", "wrong term", "start = 0"),
         ],
-        "q = q.reshape(batch, -1, self.n_repeats, width)  # (B, G, R, K)": [
+        "q = q.reshape(batch, *groups, width)  # (B, G, R, K)": [
             (
                 "decoding, shared keys: the query heads of a group are interleaved",
                 "transposed",
-                "q = q.reshape(batch, self.n_repeats, -1, width).swapaxes(1, 2)",
+                "q = q.reshape(batch, *groups[::-1], width).swapaxes(1, 2)",
             ),
         ],
     },

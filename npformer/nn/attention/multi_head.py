@@ -121,28 +121,6 @@ class MultiHeadAttention(Module):
         output_bias = bias if output_bias is None else output_bias
         self.output = Linear(width, d_model, bias=output_bias, rng=rng, dtype=dtype) if output else None
 
-    def _make_projections(self, **settings: Any) -> None:
-        """Make Wq, Wk and Wv, or fewer wider matrices that hold several of them side by side."""
-        d_model, kdim, vdim = self.d_inputs
-        h, g = self.n_heads, self.n_kv_heads
-        q, k, v = h * self.d_head, g * self.d_head, g * self.d_value  # the widths of all heads together
-        if self.fused == "qkv":
-            self.query_key_value = Projection(d_model, [q, k, v], [h, g, g], **settings)
-            return
-        self.query = Projection(d_model, [q], [h], **settings)
-        if self.fused == "kv":
-            self.key_value = Projection(d_model, [k, v], [g, g], **settings)
-        else:
-            self.key = Projection(kdim, [k], [g], **settings)
-            self.value = Projection(vdim, [v], [g], **settings)
-
-    @property
-    def projections(self) -> list[Projection]:
-        """The projections of query, key and value, or fewer if several are fused."""
-        if self.fused == "qkv":
-            return [self.query_key_value]
-        return [self.query, self.key_value] if self.fused == "kv" else [self.query, self.key, self.value]
-
     def forward(
         self,
         query: Array,
@@ -189,7 +167,8 @@ class MultiHeadAttention(Module):
             k, _ = repeat_heads(k, self.n_repeats)  # (B, H, S, K)
             v, _ = repeat_heads(v, self.n_repeats)  # (B, H, S, L)
         z, attention_cache = self.attend(q, k, v, mask, context)  # (B, H, T, L)
-        y, output = pack(merge_heads(z), mask.packing), None  # Concat(heads): (B, T, H·L)
+        y = pack(merge_heads(z), mask.packing)  # Concat(z_1 .. z_H): (B, T, H·L)
+        output = None
         if self.output is not None:
             y, output = self.output.forward(y)  # (B, T, D)
         return y, MultiHeadCache(projections, attention_cache, output, n_inputs, mask.packing, rotation)
@@ -200,7 +179,7 @@ class MultiHeadAttention(Module):
         These are dquery, (dquery, dkey) or (dquery, dkey, dvalue), of the shapes (B, T, D), (B, S, D) and
         (B, S, D).
         """
-        # y = Concat(z) Wo
+        # y = Concat(z_1 .. z_H) Wo
         if self.output is not None:
             dy = self.output.backward(dy, cache.output)  # (B, T, H·L)
         dz = split_heads(unpack(dy, cache.packing), self.n_heads)  # (B, H, T, L)
@@ -365,14 +344,36 @@ class MultiHeadAttention(Module):
         Shapes: q (B, H, 1, K) -> z (B, H, 1, L).
         """
         batch, n_heads, _, width = q.shape
-        allowed = mask.allowed
+        groups, allowed = (self.n_kv_heads, self.n_repeats), mask.allowed
         if allowed is not None and allowed.ndim > 2 and allowed.shape[-3] > 1:  # a mask for each query head
-            allowed = allowed.reshape(*allowed.shape[:-3], -1, self.n_repeats, allowed.shape[-1])
-        q = q.reshape(batch, -1, self.n_repeats, width)  # (B, G, R, K)
+            allowed = allowed.reshape(*allowed.shape[:-3], *groups, allowed.shape[-1])
+        q = q.reshape(batch, *groups, width)  # (B, G, R, K)
         z, _ = self.attend(q, kv_cache.k, kv_cache.v, replace(mask, allowed=allowed))  # (B, G, R, L)
         return z.reshape(batch, n_heads, 1, z.shape[-1])
 
-    # Checks of what the caller gives.
+    # Projections that are computed together, and checks of what the caller gives.
+
+    def _make_projections(self, **settings: Any) -> None:
+        """Make Wq, Wk and Wv, or fewer wider matrices that hold several of them side by side."""
+        d_model, kdim, vdim = self.d_inputs
+        h, g = self.n_heads, self.n_kv_heads
+        q, k, v = h * self.d_head, g * self.d_head, g * self.d_value  # the widths of all heads together
+        if self.fused == "qkv":
+            self.query_key_value = Projection(d_model, [q, k, v], [h, g, g], **settings)
+            return
+        self.query = Projection(d_model, [q], [h], **settings)
+        if self.fused == "kv":
+            self.key_value = Projection(d_model, [k, v], [g, g], **settings)
+        else:
+            self.key = Projection(kdim, [k], [g], **settings)
+            self.value = Projection(vdim, [v], [g], **settings)
+
+    @property
+    def projections(self) -> list[Projection]:
+        """The projections of query, key and value, or fewer if several are fused."""
+        if self.fused == "qkv":
+            return [self.query_key_value]
+        return [self.query, self.key_value] if self.fused == "kv" else [self.query, self.key, self.value]
 
     def _count_inputs(self, key: Array | None, value: Array | None) -> int:
         """Return the number of arrays among query, key and value that the caller gave.
