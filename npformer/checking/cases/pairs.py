@@ -113,19 +113,16 @@ def _masks() -> dict[str, dict[str, Array]]:
     }
 
 
-def _masked_softmax(mask: Array) -> tuple[Any, Any]:
-    """Return the pair softmax(mask_scores(scores, mask)), since -inf alone is no number to differentiate."""
+def _masked_softmax(scores: Array, *, mask: Array) -> tuple[Array, tuple[Any, Any]]:
+    """Return softmax(mask_scores(scores)), since a score of -inf is no number to differentiate."""
+    masked, mask_cache = F.mask_scores(scores, mask)
+    y, softmax_cache = F.softmax(masked)
+    return y, (mask_cache, softmax_cache)
 
-    def forward(scores: Array) -> tuple[Array, tuple[Any, Any]]:
-        masked, mask_cache = F.mask_scores(scores, mask)
-        y, softmax_cache = F.softmax(masked)
-        return y, (mask_cache, softmax_cache)
 
-    def backward(dy: Array, cache: tuple[Any, Any]) -> Array:
-        mask_cache, softmax_cache = cache
-        return F.mask_scores_backward(F.softmax_backward(dy, softmax_cache), mask_cache)
-
-    return forward, backward
+def _masked_softmax_backward(dy: Array, cache: tuple[Any, Any]) -> Array:
+    mask_cache, softmax_cache = cache
+    return F.mask_scores_backward(F.softmax_backward(dy, softmax_cache), mask_cache)
 
 
 def attention_cases() -> Iterator[Case]:
@@ -134,8 +131,9 @@ def attention_cases() -> Iterator[Case]:
     qkv = (floats(B, H, T, 3), floats(B, H, S, 3), floats(B, H, S, 2))
     for name, settings in _masks().items():
         yield pair_case(f"attention, {name}", pair, *qkv, **settings)
-    mask = _masks()["arbitrary mask"]["mask"]
-    yield pair_case("softmax of masked scores", _masked_softmax(mask), floats(B, H, T, S))
+    masked_softmax = (_masked_softmax, _masked_softmax_backward)
+    settings = _masks()["arbitrary mask"]
+    yield pair_case("softmax of masked scores", masked_softmax, floats(B, H, T, S), **settings)
     square = (floats(B, H, T, 3), floats(B, H, T, 3), floats(B, H, T, 2))
     probe = np.zeros(1)
     yield pair_case("attention, causal", pair, *square, mask=causal_mask(T, probe))
