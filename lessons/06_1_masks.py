@@ -183,8 +183,8 @@ show_figure(figure, "06_softmax", caption)
 # %%
 dy = rng.standard_normal(y.shape)  # (T, K)
 dmasked = softmax_backward(dy @ v.T, weights)  # (T, S) the gradient of s'
-_, masking_cache = masks.mask_scores(scores, mask)
-dscores = masks.mask_scores_backward(dmasked, masking_cache)
+_, mask_cache = masks.mask_scores(scores, mask)
+dscores = masks.mask_scores_backward(dmasked, mask_cache)
 print("gradients of masked scores:", dscores[~mask])
 
 dq, dk, dv = attention_backward(dy, cache)

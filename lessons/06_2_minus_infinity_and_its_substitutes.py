@@ -20,8 +20,14 @@ from numpy.testing import assert_allclose, assert_array_equal
 from npformer.checking import gradcheck
 from npformer.functional import masks
 from npformer.functional.attention import attention, attention_backward
-from npformer.functional.masks import Masking, causal_mask, padding_mask
+from npformer.functional.masks import causal_mask, padding_mask
 from npformer.functional.softmax import softmax
+from npformer.functional.tutorial_masks import (
+    Masking,
+    fill_scores,
+    tutorial_attention,
+    tutorial_attention_backward,
+)
 
 rng = np.random.default_rng(6)
 q, k, v = rng.standard_normal((3, 6, 8))  # (T, K), (S, K), (S, K)
@@ -54,8 +60,9 @@ for dtype, edge in {np.float32: -104, np.float64: -746}.items():
 
 # %% [markdown]
 # Every number in the documents is far below −746. So all of them should give the same weights as −∞. We test
-# this with a row of three scores, of which two are allowed. In npformer, `Masking(fill, how)` chooses the
-# number and says whether it replaces the score or is added to it.
+# this with a row of three scores, of which two are allowed. For this lesson and the next but one, npformer
+# has the masks of the documents beside its own: `fill_scores` with `Masking(fill, how)`, the number, and
+# whether it replaces the score or is added to it.
 
 # %%
 fills = {"-inf": -math.inf, "-1e9": -1e9, "-1e10": -1e10, "-2^32+1": -(2.0**32) + 1}
@@ -65,7 +72,7 @@ for dtype in (np.float32, np.float64):
     exact, _ = softmax(masks.mask_scores(row.astype(dtype), two)[0])
     for fill in fills.values():
         for how in ("replace", "add"):
-            masked, _ = masks.mask_scores(row.astype(dtype), two, masking=Masking(fill, how))
+            masked, _ = fill_scores(row.astype(dtype), two, Masking(fill, how))
             assert_array_equal(softmax(masked)[0], exact)
 print("two of three keys allowed:", exact, "exactly, with every fill")
 
@@ -85,7 +92,7 @@ outcome = {}
 for name, fill in fills.items():
     for dtype in (np.float32, np.float64):
         for how in ("replace", "add"):
-            masked, _ = masks.mask_scores(row.astype(dtype), nothing, masking=Masking(fill, how))
+            masked, _ = fill_scores(row.astype(dtype), nothing, Masking(fill, how))
             outcome[name, dtype.__name__, how] = softmax(masked)[0]
 
 # %% tags=["plot"]
@@ -192,22 +199,23 @@ assert report.ok
 # %%
 twice = scores.astype(np.float32)
 for part in (padding_mask(late)[0, 0], causal_mask(6, late)):
-    twice, _ = masks.mask_scores(twice, part, masking=Masking(-1e9, "add"))
+    twice, _ = fill_scores(twice, part, Masking(-1e9, "add"))
 added, _ = softmax(twice)  # (T, S)
 print("weights of query 0:", added[0].round(2))
 
-_, cache = attention(q, k, v, left, masking=Masking(-1e9, "add"))
+_, cache = tutorial_attention(q, k, v, left, masking=Masking(-1e9, "add"))
 of_row = np.where(np.arange(6)[:, None] == 0, dy, 0)  # a gradient for query 0 alone
-print("gradient of key 5, masked:", attention_backward(of_row, cache)[1][5, :3])
+_, dk, _ = tutorial_attention_backward(of_row, cache)
+print("gradient of key 5, masked:", dk[5, :3])
 
 # %% tags=["check"]
 assert_allclose(added[0], [0.2, 0, 0.2, 0.2, 0.2, 0.2], atol=1e-6)
-assert attention_backward(of_row, cache)[1][5].all()
+assert dk[5].all()
 assert not attention_backward(of_row, attention(q, k, v, left)[1])[1].any()  # −∞: no gradient
 
 # %% [markdown]
 # **Your turn.** Is −10 a large enough number? In the terminal, compute the weights of a row whose last key is
-# masked: `!softmax(masks.mask_scores(row, two, masking=Masking(-10.0, "add"))[0])[0]`. Predict the result
+# masked: `!softmax(fill_scores(row, two, Masking(-10.0, "add"))[0])[0]`. Predict the result
 # first.
 
 # %% [markdown]
@@ -250,6 +258,6 @@ assert not attention_backward(of_row, attention(q, k, v, left)[1])[1].any()  # �
 #
 # - By hand: a mask *adds* −10 to a score of 12. The only other key is allowed, and its score is 2. Which
 #   weight does the masked key have?
-# - Compute the weights of the table for a fill of −1e4 in float16. Use `masks.mask_scores` and `softmax`.
+# - Compute the weights of the table for a fill of −1e4 in float16. Use `fill_scores` and `softmax`.
 #
 # **Next**: lesson 6.3 (`06_3_leaks`), how to test a model for errors of its masks.

@@ -93,7 +93,8 @@ show_figure(figure, "06_leak", caption)
 
 # %% [markdown]
 # **Your turn.** Is it enough to add −10 to the scores of masked keys? In the terminal, type first
-# `!from npformer.functional.masks import Masking`, then `!layer.masking = Masking(-10.0, "add")`, and then
+# `!from npformer.functional import Masking`, `!from npformer.nn.attention import TutorialAttention` and
+# `!layer = TutorialAttention(8, 2, masking=Masking(-10.0, "add"), dtype=np.float64)`, and then
 # `!moves(causal)`. Predict the result before the last line.
 
 # %% [markdown]

@@ -20,9 +20,10 @@ from numpy.testing import assert_allclose
 
 from npformer.functional import masks
 from npformer.functional.attention import attention, attention_backward
-from npformer.functional.masks import Masking, padding_mask
+from npformer.functional.masks import padding_mask
 from npformer.functional.norm import layer_norm
 from npformer.functional.positions import sinusoids
+from npformer.functional.tutorial_masks import Masking, tutorial_attention, tutorial_attention_backward
 
 rng = np.random.default_rng(6)
 ids = np.array([[2, 4, 5, 6, 0, 0]])  # (B, T): <S> I am late <PAD> <PAD>
@@ -50,8 +51,8 @@ q, k, v, dy = rng.standard_normal((4, 6, 8))  # (T, K), (S, K), (S, K), (T, K)
 rows = masks.query_mask(ids)[0, 0]  # (T, 1)
 found = {}
 for when in ("before", "after"):
-    y, cache = attention(q, k, v, padding, query_mask=rows, masking=Masking(query=when))
-    dq, _, dv = attention_backward(dy, cache)
+    y, cache = tutorial_attention(q, k, v, padding, query_mask=rows, masking=Masking(query=when))
+    dq, _, dv = tutorial_attention_backward(dy, cache)
     found[when] = cache.weights[4], dq[4:], dv[4]
     print(f"{when:6} weights of <PAD> {cache.weights[4].round(2)}   its dv {dv[4, :3].round(2)}")
 
@@ -64,8 +65,8 @@ for when, (weights_of_pad, dq_of_pad, dv_of_pad) in found.items():
 # %% [markdown]
 # - **Before**: scores of 0 are equal scores, so the padding query gives a weight of 1/6 to every key, even to
 #   other padding. If the loss sends a gradient to the padding rows, then all values receive a part of it.
-# - **After**: all weights of the query are 0, so no value receives a gradient from it. When npformer is given
-#   a query mask, it uses this variant.
+# - **After**: all weights of the query are 0, so no value receives a gradient from it. npformer's own
+#   attention needs no query mask for this: with the mask `padding & rows`, the query may attend to no key.
 #
 # Usually a query mask is not necessary. The padding mask prevents every query from attending to padding, and
 # the loss does not count padding (chapter 12). So $dy$ is 0 in the padding rows. In this case both variants
@@ -75,8 +76,8 @@ for when, (weights_of_pad, dq_of_pad, dv_of_pad) in found.items():
 real = np.where(rows, dy, 0)  # (T, K), 0 in the padding rows
 _, plain = attention(q, k, v, padding)
 for when in ("before", "after"):
-    _, cache = attention(q, k, v, padding, query_mask=rows, masking=Masking(query=when))
-    gradients = attention_backward(real, cache)
+    _, cache = tutorial_attention(q, k, v, padding, query_mask=rows, masking=Masking(query=when))
+    gradients = tutorial_attention_backward(real, cache)
     for one, other in zip(gradients, attention_backward(real, plain), strict=True):
         assert_allclose(one, other, atol=1e-14)
 print("with dy = 0 at padding, all three give the same gradients")

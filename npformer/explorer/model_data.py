@@ -168,6 +168,7 @@ def variants_of(config: TransformerConfig | GPTConfig) -> list[str]:
         "post-norm": config.norm == "post",
         "sequence": "-" in config.norm,
         "untied": config.tied == "none",
+        "filled-mask": math.isfinite(config.mask_fill) and config.masking_how == "replace",
         "added-mask": config.masking_how == "add",
     }
     return [name for name, holds in chosen.items() if holds]

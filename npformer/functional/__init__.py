@@ -72,7 +72,7 @@ from npformer.functional.losses import (
     l2_distance_backward,
     smooth_targets,
 )
-from npformer.functional.masks import EXACT, Masking, mask_scores, mask_scores_backward
+from npformer.functional.masks import mask_scores, mask_scores_backward
 from npformer.functional.norm import layer_norm, layer_norm_backward
 from npformer.functional.recurrent import (
     gru_cell,
@@ -116,6 +116,13 @@ from npformer.functional.softmax import (
     softmax,
     softmax_backward,
 )
+from npformer.functional.tutorial_masks import (
+    Masking,
+    fill_scores,
+    fill_scores_backward,
+    tutorial_attention,
+    tutorial_attention_backward,
+)
 from npformer.functional.window import (
     gaussian_window,
     gaussian_window_backward,
@@ -126,7 +133,6 @@ from npformer.functional.window import (
 
 __all__ = [
     "ACTIVATIONS",
-    "EXACT",
     "GATED_ACTIVATIONS",
     "AttentionCache",
     "Masking",
@@ -157,6 +163,8 @@ __all__ = [
     "embedding_backward",
     "entropy",
     "entropy_backward",
+    "fill_scores",
+    "fill_scores_backward",
     "gaussian_window",
     "gaussian_window_backward",
     "geglu",
@@ -229,6 +237,8 @@ __all__ = [
     "swiglu_backward",
     "swish",
     "swish_backward",
+    "tutorial_attention",
+    "tutorial_attention_backward",
     "unit_weights",
     "unit_weights_backward",
 ]

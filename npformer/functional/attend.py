@@ -11,14 +11,7 @@ from npformer.backend import Array, Generator
 from npformer.functional.caches import cache_class
 from npformer.functional.dropout import dropout, dropout_backward
 from npformer.functional.linear import sum_to_shape
-from npformer.functional.masks import (
-    EXACT,
-    Masking,
-    MaskingCache,
-    mask_queries,
-    mask_scores,
-    mask_scores_backward,
-)
+from npformer.functional.masks import mask_scores
 from npformer.functional.softmax import softmax, softmax_backward
 
 
@@ -28,7 +21,7 @@ class AttentionWeightsCache(NamedTuple):
 
     weights: Array  # (..., T, S) attention weights: rows sum to 1, or are 0
     dropout_mask: Any  # (..., T, S) the dropout mask, or None
-    masking: MaskingCache
+    mask: Array | None  # bool, broadcastable to (..., T, S)
 
     @property
     def dropped(self) -> Array:
@@ -40,18 +33,14 @@ def attention_weights(
     scores: Array,
     mask: Array | None = None,
     *,
-    query_mask: Array | None = None,
-    masking: Masking = EXACT,
     p: float = 0.0,
     rng: Generator | None = None,
 ) -> tuple[Array, AttentionWeightsCache]:
-    """Compute the attention weights dropout(softmax(scores)) under masks.
+    """Compute the attention weights dropout(softmax(scores)) under a mask.
 
     Args:
         scores: The scores, of shape (..., T, S).
         mask: Bool, broadcastable to (..., T, S). True means that the query may attend to the key.
-        query_mask: Bool, broadcastable to (..., T, 1). False sets all weights of a query to 0.
-        masking: The action of the masks on the scores (see Masking).
         p: The dropout probability of the weights.
         rng: The generator for dropout. It is needed if p > 0.
 
@@ -59,23 +48,21 @@ def attention_weights(
         The weights after dropout, of shape (..., T, S), and the cache.
 
     Raises:
-        UserError: If a mask has another dtype or shape.
+        UserError: If the mask has another dtype or shape.
     """
-    scores, masked = mask_scores(scores, mask, query_mask, masking)
-    weights, _ = softmax(scores)  # (..., T, S)
-    weights = mask_queries(weights, query_mask, masking)
+    scores, _ = mask_scores(scores, mask)  # -inf where the query may not attend to the key
+    weights, _ = softmax(scores)  # (..., T, S), 0 there
     dropped, dropout_mask = dropout(weights, p, rng)
-    return dropped, AttentionWeightsCache(weights, dropout_mask, masked)
+    return dropped, AttentionWeightsCache(weights, dropout_mask, mask)
 
 
 def attention_weights_backward(ddropped: Array, cache: AttentionWeightsCache) -> Array:
     """Return dscores, of shape (..., T, S), the gradient of dropped = dropout(softmax(scores))."""
-    weights, dropout_mask, masked = cache
+    weights, dropout_mask, _ = cache
     # dropped = weights dropout_mask
     dweights = dropout_backward(ddropped, dropout_mask)
-    # weights = softmax(scores); if a query is masked, its weights are 0, and then this gradient is 0 too
-    dscores = softmax_backward(dweights, weights)  # (..., T, S)
-    return mask_scores_backward(dscores, masked)
+    # weights = softmax(scores); where the mask is False, the weight is 0, and so is this gradient
+    return softmax_backward(dweights, weights)  # (..., T, S)
 
 
 @cache_class
@@ -104,7 +91,7 @@ def attend(scores: Array, v: Array, mask: Array | None = None, **settings: Any) 
         y, of shape (..., T, L), and the cache.
 
     Raises:
-        UserError: If a mask has another dtype or shape.
+        UserError: If the mask has another dtype or shape.
 
     Source: Bahdanau et al. 2015, section 3.1.
     """

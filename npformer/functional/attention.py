@@ -12,14 +12,7 @@ from npformer.errors import UserError
 from npformer.functional.caches import cache_class
 from npformer.functional.dropout import dropout, dropout_backward
 from npformer.functional.linear import sum_to_shape
-from npformer.functional.masks import (
-    EXACT,
-    Masking,
-    MaskingCache,
-    mask_queries,
-    mask_scores,
-    mask_scores_backward,
-)
+from npformer.functional.masks import mask_scores
 from npformer.functional.softmax import softmax, softmax_backward
 
 
@@ -32,7 +25,7 @@ class AttentionCache(NamedTuple):
     v: Array  # (..., S, L) values
     weights: Array  # (..., T, S) attention weights: rows sum to 1, or are 0
     dropout_mask: Any  # (..., T, S) the dropout mask, or None
-    masking: MaskingCache
+    mask: Array | None  # bool, broadcastable to (..., T, S); the figures show it
     scale: float
 
     @property
@@ -47,8 +40,6 @@ def attention(
     v: Array,
     mask: Array | None = None,
     *,
-    query_mask: Array | None = None,
-    masking: Masking = EXACT,
     scale: float | None = None,
     p: float = 0.0,
     rng: Generator | None = None,
@@ -62,9 +53,8 @@ def attention(
         q: The queries, of shape (..., T, K).
         k: The keys, of shape (..., S, K).
         v: The values, of shape (..., S, L).
-        mask: Bool, broadcastable to (..., T, S). True means that the query may attend to the key.
-        query_mask: Bool, broadcastable to (..., T, 1). False sets all weights of a query to 0.
-        masking: The action of the masks on the scores (see Masking).
+        mask: Bool, broadcastable to (..., T, S). True means that the query may attend to the key. The output
+            of a query that may attend to no key is 0.
         scale: The factor of the scores. The default is 1 / sqrt(K).
         p: The dropout probability of the weights.
         rng: The generator for dropout. It is needed if p > 0.
@@ -73,19 +63,18 @@ def attention(
         y, of shape (..., T, L), and the cache.
 
     Raises:
-        UserError: If a mask has another dtype or shape, or if there are no keys.
+        UserError: If the mask has another dtype or shape, or if there are no keys.
 
     Source: Vaswani et al. 2017, section 3.2.1.
     """
     check_keys(k)
     scale = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
     scores = q @ k.swapaxes(-1, -2) * scale  # (..., T, S)
-    scores, masked = mask_scores(scores, mask, query_mask, masking)
-    weights, _ = softmax(scores)  # (..., T, S)
-    weights = mask_queries(weights, query_mask, masking)
+    scores, _ = mask_scores(scores, mask)  # -inf where the query may not attend to the key
+    weights, _ = softmax(scores)  # (..., T, S), 0 there
     dropped, dropout_mask = dropout(weights, p, rng)
     y = dropped @ v  # (..., T, L)
-    return y, AttentionCache(q, k, v, weights, dropout_mask, masked, scale)
+    return y, AttentionCache(q, k, v, weights, dropout_mask, mask, scale)
 
 
 def check_keys(k: Array) -> None:
@@ -96,20 +85,18 @@ def check_keys(k: Array) -> None:
 
 def attention_backward(dy: Array, cache: AttentionCache) -> tuple[Array, Array, Array]:
     """Return the gradients of y = softmax(q kᵀ scale) v: (dq, dk, dv), with the shapes of q, k and v."""
-    q, k, v, weights, dropout_mask, masked, scale = cache
+    q, k, v, weights, dropout_mask, _, scale = cache
     dropped = weights if dropout_mask is None else weights * dropout_mask
     # y = dropped @ v
     ddropped = dy @ v.swapaxes(-1, -2)  # (..., T, S)
     dv = dropped.swapaxes(-1, -2) @ dy  # (..., S, L)
     # dropped = weights dropout_mask
     dweights = dropout_backward(ddropped, dropout_mask)
-    # weights = softmax(scores); if a query is masked, its weights are 0, and then this gradient is 0 too
+    # weights = softmax(scores); where the mask is False, the weight is 0, and so is this gradient
     dscores = softmax_backward(dweights, weights)  # (..., T, S)
-    dscores = mask_scores_backward(dscores, masked)
     # scores = q kᵀ scale
     dscores = dscores * scale
     dq = dscores @ k  # (..., T, K)
     dk = dscores.swapaxes(-1, -2) @ q  # (..., S, K)
     # an array that was broadcast receives the sum of the gradients of its copies
-    dq, dk, dv = (sum_to_shape(dx, x.shape) for dx, x in ((dq, q), (dk, k), (dv, v)))
-    return dq, dk, dv
+    return sum_to_shape(dq, q.shape), sum_to_shape(dk, k.shape), sum_to_shape(dv, v.shape)

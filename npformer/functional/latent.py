@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from npformer.backend import Array, array_module
 from npformer.functional.caches import cache_class
-from npformer.functional.masks import mask_queries, mask_scores
+from npformer.functional.masks import mask_scores
 from npformer.functional.softmax import softmax, softmax_backward
 from npformer.storage.validation import require_choice
 
@@ -105,11 +105,9 @@ def latent_attend(
     Source: Liu et al. 2016, section 3.
     """
     require_choice("orientation", orientation, ORIENTATIONS)
-    keys = None if mask is None else mask[..., None, :]  # (..., 1, S)
-    queries = None if mask is None else mask[..., :, None]  # (..., S, 1)
     latent, _ = softmax(mask_scores(latent_scores, mask)[0])  # (..., S)
-    active, _ = softmax(mask_scores(active_scores, keys)[0])  # (..., S, S)
-    active = mask_queries(active, queries)
+    pairs = None if mask is None else mask[..., :, None] & mask[..., None, :]  # (..., S, S)
+    active, _ = softmax(mask_scores(active_scores, pairs)[0])  # (..., S, S)
     matrix = active.swapaxes(-1, -2) if orientation == "columns" else active  # Dᵀ or D
     w = (matrix @ latent[..., None])[..., 0]  # (..., S)
     weights, unit = unit_weights(w, measure)

@@ -1,17 +1,14 @@
 """Attention masks: bool arrays, True where a query may attend to a key, and their action on the scores.
 
-Masks broadcast to the scores (B, H, T, S) and are combined with &. The exact masking replaces the scores of
-masked keys by -inf. The softmax then gives them the weight 0, also in a row in which all keys are masked.
-Several introductions to the Transformer use large negative numbers instead (see the presets jianshu-demo,
-datawhale and paperspace). With them, a row in which all keys are masked has weights that are not 0.
+Masks broadcast to the scores (B, H, T, S) and are combined with &. The scores of masked keys become -inf. The
+softmax then gives them the weight 0, also in a row in which all keys are masked. Large negative numbers,
+which several introductions to the Transformer use instead, are in npformer.functional.tutorial_masks.
 """
 
 import math
-from typing import NamedTuple
 
 from npformer.backend import Array, array_module
 from npformer.errors import UserError
-from npformer.functional.caches import cache_class
 
 
 def padding_mask(ids: Array, pad_id: int = 0) -> Array:
@@ -90,93 +87,34 @@ def mask_from_embeddings(x: Array) -> Array:
     return (x.sum(-1) != 0)[:, None, None, :]
 
 
-class Masking(NamedTuple):
-    """The action of masks on scores and weights.
-
-    Args:
-        fill: The number for the scores of masked keys. With -inf their weights are exactly 0.
-        how: "replace" replaces the score by the fill. "add" adds the fill to the score.
-        query: "after" sets the weights of a masked query to 0 after the softmax. "before" sets its scores to
-            0 before the softmax, so that its weights become uniform.
-    """
-
-    fill: float = -math.inf
-    how: str = "replace"
-    query: str = "after"
-
-
-EXACT = Masking()
-
-
-@cache_class
-class MaskingCache(NamedTuple):
-    """The cache of mask_scores."""
-
-    mask: Array | None  # (..., T, S) or None
-    query_mask: Array | None  # (..., T, 1) or None
-    masking: Masking
-
-
-def mask_scores(
-    scores: Array, mask: Array | None = None, query_mask: Array | None = None, masking: Masking = EXACT
-) -> tuple[Array, MaskingCache]:
-    """Replace the scores by the fill where the mask is False, or add the fill to them there.
+def mask_scores(scores: Array, mask: Array | None) -> tuple[Array, Array | None]:
+    """Replace the scores by -inf where the mask is False, so that the softmax gives the weight 0 there.
 
     Args:
         scores: The scores, of shape (..., T, S).
-        mask: Bool, broadcastable to the scores. True means that the query may attend to the key.
-        query_mask: Bool, broadcastable to the scores. False marks queries whose output does not count.
-        masking: The action of the masks.
+        mask: Bool, broadcastable to the scores. True means that the query may attend to the key. None for
+            all True.
 
     Returns:
-        The masked scores, of shape (..., T, S), and the cache.
+        The masked scores, of shape (..., T, S), and the cache, which is the mask.
 
     Raises:
-        UserError: If a mask is not bool or does not broadcast to the scores.
+        UserError: If the mask is not bool or does not broadcast to the scores.
     """
-    xp = array_module(scores)
+    if mask is None:
+        return scores, None
     check_mask(mask, scores.shape, "mask")
-    check_mask(query_mask, scores.shape, "query_mask")
-    if mask is not None:
-        if masking.how == "replace":
-            scores = xp.where(mask, scores, masking.fill)
-        else:
-            scores = scores + xp.where(mask, 0, masking.fill).astype(scores.dtype)
-    if query_mask is not None and masking.query == "before":
-        scores = xp.where(query_mask, scores, 0)
-    return scores, MaskingCache(mask, query_mask, masking)
+    return array_module(scores).where(mask, scores, -math.inf), mask
 
 
-def mask_scores_backward(dscores: Array, cache: MaskingCache) -> Array:
-    """Return the gradient of the scores, of shape (..., T, S).
+def mask_scores_backward(dscores: Array, cache: Array | None) -> Array:
+    """Return the gradient of the scores, of shape (..., T, S): 0 where a score was replaced.
 
-    It is 0 where a score was replaced. Elsewhere it is the gradient of the masked scores.
+    Attention does not need it: where the weight is 0, the gradient that comes from the softmax is 0.
     """
-    mask, query_mask, masking = cache
-    xp = array_module(dscores)
-    # scores = where(query_mask, scores, 0)
-    if query_mask is not None and masking.query == "before":
-        dscores = xp.where(query_mask, dscores, 0)
-    # scores = where(mask, scores, fill), or scores + fill
-    if mask is not None and masking.how == "replace":
-        dscores = xp.where(mask, dscores, 0)
-    return dscores
-
-
-def mask_queries(weights: Array, query_mask: Array | None, masking: Masking = EXACT) -> Array:
-    """Set the weights of masked queries to 0, if the masking acts after the softmax.
-
-    Args:
-        weights: The attention weights, of shape (..., T, S).
-        query_mask: Bool, broadcastable to the weights, or None. False marks a masked query.
-        masking: The action of the masks.
-
-    Returns:
-        The weights, of the same shape.
-    """
-    if query_mask is None or masking.query == "before":
-        return weights
-    return array_module(weights).where(query_mask, weights, 0)
+    mask = cache
+    # scores = where(mask, scores, -inf)
+    return dscores if mask is None else array_module(dscores).where(mask, dscores, 0)
 
 
 def check_mask(mask: Array | None, shape: tuple[int, ...], name: str) -> None:

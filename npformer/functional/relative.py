@@ -65,7 +65,6 @@ def relative_attention(
     mask: Array | None = None,
     *,
     start: int = 0,
-    query_mask: Array | None = None,
     **settings: Any,
 ) -> tuple[Array, RelativeAttentionCache]:
     """Compute y_t = Σ_s a_ts (v_s + vpos_ts), where a_t = softmax over s of q_t · (k_s + kpos_ts) / sqrt(K).
@@ -81,7 +80,6 @@ def relative_attention(
         value_positions: The vectors for the values, of shape (R, L), or None.
         mask: Bool, broadcastable to (..., T, S). True means that the query may attend to the key.
         start: The position of the first query among the keys.
-        query_mask: Bool, broadcastable to (..., T, 1). False sets all weights of a query to 0.
         settings: The other settings of attention.
 
     Returns:
@@ -96,8 +94,8 @@ def relative_attention(
     keys, key_cache = _add_positions(k, key_positions, distance)  # (..., T, S, K)
     values, value_cache = _add_positions(v, value_positions, distance)  # (..., T, S, L)
     # each query has an attention of its own: a new axis of length 1 becomes the axis of its queries
-    mask, query_mask = (m if m is None else m[..., None, :] for m in (mask, query_mask))
-    y, attention_cache = attention(q[..., None, :], keys, values, mask, query_mask=query_mask, **settings)
+    mask = None if mask is None else mask[..., None, :]
+    y, attention_cache = attention(q[..., None, :], keys, values, mask, **settings)
     return y[..., 0, :], RelativeAttentionCache(attention_cache, key_cache, value_cache)
 
 
@@ -156,6 +154,11 @@ class ByDistanceCache(NamedTuple):
     def weights(self) -> Array:
         """The attention weights, (..., T, S). Rows sum to 1, or are 0."""
         return self.weights_cache.weights
+
+    @property
+    def mask(self) -> Array | None:
+        """The mask, broadcastable to (..., T, S), or None."""
+        return self.weights_cache.mask
 
     @property
     def scores(self) -> Array:

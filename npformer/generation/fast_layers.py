@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from npformer.backend import Array
-from npformer.functional.masks import EXACT
 from npformer.kernels import activation_dropout
 from npformer.kernels.cpu.attention import softmax_in_place
 from npformer.kernels.cpu.blocks import row_sums
@@ -110,7 +109,7 @@ class FastLayer:
     """
 
     def __init__(self, layer: Any) -> None:
-        projections = [projection for projection, _ in layer.self_attention._projections()]
+        projections = layer.self_attention.projections
         self.query_key_value = LinearMap.joined(projections)
         self.self_heads, self.cross_heads = Heads.of(layer.self_attention), Heads.of(layer.cross)
         self.query = LinearMap.joined([layer.cross.query])
@@ -162,8 +161,8 @@ def _suits_layer(layer: Any) -> bool:
 def _suits_attention(attention: Any) -> bool:
     if type(attention) is not MultiHeadAttention:
         return False
-    usual = attention.output is not None and attention.rotary is None and attention.masking == EXACT
-    projections = [projection for projection, _ in attention._projections()]
+    usual = attention.output is not None and attention.rotary is None
+    projections = attention.projections
     return (
         usual
         and attention.n_heads == attention.n_kv_heads

@@ -25,7 +25,7 @@ def check_floats(x: Any, shape: tuple[Axis, ...], layer: str, name: str = "x") -
     Raises:
         UserError: If x is not an array, has another dtype, or has another shape.
     """
-    if is_array(x) and x.dtype.kind in "fc" and _fits(x.shape, shape):
+    if (isinstance(x, np.ndarray) or is_array(x)) and x.dtype.kind in "fc" and _fits(x.shape, shape):
         return
     _check_array(x, layer, name)
     if x.dtype.kind not in "fc":

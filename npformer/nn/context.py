@@ -56,6 +56,13 @@ class AttentionMask:
     packing: Packing | None = None
     key_packing: Packing | None = None
 
+    @property
+    def pairs(self) -> Array | None:
+        """Bool, True if the query may attend to the key and is no padding. None stands for all True."""
+        if self.queries is None:
+            return self.allowed
+        return self.queries if self.allowed is None else self.allowed & self.queries
+
     @staticmethod
     def of(mask: Array | AttentionMask | None, queries: Array | None = None) -> AttentionMask:
         """Return an AttentionMask. If mask is a bool array or None, it becomes `allowed` of a new one.

@@ -10,11 +10,12 @@ import numpy as np
 from npformer.backend import Array
 from npformer.functional.caches import cache_class
 from npformer.functional.embedding import EmbeddingCache
+from npformer.functional.linear import LinearCache
 from npformer.functional.positions import LAYOUTS
 from npformer.kernels import embedding, embedding_backward, linear, linear_backward
 from npformer.nn.checks import check_floats, check_token_ids
 from npformer.nn.context import INFERENCE, Context
-from npformer.nn.dropout import Dropout
+from npformer.nn.dropout import Dropout, DropoutCache
 from npformer.nn.init import UNDRAWN, default_rng, normal
 from npformer.nn.module import Module, Parameter
 from npformer.nn.positions import FixedPositions, LearnedPositions
@@ -55,12 +56,12 @@ class Embedding(Module):
         if zero_id is not None and rng is not UNDRAWN:
             self.weight.value[zero_id] = 0
 
-    def forward(self, ids: Array) -> tuple[Array, Any]:
+    def forward(self, ids: Array) -> tuple[Array, EmbeddingCache]:
         """Return y, of shape (..., D), and the cache."""
         check_token_ids(ids, (...,), len(self.weight.value), "Embedding")
         return embedding(ids, self.weight.value, self.scale, self.zero_id)
 
-    def backward(self, dy: Array, cache: Any) -> None:
+    def backward(self, dy: Array, cache: EmbeddingCache) -> None:
         """Accumulate the gradient of the table. Return nothing, since ids have no gradient."""
         self.weight.accumulate(embedding_backward(dy, cache))
 
@@ -83,14 +84,14 @@ class TiedProjection(Module):
         self.weight = weight
         self.bias = Parameter(np.zeros(weight.shape[0], dtype)) if bias else None
 
-    def forward(self, x: Array) -> tuple[Array, Any]:
+    def forward(self, x: Array) -> tuple[Array, LinearCache]:
         """Return y, of shape (..., V), and the cache."""
         weight = self.weight.value
         check_floats(x, (..., weight.shape[1]), "TiedProjection")
         bias = self.bias.value if self.bias is not None else None
         return linear(x, weight.T, bias)
 
-    def backward(self, dy: Array, cache: Any) -> Array:
+    def backward(self, dy: Array, cache: LinearCache) -> Array:
         """Return dx, of shape (..., D)."""
         dx, dweight, dbias = linear_backward(dy, cache)
         # forward used the transposed weight, so dweight has the shape (D, V)
@@ -105,9 +106,9 @@ class InputCache(NamedTuple):
     """The cache of InputEmbedding."""
 
     tokens: EmbeddingCache
-    positions: Any
-    dropout_mask: Any  # (B, T, D) the dropout mask, or None
-    y: Any  # (B, T, D) the output
+    positions: Any  # the cache of the positions, or None
+    dropout_mask: DropoutCache  # (B, T, D) the dropout mask, or None
+    y: Array  # (B, T, D) the output
 
 
 class InputEmbedding(Module):
@@ -155,7 +156,7 @@ class InputEmbedding(Module):
 
     def forward(
         self, ids: Array, context: Context = INFERENCE, *, start: int | Array = 0
-    ) -> tuple[Array, Any]:
+    ) -> tuple[Array, InputCache]:
         """Compute the token vectors plus the position vectors, with dropout.
 
         Args:
@@ -176,7 +177,7 @@ class InputEmbedding(Module):
         y, dropout_mask = self.dropout.forward(x, context)
         return y, InputCache(tokens, positions, dropout_mask, y)
 
-    def backward(self, dy: Array, cache: Any) -> None:
+    def backward(self, dy: Array, cache: InputCache) -> None:
         """Accumulate the gradients of both tables. Return nothing, since ids have no gradient."""
         # y = dropout(x)
         dx = self.dropout.backward(dy, cache.dropout_mask)

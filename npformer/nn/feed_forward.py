@@ -71,7 +71,7 @@ class FeedForward(Module):
         self.outer = Linear(d_ff, d_model, bias=bias, rng=rng, dtype=dtype)
         self.activation, self.dropout = activation, dropout
 
-    def forward(self, x: Array, context: Context = INFERENCE) -> tuple[Array, Any]:
+    def forward(self, x: Array, context: Context = INFERENCE) -> tuple[Array, FeedForwardCache]:
         """Return y, of shape (..., D), and the cache."""
         check_floats(x, (..., self.inner.weight.shape[0]), "FeedForward")
         h, inner = self.inner.forward(x)  # (..., F)
@@ -136,7 +136,7 @@ class GatedFeedForward(Module):
         self.outer = Linear(d_ff, d_model, bias=bias, rng=rng, dtype=dtype)
         self.activation, self.dropout = activation, dropout
 
-    def forward(self, x: Array, context: Context = INFERENCE) -> tuple[Array, Any]:
+    def forward(self, x: Array, context: Context = INFERENCE) -> tuple[Array, GatedFeedForwardCache]:
         """Return y, of shape (..., D), and the cache."""
         check_floats(x, (..., self.gate.weight.shape[0]), "GatedFeedForward")
         activate, _ = GATED_PAIRS[self.activation]

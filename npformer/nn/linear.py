@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from npformer.backend import Array
+from npformer.functional.linear import LinearCache
 from npformer.kernels import linear, linear_backward
 from npformer.nn.checks import check_floats
 from npformer.nn.init import default_rng, xavier_uniform
@@ -41,12 +42,12 @@ class Linear(Module):
         self.weight = Parameter(xavier_uniform(default_rng(rng), (n_in, n_out), dtype))
         self.bias = Parameter(np.zeros(n_out, dtype)) if bias else None
 
-    def forward(self, x: Array) -> tuple[Array, Any]:
+    def forward(self, x: Array) -> tuple[Array, LinearCache]:
         """Return y, of shape (..., n_out), and the cache."""
-        check_floats(x, (..., self.weight.shape[0]), type(self).__name__)
+        check_floats(x, (..., len(self.weight.value)), type(self).__name__)
         return linear(x, self.weight.value, self.bias.value if self.bias is not None else None)
 
-    def backward(self, dy: Array, cache: Any) -> Array:
+    def backward(self, dy: Array, cache: LinearCache) -> Array:
         """Return dx, of shape (..., n_in)."""
         dx, dweight, dbias = linear_backward(dy, cache)
         self.weight.accumulate(dweight)

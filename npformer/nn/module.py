@@ -50,13 +50,11 @@ class Parameter(FlatPart):
         For a whole parameter, a kernel may give a product that it has not evaluated (see kernels/lazy.py). It
         is written directly into `grad` if `grad` is known to be 0.
         """
-        if self.stored is None:
-            allocate_grad(self)
+        is_zero, grad = self.is_zero, self.grad  # in this order: the caller of grad may write into it
         if hasattr(gradient, "add_to"):
-            gradient.add_to(self.stored, is_zero=self.is_zero)
+            gradient.add_to(grad, is_zero=is_zero)
         else:
-            self.stored[at] += gradient
-        self.is_zero = False
+            grad[at] += gradient
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -81,16 +79,14 @@ class Module(Flattening):
 
     def __call__(self, *inputs: Any, **settings: Any) -> Any:
         """Return the output of forward without the cache, for inference."""
-        output, _ = self.forward(*inputs, **settings)
-        return output
+        return self.forward(*inputs, **settings)[0]
 
     def __repr__(self) -> str:
         return "\n".join(tree(self))
 
     def children(self) -> Iterator[tuple[str, Parameter | Module]]:
         """Yield pairs (name, Parameter or Module) in the order of their definition."""
-        for name, item in vars(self).items():
-            yield from _held(name, item)
+        return _held(vars(self))
 
     def _below(self, prefix: str = "", seen: set[int] | None = None) -> Iterator[tuple[str, Any]]:
         """Yield pairs (dotted name, Parameter or Module) at any depth, each under its first name only."""
@@ -133,11 +129,11 @@ class Module(Flattening):
             parameter.value[...] = like(arrays[name], parameter.value)
 
 
-def _held(name: str, item: Any) -> Iterator[tuple[str, Parameter | Module]]:
-    """Yield an item that is a Parameter or a Module, and those that a list, a tuple or a dict holds."""
-    if isinstance(item, (Parameter, Module)):
-        yield name, item
-    elif isinstance(item, (list, tuple, dict)):
-        item = item._asdict() if hasattr(item, "_asdict") else item  # of a named tuple
-        for key, part in item.items() if isinstance(item, dict) else enumerate(item):
-            yield from _held(f"{name}.{key}", part)
+def _held(items: Any, prefix: str = "") -> Iterator[tuple[str, Parameter | Module]]:
+    """Yield the Parameters and Modules in a list, a tuple or a dict, and in those that it holds."""
+    items = items._asdict() if hasattr(items, "_asdict") else items  # of a named tuple
+    for key, item in items.items() if isinstance(items, dict) else enumerate(items):
+        if isinstance(item, (Parameter, Module)):
+            yield f"{prefix}{key}", item
+        elif isinstance(item, (list, tuple, dict)):
+            yield from _held(item, f"{prefix}{key}.")

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from npformer.backend import Array, array_module
-from npformer.functional.batch_norm import Statistics, batch_norm, batch_norm_backward
+from npformer.functional.batch_norm import BatchNormCache, Statistics, batch_norm, batch_norm_backward
 from npformer.functional.norm import LayerNormCache
 from npformer.functional.residual import AddNormCache
 from npformer.functional.rms_norm import RMSNormCache
@@ -189,7 +189,9 @@ class BatchNorm(Module):
         self.running_mean = np.zeros(d_model, dtype)
         self.running_variance = np.ones(d_model, dtype)
 
-    def forward(self, x: Array, *, mask: Array | None = None, train: bool = False) -> tuple[Array, Any]:
+    def forward(
+        self, x: Array, *, mask: Array | None = None, train: bool = False
+    ) -> tuple[Array, BatchNormCache]:
         """Normalize x with the statistics of the batch, or with the running statistics.
 
         Args:
@@ -204,14 +206,14 @@ class BatchNorm(Module):
         statistics = None if train else Statistics(self.running_mean, self.running_variance)
         return batch_norm(x, self.gain.value, self.bias.value, self.eps, mask=mask, statistics=statistics)
 
-    def backward(self, dy: Array, cache: Any) -> Array:
+    def backward(self, dy: Array, cache: BatchNormCache) -> Array:
         """Return dx, of shape (..., D)."""
         dx, dgain, dbias = batch_norm_backward(dy, cache)
         self.gain.accumulate(dgain)
         self.bias.accumulate(dbias)
         return dx
 
-    def update(self, cache: Any) -> None:
+    def update(self, cache: BatchNormCache) -> None:
         """Move the running statistics towards the statistics of a batch, in place.
 
         The running variance is a moving average of the unbiased variance, which divides the sum of N squares

@@ -8,7 +8,7 @@ import numpy as np
 
 from npformer.backend import Array, like
 from npformer.functional.positions import sinusoids
-from npformer.functional.rotary import ROTARY_LAYOUTS, Llama3Scaling, rotary_table
+from npformer.functional.rotary import ROTARY_LAYOUTS, Llama3Scaling, RotaryCache, rotary_table
 from npformer.kernels import rotate, rotate_backward
 from npformer.nn.checks import check_floats, check_length
 from npformer.nn.init import default_rng, normal
@@ -36,7 +36,7 @@ class LearnedPositions(Module):
     ) -> None:
         self.weight = Parameter(normal(default_rng(rng), (max_length, d_model), d_model**-0.5, dtype))
 
-    def forward(self, length: int, start: int | Array = 0) -> tuple[Array, Any]:
+    def forward(self, length: int, start: int | Array = 0) -> tuple[Array, tuple[int | Array, int]]:
         """Return the vectors of the positions start .. start + length - 1.
 
         Args:
@@ -49,7 +49,7 @@ class LearnedPositions(Module):
         """
         return _rows(self.weight.value, length, start, "LearnedPositions"), (start, length)
 
-    def backward(self, dy: Array, cache: Any) -> None:
+    def backward(self, dy: Array, cache: tuple[int | Array, int]) -> None:
         """Accumulate the gradient of the table. Shapes: dy (B, T, D), the gradients in all B sentences."""
         start, length = cache
         # y = weight[start : start + length] was added to every sentence, so the B gradients are summed
@@ -73,11 +73,11 @@ class FixedPositions(Module):
     ) -> None:
         self.table = sinusoids(max_length, d_model, layout).astype(dtype)
 
-    def forward(self, length: int, start: int | Array = 0) -> tuple[Array, Any]:
+    def forward(self, length: int, start: int | Array = 0) -> tuple[Array, None]:
         """Return the vectors of the positions start .. start + length - 1, as LearnedPositions does."""
         return _rows(self.table, length, start, "FixedPositions"), None
 
-    def backward(self, dy: Array, cache: Any) -> None:
+    def backward(self, dy: Array, cache: None) -> None:
         """Do nothing, since the table is not learned."""
 
 
@@ -116,7 +116,7 @@ class RotaryPositions(Module):
         cos, sin = rotary_table(np.arange(max_length), d_head, base, scaling)
         self.cos, self.sin = cos.astype(dtype), sin.astype(dtype)  # (max_length, K/2)
 
-    def forward(self, x: Array, start: int | Array = 0) -> tuple[Array, Any]:
+    def forward(self, x: Array, start: int | Array = 0) -> tuple[Array, RotaryCache]:
         """Rotate queries or keys.
 
         Args:
@@ -136,7 +136,7 @@ class RotaryPositions(Module):
             cos, sin = cos[:, None], sin[:, None]  # (B, 1, T, K/2)
         return rotate(x, cos, sin, self.layout)
 
-    def backward(self, dy: Array, cache: Any) -> Array:
+    def backward(self, dy: Array, cache: RotaryCache) -> Array:
         """Return dx, of shape (B, H, T, K)."""
         return rotate_backward(dy, cache)
 

@@ -45,7 +45,7 @@ class RecurrentCache(NamedTuple):
     """The cache of Recurrent."""
 
     input_projection: LinearCache
-    steps: tuple[Any, ...]  # a StepCache for each position, in the order of reading
+    steps: tuple[StepCache, ...]  # one for each position, in the order of reading
     has_state: bool  # True if the caller gave an initial state
 
 
@@ -138,7 +138,7 @@ class Recurrent(Module):
         dx = self.input_projection.backward(xp.stack(dgates, 1), cache.input_projection)
         return (dx, dstate) if cache.has_state else dx
 
-    def time_step(self, gates: Array, state: Array, real: Array | None = None) -> tuple[Array, Any]:
+    def time_step(self, gates: Array, state: Array, real: Array | None = None) -> tuple[Array, StepCache]:
         """Compute the state of one position from the state of the position before.
 
         Args:
@@ -222,7 +222,7 @@ class Bidirectional(Module):
         self.forwards = Recurrent(d_in, d_hidden, **settings, rng=rng)
         self.backwards = Recurrent(d_in, d_hidden, **settings, backwards=True, rng=rng)
 
-    def forward(self, x: Array, *, mask: Array | None = None) -> tuple[Array, Any]:
+    def forward(self, x: Array, *, mask: Array | None = None) -> tuple[Array, BidirectionalCache]:
         """Return y, of shape (B, T, 2N), and the cache."""
         n, xp = self.d_hidden, array_module(x)
         right, forwards = self.forwards.forward(x, mask=mask)  # (B, T, M)

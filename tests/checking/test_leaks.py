@@ -9,6 +9,8 @@ from npformer import MultiHeadAttention, assert_no_leak
 from npformer.checking.leaks import movement
 from npformer.functional.masks import causal_mask, local_mask, mask_from_embeddings, padding_mask
 from npformer.functional.positions import sinusoids
+from npformer.functional.tutorial_masks import Masking
+from npformer.nn.attention import TutorialAttention
 
 IDS = np.array([4, 5, 6, 7, 8, 3])
 PADDED = np.array([4, 5, 6, 7, 0, 0])
@@ -110,9 +112,10 @@ def test_padding_that_is_not_masked(layer, x):
         assert_no_leak(attend(layer, None), x, PADDING, own=True)
 
 
-def test_a_mask_that_adds_too_small_a_number(layer, x):
+def test_a_mask_that_adds_too_small_a_number(x):
     """Adding -10 to a score does not mask it."""
-    layer.masking = layer.masking._replace(fill=-10.0, how="add")
+    masking, rng = Masking(-10.0, "add"), np.random.default_rng(0)
+    layer = TutorialAttention(8, 2, masking=masking, rng=rng, dtype=x.dtype)
     with leak("output 0 moves when token 1 changes"):
         assert_no_leak(attend(layer, CAUSAL), x)
 

@@ -91,7 +91,11 @@ def test_the_source_lines_are_those_of_the_model(changes, key, file):
 
 @pytest.mark.parametrize(
     ("changes", "line"),
-    [({}, "scores = xp.where"), ({"masking_how": "add", "mask_fill": -1e9}, "scores = scores + ")],
+    [
+        ({}, "return array_module(scores).where(mask, scores, -math.inf)"),
+        ({"mask_fill": -1e9}, "scores = xp.where(mask, scores, masking.fill)"),
+        ({"masking_how": "add", "mask_fill": -1e9}, "scores = scores + "),
+    ],
 )
 def test_each_kind_of_mask_has_its_line(changes, line):
     assert explore(word_translator(**changes), DOG).head["lines"]["mask"]["code"].startswith(line)

@@ -4,22 +4,21 @@ import numpy as np
 import pytest
 
 import npformer.functional as F
-from npformer.functional.masks import Masking
+from npformer.functional import Masking
 
 rng = np.random.default_rng(0)
 SCORES, V = rng.standard_normal((2, 4, 5)), rng.standard_normal((2, 5, 3))
 MASK = np.array([[True] * 5, [True] * 3 + [False] * 2])[:, None]  # (2, 1, 5)
 
 
-@pytest.mark.parametrize("masking", [F.EXACT, Masking(-1e10), Masking(-1e9, how="add", query="before")])
-def test_attention_is_attend_with_scaled_dot_products(masking):
+def test_attention_is_attend_with_scaled_dot_products():
     """They agree to the bit, with masks, dropout and gradients."""
     q, k = rng.standard_normal((2, 4, 6)), rng.standard_normal((2, 5, 6))
-    settings = {"query_mask": np.arange(4)[:, None] != 2, "masking": masking, "p": 0.4}
-    y, cache = F.attention(q, k, V, MASK, rng=np.random.default_rng(1), **settings)
+    mask, p = MASK & (np.arange(4)[:, None] != 2), 0.4
+    y, cache = F.attention(q, k, V, mask, p=p, rng=np.random.default_rng(1))
     scores, compared = F.dot_similarity(q, k)
     np.testing.assert_array_equal(cache.scores, scores * cache.scale)
-    ours, attended = F.attend(scores * cache.scale, V, MASK, rng=np.random.default_rng(1), **settings)
+    ours, attended = F.attend(scores * cache.scale, V, mask, p=p, rng=np.random.default_rng(1))
     np.testing.assert_array_equal(ours, y)
     np.testing.assert_array_equal(attended.weights, cache.weights)
     dy = rng.standard_normal(y.shape)
@@ -39,6 +38,23 @@ def test_a_fully_masked_query_has_output_0():
     assert np.isfinite(dscores).all()
     assert np.isfinite(dv).all()
     assert not dv[1, 3:].any()  # no query reads padding
+
+
+@pytest.mark.parametrize("fill", [-1e10, -1e9])
+@pytest.mark.parametrize("how", ["replace", "add"])
+def test_the_masks_of_tutorials_agree_where_each_query_has_a_key(fill, how):
+    """Outputs, weights and gradients agree to the bit with the exact mask of keys and of queries."""
+    q, k = rng.standard_normal((2, 4, 6)), rng.standard_normal((2, 5, 6))
+    rows, dy = np.arange(4)[:, None] != 2, rng.standard_normal((2, 4, 3))
+    y, cache = F.attention(q, k, V, MASK & rows, p=0.4, rng=np.random.default_rng(1))
+    settings = {"query_mask": rows, "masking": Masking(fill, how), "p": 0.4, "rng": np.random.default_rng(1)}
+    ours, own = F.tutorial_attention(q, k, V, MASK, **settings)
+    np.testing.assert_array_equal(ours, y)
+    for name in ("q", "k", "v", "scores", "weights"):
+        np.testing.assert_array_equal(getattr(own, name), getattr(cache, name))
+    grads = F.attention_backward(dy, cache), F.tutorial_attention_backward(dy, own)
+    for one, other in zip(*grads, strict=True):
+        np.testing.assert_array_equal(other, one)
 
 
 def test_after_a_softmax_concat_does_not_depend_on_the_query():

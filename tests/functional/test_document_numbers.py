@@ -11,7 +11,6 @@ from npformer import MultiHeadAttention, UserError
 from npformer.functional import (
     Masking,
     attention,
-    attention_backward,
     cross_entropy,
     kl_divergence,
     l2_distance,
@@ -22,6 +21,8 @@ from npformer.functional import (
     softmax,
     split_heads,
     split_heads_on_batch,
+    tutorial_attention,
+    tutorial_attention_backward,
 )
 from npformer.functional.masks import padding_mask
 from npformer.functional.positions import LAYOUTS, sinusoids
@@ -174,12 +175,12 @@ MASKED_ROW = {
 def test_8_a_fully_masked_row(masking, dtype, expected):
     """8: the weights are uniform, unmasked or zero; the gradients are finite."""
     q, k, v = normal(3, 1, 4, 8).astype(dtype)
-    y, cache = attention(q, k, v, np.zeros((4, 4), bool), masking=masking)
+    y, cache = tutorial_attention(q, k, v, np.zeros((4, 4), bool), masking=masking)
     raw, _ = softmax(cache.scores)
     rows = {"uniform": np.full_like(raw, 0.25), "raw": raw, "zero": np.zeros_like(raw)}
     np.testing.assert_allclose(cache.weights, rows[expected], atol=1e-6)
     assert np.abs(raw - 0.25).max() > 0.05
-    assert all(np.isfinite(d).all() for d in attention_backward(np.ones_like(y), cache))
+    assert all(np.isfinite(d).all() for d in tutorial_attention_backward(np.ones_like(y), cache))
 
 
 @pytest.mark.parametrize("norm", ["post", "pre"])

@@ -6,17 +6,18 @@ import pytest
 from npformer import UserError
 from npformer.functional import (
     Masking,
-    attention,
-    attention_backward,
+    fill_scores,
+    fill_scores_backward,
     layer_norm,
     mask_scores,
     mask_scores_backward,
+    tutorial_attention,
+    tutorial_attention_backward,
 )
 from npformer.functional.masks import (
     causal_mask,
     local_mask,
     mask_from_embeddings,
-    mask_queries,
     padding_mask,
     query_mask,
 )
@@ -108,13 +109,16 @@ FIRST_QUERY = np.array([[True], [False]])
 
 
 def test_exact_masking_sets_minus_infinity():
-    scores, _ = mask_scores(SCORES, MASK)
+    scores, cache = mask_scores(SCORES, MASK)
     assert scores.tolist() == [[1, -np.inf, 3], [4, 5, 6]]
+    assert mask_scores_backward(SCORES, cache).tolist() == [[1, 0, 3], [4, 5, 6]]
+    scores, cache = mask_scores(SCORES, None)
+    assert scores is mask_scores_backward(SCORES, cache) is SCORES
 
 
 def test_replacing_and_adding():
-    replaced, _ = mask_scores(SCORES, MASK, masking=Masking(-100.0))
-    added, _ = mask_scores(SCORES, MASK, masking=Masking(-100.0, "add"))
+    replaced, _ = fill_scores(SCORES, MASK, Masking(-100.0))
+    added, _ = fill_scores(SCORES, MASK, Masking(-100.0, "add"))
     assert (replaced[0, 1], added[0, 1]) == (-100, -98)
     assert (replaced[MASK] == SCORES[MASK]).all()
     assert (added[MASK] == SCORES[MASK]).all()
@@ -122,23 +126,22 @@ def test_replacing_and_adding():
 
 def test_a_replaced_score_has_no_gradient_but_a_score_with_an_added_number_has_one():
     for how, expected in (("replace", 0), ("add", 1)):
-        _, cache = mask_scores(SCORES, MASK, masking=Masking(-100.0, how))
-        dscores = mask_scores_backward(np.ones((2, 3)), cache)
+        _, cache = fill_scores(SCORES, MASK, Masking(-100.0, how))
+        dscores = fill_scores_backward(np.ones((2, 3)), cache)
         assert dscores[0, 1] == expected
         assert (dscores[MASK] == 1).all()
 
 
 def test_queries_masked_before_the_softmax_have_score_0_and_no_gradient():
-    scores, cache = mask_scores(SCORES, MASK, FIRST_QUERY, Masking(-100.0, query="before"))
+    scores, cache = fill_scores(SCORES, MASK, Masking(-100.0, query="before"), FIRST_QUERY)
     assert scores.tolist() == [[1, -100, 3], [0, 0, 0]]
-    assert mask_scores_backward(np.ones((2, 3)), cache).tolist() == [[1, 0, 1], [0, 0, 0]]
+    assert fill_scores_backward(np.ones((2, 3)), cache).tolist() == [[1, 0, 1], [0, 0, 0]]
 
 
 def test_queries_masked_after_the_softmax_keep_their_scores():
-    scores, cache = mask_scores(SCORES, None, FIRST_QUERY)
+    scores, cache = fill_scores(SCORES, None, Masking(), FIRST_QUERY)
     np.testing.assert_array_equal(scores, SCORES)
-    np.testing.assert_array_equal(mask_scores_backward(SCORES, cache), SCORES)
-    assert mask_queries(SCORES, FIRST_QUERY).tolist() == [[1, 2, 3], [0, 0, 0]]
+    np.testing.assert_array_equal(fill_scores_backward(SCORES, cache), SCORES)
 
 
 @pytest.mark.parametrize(("query", "weight"), [("after", 0), ("before", 0.25)])
@@ -147,9 +150,9 @@ def test_a_masked_query_attends_to_no_key_or_to_all_keys_uniformly(query, weight
     rng = np.random.default_rng(0)
     q, k, v = rng.standard_normal((3, 4, 8))
     queries = np.array([True, True, False, True])[:, None]
-    y, cache = attention(q, k, v, query_mask=queries, masking=Masking(-1e10, query=query))
+    y, cache = tutorial_attention(q, k, v, None, Masking(-1e10, query=query), query_mask=queries)
     assert cache.weights[2].tolist() == [weight] * 4
-    dq, _, _ = attention_backward(np.ones_like(y), cache)
+    dq, _, _ = tutorial_attention_backward(np.ones_like(y), cache)
     assert not dq[2].any()
     assert dq[[0, 1, 3]].any(-1).all()
 
@@ -162,8 +165,10 @@ def test_a_mask_that_is_not_bool_is_refused(mask):
 
 @pytest.mark.parametrize("shape", [(3, 3), (2, 2), (1, 2, 3), (2,)])
 def test_a_mask_of_the_wrong_shape_is_refused(shape):
+    with pytest.raises(UserError, match=r"^mask has shape .* must broadcast to .* \(2, 3\)"):
+        mask_scores(SCORES, np.ones(shape, bool))
     with pytest.raises(UserError, match=r"query_mask has shape .* must broadcast to .* \(2, 3\)"):
-        mask_scores(SCORES, None, np.ones(shape, bool))
+        fill_scores(SCORES, None, Masking(), np.ones(shape, bool))
 
 
 @pytest.mark.parametrize("shape", [(3,), (1, 1), (2, 1), (1, 3), ()])

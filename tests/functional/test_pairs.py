@@ -108,6 +108,14 @@ PAIRS = {
         lambda scores, mask: np.where(mask, scores, -np.inf),
     ),
     "attention": ([Q, K, V], lambda q, k, v: softmax(q @ k.swapaxes(1, 2) / np.sqrt(3)) @ v),
+    "fill_scores": (
+        [SCORES, TOKENS[..., None], F.Masking(-7.0)],
+        lambda scores, mask, masking: np.where(mask, scores, masking.fill),
+    ),
+    "tutorial_attention": (
+        [Q, K, V, None, F.Masking(-7.0)],
+        lambda q, k, v, mask, masking: softmax(q @ k.swapaxes(1, 2) / np.sqrt(3)) @ v,
+    ),
     "attend": ([SCORES, V], lambda scores, v: softmax(scores) @ v),
     "relative_attention": ([Q, K, V, (3, 3), (3, 2)], relative),
     "relative_attention_by_distance": ([Q, K, V, (3, 3), (3, 2)], relative),
@@ -161,7 +169,7 @@ def pair(name):
 def arguments(name, dtype=np.float64):
     """Return the arguments of a pair: shapes become random numbers, and floats get the dtype."""
     rng = np.random.default_rng(1)
-    drawn = [rng.standard_normal(a) if isinstance(a, tuple) else a for a in PAIRS[name][0]]
+    drawn = [rng.standard_normal(a) if type(a) is tuple else a for a in PAIRS[name][0]]
     is_float = [isinstance(a, np.ndarray) and a.dtype.kind == "f" for a in drawn]
     return [a.astype(dtype) if cast else a for a, cast in zip(drawn, is_float, strict=True)]
 

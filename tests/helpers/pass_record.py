@@ -16,8 +16,8 @@ from npformer.explorer.model_data import explorer_name
 from npformer.functional.activations import ACTIVATIONS
 from npformer.functional.caches import members
 from npformer.functional.losses import cross_entropy, cross_entropy_backward
-from npformer.functional.masks import mask_scores_backward
 from npformer.functional.softmax import softmax_backward
+from npformer.functional.tutorial_masks import fill_scores_backward
 from npformer.kernels.choice import plain_pairs
 from npformer.kernels.dropout import ACTIVATIONS as FUSED_ACTIVATIONS
 from npformer.models.gpt import GPT
@@ -222,7 +222,8 @@ class PassRecord:
             dz[:, off] = 0
             at = f"{path}.attention"
             weights = cache.weights
-            inner = getattr(cache, "weights_cache", cache)
+            inner = cache.attend if hasattr(cache, "fill") else cache  # of the masks of tutorials
+            inner = getattr(inner, "weights_cache", inner)
             ddropped = dz @ cache.v.swapaxes(-1, -2)
             if getattr(cache, "value_product", None) is not None:
                 dshare = dz @ layer.value_positions.value.T  # (1, H, T, R)
@@ -230,7 +231,9 @@ class PassRecord:
                 ddropped = ddropped + dshare[..., rows, cache.distance]
                 self._note(f"{at}.value_product.x", grad=dshare)
             dweights = ddropped if inner.dropout_mask is None else ddropped * inner.dropout_mask
-            dscores = mask_scores_backward(softmax_backward(dweights, weights), inner.masking)
+            dscores = softmax_backward(dweights, weights)
+            if hasattr(cache, "fill"):
+                dscores = fill_scores_backward(dscores, cache.fill)
             dq, dk, dv = attend_backward(dz, cache)
             names = {"z": dz, "weights": dweights, "scores": dscores, "q": dq, "k": dk, "v": dv}
             if getattr(cache, "key_product", None) is not None:

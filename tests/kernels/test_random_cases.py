@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 import npformer.functional as F
 from npformer import kernels
 from npformer.backend import is_array, to_backend, to_numpy
-from npformer.functional.masks import EXACT, Masking
 
 TOLERANCE = {np.float16: 1e-2, np.float32: 1e-5, np.float64: 1e-12}
 fuzz = settings(max_examples=400 if os.environ.get("NPFORMER_NIGHTLY") else 60)
@@ -104,8 +103,6 @@ def attention(case):
         case.mask(scores, "mask"),
     )
     own = case.settings(
-        query_mask=case.mask((*scores[:-1], 1), "query_mask"),
-        masking=case.draw(st.sampled_from([EXACT, EXACT, EXACT, Masking(-1e4, "add", "before")]), "masking"),
         scale=case.draw(st.sampled_from([None, 0.3]), "scale"),
         p=case.draw(probabilities, "p"),
     )

@@ -27,13 +27,6 @@ _BERT_ENCODER = (  # the return statement of BertConfig.encoder
 
 EQUIVALENT = (
     Equivalent(
-        "kernels/cpu/attention.py",
-        "attention",
-        "query_mask is not None or masking != EXACT or not _suits(q, k, v)",
-        "query_mask is not None or masking != EXACT or not _suits(k, q, v)",
-        "_suits accepts only q and k with equal leading axes, so its answer does not depend on their order",
-    ),
-    Equivalent(
         "functional/losses.py",
         "l2_distance_backward",
         "length = xp.where(distance.real == 0, 1, distance)",
@@ -112,20 +105,6 @@ EQUIVALENT = (
         "0",
         "1",
         "the layer ignores start, whose default this is: it exists because LocalMonotonic uses it",
-    ),
-    Equivalent(
-        "nn/attention/multi_head.py",
-        "MultiHeadAttention._projections",
-        "return [(self.query, 0), (self.key_value, 1)]",
-        "return [(self.query, 0), (self.key_value, 2)]",
-        "keys and values that one product computes have one input: _count_inputs refuses two",
-    ),
-    Equivalent(
-        "nn/attention/multi_head.py",
-        "MultiHeadAttention._check_arrays",
-        "widths += widths[-1:] * (3 - len(widths))",
-        "widths += widths[-1:] * ((3 + len(widths)))",
-        "only the first three widths are read",
     ),
 )
 

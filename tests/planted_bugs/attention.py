@@ -18,9 +18,6 @@ BUGS = {
             ("attention: softmax's diagonal only", "dropped branch", "dscores = dweights * weights"),
             ("attention: softmax skipped", "dropped branch", "dscores = dweights"),
         ],
-        "dscores = mask_scores_backward(dscores, masked)": [
-            ("attention: mask skipped", "wrong mask", "dscores = dscores"),
-        ],
         "dscores = dscores * scale": [
             ("attention: scale left out", "missing scale", "dscores = dscores"),
             ("attention: divided by the scale", "missing scale", "dscores = dscores / scale"),
@@ -31,9 +28,21 @@ BUGS = {
             ("attention: dk transposed", "transposed", "dk = dscores @ q"),
             ("attention: dk from the keys", "swapped", "dk = dscores.swapaxes(-1, -2) @ k"),
         ],
-        "return dq, dk, dv": [("attention: dq and dk swapped", "swapped", "return dk, dq, dv")],
+        "return sum_to_shape(dq, q.shape), sum_to_shape(dk, k.shape)": [
+            (
+                "attention: dq and dk swapped",
+                "swapped",
+                "return sum_to_shape(dk, q.shape), sum_to_shape(dq, k.shape)",
+            ),
+        ],
     },
     "functional/masks.py": {
+        "array_module(dscores).where(mask, dscores, 0)": [
+            ("masking: masked scores get a gradient", "wrong mask", "dscores, 0 → dscores, dscores"),
+            ("masking: only masked scores get a gradient", "wrong mask", "dscores, 0 → 0, dscores"),
+        ],
+    },
+    "functional/tutorial_masks.py": {
         "dscores = xp.where(mask, dscores, 0)": [
             ("masking: replaced scores get a gradient", "wrong mask", "dscores, 0 → dscores, dscores"),
             ("masking: only replaced scores get a gradient", "wrong mask", "dscores, 0 → 0, dscores"),
@@ -47,8 +56,23 @@ BUGS = {
         Place('if query_mask is not None and masking.query == "before":', nth=2, of=2): [
             ("masking: queries always masked before the softmax", "wrong mask", "if query_mask is not None:"),
         ],
-        "return array_module(weights).where(query_mask, weights, 0)": [
-            ("masking: masked queries attend", "wrong mask", "return weights"),
+        'rows = query_mask if masking.query == "after" else None': [
+            ("masking: masked queries attend", "wrong mask", "rows = None"),
+        ],
+        "dscores = fill_scores_backward(dscores, fill) * scale": [
+            ("attention of tutorials: mask skipped", "wrong mask", "dscores = dscores * scale"),
+            (
+                "attention of tutorials: no scale",
+                "missing scale",
+                "(dscores, fill) * scale → (dscores, fill)",
+            ),
+        ],
+        "return sum_to_shape(dq, q.shape), sum_to_shape(dk, k.shape), dv": [
+            (
+                "attention of tutorials: dq and dk swapped",
+                "swapped",
+                "return sum_to_shape(dk, q.shape), sum_to_shape(dq, k.shape), dv",
+            ),
         ],
     },
     "functional/heads.py": {
@@ -74,25 +98,23 @@ BUGS = {
         "dy = self.output.backward(dy, cache.output)": [
             ("multi-head: Wo skipped", "dropped branch", "self.output.backward(dy, cache.output)"),
         ],
-        "return split_heads(unpack(dy, cache.packing), self.n_heads)": [
+        "dz = split_heads(unpack(dy, cache.packing), self.n_heads)": [
             (
                 "multi-head: dz reshaped, not split",
                 "transposed",
-                "return dy.reshape(len(dy), self.n_heads, dy.shape[1], -1)",
+                "dz = dy.reshape(len(dy), self.n_heads, dy.shape[1], -1)",
             ),
         ],
-        "return _total(grads)": [
-            ("multi-head self: gradient through the queries", "dropped branch", "return _total(grads[1:])"),
-            ("multi-head self: gradient through the keys", "dropped branch", "return _total(grads[::2])"),
-            ("multi-head self: gradient through the values", "dropped branch", "return _total(grads[:2])"),
+        "return sum(grads[1:], grads[0])": [
+            ("multi-head self: gradient through the queries", "dropped branch", "return sum(grads[1:])"),
+            ("multi-head self: gradient through the keys", "dropped branch", "return grads[0] + grads[-1]"),
+            ("multi-head self: gradient through the values", "dropped branch", "return sum(grads[:2])"),
+            ("multi-head: sum overwritten", "= for +=", "return grads[-1]"),
+            ("multi-head: sum sign", "sign", "return grads[0] - sum(grads[1:])"),
         ],
-        "return grads[0], _total(grads[1:])": [
+        "return grads[0], sum(grads[2:], grads[1])": [
             ("multi-head cross: gradient through the keys", "missing sum", "return grads[0], grads[-1]"),
             ("multi-head cross: gradient through the values", "missing sum", "return grads[0], grads[1]"),
-        ],
-        "total = total + grad": [
-            ("multi-head: sum overwritten", "= for +=", "total = grad"),
-            ("multi-head: sum sign", "sign", "total = total - grad"),
         ],
         "return tuple(grads)": [
             (
@@ -102,7 +124,7 @@ BUGS = {
             ),
         ],
         "dheads, grads = [dq, dk, dv], []": [("multi-head: dq and dk swapped", "swapped", "dq, dk → dk, dq")],
-        "zip(self._projections(), cache.projections, strict=True)": [
+        "zip(self.projections, cache.projections, strict=True)": [
             (
                 "multi-head: projections of keys and values swapped",
                 "swapped",

@@ -43,11 +43,11 @@ BUGS = {
                 "namespace[name] = value",
             ),
         ],
-        "weights, None, masking, 1 / math.sqrt(q.shape[-1]))": [
+        "weights, None, None, 1 / math.sqrt(q.shape[-1]))": [
             (
                 "capstone: attention weights found without the scale",
                 "missing scale",
-                "weights, None, masking, 1.0)",
+                "weights, None, None, 1.0)",
             ),
         ],
         "take = _run_file if part.name in own else _copy_package": [

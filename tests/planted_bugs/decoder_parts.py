@@ -96,49 +96,45 @@ BUGS = {
         ],
     },
     "nn/attention/multi_head.py": {
-        "dk, dv = self.share_backward(dk), self.share_backward(dv)": [
+        "dv = repeat_heads_backward(dv, self.n_repeats)": [
             (
                 "multi-head, grouped: dv of the first query head of each group",
                 "missing sum",
-                "self.share_backward(dv) → dv[:, :: self.n_heads // self.n_kv_heads]",
+                "dv = dv[:, :: self.n_repeats]",
             ),
         ],
-        "return repeat_heads_backward(dy, self.n_heads // self.n_kv_heads)": [
-            ("multi-head: shared heads averaged", "missing sum", ") → ) * self.n_kv_heads / self.n_heads"),
+        "dk = repeat_heads_backward(dk, self.n_repeats)": [
+            ("multi-head: shared heads averaged", "missing sum", ") → ) / self.n_repeats"),
         ],
-        "return self.rotary.backward(dq, cache), self.rotary.backward(dk, cache)": [
+        "self.rotary.backward(dq, cache.rotation), self.rotary.backward(dk, cache.rotation)": [
             (
                 "multi-head, rotary: dk not rotated back",
                 "dropped branch",
-                "self.rotary.backward(dk, cache) → dk",
+                "self.rotary.backward(dk, cache.rotation) → dk",
             ),
             (
                 "multi-head, rotary: dq and dk swapped",
                 "swapped",
-                "return self.rotary.backward(dk, cache), self.rotary.backward(dq, cache)",
+                "self.rotary.backward(dk, cache.rotation), self.rotary.backward(dq, cache.rotation)",
+            ),
+        ],
+        "start = 0 if kv_cache is None else kv_cache.length": [
+            ("decoding, rotary: positions restart at each step", "wrong term", "start = 0"),
+        ],
+        "q = q.reshape(batch, *groups, width)  # (B, G, R, K)": [
+            (
+                "decoding, shared keys: the query heads of a group are interleaved",
+                "transposed",
+                "q = q.reshape(batch, *groups[::-1], width).swapaxes(1, 2)",
             ),
         ],
     },
     "nn/attention/kv_cache.py": {
-        "q, k, _ = self.rotate(q, k, start=0 if kv_cache is None else kv_cache.length)": [
-            (
-                "decoding, rotary: positions restart at each step",
-                "wrong term",
-                "q, k, _ = self.rotate(q, k, start=0)",
-            ),
-        ],
         "new = slice(self.length, self.length + n_new)": [
             ("KV cache: each step overwrites the first positions", "wrong term", "new = slice(0, n_new)"),
         ],
         "else self.length[to_numpy(rows)]": [
             ("KV cache: the lengths of the sentences are not reordered", "lost tie", "else self.length"),
-        ],
-        "q = q.reshape(batch, n_groups, n_heads // n_groups, width)  # (B, G, R, K)": [
-            (
-                "decoding, shared keys: the query heads of a group are interleaved",
-                "transposed",
-                "q = q.reshape(batch, n_heads // n_groups, n_groups, width).swapaxes(1, 2)",
-            ),
         ],
     },
     "functional/masks.py": {

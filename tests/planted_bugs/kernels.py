@@ -149,8 +149,8 @@ BUGS = {
         ],
     },
     "functional/attention.py": {
-        "(sum_to_shape(dx, x.shape) for dx, x in": [
-            ("attention: gradients of repeated arrays not summed", "missing sum", "(dx for dx, x in"),
+        "sum_to_shape(dk, k.shape), sum_to_shape(dv, v.shape)": [
+            ("attention: gradients of repeated arrays not summed", "missing sum", "dk, dv"),
         ],
     },
     "kernels/cpu/losses.py": {

@@ -9,12 +9,9 @@ BUGS = {
         "dweights = dropout_backward(ddropped, dropout_mask)": [
             ("attend: dropout skipped", "wrong mask", "dweights = ddropped"),
         ],
-        "dscores = softmax_backward(dweights, weights)": [
-            ("attend: softmax skipped", "dropped branch", "dscores = dweights"),
-            ("attend: softmax's diagonal only", "dropped branch", "dscores = dweights * weights"),
-        ],
-        "return mask_scores_backward(dscores, masked)": [
-            ("attend: mask skipped", "wrong mask", "return dscores"),
+        "return softmax_backward(dweights, weights)": [
+            ("attend: softmax skipped", "dropped branch", "return dweights"),
+            ("attend: softmax's diagonal only", "dropped branch", "return dweights * weights"),
         ],
     },
     "functional/window.py": {
@@ -65,6 +62,11 @@ BUGS = {
     "nn/attention/multi_head.py": {
         "return attention_backward(dz, cache)": [
             ("multi-head: gradients of attention in another order", "swapped", "cache) → cache)[::-1]"),
+        ],
+    },
+    "nn/attention/tutorial.py": {
+        "return tutorial_attention_backward(dz, cache)": [
+            ("multi-head of tutorials: gradients in another order", "swapped", "cache) → cache)[::-1]"),
         ],
     },
     "nn/attention/luong.py": {

@@ -9,11 +9,11 @@ BUGS = {
         "        self.is_zero = False\n        return self.stored": [
             ("accumulate: overwrites what a user wrote", "= for +=", "        return self.stored"),
         ],
-        "            self.stored[at] += gradient\n        self.is_zero = False": [
+        "is_zero, grad = self.is_zero, self.grad": [
             (
                 "accumulate: a second product overwrites the first",
                 "= for +=",
-                "            self.stored[at] += gradient",
+                "is_zero, grad = True, self.grad",
             ),
         ],
         "id(child) not in seen:": [

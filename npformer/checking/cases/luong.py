@@ -8,7 +8,6 @@ import numpy as np
 from npformer import functional as F
 from npformer.checking.cases.case import FF, B, Case, D, H, Maker, S, T, floats, given, make_case, pair_case
 from npformer.checking.cases.recurrent import TOKEN_MASK
-from npformer.functional.masks import Masking
 from npformer.nn.attention import (
     AttentionalState,
     GlobalAttention,
@@ -26,11 +25,9 @@ def attend_cases() -> Iterator[Case]:
     """Yield attention by given scores, the predicted position, and the Gaussian window."""
     attend = (F.attend, F.attend_backward)
     scores, v = floats(B, T, S), floats(B, S, D)
-    masks: dict[str, Any] = {"mask": TOKEN_MASK[:, None], "query_mask": np.arange(T)[:, None] != 1}
+    mask = TOKEN_MASK[:, None] & (np.arange(T)[:, None] != 1)  # (B, T, S)
     yield pair_case("attend", attend, scores, v)
-    yield pair_case("attend, masks and dropout", attend, scores, v, **masks, p=0.3, rng=5)
-    finite = Masking(-3.0, query="before")
-    yield pair_case("attend, masks of -3", attend, scores, v, **masks, masking=finite)
+    yield pair_case("attend, masks and dropout", attend, scores, v, mask=mask, p=0.3, rng=5)
     predict = (F.predict_position, F.predict_position_backward)
     lengths = given(TOKEN_MASK.sum(-1, keepdims=True))
     yield pair_case("predicted position", predict, floats(B, T, D), floats(D, FF), floats(FF), lengths)

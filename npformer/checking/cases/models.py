@@ -7,7 +7,8 @@ import numpy as np
 
 from npformer.checking.cases.case import FF, B, Case, D, H, Maker, S, T, V, floats, given, make_case
 from npformer.checking.whole import ModelWithLoss
-from npformer.functional.masks import Masking, causal_mask, padding_mask, query_mask
+from npformer.functional.masks import causal_mask, padding_mask, query_mask
+from npformer.functional.tutorial_masks import Masking
 from npformer.models.recurrent import RecurrentConfig
 from npformer.models.registry import build, kind_of
 from npformer.models.transformer import (
@@ -17,7 +18,7 @@ from npformer.models.transformer import (
     make_decoder_layer,
     make_encoder_layer,
 )
-from npformer.nn.attention import BasicSelfAttention, MultiHeadAttention
+from npformer.nn.attention import BasicSelfAttention, MultiHeadAttention, TutorialAttention
 from npformer.nn.positions import RotaryPositions
 
 # sentences of different lengths: 0 is padding, 2 is the start, 3 is the end, and some tokens repeat
@@ -79,7 +80,8 @@ def grouped_cases() -> Iterator[Case]:
 
 
 def _multi_head(option: dict[str, Any]) -> Maker:
-    return lambda rng: MultiHeadAttention(D, rng=rng, dtype=np.float64, **({"n_heads": H} | option))
+    kind: Any = TutorialAttention if "masking" in option else MultiHeadAttention
+    return lambda rng: kind(D, rng=rng, dtype=np.float64, **({"n_heads": H} | option))
 
 
 def _self_attention(name: str, option: dict[str, Any]) -> Case:

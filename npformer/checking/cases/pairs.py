@@ -8,8 +8,9 @@ import numpy as np
 from npformer import functional as F
 from npformer.backend import Array
 from npformer.checking.cases.case import FF, B, Case, D, H, S, T, V, floats, pair_case
-from npformer.functional.masks import Masking, causal_mask, local_mask, padding_mask, query_mask
+from npformer.functional.masks import causal_mask, local_mask, padding_mask, query_mask
 from npformer.functional.rotary import ROTARY_LAYOUTS
+from npformer.functional.tutorial_masks import Masking
 
 
 def pair_cases() -> Iterator[Case]:
@@ -95,27 +96,44 @@ def _at(loss: Callable[..., Any], q: Array) -> Callable[[Array], Any]:
     return lambda logits: loss(logits, q)
 
 
+SENTENCES = np.array([[5, 6, 7, 8, 3], [5, 6, 3, 0, 0]]), np.array([[2, 5, 6, 3], [2, 4, 0, 0]])
+
+
 def _masks() -> dict[str, dict[str, Array]]:
     """Return settings of attention with masks, by name."""
-    source = np.array([[5, 6, 7, 8, 3], [5, 6, 3, 0, 0]])
-    target = np.array([[2, 5, 6, 3], [2, 4, 0, 0]])
+    source, target = SENTENCES
     nothing = np.ones((B, 1, T, S), bool)
     nothing[0, 0, 1] = False  # a query that may attend to no key
     return {
         "no mask": {},
         "key padding": {"mask": padding_mask(source)},
-        "query mask": {"mask": padding_mask(source), "query_mask": query_mask(target)},
+        "query mask": {"mask": padding_mask(source) & query_mask(target)},
         "arbitrary mask": {"mask": np.random.default_rng(3).random((B, H, T, S)) > 0.4},
         "fully masked row": {"mask": nothing},
     }
 
 
+def _masked_softmax(scores: Array, *, mask: Array) -> tuple[Array, tuple[Any, Any]]:
+    """Return softmax(mask_scores(scores)), since a score of -inf is no number to differentiate."""
+    masked, mask_cache = F.mask_scores(scores, mask)
+    y, softmax_cache = F.softmax(masked)
+    return y, (mask_cache, softmax_cache)
+
+
+def _masked_softmax_backward(dy: Array, cache: tuple[Any, Any]) -> Array:
+    mask_cache, softmax_cache = cache
+    return F.mask_scores_backward(F.softmax_backward(dy, softmax_cache), mask_cache)
+
+
 def attention_cases() -> Iterator[Case]:
-    """Yield scaled dot-product attention with every mask, and every action of a mask."""
+    """Yield scaled dot-product attention with every mask, also with those of tutorials."""
     pair = (F.attention, F.attention_backward)
     qkv = (floats(B, H, T, 3), floats(B, H, S, 3), floats(B, H, S, 2))
     for name, settings in _masks().items():
         yield pair_case(f"attention, {name}", pair, *qkv, **settings)
+    masked_softmax = (_masked_softmax, _masked_softmax_backward)
+    settings = _masks()["arbitrary mask"]
+    yield pair_case("softmax of masked scores", masked_softmax, floats(B, H, T, S), **settings)
     square = (floats(B, H, T, 3), floats(B, H, T, 3), floats(B, H, T, 2))
     probe = np.zeros(1)
     yield pair_case("attention, causal", pair, *square, mask=causal_mask(T, probe))
@@ -123,11 +141,21 @@ def attention_cases() -> Iterator[Case]:
     yield pair_case("attention, local", pair, *square, mask=local_mask(T, 1, probe))
     yield pair_case("attention, dropout", pair, *qkv, p=0.3, rng=5)
     yield pair_case("attention, unscaled", pair, *qkv, scale=1.0)
-    masks = _masks()["query mask"]
+    yield from _tutorial_cases(qkv)
+
+
+def _tutorial_cases(qkv: tuple[Any, ...]) -> Iterator[Case]:
+    """Yield attention with the masks of tutorials, and these masks alone."""
+    source, target = SENTENCES
+    masks = {"mask": padding_mask(source), "query_mask": query_mask(target)}
+    pair = (F.tutorial_attention, F.tutorial_attention_backward)
     for name, masking in {
         "replace by -1e10": Masking(-1e10),
         "add -1e9": Masking(-1e9, "add"),
         "add -2": Masking(-2.0, "add"),
         "queries before": Masking(-(2.0**32) + 1, "replace", "before"),
     }.items():
-        yield pair_case(f"attention, {name}", pair, *qkv, masking=masking, **masks)
+        yield pair_case(f"attention of tutorials, {name}", pair, *qkv, masking=masking, **masks)
+    fill = (F.fill_scores, F.fill_scores_backward)
+    finite = Masking(-3.0, query="before")
+    yield pair_case("scores filled with -3", fill, floats(B, H, T, S), masking=finite, **masks)

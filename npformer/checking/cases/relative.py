@@ -8,7 +8,7 @@ import numpy as np
 from npformer import functional as F
 from npformer.checking.cases.case import B, Case, D, H, Maker, S, T, floats, make_case, pair_case
 from npformer.checking.cases.models import DROPPING, NARROW, TARGET_IN
-from npformer.functional.masks import Masking, causal_mask, padding_mask, query_mask
+from npformer.functional.masks import causal_mask, padding_mask, query_mask
 from npformer.nn.attention import RelativeAttention
 
 R = 5  # the number of vectors, for distances from -2 to 2, so that some tokens are farther apart
@@ -25,10 +25,9 @@ def relative_cases() -> Iterator[Case]:
         inputs = (floats(B, H, T, 3), floats(B, H, S, 3), floats(B, H, S, 2), *positions)
         yield pair_case(f"{name}, dropout", pair, *inputs, p=0.3, rng=5)
         yield pair_case(f"{name}, last queries, unscaled", pair, *inputs, start=S - T, scale=1.0)
-        masks: dict[str, Any] = {"mask": np.arange(S) != 3, "query_mask": np.arange(T)[:, None] != 1}
-        yield pair_case(f"{name}, masks", pair, *inputs, **masks)
-        causal: dict[str, Any] = {"mask": causal_mask(S, np.zeros(1))[-T:], "masking": Masking(-2.0, "add")}
-        yield pair_case(f"{name}, causal, adding -2", pair, *inputs, **causal)
+        masks = (np.arange(S) != 3) & (np.arange(T)[:, None] != 1)
+        yield pair_case(f"{name}, masks", pair, *inputs, mask=masks)
+        yield pair_case(f"{name}, causal", pair, *inputs, mask=causal_mask(S, np.zeros(1))[-T:])
     options: dict[str, dict[str, Any]] = {
         "separate": {},
         "on keys alone": {"on_values": False},

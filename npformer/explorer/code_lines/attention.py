@@ -24,13 +24,24 @@ LINES: dict[str, StepLines] = {
         _ATTENTION_GRADIENT,
     ),
     "mask": StepLines(
-        Quote(_MASKS, "mask_scores", ("scores = xp.where(mask, scores, masking.fill)",)),
-        Quote(_MASKS, "mask_scores_backward", ("dscores = xp.where(mask, dscores, 0)",)),
+        Quote(_MASKS, "mask_scores", ("return array_module(scores).where(mask, scores, -math.inf), mask",)),
+        Quote(
+            _MASKS,
+            "mask_scores_backward",
+            ("return dscores if mask is None else array_module(dscores).where(mask, dscores, 0)",),
+        ),
         _MASK_LESSON,
         _MASK_LESSON,
     ),
     "mask_queries": StepLines(
-        Quote(_MASKS, "mask_queries", ("return array_module(weights).where(query_mask, weights, 0)",)),
+        Quote(
+            "functional/tutorial_masks.py",
+            "tutorial_attention",
+            (
+                'rows = query_mask if masking.query == "after" else None',
+                "y, attended = attend(scores, v, rows, p=p, rng=rng)  # (..., T, L)",
+            ),
+        ),
         Quote(
             _ATTENTION,
             "attention_backward",

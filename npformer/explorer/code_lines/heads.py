@@ -64,8 +64,8 @@ LINES: dict[str, StepLines] = {
         ),
         Quote(
             "nn/attention/multi_head.py",
-            "MultiHeadAttention.join_backward",
-            ("return split_heads(unpack(dy, cache.packing), self.n_heads)",),
+            "MultiHeadAttention.backward",
+            ("dz = split_heads(unpack(dy, cache.packing), self.n_heads)  # (B, H, T, L)",),
         ),
         _HEADS_LESSON,
         _HEADS_GRADIENT,

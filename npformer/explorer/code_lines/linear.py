@@ -8,7 +8,7 @@ _TIED_LESSON = "12_3_label_smoothing_and_tied_weights.py"
 LINES: dict[str, StepLines] = {
     "parameter": StepLines(
         Quote("nn/module.py", "Parameter.__init__", ("self.value = value",)),
-        Quote("nn/module.py", "Parameter.accumulate", ("self.stored[at] += gradient",)),
+        Quote("nn/module.py", "Parameter.accumulate", ("grad[at] += gradient",)),
         _LINEAR_LESSON,
         _LINEAR_LESSON,
     ),

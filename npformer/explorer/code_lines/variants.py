@@ -2,10 +2,11 @@
 
 from npformer.explorer.code_lines.quotes import Quote, StepLines
 
-_MASKS = "functional/masks.py"
+_MASKS = "functional/tutorial_masks.py"
 _SEQUENCES = "models/transformer/sequences.py"
 _LINEAR_LESSON = "00_2_forward_and_backward.py"
 _RESIDUAL_LESSON = "08_3_the_residual_connection.py"
+_FILL_LESSON = "06_2_minus_infinity_and_its_substitutes.py"
 _NORM_PLACE_LESSON = "08_4_norm_before_or_after.py"
 
 # the lines that stand in place of others in models with other settings, by the name of the variant
@@ -48,16 +49,24 @@ VARIANTS: dict[str, dict[str, StepLines]] = {
             _LINEAR_LESSON,
         )
     },
+    "filled-mask": {
+        "mask": StepLines(
+            Quote(_MASKS, "fill_scores", ("scores = xp.where(mask, scores, masking.fill)",)),
+            Quote(_MASKS, "fill_scores_backward", ("dscores = xp.where(mask, dscores, 0)",)),
+            _FILL_LESSON,
+            _FILL_LESSON,
+        )
+    },
     "added-mask": {
         "mask": StepLines(
             Quote(
                 _MASKS,
-                "mask_scores",
+                "fill_scores",
                 ("scores = scores + xp.where(mask, 0, masking.fill).astype(scores.dtype)",),
             ),
-            Quote(_MASKS, "mask_scores_backward", ("return dscores",)),
-            "06_2_minus_infinity_and_its_substitutes.py",
-            "06_2_minus_infinity_and_its_substitutes.py",
+            Quote(_MASKS, "fill_scores_backward", ("return dscores",)),
+            _FILL_LESSON,
+            _FILL_LESSON,
         )
     },
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -16,12 +15,29 @@ from npformer.functional.attention import attention_backward
 from npformer.functional.heads import split_heads
 from npformer.functional.linear import linear_backward
 from npformer.functional.masks import mask_scores, mask_scores_backward
-from npformer.functional.relative import relative_attention_by_distance_backward, spread_by_distance
+from npformer.functional.relative import (
+    ByDistanceCache,
+    relative_attention_by_distance_backward,
+    spread_by_distance,
+)
 from npformer.functional.softmax import softmax_backward
+from npformer.functional.tutorial_masks import (
+    TutorialAttentionCache,
+    fill_scores,
+    fill_scores_backward,
+    tutorial_attention_backward,
+)
 from npformer.nn import MultiHeadAttention, RelativeAttention
+from npformer.nn.attention import TutorialAttention
+
+# the backward passes of attention, by the class of its cache; attention_backward for the others
+_BACKWARD: dict[type, Any] = {
+    ByDistanceCache: relative_attention_by_distance_backward,
+    TutorialAttentionCache: tutorial_attention_backward,
+}
 
 
-@emits(MultiHeadAttention, RelativeAttention)
+@emits(MultiHeadAttention, RelativeAttention, TutorialAttention)
 def _emit_attention(recording: Recording, call: Call, path: str) -> None:
     module: Any = call.module
     output, cache = call.child(module.output), call.cache.attention
@@ -29,8 +45,7 @@ def _emit_attention(recording: Recording, call: Call, path: str) -> None:
     # y = Concat(heads) Wo
     merged, dmerged = (call.output, call.d_output) if output is None else (output.inputs[0], output.d_inputs)
     z, dz = split_heads(merged, module.n_heads), split_heads(dmerged, module.n_heads)  # (1, H, T, L)
-    backward: Any = relative_attention_by_distance_backward if is_relative else attention_backward
-    dq, dk, dv = backward(dz, cache)[:3]
+    dq, dk, dv = _BACKWARD.get(type(cache), attention_backward)(dz, cache)[:3]
     q, k, v = record_heads(recording, call, path, (dq, dk, dv))
     dweights, dmasked, dscores = _gradients_of_weights(dz, cache, is_relative)
 
@@ -78,25 +93,20 @@ def _gradients_of_weights(dz: Array, cache: Any, is_relative: bool) -> tuple[Arr
         dshare, _, _ = linear_backward(dz, cache.value_product)
         dweights = dweights + spread_by_distance(dshare, cache.distance)
     dmasked = softmax_backward(dweights, cache.weights)
-    return dweights, dmasked, mask_scores_backward(dmasked, _masking_of(cache))
-
-
-def _masking_of(cache: Any) -> Any:
-    """Return the cache of the masks, which attention by distance keeps with its weights."""
-    return cache.masking if hasattr(cache, "masking") else cache.weights_cache.masking
+    if isinstance(cache, TutorialAttentionCache):
+        return dweights, dmasked, fill_scores_backward(dmasked, cache.fill)
+    return dweights, dmasked, mask_scores_backward(dmasked, cache.mask)
 
 
 def _record_mask(recording: Recording, at: str, cache: Any, step: RecordedStep, grad: Array) -> RecordedStep:
     """Add the step of the masked scores, if there is a mask, and return the last step."""
-    masking = _masking_of(cache)
-    if masking.mask is None:
+    if cache.mask is None:
         return step
-    scores, _ = mask_scores(cache.scores, masking.mask, masking.query_mask, masking.masking)
-    allowed = np.broadcast_to(masking.mask, cache.scores.shape)[0, 0]  # (T, S)
-    fill = masking.masking.fill
-    note = {
-        "allowed": allowed.astype(int).ravel().tolist(),
-        "fill": "-Infinity" if math.isinf(fill) else fill,
-        "how": masking.masking.how,
-    }
+    fill: Any = "-Infinity"
+    how, scores = "replace", mask_scores(cache.scores, cache.mask)[0]
+    if isinstance(cache, TutorialAttentionCache):
+        fill, how, _ = masking = cache.fill.masking
+        scores, _ = fill_scores(cache.scores, cache.mask, masking, cache.fill.query_mask)
+    allowed = np.broadcast_to(cache.mask, scores.shape)[0, 0]  # (T, S)
+    note = {"allowed": allowed.astype(int).ravel().tolist(), "fill": fill, "how": how}
     return recording.record("mask", f"{at}.masked", scores, grad, [step], note)

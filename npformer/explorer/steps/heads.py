@@ -31,7 +31,7 @@ def record_heads(
     module: Any = call.module
     rotation = call.cache.rotation
     steps: list[RecordedStep] = []
-    for projection, _ in module._projections():
+    for projection in module.projections:
         made = call.child(projection)
         assert made is not None
         recording.emit(made)

@@ -12,7 +12,6 @@ from torch.nn.modules.linear import NonDynamicallyQuantizableLinear
 
 from npformer.backend import to_numpy
 from npformer.errors import UserError
-from npformer.functional.masks import EXACT
 from npformer.interop.torch.activations import FUNCTIONS
 from npformer.models.transformer import (
     Decoder,
@@ -35,6 +34,7 @@ from npformer.nn import (
     MultiHeadAttention,
     Parameter,
 )
+from npformer.nn.attention import TutorialAttention
 
 EMPTY = "meta"  # the device of a new module, whose tensors are then set: no memory, no random numbers
 ENCODER_LAYERS = (EncoderLayer, PreNormEncoderLayer, SequenceEncoderLayer)
@@ -142,12 +142,12 @@ class _Builder:
 
     def attention(self, layer: MultiHeadAttention) -> nn.MultiheadAttention:
         """Return an nn.MultiheadAttention."""
-        self.require(layer, MultiHeadAttention)
+        self.require(layer, MultiHeadAttention, TutorialAttention)
         for is_unsupported, what in _without_counterpart(layer):
             if is_unsupported:
                 self.refuse(layer, f"{what}, which nn.MultiheadAttention cannot do: change that setting")
-        projections = _projections(layer)
-        d_model, kdim, vdim = _input_widths(layer)
+        projections: list[Any] = layer.projections
+        d_model, kdim, vdim = layer.d_inputs
         module = nn.MultiheadAttention(
             d_model,
             layer.n_heads,
@@ -278,28 +278,14 @@ class _Builder:
         return module
 
 
-def _projections(layer: MultiHeadAttention) -> list[Any]:
-    """Return the projections, whose weights side by side are those of queries, keys and values."""
-    if layer.fused == "qkv":
-        return [layer.query_key_value]
-    return [layer.query, layer.key_value] if layer.fused == "kv" else [layer.query, layer.key, layer.value]
-
-
-def _input_widths(layer: MultiHeadAttention) -> list[int]:
-    """Return the widths of the inputs of queries, keys and values."""
-    widths = [projection.weight.shape[0] for projection in _projections(layer)]
-    return widths + widths[-1:] * (3 - len(widths))  # a fused projection has one input
-
-
 def _without_counterpart(layer: MultiHeadAttention) -> Iterator[tuple[bool, str]]:
     """Yield pairs (condition, description) of the options that nn.MultiheadAttention does not have."""
-    projections = _projections(layer)
-    d_model = projections[0].weight.shape[0]
+    d_model, _, _ = layer.d_inputs
     yield layer.n_kv_heads != layer.n_heads, "shares keys and values among heads"
     yield layer.d_head * layer.n_heads != d_model, "has heads of a width other than d_model / n_heads"
     yield layer.d_value != layer.d_head, "has values of another width than its keys"
     yield layer.output is None, "has no output matrix"
     yield layer.rotary is not None, "rotates queries and keys by their positions"
     yield layer.scale is not None, "does not divide its scores by sqrt(d_head)"
-    yield layer.masking != EXACT, "replaces masked scores by finite numbers, or adds them"
-    yield projections[0].activation != "none", "applies an activation to queries, keys and values"
+    yield isinstance(layer, TutorialAttention), "replaces masked scores by finite numbers, or adds them"
+    yield layer.projections[0].activation != "none", "applies an activation to queries, keys and values"

@@ -10,7 +10,7 @@ import numpy as np
 from npformer import functional as plain
 from npformer.backend import Array, Generator
 from npformer.functional.attention import AttentionCache as PlainAttentionCache
-from npformer.functional.masks import EXACT, Masking, MaskingCache, check_mask
+from npformer.functional.masks import check_mask
 from npformer.kernels.choice import backward_of
 from npformer.kernels.cpu.block_attention import (
     QUERIES,
@@ -37,21 +37,17 @@ def attention(
     v: Array,
     mask: Array | None = None,
     *,
-    query_mask: Array | None = None,
-    masking: Masking = EXACT,
     scale: float | None = None,
     p: float = 0.0,
     rng: Generator | None = None,
 ) -> tuple[Array, PlainAttentionCache | BlockAttentionCache | LongAttentionCache]:
     """Compute y = softmax(q kᵀ scale) v, as npformer.functional.attention does.
 
-    The kernel calls the plain pair if there is a query mask, if the masking is not EXACT, or if the leading
-    axes of q, k and v differ.
+    The kernel calls the plain pair if the leading axes of q, k and v differ.
 
     Args:
         q, k, v: The queries (B, H, T, K), keys (B, H, S, K) and values (B, H, S, L).
-        mask, query_mask: Bool masks, or None.
-        masking: The action of the masks on the scores (see Masking).
+        mask: Bool, broadcastable to (B, H, T, S), or None.
         scale: The factor of the scores. The default is 1 / sqrt(K).
         p: The dropout probability of the weights.
         rng: The generator for dropout. It is needed if p > 0.
@@ -60,12 +56,10 @@ def attention(
         y, of shape (B, H, T, L), and the cache.
 
     Raises:
-        UserError: If a mask has another dtype or shape.
+        UserError: If the mask has another dtype or shape.
     """
-    if query_mask is not None or masking != EXACT or not _suits(q, k, v):
-        return plain.attention(
-            q, k, v, mask, query_mask=query_mask, masking=masking, scale=scale, p=p, rng=rng
-        )
+    if not _suits(q, k, v):
+        return plain.attention(q, k, v, mask, scale=scale, p=p, rng=rng)
     scale = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
     batch, n_heads, n_queries, _ = q.shape
     is_long = n_queries * k.shape[2] > LONG
@@ -82,15 +76,14 @@ def attention(
         scores *= scale
         softmax_in_place(scores, part_of(mask, block))
         np.matmul(drop(scores, dropout_mask, block), v[block], out=y[block])
-    masked = MaskingCache(mask, None, EXACT)
-    return y, AttentionCache(q, k, v, weights, dropout_mask, masked, scale)
+    return y, AttentionCache(q, k, v, weights, dropout_mask, mask, scale)
 
 
 @backward_of(AttentionCache)
 def attention_backward(dy: Array, cache: AttentionCache) -> tuple[Array, Array, Array]:
     """Return the gradients (dq, dk, dv), with the shapes of q, k and v."""
     q, k, v, weights, dropout_mask, _, scale = cache
-    dq, dk, dv = (like_heads(x, x.shape[-1]) for x in (q, k, v))
+    dq, dk, dv = like_heads(q), like_heads(k), like_heads(v)
     for block in blocks(len(q), weights[0].size):
         block_weights = weights[block]
         dropped = drop(block_weights, dropout_mask, block)

@@ -16,7 +16,7 @@ import numpy as np
 from npformer import functional as plain
 from npformer.backend import Array
 from npformer.functional.caches import cache_class
-from npformer.functional.masks import EXACT, MaskingCache, check_mask
+from npformer.functional.masks import check_mask
 from npformer.kernels.choice import backward_of
 from npformer.kernels.cpu.blocks import blocks, row_sums
 
@@ -73,11 +73,6 @@ class BlockAttentionCache(NamedTuple):
         """The scores before mask and softmax, (B, H, T, S)."""
         return self.q @ self.k.swapaxes(-1, -2) * self.scale
 
-    @property
-    def masking(self) -> MaskingCache:
-        """The masks and their action on the scores."""
-        return MaskingCache(self.mask, None, EXACT)
-
 
 def block_attention(
     q: Array, k: Array, v: Array, mask: Array | None, scale: float, *, store: bool
@@ -126,7 +121,7 @@ def block_attention(
 def block_attention_backward(dy: Array, cache: BlockAttentionCache) -> tuple[Array, Array, Array]:
     """Return the gradients (dq, dk, dv), with the shapes of q, k and v."""
     q, k, v, scale = cache.q, cache.k, cache.v, cache.scale
-    dq, dk, dv = (like_heads(x, x.shape[-1]) for x in (q, k, v))
+    dq, dk, dv = like_heads(q), like_heads(k), like_heads(v)
     for number, part in enumerate(_parts(q, k, cache.mask)):
         if part.is_first and not part.has_all_keys:
             dk[part.sentences] = dv[part.sentences] = 0
@@ -151,12 +146,13 @@ def block_attention_backward(dy: Array, cache: BlockAttentionCache) -> tuple[Arr
     return dq, dk, dv
 
 
-def like_heads(x: Array, width: int) -> Array:
-    """Return an empty array (B, H, T, width) for x of shape (B, H, T, K).
+def like_heads(x: Array, width: int | None = None) -> Array:
+    """Return an empty array (B, H, T, width) for x of shape (B, H, T, K). The default width is K.
 
     In memory, the heads of a token are adjacent, so that merge_heads does not copy the array.
     """
-    batch, n_heads, length, _ = x.shape
+    batch, n_heads, length, own_width = x.shape
+    width = own_width if width is None else width
     return np.empty((batch, length, n_heads, width), x.dtype).swapaxes(1, 2)
 
 

@@ -1,6 +1,5 @@
 """Helpers of the kernels for NumPy: blocks that fit into a processor cache, and sums as matrix products."""
 
-from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -12,14 +11,14 @@ from npformer.backend import Array
 BLOCK = 1 << 16
 
 
-def blocks(n_rows: int, width: int) -> Iterator[slice]:
-    """Yield slices of the rows of a matrix (n_rows, width), with about BLOCK entries each.
+@lru_cache(maxsize=64)
+def blocks(n_rows: int, width: int) -> tuple[slice, ...]:
+    """Return slices of the rows of a matrix (n_rows, width), with about BLOCK entries each.
 
     Several operations on one block read it from the main memory only once.
     """
     step = max(1, BLOCK // max(1, width))
-    for start in range(0, n_rows, step):
-        yield slice(start, min(n_rows, start + step))
+    return tuple(slice(start, min(n_rows, start + step)) for start in range(0, n_rows, step))
 
 
 @lru_cache(maxsize=256)

@@ -5,7 +5,6 @@ from npformer.functional.linear import LinearCache as PlainLinearCache
 from npformer.kernels.choice import backward_of
 from npformer.kernels.cpu.blocks import column_sums
 from npformer.kernels.lazy import LazyProduct
-from npformer.kernels.shared import as_rows
 
 
 class LinearCache(PlainLinearCache):
@@ -25,7 +24,7 @@ def linear(x: Array, weight: Array, bias: Array | None = None) -> tuple[Array, L
     Returns:
         y, of shape (..., O), and the cache.
     """
-    y = as_rows(x) @ weight  # (N, O)
+    y = x.reshape(-1, x.shape[-1]) @ weight  # (N, O)
     if bias is not None:
         y += bias
     return y.reshape(*x.shape[:-1], weight.shape[1]), LinearCache(x, weight, bias is not None)
@@ -35,9 +34,9 @@ def linear(x: Array, weight: Array, bias: Array | None = None) -> tuple[Array, L
 def linear_backward(dy: Array, cache: LinearCache) -> tuple[Array, LazyProduct, Array | None]:
     """Return the gradients dx (..., I), dweight (I, O), which is a LazyProduct, and dbias (O,) or None."""
     x, weight, has_bias = cache
-    drows = as_rows(dy)  # (N, O)
+    rows, drows = x.reshape(-1, x.shape[-1]), dy.reshape(-1, dy.shape[-1])  # (N, I), (N, O)
     # y = x weight + bias
     dbias = column_sums(drows) if has_bias else None  # (O,)
-    dweight = LazyProduct(as_rows(x), drows)  # (I, O)
+    dweight = LazyProduct(rows, drows)  # (I, O)
     dx = drows @ weight.T  # (N, I)
     return dx.reshape(x.shape), dweight, dbias

@@ -17,7 +17,7 @@ from npformer import functional as plain
 from npformer.backend import Array, Generator
 from npformer.functional.caches import cache_class
 from npformer.functional.dropout import check_dropout
-from npformer.functional.masks import EXACT, MaskingCache, check_mask
+from npformer.functional.masks import check_mask
 from npformer.kernels.choice import backward_of
 from npformer.kernels.cpu.blocks import blocks, row_sums
 from npformer.kernels.cpu.dropout import draw_factors
@@ -58,11 +58,6 @@ class LongAttentionCache(NamedTuple):
     def scores(self) -> Array:
         """The scores before mask and softmax, (B, H, T, S)."""
         return self.q @ self.k.swapaxes(-1, -2) * self.scale
-
-    @property
-    def masking(self) -> MaskingCache:
-        """The masks and their action on the scores."""
-        return MaskingCache(self.mask, None, EXACT)
 
 
 def long_attention(

@@ -44,7 +44,8 @@ def layer_norm(x: Array, gain: Array, bias: Array, eps: float = 1e-5) -> tuple[A
     Returns:
         y, of the shape of x, and the cache.
     """
-    rows, outputs = as_rows(x), _allocate(x)
+    rows = x.reshape(-1, x.shape[-1])  # (N, D)
+    outputs = _allocate(rows)
     for block in blocks(*rows.shape):
         np.copyto(outputs.xhat[block], rows[block])
         _normalize(outputs, block, gain, bias, eps)
@@ -84,7 +85,8 @@ def add_norm(
     """
     check_residual(x, h)
     dropout_mask = draw_dropout_mask(h, p, rng)
-    x_rows, h_rows, outputs = as_rows(x), as_rows(h), _allocate(x)
+    x_rows, h_rows = x.reshape(-1, x.shape[-1]), h.reshape(-1, h.shape[-1])  # (N, D)
+    outputs = _allocate(x_rows)
     for block in blocks(*x_rows.shape):
         xhat = outputs.xhat[block]  # x + dropout(h), until _normalize overwrites it
         if dropout_mask is None:
@@ -104,10 +106,9 @@ def add_norm_backward(dy: Array, cache: AddNormCache) -> tuple[Array, Array, Arr
     return _backward(dy, cache.norm, cache.dropout_mask)
 
 
-def _allocate(x: Array) -> _Outputs:
-    """Return empty arrays for the outputs of a normalization of x."""
-    rows = as_rows(x)
-    return _Outputs(np.empty_like(rows), np.empty_like(rows), np.empty((len(rows), 1), x.dtype))
+def _allocate(rows: Array) -> _Outputs:
+    """Return empty arrays for the outputs of a normalization of these rows (N, D)."""
+    return _Outputs(np.empty_like(rows), np.empty_like(rows), np.empty((len(rows), 1), rows.dtype))
 
 
 def _shaped(outputs: _Outputs, x: Array, gain: Array) -> tuple[Array, LayerNormCache]:
@@ -132,8 +133,9 @@ def _backward(
     dy: Array, cache: PlainLayerNormCache, dropout_mask: DropoutMask | None
 ) -> tuple[Array, Array, Array, Array]:
     """Return the gradients (dx, dh, dgain, dbias). dh is dx if nothing was dropped."""
-    drows, xhat, rstd = as_rows(dy), as_rows(cache.xhat), cache.rstd.reshape(-1, 1)
     gain, width = cache.gain, dy.shape[-1]
+    drows, xhat = dy.reshape(-1, width), cache.xhat.reshape(-1, width)  # (N, D)
+    rstd = cache.rstd.reshape(-1, 1)
     dx = np.empty_like(drows)
     dh = dx if dropout_mask is None else np.empty_like(drows)
     dgain, dbias = np.zeros_like(gain), np.zeros_like(gain)

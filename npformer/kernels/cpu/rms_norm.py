@@ -6,7 +6,6 @@ from npformer.backend import Array
 from npformer.functional.rms_norm import RMSNormCache as PlainRMSNormCache
 from npformer.kernels.choice import backward_of
 from npformer.kernels.cpu.blocks import blocks, column_sums
-from npformer.kernels.shared import as_rows
 
 
 class RMSNormCache(PlainRMSNormCache):
@@ -26,7 +25,7 @@ def rms_norm(x: Array, gain: Array, eps: float = 1e-5) -> tuple[Array, RMSNormCa
     Returns:
         y, of the shape of x, and the cache.
     """
-    rows = as_rows(x)
+    rows = x.reshape(-1, x.shape[-1])  # (N, D)
     y, xhat, rrms = np.empty_like(rows), np.empty_like(rows), np.empty((len(rows), 1), x.dtype)
     for block in blocks(*rows.shape):
         rrms[block, 0] = 1 / np.sqrt(np.vecdot(rows[block], rows[block]) / x.shape[-1] + eps)
@@ -38,15 +37,16 @@ def rms_norm(x: Array, gain: Array, eps: float = 1e-5) -> tuple[Array, RMSNormCa
 @backward_of(RMSNormCache)
 def rms_norm_backward(dy: Array, cache: RMSNormCache) -> tuple[Array, Array]:
     """Return the gradients dx (..., D) and dgain (D,) of y = gain xhat."""
-    drows, xhat, rrms = as_rows(dy), as_rows(cache.xhat), cache.rrms.reshape(-1, 1)
-    gain, dx = cache.gain, np.empty_like(drows)
+    gain, width = cache.gain, dy.shape[-1]
+    drows, xhat = dy.reshape(-1, width), cache.xhat.reshape(-1, width)  # (N, D)
+    rrms, dx = cache.rrms.reshape(-1, 1), np.empty_like(drows)
     dgain = np.zeros_like(gain)
     for block in blocks(*drows.shape):
         # y = gain xhat
         product = drows[block] * xhat[block]
         dgain += column_sums(product)
         # xhat = x rrms: as in the plain pair, dx = rrms (dxhat - xhat along)
-        along = product @ gain / dy.shape[-1]
+        along = product @ gain / width
         np.multiply(drows[block], gain, out=dx[block])
         np.multiply(xhat[block], along[:, None], out=product)
         dx[block] -= product

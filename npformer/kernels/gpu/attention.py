@@ -13,7 +13,7 @@ from typing import Any
 from npformer import functional as plain
 from npformer.backend import Array, Generator, fused
 from npformer.functional.attention import AttentionCache as PlainAttentionCache
-from npformer.functional.masks import EXACT, Masking, MaskingCache, check_mask
+from npformer.functional.masks import check_mask
 from npformer.kernels.choice import backward_of
 from npformer.kernels.gpu.dropout import drop
 from npformer.kernels.shared import draw_dropout_mask
@@ -123,21 +123,17 @@ def attention(
     v: Array,
     mask: Array | None = None,
     *,
-    query_mask: Array | None = None,
-    masking: Masking = EXACT,
     scale: float | None = None,
     p: float = 0.0,
     rng: Generator | None = None,
 ) -> tuple[Array, PlainAttentionCache]:
     """Compute y = softmax(q kᵀ scale) v, as npformer.functional.attention does.
 
-    The kernel calls the plain pair if there is a query mask, if the masking is not EXACT, or if the leading
-    axes of q, k and v differ.
+    The kernel calls the plain pair if the leading axes of q, k and v differ, or if there are no keys.
 
     Args:
         q, k, v: The queries (B, H, T, K), keys (B, H, S, K) and values (B, H, S, L).
-        mask, query_mask: Bool masks, or None.
-        masking: The action of the masks on the scores (see Masking).
+        mask: Bool, broadcastable to (B, H, T, S), or None.
         scale: The factor of the scores. The default is 1 / sqrt(K).
         p: The dropout probability of the weights.
         rng: The generator for dropout. It is needed if p > 0.
@@ -146,12 +142,10 @@ def attention(
         y, of shape (B, H, T, L), and the cache.
 
     Raises:
-        UserError: If a mask has another dtype or shape.
+        UserError: If the mask has another dtype or shape.
     """
-    if query_mask is not None or masking != EXACT or not q.shape[:-2] == k.shape[:-2] == v.shape[:-2]:
-        return plain.attention(
-            q, k, v, mask, query_mask=query_mask, masking=masking, scale=scale, p=p, rng=rng
-        )
+    if not q.shape[:-2] == k.shape[:-2] == v.shape[:-2] or k.shape[-2] == 0:
+        return plain.attention(q, k, v, mask, scale=scale, p=p, rng=rng)
     scale = 1 / math.sqrt(q.shape[-1]) if scale is None else float(scale)
     weights = q @ k.swapaxes(-1, -2)  # (..., T, S) the scores, until attention_weights overwrites them
     check_mask(mask, weights.shape, "mask")
@@ -160,7 +154,7 @@ def attention(
     share = row_share(weights, mask, peak, scale)[..., None]
     dropped = attention_weights(weights, mask, peak, share, scale, *(dropout_mask or (None, None)))
     y = (weights if dropout_mask is None else dropped) @ v  # (..., T, L)
-    return y, AttentionCache(q, k, v, weights, dropout_mask, MaskingCache(mask, None, EXACT), scale)
+    return y, AttentionCache(q, k, v, weights, dropout_mask, mask, scale)
 
 
 @backward_of(AttentionCache)

@@ -6,7 +6,6 @@ from npformer.kernels import cpu
 from npformer.kernels.choice import backward_of
 from npformer.kernels.gpu.sums import column_sums
 from npformer.kernels.lazy import LazyProduct
-from npformer.kernels.shared import as_rows
 
 
 class LinearCache(PlainLinearCache):
@@ -34,9 +33,9 @@ def linear(x: Array, weight: Array, bias: Array | None = None) -> tuple[Array, L
 def linear_backward(dy: Array, cache: LinearCache) -> tuple[Array, LazyProduct, Array | None]:
     """Return the gradients dx (..., I), dweight (I, O), which is a LazyProduct, and dbias (O,) or None."""
     x, weight, has_bias = cache
-    drows = as_rows(dy)  # (N, O)
+    rows, drows = x.reshape(-1, x.shape[-1]), dy.reshape(-1, dy.shape[-1])  # (N, I), (N, O)
     # y = x weight + bias
     dbias = column_sums(drows) if has_bias else None  # (O,)
-    dweight = LazyProduct(as_rows(x), drows)  # (I, O)
+    dweight = LazyProduct(rows, drows)  # (I, O)
     dx = drows @ weight.T  # (N, I)
     return dx.reshape(x.shape), dweight, dbias

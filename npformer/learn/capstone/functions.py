@@ -16,7 +16,6 @@ import numpy as np
 from npformer import functional as F
 from npformer.backend import Array
 from npformer.functional.attention import AttentionCache
-from npformer.functional.masks import EXACT, MaskingCache
 from npformer.learn.capstone.parts import PARTS
 from npformer.learn.exercises import Exercise
 from npformer.learn.exercises.topics.tools import output, without_like
@@ -127,7 +126,6 @@ def attention_with_cache(functions: Functions) -> Function:
         identity = np.broadcast_to(np.eye(length, dtype=v.dtype), (*v.shape[:-1], length))  # (..., S, S)
         both = functions.attention(q, k, np.concatenate([v, identity], -1), mask)  # (..., T, L + S)
         y, weights = both[..., :width], both[..., width:]
-        masking = MaskingCache(None, None, EXACT)
-        return y, AttentionCache(q, k, v, weights, None, masking, 1 / math.sqrt(q.shape[-1]))
+        return y, AttentionCache(q, k, v, weights, None, None, 1 / math.sqrt(q.shape[-1]))
 
     return attention

@@ -49,7 +49,7 @@ SOURCES = {
     3.2, 1      | first step: the embedding, with zeros for padding | 2 The row of the padding; 6 A mask computed | nn/embedding.Embedding; functional/masks.mask_from_embeddings
     3.2, 2      | second step: Q, K and V | 4 Query, key and value; 7 All heads | nn/attention/multi_head.MultiHeadAttention
     3.2, 3      | third step: similarities, divided by √dₖ | 5 Six steps; 5 What the division by √dₖ does | functional/attention.attention
-    3.2, 4      | fourth step: masks of keys, of the future and of queries | 6 Numbers in place; 6 The query mask | functional/masks.mask_scores; functional/masks.mask_queries
+    3.2, 4      | fourth step: masks of keys, of the future and of queries | 6 Numbers in place; 6 The query mask | functional/tutorial_masks.fill_scores; functional/tutorial_masks.tutorial_attention
     3.2, 5      | fifth step: the weighted sum | 5 All tokens at once | functional/attention.attention
     3.3         | heads, split and concatenated on the batch axis | 7 The other way | functional/heads.split_heads_on_batch; functional/heads.merge_heads_on_batch
     4           | the feed-forward network as two convolutions | 9 As a convolution | nn/feed_forward.FeedForward
@@ -88,7 +88,7 @@ SOURCES = {
     模型架构    | encoder and decoder | 10; 11 | models/transformer/model.Transformer
     自我关注    | self-attention without parameters: yᵢ = Σ wᵢⱼ xⱼ | 4 Attention without | functional/attention.attention
     查询、值和键| queries, keys and values as retrieval | 4 From a dictionary | nn/attention/multi_head.MultiHeadAttention
-    成比例的点积| scaled dot-product attention; a mask of −1e9 | 5 All tokens; 6 Numbers in place | functional/attention.attention; functional/masks.mask_scores
+    成比例的点积| scaled dot-product attention; a mask of −1e9 | 5 All tokens; 6 Numbers in place | functional/attention.attention; functional/tutorial_masks.fill_scores
     多头注意力  | split, attend, concatenate, project | 7 All heads | nn/attention/multi_head.MultiHeadAttention
     位置编码    | sinusoids | 3 The table | functional/positions.sinusoids
     编码器      | the encoder, with layer norm against batch norm | 8 Why not batch norm; 10 One layer | models/transformer/layers.EncoderLayer; functional/norm.layer_norm; nn/norm.BatchNorm

@@ -81,8 +81,8 @@ def _stages(example: Example, causal: bool) -> list[Stage]:
     y, cache = example.attend(keys=True, causal=causal)
     attention = cache.attention
     raw, _ = dot_similarity(attention.q, attention.k)
-    masked, _ = mask_scores(attention.scores, attention.masking.mask)
-    mask = attention.masking.mask
+    masked, _ = mask_scores(attention.scores, attention.mask)
+    mask = attention.mask
 
     def square(values: Array, label: str, role: str = "attention", **more: Any) -> Grid:
         matrix = values[0, 0]  # of the one head

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from npformer.backend import Array
-from npformer.functional import Masking, attention, dot_similarity, mask_scores
+from npformer.functional import Masking, dot_similarity, fill_scores, tutorial_attention
 from npformer.learn.figures.jianshu_example import (
     LENGTH,
     SEED,
@@ -363,7 +363,7 @@ def _scaled_map(example: Example, scores: Array, mask: Array, state: str) -> Fig
 def _masked(example: Example, *, causal: bool) -> tuple[Array, Array]:
     """Return the scores and the mask, both (T, T), from the cache of a forward pass."""
     cache = example.attend(keys=True, causal=causal)[1].attention
-    scores, mask = cache.scores[0, 0], cache.masking.mask
+    scores, mask = cache.scores[0, 0], cache.mask
     assert mask is not None
     return scores, np.broadcast_to(mask[0, 0], scores.shape)
 
@@ -403,8 +403,8 @@ def _panels(example: Example, *, causal: bool) -> list[HeatMap]:
     _, after = example.attend(keys=True, causal=causal, queries=True)
     q, k, v = after.attention[:3]
     mask, queries = example.mask(causal=causal), example.query_mask
-    _, before = attention(q, k, v, mask, query_mask=queries, masking=BEFORE)
-    scores, _ = mask_scores(before.scores, mask, queries, BEFORE)
+    _, before = tutorial_attention(q, k, v, mask, query_mask=queries, masking=BEFORE)
+    scores, _ = fill_scores(before.scores, mask, BEFORE, queries)
     allowed = np.broadcast_to(mask, scores.shape)[0, 0]  # (T, T)
     # a padding row was set to 0 everywhere, masked keys included, so no cell of it is grey
     rewritten = allowed | np.broadcast_to(~queries, scores.shape)[0, 0]

@@ -10,8 +10,8 @@ from typing import Any
 
 from npformer.errors import Registry, UserError
 from npformer.functional.activations import ACTIVATIONS
-from npformer.functional.masks import Masking
 from npformer.functional.positions import LAYOUTS
+from npformer.functional.tutorial_masks import Masking
 from npformer.models.settings import ModelSettings
 from npformer.storage.validation import (
     is_number,
@@ -259,6 +259,10 @@ class TransformerConfig(ModelSettings):
             self.masking_how == "add" and math.isinf(self.mask_fill),
             "masking_how='add' with a mask_fill of -inf is the same as 'replace': use that, or a finite fill",
         )
+        yield (
+            self.positions == "relative" and self.masking is not None,
+            f"positions='relative' take exact masks, and mask_fill is {self.mask_fill}: leave out mask_fill",
+        )
         ids = (self.pad_id, self.start_id, self.end_id)
         yield (
             self.end_id in ids[:2] or min(ids) < 0 or max(ids) >= min(self.source_vocab, self.target_vocab),
@@ -302,10 +306,10 @@ class TransformerConfig(ModelSettings):
         return vocabularies * self.d_model + self.distinct_layers * layer + positions
 
     @property
-    def masking(self) -> Masking:
-        """The action of the masks on the scores (see Masking)."""
+    def masking(self) -> Masking | None:
+        """The action of the masks on the scores (see Masking), or None if they are exact."""
         query = "after" if self.query_masking == "none" else self.query_masking
-        return Masking(self.mask_fill, self.masking_how, query)
+        return None if math.isinf(self.mask_fill) else Masking(self.mask_fill, self.masking_how, query)
 
     @classmethod
     def architecture(cls, name: str, **changes: Any) -> TransformerConfig:

@@ -20,6 +20,7 @@ from npformer.nn import AddNorm, FeedForward
 from npformer.nn.attention.kv_cache import KVCache
 from npformer.nn.attention.multi_head import MultiHeadAttention, MultiHeadCache
 from npformer.nn.attention.relative import RelativeAttention
+from npformer.nn.attention.tutorial import TutorialAttention
 from npformer.nn.context import INFERENCE, AttentionMask, Context
 from npformer.nn.feed_forward import FeedForwardCache
 from npformer.nn.init import default_rng
@@ -244,6 +245,8 @@ def make_attention(
     # cross-attention has no relative positions: there is no distance between the tokens of two sentences
     if config.positions == "relative" and fused == "qkv":
         kind, settings = RelativeAttention, {"max_distance": config.max_distance}
+    elif config.masking is not None:
+        kind, settings = TutorialAttention, {"masking": config.masking}
     return kind(
         config.d_model,
         config.n_heads,
@@ -255,7 +258,6 @@ def make_attention(
         activation=config.projection_activation,
         dropout=config.attention_dropout,
         scale=config.scale_scores,
-        masking=config.masking,
         rng=rng,
         dtype=dtype,
         **settings,

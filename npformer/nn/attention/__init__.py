@@ -13,6 +13,7 @@ from npformer.nn.attention.similarity import (
     SimilarityAttention,
     SimilarityAttentionCache,
 )
+from npformer.nn.attention.tutorial import TutorialAttention
 
 __all__ = [
     "AttentionalState",
@@ -35,4 +36,5 @@ __all__ = [
     "Similarity",
     "SimilarityAttention",
     "SimilarityAttentionCache",
+    "TutorialAttention",
 ]

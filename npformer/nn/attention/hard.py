@@ -88,7 +88,7 @@ class HardAttention(Module):
         train: bool = False,
         rng: np.random.Generator | None = None,
         draws: int | None = None,
-    ) -> tuple[Array, Any]:
+    ) -> tuple[Array, HardAttentionCache]:
         """Draw a position for each query, or choose the most probable one, and read the memory there.
 
         Args:
@@ -115,7 +115,12 @@ class HardAttention(Module):
         return context, HardAttentionCache(similarity_cache, attend_cache)
 
     def backward(
-        self, dcontext: Array, cache: Any, *, dlog_prob: Array | None = None, dentropy: Array | None = None
+        self,
+        dcontext: Array,
+        cache: HardAttentionCache,
+        *,
+        dlog_prob: Array | None = None,
+        dentropy: Array | None = None,
     ) -> tuple[Array, Array]:
         """Compute the gradients of the queries and of the memory.
 
@@ -180,10 +185,10 @@ def every_sample(n_queries: int, n_places: int) -> Array:
 class Draws(NamedTuple):
     """All draws of one sentence."""
 
-    sample: Any  # (N, 1, T, S) bool
-    probability: Any  # (N,)
-    log_likelihood: Any  # (N,) log p(y | s)
-    entropy: Any  # () the sum of the entropies of all queries
+    sample: Array  # (N, 1, T, S) bool
+    probability: Array  # (N,)
+    log_likelihood: Array  # (N,) log p(y | s)
+    entropy: Array  # () the sum of the entropies of all queries
 
 
 def every_draw(scores: Array, v: Array, answer: Any, mask: Array | None = None) -> Draws:
@@ -224,8 +229,8 @@ def expected_loss(
 class Estimate(NamedTuple):
     """The mean and the variance, over all draws, of the gradient estimated from one draw."""
 
-    dscores: Any  # (1, T, S) the mean
-    dv: Any  # (1, S, L) the mean
+    dscores: Array  # (1, T, S) the mean
+    dv: Array  # (1, S, L) the mean
     # the variance of dscores, summed over its entries. The mean of N draws has 1/N of this variance
     variance: float
 

@@ -1,4 +1,4 @@
-"""Decoding with a KV cache: the positions one after another, each key and value computed only once.
+"""KV caches for decoding: the positions come one after another, each key and value is computed only once.
 
 The memory is the encoder's output. Its keys and values, which are the same for every position of the decoder,
 are called memory_kv.
@@ -6,20 +6,12 @@ are called memory_kv.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from npformer.backend import Array, array_module, like, to_numpy
 from npformer.errors import UserError
-from npformer.nn.context import AttentionMask
-from npformer.nn.module import Module
-
-NO_ROTATION = (
-    "rotary positions need queries and keys of one sentence, and separate keys were given: leave out rotary "
-    "for cross-attention"
-)
 
 
 class KVCache(NamedTuple):
@@ -28,8 +20,8 @@ class KVCache(NamedTuple):
     With rotary positions, the keys are rotated already.
     """
 
-    k: Any  # (B, G, S, K)
-    v: Any  # (B, G, S, L)
+    k: Array  # (B, G, S, K)
+    v: Array  # (B, G, S, L)
 
     @property
     def length(self) -> int:
@@ -127,94 +119,3 @@ def _allocate(x: Array, capacity: int) -> Array:
     """
     batch, n_heads, _, width = x.shape
     return array_module(x).zeros((batch, n_heads, capacity, width), x.dtype)
-
-
-class DecodingAttention(Module):
-    """The base class of MultiHeadAttention with its methods for decoding.
-
-    These methods return no cache for a backward pass.
-    """
-
-    query: Any
-    rotary: Any
-    uses_query_index = False  # True if the scores depend on the index of a query, and not on its vector only
-    project: Any  # this and the following methods are those of MultiHeadAttention
-    rotate: Any
-    share: Any
-    attend: Any
-    join: Any
-
-    def decode_step(
-        self,
-        x: Array,
-        kv_cache: KVCache | PreallocatedKVCache | None = None,
-        mask: Array | AttentionMask | None = None,
-    ) -> tuple[Array, Any]:
-        """Compute self-attention for the next positions, which follow those of the KV cache.
-
-        Args:
-            x: The vectors of the next positions, of shape (B, T, D).
-            kv_cache: The keys and values of the S positions before. None at the first position begins a
-                KVCache, and an empty PreallocatedKVCache is extended in place.
-            mask: Bool, broadcastable to (B, H, T, S + T). True means that the query may attend to the key.
-                The default allows all keys, which is right for T = 1. For more positions, or for a window,
-                give causal_mask(T, x, window=window, start=S).
-
-        Returns:
-            y, of shape (B, T, D), and the keys and values of all S + T positions.
-        """
-        (q, k, v), _ = self.project(x, x, x)
-        q, k, _ = self.rotate(q, k, start=0 if kv_cache is None else kv_cache.length)
-        kv_cache = KVCache(k, v) if kv_cache is None else kv_cache.extended(k, v)
-        return self._attend(q, kv_cache, mask), kv_cache
-
-    def project_memory(self, memory: Array) -> KVCache:
-        """Return the keys and values of the memory (B, S, D), which are computed once for each sentence.
-
-        Raises:
-            UserError: If the layer has rotary positions.
-        """
-        if self.rotary is not None:
-            raise UserError(NO_ROTATION)
-        (_, k, v), _ = self.project(memory[:, :0], memory, memory)  # no queries yet
-        return KVCache(k, v)
-
-    def attend_memory(self, x: Array, memory_kv: KVCache, mask: Array | AttentionMask | None = None) -> Array:
-        """Compute the cross-attention of x to the memory.
-
-        Args:
-            x: The vectors of the decoder, of shape (B, T, D).
-            memory_kv: The result of project_memory.
-            mask: Bool, broadcastable to (B, H, T, S). True means that the query may attend to the key.
-
-        Returns:
-            y, of shape (B, T, D).
-        """
-        (q,), _ = self.query.project(x)
-        return self._attend(q, memory_kv, mask)
-
-    def _attend(
-        self, q: Array, kv_cache: KVCache | PreallocatedKVCache, mask: Array | AttentionMask | None
-    ) -> Array:
-        mask = AttentionMask.of(mask)
-        if q.shape[2] == 1 and not self.uses_query_index:
-            z = self._attend_shared(q, kv_cache, mask)
-        else:
-            z, _ = self.attend(q, self.share(kv_cache.k), self.share(kv_cache.v), mask)
-        y, _ = self.join(z)
-        return y
-
-    def _attend_shared(self, q: Array, kv_cache: KVCache | PreallocatedKVCache, mask: AttentionMask) -> Array:
-        """Compute the attention of one position without copies of the keys and values for each query head.
-
-        The R query heads that share a head of keys become R queries of one head.
-        Shapes: q (B, H, 1, K) -> z (B, H, 1, L).
-        """
-        batch, n_heads, _, width = q.shape
-        n_groups = kv_cache.k.shape[1]
-        allowed = mask.allowed
-        if allowed is not None and allowed.ndim > 2 and allowed.shape[-3] > 1:  # a mask for each query head
-            allowed = allowed.reshape(*allowed.shape[:-3], n_groups, n_heads // n_groups, allowed.shape[-1])
-        q = q.reshape(batch, n_groups, n_heads // n_groups, width)  # (B, G, R, K)
-        z, _ = self.attend(q, kv_cache.k, kv_cache.v, replace(mask, allowed=allowed))  # (B, G, R, L)
-        return z.reshape(batch, n_heads, 1, z.shape[-1])

@@ -97,7 +97,7 @@ class LatentAttention(Module):
 
     def forward(
         self, e: Array, values: Array | None = None, *, mask: Array | None = None
-    ) -> tuple[Array, Any]:
+    ) -> tuple[Array, LatentAttentionCache]:
         """Compute the weighted mean o of the values.
 
         Args:
@@ -131,7 +131,7 @@ class LatentAttention(Module):
         )
         return o, LatentAttentionCache(latent_cache, active_cache, attend_cache, has_values)
 
-    def backward(self, do: Array, cache: Any) -> Any:
+    def backward(self, do: Array, cache: LatentAttentionCache) -> Any:
         """Return de, of shape (B, S, D), or (de, dvalues) with dvalues (B, S, L) if values were given."""
         dlatent_scores, dactive_scores, dvalues = latent_attend_backward(do, cache.attend)
         # latent_scores = e · u

@@ -41,7 +41,7 @@ class GlobalAttentionCache(NamedTuple):
 
     similarity: Any  # the cache of the similarity
     attend: AttendCache
-    positions: Any  # (B, T) the centres of the windows, or None
+    positions: Array | None  # (B, T) the centres of the windows, or None
 
     @property
     def weights(self) -> Array:
@@ -72,7 +72,7 @@ class GlobalAttention(Module):
 
     def forward(
         self, queries: Array, memory: Array, mask: Array | None = None, *, start: int = 0
-    ) -> tuple[Array, Any]:
+    ) -> tuple[Array, GlobalAttentionCache]:
         """Compute the context of each query.
 
         Args:
@@ -89,7 +89,7 @@ class GlobalAttention(Module):
         allowed = None if mask is None else mask[:, None]  # (B, 1, S)
         return self._attend(queries, memory, allowed, None)
 
-    def backward(self, dcontext: Array, cache: Any) -> tuple[Array, Array]:
+    def backward(self, dcontext: Array, cache: GlobalAttentionCache) -> tuple[Array, Array]:
         """Return the gradients dqueries (B, T, N) and dmemory (B, S, M)."""
         # context = softmax(scores) memory
         dscores, dvalues = attend_backward(dcontext, cache.attend)
@@ -99,7 +99,7 @@ class GlobalAttention(Module):
 
     def _attend(
         self, queries: Array, memory: Array, allowed: Array | None, positions: Array | None
-    ) -> tuple[Array, Any]:
+    ) -> tuple[Array, GlobalAttentionCache]:
         """Compute attention under the mask `allowed`, bool, broadcastable to (B, T, S)."""
         scores, similarity_cache = self.similarity.forward(queries, memory)  # (B, T, S)
         context, attend_cache = attend(scores, memory, allowed)  # (B, T, M)
@@ -128,7 +128,9 @@ class LocalMonotonic(GlobalAttention):
             raise UserError(f"reach is {reach}: make it 0 or more")
         self.reach = reach
 
-    def forward(self, queries: Array, memory: Array, mask: Array | None = None, *, start: int = 0) -> Any:
+    def forward(
+        self, queries: Array, memory: Array, mask: Array | None = None, *, start: int = 0
+    ) -> tuple[Array, GlobalAttentionCache]:
         """Compute the context of each query.
 
         Args:
@@ -153,11 +155,11 @@ class LocalMonotonic(GlobalAttention):
 class LocalPredictiveCache(NamedTuple):
     """The cache of LocalPredictive."""
 
-    memory: Any  # (B, S, M)
+    memory: Array  # (B, S, M)
     similarity: Any  # the cache of the similarity
     predicted: PredictPositionCache
     gaussian: GaussianWindowCache
-    weights: Any  # (B, T, S) attention weights: rows sum to less than 1
+    weights: Array  # (B, T, S) attention weights: rows sum to less than 1
 
     @property
     def positions(self) -> Array:
@@ -221,7 +223,7 @@ class LocalPredictive(Module):
 
     def forward(
         self, queries: Array, memory: Array, mask: Array | None = None, *, start: int = 0
-    ) -> tuple[Array, Any]:
+    ) -> tuple[Array, LocalPredictiveCache]:
         """Compute the context of each query.
 
         Args:
@@ -246,7 +248,7 @@ class LocalPredictive(Module):
         weights, gaussian = gaussian_window(aligned, positions, self.reach / 2)
         return weights @ memory, LocalPredictiveCache(memory, similarity_cache, predicted, gaussian, weights)
 
-    def backward(self, dcontext: Array, cache: Any) -> tuple[Array, Array]:
+    def backward(self, dcontext: Array, cache: LocalPredictiveCache) -> tuple[Array, Array]:
         """Return the gradients dqueries (B, T, N) and dmemory (B, S, M)."""
         # context = weights memory
         dweights = dcontext @ cache.memory.swapaxes(-1, -2)  # (B, T, S)
@@ -275,7 +277,7 @@ class AttentionalStateCache(NamedTuple):
     """The cache of AttentionalState."""
 
     join: LinearCache
-    y: Any  # (..., O)
+    y: Array  # (..., O)
 
 
 class AttentionalState(Module):
@@ -306,7 +308,7 @@ class AttentionalState(Module):
         d_out = d_state if d_out is None else d_out
         self.join = Linear(d_context + d_state, d_out, bias=False, rng=rng, dtype=dtype)
 
-    def forward(self, context: Array, state: Array) -> tuple[Array, Any]:
+    def forward(self, context: Array, state: Array) -> tuple[Array, AttentionalStateCache]:
         """Return y, of shape (..., d_out), and the cache."""
         check_floats(context, (..., self.d_context), "AttentionalState", "context")
         check_floats(
@@ -320,7 +322,7 @@ class AttentionalState(Module):
         y = xp.tanh(joined)
         return y, AttentionalStateCache(join, y)
 
-    def backward(self, dy: Array, cache: Any) -> tuple[Array, Array]:
+    def backward(self, dy: Array, cache: AttentionalStateCache) -> tuple[Array, Array]:
         """Return the gradients dcontext (..., d_context) and dstate (..., d_state)."""
         # y = tanh(joined), and tanh' = 1 - tanh²
         dboth = self.join.backward(dy * (1 - cache.y * cache.y), cache.join)

@@ -2,46 +2,48 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from npformer.backend import Array
 from npformer.errors import UserError
-from npformer.functional.attention import AttentionCache, check_keys
+from npformer.functional.attention import AttentionCache
 from npformer.functional.caches import cache_class
 from npformer.functional.heads import merge_heads, repeat_heads, repeat_heads_backward, split_heads
-from npformer.functional.linear import LinearCache
-from npformer.functional.masks import EXACT, Masking
 from npformer.functional.packing import Packing, pack, unpack
-from npformer.functional.rotary import RotaryCache
-from npformer.kernels import attention, attention_backward
-from npformer.nn.attention.kv_cache import NO_ROTATION, DecodingAttention
+from npformer.kernels import attention, attention_backward, rotate
+from npformer.nn.attention.kv_cache import KVCache, PreallocatedKVCache
 from npformer.nn.attention.projections import Projection, ProjectionCache
 from npformer.nn.checks import check_batches, check_floats
 from npformer.nn.context import EVERYTHING, INFERENCE, AttentionMask, Context
 from npformer.nn.init import default_rng
 from npformer.nn.linear import Linear
+from npformer.nn.module import Module
 from npformer.nn.positions import RotaryPositions
 from npformer.storage.validation import require_choice, require_count
 
-FUSED = ("no", "kv", "qkv")
+FUSED = {"no": 3, "kv": 2, "qkv": 1}  # the number of projections
+NO_ROTATION = (
+    "rotary positions need queries and keys of one sentence, and separate keys were given: leave out rotary "
+    "for cross-attention"
+)
 
 
 @cache_class
 class MultiHeadCache(NamedTuple):
     """The cache of MultiHeadAttention."""
 
-    # a ProjectionCache for query, key and value; or query and key_value; or query_key_value
-    projections: tuple[Any, ...]
+    projections: tuple[ProjectionCache, ...]  # of query, key and value, or fewer if they are fused
     attention: AttentionCache
-    output: LinearCache | None
+    output: Any  # the LinearCache of Wo, or None without Wo
     n_inputs: int  # the number of arrays among query, key and value that the caller gave: 1, 2 or 3
     packing: Packing | None = None  # the packing of the queries
-    rotation: RotaryCache | None = None  # of the queries and of the keys, or None without rotary positions
+    rotation: Any = None  # the RotaryCache of queries and keys, or None without rotary positions
 
 
-class MultiHeadAttention(DecodingAttention):
+class MultiHeadAttention(Module):
     """Multi-head attention: several attention functions in parallel, each with its own projections.
 
         y = Concat(head_1 .. head_H) Wo,  head_h = attention(query Wq_h, key Wk_h, value Wv_h)
@@ -68,7 +70,6 @@ class MultiHeadAttention(DecodingAttention):
         dropout: The dropout probability of the attention weights.
         scale: Divide the scores by sqrt(K).
         rotary: The rotation of queries and keys by their positions, for self-attention. The default is none.
-        masking: The action of the masks on the scores (see Masking).
         rng: The generator of the initial values.
         dtype: The dtype of the parameters.
 
@@ -79,6 +80,8 @@ class MultiHeadAttention(DecodingAttention):
     Source: Vaswani et al. 2017, section 3.2.2; Shazeer 2019 (multi-query attention); Ainslie et al. 2023,
         section 2.2 (grouped-query attention); Su et al. 2021 (rotary positions).
     """
+
+    uses_query_index = False  # True if the scores depend on the index of a query, and not on its vector only
 
     def __init__(
         self,
@@ -98,45 +101,25 @@ class MultiHeadAttention(DecodingAttention):
         dropout: float = 0.0,
         scale: bool = True,
         rotary: RotaryPositions | None = None,
-        masking: Masking = EXACT,
         rng: np.random.Generator | None = None,
         dtype: Any = np.float32,
     ) -> None:
         rng = default_rng(rng)
         n_kv_heads = n_heads if n_kv_heads is None else n_kv_heads
-        _check_heads(d_model, n_heads, n_kv_heads, d_head)
-        for name, count in (("d_model", d_model), ("n_heads", n_heads), ("n_kv_heads", n_kv_heads)):
-            require_count(name, count)
         kdim, vdim = d_model if kdim is None else kdim, d_model if vdim is None else vdim
+        _check_heads(d_model, n_heads, n_kv_heads, d_head)
         _check_fused(fused, d_model, kdim, vdim)
-        self.n_heads, self.n_kv_heads, self.rotary = n_heads, n_kv_heads, rotary
+        self.n_heads, self.n_kv_heads, self.n_repeats = n_heads, n_kv_heads, n_heads // n_kv_heads
         self.d_head = d_model // n_heads if d_head is None else d_head
         self.d_value = self.d_head if d_value is None else d_value
-        self.fused, self.dropout, self.masking = fused, dropout, masking
+        self.d_inputs = d_model, kdim, vdim
+        self.fused, self.dropout, self.rotary = fused, dropout, rotary
         self.scale = None if scale else 1.0  # None stands for 1 / sqrt(K)
 
-        settings = {"activation": activation, "bias": bias, "rng": rng, "dtype": dtype}
-        self._make_projections(d_model, kdim, vdim, **settings)
+        self._make_projections(activation=activation, bias=bias, rng=rng, dtype=dtype)
         width = n_heads * self.d_value  # H·L
         output_bias = bias if output_bias is None else output_bias
         self.output = Linear(width, d_model, bias=output_bias, rng=rng, dtype=dtype) if output else None
-
-    def _make_projections(self, d_model: int, kdim: int, vdim: int, **settings: Any) -> None:
-        """Make the projections of queries, keys and values, whose inputs have these widths."""
-        queries, keys = (self.n_heads, self.d_head), (self.n_kv_heads, self.d_head)  # heads and their width
-        values = self.n_kv_heads, self.d_value
-
-        def project(d_in: int, *parts: tuple[int, int]) -> Projection:
-            heads, widths = [heads for heads, _ in parts], [heads * width for heads, width in parts]
-            return Projection(d_in, widths, heads, **settings)
-
-        if self.fused == "qkv":
-            self.query_key_value = project(d_model, queries, keys, values)
-        elif self.fused == "kv":
-            self.query, self.key_value = project(d_model, queries), project(d_model, keys, values)
-        else:
-            self.query, self.key = project(d_model, queries), project(kdim, keys)
-            self.value = project(vdim, values)
 
     def forward(
         self,
@@ -149,7 +132,7 @@ class MultiHeadAttention(DecodingAttention):
         train: bool = False,
         rng: np.random.Generator | None = None,
         context: Context | None = None,
-    ) -> tuple[Array, Any]:
+    ) -> tuple[Array, MultiHeadCache]:
         """Compute the attention of each query to the keys.
 
         Args:
@@ -173,34 +156,49 @@ class MultiHeadAttention(DecodingAttention):
         value = key if value is None else value
         key_packing = mask.packing if n_inputs == 1 else mask.key_packing
         self._check_arrays(query, key, value, mask.packing, key_packing)
+
+        # q = query Wq, k = key Wk, v = value Wv: (B, H, T, K), (B, G, S, K) and (B, G, S, L)
         (q, k, v), projections = self.project(query, key, value, mask.packing, key_packing)
-        q, k, rotation = self.rotate(q, k)
-        k, v = self.share(k), self.share(v)  # (B, H, S, K) and (B, H, S, L)
+        rotation = None
+        if self.rotary is not None:
+            q, rotation = self.rotary.forward(q)
+            k, _ = rotate(k, *rotation)  # with the cosines and sines of the same positions
+        if self.n_repeats > 1:  # several query heads share a head of keys and values
+            k, _ = repeat_heads(k, self.n_repeats)  # (B, H, S, K)
+            v, _ = repeat_heads(v, self.n_repeats)  # (B, H, S, L)
         z, attention_cache = self.attend(q, k, v, mask, context)  # (B, H, T, L)
-        y, output = self.join(z, mask.packing)  # (B, T, D)
+        y = pack(merge_heads(z), mask.packing)  # Concat(z_1 .. z_H): (B, T, H·L)
+        output = None
+        if self.output is not None:
+            y, output = self.output.forward(y)  # (B, T, D)
         return y, MultiHeadCache(projections, attention_cache, output, n_inputs, mask.packing, rotation)
 
-    def backward(self, dy: Array, cache: Any) -> Any:
+    def backward(self, dy: Array, cache: MultiHeadCache) -> Any:
         """Return the gradients of the arrays that forward was given.
 
         These are dquery, (dquery, dkey) or (dquery, dkey, dvalue), of the shapes (B, T, D), (B, S, D) and
         (B, S, D).
         """
-        # y = Concat(heads) Wo
-        dz = self.join_backward(dy, cache)  # (B, H, T, L)
+        # y = Concat(z_1 .. z_H) Wo
+        if self.output is not None:
+            dy = self.output.backward(dy, cache.output)  # (B, T, H·L)
+        dz = split_heads(unpack(dy, cache.packing), self.n_heads)  # (B, H, T, L)
         # z = softmax(q kᵀ / sqrt(K)) v
         dq, dk, dv = self.attend_backward(dz, cache.attention)
-        # a shared head of keys or values was used by several query heads, so their gradients are added
-        dk, dv = self.share_backward(dk), self.share_backward(dv)  # (B, G, S, K) and (B, G, S, L)
-        # q, k = rotations of q and k
-        dq, dk = self.rotate_backward(dq, dk, cache.rotation)
+        # k, v = repeat_heads(k), repeat_heads(v): the gradients of all copies are added
+        if self.n_repeats > 1:
+            dk = repeat_heads_backward(dk, self.n_repeats)  # (B, G, S, K)
+            dv = repeat_heads_backward(dv, self.n_repeats)  # (B, G, S, L)
+        # q, k = rotary(q), rotary(k)
+        if self.rotary is not None:
+            dq, dk = self.rotary.backward(dq, cache.rotation), self.rotary.backward(dk, cache.rotation)
         # q, k, v = query Wq, key Wk, value Wv
         grads = self.project_backward(dq, dk, dv, cache)  # one for each projection
         if cache.n_inputs == 3:
             return tuple(grads)
         if cache.n_inputs == 2:  # keys and values were computed from one array, so their gradients are added
-            return grads[0], _total(grads[1:])
-        return _total(grads)  # queries, keys and values were computed from one array
+            return grads[0], sum(grads[2:], grads[1])
+        return sum(grads[1:], grads[0])  # queries, keys and values were computed from one array
 
     def project(
         self,
@@ -222,15 +220,15 @@ class MultiHeadAttention(DecodingAttention):
         Returns:
             The list [q, k, v] of shapes (B, H, T, K), (B, G, S, K) and (B, G, S, L), and the caches.
         """
-        inputs = [(query, packing), (key, key_packing), (value, key_packing)]
+        inputs = (query, packing), (key, key_packing), (value, key_packing)
         heads, caches = [], []
-        for projection, index in self._projections():
-            parts, cache = projection.project(*inputs[index])
+        for projection, (x, x_packing) in zip(self.projections, inputs, strict=False):
+            parts, cache = projection.project(x, x_packing)  # [q], [k] and [v], or [k, v], or [q, k, v]
             heads += parts
             caches.append(cache)
         return heads, tuple(caches)
 
-    def project_backward(self, dq: Array, dk: Array, dv: Array, cache: Any) -> list[Array]:
+    def project_backward(self, dq: Array, dk: Array, dv: Array, cache: MultiHeadCache) -> list[Array]:
         """Compute the gradients of the inputs of the projections.
 
         Args:
@@ -244,55 +242,11 @@ class MultiHeadAttention(DecodingAttention):
             fused.
         """
         dheads, grads = [dq, dk, dv], []
-        for (projection, _), projection_cache in zip(self._projections(), cache.projections, strict=True):
+        for projection, projection_cache in zip(self.projections, cache.projections, strict=True):
             n = len(projection.widths)
             grads.append(projection.project_backward(dheads[:n], projection_cache))
             dheads = dheads[n:]
         return grads
-
-    def rotate(self, q: Array, k: Array, start: int = 0) -> tuple[Array, Array, RotaryCache | None]:
-        """Rotate the queries and keys by their positions, if the layer has rotary positions.
-
-        Args:
-            q: The queries, of shape (B, H, T, K).
-            k: The keys, of shape (B, G, T, K).
-            start: The position of the first query and key.
-
-        Returns:
-            q and k, of the same shapes, and the cache.
-        """
-        if self.rotary is None:
-            return q, k, None
-        q, rotation = self.rotary.forward(q, start)
-        k, _ = self.rotary.forward(k, start)  # at the same positions, so the cache is the same
-        return q, k, rotation
-
-    def rotate_backward(self, dq: Array, dk: Array, cache: RotaryCache | None) -> tuple[Array, Array]:
-        """Compute the gradients of the queries and keys before the rotation.
-
-        Args:
-            dq: The gradient of the rotated queries, of shape (B, H, T, K).
-            dk: The gradient of the rotated keys, of shape (B, G, T, K).
-            cache: The cache of rotate.
-
-        Returns:
-            dq and dk, of the same shapes.
-        """
-        if self.rotary is None:
-            return dq, dk
-        return self.rotary.backward(dq, cache), self.rotary.backward(dk, cache)
-
-    def share(self, x: Array) -> Array:
-        """Repeat the heads of keys or values for the query heads that share them.
-
-        Shapes: x (B, G, S, K) -> y (B, H, S, K), where query head h uses head h // (H / G) of x.
-        """
-        y, _ = repeat_heads(x, self.n_heads // self.n_kv_heads)
-        return y
-
-    def share_backward(self, dy: Array) -> Array:
-        """Return dx, of shape (B, G, S, K), from the gradient of the repeated heads, (B, H, S, K)."""
-        return repeat_heads_backward(dy, self.n_heads // self.n_kv_heads)
 
     def attend(
         self, q: Array, k: Array, v: Array, mask: AttentionMask = EVERYTHING, context: Context = INFERENCE
@@ -309,67 +263,117 @@ class MultiHeadAttention(DecodingAttention):
         Returns:
             z, of shape (B, H, T, L), and the cache.
         """
-        check_keys(k)
-        return attention(
-            q,
-            k,
-            v,
-            mask.allowed,
-            query_mask=mask.queries,
-            masking=self.masking,
-            scale=self.scale,
-            p=context.dropout(self.dropout),
-            rng=context.rng,
-        )
+        p = context.dropout(self.dropout)
+        return attention(q, k, v, mask.pairs, scale=self.scale, p=p, rng=context.rng)
 
     def attend_backward(self, dz: Array, cache: Any) -> tuple[Array, Array, Array]:
         """Return the gradients dq (B, H, T, K), dk (B, H, S, K) and dv (B, H, S, L)."""
         return attention_backward(dz, cache)
 
-    def join(self, z: Array, packing: Packing | None = None) -> tuple[Array, Any]:
-        """Concatenate the heads and multiply by Wo. Shapes: z (B, H, T, L) -> y (B, T, D), and the cache."""
-        y = pack(merge_heads(z), packing)  # (B, T, H·L)
-        return (y, None) if self.output is None else self.output.forward(y)
+    # Decoding: the keys and values of earlier positions come from a KV cache, and no backward pass follows.
 
-    def join_backward(self, dy: Array, cache: Any) -> Array:
-        """Return dz, of shape (B, H, T, L). `cache` is the cache of forward."""
-        if self.output is not None:
-            dy = self.output.backward(dy, cache.output)  # (B, T, H·L)
-        return split_heads(unpack(dy, cache.packing), self.n_heads)
-
-    def _projections(self) -> list[tuple[Projection, int]]:
-        """Return the projections, each with the index of its input among (query, key, value)."""
-        if self.fused == "qkv":
-            return [(self.query_key_value, 0)]
-        if self.fused == "kv":
-            return [(self.query, 0), (self.key_value, 1)]
-        return [(self.query, 0), (self.key, 1), (self.value, 2)]
-
-    def _check_arrays(
+    def decode_step(
         self,
-        query: Array,
-        key: Array,
-        value: Array,
-        packing: Packing | None,
-        key_packing: Packing | None,
-    ) -> None:
-        """Check the shapes of the inputs, (B, T, D) or packed rows (N, D)."""
-        layer = type(self).__name__
-        widths = [projection.weight.shape[0] for projection, _ in self._projections()]
-        widths += widths[-1:] * (3 - len(widths))  # a fused projection has one input for several names
-        for name, x, x_packing, width in (
-            ("query", query, packing, widths[0]),
-            ("key", key, key_packing, widths[1]),
-            ("value", value, key_packing, widths[2]),
-        ):
-            check_floats(x, ("B", "T", width) if x_packing is None else ("N", width), layer, name)
-        if packing is None and key_packing is None:
-            check_batches(layer, query=query, key=key, value=value)
-            if key.shape[1] != value.shape[1]:
-                raise UserError(
-                    f"{layer} takes a value for each key and got key of shape {key.shape} and value of shape "
-                    f"{value.shape}: make the second axes equal"
-                )
+        x: Array,
+        kv_cache: KVCache | PreallocatedKVCache | None = None,
+        mask: Array | AttentionMask | None = None,
+    ) -> tuple[Array, Any]:
+        """Compute self-attention for the next positions, which follow those of the KV cache.
+
+        Args:
+            x: The vectors of the next positions, of shape (B, T, D).
+            kv_cache: The keys and values of the S positions before. None at the first position begins a
+                KVCache, and an empty PreallocatedKVCache is extended in place.
+            mask: Bool, broadcastable to (B, H, T, S + T). True means that the query may attend to the key.
+                The default allows all keys, which is right for T = 1. For more positions, or for a window,
+                give causal_mask(T, x, window=window, start=S).
+
+        Returns:
+            y, of shape (B, T, D), and the keys and values of all S + T positions.
+        """
+        (q, k, v), _ = self.project(x, x, x)
+        if self.rotary is not None:
+            start = 0 if kv_cache is None else kv_cache.length
+            q, k = self.rotary(q, start), self.rotary(k, start)
+        kv_cache = KVCache(k, v) if kv_cache is None else kv_cache.extended(k, v)
+        return self._attend(q, kv_cache, mask), kv_cache
+
+    def project_memory(self, memory: Array) -> KVCache:
+        """Return the keys and values of the memory (B, S, D), which are computed once for each sentence.
+
+        Raises:
+            UserError: If the layer has rotary positions.
+        """
+        if self.rotary is not None:
+            raise UserError(NO_ROTATION)
+        (_, k, v), _ = self.project(memory[:, :0], memory, memory)  # no queries yet
+        return KVCache(k, v)
+
+    def attend_memory(self, x: Array, memory_kv: KVCache, mask: Array | AttentionMask | None = None) -> Array:
+        """Compute the cross-attention of x to the memory.
+
+        Args:
+            x: The vectors of the decoder, of shape (B, T, D).
+            memory_kv: The result of project_memory.
+            mask: Bool, broadcastable to (B, H, T, S). True means that the query may attend to the key.
+
+        Returns:
+            y, of shape (B, T, D).
+        """
+        (q,), _ = self.query.project(x)
+        return self._attend(q, memory_kv, mask)
+
+    def _attend(
+        self, q: Array, kv_cache: KVCache | PreallocatedKVCache, mask: Array | AttentionMask | None
+    ) -> Array:
+        """Return y, of shape (B, T, D), for the queries q (B, H, T, K)."""
+        mask = AttentionMask.of(mask)
+        if self.n_repeats > 1 and q.shape[2] == 1 and not self.uses_query_index:
+            z = self._attend_shared(q, kv_cache, mask)
+        else:
+            k, _ = repeat_heads(kv_cache.k, self.n_repeats)
+            v, _ = repeat_heads(kv_cache.v, self.n_repeats)
+            z, _ = self.attend(q, k, v, mask)
+        y = merge_heads(z)
+        return y if self.output is None else self.output(y)
+
+    def _attend_shared(self, q: Array, kv_cache: KVCache | PreallocatedKVCache, mask: AttentionMask) -> Array:
+        """Compute the attention of one position without copies of the keys and values for each query head.
+
+        The R query heads that share a head of keys become R queries of one head.
+        Shapes: q (B, H, 1, K) -> z (B, H, 1, L).
+        """
+        batch, n_heads, _, width = q.shape
+        groups, allowed = (self.n_kv_heads, self.n_repeats), mask.allowed
+        if allowed is not None and allowed.ndim > 2 and allowed.shape[-3] > 1:  # a mask for each query head
+            allowed = allowed.reshape(*allowed.shape[:-3], *groups, allowed.shape[-1])
+        q = q.reshape(batch, *groups, width)  # (B, G, R, K)
+        z, _ = self.attend(q, kv_cache.k, kv_cache.v, replace(mask, allowed=allowed))  # (B, G, R, L)
+        return z.reshape(batch, n_heads, 1, z.shape[-1])
+
+    # Projections that are computed together, and checks of what the caller gives.
+
+    def _make_projections(self, **settings: Any) -> None:
+        """Make Wq, Wk and Wv, or fewer wider matrices that hold several of them side by side."""
+        d_model, kdim, vdim = self.d_inputs
+        h, g = self.n_heads, self.n_kv_heads
+        q, k, v = h * self.d_head, g * self.d_head, g * self.d_value  # the widths of all heads together
+        if self.fused == "qkv":
+            self.query_key_value = Projection(d_model, [q, k, v], [h, g, g], **settings)
+            return
+        self.query = Projection(d_model, [q], [h], **settings)
+        if self.fused == "kv":
+            self.key_value = Projection(d_model, [k, v], [g, g], **settings)
+        else:
+            self.key = Projection(kdim, [k], [g], **settings)
+            self.value = Projection(vdim, [v], [g], **settings)
+
+    @property
+    def projections(self) -> list[Projection]:
+        """The projections of query, key and value, or fewer if several are fused."""
+        if self.fused == "qkv":
+            return [self.query_key_value]
+        return [self.query, self.key_value] if self.fused == "kv" else [self.query, self.key, self.value]
 
     def _count_inputs(self, key: Array | None, value: Array | None) -> int:
         """Return the number of arrays among query, key and value that the caller gave.
@@ -381,13 +385,38 @@ class MultiHeadAttention(DecodingAttention):
         n_inputs = 1 + (key is not None) + (value is not None)
         if self.rotary is not None and n_inputs > 1:
             raise UserError(NO_ROTATION)
-        most = {"no": 3, "kv": 2, "qkv": 1}[self.fused]
+        most = FUSED[self.fused]
         if n_inputs > most:
             raise UserError(
                 f'projections fused as "{self.fused}" take {most} of query, key and value, and {n_inputs} '
                 'were given: use fused="no"'
             )
         return n_inputs
+
+    def _check_arrays(
+        self,
+        query: Array,
+        key: Array,
+        value: Array,
+        packing: Packing | None,
+        key_packing: Packing | None,
+    ) -> None:
+        """Check the shapes of the inputs, (B, T, D) or packed rows (N, D)."""
+        layer = type(self).__name__
+        d_model, kdim, vdim = self.d_inputs
+        for name, x, x_packing, width in (
+            ("query", query, packing, d_model),
+            ("key", key, key_packing, kdim),
+            ("value", value, key_packing, vdim),
+        ):
+            check_floats(x, ("B", "T", width) if x_packing is None else ("N", width), layer, name)
+        if packing is None and key_packing is None:
+            check_batches(layer, query=query, key=key, value=value)
+            if key.shape[1] != value.shape[1]:
+                raise UserError(
+                    f"{layer} takes a value for each key and got key of shape {key.shape} and value of shape "
+                    f"{value.shape}: make the second axes equal"
+                )
 
 
 def _check_heads(d_model: int, n_heads: int, n_kv_heads: int, d_head: int | None) -> None:
@@ -401,21 +430,15 @@ def _check_heads(d_model: int, n_heads: int, n_kv_heads: int, d_head: int | None
             f"{n_heads} query heads cannot share {n_kv_heads} heads of keys and values equally: make "
             "n_kv_heads a divisor of n_heads"
         )
+    for name, count in (("d_model", d_model), ("n_heads", n_heads), ("n_kv_heads", n_kv_heads)):
+        require_count(name, count)
 
 
 def _check_fused(fused: str, d_model: int, kdim: int, vdim: int) -> None:
     """Check that projections are fused in a known way, and only if their inputs have one width."""
-    require_choice("fused", fused, FUSED)
+    require_choice("fused", fused, tuple(FUSED))
     if fused != "no" and not d_model == kdim == vdim:
         raise UserError(
             f'projections fused as "{fused}" have one input, and d_model is {d_model}, kdim {kdim} and vdim '
             f'{vdim}: make them equal, or use fused="no"'
         )
-
-
-def _total(grads: list[Array]) -> Array:
-    """Return the sum of the gradients of one array that was used several times."""
-    total = grads[0]
-    for grad in grads[1:]:
-        total = total + grad
-    return total

@@ -81,7 +81,7 @@ class Projection(Linear):
             start += width
         return parts, ProjectionCache(linear, activation, packing)
 
-    def project_backward(self, dparts: Sequence[Array], cache: Any) -> Array:
+    def project_backward(self, dparts: Sequence[Array], cache: ProjectionCache) -> Array:
         """Return dx, of the shape of x, from a list with the gradient (B, H, T, width / H) of each part."""
         _, activate_backward = ACTIVATIONS[self.activation]
         # the parts lie side by side in y

@@ -9,6 +9,7 @@ import numpy as np
 from npformer.backend import Array
 from npformer.errors import UserError
 from npformer.functional.relative import (
+    ByDistanceCache,
     relative_attention_by_distance,
     relative_attention_by_distance_backward,
 )
@@ -75,7 +76,7 @@ class RelativeAttention(MultiHeadAttention):
 
     def attend(
         self, q: Array, k: Array, v: Array, mask: AttentionMask = EVERYTHING, context: Context = INFERENCE
-    ) -> tuple[Array, Any]:
+    ) -> tuple[Array, ByDistanceCache]:
         """Compute the attention of each head.
 
         Args:
@@ -97,16 +98,14 @@ class RelativeAttention(MultiHeadAttention):
             v,
             key_positions,
             value_positions,
-            mask.allowed,
+            mask.pairs,
             start=k.shape[-2] - q.shape[-2],
-            query_mask=mask.queries,
-            masking=self.masking,
             scale=self.scale,
             p=context.dropout(self.dropout),
             rng=context.rng,
         )
 
-    def attend_backward(self, dz: Array, cache: Any) -> tuple[Array, Array, Array]:
+    def attend_backward(self, dz: Array, cache: ByDistanceCache) -> tuple[Array, Array, Array]:
         """Return the gradients dq (B, H, T, K), dk (B, H, S, K) and dv (B, H, S, L)."""
         dq, dk, dv, dkey_positions, dvalue_positions = relative_attention_by_distance_backward(dz, cache)
         if self.key_positions is not None:

@@ -10,6 +10,7 @@ import numpy as np
 from npformer.backend import Array
 from npformer.errors import UserError
 from npformer.functional.attend import AttendCache, attend, attend_backward
+from npformer.functional.attention import AttentionCache
 from npformer.functional.caches import cache_class
 from npformer.functional.similarity import (
     concat_similarity,
@@ -200,7 +201,7 @@ class SimilarityAttention(MultiHeadAttention):
 
     def attend(
         self, q: Array, k: Array, v: Array, mask: AttentionMask = EVERYTHING, context: Context = INFERENCE
-    ) -> tuple[Array, Any]:
+    ) -> tuple[Array, SimilarityAttentionCache]:
         """Compute the attention of each head.
 
         Args:
@@ -214,18 +215,11 @@ class SimilarityAttention(MultiHeadAttention):
             z, of shape (B, H, T, L), and the cache.
         """
         scores, similarity_cache = self.similarity.forward(q, k)  # (B, H, T, S)
-        z, attend_cache = attend(
-            scores,
-            v,
-            mask.allowed,
-            query_mask=mask.queries,
-            masking=self.masking,
-            p=context.dropout(self.dropout),
-            rng=context.rng,
-        )  # (B, H, T, L)
+        p = context.dropout(self.dropout)
+        z, attend_cache = attend(scores, v, mask.pairs, p=p, rng=context.rng)  # (B, H, T, L)
         return z, SimilarityAttentionCache(similarity_cache, attend_cache)
 
-    def attend_backward(self, dz: Array, cache: Any) -> tuple[Array, Array, Array]:
+    def attend_backward(self, dz: Array, cache: SimilarityAttentionCache) -> tuple[Array, Array, Array]:
         """Return the gradients dq (B, H, T, K), dk (B, H, S, K) and dv (B, H, S, L)."""
         dscores, dv = attend_backward(dz, cache.attend)
         dq, dk = self.similarity.backward(dscores, cache.similarity)
@@ -239,12 +233,12 @@ class BasicSelfAttention(Module):
     Source: "The components of the Transformer", which follows Bloem, "Transformers from scratch".
     """
 
-    def forward(self, x: Array, mask: Array | None = None) -> tuple[Array, Any]:
+    def forward(self, x: Array, mask: Array | None = None) -> tuple[Array, AttentionCache]:
         """Return y, of shape (B, T, D), and the cache."""
         check_floats(x, ("B", "T", "D"), "BasicSelfAttention")
         return attention(x, x, x, mask, scale=1.0)
 
-    def backward(self, dy: Array, cache: Any) -> Array:
+    def backward(self, dy: Array, cache: AttentionCache) -> Array:
         """Return dx, of shape (B, T, D)."""
         # x was used as query, key and value, so its three gradients are added
         dq, dk, dv = attention_backward(dy, cache)

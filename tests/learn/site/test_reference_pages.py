@@ -57,7 +57,7 @@ def test_every_link_leads_to_an_id_or_to_a_lesson(pages):
 def test_signatures_show_types_and_defaults(pages):
     page = pages["reference/functional.html"]
     assert "softmax(x: Array) → tuple[Array, Array]" in text_of(entry(page, "softmax"))
-    assert "masking: Masking = EXACT," in text_of(entry(page, "attention"))
+    assert "mask: Array | None = None," in text_of(entry(page, "attention"))
     assert "rng: Generator | None" in text_of(entry(page, "dropout"))
     assert 'id="causal_mask"' not in page.body, "it is not exported"
 

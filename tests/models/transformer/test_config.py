@@ -49,6 +49,10 @@ NEVER = {
     "no output": ({"attention_output": False, "d_value": 3}, "2 × 3 = 6 wide, are added to the residual, 8"),
     "bare top": ({"norm": "pre"}, "norm='pre' leaves the top of each stack unnormalized"),
     "undone": ({"query_masking": "before"}, "query_masking='before' gives masked queries equal weights"),
+    "distances and numbers": (
+        {"positions": "relative", "mask_fill": -1e9},
+        "positions='relative' take exact masks, and mask_fill is -1000000000.0: leave out mask_fill",
+    ),
     "adding infinity": ({"masking_how": "add"}, "masking_how='add' with a mask_fill of -inf is"),
     "padding that ends": ({"pad_id": 3}, r"pad_id, start_id and end_id are \(3, 2, 3\): end_id must differ"),
     "a start that ends": ({"start_id": 3}, r"are \(0, 3, 3\): end_id must differ from both others"),
@@ -113,7 +117,8 @@ def test_default_widths_are_derived_from_others():
 
 
 def test_masking():
-    assert tiny_config().masking == Masking(-math.inf, "replace", "after")
+    assert tiny_config().masking is None
+    assert tiny_config(mask_fill=-1e9).masking == Masking(-1e9, "replace", "after")
     config = tiny_config(mask_fill=-1e9, masking_how="add", query_masking="before")
     assert config.masking == Masking(-1e9, "add", "before")
 

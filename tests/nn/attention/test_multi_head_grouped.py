@@ -85,7 +85,7 @@ def test_the_output_does_not_depend_on_the_first_position():
     """All positions of the same sentence are shifted by 20."""
     layer, x = heads(rotary=RotaryPositions(30, 2, **F8)), normal(2, 5, 8)
     (q, k, v), _ = layer.project(x, x, x)
-    outputs = [layer.attend(*layer.rotate(q, k, start)[:2], v)[0] for start in (0, 20)]
+    outputs = [layer.attend(layer.rotary(q, start), layer.rotary(k, start), v)[0] for start in (0, 20)]
     np.testing.assert_allclose(outputs[1], outputs[0], rtol=1e-11)
 
 

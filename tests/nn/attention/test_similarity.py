@@ -7,7 +7,6 @@ import pytest
 
 import npformer.functional as F
 from npformer.errors import UserError
-from npformer.functional.masks import Masking
 from npformer.kernels import plain_pairs
 from npformer.nn.attention import BasicSelfAttention, MultiHeadAttention, Similarity, SimilarityAttention
 from npformer.nn.attention.similarity import SIMILARITIES
@@ -108,7 +107,6 @@ def test_basic_self_attention_computed_with_loops():
         {"dropout": 0.4},
         {"d_head": 4, "d_value": 5, "bias": False},
         {"activation": "relu", "output": False},
-        {"masking": Masking(-1e10, query="before")},
     ],
     ids=str,
 )

@@ -169,7 +169,7 @@ def mask_scores_backward(dscores, cache):
         (
             pair_trial(
                 "",
-                lambda scores: F.mask_scores(scores, RAGGED, masking=F.Masking(-1e9)),
+                lambda scores: F.fill_scores(scores, RAGGED, F.Masking(-1e9)),
                 "mask_scores_backward",
                 (3, 4, 7),
             ),
@@ -179,7 +179,7 @@ def mask_scores_backward(dscores, cache):
             "The gradient of a replaced score is 0. The gradient of every other score stays the same.",
             "np.where(mask, ..., 0).",
         ),
-        {"mask_scores_backward": F.mask_scores_backward},
+        {"mask_scores_backward": F.fill_scores_backward},
     ),
     Exercise(
         "split-heads",
