@@ -147,7 +147,7 @@ class _Check:
         self._note_differences(methods)
         draw = make_draw(target, methods, self.options, self.rng)
         report.rows += tensor_rows(report.name, draw, self.rng)
-        second = self._second_point()
+        second = self._second_point(methods)
         if all(row.error != np.inf for row in report.rows):  # else a gradient has another shape or type
             report.rows += property_rows(report.name, draw, second, self.rng)
             if not self._wrong_tensors():
@@ -164,10 +164,10 @@ class _Check:
                 f"forward does not take complex numbers for {', '.join(names)}: checked by differences"
             )
 
-    def _second_point(self) -> dict[str, Array]:
-        at_kinks = any("kink" in row.diagnosis for row in self.report.rows)
-        randomize = self.options.randomize
-        return second_point(self.target, self.rng, at_kinks=at_kinks) if randomize else self.target.tensors
+    def _second_point(self, methods: dict[str, str]) -> dict[str, Array]:
+        if not self.options.randomize:
+            return self.target.tensors
+        return second_point(self.target, self.rng, off_kinks="difference" in methods.values())
 
     def _check_again(self, second: dict[str, Array], methods: dict[str, str]) -> None:
         """Check a random layer at other states of its generators, and others if only a property fails."""

@@ -16,6 +16,7 @@ from npformer.backend import Array, Generator, is_array
 from npformer.checking.foreign.layer import ForeignLayer
 from npformer.checking.holders import named_parameters
 from npformer.checking.report import CheckRow
+from npformer.checking.scales import scales_of
 from npformer.checking.surroundings import Generators, closure
 from npformer.checking.trace import files_of
 from npformer.errors import UserError, quantity
@@ -59,6 +60,8 @@ class CheckTarget:
             self.tensors[name] = _starting_point(np.array(parameter.value, np.float64), randomize, rng)
         self.generators: Generators | None = None  # restored before each forward pass, if one is given
         self._written: list[str] | None = None  # see writes_noted
+        self._scaled: dict[str, Array] | None = None  # the tensors whose scales are known
+        self._scales: dict[str, Array] = {}
         if not any(value.size for value in self.tensors.values()):
             raise UserError("nothing to check: give at least one array of floats, or a layer with parameters")
 
@@ -105,6 +108,14 @@ class CheckTarget:
                 returned = self.backward(dy, cache)
             grads = {name: np.array(p.grad) for name, p in self.parameters.items()}
         return self._name_returned(returned) | grads
+
+    @property
+    def scales(self) -> dict[str, Array]:
+        """The scales of the present tensors, by name."""
+        if self._scaled is not self.tensors:
+            self._scaled = self.tensors
+            self._scales = {name: scales_of(value) for name, value in self.tensors.items()}
+        return self._scales
 
     def tolerance(self, tensor: str, method: str) -> float:
         """Return the largest error of the gradient of a tensor that passes, for "complex" or "difference"."""

@@ -64,7 +64,7 @@ def choose_point(target: CheckTarget) -> Any:
     """
     y, _ = target.run()
     if not _is_finite(y):
-        target.tensors |= target.given
+        target.tensors = target.tensors | target.given
         y, _ = target.run()
         if not _is_finite(y):
             raise UserError("the output of forward contains NaN or infinity: give other inputs")
@@ -75,17 +75,18 @@ def _is_finite(y: Any) -> bool:
     return all(np.isfinite(part).all() for part in leaves(y) if is_real(part))
 
 
-def second_point(target: CheckTarget, rng: Generator, *, at_kinks: bool) -> dict[str, Array]:
+def second_point(target: CheckTarget, rng: Generator, *, off_kinks: bool) -> dict[str, Array]:
     """Return another point near the first: mistakes may cancel at equal, symmetric or zero values.
 
     Args:
         target: The forward pass, at the first point.
         rng: The generator of the point.
-        at_kinks: Move entries that are 0 as well, since the first point is at a kink of forward.
+        off_kinks: Move entries that are 0 as well, and equal ones apart, since forward may have kinks there.
     """
-    away = 1e-2 if at_kinks else 0.0
+    away = 1e-2 if off_kinks else 0.0
     second = {
-        name: value * rng.uniform(0.8, 1.2, value.shape) + away * rng.standard_normal(value.shape)
+        name: value * rng.uniform(0.8, 1.2, value.shape)
+        + away * target.scales[name] * rng.standard_normal(value.shape)
         for name, value in target.tensors.items()
     }
     with target.moved_to(second):
