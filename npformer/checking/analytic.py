@@ -26,7 +26,7 @@ from npformer.checking.trees import is_real, map_tree, norm
 POINTS = np.exp(2j * np.pi * np.arange(8) / 8)  # ω
 RADII = (1e-3, 1e-4, 1e-5, 1e-6)  # relative to the scales
 EPSILON = float(np.finfo(float).eps)
-EXACT = 1e-11  # relative to the derivative: a larger derivative by the conjugate shows in a check
+EXACT = 1e-12  # relative to the derivative: a larger derivative by the conjugate shows in a check
 VANISHING = 0.2  # the largest part on a circle that vanishes, relative to the part on one ten times as large
 DIFFERENT = 1e-4  # relative: a complex step and a difference that differ by more do not agree
 SAME = 1e-9  # relative: the outputs of real and of complex numbers differ by rounding errors alone
@@ -53,7 +53,7 @@ def takes_complex(target: CheckTarget, directions: dict[str, Array]) -> bool:
             if noise > SAME * size + 100 * zero_output:
                 return False
             exact = derivative_along(target, directions)
-            noise = 100 * EPSILON * size + 10 * noise
+            noise = 10 * (EPSILON * size + noise)
             return _is_analytic(target, directions, noise, norm(exact)) and _is_confirmed(
                 target, directions, exact, SAME * size + noise / FIRST_STEP
             )

@@ -55,6 +55,11 @@ class CheckTarget:
         self.inputs = dict(zip(names, inputs, strict=True))
         self.real_inputs = [name for name, x in self.inputs.items() if is_array(x) and x.dtype.kind == "f"]
         self.tensors = {name: np.array(self.inputs[name], np.float64) for name in self.real_inputs}
+        given = [
+            *(self.inputs[name] for name in self.real_inputs),
+            *(p.value for p in self.parameters.values()),
+        ]
+        self.given_float32 = any(array.dtype == np.float32 for array in given)
         self.given = {name: np.array(p.value, np.float64) for name, p in self.parameters.items()}
         for name, parameter in self.parameters.items():
             self.tensors[name] = _starting_point(np.array(parameter.value, np.float64), randomize, rng)
@@ -64,6 +69,13 @@ class CheckTarget:
         self._scales: dict[str, Array] = {}
         if not any(value.size for value in self.tensors.values()):
             raise UserError("nothing to check: give at least one array of floats, or a layer with parameters")
+
+    def run_twice_as_long(self) -> None:
+        """Evaluate forward on inputs whose first axis is repeated."""
+        with self._parameters_set(self.tensors):
+            inputs = [self.tensors.get(name, x) for name, x in self.inputs.items()]
+            longer = [np.concatenate([x, x]) if is_array(x) and x.ndim else x for x in inputs]
+            self.forward(*longer, **fresh_settings(self.settings))
 
     def run(self, changes: dict[str, Array] | None = None) -> tuple[Any, Any]:
         """Evaluate forward on copies of the tensors, some of them replaced, and return (y, cache).

@@ -42,8 +42,39 @@ def make_deterministic(target: CheckTarget, thing: Any, rng: Generator) -> str:
 
 
 def _repeats(target: CheckTarget) -> bool:
-    outputs = [copy_tree(target.run()[0]) for _ in range(2)]
+    outputs = [copy_tree(_first_output(target)), copy_tree(target.run()[0])]
     return all(np.array_equal(a, b, equal_nan=is_real(a)) for a, b in zip(*map(leaves, outputs), strict=True))
+
+
+def _first_output(target: CheckTarget) -> Any:
+    """Return the output, and say so if forward refuses float64 or returns complex numbers.
+
+    Raises:
+        UserError: If forward raises an error for float64 and none for float32, or if its output is complex.
+    """
+    try:
+        y, _ = target.run()
+    except Exception as error:
+        if not target.given_float32 or not _takes_float32(target):
+            raise
+        raise UserError(
+            f"forward takes float32 and refuses float64 ({type(error).__name__}: {error}): let it take "
+            "float64, in which a check is exact to eleven digits"
+        ) from error
+    if any(np.iscomplexobj(part) for part in leaves(y)):
+        raise UserError(
+            "forward returns complex numbers for real ones: return real arrays, such as the real and the "
+            "imaginary part as two outputs"
+        )
+    return y
+
+
+def _takes_float32(target: CheckTarget) -> bool:
+    try:
+        target.run({name: value.astype(np.float32) for name, value in target.tensors.items()})
+    except Exception:  # then the error is not one of the data type
+        return False
+    return True
 
 
 def low_precision(y: Any) -> str:

@@ -1,4 +1,4 @@
-"""Five properties that every correct backward pass has.
+"""Properties that every correct backward pass has.
 
 adjoint:              <dy, J v> = <Jᵀ dy, v> for another dy and a direction v of all tensors together.
 backward is linear:   backward(a dy1 + b dy2) = a backward(dy1) + b backward(dy2).
