@@ -5,7 +5,7 @@ For each evaluation the parameters are set to real or complex values. Afterwards
 
 import copy
 import inspect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, TypeAlias
@@ -51,7 +51,11 @@ class CheckTarget:
         self.forward, self.backward, self.parameters = take_apart(thing)
         self.foreign = thing if isinstance(thing, ForeignLayer) else None
         self.settings = settings_of(self.forward, settings)
-        names = self.foreign.input_names if self.foreign else _argument_names(self.forward, len(inputs))
+        names = (
+            self.foreign.input_names
+            if self.foreign
+            else _argument_names(self.forward, len(inputs), self.settings)
+        )
         self.inputs = dict(zip(names, inputs, strict=True))
         self.real_inputs = [name for name, x in self.inputs.items() if is_array(x) and x.dtype.kind == "f"]
         self.tensors = {name: np.array(self.inputs[name], np.float64) for name in self.real_inputs}
@@ -267,17 +271,25 @@ def take_apart(thing: Any) -> tuple[Callable[..., Any], Callable[..., Any], dict
     return thing.forward, thing.backward, dict(own())
 
 
-def _argument_names(forward: Callable[..., Any], n_inputs: int) -> list[str]:
-    """Return the names of the first arguments of forward."""
-    names = [
-        name
-        for name, parameter in inspect.signature(forward).parameters.items()
-        if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
-    ]
+def _argument_names(forward: Callable[..., Any], n_inputs: int, settings: Iterable[str]) -> list[str]:
+    """Return the names of the first arguments of forward.
+
+    Raises:
+        UserError: If forward takes fewer arguments, or needs more.
+    """
+    known = inspect.signature(forward).parameters
+    names = [name for name, p in known.items() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    needed = [name for name in names if known[name].default is inspect.Parameter.empty]
+    were = f"{n_inputs} {'was' if n_inputs == 1 else 'were'} given"
     if n_inputs > len(names):
         raise UserError(
-            f"forward takes {quantity(len(names), 'array')} ({', '.join(names)}), and {n_inputs} "
-            f"{'was' if n_inputs == 1 else 'were'} given: give at most one for each name"
+            f"forward takes {quantity(len(names), 'array')} ({', '.join(names)}), and {were}: "
+            "give at most one for each name"
+        )
+    if set(needed) - {*names[:n_inputs], *settings}:
+        raise UserError(
+            f"forward needs {quantity(len(needed), 'argument')} ({', '.join(needed)}), and {were}: "
+            "give one for each (on the command line, one --shape for each)"
         )
     return names[:n_inputs]
 
