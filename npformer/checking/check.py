@@ -10,6 +10,7 @@ g is 0 in exact arithmetic (as for the bias of the keys under a softmax), both s
 the error is divided by a thousandth of the largest norm of a gradient.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -25,6 +26,7 @@ from npformer.checking.preparation import choose_point, low_precision, make_dete
 from npformer.checking.properties import property_rows
 from npformer.checking.repair.gradients import find_repair
 from npformer.checking.report import CheckRow, Report
+from npformer.checking.situations import situation_rows
 from npformer.checking.tensor_rows import tensor_rows
 from npformer.checking.unchecked import coverage_notes
 from npformer.errors import UserError, did_you_mean
@@ -147,15 +149,18 @@ class _Check:
         self._note_differences(methods)
         draw = make_draw(target, methods, self.options, self.rng)
         report.rows += tensor_rows(report.name, draw, self.rng)
-        second = self._second_point()
+        second = self._second_point(methods)
         if all(row.error != np.inf for row in report.rows):  # else a gradient has another shape or type
             report.rows += property_rows(report.name, draw, second, self.rng)
             if not self._wrong_tensors():
-                report.rows += target.situation_rows(
-                    report.name, draw.dy, draw.grads, hessian=self.options.hessian
-                )
+                report.rows += self._situation_rows(draw)
             self._check_again(second, methods)
         self._name_the_line(draw, second)
+
+    def _situation_rows(self, draw: Draw) -> Iterable[CheckRow]:
+        if self.target.foreign is None:
+            return situation_rows(self.report.name, draw)
+        return self.target.situation_rows(self.report.name, draw.dy, draw.grads, hessian=self.options.hessian)
 
     def _note_differences(self, methods: dict[str, str]) -> None:
         names = [name for name, method in methods.items() if method != self.options.method]
@@ -164,10 +169,10 @@ class _Check:
                 f"forward does not take complex numbers for {', '.join(names)}: checked by differences"
             )
 
-    def _second_point(self) -> dict[str, Array]:
-        at_kinks = any("kink" in row.diagnosis for row in self.report.rows)
-        randomize = self.options.randomize
-        return second_point(self.target, self.rng, at_kinks=at_kinks) if randomize else self.target.tensors
+    def _second_point(self, methods: dict[str, str]) -> dict[str, Array]:
+        if not self.options.randomize:
+            return self.target.tensors
+        return second_point(self.target, self.rng, off_kinks="difference" in methods.values())
 
     def _check_again(self, second: dict[str, Array], methods: dict[str, str]) -> None:
         """Check a random layer at other states of its generators, and others if only a property fails."""

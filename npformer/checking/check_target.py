@@ -5,7 +5,7 @@ For each evaluation the parameters are set to real or complex values. Afterwards
 
 import copy
 import inspect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, TypeAlias
@@ -16,6 +16,7 @@ from npformer.backend import Array, Generator, is_array
 from npformer.checking.foreign.layer import ForeignLayer
 from npformer.checking.holders import named_parameters
 from npformer.checking.report import CheckRow
+from npformer.checking.scales import scales_of
 from npformer.checking.surroundings import Generators, closure
 from npformer.checking.trace import files_of
 from npformer.errors import UserError, quantity
@@ -50,17 +51,35 @@ class CheckTarget:
         self.forward, self.backward, self.parameters = take_apart(thing)
         self.foreign = thing if isinstance(thing, ForeignLayer) else None
         self.settings = settings_of(self.forward, settings)
-        names = self.foreign.input_names if self.foreign else _argument_names(self.forward, len(inputs))
+        names = (
+            self.foreign.input_names
+            if self.foreign
+            else _argument_names(self.forward, len(inputs), self.settings)
+        )
         self.inputs = dict(zip(names, inputs, strict=True))
         self.real_inputs = [name for name, x in self.inputs.items() if is_array(x) and x.dtype.kind == "f"]
         self.tensors = {name: np.array(self.inputs[name], np.float64) for name in self.real_inputs}
+        given = [
+            *(self.inputs[name] for name in self.real_inputs),
+            *(p.value for p in self.parameters.values()),
+        ]
+        self.given_float32 = any(array.dtype == np.float32 for array in given)
         self.given = {name: np.array(p.value, np.float64) for name, p in self.parameters.items()}
         for name, parameter in self.parameters.items():
             self.tensors[name] = _starting_point(np.array(parameter.value, np.float64), randomize, rng)
         self.generators: Generators | None = None  # restored before each forward pass, if one is given
         self._written: list[str] | None = None  # see writes_noted
+        self._scaled: dict[str, Array] | None = None  # the tensors whose scales are known
+        self._scales: dict[str, Array] = {}
         if not any(value.size for value in self.tensors.values()):
             raise UserError("nothing to check: give at least one array of floats, or a layer with parameters")
+
+    def run_twice_as_long(self) -> None:
+        """Evaluate forward on inputs whose first axis is repeated."""
+        with self._parameters_set(self.tensors):
+            inputs = [self.tensors.get(name, x) for name, x in self.inputs.items()]
+            longer = [np.concatenate([x, x]) if is_array(x) and x.ndim else x for x in inputs]
+            self.forward(*longer, **fresh_settings(self.settings))
 
     def run(self, changes: dict[str, Array] | None = None) -> tuple[Any, Any]:
         """Evaluate forward on copies of the tensors, some of them replaced, and return (y, cache).
@@ -105,6 +124,14 @@ class CheckTarget:
                 returned = self.backward(dy, cache)
             grads = {name: np.array(p.grad) for name, p in self.parameters.items()}
         return self._name_returned(returned) | grads
+
+    @property
+    def scales(self) -> dict[str, Array]:
+        """The scales of the present tensors, by name."""
+        if self._scaled is not self.tensors:
+            self._scaled = self.tensors
+            self._scales = {name: scales_of(value) for name, value in self.tensors.items()}
+        return self._scales
 
     def tolerance(self, tensor: str, method: str) -> float:
         """Return the largest error of the gradient of a tensor that passes, for "complex" or "difference"."""
@@ -244,17 +271,25 @@ def take_apart(thing: Any) -> tuple[Callable[..., Any], Callable[..., Any], dict
     return thing.forward, thing.backward, dict(own())
 
 
-def _argument_names(forward: Callable[..., Any], n_inputs: int) -> list[str]:
-    """Return the names of the first arguments of forward."""
-    names = [
-        name
-        for name, parameter in inspect.signature(forward).parameters.items()
-        if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
-    ]
+def _argument_names(forward: Callable[..., Any], n_inputs: int, settings: Iterable[str]) -> list[str]:
+    """Return the names of the first arguments of forward.
+
+    Raises:
+        UserError: If forward takes fewer arguments, or needs more.
+    """
+    known = inspect.signature(forward).parameters
+    names = [name for name, p in known.items() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    needed = [name for name in names if known[name].default is inspect.Parameter.empty]
+    were = f"{n_inputs} {'was' if n_inputs == 1 else 'were'} given"
     if n_inputs > len(names):
         raise UserError(
-            f"forward takes {quantity(len(names), 'array')} ({', '.join(names)}), and {n_inputs} "
-            f"{'was' if n_inputs == 1 else 'were'} given: give at most one for each name"
+            f"forward takes {quantity(len(names), 'array')} ({', '.join(names)}), and {were}: "
+            "give at most one for each name"
+        )
+    if set(needed) - {*names[:n_inputs], *settings}:
+        raise UserError(
+            f"forward needs {quantity(len(needed), 'argument')} ({', '.join(needed)}), and {were}: "
+            "give one for each (on the command line, one --shape for each)"
         )
     return names[:n_inputs]
 

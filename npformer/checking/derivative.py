@@ -2,7 +2,8 @@
 
 Complex step: f(x + ihv) = f(x) + ih f'(x)v - h²/2 ..., so Im f(x + ihv) / h is the derivative along v.
 No numbers are subtracted, so h can be so small that the next term vanishes: the result is exact to rounding.
-Central differences subtract two nearly equal numbers and reach about nine digits.
+Central differences subtract two nearly equal numbers and reach about nine digits. Both steps are relative to
+the scales of the entries.
 
 Source: Squire and Trapp 1998.
 """
@@ -11,9 +12,10 @@ import numpy as np
 
 from npformer.backend import Array, Generator
 from npformer.checking.check_target import CheckTarget
+from npformer.checking.scales import step_along
 from npformer.checking.trees import map_tree
 
-STEP = {"complex": 1e-20, "difference": 1e-6}
+STEP = {"complex": 1e-20, "difference": 1e-6}  # relative to the scales
 METHOD_NAMES = {"complex": "complex step", "difference": "central difference"}
 
 
@@ -43,7 +45,7 @@ def derivative_along(target: CheckTarget, directions: dict[str, Array], method: 
     Returns:
         An array of the shape of y, or one for each output.
     """
-    h = STEP[method]
+    h = step_along(directions, target.scales, STEP[method])
     if method == "complex":
         y, _ = target.run({name: target.tensors[name] + 1j * h * v for name, v in directions.items()})
         return map_tree(lambda part: np.imag(part) / h, y)

@@ -1,7 +1,8 @@
 """Derivatives by differences, for forward passes that do not take complex numbers or that have kinks.
 
 Central differences with the steps h and h / 2 are combined so that the error of order h² cancels (Richardson
-extrapolation). The steps become smaller until the two differences agree.
+extrapolation). The steps become smaller until the two differences agree. All steps are relative to the scales
+of the entries.
 """
 
 from typing import Any
@@ -10,21 +11,24 @@ import numpy as np
 
 from npformer.backend import Array
 from npformer.checking.check_target import CheckTarget
-from npformer.checking.trees import inner, is_real, leaves, map_tree
+from npformer.checking.scales import step_along
+from npformer.checking.trees import is_real, leaves, map_tree, norm
 
 STEPS = (1e-3, 1e-4, 1e-5, 1e-6)
 ONE_SIDED_STEP = 1e-6
 
 
-def extrapolated(target: CheckTarget, directions: dict[str, Array]) -> tuple[Any, float]:
+def extrapolated(target: CheckTarget, directions: dict[str, Array], shrink: float = 1.0) -> tuple[Any, float]:
     """Return the derivative of the output along directions of several tensors, and an estimate of its error.
 
     Args:
         target: The forward pass.
         directions: A dict from the name of a tensor to a direction of its shape.
+        shrink: A factor of all steps.
     """
     best: tuple[Any, float] = (None, np.inf)
-    for h in STEPS:
+    for step in STEPS:
+        h = step_along(directions, target.scales, shrink * step)
         wide, narrow = central(target, directions, h), central(target, directions, h / 2)
         error = distance(wide, narrow)
         if not error >= best[1]:
@@ -34,27 +38,25 @@ def extrapolated(target: CheckTarget, directions: dict[str, Array]) -> tuple[Any
     return best
 
 
-def one_sided(target: CheckTarget, dy: Any, tensor: str, entry: int) -> tuple[float, float]:
-    """Return the derivatives of <dy, y> by one entry of a tensor from below and from above.
+def one_sided(target: CheckTarget, dy: Any, directions: dict[str, Array]) -> tuple[float, float]:
+    """Return the smallest and the largest derivative of <dy, y> along directions that a kink allows.
+
+    At a kink, the derivative of each output from below differs from the one from above, and every number
+    between them is a derivative. The bounds add up these numbers, each times its entry of dy.
 
     Args:
         target: The forward pass.
         dy: The gradient of the output.
-        tensor: The name of the tensor.
-        entry: The index of the entry in the flat tensor.
+        directions: A dict from the name of a tensor to a direction of its shape.
     """
-    v = np.zeros(target.tensors[tensor].shape)
-    v.reshape(-1)[entry] = ONE_SIDED_STEP
-    below, here, above = (_output(target, {tensor: v}, h) for h in (-1, 0, 1))
-    change = [
-        map_tree(lambda a, b: (a - b) / ONE_SIDED_STEP, *pair) for pair in ((here, below), (above, here))
-    ]
-    return inner(dy, change[0]), inner(dy, change[1])
-
-
-def norm(tree: Any) -> float:
-    """Return the Euclidean norm of all outputs together."""
-    return float(np.sqrt(sum(float((np.abs(part) ** 2).sum()) for part in leaves(tree) if is_real(part))))
+    h = step_along(directions, target.scales, ONE_SIDED_STEP)
+    below, here, above = (_output(target, directions, step) for step in (-h, 0.0, h))
+    least = most = 0.0
+    for d, *y in zip(*map(leaves, (dy, below, here, above)), strict=True):
+        if is_real(y[0]):
+            sides = np.stack([d * (y[1] - y[0]) / h, d * (y[2] - y[1]) / h])
+            least, most = least + float(sides.min(0).sum()), most + float(sides.max(0).sum())
+    return least, most
 
 
 def distance(a: Any, b: Any) -> float:

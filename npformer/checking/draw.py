@@ -1,25 +1,34 @@
 """Draw: a random point and a random dy, with the gradients there and the derivatives to compare them with."""
 
 import contextlib
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from npformer.backend import Array, Generator
+from npformer.checking.analytic import takes_complex
 from npformer.checking.check_target import TOLERANCE, CheckTarget, Gradients
-from npformer.checking.derivative import derivative_along
-from npformer.checking.differences import central, distance, extrapolated, norm, one_sided
-from npformer.checking.trees import copy_tree, draw_like, inner, map_tree
+from npformer.checking.derivative import derivative_along, signs
+from npformer.checking.differences import extrapolated, one_sided
+from npformer.checking.scales import typical
+from npformer.checking.trees import copy_tree, draw_like, inner, map_tree, norm
 
-DIFFERENT = 1e-4  # relative: a complex step and a difference that differ by more do not agree
-FIRST_STEP = 1e-4  # of the difference that is tried first: where forward is smooth, it is correct to 1e-8
 NEARBY = 1e-13  # the relative distance of points where rounding errors are drawn anew
 POINTS = 32  # the number of these points: at many of them, nothing is rounded
 LARGE = 1e-4  # relative to dy: rounding errors that are larger are rare, so larger errors count as mistakes
+KINK = 1e-3  # relative: one-sided derivatives that differ by more do so because of a kink
+TOGETHER = 8  # the number of random directions along which several entries at kinks are checked together
 TIMES = 10  # two numbers agree if they differ by no more than this many times their rounding errors
+
+
+class Kinks(NamedTuple):
+    """The entries of a tensor at a kink, and whether the gradient is one that the kinks allow."""
+
+    entries: list[int]
+    alone: bool = True  # along each entry alone
+    together: bool = True  # along several entries together
 
 
 @dataclass(frozen=True)
@@ -38,7 +47,12 @@ class Options:
 
 @dataclass
 class Draw:
-    """A dy with the gradients that backward returns for it at the present point of the target."""
+    """A dy with the gradients that backward returns for it at the present point of the target.
+
+    The unit of a tensor is a number, or a number for each entry. A direction of the tensor has entries of the
+    size of its unit, and the norm of its gradient is measured in the reciprocal unit, so that the verdict
+    does not depend on the scale of the tensor.
+    """
 
     target: CheckTarget
     dy: Any
@@ -46,16 +60,26 @@ class Draw:
     floor: float  # the smallest number by which an error is divided
     methods: dict[str, str]  # "complex" or "difference", for each tensor
     options: Options
+    units: dict[str, Any]
 
-    def derivative(self, directions: dict[str, Array]) -> float:
-        """Return the derivative of <dy, y> along directions, each by the method of its tensor."""
+    def length(self, *tensors: str) -> float:
+        """Return the norm of the gradients of some tensors together, in their units."""
+        return norm([np.asarray(self.grads[name], np.float64) * self.units[name] for name in tensors])
+
+    def derivative(self, directions: dict[str, Array], shrink: float = 1.0) -> float:
+        """Return the derivative of <dy, y> along directions, each by the method of its tensor.
+
+        Args:
+            directions: A dict from the name of a tensor to a direction of its shape.
+            shrink: A factor of the steps of differences.
+        """
         total = 0.0
         for method in sorted({self.methods[name] for name in directions}):
             part = {name: v for name, v in directions.items() if self.methods[name] == method}
             if method == "complex":
                 total += inner(self.dy, derivative_along(self.target, part))
             else:
-                total += inner(self.dy, extrapolated(self.target, part)[0])
+                total += inner(self.dy, extrapolated(self.target, part, shrink)[0])
         return total
 
     def product(self, directions: dict[str, Array]) -> float:
@@ -65,8 +89,7 @@ class Draw:
     def error(self, directions: dict[str, Array]) -> float:
         """Return |<g, v> - derivative along v|, divided by the norm of g or by the floor."""
         numeric, analytic = self.derivative(directions), self.product(directions)
-        length = np.sqrt(sum(float((np.asarray(self.grads[n]) ** 2).sum()) for n in directions))
-        return abs(numeric - analytic) / max(float(length), abs(numeric), self.floor)
+        return abs(numeric - analytic) / max(self.length(*directions), abs(numeric), self.floor)
 
     def tolerance(self, tensor: str) -> float:
         """Return the largest error of the gradient of a tensor that passes."""
@@ -85,7 +108,7 @@ class Draw:
         if not error <= TOLERANCE["difference"] or "difference" not in map(self.methods.get, directions):
             return False
         here = self.derivative(directions)
-        there = self.derivative({name: 0.4 * v for name, v in directions.items()}) / 0.4
+        there = self.derivative(directions, shrink=0.4)
         return abs(here - there) * 3 >= abs(here - self.product(directions))
 
     def is_rounding(self, directions: dict[str, Array], rng: Generator) -> bool:
@@ -114,32 +137,46 @@ class Draw:
         """Return whether the derivative is 0, and the gradient is small beside those of the other tensors."""
         largest = 1e3 * self.floor
         tolerance = max(self.tolerance(name) for name in directions)
-        length = np.sqrt(sum(float((np.asarray(self.grads[n]) ** 2).sum()) for n in directions))
-        return bool(abs(self.derivative(directions)) <= 1e-8 * largest and length <= tolerance * largest)
+        return abs(self.derivative(directions)) <= 1e-8 * largest and (
+            self.length(*directions) <= tolerance * largest
+        )
 
-    def at_kinks(self, tensor: str, tolerance: float) -> tuple[list[int], bool]:
-        """Return the entries at a kink with a gradient between the one-sided derivatives.
+    def crosses_a_kink(self, directions: dict[str, Array]) -> bool:
+        """Return whether the derivatives along directions differ from below and from above."""
+        if "difference" not in map(self.methods.get, directions):
+            return False
+        least, most = one_sided(self.target, self.dy, directions)
+        return most - least > KINK * max(self.length(*directions), self.floor)
 
-        The search ends at the first wrong entry. Whether all other entries are right is returned too.
+    def at_kinks(self, tensor: str, tolerance: float, rng: Generator) -> Kinks:
+        """Find the entries at a kink, and compare their gradient with the one-sided derivatives.
 
         Args:
             tensor: The name of the tensor.
             tolerance: The largest error that passes, relative to the norm of the gradient.
+            rng: The generator of directions.
         """
         shape = self.target.tensors[tensor].shape
-        g = np.asarray(self.grads[tensor], np.float64).reshape(-1)
-        scale = max(float(np.sqrt((g * g).sum())), self.floor)
+        unit = np.broadcast_to(self.units[tensor], shape)
+        scale = max(self.length(tensor), self.floor)
         slack = max(tolerance, 1e-6) * scale
+
+        def is_between(v: Array, slack: float) -> tuple[bool, bool]:
+            """Return whether the gradient along v is one that a kink allows, and whether there is a kink."""
+            least, most = one_sided(self.target, self.dy, {tensor: v})
+            along = self.product({tensor: v})
+            return least - slack <= along <= most + slack, most - least > KINK * scale
+
         kinks: list[int] = []
-        for entry, v in enumerate(np.eye(g.size)):
-            if abs(self.derivative({tensor: v.reshape(shape)}) - g[entry]) <= slack:
-                continue
-            below, above = sorted(one_sided(self.target, self.dy, tensor, entry))
-            between = below - slack <= g[entry] <= above + slack
-            if not (between and above - below > 1e-3 * scale):
-                return kinks, False
-            kinks.append(entry)
-        return kinks, True
+        for entry in range(unit.size):
+            v = np.where(np.arange(unit.size).reshape(shape) == entry, unit, 0)
+            if abs(self.derivative({tensor: v}) - self.product({tensor: v})) > slack:
+                if not all(is_between(v, slack)):
+                    return Kinks(kinks, alone=False)
+                kinks.append(entry)
+        # a gradient that is possible for each entry alone may count a tie of two entries twice
+        several = [np.ones(shape), *(signs(rng, shape) for _ in range(TOGETHER))]
+        return Kinks(kinks, together=all(is_between(v * unit, 10 * slack)[0] for v in several))
 
 
 def make_draw(target: CheckTarget, methods: dict[str, str], options: Options, rng: Generator) -> Draw:
@@ -155,16 +192,16 @@ def make_draw(target: CheckTarget, methods: dict[str, str], options: Options, rn
     dy = draw_like(y, rng)
     run_with_other_inputs(target)  # this overwrites activations that a layer stores in its attributes
     grads = target.vjp(copy_tree(dy), cache)
-    numbers = [_length(g) for g in grads.values() if _is_gradient(g)]
-    return Draw(target, dy, grads, 1e-3 * max([*numbers, np.finfo(float).tiny]), methods, options)
+    scales = target.scales
+    units = {n: scales[n] if methods[n] == "difference" else typical(scales[n]) for n in grads}
+    draw = Draw(target, dy, grads, 0.0, methods, options, units)
+    numbers = [draw.length(name) for name, g in grads.items() if _is_gradient(g, units[name])]
+    return replace(draw, floor=1e-3 * max([*numbers, np.finfo(float).tiny]))
 
 
-def _is_gradient(g: Any) -> bool:
-    return np.asarray(g).dtype.kind in "fiub"
-
-
-def _length(g: Any) -> float:
-    return float(np.sqrt((np.asarray(g, np.float64) ** 2).sum()))
+def _is_gradient(g: Any, unit: Any) -> bool:
+    fits = np.ndim(unit) == 0 or np.shape(g) == np.shape(unit)
+    return np.asarray(g).dtype.kind in "fiub" and fits
 
 
 def run_with_other_inputs(target: CheckTarget) -> None:
@@ -201,22 +238,7 @@ def choose_methods(target: CheckTarget, rng: Generator, method: str) -> dict[str
         rng: The generator of directions.
         method: The method that is asked for.
     """
-    every = {name: rng.standard_normal(value.shape) for name, value in target.tensors.items()}
+    every = {name: rng.standard_normal(scale.shape) * scale for name, scale in target.scales.items()}
     if method == "difference" or takes_complex(target, every):
         return dict.fromkeys(every, method)
     return {n: "complex" if takes_complex(target, {n: v}) else "difference" for n, v in every.items()}
-
-
-def takes_complex(target: CheckTarget, directions: dict[str, Array]) -> bool:
-    """Return whether the complex step agrees with differences, as far as these are exact."""
-    numeric = central(target, directions, FIRST_STEP)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of NumPy, about imaginary parts that it drops
-            exact = derivative_along(target, directions)
-            if distance(exact, numeric) <= DIFFERENT * norm(numeric):
-                return True
-            numeric, uncertainty = extrapolated(target, directions)
-            return not distance(exact, numeric) > DIFFERENT * norm(numeric) + 10 * uncertainty + 1e-9
-    except Exception:  # math.erf, np.floor and others raise errors of many kinds for complex numbers
-        return False

@@ -42,8 +42,39 @@ def make_deterministic(target: CheckTarget, thing: Any, rng: Generator) -> str:
 
 
 def _repeats(target: CheckTarget) -> bool:
-    outputs = [copy_tree(target.run()[0]) for _ in range(2)]
+    outputs = [copy_tree(_first_output(target)), copy_tree(target.run()[0])]
     return all(np.array_equal(a, b, equal_nan=is_real(a)) for a, b in zip(*map(leaves, outputs), strict=True))
+
+
+def _first_output(target: CheckTarget) -> Any:
+    """Return the output, and say so if forward refuses float64 or returns complex numbers.
+
+    Raises:
+        UserError: If forward raises an error for float64 and none for float32, or if its output is complex.
+    """
+    try:
+        y, _ = target.run()
+    except Exception as error:
+        if not target.given_float32 or not _takes_float32(target):
+            raise
+        raise UserError(
+            f"forward takes float32 and refuses float64 ({type(error).__name__}: {error}): let it take "
+            "float64, in which a check is exact to eleven digits"
+        ) from error
+    if any(np.iscomplexobj(part) for part in leaves(y)):
+        raise UserError(
+            "forward returns complex numbers for real ones: return real arrays, such as the real and the "
+            "imaginary part as two outputs"
+        )
+    return y
+
+
+def _takes_float32(target: CheckTarget) -> bool:
+    try:
+        target.run({name: value.astype(np.float32) for name, value in target.tensors.items()})
+    except Exception:  # then the error is not one of the data type
+        return False
+    return True
 
 
 def low_precision(y: Any) -> str:
@@ -64,7 +95,7 @@ def choose_point(target: CheckTarget) -> Any:
     """
     y, _ = target.run()
     if not _is_finite(y):
-        target.tensors |= target.given
+        target.tensors = target.tensors | target.given
         y, _ = target.run()
         if not _is_finite(y):
             raise UserError("the output of forward contains NaN or infinity: give other inputs")
@@ -75,17 +106,18 @@ def _is_finite(y: Any) -> bool:
     return all(np.isfinite(part).all() for part in leaves(y) if is_real(part))
 
 
-def second_point(target: CheckTarget, rng: Generator, *, at_kinks: bool) -> dict[str, Array]:
+def second_point(target: CheckTarget, rng: Generator, *, off_kinks: bool) -> dict[str, Array]:
     """Return another point near the first: mistakes may cancel at equal, symmetric or zero values.
 
     Args:
         target: The forward pass, at the first point.
         rng: The generator of the point.
-        at_kinks: Move entries that are 0 as well, since the first point is at a kink of forward.
+        off_kinks: Move entries that are 0 as well, and equal ones apart, since forward may have kinks there.
     """
-    away = 1e-2 if at_kinks else 0.0
+    away = 1e-2 if off_kinks else 0.0
     second = {
-        name: value * rng.uniform(0.8, 1.2, value.shape) + away * rng.standard_normal(value.shape)
+        name: value * rng.uniform(0.8, 1.2, value.shape)
+        + away * target.scales[name] * rng.standard_normal(value.shape)
         for name, value in target.tensors.items()
     }
     with target.moved_to(second):

@@ -1,4 +1,4 @@
-"""Five properties that every correct backward pass has.
+"""Properties that every correct backward pass has.
 
 adjoint:              <dy, J v> = <Jᵀ dy, v> for another dy and a direction v of all tensors together.
 backward is linear:   backward(a dy1 + b dy2) = a backward(dy1) + b backward(dy2).
@@ -7,7 +7,6 @@ inputs not modified:  backward writes neither into dy nor into the cache.
 hessian symmetry:     <w, H v> = <v, H w>, computed by a complex step through backward.
 """
 
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,8 @@ from npformer.checking.check_target import TOLERANCE, CheckTarget, Gradients
 from npformer.checking.derivative import METHOD_NAMES, STEP
 from npformer.checking.draw import TIMES, Draw, points_nearby
 from npformer.checking.report import CheckRow
-from npformer.checking.trees import copy_tree, draw_like, leaves, map_tree
+from npformer.checking.scales import step_along
+from npformer.checking.trees import copy_tree, draw_like, leaves, map_tree, norm
 from npformer.nn.show import named_arrays
 
 
@@ -60,9 +60,10 @@ def _adjoint(draw: Draw, second: dict[str, Array], rng: Generator, tolerance: fl
     with target.moved_to(second):
         y, _ = target.run()
         dy = draw_like(y, rng)
-        other = Draw(target, dy, _fresh_vjp(target, dy), _TINY, draw.methods, draw.options)
+        scales = target.scales
+        other = Draw(target, dy, _fresh_vjp(target, dy), _TINY, draw.methods, draw.options, scales)
         # normal numbers, not ±1, so that equal errors in two entries cannot cancel
-        directions = {name: rng.standard_normal(value.shape) for name, value in target.tensors.items()}
+        directions = {name: rng.standard_normal(scale.shape) * scale for name, scale in scales.items()}
         error = other.error(directions)
         return 0.0 if not error <= tolerance and other.is_rounding(directions, rng) else error
 
@@ -73,8 +74,8 @@ def _linearity(draw: Draw, rng: Generator, tolerance: float) -> float:
     a, b = 0.6, -1.7
     together = _fresh_vjp(target, map_tree(lambda one, two: a * one + b * two, dy, other))
     second = _fresh_vjp(target, other)
-    difference = _length(together[n] - a * grads[n] - b * second[n] for n in grads)
-    error = difference / max(_length(grads.values()) + _length(second.values()), _TINY)
+    difference = norm([together[n] - a * grads[n] - b * second[n] for n in grads])
+    error = difference / max(norm(grads) + norm(second), _TINY)
     return 0.0 if not error <= tolerance and difference <= _rounding(draw, rng) else error
 
 
@@ -84,7 +85,7 @@ def _rounding(draw: Draw, rng: Generator) -> float:
     for nearby, dy in points_nearby(draw.target, draw.dy, rng):
         with draw.target.moved_to(nearby):
             there.append(_fresh_vjp(draw.target, dy))
-    return TIMES * max(_length(grads[n] - there[0][n] for n in grads) for grads in there[1:])
+    return TIMES * max(norm([grads[n] - there[0][n] for n in grads]) for grads in there[1:])
 
 
 def _gradients_accumulate(draw: Draw, rng: Generator) -> tuple[float, str, str]:
@@ -92,18 +93,18 @@ def _gradients_accumulate(draw: Draw, rng: Generator) -> tuple[float, str, str]:
     twice = _fresh_vjp(target, draw.dy, times=2)
     worst, why = 0.0, ""
     for name in target.parameters:
-        error = _length([twice[name] - 2 * grads[name]]) / max(_length([grads[name]]), _TINY)
+        error = norm(twice[name] - 2 * grads[name]) / max(norm(grads[name]), _TINY)
         if error > worst:
             worst, why = error, f"{name}.grad: a second backward pass must add to it (+=, not =)"
     for name in target.real_inputs:
-        error = _length([twice[name] - grads[name]]) / max(_length([grads[name]]), _TINY)
+        error = norm(twice[name] - grads[name]) / max(norm(grads[name]), _TINY)
         if error > worst:
             worst, why = (
                 error,
                 f"the gradient of {name} changes when backward runs twice: it modifies the cache",
             )
     times = {name: 2 if name in target.parameters else 1 for name in grads}
-    if worst > 1e-12 and _length(twice[n] - times[n] * grads[n] for n in grads) <= _rounding(draw, rng):
+    if worst > 1e-12 and norm([twice[n] - times[n] * grads[n] for n in grads]) <= _rounding(draw, rng):
         worst = 0.0
     return worst, "backward twice", why if worst > 1e-12 else ""
 
@@ -128,18 +129,20 @@ def _inputs_not_modified(target: CheckTarget, dy: Any) -> tuple[float, str, str]
 
 
 def _hessian(target: CheckTarget, dy: Any, rng: Generator) -> float:
-    h = STEP["complex"]
+    scales = target.scales
 
     def hessian_times(directions: dict[str, Array]) -> Gradients:
+        h = step_along(directions, scales, STEP["complex"])
         changes = {n: target.tensors[n] + 1j * h * v for n, v in directions.items()}
         _, cache = target.run(changes)
         return {n: np.imag(g) / h for n, g in target.vjp(dy, cache, changes).items()}
 
-    v, w = ({name: rng.standard_normal(value.shape) for name, value in target.tensors.items()} for _ in "vw")
+    v, w = ({name: rng.standard_normal(s.shape) * s for name, s in scales.items()} for _ in "vw")
     hv, hw = hessian_times(v), hessian_times(w)
     there = sum(float((w[n] * hv[n]).sum()) for n in v)
     back = sum(float((v[n] * hw[n]).sum()) for n in v)
-    return abs(there - back) / max(_length(hv.values()), _length(hw.values()), _TINY)
+    size = max(norm([scales[name] * h[name] for name in v]) for h in (hv, hw))
+    return abs(there - back) / max(size, _TINY)
 
 
 def _fresh_vjp(target: CheckTarget, dy: Any, times: int = 1) -> Gradients:
@@ -149,7 +152,3 @@ def _fresh_vjp(target: CheckTarget, dy: Any, times: int = 1) -> Gradients:
 
 
 _TINY = float(np.finfo(float).tiny)
-
-
-def _length(arrays: Iterable[Any]) -> float:
-    return float(np.sqrt(sum(float((np.abs(np.asarray(a)) ** 2).sum()) for a in arrays)))

@@ -8,7 +8,7 @@ import numpy as np
 from npformer.backend import Array, Generator, is_array
 from npformer.checking.derivative import METHOD_NAMES, signs
 from npformer.checking.diagnosis import ENTRIES, NumericGradients, diagnose
-from npformer.checking.draw import Draw
+from npformer.checking.draw import Draw, Kinks
 from npformer.checking.report import CheckRow
 from npformer.checking.shapes import reason_of_shape
 from npformer.errors import quantity
@@ -27,7 +27,7 @@ def tensor_rows(
     """
     correct = NumericGradients(draw.target, draw.dy, draw.methods)
     return [
-        _check_tensor(name, tensor, draw, correct, direction(rng, value.shape), rng)
+        _check_tensor(name, tensor, draw, correct, direction(rng, value.shape) * draw.units[tensor], rng)
         for tensor, value in draw.target.tensors.items()
     ]
 
@@ -50,19 +50,24 @@ def _check_tensor(
         entry = _index_of(int(np.argmin(np.isfinite(g))), value.shape)
         return row(np.nan, entry, diagnose(correct, tensor, g, tolerance))
     error = draw.error({tensor: v})
-    if error <= tolerance or draw.is_inexact({tensor: v}, error):
+    seems_right = error <= tolerance or draw.is_inexact({tensor: v}, error)
+    if seems_right and not draw.crosses_a_kink({tensor: v}):
         return row(error)
-    if draw.is_rounding({tensor: v}, rng):
+    if not seems_right and draw.is_rounding({tensor: v}, rng):
         return row(0.0, None, "the gradient is 0 up to rounding errors")
-    kinks, rest_is_right = draw.at_kinks(tensor, tolerance) if value.size <= ENTRIES else ([], False)
-    if kinks and rest_is_right:
-        many = f"{len(kinks)} of {quantity(value.size, 'entry', 'entries')}"
-        return row(0.0, None, f"{many} at a kink, with a gradient between the one-sided derivatives")
+    kinks = draw.at_kinks(tensor, tolerance, rng) if value.size <= ENTRIES else Kinks([], alone=seems_right)
+    if kinks.alone and (kinks.entries or seems_right):
+        many = f"{len(kinks.entries)} of {quantity(value.size, 'entry', 'entries')} at a kink"
+        if not kinks.together:
+            why = "the gradient along several of them is none that the kink allows: is a tie counted twice?"
+            return row(np.inf, None, f"{many}, and {why}")
+        between = f"{many}, with a gradient between the one-sided derivatives"
+        return row(error if seems_right else 0.0, None, between if kinks.entries else "")
     # With entries ±1, errors might cancel in a part of the tensor, so the entries get different sizes. "not
     # <=" stands in place of ">", because an error of NaN is a failure as well.
     uneven = v * rng.uniform(0.5, 1.5, v.shape)
-    if kinks:
-        uneven.reshape(-1)[kinks] = 0
+    if kinks.entries:
+        uneven.reshape(-1)[kinks.entries] = 0
     entry = first_wrong_entry(lambda part: not draw.error({tensor: part}) <= tolerance, uneven)
     return row(error, entry, diagnose(correct, tensor, g, tolerance))
 

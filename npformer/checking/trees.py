@@ -45,6 +45,15 @@ def draw_like(y: Any, rng: Generator) -> Any:
     return map_tree(draw, y)
 
 
+def norm(tree: Any) -> float:
+    """Return the Euclidean norm of all outputs together. Its square may be larger than any float."""
+    parts = [np.abs(np.asarray(part, np.complex128)) for part in leaves(tree) if is_real(part)]
+    largest = max((float(part.max(initial=0)) for part in parts), default=0.0)
+    if not 0 < largest < np.inf:
+        return largest
+    return largest * float(np.sqrt(sum(float(((part / largest) ** 2).sum()) for part in parts)))
+
+
 def copy_tree(tree: Any) -> Any:
     """Return the tree with copies of its arrays."""
     return map_tree(lambda part: np.array(part) if np.ndim(part) else part, tree)

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from npformer.backend import Array
+from npformer.backend import Array, is_array
 from npformer.checking.check_target import CheckTarget
 from npformer.checking.surroundings import other_arrays
 from npformer.checking.trees import copy_tree, leaves
@@ -15,6 +15,8 @@ from npformer.nn.module import Module
 def coverage_notes(target: CheckTarget, thing: Any) -> list[str]:
     """Return how many tensors were checked, and which arrays were not checked."""
     notes = [f"{quantity(len(target.tensors), 'tensor')} checked"]
+    shapes = [f"{name} {np.shape(x)}" for name, x in target.inputs.items() if is_array(x)]
+    notes += [f"tried with inputs of these shapes alone: {', '.join(shapes)}"] if shapes else []
     notes += target.foreign.notes if target.foreign else []
     found = {id(parameter) for parameter in thing.parameters()} if isinstance(thing, Module) else set()
     hidden = [name for name, parameter in target.parameters.items() if id(parameter) not in found]

@@ -227,6 +227,7 @@ REFUSED = {
     "nothing to check": ((F.softmax, F.softmax_backward), np.ones(2, int)),
     "returned 2 gradients": ((lambda x: (x, None), lambda dy, c: (dy, dy)), np.ones(2)),
     "returned 0 gradients": ((lambda x: (x, None), lambda dy, c: None), np.ones(2)),
+    "needs 2 arguments": ((lambda x, w: (x @ w, None), lambda dy, c: (dy, dy)), np.ones((2, 2))),
     "takes 1 array ": ((lambda x: (x, None), lambda dy, c: dy), np.ones(2), np.ones(2)),
 }
 

@@ -4,6 +4,7 @@ import importlib
 import inspect
 import sys
 from collections.abc import Sequence
+from functools import partial
 from types import ModuleType
 from typing import Any, Literal, TypeAlias
 
@@ -67,8 +68,14 @@ def library_of(thing: Any, inputs: Sequence[Any] = ()) -> Library | None:
 
 
 def library_of_function(function: Any) -> Library | None:
-    """Return "torch" or "jax" if the code of a function uses that library, and otherwise None."""
+    """Return "torch" or "jax" if the code of a function uses that library, and otherwise None.
+
+    A function that jax.jit, jax.vmap, functools.partial or a decorator made is the one inside.
+    """
     known = library_of(function)
+    while isinstance(function, partial) or hasattr(function, "__wrapped__"):
+        function = function.func if isinstance(function, partial) else function.__wrapped__
+        known = known or library_of(function)
     if known or not inspect.isfunction(function):
         return known
     variables = inspect.getclosurevars(function)
@@ -90,4 +97,4 @@ def _is_of_torch(thing: Any, torch: Any) -> bool:
 
 
 def _is_of_jax(thing: Any, jax: Any) -> bool:
-    return isinstance(thing, (jax.custom_vjp, jax.custom_jvp))
+    return isinstance(thing, (jax.custom_vjp, jax.custom_jvp, jax.stages.Wrapped))  # the last one of jax.jit

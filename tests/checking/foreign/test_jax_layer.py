@@ -1,9 +1,12 @@
 """Functions of JAX: correct gradients pass, and each mistake is found in its row and named."""
 
+from functools import partial
+
 import pytest
 from foreign_case import assert_diagnosed
 
 import npformer
+from npformer.checking.foreign import library_of_function
 
 pytestmark = pytest.mark.jax
 jax = pytest.importorskip("jax")
@@ -50,3 +53,23 @@ def test_a_kernel_in_bfloat16_beside_its_reference():
 def test_an_error_in_forward_is_said_in_one_sentence():
     with pytest.raises(npformer.UserError, match="raised TypeError in forward"):
         npformer.gradcheck(lambda x: x + "a", jax.numpy.ones(3))
+
+
+def scaled(x, n=2):
+    return jax.numpy.sin(x) * n
+
+
+WRAPPED = {
+    "jit": jax.jit(scaled),
+    "vmap": jax.vmap(scaled),
+    "checkpoint": jax.checkpoint(scaled),
+    "partial": partial(scaled, n=3),
+    "jit of partial": jax.jit(partial(scaled, n=3)),
+}
+
+
+@pytest.mark.parametrize("name", WRAPPED)
+def test_a_wrapped_function_is_known_without_an_array_of_jax(name, rng):
+    library = library_of_function(WRAPPED[name])
+    assert library == "jax"
+    assert npformer.gradcheck(WRAPPED[name], rng.standard_normal((2, 3)), library=library).ok

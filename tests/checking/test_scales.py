@@ -1,0 +1,164 @@
+"""Verdicts at every scale of the inputs, at kinks, in other layouts and data types."""
+
+import numpy as np
+import pytest
+from refused import refused
+
+from npformer.checking import gradcheck
+from npformer.nn import LayerNorm
+
+X = np.random.default_rng(0).standard_normal((3, 8))
+SPREAD = X * 10.0 ** np.random.default_rng(1).uniform(-9, 9, X.shape)  # entries of very different sizes
+SCALES = [10.0**p for p in range(-12, 13, 4)]
+
+
+def pair(f, slope):
+    """Return f and its backward pass, for a function of each entry with this derivative."""
+    return lambda x: (f(x), x), lambda dy, x: dy * slope(x)
+
+
+SMOOTH = {
+    "square": (lambda x: x * x, lambda x: 2 * x),
+    "abs": (np.abs, np.sign),
+    "a small abs": (lambda x: x + 1e-9 * np.abs(x), lambda x: 1 + 1e-9 * np.sign(x)),
+    "real part": (lambda x: x + 1e-7 * (x * np.conj(x)).real, lambda x: 1 + 2e-7 * x),
+}
+
+
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("name", SMOOTH)
+def test_a_right_pair_at_every_scale_and_a_wrong_one(name, scale):
+    f, slope = SMOOTH[name]
+    assert gradcheck(pair(f, slope), scale * X).ok
+    assert not gradcheck(pair(f, lambda x: 1.001 * slope(x)), scale * X).ok
+
+
+@pytest.mark.parametrize("name", ["square", "abs"])
+def test_entries_of_very_different_sizes(name):
+    f, slope = SMOOTH[name]
+    assert gradcheck(pair(f, slope), SPREAD).ok
+    assert not gradcheck(pair(f, lambda x: 1.001 * slope(x)), SPREAD).ok
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1e-3, 1e6])
+def test_a_layer_norm_of_small_and_large_inputs(scale):
+    assert gradcheck(LayerNorm(8, eps=1e-12), scale * X).ok
+
+
+def test_a_small_part_that_takes_no_complex_numbers_is_noticed():
+    report = gradcheck(pair(*SMOOTH["a small abs"]), X)
+    assert report.rows[0].method == "central difference"
+
+
+@pytest.mark.parametrize("size", [1e154, 1e160, 1e300])
+def test_a_gradient_whose_square_is_beyond_all_floats(size):
+    assert not gradcheck((lambda x: (np.sin(x), x), lambda dy, x: dy * np.cos(x) * size), X).ok
+
+
+class MaxPool:
+    """The larger of each two entries. At a tie, the first one gets the gradient."""
+
+    def forward(self, x):
+        windows = x.reshape(*x.shape[:-1], -1, 2)
+        chosen = windows.argmax(-1)[..., None]
+        return np.take_along_axis(windows, chosen, -1)[..., 0], (chosen, x.shape)
+
+    def backward(self, dy, cache):
+        chosen, shape = cache
+        dx = np.zeros((*dy.shape, 2))
+        np.put_along_axis(dx, chosen, dy[..., None], -1)
+        return dx.reshape(shape)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_max_pooling_with_ties(seed):
+    assert gradcheck(MaxPool(), np.array([[1.0, 1, 0, 0, 2, 5]]), seed=seed).ok
+
+
+TIES = np.array([[1.0, 3, 3], [2, 2, 2]])
+
+
+def at_the_first(dy, x):
+    dx = np.zeros_like(x)
+    dx[np.arange(len(x)), x.argmax(-1)] = dy
+    return dx
+
+
+def at_all(dy, x):
+    return dy[:, None] * (x == x.max(-1, keepdims=True))
+
+
+def shared(dy, x):
+    ties = x == x.max(-1, keepdims=True)
+    return dy[:, None] * ties / ties.sum(-1, keepdims=True)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(("backward", "right"), [(at_the_first, True), (shared, True), (at_all, False)])
+def test_a_tie_that_is_counted_twice(backward, right, seed):
+    report = gradcheck((lambda x: (x.max(-1), x), backward), TIES, seed=seed)
+    assert report.ok == right, str(report)
+    if not right:
+        assert "is a tie counted twice?" in report.worst.diagnosis
+
+
+class Mean:
+    """The mean of a batch, whose length the layer keeps where it is told to."""
+
+    def __init__(self, in_cache):
+        self.in_cache = in_cache
+
+    def forward(self, x):
+        self.n = len(x)
+        return x.mean(0), x.shape
+
+    def backward(self, dy, shape):
+        n = shape[0] if self.in_cache else self.n
+        return np.broadcast_to(dy / n, shape).copy()
+
+
+def test_a_length_that_a_layer_keeps():
+    assert gradcheck(Mean(in_cache=True), X).ok
+    row = gradcheck(Mean(in_cache=False), X).worst
+    assert (row.tensor, row.ok) == ("another forward", False)
+    assert "keep lengths in the cache" in row.diagnosis
+
+
+IN_MEMORY = {
+    "ravel K": lambda dy, x: dy.ravel("K").reshape(dy.shape),
+    "bytes": lambda dy, x: np.frombuffer(dy.tobytes("A"), dy.dtype).reshape(dy.shape).copy(),
+}
+
+
+@pytest.mark.parametrize("name", IN_MEMORY)
+def test_a_backward_pass_that_reads_the_memory_of_dy(name):
+    row = gradcheck((lambda x: (1.0 * x, x), IN_MEMORY[name]), X).worst
+    assert (row.tensor, row.ok) == ("any layout of dy", False)
+
+
+def test_a_gradient_that_is_wrong_in_float32_alone():
+    layer = (lambda x: (x * x, x), lambda dy, x: 2 * x * dy * (1.1 if x.dtype == np.float32 else 1))
+    assert gradcheck(layer, X).ok  # it was given no float32
+    row = gradcheck(layer, X.astype(np.float32)).worst
+    assert (row.tensor, row.ok) == ("float32", False)
+
+
+def only_float32(x):
+    if x.dtype != np.float32:
+        raise TypeError("float32 only")
+    return 2 * x, None
+
+
+def test_a_forward_pass_that_refuses_float64():
+    with refused(r"forward takes float32 and refuses float64 \(TypeError: float32 only\)"):
+        gradcheck((only_float32, lambda dy, cache: 2 * dy), X.astype(np.float32))
+
+
+def test_a_complex_output():
+    with refused("forward returns complex numbers"):
+        gradcheck((lambda x: (1j * x, x), lambda dy, x: dy), X)
+
+
+def test_a_note_tells_the_shapes_that_were_tried():
+    report = gradcheck(LayerNorm(8), X)
+    assert "tried with inputs of these shapes alone: x (3, 8)" in report.notes
