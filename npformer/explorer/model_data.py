@@ -161,7 +161,7 @@ def config_data(config: TransformerConfig | GPTConfig) -> dict[str, Any]:
 
 
 def variants_of(config: TransformerConfig | GPTConfig) -> list[str]:
-    """Return the names in `code_lines.VARIANTS` of the settings of a model that change source lines."""
+    """Return the names in `step_lines.VARIANTS` of the settings of a model that change source lines."""
     if isinstance(config, GPTConfig):
         return [] if config.tied else ["untied"]
     chosen = {

@@ -38,7 +38,7 @@ class RecordedStep:
         grad: The derivative of the loss with respect to each value, or None if it is not known.
         inputs: The arrays from which it was made.
         note: What else the operation needed, as plain values.
-        line: The key of its source lines in `code_lines.STEP_LINES`.
+        line: The key of its source lines in `step_lines.STEP_LINES`.
     """
 
     path: str
