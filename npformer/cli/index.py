@@ -9,11 +9,11 @@ from rich.text import Text
 from npformer.cli.glossary import add_write, save_page
 from npformer.cli.options import excludes
 from npformer.cli.output import console
+from npformer.escaping import printable
 from npformer.learn.console import styled
 from npformer.learn.course.passages import Passage, all_passages, find_passages
 from npformer.learn.course.references import SourceLocation
 from npformer.learn.course.terminal import print_in_pages
-from npformer.storage.text import printable
 
 HEADING = """\
 # Index

@@ -26,7 +26,7 @@ from npformer.pretrained.loading import find_model, is_hugging_face_folder
 from npformer.pretrained.store import is_pretrained_file, read_pretrained
 from npformer.storage.checkpoint import load_checkpoint
 from npformer.storage.json_files import versioned_rows
-from npformer.storage.validation import short
+from npformer.validation import short
 
 EPILOG = """\
 Examples: npformer inspect en-de

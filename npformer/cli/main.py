@@ -12,11 +12,11 @@ import sys
 from collections.abc import Sequence
 from types import ModuleType
 
-from npformer import __version__
 from npformer.cli.options import Arguments, Parser
 from npformer.cli.output import guard_streams, note
 from npformer.cli.signals import stopped, was_stopped
 from npformer.errors import UserError, nearest
+from npformer.version import __version__
 
 COMMANDS = {
     "tour": "train a small translator, check every gradient and draw attention maps: start here",

@@ -16,7 +16,7 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TextIO
 
-from npformer.storage.text import escape, printable
+from npformer.escaping import escape, printable
 
 if TYPE_CHECKING:
     from npformer.learn.console import TextConsole

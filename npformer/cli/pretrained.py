@@ -10,6 +10,7 @@ from npformer.cli.options import excludes, needs, one_of
 from npformer.cli.output import console, print_data, print_line
 from npformer.data.codecs import codecs_from_checkpoint
 from npformer.errors import UserError
+from npformer.escaping import printable
 from npformer.interop import export_folder
 from npformer.interop.families import FAMILIES
 from npformer.learn.console import styled
@@ -17,7 +18,6 @@ from npformer.pretrained import Pretrained, load, names, read_pretrained, save_p
 from npformer.pretrained.loading import find_model, is_hugging_face_folder
 from npformer.pretrained.store import is_pretrained_file, replace_card
 from npformer.storage.checkpoint import load_checkpoint
-from npformer.storage.text import printable
 
 EPILOG = """\
 Examples: npformer pretrained en-de

@@ -22,6 +22,7 @@ from npformer.cli.progress import training_progress
 from npformer.data.corpus import BuiltinCorpus, Pair, builtin_corpus
 from npformer.data.loader import make_batch
 from npformer.errors import UserError
+from npformer.escaping import printable, shell_word
 from npformer.functional.masks import causal_mask, padding_mask
 from npformer.generation import Translator
 from npformer.generation.baselines import evaluate_baselines
@@ -33,7 +34,6 @@ from npformer.pretrained import load
 from npformer.pretrained.train_on_files import threads_for
 from npformer.storage.atomic import explain_os_errors, make_folder, write_file
 from npformer.storage.checkpoint import load_checkpoint
-from npformer.storage.text import printable, shell_word
 from npformer.training import train
 from npformer.training.presets import find_preset
 from npformer.training.run_folder import RunFolder

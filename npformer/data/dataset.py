@@ -31,7 +31,7 @@ from npformer.data.tokens import LANGUAGES, Language, language_of, tokenize
 from npformer.data.vocabulary import END, PAD, SPECIALS, START, Vocabulary
 from npformer.errors import UserError
 from npformer.storage.json_files import require_entries, require_object, require_version
-from npformer.storage.validation import require_choice, short
+from npformer.validation import require_choice, short
 
 DIRECTIONS = ("en-fr", "fr-en")  # the directions of the built-in corpus
 

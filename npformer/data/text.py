@@ -22,7 +22,7 @@ from npformer.data.files import read_text
 from npformer.data.loader import Ids, check_batching
 from npformer.data.text_codecs import ByteCodec, CharacterCodec, LongTextCodec, PieceCodec
 from npformer.errors import UserError, quantity
-from npformer.storage.validation import require_choice
+from npformer.validation import require_choice
 
 TINY_SHAKESPEARE = Path(__file__).with_name("tinyshakespeare.txt.gz")  # public domain
 TRAIN_SHARE = 0.9

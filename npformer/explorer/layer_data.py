@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from npformer import __version__
 from npformer.backend import Array
 from npformer.checking.holders import named_parameters
 from npformer.errors import UserError, quantity
@@ -23,6 +22,7 @@ from npformer.explorer.steps import Recording, arrays_of, require_size, steps_da
 from npformer.explorer.steps.recording import is_known
 from npformer.kernels import plain_pairs
 from npformer.nn.module import Module
+from npformer.version import __version__
 
 
 def data_of_layer(layer: Any, inputs: Sequence[Array], dy: Array | None = None) -> PageData:

@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from npformer import __version__
 from npformer.backend import Array, to_numpy
 from npformer.data.codecs import Codec, TextCodec
 from npformer.data.text_codecs import ByteCodec, CharacterCodec
 from npformer.data.vocabulary import SPECIALS
 from npformer.errors import UserError, nearest, quantity
+from npformer.escaping import printable
 from npformer.explorer.code_lines import code_of_steps
 from npformer.generation import Translator
 from npformer.models.gpt import GPT, GPTConfig
@@ -28,7 +28,7 @@ from npformer.nn.positions import FixedPositions
 from npformer.pretrained import LoadedTranslator
 from npformer.pretrained.attention import forward_pass
 from npformer.pretrained.loaded import Loaded, LoadedLanguageModel
-from npformer.storage.text import printable
+from npformer.version import __version__
 
 LARGEST_LIVE = 2_000_000  # parameters: a page of 12 MB, which a browser still computes while one waits
 MOST_TOKENS = 48  # of a sentence on a page, its end included

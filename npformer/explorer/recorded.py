@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from npformer import __version__
 from npformer.backend import Array
 from npformer.data.codecs import TextCodec
 from npformer.errors import UserError
@@ -43,6 +42,7 @@ from npformer.pretrained import LoadedMaskedModel, LoadedTranslator
 from npformer.pretrained.attention import forward_pass
 from npformer.pretrained.input_gradients import FixedParameter
 from npformer.pretrained.loaded import Loaded
+from npformer.version import __version__
 
 LARGEST_VOCABULARY = 2000  # tokens; of a larger vocabulary, a page carries those that the example needs
 MOST_PROBABLE = 5  # tokens of each position that a page carries then

@@ -18,7 +18,7 @@ from npformer.interop.settings_file import Settings, read_settings
 from npformer.interop.tensor_files import TensorFolder
 from npformer.nn.init import UNDRAWN
 from npformer.nn.module import Parameter
-from npformer.storage.validation import require_choice, short
+from npformer.validation import require_choice, short
 
 DTYPES = ("float32", "float64")
 

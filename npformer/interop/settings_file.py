@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from npformer.errors import UserError, in_context
 from npformer.storage.json_files import read_json, require_object
-from npformer.storage.validation import LARGEST_COUNT, has_type, short, type_name
+from npformer.validation import LARGEST_COUNT, has_type, short, type_name
 
 FILE = "config.json"
 REMEDY = "use the file that belongs to the model"

@@ -25,7 +25,7 @@ from npformer.backend import Array
 from npformer.errors import UserError
 from npformer.storage.atomic import explain_os_errors
 from npformer.storage.json_files import parse_json, read_json, require_object
-from npformer.storage.validation import has_type, short
+from npformer.validation import has_type, short
 
 ONE_FILE = "model.safetensors"
 INDEX = "model.safetensors.index.json"

@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
-from npformer.storage.validation import require_known
+from npformer.validation import require_known
 
 
 class ModelSettings:

@@ -30,7 +30,7 @@ from npformer.nn import FixedPositions, Linear
 from npformer.nn.context import INFERENCE, AttentionMask, Context
 from npformer.nn.init import default_rng
 from npformer.nn.module import Module
-from npformer.storage.validation import is_number
+from npformer.validation import is_number
 
 MOST_STEPS = 1000  # of a layer; each step has a vector in a table, which is not in the checkpoint
 

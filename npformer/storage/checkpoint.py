@@ -22,7 +22,7 @@ from npformer.storage.atomic import reason, write_atomically
 from npformer.storage.checksummed import checksummed_bytes, read_checksummed
 from npformer.storage.json_files import require_entries, require_version
 from npformer.storage.old_names import rename_parameters, rename_settings
-from npformer.storage.validation import short
+from npformer.validation import short
 
 FORMAT = 1  # increases when an older npformer could no longer read a new file
 REMEDY = "use another checkpoint"

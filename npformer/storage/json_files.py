@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 from npformer.errors import UserError, nearest
 from npformer.storage.atomic import explain_os_errors
-from npformer.storage.validation import has_type, short, type_name
+from npformer.validation import has_type, short, type_name
 
 MOST_BYTES = 1 << 26  # 64 MB; the longest JSON text of a real run is that of a codec, of a few MB
 DEEPEST = 50  # levels of lists and objects; the files of the package have at most 4

@@ -19,9 +19,9 @@ import npformer
 from npformer.cli.main import main
 from npformer.cli.output import PLAIN, guard_streams, note, print_data, print_line, print_lines
 from npformer.cli.translate import translate_lines
+from npformer.escaping import printable, shell_word
 from npformer.learn.course.progress import LessonProgress, load_progress, save_progress
 from npformer.pretrained import save_pretrained
-from npformer.storage.text import printable, shell_word
 
 FULL = Path("/dev/full")
 posix = pytest.mark.skipif(os.name != "posix" or not FULL.exists(), reason="needs /dev/full")

@@ -11,7 +11,6 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
-import npformer
 from npformer.errors import UserError
 from npformer.learn.classroom.assignment import Assignment
 from npformer.learn.classroom.autograder import SETTINGS
@@ -89,6 +88,6 @@ def _entries(assignment: Assignment) -> Iterator[tuple[str, bytes, int]]:
     yield "setup.sh", SETUP.encode(), 0o100755
     yield "run_autograder", RUN.encode(), 0o100755
     yield SETTINGS, (json.dumps(assignment.as_settings(), indent=1) + "\n").encode(), 0o100644
-    package = Path(npformer.__file__).parent
+    package = Path(__file__).parents[2]
     for path in sorted(package.rglob("*.py")):
         yield f"npformer/{path.relative_to(package).as_posix()}", path.read_bytes(), 0o100644

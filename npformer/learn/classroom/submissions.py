@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from npformer.errors import UserError, quantity
+from npformer.escaping import printable
 from npformer.learn.classroom.cells import code_cells, solution_among
 from npformer.learn.exercises import EXERCISES
 from npformer.storage.atomic import explain_os_errors, reason
-from npformer.storage.text import printable
 
 MOST_BYTES = 1 << 20  # of a file; the longest solution has a few thousand
 MOST_FILES = 1000  # of a student

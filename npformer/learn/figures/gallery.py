@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from npformer.escaping import markdown
 from npformer.learn.figures.registry import DATA, SOURCES, Drawing, Entry
 from npformer.plots import animated_gif, save
 from npformer.plots.style import write
-from npformer.storage.text import markdown
 
 SECONDS = 1.2  # the time for which a frame of an animation is shown
 PAGE = "README.md"

@@ -13,7 +13,7 @@ from npformer.functional.activations import ACTIVATIONS
 from npformer.functional.masks import Masking
 from npformer.functional.positions import LAYOUTS
 from npformer.models.settings import ModelSettings
-from npformer.storage.validation import (
+from npformer.validation import (
     is_number,
     require_choice,
     require_count,

@@ -23,7 +23,7 @@ from npformer.nn.context import EVERYTHING, INFERENCE, AttentionMask, Context
 from npformer.nn.init import default_rng
 from npformer.nn.linear import Linear
 from npformer.nn.positions import RotaryPositions
-from npformer.storage.validation import require_choice, require_count
+from npformer.validation import require_choice, require_count
 
 FUSED = ("no", "kv", "qkv")
 

@@ -1,4 +1,4 @@
-"""Checks of settings, used by every configuration, and of the types of values that a file holds."""
+"""Checks of settings, which every configuration uses, and of the types of the values in a file."""
 
 import dataclasses
 import reprlib
