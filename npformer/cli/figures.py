@@ -1,4 +1,4 @@
-"""npformer figures: draw the figures of the documents and of the course into a folder."""
+"""npformer figures: draw the figures of the source documents and of the course into a folder."""
 
 import json
 import time

@@ -1,4 +1,4 @@
-"""npformer index: find the lesson and the code of an equation of the paper or a passage of the documents."""
+"""npformer index: find the lesson and the code of an equation, or of a passage of a source document."""
 
 from argparse import ArgumentParser, Namespace
 from itertools import groupby
@@ -18,8 +18,8 @@ from npformer.learn.course.terminal import print_in_pages
 HEADING = """\
 # Index
 
-Each equation of the paper and each passage of the documents, with the lesson that treats it and the code that
-computes it. Written by `npformer index --write`.
+Each equation of the paper and each passage of the source documents, with the lesson that treats it and the
+code that computes it. Written by `npformer index --write`.
 """
 
 RULES = (excludes("--write", "word", "it writes everything"),)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def console(*, quiet: bool = False, stderr: bool = False) -> "TextConsole":
-    """Return a console on a standard stream, wide enough for every table if that is no terminal."""
+    """Return a console on a standard stream, wide enough for every table if that is not a terminal."""
     from npformer.learn.console import TextConsole  # rich takes 50 ms to load, and --help does without
 
     stream = sys.stderr if stderr else sys.stdout

@@ -1,7 +1,7 @@
 """Datasets of sentence pairs: token ids for training, validation and test, with the codecs of both languages.
 
 A dataset is made from the built-in corpus, from a toy task, from text files or from the Multi30k corpus. Its
-description holds the arguments as plain values, and `open_dataset` makes the dataset again from them when a
+description holds the arguments as JSON values, and `open_dataset` makes the dataset again from them when a
 run resumes. Its fingerprint shows whether the sentences are still the same.
 """
 

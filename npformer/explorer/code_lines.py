@@ -16,7 +16,7 @@ PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def code_of_steps(*variants: str) -> dict[str, dict[str, Any]]:
-    """Return what a page shows of the source for each key of a step, as plain values for JSON.
+    """Return what a page shows of the source for each key of a step, as values for JSON.
 
     Args:
         variants: The names in VARIANTS of the settings of the model that change lines.

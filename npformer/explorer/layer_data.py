@@ -158,7 +158,7 @@ def _record_attributes(recording: Recording, layer: Any) -> None:
 
 
 def _named_cache(layer: Any, cache: Any) -> Any:
-    """Return a plain tuple as a dict, with the names that the line "return y, (...)" of forward gives."""
+    """Return an unnamed tuple as a dict, with the names that the line "return y, (...)" of forward gives."""
     if type(cache) is not tuple:
         return cache
     try:

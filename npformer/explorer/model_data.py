@@ -39,7 +39,7 @@ _PROJECTIONS = {"query": 0, "key": 1, "value": 2, "key_value": 1, "query_key_val
 
 
 class PageData(NamedTuple):
-    """The data of a page: plain values for JSON, and the arrays whose numbers follow one after the other."""
+    """The data of a page: values for JSON, and the arrays whose numbers follow one after the other."""
 
     head: dict[str, Any]
     arrays: list[Array]
@@ -145,7 +145,7 @@ def explorer_name(name: str) -> str:
 
 
 def config_data(config: TransformerConfig | GPTConfig) -> dict[str, Any]:
-    """Return the settings of a model as plain values, with numbers in place of None.
+    """Return the settings of a model as JSON values, with numbers in place of None.
 
     JSON has no infinity, and JavaScript's Number() reads its name.
     """

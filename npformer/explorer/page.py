@@ -96,7 +96,7 @@ def make_page(head: dict[str, Any], arrays: list[Array]) -> Page:
     """Return the page that shows some data.
 
     Args:
-        head: What the page needs besides its numbers, as plain values for JSON, with "title" and "kind".
+        head: What the page needs besides its numbers, as values for JSON, with "title" and "kind".
         arrays: The arrays whose numbers the page carries, one after the other, as float32.
     """
     module, style = joined_modules(), (WEB / "style.css").read_text(encoding="utf-8")

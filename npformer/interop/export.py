@@ -23,7 +23,7 @@ from npformer.interop.settings_file import FILE, Settings
 from npformer.interop.tensor_files import ONE_FILE
 from npformer.storage.atomic import make_folder, write_file
 
-# the settings that act in training alone, that say only how our projections are stored, or whose effect is
+# the settings that act only in training, that say only how our projections are stored, or whose effect is
 # compared in another way
 WITHOUT_EFFECT = {
     *("dropout", "attention_dropout", "feed_forward_dropout", "embedding_dropout", "label_smoothing"),
@@ -50,7 +50,7 @@ def export_folder(model: Any, folder: str | PathLike[str], family: str | None = 
     """Write a Transformer, GPT or Bert as a folder that `load_folder` and transformers read.
 
     The folder gets a model.safetensors, in the dtype of the model, and a config.json, which is written last:
-    a folder without it is no model. The tokenizer is not written.
+    a folder without it is not a model. The tokenizer is not written.
 
     Args:
         model: The model.

@@ -34,7 +34,7 @@ class FolderContent:
         family: Its family.
         config: Our configuration.
         tensors: Its tensors.
-        names: The name in the files of each tensor that is a parameter, by the name of today.
+        names: The name in the files of each tensor that is a parameter, by its current name.
         rows: The rows that relate our parameters to the tensors.
     """
 
@@ -111,7 +111,7 @@ def open_folder(folder: str | PathLike[str]) -> FolderContent:
         raise UserError(f"{settings.place} describes quantized weights: use a model without quantization")
     config = family.config_of(settings)
     tensors = TensorFolder(folder)
-    names = _names_today(tensors, family, config)
+    names = _current_names(tensors, family, config)
     rows = list(_checked_rows(family.rows(config), tensors, names, settings))
     _require_no_others(rows, names, tensors, family)
     return FolderContent(settings, family, config, tensors, names, rows)
@@ -127,19 +127,19 @@ def checked_dtype(dtype: Any) -> np.dtype[Any]:
     return np.dtype(name)
 
 
-def _names_today(tensors: TensorFolder, family: Family, config: Any) -> dict[str, str]:
-    """Return the name in the files of each tensor that is a parameter, by the name of today."""
+def _current_names(tensors: TensorFolder, family: Family, config: Any) -> dict[str, str]:
+    """Return the name in the files of each tensor that is a parameter, by its current name."""
     names: dict[str, str] = {}
     for name in tensors.names():
-        today = family.tensor_name(name, config)
-        if today is None:
+        current = family.tensor_name(name, config)
+        if current is None:
             continue
-        if today in names:
+        if current in names:
             raise UserError(
-                f"{tensors.folder} has both {short(names[today])} and {short(name)}, which are the same "
+                f"{tensors.folder} has both {short(names[current])} and {short(name)}, which are the same "
                 "tensor: use an undamaged model"
             )
-        names[today] = name
+        names[current] = name
     return names
 
 
@@ -167,7 +167,7 @@ def _checked_rows(
 def _require_no_others(
     rows: list[WeightRow], names: dict[str, str], tensors: TensorFolder, family: Family
 ) -> None:
-    """Refuse a folder with tensors that are no parameters of the model."""
+    """Refuse a folder with tensors that are not parameters of the model."""
     for name in sorted(names.keys() - {name for row in rows for name in row.theirs}):
         raise UserError(
             f"{tensors.path(names[name])} has the tensor {short(names[name])}, which no {family.name} with "

@@ -230,7 +230,7 @@ def _processor(path: Path) -> Any:
     processor = sentencepiece.SentencePieceProcessor()
     with explain_os_errors(path, "read", ADVICE):
         data = path.read_bytes()
-    with library_errors(f"{path} is no model that sentencepiece reads", ADVICE):
+    with library_errors(f"{path} is not a model that sentencepiece reads", ADVICE):
         processor.LoadFromSerializedProto(data)
     return processor
 

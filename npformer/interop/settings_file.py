@@ -100,7 +100,7 @@ class Settings:
         found = default if found is None else found
         if type(found) is not type(value) or found != value:
             raise UserError(
-                f"{name} is {_json(found)} in {self.place}, and npformer supports {_json(value)} alone: "
+                f"{name} is {_json(found)} in {self.place}, and npformer supports only {_json(value)}: "
                 "use another model"
             )
 

@@ -241,10 +241,12 @@ def _stored_tensor(name: str, entry: Any, path: Path, start: int) -> StoredTenso
     what = f"{short(name)} in {path}"
     types = {"dtype": str, "shape": list[int], "data_offsets": tuple[int, int]}
     if not isinstance(entry, Mapping) or entry.keys() != types.keys():
-        raise UserError(f"the header entry of {what} has not dtype, shape and data_offsets alone: {REMEDY}")
+        raise UserError(
+            f"the header entry of {what} has other fields than dtype, shape and data_offsets: {REMEDY}"
+        )
     for key, hint in types.items():
         if not has_type(entry[key], hint):
-            raise UserError(f"{key} of {what} is {short(entry[key])}, which is no {key}: {REMEDY}")
+            raise UserError(f"{key} of {what} is {short(entry[key])} and not a valid {key}: {REMEDY}")
     dtype, shape, (begin, end) = entry["dtype"], tuple(entry["shape"]), entry["data_offsets"]
     if dtype not in BITS:
         raise UserError(f"{what} has the unknown dtype {short(dtype)}: {REMEDY}")

@@ -112,7 +112,7 @@ class TokenSettings:
         """Return the id of an added token.
 
         Raises:
-            UserError: If it is no id.
+            UserError: If it is not an id.
         """
         if not has_type(value, int) or value < 0:
             raise UserError(

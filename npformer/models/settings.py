@@ -26,6 +26,6 @@ class ModelSettings:
         return changed
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the settings as a dict of plain values, such as for a JSON file."""
+        """Return the settings as a dict of JSON values."""
         settings: Any = self
         return dataclasses.asdict(settings)

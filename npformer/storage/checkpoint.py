@@ -5,7 +5,7 @@ moments, since no run can resume from it. The metadata are one JSON text with al
 and the step.
 Random states are not stored, because they follow from the seed and the step.
 
-This module reads and writes arrays and plain values. It builds no model: `models.registry` makes a model
+This module reads and writes arrays and JSON values. It builds no model: `models.registry` makes a model
 from a checkpoint, and `generation.Translator.from_checkpoint` makes a translator.
 """
 

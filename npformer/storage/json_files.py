@@ -120,7 +120,7 @@ def require_version(content: Mapping[str, Any], what: str, newest: int, *, key: 
     """
     version = content.get(key, 1)
     if not has_type(version, int) or version < 1:
-        raise UserError(f"{what} has {key} {short(version)}, which is no version: use an undamaged file")
+        raise UserError(f"{what} has {key} {short(version)}, which is not a version: use an undamaged file")
     if version > newest:
         raise UserError(
             f"{what} has {key} {short(version)}, and this npformer reads up to {newest}: "

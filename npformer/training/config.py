@@ -125,7 +125,7 @@ class TrainingConfig:
             return cls(**settings)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the settings as a dict of plain values, such as for a JSON file."""
+        """Return the settings as a dict of JSON values."""
         return dataclasses.asdict(self) | {"betas": list(self.betas)}
 
     @property

@@ -222,7 +222,7 @@ class _Line(NamedTuple):
 
 
 class _Content(NamedTuple):
-    """The lines of the log, and the numbers of those that are no entries."""
+    """The lines of the log, and the numbers of those that are not entries."""
 
     lines: list[_Line]
     damaged: list[int]

@@ -65,7 +65,7 @@ REFUSED = [
     ("bert", {"hidden_act": "mish"}, "hidden_act is 'mish' in config.json, and npformer"),
     ("distilbert", UNTIED, "tie_word_embeddings is false"),
     ("distilbert", {"n_heads": 5}, "d_model 12 is not divisible by n_heads 5"),
-    ("marian", {"decoder_layers": 1}, "encoder_layers is 3 and decoder_layers 1 in .*supports equal numbers"),
+    ("marian", {"decoder_layers": 1}, "encoder_layers is 3 and decoder_layers 1 in .*supports only equal numbers"),
     ("marian", UNTIED | {"share_encoder_decoder_embeddings": True}, "tie_word_embeddings is false"),
     ("marian", {"decoder_start_token_id": 2}, r"are \(1, 2, 2\): end_id must differ"),
     ("marian", {"eos_token_id": [2, 3]}, r"eos_token_id is \[2, 3\] in config.json: it must"),

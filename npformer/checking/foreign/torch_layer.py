@@ -323,7 +323,7 @@ def _view(tensor: torch.Tensor) -> Array:
 
 
 def _to_numpy(part: Any) -> Any:
-    """Return an output as a NumPy array, and 0 in place of an object that is no array."""
+    """Return an output as a NumPy array, and 0 in place of an object that is not an array."""
     if not isinstance(part, torch.Tensor):
         return part if is_array(part) or isinstance(part, int) else 0
     part = part.detach().cpu().resolve_conj().resolve_neg()

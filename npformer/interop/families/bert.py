@@ -40,7 +40,7 @@ class Names:
         dense: The linear map of the head.
         head_norm: The norm of the head.
         output_bias: The tensor of the bias of the logits.
-        skipped: The pattern of the names of tensors that are no parameters of a masked language model.
+        skipped: The pattern of the names of tensors that are not parameters of a masked language model.
     """
 
     embeddings: str
@@ -233,13 +233,13 @@ def _layer_rows(names: Names, config: BertConfig, index: int) -> Iterator[Weight
 
 
 def tensor_name(names: Names, name: str, config: BertConfig) -> str | None:
-    """Return the name that transformers gives a tensor today, or None for one that is skipped.
+    """Return the name that transformers now gives a tensor, or None for one that is skipped.
 
     Old files say gamma and beta for the weight and the bias of a norm. Files of an encoder without the head
     lack the prefix.
 
     Args:
-        names: The names of the layers in the files of today.
+        names: The names of the layers in current files.
         name: The name in the file.
         config: The configuration, which makes no difference.
     """

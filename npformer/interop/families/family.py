@@ -77,8 +77,8 @@ class Family:
         rows: The function from our configuration to its rows. It yields them one by one, because a forged
             config.json may ask for billions of layers.
         tensor_name: The function from the name of a tensor in a file, and our configuration, to the name that
-            transformers gives it today: older files say gamma for weight, or lack a prefix. None stands for a
-            tensor that is no parameter, such as a mask, and is skipped.
+            transformers now gives it: older files say gamma for weight, or lack a prefix. None stands for a
+            tensor that is not a parameter, such as a mask, and is skipped.
     """
 
     name: str

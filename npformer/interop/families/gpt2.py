@@ -45,7 +45,7 @@ _MASK = re.compile(r"h\.\d+\.attn\.(masked_)?bias")
 def config_of(settings: Settings) -> GPTConfig:
     """Return our configuration of a GPT-2.
 
-    Its three dropouts are left out: they act in training alone, and here no model is trained further.
+    Its three dropouts are left out: they act only in training, and here no model is trained further.
 
     Raises:
         UserError: If a setting is impossible, or asks for what our model does not have.

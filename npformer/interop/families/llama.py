@@ -60,7 +60,7 @@ def qwen2_config_of(settings: Settings) -> GPTConfig:
 
 
 def _config_of(settings: Settings, **biases: bool) -> GPTConfig:
-    """Return our configuration of either family. Dropout, which acts in training alone, is left out."""
+    """Return our configuration of either family. Dropout, which acts only in training, is left out."""
     d_model, n_heads = settings.count("hidden_size"), settings.count("num_attention_heads")
     head_dim = settings.count("head_dim", max(1, d_model // n_heads))
     config = settings.configure(

@@ -47,7 +47,7 @@ TOKENS = ("model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weigh
 def config_of(settings: Settings) -> TransformerConfig:
     """Return our configuration of a Marian model.
 
-    The probability of leaving out whole layers (encoder_layerdrop) acts in training alone, and is not read.
+    The probability of leaving out whole layers (encoder_layerdrop) acts only in training, and is not read.
 
     Raises:
         UserError: If a setting is missing or impossible, or asks for what our model does not have.
@@ -102,7 +102,7 @@ def _one_size(settings: Settings, name: str, default: int) -> int:
     if encoder != decoder:
         raise UserError(
             f"encoder_{name} is {encoder} and decoder_{name} {decoder} in {settings.place}, and npformer "
-            "supports equal numbers alone: use another model"
+            "supports only equal numbers: use another model"
         )
     return encoder
 

@@ -183,7 +183,7 @@ def _as_sentences(saved: SavedTransformer, found: Any) -> list[list[int]]:
     """Return the lists of ids that greedy search found.
 
     Raises:
-        LearnersError: If these are no lists of ids.
+        LearnersError: If these are not lists of ids.
     """
     size = len(saved.codecs[1].vocabulary)
     if not isinstance(found, list) or not all(isinstance(row, list) for row in found):

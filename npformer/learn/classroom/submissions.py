@@ -109,7 +109,7 @@ def read_text(path: Path) -> str:
     """Return the text of a submitted file.
 
     Raises:
-        Unreadable: If it is no regular file, is too large, or is not UTF-8 text.
+        Unreadable: If it is not a regular file, is too large, or is not UTF-8 text.
     """
     name = printable(path.name)[:80]
     try:
@@ -117,7 +117,7 @@ def read_text(path: Path) -> str:
         if stat.S_ISLNK(status.st_mode):
             raise Unreadable(f"{name} is a link, and links are not followed: submit the file itself")
         if not stat.S_ISREG(status.st_mode):
-            raise Unreadable(f"{name} is no regular file: submit a text file")
+            raise Unreadable(f"{name} is not a regular file: submit a text file")
         with open(path, "rb") as file:
             data = file.read(MOST_BYTES + 1)
     except OSError as error:
