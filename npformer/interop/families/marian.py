@@ -121,17 +121,7 @@ def _tied(settings: Settings) -> str:
 
 
 def settings_of(config: TransformerConfig) -> dict[str, Any]:
-    """Return the content of a config.json, the way back from config_of.
-
-    Raises:
-        UserError: If Marian has no such model.
-    """
-    for name, value in FIXED.items():
-        if getattr(config, name) != value:
-            raise UserError(
-                f"{name} is {getattr(config, name)!r}, and in a Marian model it is {value!r}: train a model "
-                "with this setting"
-            )
+    """Return the content of a config.json, the way back from config_of."""
     sizes = {"layers": config.n_layers, "ffn_dim": config.d_ff, "attention_heads": config.n_heads}
     return {
         "model_type": "marian",
