@@ -62,13 +62,13 @@ def print_data(text: str, end: str = "\n") -> None:
     if sys.stdout.isatty():
         text = printable(text, keep="\n\t")
     encoding = sys.stdout.encoding or "utf-8"
-    print(text.encode(encoding, PLAIN).decode(encoding), end=end, flush=True)
+    print(text.encode(encoding, REPLACED).decode(encoding), end=end, flush=True)
 
 
 # ---------------------------------------------------------------------------------------------------------
 # Encodings without the characters of our text
 
-PLAIN = "npformer.plain"  # the name of the error handler
+REPLACED = "npformer.replaced"  # the name of the error handler
 _EQUIVALENTS = {
     "→": "->", "…": "...", "–": "-", "—": "-", "−": "-", "×": "x", "·": ".", "∙": ".", "√": "sqrt",
     "’": "'", "“": '"', "”": '"', "▸": ">", "▷": ">", "\u00a0": " ",
@@ -76,7 +76,7 @@ _EQUIVALENTS = {
 }  # fmt: skip
 
 
-def _plain(error: UnicodeError) -> tuple[str, int]:
+def _replace_missing(error: UnicodeError) -> tuple[str, int]:
     """Replace characters that an encoding lacks by ASCII signs, or else by backslash escapes."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
@@ -84,7 +84,7 @@ def _plain(error: UnicodeError) -> tuple[str, int]:
     return "".join(_EQUIVALENTS.get(character) or escape(character) for character in missing), error.end
 
 
-codecs.register_error(PLAIN, _plain)
+codecs.register_error(REPLACED, _replace_missing)
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -197,7 +197,7 @@ def _guarded(name: str, *, essential: bool) -> Iterator[_GuardedStream | None]:
     new = io.TextIOWrapper(
         io.BufferedWriter(guard),
         encoding=getattr(old, "encoding", "utf-8"),
-        errors=PLAIN,
+        errors=REPLACED,
         line_buffering=not essential or guard.isatty() or getattr(old, "write_through", False),
     )
     setattr(sys, name, new)
