@@ -15,7 +15,7 @@ from typing import Any
 from npformer.cli.limits import size
 from npformer.cli.load_model import ANY_MODEL
 from npformer.cli.options import Rule
-from npformer.cli.output import print_data, print_line
+from npformer.cli.output import print_data, print_line, versioned_rows
 from npformer.errors import UserError, quantity
 from npformer.interop.folder import open_folder
 from npformer.interop.settings_file import read_settings
@@ -25,7 +25,6 @@ from npformer.pretrained import names
 from npformer.pretrained.loading import find_model, is_hugging_face_folder
 from npformer.pretrained.store import is_pretrained_file, read_pretrained
 from npformer.storage.checkpoint import load_checkpoint
-from npformer.storage.json_files import versioned_rows
 from npformer.validation import short
 
 EPILOG = """\

@@ -13,13 +13,15 @@ import logging
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TextIO
 
 from npformer.escaping import escape, printable
 
 if TYPE_CHECKING:
     from npformer.learn.console import TextConsole
+
+OUTPUT_FORMAT = 1  # of the rows that commands print with --json
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -63,6 +65,11 @@ def print_data(text: str, end: str = "\n") -> None:
         text = printable(text, keep="\n\t")
     encoding = sys.stdout.encoding or "utf-8"
     print(text.encode(encoding, REPLACED).decode(encoding), end=end, flush=True)
+
+
+def versioned_rows(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the objects of a command's --json output, each with the version of their format."""
+    return [{"format": OUTPUT_FORMAT, **row} for row in rows]
 
 
 # ---------------------------------------------------------------------------------------------------------

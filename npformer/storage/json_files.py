@@ -7,7 +7,7 @@ and the settings in checkpoints and exported translators.
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -17,7 +17,6 @@ from npformer.validation import has_type, short, type_name
 
 MOST_BYTES = 1 << 26  # 64 MB; the longest JSON text of a real run is that of a codec, of a few MB
 DEEPEST = 50  # levels of lists and objects; the files of the package have at most 4
-OUTPUT_FORMAT = 1  # of the rows that commands print with --json
 LONGEST_NUMBER = 300  # digits; a longer one is beyond the range of a float
 
 
@@ -83,11 +82,6 @@ def parse_json(text: bytes | str, what: str, advice: str, *, infinite: bool = Fa
         fail(f"is nested deeper than {DEEPEST} levels")
     _check_tree(value, fail)
     return value
-
-
-def versioned_rows(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the objects of a command's --json output, each with the version of their format."""
-    return [{"format": OUTPUT_FORMAT, **row} for row in rows]
 
 
 def require_object(content: Any, what: str, advice: str) -> dict[str, Any]:
