@@ -310,7 +310,7 @@ def translate_sentence(arguments: Namespace, folder: Folder, parts: Sequence[Par
     if not words:
         raise UserError(f"the sentence {arguments.sentence[:40]!r} is empty: write at least one word")
     if len(words) > LONGEST:
-        raise UserError(f"the sentence has {len(words)} words: give {LONGEST} at most")
+        raise UserError(f"the sentence has {len(words)} words: give at most {LONGEST}")
     unknown = source.vocabulary.unknown(words)
     if unknown:
         note(f"the model does not know {listed([word[:40] for word in unknown])}: it was not in the training")

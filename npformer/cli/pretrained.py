@@ -166,7 +166,7 @@ def export_again(arguments: Namespace, source: Path) -> int:
     """Write an exported file once more, with another card or other capitals. Return 0."""
     if not (arguments.out and (arguments.card or arguments.scores or arguments.casing)):
         raise UserError(
-            f"{arguments.export} is an exported file already: give --out FILE, and what is new with "
+            f"{arguments.export} is already an exported file: give --out FILE, and what is new with "
             "--card, --scores or --casing"
         )
     found, path = read_pretrained(source), Path(arguments.out)

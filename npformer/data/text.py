@@ -242,7 +242,7 @@ def text_dataset(
     name = "Tiny Shakespeare" if file is None else str(file)
     if len(set(text)) < 2:
         raise UserError(
-            f"{name} has no other character than {text[:1]!r}: give a text with at least two different ones"
+            f"{name} has only the character {text[:1]!r}: give a text with at least two different ones"
         )
     cut = int(TRAIN_SHARE * len(text))
     train, valid = text[:cut], text[cut:]

@@ -96,7 +96,7 @@ def _require_room(model: Any, encoding: Encoding) -> None:
     n_tokens, most = len(encoding.ids) - n_added, model.config.max_length - n_added
     if n_tokens > most:
         raise UserError(
-            f"the text has {quantity(n_tokens, 'token')}, and the model reads {most} at most: shorten it"
+            f"the text has {quantity(n_tokens, 'token')}, and the model reads at most {most}: shorten it"
         )
 
 

@@ -75,7 +75,7 @@ def _situation(name: str, scale: Scale, trials: Iterable[Trial]) -> Situation:
             error = relative([g], [right[tensor]], scale.floor)
             if not error <= max(worst.error, scale.tolerance):
                 worst = Situation(
-                    name, error, how, scale.tolerance, f"the gradient of {tensor} is another one {where}"
+                    name, error, how, scale.tolerance, f"the gradient of {tensor} differs {where}"
                 )
     return worst
 

@@ -55,12 +55,12 @@ def export_gradescope(assignment: Assignment, folder: Path) -> list[Path]:
         autograder.zip and the two folders.
 
     Raises:
-        UserError: If one of them exists already, or if a file cannot be written.
+        UserError: If one of them already exists, or if a file cannot be written.
     """
     target, students, solutions = (folder / name for name in ("autograder.zip", "students", "solutions"))
     for each in (target, students, solutions):
         if each.exists():
-            raise UserError(f"{each} exists already: give another folder, or move it away to write it again")
+            raise UserError(f"{each} already exists: give another folder, or move it away to write it again")
     for each in (students, solutions):
         make_folder(each)
     for exercise in map(EXERCISES.find, assignment.exercises):

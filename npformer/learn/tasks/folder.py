@@ -48,7 +48,7 @@ class Folder:
         except (OSError, ValueError) as error:
             if file.exists():
                 raise UserError(
-                    f"{file} exists already: continue with it, or move it away to start again"
+                    f"{file} already exists: continue with it, or move it away to start again"
                 ) from None
             raise UserError(
                 f"{file} cannot be written ({reason(error)}): give another folder with --dir"
