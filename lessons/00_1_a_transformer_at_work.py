@@ -145,7 +145,7 @@ assert report.ok
 # (`00_2_forward_and_backward`) explains how the check works.
 
 # %% [markdown]
-# ## What the documents say
+# ## What the source documents say
 #
 # > This course follows one paper and four documents, and it quotes them by their titles. The last part of a
 # > lesson, like this one, compares them.

@@ -486,7 +486,7 @@ assert np.abs(linear_twice_b(x, w, b)[0] - y).max() > 1
 # (`07_4_testing_the_split`) shows a mistake of this kind that is easy to make.
 
 # %% [markdown]
-# ## What the documents say
+# ## What the source documents say
 #
 # > - *一步步解析Attention is All You Need!*, *图解transformer*, *Attention机制详解（二）* and *The components
 # >   of the Transformer* show forward passes only. TensorFlow or PyTorch derives the backward passes from

@@ -519,7 +519,7 @@ assert report.ok
 assert not real[sentence, place]
 
 # %% [markdown]
-# ## What the documents say
+# ## What the source documents say
 #
 # > - *一步步解析Attention is All You Need!* shows the same two arrays, x for the encoder and y for the
 # >   decoder. It pads every batch to one fixed length, 10 in its demo, and leaves out longer sentences.

@@ -454,7 +454,7 @@ print("with = instead of +=, first wrong entry", report.failures[0].entry)
 assert not report.ok
 
 # %% [markdown]
-# ## What the documents say
+# ## What the source documents say
 #
 # > - The paper has one table for source, target and output (`tied="all"` in npformer). These are 37,000 ·
 # >   512 = 18.9 million numbers once instead of three times. *一步步解析Attention is All You Need!* and *The

@@ -201,7 +201,7 @@ assert_allclose(sinusoids(2, 4)[1], [0.8415, 0.5403, 0.0100, 0.99995], atol=5e-5
 assert_allclose(sinusoids(2, 4, "jianshu")[1], [0.8415, 0.99995, 0.0001, 1], atol=5e-5)
 assert_allclose(sinusoids(2, 4, "halves")[1], [0.8415, 0.0001, 0.5403, 1], atol=5e-5)
 assert_allclose(sinusoids(3, 4, "halves")[2], [0.91, 0.0002, -0.42, 1], atol=5e-3)
-assert (sinusoids(3, 4, "jianshu", zero_first=True)[0] == 0).all()  # see the documents below
+assert (sinusoids(3, 4, "jianshu", zero_first=True)[0] == 0).all()  # see the end
 
 # %% tags=["plot"]
 side_by_side = np.zeros((50, 3 * 64 + 2 * 8))  # white columns between them
@@ -466,7 +466,7 @@ assert (turns < 1).sum() == 179
 assert_allclose(new.mean(), 0.39, atol=6e-3)
 
 # %% [markdown]
-# ## What the documents say
+# ## What the source documents say
 #
 # > - *Attention机制详解（二）* describes the library tensor2tensor, which uses the halves layout. It also
 # >   mentions relative positions (Shaw et al. 2018), which put the distance into attention itself.

@@ -160,8 +160,8 @@ dw_q, dw_k, dw_v = x.T @ dq, x.T @ dk, x.T @ dv  # (D, K), (D, K), (D, L)
 # compares the two and runs the gradient check.
 
 # %%
-plain = {"bias": False, "output": False, "scale": False, "dtype": np.float64}
-layer = MultiHeadAttention(4, 1, d_head=2, **plain)
+bare = {"bias": False, "output": False, "scale": False, "dtype": np.float64}
+layer = MultiHeadAttention(4, 1, d_head=2, **bare)
 parts = [(layer.query, w_q, dw_q), (layer.key, w_k, dw_k), (layer.value, w_v, dw_v)]
 for part, matrix, _ in parts:
     part.weight.value[...] = matrix
@@ -184,7 +184,7 @@ assert report.ok
 # with `!from npformer.functional.softmax import softmax`.
 
 # %% [markdown]
-# ## What the documents say
+# ## What the source documents say
 #
 # > - *Attention机制详解（二）* says that the score of a word with itself is obviously the largest as a rule.
 # >   Without weight matrices, this is a theorem for vectors of the same length. With random matrices, it

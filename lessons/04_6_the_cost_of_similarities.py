@@ -155,7 +155,7 @@ show_figure(cell_product(grids), "04_weights", caption)
 # the four grids with `!softmax(x @ (w_q @ w_k.T) @ x.T)[0].round(2)`.
 
 # %% [markdown]
-# ## What the documents say
+# ## What the source documents say
 #
 # > - *一步步解析Attention is All You Need!* lists concat and perceptron as two functions. Luong's published
 # >   concat also contains the tanh: v · tanh(W [q; k]). This is the perceptron, with W and U stacked.

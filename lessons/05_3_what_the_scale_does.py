@@ -196,7 +196,7 @@ print("the numbers of the text are those of the table")
 # result first.
 
 # %% [markdown]
-# ## What the documents say
+# ## What the source documents say
 #
 # > - *图解transformer* says that one may divide by other numbers too, for more stable gradients. This is
 # >   true, but only √dₖ keeps the variance of the scores at 1 for every width. Its weights .88 and .12 are
@@ -228,7 +228,7 @@ print("the numbers of the text are those of the table")
 #
 # <details><summary>Answer</summary>
 # The scores then have the standard deviation $\sqrt{d_k} / d_k = 1/\sqrt{d_k}$, which is nearly 0. All
-# weights are nearly equal, and attention is almost the plain mean of the values.
+# weights are nearly equal, and attention is almost the mean of the values.
 # </details>
 #
 # **Question.** Both keys of a query have the weight .5. How large is $p_1 p_2$, and is it large or small

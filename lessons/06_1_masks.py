@@ -223,7 +223,7 @@ assert report.ok
 # `!v[5] += 100`. Then compare `!attention(q, k, v, mask)[0] - y`. Predict the result first.
 
 # %% [markdown]
-# ## What the documents say
+# ## What the source documents say
 #
 # > - **True and False.** In *图解transformer* 0 means masked, and in *The components of the Transformer* 1
 # >   does. In npformer True means that the query may attend, and a mask that is not bool is refused.

@@ -59,10 +59,10 @@ for dtype, edge in {np.float32: -104, np.float64: -746}.items():
     assert there == 0 < before
 
 # %% [markdown]
-# Every number in the documents is far below −746. So all of them should give the same weights as −∞. We test
-# this with a row of three scores, of which two are allowed. For this lesson and the next but one, npformer
-# has the masks of the documents beside its own: `fill_scores` with `Masking(fill, how)`, the number, and
-# whether it replaces the score or is added to it.
+# Every number in the source documents is far below −746. So all of them should give the same weights
+# as −∞. We test this with a row of three scores, of which two are allowed. For this lesson and the next but
+# one, npformer has the masks of the source documents beside its own: `fill_scores` takes `Masking(fill, how)`,
+# the number, and whether it replaces the score or is added to it.
 
 # %%
 fills = {"-inf": -math.inf, "-1e9": -1e9, "-1e10": -1e10, "-2^32+1": -(2.0**32) + 1}
@@ -133,7 +133,7 @@ print("the numbers of the text are those of the table")
 # Do fully masked rows occur in practice? Yes. When a sentence is padded on the *left*, the first queries of a
 # causal mask may attend to padding only. An empty source sentence has the same effect.
 #
-# The plain formula of the softmax fails in a fully masked row. The maximum of the row is −∞, and −∞ − (−∞) is
+# The usual formula of the softmax fails in a fully masked row. The maximum of the row is −∞, and −∞ − (−∞) is
 # NaN, "not a number". The cell uses a softmax without any protection. It also computes $dV = P^\top dY$, with
 # a gradient `dy_rest` that is 0 in rows 0 and 1, which are fully masked.
 
@@ -219,7 +219,7 @@ assert not attention_backward(of_row, attention(q, k, v, left)[1])[1].any()  # �
 # first.
 
 # %% [markdown]
-# ## What the documents say
+# ## What the source documents say
 #
 # > The paper and the text of *图解transformer* say −∞. The code of *图解transformer* replaces by −1e10,
 # > *一步步解析Attention is All You Need!* replaces by −2³² + 1, and *The components of the Transformer* adds

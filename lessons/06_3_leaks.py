@@ -255,4 +255,5 @@ assert_array_equal(np.argwhere((moved > 0) & ~right)[0], [0, 1])
 # - Train the model of this lesson with a mask that also allows the token after the next one,
 #   `np.tri(8, k=2, dtype=bool)`. Which loss do you expect?
 #
-# **Next**: lesson 6.4 (`06_4_query_masks_and_masks_from_vectors`), two special cases from the documents.
+# **Next**: lesson 6.4 (`06_4_query_masks_and_masks_from_vectors`), two special cases from the source
+# documents.

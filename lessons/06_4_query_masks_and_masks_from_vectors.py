@@ -133,7 +133,7 @@ assert 0.05 < hidden < 0.1
 # `!with_positions.sum(-1)`. At which tokens are they exactly 0?
 
 # %% [markdown]
-# ## What the documents say
+# ## What the source documents say
 #
 # > *一步步解析Attention is All You Need!* says that padding stays 0 through the projections. This holds only
 # > without positions and biases.

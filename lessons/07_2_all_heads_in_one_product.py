@@ -206,7 +206,7 @@ assert differences["repeat"] > 0.1
 # gives sentence 1, sentence 1, sentence 2, sentence 2. So masks reach the wrong sentences, and no error is
 # raised.
 #
-# ## The shapes of the document's example
+# ## The shapes of the example in *图解transformer*
 #
 # *图解transformer* runs its code on 64 sentences with a width of 300 and six heads. The queries come from
 # texts of 12 tokens, the keys and values from texts of 10 tokens. When queries come from one text and keys
@@ -236,7 +236,7 @@ assert wide.count_parameters() == 4 * (300**2 + 300) == 361_200
 # `!q.reshape(2, 6, 2, 6).shape` and `!split_heads(q, 2).shape`. Which of the last two does attention need?
 
 # %% [markdown]
-# ## What the documents say
+# ## What the source documents say
 #
 # > - *图解transformer* reshapes and exchanges the axes, checks that the width can be divided, and has biases.
 # >   Its comments say "Query vector" of all three arrays; those of 64 × 10 × 300 are keys and values.

@@ -236,7 +236,7 @@ assert report.ok
 # `!print(gradcheck(MultiHeadAttention(6, 3), own))`.
 
 # %% [markdown]
-# ## What the documents say
+# ## What the source documents say
 #
 # > - *一步步解析Attention is All You Need!* shows W^O in its figure, but not in its code. In npformer this
 # >   is `output=False`.

@@ -153,7 +153,7 @@ assert_allclose(stretched, xhat, rtol=1e-4)
 # numbers by any others. Which results are possible?
 
 # %% [markdown]
-# ## What the documents say
+# ## What the source documents say
 #
 # > - **ε** is 10⁻⁸ in the demo of *一步步解析Attention is All You Need!*, 10⁻⁶ in *The components of the
 # >   Transformer*, and 10⁻⁵ here and in PyTorch. The paper gives no value. The output above shows when it

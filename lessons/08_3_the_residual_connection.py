@@ -219,7 +219,7 @@ show_figure(figure, "08_dropout", caption)
 # the parameters pass?
 
 # %% [markdown]
-# ## What the documents say
+# ## What the source documents say
 #
 # > - *一步步解析Attention is All You Need!* calls `normalize` at the end of its attention and of its
 # >   feed-forward function, and never shows it. So the sum and the norm are inside the function that it calls

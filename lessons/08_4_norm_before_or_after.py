@@ -227,7 +227,7 @@ assert_allclose([top.std(), pre[0][0]], [4.6, 1 / 4.6], rtol=0.03)
 # to work without it. This norm divides the gradient by 4.6, so the curve of pre-norm begins at 1/4.6 = .22.
 
 # %% [markdown]
-# ## What the documents say
+# ## What the source documents say
 #
 # > - **The place of the norm.** After the sum: the paper, *一步步解析Attention is All You Need!*,
 # >   *图解transformer* and *The components of the Transformer*. Before the sublayer, and once more at the

@@ -156,7 +156,7 @@ assert report.ok
 # `!batch_norm(x[:1, :2], *unit)[0]`. Which values occur, and why?
 
 # %% [markdown]
-# ## What the documents say
+# ## What the source documents say
 #
 # > - *The components of the Transformer* gives two reasons against batch norm. The first is that it needs
 # >   much GPU memory. This is not so: for the backward pass it needs x̂ and D numbers, and layer norm needs

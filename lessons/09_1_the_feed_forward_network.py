@@ -260,7 +260,7 @@ print(report)
 assert report.ok
 
 # %% [markdown]
-# ## What the documents say
+# ## What the source documents say
 #
 # > - *图解transformer* names the network and draws it once for each token, which is correct. It gives no
 # >   formula.

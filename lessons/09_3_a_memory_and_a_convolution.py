@@ -229,7 +229,7 @@ show_figure(figure, "09_kernel", caption)
 # alone, which has masks.
 
 # %% [markdown]
-# ## What the documents say
+# ## What the source documents say
 #
 # > - *一步步解析Attention is All You Need!* writes the network as two `conv1d` of kernel size 1. The same
 # >   function also adds the residual and applies the norm. Its default `scope` is "multihead_attention",

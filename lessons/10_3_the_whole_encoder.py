@@ -201,7 +201,7 @@ assert presets == {"jianshu-demo": 2_889_728, "paper-base": 3_150_336}
 # `!weights[1, 0].round(2)`. Which columns are 0?
 
 # %% [markdown]
-# ## What the documents say
+# ## What the source documents say
 #
 # > - **The parts of a layer.** *一步步解析Attention is All You Need!* has no $W^O$ in its code, although
 # >   its text and figure have it. So its layer lacks 512² + 512 numbers and has 2,889,728 in the paper's

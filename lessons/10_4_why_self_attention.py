@@ -237,7 +237,7 @@ assert 1 + 3 + 9 < 31 < 1 + 3 + 9 + 27
 print("the numbers of the text agree with the picture")
 
 # %% [markdown]
-# ## What the documents say
+# ## What the source documents say
 #
 # > - *图解transformer* says that an encoder works on the whole sequence in parallel. This is true within a
 # >   layer. But the layers must wait for one another: six products in sequence for each layer, and 36 in

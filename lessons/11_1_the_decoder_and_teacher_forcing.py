@@ -222,7 +222,7 @@ for variant in variants.values():
 #
 
 # %% [markdown]
-# ## What the documents say
+# ## What the source documents say
 #
 # > - *图解transformer* lets self-attention see only tokens *before* the current position. This is true of y.
 # >   Of the shifted inputs, a position also sees its own.

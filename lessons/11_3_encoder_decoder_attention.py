@@ -198,7 +198,7 @@ print(report)
 assert report.ok
 
 # %% [markdown]
-# ## What the documents say
+# ## What the source documents say
 #
 # > - *图解transformer* says "K = V = the decoder's output". In fact the *encoder's* output is used, as its
 # >   own second point says a few lines below. And K and V are two different products of it.

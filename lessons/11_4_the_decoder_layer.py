@@ -222,7 +222,7 @@ print(f"{len(report.rows)} rows, largest error {worst.error:.0e}, in {worst.tens
 assert report.ok
 
 # %% [markdown]
-# ## What the documents say
+# ## What the source documents say
 #
 # > - In the code of *Attention机制详解（二）* a norm stands before each sublayer, and one more on top of each
 # >   stack. The other documents have the norm after each sublayer, as here.

@@ -190,7 +190,7 @@ show_figure(figure, "12_merci", caption)
 #
 # A sentence has one pair ($p$, $q$) for each position. For "je suis étudiant" the target is *i am a
 # student* ⟨eos⟩, with the ids 2, 1, 0, 4 and 5. The token ⟨eos⟩ (end of sentence) marks the end. A figure
-# of the document prints the probabilities that we would like to see after training. The cell copies them
+# of *图解transformer* prints the probabilities that we would like to see after training. The cell copies them
 # and computes the cross-entropy of each position.
 
 # %%
@@ -230,7 +230,7 @@ assert_allclose(losses.mean(), 0.0776, atol=5e-5)
 # `!-np.log(np.array([0.5, 0.9, 0.99, 0.999]))`. By which factor does it fall in the last two steps?
 
 # %% [markdown]
-# ## What the documents say
+# ## What the source documents say
 #
 # > - *图解transformer* labels the row above its softmax log_probs. It contains probabilities, which sum
 # >   to 1. Its axis ends at vocab_size, but counted from 0 the last token is vocab_size − 1. The token "am"

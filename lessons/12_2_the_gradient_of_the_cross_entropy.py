@@ -199,7 +199,7 @@ for length, right, wrong in found:
 # `!F.cross_entropy(1000 * z, targets, pad_id=0)[0]`. It is finite. Why?
 
 # %% [markdown]
-# ## What the documents say
+# ## What the source documents say
 #
 # > - The demo of *一步步解析Attention is All You Need!* averages loss and accuracy over all positions with
 # >   y ≠ 0, as in this lesson.

@@ -250,7 +250,7 @@ show_figure(figure, "12_trained", caption)
 # right token?
 
 # %% [markdown]
-# ## What the documents say
+# ## What the source documents say
 #
 # > - In this lesson, ε = .1 is distributed to all V tokens, the right one included. The work that the paper
 # >   cites does the same. Some libraries distribute it to the V − 1 other tokens. Then the right token gets

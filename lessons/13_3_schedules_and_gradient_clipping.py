@@ -202,7 +202,7 @@ show_figure(figure, "13_outlier", caption)
 # `!cosine(1.0, 100, 10)(95)`. Compare it with the schedule of the paper, `!warmup(1, 10)(95)`.
 
 # %% [markdown]
-# ## What the documents say
+# ## What the source documents say
 #
 # > - The code that *一步步解析Attention is All You Need!* links to uses Adam with the β₁ and β₂ of the paper.
 # >   It differs in ε = 10⁻⁸ and in a constant learning rate of 10⁻⁴, without a warm-up. In npformer,

@@ -292,7 +292,7 @@ assert 0.1 < error < 1
 # `!learning_curve(cosine(0.03, 100, 20))[-1]`.
 
 # %% [markdown]
-# ## What the documents say
+# ## What the source documents say
 #
 # > - *图解transformer* describes an untrained model whose probabilities are random. Above, such a model had a
 # >   loss a little above log V, the loss with equal probabilities.

@@ -194,7 +194,7 @@ show_figure(figure, "13_corpus", caption)
 #
 # The test set has three families of sentences:
 #
-# - "plain": simple sentences.
+# - "simple": sentences without an ambiguous word.
 # - "it": the French pronoun for *it* is *il* or *elle*, depending on the noun to which *it* refers. For
 #   *they* it is *ils* or *elles*.
 # - "bank": the French word is *rive* or *banque*, depending on the other words of the sentence.
@@ -212,20 +212,20 @@ for family, score in scores.items():
     print(line)
 
 # %% tags=["check"]
-assert scores["plain"].share > 0.75
+assert scores["simple"].share > 0.75
 assert max(score.share for score in scores.values()) < validations[-1]["valid_accuracy"]
 assert scores["it"].right_word > 0.85 * scores["it"].sentences
 assert scores["bank"].right_word > 0.85 * scores["bank"].sentences
 
 # %% [markdown]
-# More than three quarters of the plain sentences are translated exactly. In more than 85 % of the sentences
+# More than three quarters of the simple sentences are translated exactly. In more than 85 % of the sentences
 # with *it* and with *bank*, the model chooses the right word. Each of these sentences contains two words that
 # never occurred together in training. Chapter 15 examines which attention heads make this choice.
 #
 # Your numbers may differ a little from those of another computer. Different processors add numbers in a
 # different order, which changes the rounding. During thousands of steps, such small differences grow.
 #
-# The last cell translates three example sentences that occur in the documents of this course.
+# The last cell translates three example sentences that occur in the source documents of this course.
 
 # %%
 asked = [

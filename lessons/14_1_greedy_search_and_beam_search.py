@@ -302,7 +302,7 @@ show_figure(figure, "14_table", caption)
 # `!beam_slow(table, x, 5, 4)[:3]`.
 
 # %% [markdown]
-# ## What the documents say
+# ## What the source documents say
 #
 # > - *图解transformer* describes both searches, and beam search with k = 2. For the second position, it takes
 # >   the most probable words after each of the two first ones. It does not say that all k · V continuations

@@ -33,7 +33,7 @@ threadpool_limits(1, user_api="blas")  # one thread is fastest for small product
 #
 # In this lesson we examine mistakes, so we need a model that makes some. The function `partly_trained` trains
 # a small translator from French to English. It has one layer on each side, and it makes 400 steps on 2,000
-# plain sentences of the built-in corpus. The training is the loop of lesson 13.4 (`13_4_the_training_loop`).
+# simple sentences of the built-in corpus. The training is the loop of lesson 13.4 (`13_4_the_training_loop`).
 # It stops early on purpose. The test set has 300 other sentences.
 #
 # The model computes in float64. Then the rounding, which differs between machines, is too small to change a

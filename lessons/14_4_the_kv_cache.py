@@ -268,7 +268,7 @@ show_figure(figure, "14_cost", caption)
 # `!decode(CachedState, counting, 100)`.
 
 # %% [markdown]
-# ## What the documents say
+# ## What the source documents say
 #
 # > - *图解transformer* says of the keys and values of the decoder's second attention: "K = V = the decoder's
 # >   output". But they are computed from the output of the encoder. They do not change while a sentence is

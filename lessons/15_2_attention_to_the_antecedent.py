@@ -133,10 +133,10 @@ print(f"{'fixed position':26} {fixed_position:6.0%}   {1:23.0%}   {0:18.0%}")
 #   Even with the same seed, rounding on another machine may lead to different heads.
 
 # %% [markdown]
-# ## The example of the documents
+# ## The example of the source documents
 #
-# What does the head with the highest hit rate do in the two sentences of the documents, which differ in one
-# word? The cell also prints the difference of the two logits, *il* − *elle*, for each sentence.
+# What does the head with the highest hit rate do in the two sentences of the source documents, which
+# differ in one word? The cell also prints the difference of the two logits, *il* − *elle*, for each sentence.
 
 # %%
 example = "the animal didn't cross the street because it was too"
@@ -231,7 +231,7 @@ assert share_itself < 0.5
 # </details>
 
 # %% [markdown]
-# ## What the documents say
+# ## What the source documents say
 #
 # > - *图解transformer* shows *it* in the encoder of a model with six layers and eight heads. The model
 # >   (tensor2tensor's) was trained on millions of sentences. The document concludes that the head has

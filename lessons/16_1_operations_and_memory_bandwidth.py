@@ -253,7 +253,7 @@ show_figure(figure, "16_rates", "The rate of matrix products and sums for differ
 # </details>
 
 # %% [markdown]
-# ## What the documents say
+# ## What the source documents say
 #
 # > - *图解transformer* calls it a great advantage of the Transformer that it computes a whole sequence in
 # >   parallel, without one step after the other in time. This holds in training. In decoding, a token needs

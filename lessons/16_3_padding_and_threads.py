@@ -135,7 +135,7 @@ assert_allclose(two_threads, model.grads, rtol=1e-7, atol=1e-12)
 # **Question.** Why is the mean of the two gradients, without the factors $n_i / n$, wrong?
 #
 # <details><summary>Answer</summary>
-# The parts usually have different numbers of tokens. The plain mean gives too much weight to the tokens of
+# The parts usually have different numbers of tokens. The simple mean gives too much weight to the tokens of
 # the smaller part. Only with $n_i / n$ does each token have the weight $1/n$.
 # </details>
 

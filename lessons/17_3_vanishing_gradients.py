@@ -250,8 +250,8 @@ show_figure(figure, "17_3_bottleneck", caption)
 # store ten letters, since ten letters of an alphabet of eight are only 30 bits. But these models do not learn
 # it in 250 steps.
 #
-# **Question.** Are really the *first* letters of the source lost, as the document says? How could we find
-# out?
+# **Question.** Are really the *first* letters of the source lost, as *The components of the
+# Transformer* says? How could we find out?
 #
 # <details><summary>Answer</summary>
 # In the reversed sequence, the first letter of the source is written last. So we also train a model that
@@ -283,13 +283,13 @@ assert report.ok
 # bidirectional model lose?
 
 # %% [markdown]
-# ## What the documents say
+# ## What the source documents say
 #
 # > - *The components of the Transformer* says that without attention the first elements of a sequence are
 # >   lost. In our measurement, the elements that are written last are lost.
 # > - *Attention机制详解（二）* continues a first part about attention in recurrent networks, which is not
-# >   among the documents. Its example with *bank* and *river* is not a long distance: there are only four
-# >   tokens from one to the other.
+# >   among the source documents. Its example with *bank* and *river* is not a long distance: there are
+# >   only four tokens from one to the other.
 
 # %% [markdown]
 # ## Summary

@@ -266,7 +266,7 @@ for name, title, weights in zip(("additive", "global"), names[1:], alignments, s
 # attention weights show to which *states* the decoder attends. They do not prove which *letter* it uses.
 
 # %% [markdown]
-# ## What the documents say
+# ## What the source documents say
 #
 # > - *The components of the Transformer* says that each sequence has to be processed by itself. The tokens
 # >   of one sentence do wait for each other, but sentences are processed in batches.

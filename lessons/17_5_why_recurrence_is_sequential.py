@@ -230,8 +230,8 @@ assert all(0 <= share <= 100 for values in exact.values() for share in values)
 # Read such a table with care. Each seed gives other numbers, so a difference that is smaller than the range
 # over the seeds shows nothing.
 #
-# **Question.** The documents say that the Transformer is faster. Would you see this here, with one processor
-# and short sentences?
+# **Question.** The source documents say that the Transformer is faster. Would you see this here, with one
+# processor and short sentences?
 #
 # <details><summary>Answer</summary>
 # Hardly. A single processor computes one product after another anyway. So the steps of a recurrent network

@@ -186,7 +186,7 @@ assert (window[0].sum() - 1, reached[0].sum() - 1) == (2, 6)
 # mean?
 
 # %% [markdown]
-# ## What the documents say
+# ## What the source documents say
 #
 # > - *The components of the Transformer* prints the window as [pt D, pt+D]: a minus is missing. Its formulas
 # >   are pictures from the paper.

@@ -258,7 +258,7 @@ assert report.ok
 # **Your turn.** In the terminal, print the cache of the position with `s cache.predicted`.
 
 # %% [markdown]
-# ## What the documents say
+# ## What the source documents say
 #
 # > - *The components of the Transformer* says that p lies in [0, S]. The sigmoid reaches neither 0 nor 1, so
 # >   p reaches neither end.

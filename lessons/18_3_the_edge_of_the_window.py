@@ -177,7 +177,7 @@ assert not inside.any()
 # have its largest weight?
 
 # %% [markdown]
-# ## What the documents say
+# ## What the source documents say
 #
 # > - *The components of the Transformer* calls local attention differentiable. The paper says of local-p:
 # >   differentiable almost everywhere.

@@ -91,7 +91,7 @@ show(cache)
 
 # %% [markdown]
 # The array `sample` is one-hot: it is True at the drawn position. So $z = \sum_s \mathrm{sample}_s\, v_s$ has
-# the form of soft attention, with a draw in the place of the weights. The next check draws the same positions
+# the form of soft attention, with a draw in place of the weights. The next check draws the same positions
 # with a loop over the intervals.
 
 # %% tags=["check"]
@@ -248,7 +248,7 @@ assert report.ok
 # `!alpha[0, 1]`.
 
 # %% [markdown]
-# ## What the documents say
+# ## What the source documents say
 #
 # > - *The components of the Transformer* says that hard attention takes an argmax, which is not
 # >   differentiable. This is true, but during training hard attention draws a position. Only afterwards it

@@ -238,7 +238,7 @@ assert report.ok
 # worse than none?
 
 # %% [markdown]
-# ## What the documents say
+# ## What the source documents say
 #
 # > - *Show, Attend and Tell* prints b in its learning rule, and $b_k$, which contains draw k, in the line
 # >   above. The words say "previous log likelihoods". The package uses $b_{k-1}$.

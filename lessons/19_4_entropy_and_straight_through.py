@@ -233,10 +233,10 @@ show_figure(figure, "19_4_straight", caption)
 # straight-through estimator find the better position?
 
 # %% [markdown]
-# ## What the documents say
+# ## What the source documents say
 #
 # > - *Show, Attend and Tell* says that H is there "to further reduce the estimator variance". With
-# >   probability ½ it uses the average in the place of a draw; the package does not do that.
+# >   probability ½ it uses the average in place of a draw; the package does not do that.
 
 # %% [markdown]
 # ## Summary

@@ -223,7 +223,7 @@ for name, seen, shown in (
 # Whether one number is enough is measured in lesson 20.4 (`20_4_training_latent_attention`). The next
 # lesson builds a layer with two stages, in which one word can determine which other word is used.
 #
-# ## What the documents say
+# ## What the source documents say
 #
 # > - *The components of the Transformer* calls the words of the two recipes practically the same. They
 # >   share six of eight words. A bag of words could distinguish these two, because only one of them

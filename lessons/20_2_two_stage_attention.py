@@ -245,7 +245,7 @@ assert_allclose(o_padded, o, rtol=1e-12)
 assert not seen.weights[:, 8:].any()
 
 # %% [markdown]
-# ## What the documents say
+# ## What the source documents say
 #
 # > - *The components of the Transformer* explains the idea without a formula. So it does not say that the
 # >   columns of V are positions.

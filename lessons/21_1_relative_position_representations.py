@@ -223,7 +223,7 @@ assert_allclose(moved[:, 7:], alone, rtol=1e-9)
 # The output of each word is the same, except for rounding. A function with this property is called
 # **invariant to shifts**. Attention with absolute positions does not have this property.
 #
-# ## What the documents say
+# ## What the source documents say
 #
 # > - *Attention机制详解（二）* names the paper of Shaw et al. and does not explain it.
 # > - It calls the method "relation-aware". This term is more general: any relation between two words may

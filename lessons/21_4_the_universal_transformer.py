@@ -215,7 +215,7 @@ assert report.ok
 # </details>
 
 # %% [markdown]
-# ## What the documents say
+# ## What the source documents say
 #
 # > - *Attention机制详解（二）* names the paper of Dehghani et al. and does not explain it.
 # > - The text of the paper and the code in its appendix differ. In the code, the probability p is computed

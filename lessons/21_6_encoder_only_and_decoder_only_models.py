@@ -159,7 +159,7 @@ assert 2**0.5 - 1e-4 < reached < 1.02 * 2**0.5
 # %% [markdown]
 # The trained model is within two percent of the lowest value.
 #
-# ## What the documents say
+# ## What the source documents say
 #
 # > - *The components of the Transformer* only names BERT. The original BERT reads two sentences at a time.
 # >   It has a second task: to decide whether the second sentence follows the first one in the text. And it

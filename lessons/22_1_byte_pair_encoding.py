@@ -74,12 +74,12 @@ assert moses_detokenize(line) == said.lower()
 # of the corpus, count the words of both languages, and look for the words of a new sentence.
 
 # %%
-pairs = [pair for pair in builtin_corpus().train if pair.family == "plain"]
+pairs = [pair for pair in builtin_corpus().train if pair.family == "simple"]
 train = [pair for pair in pairs if len(pair.english.split()) <= 7][:4000]
-plain = SubwordCodec(Vocabulary(SPECIALS))  # no subwords yet, used only to normalize text
-lines = [plain.normalise(text) for pair in train for text in (pair.english, pair.french)]
+whole = SubwordCodec(Vocabulary(SPECIALS))  # no subwords yet, used only to normalize text
+lines = [whole.normalise(text) for pair in train for text in (pair.english, pair.french)]
 counts = Counter(word for line in lines for word in line.split())
-asked = plain.normalise("the tigers are on the riverbank")
+asked = whole.normalise("the tigers are on the riverbank")
 print(f"{len(train):,} pairs, {len(counts)} words; the first: {lines[0]} | {lines[1]}")
 print(" ".join(word if word in counts else "<UNK>" for word in asked.split()))
 
@@ -229,7 +229,7 @@ assert codec.decode(codec.encode("the tigers are on the riverbank")) == asked
 # No information is lost: decoding returns the same six words. Most subwords are the same as those of
 # sentencepiece. The library sentencepiece has some rules of its own, for example for pairs with equal counts.
 #
-# ## What the documents say
+# ## What the source documents say
 #
 # > - None of the four documents explains subwords. *图解transformer* has an output vocabulary of 10,000
 # >   English words, and says elsewhere that 30,000 or 50,000 is more usual. With subwords, 10,000 tokens

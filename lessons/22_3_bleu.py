@@ -172,7 +172,7 @@ except UserError as error:
 # with other words than the reference gets a lower score.
 
 # %% [markdown]
-# ## What the documents say
+# ## What the source documents say
 #
 # > - None of the four documents mentions BLEU. *图解transformer* ends with the probabilities of the trained
 # >   model. How to choose among trained models is not explained in any of them.

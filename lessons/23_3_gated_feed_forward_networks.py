@@ -107,10 +107,10 @@ show_figure(figure, "23_swiglu", caption)
 # the smallest Llama has D = 4096 and F = 11,008.
 
 # %%
-plain = FeedForward(768, 4 * 768, bias=False)
+usual = FeedForward(768, 4 * 768, bias=False)
 gated = GatedFeedForward(768, 8 * 768 // 3)
-counts = [sum(p.value.size for p in layer.parameters()) for layer in (plain, gated)]
-print("parameters of the plain and of the gated network:", *counts)
+counts = [sum(p.value.size for p in layer.parameters()) for layer in (usual, gated)]
+print("parameters of the usual and of the gated network:", *counts)
 exact = 8 * 4096 / 3
 print(f"8/3 · 4096 = {exact:.0f}, and the next multiple of 256 is {int(-(-exact // 256)) * 256}")
 
@@ -189,7 +189,7 @@ assert report.ok
 # The command `npformer exercise list 23` lists the exercises of this chapter.
 #
 # - `npformer exercise start swiglu-backward`: write the gradients of the gate and of the value.
-# - By hand: a plain network has D = 512 and F = 2048. A gated network has the same D and the same number of
+# - By hand: a usual network has D = 512 and F = 2048. A gated network has the same D and the same number of
 #   weights. How wide is its hidden layer?
 #
 # **Next**: lesson 23.4 (`23_4_grouped_query_attention`), which makes the KV cache smaller.

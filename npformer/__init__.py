@@ -12,6 +12,8 @@ The public names are imported when they are first used, so that `import npformer
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from npformer.version import __version__ as __version__
+
 if TYPE_CHECKING:  # for type checkers and editors; at run time __getattr__ imports the same names
     from npformer import (
         checking,
@@ -34,8 +36,6 @@ if TYPE_CHECKING:  # for type checkers and editors; at run time __getattr__ impo
     from npformer.nn.show import show
     from npformer.pretrained.loading import load
     from npformer.pretrained.train_on_files import train
-
-__version__ = "0.1.0"
 
 __all__ = [
     "Module",

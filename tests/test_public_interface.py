@@ -59,7 +59,7 @@ def test_an_unknown_name_is_an_attribute_error():
 def test_an_import_loads_no_more_than_it_needs(imports, others):
     code = f"import sys; {imports}; print(*(m for m in sys.modules if m.startswith({tuple(others)})))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == []
+    assert {*done.stdout.split()} <= {"npformer.version"}
 
 
 def test_type_information_is_included():

@@ -1,4 +1,4 @@
-"""The structure: packages import only from packages below them, and few of them import other libraries."""
+"""The structure: packages import from packages below them, in no circles, and few import other libraries."""
 
 import ast
 import subprocess
@@ -14,7 +14,7 @@ import npformer
 PACKAGE = Path(npformer.__file__).parent
 SOURCES = sorted(PACKAGE.rglob("*.py"))
 
-# the order of the packages from the top: a package imports only from packages below it
+# the order of the packages from the top: a package imports only from packages below it, in functions too
 ORDER = [
     "__main__",
     "__init__",
@@ -36,10 +36,13 @@ ORDER = [
     "data",
     "storage",
     "backend",
+    "escaping",
+    "validation",
     "errors",
+    "version",
 ]
 
-# methods for the user's convenience reach upward: their files, and the packages that they import when called
+# explore() of a loaded model reaches upward: the file, and the package that it imports when it is called
 UPWARD = {("pretrained/loaded.py", "explorer")}
 
 # the parts that may import libraries other than NumPy and the standard library
@@ -70,24 +73,40 @@ def part_of(path):
     return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
+def module_of(path):
+    """Return the dotted name of a source."""
+    return ".".join(("npformer", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(".__init__")
+
+
+MODULES = {module_of(path) for path in SOURCES}
+
+
 @cache
 def tree_of(path):
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
+def is_for_types(node):
+    """Return whether a node is `if TYPE_CHECKING:`, whose imports are not made when the program runs."""
+    return isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+
+
 @cache
-def imports_of(path):
-    """Return the dotted names that a file imports, at any place in it."""
+def imports_of(path, *, with_types=True):
+    """Return the dotted names that a file imports, at any place in it, also inside functions."""
+    tree, left_out = tree_of(path), set()
+    if not with_types:
+        left_out = {inner for node in ast.walk(tree) if is_for_types(node) for inner in ast.walk(node)}
     found = []
-    for node in ast.walk(tree_of(path)):
+    for node in ast.walk(tree):
+        if node in left_out:
+            continue
         if isinstance(node, ast.Import):
             found += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path} imports relatively"
-            if node.module == "npformer":
-                found += [f"npformer.{alias.name}" for alias in node.names]
-            else:
-                found.append(node.module)
+            named = [f"{node.module}.{alias.name}" for alias in node.names]
+            found += [name if name in MODULES else node.module for name in named]
     return found
 
 
@@ -97,10 +116,10 @@ def is_allowed(path, name):
     top, _, rest = name.partition(".")
     if top != "npformer":
         return top in sys.stdlib_module_names or top == "numpy" or own in ALLOWED.get(top, ())
-    other = rest.split(".")[0]
-    if (path.relative_to(PACKAGE).as_posix(), other) in UPWARD or other not in ORDER or other == own:
+    other = rest.partition(".")[0] or "__init__"
+    if (path.relative_to(PACKAGE).as_posix(), other) in UPWARD or other == own:
         return True
-    return ORDER.index(own) < ORDER.index(other)
+    return other in ORDER and ORDER.index(own) < ORDER.index(other)
 
 
 def test_a_file_imports_only_from_packages_below():
@@ -120,12 +139,14 @@ def test_the_packages_are_those_of_the_order():
     assert {part_of(path) for path in SOURCES} == set(ORDER)
 
 
-def test_no_import_cycles_within_a_part():
-    """Within a folder, files also import each other in one direction only."""
-    names = {
-        path: ".".join(("npformer", *path.relative_to(PACKAGE).with_suffix("").parts)) for path in SOURCES
-    }
-    graph = {names[path]: set(top_level_imports(path)) & {*names.values()} for path in SOURCES}
+def test_no_files_import_each_other():
+    """Files import each other in one direction only, also inside functions; UPWARD is the one exception."""
+    graph = {}
+    for path in SOURCES:
+        upward = tuple(f"npformer.{above}" for file, above in UPWARD if path == PACKAGE / file)
+        graph[module_of(path)] = {
+            name for name in imports_of(path, with_types=False) if not (upward and name.startswith(upward))
+        }
     TopologicalSorter(graph).prepare()  # raises CycleError, whose message has the cycle
 
 

@@ -140,7 +140,7 @@ def floor_step(setup: AnySetup, *, workers: int, backend: str, packed: bool) -> 
         packed: Count only real tokens in linear maps and logits.
     """
     shares = split_batch(setup.batch(), workers)
-    parts = [Part(list(products(setup, share, packed=packed)), backend) for share in shares]
+    parts = [WorkerProducts(list(products(setup, share, packed=packed)), backend) for share in shares]
     pool = ThreadPoolExecutor(max(1, workers - 1))
 
     def step() -> None:
@@ -153,7 +153,7 @@ def floor_step(setup: AnySetup, *, workers: int, backend: str, packed: bool) -> 
     return step
 
 
-class Part:
+class WorkerProducts:
     """The products of one worker, with the arrays that they need."""
 
     def __init__(self, products: Sequence[Product], backend: str) -> None:

@@ -51,7 +51,7 @@ def _ratio(context: DiagnosisContext, c: float) -> str:
 
 
 def _is_count(what: str) -> bool:
-    """Return whether a number counts positions or tokens, and is no width."""
+    """Return whether a number counts positions or tokens, and is not a width."""
     return "(all " in what or " that are not " in what
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from npformer.backend import Array
 from npformer.checking.diagnosis_context import DiagnosisContext
 
-FEWEST = 4  # entries of an array that is no multiple of another by chance
+FEWEST = 4  # entries of an array that is not a multiple of another by chance
 
 
 def formula(context: DiagnosisContext) -> str:

@@ -16,8 +16,8 @@ import numpy as np
 from npformer.nn.module import Module, Parameter
 
 CONTAINERS = (list, tuple, set, frozenset, deque, Mapping, SimpleNamespace)
-PLAIN = (type, ModuleType, FunctionType, MethodType, str, bytes, bool, int, float, complex, type(None))
-_PLAIN = frozenset(PLAIN)  # for a quick test of a type
+MEMBERLESS = (type, ModuleType, FunctionType, MethodType, str, bytes, bool, int, float, complex, type(None))
+_MEMBERLESS = frozenset(MEMBERLESS)  # for a quick test of a type
 
 Members: TypeAlias = Iterable[tuple[str, Any]]  # pairs (name, member)
 
@@ -39,7 +39,7 @@ def held_objects(
     def search(holder: Any, prefix: str) -> None:
         for name, item in members_of(holder):
             kind: Any = type(item)  # for mypy, a class is not hashable
-            if kind in _PLAIN or id(item) in above:
+            if kind in _MEMBERLESS or id(item) in above:
                 continue
             is_wanted = wanted(item)
             if is_wanted:
@@ -103,7 +103,7 @@ def holds_others(kind: type) -> bool:
     """Return whether objects of a class may hold others: containers, and objects that are not of Python."""
     if issubclass(kind, CONTAINERS):
         return True
-    if issubclass(kind, (*PLAIN, np.ndarray)):
+    if issubclass(kind, (*MEMBERLESS, np.ndarray)):
         return False
     package = kind.__module__.partition(".")[0]
     return package not in sys.stdlib_module_names and package not in ("numpy", "cupy")

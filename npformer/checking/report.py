@@ -26,7 +26,7 @@ class CheckRow:
         return self.error <= self.tolerance
 
     def as_json(self) -> dict[str, Any]:
-        """Return the row as a dict of plain values."""
+        """Return the row as a dict of JSON values."""
         error = self.error if math.isfinite(self.error) else None
         entry = None if self.entry is None else list(self.entry)
         return asdict(self) | {"ok": self.ok, "error": error, "entry": entry}

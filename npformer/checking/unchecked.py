@@ -29,7 +29,7 @@ def coverage_notes(target: CheckTarget, thing: Any) -> list[str]:
     unchecked = [f"{name} {array.shape}" for name, array in others if _takes_part(target, array)]
     if unchecked:
         notes.append(
-            f"forward also uses arrays that are no parameters and were not checked: {', '.join(unchecked)}"
+            f"forward also uses arrays that are not parameters and were not checked: {', '.join(unchecked)}"
         )
     return notes
 

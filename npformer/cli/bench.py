@@ -18,11 +18,10 @@ from npformer.bench.machine import describe, is_busy
 from npformer.bench.setups import SETUPS, AnySetup, choose_setups
 from npformer.cli.limits import require_threads
 from npformer.cli.options import COUNT, SECONDS, add_backend_argument, excludes, one_of
-from npformer.cli.output import console, note, print_data
+from npformer.cli.output import console, note, print_data, versioned_rows
 from npformer.errors import UserError
 from npformer.learn.console import text_column
 from npformer.storage.atomic import require_place, write_file
-from npformer.storage.json_files import versioned_rows
 
 Rows = list[dict[str, Any]]
 

@@ -11,6 +11,7 @@ from npformer.cli.options import COUNT, SECONDS, Rule, needs
 from npformer.cli.output import console, note
 from npformer.cli.tasks import PRINTED_LINES, say
 from npformer.errors import UserError
+from npformer.escaping import printable, shell_word
 from npformer.learn.capstone.compare import TOGETHER, Finding, compare_parts
 from npformer.learn.capstone.functions import LearnersError
 from npformer.learn.capstone.parts import MILESTONES, PARTS, Part, listed, next_exercise, own_parts, progress
@@ -29,7 +30,6 @@ from npformer.learn.capstone.training import SECONDS as LIMIT
 from npformer.learn.console import styled
 from npformer.learn.exercises import EXERCISES
 from npformer.learn.tasks import Folder
-from npformer.storage.text import printable, shell_word
 
 COMPARISON = 30.0  # the limit in seconds on the comparison of all parts, which takes about two
 HELD_OUT = 100  # sentences that are translated after the training
@@ -310,7 +310,7 @@ def translate_sentence(arguments: Namespace, folder: Folder, parts: Sequence[Par
     if not words:
         raise UserError(f"the sentence {arguments.sentence[:40]!r} is empty: write at least one word")
     if len(words) > LONGEST:
-        raise UserError(f"the sentence has {len(words)} words: give {LONGEST} at most")
+        raise UserError(f"the sentence has {len(words)} words: give at most {LONGEST}")
     unknown = source.vocabulary.unknown(words)
     if unknown:
         note(f"the model does not know {listed([word[:40] for word in unknown])}: it was not in the training")

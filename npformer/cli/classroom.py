@@ -11,6 +11,7 @@ from npformer.cli.options import COUNT, POSITIVE, SECONDS, SEED, Whole, excludes
 from npformer.cli.output import console
 from npformer.cli.tasks import say
 from npformer.errors import UserError, did_you_mean, quantity
+from npformer.escaping import printable, shell_word
 from npformer.learn.classroom.assess import SOLVED
 from npformer.learn.classroom.assignment import (
     POINTS,
@@ -32,7 +33,6 @@ from npformer.learn.exercises import EXERCISES
 from npformer.learn.tasks.process import SECONDS as LIMIT
 from npformer.storage.atomic import explain_os_errors, make_folder, require_place, write_file
 from npformer.storage.json_files import read_json
-from npformer.storage.text import printable, shell_word
 
 LAYOUTS = ("nbgrader", "gradescope")
 MEGABYTE = 1 << 20

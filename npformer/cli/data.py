@@ -14,10 +14,10 @@ from npformer.data import multi30k
 from npformer.data.download import KnownFile, Report, fetch, take
 from npformer.data.files import read_lines
 from npformer.errors import UserError
+from npformer.escaping import printable, shell_word
 from npformer.learn.console import text_column
 from npformer.storage.atomic import make_folder, temporary_path, write_file
-from npformer.storage.text import printable, shell_word
-from npformer.storage.validation import require_name
+from npformer.validation import require_name
 
 EPILOG = """\
 Examples: npformer data multi30k

@@ -11,10 +11,10 @@ from npformer.cli.options import only_if
 from npformer.cli.output import print_lines
 from npformer.cli.tasks import TaskCommand, say
 from npformer.errors import UserError
+from npformer.escaping import shell_word
 from npformer.learn.capstone.parts import own_parts, part_of, progress
 from npformer.learn.exercises import EXERCISES, Exercise
 from npformer.learn.tasks import Folder, Verdict
-from npformer.storage.text import shell_word
 
 EPILOG = """\
 npformer exercise list                     lists all exercises with your progress (list 5: of chapter 5)

@@ -7,10 +7,10 @@ from threadpoolctl import threadpool_limits
 
 from npformer.cli.options import Rule, one_of
 from npformer.cli.output import print_line
+from npformer.escaping import printable
 from npformer.learn.experiments import ablation, scaling
 from npformer.learn.experiments.measured_runs import Result
 from npformer.storage.atomic import make_folder, require_place
-from npformer.storage.text import printable
 
 EXPERIMENTS = {"ablation": ablation.measure, "scaling": scaling.measure}
 

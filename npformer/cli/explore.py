@@ -8,12 +8,12 @@ from npformer.cli.load_model import ANY_MODEL, add_model_arguments, load_any
 from npformer.cli.options import Rule, add_backend_argument
 from npformer.cli.output import note, print_line
 from npformer.errors import UserError
+from npformer.escaping import shell_text, shell_word
 from npformer.explorer import explore
 from npformer.explorer.model_data import MOST_TOKENS, why_not_live
 from npformer.pretrained import LoadedTranslator
 from npformer.pretrained.loaded import Loaded
 from npformer.storage.atomic import require_place
-from npformer.storage.text import shell_text, shell_word
 
 # the sentence of the tour, with which a page of its model begins
 ANIMAL = "the animal didn't cross the street because it was too tired"

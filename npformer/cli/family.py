@@ -17,10 +17,11 @@ from threadpoolctl import threadpool_limits
 
 from npformer.checking.cases import all_cases
 from npformer.cli.options import COUNT, SEED, excludes, needs, only_if
-from npformer.cli.output import console, print_data
+from npformer.cli.output import console, print_data, versioned_rows
 from npformer.cli.progress import training_progress
 from npformer.data.corpus import builtin_corpus
 from npformer.data.dataset import builtin_dataset
+from npformer.escaping import printable
 from npformer.learn.console import styled
 from npformer.learn.experiments import family as experiment
 from npformer.learn.experiments.family import FamilyRow, Trial
@@ -41,8 +42,6 @@ from npformer.nn.attention import (
 )
 from npformer.nn.module import Module
 from npformer.storage.atomic import write_file
-from npformer.storage.json_files import versioned_rows
-from npformer.storage.text import printable
 
 TABLE_FORMAT = 2  # of table.json and search.json
 D, H, REACH = 64, 4, 10  # width, heads, and the reach of local attention and of relative distances

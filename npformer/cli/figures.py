@@ -1,4 +1,4 @@
-"""npformer figures: draw the figures of the documents and of the course into a folder."""
+"""npformer figures: draw the figures of the source documents and of the course into a folder."""
 
 import json
 import time
@@ -13,14 +13,13 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedCo
 from rich.table import Table
 
 from npformer.cli.options import excludes, needs
-from npformer.cli.output import console, print_data
+from npformer.cli.output import console, print_data, versioned_rows
 from npformer.cli.progress import training_progress
 from npformer.errors import UserError
+from npformer.escaping import printable
 from npformer.learn.console import text_column
 from npformer.pretrained import names
 from npformer.storage.atomic import make_folder
-from npformer.storage.json_files import versioned_rows
-from npformer.storage.text import printable
 from npformer.training.events import Event, Started, Stopped
 
 if TYPE_CHECKING:

@@ -14,13 +14,12 @@ from npformer.checking.report import Report
 from npformer.cli.limits import require_memory
 from npformer.cli.load_model import ANY_MODEL, add_model_arguments, load_any
 from npformer.cli.options import SECONDS, SEED, SHAPE, excludes, needs, one_of, only_if
-from npformer.cli.output import console, note, print_data, print_lines
+from npformer.cli.output import console, note, print_data, print_lines, versioned_rows
 from npformer.cli.own_layer import SECONDS as OWN_SECONDS
 from npformer.cli.own_layer import check_own_layer
 from npformer.errors import UserError, quantity
 from npformer.learn.console import styled
 from npformer.pretrained.loss_check import check_loss
-from npformer.storage.json_files import versioned_rows
 
 EPILOG = """\
 A layer of your own: npformer gradcheck FILE.py:NAME --shape 2,5,8

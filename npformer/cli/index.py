@@ -1,4 +1,4 @@
-"""npformer index: find the lesson and the code of an equation of the paper or a passage of the documents."""
+"""npformer index: find the lesson and the code of an equation, or of a passage of a source document."""
 
 from argparse import ArgumentParser, Namespace
 from itertools import groupby
@@ -9,17 +9,17 @@ from rich.text import Text
 from npformer.cli.glossary import add_write, save_page
 from npformer.cli.options import excludes
 from npformer.cli.output import console
+from npformer.escaping import printable
 from npformer.learn.console import styled
 from npformer.learn.course.passages import Passage, all_passages, find_passages
 from npformer.learn.course.references import SourceLocation
 from npformer.learn.course.terminal import print_in_pages
-from npformer.storage.text import printable
 
 HEADING = """\
 # Index
 
-Each equation of the paper and each passage of the documents, with the lesson that treats it and the code that
-computes it. Written by `npformer index --write`.
+Each equation of the paper and each passage of the source documents, with the lesson that treats it and the
+code that computes it. Written by `npformer index --write`.
 """
 
 RULES = (excludes("--write", "word", "it writes everything"),)

@@ -15,18 +15,17 @@ from typing import Any
 from npformer.cli.limits import size
 from npformer.cli.load_model import ANY_MODEL
 from npformer.cli.options import Rule
-from npformer.cli.output import print_data, print_line
+from npformer.cli.output import print_data, print_line, versioned_rows
 from npformer.errors import UserError, quantity
 from npformer.interop.folder import open_folder
 from npformer.interop.settings_file import read_settings
-from npformer.interop.tensor_files import TensorFolder
+from npformer.interop.tensor_files import stored_tensors
 from npformer.models.registry import model_from_checkpoint
 from npformer.pretrained import names
 from npformer.pretrained.loading import find_model, is_hugging_face_folder
 from npformer.pretrained.store import is_pretrained_file, read_pretrained
 from npformer.storage.checkpoint import load_checkpoint
-from npformer.storage.json_files import versioned_rows
-from npformer.storage.validation import short
+from npformer.validation import short
 
 EPILOG = """\
 Examples: npformer inspect en-de
@@ -123,14 +122,14 @@ def describe_folder(folder: Path) -> Description:
         UserError: If one of these files is missing or damaged. A model that npformer does not support has a
             description, with the sentence that says why.
     """
-    tensors, settings = TensorFolder(folder), read_settings(folder)
+    tensors, settings = stored_tensors(folder), read_settings(folder)
     stored: dict[str, int] = {}
-    for name in tensors.names():
-        stored[tensors.dtype(name)] = stored.get(tensors.dtype(name), 0) + tensors.n_bytes(name)
+    for tensor in tensors.values():
+        stored[tensor.dtype] = stored.get(tensor.dtype, 0) + tensor.size
     try:
         content = open_folder(folder)
     except UserError as error:
-        shapes = {name: tensors.shape(name) for name in tensors.names()}
+        shapes = {name: tensor.shape for name, tensor in tensors.items()}
         return Description("unknown", settings.values, shapes, stored, str(error))
     kind = f"{content.family.model.__name__} ({content.family.name})"
     return Description(kind, content.config.to_dict(), {row.ours: row.shape for row in content.rows}, stored)

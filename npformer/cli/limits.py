@@ -240,7 +240,7 @@ def require_training(
     """
     require_threads("--workers", workers)
     if training.epochs is not None and training.epochs > MOST_EPOCHS:
-        raise UserError(f"epochs is {training.epochs}: give {MOST_EPOCHS} at most, or a number of steps")
+        raise UserError(f"epochs is {training.epochs}: give at most {MOST_EPOCHS}, or a number of steps")
     workers = workers or 1
     count = count_parameters(config)
     what, remedy = f"a model with {count:,} parameters, with gradients and optimizer", "make it smaller"
@@ -262,7 +262,7 @@ def require_threads(option: str, count: int | None) -> None:
     if count is not None and count > MOST_THREADS:
         raise UserError(
             f"{option} is {count}, and this machine has {os.cpu_count() or 1} processors: "
-            f"give {MOST_THREADS} at most"
+            f"give at most {MOST_THREADS}"
         )
 
 
@@ -286,7 +286,7 @@ def require_labels(queries: int, keys: int, options: str) -> None:
     """
     if max(queries, keys) > MOST_LABELS:
         raise UserError(
-            f"a picture of {queries:,} × {keys:,} cells has no room for its words, {MOST_LABELS} at most on "
+            f"a picture of {queries:,} × {keys:,} cells has no room for its words, at most {MOST_LABELS} on "
             f"each side: {options}"
         )
 

@@ -12,11 +12,11 @@ import sys
 from collections.abc import Sequence
 from types import ModuleType
 
-from npformer import __version__
 from npformer.cli.options import Arguments, Parser
 from npformer.cli.output import guard_streams, note
 from npformer.cli.signals import stopped, was_stopped
 from npformer.errors import UserError, nearest
+from npformer.version import __version__
 
 COMMANDS = {
     "tour": "train a small translator, check every gradient and draw attention maps: start here",
@@ -35,7 +35,7 @@ COMMANDS = {
     "attention": "draw the attention weights of a trained model for a sentence of yours",
     "explore": "write a page to follow every number of a model, forward and backward, in a browser",
     "saliency": "show how much each token that a model reads contributes to a token that it predicts",
-    "figures": "draw the figures of the documents and of the course, all or some, from real tensors",
+    "figures": "draw the figures of the source documents and of the course, all or some, from real tensors",
     "masks": "apply masks to a sentence of yours: scores, weights, and a test for leaks",
     "gradcheck": "check the gradients of every component, of a layer of your own, or of a trained model",
     "site": "write the whole course, the explorer and the glossary as pages that work offline",
@@ -46,7 +46,7 @@ COMMANDS = {
     "family": "compare the members of the attention family, and check their gradients",
     "experiment": "repeat an experiment of the course that trains many small GPTs",
     "bench": "measure the speed and the memory of the training step, alone or beside PyTorch",
-    "index": "find the lesson and the code of an equation of the paper or a passage of the documents",
+    "index": "find the lesson and the code of an equation of the paper or a passage of the source documents",
     "glossary": "define the terms of the course, with formulas and shapes",
 }
 

@@ -92,7 +92,7 @@ def run(arguments: Namespace) -> int:
 
 
 def show_example(arguments: Namespace) -> None:
-    """Set the documents' example sentence and, if no mask was given, a padding mask and a causal mask."""
+    """Set the example sentence of the source documents and two masks if none was given."""
     arguments.sentence = EXAMPLE
     masked = bool(arguments.given & {"pad", "causal", "window", "cross"})
     if not masked:

@@ -82,7 +82,7 @@ class Shape:
         except ArgumentTypeError:
             raise _refusal(text, self.wanted) from None
         if len(sizes) > 32:
-            raise ArgumentTypeError(f"has {len(sizes)} axes: give 32 at most")
+            raise ArgumentTypeError(f"has {len(sizes)} axes: give at most 32")
         return sizes
 
 

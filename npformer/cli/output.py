@@ -13,13 +13,15 @@ import logging
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TextIO
 
-from npformer.storage.text import escape, printable
+from npformer.escaping import escape, printable
 
 if TYPE_CHECKING:
     from npformer.learn.console import TextConsole
+
+OUTPUT_FORMAT = 1  # of the rows that commands print with --json
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def console(*, quiet: bool = False, stderr: bool = False) -> "TextConsole":
-    """Return a console on a standard stream, wide enough for every table if that is no terminal."""
+    """Return a console on a standard stream, wide enough for every table if that is not a terminal."""
     from npformer.learn.console import TextConsole  # rich takes 50 ms to load, and --help does without
 
     stream = sys.stderr if stderr else sys.stdout
@@ -62,13 +64,18 @@ def print_data(text: str, end: str = "\n") -> None:
     if sys.stdout.isatty():
         text = printable(text, keep="\n\t")
     encoding = sys.stdout.encoding or "utf-8"
-    print(text.encode(encoding, PLAIN).decode(encoding), end=end, flush=True)
+    print(text.encode(encoding, REPLACED).decode(encoding), end=end, flush=True)
+
+
+def versioned_rows(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the objects of a command's --json output, each with the version of their format."""
+    return [{"format": OUTPUT_FORMAT, **row} for row in rows]
 
 
 # ---------------------------------------------------------------------------------------------------------
 # Encodings without the characters of our text
 
-PLAIN = "npformer.plain"  # the name of the error handler
+REPLACED = "npformer.replaced"  # the name of the error handler
 _EQUIVALENTS = {
     "→": "->", "…": "...", "–": "-", "—": "-", "−": "-", "×": "x", "·": ".", "∙": ".", "√": "sqrt",
     "’": "'", "“": '"', "”": '"', "▸": ">", "▷": ">", "\u00a0": " ",
@@ -76,7 +83,7 @@ _EQUIVALENTS = {
 }  # fmt: skip
 
 
-def _plain(error: UnicodeError) -> tuple[str, int]:
+def _replace_missing(error: UnicodeError) -> tuple[str, int]:
     """Replace characters that an encoding lacks by ASCII signs, or else by backslash escapes."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
@@ -84,7 +91,7 @@ def _plain(error: UnicodeError) -> tuple[str, int]:
     return "".join(_EQUIVALENTS.get(character) or escape(character) for character in missing), error.end
 
 
-codecs.register_error(PLAIN, _plain)
+codecs.register_error(REPLACED, _replace_missing)
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -197,7 +204,7 @@ def _guarded(name: str, *, essential: bool) -> Iterator[_GuardedStream | None]:
     new = io.TextIOWrapper(
         io.BufferedWriter(guard),
         encoding=getattr(old, "encoding", "utf-8"),
-        errors=PLAIN,
+        errors=REPLACED,
         line_buffering=not essential or guard.isatty() or getattr(old, "write_through", False),
     )
     setattr(sys, name, new)

@@ -10,6 +10,7 @@ from npformer.cli.options import excludes, needs, one_of
 from npformer.cli.output import console, print_data, print_line
 from npformer.data.codecs import codecs_from_checkpoint
 from npformer.errors import UserError
+from npformer.escaping import printable
 from npformer.interop import export_folder
 from npformer.interop.families import FAMILIES
 from npformer.learn.console import styled
@@ -17,7 +18,6 @@ from npformer.pretrained import Pretrained, load, names, read_pretrained, save_p
 from npformer.pretrained.loading import find_model, is_hugging_face_folder
 from npformer.pretrained.store import is_pretrained_file, replace_card
 from npformer.storage.checkpoint import load_checkpoint
-from npformer.storage.text import printable
 
 EPILOG = """\
 Examples: npformer pretrained en-de
@@ -166,7 +166,7 @@ def export_again(arguments: Namespace, source: Path) -> int:
     """Write an exported file once more, with another card or other capitals. Return 0."""
     if not (arguments.out and (arguments.card or arguments.scores or arguments.casing)):
         raise UserError(
-            f"{arguments.export} is an exported file already: give --out FILE, and what is new with "
+            f"{arguments.export} is already an exported file: give --out FILE, and what is new with "
             "--card, --scores or --casing"
         )
     found, path = read_pretrained(source), Path(arguments.out)

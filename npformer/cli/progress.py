@@ -6,8 +6,8 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 
+from npformer.escaping import printable
 from npformer.learn.console import text_column
-from npformer.storage.text import printable
 from npformer.training.events import (
     Averaged,
     Event,

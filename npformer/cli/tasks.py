@@ -12,12 +12,12 @@ from npformer.cli.options import SECONDS as SECONDS_TYPE
 from npformer.cli.options import excludes, one_of, only_if
 from npformer.cli.output import console, note
 from npformer.errors import UserError
+from npformer.escaping import printable, shell_word
 from npformer.learn.console import styled
 from npformer.learn.course.terminal import print_in_pages
 from npformer.learn.tasks import Folder, TaskRegistry, Verdict
 from npformer.learn.tasks.process import SECONDS, check
 from npformer.learn.tasks.registry import T
-from npformer.storage.text import printable, shell_word
 
 PRINTED_LINES = 20  # of the learner's output, the first ones
 

@@ -22,6 +22,7 @@ from npformer.cli.progress import training_progress
 from npformer.data.corpus import BuiltinCorpus, Pair, builtin_corpus
 from npformer.data.loader import make_batch
 from npformer.errors import UserError
+from npformer.escaping import printable, shell_word
 from npformer.functional.masks import causal_mask, padding_mask
 from npformer.generation import Translator
 from npformer.generation.baselines import evaluate_baselines
@@ -33,7 +34,6 @@ from npformer.pretrained import load
 from npformer.pretrained.train_on_files import threads_for
 from npformer.storage.atomic import explain_os_errors, make_folder, write_file
 from npformer.storage.checkpoint import load_checkpoint
-from npformer.storage.text import printable, shell_word
 from npformer.training import train
 from npformer.training.presets import find_preset
 from npformer.training.run_folder import RunFolder
@@ -182,8 +182,8 @@ def forget_start(run: RunFolder) -> None:
 
 
 def show_translations(out: Console, translator: Translator) -> None:
-    """Translate the ambiguous sentences of the documents, and a few held-out ones."""
-    held_out = [pair.english for pair in builtin_corpus().test if pair.family == "plain"]
+    """Translate the ambiguous sentences of the source documents, and a few held-out ones."""
+    held_out = [pair.english for pair in builtin_corpus().test if pair.family == "simple"]
     sentences = [*IT_SENTENCES, *BANK_SENTENCES, *held_out[::150]]
     for sentence, translation in zip(sentences, translator.translate(sentences, beam=BEAM), strict=True):
         out.print(styled(f"  {sentence}\n    ", (translation, "cyan")))
@@ -277,7 +277,7 @@ def describe_head(translator: Translator, pairs: Sequence[Pair]) -> str:
 
 
 def draw_pictures(translator: Translator, folder: Path) -> list[Path]:
-    """Draw attention maps of the documents' sentence and the masks of a padded sentence, as PNG."""
+    """Draw attention maps of the source documents' sentence and the masks of a padded sentence, as PNG."""
     from npformer import plots  # matplotlib takes a second to load
 
     make_folder(folder, advice="give another --out")
@@ -324,7 +324,7 @@ def decoder_masks(translator: Translator) -> "dict[str, Figure]":
 
 
 def write_page(folder: Path) -> Path:
-    """Write the explorer's page of the model that the tour has trained, with the documents' sentence."""
+    """Write the explorer's page of the model that the tour has trained, with a well-known sentence."""
     path = folder / "explorer.html"
     make_folder(folder, advice="give another --out")
     page = load(folder / "run", last=True).explore(IT_SENTENCES[0])

@@ -39,6 +39,7 @@ from npformer.data.multi30k import FOLDER
 from npformer.data.sentences import MASK
 from npformer.data.text import TEXT_VOCAB_SIZE, TOKENS
 from npformer.errors import UserError, quantity
+from npformer.escaping import printable, shell_word
 from npformer.models.registry import ModelConfig
 from npformer.pretrained.initial_weights import initial_weights
 from npformer.pretrained.train_on_files import (
@@ -50,7 +51,6 @@ from npformer.pretrained.train_on_files import (
     run_name,
     threads_for,
 )
-from npformer.storage.text import printable, shell_word
 from npformer.training import Report, Result, TrainingConfig
 from npformer.training import resume as resume_run
 from npformer.training import train as train_run

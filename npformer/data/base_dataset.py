@@ -18,7 +18,7 @@ class Dataset(ABC):
 
     Attributes:
         contents: The noun for the examples. A model whose configuration `reads` the same can train on them.
-        description: The arguments as plain values, from which `open_dataset` makes the dataset again.
+        description: The arguments as JSON values, from which `open_dataset` makes the dataset again.
     """
 
     contents: ClassVar[str]

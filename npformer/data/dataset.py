@@ -1,7 +1,7 @@
 """Datasets of sentence pairs: token ids for training, validation and test, with the codecs of both languages.
 
 A dataset is made from the built-in corpus, from a toy task, from text files or from the Multi30k corpus. Its
-description holds the arguments as plain values, and `open_dataset` makes the dataset again from them when a
+description holds the arguments as JSON values, and `open_dataset` makes the dataset again from them when a
 run resumes. Its fingerprint shows whether the sentences are still the same.
 """
 
@@ -31,7 +31,7 @@ from npformer.data.tokens import LANGUAGES, Language, language_of, tokenize
 from npformer.data.vocabulary import END, PAD, SPECIALS, START, Vocabulary
 from npformer.errors import UserError
 from npformer.storage.json_files import require_entries, require_object, require_version
-from npformer.storage.validation import require_choice, short
+from npformer.validation import require_choice, short
 
 DIRECTIONS = ("en-fr", "fr-en")  # the directions of the built-in corpus
 

@@ -5,7 +5,7 @@ from statistics import median
 from typing import NamedTuple
 
 from npformer.errors import UserError, quantity
-from npformer.storage.validation import is_number, require_count
+from npformer.validation import is_number, require_count
 
 Pair = tuple[str, str]
 

@@ -27,7 +27,7 @@ _MEANING = {entity: mark for mark, entity in _ENTITIES.items()}
 _ENTITY = re.compile("|".join(_MEANING))
 
 # marks of the same meaning, each replaced by one; one_spelling replaces typographic apostrophes
-_PLAIN_MARKS = str.maketrans(
+_ASCII_MARKS = str.maketrans(
     dict.fromkeys("„“”«»‚", '"') | dict.fromkeys("´`‘", "'") | {"–": "-", "—": " - ", "\ue000": None}
 )
 
@@ -68,7 +68,7 @@ def tokenised(text: str, language: str = "en") -> str:
 
     "The dog's asleep." becomes "the dog &apos;s asleep .". Tokenised text does not change.
     """
-    text = one_spelling(text).translate(_PLAIN_MARKS)
+    text = one_spelling(text).translate(_ASCII_MARKS)
     text = unicodedata.normalize("NFKC", text).lower()
     text = _ENTITY.sub(lambda match: _MEANING[match[0]], _AT_EDGE.sub(_EDGE, text))
     quotes = _ENGLISH_QUOTES if language == "en" else _OTHER_QUOTES

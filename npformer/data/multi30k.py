@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 from npformer.data.download import KnownFile
 from npformer.errors import UserError
-from npformer.storage.text import shell_word
-from npformer.storage.validation import require_choice
+from npformer.escaping import shell_word
+from npformer.validation import require_choice
 
 FOLDER = "data/multi30k"
 LICENCE = "for research and education only"

@@ -20,7 +20,7 @@ from npformer.data.tokens import LANGUAGES, Language, one_spelling
 from npformer.data.vocabulary import END, PAD, SPECIALS, START, UNK, Vocabulary, read_object
 from npformer.errors import UserError, quantity
 from npformer.storage.json_files import require_entries
-from npformer.storage.validation import require_choice, require_count
+from npformer.validation import require_choice, require_count
 
 SUBWORD_CODEC = "npformer subword codec"
 TEXTS = ("raw", "tokenised")

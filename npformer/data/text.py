@@ -22,7 +22,7 @@ from npformer.data.files import read_text
 from npformer.data.loader import Ids, check_batching
 from npformer.data.text_codecs import ByteCodec, CharacterCodec, LongTextCodec, PieceCodec
 from npformer.errors import UserError, quantity
-from npformer.storage.validation import require_choice
+from npformer.validation import require_choice
 
 TINY_SHAKESPEARE = Path(__file__).with_name("tinyshakespeare.txt.gz")  # public domain
 TRAIN_SHARE = 0.9
@@ -242,7 +242,7 @@ def text_dataset(
     name = "Tiny Shakespeare" if file is None else str(file)
     if len(set(text)) < 2:
         raise UserError(
-            f"{name} has no other character than {text[:1]!r}: give a text with at least two different ones"
+            f"{name} has only the character {text[:1]!r}: give a text with at least two different ones"
         )
     cut = int(TRAIN_SHARE * len(text))
     train, valid = text[:cut], text[cut:]

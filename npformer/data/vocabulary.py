@@ -9,7 +9,7 @@ from typing import Any
 
 from npformer.errors import UserError, quantity
 from npformer.storage.json_files import parse_json, require_object, require_version
-from npformer.storage.validation import short
+from npformer.validation import short
 
 PAD, UNK, START, END = range(4)
 SPECIALS = ("<PAD>", "<UNK>", "<S>", "</S>")

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from npformer import __version__
 from npformer.backend import Array
 from npformer.checking.holders import named_parameters
 from npformer.errors import UserError, quantity
@@ -23,6 +22,7 @@ from npformer.explorer.steps import Recording, arrays_of, require_size, steps_da
 from npformer.explorer.steps.recording import is_known
 from npformer.kernels import plain_pairs
 from npformer.nn.module import Module
+from npformer.version import __version__
 
 
 def data_of_layer(layer: Any, inputs: Sequence[Array], dy: Array | None = None) -> PageData:
@@ -158,7 +158,7 @@ def _record_attributes(recording: Recording, layer: Any) -> None:
 
 
 def _named_cache(layer: Any, cache: Any) -> Any:
-    """Return a plain tuple as a dict, with the names that the line "return y, (...)" of forward gives."""
+    """Return an unnamed tuple as a dict, with the names that the line "return y, (...)" of forward gives."""
     if type(cache) is not tuple:
         return cache
     try:

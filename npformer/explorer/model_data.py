@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from npformer import __version__
 from npformer.backend import Array, to_numpy
 from npformer.data.codecs import Codec, TextCodec
 from npformer.data.text_codecs import ByteCodec, CharacterCodec
 from npformer.data.vocabulary import SPECIALS
 from npformer.errors import UserError, nearest, quantity
+from npformer.escaping import printable
 from npformer.explorer.code_lines import code_of_steps
 from npformer.generation import Translator
 from npformer.models.gpt import GPT, GPTConfig
@@ -28,7 +28,7 @@ from npformer.nn.positions import FixedPositions
 from npformer.pretrained import LoadedTranslator
 from npformer.pretrained.attention import forward_pass
 from npformer.pretrained.loaded import Loaded, LoadedLanguageModel
-from npformer.storage.text import printable
+from npformer.version import __version__
 
 LARGEST_LIVE = 2_000_000  # parameters: a page of 12 MB, which a browser still computes while one waits
 MOST_TOKENS = 48  # of a sentence on a page, its end included
@@ -39,7 +39,7 @@ _PROJECTIONS = {"query": 0, "key": 1, "value": 2, "key_value": 1, "query_key_val
 
 
 class PageData(NamedTuple):
-    """The data of a page: plain values for JSON, and the arrays whose numbers follow one after the other."""
+    """The data of a page: values for JSON, and the arrays whose numbers follow one after the other."""
 
     head: dict[str, Any]
     arrays: list[Array]
@@ -145,7 +145,7 @@ def explorer_name(name: str) -> str:
 
 
 def config_data(config: TransformerConfig | GPTConfig) -> dict[str, Any]:
-    """Return the settings of a model as plain values, with numbers in place of None.
+    """Return the settings of a model as JSON values, with numbers in place of None.
 
     JSON has no infinity, and JavaScript's Number() reads its name.
     """
@@ -161,7 +161,7 @@ def config_data(config: TransformerConfig | GPTConfig) -> dict[str, Any]:
 
 
 def variants_of(config: TransformerConfig | GPTConfig) -> list[str]:
-    """Return the names in `code_lines.VARIANTS` of the settings of a model that change source lines."""
+    """Return the names in `step_lines.VARIANTS` of the settings of a model that change source lines."""
     if isinstance(config, GPTConfig):
         return [] if config.tied else ["untied"]
     chosen = {

@@ -96,7 +96,7 @@ def make_page(head: dict[str, Any], arrays: list[Array]) -> Page:
     """Return the page that shows some data.
 
     Args:
-        head: What the page needs besides its numbers, as plain values for JSON, with "title" and "kind".
+        head: What the page needs besides its numbers, as values for JSON, with "title" and "kind".
         arrays: The arrays whose numbers the page carries, one after the other, as float32.
     """
     module, style = joined_modules(), (WEB / "style.css").read_text(encoding="utf-8")
@@ -143,14 +143,13 @@ def as_base64(arrays: list[Array]) -> str:
 # The modules: a page from a file system cannot import modules, so they are joined into one
 
 
-def joined_modules(folder: Path = WEB, main: str = MAIN) -> str:
+def joined_modules(folder: Path = WEB) -> str:
     """Return the modules that the main module imports, directly or not, and the main module, as one module.
 
     Each module stands after those that it imports, without its lines of imports and the word "export".
 
     Args:
-        folder: The folder of the modules, which may be in folders inside it.
-        main: The file of the main module.
+        folder: The folder of the main module, main.js, with the others, which may be in folders inside it.
 
     Raises:
         ValueError: If a module imports in another form than `import { a, b } from "./x.js";`, or a name that
@@ -158,7 +157,7 @@ def joined_modules(folder: Path = WEB, main: str = MAIN) -> str:
             name at their top level.
     """
     texts: dict[str, str] = {}
-    _add_module(folder, main, texts, ())
+    _add_module(folder, MAIN, texts, ())
     owners: dict[str, str] = {}
     for file, text in texts.items():
         for name in _top_level_names(text):

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from npformer import __version__
 from npformer.backend import Array
 from npformer.data.codecs import TextCodec
 from npformer.errors import UserError
@@ -25,8 +24,8 @@ from npformer.explorer.model_data import (
     variants_of,
 )
 from npformer.explorer.steps import (
-    Part,
     Recording,
+    Selection,
     arrays_of,
     loss_gradient,
     record_loss,
@@ -43,6 +42,7 @@ from npformer.pretrained import LoadedMaskedModel, LoadedTranslator
 from npformer.pretrained.attention import forward_pass
 from npformer.pretrained.input_gradients import FixedParameter
 from npformer.pretrained.loaded import Loaded
+from npformer.version import __version__
 
 LARGEST_VOCABULARY = 2000  # tokens; of a larger vocabulary, a page carries those that the example needs
 MOST_PROBABLE = 5  # tokens of each position that a page carries then
@@ -58,7 +58,7 @@ class Example(NamedTuple):
         ids: The ids of each input of the model, of shape (1, T).
         targets: The target at each position of the logits, of shape (1, T); NO_TARGET where there is none.
         smoothing: The amount of label smoothing in the loss.
-        data: The texts and tokens, as plain values for the page.
+        data: The texts and tokens, as JSON values for the page.
         piece: A function that returns the label of a token of the logits.
     """
 
@@ -221,28 +221,28 @@ def _own_copy(model: Model) -> Any:
     )
 
 
-def _parts(root: Call, logits: Array, targets: Array) -> tuple[Array | None, dict[int, Part]]:
+def _parts(root: Call, logits: Array, targets: Array) -> tuple[Array | None, dict[int, Selection]]:
     """Return the tokens whose logits a page carries, or None for all, and the parts of parameters.
 
     Of tables, it carries the rows of the first positions and of the tokens of the example, and of the
     projection to logits the columns. If the two share one table, they have the same tokens.
     """
-    parts: dict[int, Part] = {}
+    parts: dict[int, Selection] = {}
     columns = _columns(logits, targets)
     for call in calls_in(root):
         module: Any = call.module
         if isinstance(module, LearnedPositions):
-            parts[id(module.weight)] = Part(0, np.arange(call.inputs[0]))
+            parts[id(module.weight)] = Selection(0, np.arange(call.inputs[0]))
         elif isinstance(module, Embedding) and len(module.weight.value) > LARGEST_VOCABULARY:
-            before = parts.get(id(module.weight), Part(0, np.array([], int)))
-            parts[id(module.weight)] = Part(0, np.union1d(before.ids, call.inputs[0]))
+            before = parts.get(id(module.weight), Selection(0, np.array([], int)))
+            parts[id(module.weight)] = Selection(0, np.union1d(before.ids, call.inputs[0]))
         elif columns is not None and isinstance(module, (TiedProjection, Linear)) and call.output is logits:
             is_tied = isinstance(module, TiedProjection)
             if id(module.weight) in parts:
                 columns = np.union1d(columns, parts[id(module.weight)].ids)
-            parts[id(module.weight)] = Part(0 if is_tied else 1, columns)
+            parts[id(module.weight)] = Selection(0 if is_tied else 1, columns)
             if module.bias is not None:
-                parts[id(module.bias)] = Part(0, columns)
+                parts[id(module.bias)] = Selection(0, columns)
     return columns, parts
 
 
@@ -255,7 +255,7 @@ def _columns(logits: Array, targets: Array) -> Array | None:
     return np.union1d(probable, np.where(targets == NO_TARGET, 0, targets))
 
 
-def _carried(model: Module, parts: dict[int, Part]) -> tuple[Callable[[Parameter], bool], bool]:
+def _carried(model: Module, parts: dict[int, Selection]) -> tuple[Callable[[Parameter], bool], bool]:
     """Return which parameters a page carries, and whether it carries the gradients of matrices.
 
     If there is no room for all of them, it carries the vectors, and the parts of tables.
@@ -267,7 +267,7 @@ def _carried(model: Module, parts: dict[int, Part]) -> tuple[Callable[[Parameter
     return (lambda parameter: True), 2 * total <= LARGEST_PARAMETERS
 
 
-def _size(parameter: Parameter, parts: dict[int, Part]) -> int:
+def _size(parameter: Parameter, parts: dict[int, Selection]) -> int:
     """Return how many numbers of a parameter a page would carry."""
     if id(parameter) not in parts:
         return parameter.value.size

@@ -13,7 +13,7 @@ from npformer.backend import Array, array_module
 from npformer.functional.caches import cache_class
 from npformer.functional.masks import mask_scores
 from npformer.functional.softmax import softmax, softmax_backward
-from npformer.storage.validation import require_choice
+from npformer.validation import require_choice
 
 ORIENTATIONS = ("rows", "columns")
 MEASURES = ("sum", "euclidean")

@@ -20,7 +20,7 @@ import numpy as np
 from npformer.backend import Array, array_module
 from npformer.errors import UserError
 from npformer.functional.caches import cache_class
-from npformer.storage.validation import require_choice
+from npformer.validation import require_choice
 
 ROTARY_LAYOUTS = ("halves", "interleaved")
 

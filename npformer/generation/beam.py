@@ -39,7 +39,7 @@ from npformer.generation.search import (
     length_limits,
 )
 from npformer.generation.state import DecodingState, start
-from npformer.storage.validation import require_choice
+from npformer.validation import require_choice
 
 
 class Hypothesis(NamedTuple):

@@ -20,7 +20,7 @@ from npformer.generation.bleu_statistics import (
 from npformer.generation.invented_words import InventedWords, find_invented_words
 from npformer.generation.search import BEAM, LENGTH_PENALTY
 from npformer.generation.translator import SentenceTranslator
-from npformer.storage.validation import require_choice
+from npformer.validation import require_choice
 
 # the tokenizer of sacrebleu for each setting
 TOKENIZERS = {

@@ -45,7 +45,7 @@ def parts_of(pairs: Sequence[Pair]) -> dict[tuple[Family, HeldOut | None], list[
     parts: dict[tuple[Family, HeldOut | None], list[Pair]] = {}
     for pair in pairs:
         parts.setdefault((pair.family, pair.held_out), []).append(pair)
-    order = {"plain": 0, "it": 1, "bank": 2, "document": 3}
+    order = {"simple": 0, "it": 1, "bank": 2, "document": 3}
     return dict(sorted(parts.items(), key=lambda item: (item[0][1] == "frame", order[item[0][0]])))
 
 

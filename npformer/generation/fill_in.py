@@ -86,7 +86,7 @@ def unknown_words(tokenizer: Tokenizer, text: str) -> list[str]:
     """Return the words of a text that the model does not know, each once, in order."""
     tokens = zip(*tokenizer.encode(text), strict=True)
     unknown = [(piece, place) for index, piece, place in tokens if index == tokenizer.unknown_id]
-    # the space before the first word, which some tokenizers add, is no character of the text
+    # the space before the first word, which some tokenizers add, is not a character of the text
     return list(dict.fromkeys(text[start:end] or piece for piece, (start, end) in unknown))
 
 
@@ -96,7 +96,7 @@ def _require_room(model: Any, encoding: Encoding) -> None:
     n_tokens, most = len(encoding.ids) - n_added, model.config.max_length - n_added
     if n_tokens > most:
         raise UserError(
-            f"the text has {quantity(n_tokens, 'token')}, and the model reads {most} at most: shorten it"
+            f"the text has {quantity(n_tokens, 'token')}, and the model reads at most {most}: shorten it"
         )
 
 

@@ -189,7 +189,7 @@ class Translator(SentenceTranslator):
 
 
 def _require_sentence_pairs(model: Any) -> None:
-    """Raise UserError for a model that is no translator."""
+    """Raise UserError for a model that is not a translator."""
     if model.config.reads != "sentence pairs":
         raise UserError(
             f"the model reads {model.config.reads}, and a translator reads sentence pairs: give another model"

@@ -23,17 +23,13 @@ from npformer.interop.settings_file import FILE, Settings
 from npformer.interop.tensor_files import ONE_FILE
 from npformer.storage.atomic import make_folder, write_file
 
-# the settings that act in training alone, that say only how our projections are stored, or whose effect is
+# the settings that act only in training, that say only how our projections are stored, or whose effect is
 # compared in another way
 WITHOUT_EFFECT = {
     *("dropout", "attention_dropout", "feed_forward_dropout", "embedding_dropout", "label_smoothing"),
     "fused_projections",
-    *(
-        "rotary_factor",
-        "rotary_low_factor",
-        "rotary_high_factor",
-        "rotary_original_context",
-    ),  # of the scaling
+    # of the scaling
+    *("rotary_factor", "rotary_low_factor", "rotary_high_factor", "rotary_original_context"),
     "pad_id",  # a GPT has no loss at padding; where it is masked, it is in the settings of the family
 }
 # the settings for which None stands for a usual value, and the property with the value that has an effect
@@ -50,7 +46,7 @@ def export_folder(model: Any, folder: str | PathLike[str], family: str | None = 
     """Write a Transformer, GPT or Bert as a folder that `load_folder` and transformers read.
 
     The folder gets a model.safetensors, in the dtype of the model, and a config.json, which is written last:
-    a folder without it is no model. The tokenizer is not written.
+    a folder without it is not a model. The tokenizer is not written.
 
     Args:
         model: The model.
@@ -67,7 +63,8 @@ def export_folder(model: Any, folder: str | PathLike[str], family: str | None = 
     """
     folder = Path(folder)
     layout = _family_of(model, family)
-    settings = _settings(model, layout)
+    settings = checked_settings(model.config, layout)
+    settings |= {"dtype": model.parameters()[0].value.dtype.name}
     make_folder(folder)
     if any(folder.iterdir()):
         raise UserError(f"{folder} is not empty: give a new folder, since no file is overwritten")
@@ -122,23 +119,22 @@ def _usual_name(config: Any, names: list[str]) -> str:
     return names[0]
 
 
-def _settings(model: Any, family: Family) -> dict[str, Any]:
-    """Return the content of the config.json of a model.
+def checked_settings(config: Any, family: Family) -> dict[str, Any]:
+    """Return the content of the config.json of a model with a configuration.
 
     Raises:
         UserError: If it describes another model.
     """
-    settings = family.settings_of(model.config)
+    settings = family.settings_of(config)
     described = family.config_of(Settings(settings))
     for name, value in _with_effect(described).items():
-        own = _with_effect(model.config)[name]
+        own = _with_effect(config)[name]
         if own != value:
             raise UserError(
                 f"{name} of the model is {own!r}, and in a {family.name} it is {value!r}: train a model with "
                 "this setting, or choose another layout"
             )
-    dtype = model.parameters()[0].value.dtype.name
-    return settings | {"dtype": dtype}
+    return settings
 
 
 def _with_effect(config: Any) -> dict[str, Any]:

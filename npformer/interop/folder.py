@@ -13,12 +13,12 @@ import numpy as np
 from npformer.backend import Array
 from npformer.errors import UserError
 from npformer.interop.families import FAMILIES, Family, WeightRow
-from npformer.interop.mapped_tensors import map_tensor, require_finite
+from npformer.interop.mapped_tensors import check_mapped, map_tensor
 from npformer.interop.settings_file import Settings, read_settings
-from npformer.interop.tensor_files import TensorFolder
+from npformer.interop.tensor_files import StoredTensor, stored_tensors
 from npformer.nn.init import UNDRAWN
 from npformer.nn.module import Parameter
-from npformer.storage.validation import require_choice, short
+from npformer.validation import require_choice, short
 
 DTYPES = ("float32", "float64")
 
@@ -33,16 +33,14 @@ class FolderContent:
         settings: The settings of its config.json.
         family: Its family.
         config: Our configuration.
-        tensors: Its tensors.
-        names: The name in the files of each tensor that is a parameter, by the name of today.
+        tensors: The tensors that are parameters, by their current names.
         rows: The rows that relate our parameters to the tensors.
     """
 
     settings: Settings
     family: Family
     config: Any
-    tensors: TensorFolder
-    names: dict[str, str]
+    tensors: dict[str, StoredTensor]
     rows: list[WeightRow]
 
 
@@ -110,11 +108,10 @@ def open_folder(folder: str | PathLike[str]) -> FolderContent:
     if settings.has("quantization_config"):
         raise UserError(f"{settings.place} describes quantized weights: use a model without quantization")
     config = family.config_of(settings)
-    tensors = TensorFolder(folder)
-    names = _names_today(tensors, family, config)
-    rows = list(_checked_rows(family.rows(config), tensors, names, settings))
-    _require_no_others(rows, names, tensors, family)
-    return FolderContent(settings, family, config, tensors, names, rows)
+    tensors = _parameter_tensors(folder, family, config)
+    rows = list(_checked_rows(family.rows(config), tensors, folder, settings))
+    _require_no_others(rows, tensors, family)
+    return FolderContent(settings, family, config, tensors, rows)
 
 
 def checked_dtype(dtype: Any) -> np.dtype[Any]:
@@ -127,24 +124,24 @@ def checked_dtype(dtype: Any) -> np.dtype[Any]:
     return np.dtype(name)
 
 
-def _names_today(tensors: TensorFolder, family: Family, config: Any) -> dict[str, str]:
-    """Return the name in the files of each tensor that is a parameter, by the name of today."""
-    names: dict[str, str] = {}
-    for name in tensors.names():
-        today = family.tensor_name(name, config)
-        if today is None:
+def _parameter_tensors(folder: Path, family: Family, config: Any) -> dict[str, StoredTensor]:
+    """Return the tensors that are parameters, by their current names."""
+    tensors: dict[str, StoredTensor] = {}
+    for name, tensor in stored_tensors(folder).items():
+        current = family.tensor_name(name, config)
+        if current is None:
             continue
-        if today in names:
+        if current in tensors:
             raise UserError(
-                f"{tensors.folder} has both {short(names[today])} and {short(name)}, which are the same "
+                f"{folder} has both {short(tensors[current].name)} and {short(name)}, which are the same "
                 "tensor: use an undamaged model"
             )
-        names[today] = name
-    return names
+        tensors[current] = tensor
+    return tensors
 
 
 def _checked_rows(
-    rows: Iterator[WeightRow], tensors: TensorFolder, names: dict[str, str], settings: Settings
+    rows: Iterator[WeightRow], tensors: dict[str, StoredTensor], folder: Path, settings: Settings
 ) -> Iterator[WeightRow]:
     """Yield the rows whose tensors are in the files with the right shapes, and raise UserError at others.
 
@@ -153,24 +150,22 @@ def _checked_rows(
     """
     for row in rows:
         for name, shape in zip(row.theirs, row.their_shapes(), strict=True):
-            if name not in names:
-                raise UserError(f"{tensors.folder} has no tensor {name}: download the model again")
-            found = tensors.shape(names[name])
+            if name not in tensors:
+                raise UserError(f"{folder} has no tensor {name}: download the model again")
+            found = tensors[name].shape
             if found != shape:
                 raise UserError(
-                    f"{name} in {tensors.path(names[name])} has the shape {short(list(found))}, and the "
-                    f"settings of {settings.place} make it {short(list(shape))}: use the files of one model"
+                    f"{name} in {tensors[name].path} has the shape {short(list(found))}, and the settings of "
+                    f"{settings.place} make it {short(list(shape))}: use the files of one model"
                 )
         yield row
 
 
-def _require_no_others(
-    rows: list[WeightRow], names: dict[str, str], tensors: TensorFolder, family: Family
-) -> None:
-    """Refuse a folder with tensors that are no parameters of the model."""
-    for name in sorted(names.keys() - {name for row in rows for name in row.theirs}):
+def _require_no_others(rows: list[WeightRow], tensors: dict[str, StoredTensor], family: Family) -> None:
+    """Refuse a folder with tensors that are not parameters of the model."""
+    for name in sorted(tensors.keys() - {name for row in rows for name in row.theirs}):
         raise UserError(
-            f"{tensors.path(names[name])} has the tensor {short(names[name])}, which no {family.name} with "
+            f"{tensors[name].path} has the tensor {short(tensors[name].name)}, which no {family.name} with "
             "these settings has: use a model of this family"
         )
 
@@ -179,18 +174,18 @@ def _give_values(model: Any, content: FolderContent, progress: Progress | None) 
     """Map or read the values of all parameters."""
     parameters: dict[str, Parameter] = dict(model.named_parameters())
     assert parameters.keys() == {row.ours for row in content.rows}
-    tensors, names = content.tensors, content.names
     mapped = _mapped_values(content, parameters)
     if mapped:
         model.unflatten(mapped)
-    total, done = sum(tensors.n_bytes(name) for name in names.values()), 0
+    total, done = sum(tensor.size for tensor in content.tensors.values()), 0
     for row in content.rows:
         for name, part in zip(row.theirs, row.their_views(parameters[row.ours].value), strict=True):
+            tensor = content.tensors[name]
             if row.ours in mapped:
-                require_finite(names[name], tensors.stored(names[name]), part)
+                check_mapped(part, tensor)
             else:
-                tensors.read_into(names[name], part)
-            done += tensors.n_bytes(names[name])
+                tensor.read_into(part)
+            done += tensor.size
             if progress is not None:
                 progress(done, total)
 
@@ -200,8 +195,7 @@ def _mapped_values(content: FolderContent, parameters: dict[str, Parameter]) -> 
     mapped = {}
     for row in content.rows:
         if row.is_as_stored:
-            tensor = content.tensors.stored(content.names[row.theirs[0]])
-            value = map_tensor(tensor, parameters[row.ours].value.dtype)
+            value = map_tensor(content.tensors[row.theirs[0]], parameters[row.ours].value.dtype)
             if value is not None:
                 mapped[row.ours] = value
     return mapped

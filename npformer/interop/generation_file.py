@@ -76,6 +76,6 @@ def search_settings_of(settings: Settings, config: TransformerConfig) -> dict[st
 
 def _refuse(settings: Settings, name: str, value: int) -> None:
     raise UserError(
-        f"{name} is {settings.values[name]} in {settings.place}, and npformer supports {value} alone: use "
+        f"{name} is {settings.values[name]} in {settings.place}, and npformer supports only {value}: use "
         "another model"
     )

@@ -4,7 +4,7 @@ import contextlib
 from collections.abc import Iterator
 
 from npformer.errors import UserError
-from npformer.storage.text import printable
+from npformer.escaping import printable
 
 _LONGEST_REASON = 200  # characters
 

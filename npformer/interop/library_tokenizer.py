@@ -58,7 +58,7 @@ class LibraryTokenizer:
         kind = class_of(TokenSettings(folder, {}), family)
         settings = TokenSettings(folder, kind.defaults if kind else {})
         if path.is_file():
-            with library_errors(f"{path} is no tokenizer that the library tokenizers reads", ADVICE):
+            with library_errors(f"{path} is not a tokenizer that the library tokenizers reads", ADVICE):
                 tokenizer = _arranged(tokenizers.Tokenizer.from_file(str(path)), kind, settings)
                 return cls(tokenizer, settings, path)
         if kind is None or not all((folder / name).is_file() for name in kind.files):
@@ -67,7 +67,7 @@ class LibraryTokenizer:
                 f"{folder} has no tokenizer.json{others}: save the tokenizer there with transformers, "
                 "or give ids instead of text"
             )
-        with library_errors(f"{' with '.join(kind.files)} in {folder} is no vocabulary", ADVICE):
+        with library_errors(f"{' with '.join(kind.files)} in {folder} is not a vocabulary", ADVICE):
             return cls(_from_older_files(folder, kind, settings), settings, folder)
 
     @property
@@ -112,7 +112,7 @@ class LibraryTokenizer:
         """
         ids = [int(index) for index in ids]
         if min(ids, default=0) < 0:
-            raise UserError(f"{min(ids)} is no id of a token: give whole numbers from 0")
+            raise UserError(f"{min(ids)} is not an id of a token: give whole numbers from 0")
         with library_errors(f"the tokenizer in {self._place} cannot decode these ids", ADVICE):
             text: str = self._tokenizer.decode(ids, skip_special_tokens=skip_special_tokens)
         return clean_up(text) if self._cleans_up else text

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from npformer.backend import Array
-from npformer.interop.tensor_files import BLOCK, FLOATS, StoredTensor, unusable
+from npformer.interop.tensor_files import BLOCK, FLOATS, StoredTensor, require_finite
 
 LEAST = 1 << 20  # bytes; a smaller tensor is read at once, and its file may change afterwards
 
@@ -35,7 +35,7 @@ def map_tensor(tensor: StoredTensor, dtype: Any) -> Array | None:
 
     Returns:
         An array of the shape of the tensor. Writing to it does not change the file. Its numbers are not
-        checked (see require_finite).
+        checked (see check_mapped).
     """
     dtype = np.dtype(dtype)
     if tensor.size < LEAST or FLOATS.get(tensor.dtype) != dtype.str or tensor.start % dtype.itemsize:
@@ -50,18 +50,12 @@ def map_tensor(tensor: StoredTensor, dtype: Any) -> Array | None:
     return np.frombuffer(data, dtype, offset=tensor.start - page).reshape(tensor.shape)
 
 
-def require_finite(name: str, tensor: StoredTensor, mapped: Array) -> None:
+def check_mapped(mapped: Array, tensor: StoredTensor) -> None:
     """Check the numbers of a tensor that was mapped, in blocks, so that they are not copied.
-
-    Args:
-        name: The name of the tensor, for the message.
-        tensor: Its place in the file, for the message.
-        mapped: Its numbers.
 
     Raises:
         UserError: If it has numbers that are not finite.
     """
     numbers = mapped.reshape(-1)  # (N,), a view
     for first in range(0, len(numbers), BLOCK):
-        if not np.isfinite(numbers[first : first + BLOCK]).all():
-            raise unusable(f"{name} in {tensor.path}")
+        require_finite(numbers[first : first + BLOCK], tensor)

@@ -19,7 +19,7 @@ from npformer.interop.pieces import WORD_BEGIN, Span, cut, require_unicode
 from npformer.interop.token_settings import ADVICE, TokenSettings, clean_up
 from npformer.storage.atomic import explain_os_errors
 from npformer.storage.json_files import read_json, require_object
-from npformer.storage.validation import has_type
+from npformer.validation import has_type
 
 DEFAULTS = {"unk_token": "<unk>", "eos_token": "</s>", "pad_token": "<pad>"}
 FILES = ("source.spm", "target.spm", "vocab.json")
@@ -230,7 +230,7 @@ def _processor(path: Path) -> Any:
     processor = sentencepiece.SentencePieceProcessor()
     with explain_os_errors(path, "read", ADVICE):
         data = path.read_bytes()
-    with library_errors(f"{path} is no model that sentencepiece reads", ADVICE):
+    with library_errors(f"{path} is not a model that sentencepiece reads", ADVICE):
         processor.LoadFromSerializedProto(data)
     return processor
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from npformer.errors import UserError, in_context
 from npformer.storage.json_files import read_json, require_object
-from npformer.storage.validation import LARGEST_COUNT, has_type, short, type_name
+from npformer.validation import LARGEST_COUNT, has_type, short, type_name
 
 FILE = "config.json"
 REMEDY = "use the file that belongs to the model"
@@ -100,7 +100,7 @@ class Settings:
         found = default if found is None else found
         if type(found) is not type(value) or found != value:
             raise UserError(
-                f"{name} is {_json(found)} in {self.place}, and npformer supports {_json(value)} alone: "
+                f"{name} is {_json(found)} in {self.place}, and npformer supports only {_json(value)}: "
                 "use another model"
             )
 

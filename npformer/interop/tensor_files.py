@@ -1,4 +1,4 @@
-"""TensorFolder: the tensors in the safetensors files of a folder, read one at a time.
+"""The tensors in the safetensors files of a folder, read one at a time.
 
 A safetensors file is the length of its header (8 bytes, little-endian), the header, which is a JSON object
 with the dtype, the shape and the place of each tensor, and the data. A large model is divided into several
@@ -25,7 +25,7 @@ from npformer.backend import Array
 from npformer.errors import UserError
 from npformer.storage.atomic import explain_os_errors
 from npformer.storage.json_files import parse_json, read_json, require_object
-from npformer.storage.validation import has_type, short
+from npformer.validation import has_type, short
 
 ONE_FILE = "model.safetensors"
 INDEX = "model.safetensors.index.json"
@@ -35,7 +35,6 @@ MOST_HEADER = 1 << 23  # bytes; a header takes about 130 bytes for each tensor
 MOST_AXES = 64  # of a NumPy array
 BLOCK = 1 << 18  # numbers that are read and converted at a time
 
-NOT_FINITE = "that are not finite"
 # the dtypes from which numbers are read, and how NumPy reads their bytes; the bits of BF16 as whole numbers
 FLOATS = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2"}
 # the dtypes of the format, by the bits of a number
@@ -51,114 +50,82 @@ BITS = {name: bits for bits, names in _NAMES_BY_BITS.items() for name in names.s
 
 
 class StoredTensor(NamedTuple):
-    """A tensor in a file: what the header says about it."""
+    """A tensor in a file: what the header says about it, and its numbers when they are read."""
 
+    name: str
     path: Path
     dtype: str  # one of BITS
     shape: tuple[int, ...]
     start: int  # the first byte of its data in the file
     size: int  # the number of bytes
 
+    @property
+    def place(self) -> str:
+        """The noun for the tensor in messages."""
+        return f"{self.name} in {self.path}"
 
-class TensorFolder:
-    """The tensors in model.safetensors of a folder, or in the shards that its index names.
-
-    Args:
-        folder: The folder.
-
-    Raises:
-        UserError: If there are no such files, if a shard is missing, if a file is damaged or forged, or if a
-            name is unknown.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self._tensors = self._read_headers()
-
-    def names(self) -> list[str]:
-        """Return the names of all tensors."""
-        return list(self._tensors)
-
-    def shape(self, name: str) -> tuple[int, ...]:
-        """Return the shape of a tensor."""
-        return self._tensors[name].shape
-
-    def dtype(self, name: str) -> str:
-        """Return the dtype of a tensor as the format writes it, such as "BF16"."""
-        return self._tensors[name].dtype
-
-    def n_bytes(self, name: str) -> int:
-        """Return the number of bytes of a tensor in its file."""
-        return self._tensors[name].size
-
-    def stored(self, name: str) -> StoredTensor:
-        """Return what the header of its file says about a tensor."""
-        return self._tensors[name]
-
-    def path(self, name: str) -> Path:
-        """Return the file that holds a tensor."""
-        return self._tensors[name].path
-
-    def read(self, name: str, dtype: Any = np.float32) -> Array:
-        """Return a tensor, converted to a dtype."""
-        destination = np.empty(self.shape(name), dtype)
-        self.read_into(name, destination)
+    def read(self, dtype: Any = np.float32) -> Array:
+        """Return the numbers, converted to a dtype."""
+        destination = np.empty(self.shape, dtype)
+        self.read_into(destination)
         return destination
 
-    def read_into(self, name: str, destination: Array) -> None:
-        """Read a tensor into an array, in blocks, so that no second copy of it is in memory.
+    def read_into(self, destination: Array) -> None:
+        """Read the numbers into an array, in blocks, so that no second copy of them is in memory.
 
         Args:
-            name: The name of the tensor.
-            destination: An array of its shape, of any dtype of floats. It may be a view, such as a transpose.
+            destination: An array of the shape of the tensor, of any dtype of floats. It may be a view, such
+                as a transpose.
 
         Raises:
             UserError: If the tensor does not hold floats, if it has numbers that are not finite or that are
                 too large for the dtype, or if the file cannot be read.
         """
-        tensor = self._tensors[name]
-        if tensor.dtype not in FLOATS:
+        if self.dtype not in FLOATS:
             raise UserError(
-                f"{name} in {tensor.path} has dtype {tensor.dtype}, and npformer reads weights of "
-                f"{', '.join(FLOATS)}: use a model with these"
+                f"{self.place} has dtype {self.dtype}, and npformer reads weights of {', '.join(FLOATS)}: "
+                "use a model with these"
             )
         rows = destination.reshape(1) if destination.ndim == 0 else destination  # a view
         step = max(1, BLOCK // max(1, math.prod(rows.shape[1:])))
-        with explain_os_errors(tensor.path, "read", REMEDY), open(tensor.path, "rb") as file:
-            file.seek(tensor.start)
+        with explain_os_errors(self.path, "read", REMEDY), open(self.path, "rb") as file:
+            file.seek(self.start)
             for first in range(0, len(rows), step):
                 block = rows[first : first + step]
-                what = f"{name} in {tensor.path}"
-                if block.flags.c_contiguous and block.dtype == FLOATS[tensor.dtype]:
-                    _read_as_stored(file, block, tensor, what)
+                if block.flags.c_contiguous and block.dtype == FLOATS[self.dtype]:
+                    _read_as_stored(file, block, self)
                 else:
-                    numbers = _read_numbers(file, block.size, tensor).reshape(block.shape)
-                    block[...] = _converted(numbers, block.dtype, what)
+                    numbers = _read_numbers(file, block.size, self).reshape(block.shape)
+                    block[...] = _converted(numbers, block.dtype, self)
 
-    def _read_headers(self) -> dict[str, StoredTensor]:
-        """Return the tensors of all files by name."""
-        if (self.folder / ONE_FILE).exists():
-            return read_header(self.folder / ONE_FILE)
-        if not (self.folder / INDEX).exists():
-            raise UserError(_no_tensors(self.folder))
-        files = read_index(self.folder / INDEX)
-        tensors: dict[str, StoredTensor] = {}
-        for file in dict.fromkeys(files.values()):
-            if not (self.folder / file).exists():
-                raise UserError(
-                    f"{self.folder} lacks {file}, a part of the model that {INDEX} names: download it"
-                )
-            for name, tensor in read_header(self.folder / file).items():
-                if files.get(name) != file:
-                    where = f"to be in {files[name]}" if name in files else "nowhere"
-                    raise UserError(f"{short(name)} is in {tensor.path}, and {INDEX} says {where}: {REMEDY}")
-                tensors[name] = tensor
-        for name in files:
-            if name not in tensors:
-                raise UserError(
-                    f"{short(name)} is not in {self.folder / files[name]}, where {INDEX} says it is: {REMEDY}"
-                )
-        return tensors
+
+def stored_tensors(folder: Path) -> dict[str, StoredTensor]:
+    """Return the tensors in model.safetensors of a folder, or in the shards that its index names, by name.
+
+    Raises:
+        UserError: If there are no such files, if a shard is missing, if a file is damaged or forged, or if a
+            name is unknown.
+    """
+    if (folder / ONE_FILE).exists():
+        return read_header(folder / ONE_FILE)
+    if not (folder / INDEX).exists():
+        raise UserError(_no_tensors(folder))
+    files = read_index(folder / INDEX)
+    tensors: dict[str, StoredTensor] = {}
+    for file in dict.fromkeys(files.values()):
+        if not (folder / file).exists():
+            raise UserError(f"{folder} lacks {file}, a part of the model that {INDEX} names: download it")
+        for name, tensor in read_header(folder / file).items():
+            if files.get(name) != file:
+                where = f"to be in {files[name]}" if name in files else "nowhere"
+                raise UserError(f"{short(name)} is in {tensor.path}, and {INDEX} says {where}: {REMEDY}")
+            tensors[name] = tensor
+    for name in files:
+        if name not in tensors:
+            raise UserError(
+                f"{short(name)} is not in {folder / files[name]}, where {INDEX} says it is: {REMEDY}"
+            )
+    return tensors
 
 
 def read_index(path: Path) -> dict[str, str]:
@@ -241,10 +208,12 @@ def _stored_tensor(name: str, entry: Any, path: Path, start: int) -> StoredTenso
     what = f"{short(name)} in {path}"
     types = {"dtype": str, "shape": list[int], "data_offsets": tuple[int, int]}
     if not isinstance(entry, Mapping) or entry.keys() != types.keys():
-        raise UserError(f"the header entry of {what} has not dtype, shape and data_offsets alone: {REMEDY}")
+        raise UserError(
+            f"the header entry of {what} has other fields than dtype, shape and data_offsets: {REMEDY}"
+        )
     for key, hint in types.items():
         if not has_type(entry[key], hint):
-            raise UserError(f"{key} of {what} is {short(entry[key])}, which is no {key}: {REMEDY}")
+            raise UserError(f"{key} of {what} is {short(entry[key])} and not a valid {key}: {REMEDY}")
     dtype, shape, (begin, end) = entry["dtype"], tuple(entry["shape"]), entry["data_offsets"]
     if dtype not in BITS:
         raise UserError(f"{what} has the unknown dtype {short(dtype)}: {REMEDY}")
@@ -257,15 +226,14 @@ def _stored_tensor(name: str, entry: Any, path: Path, start: int) -> StoredTenso
             f"{what} has the shape {short(list(shape))} and dtype {dtype}, and {short(end - begin)} bytes do "
             f"not hold it: {REMEDY}"
         )
-    return StoredTensor(path, dtype, shape, start + begin, end - begin)
+    return StoredTensor(name, path, dtype, shape, start + begin, end - begin)
 
 
-def _read_as_stored(file: BufferedReader, block: Array, tensor: StoredTensor, what: str) -> None:
+def _read_as_stored(file: BufferedReader, block: Array, tensor: StoredTensor) -> None:
     """Read the next numbers of a tensor into a contiguous array of their dtype, without a copy."""
     if file.readinto(block.data) != block.nbytes:
         raise _shorter(tensor)
-    if not np.isfinite(block).all():
-        raise unusable(what)
+    require_finite(block, tensor)
 
 
 def _read_numbers(file: BinaryIO, count: int, tensor: StoredTensor) -> Array:
@@ -280,21 +248,24 @@ def _read_numbers(file: BinaryIO, count: int, tensor: StoredTensor) -> Array:
     return numbers
 
 
-def _converted(numbers: Array, dtype: Any, what: str) -> Array:
+def _converted(numbers: Array, dtype: Any, tensor: StoredTensor) -> Array:
     """Return numbers in another dtype, and raise UserError if it cannot hold them or they are not finite."""
     with np.errstate(over="ignore"):
         converted = numbers.astype(dtype, copy=False)
     if not np.isfinite(converted).all():
-        problem = (
-            f"that {np.dtype(dtype)} cannot hold" if np.isfinite(numbers).all() else "that are not finite"
-        )
-        raise unusable(what, problem)
+        require_finite(numbers, tensor)
+        raise _unusable(tensor, f"that {np.dtype(dtype)} cannot hold")
     return converted
 
 
-def unusable(what: str, problem: str = "that are not finite") -> UserError:
-    """Return the error for a tensor whose numbers have a problem."""
-    return UserError(f"{what} has numbers {problem}: use another model")
+def require_finite(numbers: Array, tensor: StoredTensor) -> None:
+    """Raise UserError if numbers of a tensor are not finite."""
+    if not np.isfinite(numbers).all():
+        raise _unusable(tensor, "that are not finite")
+
+
+def _unusable(tensor: StoredTensor, problem: str) -> UserError:
+    return UserError(f"{tensor.place} has numbers {problem}: use another model")
 
 
 def _shorter(tensor: StoredTensor) -> UserError:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from npformer.errors import UserError
 from npformer.storage.json_files import read_json, require_object
-from npformer.storage.validation import has_type, short, type_name
+from npformer.validation import has_type, short, type_name
 
 SPECIAL_TOKENS = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
 ADVICE = "copy the file again, or save the tokenizer again with transformers"
@@ -112,7 +112,7 @@ class TokenSettings:
         """Return the id of an added token.
 
         Raises:
-            UserError: If it is no id.
+            UserError: If it is not an id.
         """
         if not has_type(value, int) or value < 0:
             raise UserError(

@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.progress import TextColumn
 from rich.text import Text
 
-from npformer.storage.text import printable
+from npformer.escaping import printable
 
 LINES = "\n\t"  # the characters that arrange a text of several lines
 

@@ -37,7 +37,7 @@ from npformer.nn import Dropout, Embedding, LayerNorm, LearnedPositions, Linear,
 from npformer.nn.context import INFERENCE, AttentionMask, Context
 from npformer.nn.init import UNDRAWN, default_rng, normal
 from npformer.nn.module import Module, Parameter
-from npformer.storage.validation import (
+from npformer.validation import (
     is_number,
     require_choice,
     require_count,

@@ -18,7 +18,7 @@ from npformer.models.transformer.config import ARCHITECTURES as TRANSFORMER_ARCH
 from npformer.models.universal import ARCHITECTURES as UNIVERSAL_ARCHITECTURES
 from npformer.models.universal import UniversalConfig, UniversalTransformer
 from npformer.storage.checkpoint import Checkpoint, check_floats
-from npformer.storage.validation import require_file_settings, short
+from npformer.validation import require_file_settings, short
 
 # a UniversalConfig is a TransformerConfig
 TranslatorConfig = TransformerConfig | RecurrentConfig

@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
-from npformer.storage.validation import require_known
+from npformer.validation import require_known
 
 
 class ModelSettings:
@@ -26,6 +26,6 @@ class ModelSettings:
         return changed
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the settings as a dict of plain values, such as for a JSON file."""
+        """Return the settings as a dict of JSON values."""
         settings: Any = self
         return dataclasses.asdict(settings)

@@ -30,7 +30,7 @@ from npformer.nn import FixedPositions, Linear
 from npformer.nn.context import INFERENCE, AttentionMask, Context
 from npformer.nn.init import default_rng
 from npformer.nn.module import Module
-from npformer.storage.validation import is_number
+from npformer.validation import is_number
 
 MOST_STEPS = 1000  # of a layer; each step has a vector in a table, which is not in the checkpoint
 
@@ -78,7 +78,7 @@ class UniversalConfig(TransformerConfig):
         super().__post_init__()
         _check(self, self.halting_epsilon, self.halting_bias)
         if self.n_layers > MOST_STEPS:
-            raise UserError(f"n_layers is {self.n_layers:,} steps: give {MOST_STEPS:,} at most")
+            raise UserError(f"n_layers is {self.n_layers:,} steps: give at most {MOST_STEPS:,}")
         if not (is_number(self.ponder_weight) and 0 <= self.ponder_weight < math.inf):
             raise UserError(f"ponder_weight is {self.ponder_weight!r}: it must be a number, 0 or more")
 

@@ -19,7 +19,7 @@ from npformer.nn.dropout import Dropout, DropoutCache
 from npformer.nn.init import UNDRAWN, default_rng, normal
 from npformer.nn.module import Module, Parameter
 from npformer.nn.positions import FixedPositions, LearnedPositions
-from npformer.storage.validation import require_count
+from npformer.validation import require_count
 
 
 class Embedding(Module):

@@ -23,7 +23,7 @@ from npformer.nn.context import INFERENCE, Context
 from npformer.nn.init import default_rng
 from npformer.nn.linear import Linear
 from npformer.nn.module import Module
-from npformer.storage.validation import require_choice
+from npformer.validation import require_choice
 
 # the pair of each gated activation, by name, with the kernel where there is one
 GATED_PAIRS = GATED_ACTIVATIONS | {"swiglu": (swiglu, swiglu_backward)}

@@ -12,7 +12,7 @@ from npformer.kernels import linear, linear_backward
 from npformer.nn.checks import check_floats
 from npformer.nn.init import default_rng, xavier_uniform
 from npformer.nn.module import Module, Parameter
-from npformer.storage.validation import require_count
+from npformer.validation import require_count
 
 
 class Linear(Module):

@@ -20,7 +20,7 @@ from npformer.kernels import (
 from npformer.nn.checks import check_floats
 from npformer.nn.context import INFERENCE, Context
 from npformer.nn.module import Module, Parameter
-from npformer.storage.validation import require_count
+from npformer.validation import require_count
 
 NormCache = LayerNormCache | RMSNormCache
 

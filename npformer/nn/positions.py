@@ -13,7 +13,7 @@ from npformer.kernels import rotate, rotate_backward
 from npformer.nn.checks import check_floats, check_length
 from npformer.nn.init import default_rng, normal
 from npformer.nn.module import Module, Parameter
-from npformer.storage.validation import require_choice
+from npformer.validation import require_choice
 
 
 class LearnedPositions(Module):

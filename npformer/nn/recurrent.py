@@ -25,7 +25,7 @@ from npformer.nn.checks import check_floats
 from npformer.nn.init import default_rng
 from npformer.nn.linear import Linear
 from npformer.nn.module import Module
-from npformer.storage.validation import require_count
+from npformer.validation import require_count
 
 # for each kind: the number P of gates, and the number of vectors in the state (an LSTM has h and c)
 KINDS = {"lstm": (4, 2), "gru": (3, 1)}

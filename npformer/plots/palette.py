@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from npformer.errors import UserError
 
 COLOURS = {
-    # vectors and matrices, in the colours of the documents
+    # vectors and matrices, in the colours of the source documents
     "x": "#a3e49e",
     "q": "#e7b8f4",
     "k": "#ffcf98",
@@ -56,8 +56,9 @@ EDGES = {
     "padding": "#2c6b36",
 }
 
-# The first two are those of the documents. With protanopia they are similar, so heads are always numbered or
-# drawn side by side as well. The others were chosen to be far apart for every kind of colour vision.
+# The first two are those of the source documents. With protanopia they are similar, so heads are always
+# numbered or drawn side by side as well. The others were chosen to be far apart for every kind of colour
+# vision.
 HEADS = (
     "#ff7100",
     "#00ab2c",

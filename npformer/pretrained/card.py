@@ -9,12 +9,12 @@ from datetime import date
 from typing import Any
 
 from npformer.errors import UserError
+from npformer.escaping import markdown, markdown_code, markdown_fence, shell_text, shell_word
 from npformer.generation.search import BEAM, LENGTH_PENALTY, MOST_LENGTH_PENALTY
 from npformer.pretrained.measured_score import FORMAT, MeasuredScore
 from npformer.storage.json_files import require_entries, require_object, require_version
 from npformer.storage.old_names import rename_card_fields
-from npformer.storage.text import markdown, markdown_code, markdown_fence, shell_text, shell_word
-from npformer.storage.validation import is_number, require_count
+from npformer.validation import is_number, require_count
 
 BY_LENGTH = "BLEU by the length of the source sentence, with the number of sentences:"
 MOST_BEAM = 1000  # a larger one would need the memory of as many decoders

@@ -12,6 +12,7 @@ from npformer.data.encoding import Encoding, Tokenizer
 from npformer.data.text import TextLoader
 from npformer.data.text_codecs import ByteCodec
 from npformer.errors import UserError, did_you_mean, in_context, quantity
+from npformer.escaping import printable
 from npformer.generation import Gap, SentenceTranslator, Translator
 from npformer.generation.codec_tokenizers import LongTextTokenizer
 from npformer.generation.fill_in import fill_gaps, mask_of, unknown_words
@@ -30,8 +31,7 @@ from npformer.pretrained.attention import (
 from npformer.pretrained.card import Card
 from npformer.pretrained.input_gradients import Output
 from npformer.pretrained.saliency import MOST_POINTS, TOLERANCE, Inputs, Saliency, saliency_of
-from npformer.storage.text import printable
-from npformer.storage.validation import short
+from npformer.validation import short
 
 if TYPE_CHECKING:
     from npformer.explorer import Page

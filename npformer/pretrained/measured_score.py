@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from npformer.escaping import shell_word
 from npformer.generation.bleu_statistics import LengthScore, with_half_width
 from npformer.storage.json_files import require_entries, require_object, require_version
-from npformer.storage.text import shell_word
 
 FORMAT = 1  # of a card and of the output of npformer score --json
 ADVICE = "give the JSON that npformer score --json printed"

@@ -21,10 +21,10 @@ import numpy as np
 
 from npformer.backend import Array, like, to_numpy
 from npformer.errors import UserError
+from npformer.escaping import printable
 from npformer.models.registry import Model
 from npformer.pretrained.input_gradients import Output, input_vectors, scores_and_gradients
-from npformer.storage.text import printable
-from npformer.storage.validation import require_choice
+from npformer.validation import require_choice
 
 if TYPE_CHECKING:
     from npformer.plots import Figure

@@ -18,7 +18,7 @@ from npformer.storage.checkpoint import Checkpoint, check_floats
 from npformer.storage.checksummed import checksummed_bytes, read_checksummed
 from npformer.storage.json_files import require_entries, require_version
 from npformer.storage.old_names import original_parameter, rename_parameters, rename_settings
-from npformer.storage.validation import require_name
+from npformer.validation import require_name
 
 FORMAT = 1  # increases when an older npformer could no longer read a new file
 REMEDY = "install npformer again, or export it again"

@@ -5,7 +5,7 @@ moments, since no run can resume from it. The metadata are one JSON text with al
 and the step.
 Random states are not stored, because they follow from the seed and the step.
 
-This module reads and writes arrays and plain values. It builds no model: `models.registry` makes a model
+This module reads and writes arrays and JSON values. It builds no model: `models.registry` makes a model
 from a checkpoint, and `generation.Translator.from_checkpoint` makes a translator.
 """
 
@@ -22,7 +22,7 @@ from npformer.storage.atomic import reason, write_atomically
 from npformer.storage.checksummed import checksummed_bytes, read_checksummed
 from npformer.storage.json_files import require_entries, require_version
 from npformer.storage.old_names import rename_parameters, rename_settings
-from npformer.storage.validation import short
+from npformer.validation import short
 
 FORMAT = 1  # increases when an older npformer could no longer read a new file
 REMEDY = "use another checkpoint"

@@ -7,17 +7,16 @@ and the settings in checkpoints and exported translators.
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
 from npformer.errors import UserError, nearest
 from npformer.storage.atomic import explain_os_errors
-from npformer.storage.validation import has_type, short, type_name
+from npformer.validation import has_type, short, type_name
 
 MOST_BYTES = 1 << 26  # 64 MB; the longest JSON text of a real run is that of a codec, of a few MB
 DEEPEST = 50  # levels of lists and objects; the files of the package have at most 4
-OUTPUT_FORMAT = 1  # of the rows that commands print with --json
 LONGEST_NUMBER = 300  # digits; a longer one is beyond the range of a float
 
 
@@ -85,11 +84,6 @@ def parse_json(text: bytes | str, what: str, advice: str, *, infinite: bool = Fa
     return value
 
 
-def versioned_rows(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the objects of a command's --json output, each with the version of their format."""
-    return [{"format": OUTPUT_FORMAT, **row} for row in rows]
-
-
 def require_object(content: Any, what: str, advice: str) -> dict[str, Any]:
     """Return the content if it is a JSON object.
 
@@ -120,7 +114,7 @@ def require_version(content: Mapping[str, Any], what: str, newest: int, *, key: 
     """
     version = content.get(key, 1)
     if not has_type(version, int) or version < 1:
-        raise UserError(f"{what} has {key} {short(version)}, which is no version: use an undamaged file")
+        raise UserError(f"{what} has {key} {short(version)}, which is not a version: use an undamaged file")
     if version > newest:
         raise UserError(
             f"{what} has {key} {short(version)}, and this npformer reads up to {newest}: "

@@ -8,7 +8,8 @@ from typing import Any
 from npformer.data.loader import Loader
 from npformer.errors import UserError, in_context
 from npformer.storage.checkpoint import Checkpoint
-from npformer.storage.validation import (
+from npformer.training.optimizer import Adam, AdamW, Schedule, constant, cosine, decayed, warmup
+from npformer.validation import (
     is_number,
     require_choice,
     require_count,
@@ -16,7 +17,6 @@ from npformer.storage.validation import (
     require_known,
     require_share,
 )
-from npformer.training.optimizer import Adam, AdamW, Schedule, constant, cosine, decayed, warmup
 
 SCHEDULES = ("warmup", "constant", "cosine")
 
@@ -125,7 +125,7 @@ class TrainingConfig:
             return cls(**settings)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the settings as a dict of plain values, such as for a JSON file."""
+        """Return the settings as a dict of JSON values."""
         return dataclasses.asdict(self) | {"betas": list(self.betas)}
 
     @property

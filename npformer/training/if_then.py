@@ -8,8 +8,8 @@ import numpy as np
 from npformer.data.codecs import TextCodec
 from npformer.data.if_then import ACTIONS, TRIGGERS, Examples, encode_recipes, recipe_codec, recipe_corpus
 from npformer.models.if_then import BagOfWords, ProgramLoss, RecipeReader
-from npformer.storage.validation import require_choice, require_count
 from npformer.training.optimizer import Adam, clip_global_norm, cosine
+from npformer.validation import require_choice, require_count
 
 MODELS: dict[str, type] = {"latent": RecipeReader, "bag": BagOfWords}
 STEPS = 400

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from npformer.errors import UserError
 from npformer.storage.atomic import create_atomically, make_folder, reason, write_file
 from npformer.storage.json_files import parse_json, require_object, require_version
-from npformer.storage.validation import has_type, is_number
+from npformer.validation import has_type, is_number
 
 fcntl: ModuleType | None
 try:
@@ -222,7 +222,7 @@ class _Line(NamedTuple):
 
 
 class _Content(NamedTuple):
-    """The lines of the log, and the numbers of those that are no entries."""
+    """The lines of the log, and the numbers of those that are not entries."""
 
     lines: list[_Line]
     damaged: list[int]

@@ -80,7 +80,7 @@ def test_packed_products_have_a_row_for_each_real_token():
 @pytest.mark.parametrize("outer", [(), (2, 3)])
 def test_the_floor_computes_what_it_should(turned, outer):
     product = floor.Product((*outer, 5, 7), (*outer, 7, 4), turned)
-    part = floor.Part([product], "numpy")
+    part = floor.WorkerProducts([product], "numpy")
     a, b, dy = (part.arrays[key].copy() for key in part.keys(product)[:3])
     part.multiply()
     y, da, db = (part.arrays[key] for key in part.keys(product)[3:])

@@ -52,7 +52,7 @@ def test_from_start_to_solved(tmp_path, monkeypatch, capsys):
     assert file.read_text(encoding="utf-8") == EMBEDDING.file_text()
     assert state(capsys, "embedding") == "started"
 
-    file.write_text(EMBEDDING.file_text() + "\n# a comment is no repair\n", encoding="utf-8")
+    file.write_text(EMBEDDING.file_text() + "\n# a comment is not a repair\n", encoding="utf-8")
     assert "the code is unchanged" in said(capsys, "bugs check", status=1)
     assert "Hint 1 of 3" in said(capsys, "bugs hint")
     assert "Hint 2 of 3" in said(capsys, "bugs hint 3")

@@ -72,7 +72,7 @@ def test_a_note_of_a_newer_version_is_refused(file, capsys):
 
 def test_start_does_not_overwrite_a_file(file, capsys):
     append(file, "# mine\n")
-    assert "exists already" in refused(capsys, "exercise", "start", "softmax-backward")
+    assert "already exists" in refused(capsys, "exercise", "start", "softmax-backward")
     assert file.read_text(encoding="utf-8").endswith("# mine\n")
 
 

@@ -11,7 +11,7 @@ from tiny_runs import CHECKPOINTS
 import npformer
 from npformer.cli.inspect import tree
 from npformer.interop import load_folder
-from npformer.interop.tensor_files import TensorFolder
+from npformer.interop.tensor_files import StoredTensor
 
 
 def test_a_folder_is_described_without_its_numbers(capsys, tmp_path, monkeypatch):
@@ -22,7 +22,7 @@ def test_a_folder_is_described_without_its_numbers(capsys, tmp_path, monkeypatch
     def fail(*arguments):
         raise AssertionError("numbers were read")
 
-    monkeypatch.setattr(TensorFolder, "read_into", fail)
+    monkeypatch.setattr(StoredTensor, "read_into", fail)
     (found,) = json.loads(said(capsys, "inspect --json", folder))
     assert found["kind"] == "GPT (gpt2)"
     assert (found["supported"], found["problem"]) == (True, "")

@@ -214,7 +214,7 @@ def gigabyte(monkeypatch, tmp_path):
         ("train --task copy --threads 100000", "--threads is 100000, and this machine has"),
         ("train --task copy --batch-size 1000000 --set d_ff=40000", "a training step of a model with"),
         ("train --task copy --set accumulate=9223372036854775807", "a training step of a model with"),
-        ("train --task copy --preset jianshu-demo --set epochs=10001", "epochs is 10001: give 10000 at most"),
+        ("train --task copy --preset jianshu-demo --set epochs=10001", "epochs is 10001: give at most 10000"),
         ("translate --model en-de --beam 10000000 x", "--beam 10000000 needs"),
         ("score a a --model en-de --beam 10000000", "--beam 10000000 needs"),
         ("masks je --pad 100000", "a picture of 100,001 × 100,001 cells has no room for its words"),

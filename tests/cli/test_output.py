@@ -17,11 +17,11 @@ from toy_pretrained import toy_card, toy_checkpoint
 
 import npformer
 from npformer.cli.main import main
-from npformer.cli.output import PLAIN, guard_streams, note, print_data, print_line, print_lines
+from npformer.cli.output import REPLACED, guard_streams, note, print_data, print_line, print_lines
 from npformer.cli.translate import translate_lines
+from npformer.escaping import printable, shell_word
 from npformer.learn.course.progress import LessonProgress, load_progress, save_progress
 from npformer.pretrained import save_pretrained
-from npformer.storage.text import printable, shell_word
 
 FULL = Path("/dev/full")
 posix = pytest.mark.skipif(os.name != "posix" or not FULL.exists(), reason="needs /dev/full")
@@ -71,7 +71,7 @@ def test_data_pass_through_a_pipe_and_are_text_on_a_terminal(capsys, monkeypatch
     ],
 )
 def test_characters_that_an_encoding_lacks(encoding, text, shown):
-    assert text.encode(encoding, PLAIN).decode(encoding) == shown
+    assert text.encode(encoding, REPLACED).decode(encoding) == shown
 
 
 # Standard streams that fail

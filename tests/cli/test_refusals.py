@@ -208,7 +208,7 @@ MISTAKES = [
     ("train train.en train.fr --subwords 5000", "the largest size possible is"),
     ("train train.en train.fr --subwords 5", "the smallest size is"),
     # a language model on one text
-    ("train --text one.txt", "one.txt has no other character than 'a': give a text with at least two"),
+    ("train --text one.txt", "one.txt has only the character 'a': give a text with at least two"),
     ("train --text short.fr", "short.fr has 2 tokens for training, and the model's context is 128: give a l"),
     ("train --text latin.txt", "latin.txt is not UTF-8 text at line 1 (byte 0xe9): save it as UTF-8, or"),
     ("train --text .", ". is a folder: give a text file in it"),

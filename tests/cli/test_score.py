@@ -241,7 +241,7 @@ def test_an_exported_file_gets_scores_and_capitals_without_its_run(capsys):
     export = "pretrained --export en-de"
     for options in ("", "--out new.safetensors", "--card card.json"):
         error = refused(capsys, f"{export} {options}")
-        assert "en-de is an exported file already: give --out FILE" in error
+        assert "en-de is already an exported file: give --out FILE" in error
     measured = said(capsys, "score --model en-de test.en test.de --known-words test.de --json")
     Path("test.json").write_text(measured, encoding="utf-8")
     assert "1 scores" in said(capsys, f"{export} --out new.safetensors --scores test.json")

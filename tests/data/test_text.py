@@ -172,8 +172,8 @@ def test_subwords_are_learned_from_the_training_part_and_know_all_characters(tmp
     [
         ("", {}, r"text\.txt is empty: give a file with text"),
         (b"", {"tokens": "bytes"}, r"text\.txt is empty"),
-        ("aaaa", {}, r"text\.txt has no other character than 'a': give a text with at least two"),
-        (b"\xff\xff", {"tokens": "bytes"}, "has no other character than"),
+        ("aaaa", {}, r"text\.txt has only the character 'a': give a text with at least two"),
+        (b"\xff\xff", {"tokens": "bytes"}, "has only the character"),
         (b"caf\xe9 noir", {}, r"text\.txt is not UTF-8 text at line 1 \(byte 0xe9\): save it as UTF-8, or "),
         ("abc", {"tokens": "words"}, "tokens is 'words': choose one of characters, bytes, subwords"),
         ("abc", {"vocab_size": 9}, "vocab_size is 9 and tokens is 'characters': it is for subwords only"),

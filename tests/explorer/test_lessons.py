@@ -13,9 +13,9 @@ import npformer
 from npformer.cli.main import make_parser
 from npformer.data.text_codecs import CharacterCodec
 from npformer.explorer import explore
-from npformer.explorer.code_lines import STEP_LINES
 from npformer.explorer.page import make_page
 from npformer.explorer.recorded import recorded_data
+from npformer.explorer.step_lines import STEP_LINES
 from npformer.learn.course.lesson import all_lessons
 
 COMMAND = re.compile(r"(?:^|`)npformer (explore [^`\n]+)", re.MULTILINE)

@@ -224,7 +224,7 @@ def test_a_built_package_contains_the_files_of_the_page_and_the_lessons(tmp_path
     assert found == wanted
     # the settings of the tools that check the page stay in the checkout
     names = {path.name for path in built.parent.iterdir() if path.suffix != ".py"}
-    assert names - {"__pycache__"} == {"code_lines", "steps", "web"}
+    assert names - {"__pycache__"} == {"steps", "web"}
     code = "from npformer.learn.course.lesson import all_lessons; print(*[x.path for x in all_lessons()])"
     lessons = subprocess.run(
         [sys.executable, "-P", "-c", code],

@@ -286,7 +286,7 @@ def test_a_received_link_is_opened_wherever_its_file_was(saved):
     saved.click("#copy-link")
     saved.fill("#received-link", "file:///elsewhere/a.html")
     saved.click("#dialog form button")
-    assert "This is no link to a view" in saved.text_content("#dialog form [role=status]")
+    assert "This is not a link to a view" in saved.text_content("#dialog form [role=status]")
     saved.fill("#received-link", " file:///elsewhere/a.html#view=slope&direction=backward&step=loss ")
     with saved.expect_event("load"):
         saved.click("#dialog form button")

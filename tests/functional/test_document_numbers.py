@@ -158,7 +158,7 @@ def test_7_padded_keys_weigh_0_and_rows_sum_to_1_or_0():
 
 
 def test_8_the_documents_number_in_float32():
-    """8: −2³² + 1 is no float32; the nearest is −2³²."""
+    """8: −2³² + 1 is not a float32; the nearest is −2³²."""
     assert np.float32(-(2**32) + 1) == -4294967296
 
 

@@ -32,7 +32,7 @@ def test_edit_distances(sentence, others):
 
 def pair(english, french, right=None, held_out=None):
     reference = None if right is None else Reference(0, (0,), right, "", french.split().index(right))
-    return Pair(english, french, "plain" if right is None else "bank", reference, held_out=held_out)
+    return Pair(english, french, "simple" if right is None else "bank", reference, held_out=held_out)
 
 
 TRAINING = [

@@ -93,7 +93,7 @@ def test_a_text_as_long_as_the_model_and_one_word_more():
     """The end symbol takes the tenth place."""
     filler = GapFiller(bert(), CODEC)
     assert len(filler.fill(f"{MASK} cat " * 4 + MASK)) == 5
-    with pytest.raises(UserError, match="the text has 10 tokens, and the model reads 9 at most: shorten it"):
+    with pytest.raises(UserError, match="the text has 10 tokens, and the model reads at most 9: shorten it"):
         filler.fill(f"{MASK} cat " * 5)
 
 
@@ -112,7 +112,7 @@ def test_special_tokens_before_the_text_do_not_count_as_places():
     row = model.forward([ids])[0][0, 3]
     assert gap.place == 2
     assert gap.words[0] == CODEC.tokens[len(SPECIALS) + row[len(SPECIALS) : -1].argmax()]
-    with pytest.raises(UserError, match="the text has 9 tokens, and the model reads 8 at most"):
+    with pytest.raises(UserError, match="the text has 9 tokens, and the model reads at most 8"):
         fill_gaps(model, WithStart(CODEC), f"{MASK} cat " * 4 + MASK)
 
 

@@ -25,7 +25,7 @@ from npformer.models.transformer.sequences import Postprocess
 from npformer.nn import AddNorm, LayerNorm, Linear, MultiHeadAttention, RMSNorm, TiedProjection
 from npformer.nn.context import AttentionMask
 
-# arrays of a cache that are no numbers of the model: ids, masks, distances and angles
+# arrays of a cache that are not numbers of the model: ids, masks, distances and angles
 NOT_NUMBERS = ("ids", "mask", "query_mask", "distance", "cos", "sin")
 NO_TARGET = -1  # the target of the last token of a text
 

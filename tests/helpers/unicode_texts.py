@@ -75,6 +75,6 @@ def _mark(rng):
 
 
 def _character(rng):
-    """Return a random character of any plane that is no surrogate."""
+    """Return a random character of any plane that is not a surrogate."""
     code = rng.randrange(rng.choice([0x80, 0x800, 0xD800, 0x20000, 0x110000]))
     return "\u0101" if 0xD800 <= code <= 0xDFFF else chr(code)

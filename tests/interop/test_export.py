@@ -75,15 +75,19 @@ GPT_CONFIG, LLAMA_OF_PAIRS = GPTConfig(**GPT_SIZES), LLAMA | {"rotary_layout": "
 SWIGLU, ONE_KEY_HEAD = GPTConfig(**GPT_SIZES, activation="swiglu"), GPTConfig(**GPT_SIZES, n_kv_heads=1)
 NO_BIAS = TransformerConfig(**MARIAN | {"output_bias": False})
 REFUSED = {
-    "window of the model is 3, and in a GPT-2 it is None": (GPTConfig(**GPT_SIZES, window=3), None),
-    "key_heads of the model is 1, and in a GPT-2": (ONE_KEY_HEAD, "gpt2"),
+    "window of the model is 3, and in a gpt2 it is None": (GPTConfig(**GPT_SIZES, window=3), None),
+    "n_kv_heads of the model is 1, and in a gpt2 it is": (ONE_KEY_HEAD, "gpt2"),
     "activation of the model is 'swiglu', and the layout has only gelu, gelu_tanh": (SWIGLU, "gpt2"),
-    "other norms, positions, activations, windows or biases": (GPT_CONFIG, "llama"),
-    "than a llama: write it": (GPTConfig(**GPT_SIZES | LLAMA_OF_PAIRS), None),
+    "activation of the model is 'gelu_tanh', and the layout has only swiglu, geglu": (GPT_CONFIG, "llama"),
+    "norm of the model is 'layer', and in a llama it is 'rms': train": (SWIGLU, "llama"),
+    "rotary_layout of the model is 'interleaved', and in a": (GPTConfig(**GPT_SIZES | LLAMA_OF_PAIRS), None),
     "a GPT cannot be written as bert: give one of gpt2, llama, qwen2": (GPT_CONFIG, "bert"),
     "gpt3": (GPT_CONFIG, "gpt3"),
-    "the model has segments, and DistilBERT has none": (BertConfig(**BERT_SIZES), "distilbert"),
-    "positions is 'interleaved', and in a Marian model it is": (TransformerConfig(**MARIAN_SIZES), None),
+    "n_segments of the model is 2, and in a distilbert it is 0": (BertConfig(**BERT_SIZES), "distilbert"),
+    "positions of the model is 'interleaved', and in a marian it is": (
+        TransformerConfig(**MARIAN_SIZES),
+        None,
+    ),
     "output_bias of the model is False, and in a marian it is True: train a model with this": (NO_BIAS, None),
 }
 

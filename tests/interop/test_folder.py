@@ -227,8 +227,8 @@ def test_sliding_windows_are_refused_where_they_are_in_use(tmp_path):
 
 
 GPT2S = {
-    "scale_attn_weights is false in .*, and npformer supports true": {"scale_attn_weights": False},
-    "is true in .*, and npformer supports false": {"scale_attn_by_inverse_layer_idx": True},
+    "scale_attn_weights is false in .*, and npformer supports only true": {"scale_attn_weights": False},
+    "is true in .*, and npformer supports only false": {"scale_attn_by_inverse_layer_idx": True},
     "add_cross_attention is true in": {"add_cross_attention": True},
     "is 'tanh' in .*, and npformer supports gelu, gelu_new": {"activation_function": "tanh"},
     "d_model 6 is not divisible by n_heads 4": {"n_head": 4},

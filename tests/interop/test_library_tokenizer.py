@@ -115,7 +115,7 @@ def test_truncation_padding_and_dropout_of_a_file_are_not_used(json_folder, gpt2
 def test_ids_come_from_any_iterable_and_are_not_negative(gpt2):
     tokenizer = load_tokenizer(gpt2, "gpt2")
     assert tokenizer.decode(iter(tokenizer.encode("the man").ids)) == "the man"
-    with refused(r"^-1 is no id of a token: give whole numbers from 0$"):
+    with refused(r"^-1 is not an id of a token: give whole numbers from 0$"):
         tokenizer.decode([3, -1])
 
 
@@ -180,5 +180,5 @@ NO_TOKENIZERS += [b'{"version": "1.0", "model": {"type": "WordPiece", "vocab": {
 @pytest.mark.parametrize("content", NO_TOKENIZERS, ids=lambda content: content[:20])
 def test_no_tokenizer(json_folder, content):
     (json_folder / "tokenizer.json").write_bytes(content)
-    with refused(r"tokenizer\.json is no tokenizer that the library tokenizers reads"):
+    with refused(r"tokenizer\.json is not a tokenizer that the library tokenizers reads"):
         load_tokenizer(json_folder, "bert")

@@ -15,7 +15,7 @@ import npformer
 from npformer.functional import cross_entropy, cross_entropy_backward
 from npformer.interop import load_folder, mapped_tensors
 from npformer.interop.mapped_tensors import map_tensor
-from npformer.interop.tensor_files import TensorFolder
+from npformer.interop.tensor_files import stored_tensors
 from npformer.training.optimizer import Adam
 
 IDS = np.array([[1, 2, 3, 8]])
@@ -110,7 +110,7 @@ def test_a_tensor_of_another_dtype_is_read(tmp_path, stored, dtype):
 
 def test_a_tensor_of_whole_numbers_is_not_mapped(tmp_path):
     (tmp_path / "model.safetensors").write_bytes(save({"a": np.arange(4)}))
-    tensor = TensorFolder(tmp_path).stored("a")
+    tensor = stored_tensors(tmp_path)["a"]
     assert map_tensor(tensor, np.float64) is None
     assert map_tensor(tensor, np.int64) is None
 
@@ -118,9 +118,9 @@ def test_a_tensor_of_whole_numbers_is_not_mapped(tmp_path):
 def test_a_tensor_that_begins_after_the_first_page(tmp_path):
     numbers = np.arange(2 * mmap.ALLOCATIONGRANULARITY, dtype=np.float32)
     (tmp_path / "model.safetensors").write_bytes(save({"a": numbers, "b": -numbers, "c": numbers[:10]}))
-    folder = TensorFolder(tmp_path)
+    tensors = stored_tensors(tmp_path)
     for name, expected in (("b", -numbers), ("c", numbers[:10])):
-        mapped = map_tensor(folder.stored(name), np.float32)
+        mapped = map_tensor(tensors[name], np.float32)
         assert is_mapped(mapped)
         np.testing.assert_array_equal(mapped, expected)
 

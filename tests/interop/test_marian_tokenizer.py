@@ -144,5 +144,5 @@ def test_damaged_models_give_one_sentence_or_a_tokenizer(folder):
         n_refused += tokenizer_folders.is_refused(folder, "marian")
     assert n_refused > 50
     path.write_bytes(b"")
-    with refused(r"source\.spm is no model that sentencepiece reads"):
+    with refused(r"source\.spm is not a model that sentencepiece reads"):
         load_tokenizer(folder, "marian")

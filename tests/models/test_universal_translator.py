@@ -122,7 +122,7 @@ def test_its_parameters_are_counted_without_building_it(settings):
         ({"halting_bias": np.inf}, "halting_bias is inf: it must be a finite number"),
         ({"ponder_weight": -0.1}, "ponder_weight is -0.1: it must be a number, 0 or more"),
         ({"ponder_weight": np.nan}, "ponder_weight is nan: it must be a number, 0 or more"),
-        ({"n_layers": 1001}, "n_layers is 1,001 steps: give 1,000 at most"),
+        ({"n_layers": 1001}, "n_layers is 1,001 steps: give at most 1,000"),
         ({"d_hidden": 2}, "a UniversalConfig has no setting 'd_hidden'"),
     ],
 )

@@ -18,7 +18,7 @@ ALLOWED = {
     ("data/download.py", "open"): "the part of a download, to which data are appended",
     ("data/download.py", "os.replace"): "the rename of a complete download",
     ("cli/output.py", "os.open"): "/dev/null, in the place of a standard stream that is closed",
-    ("learn/course/terminal_questions.py", "os.open"): "the terminal, which is no file",
+    ("learn/course/terminal_questions.py", "os.open"): "the terminal, which is not a file",
     ("learn/tasks/child.py", "os.open"): "/dev/null, as the standard streams of a learner's code",
     ("plots/style.py", "savefig"): "a buffer in memory",
     ("plots/composition.py", "save"): "a buffer in memory",

@@ -67,8 +67,8 @@ class SmallAnswer:
     Shapes: z (N, B, T, L), weight (T, L, C) -> (N, B).
     """
 
-    def __init__(self, rng: np.random.Generator, n_queries: int = 2, width: int = 3) -> None:
-        self.weight = 2 * rng.standard_normal((n_queries, width, 4))
+    def __init__(self, rng: np.random.Generator) -> None:
+        self.weight = 2 * rng.standard_normal((2, 3, 4))  # (T, L, C)
 
     def forward(self, z: Array) -> tuple[Array, tuple[Array, Array]]:
         """Return (log_likelihood, cache)."""

@@ -1,12 +1,11 @@
 """adapt: turn what gradcheck was given into a layer on NumPy arrays, whatever library it belongs to."""
 
-import importlib
 import inspect
 import sys
 from collections.abc import Sequence
 from functools import partial
 from types import ModuleType
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 from npformer.checking.foreign.layer import ForeignLayer
 from npformer.checking.foreign.reference import ReferenceLayer
@@ -14,11 +13,6 @@ from npformer.checking.trees import leaves
 from npformer.errors import UserError
 
 Library: TypeAlias = Literal["torch", "jax"]
-
-_ADAPTERS: dict[Library, tuple[str, str]] = {
-    "torch": ("npformer.checking.foreign.torch_layer", "TorchLayer"),
-    "jax": ("npformer.checking.foreign.jax_layer", "JaxLayer"),
-}
 
 
 def adapt(
@@ -44,14 +38,24 @@ def adapt(
         if reference is not None:
             raise UserError("reference= is for functions of PyTorch and JAX: give tensors, or leave it out")
         return thing, inputs
-    module, name = _ADAPTERS[library]
-    adapter: Any = getattr(importlib.import_module(module), name)
+    adapter = _adapter_of(library)
     layer: ForeignLayer
     if reference is None:
         layer = adapter(thing, inputs)
     else:
         layer = ReferenceLayer(adapter(thing, inputs, convert=False), adapter(reference, inputs))
     return layer, tuple(layer.inputs)
+
+
+def _adapter_of(library: Library) -> Any:
+    """Return the class of the layers that are made of things of a library."""
+    if library == "torch":
+        from npformer.checking.foreign.torch_situations import TorchLayerInUse  # PyTorch is optional
+
+        return TorchLayerInUse
+    from npformer.checking.foreign.jax_layer import JaxLayer
+
+    return JaxLayer
 
 
 def library_of(thing: Any, inputs: Sequence[Any] = ()) -> Library | None:
@@ -81,7 +85,7 @@ def library_of_function(function: Any) -> Library | None:
     variables = inspect.getclosurevars(function)
     used = [*variables.globals.values(), *variables.nonlocals.values()]
     modules = [value.__name__.partition(".")[0] for value in used if isinstance(value, ModuleType)]
-    return next((name for name in _ADAPTERS if name in (*modules, *map(library_of, used))), None)
+    return next((name for name in get_args(Library) if name in (*modules, *map(library_of, used))), None)
 
 
 def is_autograd_function(thing: Any) -> bool:

@@ -129,7 +129,7 @@ class JaxLayer(ForeignLayer):
                 return
         right = [grads[self.input_names[i]] for i in real]
         error = relative([np.asarray(g, np.float64) for g in found], right, smallest_size(dy, grads))
-        why = "" if error <= tolerance else "the gradients are others in a compiled function"
+        why = "" if error <= tolerance else "the gradients differ in a compiled function"
         yield Situation(name, error, how, tolerance, why)
 
 

@@ -145,7 +145,7 @@ def argument_names(function: Any, skip: int, count: int) -> list[str]:
 
     Args:
         function: The function.
-        skip: The number of leading arguments that are no inputs, such as ctx.
+        skip: The number of leading arguments that are not inputs, such as ctx.
         count: The number of inputs.
     """
     try:

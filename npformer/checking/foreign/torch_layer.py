@@ -9,11 +9,9 @@ import numpy as np
 import torch
 
 from npformer.backend import Array, is_array
-from npformer.checking.foreign.adapt import is_autograd_function
 from npformer.checking.foreign.layer import (
     ForeignLayer,
     Graph,
-    Situation,
     argument_names,
     named_outputs,
     single_or_tuple,
@@ -247,18 +245,6 @@ class TorchLayer(ForeignLayer):
         pairs = zip(self.input_names, self.inputs, strict=True)
         return [(name, x.shape) for name, x in pairs if is_array(x)]
 
-    def situations(self, dy: Any, grads: dict[str, Array], *, hessian: bool) -> Iterator[Situation]:
-        """Yield the errors of the backward pass in situations that occur in use: see torch_situations.py.
-
-        Args:
-            dy: A gradient of the output.
-            grads: The gradients of all tensors for this dy, by name.
-            hessian: Yield a situation for second derivatives also where a note would do.
-        """
-        from npformer.checking.foreign.torch_situations import situations
-
-        yield from situations(self, dy, grads, hessian)
-
     def _restore_buffers(self) -> None:
         """Give the buffers of a module their first values: a forward pass may have changed them."""
         if not isinstance(self.holder, torch.nn.Module):
@@ -279,7 +265,7 @@ def differentiable_pairs(outputs: Any, dy: Any) -> Iterator[tuple[torch.Tensor, 
 
 def _callable(thing: Any) -> tuple[Callable[..., Any], Any, int]:
     """Return the function to call, the function that names its arguments, and how many of these to skip."""
-    if isinstance(thing, type) and issubclass(thing, torch.autograd.Function):
+    if _is_autograd_function(thing):
         with_ctx = thing.setup_context is torch.autograd.Function.setup_context
         return thing.apply, thing.forward, int(with_ctx)
     if isinstance(thing, type) and issubclass(thing, torch.nn.Module):
@@ -289,10 +275,14 @@ def _callable(thing: Any) -> tuple[Callable[..., Any], Any, int]:
     if not callable(thing):
         raise UserError(f"a {type(thing).__name__} cannot be called: give a function, a Function or a module")
     owner = getattr(thing, "__self__", None)  # MyFunction.apply
-    if isinstance(owner, type) and issubclass(owner, torch.autograd.Function):
+    if _is_autograd_function(owner):
         _, signature, skip = _callable(owner)
         return thing, signature, skip
     return thing, thing, 0
+
+
+def _is_autograd_function(thing: Any) -> bool:
+    return isinstance(thing, type) and issubclass(thing, torch.autograd.Function)
 
 
 def _functions(thing: Any) -> list[Any]:
@@ -302,7 +292,7 @@ def _functions(thing: Any) -> list[Any]:
             type(part).forward for part in thing.modules() if not type(part).__module__.startswith("torch.")
         ]
     owner: Any = thing if isinstance(thing, type) else getattr(thing, "__self__", None)
-    return [owner.forward, owner.backward] if is_autograd_function(owner) else [thing]
+    return [owner.forward, owner.backward] if _is_autograd_function(owner) else [thing]
 
 
 def _name(thing: Any) -> str:
@@ -333,7 +323,7 @@ def _view(tensor: torch.Tensor) -> Array:
 
 
 def _to_numpy(part: Any) -> Any:
-    """Return an output as a NumPy array, and 0 in place of an object that is no array."""
+    """Return an output as a NumPy array, and 0 in place of an object that is not an array."""
     if not isinstance(part, torch.Tensor):
         return part if is_array(part) or isinstance(part, int) else 0
     part = part.detach().cpu().resolve_conj().resolve_neg()

@@ -14,7 +14,7 @@ NAME, HOW = "second derivatives", "the derivative of backward"
 TOLERANCE = 1e-5
 STEPS = (1e-3, 1e-4, 1e-5)
 WHY = (
-    "backward can be differentiated, with a wrong result: save inputs and outputs alone, by "
+    "backward can be differentiated, with a wrong result: save only inputs and outputs, by "
     "ctx.save_for_backward, and compute with tensors, or decorate backward with @once_differentiable"
 )
 

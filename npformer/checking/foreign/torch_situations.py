@@ -42,24 +42,26 @@ class Scale(NamedTuple):
     floor: float
 
 
-def situations(layer: TorchLayer, dy: Any, grads: Gradients, hessian: bool) -> Iterator[Situation]:
-    """Yield one situation after the other.
+class TorchLayerInUse(TorchLayer):
+    """A thing of PyTorch as a layer, with the situations in which its backward pass is used."""
 
-    Args:
-        layer: The layer, whose inputs are those of the check.
-        dy: A gradient of the output.
-        grads: The gradients of all tensors for this dy, by name.
-        hessian: Yield the situation of second derivatives also where a note would do.
-    """
-    scale = Scale(max(TOLERANCE, 16 * layer.epsilon), smallest_size(dy, grads))
-    yield _situation("any layout of dy", scale, _layouts_of_dy(layer, dy, grads))
-    if not layer.is_random:  # random numbers fill a tensor in the order of its memory
-        yield _situation("any layout of inputs", scale, _layouts_of_inputs(layer, dy, grads))
-    yield _situation("each input alone", scale, _inputs_alone(layer, dy, grads))
-    if sum(is_real(part) for part in leaves(dy)) > 1:
-        yield _situation("each output alone", scale, _outputs_alone(layer, dy))
-    yield from constant_outputs(layer, grads)
-    yield from second_derivatives(layer, dy, hessian)
+    def situations(self, dy: Any, grads: Gradients, *, hessian: bool) -> Iterator[Situation]:
+        """Yield the errors of the backward pass in one situation after the other.
+
+        Args:
+            dy: A gradient of the output.
+            grads: The gradients of all tensors for this dy, by name.
+            hessian: Yield a situation for second derivatives also where a note would do.
+        """
+        scale = Scale(max(TOLERANCE, 16 * self.epsilon), smallest_size(dy, grads))
+        yield _situation("any layout of dy", scale, _layouts_of_dy(self, dy, grads))
+        if not self.is_random:  # random numbers fill a tensor in the order of its memory
+            yield _situation("any layout of inputs", scale, _layouts_of_inputs(self, dy, grads))
+        yield _situation("each input alone", scale, _inputs_alone(self, dy, grads))
+        if sum(is_real(part) for part in leaves(dy)) > 1:
+            yield _situation("each output alone", scale, _outputs_alone(self, dy))
+        yield from constant_outputs(self, grads)
+        yield from second_derivatives(self, dy, hessian)
 
 
 def _situation(name: str, scale: Scale, trials: Iterable[Trial]) -> Situation:
@@ -73,7 +75,7 @@ def _situation(name: str, scale: Scale, trials: Iterable[Trial]) -> Situation:
             error = relative([g], [right[tensor]], scale.floor)
             if not error <= max(worst.error, scale.tolerance):
                 worst = Situation(
-                    name, error, how, scale.tolerance, f"the gradient of {tensor} is another one {where}"
+                    name, error, how, scale.tolerance, f"the gradient of {tensor} differs {where}"
                 )
     return worst
 

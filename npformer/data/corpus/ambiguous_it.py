@@ -172,7 +172,7 @@ _ANIMALS = tuple(lexicon.ANIMALS.values())
 _MACHINES = tuple(lexicon.MACHINES.values())
 _LOOKS = tuple(lexicon.QUALITIES[name] for name in ("small", "black", "white"))
 
-# The plain case "because" is not in the list.
+# The basic case "because" is not in the list.
 CONNECTIVES = ("since", "but", "because first", "since first", "as first")
 _CONNECTIVE_WORDS = {"": BECAUSE, "since": SINCE, "but": BUT, "because": BECAUSE, "as": AS}
 DISTRACTORS = ("of subject", "that saw", "that is liked", "subject near", "place near")
@@ -202,7 +202,7 @@ def it_compatible(one: str, other: str) -> bool:
 
 @dataclass(frozen=True)
 class _Choices:
-    """The constructions of a sentence, each "" in the plain case."""
+    """The constructions of a sentence, each "" in the basic case."""
 
     connective: str = ""
     wrapper: str = ""
@@ -254,10 +254,10 @@ def famous_it() -> tuple[Pair, Pair]:
     """Return the two sentences by which this ambiguity is usually explained."""
     nouns = (lexicon.ANIMALS["animal"], lexicon.GROUNDS["street"])
     tired, wide = lexicon.ANIMAL_STATES["tired"], lexicon.PLACE_STATES["wide"]
-    crosses, plain, rng = ACTIONS[0], _Choices(), Random(0)  # plain constructions draw nothing
+    crosses, basic, rng = ACTIONS[0], _Choices(), Random(0)  # basic constructions draw nothing
     return (
-        _sentence(rng, crosses, nouns, True, tired, TOO, plain),
-        _sentence(rng, crosses, nouns, False, wide, TOO, plain),
+        _sentence(rng, crosses, nouns, True, tired, TOO, basic),
+        _sentence(rng, crosses, nouns, False, wide, TOO, basic),
     )
 
 

@@ -1,7 +1,7 @@
 """Constructions that sentences of several families have in common: verb forms, and what surrounds a sentence.
 
 A sentence is composed of constructions. An axis is a list of constructions that exclude each other, such as
-the verb forms. The plain case of an axis, such as the past tense, has no name of its own: only what departs
+the verb forms. The basic case of an axis, such as the past tense, has no name of its own: only what departs
 from it counts as a construction. All constructions of a sentence together are its **frame**.
 """
 
@@ -31,7 +31,7 @@ from npformer.data.corpus.phrases import (
 class Form:
     """The form of a verb: its tense, and the verb before it, if any."""
 
-    name: str  # "" for the plain past
+    name: str  # "" for the simple past
     tense: Tense = "past"
     modal: Verb | None = None
     negative: bool = False
@@ -97,5 +97,5 @@ def wrapper(rng: Random, name: str, tense: Tense, speakers: Sequence[NounPhrase]
 
 
 def frame(*constructions: str) -> tuple[str, ...]:
-    """Return the names of the constructions, without the plain cases."""
+    """Return the names of the constructions, without the basic cases."""
     return tuple(name for name in constructions if name)

@@ -5,7 +5,7 @@ from typing import Literal
 
 from npformer.data.corpus.french import Gender
 
-Family = Literal["plain", "it", "bank", "document"]
+Family = Literal["simple", "it", "bank", "document"]
 HeldOut = Literal["words", "frame"]
 
 

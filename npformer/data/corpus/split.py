@@ -34,10 +34,10 @@ from npformer.data.corpus.bank_clues import CLUE_WORDS
 from npformer.data.corpus.draws import shuffled
 from npformer.data.corpus.lexicon import base_form
 from npformer.data.corpus.pairs import Family, Pair
-from npformer.data.corpus.plain import draw_plain
-from npformer.data.corpus.plain_parts import FITTING, OBJECTS
+from npformer.data.corpus.simple import draw_simple
+from npformer.data.corpus.simple_parts import FITTING, OBJECTS
 
-# the small sentences that the lessons and the documents quote, all of them in training
+# the small sentences that the lessons and the source documents quote, all of them in training
 _SENTENCES = """
 thanks | merci
 thinking machines | machines pensantes
@@ -101,7 +101,7 @@ class _Plan(NamedTuple):
 
 
 _PLANS = (
-    _Plan("plain", draw_plain, train=11000, valid=200, new_words=500),
+    _Plan("simple", draw_simple, train=11000, valid=200, new_words=500),
     _Plan("it", draw_it, 9000, valid=150, new_words=400, new_frames=500, always_held_out=famous_it()),
     _Plan("bank", draw_bank, 9000, valid=150, new_words=400, new_frames=500, always_held_out=famous_bank()),
 )
@@ -216,8 +216,8 @@ def held_out_combinations(rng: Random) -> dict[Family, Combinations]:
         ("arrive", "river"),
         ("arrive", "road"),
     )
-    plain = (*_every_nth(rng, 7, fitting), *_every_nth(rng, 9, objects))
-    return {"it": Combinations(it), "bank": Combinations(bank), "plain": Combinations(plain)}
+    simple = (*_every_nth(rng, 7, fitting), *_every_nth(rng, 9, objects))
+    return {"it": Combinations(it), "bank": Combinations(bank), "simple": Combinations(simple)}
 
 
 def held_out_frames(rng: Random) -> dict[Family, Combinations]:
@@ -232,7 +232,7 @@ def held_out_frames(rng: Random) -> dict[Family, Combinations]:
     return {
         "it": Combinations(it),
         "bank": Combinations(pair for pair in bank if pair not in famous),
-        "plain": Combinations(()),
+        "simple": Combinations(()),
     }
 
 

@@ -3,14 +3,14 @@
 from npformer.explorer.steps import attention, embedding, feed_forward, heads, linear, norm, residual
 from npformer.explorer.steps.data import arrays_of, require_size, steps_data
 from npformer.explorer.steps.loss import loss_gradient, record_loss
-from npformer.explorer.steps.recording import Part, RecordedStep, Recording
+from npformer.explorer.steps.recording import RecordedStep, Recording, Selection
 
 LAYERS = (attention, embedding, feed_forward, heads, linear, norm, residual)  # their imports make them known
 
 __all__ = [
-    "Part",
     "RecordedStep",
     "Recording",
+    "Selection",
     "arrays_of",
     "loss_gradient",
     "record_loss",

@@ -12,7 +12,7 @@ LARGEST_PAGE = 10_000_000  # numbers of a recorded page, which then has 53 MB
 
 
 def steps_data(recording: Recording) -> dict[str, Any]:
-    """Return the steps of a recording as plain values, without their numbers."""
+    """Return the steps of a recording as JSON values, without their numbers."""
     number = {id(step): index for index, step in enumerate(recording.steps)}
     steps = [
         {

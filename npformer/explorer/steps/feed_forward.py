@@ -1,4 +1,4 @@
-"""The steps of feed-forward networks, plain and gated, and of the head of BERT."""
+"""The steps of feed-forward networks, gated or not, and of the head of BERT."""
 
 from __future__ import annotations
 

@@ -37,8 +37,8 @@ class RecordedStep:
         data: Its values.
         grad: The derivative of the loss with respect to each value, or None if it is not known.
         inputs: The arrays from which it was made.
-        note: What else the operation needed, as plain values.
-        line: The key of its source lines in `code_lines.STEP_LINES`.
+        note: What else the operation needed, as JSON values.
+        line: The key of its source lines in `step_lines.STEP_LINES`.
     """
 
     path: str
@@ -50,7 +50,7 @@ class RecordedStep:
     line: str
 
 
-class Part(NamedTuple):
+class Selection(NamedTuple):
     """The part of a large parameter that a page carries: some entries of one axis."""
 
     axis: int
@@ -71,7 +71,7 @@ class Recording:
     """
 
     model: Any
-    parts: dict[int, Part] = field(default_factory=dict)
+    parts: dict[int, Selection] = field(default_factory=dict)
     columns: Array | None = None
     carries: Callable[[Parameter], bool] = lambda parameter: True
     gradients: bool = True

@@ -73,12 +73,13 @@ class Family:
         model: Our class of the model, called as model(config, rng=..., dtype=...).
         config_of: The function from the settings of a config.json to our configuration. It refuses every
             option that our model does not have.
-        settings_of: The function from our configuration to the content of a config.json.
+        settings_of: The function from our configuration to the content of a config.json. It leaves out what
+            the family does not have, so that config_of returns another configuration then.
         rows: The function from our configuration to its rows. It yields them one by one, because a forged
             config.json may ask for billions of layers.
         tensor_name: The function from the name of a tensor in a file, and our configuration, to the name that
-            transformers gives it today: older files say gamma for weight, or lack a prefix. None stands for a
-            tensor that is no parameter, such as a mask, and is skipped.
+            transformers now gives it: older files say gamma for weight, or lack a prefix. None stands for a
+            tensor that is not a parameter, such as a mask, and is skipped.
     """
 
     name: str

@@ -13,7 +13,6 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from npformer.errors import UserError
 from npformer.interop.families.family import Family, WeightRow
 from npformer.interop.families.parts import ACTIVATIONS, name_of_activation, norm_rows
 from npformer.interop.settings_file import Settings
@@ -21,16 +20,6 @@ from npformer.models.gpt import GPT, GPTConfig
 
 PREFIX = "transformer."
 HEAD = "lm_head.weight"
-# the settings of a GPT that GPT-2 does not have, with their values in one
-FIXED = {
-    "norm": "layer",
-    "positions": "learned",
-    "key_heads": None,  # as many as n_heads
-    "head_dim": None,
-    "window": None,
-    "bias": True,
-    "has_qkv_bias": True,
-}
 # the layers of a block, in our names and in theirs, after the prefix of the block
 LINEAR = {
     "self_attention.query_key_value": "attn.c_attn",
@@ -45,7 +34,7 @@ _MASK = re.compile(r"h\.\d+\.attn\.(masked_)?bias")
 def config_of(settings: Settings) -> GPTConfig:
     """Return our configuration of a GPT-2.
 
-    Its three dropouts are left out: they act in training alone, and here no model is trained further.
+    Its three dropouts are left out: they act only in training, and here no model is trained further.
 
     Raises:
         UserError: If a setting is impossible, or asks for what our model does not have.
@@ -69,17 +58,7 @@ def config_of(settings: Settings) -> GPTConfig:
 
 
 def settings_of(config: GPTConfig) -> dict[str, Any]:
-    """Return the content of a config.json, the way back from config_of.
-
-    Raises:
-        UserError: If the model has a part that GPT-2 does not have.
-    """
-    for name, value in (FIXED | {"key_heads": config.n_heads}).items():
-        if getattr(config, name) != value:
-            raise UserError(
-                f"{name} of the model is {getattr(config, name)!r}, and in a GPT-2 it is {value!r}: "
-                "write it as another family"
-            )
+    """Return the content of a config.json, the way back from config_of."""
     return {
         "model_type": "gpt2",
         "architectures": ["GPT2LMHeadModel"],

@@ -22,8 +22,6 @@ HEAD = "lm_head.weight"
 # the activation of the gate in a config.json, and our gated activation
 GATES = {"silu": "swiglu", "swish": "swiglu", "gelu": "geglu"}
 ROTARY_TYPES = {"default": "none", "llama3": "llama3"}
-# the settings of a GPT that these families do not have, with their values in them
-FIXED = {"norm": "rms", "positions": "rotary", "rotary_layout": "halves", "window": None}
 
 
 def llama_config_of(settings: Settings) -> GPTConfig:
@@ -60,7 +58,7 @@ def qwen2_config_of(settings: Settings) -> GPTConfig:
 
 
 def _config_of(settings: Settings, **biases: bool) -> GPTConfig:
-    """Return our configuration of either family. Dropout, which acts in training alone, is left out."""
+    """Return our configuration of either family. Dropout, which acts only in training, is left out."""
     d_model, n_heads = settings.count("hidden_size"), settings.count("num_attention_heads")
     head_dim = settings.count("head_dim", max(1, d_model // n_heads))
     config = settings.configure(
@@ -123,18 +121,7 @@ def settings_of(config: GPTConfig, family: str) -> dict[str, Any]:
     Args:
         config: Our configuration.
         family: "llama" or "qwen2".
-
-    Raises:
-        UserError: If the model has a part that the family does not have.
     """
-    biases = (config.bias, config.has_qkv_bias)
-    fixed = all(getattr(config, name) == value for name, value in FIXED.items())
-    allowed = [(False, True)] if family == "qwen2" else [(False, False), (True, True)]
-    if not (fixed and config.is_gated and biases in allowed):
-        raise UserError(
-            f"the model has other norms, positions, activations, windows or biases than a {family}: write it "
-            "as another family"
-        )
     llama = {"attention_bias": config.bias, "mlp_bias": config.bias} if family == "llama" else {}
     return llama | {
         "model_type": family,

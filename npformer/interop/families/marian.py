@@ -47,7 +47,7 @@ TOKENS = ("model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weigh
 def config_of(settings: Settings) -> TransformerConfig:
     """Return our configuration of a Marian model.
 
-    The probability of leaving out whole layers (encoder_layerdrop) acts in training alone, and is not read.
+    The probability of leaving out whole layers (encoder_layerdrop) acts only in training, and is not read.
 
     Raises:
         UserError: If a setting is missing or impossible, or asks for what our model does not have.
@@ -102,7 +102,7 @@ def _one_size(settings: Settings, name: str, default: int) -> int:
     if encoder != decoder:
         raise UserError(
             f"encoder_{name} is {encoder} and decoder_{name} {decoder} in {settings.place}, and npformer "
-            "supports equal numbers alone: use another model"
+            "supports only equal numbers: use another model"
         )
     return encoder
 
@@ -121,17 +121,7 @@ def _tied(settings: Settings) -> str:
 
 
 def settings_of(config: TransformerConfig) -> dict[str, Any]:
-    """Return the content of a config.json, the way back from config_of.
-
-    Raises:
-        UserError: If Marian has no such model.
-    """
-    for name, value in FIXED.items():
-        if getattr(config, name) != value:
-            raise UserError(
-                f"{name} is {getattr(config, name)!r}, and in a Marian model it is {value!r}: train a model "
-                "with this setting"
-            )
+    """Return the content of a config.json, the way back from config_of."""
     sizes = {"layers": config.n_layers, "ffn_dim": config.d_ff, "attention_heads": config.n_heads}
     return {
         "model_type": "marian",

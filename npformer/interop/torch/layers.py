@@ -177,8 +177,8 @@ class _Converter:
         if module.bias_k is not None or module.add_zero_attn:
             option = "add_zero_attn" if module.add_zero_attn else "add_bias_kv"
             raise UserError(
-                f"{self.place(module)} has {option}=True, a key that is no token, which npformer's attention "
-                "does not have: make it without"
+                f"{self.place(module)} has {option}=True, a key that is not a token, which npformer's "
+                "attention does not have: make it without"
             )
         layer = MultiHeadAttention(
             module.embed_dim,

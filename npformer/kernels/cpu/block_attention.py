@@ -27,7 +27,7 @@ STORED = 1 << 16  # the largest number of scores of a head, 256 × 256, whose ex
 SAFE = 60.0
 
 
-class Part(NamedTuple):
+class QueryBlock(NamedTuple):
     """A block of queries of a block of sentences, and the keys to which these queries may attend."""
 
     sentences: slice
@@ -156,7 +156,7 @@ def like_heads(x: Array, width: int | None = None) -> Array:
     return np.empty((batch, length, n_heads, width), x.dtype).swapaxes(1, 2)
 
 
-def _parts(q: Array, k: Array, mask: Array | None) -> Iterator[Part]:
+def _parts(q: Array, k: Array, mask: Array | None) -> Iterator[QueryBlock]:
     """Yield the parts of the attention, each with about BLOCK scores.
 
     The last queries come first. With a causal mask, these attend to all keys.
@@ -169,7 +169,7 @@ def _parts(q: Array, k: Array, mask: Array | None) -> Iterator[Part]:
         ranges.append((queries, *_reach(mask, queries, n_keys)))
     for sentences in blocks(batch, n_heads * min(n_queries, QUERIES) * n_keys):
         for number, (queries, keys, allowed) in enumerate(ranges):
-            yield Part(sentences, queries, keys, allowed, number == 0, keys == slice(0, n_keys))
+            yield QueryBlock(sentences, queries, keys, allowed, number == 0, keys == slice(0, n_keys))
 
 
 def _reach(mask: Array | None, queries: slice, n_keys: int) -> tuple[slice, Array | None]:

@@ -6,7 +6,7 @@ from npformer.backend import Array
 from npformer.functional.rotary import ROTARY_LAYOUTS, rotary_pairs
 from npformer.functional.rotary import RotaryCache as PlainRotaryCache
 from npformer.kernels.choice import backward_of
-from npformer.storage.validation import require_choice
+from npformer.validation import require_choice
 
 
 class RotaryCache(PlainRotaryCache):

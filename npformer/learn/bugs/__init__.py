@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+from npformer.escaping import printable
 from npformer.learn.bugs.cases import ALL
 from npformer.learn.bugs.judge import fill, judge, observe
 from npformer.learn.bugs.picture import draw, two_lines
 from npformer.learn.bugs.specimen import Run, Specimen, Trial
 from npformer.learn.tasks.registry import TaskRegistry
-from npformer.storage.text import printable
 
 __all__ = ["BUGS", "Run", "Specimen", "Trial"]
 

@@ -52,7 +52,7 @@ def equal(label: str, make: Make) -> Trial:
     Args:
         label: A description of the trial.
         make: make(own) returns a dict from name to (found, right). The right results are those with the
-            repaired code in the place of the learner's.
+            repaired code in place of the learner's.
     """
 
     def observe(own: Names) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The functions of all parts: those of the learner's files, and the package's in the place of the others.
+"""The functions of all parts: those of the learner's files, and the package's in place of the others.
 
 The functions call each other through the names that the files of the exercises import. For example, the file
 of attention imports the package's softmax. Here such a name is bound to the softmax of the assembled

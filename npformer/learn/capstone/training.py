@@ -183,13 +183,13 @@ def _as_sentences(saved: SavedTransformer, found: Any) -> list[list[int]]:
     """Return the lists of ids that greedy search found.
 
     Raises:
-        LearnersError: If these are no lists of ids.
+        LearnersError: If these are not lists of ids.
     """
     size = len(saved.codecs[1].vocabulary)
     if not isinstance(found, list) or not all(isinstance(row, list) for row in found):
-        raise LearnersError("greedy returns no list of lists of ids")
+        raise LearnersError("greedy does not return a list of lists of ids")
     if not all(isinstance(token, int) and 0 <= token < size for row in found for token in row):
-        raise LearnersError("greedy returns something else than ids of the vocabulary: give Python ints")
+        raise LearnersError("greedy returns something other than ids of the vocabulary: give Python ints")
     return found
 
 

@@ -10,12 +10,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from npformer.escaping import printable
 from npformer.learn.classroom.assess import MISSING, SOLVED, UNREADABLE, Result, assess, without_solution
 from npformer.learn.classroom.assignment import Assignment, assignment_from
 from npformer.learn.classroom.submissions import Unreadable, solution_of, submission_in
 from npformer.storage.atomic import make_folder, write_file
 from npformer.storage.json_files import read_json
-from npformer.storage.text import printable
 
 SETTINGS = "assignment.json"
 

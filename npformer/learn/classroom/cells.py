@@ -40,7 +40,7 @@ def code_cells(text: str, what: str) -> list[str]:
         what: The noun for the file, for messages.
 
     Raises:
-        UserError: If this is no notebook.
+        UserError: If this is not a notebook.
     """
     advice = "submit the notebook as Jupyter saves it"
     cells = require_object(parse_json(text, what, advice, infinite=True), what, advice).get("cells")
@@ -53,5 +53,5 @@ def code_cells(text: str, what: str) -> list[str]:
             case {"cell_type": str()}:
                 pass
             case _:
-                raise UserError(f"{what} is no notebook with cells: {advice}")
+                raise UserError(f"{what} is not a notebook with cells: {advice}")
     return found

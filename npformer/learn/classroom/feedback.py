@@ -6,11 +6,11 @@ import re
 from collections.abc import Sequence
 
 from npformer.errors import quantity
+from npformer.escaping import printable
 from npformer.learn.classroom.assess import MISSING, SOLVED, UNREADABLE, UNTOUCHED, WRONG, Result
 from npformer.learn.classroom.grade_class import StudentsWork
 from npformer.learn.course.chapters import TITLES
 from npformer.learn.exercises import EXERCISES
-from npformer.storage.text import printable
 
 SHOWN_LINES = 400  # of a solution
 WORDS = {

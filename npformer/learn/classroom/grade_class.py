@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from queue import SimpleQueue
 
-from npformer import __version__
 from npformer.errors import UserError
 from npformer.learn.classroom.assess import MISSING, UNREADABLE, Result, without_solution
 from npformer.learn.classroom.assignment import Assignment
@@ -21,6 +20,7 @@ from npformer.learn.classroom.submissions import Submission, Unreadable, solutio
 from npformer.learn.classroom.worker import Worker, result_from
 from npformer.storage.atomic import make_folder, write_atomically
 from npformer.storage.json_files import read_json
+from npformer.version import __version__
 
 
 @dataclass

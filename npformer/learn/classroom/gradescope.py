@@ -11,7 +11,6 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
-import npformer
 from npformer.errors import UserError
 from npformer.learn.classroom.assignment import Assignment
 from npformer.learn.classroom.autograder import SETTINGS
@@ -56,12 +55,12 @@ def export_gradescope(assignment: Assignment, folder: Path) -> list[Path]:
         autograder.zip and the two folders.
 
     Raises:
-        UserError: If one of them exists already, or if a file cannot be written.
+        UserError: If one of them already exists, or if a file cannot be written.
     """
     target, students, solutions = (folder / name for name in ("autograder.zip", "students", "solutions"))
     for each in (target, students, solutions):
         if each.exists():
-            raise UserError(f"{each} exists already: give another folder, or move it away to write it again")
+            raise UserError(f"{each} already exists: give another folder, or move it away to write it again")
     for each in (students, solutions):
         make_folder(each)
     for exercise in map(EXERCISES.find, assignment.exercises):
@@ -89,6 +88,6 @@ def _entries(assignment: Assignment) -> Iterator[tuple[str, bytes, int]]:
     yield "setup.sh", SETUP.encode(), 0o100755
     yield "run_autograder", RUN.encode(), 0o100755
     yield SETTINGS, (json.dumps(assignment.as_settings(), indent=1) + "\n").encode(), 0o100644
-    package = Path(npformer.__file__).parent
+    package = Path(__file__).parents[2]
     for path in sorted(package.rglob("*.py")):
         yield f"npformer/{path.relative_to(package).as_posix()}", path.read_bytes(), 0o100644

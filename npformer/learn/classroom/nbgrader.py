@@ -62,13 +62,13 @@ def export_nbgrader(assignment: Assignment, folder: Path, name: str) -> list[Pat
         The files that were written.
 
     Raises:
-        UserError: If the notebook exists already, or if a file cannot be written.
+        UserError: If the notebook already exists, or if a file cannot be written.
     """
     notebook, config = folder / "source" / name / f"{name}.ipynb", folder / "nbgrader_config.py"
     make_folder(notebook.parent)
     if notebook.exists():
         raise UserError(
-            f"{notebook} exists already: give another name with --name, or move it away to write it again"
+            f"{notebook} already exists: give another name with --name, or move it away to write it again"
         )
     written = [notebook]
     with explain_os_errors(notebook, "written", "give another folder"):

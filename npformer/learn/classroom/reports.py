@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Sequence
 
 from npformer.errors import quantity
+from npformer.escaping import printable
 from npformer.learn.classroom.assess import SOLVED, UNTOUCHED, WRONG
 from npformer.learn.classroom.assignment import Assignment
 from npformer.learn.classroom.feedback import escaped, page, page_name, title_of
 from npformer.learn.classroom.grade_class import StudentsWork
-from npformer.storage.text import printable
 
 NOT_GRADED = "not graded"  # the status in the CSV file after an interruption
 COLUMNS = ("student", "exercise", "points", "status", "possible", "message", "remark", "page")

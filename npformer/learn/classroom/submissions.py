@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from npformer.errors import UserError, quantity
+from npformer.escaping import printable
 from npformer.learn.classroom.cells import code_cells, solution_among
 from npformer.learn.exercises import EXERCISES
 from npformer.storage.atomic import explain_os_errors, reason
-from npformer.storage.text import printable
 
 MOST_BYTES = 1 << 20  # of a file; the longest solution has a few thousand
 MOST_FILES = 1000  # of a student
@@ -109,7 +109,7 @@ def read_text(path: Path) -> str:
     """Return the text of a submitted file.
 
     Raises:
-        Unreadable: If it is no regular file, is too large, or is not UTF-8 text.
+        Unreadable: If it is not a regular file, is too large, or is not UTF-8 text.
     """
     name = printable(path.name)[:80]
     try:
@@ -117,7 +117,7 @@ def read_text(path: Path) -> str:
         if stat.S_ISLNK(status.st_mode):
             raise Unreadable(f"{name} is a link, and links are not followed: submit the file itself")
         if not stat.S_ISREG(status.st_mode):
-            raise Unreadable(f"{name} is no regular file: submit a text file")
+            raise Unreadable(f"{name} is not a regular file: submit a text file")
         with open(path, "rb") as file:
             data = file.read(MOST_BYTES + 1)
     except OSError as error:

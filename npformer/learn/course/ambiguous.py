@@ -52,7 +52,7 @@ class AmbiguousSentences(NamedTuple):
 def ambiguous_sentences(translator: Translator, family: Family, most: int) -> AmbiguousSentences:
     """Return held-out sentences with *it* or *bank*.
 
-    Sentences with *it* are like the example of the documents: see `is_like_the_example`.
+    Sentences with *it* are like the example of the source documents: see `is_like_the_example`.
 
     Args:
         translator: The translator, for its codecs.

@@ -13,8 +13,8 @@ from rich.style import Style
 from rich.text import Text
 
 from npformer.errors import UserError
+from npformer.escaping import printable
 from npformer.learn.course.latex import to_text
-from npformer.storage.text import printable
 
 if TYPE_CHECKING:
     from npformer.plots import Figure

@@ -5,15 +5,15 @@ import html
 import json
 from typing import Any
 
-from npformer import __version__
 from npformer.errors import UserError
+from npformer.escaping import printable
 from npformer.learn.course.architecture import place_of
 from npformer.learn.course.execute import Outcome, run_lesson
 from npformer.learn.course.lesson import Cell, Lesson
 from npformer.learn.course.markup import cell_html, inline_figure, prose
 from npformer.learn.course.pictures import Picture
 from npformer.learn.course.prose import split_answers
-from npformer.storage.text import printable
+from npformer.version import __version__
 
 # the address from which notebooks install the package: until it is published, a wheel beside the notebook
 PACKAGE = f"npformer-{__version__}-py3-none-any.whl"

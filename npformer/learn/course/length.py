@@ -17,7 +17,8 @@ WORDS_PER_MINUTE = 150
 LINES_PER_MINUTE = 6
 MINUTES_PER_QUESTION = 2  # and per formula to be derived
 ROUNDED_TO = 5  # minutes
-END_MATTER = ("## What the documents say", "## Summary")  # what follows may be as long as it needs to be
+# what follows one of these headings may be as long as it needs to be
+END_MATTER = ("## What the source documents say", "## Summary")
 SEVERAL_LINES = re.compile(r"\\begin\{(aligned|align\*?|split)\}")
 WORD = re.compile(r"\S*\w\S*")
 FENCE = re.compile(r"^(```+|~~~+)[^\n]*\n.*?^\1[ ]*$", re.MULTILINE | re.DOTALL)

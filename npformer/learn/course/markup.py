@@ -10,12 +10,12 @@ from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
+from npformer.escaping import printable
 from npformer.learn.course.execute import Outcome
 from npformer.learn.course.latex import to_mathml
 from npformer.learn.course.lesson import Cell
 from npformer.learn.course.pictures import Picture
 from npformer.learn.course.prose import replace_formulas, split_answers
-from npformer.storage.text import printable
 
 MARK = "\ue001"  # stands on both sides of a formula's number in Markdown
 

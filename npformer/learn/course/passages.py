@@ -1,4 +1,4 @@
-"""The index: the lessons and the code for each equation of the paper and each passage of the documents.
+"""The index: the lessons and the code for each equation of the paper and passage of the source documents.
 
 A row of a table is: place | summary | lessons | code. A lesson is "5.2" or, for the first lesson of a
 chapter, "5". "5 Six steps" is the heading in chapter 5 that begins with these words. Code is
@@ -62,11 +62,11 @@ SOURCES = {
     词向量      | word vectors, padding and truncation | 1 Sentences to one array; 2 A table | data/loader.pad; nn/embedding.Embedding
     位置向量    | position vectors, halves and interleaved | 3 Three layouts | functional/positions.sinusoids
     编码器      | the encoder: self-attention, then a feed-forward network for each position | 10 One layer; 9 Each token | models/transformer/layers.EncoderLayer
-    概览        | the antecedent of "it": the animal was too tired | 15 The passages; 15 The example of the documents | generation/evaluation.strongest_head
+    概览        | the antecedent of "it": the animal was too tired | 15 The passages; 15 The example of the source documents | generation/evaluation.strongest_head
     细节        | six steps with queries, keys and values | 5 Six steps | functional/attention.attention
     矩阵计算    | the six steps as products of matrices | 5 All tokens | functional/attention.attention
     多头        | eight heads, Z0 … Z7, concat and W^O | 7 The passage; 7 What W^O does | nn/attention/multi_head.MultiHeadAttention
-    代码实例    | 64 sentences, 12 queries, 10 keys, width 300 | 7 The shapes of the document | nn/attention/multi_head.MultiHeadAttention
+    代码实例    | 64 sentences, 12 queries, 10 keys, width 300 | 7 The shapes of the example | nn/attention/multi_head.MultiHeadAttention
     残差连接    | residuals and layer norm | 8 The residual; 8 The passage | nn/norm.AddNorm; functional/norm.layer_norm
     解码器      | the decoder token by token; the origin of K and V | 11 Encoder-decoder attention; 14 Greedy search; 14 Keep the keys | models/transformer/layers.DecoderLayer; generation/greedy.greedy
     线性层      | logits, softmax, the most probable token | 12 Vector, logits | functional/softmax.softmax; functional/linear.linear

@@ -10,7 +10,7 @@ from npformer.learn.course.chapters import NEW_NAMES
 from npformer.learn.course.lesson import all_lessons
 from npformer.storage.atomic import reason
 from npformer.storage.state_file import StateFile
-from npformer.storage.validation import has_type
+from npformer.validation import has_type
 
 
 @dataclass(frozen=True)

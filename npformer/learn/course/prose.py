@@ -31,7 +31,7 @@ FORMULA = re.compile(
 )
 
 
-class Part(NamedTuple):
+class ProsePart(NamedTuple):
     """A part of the prose.
 
     Args:
@@ -45,27 +45,27 @@ class Part(NamedTuple):
     title: str = ""
 
 
-def split_answers(text: str) -> list[Part]:
+def split_answers(text: str) -> list[ProsePart]:
     """Split prose into parts of the kinds "text" and "answer", in order. Empty parts are left out."""
     parts, end = [], 0
     for found in DETAILS.finditer(text):
-        parts += [Part("text", text[end : found.start()].strip("\n"))]
-        parts += [Part("answer", found["answer"].strip(), found["title"].strip())]
+        parts += [ProsePart("text", text[end : found.start()].strip("\n"))]
+        parts += [ProsePart("answer", found["answer"].strip(), found["title"].strip())]
         end = found.end()
-    parts.append(Part("text", text[end:].strip("\n")))
+    parts.append(ProsePart("text", text[end:].strip("\n")))
     return [part for part in parts if part.text.strip()]
 
 
-def split_formulas(text: str) -> list[Part]:
+def split_formulas(text: str) -> list[ProsePart]:
     """Split prose into parts of the kinds "text" and "latex", in order. Empty parts are left out."""
     parts, end = [], 0
     for found in FORMULA.finditer(text):
         if not found["display"]:
             continue
-        parts.append(Part("text", text[end : found.start()].strip("\n")))
-        parts.append(Part("latex", found["display"].strip()))
+        parts.append(ProsePart("text", text[end : found.start()].strip("\n")))
+        parts.append(ProsePart("latex", found["display"].strip()))
         end = found.end()
-    parts.append(Part("text", text[end:].strip("\n")))
+    parts.append(ProsePart("text", text[end:].strip("\n")))
     return [part for part in parts if part.text.strip()]
 
 

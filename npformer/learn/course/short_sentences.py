@@ -24,11 +24,11 @@ class ShortSentences(NamedTuple):
 
 
 def short_sentences() -> ShortSentences:
-    """Return the short plain sentences of the built-in corpus, with subwords learned from the first part."""
+    """Return the short simple sentences of the built-in corpus, with subwords learned from the first part."""
     corpus = builtin_corpus()
     train, valid = _short(corpus.train)[:TRAINING_PAIRS], _short(corpus.valid)
-    plain = SubwordCodec(Vocabulary(SPECIALS))  # without subwords: it only normalizes text
-    lines = [plain.normalise(text) for pair in train for text in (pair.english, pair.french)]
+    whole = SubwordCodec(Vocabulary(SPECIALS))  # without subwords: it only normalizes text
+    lines = [whole.normalise(text) for pair in train for text in (pair.english, pair.french)]
     counts = Counter(word for line in lines for word in line.split())
     characters = sorted({character for word in counts for character in WORD_BEGIN + word})
     subwords = dict.fromkeys([*learn_subwords(counts, JOINED_PAIRS), *characters])
@@ -93,7 +93,7 @@ def join_pair(parts: Sequence[str], left: str, right: str) -> list[str]:
 
 
 def _short(pairs: Sequence[Pair]) -> list[Pair]:
-    return [pair for pair in pairs if pair.family == "plain" and len(pair.english.split()) <= LONGEST]
+    return [pair for pair in pairs if pair.family == "simple" and len(pair.english.split()) <= LONGEST]
 
 
 def _encoded(pairs: Sequence[Pair], codec: SubwordCodec) -> list[Example]:

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.rule import Rule
 
 from npformer.errors import nearest
+from npformer.escaping import printable
 from npformer.learn.console import styled
 from npformer.learn.course.execute import Outcome, Runner, bound_names, describe, in_full, own
 from npformer.learn.course.lesson import Cell, Lesson, Step
@@ -25,7 +26,6 @@ from npformer.learn.course.terminal import (
     unbroken,
 )
 from npformer.learn.course.terminal_pictures import PictureTerminal
-from npformer.storage.text import printable
 
 HELP = """\
 Enter      run the code that is shown and go on

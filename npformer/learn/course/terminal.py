@@ -18,9 +18,9 @@ from rich.syntax import ANSISyntaxTheme, Syntax
 from rich.text import Text
 from rich.theme import Theme
 
+from npformer.escaping import printable
 from npformer.learn.course.latex import to_text
 from npformer.learn.course.prose import replace_formulas, split_formulas
-from npformer.storage.text import printable
 
 WIDTH = 100  # longer lines are hard to read
 UNBROKEN = 40  # a longer formula in a line of prose may be broken

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.text import Text
 
+from npformer.escaping import printable
 from npformer.learn.course.cell_picture import cell_picture
 from npformer.learn.course.pictures import open_file
 from npformer.learn.course.terminal import LEAST, WIDTH, Screen, lines_of
 from npformer.learn.course.terminal_graphics import NONE, Graphics, find_graphics
-from npformer.storage.text import printable
 
 if TYPE_CHECKING:
     from npformer.plots import Figure

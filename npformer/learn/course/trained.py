@@ -16,7 +16,7 @@ import numpy as np
 
 from npformer.data import Vocabulary, make_batch, tokenize
 from npformer.data.corpus import builtin_corpus
-from npformer.data.corpus.plain import draw_plain
+from npformer.data.corpus.simple import draw_simple
 from npformer.data.dataset import PairDataset, builtin_dataset
 from npformer.data.loader import Example
 from npformer.data.subwords import WORD_BEGIN
@@ -154,7 +154,7 @@ class PartlyTrained(NamedTuple):
 def partly_trained(steps: int = 400) -> PartlyTrained:
     """Train a small translator for a few seconds, so briefly that it still makes mistakes.
 
-    It is trained on 2,000 pairs of plain sentences with at most seven English words, and tested on 300
+    It is trained on 2,000 pairs of simple sentences with at most seven English words, and tested on 300
     others. The model computes in float64. Rounding differs from machine to machine, and in float64 it is so
     small that every machine chooses the same tokens.
 
@@ -164,7 +164,7 @@ def partly_trained(steps: int = 400) -> PartlyTrained:
     rng = Random(14)
     pairs: dict[str, tuple[list[str], list[str]]] = {}  # each French sentence once
     while len(pairs) < 2300:
-        pair = draw_plain(rng)
+        pair = draw_simple(rng)
         french, english = tokenize(pair.french, elision=True), tokenize(pair.english)
         if len(english) <= 7:
             pairs[" ".join(french)] = french, english

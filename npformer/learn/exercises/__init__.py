@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+from npformer.escaping import printable
 from npformer.learn.exercises.exercise import Exercise
 from npformer.learn.exercises.grade import grade, judge
 from npformer.learn.exercises.observe import observe
 from npformer.learn.exercises.topics import ALL
 from npformer.learn.tasks.registry import TaskRegistry
 from npformer.learn.tasks.verdict import Verdict
-from npformer.storage.text import printable
 
 __all__ = ["EXERCISES", "Exercise", "Verdict", "grade"]
 

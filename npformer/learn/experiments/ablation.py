@@ -73,7 +73,7 @@ def stages() -> list[Stage]:
 
 
 class NoNorm(Module):
-    """The identity, in the place of a norm. Shapes: x (..., D) -> y (..., D)."""
+    """The identity, in place of a norm. Shapes: x (..., D) -> y (..., D)."""
 
     def forward(self, x: Array) -> tuple[Array, Any]:
         """Return x and an empty cache."""

@@ -1,4 +1,4 @@
-"""All figures of the documents, and figures of the course, drawn from real tensors.
+"""All figures of the source documents, and figures of the course, drawn from real tensors.
 
 draw("F14") returns a Drawing: a matplotlib figure with its caption. Keyword arguments change its inputs.
 Figures of trained models draw from a Studio, which trains small models when they are first needed.

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from npformer.escaping import markdown
 from npformer.learn.figures.registry import DATA, SOURCES, Drawing, Entry
 from npformer.plots import animated_gif, save
 from npformer.plots.style import write
-from npformer.storage.text import markdown
 
 SECONDS = 1.2  # the time for which a frame of an animation is shown
 PAGE = "README.md"
@@ -18,8 +18,8 @@ RECIPES = "recipes.json"  # the settings of the trainings that the figures show
 HEAD = """\
 # Figures
 
-All figures of the documents, and figures of the course, drawn by `npformer figures` from real tensors. In
-every matrix of attention weights the rows are queries and the columns are keys.
+All figures of the source documents, and figures of the course, drawn by `npformer figures` from real tensors.
+In every matrix of attention weights the rows are queries and the columns are keys.
 
 The functions that draw them are in `npformer/learn/figures/`, in files that are named after their figures:
 `f10_to_f17_masked_attention.py`, for example, draws F14.

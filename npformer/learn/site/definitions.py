@@ -27,10 +27,14 @@ class SourceFile:
         return self.path.relative_to(PACKAGE.parent).as_posix()
 
     @property
+    def docstring(self) -> str:
+        """The docstring of the module."""
+        return ast.get_docstring(self.tree) or ""
+
+    @property
     def summary(self) -> str:
         """The first sentence of the docstring, without its full stop."""
-        docstring = ast.get_docstring(self.tree) or ""
-        return " ".join(docstring.partition("\n\n")[0].split()).rstrip(".")
+        return " ".join(self.docstring.partition("\n\n")[0].split()).rstrip(".")
 
 
 @dataclass(frozen=True)

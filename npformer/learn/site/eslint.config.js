@@ -1,4 +1,4 @@
-// The rules by which CI lints the scripts of the site. They are no modules: a page opened from a folder loads none.
+// The rules by which CI lints the scripts of the site. They are not modules: a page opened from a folder loads none.
 const js = require("@eslint/js");
 const globals = require("globals");
 

@@ -15,7 +15,7 @@ from npformer.pretrained import load
 from npformer.pretrained.loaded import Loaded
 from npformer.training import train
 
-# the sentence of the documents, in which one word decides what "it" stands for
+# the sentence of the source documents, in which one word decides what "it" stands for
 SENTENCE = "the animal didn't cross the street because it was too tired"
 INTRODUCTION = "explorer.html"
 VIEWS = {"attention": "the attention of all heads", "changes": "what changes if a part is changed"}

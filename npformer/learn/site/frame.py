@@ -7,12 +7,12 @@ from html import escape
 from itertools import groupby
 from pathlib import Path
 
-from npformer import __version__
 from npformer.learn.course.chapters import TITLES
 from npformer.learn.course.lesson import Lesson
 from npformer.learn.site.html_text import headings_of
 from npformer.learn.site.lesson_links import CONTENTS, page_of
 from npformer.learn.site.page import Page
+from npformer.version import __version__
 
 WEB = Path(__file__).parent / "web"
 STYLE, SCRIPT = "style.css", "site.js"

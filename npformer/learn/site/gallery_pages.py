@@ -44,7 +44,7 @@ F67 23.5
 
 HEAD = """\
 <h1>Gallery</h1>
-<p>All figures of the documents, and figures of the course, drawn from real tensors. In every matrix of
+<p>All figures of the source documents, and figures of the course, drawn from real tensors. In every matrix of
 attention weights the rows are queries and the columns are keys. Each figure has a page with its caption, its
 lessons and the code that draws it for a sentence of your own.</p>
 """

@@ -37,7 +37,7 @@ def plain_text(html: str) -> str:
 
 
 def slug(text: str) -> str:
-    """Return a text as an id: lower case, with "-" for everything that is no letter and no digit."""
+    """Return a text as an id: lower case, with "-" for everything that is neither a letter nor a digit."""
     normal = unicodedata.normalize("NFKC", text).lower()
     return re.sub(r"[\W_]+", "-", normal).strip("-") or "part"
 

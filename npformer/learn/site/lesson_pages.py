@@ -4,6 +4,7 @@ import re
 from collections.abc import Collection, Mapping
 from html import escape
 
+from npformer.escaping import printable
 from npformer.learn.course.architecture import place_of
 from npformer.learn.course.execute import Outcome
 from npformer.learn.course.export import run_without_error
@@ -17,7 +18,6 @@ from npformer.learn.site.images import figure_html
 from npformer.learn.site.lesson_links import file_of, link_lessons, page_of
 from npformer.learn.site.page import Page
 from npformer.learn.site.term_links import link_terms
-from npformer.storage.text import printable
 
 # lessons with these names in their code share a trained model: they are run in one process, in this order
 SHARED_RUN = re.compile(r"course\.trained import .*\b(?:trained|FOLDER)\b")

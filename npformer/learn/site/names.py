@@ -3,7 +3,6 @@
 import ast
 from collections.abc import Callable
 
-import npformer
 from npformer.learn.site import definitions
 
 
@@ -17,8 +16,9 @@ class Names:
     """
 
     def __init__(self) -> None:
-        self.packages = [name for name in npformer.__all__ if (definitions.PACKAGE / name).is_dir()]
-        self.top_level = [name for name in npformer.__all__ if name not in self.packages]
+        public = definitions.exported("npformer")
+        self.packages = [name for name in public if (definitions.PACKAGE / name).is_dir()]
+        self.top_level = [name for name in public if name not in self.packages]
         self.package_of: dict[str, str] = dict.fromkeys(self.top_level, "")
         self._members: dict[str, str] = {}  # the anchors "Class.member" of methods and properties
         for package in self.packages:

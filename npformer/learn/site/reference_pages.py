@@ -2,11 +2,9 @@
 
 import ast
 import html
-import inspect
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-import npformer
 from npformer.learn.site import definitions, docstrings
 from npformer.learn.site.definitions import Definition
 from npformer.learn.site.names import Names
@@ -42,7 +40,7 @@ class _Writer:
             "<h1>Reference</h1>",
             "<p>The public interface of npformer. "
             '<a href="#names">All names</a> stand at the end of this page.</p>',
-            docstrings.blocks(inspect.getdoc(npformer) or "", link),
+            docstrings.blocks(definitions.source_file("npformer").docstring, link),
             '<h2 id="packages">Packages</h2>',
             '<dl class="packages">',
         ]

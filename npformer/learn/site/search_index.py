@@ -19,7 +19,7 @@ from npformer.learn.site.styles import STYLES, web_file
 PATH = "search.html"
 SCRIPTS = ("search_words.js", "search_counts.js", "search_snippet.js", "search_rank.js", "search.js")
 HEADINGS = ("h1", "h2", "h3", "dt")
-SKIPPED = ("script", "style", "nav", "svg", "noscript", "form")  # elements whose text is no text of the page
+SKIPPED = ("script", "style", "nav", "svg", "noscript", "form")  # elements whose text is not text of the page
 VOID = {"img", "br", "hr", "input", "meta", "link", "wbr"}
 INLINE = {
     "a", "abbr", "b", "code", "em", "i", "span", "strong", "sub", "sup", "mark", "kbd", "math", "mi", "mn",
@@ -43,7 +43,7 @@ BODY = """\
 
 
 @dataclass
-class Part:
+class PageSection:
     """The text of a page between two headings.
 
     Args:
@@ -95,7 +95,7 @@ def _json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).replace("</", "<\\/")
 
 
-def parts_of(body: str) -> list[Part]:
+def parts_of(body: str) -> list[PageSection]:
     """Split the body of a page at its headings."""
     reader = _Reader()
     reader.feed(SOURCE.sub("", body))
@@ -108,25 +108,25 @@ class _Reader(HTMLParser):
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
-        self.parts = [Part()]
+        self.parts = [PageSection()]
         self.skipped = 0  # the number of open elements from the outermost skipped one
         self.heading = ""  # the tag of the heading in which the reader is
         self.in_code = False
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Begin a part at a heading, and skip what is no text of the page."""
+        """Begin a part at a heading, and skip what is not text of the page."""
         given = dict(attrs)
         if self.skipped:
             self.skipped += tag not in VOID
         elif tag in SKIPPED:
             self.skipped = 1
         elif tag in HEADINGS and (given.get("id") or tag == "h1"):
-            self.parts.append(Part(given.get("id") or ""))
+            self.parts.append(PageSection(given.get("id") or ""))
             self.heading = tag
         elif (
             given.get("id") and given.get("class") == "member"
         ):  # a method: its name, behind that of its class
-            self.parts.append(Part(given["id"] or "", (given["id"] or "").replace(".", " . ")))
+            self.parts.append(PageSection(given["id"] or "", (given["id"] or "").replace(".", " . ")))
         elif tag == "pre":
             self.in_code = True
         elif tag == "msqrt":

@@ -63,7 +63,7 @@ def compare(
         raise Fault(f"{name} has the wrong shape: {describe_shape(right_array, found_array)}", (clue,))
     if right_array.dtype.kind == "b" and not np.isin(found_array, (0, 1)).all():
         raise Fault(
-            f"{name} holds other numbers than 0 and 1 ({found_array.dtype}): it must be True or False"
+            f"{name} holds numbers other than 0 and 1 ({found_array.dtype}): it must be True or False"
         )
     right, found = right_array.astype(np.float64), found_array.astype(np.float64)
     scale = max(1e-300, floor, np.abs(right[np.isfinite(right)]).max(initial=0))

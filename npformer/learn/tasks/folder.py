@@ -8,7 +8,7 @@ from npformer.errors import UserError
 from npformer.learn.tasks.registry import Task
 from npformer.storage.atomic import create_atomically, reason
 from npformer.storage.state_file import StateFile
-from npformer.storage.validation import has_type
+from npformer.validation import has_type
 
 NOTE = ".progress.json"
 _ENTRIES = {"current": str, "solved": list[str], "hints": dict}
@@ -48,7 +48,7 @@ class Folder:
         except (OSError, ValueError) as error:
             if file.exists():
                 raise UserError(
-                    f"{file} exists already: continue with it, or move it away to start again"
+                    f"{file} already exists: continue with it, or move it away to start again"
                 ) from None
             raise UserError(
                 f"{file} cannot be written ({reason(error)}): give another folder with --dir"

@@ -21,7 +21,7 @@ def report_from(name: str, rows: Any) -> Report:
         rows: The rows, from `plain_rows`.
 
     Raises:
-        DamagedAnswer: If these are no rows.
+        DamagedAnswer: If these are not rows.
     """
     report = Report(name)
     for row in rows if isinstance(rows, list) else [None]:

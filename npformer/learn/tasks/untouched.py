@@ -12,7 +12,7 @@ PACKAGES = ("npformer", "numpy")
 class Untouched:
     """The functions and classes of the loaded modules of npformer and NumPy, as they are now.
 
-    This notices a file that assigns to them, by mistake or to get a better verdict. It is no protection
+    This notices a file that assigns to them, by mistake or to get a better verdict. It does not protect
     against a file that hides what it does.
     """
 

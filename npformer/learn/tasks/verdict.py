@@ -54,7 +54,7 @@ def observed_error(observation: Any) -> Verdict | None:
     """Return the mistake that the child process saw, or None.
 
     Raises:
-        DamagedAnswer: If this is no observation.
+        DamagedAnswer: If this is not an observation.
     """
     match observation:
         case {"error": str(message), "clues": [*clues]}:

@@ -12,7 +12,7 @@ from npformer.functional.activations import ACTIVATIONS
 from npformer.functional.gated import GATED_ACTIVATIONS
 from npformer.functional.rotary import ROTARY_LAYOUTS, Llama3Scaling
 from npformer.models.settings import ModelSettings
-from npformer.storage.validation import (
+from npformer.validation import (
     is_number,
     require_choice,
     require_count,

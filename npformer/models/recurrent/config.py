@@ -9,7 +9,7 @@ from typing import Any
 from npformer.errors import Registry, UserError
 from npformer.models.settings import ModelSettings
 from npformer.nn.recurrent import KINDS
-from npformer.storage.validation import (
+from npformer.validation import (
     is_number,
     require_choice,
     require_count,

@@ -13,7 +13,7 @@ from npformer.functional.activations import ACTIVATIONS
 from npformer.functional.positions import LAYOUTS
 from npformer.functional.tutorial_masks import Masking
 from npformer.models.settings import ModelSettings
-from npformer.storage.validation import (
+from npformer.validation import (
     is_number,
     require_choice,
     require_count,

@@ -21,7 +21,7 @@ from npformer.functional.masks import check_token_mask
 from npformer.nn.checks import check_floats
 from npformer.nn.init import default_rng, xavier_uniform
 from npformer.nn.module import Module, Parameter
-from npformer.storage.validation import require_choice
+from npformer.validation import require_choice
 
 
 @cache_class

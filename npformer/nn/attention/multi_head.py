@@ -22,7 +22,7 @@ from npformer.nn.init import default_rng
 from npformer.nn.linear import Linear
 from npformer.nn.module import Module
 from npformer.nn.positions import RotaryPositions
-from npformer.storage.validation import require_choice, require_count
+from npformer.validation import require_choice, require_count
 
 FUSED = {"no": 3, "kv": 2, "qkv": 1}  # the number of projections
 NO_ROTATION = (

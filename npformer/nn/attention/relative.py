@@ -17,7 +17,7 @@ from npformer.nn.attention.multi_head import MultiHeadAttention
 from npformer.nn.context import EVERYTHING, INFERENCE, AttentionMask, Context
 from npformer.nn.init import default_rng, xavier_uniform
 from npformer.nn.module import Parameter
-from npformer.storage.validation import require_count
+from npformer.validation import require_count
 
 
 class RelativeAttention(MultiHeadAttention):

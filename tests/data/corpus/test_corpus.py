@@ -35,7 +35,7 @@ def test_sizes(corpus):
     assert len(corpus.valid) >= 500
     held_out = Counter((pair.family, pair.held_out) for pair in corpus.test)
     assert held_out == {
-        ("plain", "words"): 500,
+        ("simple", "words"): 500,
         ("it", "words"): 400,
         ("bank", "words"): 400,
         ("it", "frame"): 500,

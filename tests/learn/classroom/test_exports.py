@@ -71,7 +71,7 @@ def test_an_exported_assignment_is_not_overwritten(tmp_path):
         "nbgrader_config.py",
     ]
     compile(written[1].read_text(), "nbgrader_config.py", "exec")
-    with pytest.raises(UserError, match="exists already"):
+    with pytest.raises(UserError, match="already exists"):
         export_nbgrader(ASSIGNMENT, tmp_path, "week-1")
     written[1].write_text("mine")
     assert len(export_nbgrader(ASSIGNMENT, tmp_path, "week-2")) == 1
@@ -201,7 +201,7 @@ def test_the_zip_file_is_the_same_each_time_and_holds_no_seed_for_students(tmp_p
     assert (students / f"{NAME}.py").read_text().partition('"""\n')[2] == UNTOUCHED.partition('"""\n')[2]
     assert (solutions / f"{NAME}.py").read_text() == RIGHT
     assert all(b"123456789" not in path.read_bytes() for path in students.iterdir())
-    with pytest.raises(UserError, match="exists already"):
+    with pytest.raises(UserError, match="already exists"):
         export_gradescope(ASSIGNMENT, tmp_path)
     assert target.stat().st_size < 5_000_000
 

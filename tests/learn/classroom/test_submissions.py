@@ -99,7 +99,7 @@ def test_links_and_pipes_are_not_opened(tmp_path):
     found = {each.student: each for each in find_submissions(folder)}
     assert list(found) == ["ada", "bob", "cleo", "dora"]
     for student in found:
-        with pytest.raises(Unreadable, match="is no regular file" if student == "bob" else "is a link"):
+        with pytest.raises(Unreadable, match="is not a regular file" if student == "bob" else "is a link"):
             solution_of(found[student], NAME)
 
 

@@ -18,6 +18,7 @@ from npformer.learn.course.markup import cell_html, inline_figure, prose
 from npformer.learn.course.pictures import Picture
 from npformer.learn.course.progress import LessonProgress, save_progress
 from npformer.plots import curves
+from npformer.version import __version__
 
 LESSON = find_lesson("5.1")
 pytestmark = pytest.mark.usefixtures("inside")
@@ -49,8 +50,9 @@ def test_the_first_cell_of_a_notebook_installs_npformer_only_where_it_is_missing
 
 def test_the_wheel_that_notebooks_install_is_the_one_that_is_built():
     with open(ROOT / "pyproject.toml", "rb") as file:
-        version = tomllib.load(file)["project"]["version"]
-    assert f"npformer-{version}-py3-none-any.whl" == PACKAGE
+        settings = tomllib.load(file)["tool"]["setuptools"]["dynamic"]
+    assert settings["version"] == {"attr": "npformer.version.__version__"}
+    assert f"npformer-{__version__}-py3-none-any.whl" == PACKAGE
 
 
 @pytest.mark.parametrize(("option", "what"), [("--notebook", "notebook"), ("--html", "page")])

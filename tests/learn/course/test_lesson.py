@@ -15,7 +15,7 @@ from npformer.learn.course.lesson import (
     parse,
     steps_of,
 )
-from npformer.learn.course.prose import Part, formulas, split_answers, split_formulas
+from npformer.learn.course.prose import ProsePart, formulas, split_answers, split_formulas
 
 SOURCE = """\
 # %% [markdown]
@@ -100,9 +100,9 @@ def test_formulas_are_found_outside_of_code(text, found):
 def test_answers_are_parts():
     text = "**Question.** Why?\n\n<details><summary>Answer</summary>\nSo.\n\nAnd so.\n</details>\n\nGo on."
     assert split_answers(text) == [
-        Part("text", "**Question.** Why?"),
-        Part("answer", "So.\n\nAnd so.", "Answer"),
-        Part("text", "Go on."),
+        ProsePart("text", "**Question.** Why?"),
+        ProsePart("answer", "So.\n\nAnd so.", "Answer"),
+        ProsePart("text", "Go on."),
     ]
 
 

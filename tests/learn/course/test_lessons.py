@@ -6,7 +6,7 @@ import pytest
 from course import CHAPTERS, LESSONS, each_chapter, each_lesson, prose_of, texts_of
 
 from npformer.cli.output import console
-from npformer.explorer.code_lines import STEP_LINES, VARIANTS
+from npformer.explorer.step_lines import STEP_LINES, VARIANTS
 from npformer.learn.course.prose import replace_formulas, split_answers
 from npformer.learn.course.terminal import lesson_console, lines_of, prose
 from npformer.learn.exercises import EXERCISES

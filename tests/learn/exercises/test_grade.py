@@ -68,7 +68,7 @@ def test_files_and_results_that_cannot_be_compared_are_reported(text, words):
 def test_a_mask_of_other_numbers_than_0_and_1_is_reported():
     text = "def causal_mask(length):\n    return np.triu(np.full((length, length), -np.inf), 1)"
     message = graded(text, "causal-mask").message
-    assert "holds other numbers than 0 and 1 (float64): it must be True or False" in message
+    assert "holds numbers other than 0 and 1 (float64): it must be True or False" in message
 
 
 def test_functions_may_have_any_number_of_arguments():

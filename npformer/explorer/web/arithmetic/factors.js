@@ -80,7 +80,7 @@ export function computed(step, index, value, name) {
 }
 
 /**
- * Return a number that is no entry of an array as a factor.
+ * Return a number that is not an entry of an array as a factor.
  * @param {number} value
  * @param {string} name
  * @returns {Factor}

@@ -129,7 +129,7 @@ function received(dialog) {
   const open = () => {
     const hash = field.value.trim().replace(/^[^#]*/, "");
     if (!isAddress(hash)) {
-      told.textContent = "This is no link to a view: paste the whole link, with “#” and what follows it.";
+      told.textContent = "This is not a link to a view: paste the whole link, with “#” and what follows it.";
       return;
     }
     dialog.close();

@@ -14,7 +14,7 @@ import { numberText, visibleText } from "../drawing/number_texts.js";
 
 /**
  * Return the norms of the rows of a gradient, of one head: the root of the sum of the squares of a row.
- * Return null where the rows are no tokens.
+ * Return null where the rows are not tokens.
  * @param {Explorer} explorer
  * @param {Slice} slice   the grid of the result
  * @returns {RowNorms | null}

@@ -1,4 +1,4 @@
-"""Plain sentences, without the two ambiguous words, which cover the rest of the grammar."""
+"""Simple sentences, without the two ambiguous words, which cover the rest of the grammar."""
 
 from random import Random
 
@@ -32,7 +32,7 @@ from npformer.data.corpus.phrases import (
     predicate,
     words,
 )
-from npformer.data.corpus.plain_parts import (
+from npformer.data.corpus.simple_parts import (
     DESTINATIONS,
     FITTING,
     MACHINE_VERBS,
@@ -380,11 +380,11 @@ _KINDS = (
 _ALONE = (thanks, where)
 
 
-def draw_plain(rng: Random) -> Pair:
+def draw_simple(rng: Random) -> Pair:
     """Draw a sentence of one of these kinds, sometimes inside another one: "the girl said that it ..."."""
     kind = weighted(rng, _KINDS)
     phrase = kind(rng)
     # a question and a day come first in their sentence
     if kind not in _ALONE and phrase.french[0] not in _FIRST_WORDS and chance(rng, 0.12):
         phrase = wrapper(rng, pick(rng, ("think", "said")), "past") + phrase
-    return Pair(*phrase.join(), "plain")
+    return Pair(*phrase.join(), "simple")

@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from npformer.storage.text import markdown, markdown_code, markdown_fence, printable, shell_text, shell_word
+from npformer.escaping import markdown, markdown_code, markdown_fence, printable, shell_text, shell_word
 
 DIRECTIONS = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 LINES = "\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"

@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 import pytest
 
-from npformer.storage.validation import has_type
+from npformer.validation import has_type
 
 FITS = [
     (1, float),

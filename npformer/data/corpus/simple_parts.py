@@ -1,4 +1,4 @@
-"""The parts of plain sentences: subjects, objects, places, and the adjectives that fit each noun."""
+"""The parts of simple sentences: subjects, objects, places, and the adjectives that fit each noun."""
 
 from random import Random
 

@@ -1,4 +1,4 @@
-"""Checks of settings, used by every configuration, and of the types of values that a file holds."""
+"""Checks of settings, which every configuration uses, and of the types of the values in a file."""
 
 import dataclasses
 import reprlib
@@ -130,7 +130,7 @@ def require_file_settings(config: type, settings: Mapping[str, Any]) -> None:
 def has_type(value: Any, hint: Any) -> bool:
     """Return whether a value, such as one that JSON gives, has the type of an annotation.
 
-    A whole number is also a float, and a list is also a tuple. True and False are no numbers.
+    A whole number is also a float, and a list is also a tuple. True and False are not numbers.
     """
     origin, arguments = get_origin(hint), get_args(hint)
     if hint is Any:
