@@ -108,19 +108,21 @@ class Board:
 
         Args:
             parts: The grids and the signs, from left to right.
-            left: The left edge of the row.
+            left: The left edge of the cells of the first grid. Its row labels stand before it.
             y: The vertical middle of the row.
 
         Returns:
             For each grid, the rectangle of its cells.
         """
-        placed = []
+        placed: list[Placed] = []
         for part in parts:
             if isinstance(part, str):
                 width = text_size(part, SIGN, math=True)[0]
                 self.text(left + width / 2, y, part, size=SIGN)
             else:
                 width, height = self.size(part)
+                if placed and part.rows is not None:
+                    left += widest(part.rows, TEXT) + GAP
                 placed.append(self.grid(part, left, y + height / 2))
             left += width + BETWEEN
         return placed

@@ -39,6 +39,7 @@ class Grid:
         shade: Whether a cell is paler if its value is nearer to 0.
         mask: Bool, broadcastable to the matrix. Cells where it is False are dark grey.
         padded: Bool, (N,). Rows where it is True are green.
+        painted: Pairs (role, mask): the cells where a mask is True have the colour of its role.
         show_shape: Whether the shape is written below.
     """
 
@@ -53,6 +54,7 @@ class Grid:
     shade: bool = False
     mask: Any = None
     padded: Any = None
+    painted: Sequence[tuple[str, Any]] = ()
     show_shape: bool = False
 
     @property
@@ -241,7 +243,8 @@ def cell_colours(grid: Grid) -> np.ndarray:
         if padded.dtype != bool or padded.shape != values.shape[:1]:
             raise UserError(f"padded must be bool with shape ({len(values)},), one for each row")
         colours[padded] = to_rgb(colour_of("padding"))
-    colours[~mask_array(grid.mask, values.shape)] = to_rgb(colour_of("masked"))
+    for role, where in (("masked", ~mask_array(grid.mask, values.shape)), *grid.painted):
+        colours[np.broadcast_to(where, values.shape)] = to_rgb(colour_of(role))
     return colours
 
 

@@ -49,8 +49,10 @@ class Drawn(NamedTuple):
     turn: float  # the height, below the boxes, at which keys and values from another stack enter
 
 
-def config_of(architecture: str, settings: dict[str, Any]) -> TransformerConfig:
+def config_of(architecture: str = "paper-base", **settings: Any) -> TransformerConfig:
     """Return the configuration of an architecture with some settings changed. norm="pre" adds the final norm.
+
+    The schematics draw the configuration, so all of these are settings of their figures.
 
     Raises:
         UserError: If a name is unknown or a setting is impossible.

@@ -2,12 +2,10 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
-from typing import Any
 
 from npformer.errors import UserError, did_you_mean
 from npformer.learn.figures.architecture_parts import GAP, HIGH, Tower, config_of, large_box, layer_plan, wave
 from npformer.learn.figures.registry import Drawing, figure
-from npformer.learn.figures.studio import Studio
 from npformer.models.transformer import TransformerConfig
 from npformer.plots import Figure
 from npformer.plots.board import Board
@@ -36,28 +34,18 @@ PARTS = (
 )
 
 
-@figure("F01", "The architecture of the Transformer", source="jianshu", data="SC")
-def architecture(
-    studio: Studio, *, highlight: str | None = None, architecture: str = "paper-base", **settings: Any
-) -> Drawing:
+@figure("F01", "The architecture of the Transformer", "jianshu", "SC", config_of)
+def architecture(config: TransformerConfig, *, highlight: str | None = None) -> Drawing:
     """Draw the paper's figure 1 from an architecture with changed settings.
 
     Args:
-        studio: Not used.
         highlight: One of PARTS: "decoder", "positions", "add & norm", or one box, such as
             "encoder feed-forward norm".
-        architecture: The name of an architecture.
-        settings: Settings of the architecture to change.
-
-    Returns:
-        The figure with its caption.
-
     Raises:
         UserError: If the part or a name is unknown, or a setting is impossible.
     """
     if highlight is not None and highlight not in PARTS:
         raise UserError(f"there is no part {highlight!r} to highlight: {did_you_mean(highlight, PARTS)}")
-    config = config_of(architecture, settings)
     if highlight == "positions" and not config.adds_positions:
         raise UserError(f"with positions={config.positions!r} there are no positions to highlight")
     with drawing():
@@ -73,7 +61,7 @@ def architecture_with_numbers(numbers: Mapping[str, str], *, highlight: Sequence
         highlight: The parts that are highlighted, from PARTS.
     """
     with drawing():
-        return _Sheet(config_of("paper-base", {}), highlight, numbers).draw()
+        return _Sheet(config_of(), highlight, numbers).draw()
 
 
 def _caption(config: TransformerConfig, highlight: str | None) -> str:
@@ -233,28 +221,16 @@ STEP = 0.66  # from one layer of a stack to the next
 LAYER_STEP = 0.85  # from one sublayer to the next
 
 
-@figure("F02", "The Transformer as a black box, opened", source="jianshu", data="SC")
+@figure("F02", "The Transformer as a black box, opened", "jianshu", "SC", config_of)
 def black_box(
-    studio: Studio,
-    *,
-    sentence: str = SENTENCE,
-    translation: str = TRANSLATION,
-    architecture: str = "paper-base",
-    **settings: Any,
+    config: TransformerConfig, *, sentence: str = SENTENCE, translation: str = TRANSLATION
 ) -> Drawing:
     """Draw the Transformer as a box between a sentence and its translation, and below it the opened box.
 
     Args:
-        studio: Not used.
         sentence: The sentence at the left.
         translation: The translation at the right.
-        architecture: The name of an architecture.
-        settings: Settings of the architecture to change.
-
-    Returns:
-        The figure with its caption.
     """
-    config = config_of(architecture, settings)
     sentence, translation = _shown(sentence, "sentence"), _shown(translation, "translation")
     with drawing(sentence, translation):
         board = Board()
@@ -303,28 +279,14 @@ def _several(count: int, what: str) -> str:
     return f"{count} {what}" + "s" * (count > 1)
 
 
-@figure("F03", "The stacks: the top encoder is read by every decoder", source="jianshu", data="SC")
-def stacks(
-    studio: Studio,
-    *,
-    sentence: str = SENTENCE,
-    translation: str = TRANSLATION,
-    architecture: str = "paper-base",
-    **settings: Any,
-) -> Drawing:
+@figure("F03", "The stacks: the top encoder is read by every decoder", "jianshu", "SC", config_of)
+def stacks(config: TransformerConfig, *, sentence: str = SENTENCE, translation: str = TRANSLATION) -> Drawing:
     """Draw the encoders above each other at the left, the decoders at the right, and the arrows between.
 
     Args:
-        studio: Not used.
         sentence: The sentence below the encoders.
         translation: The translation above the decoders.
-        architecture: The name of an architecture.
-        settings: Settings of the architecture to change.
-
-    Returns:
-        The figure with its caption.
     """
-    config = config_of(architecture, settings)
     sentence, translation = _shown(sentence, "sentence"), _shown(translation, "translation")
     n, apart = config.n_layers, 3.2
     with drawing(sentence, translation):
@@ -361,14 +323,9 @@ def _fan(board: Board, top: Box, decoders: list[Box]) -> None:
         board.arrow((between, decoder.y), decoder.left)
 
 
-@figure("F04", "One encoder layer beside one decoder layer", source="jianshu", data="SC")
-def layers(studio: Studio, *, architecture: str = "paper-base", **settings: Any) -> Drawing:
-    """Draw the sublayers of an encoder layer and a decoder layer, without norms and residual connections.
-
-    Returns:
-        The figure with its caption.
-    """
-    config = config_of(architecture, settings)
+@figure("F04", "One encoder layer beside one decoder layer", "jianshu", "SC", config_of)
+def layers(config: TransformerConfig) -> Drawing:
+    """Draw the sublayers of an encoder layer and a decoder layer, without norms and residual connections."""
     with drawing():
         board = Board()
         encoder = _simple_layer(board, config, "encoder", 0)

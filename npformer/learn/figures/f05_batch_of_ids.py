@@ -8,15 +8,8 @@ from npformer.data.loader import Example as Ids
 from npformer.data.loader import make_batch
 from npformer.data.vocabulary import PAD, SPECIALS
 from npformer.errors import UserError
-from npformer.learn.figures.jianshu_example import (
-    at_least,
-    dataset,
-    filled,
-    paint,
-    shape_of,
-)
+from npformer.learn.figures.jianshu_example import at_least, dataset, filled, shape_of
 from npformer.learn.figures.registry import Drawing, figure
-from npformer.learn.figures.studio import Studio
 from npformer.plots import Grid
 from npformer.plots.board import Board
 from npformer.plots.cells import CELL, Placed
@@ -26,27 +19,18 @@ from npformer.plots.style import drawing
 ROLES = ("padding", "weight", "position", "k")
 
 
-@figure("F05", "A batch as matrices of ids", source="jianshu", data="FW")
+@figure("F05", "A batch as matrices of ids", "jianshu", "FW")
 def batch_of_ids(
-    studio: Studio,
-    *,
-    sentences: int = 10,
-    length: int = 10,
-    first: int = 0,
-    pairs: Sequence[tuple[str, str]] | None = None,
+    *, sentences: int = 10, length: int = 10, first: int = 0, pairs: Sequence[tuple[str, str]] | None = None
 ) -> Drawing:
     """Draw the encoder's input x above and the decoder's input y below; each row is a sentence.
 
     Args:
-        studio: Not used.
         sentences: The number of sentence pairs from the built-in corpus.
         length: The number of columns. Only pairs that fit are taken from the corpus.
         first: The index of the first pair, counted among the pairs that fit.
         pairs: Pairs (English, French) to draw instead. They are cut to `length`, and words outside the
             corpus get the id 1.
-
-    Returns:
-        The figure with its caption.
     """
     at_least(1, length=length, sentences=sentences)
     at_least(0, first=first)
@@ -87,8 +71,9 @@ def _examples(
 
 def _matrix(board: Board, ids: np.ndarray, label: str, left: float, top: float) -> Placed:
     """Draw a matrix of ids with colours for the special ids."""
-    grid = Grid(ids, label, "plain", edge="x", numbers=True, rows=[str(n) for n in range(len(ids))])
-    return paint(board, grid, left, top, *((role, ids == index) for index, role in enumerate(ROLES)))
+    painted = [(role, ids == index) for index, role in enumerate(ROLES)]
+    rows = [str(n) for n in range(len(ids))]
+    return board.grid(Grid(ids, label, "plain", "x", rows, numbers=True, painted=painted), left, top)
 
 
 def _legend(board: Board, top: float) -> None:

@@ -12,7 +12,6 @@ from npformer.functional.attention import AttentionCache
 from npformer.functional.positions import sinusoids
 from npformer.learn.figures.jianshu_example import at_least, listed
 from npformer.learn.figures.registry import Drawing, figure
-from npformer.learn.figures.studio import Studio
 from npformer.nn import FeedForward
 from npformer.nn.attention import MultiHeadAttention
 from npformer.plots.board import Board
@@ -41,9 +40,8 @@ class Card(NamedTuple):
         return max(widths) + 2 * EDGE, height + 2 * EDGE
 
 
-@figure("F06", "The formulas", source="jianshu", data="FO")
+@figure("F06", "The formulas", "jianshu", "FO")
 def formula_cards(
-    studio: Studio,
     *,
     position: int = 1,
     d_positions: int = 4,
@@ -57,7 +55,6 @@ def formula_cards(
     """Draw positions, feed-forward network, attention and multi-head attention, each with an example.
 
     Args:
-        studio: Not used.
         position: The position whose vector is shown.
         d_positions: The width of the position vector.
         x: The input of a random feed-forward network, 1 to 6 numbers.
@@ -66,9 +63,6 @@ def formula_cards(
         d_model: The width of the model in multi-head attention.
         n_heads: The number of heads in multi-head attention.
         seed: The seed of the random weights.
-
-    Returns:
-        The figure with its caption.
     """
     at_least(0, position=position, seed=seed)
     at_least(1, d_positions=d_positions, d_head=d_head, d_model=d_model, n_heads=n_heads)

@@ -1,12 +1,9 @@
 """F18: the graph of multi-head attention."""
 
-from typing import Any
-
 from matplotlib.patches import Rectangle
 
 from npformer.learn.figures.architecture_parts import GAP, HIGH, config_of
 from npformer.learn.figures.registry import Drawing, figure
-from npformer.learn.figures.studio import Studio
 from npformer.models.transformer import TransformerConfig
 from npformer.plots.board import Board
 from npformer.plots.boxes import Box
@@ -18,14 +15,9 @@ OFFSET = 0.08  # from one head of a pile to the next behind it
 APART = 1.6  # from V to K to Q
 
 
-@figure("F18", "The graph of multi-head attention", source="jianshu", data="SC")
-def multi_head(studio: Studio, *, architecture: str = "paper-base", **settings: Any) -> Drawing:
-    """Draw V, K and Q through each head's linear maps, attention, concatenation and a last linear map.
-
-    Returns:
-        The figure with its caption.
-    """
-    config = config_of(architecture, settings)
+@figure("F18", "The graph of multi-head attention", "jianshu", "SC", config_of)
+def multi_head(config: TransformerConfig) -> Drawing:
+    """Draw V, K and Q through each head's linear maps, attention, concatenation and a last linear map."""
     d, heads, key, value = config.d_model, config.n_heads, config.head_key, config.head_value
     kind = "linear" if config.projection_activation == "none" else f"linear, {config.projection_activation}"
     with drawing():

@@ -11,7 +11,6 @@ from npformer.functional import split_heads
 from npformer.functional.residual import AddNormCache
 from npformer.learn.figures.jianshu_example import at_least, dataset
 from npformer.learn.figures.registry import Drawing, figure
-from npformer.learn.figures.studio import Studio
 from npformer.models.transformer import Transformer, TransformerConfig
 from npformer.models.transformer.layers import EncoderLayerCache
 from npformer.models.transformer.model import TransformerCache
@@ -72,9 +71,8 @@ def _shape(array: Array) -> str:
     return "×".join(map(str, array.shape))
 
 
-@figure("F20", "An encoder layer and a decoder layer in detail", source="jianshu", data="FW")
+@figure("F20", "An encoder layer and a decoder layer in detail", "jianshu", "FW")
 def layers_in_detail(
-    studio: Studio,
     *,
     sentences: int = 32,
     length: int | None = None,
@@ -86,16 +84,12 @@ def layers_in_detail(
     """Draw every operation of the two layers from the bottom up, with the shapes of a batch of the corpus.
 
     Args:
-        studio: Not used.
         sentences: The number of sentence pairs in the batch.
         length: The length to which sentences are cut; by default they are not cut.
         d_model: The width of the model.
         n_heads: The number of heads.
         d_ff: The width inside the feed-forward network.
         seed: The seed of the random weights.
-
-    Returns:
-        The figure with its caption.
     """
     cache = _forward(sentences, length, d_model, n_heads, d_ff, seed)
     with drawing():

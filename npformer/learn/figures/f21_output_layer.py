@@ -9,9 +9,8 @@ from npformer.data.codecs import TextCodec
 from npformer.data.loader import make_batch
 from npformer.errors import UserError
 from npformer.functional import softmax
-from npformer.learn.figures.jianshu_example import SEED, SENTENCE, Part, at_least, dataset, listed, paint, row
+from npformer.learn.figures.jianshu_example import SEED, SENTENCE, at_least, dataset, listed
 from npformer.learn.figures.registry import Drawing, figure
-from npformer.learn.figures.studio import Studio
 from npformer.models.transformer import Transformer, TransformerConfig
 from npformer.plots import Grid
 from npformer.plots.board import Board
@@ -30,28 +29,19 @@ class Output(NamedTuple):
     logits: Any  # (T, V)
 
 
-@figure("F21", "Dense layer and softmax over the vocabulary", source="jianshu", data="FW")
+@figure("F21", "Dense layer and softmax over the vocabulary", "jianshu", "FW")
 def output_layer(
-    studio: Studio,
-    *,
-    sentence: str = SENTENCE,
-    translation: str = "Je suis étudiant",
-    d_model: int = 6,
-    seed: int = SEED,
+    *, sentence: str = SENTENCE, translation: str = "Je suis étudiant", d_model: int = 6, seed: int = SEED
 ) -> Drawing:
     """Draw the decoder's output times W plus b, and its softmax, for an untrained model.
 
     The vocabulary of the model has only the words of `translation`.
 
     Args:
-        studio: Not used.
         sentence: An English sentence.
         translation: The translation whose words are the vocabulary.
         d_model: The width of the vectors.
         seed: The seed of the random weights.
-
-    Returns:
-        The figure with its caption.
     """
     top = _forward(sentence, translation, d_model, seed)
     p, _ = softmax(top.logits)  # (T, V)
@@ -74,18 +64,18 @@ def _draw(board: Board, top: Output, p: Array, best: Array) -> None:
     """Draw the product above, and logits, softmax and probabilities below."""
     band = widest(top.words, TEXT) + 0.4  # height of the upright column labels and the name above them
     low = -max(top.r.shape) * CELL / 2 - 1.05 - band
-    dense: list[Part] = [
+    dense = [
         Grid(top.r, "decoder's output", "z", rows=top.read, numbers=True, show_shape=True),
         "×",
         _over_words(top.weight, "$W$", "weight", top),
         "+",
         _over_words(top.bias, "$b$", "weight", top),
     ]
-    _, of_weight, of_bias = row(board, dense, 0, 0)
-    left = paint(board, _over_words(top.logits, "logits", "linear", top, rows=top.read), 0, low)
-    share = _over_words(p, "probabilities", "r", top, rows=top.read, shade=True)
-    chosen = ("position", np.arange(len(top.words)) == best[:, None])
-    right = paint(board, share, of_bias.right - board.size(share)[0], low, chosen)
+    _, of_weight, of_bias = board.product(dense, 0, 0)
+    left = board.grid(_over_words(top.logits, "logits", "linear", top, rows=top.read), 0, low)
+    chosen = [("position", np.arange(len(top.words)) == best[:, None])]
+    share = _over_words(p, "probabilities", "r", top, rows=top.read, shade=True, painted=chosen)
+    right = board.grid(share, of_bias.right - board.size(share)[0], low)
     y = left.centre[1]
     box = board.box("softmax", (left.right + right.left) / 2 - 0.3, y, 0.95, colour="softmax")
     board.arrow((left.right + 0.06, y), box.left)

@@ -2,15 +2,21 @@
 
 import math
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
 from npformer.backend import Array
 from npformer.errors import UserError
 from npformer.functional.positions import sinusoids
-from npformer.learn.figures.datawhale_example import SEED, STUDENT, embedded
+from npformer.learn.figures.datawhale_example import (
+    STUDENT,
+    Embedded,
+    WordVectors,
+    embedded,
+    embedded_with_positions,
+)
 from npformer.learn.figures.registry import Drawing, figure
-from npformer.learn.figures.studio import Studio
 from npformer.plots import Grid, curves, value_map
 from npformer.plots.board import Board
 from npformer.plots.heat_maps import colour_bar, signed_scale
@@ -20,22 +26,11 @@ from npformer.plots.style import LABEL, drawing, number, widest
 GAP = 0.45  # between the vectors of two words, in inches
 
 
-@figure("F22", "Three words and their vectors", source="datawhale", data="FW")
-def words_as_vectors(
-    studio: Studio, *, sentence: str = STUDENT, d_model: int = 4, seed: int = SEED
-) -> Drawing:
-    """Draw each word of a sentence below the vector from its embedding.
-
-    Args:
-        studio: Not used.
-        sentence: The sentence, whose words are separated by spaces.
-        d_model: The width of the vectors.
-        seed: The seed of the random weights.
-
-    Returns:
-        The figure with its caption.
-    """
-    words, x, _, _ = embedded(sentence, d_model=d_model, seed=seed)
+@figure("F22", "Three words and their vectors", "datawhale", "FW", partial(embedded, sentence=STUDENT))
+def words_as_vectors(vectors: WordVectors) -> Drawing:
+    """Draw each word of a sentence below the vector from its embedding."""
+    words, x, _ = vectors
+    d_model = x.shape[1]
     with drawing(words):
         board = Board([x])
         for i, (place, word) in enumerate(zip(places_of(board, words, d_model), words, strict=True)):
@@ -50,29 +45,17 @@ def words_as_vectors(
     return Drawing(picture, caption)
 
 
-@figure("F23", "Embeddings with a time signal", source="datawhale", data="FW")
-def time_signal(
-    studio: Studio,
-    *,
-    sentence: str = STUDENT,
-    d_model: int = 4,
-    positions: str = "interleaved",
-    seed: int = SEED,
-) -> Drawing:
-    """Draw word vector + position vector = the input of encoder #0.
-
-    Args:
-        studio: Not used.
-        sentence: The sentence, whose words are separated by spaces.
-        d_model: The width of the vectors.
-        positions: The layout of the position vectors.
-        seed: The seed of the random weights.
-
-    Returns:
-        The figure with its caption.
-    """
-    words, x, t, cache = embedded(sentence, d_model=d_model, positions=positions, seed=seed)
-    y = cache.y[0]  # (T, D)
+@figure(
+    "F23",
+    "Embeddings with a time signal",
+    "datawhale",
+    "FW",
+    partial(embedded_with_positions, sentence=STUDENT),
+)
+def time_signal(vectors: Embedded) -> Drawing:
+    """Draw word vector + position vector = the input of encoder #0."""
+    words, x, t, cache = vectors
+    y, d_model = cache.y[0], x.shape[1]  # (T, D)
     rows = (  # from below
         (x, "x", "x", "embedding", 0.0),
         (t, "t", "position", "time signal", 0.95),
@@ -139,24 +122,17 @@ NAMES = {
 }
 
 
-@figure("F24", "Position vectors as cells", source="datawhale", data="FO")
-def position_cells(
-    studio: Studio, *, sentence: str = STUDENT, d_model: int = 4, layout: str = "halves", seed: int = SEED
-) -> Drawing:
+@figure("F24", "Position vectors as cells", "datawhale", "FO", partial(embedded, sentence=STUDENT))
+def position_cells(vectors: WordVectors, *, layout: str = "halves") -> Drawing:
     """Draw the position vector of each word above its word vector, to which it is added.
 
     Args:
-        studio: Not used.
-        sentence: The sentence, whose words are separated by spaces.
-        d_model: The width of the vectors.
+        vectors: The words and their vectors.
         layout: The layout of the sines and cosines, one of the LAYOUTS of functional.positions.
-        seed: The seed of the random weights.
-
-    Returns:
-        The figure with its caption.
     """
-    table = _table(len(sentence.split()), d_model, layout)
-    words, x, _, _ = embedded(sentence, d_model=d_model, positions=layout, seed=seed)
+    words, x, _ = vectors
+    d_model = x.shape[1]
+    table = _table(len(words), d_model, layout)
     with drawing(words):
         board = Board([table, x], write=short)
         places = places_of(board, words, d_model)
@@ -180,26 +156,17 @@ def position_cells(
     return Drawing(picture, caption)
 
 
-@figure("F25", "Dimensions 4 to 7 over positions", source="datawhale", data="FO")
+@figure("F25", "Dimensions 4 to 7 over positions", "datawhale", "FO")
 def position_curves(
-    studio: Studio,
-    *,
-    dims: tuple[int, ...] = (4, 5, 6, 7),
-    length: int = 100,
-    d_model: int = 20,
-    layout: str = "interleaved",
+    *, dims: tuple[int, ...] = (4, 5, 6, 7), length: int = 100, d_model: int = 20, layout: str = "interleaved"
 ) -> Drawing:
     """Draw some columns of the table of position vectors as curves.
 
     Args:
-        studio: Not used.
         dims: The columns of the table to draw.
         length: The number of positions.
         d_model: The width of the vectors.
         layout: The layout of the sines and cosines, one of the LAYOUTS of functional.positions.
-
-    Returns:
-        The figure with its caption.
     """
     if not dims or not all(isinstance(d, int) and 0 <= d < d_model for d in dims):
         raise UserError(f"dims is {dims!r}: name dimensions from 0 to {d_model - 1}")
@@ -249,9 +216,8 @@ def _periods(dims: Sequence[int], d_model: int, layout: str) -> str:
     return ", ".join(parts)
 
 
-@figure("F26", "Position vectors as heat maps", source="datawhale", data="FO")
+@figure("F26", "Position vectors as heat maps", "datawhale", "FO")
 def position_maps(
-    studio: Studio,
     *,
     upper: tuple[int, int, str] = (20, 512, "halves"),
     lower: tuple[int, int, str] = (10, 64, "interleaved"),
@@ -259,12 +225,8 @@ def position_maps(
     """Draw two tables, each given as (positions, dimensions, layout). A row is the vector of one position.
 
     Args:
-        studio: Not used.
         upper: The upper table.
         lower: The lower table.
-
-    Returns:
-        The figure with its caption.
     """
     tables = [_table(*which) for which in (upper, lower)]
     heights = [float(np.clip(0.13 * len(table), 1.3, 4)) for table in tables]

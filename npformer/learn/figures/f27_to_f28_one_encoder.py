@@ -1,14 +1,14 @@
 """F27 and F28: vectors on their way through one encoder: self-attention, feed-forward, and their norms."""
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
 from npformer.backend import Array
-from npformer.learn.figures.datawhale_example import MACHINES, SEED, STUDENT, Example, make_example
+from npformer.learn.figures.datawhale_example import STUDENT, Example, make_example
 from npformer.learn.figures.f22_to_f26_input_vectors import places_of
 from npformer.learn.figures.registry import Drawing, figure
-from npformer.learn.figures.studio import Studio
 from npformer.plots import Figure, Grid
 from npformer.plots.board import Board
 from npformer.plots.style import drawing
@@ -18,23 +18,9 @@ LEAST = 1.3  # of a word's column
 STEP = 0.82  # from the middle of a box to that of the vectors over it, and on to the next box
 
 
-@figure("F27", "Vectors through one encoder", source="datawhale", data="FW")
-def one_encoder(
-    studio: Studio, *, sentence: str = STUDENT, d_model: int = 4, n_heads: int = 8, seed: int = SEED
-) -> Drawing:
-    """Draw x → self-attention → z → feed-forward → r for every word at once.
-
-    Args:
-        studio: Not used.
-        sentence: The sentence, whose words are separated by spaces.
-        d_model: The width of the vectors.
-        n_heads: The number of heads.
-        seed: The seed of the random weights.
-
-    Returns:
-        The figure with its caption.
-    """
-    example = make_example(sentence, d_model=d_model, n_heads=n_heads, seed=seed)
+@figure("F27", "Vectors through one encoder", "datawhale", "FW", partial(make_example, sentence=STUDENT))
+def one_encoder(example: Example) -> Drawing:
+    """Draw x → self-attention → z → feed-forward → r for every word at once."""
     picture, row = _tower(example, paths=False)
     caption = (
         f"Self-attention mixes the words, so z1 = {row(example.normalised[0])} depends on all of them. The "
@@ -44,23 +30,9 @@ def one_encoder(
     return Drawing(picture, caption)
 
 
-@figure("F28", "Thinking Machines: a feed-forward network for each position", source="datawhale", data="FW")
-def two_words(
-    studio: Studio, *, sentence: str = MACHINES, d_model: int = 4, n_heads: int = 8, seed: int = SEED
-) -> Drawing:
-    """Draw x → z → r of two words, with a feed-forward box at each position.
-
-    Args:
-        studio: Not used.
-        sentence: The sentence, whose words are separated by spaces.
-        d_model: The width of the vectors.
-        n_heads: The number of heads.
-        seed: The seed of the random weights.
-
-    Returns:
-        The figure with its caption.
-    """
-    example = make_example(sentence, d_model=d_model, n_heads=n_heads, seed=seed)
+@figure("F28", "Thinking Machines: a feed-forward network for each position", "datawhale", "FW", make_example)
+def two_words(example: Example) -> Drawing:
+    """Draw x → z → r of two words, with a feed-forward box at each position."""
     picture, row = _tower(example, paths=True)
     caption = (
         "Self-attention is one box, because each of its outputs depends on all words. The feed-forward "

@@ -50,7 +50,7 @@ class View(NamedTuple):
     heads: list[HeadAccuracy]
 
 
-@figure("F29", "“it” attending, in one head", source="datawhale", data="TR")
+@figure("F29", "“it” attending, in one head", "datawhale", "TR")
 def one_head(
     studio: Studio,
     *,
@@ -70,9 +70,6 @@ def one_head(
         layer: The layer of another head.
         head: The number of another head.
         word: Another query.
-
-    Returns:
-        The figure with its caption.
     """
     forward = forward_pair(studio, sentence)
     views = _views(studio, forward, "it", antecedent, where, word, layer, head)
@@ -85,7 +82,7 @@ def one_head(
     return Drawing(picture, caption + unknown_words(studio.translator, sentence))
 
 
-@figure("F30", "“it” attending, in two heads", source="datawhale", data="TR")
+@figure("F30", "“it” attending, in two heads", "datawhale", "TR")
 def two_heads(
     studio: Studio, *, sentence: str = ANIMAL, where: str | None = None, word: str | None = None
 ) -> Drawing:
@@ -96,9 +93,6 @@ def two_heads(
         sentence: An English sentence.
         where: "encoder" or "cross", as for F29.
         word: Another query.
-
-    Returns:
-        The figure with its caption.
     """
     forward = forward_pair(studio, sentence)
     views = []
@@ -117,7 +111,7 @@ def two_heads(
     return Drawing(picture, caption + unknown_words(studio.translator, sentence))
 
 
-@figure("F52", "“bank” and “river”", source="zhihu", data="TR")
+@figure("F52", "“bank” and “river”", "zhihu", "TR")
 def bank_and_river(
     studio: Studio,
     *,
@@ -136,9 +130,6 @@ def bank_and_river(
         layer: The layer of another head.
         head: The number of another head.
         word: Another query.
-
-    Returns:
-        The figure with its caption.
     """
     forward = forward_pair(studio, sentence)
     views = _views(studio, forward, "bank", deciders, where, word, layer, head)

@@ -6,9 +6,8 @@ import numpy as np
 
 from npformer.backend import Array
 from npformer.errors import UserError
-from npformer.learn.figures.datawhale_example import MACHINES, SEED, Example, Head, make_example
+from npformer.learn.figures.datawhale_example import Example, Head, make_example
 from npformer.learn.figures.registry import Drawing, figure
-from npformer.learn.figures.studio import Studio
 from npformer.plots import Grid
 from npformer.plots.board import Board, paler
 from npformer.plots.style import drawing, widest, wrapped
@@ -19,28 +18,13 @@ IN_A_ROW = 4  # heads
 FAINT = "#767676"
 
 
-@figure("F37", "Two heads, each with its own weights", source="datawhale", data="FW")
-def two_heads(
-    studio: Studio,
-    *,
-    sentence: str = MACHINES,
-    heads: tuple[int, int] = (0, 1),
-    d_model: int = 4,
-    seed: int = SEED,
-) -> Drawing:
+@figure("F37", "Two heads, each with its own weights", "datawhale", "FW", make_example)
+def two_heads(example: Example, *, heads: tuple[int, int] = (0, 1)) -> Drawing:
     """Draw X and two heads with their weights, queries, keys and values.
 
     Args:
-        studio: Not used.
-        sentence: The sentence, whose words are separated by spaces.
         heads: The numbers of the two heads.
-        d_model: The width of the vectors.
-        seed: The seed of the random weights.
-
-    Returns:
-        The figure with its caption.
     """
-    example = make_example(sentence, d_model=d_model, seed=seed)
     if len(heads) != 2:
         raise UserError(f"heads is {heads!r}: name two heads")
     pair = [example.head(head) for head in heads]
@@ -85,30 +69,16 @@ def _head(
         board.arrow((x, upper.bottom), (x, lower.top))
 
 
-@figure("F38", "Eight heads give eight matrices Z", source="datawhale", data="FW")
-def eight_outputs(
-    studio: Studio, *, sentence: str = MACHINES, n_heads: int = 8, d_model: int = 4, seed: int = SEED
-) -> Drawing:
-    """Draw X into every head, and the output of each.
-
-    Args:
-        studio: Not used.
-        sentence: The sentence, whose words are separated by spaces.
-        n_heads: The number of heads.
-        d_model: The width of the vectors.
-        seed: The seed of the random weights.
-
-    Returns:
-        The figure with its caption.
-    """
-    example = make_example(sentence, n_heads=n_heads, d_model=d_model, seed=seed)
-    heads = [example.head(number) for number in range(n_heads)]
+@figure("F38", "Eight heads give eight matrices Z", "datawhale", "FW", make_example)
+def eight_outputs(example: Example) -> Drawing:
+    """Draw X into every head, and the output of each."""
+    heads = [example.head(number) for number in range(example.n_heads)]
     with drawing(example.words):
         board = Board([example.x, example.joined])
         step = board.size(Grid(heads[0].z))[0] + 0.35
         row = HIGH * len(example.words) + 1.0
         inputs = Grid(example.x, "$X$", "x", rows=example.words, numbers=True)
-        last = (n_heads - 1) // IN_A_ROW
+        last = (len(heads) - 1) // IN_A_ROW
         x = board.grid(inputs, 0, -last * row / 2)
         start, y = x.right + 0.9, x.centre[1]
         for number, one in enumerate(heads):
@@ -122,30 +92,16 @@ def eight_outputs(
         picture = board.cut()
     first, last_row = (board.row(one.z[0]) for one in (heads[0], heads[-1]))
     caption = (
-        f"Each of the {n_heads} heads computes its own matrix Z. Row 1, for “{example.words[0]}”, is {first} "
-        f"in head #0 and {last_row} in head #{n_heads - 1}. The feed-forward network expects one matrix, so "
-        "the outputs must be combined."
+        f"Each of the {len(heads)} heads computes its own matrix Z. Row 1, for “{example.words[0]}”, is "
+        f"{first} in head #0 and {last_row} in head #{len(heads) - 1}. The feed-forward network expects one "
+        "matrix, so the outputs must be combined."
     )
     return Drawing(picture, caption)
 
 
-@figure("F39", "The heads combined by W^O", source="datawhale", data="FW")
-def joined_heads(
-    studio: Studio, *, sentence: str = MACHINES, n_heads: int = 8, d_model: int = 4, seed: int = SEED
-) -> Drawing:
-    """Draw Concat(Z0 .. Z7) times W^O = Z.
-
-    Args:
-        studio: Not used.
-        sentence: The sentence, whose words are separated by spaces.
-        n_heads: The number of heads.
-        d_model: The width of the vectors.
-        seed: The seed of the random weights.
-
-    Returns:
-        The figure with its caption.
-    """
-    example = make_example(sentence, n_heads=n_heads, d_model=d_model, seed=seed)
+@figure("F39", "The heads combined by W^O", "datawhale", "FW", make_example)
+def joined_heads(example: Example) -> Drawing:
+    """Draw Concat(Z0 .. Z7) times W^O = Z."""
     rows, wide = example.joined.shape
     with drawing(example.words):
         board = Board([example.joined, example.output_weight, example.z])
@@ -165,9 +121,9 @@ def joined_heads(
         _by_heads(board, example, low - 0.65 - HIGH * rows - 0.95)
         picture = board.cut()
     caption = (
-        f"The {n_heads} concatenated outputs are {rows} × {wide}. W^O, {wide} × {d_model}, projects them "
-        f"to the width of X: row 1, “{example.words[0]}”, becomes {board.row(example.z[0])}. Every head has "
-        "its own rows of W^O, so Z is a sum over heads."
+        f"The {example.n_heads} concatenated outputs are {rows} × {wide}. W^O, {wide} × "
+        f"{example.x.shape[1]}, projects them to the width of X: row 1, “{example.words[0]}”, becomes "
+        f"{board.row(example.z[0])}. Every head has its own rows of W^O, so Z is a sum over heads."
     )
     return Drawing(picture, caption)
 
@@ -238,23 +194,10 @@ NAME = 0.32  # for a name at the left of a matrix
 APART = 0.12  # between the weights of a head
 
 
-@figure("F40", "Multi-head attention on one sheet", source="datawhale", data="FW")
-def recap(
-    studio: Studio, *, sentence: str = MACHINES, n_heads: int = 8, d_model: int = 4, seed: int = SEED
-) -> Drawing:
-    """Draw sentence → X → weights of each head → Q, K, V → Z of each head → W^O → Z.
-
-    Args:
-        studio: Not used.
-        sentence: The sentence, whose words are separated by spaces.
-        n_heads: The number of heads.
-        d_model: The width of the vectors.
-        seed: The seed of the random weights.
-
-    Returns:
-        The figure with its caption.
-    """
-    example = make_example(sentence, n_heads=n_heads, d_model=d_model, seed=seed)
+@figure("F40", "Multi-head attention on one sheet", "datawhale", "FW", make_example)
+def recap(example: Example) -> Drawing:
+    """Draw sentence → X → weights of each head → Q, K, V → Z of each head → W^O → Z."""
+    n_heads, d_model = example.n_heads, example.x.shape[1]
     shown = sorted({0, 1, n_heads - 1} & set(range(n_heads)))
     with drawing(example.words):
         arrays = [array for number in shown for array in example.head(number)]

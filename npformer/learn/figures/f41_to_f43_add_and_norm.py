@@ -1,6 +1,7 @@
 """F41 to F43: layers in full detail with a column for each word, and the sum and the norm with numbers."""
 
-from typing import Any, NamedTuple
+from functools import partial
+from typing import NamedTuple
 
 from npformer.errors import UserError
 from npformer.learn.figures.architecture_parts import (
@@ -13,9 +14,8 @@ from npformer.learn.figures.architecture_parts import (
     layer_plan,
     wave,
 )
-from npformer.learn.figures.datawhale_example import MACHINES, SEED, make_example
+from npformer.learn.figures.datawhale_example import MACHINES, Example, make_example
 from npformer.learn.figures.registry import Drawing, figure
-from npformer.learn.figures.studio import Studio
 from npformer.models.transformer import TransformerConfig
 from npformer.plots import Grid
 from npformer.plots.board import Board
@@ -37,23 +37,18 @@ class Stack(NamedTuple):
 
 
 @figure(
-    "F41", "Add & normalize, with residual connections past both sublayers", source="datawhale", data="SC"
+    "F41",
+    "Add & normalize, with residual connections past both sublayers",
+    "datawhale",
+    "SC",
+    partial(config_of, n_layers=1),
 )
-def add_and_normalize(
-    studio: Studio, *, sentence: str = MACHINES, architecture: str = "paper-base", **settings: Any
-) -> Drawing:
+def add_and_normalize(config: TransformerConfig, *, sentence: str = MACHINES) -> Drawing:
     """Draw one encoder layer with a dashed residual connection past each sublayer.
 
     Args:
-        studio: Not used.
         sentence: The sentence, whose words are separated by spaces.
-        architecture: The name of an architecture.
-        settings: Settings of the architecture to change.
-
-    Returns:
-        The figure with its caption.
     """
-    config = config_of(architecture, {"n_layers": 1} | settings)
     words = words_of(sentence)
     with drawing(words):
         board = Board()
@@ -77,33 +72,21 @@ def _residual_caption(config: TransformerConfig) -> str:
     )
 
 
-@figure("F43", "Two encoders and two decoders in full detail", source="datawhale", data="SC")
+@figure(
+    "F43", "Two encoders and two decoders in full detail", "datawhale", "SC", partial(config_of, n_layers=2)
+)
 def full_detail(
-    studio: Studio,
-    *,
-    sentence: str = MACHINES,
-    target: str = "<S> machines",
-    n_layers: int = 2,
-    architecture: str = "paper-base",
-    **settings: Any,
+    config: TransformerConfig, *, sentence: str = MACHINES, target: str = "<S> machines"
 ) -> Drawing:
     """Draw every sublayer, norm and residual connection of encoders and decoders.
 
     The top encoder's output goes to the second attention of each decoder.
 
     Args:
-        studio: Not used.
         sentence: The sentence that the encoder reads.
         target: The decoder's input, the start symbol first.
-        n_layers: The number of encoder layers and of decoder layers.
-        architecture: The name of an architecture.
-        settings: Settings of the architecture to change.
-
-    Returns:
-        The figure with its caption.
     """
-    config = config_of(architecture, {"n_layers": n_layers} | settings)
-    source, read = words_of(sentence), words_of(target)
+    source, read, n_layers = words_of(sentence), words_of(target), config.n_layers
     with drawing(source, read):
         board = Board()
         encoder = draw_stack(board, config, "encoder", source, 0, spacing=TIGHT)
@@ -236,23 +219,9 @@ def _memory(board: Board, encoder: Stack, decoder: Stack) -> None:
 BOX = 0.46  # of a box, in inches
 
 
-@figure("F42", "LayerNorm(X + Z)", source="datawhale", data="FW")
-def add_and_norm(
-    studio: Studio, *, sentence: str = MACHINES, d_model: int = 4, n_heads: int = 8, seed: int = SEED
-) -> Drawing:
-    """Draw the residual connection of self-attention: X and Z, their sum, and its rows after the norm.
-
-    Args:
-        studio: Not used.
-        sentence: The sentence, whose words are separated by spaces.
-        d_model: The width of the vectors.
-        n_heads: The number of heads.
-        seed: The seed of the random weights.
-
-    Returns:
-        The figure with its caption.
-    """
-    example = make_example(sentence, d_model=d_model, n_heads=n_heads, seed=seed)
+@figure("F42", "LayerNorm(X + Z)", "datawhale", "FW", make_example)
+def add_and_norm(example: Example) -> Drawing:
+    """Draw the residual connection of self-attention: X and Z, their sum, and its rows after the norm."""
     x, z, y = example.x, example.z, example.normalised
     with drawing(example.words):
         board = Board([x, z, y])

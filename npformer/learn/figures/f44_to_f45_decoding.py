@@ -288,13 +288,9 @@ def steps_of(forward: ForwardPass, translator: Translator) -> list[Step]:
     return steps
 
 
-@figure("F44", "Decoding, the first step", source="datawhale", data="TR")
+@figure("F44", "Decoding, the first step", "datawhale", "TR")
 def first_step(studio: Studio, *, sentence: str = STUDENT) -> Drawing:
-    """Draw the first step: the encoders, K and V for every decoder, the decoders, and the first word.
-
-    Returns:
-        The figure with its caption.
-    """
+    """Draw the first step: the encoders, K and V for every decoder, the decoders, and the first word."""
     panels, steps = _panels(studio, sentence)
     stages = [panels[0]._replace(stage=stage) for stage in range(1, len(STAGES) + 1)]
     columns = _columns(panels[0])
@@ -311,13 +307,9 @@ def first_step(studio: Studio, *, sentence: str = STUDENT) -> Drawing:
     return Drawing(picture, caption + about_model(studio, sentence), frames_of(stages))
 
 
-@figure("F45", "Decoding, the other steps, up to the end symbol", source="datawhale", data="TR")
+@figure("F45", "Decoding, the other steps, up to the end symbol", "datawhale", "TR")
 def other_steps(studio: Studio, *, sentence: str = STUDENT) -> Drawing:
-    """Draw the other steps. Each written word is read in the next step, while K and V stay the same.
-
-    Returns:
-        The figure with its caption.
-    """
+    """Draw the other steps. Each written word is read in the next step, while K and V stay the same."""
     panels, steps = _panels(studio, sentence)
     shown = panels[1:] or panels
     names = [f"step {panel.number}" for panel in shown]

@@ -10,7 +10,6 @@ from npformer.functional import cross_entropy, kl_divergence, l2_distance, smoot
 from npformer.learn.figures.datawhale_example import generator, small_config, words_of
 from npformer.learn.figures.f22_to_f26_input_vectors import short
 from npformer.learn.figures.registry import Drawing, figure
-from npformer.learn.figures.studio import Studio
 from npformer.nn import Linear
 from npformer.plots import Figure, Grid, probability_bars
 from npformer.plots.board import Board
@@ -22,9 +21,8 @@ VOCABULARY = ("a", "am", "I", "thanks", "student", "<eos>")
 UNTRAINED = (0.2, 0.2, 0.1, 0.2, 0.2, 0.1)
 
 
-@figure("F47", "merci: the output of an untrained model, and the target", source="datawhale", data="FO")
+@figure("F47", "merci: the output of an untrained model, and the target", "datawhale", "FO")
 def untrained_and_target(
-    studio: Studio,
     *,
     probabilities: Sequence[float] = UNTRAINED,
     target: str = "thanks",
@@ -34,14 +32,10 @@ def untrained_and_target(
     """Draw two distributions over six words, and compute three distances between them.
 
     Args:
-        studio: Not used.
         probabilities: The output of the untrained model, one number for each word.
         target: The right word.
         vocabulary: The words of the vocabulary.
         smoothing: The ε of label smoothing, from 0 up to but not including 1.
-
-    Returns:
-        The figure with its caption.
     """
     p = _distribution(probabilities, vocabulary)
     target_id = word_id(target, vocabulary)
@@ -72,24 +66,16 @@ def untrained_and_target(
     return Drawing(picture, caption)
 
 
-@figure("F48", "Target distributions of a sentence", source="datawhale", data="FO")
+@figure("F48", "Target distributions of a sentence", "datawhale", "FO")
 def target_distributions(
-    studio: Studio,
-    *,
-    sentence: str = "i am a student <eos>",
-    vocabulary: Sequence[str] = VOCABULARY,
-    smoothing: float = 0.0,
+    *, sentence: str = "i am a student <eos>", vocabulary: Sequence[str] = VOCABULARY, smoothing: float = 0.0
 ) -> Drawing:
     """Draw a row for each position of the sentence: 1 at its word, 0 elsewhere.
 
     Args:
-        studio: Not used.
         sentence: The target sentence, with its end symbol.
         vocabulary: The words of the vocabulary.
         smoothing: The ε of label smoothing, from 0 up to but not including 1.
-
-    Returns:
-        The figure with its caption.
     """
     words = words_of(sentence)
     ids = [word_id(word, vocabulary) for word in words]
@@ -157,26 +143,17 @@ STEP = 1.7  # from one row of cells to the next
 SEED = 0
 
 
-@figure("F46", "Linear and softmax: from a vector to a word", source="datawhale", data="FW")
+@figure("F46", "Linear and softmax: from a vector to a word", "datawhale", "FW")
 def vector_to_word(
-    studio: Studio,
-    *,
-    word: str = "am",
-    vocabulary: Sequence[str] = VOCABULARY,
-    d_model: int = 8,
-    seed: int = SEED,
+    *, word: str = "am", vocabulary: Sequence[str] = VOCABULARY, d_model: int = 8, seed: int = SEED
 ) -> Drawing:
     """Draw vector → logits → probabilities → argmax → word.
 
     Args:
-        studio: Not used.
         word: The word to which the vector points.
         vocabulary: The words of the vocabulary.
         d_model: The width of the vectors.
         seed: The seed of the random weights.
-
-    Returns:
-        The figure with its caption.
     """
     chosen = word_id(word, vocabulary)
     rng = generator(seed)

@@ -38,7 +38,7 @@ PRINTED = np.array(
 PRINTED_TARGETS = [2, 1, 0, 4, 5]
 
 
-@figure("F49", "Distributions of a trained model", source="datawhale", data="FO + TR")
+@figure("F49", "Distributions of a trained model", "datawhale", "FO + TR")
 def trained_distributions(
     studio: Studio, *, sentence: str = STUDENT, translation: str = ENGLISH, words: tuple[str, ...] = WORDS
 ) -> Drawing:
@@ -49,10 +49,6 @@ def trained_distributions(
         sentence: A French sentence.
         translation: Its English translation.
         words: The words of the columns, without the end symbol.
-
-    Returns:
-        The figure with its caption.
-
     Raises:
         UserError: If the model does not know one of the words.
     """
@@ -100,7 +96,7 @@ def _table(values: Array, label: str, columns: Sequence[str], rows: Sequence[str
     return Grid(values, label, "softmax", rows=rows, columns=columns, numbers=True, shade=True)
 
 
-@figure("F50", "Greedy search and beam search", source="datawhale", data="TR")
+@figure("F50", "Greedy search and beam search", "datawhale", "TR")
 def greedy_and_beam(
     studio: Studio, *, sentence: str = STUDENT, beam: int = 2, first: Sequence[str] | None = None
 ) -> Drawing:
@@ -116,10 +112,6 @@ def greedy_and_beam(
         beam: The number of prefixes that beam search keeps.
         first: The words that the beam keeps at first: by default those of the document for its sentence, and
             the most probable ones for other sentences.
-
-    Returns:
-        The figure with its caption.
-
     Raises:
         UserError: If the model does not know one of the words.
     """

@@ -1,11 +1,10 @@
 """F53: a residual block, F(x) + x."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from npformer.learn.figures.architecture_parts import HIGH, config_of, widths_of
 from npformer.learn.figures.registry import Drawing, figure
-from npformer.learn.figures.studio import Studio
+from npformer.models.transformer import TransformerConfig
 from npformer.plots.board import Board
 from npformer.plots.boxes import Box, around
 from npformer.plots.style import FORMULA, drawing
@@ -17,14 +16,9 @@ SIDE = 0.45  # from a box to the residual connection beside it
 Part = tuple[str, str]  # a label and a colour; "+" is the sum
 
 
-@figure("F53", "A residual block: F(x) + x", source="zhihu", data="SC")
-def residual_block(studio: Studio, *, architecture: str = "paper-base", **settings: Any) -> Drawing:
-    """Draw the block of residual networks beside a sublayer of the Transformer.
-
-    Returns:
-        The figure with its caption.
-    """
-    config = config_of(architecture, settings)
+@figure("F53", "A residual block: F(x) + x", "zhihu", "SC", config_of)
+def residual_block(config: TransformerConfig) -> Drawing:
+    """Draw the block of residual networks beside a sublayer of the Transformer."""
     f = (f"feed-forward\n{widths_of(config)}", "feed_forward")
     sublayer, inside, y = [f, ("+", ""), ("norm", "norm")], [0], "norm(F(x) + x)"
     if config.norm == "pre":  # the norm is a part of F

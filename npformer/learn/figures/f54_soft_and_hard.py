@@ -1,6 +1,7 @@
 """F54: soft attention, the mean of all vectors, beside hard attention, one vector that is drawn at random."""
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -8,10 +9,9 @@ from npformer.backend import Array
 from npformer.errors import UserError
 from npformer.functional import attend, dot_similarity, hard_attend
 from npformer.functional.hard import HardAttendCache
-from npformer.learn.figures.datawhale_example import SEED, embedded
+from npformer.learn.figures.datawhale_example import WordVectors, embedded
 from npformer.learn.figures.f58_basic_self_attention import weighted_sum
 from npformer.learn.figures.registry import Drawing, figure
-from npformer.learn.figures.studio import Studio
 from npformer.plots import Grid
 from npformer.plots.board import Board
 from npformer.plots.cells import CELL
@@ -24,23 +24,15 @@ MEAN = r"$E[\hat z] = \Sigma_i\; \alpha_i\, a_i$"
 SAMPLED = r"s \sim \mathrm{Multinoulli}(\alpha)"  # as the document writes it
 
 
-@figure("F54", "Soft and hard attention", source="paperspace", data="FW")
-def soft_and_hard(
-    studio: Studio, *, sentence: str = "the dog saw birds", query: int = 2, d_model: int = 4, seed: int = SEED
-) -> Drawing:
+@figure("F54", "Soft and hard attention", "paperspace", "FW", partial(embedded, sentence="the dog saw birds"))
+def soft_and_hard(vectors: WordVectors, *, query: int = 2) -> Drawing:
     """Draw E[ẑ] = Σ_i α_i a_i beside ẑ = Σ_i s_i a_i with s ~ Multinoulli(α), and the mean of many draws.
 
     Args:
-        studio: Not used.
-        sentence: The sentence, whose words are separated by spaces.
+        vectors: The words and their vectors.
         query: The position of the word whose attention is drawn.
-        d_model: The width of the vectors.
-        seed: The seed of the random vectors and of the draws.
-
-    Returns:
-        The figure with its caption.
     """
-    words, a, _, _ = embedded(sentence, d_model=d_model, positions="none", seed=seed)
+    words, a, seed = vectors
     if not isinstance(query, int) or not 0 <= query < len(words):
         raise UserError(f"query is {query!r}: there are words 0 .. {len(words) - 1}")
     scores, _ = dot_similarity(a[query : query + 1], a)  # (1, S)
@@ -51,13 +43,13 @@ def soft_and_hard(
         step = max(board.cell, widest(words, 11)) + 0.5
         places = step * np.arange(len(words))
         _picture(board, places, words, query, a, soft.weights[0], mean, MEAN)
-        right = places + max(places[-1] + board.cell, d_model * board.cell) + APART
+        right = places + max(places[-1] + board.cell, a.shape[1] * board.cell) + APART
         # the first draw as integers, because 0 and 1 are not probabilities here
         drawn = hard.sample[0, 0].astype(int)
         _picture(board, right, words, query, a, drawn, z[0], r"$\hat z = \Sigma_i\; s_i\, a_i$")
         _heading(board, places, "soft attention", r"\alpha", soft.weights[0])
         _heading(board, right, "hard attention", rf"{SAMPLED},\ \ s", drawn)
-        _table(board, (places[0] + right[-1]) / 2, -CELL * d_model - 1.35, words, z, hard, mean)
+        _table(board, (places[0] + right[-1]) / 2, -CELL * a.shape[1] - 1.35, words, z, hard, mean)
         picture = board.cut(what=f"a sentence of {len(words)} words")
     return Drawing(picture, _caption(words, query, hard, z, mean, board.write))
 

@@ -1,15 +1,15 @@
 """F58: self-attention in its simplest form, without queries, keys and values, and without parameters."""
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
 from npformer.backend import Array
 from npformer.errors import UserError
 from npformer.functional.attention import attention
-from npformer.learn.figures.datawhale_example import SEED, embedded
+from npformer.learn.figures.datawhale_example import WordVectors, embedded
 from npformer.learn.figures.registry import Drawing, figure
-from npformer.learn.figures.studio import Studio
 from npformer.plots import Grid
 from npformer.plots.board import Board, paler
 from npformer.plots.style import drawing, widest
@@ -19,28 +19,15 @@ WIDEST = 6.0  # points, the line of a weight of 1
 FAINTEST = 0.02  # smaller weights have a thin dashed line
 
 
-@figure("F58", "Basic self-attention", source="paperspace", data="FW")
-def basic_self_attention(
-    studio: Studio,
-    *,
-    sentence: str = "the dog saw the bird",
-    query: int = 2,
-    d_model: int = 4,
-    seed: int = SEED,
-) -> Drawing:
+@figure("F58", "Basic self-attention", "paperspace", "FW", partial(embedded, sentence="the dog saw the bird"))
+def basic_self_attention(vectors: WordVectors, *, query: int = 2) -> Drawing:
     """Draw y_i = Σ_j w_ij x_j, with weights that are the softmax of the dot products x_i · x_j.
 
     Args:
-        studio: Not used.
-        sentence: The sentence, whose words are separated by spaces.
+        vectors: The words and their vectors.
         query: The position i of the word whose output is drawn.
-        d_model: The width of the vectors.
-        seed: The seed of the random vectors.
-
-    Returns:
-        The figure with its caption.
     """
-    words, x, _, _ = embedded(sentence, d_model=d_model, positions="none", seed=seed)
+    words, x, _ = vectors
     if not isinstance(query, int) or not 0 <= query < len(words):
         raise UserError(f"query is {query!r}: there are words 0 .. {len(words) - 1}")
     y, cache = attention(x, x, x, scale=1.0)
@@ -48,7 +35,7 @@ def basic_self_attention(
     with drawing(words):
         board = Board([x, y, cache.weights], names=words)
         places = (max(board.cell, widest(words, 11)) + 0.62) * np.arange(len(words))
-        bottom = -HIGH * d_model  # of the vectors, whose tops are at 0
+        bottom = -HIGH * x.shape[1]  # of the vectors, whose tops are at 0
         for j, place in enumerate(places):
             cells = Grid(x[j][:, None], f"$x_{{{j + 1}}}$", "x", numbers=True)
             board.grid(cells, place - board.cell / 2, 0, label="below")

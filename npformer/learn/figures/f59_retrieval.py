@@ -8,7 +8,6 @@ from npformer.errors import UserError
 from npformer.functional import attention
 from npformer.learn.figures.architecture_parts import HIGH
 from npformer.learn.figures.registry import Drawing, figure
-from npformer.learn.figures.studio import Studio
 from npformer.plots import Figure
 from npformer.plots.board import Board
 from npformer.plots.style import FORMULA, LABEL, drawing, literal, number, visible, widest
@@ -17,21 +16,16 @@ QUERY = "how does attention work"
 TITLES = ("attention explained", "how does a transformer work", "funny cats", "ten soups for winter")
 
 
-@figure("F59", "Query, keys and values as a search", source="paperspace", data="SC")
-def retrieval(studio: Studio, *, query: str = QUERY, titles: Sequence[str] = TITLES) -> Drawing:
+@figure("F59", "Query, keys and values as a search", "paperspace", "SC")
+def retrieval(*, query: str = QUERY, titles: Sequence[str] = TITLES) -> Drawing:
     """Draw a search: the query is compared with the titles of videos, and the answer is a mixture of videos.
 
     The score of a title is the number of words that it shares with the query. A search returns the
     video with the highest score; attention uses the softmax of the scores as weights.
 
     Args:
-        studio: Not used.
         query: The text that is searched for.
         titles: The titles of the videos, 2 to 8.
-
-    Returns:
-        The figure with its caption.
-
     Raises:
         UserError: If the query is empty, or there are fewer than 2 or more than 8 titles.
     """

@@ -43,14 +43,11 @@ class ReadDescription(NamedTuple):
     attention: dict[str, QuestionAttention]  # by trigger and action
 
 
-@figure("F60", "Latent attention", source="paperspace", data="TR")
+@figure("F60", "Latent attention", "paperspace", "TR")
 def latent_attention(
     studio: Studio, *, descriptions: Sequence[str] = tuple(recipe.description for recipe in FAMOUS)
 ) -> Drawing:
     """Draw latent and active weights of a model trained here, for each of the descriptions.
-
-    Returns:
-        The figure with its caption.
 
     Raises:
         UserError: If there is no description, or one is empty or too long for the model.

@@ -7,16 +7,14 @@ import numpy as np
 from npformer.backend import Array
 from npformer.errors import UserError, quantity
 from npformer.learn.figures.registry import Drawing, figure
-from npformer.learn.figures.studio import Studio
 from npformer.models.gpt import GPT, GPTConfig
 from npformer.plots import curves
 
 POINTS = 8  # lengths above 0 for which a text is read
 
 
-@figure("F61", "The bytes of a KV cache", source="course", data="FW")
+@figure("F61", "The bytes of a KV cache", "course", "FW")
 def kv_cache_bytes(
-    studio: Studio,
     *,
     key_heads: Sequence[int] = (8, 2, 1),
     n_heads: int = 8,
@@ -27,16 +25,11 @@ def kv_cache_bytes(
     """Draw the bytes of the KV caches of GPTs that differ only in the number of key heads.
 
     Args:
-        studio: Not used.
         key_heads: The numbers of heads of keys and values, one for each curve.
         n_heads: The number of query heads.
         d_model: The width of the models.
         n_layers: The number of layers.
         longest: The length of the longest text, a multiple of 8.
-
-    Returns:
-        The figure with its caption.
-
     Raises:
         UserError: If a setting is impossible.
     """

@@ -6,7 +6,6 @@ from npformer.backend import Array
 from npformer.errors import UserError
 from npformer.functional import layer_norm, rms_norm
 from npformer.learn.figures.registry import Drawing, figure
-from npformer.learn.figures.studio import Studio
 from npformer.plots import Grid
 from npformer.plots.board import Board
 from npformer.plots.style import drawing
@@ -14,22 +13,17 @@ from npformer.plots.style import drawing
 APART = 0.75  # inches between two matrices, which is the room of an arrow
 
 
-@figure("F62", "RMS norm and layer norm", source="course", data="FW")
+@figure("F62", "RMS norm and layer norm", "course", "FW")
 def rms_norm_beside_layer_norm(
-    studio: Studio, *, d_model: int = 5, factor: float = 2.0, shift: float = 1.0, seed: int = 0
+    *, d_model: int = 5, factor: float = 2.0, shift: float = 1.0, seed: int = 0
 ) -> Drawing:
     """Draw a vector, a multiple of it and the vector plus a constant, and both norms of the three.
 
     Args:
-        studio: Not used.
         d_model: The width of the vectors.
         factor: The factor of the second vector.
         shift: The constant that the third vector adds to each entry.
         seed: The seed of the random vector.
-
-    Returns:
-        The figure with its caption.
-
     Raises:
         UserError: If the width is below 2, or the factor is not above 0.
     """

@@ -7,27 +7,19 @@ import numpy as np
 from npformer.errors import UserError
 from npformer.functional import rotary_table, rotate
 from npformer.learn.figures.registry import Drawing, figure
-from npformer.learn.figures.studio import Studio
 from npformer.plots import score_map, value_map
 from npformer.plots.composition import beside
 
 
-@figure("F63", "Rotary positions", source="course", data="FW")
-def rotary_positions(
-    studio: Studio, *, length: int = 10, width: int = 6, base: float = 30.0, seed: int = 3
-) -> Drawing:
+@figure("F63", "Rotary positions", "course", "FW")
+def rotary_positions(*, length: int = 10, width: int = 6, base: float = 30.0, seed: int = 3) -> Drawing:
     """Draw a query rotated by its position, and the scores of equal queries with equal keys.
 
     Args:
-        studio: Not used.
         length: The number of positions.
         width: The width of a head, which is even.
         base: The base of the angles.
         seed: The seed of the random query and key.
-
-    Returns:
-        The figure with its caption.
-
     Raises:
         UserError: If there are fewer than 2 positions, or the width is odd.
     """

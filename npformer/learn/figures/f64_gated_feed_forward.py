@@ -1,12 +1,12 @@
 """F64: a gated feed-forward network with its three matrices, computed for one sentence."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from npformer.learn.figures.datawhale_example import SEED, embedded
+from npformer.learn.figures.datawhale_example import WordVectors, embedded
 from npformer.learn.figures.registry import Drawing, figure
-from npformer.learn.figures.studio import Studio
 from npformer.nn import GatedFeedForward
 from npformer.plots import Figure, Grid
 from npformer.plots.board import Board
@@ -16,33 +16,19 @@ LARGER = 2.0  # a factor of the initial weights; without it the numbers would be
 NAMES = {"swiglu": "swish", "geglu": "gelu"}
 
 
-@figure("F64", "A gated feed-forward network", source="course", data="FW")
-def gated_feed_forward(
-    studio: Studio,
-    *,
-    sentence: str = "the dog barks",
-    d_model: int = 4,
-    d_ff: int = 5,
-    activation: str = "swiglu",
-    seed: int = SEED,
-) -> Drawing:
+@figure("F64", "A gated feed-forward network", "course", "FW", partial(embedded, sentence="the dog barks"))
+def gated_feed_forward(vectors: WordVectors, *, d_ff: int = 5, activation: str = "swiglu") -> Drawing:
     """Draw y = (f(x Wg) * (x Wv)) W2 with the numbers of a forward pass.
 
     Args:
-        studio: Not used.
-        sentence: The sentence, whose words are separated by spaces.
-        d_model: The width of the vectors.
+        vectors: The words and their vectors.
         d_ff: The width of the hidden layer.
         activation: "swiglu" or "geglu".
-        seed: The seed of the random vectors and weights.
-
-    Returns:
-        The figure with its caption.
-
     Raises:
         UserError: If there is no such gated activation.
     """
-    words, x, _, _ = embedded(sentence, d_model=d_model, positions="none", seed=seed)
+    words, x, seed = vectors
+    d_model = x.shape[1]
     layer = GatedFeedForward(
         d_model, d_ff, activation=activation, rng=np.random.default_rng(seed), dtype=x.dtype
     )

@@ -7,7 +7,6 @@ import numpy as np
 from npformer.backend import Array
 from npformer.errors import UserError, quantity
 from npformer.learn.figures.registry import Drawing, figure
-from npformer.learn.figures.studio import Studio
 from npformer.nn import MultiHeadAttention
 from npformer.plots.board import Board
 from npformer.plots.boxes import Box
@@ -17,21 +16,16 @@ HEAD, STEP = 0.36, 0.46  # the width of a head, and the distance of two
 D_HEAD = 4
 
 
-@figure("F65", "Query heads that share keys and values", source="course", data="FW")
-def grouped_queries(studio: Studio, *, n_heads: int = 8, key_heads: Sequence[int] = (8, 2, 1)) -> Drawing:
+@figure("F65", "Query heads that share keys and values", "course", "FW")
+def grouped_queries(*, n_heads: int = 8, key_heads: Sequence[int] = (8, 2, 1)) -> Drawing:
     """Draw which query heads use which head of keys and values.
 
     The connections are measured: a head of keys and values is changed, and the query heads whose outputs
     change are connected with it.
 
     Args:
-        studio: Not used.
         n_heads: The number of query heads.
         key_heads: The number of heads of keys and values of each layer.
-
-    Returns:
-        The figure with its caption.
-
     Raises:
         UserError: If no layer is given, or a number of heads is impossible.
     """

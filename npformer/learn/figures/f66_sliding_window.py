@@ -9,24 +9,18 @@ from npformer.errors import UserError, quantity
 from npformer.functional import attention
 from npformer.functional.masks import causal_mask
 from npformer.learn.figures.registry import Drawing, figure
-from npformer.learn.figures.studio import Studio
 from npformer.plots import attention_map, mask_map
 from npformer.plots.composition import beside
 
 
-@figure("F66", "A sliding window", source="course", data="FW")
-def sliding_window(studio: Studio, *, length: int = 8, window: int = 3, n_layers: int = 2) -> Drawing:
+@figure("F66", "A sliding window", "course", "FW")
+def sliding_window(*, length: int = 8, window: int = 3, n_layers: int = 2) -> Drawing:
     """Draw the mask of a window, and the share of each token in the outputs after several layers.
 
     Args:
-        studio: Not used.
         length: The number of tokens.
         window: The number of tokens to which a token attends, itself included.
         n_layers: The number of layers.
-
-    Returns:
-        The figure with its caption.
-
     Raises:
         UserError: If there are fewer than one layer or two tokens.
     """

@@ -8,7 +8,6 @@ import numpy as np
 from npformer.backend import Array
 from npformer.errors import UserError
 from npformer.learn.figures.registry import Drawing, figure
-from npformer.learn.figures.studio import Studio
 from npformer.nn.module import Module, Parameter
 from npformer.plots import curves
 from npformer.plots.composition import beside
@@ -25,9 +24,8 @@ class Weights(Module):
         self.weight = Parameter(np.ones((1, count)))
 
 
-@figure("F67", "Weight decay and the cosine schedule", source="course", data="FW")
+@figure("F67", "Weight decay and the cosine schedule", "course", "FW")
 def adamw(
-    studio: Studio,
     *,
     steps: int = 500,
     warmup_steps: int = 50,
@@ -38,16 +36,11 @@ def adamw(
     """Draw the learning rate of each step, and the values of weights whose gradients are 0 on average.
 
     Args:
-        studio: Not used.
         steps: The number of steps.
         warmup_steps: The steps of the warm-up of the schedule.
         floor: The last learning rate, as a share of the largest.
         weight_decay: The factor of the weights, λ.
         gradients: The absolute value of the gradient of each weight. Its sign alternates.
-
-    Returns:
-        The figure with its caption.
-
     Raises:
         UserError: If there are no weights or fewer than 2 steps, or the schedule is impossible.
     """

@@ -167,11 +167,7 @@ def _lessons(entry: Entry) -> str:
 
 def _code(entry: Entry) -> Iterator[str]:
     """Yield the code and the command that draw a figure, and its settings."""
-    settings = {
-        name: _literal(argument.default)
-        for name, argument in list(inspect.signature(entry.draw).parameters.items())[1:]
-        if argument.default is not argument.empty
-    }
+    settings = {name: _literal(default) for name, default in entry.settings.items()}
     first = next(iter(settings.items()), None)
     given = f", {first[0]}={first[1]}" if first else ""
     code = f'from npformer.learn.figures import draw\n\ndrawing = draw("{entry.id}"{given})\ndrawing.figure'
@@ -189,8 +185,8 @@ def _literal(value: object) -> str:
 
 def _origin(entry: Entry) -> str:
     """Return the document of a figure, the kind of its numbers, and the file of the code that draws it."""
-    file = Path(inspect.getsourcefile(entry.draw) or "").relative_to(PACKAGE.parent).as_posix()
-    line = inspect.getsourcelines(entry.draw)[1]
+    file = Path(inspect.getsourcefile(entry.function) or "").relative_to(PACKAGE.parent).as_posix()
+    line = inspect.getsourcelines(entry.function)[1]
     numbers = " and ".join(DATA[key] for key in entry.data.split(" + "))
     return (
         f'<p class="origin">Document: {_document(entry.source)}. '

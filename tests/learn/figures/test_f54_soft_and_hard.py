@@ -11,7 +11,7 @@ WORDS = ["the", "dog", "saw", "birds"]
 
 def attended(query=2):
     """Return (a, α, E[z]) of the figure's sentence."""
-    a = embedded(" ".join(WORDS), positions="none").x
+    a = embedded(" ".join(WORDS)).x
     weights = np.exp(a @ a[query])
     weights /= weights.sum()
     return a, weights, weights @ a
