@@ -11,9 +11,8 @@ import numpy as np
 
 from npformer.models.transformer import TransformerConfig
 from npformer.plots.board import Board
-from npformer.plots.boxes import Box, around, draw_box
+from npformer.plots.boxes import Box, around
 from npformer.plots.palette import COLOURS
-from npformer.plots.style import FORMULA
 
 SPREAD = 0.16  # additional height where the arrow into attention splits into three
 
@@ -221,26 +220,6 @@ class Tower:
         self.board.arrow((self.middle, self.y), plus.bottom)
         self.y = plus.top[1]
         return plus
-
-
-def large_box(board: Board, label: str, x: float, y: float, width: float, high: float, colour: str) -> Box:
-    """Draw a box with a large label, whose indices can be read.
-
-    Args:
-        board: The board to draw on.
-        label: The label.
-        x: The horizontal centre, in inches.
-        y: The vertical centre, in inches.
-        width: The width, in inches.
-        high: The height, in inches.
-        colour: A role of the palette.
-
-    Returns:
-        The box.
-    """
-    box = Box(label, x, y, width, high, colour, size=FORMULA)
-    board.take(box.left[0], box.bottom[1], box.right[0], box.top[1])
-    return draw_box(board.ax, box)
 
 
 def wave(board: Board, x: float, y: float, *, radius: float = 0.17) -> Box:

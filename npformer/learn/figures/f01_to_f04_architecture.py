@@ -4,12 +4,12 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 
 from npformer.errors import UserError, did_you_mean
-from npformer.learn.figures.architecture_parts import GAP, HIGH, Tower, config_of, large_box, layer_plan, wave
+from npformer.learn.figures.architecture_parts import GAP, HIGH, Tower, config_of, layer_plan, wave
 from npformer.learn.figures.registry import Drawing, figure
 from npformer.models.transformer import TransformerConfig
 from npformer.plots import Figure
 from npformer.plots.board import Board
-from npformer.plots.boxes import Box, Point, draw_box
+from npformer.plots.boxes import Box, Point
 from npformer.plots.style import FORMULA, TEXT, drawing, visible
 
 WIDE = 2.2  # of a box
@@ -197,9 +197,7 @@ class _Sheet:
     def _number(self, names: set[str], x: float, y: float) -> None:
         """Draw the number of a part in a small dark box at a place, if the part has a number."""
         for name in names & set(self.numbers):
-            box = Box(self.numbers[name], x, y, *NUMBER, "ink", size=TEXT)
-            self.board.take(box.left[0], box.bottom[1], box.right[0], box.top[1])
-            draw_box(self.board.ax, box)
+            self.board.box(self.numbers[name], x, y, *NUMBER, colour="ink", size=TEXT)
 
 
 def _tags(stack: str, name: str) -> set[str]:
@@ -235,9 +233,11 @@ def black_box(
     with drawing(sentence, translation):
         board = Board()
         apart = 2.5  # from the middle of the encoders to that of the decoders
-        box = large_box(board, "the Transformer", apart / 2, 2.0, 2.2, 0.8, "ink")
-        encoders = large_box(board, _several(config.n_layers, "encoder"), 0, 0, 1.5, 0.8, "encoder")
-        decoders = large_box(board, _several(config.n_layers, "decoder"), apart, 0, 1.5, 0.8, "decoder")
+        box = board.box("the Transformer", apart / 2, 2.0, 2.2, 0.8, colour="ink", size=FORMULA)
+        encoders, decoders = (
+            board.box(_several(config.n_layers, name), x, 0, 1.5, 0.8, colour=name, size=FORMULA)
+            for name, x in (("encoder", 0), ("decoder", apart))
+        )
         left, right, top = encoders.left[0] - 0.25, decoders.right[0] + 0.25, 0.75
         board.frame(left, -0.65, right, top)
         for x, corner in ((box.left[0], left), (box.right[0], right)):

@@ -16,7 +16,7 @@ from npformer.models.transformer.layers import EncoderLayerCache
 from npformer.models.transformer.model import TransformerCache
 from npformer.nn.attention import MultiHeadCache
 from npformer.plots.board import Board
-from npformer.plots.boxes import Box, Point, around, draw_box
+from npformer.plots.boxes import Box, Point, around
 from npformer.plots.style import FORMULA, LABEL, drawing
 
 STEP, HIGH = 0.68, 0.32  # from one box to the next upwards, and a box's height
@@ -214,8 +214,7 @@ def _box(
     board: Board, label: str, x: float, level: int, width: float, colour: str, size: float = LABEL
 ) -> Box:
     """Draw a box of a level."""
-    board.take(x - width / 2, level * STEP - HIGH / 2, x + width / 2, level * STEP + HIGH / 2)
-    return draw_box(board.ax, Box(label, x, level * STEP, width, HIGH, colour, size))
+    return board.box(label, x, level * STEP, width, HIGH, colour=colour, size=size)
 
 
 def _add_norm(board: Board, x: float, level: int, residual: Point) -> Point:

@@ -10,7 +10,6 @@ from npformer.learn.figures.architecture_parts import (
     Spacing,
     Tower,
     config_of,
-    large_box,
     layer_plan,
     wave,
 )
@@ -182,7 +181,10 @@ def draw_stack(
 def _positions(tower: Tower, config: TransformerConfig) -> None:
     """Draw each word's vector, and the sum with its position vector."""
     board = tower.board
-    boxes = [large_box(board, f"$x_{{{i + 1}}}$", x, 0.4, 0.8, 0.3, "x") for i, x in enumerate(tower.xs)]
+    boxes = [
+        board.box(f"$x_{{{i + 1}}}$", x, 0.4, 0.8, 0.3, colour="x", size=FORMULA)
+        for i, x in enumerate(tower.xs)
+    ]
     for x, box in zip(tower.xs, boxes, strict=True):
         board.arrow((x, 0), box.bottom)
     tower.y = boxes[0].top[1]
@@ -192,7 +194,7 @@ def _positions(tower: Tower, config: TransformerConfig) -> None:
         plus = board.sign(x, tower.y + 0.33)
         board.arrow((x, tower.y), plus.bottom)
         if config.positions == "learned":
-            position = large_box(board, "$p$", x - 0.45, plus.y, 0.3, 0.3, "position")
+            position = board.box("$p$", x - 0.45, plus.y, 0.3, 0.3, colour="position", size=FORMULA)
         else:
             position = wave(board, x - 0.45, plus.y, radius=0.14)
         board.arrow(position.right, plus.left)

@@ -242,15 +242,7 @@ def _way_back(ax: Axes, panel: Panel, place: PanelLayout, x: float) -> None:
     """Draw a dashed line from the word just written to the place where the next step reads it."""
     y, out = place.top - 0.12, place.right[1] + RIGHT - 0.08
     box = place.target[panel.number]
-    arrow(
-        ax,
-        (x + 0.02, y),
-        (out, y),
-        (out, WORD / 2),
-        (box, WORD / 2),
-        dashed=True,
-        width=1.0,
-    )
+    arrow(ax, (x + 0.02, y), (out, y), (out, WORD / 2), (box, WORD / 2), dashed=True, width=1.0)
 
 
 # The figures.

@@ -8,7 +8,7 @@ from npformer.backend import Array
 from npformer.errors import UserError
 from npformer.functional import cross_entropy, kl_divergence, l2_distance, smooth_targets, softmax
 from npformer.learn.figures.datawhale_example import generator, small_config, words_of
-from npformer.learn.figures.f22_to_f26_input_vectors import short
+from npformer.learn.figures.f22_to_f28_one_encoder import short
 from npformer.learn.figures.registry import Drawing, figure
 from npformer.nn import Linear
 from npformer.plots import Figure, Grid, probability_bars
