@@ -34,7 +34,7 @@ PARTS = (
 )
 
 
-@figure("F01", "The architecture of the Transformer", "jianshu", "SC", config_of)
+@figure("F01", "The architecture of the Transformer", "jianshu", "SC", "0.1 10.1 11.4", config_of)
 def architecture(config: TransformerConfig, *, highlight: str | None = None) -> Drawing:
     """Draw the paper's figure 1 from an architecture with changed settings.
 
@@ -219,13 +219,14 @@ STEP = 0.66  # from one layer of a stack to the next
 LAYER_STEP = 0.85  # from one sublayer to the next
 
 
-@figure("F02", "The Transformer as a black box, opened", "jianshu", "SC", config_of)
+@figure("F02", "The Transformer as a black box, opened", "jianshu", "SC", "0.1", config_of)
 def black_box(
     config: TransformerConfig, *, sentence: str = SENTENCE, translation: str = TRANSLATION
 ) -> Drawing:
     """Draw the Transformer as a box between a sentence and its translation, and below it the opened box.
 
     Args:
+        config: The configuration.
         sentence: The sentence at the left.
         translation: The translation at the right.
     """
@@ -279,11 +280,14 @@ def _several(count: int, what: str) -> str:
     return f"{count} {what}" + "s" * (count > 1)
 
 
-@figure("F03", "The stacks: the top encoder is read by every decoder", "jianshu", "SC", config_of)
+@figure(
+    "F03", "The stacks: the top encoder is read by every decoder", "jianshu", "SC", "10.3 11.5", config_of
+)
 def stacks(config: TransformerConfig, *, sentence: str = SENTENCE, translation: str = TRANSLATION) -> Drawing:
     """Draw the encoders above each other at the left, the decoders at the right, and the arrows between.
 
     Args:
+        config: The configuration.
         sentence: The sentence below the encoders.
         translation: The translation above the decoders.
     """
@@ -323,7 +327,7 @@ def _fan(board: Board, top: Box, decoders: list[Box]) -> None:
         board.arrow((between, decoder.y), decoder.left)
 
 
-@figure("F04", "One encoder layer beside one decoder layer", "jianshu", "SC", config_of)
+@figure("F04", "One encoder layer beside one decoder layer", "jianshu", "SC", "10.1 11.4", config_of)
 def layers(config: TransformerConfig) -> Drawing:
     """Draw the sublayers of an encoder layer and a decoder layer, without norms and residual connections."""
     with drawing():

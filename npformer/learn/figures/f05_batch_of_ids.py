@@ -19,7 +19,7 @@ from npformer.plots.style import drawing
 ROLES = ("padding", "weight", "position", "k")
 
 
-@figure("F05", "A batch as matrices of ids", "jianshu", "FW")
+@figure("F05", "A batch as matrices of ids", "jianshu", "FW", "1")
 def batch_of_ids(
     *, sentences: int = 10, length: int = 10, first: int = 0, pairs: Sequence[tuple[str, str]] | None = None
 ) -> Drawing:

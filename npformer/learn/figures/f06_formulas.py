@@ -40,7 +40,7 @@ class Card(NamedTuple):
         return max(widths) + 2 * EDGE, height + 2 * EDGE
 
 
-@figure("F06", "The formulas", "jianshu", "FO")
+@figure("F06", "The formulas", "jianshu", "FO", "3 5.1 9.1 12.1")
 def formula_cards(
     *,
     position: int = 1,

@@ -18,7 +18,7 @@ from npformer.storage.checkpoint import Checkpoint
 PAIR = "the black cat drinks some milk"
 
 
-@figure("F07", "Attention as relevance between the words of a sentence pair", "jianshu", "TR")
+@figure("F07", "Attention as relevance between the words of a sentence pair", "jianshu", "TR", "15.1")
 def sentence_pair(
     studio: Studio, *, sentence: str = PAIR, translation: str | None = None, layer: int = -1
 ) -> Drawing:

@@ -39,18 +39,10 @@ class Attended(NamedTuple):
     z: Any  # (1, D)
 
 
-def attend(name: str, q: Array, k: Array, v: Array, rng: np.random.Generator) -> Attended:
-    """Compute scores, weights and output with one similarity function, whose weights are random.
+def _attend(name: str, q: Array, k: Array, v: Array, rng: np.random.Generator) -> Attended:
+    """Compute scores, weights and output with a similarity function, whose weights are drawn from rng.
 
-    Args:
-        name: "dot", "general", "concat" or "perceptron".
-        q: The query, (1, D).
-        k: The keys, (S, D).
-        v: The values, (S, D).
-        rng: The generator of the random weights.
-
-    Returns:
-        The scores, the weights and the output.
+    Shapes: q (1, D), k (S, D), v (S, D).
     """
     width = q.shape[-1]
 
@@ -72,7 +64,7 @@ def attend(name: str, q: Array, k: Array, v: Array, rng: np.random.Generator) ->
     return Attended(scores, weights, weights @ v)
 
 
-@figure("F08", "Three steps, four similarities", "jianshu", "FW")
+@figure("F08", "Three steps, four similarities", "jianshu", "FW", "4.5")
 def similarities(*, sentence: str = SENTENCE, word: int = 3, d_model: int = 6, seed: int = SEED) -> Drawing:
     """Draw one query that attends to the same keys with four similarity functions, whose weights are random.
 
@@ -89,7 +81,7 @@ def similarities(*, sentence: str = SENTENCE, word: int = 3, d_model: int = 6, s
     q, k, v = (values[0, 0] for values in example.attend()[1].attention[:3])
     q = q[word : word + 1]  # (1, D)
     rng = np.random.default_rng(seed)
-    results = {name: attend(name, q, k, v, rng) for name in FORMULAS}
+    results = {name: _attend(name, q, k, v, rng) for name in FORMULAS}
     with drawing(example.words):
         board = Board([q, k, v, *(values for four in results.values() for values in four)])
         left = widest(["perceptron"], LABEL) + 1.75

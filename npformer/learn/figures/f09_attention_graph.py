@@ -24,7 +24,7 @@ class Stage(NamedTuple):
     grid: Grid
 
 
-@figure("F09", "Scaled dot-product attention, stage by stage", "jianshu", "FW", PaddedSentence)
+@figure("F09", "Scaled dot-product attention, stage by stage", "jianshu", "FW", "5.1 6.1", PaddedSentence)
 def scaled_dot_product(padded: PaddedSentence, *, causal: bool = False) -> Drawing:
     """Draw MatMul → Scale → Mask → SoftMax → MatMul from the bottom up, each beside its output.
 

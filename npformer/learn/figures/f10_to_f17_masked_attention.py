@@ -17,20 +17,12 @@ from npformer.plots.layout import PAD, new_figure
 from npformer.plots.style import LABEL, drawing
 
 
-def grid_of(example: Example, values: Array, label: str, role: str, **more: Any) -> Grid:
-    """Return a grid of one row for each token, with numbers, its shape, and padding in green.
-
-    Args:
-        example: The sentence.
-        values: The numbers, (T, N).
-        label: The name of the matrix.
-        role: The role of its colour.
-        more: Other attributes of Grid.
-    """
+def _grid_of(example: Example, values: Array, label: str, role: str, **more: Any) -> Grid:
+    """Return a grid of one row for each token, with numbers, its shape, and padding in green."""
     return Grid(values, label, role, numbers=True, padded=example.padded, show_shape=True, **more)
 
 
-@figure("F10", "From ids to vectors", "jianshu", "FW", PaddedSentence)
+@figure("F10", "From ids to vectors", "jianshu", "FW", "2", PaddedSentence)
 def embedding_grid(padded: PaddedSentence, *, positions: str = "none") -> Drawing:
     """Draw the ids of a padded sentence at the left, and at the right their rows of the embedding table.
 
@@ -42,9 +34,9 @@ def embedding_grid(padded: PaddedSentence, *, positions: str = "none") -> Drawin
     ids, x = example.ids.T, example.x[0]  # (T, 1), (T, D)
     with drawing(example.words):
         board = Board([ids, x])
-        vectors = grid_of(example, x, "$X$", "x", columns=[str(i) for i in range(x.shape[1])])
+        vectors = _grid_of(example, x, "$X$", "x", columns=[str(i) for i in range(x.shape[1])])
         height = board.size(vectors)[1]
-        left = board.grid(grid_of(example, ids, "id", "plain", edge="x", rows=example.words), 0, height)
+        left = board.grid(_grid_of(example, ids, "id", "plain", edge="x", rows=example.words), 0, height)
         right = board.grid(vectors, left.right + 1.35, height)
         for t in range(len(example.words)):
             y = height - (t + 0.5) * CELL
@@ -64,7 +56,7 @@ def embedding_grid(padded: PaddedSentence, *, positions: str = "none") -> Drawin
 ROWS_APART = 0.62  # between rows of matrices, in inches
 
 
-@figure("F11", "X · W gives queries, keys and values", "jianshu", "FW", PaddedSentence)
+@figure("F11", "X · W gives queries, keys and values", "jianshu", "FW", "4.4", PaddedSentence)
 def projections(padded: PaddedSentence, *, bias: float = 0.0, activation: str = "none") -> Drawing:
     """Draw X times three weight matrices.
 
@@ -82,11 +74,11 @@ def projections(padded: PaddedSentence, *, bias: float = 0.0, activation: str = 
     with drawing(example.words):
         board = Board([x, *weights, *results.values()])
         step = max(x.shape) * CELL + ROWS_APART  # X and Q are T high, a weight is D high
-        inputs = grid_of(example, x, "$X$", "x", rows=example.words)
+        inputs = _grid_of(example, x, "$X$", "x", rows=example.words)
         left = board.grid_at(inputs, board.size(inputs)[0] / 2, step)
         for (name, values), weight, y in zip(results.items(), weights, (2 * step, step, 0), strict=True):
             factor = Grid(weight, f"$W^{name}$", "weight", name.lower(), numbers=True, show_shape=True)
-            result = grid_of(example, values, f"${name}${after}", name.lower())
+            result = _grid_of(example, values, f"${name}${after}", name.lower())
             parts = ["×", factor, f"+ {bias:g}  =" if bias else "=", result]  # × W^Q = Q, or × W^Q + b = Q
             weight_at, _ = board.product(parts, left.right + 1.0, y)
             bend = left.right + 0.35
@@ -116,7 +108,7 @@ def _projection_caption(example: Example, queries: Array, keys: Array, bias: flo
     )
 
 
-@figure("F12", "Q · Kᵀ, a score for every pair of tokens", "jianshu", "FW", PaddedSentence)
+@figure("F12", "Q · Kᵀ, a score for every pair of tokens", "jianshu", "FW", "5.1", PaddedSentence)
 def query_key_product(padded: PaddedSentence) -> Drawing:
     """Draw Q times Kᵀ, not yet divided by √d_k."""
     example, q, k, scores = _raw_scores(padded)
@@ -127,7 +119,7 @@ def query_key_product(padded: PaddedSentence) -> Drawing:
         result = Grid(scores, "$QK^T$", "attention", "k", words, words, numbers=True, show_shape=True)
         keys = replace(keys, painted=[("padding", pad)])
         result = replace(result, painted=[("padding", pad | pad[:, None])])
-        board.product([grid_of(example, q, "$Q$", "q", rows=words), "×", keys, "=", result], 0, 0)
+        board.product([_grid_of(example, q, "$Q$", "q", rows=words), "×", keys, "=", result], 0, 0)
         picture = board.cut()
     i, j = min(1, len(q) - 1), 0
     return Drawing(
@@ -145,7 +137,7 @@ def _raw_scores(padded: PaddedSentence) -> tuple[Example, Array, Array, Array]:
     return example, q, k, dot_similarity(q, k)[0]
 
 
-@figure("F17", "Weights · V gives Z, and the residual", "jianshu", "FW", PaddedSentence)
+@figure("F17", "Weights · V gives Z, and the residual", "jianshu", "FW", "5.1 8.3", PaddedSentence)
 def weighted_sum(padded: PaddedSentence, *, causal: bool = False) -> Drawing:
     """Draw the weights times V, which gives Z, and the sum of Z and the input.
 
@@ -160,14 +152,14 @@ def weighted_sum(padded: PaddedSentence, *, causal: bool = False) -> Drawing:
     words, mask, painted = example.words, example.mask(causal=causal), [("padding", example.padded[:, None])]
     style: dict[str, Any] = {"numbers": True, "shade": True, "show_shape": True}
     shaded = Grid(weights, "weights", "r", None, words, words, mask=mask, painted=painted, **style)
-    mean = grid_of(example, z, "$Z$", "z")
-    residual = grid_of(example, x, "$X$, residual", "x", rows=example.words)
+    mean = _grid_of(example, z, "$Z$", "z")
+    residual = _grid_of(example, x, "$X$, residual", "x", rows=example.words)
     with drawing(example.words):
         board = Board([weights, v, z, x, total])
-        upper = [shaded, "×", grid_of(example, v, "$V$", "v"), "=", mean]
+        upper = [shaded, "×", _grid_of(example, v, "$V$", "v"), "=", mean]
         placed = board.product(upper, 0, len(x) * CELL + 1.15)
         # the second row under the first: X, Z and their sum end where weights, V and Z end
-        lower = [residual, "+", mean, "=", grid_of(example, total, "$X + Z$", "x_position")]
+        lower = [residual, "+", mean, "=", _grid_of(example, total, "$X + Z$", "x_position")]
         _, again, _ = board.product(lower, placed[0].right - board.size(residual)[0], 0)
         bend = again.top + 0.5
         from_z = (placed[2].centre[0], placed[2].bottom - 0.3)
@@ -187,7 +179,7 @@ def weighted_sum(padded: PaddedSentence, *, causal: bool = False) -> Drawing:
 # F13 to F15: one map of the scores in three states.
 
 
-@figure("F13", "The scores: T × T, a row is a query", "jianshu", "FW", PaddedSentence)
+@figure("F13", "The scores: T × T, a row is a query", "jianshu", "FW", "5.1", PaddedSentence)
 def raw_scores(padded: PaddedSentence) -> Drawing:
     """Draw Q Kᵀ of a padded sentence: the scores before the division by √d_k, the masks and the softmax."""
     example, _, _, scores = _raw_scores(padded)
@@ -201,7 +193,7 @@ def raw_scores(padded: PaddedSentence) -> Drawing:
     )
 
 
-@figure("F14", "The scores after the key mask", "jianshu", "FW", PaddedSentence)
+@figure("F14", "The scores after the key mask", "jianshu", "FW", "6.1", PaddedSentence)
 def key_mask(padded: PaddedSentence) -> Drawing:
     """Draw the same scores with the columns of padding masked."""
     example, picture, mask = _masked_scores(padded, "keys of padding masked", causal=False)
@@ -213,7 +205,7 @@ def key_mask(padded: PaddedSentence) -> Drawing:
     )
 
 
-@figure("F15", "The scores after the causal mask as well", "jianshu", "FW", PaddedSentence)
+@figure("F15", "The scores after the causal mask as well", "jianshu", "FW", "6.1 6.3", PaddedSentence)
 def causal_scores(padded: PaddedSentence) -> Drawing:
     """Draw the same scores with all later positions masked too, as in the decoder."""
     example, picture, mask = _masked_scores(padded, "later keys masked as well", causal=True)
@@ -243,7 +235,7 @@ def _masked_scores(padded: PaddedSentence, state: str, *, causal: bool) -> tuple
 BEFORE = Masking(float(-(2**32) + 1), "replace", "before")
 
 
-@figure("F16", "The query mask, in the encoder and in the decoder", "jianshu", "FW", PaddedSentence)
+@figure("F16", "The query mask, in the encoder and in the decoder", "jianshu", "FW", "6.4", PaddedSentence)
 def query_mask(padded: PaddedSentence) -> Drawing:
     """Draw masked scores, their softmax, and the mask after the softmax, for encoder and decoder."""
     example = padded.example()

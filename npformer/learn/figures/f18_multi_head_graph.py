@@ -15,7 +15,7 @@ OFFSET = 0.08  # from one head of a pile to the next behind it
 APART = 1.6  # from V to K to Q
 
 
-@figure("F18", "The graph of multi-head attention", "jianshu", "SC", config_of)
+@figure("F18", "The graph of multi-head attention", "jianshu", "SC", "7.1", config_of)
 def multi_head(config: TransformerConfig) -> Drawing:
     """Draw V, K and Q through each head's linear maps, attention, concatenation and a last linear map."""
     d, heads, key, value = config.d_model, config.n_heads, config.head_key, config.head_value

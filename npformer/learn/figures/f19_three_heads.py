@@ -13,7 +13,7 @@ from npformer.plots.palette import head_colour
 from npformer.plots.style import TEXT, drawing, widest
 
 
-@figure("F19", "Three heads, concatenated, then a linear map", "jianshu", "FW", PaddedSentence)
+@figure("F19", "Three heads, concatenated, then a linear map", "jianshu", "FW", "7.2 7.3", PaddedSentence)
 def three_heads(padded: PaddedSentence, *, n_heads: int = 3) -> Drawing:
     """Draw each head's weights times its values, the concatenated heads, and their product with W^O.
 

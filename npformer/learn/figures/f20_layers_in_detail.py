@@ -42,14 +42,8 @@ class Shapes(NamedTuple):
     out: str
 
 
-def attention_shapes(cache: MultiHeadCache, add_norm: AddNormCache, n_heads: int) -> Shapes:
-    """Return the shapes in the order of the boxes, each of an array that the layer computed.
-
-    Args:
-        cache: The cache of the attention layer.
-        add_norm: The cache of the "add & norm" after it.
-        n_heads: The number of heads.
-    """
+def _attention_shapes(cache: MultiHeadCache, add_norm: AddNormCache, n_heads: int) -> Shapes:
+    """Return the shapes in the order of the boxes, each of an array that the layer computed."""
     a, output = cache.attention, cache.output
     assert output is not None
     arrays = (
@@ -71,7 +65,7 @@ def _shape(array: Array) -> str:
     return "×".join(map(str, array.shape))
 
 
-@figure("F20", "An encoder layer and a decoder layer in detail", "jianshu", "FW")
+@figure("F20", "An encoder layer and a decoder layer in detail", "jianshu", "FW", "10.1 11.4")
 def layers_in_detail(
     *,
     sentences: int = 32,
@@ -128,7 +122,7 @@ def _draw(board: Board, cache: TransformerCache, n_heads: int) -> None:
     x2 = x1 + LEFT + RIGHT + 0.85
     memory = _feed_forward(board, x0, _self_attention(board, x0, encoder, n_heads, "mask, softmax"), encoder)
     words = _self_attention(board, x1, decoder, n_heads, "causal mask, softmax")
-    cross = attention_shapes(decoder.cross, decoder.norm2, n_heads)
+    cross = _attention_shapes(decoder.cross, decoder.norm2, n_heads)
     level = _between(board, cross, memory, words, x2)
     top = _attention(board, x2, cross, "mask, softmax", (x2 + APART, level))
     done = _feed_forward(board, x2, top, decoder)
@@ -165,7 +159,7 @@ def _self_attention(
     board: Board, x: float, cache: EncoderLayerCache | Any, n_heads: int, mask_label: str
 ) -> Point:
     """Draw self-attention, whose three linear maps read the same input from below."""
-    shapes = attention_shapes(cache.self_attention, cache.norm1, n_heads)
+    shapes = _attention_shapes(cache.self_attention, cache.norm1, n_heads)
     split = FOOT - 0.42
     board.arrow((x, split - 0.95), (x, FOOT))
     board.text(x + 0.07, split - 0.25, shapes.query, ha="left")

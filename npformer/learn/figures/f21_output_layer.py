@@ -29,7 +29,7 @@ class Output(NamedTuple):
     logits: Any  # (T, V)
 
 
-@figure("F21", "Dense layer and softmax over the vocabulary", "jianshu", "FW")
+@figure("F21", "Dense layer and softmax over the vocabulary", "jianshu", "FW", "12.1")
 def output_layer(
     *, sentence: str = SENTENCE, translation: str = "Je suis étudiant", d_model: int = 6, seed: int = SEED
 ) -> Drawing:

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Sequence
-from functools import partial
 
 import numpy as np
 
@@ -30,7 +29,7 @@ from npformer.plots.style import LABEL, drawing, number, widest
 GAP = 0.45  # between the vectors of two words, in inches
 
 
-@figure("F22", "Three words and their vectors", "datawhale", "FW", partial(embedded, sentence=STUDENT))
+@figure("F22", "Three words and their vectors", "datawhale", "FW", "2", embedded, sentence=STUDENT)
 def words_as_vectors(vectors: WordVectors) -> Drawing:
     """Draw each word of a sentence below the vector from its embedding."""
     words, x, _ = vectors
@@ -51,11 +50,7 @@ def words_as_vectors(vectors: WordVectors) -> Drawing:
 
 
 @figure(
-    "F23",
-    "Embeddings with a time signal",
-    "datawhale",
-    "FW",
-    partial(embedded_with_positions, sentence=STUDENT),
+    "F23", "Embeddings with a time signal", "datawhale", "FW", "3", embedded_with_positions, sentence=STUDENT
 )
 def time_signal(vectors: Embedded) -> Drawing:
     """Draw word vector + position vector = the input of encoder #0."""
@@ -132,7 +127,7 @@ NAMES = {
 }
 
 
-@figure("F24", "Position vectors as cells", "datawhale", "FO", partial(embedded, sentence=STUDENT))
+@figure("F24", "Position vectors as cells", "datawhale", "FO", "3", embedded, sentence=STUDENT)
 def position_cells(vectors: WordVectors, *, layout: str = "halves") -> Drawing:
     """Draw the position vector of each word above its word vector, to which it is added.
 
@@ -164,7 +159,7 @@ def position_cells(vectors: WordVectors, *, layout: str = "halves") -> Drawing:
     return Drawing(picture, caption)
 
 
-@figure("F25", "Dimensions 4 to 7 over positions", "datawhale", "FO")
+@figure("F25", "Dimensions 4 to 7 over positions", "datawhale", "FO", "3")
 def position_curves(
     *, dims: tuple[int, ...] = (4, 5, 6, 7), length: int = 100, d_model: int = 20, layout: str = "interleaved"
 ) -> Drawing:
@@ -224,7 +219,7 @@ def _periods(dims: Sequence[int], d_model: int, layout: str) -> str:
     return ", ".join(parts)
 
 
-@figure("F26", "Position vectors as heat maps", "datawhale", "FO")
+@figure("F26", "Position vectors as heat maps", "datawhale", "FO", "3")
 def position_maps(
     *,
     upper: tuple[int, int, str] = (20, 512, "halves"),
@@ -286,7 +281,7 @@ LEAST = 1.3  # of a word's column
 STEP = 0.82  # from the middle of a box to that of the vectors over it, and on to the next box
 
 
-@figure("F27", "Vectors through one encoder", "datawhale", "FW", partial(make_example, sentence=STUDENT))
+@figure("F27", "Vectors through one encoder", "datawhale", "FW", "10.1", make_example, sentence=STUDENT)
 def one_encoder(example: Example) -> Drawing:
     """Draw x → self-attention → z → feed-forward → r for every word at once."""
     picture, row = _tower(example, paths=False)
@@ -298,7 +293,14 @@ def one_encoder(example: Example) -> Drawing:
     return Drawing(picture, caption)
 
 
-@figure("F28", "Thinking Machines: a feed-forward network for each position", "datawhale", "FW", make_example)
+@figure(
+    "F28",
+    "Thinking Machines: a feed-forward network for each position",
+    "datawhale",
+    "FW",
+    "9.1",
+    make_example,
+)
 def two_words(example: Example) -> Drawing:
     """Draw x → z → r of two words, with a feed-forward box at each position."""
     picture, row = _tower(example, paths=True)

@@ -73,7 +73,7 @@ class Choice:
     word: str | None = None
 
 
-@figure("F29", "“it” attending, in one head", "datawhale", "TR", partial(Choice, sentence=ANIMAL))
+@figure("F29", "“it” attending, in one head", "datawhale", "TR", "15.2", Choice, sentence=ANIMAL)
 def one_head(studio: Studio, choice: Choice) -> Drawing:
     """Draw lines from *it* to the words of the sentence, in the head that attends to its noun most often."""
     forward = forward_pair(studio, choice.sentence)
@@ -86,7 +86,7 @@ def one_head(studio: Studio, choice: Choice) -> Drawing:
     return _drawing(studio, forward, "it", choice, views, caption)
 
 
-@figure("F30", "“it” attending, in two heads", "datawhale", "TR", partial(Choice, sentence=ANIMAL))
+@figure("F30", "“it” attending, in two heads", "datawhale", "TR", "15.2", Choice, sentence=ANIMAL)
 def two_heads(studio: Studio, choice: Choice) -> Drawing:
     """Draw the lines of two heads: orange finds the noun most often, green the adjective."""
     forward = forward_pair(studio, choice.sentence)
@@ -103,7 +103,7 @@ def two_heads(studio: Studio, choice: Choice) -> Drawing:
     return _drawing(studio, forward, "it", choice, views, caption)
 
 
-@figure("F52", "“bank” and “river”", "zhihu", "TR", partial(Choice, sentence=BANK))
+@figure("F52", "“bank” and “river”", "zhihu", "TR", "15.2", Choice, sentence=BANK)
 def bank_and_river(studio: Studio, choice: Choice) -> Drawing:
     """Draw lines from *bank* to the words that decide its meaning."""
     forward = forward_pair(studio, choice.sentence)

@@ -35,7 +35,7 @@ LETTERS = ("q", "k", "v")
 SHARES = paler("z", 0.45)  # the weights, on their way to Z
 
 
-@figure("F31", "Query, key and value of two words", "datawhale", "FW", make_example)
+@figure("F31", "Query, key and value of two words", "datawhale", "FW", "4.4", make_example)
 def queries_keys_values(example: Example, *, head: int = 0) -> Drawing:
     """Draw x1 and x2 times W^Q, W^K and W^V: three vectors for each word.
 
@@ -73,7 +73,7 @@ def queries_keys_values(example: Example, *, head: int = 0) -> Drawing:
     return Drawing(picture, caption)
 
 
-@figure("F35", "X times W gives Q, K and V", "datawhale", "FW", make_example)
+@figure("F35", "X times W gives Q, K and V", "datawhale", "FW", "4.4", make_example)
 def projections(example: Example, *, head: int = 0) -> Drawing:
     """Draw the queries, keys and values of all words at once as three products.
 
@@ -104,7 +104,7 @@ def projections(example: Example, *, head: int = 0) -> Drawing:
     return Drawing(picture, caption)
 
 
-@figure("F36", "softmax(QKᵀ / √d_k) V = Z", "datawhale", "FW", make_example)
+@figure("F36", "softmax(QKᵀ / √d_k) V = Z", "datawhale", "FW", "5.1", make_example)
 def attention_as_matrices(example: Example, *, head: int = 0) -> Drawing:
     """Draw steps two to six in one formula, and below it the same with the weights written out.
 
@@ -229,7 +229,7 @@ def vectors_with(
 # F32 to F34: the same columns, down to step 1, 3 and 5.
 
 
-@figure("F32", "Scores of one word", "datawhale", "FW", steps_of_one_word)
+@figure("F32", "Scores of one word", "datawhale", "FW", "5.1", steps_of_one_word)
 def scores(s: Steps) -> Drawing:
     """Draw each score as the dot product of the first word's query with a word's key."""
     caption = (
@@ -240,7 +240,7 @@ def scores(s: Steps) -> Drawing:
     return Drawing(_draw(s, 1), caption)
 
 
-@figure("F33", "Scores to weights", "datawhale", "FW", steps_of_one_word)
+@figure("F33", "Scores to weights", "datawhale", "FW", "5.1", steps_of_one_word)
 def softmax_of_scores(s: Steps) -> Drawing:
     """Draw the scores divided by √d_k, and their softmax."""
     _, plain = attention(s.q, s.k, s.v, scale=1.0)
@@ -254,7 +254,7 @@ def softmax_of_scores(s: Steps) -> Drawing:
     return Drawing(_draw(s, 3), caption)
 
 
-@figure("F34", "Weights times values", "datawhale", "FW", steps_of_one_word)
+@figure("F34", "Weights times values", "datawhale", "FW", "5.1", steps_of_one_word)
 def sum_of_values(s: Steps) -> Drawing:
     """Draw every value times its weight, and their sum z1."""
     sums = " + ".join(f"{number(w)} · ({number(v)})" for w, v in zip(s.weights, s.v[:, 0], strict=True))

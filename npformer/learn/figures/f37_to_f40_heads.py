@@ -10,15 +10,15 @@ from npformer.learn.figures.datawhale_example import Example, Head, make_example
 from npformer.learn.figures.registry import Drawing, figure
 from npformer.plots import Grid
 from npformer.plots.board import Board, paler
+from npformer.plots.palette import COLOURS
 from npformer.plots.style import drawing, widest, wrapped
 
 HIGH = 0.27  # of a cell, in inches
 PALE = 0.45  # the share of its colour in the second head, mixed with white
 IN_A_ROW = 4  # heads
-FAINT = "#767676"
 
 
-@figure("F37", "Two heads, each with its own weights", "datawhale", "FW", make_example)
+@figure("F37", "Two heads, each with its own weights", "datawhale", "FW", "7.1", make_example)
 def two_heads(example: Example, *, heads: tuple[int, int] = (0, 1)) -> Drawing:
     """Draw X and two heads with their weights, queries, keys and values.
 
@@ -69,7 +69,7 @@ def _head(
         board.arrow((x, upper.bottom), (x, lower.top))
 
 
-@figure("F38", "Eight heads give eight matrices Z", "datawhale", "FW", make_example)
+@figure("F38", "Eight heads give eight matrices Z", "datawhale", "FW", "7.2", make_example)
 def eight_outputs(example: Example) -> Drawing:
     """Draw X into every head, and the output of each."""
     heads = [example.head(number) for number in range(example.n_heads)]
@@ -99,7 +99,7 @@ def eight_outputs(example: Example) -> Drawing:
     return Drawing(picture, caption)
 
 
-@figure("F39", "The heads combined by W^O", "datawhale", "FW", make_example)
+@figure("F39", "The heads combined by W^O", "datawhale", "FW", "7.3", make_example)
 def joined_heads(example: Example) -> Drawing:
     """Draw Concat(Z0 .. Z7) times W^O = Z."""
     rows, wide = example.joined.shape
@@ -108,11 +108,11 @@ def joined_heads(example: Example) -> Drawing:
         end = wide * board.cell
         right = max(end, 5.4)  # wide enough for the sentences below it
         _note(board, 0, 0, "1   Concatenate the heads' outputs.")
-        concat(board, example, 0, -0.65)
-        board.text(end / 2, -0.72 - HIGH * rows, f"{rows} × {wide}", va="top", color=FAINT)
+        _concat(board, example, 0, -0.65)
+        board.text(end / 2, -0.72 - HIGH * rows, f"{rows} × {wide}", va="top", color=COLOURS["faint"])
         board.text(end + 0.32, -0.65 - HIGH * rows / 2, "×", size=15)
         _note(board, right + 0.62, 0, "2   Multiply by $W^O$\n     (learned).")
-        output_weight(board, example, right + 0.62, -0.65)
+        _output_weight(board, example, right + 0.62, -0.65)
         low = -0.65 - HIGH * rows - 0.95
         _note(board, 0, low, "3   The result is one matrix from all heads.")
         board.text(0.3, low - 0.65 - HIGH * rows / 2, "=", size=15)
@@ -134,8 +134,8 @@ def _by_heads(board: Board, example: Example, y: float) -> None:
     parts: list[Grid | str] = []
     for number in range(min(2, example.n_heads)):
         one, block = example.head(number), _block(example, number)
-        grey = "weight" if number % 2 == 0 else paler("weight", PALE)
-        pink = "z" if number % 2 == 0 else paler("z", PALE)
+        grey = _shade("weight", number)
+        pink = _shade("z", number)
         parts += ["+"] if parts else []
         parts += [Grid(one.z, f"$Z_{{{number}}}$", pink, edge="z", numbers=True), "×"]
         parts += [Grid(block, f"$W^O_{{{number}}}$", grey, edge="z", numbers=True)]
@@ -150,37 +150,28 @@ def _block(example: Example, number: int) -> Array:
     return rows
 
 
-def output_weight(board: Board, example: Example, left: float, top: float) -> None:
-    """Draw W^O with its shape, the rows of every second head in a paler colour.
-
-    Args:
-        board: The board to draw on.
-        example: The example.
-        left: The left edge, in inches.
-        top: The upper edge, in inches.
-    """
+def _output_weight(board: Board, example: Example, left: float, top: float) -> None:
+    """Draw W^O with its shape, the rows of every second head in a paler colour."""
     for number in range(example.n_heads):
-        shade = "weight" if number % 2 == 0 else paler("weight", PALE)
+        shade = _shade("weight", number)
         placed = board.grid(Grid(_block(example, number), "", shade, edge="z", numbers=True), left, top)
         top = placed.bottom
     rows, columns = example.output_weight.shape
-    board.text(placed.centre[0], top - 0.07, f"{rows} × {columns}", va="top", color=FAINT)
+    board.text(placed.centre[0], top - 0.07, f"{rows} × {columns}", va="top", color=COLOURS["faint"])
 
 
-def concat(board: Board, example: Example, left: float, top: float) -> None:
-    """Draw the concatenated outputs of the heads, every second one in a paler colour.
-
-    Args:
-        board: The board to draw on.
-        example: The example.
-        left: The left edge, in inches.
-        top: The upper edge, in inches.
-    """
+def _concat(board: Board, example: Example, left: float, top: float) -> None:
+    """Draw the concatenated outputs of the heads, every second one in a paler colour."""
     for number in range(example.n_heads):
         z = example.head(number).z
-        shade = "z" if number % 2 == 0 else paler("z", PALE)
+        shade = _shade("z", number)
         cells = Grid(z, f"$Z_{{{number}}}$", shade, edge="z", numbers=True)
         left = board.grid(cells, left, top).right
+
+
+def _shade(role: str, number: int) -> str:
+    """Return the colour of a head: that of the role, and a paler one for every second head."""
+    return paler(role, PALE if number % 2 else 1.0)
 
 
 def _note(board: Board, x: float, y: float, text: str) -> None:
@@ -194,7 +185,7 @@ NAME = 0.32  # for a name at the left of a matrix
 APART = 0.12  # between the weights of a head
 
 
-@figure("F40", "Multi-head attention on one sheet", "datawhale", "FW", make_example)
+@figure("F40", "Multi-head attention on one sheet", "datawhale", "FW", "7.3", make_example)
 def recap(example: Example) -> Drawing:
     """Draw sentence → X → weights of each head → Q, K, V → Z of each head → W^O → Z."""
     n_heads, d_model = example.n_heads, example.x.shape[1]
@@ -219,7 +210,7 @@ def recap(example: Example) -> Drawing:
         _wires(board, lefts, heights, middle, width, d_model)
         tall = example.output_weight.shape[0] * HIGH
         board.text(lefts[4] + 2 * board.cell, middle + tall / 2 + 0.08, "$W^O$", size=12, va="bottom")
-        output_weight(board, example, lefts[4], middle + tall / 2)
+        _output_weight(board, example, lefts[4], middle + tall / 2)
         result = Grid(example.z, "$Z$", "z", numbers=True, show_shape=True)
         board.grid(result, lefts[5], middle + len(example.words) * HIGH / 2)
         _headings(board, example, lefts, width, max(0.15, middle + tall / 2 + 0.5))

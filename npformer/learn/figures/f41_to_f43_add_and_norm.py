@@ -1,6 +1,5 @@
 """F41 to F43: layers in full detail with a column for each word, and the sum and the norm with numbers."""
 
-from functools import partial
 from typing import NamedTuple
 
 from npformer.errors import UserError
@@ -40,7 +39,9 @@ class Stack(NamedTuple):
     "Add & normalize, with residual connections past both sublayers",
     "datawhale",
     "SC",
-    partial(config_of, n_layers=1),
+    "8.1 8.3",
+    config_of,
+    n_layers=1,
 )
 def add_and_normalize(config: TransformerConfig, *, sentence: str = MACHINES) -> Drawing:
     """Draw one encoder layer with a dashed residual connection past each sublayer.
@@ -51,7 +52,7 @@ def add_and_normalize(config: TransformerConfig, *, sentence: str = MACHINES) ->
     words = words_of(sentence)
     with drawing(words):
         board = Board()
-        stack = draw_stack(board, config, "encoder", words, 0)
+        stack = _draw_stack(board, config, "encoder", words, 0)
         up = stack.tower.y + 0.35
         for x in stack.tower.xs:
             board.arrow((x, stack.tower.y), (x, up))
@@ -72,7 +73,13 @@ def _residual_caption(config: TransformerConfig) -> str:
 
 
 @figure(
-    "F43", "Two encoders and two decoders in full detail", "datawhale", "SC", partial(config_of, n_layers=2)
+    "F43",
+    "Two encoders and two decoders in full detail",
+    "datawhale",
+    "SC",
+    "10.3 11.4",
+    config_of,
+    n_layers=2,
 )
 def full_detail(
     config: TransformerConfig, *, sentence: str = MACHINES, target: str = "<S> machines"
@@ -82,15 +89,16 @@ def full_detail(
     The top encoder's output goes to the second attention of each decoder.
 
     Args:
+        config: The configuration.
         sentence: The sentence that the encoder reads.
         target: The decoder's input, the start symbol first.
     """
     source, read, n_layers = words_of(sentence), words_of(target), config.n_layers
     with drawing(source, read):
         board = Board()
-        encoder = draw_stack(board, config, "encoder", source, 0, spacing=TIGHT)
+        encoder = _draw_stack(board, config, "encoder", source, 0, spacing=TIGHT)
         start = encoder.tower.xs[-1] + encoder.tower.width / 2 + 2.1
-        decoder = draw_stack(board, config, "decoder", read, start, spacing=TIGHT)
+        decoder = _draw_stack(board, config, "decoder", read, start, spacing=TIGHT)
         _memory(board, encoder, decoder)
         tower = decoder.tower
         tower.box("linear", "linear", "linear", 0.3)
@@ -123,7 +131,7 @@ def words_of(sentence: str) -> list[str]:
     return words
 
 
-def draw_stack(
+def _draw_stack(
     board: Board,
     config: TransformerConfig,
     stack: str,
@@ -131,16 +139,7 @@ def draw_stack(
     left: float,
     spacing: Spacing = ROOMY,
 ) -> Stack:
-    """Draw words, positions, and every layer in a frame, from the bottom up.
-
-    Args:
-        board: The board to draw on.
-        config: The configuration.
-        stack: "encoder" or "decoder".
-        words: The words, each with a column.
-        left: The column of the first word.
-        spacing: The heights of the boxes.
-    """
+    """Draw words, positions, and every layer in a frame, from the bottom up; `left` is the first column."""
     column = max(COLUMN, widest(words, FORMULA) + 0.2)
     xs = [left + i * column for i in range(len(words))]
     width = max(xs[-1] - xs[0] + column - 0.12, 2.1)
@@ -221,7 +220,7 @@ def _memory(board: Board, encoder: Stack, decoder: Stack) -> None:
 BOX = 0.46  # of a box, in inches
 
 
-@figure("F42", "LayerNorm(X + Z)", "datawhale", "FW", make_example)
+@figure("F42", "LayerNorm(X + Z)", "datawhale", "FW", "8.1 8.3", make_example)
 def add_and_norm(example: Example) -> Drawing:
     """Draw the residual connection of self-attention: X and Z, their sum, and its rows after the norm."""
     x, z, y = example.x, example.z, example.normalised

@@ -21,7 +21,7 @@ VOCABULARY = ("a", "am", "I", "thanks", "student", "<eos>")
 UNTRAINED = (0.2, 0.2, 0.1, 0.2, 0.2, 0.1)
 
 
-@figure("F47", "merci: the output of an untrained model, and the target", "datawhale", "FO")
+@figure("F47", "merci: the output of an untrained model, and the target", "datawhale", "FO", "12.1")
 def untrained_and_target(
     *,
     probabilities: Sequence[float] = UNTRAINED,
@@ -66,7 +66,7 @@ def untrained_and_target(
     return Drawing(picture, caption)
 
 
-@figure("F48", "Target distributions of a sentence", "datawhale", "FO")
+@figure("F48", "Target distributions of a sentence", "datawhale", "FO", "12.1 12.3")
 def target_distributions(
     *, sentence: str = "i am a student <eos>", vocabulary: Sequence[str] = VOCABULARY, smoothing: float = 0.0
 ) -> Drawing:
@@ -143,7 +143,7 @@ STEP = 1.7  # from one row of cells to the next
 SEED = 0
 
 
-@figure("F46", "Linear and softmax: from a vector to a word", "datawhale", "FW")
+@figure("F46", "Linear and softmax: from a vector to a word", "datawhale", "FW", "12.1")
 def vector_to_word(
     *, word: str = "am", vocabulary: Sequence[str] = VOCABULARY, d_model: int = 8, seed: int = SEED
 ) -> Drawing:

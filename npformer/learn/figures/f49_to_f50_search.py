@@ -38,7 +38,7 @@ PRINTED = np.array(
 PRINTED_TARGETS = [2, 1, 0, 4, 5]
 
 
-@figure("F49", "Distributions of a trained model", "datawhale", "FO + TR")
+@figure("F49", "Distributions of a trained model", "datawhale", "FO + TR", "12.1 14.1")
 def trained_distributions(
     studio: Studio, *, sentence: str = STUDENT, translation: str = ENGLISH, words: tuple[str, ...] = WORDS
 ) -> Drawing:
@@ -96,7 +96,7 @@ def _table(values: Array, label: str, columns: Sequence[str], rows: Sequence[str
     return Grid(values, label, "softmax", rows=rows, columns=columns, numbers=True, shade=True)
 
 
-@figure("F50", "Greedy search and beam search", "datawhale", "TR")
+@figure("F50", "Greedy search and beam search", "datawhale", "TR", "14.1")
 def greedy_and_beam(
     studio: Studio, *, sentence: str = STUDENT, beam: int = 2, first: Sequence[str] | None = None
 ) -> Drawing:

@@ -26,7 +26,7 @@ LEGEND = (
 )
 
 
-@figure("F51", "Attention flowing through encoder and decoder", "zhihu", "TR")
+@figure("F51", "Attention flowing through encoder and decoder", "zhihu", "TR", "10.4 11.3")
 def attention_flowing(studio: Studio, *, sentence: str = BANK, word: str | None = None) -> Drawing:
     """Draw rows of tokens with lines as wide as the weights: first the encoder, then each decoder step.
 

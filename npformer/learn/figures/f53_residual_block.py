@@ -16,7 +16,7 @@ SIDE = 0.45  # from a box to the residual connection beside it
 Part = tuple[str, str]  # a label and a colour; "+" is the sum
 
 
-@figure("F53", "A residual block: F(x) + x", "zhihu", "SC", config_of)
+@figure("F53", "A residual block: F(x) + x", "zhihu", "SC", "8.3", config_of)
 def residual_block(config: TransformerConfig) -> Drawing:
     """Draw the block of residual networks beside a sublayer of the Transformer."""
     f = (f"feed-forward\n{widths_of(config)}", "feed_forward")

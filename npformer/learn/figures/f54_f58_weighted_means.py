@@ -1,7 +1,6 @@
 """F54 and F58: weighted means of vectors: attention without parameters, and soft and hard attention."""
 
 from collections.abc import Callable, Sequence
-from functools import partial
 
 import numpy as np
 
@@ -26,7 +25,7 @@ ONE = r"$\hat z = \Sigma_i\; s_i\, a_i$"
 SAMPLED = r"s \sim \mathrm{Multinoulli}(\alpha)"  # as the document writes it
 
 
-@figure("F54", "Soft and hard attention", "paperspace", "FW", partial(embedded, sentence="the dog saw birds"))
+@figure("F54", "Soft and hard attention", "paperspace", "FW", "19.1", embedded, sentence="the dog saw birds")
 def soft_and_hard(vectors: WordVectors, *, query: int = 2) -> Drawing:
     """Draw E[ẑ] = Σ_i α_i a_i beside ẑ = Σ_i s_i a_i with s ~ Multinoulli(α), and the mean of many draws.
 
@@ -112,7 +111,7 @@ WIDEST = 6.0  # points, the line of a weight of 1
 FAINTEST = 0.02  # smaller weights have a thin dashed line
 
 
-@figure("F58", "Basic self-attention", "paperspace", "FW", partial(embedded, sentence="the dog saw the bird"))
+@figure("F58", "Basic self-attention", "paperspace", "FW", "4.1", embedded, sentence="the dog saw the bird")
 def basic_self_attention(vectors: WordVectors, *, query: int = 2) -> Drawing:
     """Draw y_i = Σ_j w_ij x_j, with weights that are the softmax of the dot products x_i · x_j.
 

@@ -140,7 +140,7 @@ NUMBERS = BARS + TALL + 0.34
 FULL, PALE = colour_of("r"), paler("r", 0.35)  # the weights a_t, and the weights before the Gaussian
 
 
-@figure("F55", "Luong's global attention", "paperspace", "FW", partial(translation, "global", None))
+@figure("F55", "Luong's global attention", "paperspace", "FW", "17.4", partial(translation, "global", None))
 def global_attention(run: Translation) -> Drawing:
     """Draw one step of a decoder that has read `target` and attends to all of `source`."""
     best = int(run.weights.argmax())
@@ -154,7 +154,7 @@ def global_attention(run: Translation) -> Drawing:
     )
 
 
-@figure("F56", "Luong's local attention", "paperspace", "FW", translation)
+@figure("F56", "Luong's local attention", "paperspace", "FW", "18.1 18.2", translation)
 def local_attention(run: Translation) -> Drawing:
     """Draw one step of a decoder that attends to a window of the source."""
     p, reach = run.position, run.attention.reach
@@ -317,7 +317,14 @@ MARGIN, SIDES = 0.75, 1.65  # inches at the left of the axes, and at both sides
 HIGH = 4.8  # inches, of the figure
 
 
-@figure("F57", "The predicted position and its Gaussian", "paperspace", "FW", partial(translation, "local-p"))
+@figure(
+    "F57",
+    "The predicted position and its Gaussian",
+    "paperspace",
+    "FW",
+    "18.2",
+    partial(translation, "local-p"),
+)
 def predicted_position(run: Translation) -> Drawing:
     """Draw the window of local-p: the Gaussian, its factor at each word, at D / 2 and at D."""
     reach = run.attention.reach

@@ -16,7 +16,7 @@ QUERY = "how does attention work"
 TITLES = ("attention explained", "how does a transformer work", "funny cats", "ten soups for winter")
 
 
-@figure("F59", "Query, keys and values as a search", "paperspace", "SC")
+@figure("F59", "Query, keys and values as a search", "paperspace", "SC", "4.3")
 def retrieval(*, query: str = QUERY, titles: Sequence[str] = TITLES) -> Drawing:
     """Draw a search: the query is compared with the titles of videos, and the answer is a mixture of videos.
 

@@ -43,7 +43,7 @@ class ReadDescription(NamedTuple):
     attention: dict[str, QuestionAttention]  # by trigger and action
 
 
-@figure("F60", "Latent attention", "paperspace", "TR")
+@figure("F60", "Latent attention", "paperspace", "TR", "20.2 20.4")
 def latent_attention(
     studio: Studio, *, descriptions: Sequence[str] = tuple(recipe.description for recipe in FAMOUS)
 ) -> Drawing:

@@ -27,7 +27,7 @@ from npformer.training.optimizer import Adam, AdamW, cosine
 POINTS = 8  # lengths above 0 for which a text is read
 
 
-@figure("F61", "The bytes of a KV cache", "course", "FW")
+@figure("F61", "The bytes of a KV cache", "course", "FW", "24.4 14.4")
 def kv_cache_bytes(
     *,
     key_heads: Sequence[int] = (8, 2, 1),
@@ -100,7 +100,7 @@ def _caption_of_bytes(config: GPTConfig, key_heads: Sequence[int], measured: Seq
 APART = 0.75  # inches between two matrices, which is the room of an arrow
 
 
-@figure("F62", "RMS norm and layer norm", "course", "FW")
+@figure("F62", "RMS norm and layer norm", "course", "FW", "23.1")
 def rms_norm_beside_layer_norm(
     *, d_model: int = 5, factor: float = 2.0, shift: float = 1.0, seed: int = 0
 ) -> Drawing:
@@ -149,7 +149,7 @@ def _caption_of_norms(rows: Array, by_rms: Array, by_layer: Array, names: list[s
 # F63: rotary positions.
 
 
-@figure("F63", "Rotary positions", "course", "FW")
+@figure("F63", "Rotary positions", "course", "FW", "23.2")
 def rotary_positions(*, length: int = 10, width: int = 6, base: float = 30.0, seed: int = 3) -> Drawing:
     """Draw a query rotated by its position, and the scores of equal queries with equal keys.
 
@@ -192,7 +192,7 @@ LARGER = 2.0  # a factor of the initial weights; without it the numbers would be
 GATES = {"swiglu": "swish", "geglu": "gelu"}
 
 
-@figure("F64", "A gated feed-forward network", "course", "FW", partial(embedded, sentence="the dog barks"))
+@figure("F64", "A gated feed-forward network", "course", "FW", "23.3", embedded, sentence="the dog barks")
 def gated_feed_forward(vectors: WordVectors, *, d_ff: int = 5, activation: str = "swiglu") -> Drawing:
     """Draw y = (f(x Wg) * (x Wv)) W2 with the numbers of a forward pass.
 
@@ -266,7 +266,7 @@ HEAD, STEP = 0.36, 0.46  # the width of a head, and the distance of two
 D_HEAD = 4
 
 
-@figure("F65", "Query heads that share keys and values", "course", "FW")
+@figure("F65", "Query heads that share keys and values", "course", "FW", "23.4")
 def grouped_queries(*, n_heads: int = 8, key_heads: Sequence[int] = (8, 2, 1)) -> Drawing:
     """Draw which query heads use which head of keys and values.
 
@@ -339,7 +339,7 @@ def _head(board: Board, label: str, x: float, y: float, colour: str) -> Box:
 # F66: a sliding window.
 
 
-@figure("F66", "A sliding window", "course", "FW")
+@figure("F66", "A sliding window", "course", "FW", "23.4")
 def sliding_window(*, length: int = 8, window: int = 3, n_layers: int = 2) -> Drawing:
     """Draw the mask of a window, and the share of each token in the outputs after several layers.
 
@@ -397,7 +397,7 @@ class Weights(Module):
         self.weight = Parameter(np.ones((1, count)))
 
 
-@figure("F67", "Weight decay and the cosine schedule", "course", "FW")
+@figure("F67", "Weight decay and the cosine schedule", "course", "FW", "23.5")
 def adamw(
     *,
     steps: int = 500,

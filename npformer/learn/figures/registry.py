@@ -3,6 +3,7 @@
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeVar
 
 from npformer.errors import Registry
@@ -45,6 +46,7 @@ class Entry:
         title: The title, which is the alternative text of the picture too.
         source: The document of the figure, a key of SOURCES.
         data: The kind of its numbers: keys of DATA, joined by " + ".
+        lessons: The numbers of the lessons to which it belongs, the most important one first.
         function: The function that draws the figure. The first argument of one with a trained model is a
             Studio, and then it takes the inputs, if there are any. Its keywords are settings of the figure.
         inputs: The function that makes the inputs that several figures share, with settings of its own.
@@ -54,6 +56,7 @@ class Entry:
     title: str
     source: str
     data: str
+    lessons: tuple[str, ...]
     function: Callable[..., Drawing]
     inputs: Callable[..., Any] | None = None
 
@@ -103,15 +106,25 @@ Draw = TypeVar("Draw", bound=Callable[..., Drawing])
 
 
 def figure(
-    id: str, title: str, source: str, data: str, inputs: Callable[..., Any] | None = None
+    id: str,
+    title: str,
+    source: str,
+    data: str,
+    lessons: str,
+    inputs: Callable[..., Any] | None = None,
+    **defaults: Any,
 ) -> Callable[[Draw], Draw]:
     """Return a decorator that registers the function of a figure, which returns a Drawing.
 
-    The arguments are those of Entry.
+    Args:
+        id, title, source, data, inputs: As for Entry.
+        lessons: The numbers of the lessons, with spaces between them.
+        defaults: Defaults of the inputs' settings for this figure.
     """
 
     def enter(function: Draw) -> Draw:
-        FIGURES.register(id, Entry(id, title, source, data, function, inputs))
+        make = partial(inputs, **defaults) if inputs is not None and defaults else inputs
+        FIGURES.register(id, Entry(id, title, source, data, tuple(lessons.split()), function, make))
         return function
 
     return enter
