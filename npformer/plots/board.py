@@ -1,6 +1,7 @@
 """Board: a canvas for pictures of several matrices. It has no fixed size until it is cut at the end."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from npformer.plots.cells import CELL, GAP, Grid, Placed, band_of, draw_cells, w
 from npformer.plots.layout import LEAST_TITLE, PAD, axes_at, new_figure, put_title, title_room
 from npformer.plots.palette import COLOURS
 from npformer.plots.palette import colour as colour_of
-from npformer.plots.style import LABEL, SMALL, TEXT, number, text_size, widest, wrapped
+from npformer.plots.style import LABEL, SMALL, TEXT, Texts, drawing, number, text_size, widest, wrapped
 
 SIGN = 15.0  # points, of × and = between matrices
 BETWEEN = 0.16  # inches, between a matrix and a sign
@@ -29,11 +30,10 @@ class Board:
     board have cells of the same width, so that equal shapes look equal. The cells are wide enough for every
     number of `matrices`, in the form that `write` returns, and for the short column labels in `names`.
 
-        with drawing(words):
-            board = Board([x, z])
+        with new_board(words, matrices=[x, z]) as board:
             placed = board.grid(Grid(x, "$X$", "x"), 0, 0)
             board.arrow((placed.right, placed.centre[1]), (placed.right + 0.4, placed.centre[1]))
-            return board.cut()
+        return board.figure
 
     Args:
         matrices: The arrays whose numbers must fit into the cells.
@@ -303,6 +303,32 @@ class Board:
         if title:
             put_title(self.figure, title)
         return self.figure
+
+
+@contextmanager
+def new_board(
+    *texts: Texts,
+    matrices: Sequence[ArrayLike] = (),
+    title: str | None = None,
+    what: str = "this picture",
+    **settings: Any,
+) -> Iterator[Board]:
+    """Return a context with a board, which is cut to the size of the drawing at the end.
+
+    Args:
+        texts: Strings, None, or lists of them: the words that are drawn, for which fonts are chosen.
+        matrices: The arrays whose numbers must fit into the cells.
+        title: A title above the picture.
+        what: The name of the picture in error messages.
+        settings: Other arguments of Board.
+
+    Raises:
+        UserError: If the drawing is larger than a slide, or no installed font has a character.
+    """
+    with drawing(*texts):
+        board = Board(matrices, **settings)
+        yield board
+        board.cut(title, what=what)
 
 
 def paler(role: str, share: float = 0.5) -> str:

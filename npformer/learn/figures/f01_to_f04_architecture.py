@@ -8,7 +8,7 @@ from npformer.learn.figures.architecture_parts import GAP, HIGH, Tower, config_o
 from npformer.learn.figures.registry import Drawing, figure
 from npformer.models.transformer import TransformerConfig
 from npformer.plots import Figure
-from npformer.plots.board import Board
+from npformer.plots.board import Board, new_board
 from npformer.plots.boxes import Box, Point
 from npformer.plots.style import FORMULA, TEXT, drawing, visible
 
@@ -41,6 +41,7 @@ def architecture(config: TransformerConfig, *, highlight: str | None = None) -> 
     Args:
         highlight: One of PARTS: "decoder", "positions", "add & norm", or one box, such as
             "encoder feed-forward norm".
+
     Raises:
         UserError: If the part or a name is unknown, or a setting is impossible.
     """
@@ -231,8 +232,7 @@ def black_box(
         translation: The translation at the right.
     """
     sentence, translation = _shown(sentence, "sentence"), _shown(translation, "translation")
-    with drawing(sentence, translation):
-        board = Board()
+    with new_board(sentence, translation) as board:
         apart = 2.5  # from the middle of the encoders to that of the decoders
         box = board.box("the Transformer", apart / 2, 2.0, 2.2, 0.8, colour="ink", size=FORMULA)
         encoders, decoders = (
@@ -246,9 +246,8 @@ def black_box(
         board.arrow(encoders.right, decoders.left)
         for first, last in ((box, box), (encoders, decoders)):
             _words_in_and_out(board, first, last, sentence, translation, (left - 0.5, right + 0.5))
-        picture = board.cut()
     return Drawing(
-        picture,
+        board.figure,
         f"From outside, the Transformer turns “{sentence}” into “{translation}”. Inside, the whole source is "
         f"read by {_several(config.n_layers, 'encoder')}, and the translation is written by "
         f"{_several(config.n_layers, 'decoder')} from the encoders' output.",
@@ -293,8 +292,7 @@ def stacks(config: TransformerConfig, *, sentence: str = SENTENCE, translation: 
     """
     sentence, translation = _shown(sentence, "sentence"), _shown(translation, "translation")
     n, apart = config.n_layers, 3.2
-    with drawing(sentence, translation):
-        board = Board()
+    with new_board(sentence, translation) as board:
         encoders, decoders = (
             [board.box(f"{name} #{i}", x, i * STEP, 1.5, HIGH, colour=name) for i in range(n)]
             for name, x in (("encoder", 0), ("decoder", apart))
@@ -310,9 +308,8 @@ def stacks(config: TransformerConfig, *, sentence: str = SENTENCE, translation: 
         top = decoders[-1].top
         board.arrow(top, (apart, top[1] + 0.4))
         board.text(apart, top[1] + 0.46, translation, size=FORMULA, va="bottom", parse_math=False)
-        picture = board.cut()
     return Drawing(
-        picture,
+        board.figure,
         f"Only the output of the top encoder, #{n - 1}, leaves the stack, and it goes to "
         f"{'all ' if n > 1 else ''}{_several(n, 'decoder')}: each attends to the same encoded source.",
     )
@@ -330,8 +327,7 @@ def _fan(board: Board, top: Box, decoders: list[Box]) -> None:
 @figure("F04", "One encoder layer beside one decoder layer", "jianshu", "SC", "10.1 11.4", config_of)
 def layers(config: TransformerConfig) -> Drawing:
     """Draw the sublayers of an encoder layer and a decoder layer, without norms and residual connections."""
-    with drawing():
-        board = Board()
+    with new_board() as board:
         encoder = _simple_layer(board, config, "encoder", 0)
         decoder = _simple_layer(board, config, "decoder", 4.3)
         x, y = encoder[-1].top
@@ -339,9 +335,8 @@ def layers(config: TransformerConfig) -> Drawing:
         between = cross.left[0] - 0.75
         board.arrow((x, y + 0.6), (between, y + 0.6), (between, cross.y), cross.left)
         board.text(between - 0.08, cross.y, "keys,\nvalues", ha="right", va="center")
-        picture = board.cut()
     return Drawing(
-        picture,
+        board.figure,
         "Both layers begin with self-attention and end with a feed-forward network. A decoder layer has one "
         "more sublayer between them, whose queries come from below and whose keys and values come from the "
         "encoder. Norms and residual connections are left out here.",

@@ -11,9 +11,8 @@ from npformer.errors import UserError
 from npformer.learn.figures.jianshu_example import at_least, dataset, filled, shape_of
 from npformer.learn.figures.registry import Drawing, figure
 from npformer.plots import Grid
-from npformer.plots.board import Board
+from npformer.plots.board import Board, new_board
 from npformer.plots.cells import CELL, Placed
-from npformer.plots.style import drawing
 
 # the colours of the four special ids: <PAD>, <UNK>, <S>, </S>
 ROLES = ("padding", "weight", "position", "k")
@@ -36,17 +35,15 @@ def batch_of_ids(
     at_least(0, first=first)
     batch = make_batch(_examples(sentences, length, first, pairs), max_length=length)
     source, target = filled(batch.source, length), filled(batch.target_in, length)
-    with drawing(SPECIALS):
-        board = Board([source, target])
+    with new_board(SPECIALS, matrices=[source, target]) as board:
         top = board.size(Grid(source))[1]
         _matrix(board, source, "x: input of the encoder", 0, top)
         bottom = _matrix(board, target, "y: input of the decoder", 0, -0.45).bottom
         _legend(board, bottom - 0.15)
-        picture = board.cut()
     zeros = int((source == PAD).sum() + (target == PAD).sum())
     codec = dataset().source
     return Drawing(
-        picture,
+        board.figure,
         f"A batch of {len(source)} sentence pairs, one in each row: English ids above ({shape_of(source)}), "
         f"French ids below ({shape_of(target)}). Row 0 of x is “{codec.decode(source[0])}”, followed by the "
         f"end symbol, 3. The shorter rows are padded with {zeros} zeros.",

@@ -1,35 +1,31 @@
 """F06: the paper's four formulas as cards, each with numbers that npformer computes from it."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from npformer.backend import Array
 from npformer.errors import UserError
 from npformer.functional import attention
-from npformer.functional.attention import AttentionCache
 from npformer.functional.positions import sinusoids
 from npformer.learn.figures.jianshu_example import at_least, listed
 from npformer.learn.figures.registry import Drawing, figure
 from npformer.nn import FeedForward
 from npformer.nn.attention import MultiHeadAttention
-from npformer.plots.board import Board
+from npformer.plots.board import Board, new_board
 from npformer.plots.boxes import rounded
 from npformer.plots.palette import colour as colour_of
-from npformer.plots.style import LABEL, drawing, line_height, text_size, widest
+from npformer.plots.style import LABEL, line_height, text_size, widest
 
 SIZE = 17.0  # points of a formula; the exponent of an exponent then has 8
 EDGE, GAP = 0.22, 0.25  # inside a card, and between cards
 
 
-class Card(NamedTuple):
-    """A heading, one or two formulas, and their numerical example."""
+class Card:
+    """A heading, one or two formulas, and lines with a numerical example."""
 
-    heading: str
-    colour: str
-    formulas: tuple[str, ...]
-    numbers: tuple[str, ...]
+    def __init__(self, heading: str, colour: str, *formulas: str, numbers: Sequence[str]) -> None:
+        self.heading, self.colour, self.formulas, self.numbers = heading, colour, formulas, numbers
 
     @property
     def size(self) -> tuple[float, float]:
@@ -69,102 +65,64 @@ def formula_cards(
     for name, numbers in (("x", x), ("products", products)):
         if np.ndim(numbers) != 1 or not 1 <= len(numbers) <= 6:
             raise UserError(f"{name} is {numbers!r}: give 1 to 6 numbers")
+    vector = sinusoids(position + 1, d_positions)[position]
+    network = FeedForward(len(x), 4, rng=np.random.default_rng(seed), dtype=np.float64)
+    y, through = network.forward(np.asarray(x, np.float64))
+    # one query, and keys that have these dot products with it
+    k = np.repeat(np.asarray(products, np.float64)[:, None] / d_head, d_head, axis=1)  # (S, K)
+    _, attended = attention(np.ones((1, d_head)), k, k)
+    layer = MultiHeadAttention(d_model, n_heads)
     cards = [
-        positions_card(position, d_positions),
-        feed_forward_card(x, seed),
-        attention_card(products, d_head),
-        multi_head_card(d_model, n_heads),
+        Card(
+            "positional encoding",
+            "position",
+            r"$PE_{(pos,\,2i)} = \sin(pos\,/\,10000^{2i/d_{model}})$",
+            r"$PE_{(pos,\,2i+1)} = \cos(pos\,/\,10000^{2i/d_{model}})$",
+            numbers=[f"pos = {position}, d_model = {d_positions}:  {listed(vector, 5)}"],
+        ),
+        Card(
+            "position-wise feed-forward network",
+            "feed_forward",
+            r"$FFN(x) = \max(0,\; xW_1 + b_1)\,W_2 + b_2$",
+            numbers=[
+                f"x = ({listed(x)})",
+                f"max(0, xW₁ + b₁) = ({listed(through.outer.x)})",
+                f"FFN(x) = ({listed(y)})",
+            ],
+        ),
+        Card(
+            "scaled dot-product attention",
+            "attention",
+            r"$Attention(Q, K, V) = softmax\left(QK^T/\,\sqrt{d_k}\right)V$",
+            numbers=[
+                f"q · k = {listed(products, 0)};  d_k = {d_head}",
+                f"scaled: {listed(attended.scores)};  softmax: {listed(attended.weights)}",
+            ],
+        ),
+        Card(
+            "multi-head attention",
+            "linear",
+            r"$MultiHead(Q, K, V) = Concat(head_1, \ldots, head_h)\,W^O$",
+            r"$head_i = Attention(QW_i^Q,\; KW_i^K,\; VW_i^V)$",
+            numbers=[
+                f"d_model = {d_model}, h = {n_heads}:  each head is {layer.d_head} wide; the layer has "
+                f"{layer.count_parameters():,} parameters"
+            ],
+        ),
     ]
-    with drawing([card.numbers for card in cards]):
-        board = Board()
+    with new_board([card.numbers for card in cards]) as board:
         sizes = [card.size for card in cards]
         width = max(width for width, _ in sizes)
         heights = [max(sizes[0][1], sizes[1][1]), max(sizes[2][1], sizes[3][1])]
         for index, card in enumerate(cards):
             down, right = divmod(index, 2)
             _draw(board, card, right * (width + GAP), -down * (heights[0] + GAP), width, heights[down])
-        picture = board.cut()
-    table = sinusoids(position + 1, d_positions)[position]
     return Drawing(
-        picture,
+        board.figure,
         f"The paper's formulas, each with a numerical example. The vector of position {position} is "
-        f"({listed(table, 5)}). With d_k = {d_head}, the dot products {listed(products, 0)} of a query with "
-        f"its keys become the weights {listed(_weights(products, d_head))}.",
+        f"({listed(vector, 5)}). With d_k = {d_head}, the dot products {listed(products, 0)} of a query with "
+        f"its keys become the weights {listed(attended.weights)}.",
     )
-
-
-def positions_card(position: int, d_model: int) -> Card:
-    """Return the card of the position encoding, with the vector of one position."""
-    vector = sinusoids(position + 1, d_model)[position]
-    return Card(
-        "positional encoding",
-        "position",
-        (
-            r"$PE_{(pos,\,2i)} = \sin(pos\,/\,10000^{2i/d_{model}})$",
-            r"$PE_{(pos,\,2i+1)} = \cos(pos\,/\,10000^{2i/d_{model}})$",
-        ),
-        (f"pos = {position}, d_model = {d_model}:  {listed(vector, 5)}",),
-    )
-
-
-def feed_forward_card(x: Sequence[float], seed: int) -> Card:
-    """Return the card of the feed-forward network, with one vector through a hidden layer of four numbers."""
-    vector = np.asarray(x, np.float64)
-    layer = FeedForward(len(vector), 4, rng=np.random.default_rng(seed), dtype=np.float64)
-    y, cache = layer.forward(vector)
-    return Card(
-        "position-wise feed-forward network",
-        "feed_forward",
-        (r"$FFN(x) = \max(0,\; xW_1 + b_1)\,W_2 + b_2$",),
-        (
-            f"x = ({listed(vector)})",
-            f"max(0, xW₁ + b₁) = ({listed(cache.outer.x)})",
-            f"FFN(x) = ({listed(y)})",
-        ),
-    )
-
-
-def attention_card(products: Sequence[float], d_head: int) -> Card:
-    """Return the card of scaled dot-product attention, with scaled products and their softmax."""
-    return Card(
-        "scaled dot-product attention",
-        "attention",
-        (r"$Attention(Q, K, V) = softmax\left(QK^T/\,\sqrt{d_k}\right)V$",),
-        (
-            f"q · k = {listed(products, 0)};  d_k = {d_head}",
-            f"scaled: {listed(_cache(products, d_head).scores)};  "
-            f"softmax: {listed(_weights(products, d_head))}",
-        ),
-    )
-
-
-def multi_head_card(d_model: int, n_heads: int) -> Card:
-    """Return the card of multi-head attention, with the width of a head and the number of parameters."""
-    layer = MultiHeadAttention(d_model, n_heads)
-    return Card(
-        "multi-head attention",
-        "linear",
-        (
-            r"$MultiHead(Q, K, V) = Concat(head_1, \ldots, head_h)\,W^O$",
-            r"$head_i = Attention(QW_i^Q,\; KW_i^K,\; VW_i^V)$",
-        ),
-        (
-            f"d_model = {d_model}, h = {n_heads}:  each head is {layer.d_head} wide; the layer has "
-            f"{layer.count_parameters():,} parameters",
-        ),
-    )
-
-
-def _cache(products: Sequence[float], d_head: int) -> AttentionCache:
-    """Return the cache of attention from one query to keys that have these dot products with it."""
-    q = np.ones((1, d_head))
-    k = np.repeat(np.asarray(products, np.float64)[:, None] / d_head, d_head, axis=1)  # (S, K)
-    return attention(q, k, k)[1]
-
-
-def _weights(products: Sequence[float], d_head: int) -> Array:
-    weights: Array = _cache(products, d_head).weights
-    return weights
 
 
 def _draw(board: Board, card: Card, left: float, top: float, width: float, height: float) -> None:

@@ -12,9 +12,9 @@ from npformer.errors import UserError
 from npformer.learn.figures.jianshu_example import SEED, SENTENCE, PaddedSentence, dataset, listed
 from npformer.learn.figures.registry import Drawing, figure
 from npformer.plots import Grid
-from npformer.plots.board import Board
+from npformer.plots.board import Board, new_board
 from npformer.plots.cells import CELL
-from npformer.plots.style import FORMULA, LABEL, TEXT, drawing, widest
+from npformer.plots.style import FORMULA, LABEL, TEXT, widest
 
 STEP = 0.72  # from one similarity's row to the next, in inches
 FORMULAS = {
@@ -82,13 +82,13 @@ def similarities(*, sentence: str = SENTENCE, word: int = 3, d_model: int = 6, s
     q = q[word : word + 1]  # (1, D)
     rng = np.random.default_rng(seed)
     results = {name: _attend(name, q, k, v, rng) for name in FORMULAS}
-    with drawing(example.words):
-        board = Board([q, k, v, *(values for four in results.values() for values in four)])
+    with new_board(
+        example.words, matrices=[q, k, v, *(values for four in results.values() for values in four)]
+    ) as board:
         left = widest(["perceptron"], LABEL) + 1.75
         _given(board, q, k, v, example.words, word, left)
         _table(board, results, example.words, left)
-        picture = board.cut()
-    return Drawing(picture, _caption(results, example.words, word))
+    return Drawing(board.figure, _caption(results, example.words, word))
 
 
 def _given(board: Board, q: Array, k: Array, v: Array, words: Sequence[str], word: int, left: float) -> None:

@@ -8,8 +8,7 @@ from npformer.functional import dot_similarity, mask_scores
 from npformer.learn.figures.jianshu_example import Example, PaddedSentence, listed
 from npformer.learn.figures.registry import Drawing, figure
 from npformer.plots import Grid
-from npformer.plots.board import Board
-from npformer.plots.style import drawing
+from npformer.plots.board import Board, new_board
 
 STEP = 1.5  # from one box to the next, upwards
 HIGH, WIDE = 0.42, 1.5  # of a box
@@ -34,16 +33,14 @@ def scaled_dot_product(padded: PaddedSentence, *, causal: bool = False) -> Drawi
     """
     example = padded.example()
     stages = _stages(example, causal)
-    with drawing(example.words):
-        board = Board([stage.grid.matrix for stage in stages])
+    with new_board(example.words, matrices=[stage.grid.matrix for stage in stages]) as board:
         _tower(board, stages)
         for index, stage in enumerate(stages):
             _beside(board, stage, index)
-        picture = board.cut()
     raw, scaled, _, weights, z = (stage.grid.matrix for stage in stages)
     t, s = min(1, len(raw) - 1), 0
     return Drawing(
-        picture,
+        board.figure,
         f"From the bottom up, for “{example.words[t]}” (the query, row {t}) and “{example.words[s]}” (the "
         f"key, column {s}): q · k = {listed(raw[t, s])}; divided by √{padded.d_model} it is "
         f"{listed(scaled[t, s])}; after mask and softmax the weight is {listed(weights[t, s])}. The weighted "

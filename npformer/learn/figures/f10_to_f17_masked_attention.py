@@ -10,7 +10,7 @@ from npformer.functional import Masking, attention, dot_similarity, mask_scores
 from npformer.learn.figures.jianshu_example import Example, PaddedSentence, listed
 from npformer.learn.figures.registry import Drawing, figure
 from npformer.plots import Figure, Grid, score_map
-from npformer.plots.board import Board
+from npformer.plots.board import new_board
 from npformer.plots.cells import CELL
 from npformer.plots.heat_maps import MASKED, HeatMap, draw_at, make_heat_map, room, signed_scale
 from npformer.plots.layout import PAD, new_figure
@@ -32,8 +32,7 @@ def embedding_grid(padded: PaddedSentence, *, positions: str = "none") -> Drawin
     """
     example = padded.example(positions=positions)
     ids, x = example.ids.T, example.x[0]  # (T, 1), (T, D)
-    with drawing(example.words):
-        board = Board([ids, x])
+    with new_board(example.words, matrices=[ids, x]) as board:
         vectors = _grid_of(example, x, "$X$", "x", columns=[str(i) for i in range(x.shape[1])])
         height = board.size(vectors)[1]
         left = board.grid(_grid_of(example, ids, "id", "plain", edge="x", rows=example.words), 0, height)
@@ -43,11 +42,10 @@ def embedding_grid(padded: PaddedSentence, *, positions: str = "none") -> Drawin
             board.arrow((left.right + 0.06, y), (right.left - 0.06, y), width=0.9, colour="faint")
         middle = (left.right + right.left) / 2
         board.text(middle, height + 0.14, f"table[id] × √{padded.d_model}", va="bottom")
-        picture = board.cut()
     zero = not x[example.padded].any()
     padding = "all 0" if zero else "no longer 0 once position vectors are added to every row"
     return Drawing(
-        picture,
+        board.figure,
         f"Each id selects its row of the embedding table: “{example.words[0]}”, id {ids[0, 0]}, becomes "
         f"({listed(x[0])}). The padding (green) is {padding}.",
     )
@@ -71,8 +69,7 @@ def projections(padded: PaddedSentence, *, bias: float = 0.0, activation: str = 
     results = {"Q": attention.q[0, 0], "K": attention.k[0, 0], "V": attention.v[0, 0]}
     weights = [projection.weight for projection in cache.projections]
     after = "" if activation == "none" else f" after {activation}"
-    with drawing(example.words):
-        board = Board([x, *weights, *results.values()])
+    with new_board(example.words, matrices=[x, *weights, *results.values()]) as board:
         step = max(x.shape) * CELL + ROWS_APART  # X and Q are T high, a weight is D high
         inputs = _grid_of(example, x, "$X$", "x", rows=example.words)
         left = board.grid_at(inputs, board.size(inputs)[0] / 2, step)
@@ -84,8 +81,7 @@ def projections(padded: PaddedSentence, *, bias: float = 0.0, activation: str = 
             bend = left.right + 0.35
             corners = [] if y == step else [(bend, step), (bend, y)]
             board.arrow((left.right + 0.06, step), *corners, (weight_at.left - 0.35, y))
-        picture = board.cut()
-    return Drawing(picture, _projection_caption(example, results["Q"], results["K"], bias, activation))
+    return Drawing(board.figure, _projection_caption(example, results["Q"], results["K"], bias, activation))
 
 
 def _projection_caption(example: Example, queries: Array, keys: Array, bias: float, activation: str) -> str:
@@ -113,17 +109,15 @@ def query_key_product(padded: PaddedSentence) -> Drawing:
     """Draw Q times Kᵀ, not yet divided by √d_k."""
     example, q, k, scores = _raw_scores(padded)
     words, pad = example.words, example.padded
-    with drawing(words):
-        board = Board([q, k, scores])
+    with new_board(words, matrices=[q, k, scores]) as board:
         keys = Grid(k.T, "$K^T$", "k", columns=words, numbers=True, show_shape=True)
         result = Grid(scores, "$QK^T$", "attention", "k", words, words, numbers=True, show_shape=True)
         keys = replace(keys, painted=[("padding", pad)])
         result = replace(result, painted=[("padding", pad | pad[:, None])])
         board.product([_grid_of(example, q, "$Q$", "q", rows=words), "×", keys, "=", result], 0, 0)
-        picture = board.cut()
     i, j = min(1, len(q) - 1), 0
     return Drawing(
-        picture,
+        board.figure,
         f"Row {i}, column {j} is the dot product of the query of “{words[i]}” and the key of “{words[j]}”, "
         f"{listed(scores[i, j])}. A row holds the products of one query with all keys. Products with padding "
         "(green) are 0, which is an ordinary score, so padding has to be masked.",
@@ -154,8 +148,7 @@ def weighted_sum(padded: PaddedSentence, *, causal: bool = False) -> Drawing:
     shaded = Grid(weights, "weights", "r", None, words, words, mask=mask, painted=painted, **style)
     mean = _grid_of(example, z, "$Z$", "z")
     residual = _grid_of(example, x, "$X$, residual", "x", rows=example.words)
-    with drawing(example.words):
-        board = Board([weights, v, z, x, total])
+    with new_board(example.words, matrices=[weights, v, z, x, total]) as board:
         upper = [shaded, "×", _grid_of(example, v, "$V$", "v"), "=", mean]
         placed = board.product(upper, 0, len(x) * CELL + 1.15)
         # the second row under the first: X, Z and their sum end where weights, V and Z end
@@ -164,11 +157,10 @@ def weighted_sum(padded: PaddedSentence, *, causal: bool = False) -> Drawing:
         bend = again.top + 0.5
         from_z = (placed[2].centre[0], placed[2].bottom - 0.3)
         board.arrow(from_z, (from_z[0], bend), (again.centre[0], bend), (again.centre[0], again.top + 0.33))
-        picture = board.cut()
     t = max(0, len(x) - 1 - int(example.padded.sum()))
     best = int(weights[t].argmax())
     return Drawing(
-        picture,
+        board.figure,
         f"The row of “{example.words[t]}” in Z is a weighted mean of the rows of V, with the largest weight, "
         f"{listed(weights[t, best])}, for “{example.words[best]}”. The residual connection adds the input: "
         f"{listed(z[t, 0])} + {listed(x[t, 0])} = {listed(total[t, 0])} in the first cell. Padding rows "

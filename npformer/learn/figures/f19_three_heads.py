@@ -7,10 +7,10 @@ from npformer.functional import split_heads
 from npformer.learn.figures.jianshu_example import Example, PaddedSentence, listed
 from npformer.learn.figures.registry import Drawing, figure
 from npformer.plots import Grid
-from npformer.plots.board import BETWEEN, Board, paler
+from npformer.plots.board import BETWEEN, Board, new_board, paler
 from npformer.plots.cells import CELL, Placed
 from npformer.plots.palette import head_colour
-from npformer.plots.style import TEXT, drawing, widest
+from npformer.plots.style import TEXT, widest
 
 
 @figure("F19", "Three heads, concatenated, then a linear map", "jianshu", "FW", "7.2 7.3", PaddedSentence)
@@ -27,15 +27,13 @@ def three_heads(padded: PaddedSentence, *, n_heads: int = 3) -> Drawing:
     concat, weight = cache.output.x, cache.output.weight  # (1, T, H·K), (H·K, D)
     heads = split_heads(concat, n_heads)[0]  # (H, T, K)
     attention = cache.attention
-    with drawing(example.words):
-        board = Board([attention.weights, attention.v, concat, weight, y])
+    with new_board(example.words, matrices=[attention.weights, attention.v, concat, weight, y]) as board:
         placed = _heads(board, example, attention.weights[0], attention.v[0], heads)
         _linear(board, example, concat[0], weight, y[0], placed)
-        picture = board.cut()
     t = 0
     largest = [f"“{example.words[int(w[t].argmax())]}” ({listed(w[t].max())})" for w in attention.weights[0]]
     return Drawing(
-        picture,
+        board.figure,
         f"Each head has its own weights: in heads 0 to {n_heads - 1}, “{example.words[t]}” attends most to "
         f"{', '.join(largest)}. The heads' outputs, each {heads.shape[-1]} wide, are concatenated, and the "
         f"{weight.shape[0]} × {weight.shape[1]} matrix W^O mixes them.",

@@ -15,9 +15,9 @@ from npformer.models.transformer import Transformer, TransformerConfig
 from npformer.models.transformer.layers import EncoderLayerCache
 from npformer.models.transformer.model import TransformerCache
 from npformer.nn.attention import MultiHeadCache
-from npformer.plots.board import Board
+from npformer.plots.board import Board, new_board
 from npformer.plots.boxes import Box, Point, around
-from npformer.plots.style import FORMULA, LABEL, drawing
+from npformer.plots.style import FORMULA, LABEL
 
 STEP, HIGH = 0.68, 0.32  # from one box to the next upwards, and a box's height
 APART, NARROW = 1.06, 0.86  # from one of the three linear maps to the next, and their width
@@ -86,13 +86,11 @@ def layers_in_detail(
         seed: The seed of the random weights.
     """
     cache = _forward(sentences, length, d_model, n_heads, d_ff, seed)
-    with drawing():
-        board = Board()
+    with new_board() as board:
         _draw(board, cache, n_heads)
-        picture = board.cut()
     q = cache.decoder[0].cross.attention.scores.shape
     return Drawing(
-        picture,
+        board.figure,
         f"A batch of {q[0]} sentence pairs, padded to {q[3]} English and {q[2]} French tokens. Vectors are "
         f"{d_model} wide (split into {n_heads} heads of {d_model // n_heads}), and {d_ff} wide inside the "
         "feed-forward network. Only the scores of encoder-decoder attention are not square: "

@@ -13,9 +13,9 @@ from npformer.learn.figures.jianshu_example import SEED, SENTENCE, at_least, dat
 from npformer.learn.figures.registry import Drawing, figure
 from npformer.models.transformer import Transformer, TransformerConfig
 from npformer.plots import Grid
-from npformer.plots.board import Board
+from npformer.plots.board import Board, new_board
 from npformer.plots.cells import CELL, Placed
-from npformer.plots.style import TEXT, drawing, widest
+from npformer.plots.style import TEXT, widest
 
 
 class Output(NamedTuple):
@@ -46,13 +46,16 @@ def output_layer(
     top = _forward(sentence, translation, d_model, seed)
     p, _ = softmax(top.logits)  # (T, V)
     best = p.argmax(-1)
-    with drawing(top.words, top.read):
-        board = Board([top.r, top.weight, top.bias, top.logits, p])
+    with new_board(
+        top.words,
+        top.read,
+        matrices=[top.r, top.weight, top.bias, top.logits, p],
+        title="The output layer of an untrained model: all weights are random",
+    ) as board:
         _draw(board, top, p, best)
-        picture = board.cut("The output layer of an untrained model: all weights are random")
     t = len(top.read) - 1
     return Drawing(
-        picture,
+        board.figure,
         f"A dense layer turns each of the decoder's {len(p)} vectors into {len(top.words)} logits, one for "
         "each token of the vocabulary; the softmax makes each row sum to 1. The model is untrained: after "
         f"“{top.read[t]}” the most probable token (yellow) is “{top.words[best[t]]}” with "

@@ -19,7 +19,7 @@ from npformer.learn.figures.datawhale_example import (
 )
 from npformer.learn.figures.registry import Drawing, figure
 from npformer.plots import Figure, Grid, curves, value_map
-from npformer.plots.board import Board
+from npformer.plots.board import Board, new_board
 from npformer.plots.cells import CELL
 from npformer.plots.heat_maps import colour_bar, signed_scale
 from npformer.plots.layout import PAD, axes_at, new_figure
@@ -34,19 +34,17 @@ def words_as_vectors(vectors: WordVectors) -> Drawing:
     """Draw each word of a sentence below the vector from its embedding."""
     words, x, _ = vectors
     d_model = x.shape[1]
-    with drawing(words):
-        board = Board([x])
+    with new_board(words, matrices=[x]) as board:
         places = _places(board, words, d_model)
         _vectors(board, x, "x", "x", places, 0, "above")
         _words(board, words, places, -0.62)
         for place in places:
             board.arrow((place, -0.52), (place, -CELL / 2))
-        picture = board.cut()
     caption = (
         f"The embedding turns each of the {len(words)} words into a vector of {d_model} numbers: "
         f"“{words[0]}” becomes x1 = {board.row(x[0])}. Real models use 256 or 512 numbers per word."
     )
-    return Drawing(picture, caption)
+    return Drawing(board.figure, caption)
 
 
 @figure(
@@ -61,8 +59,7 @@ def time_signal(vectors: Embedded) -> Drawing:
         (t, "t", "position", "time signal", 0.95),
         (y, "x'", "x_position", "embedding with\ntime signal", 1.9),
     )
-    with drawing(words):
-        board = Board([x, t, y])
+    with new_board(words, matrices=[x, t, y]) as board:
         places = _places(board, words, d_model)
         for values, letter, colour, name, height in rows:
             board.text(places[0] - d_model * board.cell / 2 - 0.48, height, name, ha="right", va="center")
@@ -73,13 +70,12 @@ def time_signal(vectors: Embedded) -> Drawing:
             board.text(place, 1.425, "=", size=16)
             board.arrow((place, -0.5), (place, -0.14))
         _encoders(board, places, 2.04)
-        picture = board.cut()
     caption = (
         "The vector t of its position is added to each word's vector x. The sums, such as "
         f"x'1 = {board.row(y[0])}, are the input of encoder #0 only. "
         "Without t the encoder could not distinguish different orders of the words."
     )
-    return Drawing(picture, caption)
+    return Drawing(board.figure, caption)
 
 
 def _encoders(board: Board, places: np.ndarray, bottom: float) -> None:
@@ -138,8 +134,7 @@ def position_cells(vectors: WordVectors, *, layout: str = "halves") -> Drawing:
     words, x, _ = vectors
     d_model = x.shape[1]
     table = _table(len(words), d_model, layout)
-    with drawing(words):
-        board = Board([table, x], write=short)
+    with new_board(words, matrices=[table, x], write=short) as board:
         places = _places(board, words, d_model)
         edge = places[0] - d_model * board.cell / 2 - 0.45
         board.text(edge, 0, "positional\nencoding", ha="right", va="center")
@@ -150,13 +145,12 @@ def position_cells(vectors: WordVectors, *, layout: str = "halves") -> Drawing:
         for i, place in enumerate(places):
             board.text(place, -0.475, "+", size=16)
             board.text(place, 0.24, f"position {i}", va="bottom", color=COLOURS["faint"])
-        picture = board.cut()
     caption = (
         f"Any word at position {len(words) - 1} gets t{len(words)} = {board.row(table[-1])} "
         f"({NAMES[layout]}). The first sine and cosine advance by one radian from word to word, the last "
         "hardly change: they are like the fast and the slow hands of a clock."
     )
-    return Drawing(picture, caption)
+    return Drawing(board.figure, caption)
 
 
 @figure("F25", "Dimensions 4 to 7 over positions", "datawhale", "FO", "3")
@@ -318,8 +312,7 @@ def _tower(example: Example, *, paths: bool) -> tuple[Figure, Callable[..., str]
     `paths` draws a feed-forward box for each position, and encoder #1.
     """
     rows = ((example.x, "x", "x"), (example.normalised, "z", "normalised"), (example.r, "r", "r"))
-    with drawing(example.words):
-        board = Board([values for values, _, _ in rows])
+    with new_board(example.words, matrices=[values for values, _, _ in rows]) as board:
         width = max(example.x.shape[1] * board.cell, LEAST)
         places = _places(board, example.words, example.x.shape[1], LEAST)
         left, right = places[0] - width / 2 - 0.45, places[-1] + width / 2 + 0.25  # of the encoder
@@ -336,7 +329,7 @@ def _tower(example: Example, *, paths: bool) -> tuple[Figure, Callable[..., str]
         _words(board, example.words, places, -0.62)
         if paths:
             board.box("encoder #1", (left + right) / 2, 5 * STEP - 0.1, right - left, HIGH, colour="encoder")
-        return board.cut(), board.row
+    return board.figure, board.row
 
 
 def _arrows(board: Board, places: np.ndarray, paths: bool) -> None:

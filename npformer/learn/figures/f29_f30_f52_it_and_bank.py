@@ -13,11 +13,12 @@ from npformer.generation.evaluation import HeadAccuracy
 from npformer.learn.figures.registry import Drawing, figure
 from npformer.learn.figures.studio import Studio
 from npformer.learn.figures.trained_heads import (
+    ADJECTIVE,
+    MEANING,
+    NOUN,
     PLACES,
-    Targets,
-    antecedent,
+    Question,
     best_head,
-    deciders,
     forward_pair,
     head_weights,
     measure,
@@ -77,8 +78,8 @@ class Choice:
 def one_head(studio: Studio, choice: Choice) -> Drawing:
     """Draw lines from *it* to the words of the sentence, in the head that attends to its noun most often."""
     forward = forward_pair(studio, choice.sentence)
-    views = _views(studio, forward, "it", antecedent, choice)
-    shares = _shares(studio, "it", antecedent, views)
+    views = _views(studio, forward, NOUN, choice)
+    shares = _shares(studio, NOUN, views)
     caption = (
         f" In {measured_parts('it')}, the largest weight of this head is on the noun that the pronoun stands "
         f"for in {shares}{_elsewhere(studio, views)}."
@@ -91,11 +92,11 @@ def two_heads(studio: Studio, choice: Choice) -> Drawing:
     """Draw the lines of two heads: orange finds the noun most often, green the adjective."""
     forward = forward_pair(studio, choice.sentence)
     views = []
-    for view in _views(studio, forward, "it", antecedent, choice):
+    for view in _views(studio, forward, NOUN, choice):
         (noun,) = view.heads
-        views.append(View(view.where, [noun, best_head(studio, "it", deciders, view.where, but=noun)]))
-    nouns = _shares(studio, "it", antecedent, views)
-    adjectives = _shares(studio, "it", deciders, views, but=antecedent)
+        views.append(View(view.where, [noun, best_head(studio, ADJECTIVE, view.where, but=noun)]))
+    nouns = _shares(studio, NOUN, views)
+    adjectives = _shares(studio, ADJECTIVE, views, but=NOUN)
     caption = (
         f" In {measured_parts('it')}, the largest weight of the orange head is on the noun in {nouns}, and "
         f"that of the green head on the adjective that decides in {adjectives}."
@@ -107,8 +108,8 @@ def two_heads(studio: Studio, choice: Choice) -> Drawing:
 def bank_and_river(studio: Studio, choice: Choice) -> Drawing:
     """Draw lines from *bank* to the words that decide its meaning."""
     forward = forward_pair(studio, choice.sentence)
-    views = _views(studio, forward, "bank", deciders, choice)
-    shares = _shares(studio, "bank", deciders, views)
+    views = _views(studio, forward, MEANING, choice)
+    shares = _shares(studio, MEANING, views)
     caption = (
         f" In {measured_parts('bank')}, the largest weight of this head is on a word that decides the "
         f"meaning, such as river or money, in {shares}."
@@ -116,18 +117,18 @@ def bank_and_river(studio: Studio, choice: Choice) -> Drawing:
     return _drawing(studio, forward, "bank", choice, views, caption)
 
 
-def _views(studio: Studio, forward: ForwardPass, family: str, targets: Targets, choice: Choice) -> list[View]:
+def _views(studio: Studio, forward: ForwardPass, question: Question, choice: Choice) -> list[View]:
     """Return what is drawn: the best head, or the one that the caller asked for, of each kind of attention.
 
     Without a wish of the caller these are the kinds whose best head attends to a target in most sentences,
     the encoder's first, or the better one if there is none.
     """
     _, where, layer, head, word = dataclasses.astuple(choice)
-    best = best_head(studio, family, targets, where)
+    best = best_head(studio, question, where)
     if layer is not None or head is not None:
         layer, head = best.layer if layer is None else layer, best.head if head is None else head
-        return [View(best.where, [share_of(studio, family, targets, best.where, layer, head)])]
-    views = [View(place, [best_head(studio, family, targets, place)]) for place in PLACES]
+        return [View(best.where, [share_of(studio, question, best.where, layer, head)])]
+    views = [View(place, [best_head(studio, question, place)]) for place in PLACES]
     queries = {"encoder": forward.source, "cross": forward.predicted}
     shown = [
         view
@@ -137,22 +138,19 @@ def _views(studio: Studio, forward: ForwardPass, family: str, targets: Targets, 
     return shown or [View(best.where, [best])]
 
 
-def _shares(
-    studio: Studio, family: str, targets: Targets, views: Sequence[View], *, but: Targets | None = None
-) -> str:
+def _shares(studio: Studio, question: Question, views: Sequence[View], *, but: Question | None = None) -> str:
     """Return the shares of sentences in which the head of each view attends to a target, for a caption.
 
     Args:
         studio: The source of the trained models.
-        family: "it" or "bank".
-        targets: The function that returns the targets of a sentence.
+        question: What the heads should find.
         views: What is drawn.
-        but: For the second head of each view, the targets of the first.
+        but: For the second head of each view, the question of the first.
     """
     texts = []
     for view in views:
         head = view.heads[0 if but is None else 1]
-        text = " and ".join(map(str, measure(studio, family, targets, head, but=but)))
+        text = " and ".join(map(str, measure(studio, question, head, but=but)))
         texts.append(text if len(views) == 1 else f"{text} in the {SIDES[view.where]}")
     return " and in ".join(texts)
 
@@ -161,10 +159,8 @@ def _elsewhere(studio: Studio, views: Sequence[View]) -> str:
     """Return the end of a sentence about the best head of the encoder, or "" if the encoder is shown."""
     if any(view.where == "encoder" for view in views):
         return ""
-    best = View("encoder", [best_head(studio, "it", antecedent, "encoder")])
-    return (
-        f"; at “it” itself, that of the encoder's best head is in {_shares(studio, 'it', antecedent, [best])}"
-    )
+    best = View("encoder", [best_head(studio, NOUN, "encoder")])
+    return f"; at “it” itself, that of the encoder's best head is in {_shares(studio, NOUN, [best])}"
 
 
 def _drawing(

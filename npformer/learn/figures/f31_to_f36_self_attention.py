@@ -27,9 +27,9 @@ from npformer.learn.figures.datawhale_example import (
 )
 from npformer.learn.figures.registry import Drawing, figure
 from npformer.plots import Figure, Grid
-from npformer.plots.board import Board, paler
+from npformer.plots.board import Board, new_board, paler
 from npformer.plots.cells import Placed
-from npformer.plots.style import drawing, number, widest
+from npformer.plots.style import number, widest
 
 LETTERS = ("q", "k", "v")
 SHARES = paler("z", 0.45)  # the weights, on their way to Z
@@ -44,8 +44,7 @@ def queries_keys_values(example: Example, *, head: int = 0) -> Drawing:
         head: The number of the head that is drawn.
     """
     one = example.head(head)
-    with drawing(example.words):
-        board = Board([example.x, *one[:6]])
+    with new_board(example.words, matrices=[example.x, *one[:6]]) as board:
         (d_model, d_head), count = one.wq.shape, len(example.words)
         wide = max(d_model, d_head) * board.cell
         places = [i * (max(wide, widest(example.words, 12)) + 0.6) for i in range(count)]
@@ -64,13 +63,12 @@ def queries_keys_values(example: Example, *, head: int = 0) -> Drawing:
         for y, letter, weight in zip(heights[2:], LETTERS, one[:3], strict=True):
             cells = Grid(weight, _weight_name(letter), "weight", letter, numbers=True)
             board.grid_at(cells, beyond, y, label="right")
-        picture = board.cut()
     caption = (
         f"x1 times the matrix W^Q gives q1 = {board.row(one.q[0])}, the query of “{example.words[0]}”; W^K "
         "and W^V give its key and its value. The same three matrices are used for every word. They map "
         f"vectors of {d_model} numbers to vectors of {d_head}."
     )
-    return Drawing(picture, caption)
+    return Drawing(board.figure, caption)
 
 
 @figure("F35", "X times W gives Q, K and V", "datawhale", "FW", "4.4", make_example)
@@ -82,8 +80,7 @@ def projections(example: Example, *, head: int = 0) -> Drawing:
         head: The number of the head that is drawn.
     """
     one = example.head(head)
-    with drawing(example.words):
-        board = Board([example.x, *one[:6]])
+    with new_board(example.words, matrices=[example.x, *one[:6]]) as board:
         y, step = 0.0, max(*example.x.shape) * 0.27 + 0.75
         for letter, weight, vectors in zip(LETTERS, one[:3], (one.q, one.k, one.v), strict=True):
             parts: list[Grid | str] = [
@@ -95,13 +92,12 @@ def projections(example: Example, *, head: int = 0) -> Drawing:
             ]
             board.product(parts, 0, y)
             y -= step
-        picture = board.cut()
     caption = (
         "The words are the rows of X, so one product gives the queries of all words: row 1 of Q is "
         f"{board.row(one.q[0])}, the q1 of “{example.words[0]}”. K and V are computed in the same way, with "
         "their own weights."
     )
-    return Drawing(picture, caption)
+    return Drawing(board.figure, caption)
 
 
 @figure("F36", "softmax(QKᵀ / √d_k) V = Z", "datawhale", "FW", "5.1", make_example)
@@ -116,8 +112,7 @@ def attention_as_matrices(example: Example, *, head: int = 0) -> Drawing:
     d_head = one.q.shape[1]
     value = Grid(one.v, "$V$", "v", numbers=True, show_shape=True)
     result = Grid(one.z, "$Z$", "z", numbers=True, show_shape=True)
-    with drawing(rows):
-        board = Board([one.q, one.k, one.v, one.z, one.weights], names=rows)
+    with new_board(rows, matrices=[one.q, one.k, one.v, one.z, one.weights], names=rows) as board:
         middle, beyond = _fraction(board, one, rows)
         board.product(["×", value, "=", result], beyond, 0)
         low = -(0.27 * len(rows) + board.band(rows) + 1.28)
@@ -127,13 +122,12 @@ def attention_as_matrices(example: Example, *, head: int = 0) -> Drawing:
         board.text(middle, placed.top + board.band(rows) + 0.18, note, va="bottom")
         board.arrow((middle, -0.5), (middle, placed.top + board.band(rows) + 0.4))
         board.product(["×", value, "=", result], beyond, low)
-        picture = board.cut()
     shares = listed(f"{board.write(w)} for “{word}”" for w, word in zip(one.weights[0], rows, strict=True))
     caption = (
         f"All steps in one formula: the softmax makes each row of QKᵀ / √{d_head} sum to 1, and “{rows[0]}” "
         f"has weights {shares}. Multiplied by V, they give row 1 of Z, {board.row(one.z[0])}."
     )
-    return Drawing(picture, caption)
+    return Drawing(board.figure, caption)
 
 
 def _fraction(board: Board, one: Head, rows: list[str]) -> tuple[float, float]:
@@ -273,8 +267,7 @@ def _draw(s: Steps, steps: int) -> Figure:
     d_k = s.q.shape[1]
     names = ["input", "query", "key", "value", "score", f"÷ √{d_k} = {whole(math.sqrt(d_k))}", "softmax"]
     names = [*names, "softmax × value", "sum"][: 4 + steps]
-    with drawing(s.words):
-        board = Board([a[..., shown] for a in (s.q, s.k, s.v, weighted, s.z)])
+    with new_board(s.words, matrices=[a[..., shown] for a in (s.q, s.k, s.v, weighted, s.z)]) as board:
         width = board.cell * shown.stop
         places = (max(width, widest(s.words, 12)) + (1.5 if steps >= 4 else 1.1)) * np.arange(len(s.words))
         edge = places[0] - width / 2 - (0.9 if steps >= 4 else 0.7)
@@ -292,7 +285,7 @@ def _draw(s: Steps, steps: int) -> Figure:
                 )
         if steps >= 5:
             _sum(board, s.z[shown], places, d_k)
-        return board.cut()
+    return board.figure
 
 
 def _numbers(board: Board, s: Steps, i: int, x: float, steps: int) -> None:

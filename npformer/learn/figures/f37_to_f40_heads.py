@@ -9,9 +9,9 @@ from npformer.errors import UserError
 from npformer.learn.figures.datawhale_example import Example, Head, make_example
 from npformer.learn.figures.registry import Drawing, figure
 from npformer.plots import Grid
-from npformer.plots.board import Board, paler
+from npformer.plots.board import Board, new_board, paler
 from npformer.plots.palette import COLOURS
-from npformer.plots.style import drawing, widest, wrapped
+from npformer.plots.style import widest, wrapped
 
 HIGH = 0.27  # of a cell, in inches
 PALE = 0.45  # the share of its colour in the second head, mixed with white
@@ -28,8 +28,9 @@ def two_heads(example: Example, *, heads: tuple[int, int] = (0, 1)) -> Drawing:
     if len(heads) != 2:
         raise UserError(f"heads is {heads!r}: name two heads")
     pair = [example.head(head) for head in heads]
-    with drawing(example.words):
-        board = Board([example.x, *(array for one in pair for array in one[:6])])
+    with new_board(
+        example.words, matrices=[example.x, *(array for one in pair for array in one[:6])]
+    ) as board:
         step = board.size(Grid(pair[0].q))[0] + 0.3
         x = 3 * step + 0.15  # between the two
         top = board.grid_at(Grid(example.x, "$X$", "x", rows=example.words, numbers=True), x, 0)
@@ -39,13 +40,12 @@ def two_heads(example: Example, *, heads: tuple[int, int] = (0, 1)) -> Drawing:
             middle = left + 1.5 * step
             bend = top.bottom - 0.22
             board.arrow((x, top.bottom), (x, bend), (middle, bend), (middle, bend - 0.28))
-        picture = board.cut()
     first, second = (board.row(one.q[0]) for one in pair)
     caption = (
         "Both heads read the same X, but they have their own weights, so their queries differ: the query of "
         f"“{example.words[0]}” is {first} in head #{heads[0]} and {second} in head #{heads[1]}."
     )
-    return Drawing(picture, caption)
+    return Drawing(board.figure, caption)
 
 
 def _head(
@@ -73,8 +73,7 @@ def _head(
 def eight_outputs(example: Example) -> Drawing:
     """Draw X into every head, and the output of each."""
     heads = [example.head(number) for number in range(example.n_heads)]
-    with drawing(example.words):
-        board = Board([example.x, example.joined])
+    with new_board(example.words, matrices=[example.x, example.joined]) as board:
         step = board.size(Grid(heads[0].z))[0] + 0.35
         row = HIGH * len(example.words) + 1.0
         inputs = Grid(example.x, "$X$", "x", rows=example.words, numbers=True)
@@ -89,22 +88,20 @@ def eight_outputs(example: Example) -> Drawing:
             if c == 0:
                 corners = [(x.right + 0.35, y), (x.right + 0.35, placed.centre[1])] if last else []
                 board.arrow((x.right, y), *corners, (start - 0.1, placed.centre[1]))
-        picture = board.cut()
     first, last_row = (board.row(one.z[0]) for one in (heads[0], heads[-1]))
     caption = (
         f"Each of the {len(heads)} heads computes its own matrix Z. Row 1, for “{example.words[0]}”, is "
         f"{first} in head #0 and {last_row} in head #{len(heads) - 1}. The feed-forward network expects one "
         "matrix, so the outputs must be combined."
     )
-    return Drawing(picture, caption)
+    return Drawing(board.figure, caption)
 
 
 @figure("F39", "The heads combined by W^O", "datawhale", "FW", "7.3", make_example)
 def joined_heads(example: Example) -> Drawing:
     """Draw Concat(Z0 .. Z7) times W^O = Z."""
     rows, wide = example.joined.shape
-    with drawing(example.words):
-        board = Board([example.joined, example.output_weight, example.z])
+    with new_board(example.words, matrices=[example.joined, example.output_weight, example.z]) as board:
         end = wide * board.cell
         right = max(end, 5.4)  # wide enough for the sentences below it
         _note(board, 0, 0, "1   Concatenate the heads' outputs.")
@@ -119,13 +116,12 @@ def joined_heads(example: Example) -> Drawing:
         result = Grid(example.z, "$Z$", "z", rows=example.words, numbers=True, show_shape=True)
         board.grid(result, 1.4, low - 0.65)
         _by_heads(board, example, low - 0.65 - HIGH * rows - 0.95)
-        picture = board.cut()
     caption = (
         f"The {example.n_heads} concatenated outputs are {rows} × {wide}. W^O, {wide} × "
         f"{example.x.shape[1]}, projects them to the width of X: row 1, “{example.words[0]}”, becomes "
         f"{board.row(example.z[0])}. Every head has its own rows of W^O, so Z is a sum over heads."
     )
-    return Drawing(picture, caption)
+    return Drawing(board.figure, caption)
 
 
 def _by_heads(board: Board, example: Example, y: float) -> None:
@@ -190,11 +186,9 @@ def recap(example: Example) -> Drawing:
     """Draw sentence → X → weights of each head → Q, K, V → Z of each head → W^O → Z."""
     n_heads, d_model = example.n_heads, example.x.shape[1]
     shown = sorted({0, 1, n_heads - 1} & set(range(n_heads)))
-    with drawing(example.words):
-        arrays = [array for number in shown for array in example.head(number)]
-        board = Board(
-            [example.x, example.r, example.z, example.output_weight, *arrays], decimals=1, margin=0.06
-        )
+    arrays = [array for number in shown for array in example.head(number)]
+    arrays += [example.x, example.r, example.z, example.output_weight]
+    with new_board(example.words, matrices=arrays, decimals=1, margin=0.06) as board:
         width = example.head(0).q.shape[1] * board.cell
         x_width = d_model * board.cell
         steps = [x_width + GAP, 3 * width + 2 * APART + GAP + NAME, width + GAP, width + GAP, x_width + GAP]
@@ -214,14 +208,13 @@ def recap(example: Example) -> Drawing:
         result = Grid(example.z, "$Z$", "z", numbers=True, show_shape=True)
         board.grid(result, lefts[5], middle + len(example.words) * HIGH / 2)
         _headings(board, example, lefts, width, max(0.15, middle + tall / 2 + 0.5))
-        picture = board.cut()
     caption = (
         "All of multi-head attention, with the numbers of the previous figures, rounded: the input of "
         f"“{example.words[0]}” is {board.row(example.x[0])} and its output is "
         f"{board.row(example.z[0])}. Only the first layer reads the embeddings X; "
         "every other layer reads R, the output of the layer below."
     )
-    return Drawing(picture, caption)
+    return Drawing(board.figure, caption)
 
 
 def _inputs(board: Board, example: Example, middle: float) -> None:

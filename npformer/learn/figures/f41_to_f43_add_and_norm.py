@@ -16,10 +16,10 @@ from npformer.learn.figures.datawhale_example import MACHINES, Example, make_exa
 from npformer.learn.figures.registry import Drawing, figure
 from npformer.models.transformer import TransformerConfig
 from npformer.plots import Grid
-from npformer.plots.board import Board
+from npformer.plots.board import Board, new_board
 from npformer.plots.boxes import Box
 from npformer.plots.cells import Placed
-from npformer.plots.style import FORMULA, drawing, visible, widest
+from npformer.plots.style import FORMULA, visible, widest
 
 COLUMN = 1.4  # from one word to the next, at least
 SIDE = 0.22  # from a box to the residual connection beside it
@@ -50,14 +50,12 @@ def add_and_normalize(config: TransformerConfig, *, sentence: str = MACHINES) ->
         sentence: The sentence, whose words are separated by spaces.
     """
     words = words_of(sentence)
-    with drawing(words):
-        board = Board()
+    with new_board(words, what=f"a picture of {config.n_layers} layers") as board:
         stack = _draw_stack(board, config, "encoder", words, 0)
         up = stack.tower.y + 0.35
         for x in stack.tower.xs:
             board.arrow((x, stack.tower.y), (x, up))
-        picture = board.cut(what=f"a picture of {config.n_layers} layers")
-    return Drawing(picture, _residual_caption(config))
+    return Drawing(board.figure, _residual_caption(config))
 
 
 def _residual_caption(config: TransformerConfig) -> str:
@@ -94,8 +92,7 @@ def full_detail(
         target: The decoder's input, the start symbol first.
     """
     source, read, n_layers = words_of(sentence), words_of(target), config.n_layers
-    with drawing(source, read):
-        board = Board()
+    with new_board(source, read, what=f"a picture of {n_layers} encoders and {n_layers} decoders") as board:
         encoder = _draw_stack(board, config, "encoder", source, 0, spacing=TIGHT)
         start = encoder.tower.xs[-1] + encoder.tower.width / 2 + 2.1
         decoder = _draw_stack(board, config, "decoder", read, start, spacing=TIGHT)
@@ -106,11 +103,10 @@ def full_detail(
         for x in tower.xs:
             board.arrow((x, tower.y), (x, tower.y + 0.25))
         board.text(tower.middle, tower.y + 0.3, "a probability for every word", va="bottom")
-        picture = board.cut(what=f"a picture of {n_layers} encoders and {n_layers} decoders")
     place = "before" if config.norm == "pre" else "after"
     several = f"{n_layers} encoder{'s' * (n_layers > 1)}"
     return Drawing(
-        picture,
+        board.figure,
         f"“{sentence}” passes through {several}. The top encoder's output goes to the encoder-decoder "
         f"attention of every decoder. Each sublayer has a dashed residual connection and a norm {place} it. "
         "Linear and softmax turn the top decoder's vectors into word probabilities.",
@@ -224,8 +220,7 @@ BOX = 0.46  # of a box, in inches
 def add_and_norm(example: Example) -> Drawing:
     """Draw the residual connection of self-attention: X and Z, their sum, and its rows after the norm."""
     x, z, y = example.x, example.z, example.normalised
-    with drawing(example.words):
-        board = Board([x, z, y])
+    with new_board(example.words, matrices=[x, z, y]) as board:
         wide, high = board.size(Grid(x))
         sums: list[Grid | str] = [Grid(x, "$X$", "x", numbers=True), "+", Grid(z, "$Z$", "z", numbers=True)]
         result = Grid(y, "", "normalised", rows=example.words, numbers=True)
@@ -244,14 +239,13 @@ def add_and_norm(example: Example) -> Drawing:
         board.arrow((out.centre[0], first.top + 0.62), (out.centre[0], out.bottom))
         board.arrow((out.centre[0], out.top), (out.centre[0], out.top + 0.42))
         board.text(out.centre[0], out.top + 0.5, "to the feed-forward network", va="bottom")
-        picture = board.cut()
     before, output, total, after = map(board.write, (x[0, 0], z[0, 0], x[0, 0] + z[0, 0], y[0, 0]))
     caption = (
         f"The residual connection adds X to the output of self-attention: {before} + ({output}) = {total} in "
         "the first cell. The norm then gives every row, that is every word, mean 0 and variance 1: "
         f"{total} becomes {after}."
     )
-    return Drawing(picture, caption)
+    return Drawing(board.figure, caption)
 
 
 def _sum_frame(board: Board, first: Placed, second: Placed) -> None:

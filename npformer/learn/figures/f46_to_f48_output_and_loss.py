@@ -12,10 +12,10 @@ from npformer.learn.figures.f22_to_f28_one_encoder import short
 from npformer.learn.figures.registry import Drawing, figure
 from npformer.nn import Linear
 from npformer.plots import Figure, Grid, probability_bars
-from npformer.plots.board import Board
+from npformer.plots.board import Board, new_board
 from npformer.plots.cells import Placed
 from npformer.plots.palette import COLOURS
-from npformer.plots.style import drawing, number
+from npformer.plots.style import number
 
 VOCABULARY = ("a", "am", "I", "thanks", "student", "<eos>")
 UNTRAINED = (0.2, 0.2, 0.1, 0.2, 0.2, 0.1)
@@ -80,8 +80,7 @@ def target_distributions(
     words = words_of(sentence)
     ids = [word_id(word, vocabulary) for word in words]
     targets = smooth_targets(np.array(ids), len(vocabulary), _share(smoothing))  # (T, V)
-    with drawing(words, list(vocabulary)):
-        board = Board([targets], write=short, names=vocabulary)
+    with new_board(words, list(vocabulary), matrices=[targets], write=short, names=vocabulary) as board:
         rows = [f"position #{i}: {word}" for i, word in enumerate(words, 1)]
         cells = Grid(targets, "", "k", rows=rows, columns=vocabulary, numbers=True, shade=True)
         placed = board.grid(cells, 0, 0)
@@ -93,7 +92,6 @@ def target_distributions(
         for i, best in enumerate(targets.argmax(-1)):
             y = placed.top - (i + 0.5) * (placed.top - placed.bottom) / len(words)
             board.text(placed.right + 0.36, y, str(best), weight="bold")
-        picture = board.cut()
     caption = (
         f"The target at each position of “{sentence}” has all probability on one word. The argmax of the "
         f"rows is {', '.join(map(str, targets.argmax(-1)))}."
@@ -103,7 +101,7 @@ def target_distributions(
             f"The target at each position of “{sentence}” with label smoothing {smoothing:g}: "
             f"{short(targets.max())} on the right word and {short(targets.min())} on each other word."
         )
-    return Drawing(picture, caption)
+    return Drawing(board.figure, caption)
 
 
 def word_id(word: str, vocabulary: Sequence[str]) -> int:
@@ -175,8 +173,7 @@ def vector_to_word(
 def _draw(x: Array, logits: Array, probabilities: Array, vocabulary: Sequence[str]) -> Figure:
     """Draw from the bottom up: the vector, its logits, their probabilities, the most probable word."""
     best = int(probabilities.argmax())
-    with drawing(list(vocabulary)):
-        board = Board([x, logits, probabilities], names=vocabulary)
+    with new_board(list(vocabulary), matrices=[x, logits, probabilities], names=vocabulary) as board:
         rows = (  # from below
             (x, "z", "the decoder's output\nat one position"),
             (logits, "linear", "logits"),
@@ -197,7 +194,7 @@ def _draw(x: Array, logits: Array, probabilities: Array, vocabulary: Sequence[st
         board.arrow((x_best, placed.top + 0.26), (x_best, placed.top + 0.62))
         text = f"argmax {best}: “{vocabulary[best]}”"
         board.text(x_best, placed.top + 0.7, text, size=12, va="bottom", parse_math=False)
-        return board.cut()
+    return board.figure
 
 
 def _numbered(board: Board, placed: Placed, vocabulary: Sequence[str], best: int) -> None:

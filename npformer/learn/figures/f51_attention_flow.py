@@ -37,6 +37,7 @@ def attention_flowing(studio: Studio, *, sentence: str = BANK, word: str | None 
         studio: The source of the trained model.
         sentence: An English sentence.
         word: A French word of the translation, or None.
+
     Raises:
         UserError: If the model does not write the word.
     """

@@ -12,10 +12,10 @@ from npformer.functional.hard import HardAttendCache
 from npformer.learn.figures.datawhale_example import WordVectors, embedded
 from npformer.learn.figures.registry import Drawing, figure
 from npformer.plots import Grid
-from npformer.plots.board import Board, paler
+from npformer.plots.board import Board, new_board, paler
 from npformer.plots.boxes import Point
 from npformer.plots.cells import CELL
-from npformer.plots.style import FORMULA, LABEL, drawing, widest
+from npformer.plots.style import FORMULA, LABEL, widest
 
 DRAWS = 1000
 SHOWN = 5  # the number of draws in the table
@@ -38,8 +38,9 @@ def soft_and_hard(vectors: WordVectors, *, query: int = 2) -> Drawing:
     scores, _ = dot_similarity(a[query : query + 1], a)  # (1, S)
     mean, soft = attend(scores, a)  # (1, D)
     z, hard = hard_attend(scores, a, rng=np.random.default_rng(seed), draws=DRAWS)  # (N, 1, D)
-    with drawing(words):
-        board = Board([a, z, soft.weights], names=words)
+    with new_board(
+        words, matrices=[a, z, soft.weights], names=words, what=f"a sentence of {len(words)} words"
+    ) as board:
         step = max(board.cell, widest(words, 11)) + 0.5
         places = step * np.arange(len(words))
         columns = [Grid(each[:, None], f"$a_{{{i}}}$", "v", numbers=True) for i, each in enumerate(a, 1)]
@@ -57,8 +58,7 @@ def soft_and_hard(vectors: WordVectors, *, query: int = 2) -> Drawing:
         _heading(board, places, "soft attention", r"\alpha", soft.weights[0])
         _heading(board, right, "hard attention", rf"{SAMPLED},\ \ s", drawn)
         _table(board, (places[0] + right[-1]) / 2, -CELL * a.shape[1] - 1.35, words, z, hard, mean)
-        picture = board.cut(what=f"a sentence of {len(words)} words")
-    return Drawing(picture, _caption_of_draws(words, query, hard, z, mean, board.write))
+    return Drawing(board.figure, _caption_of_draws(words, query, hard, z, mean, board.write))
 
 
 def _heading(board: Board, places: np.ndarray, name: str, symbol: str, weights: Array) -> None:
@@ -123,8 +123,7 @@ def basic_self_attention(vectors: WordVectors, *, query: int = 2) -> Drawing:
     _require_word(query, words)
     y, cache = attention(x, x, x, scale=1.0)
     weights = cache.weights[query]  # (T,)
-    with drawing(words):
-        board = Board([x, y, cache.weights], names=words)
+    with new_board(words, matrices=[x, y, cache.weights], names=words) as board:
         places = (max(board.cell, widest(words, 11)) + 0.62) * np.arange(len(words))
         columns = [Grid(each[:, None], f"$x_{{{j}}}$", "x", numbers=True) for j, each in enumerate(x, 1)]
         total = _weighted_mean(board, places, words, query, columns, weights)
@@ -138,8 +137,7 @@ def basic_self_attention(vectors: WordVectors, *, query: int = 2) -> Drawing:
         board.text(beside.centre[0], beside.bottom - 0.1, "each row is a query", va="top")
         high = beside.top - query * HIGH
         board.mark(beside.left, high - HIGH, beside.right, high)
-        picture = board.cut()
-    return Drawing(picture, _caption(words, query, weights, board.write))
+    return Drawing(board.figure, _caption(words, query, weights, board.write))
 
 
 def _require_word(query: int, words: Sequence[str]) -> None:

@@ -29,7 +29,7 @@ from npformer.nn.attention import (
     Similarity,
 )
 from npformer.plots import Figure, Grid, curves
-from npformer.plots.board import Board, paler
+from npformer.plots.board import Board, new_board, paler
 from npformer.plots.cells import CELL, Placed
 from npformer.plots.layout import axes_at, new_figure
 from npformer.plots.palette import COLOURS
@@ -176,8 +176,13 @@ def local_attention(run: Translation) -> Drawing:
 
 def _attention_picture(run: Translation) -> Figure:
     """Draw a step of attention."""
-    with drawing(run.source, run.target, run.vocabulary):
-        board = Board([run.memory, run.states, run.context, run.attentional, run.probabilities])
+    with new_board(
+        run.source,
+        run.target,
+        run.vocabulary,
+        matrices=[run.memory, run.states, run.context, run.attentional, run.probabilities],
+        what=f"a source of {len(run.source)} words",
+    ) as board:
         step = max(board.cell + 0.34, widest([*run.source, *run.target], TEXT) + 0.14)
         xs = [step * i for i in range(len(run.source))]
         room = 2.6 if run.kind == "global" else 4.0  # for the parts between encoder and decoder
@@ -195,7 +200,7 @@ def _attention_picture(run: Translation) -> Figure:
         _bars(board, run, xs)
         _legend(board, xs[0] - 0.3, _meanings(run))
         _context_and_output(board, run, xs, last)
-        return board.cut(what=f"a source of {len(xs)} words")
+    return board.figure
 
 
 def _states(

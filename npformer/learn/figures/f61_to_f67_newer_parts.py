@@ -16,10 +16,10 @@ from npformer.models.gpt import GPT, GPTConfig
 from npformer.nn import GatedFeedForward, MultiHeadAttention
 from npformer.nn.module import Module, Parameter
 from npformer.plots import Figure, Grid, attention_map, curves, mask_map, score_map, value_map
-from npformer.plots.board import Board
+from npformer.plots.board import Board, new_board
 from npformer.plots.boxes import Box
 from npformer.plots.composition import beside
-from npformer.plots.style import LABEL, drawing, number
+from npformer.plots.style import LABEL, number
 from npformer.training.optimizer import Adam, AdamW, cosine
 
 # F61: the bytes of a KV cache.
@@ -44,6 +44,7 @@ def kv_cache_bytes(
         d_model: The width of the models.
         n_layers: The number of layers.
         longest: The length of the longest text, a multiple of 8.
+
     Raises:
         UserError: If a setting is impossible.
     """
@@ -111,6 +112,7 @@ def rms_norm_beside_layer_norm(
         factor: The factor of the second vector.
         shift: The constant that the third vector adds to each entry.
         seed: The seed of the random vector.
+
     Raises:
         UserError: If the width is below 2, or the factor is not above 0.
     """
@@ -121,8 +123,7 @@ def rms_norm_beside_layer_norm(
     names = ["x", f"{factor:g} x", f"x + {shift:g}"]
     gain, bias = np.ones(d_model), np.zeros(d_model)
     by_rms, by_layer = rms_norm(rows, gain)[0], layer_norm(rows, gain, bias)[0]
-    with drawing(names):
-        board = Board([rows, by_rms, by_layer])
+    with new_board(names, matrices=[rows, by_rms, by_layer]) as board:
         inputs = Grid(rows, "", "x", rows=names, numbers=True, shade=True)
         width, height = board.size(inputs)
         left = board.grid(inputs, 0, height / 2)
@@ -130,8 +131,7 @@ def rms_norm_beside_layer_norm(
             result = Grid(values, name, "normalised", numbers=True, shade=True)
             placed = board.grid(result, width + APART, y + height / 2)
             board.arrow((left.right + 0.06, left.centre[1]), (placed.left - 0.06, placed.centre[1]))
-        picture = board.cut()
-    return Drawing(picture, _caption_of_norms(rows, by_rms, by_layer, names))
+    return Drawing(board.figure, _caption_of_norms(rows, by_rms, by_layer, names))
 
 
 def _caption_of_norms(rows: Array, by_rms: Array, by_layer: Array, names: list[str]) -> str:
@@ -158,6 +158,7 @@ def rotary_positions(*, length: int = 10, width: int = 6, base: float = 30.0, se
         width: The width of a head, which is even.
         base: The base of the angles.
         seed: The seed of the random query and key.
+
     Raises:
         UserError: If there are fewer than 2 positions, or the width is odd.
     """
@@ -200,6 +201,7 @@ def gated_feed_forward(vectors: WordVectors, *, d_ff: int = 5, activation: str =
         vectors: The words and their vectors.
         d_ff: The width of the hidden layer.
         activation: "swiglu" or "geglu".
+
     Raises:
         UserError: If there is no such gated activation.
     """
@@ -211,8 +213,7 @@ def gated_feed_forward(vectors: WordVectors, *, d_ff: int = 5, activation: str =
     for parameter in layer.parameters():
         parameter.value *= LARGER
     y, cache = layer.forward(x)  # (T, D)
-    with drawing(words):
-        picture = _gated_picture(words, layer, y, cache, GATES[activation])
+    picture = _gated_picture(words, layer, y, cache, GATES[activation])
     gated = cache.gated
     closed = int(np.abs(gated.activated).mean(0).argmin())
     return Drawing(
@@ -229,35 +230,26 @@ def _gated_picture(words: list[str], layer: GatedFeedForward, y: np.ndarray, cac
     """Draw the gate, the value, their product, and the output, each in a row of its own."""
     gated, x = cache.gated, cache.gate.x
     weights = [part.weight.value for part in (layer.gate, layer.value, layer.outer)]
-    gate, value, hidden = x @ weights[0], gated.value, gated.activated * gated.value  # (T, F)
-    board = Board([x, *weights, gate, value, gated.activated, hidden, y])
-    inputs = Grid(x, "$x$", "x", rows=words, numbers=True)
-
-    def weight(matrix: np.ndarray, label: str, edge: str) -> Grid:
-        return Grid(matrix, label, "weight", edge=edge, numbers=True)
-
-    rows: list[list[Grid | str]] = [
-        [inputs, "×", weight(weights[0], "$W_g$", "q"), "=", Grid(gate, "gate", "q", numbers=True)],
-        [inputs, "×", weight(weights[1], "$W_v$", "v"), "=", Grid(value, "value", "v", numbers=True)],
-        [
-            Grid(gated.activated, f"{name}(gate)", "q", rows=words, numbers=True, shade=True),
-            "⊙",
-            Grid(value, "value", "v", numbers=True),
-            "=",
-            Grid(hidden, "$h$", "r", numbers=True),
-        ],
-        [
-            Grid(hidden, "$h$", "r", rows=words, numbers=True),
-            "×",
-            weight(weights[2], "$W_2$", "z"),
-            "=",
-            Grid(y, "$y$", "z", numbers=True),
-        ],
+    gate, hidden = x @ weights[0], gated.activated * gated.value  # (T, F)
+    grid = partial(Grid, numbers=True)
+    inputs, value = grid(x, "$x$", "x", rows=words), grid(gated.value, "value", "v")
+    activated = grid(gated.activated, f"{name}(gate)", "q", rows=words, shade=True)
+    by_gate, by_value, outer = (
+        grid(matrix, f"$W_{letter}$", "weight", edge)
+        for matrix, letter, edge in zip(weights, "gv2", "qvz", strict=True)
+    )
+    rows = [
+        [inputs, "×", by_gate, "=", grid(gate, "gate", "q")],
+        [inputs, "×", by_value, "=", value],
+        [activated, "⊙", value, "=", grid(hidden, "$h$", "r")],
+        [grid(hidden, "$h$", "r", rows=words), "×", outer, "=", grid(y, "$y$", "z")],
     ]
+    arrays = [x, *weights, gate, gated.value, gated.activated, hidden, y]
     step = max(len(matrix) for matrix in (x, *weights)) * 0.27 + 0.6
-    for index, parts in enumerate(rows):
-        board.product(parts, 0, -index * step)
-    return board.cut()
+    with new_board(words, matrices=arrays) as board:
+        for index, parts in enumerate(rows):
+            board.product(parts, 0, -index * step)
+    return board.figure
 
 
 # F65: query heads that share a head of keys and values.
@@ -276,24 +268,23 @@ def grouped_queries(*, n_heads: int = 8, key_heads: Sequence[int] = (8, 2, 1)) -
     Args:
         n_heads: The number of query heads.
         key_heads: The number of heads of keys and values of each layer.
+
     Raises:
         UserError: If no layer is given, or a number of heads is impossible.
     """
     if not key_heads:
         raise UserError("key_heads is empty: give at least one number of heads")
     used = [uses(n_heads, number) for number in key_heads]
-    with drawing():
-        board = Board()
+    with new_board() as board:
         for row, connected in enumerate(used):
             _shared_heads(board, connected, -1.75 * row)
-        picture = board.cut()
     shares = ", ".join(
         f"{quantity(each.shape[1], 'head')} of keys and values, each used by {quantity(share, 'query head')}"
         for each in used
         for share in sorted({int(number) for number in each.sum(0)})
     )
     return Drawing(
-        picture,
+        board.figure,
         f"Query heads (above) and heads of keys and values (below) of layers with {n_heads} query heads: "
         f"{shares.replace('each used', 'used')}. Each query head still has its own attention weights, but "
         "fewer keys and values must be stored in a KV cache. Each line was found by a change of the values "
@@ -347,6 +338,7 @@ def sliding_window(*, length: int = 8, window: int = 3, n_layers: int = 2) -> Dr
         length: The number of tokens.
         window: The number of tokens to which a token attends, itself included.
         n_layers: The number of layers.
+
     Raises:
         UserError: If there are fewer than one layer or two tokens.
     """
@@ -414,6 +406,7 @@ def adamw(
         floor: The last learning rate, as a share of the largest.
         weight_decay: The factor of the weights, λ.
         gradients: The absolute value of the gradient of each weight. Its sign alternates.
+
     Raises:
         UserError: If there are no weights or fewer than 2 steps, or the schedule is impossible.
     """
