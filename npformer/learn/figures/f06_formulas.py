@@ -1,7 +1,7 @@
 """F06: the paper's four formulas as cards, each with numbers that npformer computes from it."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from npformer.learn.figures.jianshu_example import at_least, listed
 from npformer.learn.figures.registry import Drawing, figure
 from npformer.nn import FeedForward
 from npformer.nn.attention import MultiHeadAttention
+from npformer.plots import Figure
 from npformer.plots.board import Board, new_board
 from npformer.plots.boxes import rounded
 from npformer.plots.palette import colour as colour_of
@@ -21,11 +22,36 @@ SIZE = 17.0  # points of a formula; the exponent of an exponent then has 8
 EDGE, GAP = 0.22, 0.25  # inside a card, and between cards
 
 
-class Card:
+# the heading, the colour and the formulas of each card
+FORMULAS = (
+    (
+        "positional encoding",
+        "position",
+        r"$PE_{(pos,\,2i)} = \sin(pos\,/\,10000^{2i/d_{model}})$",
+        r"$PE_{(pos,\,2i+1)} = \cos(pos\,/\,10000^{2i/d_{model}})$",
+    ),
+    ("position-wise feed-forward network", "feed_forward", r"$FFN(x) = \max(0,\; xW_1 + b_1)\,W_2 + b_2$"),
+    (
+        "scaled dot-product attention",
+        "attention",
+        r"$Attention(Q, K, V) = softmax\left(QK^T/\,\sqrt{d_k}\right)V$",
+    ),
+    (
+        "multi-head attention",
+        "linear",
+        r"$MultiHead(Q, K, V) = Concat(head_1, \ldots, head_h)\,W^O$",
+        r"$head_i = Attention(QW_i^Q,\; KW_i^K,\; VW_i^V)$",
+    ),
+)
+
+
+class Card(NamedTuple):
     """A heading, one or two formulas, and lines with a numerical example."""
 
-    def __init__(self, heading: str, colour: str, *formulas: str, numbers: Sequence[str]) -> None:
-        self.heading, self.colour, self.formulas, self.numbers = heading, colour, formulas, numbers
+    heading: str
+    colour: str
+    formulas: Sequence[str]
+    numbers: Sequence[str]
 
     @property
     def size(self) -> tuple[float, float]:
@@ -62,9 +88,9 @@ def formula_cards(
     """
     at_least(0, position=position, seed=seed)
     at_least(1, d_positions=d_positions, d_head=d_head, d_model=d_model, n_heads=n_heads)
-    for name, numbers in (("x", x), ("products", products)):
-        if np.ndim(numbers) != 1 or not 1 <= len(numbers) <= 6:
-            raise UserError(f"{name} is {numbers!r}: give 1 to 6 numbers")
+    for name, given in (("x", x), ("products", products)):
+        if np.ndim(given) != 1 or not 1 <= len(given) <= 6:
+            raise UserError(f"{name} is {given!r}: give 1 to 6 numbers")
     vector = sinusoids(position + 1, d_positions)[position]
     network = FeedForward(len(x), 4, rng=np.random.default_rng(seed), dtype=np.float64)
     y, through = network.forward(np.asarray(x, np.float64))
@@ -72,44 +98,36 @@ def formula_cards(
     k = np.repeat(np.asarray(products, np.float64)[:, None] / d_head, d_head, axis=1)  # (S, K)
     _, attended = attention(np.ones((1, d_head)), k, k)
     layer = MultiHeadAttention(d_model, n_heads)
+    numbers = (
+        [f"pos = {position}, d_model = {d_positions}:  {listed(vector, 5)}"],
+        [
+            f"x = ({listed(x)})",
+            f"max(0, xW₁ + b₁) = ({listed(through.outer.x)})",
+            f"FFN(x) = ({listed(y)})",
+        ],
+        [
+            f"q · k = {listed(products, 0)};  d_k = {d_head}",
+            f"scaled: {listed(attended.scores)};  softmax: {listed(attended.weights)}",
+        ],
+        [
+            f"d_model = {d_model}, h = {n_heads}:  each head is {layer.d_head} wide; the layer has "
+            f"{layer.count_parameters():,} parameters"
+        ],
+    )
     cards = [
-        Card(
-            "positional encoding",
-            "position",
-            r"$PE_{(pos,\,2i)} = \sin(pos\,/\,10000^{2i/d_{model}})$",
-            r"$PE_{(pos,\,2i+1)} = \cos(pos\,/\,10000^{2i/d_{model}})$",
-            numbers=[f"pos = {position}, d_model = {d_positions}:  {listed(vector, 5)}"],
-        ),
-        Card(
-            "position-wise feed-forward network",
-            "feed_forward",
-            r"$FFN(x) = \max(0,\; xW_1 + b_1)\,W_2 + b_2$",
-            numbers=[
-                f"x = ({listed(x)})",
-                f"max(0, xW₁ + b₁) = ({listed(through.outer.x)})",
-                f"FFN(x) = ({listed(y)})",
-            ],
-        ),
-        Card(
-            "scaled dot-product attention",
-            "attention",
-            r"$Attention(Q, K, V) = softmax\left(QK^T/\,\sqrt{d_k}\right)V$",
-            numbers=[
-                f"q · k = {listed(products, 0)};  d_k = {d_head}",
-                f"scaled: {listed(attended.scores)};  softmax: {listed(attended.weights)}",
-            ],
-        ),
-        Card(
-            "multi-head attention",
-            "linear",
-            r"$MultiHead(Q, K, V) = Concat(head_1, \ldots, head_h)\,W^O$",
-            r"$head_i = Attention(QW_i^Q,\; KW_i^K,\; VW_i^V)$",
-            numbers=[
-                f"d_model = {d_model}, h = {n_heads}:  each head is {layer.d_head} wide; the layer has "
-                f"{layer.count_parameters():,} parameters"
-            ],
-        ),
+        Card(heading, colour, formulas, lines)
+        for (heading, colour, *formulas), lines in zip(FORMULAS, numbers, strict=True)
     ]
+    return Drawing(
+        _sheet(cards),
+        f"The paper's formulas, each with a numerical example. The vector of position {position} is "
+        f"({listed(vector, 5)}). With d_k = {d_head}, the dot products {listed(products, 0)} of a query with "
+        f"its keys become the weights {listed(attended.weights)}.",
+    )
+
+
+def _sheet(cards: Sequence[Card]) -> Figure:
+    """Draw the four cards, two in a row."""
     with new_board([card.numbers for card in cards]) as board:
         sizes = [card.size for card in cards]
         width = max(width for width, _ in sizes)
@@ -117,12 +135,7 @@ def formula_cards(
         for index, card in enumerate(cards):
             down, right = divmod(index, 2)
             _draw(board, card, right * (width + GAP), -down * (heights[0] + GAP), width, heights[down])
-    return Drawing(
-        board.figure,
-        f"The paper's formulas, each with a numerical example. The vector of position {position} is "
-        f"({listed(vector, 5)}). With d_k = {d_head}, the dot products {listed(products, 0)} of a query with "
-        f"its keys become the weights {listed(attended.weights)}.",
-    )
+    return board.figure
 
 
 def _draw(board: Board, card: Card, left: float, top: float, width: float, height: float) -> None:

@@ -27,7 +27,7 @@ HeadKey = tuple[str, int, int]  # "encoder" or "cross", layer, head
 
 
 class Question(NamedTuple):
-    """What a head should find: in each sentence of a family, one of the targets."""
+    """A question to heads: in each sentence of a family, they should find one of the targets."""
 
     family: str  # "it" or "bank"
     targets: Callable[[Reference], tuple[int, ...]]  # returns the positions of the targets
