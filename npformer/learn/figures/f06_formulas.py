@@ -7,6 +7,7 @@ import numpy as np
 
 from npformer.errors import UserError
 from npformer.functional import attention
+from npformer.functional.attention import AttentionCache
 from npformer.functional.positions import sinusoids
 from npformer.learn.figures.jianshu_example import at_least, listed
 from npformer.learn.figures.registry import Drawing, figure
@@ -88,23 +89,14 @@ def formula_cards(
     """
     at_least(0, position=position, seed=seed)
     at_least(1, d_positions=d_positions, d_head=d_head, d_model=d_model, n_heads=n_heads)
-    for name, given in (("x", x), ("products", products)):
-        if np.ndim(given) != 1 or not 1 <= len(given) <= 6:
-            raise UserError(f"{name} is {given!r}: give 1 to 6 numbers")
+    _require_few(x=x, products=products)
     vector = sinusoids(position + 1, d_positions)[position]
     network = FeedForward(len(x), 4, rng=np.random.default_rng(seed), dtype=np.float64)
     y, through = network.forward(np.asarray(x, np.float64))
-    # one query, and keys that have these dot products with it
-    k = np.repeat(np.asarray(products, np.float64)[:, None] / d_head, d_head, axis=1)  # (S, K)
-    _, attended = attention(np.ones((1, d_head)), k, k)
-    layer = MultiHeadAttention(d_model, n_heads)
+    attended, layer = _attended(products, d_head), MultiHeadAttention(d_model, n_heads)
     numbers = (
         [f"pos = {position}, d_model = {d_positions}:  {listed(vector, 5)}"],
-        [
-            f"x = ({listed(x)})",
-            f"max(0, xW₁ + b₁) = ({listed(through.outer.x)})",
-            f"FFN(x) = ({listed(y)})",
-        ],
+        [f"x = ({listed(x)})", f"max(0, xW₁ + b₁) = ({listed(through.outer.x)})", f"FFN(x) = ({listed(y)})"],
         [
             f"q · k = {listed(products, 0)};  d_k = {d_head}",
             f"scaled: {listed(attended.scores)};  softmax: {listed(attended.weights)}",
@@ -124,6 +116,23 @@ def formula_cards(
         f"({listed(vector, 5)}). With d_k = {d_head}, the dot products {listed(products, 0)} of a query with "
         f"its keys become the weights {listed(attended.weights)}.",
     )
+
+
+def _require_few(**given: Sequence[float]) -> None:
+    """Check that each of the arguments is a list of few numbers.
+
+    Raises:
+        UserError: If one is not.
+    """
+    for name, numbers in given.items():
+        if np.ndim(numbers) != 1 or not 1 <= len(numbers) <= 6:
+            raise UserError(f"{name} is {numbers!r}: give 1 to 6 numbers")
+
+
+def _attended(products: Sequence[float], d_head: int) -> AttentionCache:
+    """Return the cache of attention from one query to keys that have these dot products with it."""
+    k = np.repeat(np.asarray(products, np.float64)[:, None] / d_head, d_head, axis=1)  # (S, K)
+    return attention(np.ones((1, d_head)), k, k)[1]
 
 
 def _sheet(cards: Sequence[Card]) -> Figure:
