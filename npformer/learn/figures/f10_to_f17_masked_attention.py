@@ -76,7 +76,12 @@ def projections(padded: PaddedSentence, *, bias: float = 0.0, activation: str = 
         for (name, values), weight, y in zip(results.items(), weights, (2 * step, step, 0), strict=True):
             factor = Grid(weight, f"$W^{name}$", "weight", name.lower(), numbers=True, show_shape=True)
             result = _grid_of(example, values, f"${name}${after}", name.lower())
-            parts = ["×", factor, f"+ {bias:g}  =" if bias else "=", result]  # × W^Q = Q, or × W^Q + b = Q
+            parts: list[Grid | str] = [
+                "×",
+                factor,
+                f"+ {bias:g}  =" if bias else "=",
+                result,
+            ]  # × W^Q = Q, or × W^Q + b = Q
             weight_at, _ = board.product(parts, left.right + 1.0, y)
             bend = left.right + 0.35
             corners = [] if y == step else [(bend, step), (bend, y)]
@@ -149,10 +154,16 @@ def weighted_sum(padded: PaddedSentence, *, causal: bool = False) -> Drawing:
     mean = _grid_of(example, z, "$Z$", "z")
     residual = _grid_of(example, x, "$X$, residual", "x", rows=example.words)
     with new_board(example.words, matrices=[weights, v, z, x, total]) as board:
-        upper = [shaded, "×", _grid_of(example, v, "$V$", "v"), "=", mean]
+        upper: list[Grid | str] = [shaded, "×", _grid_of(example, v, "$V$", "v"), "=", mean]
         placed = board.product(upper, 0, len(x) * CELL + 1.15)
         # the second row under the first: X, Z and their sum end where weights, V and Z end
-        lower = [residual, "+", mean, "=", _grid_of(example, total, "$X + Z$", "x_position")]
+        lower: list[Grid | str] = [
+            residual,
+            "+",
+            mean,
+            "=",
+            _grid_of(example, total, "$X + Z$", "x_position"),
+        ]
         _, again, _ = board.product(lower, placed[0].right - board.size(residual)[0], 0)
         bend = again.top + 0.5
         from_z = (placed[2].centre[0], placed[2].bottom - 0.3)

@@ -67,7 +67,7 @@ def _draw(board: Board, top: Output, p: Array, best: Array) -> None:
     """Draw the product above, and logits, softmax and probabilities below."""
     band = widest(top.words, TEXT) + 0.4  # height of the upright column labels and the name above them
     low = -max(top.r.shape) * CELL / 2 - 1.05 - band
-    dense = [
+    dense: list[Grid | str] = [
         Grid(top.r, "decoder's output", "z", rows=top.read, numbers=True, show_shape=True),
         "×",
         _over_words(top.weight, "$W$", "weight", top),

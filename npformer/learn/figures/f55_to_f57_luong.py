@@ -3,7 +3,7 @@
 The figures show a sentence, half of its translation, and small networks with random weights.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -93,13 +93,7 @@ def translation(
     Raises:
         UserError: If the kind or the similarity is unknown, or the sentence is empty.
     """
-    makers: dict[str, Callable[[Similarity, np.random.Generator], Any]] = {
-        "local-p": lambda similarity, rng: LocalPredictive(similarity, reach=reach, rng=rng),
-        "local-m": lambda similarity, rng: LocalMonotonic(similarity, reach=reach),
-    }
-    if reach is None:
-        makers = {kind: lambda similarity, rng: GlobalAttention(similarity)}
-    if kind not in makers:
+    if reach is not None and kind not in ("local-p", "local-m"):
         raise UserError(f"kind is {kind!r}: choose one of local-p, local-m")
     at_least(0, seed=seed)
     rng = np.random.default_rng(seed)
@@ -107,7 +101,14 @@ def translation(
     written = [SPECIALS[START], *dataset().target.words(target)]
     memory, last = _run_gru(rng, [*dataset().source.encode(source, strict=True), END], dataset().source, None)
     states, _ = _run_gru(rng, [START, *dataset().target.encode(target, strict=True)], dataset().target, last)
-    attention = makers[kind](Similarity(similarity, D_HIDDEN, D_HIDDEN, rng=rng), rng)
+    scores = Similarity(similarity, D_HIDDEN, D_HIDDEN, rng=rng)
+    attention: Any
+    if reach is None:
+        attention = GlobalAttention(scores)
+    elif kind == "local-m":
+        attention = LocalMonotonic(scores, reach=reach)
+    else:
+        attention = LocalPredictive(scores, reach=reach, rng=rng)
     joined = AttentionalState(D_HIDDEN, D_HIDDEN, rng=rng)
     vocabulary = [*dict.fromkeys(written[1:]), SPECIALS[END]]
     output = Linear(D_HIDDEN, len(vocabulary), rng=rng)

@@ -238,7 +238,7 @@ def _gated_picture(words: list[str], layer: GatedFeedForward, y: np.ndarray, cac
         grid(matrix, f"$W_{letter}$", "weight", edge)
         for matrix, letter, edge in zip(weights, "gv2", "qvz", strict=True)
     )
-    rows = [
+    rows: list[list[Grid | str]] = [
         [inputs, "×", by_gate, "=", grid(gate, "gate", "q")],
         [inputs, "×", by_value, "=", value],
         [activated, "⊙", value, "=", grid(hidden, "$h$", "r")],
