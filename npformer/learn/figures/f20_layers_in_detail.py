@@ -65,8 +65,7 @@ def _shape(array: Array) -> str:
     return "×".join(map(str, array.shape))
 
 
-@figure("F20", "An encoder layer and a decoder layer in detail", "jianshu", "FW", "10.1 11.4")
-def layers_in_detail(
+def forward_of_a_batch(
     *,
     sentences: int = 32,
     length: int | None = None,
@@ -74,8 +73,8 @@ def layers_in_detail(
     n_heads: int = 8,
     d_ff: int = 2048,
     seed: int = 0,
-) -> Drawing:
-    """Draw every operation of the two layers from the bottom up, with the shapes of a batch of the corpus.
+) -> TransformerCache:
+    """Run a model of one layer in each stack on a batch of the corpus, and return its cache.
 
     Args:
         sentences: The number of sentence pairs in the batch.
@@ -85,22 +84,6 @@ def layers_in_detail(
         d_ff: The width inside the feed-forward network.
         seed: The seed of the random weights.
     """
-    cache = _forward(sentences, length, d_model, n_heads, d_ff, seed)
-    with new_board() as board:
-        _draw(board, cache, n_heads)
-    q = cache.decoder[0].cross.attention.scores.shape
-    return Drawing(
-        board.figure,
-        f"A batch of {q[0]} sentence pairs, padded to {q[3]} English and {q[2]} French tokens. Vectors are "
-        f"{d_model} wide (split into {n_heads} heads of {d_model // n_heads}), and {d_ff} wide inside the "
-        "feed-forward network. Only the scores of encoder-decoder attention are not square: "
-        f"{q[2]} × {q[3]}.",
-    )
-
-
-def _forward(
-    sentences: int, length: int | None, d_model: int, n_heads: int, d_ff: int, seed: int
-) -> TransformerCache:
     data = dataset()
     at_least(1, sentences=sentences)
     at_least(0, seed=seed)
@@ -111,6 +94,25 @@ def _forward(
     config = TransformerConfig.architecture("paper-base", **data.sizes, **sizes)
     model = Transformer(config, rng=np.random.default_rng(seed))
     return model.forward(batch.source, batch.target_in)[1]
+
+
+@figure(
+    "F20", "An encoder layer and a decoder layer in detail", "jianshu", "FW", "10.1 11.4", forward_of_a_batch
+)
+def layers_in_detail(cache: TransformerCache) -> Drawing:
+    """Draw every operation of the two layers from the bottom up, with the shapes of a batch of the corpus."""
+    network = cache.encoder[0].feed_forward
+    sentences, n_heads, french, english = cache.decoder[0].cross.attention.scores.shape
+    d_model, d_ff = (part.x.shape[-1] for part in (network.inner, network.outer))
+    with new_board() as board:
+        _draw(board, cache, n_heads)
+    return Drawing(
+        board.figure,
+        f"A batch of {sentences} sentence pairs, padded to {english} English and {french} French tokens. "
+        f"Vectors are {d_model} wide (split into {n_heads} heads of {d_model // n_heads}), and {d_ff} wide "
+        "inside the feed-forward network. Only the scores of encoder-decoder attention are not square: "
+        f"{french} × {english}.",
+    )
 
 
 def _draw(board: Board, cache: TransformerCache, n_heads: int) -> None:

@@ -29,13 +29,10 @@ class Output(NamedTuple):
     logits: Any  # (T, V)
 
 
-@figure("F21", "Dense layer and softmax over the vocabulary", "jianshu", "FW", "12.1")
-def output_layer(
-    *, sentence: str = SENTENCE, translation: str = "Je suis étudiant", d_model: int = 6, seed: int = SEED
-) -> Drawing:
-    """Draw the decoder's output times W plus b, and its softmax, for an untrained model.
-
-    The vocabulary of the model has only the words of `translation`.
+def output_of(
+    sentence: str = SENTENCE, *, translation: str = "Je suis étudiant", d_model: int = 6, seed: int = SEED
+) -> Output:
+    """Run a small untrained model whose vocabularies are the words of the two sentences.
 
     Args:
         sentence: An English sentence.
@@ -43,7 +40,36 @@ def output_layer(
         d_model: The width of the vectors.
         seed: The seed of the random weights.
     """
-    top = _forward(sentence, translation, d_model, seed)
+    at_least(0, seed=seed)
+    if not dataset().target.words(translation):
+        raise UserError(f"the translation {translation!r} is empty: write at least one word")
+    source = TextCodec.from_lines([sentence], language=dataset().source.language)
+    target = TextCodec.from_lines([translation], language=dataset().target.language)
+    config = TransformerConfig(
+        source_vocab=len(source.vocabulary),
+        target_vocab=len(target.vocabulary),
+        d_model=d_model,
+        d_ff=4 * d_model,
+        n_heads=1,
+        n_layers=1,
+        tied="none",
+        output_bias=True,
+    )
+    model = Transformer(config, rng=np.random.default_rng(seed))
+    batch = make_batch([(source.encode(sentence, strict=True), target.encode(translation))])
+    logits, cache = model.forward(batch.source, batch.target_in)
+    read = [target.vocabulary.words[index] for index in batch.target_in[0]]
+    assert model.output.bias is not None
+    of_dense = (cache.output.x[0], cache.output.weight, model.output.bias.value[None])
+    return Output(read, list(target.vocabulary.words), *of_dense, logits[0])
+
+
+@figure("F21", "Dense layer and softmax over the vocabulary", "jianshu", "FW", "12.1", output_of)
+def output_layer(top: Output) -> Drawing:
+    """Draw the decoder's output times W plus b, and its softmax, for an untrained model.
+
+    The vocabulary of the model has only the words of the translation.
+    """
     p, _ = softmax(top.logits)  # (T, V)
     best = p.argmax(-1)
     with new_board(
@@ -95,29 +121,3 @@ def _down(board: Board, start: Placed, bend: float, end: Placed, over: float) ->
     """Draw an arrow from the end of the sum down to the logits."""
     x, to = start.centre[0], end.centre[0]
     board.arrow((x, start.bottom - 0.28), (x, bend), (to, bend), (to, end.top + over))
-
-
-def _forward(sentence: str, translation: str, d_model: int, seed: int) -> Output:
-    """Run a small untrained model whose vocabularies are the words of the two sentences."""
-    at_least(0, seed=seed)
-    if not dataset().target.words(translation):
-        raise UserError(f"the translation {translation!r} is empty: write at least one word")
-    source = TextCodec.from_lines([sentence], language=dataset().source.language)
-    target = TextCodec.from_lines([translation], language=dataset().target.language)
-    config = TransformerConfig(
-        source_vocab=len(source.vocabulary),
-        target_vocab=len(target.vocabulary),
-        d_model=d_model,
-        d_ff=4 * d_model,
-        n_heads=1,
-        n_layers=1,
-        tied="none",
-        output_bias=True,
-    )
-    model = Transformer(config, rng=np.random.default_rng(seed))
-    batch = make_batch([(source.encode(sentence, strict=True), target.encode(translation))])
-    logits, cache = model.forward(batch.source, batch.target_in)
-    read = [target.vocabulary.words[index] for index in batch.target_in[0]]
-    assert model.output.bias is not None
-    of_dense = (cache.output.x[0], cache.output.weight, model.output.bias.value[None])
-    return Output(read, list(target.vocabulary.words), *of_dense, logits[0])
