@@ -61,8 +61,8 @@ for dtype, edge in {np.float32: -104, np.float64: -746}.items():
 # %% [markdown]
 # Every number in the source documents is far below −746. So all of them should give the same weights
 # as −∞. We test this with a row of three scores, of which two are allowed. For this lesson and the next but
-# one, npformer has the masks of the source documents beside its own: `fill_scores` takes `Masking(fill, how)`,
-# the number, and whether it replaces the score or is added to it.
+# one, npformer has the masks of the source documents beside its own: `fill_scores` takes
+# `Masking(fill, how)`, the number, and whether it replaces the score or is added to it.
 
 # %%
 fills = {"-inf": -math.inf, "-1e9": -1e9, "-1e10": -1e10, "-2^32+1": -(2.0**32) + 1}

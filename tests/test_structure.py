@@ -162,7 +162,7 @@ TOPICS = {
     "learn/classroom": {"exports"},
     "learn/course": {"citations", "index_and_glossary", "lessons", "real_translator"},
     "learn/exercises": {"exercises"},
-    "learn/figures": {"all_figures", "changed_inputs", "f61_to_f67_newer_parts"},
+    "learn/figures": {"all_figures", "changed_inputs"},
     "learn/site": {"search"},
     "models": {
         "backward_details",

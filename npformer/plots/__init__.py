@@ -21,7 +21,6 @@ from matplotlib.figure import Figure
 from npformer.plots.attention_arrays import attention
 from npformer.plots.attention_lines import word_lines
 from npformer.plots.bars import probability_bars, probability_panels, score_bars
-from npformer.plots.boxes import layer_pair
 from npformer.plots.cells import Grid, cell_grid, cell_product
 from npformer.plots.composition import animated_gif, key_frames
 from npformer.plots.curve_plots import Curve, Panel, curve_page, curves
@@ -53,7 +52,6 @@ __all__ = [
     "curve_page",
     "curves",
     "key_frames",
-    "layer_pair",
     "leak_map",
     "mask_map",
     "mask_panels",

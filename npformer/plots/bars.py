@@ -174,11 +174,7 @@ def _must_fit(ax: Axes, count: int, with_target: bool) -> None:
 
 
 def _draw(
-    ax: Axes,
-    values: np.ndarray,
-    names: Sequence[str],
-    targets: np.ndarray | None,
-    decimals: int,
+    ax: Axes, values: np.ndarray, names: Sequence[str], targets: np.ndarray | None, decimals: int
 ) -> None:
     places = np.arange(len(values))
     best = int(values.argmax())

@@ -1,21 +1,22 @@
 """Board: a canvas for pictures of several matrices. It has no fixed size until it is cut at the end."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
-from matplotlib.patches import PathPatch, Rectangle
+from matplotlib.patches import Circle, PathPatch, Rectangle
 from matplotlib.path import Path
 from numpy.typing import ArrayLike
 
-from npformer.plots.boxes import Box, Point, arrow, draw_box, frame, sign
-from npformer.plots.cells import CELL, GAP, Grid, Placed, draw_cells
-from npformer.plots.layout import LEAST_TITLE, PAD, axes_at, new_figure, put_title, title_room, words
+from npformer.plots.boxes import Box, Point, arrow, draw_box, rounded
+from npformer.plots.cells import CELL, GAP, Grid, Placed, band_of, draw_cells, write_round
+from npformer.plots.layout import LEAST_TITLE, PAD, axes_at, new_figure, put_title, title_room
 from npformer.plots.palette import COLOURS
 from npformer.plots.palette import colour as colour_of
-from npformer.plots.style import FORMULA, SMALL, TEXT, line_height, number, text_size, widest, wrapped
+from npformer.plots.style import LABEL, SMALL, TEXT, Texts, drawing, number, text_size, widest, wrapped
 
 SIGN = 15.0  # points, of × and = between matrices
 BETWEEN = 0.16  # inches, between a matrix and a sign
@@ -29,11 +30,10 @@ class Board:
     board have cells of the same width, so that equal shapes look equal. The cells are wide enough for every
     number of `matrices`, in the form that `write` returns, and for the short column labels in `names`.
 
-        with drawing(words):
-            board = Board([x, z])
+        with new_board(words, matrices=[x, z]) as board:
             placed = board.grid(Grid(x, "$X$", "x"), 0, 0)
             board.arrow((placed.right, placed.centre[1]), (placed.right + 0.4, placed.centre[1]))
-            return board.cut()
+        return board.figure
 
     Args:
         matrices: The arrays whose numbers must fit into the cells.
@@ -85,7 +85,7 @@ class Board:
         draw_cells(self.ax, grid, left, top, self.cell, self.write, above=4)
         placed = Placed(left, top - height, left + width, top)
         self.take(*placed)
-        self._write_round(grid, placed, label)
+        self.take(left, top, left + width, write_round(self.text, grid, placed, self.cell, label))
         return placed
 
     def grid_at(self, grid: Grid, x: float, y: float, *, label: str = "above") -> Placed:
@@ -108,61 +108,28 @@ class Board:
 
         Args:
             parts: The grids and the signs, from left to right.
-            left: The left edge of the row.
+            left: The left edge of the cells of the first grid. Its row labels stand before it.
             y: The vertical middle of the row.
 
         Returns:
             For each grid, the rectangle of its cells.
         """
-        placed = []
+        placed: list[Placed] = []
         for part in parts:
             if isinstance(part, str):
                 width = text_size(part, SIGN, math=True)[0]
                 self.text(left + width / 2, y, part, size=SIGN)
             else:
                 width, height = self.size(part)
+                if placed and part.rows is not None:
+                    left += widest(part.rows, TEXT) + GAP
                 placed.append(self.grid(part, left, y + height / 2))
             left += width + BETWEEN
         return placed
 
-    def _write_round(self, grid: Grid, placed: Placed, label: str) -> None:
-        """Write row labels at the left, column labels and the name above, and the shape below the cells."""
-        left, bottom, right, top = placed
-        x, y = placed.centre
-        rows, columns = grid.values.shape
-        if grid.rows is not None:
-            for index, word in enumerate(words(grid.rows, rows, "rows")):
-                at = top - (index + 0.5) * CELL
-                self.text(left - GAP, at, word, ha="right", parse_math=False)
-            left -= widest(words(grid.rows, rows, "rows"), TEXT) + GAP
-        if grid.columns is not None:
-            names = words(grid.columns, columns, "columns")
-            turned = self._turned(names)
-            for index, word in enumerate(names):
-                at = placed.left + (index + 0.5) * self.cell
-                style: dict[str, Any] = {"rotation": 90 if turned else 0, "parse_math": False, "room": False}
-                self.text(at, top + GAP, word, va="bottom", **style)
-            top += self.band(names) + GAP
-            self.take(left, bottom, right, top)
-        if grid.show_shape:
-            shape = f"{rows} × {columns}"
-            self.text(x, bottom - GAP, shape, va="top", color=COLOURS["faint"])
-        places = {
-            "above": (x, top + GAP, "center", "bottom"),
-            "below": (x, bottom - GAP, "center", "top"),
-            "left": (left - GAP, y, "right", "center_baseline"),
-            "right": (right + GAP, y, "left", "center_baseline"),
-        }
-        if grid.label:
-            at_x, at_y, ha, va = places[label]
-            self.text(at_x, at_y, grid.label, size=FORMULA, ha=ha, va=va)
-
     def band(self, names: Sequence[str]) -> float:
         """Return the height of column labels, which are turned upright where they are wider than a cell."""
-        return widest(names, TEXT) if self._turned(names) else line_height(TEXT)
-
-    def _turned(self, names: Sequence[str]) -> bool:
-        return widest(names, TEXT) + 0.04 > self.cell
+        return band_of(names, self.cell)
 
     def row(self, values: Iterable[float]) -> str:
         """Return a vector as text, its numbers written as in the cells."""
@@ -212,6 +179,7 @@ class Board:
         height: float = 0.42,
         *,
         colour: str = "plain",
+        size: float = LABEL,
         **style: Any,
     ) -> Box:
         """Draw a box with a label, and return it.
@@ -223,15 +191,18 @@ class Board:
             width: The width.
             height: The height.
             colour: A role of the palette.
+            size: The size of the label, in points.
             style: Settings of boxes.draw_box.
 
         Raises:
             UserError: If the label is larger than the box.
         """
         self.take(x - width / 2, y - height / 2, x + width / 2, y + height / 2)
-        return draw_box(self.ax, Box(label, x, y, width, height, colour), **style)
+        return draw_box(self.ax, Box(label, x, y, width, height, colour, size), **style)
 
-    def frame(self, left: float, bottom: float, right: float, top: float, **settings: Any) -> None:
+    def frame(
+        self, left: float, bottom: float, right: float, top: float, *, colour: str = "plain", label: str = ""
+    ) -> None:
         """Draw a large rectangle behind everything else.
 
         Args:
@@ -239,9 +210,13 @@ class Board:
             bottom: The lower edge.
             right: The right edge.
             top: The upper edge.
-            settings: Settings of boxes.frame.
+            colour: A role of the palette.
+            label: A text in the upper left corner.
         """
-        frame(self.ax, left, bottom, right - left, top - bottom, **settings)
+        style: dict[str, Any] = {"edgecolor": "#8a8f94", "linewidth": 1.2, "zorder": 0.5, "radius": 0.12}
+        rounded(self.ax, (left, bottom), (right - left, top - bottom), facecolor=colour_of(colour), **style)
+        if label:
+            self.ax.text(left + 0.1, top - 0.09, label, size=TEXT, va="top", weight="bold")
         self.take(left, bottom, right, top)
 
     def arrow(self, *points: Point, **settings: Any) -> None:
@@ -250,17 +225,24 @@ class Board:
         for x, y in points:
             self.take(x - 0.04, y - 0.04, x + 0.04, y + 0.04)
 
-    def sign(self, x: float, y: float, text: str = "+", **settings: Any) -> Box:
-        """Draw a circle with a sign, and return it as a box for arrows.
+    def sign(
+        self, x: float, y: float, text: str = "+", *, radius: float = 0.13, colour: str = "plain"
+    ) -> Box:
+        """Draw a circle with a sign, such as + where two arrows add, and return it as a box for arrows.
 
         Args:
             x: The horizontal centre.
             y: The vertical centre.
             text: The sign.
-            settings: Settings of boxes.sign.
+            radius: The radius.
+            colour: A role of the palette.
         """
         self.take(x - 0.15, y - 0.15, x + 0.15, y + 0.15)
-        return sign(self.ax, x, y, text, **settings)
+        circle = Circle((x, y), radius, facecolor=colour_of(colour), edgecolor=COLOURS["ink"], linewidth=1.2)
+        circle.set(zorder=3, clip_on=False)
+        self.ax.add_patch(circle)
+        self.ax.text(x, y, text, size=13, ha="center", va="center_baseline", zorder=4)
+        return Box("", x, y, 2 * radius, 2 * radius)
 
     def bracket(self, x: float, bottom: float, top: float, side: str = "left") -> None:
         """Draw a round bracket.
@@ -321,6 +303,32 @@ class Board:
         if title:
             put_title(self.figure, title)
         return self.figure
+
+
+@contextmanager
+def new_board(
+    *texts: Texts,
+    matrices: Sequence[ArrayLike] = (),
+    title: str | None = None,
+    what: str = "this picture",
+    **settings: Any,
+) -> Iterator[Board]:
+    """Return a context with a board, which is cut to the size of the drawing at the end.
+
+    Args:
+        texts: Strings, None, or lists of them: the words that are drawn, for which fonts are chosen.
+        matrices: The arrays whose numbers must fit into the cells.
+        title: A title above the picture.
+        what: The name of the picture in error messages.
+        settings: Other arguments of Board.
+
+    Raises:
+        UserError: If the drawing is larger than a slide, or no installed font has a character.
+    """
+    with drawing(*texts):
+        board = Board(matrices, **settings)
+        yield board
+        board.cut(title, what=what)
 
 
 def paler(role: str, share: float = 0.5) -> str:

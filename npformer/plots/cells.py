@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from npformer.errors import UserError
-from npformer.plots.layout import PAD, array, mask_array, root, sheet, word_line, words
+from npformer.plots.layout import PAD, array, mask_array, root, sheet, words
 from npformer.plots.palette import colour as colour_of
 from npformer.plots.palette import edge as edge_of
 from npformer.plots.palette import ink_on
@@ -39,6 +39,7 @@ class Grid:
         shade: Whether a cell is paler if its value is nearer to 0.
         mask: Bool, broadcastable to the matrix. Cells where it is False are dark grey.
         padded: Bool, (N,). Rows where it is True are green.
+        painted: Pairs (role, mask): the cells where a mask is True have the colour of its role.
         show_shape: Whether the shape is written below.
     """
 
@@ -53,6 +54,7 @@ class Grid:
     shade: bool = False
     mask: Any = None
     padded: Any = None
+    painted: Sequence[tuple[str, Any]] = ()
     show_shape: bool = False
 
     @property
@@ -79,7 +81,7 @@ class Placed(NamedTuple):
 
 
 class Extent(NamedTuple):
-    """The space in inches that a grid takes: its cells, and the text on each side of them."""
+    """The space in inches that a grid or a sign takes: its cells, and the text on each side of them."""
 
     cell: float  # width of a cell; its height is CELL
     width: float
@@ -88,6 +90,11 @@ class Extent(NamedTuple):
     right: float
     above: float
     below: float
+
+    @property
+    def total(self) -> float:
+        """The width with all text."""
+        return self.left + self.width + self.right
 
 
 def cell_grid(
@@ -131,69 +138,52 @@ def cell_product(parts: Sequence[Grid | str], *, ax: Axes | None = None, title: 
         raise UserError("there is no grid to draw: give at least one")
     texts = [(g.label, g.rows, g.columns) for g in grids]
     with drawing(title, texts, [part for part in parts if isinstance(part, str)]):
-        extents = [grid_extent(grid) for grid in grids]
+        extents = [_extent(part) for part in parts]
         above = max(e.above + e.height / 2 for e in extents)
         below = max(e.below + e.height / 2 for e in extents)
-        width = sum(_width(part) for part in parts) + 2 * PAD * (len(parts) - 1)
+        width = sum(e.total for e in extents) + 2 * PAD * (len(parts) - 1)
         ax = sheet(width, above + below, ax=ax, title=title, what="this row of matrices")
-        _draw_row(ax, parts, below)
+        x = 0.0
+        for part, e in zip(parts, extents, strict=True):
+            if isinstance(part, str):
+                ax.text(x + e.width / 2, below, part, size=16, ha="center", va="center_baseline")
+            else:
+                _draw_grid(ax, part, e, x + e.left, below + e.height / 2)
+            x += e.total + 2 * PAD
         return root(ax)
 
 
-def _draw_row(ax: Axes, parts: Sequence[Grid | str], middle: float) -> None:
-    x = 0.0
-    for part in parts:
-        if isinstance(part, str):
-            ax.text(x + _width(part) / 2, middle, part, size=16, ha="center", va="center_baseline")
-        else:
-            e = grid_extent(part)
-            draw_grid(ax, part, x + e.left, middle + e.height / 2)
-        x += _width(part) + 2 * PAD
-
-
-def _width(part: Grid | str) -> float:
+def _extent(part: Grid | str) -> Extent:
+    """Return the space in inches that a grid or a sign takes."""
     if isinstance(part, str):
-        return text_size(part, 16, math=True)[0]
-    e = grid_extent(part)
-    return e.left + e.width + e.right
-
-
-def grid_extent(grid: Grid) -> Extent:
-    """Return the space in inches that a grid takes. Call it inside `drawing`."""
-    values = grid.values
+        return Extent(0, text_size(part, 16, math=True)[0], 0, 0, 0, 0, 0)
+    values = part.values
     rows, columns = values.shape
     cell = CELL
-    if grid.numbers:
-        cell = max(cell, widest([number(v, grid.decimals) for v in values.flat], SMALL) + GAP + 0.03)
+    if part.numbers:
+        cell = max(cell, widest([number(v, part.decimals) for v in values.flat], SMALL) + GAP + 0.03)
     width, height = columns * cell, rows * CELL
-    left = widest(_row_words(grid, rows), TEXT) + GAP if grid.rows is not None else 0
+    left = widest(words(part.rows, rows, "rows"), TEXT) + GAP if part.rows is not None else 0
     above = GAP
-    if grid.columns is not None:
-        above += _band(_column_words(grid, columns), cell) + GAP
-    if grid.label:
-        above += text_size(grid.label, FORMULA, math=True)[1] + GAP
-    below = line_height(TEXT) + GAP if grid.show_shape else 0
-    label = text_size(grid.label, FORMULA, math=True)[0]
-    shape = text_size(_shape(values), TEXT)[0] if grid.show_shape else 0
+    if part.columns is not None:
+        above += band_of(words(part.columns, columns, "columns"), cell) + GAP
+    if part.label:
+        above += text_size(part.label, FORMULA, math=True)[1] + GAP
+    below = line_height(TEXT) + GAP if part.show_shape else 0
+    label = text_size(part.label, FORMULA, math=True)[0]
+    shape = text_size(f"{rows} × {columns}", TEXT)[0] if part.show_shape else 0
     side = max(0, (max(label, shape) - width) / 2)
     return Extent(cell, width, height, max(left, side), side, above, below)
 
 
-def draw_grid(ax: Axes, grid: Grid, left: float, top: float) -> Placed:
-    """Draw a grid with the upper left corner of its cells at a place, and return the place of the cells.
-
-    Call it inside `drawing`, on a sheet whose unit is one inch.
-
-    Args:
-        ax: The axes of a sheet.
-        grid: The grid.
-        left: The left edge of the cells.
-        top: The upper edge of the cells.
-    """
-    e = grid_extent(grid)
+def _draw_grid(ax: Axes, grid: Grid, e: Extent, left: float, top: float) -> None:
+    """Draw a grid with the upper left corner of its cells at a place."""
     draw_cells(ax, grid, left, top, e.cell, lambda value: number(value, grid.decimals))
-    _write_round(ax, grid, e, left, top)
-    return Placed(left, top - e.height, left + e.width, top)
+
+    def write(x: float, y: float, text: str, *, room: bool = True, **style: Any) -> None:
+        ax.text(x, y, text, **({"ha": "center", "va": "center_baseline"} | style))
+
+    write_round(write, grid, Placed(left, top - e.height, left + e.width, top), e.cell)
 
 
 def draw_cells(
@@ -241,45 +231,57 @@ def cell_colours(grid: Grid) -> np.ndarray:
         if padded.dtype != bool or padded.shape != values.shape[:1]:
             raise UserError(f"padded must be bool with shape ({len(values)},), one for each row")
         colours[padded] = to_rgb(colour_of("padding"))
-    colours[~mask_array(grid.mask, values.shape)] = to_rgb(colour_of("masked"))
+    for role, where in (("masked", ~mask_array(grid.mask, values.shape)), *grid.painted):
+        colours[np.broadcast_to(where, values.shape)] = to_rgb(colour_of(role))
     return colours
 
 
-def _write_round(ax: Axes, grid: Grid, e: Extent, left: float, top: float) -> None:
-    """Write row labels at the left, column labels and the name above, and the shape below the cells."""
-    values = grid.values
+def write_round(
+    write: Callable[..., None], grid: Grid, placed: Placed, cell: float, label: str = "above"
+) -> float:
+    """Write row labels at the left, column labels above, the shape below, and the name on one side.
+
+    Args:
+        write: write(x, y, text, **style) writes a text. With room=False the caller sees to its space.
+        grid: The grid.
+        placed: The place of its cells.
+        cell: The width of a cell, in inches.
+        label: The side of the name: "above", "below", "left" or "right".
+
+    Returns:
+        The upper edge of the column labels.
+    """
+    left, bottom, right, top = placed
+    x, y = placed.centre
+    rows, columns = grid.values.shape
     if grid.rows is not None:
-        for index, word in enumerate(_row_words(grid, len(values))):
-            y = top - (index + 0.5) * CELL
-            ax.text(left - GAP, y, word, ha="right", va="center_baseline", parse_math=False)
-    y = top + GAP
-    if grid.columns is not None:
-        names = _column_words(grid, values.shape[1])
-        turned = widest(names, TEXT) + 0.04 > e.cell
+        names = words(grid.rows, rows, "rows")
         for index, word in enumerate(names):
-            x = left + (index + 0.5) * e.cell
-            ax.text(x, y, word, ha="center", va="bottom", rotation=90 if turned else 0, parse_math=False)
-        y += _band(names, e.cell) + GAP
-    middle = left + e.width / 2
-    if grid.label:
-        ax.text(middle, y, grid.label, size=FORMULA, ha="center", va="bottom")
+            write(left - GAP, top - (index + 0.5) * CELL, word, ha="right", parse_math=False)
+        left -= widest(names, TEXT) + GAP
+    if grid.columns is not None:
+        names = words(grid.columns, columns, "columns")
+        style: dict[str, Any] = {"rotation": 90 if _turned(names, cell) else 0, "parse_math": False}
+        for index, word in enumerate(names):
+            write(placed.left + (index + 0.5) * cell, top + GAP, word, va="bottom", room=False, **style)
+        top += band_of(names, cell) + GAP
     if grid.show_shape:
-        ax.text(middle, top - e.height - GAP, _shape(values), ha="center", va="top", color=colour_of("faint"))
+        write(x, bottom - GAP, f"{rows} × {columns}", va="top", color=colour_of("faint"))
+    at_x, at_y, ha, va = {
+        "above": (x, top + GAP, "center", "bottom"),
+        "below": (x, bottom - GAP, "center", "top"),
+        "left": (left - GAP, y, "right", "center_baseline"),
+        "right": (right + GAP, y, "left", "center_baseline"),
+    }[label]
+    if grid.label:
+        write(at_x, at_y, grid.label, size=FORMULA, ha=ha, va=va)
+    return top
 
 
-def _row_words(grid: Grid, count: int) -> list[str]:
-    return words(grid.rows, count, "rows")
-
-
-def _column_words(grid: Grid, count: int) -> list[str]:
-    return words(grid.columns, count, "columns")
-
-
-def _band(names: Sequence[str], cell: float) -> float:
+def band_of(names: Sequence[str], cell: float) -> float:
     """Return the height of column labels, which are turned upright where they are wider than a cell."""
-    width = widest(names, TEXT)
-    return line_height(TEXT) if width + 0.04 <= cell else max(width, word_line(TEXT))
+    return widest(names, TEXT) if _turned(names, cell) else line_height(TEXT)
 
 
-def _shape(values: np.ndarray) -> str:
-    return " × ".join(map(str, values.shape))
+def _turned(names: Sequence[str], cell: float) -> bool:
+    return widest(names, TEXT) + 0.04 > cell

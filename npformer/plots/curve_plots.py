@@ -19,31 +19,9 @@ from npformer.plots.style import LABEL, TEXT, drawing, line_height, visible, wid
 WIDTH, HEIGHT = 5.6, 3.4  # inches, of the axes
 SAMPLE = 0.26  # length of a sample of the curve, beside its name
 # the curves differ in their dashes as well, for readers who cannot tell their colours apart
-DASHES: tuple[Any, ...] = (
-    "-",
-    (0, (5, 2)),
-    (0, (1.5, 1.5)),
-    (0, (6, 2, 1.5, 2)),
-)
+DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1.5, 1.5)), (0, (6, 2, 1.5, 2)))
 # the order in which the colours of the heads are used for curves: blue comes first
-ORDER = (
-    4,
-    0,
-    1,
-    2,
-    5,
-    3,
-    8,
-    10,
-    7,
-    9,
-    6,
-    11,
-    13,
-    14,
-    12,
-    15,
-)
+ORDER = (4, 0, 1, 2, 5, 3, 8, 10, 7, 9, 6, 11, 13, 14, 12, 15)
 
 
 def curves(

@@ -100,10 +100,7 @@ class HeatMap:
     title: str | None = None
     axis_labels: tuple[str, str] = ("query", "key")
     legend: tuple[tuple[str, str], ...] = ()  # pairs (colour, text)
-    every: tuple[int, int] = (
-        1,
-        1,
-    )  # every n-th label is written, of rows and of columns
+    every: tuple[int, int] = (1, 1)  # every n-th label is written, of rows and of columns
     stretch: tuple[float, float] = (1.0, 1.0)  # the height and the width of a cell, in cells
 
     @property

@@ -10,13 +10,7 @@ from matplotlib.figure import Figure
 
 from npformer.backend import to_numpy
 from npformer.errors import UserError, quantity
-from npformer.plots.style import (
-    TITLE,
-    line_height,
-    text_size,
-    visible,
-    wrapped,
-)
+from npformer.plots.style import TITLE, line_height, text_size, visible, wrapped
 
 MAX_SIDE = 13.3  # inches, the width of a slide, on which 8 points can still be read
 PAD = 0.12  # between neighbouring parts, and along the edge

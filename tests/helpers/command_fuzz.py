@@ -275,12 +275,12 @@ def _no_network(*arguments, **settings):
 def _draw(entry):
     """Return a figure that stops before it trains a model, or draws one of those that take long."""
 
-    def draw(studio, **changes):
-        if entry.id not in ("F07", "F23") or (entry.id == "F07" and studio.run is None):
+    def draw(*studio, **changes):
+        if entry.id not in ("F07", "F23") or (entry.id == "F07" and studio[0].run is None):
             raise WouldBegin
-        return entry.draw(studio, **changes)
+        return entry.draw(*studio, **changes)
 
-    return dataclasses.replace(entry, draw=draw)
+    return dataclasses.replace(entry, function=draw, inputs=None)
 
 
 def _begin(*arguments, **settings):

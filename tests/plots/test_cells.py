@@ -48,6 +48,19 @@ def test_cells_have_the_numbers_of_the_matrix_in_the_same_order():
     assert text_problems(figure) == []
 
 
+def test_painted_cells_have_the_colour_of_their_role_and_legible_numbers():
+    """Painted cells are painted last, over masked and padded ones."""
+    mask = np.array([True, True, False])
+    painted = [("position", [[True], [False], [False]]), ("masked", np.eye(3, dtype=bool))]
+    figure = cell_grid(np.ones((3, 3)), numbers=True, mask=mask, painted=painted)
+    ((_, faces, _),) = squares(figure)
+    roles = [["masked", "position", "position"], ["x", "masked", "masked"], ["x", "x", "masked"]]
+    expected = np.array([[rgb(COLOURS[role]) for role in row] for row in roles]).reshape(9, 3)
+    assert np.allclose(faces, expected)
+    inks = [t.get_color() for t in figure.axes[0].texts]
+    assert [ink == "#ffffff" for ink in inks] == [role == "masked" for row in roles for role in row]
+
+
 def test_masked_and_padded_cells():
     mask = causal_mask(3, np.zeros(1))
     padded = np.array([False, False, True])

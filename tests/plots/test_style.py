@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 from npformer import plots
 from npformer.errors import UserError
 from npformer.plots import palette, save, style, text_problems
+from npformer.plots.board import Board
 from npformer.plots.layout import array, mask_array, new_figure, sheet, words
 from npformer.plots.style import drawing, literal, number, text_size, visible, wrapped
 
@@ -196,6 +197,13 @@ def test_the_same_figure_gives_the_same_bytes(tmp_path, ending):
     assert sorted(p.name for p in tmp_path.iterdir()) == [f"a.{ending}", f"b.{ending}"]
 
 
+def _boxes():
+    with drawing():
+        board = Board()
+        board.arrow(board.box("below", 0, 0, 1.7).top, board.box("above", 0, 1, 1.7).bottom)
+        return board.cut()
+
+
 WEIGHTS = np.random.default_rng(0).dirichlet(np.ones(4), (2, 4))
 PLOTS = {
     "curves": lambda: plots.curves(np.eye(4), labels=list("abcd")),
@@ -203,7 +211,7 @@ PLOTS = {
     "tree": lambda: plots.beam_tree(
         [[(-1, "a", -0.3, True), (-1, "b", -0.6, False)], [(0, "c", -1.0, True)]]
     ),
-    "boxes": lambda: plots.layer_pair(),
+    "boxes": _boxes,
     "lines": lambda: plots.word_lines(WEIGHTS, list("abcd"), list("abcd")),
     "cells": lambda: plots.cell_grid(WEIGHTS[0], numbers=True),
     "heat map": lambda: plots.attention_map(WEIGHTS[0], list("abcd"), list("abcd"), numbers=True),
@@ -296,10 +304,11 @@ except SystemExit:
     assert not any(name.startswith("matplotlib") for name in sys.modules)
 import numpy as np
 from npformer import plots
+from npformer.plots.board import Board
 figure = plots.attention_map(np.eye(3), list("abc"), list("abc"))
 plots.save(figure, sys.argv[1] + "/a.png"); plots.save(figure, sys.argv[1] + "/a.svg")
 plots.animated_gif(lambda i: plots.cell_grid(np.eye(2)), range(2), sys.argv[1] + "/a.gif")
-plots.curves([1, 2], labels=["a"]), plots.layer_pair(), plots.text_problems(figure)
+plots.curves([1, 2], labels=["a"]), Board(), plots.text_problems(figure)
 assert "matplotlib.pyplot" not in sys.modules
 """
     strict = ("-W", "error", "-W", "ignore::DeprecationWarning")  # an older matplotlib with a newer pyparsing

@@ -39,9 +39,9 @@ def draw(id: str, studio: Studio | None = None, **changes: Any) -> Drawing:
     Args:
         id: The id of the figure, such as "F14".
         studio: The source of trained models; by default a new one, which trains them when needed.
-        changes: Keywords of the function that draws the figure.
+        changes: Settings of the figure, which `find_entry(id).settings` lists with their defaults.
 
     Raises:
         UserError: If there is no such figure. The message suggests the most similar id.
     """
-    return find_entry(id).draw(studio or Studio(), **changes)
+    return find_entry(id).draw(studio, **changes)

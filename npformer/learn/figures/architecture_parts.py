@@ -11,9 +11,8 @@ import numpy as np
 
 from npformer.models.transformer import TransformerConfig
 from npformer.plots.board import Board
-from npformer.plots.boxes import Box, around, draw_box
+from npformer.plots.boxes import Box, around
 from npformer.plots.palette import COLOURS
-from npformer.plots.style import FORMULA
 
 SPREAD = 0.16  # additional height where the arrow into attention splits into three
 
@@ -49,8 +48,10 @@ class Drawn(NamedTuple):
     turn: float  # the height, below the boxes, at which keys and values from another stack enter
 
 
-def config_of(architecture: str, settings: dict[str, Any]) -> TransformerConfig:
+def config_of(architecture: str = "paper-base", **settings: Any) -> TransformerConfig:
     """Return the configuration of an architecture with some settings changed. norm="pre" adds the final norm.
+
+    The schematics draw the configuration, so all of these are settings of their figures.
 
     Raises:
         UserError: If a name is unknown or a setting is impossible.
@@ -219,26 +220,6 @@ class Tower:
         self.board.arrow((self.middle, self.y), plus.bottom)
         self.y = plus.top[1]
         return plus
-
-
-def large_box(board: Board, label: str, x: float, y: float, width: float, high: float, colour: str) -> Box:
-    """Draw a box with a large label, whose indices can be read.
-
-    Args:
-        board: The board to draw on.
-        label: The label.
-        x: The horizontal centre, in inches.
-        y: The vertical centre, in inches.
-        width: The width, in inches.
-        high: The height, in inches.
-        colour: A role of the palette.
-
-    Returns:
-        The box.
-    """
-    box = Box(label, x, y, width, high, colour, size=FORMULA)
-    board.take(box.left[0], box.bottom[1], box.right[0], box.top[1])
-    return draw_box(board.ax, box)
 
 
 def wave(board: Board, x: float, y: float, *, radius: float = 0.17) -> Box:

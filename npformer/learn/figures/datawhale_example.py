@@ -20,8 +20,16 @@ STUDENT = "Je suis étudiant"
 SEED = 2  # with this seed some attention weights differ clearly from one half
 
 
+class WordVectors(NamedTuple):
+    """The words of a sentence, and their vectors with the seed that made them."""
+
+    words: list[str]
+    x: Any  # (T, D)
+    seed: int
+
+
 class Embedded(NamedTuple):
-    """A sentence after its embedding."""
+    """A sentence after its embedding, with positions."""
 
     words: list[str]
     x: Any  # (T, D) embeddings
@@ -29,10 +37,25 @@ class Embedded(NamedTuple):
     cache: InputCache  # cache.y is x + t
 
 
-def embedded(
+def embedded(sentence: str, *, d_model: int = 4, seed: int = SEED) -> WordVectors:
+    """Return the words of a sentence as vectors. Equal words get equal vectors.
+
+    Args:
+        sentence: The sentence, whose words are separated by spaces.
+        d_model: The width of the vectors.
+        seed: The seed of the random weights.
+
+    Raises:
+        UserError: If the sentence is empty or a size is impossible.
+    """
+    words, x, _, _ = _embed(words_of(sentence), small_config(d_model=d_model), generator(seed))
+    return WordVectors(words, x, seed)
+
+
+def embedded_with_positions(
     sentence: str, *, d_model: int = 4, positions: str = "interleaved", seed: int = SEED
 ) -> Embedded:
-    """Return the words of a sentence as vectors. Equal words get equal vectors.
+    """Return the words of a sentence as vectors, with the vectors of their positions.
 
     Args:
         sentence: The sentence, whose words are separated by spaces.

@@ -2,16 +2,14 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
-from typing import Any
 
 from npformer.errors import UserError, did_you_mean
-from npformer.learn.figures.architecture_parts import GAP, HIGH, Tower, config_of, large_box, layer_plan, wave
+from npformer.learn.figures.architecture_parts import GAP, HIGH, Tower, config_of, layer_plan, wave
 from npformer.learn.figures.registry import Drawing, figure
-from npformer.learn.figures.studio import Studio
 from npformer.models.transformer import TransformerConfig
 from npformer.plots import Figure
-from npformer.plots.board import Board
-from npformer.plots.boxes import Box, Point, draw_box
+from npformer.plots.board import Board, new_board
+from npformer.plots.boxes import Box, Point
 from npformer.plots.style import FORMULA, TEXT, drawing, visible
 
 WIDE = 2.2  # of a box
@@ -36,28 +34,19 @@ PARTS = (
 )
 
 
-@figure("F01", "The architecture of the Transformer", source="jianshu", data="SC")
-def architecture(
-    studio: Studio, *, highlight: str | None = None, architecture: str = "paper-base", **settings: Any
-) -> Drawing:
+@figure("F01", "The architecture of the Transformer", "jianshu", "SC", "0.1 10.1 11.4", config_of)
+def architecture(config: TransformerConfig, *, highlight: str | None = None) -> Drawing:
     """Draw the paper's figure 1 from an architecture with changed settings.
 
     Args:
-        studio: Not used.
         highlight: One of PARTS: "decoder", "positions", "add & norm", or one box, such as
             "encoder feed-forward norm".
-        architecture: The name of an architecture.
-        settings: Settings of the architecture to change.
-
-    Returns:
-        The figure with its caption.
 
     Raises:
         UserError: If the part or a name is unknown, or a setting is impossible.
     """
     if highlight is not None and highlight not in PARTS:
         raise UserError(f"there is no part {highlight!r} to highlight: {did_you_mean(highlight, PARTS)}")
-    config = config_of(architecture, settings)
     if highlight == "positions" and not config.adds_positions:
         raise UserError(f"with positions={config.positions!r} there are no positions to highlight")
     with drawing():
@@ -73,7 +62,7 @@ def architecture_with_numbers(numbers: Mapping[str, str], *, highlight: Sequence
         highlight: The parts that are highlighted, from PARTS.
     """
     with drawing():
-        return _Sheet(config_of("paper-base", {}), highlight, numbers).draw()
+        return _Sheet(config_of(), highlight, numbers).draw()
 
 
 def _caption(config: TransformerConfig, highlight: str | None) -> str:
@@ -209,9 +198,7 @@ class _Sheet:
     def _number(self, names: set[str], x: float, y: float) -> None:
         """Draw the number of a part in a small dark box at a place, if the part has a number."""
         for name in names & set(self.numbers):
-            box = Box(self.numbers[name], x, y, *NUMBER, "ink", size=TEXT)
-            self.board.take(box.left[0], box.bottom[1], box.right[0], box.top[1])
-            draw_box(self.board.ax, box)
+            self.board.box(self.numbers[name], x, y, *NUMBER, colour="ink", size=TEXT)
 
 
 def _tags(stack: str, name: str) -> set[str]:
@@ -233,35 +220,25 @@ STEP = 0.66  # from one layer of a stack to the next
 LAYER_STEP = 0.85  # from one sublayer to the next
 
 
-@figure("F02", "The Transformer as a black box, opened", source="jianshu", data="SC")
+@figure("F02", "The Transformer as a black box, opened", "jianshu", "SC", "0.1", config_of)
 def black_box(
-    studio: Studio,
-    *,
-    sentence: str = SENTENCE,
-    translation: str = TRANSLATION,
-    architecture: str = "paper-base",
-    **settings: Any,
+    config: TransformerConfig, *, sentence: str = SENTENCE, translation: str = TRANSLATION
 ) -> Drawing:
     """Draw the Transformer as a box between a sentence and its translation, and below it the opened box.
 
     Args:
-        studio: Not used.
+        config: The configuration.
         sentence: The sentence at the left.
         translation: The translation at the right.
-        architecture: The name of an architecture.
-        settings: Settings of the architecture to change.
-
-    Returns:
-        The figure with its caption.
     """
-    config = config_of(architecture, settings)
     sentence, translation = _shown(sentence, "sentence"), _shown(translation, "translation")
-    with drawing(sentence, translation):
-        board = Board()
+    with new_board(sentence, translation) as board:
         apart = 2.5  # from the middle of the encoders to that of the decoders
-        box = large_box(board, "the Transformer", apart / 2, 2.0, 2.2, 0.8, "ink")
-        encoders = large_box(board, _several(config.n_layers, "encoder"), 0, 0, 1.5, 0.8, "encoder")
-        decoders = large_box(board, _several(config.n_layers, "decoder"), apart, 0, 1.5, 0.8, "decoder")
+        box = board.box("the Transformer", apart / 2, 2.0, 2.2, 0.8, colour="ink", size=FORMULA)
+        encoders, decoders = (
+            board.box(_several(config.n_layers, name), x, 0, 1.5, 0.8, colour=name, size=FORMULA)
+            for name, x in (("encoder", 0), ("decoder", apart))
+        )
         left, right, top = encoders.left[0] - 0.25, decoders.right[0] + 0.25, 0.75
         board.frame(left, -0.65, right, top)
         for x, corner in ((box.left[0], left), (box.right[0], right)):
@@ -269,9 +246,8 @@ def black_box(
         board.arrow(encoders.right, decoders.left)
         for first, last in ((box, box), (encoders, decoders)):
             _words_in_and_out(board, first, last, sentence, translation, (left - 0.5, right + 0.5))
-        picture = board.cut()
     return Drawing(
-        picture,
+        board.figure,
         f"From outside, the Transformer turns “{sentence}” into “{translation}”. Inside, the whole source is "
         f"read by {_several(config.n_layers, 'encoder')}, and the translation is written by "
         f"{_several(config.n_layers, 'decoder')} from the encoders' output.",
@@ -303,32 +279,20 @@ def _several(count: int, what: str) -> str:
     return f"{count} {what}" + "s" * (count > 1)
 
 
-@figure("F03", "The stacks: the top encoder is read by every decoder", source="jianshu", data="SC")
-def stacks(
-    studio: Studio,
-    *,
-    sentence: str = SENTENCE,
-    translation: str = TRANSLATION,
-    architecture: str = "paper-base",
-    **settings: Any,
-) -> Drawing:
+@figure(
+    "F03", "The stacks: the top encoder is read by every decoder", "jianshu", "SC", "10.3 11.5", config_of
+)
+def stacks(config: TransformerConfig, *, sentence: str = SENTENCE, translation: str = TRANSLATION) -> Drawing:
     """Draw the encoders above each other at the left, the decoders at the right, and the arrows between.
 
     Args:
-        studio: Not used.
+        config: The configuration.
         sentence: The sentence below the encoders.
         translation: The translation above the decoders.
-        architecture: The name of an architecture.
-        settings: Settings of the architecture to change.
-
-    Returns:
-        The figure with its caption.
     """
-    config = config_of(architecture, settings)
     sentence, translation = _shown(sentence, "sentence"), _shown(translation, "translation")
     n, apart = config.n_layers, 3.2
-    with drawing(sentence, translation):
-        board = Board()
+    with new_board(sentence, translation) as board:
         encoders, decoders = (
             [board.box(f"{name} #{i}", x, i * STEP, 1.5, HIGH, colour=name) for i in range(n)]
             for name, x in (("encoder", 0), ("decoder", apart))
@@ -344,9 +308,8 @@ def stacks(
         top = decoders[-1].top
         board.arrow(top, (apart, top[1] + 0.4))
         board.text(apart, top[1] + 0.46, translation, size=FORMULA, va="bottom", parse_math=False)
-        picture = board.cut()
     return Drawing(
-        picture,
+        board.figure,
         f"Only the output of the top encoder, #{n - 1}, leaves the stack, and it goes to "
         f"{'all ' if n > 1 else ''}{_several(n, 'decoder')}: each attends to the same encoded source.",
     )
@@ -361,16 +324,10 @@ def _fan(board: Board, top: Box, decoders: list[Box]) -> None:
         board.arrow((between, decoder.y), decoder.left)
 
 
-@figure("F04", "One encoder layer beside one decoder layer", source="jianshu", data="SC")
-def layers(studio: Studio, *, architecture: str = "paper-base", **settings: Any) -> Drawing:
-    """Draw the sublayers of an encoder layer and a decoder layer, without norms and residual connections.
-
-    Returns:
-        The figure with its caption.
-    """
-    config = config_of(architecture, settings)
-    with drawing():
-        board = Board()
+@figure("F04", "One encoder layer beside one decoder layer", "jianshu", "SC", "10.1 11.4", config_of)
+def layers(config: TransformerConfig) -> Drawing:
+    """Draw the sublayers of an encoder layer and a decoder layer, without norms and residual connections."""
+    with new_board() as board:
         encoder = _simple_layer(board, config, "encoder", 0)
         decoder = _simple_layer(board, config, "decoder", 4.3)
         x, y = encoder[-1].top
@@ -378,9 +335,8 @@ def layers(studio: Studio, *, architecture: str = "paper-base", **settings: Any)
         between = cross.left[0] - 0.75
         board.arrow((x, y + 0.6), (between, y + 0.6), (between, cross.y), cross.left)
         board.text(between - 0.08, cross.y, "keys,\nvalues", ha="right", va="center")
-        picture = board.cut()
     return Drawing(
-        picture,
+        board.figure,
         "Both layers begin with self-attention and end with a feed-forward network. A decoder layer has one "
         "more sublayer between them, whose queries come from below and whose keys and values come from the "
         "encoder. Norms and residual connections are left out here.",

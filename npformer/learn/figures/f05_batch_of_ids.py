@@ -8,61 +8,42 @@ from npformer.data.loader import Example as Ids
 from npformer.data.loader import make_batch
 from npformer.data.vocabulary import PAD, SPECIALS
 from npformer.errors import UserError
-from npformer.learn.figures.jianshu_example import (
-    at_least,
-    dataset,
-    filled,
-    paint,
-    shape_of,
-)
+from npformer.learn.figures.jianshu_example import at_least, dataset, filled, shape_of
 from npformer.learn.figures.registry import Drawing, figure
-from npformer.learn.figures.studio import Studio
 from npformer.plots import Grid
-from npformer.plots.board import Board
+from npformer.plots.board import Board, new_board
 from npformer.plots.cells import CELL, Placed
-from npformer.plots.style import drawing
 
 # the colours of the four special ids: <PAD>, <UNK>, <S>, </S>
 ROLES = ("padding", "weight", "position", "k")
 
 
-@figure("F05", "A batch as matrices of ids", source="jianshu", data="FW")
+@figure("F05", "A batch as matrices of ids", "jianshu", "FW", "1")
 def batch_of_ids(
-    studio: Studio,
-    *,
-    sentences: int = 10,
-    length: int = 10,
-    first: int = 0,
-    pairs: Sequence[tuple[str, str]] | None = None,
+    *, sentences: int = 10, length: int = 10, first: int = 0, pairs: Sequence[tuple[str, str]] | None = None
 ) -> Drawing:
     """Draw the encoder's input x above and the decoder's input y below; each row is a sentence.
 
     Args:
-        studio: Not used.
         sentences: The number of sentence pairs from the built-in corpus.
         length: The number of columns. Only pairs that fit are taken from the corpus.
         first: The index of the first pair, counted among the pairs that fit.
         pairs: Pairs (English, French) to draw instead. They are cut to `length`, and words outside the
             corpus get the id 1.
-
-    Returns:
-        The figure with its caption.
     """
     at_least(1, length=length, sentences=sentences)
     at_least(0, first=first)
     batch = make_batch(_examples(sentences, length, first, pairs), max_length=length)
     source, target = filled(batch.source, length), filled(batch.target_in, length)
-    with drawing(SPECIALS):
-        board = Board([source, target])
+    with new_board(SPECIALS, matrices=[source, target]) as board:
         top = board.size(Grid(source))[1]
         _matrix(board, source, "x: input of the encoder", 0, top)
         bottom = _matrix(board, target, "y: input of the decoder", 0, -0.45).bottom
         _legend(board, bottom - 0.15)
-        picture = board.cut()
     zeros = int((source == PAD).sum() + (target == PAD).sum())
     codec = dataset().source
     return Drawing(
-        picture,
+        board.figure,
         f"A batch of {len(source)} sentence pairs, one in each row: English ids above ({shape_of(source)}), "
         f"French ids below ({shape_of(target)}). Row 0 of x is “{codec.decode(source[0])}”, followed by the "
         f"end symbol, 3. The shorter rows are padded with {zeros} zeros.",
@@ -87,8 +68,9 @@ def _examples(
 
 def _matrix(board: Board, ids: np.ndarray, label: str, left: float, top: float) -> Placed:
     """Draw a matrix of ids with colours for the special ids."""
-    grid = Grid(ids, label, "plain", edge="x", numbers=True, rows=[str(n) for n in range(len(ids))])
-    return paint(board, grid, left, top, *((role, ids == index) for index, role in enumerate(ROLES)))
+    painted = [(role, ids == index) for index, role in enumerate(ROLES)]
+    rows = [str(n) for n in range(len(ids))]
+    return board.grid(Grid(ids, label, "plain", "x", rows, numbers=True, painted=painted), left, top)
 
 
 def _legend(board: Board, top: float) -> None:

@@ -5,32 +5,54 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from npformer.backend import Array
 from npformer.errors import UserError
 from npformer.functional import attention
 from npformer.functional.attention import AttentionCache
 from npformer.functional.positions import sinusoids
 from npformer.learn.figures.jianshu_example import at_least, listed
 from npformer.learn.figures.registry import Drawing, figure
-from npformer.learn.figures.studio import Studio
 from npformer.nn import FeedForward
 from npformer.nn.attention import MultiHeadAttention
-from npformer.plots.board import Board
+from npformer.plots import Figure
+from npformer.plots.board import Board, new_board
 from npformer.plots.boxes import rounded
 from npformer.plots.palette import colour as colour_of
-from npformer.plots.style import LABEL, drawing, line_height, text_size, widest
+from npformer.plots.style import LABEL, line_height, text_size, widest
 
 SIZE = 17.0  # points of a formula; the exponent of an exponent then has 8
 EDGE, GAP = 0.22, 0.25  # inside a card, and between cards
 
 
+# the heading, the colour and the formulas of each card
+FORMULAS = (
+    (
+        "positional encoding",
+        "position",
+        r"$PE_{(pos,\,2i)} = \sin(pos\,/\,10000^{2i/d_{model}})$",
+        r"$PE_{(pos,\,2i+1)} = \cos(pos\,/\,10000^{2i/d_{model}})$",
+    ),
+    ("position-wise feed-forward network", "feed_forward", r"$FFN(x) = \max(0,\; xW_1 + b_1)\,W_2 + b_2$"),
+    (
+        "scaled dot-product attention",
+        "attention",
+        r"$Attention(Q, K, V) = softmax\left(QK^T/\,\sqrt{d_k}\right)V$",
+    ),
+    (
+        "multi-head attention",
+        "linear",
+        r"$MultiHead(Q, K, V) = Concat(head_1, \ldots, head_h)\,W^O$",
+        r"$head_i = Attention(QW_i^Q,\; KW_i^K,\; VW_i^V)$",
+    ),
+)
+
+
 class Card(NamedTuple):
-    """A heading, one or two formulas, and their numerical example."""
+    """A heading, one or two formulas, and lines with a numerical example."""
 
     heading: str
     colour: str
-    formulas: tuple[str, ...]
-    numbers: tuple[str, ...]
+    formulas: Sequence[str]
+    numbers: Sequence[str]
 
     @property
     def size(self) -> tuple[float, float]:
@@ -41,9 +63,8 @@ class Card(NamedTuple):
         return max(widths) + 2 * EDGE, height + 2 * EDGE
 
 
-@figure("F06", "The formulas", source="jianshu", data="FO")
+@figure("F06", "The formulas", "jianshu", "FO", "3 5.1 9.1 12.1")
 def formula_cards(
-    studio: Studio,
     *,
     position: int = 1,
     d_positions: int = 4,
@@ -57,7 +78,6 @@ def formula_cards(
     """Draw positions, feed-forward network, attention and multi-head attention, each with an example.
 
     Args:
-        studio: Not used.
         position: The position whose vector is shown.
         d_positions: The width of the position vector.
         x: The input of a random feed-forward network, 1 to 6 numbers.
@@ -66,111 +86,65 @@ def formula_cards(
         d_model: The width of the model in multi-head attention.
         n_heads: The number of heads in multi-head attention.
         seed: The seed of the random weights.
-
-    Returns:
-        The figure with its caption.
     """
     at_least(0, position=position, seed=seed)
     at_least(1, d_positions=d_positions, d_head=d_head, d_model=d_model, n_heads=n_heads)
-    for name, numbers in (("x", x), ("products", products)):
+    _require_few(x=x, products=products)
+    vector = sinusoids(position + 1, d_positions)[position]
+    network = FeedForward(len(x), 4, rng=np.random.default_rng(seed), dtype=np.float64)
+    y, through = network.forward(np.asarray(x, np.float64))
+    attended, layer = _attended(products, d_head), MultiHeadAttention(d_model, n_heads)
+    numbers = (
+        [f"pos = {position}, d_model = {d_positions}:  {listed(vector, 5)}"],
+        [f"x = ({listed(x)})", f"max(0, xW₁ + b₁) = ({listed(through.outer.x)})", f"FFN(x) = ({listed(y)})"],
+        [
+            f"q · k = {listed(products, 0)};  d_k = {d_head}",
+            f"scaled: {listed(attended.scores)};  softmax: {listed(attended.weights)}",
+        ],
+        [
+            f"d_model = {d_model}, h = {n_heads}:  each head is {layer.d_head} wide; the layer has "
+            f"{layer.count_parameters():,} parameters"
+        ],
+    )
+    cards = [
+        Card(heading, colour, formulas, lines)
+        for (heading, colour, *formulas), lines in zip(FORMULAS, numbers, strict=True)
+    ]
+    return Drawing(
+        _sheet(cards),
+        f"The paper's formulas, each with a numerical example. The vector of position {position} is "
+        f"({listed(vector, 5)}). With d_k = {d_head}, the dot products {listed(products, 0)} of a query with "
+        f"its keys become the weights {listed(attended.weights)}.",
+    )
+
+
+def _require_few(**given: Sequence[float]) -> None:
+    """Check that each of the arguments is a list of few numbers.
+
+    Raises:
+        UserError: If one is not.
+    """
+    for name, numbers in given.items():
         if np.ndim(numbers) != 1 or not 1 <= len(numbers) <= 6:
             raise UserError(f"{name} is {numbers!r}: give 1 to 6 numbers")
-    cards = [
-        positions_card(position, d_positions),
-        feed_forward_card(x, seed),
-        attention_card(products, d_head),
-        multi_head_card(d_model, n_heads),
-    ]
-    with drawing([card.numbers for card in cards]):
-        board = Board()
+
+
+def _attended(products: Sequence[float], d_head: int) -> AttentionCache:
+    """Return the cache of attention from one query to keys that have these dot products with it."""
+    k = np.repeat(np.asarray(products, np.float64)[:, None] / d_head, d_head, axis=1)  # (S, K)
+    return attention(np.ones((1, d_head)), k, k)[1]
+
+
+def _sheet(cards: Sequence[Card]) -> Figure:
+    """Draw the four cards, two in a row."""
+    with new_board([card.numbers for card in cards]) as board:
         sizes = [card.size for card in cards]
         width = max(width for width, _ in sizes)
         heights = [max(sizes[0][1], sizes[1][1]), max(sizes[2][1], sizes[3][1])]
         for index, card in enumerate(cards):
             down, right = divmod(index, 2)
             _draw(board, card, right * (width + GAP), -down * (heights[0] + GAP), width, heights[down])
-        picture = board.cut()
-    table = sinusoids(position + 1, d_positions)[position]
-    return Drawing(
-        picture,
-        f"The paper's formulas, each with a numerical example. The vector of position {position} is "
-        f"({listed(table, 5)}). With d_k = {d_head}, the dot products {listed(products, 0)} of a query with "
-        f"its keys become the weights {listed(_weights(products, d_head))}.",
-    )
-
-
-def positions_card(position: int, d_model: int) -> Card:
-    """Return the card of the position encoding, with the vector of one position."""
-    vector = sinusoids(position + 1, d_model)[position]
-    return Card(
-        "positional encoding",
-        "position",
-        (
-            r"$PE_{(pos,\,2i)} = \sin(pos\,/\,10000^{2i/d_{model}})$",
-            r"$PE_{(pos,\,2i+1)} = \cos(pos\,/\,10000^{2i/d_{model}})$",
-        ),
-        (f"pos = {position}, d_model = {d_model}:  {listed(vector, 5)}",),
-    )
-
-
-def feed_forward_card(x: Sequence[float], seed: int) -> Card:
-    """Return the card of the feed-forward network, with one vector through a hidden layer of four numbers."""
-    vector = np.asarray(x, np.float64)
-    layer = FeedForward(len(vector), 4, rng=np.random.default_rng(seed), dtype=np.float64)
-    y, cache = layer.forward(vector)
-    return Card(
-        "position-wise feed-forward network",
-        "feed_forward",
-        (r"$FFN(x) = \max(0,\; xW_1 + b_1)\,W_2 + b_2$",),
-        (
-            f"x = ({listed(vector)})",
-            f"max(0, xW₁ + b₁) = ({listed(cache.outer.x)})",
-            f"FFN(x) = ({listed(y)})",
-        ),
-    )
-
-
-def attention_card(products: Sequence[float], d_head: int) -> Card:
-    """Return the card of scaled dot-product attention, with scaled products and their softmax."""
-    return Card(
-        "scaled dot-product attention",
-        "attention",
-        (r"$Attention(Q, K, V) = softmax\left(QK^T/\,\sqrt{d_k}\right)V$",),
-        (
-            f"q · k = {listed(products, 0)};  d_k = {d_head}",
-            f"scaled: {listed(_cache(products, d_head).scores)};  "
-            f"softmax: {listed(_weights(products, d_head))}",
-        ),
-    )
-
-
-def multi_head_card(d_model: int, n_heads: int) -> Card:
-    """Return the card of multi-head attention, with the width of a head and the number of parameters."""
-    layer = MultiHeadAttention(d_model, n_heads)
-    return Card(
-        "multi-head attention",
-        "linear",
-        (
-            r"$MultiHead(Q, K, V) = Concat(head_1, \ldots, head_h)\,W^O$",
-            r"$head_i = Attention(QW_i^Q,\; KW_i^K,\; VW_i^V)$",
-        ),
-        (
-            f"d_model = {d_model}, h = {n_heads}:  each head is {layer.d_head} wide; the layer has "
-            f"{layer.count_parameters():,} parameters",
-        ),
-    )
-
-
-def _cache(products: Sequence[float], d_head: int) -> AttentionCache:
-    """Return the cache of attention from one query to keys that have these dot products with it."""
-    q = np.ones((1, d_head))
-    k = np.repeat(np.asarray(products, np.float64)[:, None] / d_head, d_head, axis=1)  # (S, K)
-    return attention(q, k, k)[1]
-
-
-def _weights(products: Sequence[float], d_head: int) -> Array:
-    weights: Array = _cache(products, d_head).weights
-    return weights
+    return board.figure
 
 
 def _draw(board: Board, card: Card, left: float, top: float, width: float, height: float) -> None:

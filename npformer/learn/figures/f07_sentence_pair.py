@@ -18,7 +18,7 @@ from npformer.storage.checkpoint import Checkpoint
 PAIR = "the black cat drinks some milk"
 
 
-@figure("F07", "Attention as relevance between the words of a sentence pair", source="jianshu", data="TR")
+@figure("F07", "Attention as relevance between the words of a sentence pair", "jianshu", "TR", "15.1")
 def sentence_pair(
     studio: Studio, *, sentence: str = PAIR, translation: str | None = None, layer: int = -1
 ) -> Drawing:
@@ -31,9 +31,6 @@ def sentence_pair(
         sentence: An English sentence.
         translation: Its French translation; by default that of the model.
         layer: The decoder layer. A negative number counts from the last layer.
-
-    Returns:
-        The figure with its caption.
     """
     forward = studio.forward_pass(sentence, translation)
     weights, number = _mean_over_heads(forward.cache, layer)  # (T, S)

@@ -9,13 +9,12 @@ import numpy as np
 from npformer import functional as F
 from npformer.backend import Array
 from npformer.errors import UserError
-from npformer.learn.figures.jianshu_example import SEED, SENTENCE, dataset, listed, make_example, paint
+from npformer.learn.figures.jianshu_example import SEED, SENTENCE, PaddedSentence, dataset, listed
 from npformer.learn.figures.registry import Drawing, figure
-from npformer.learn.figures.studio import Studio
 from npformer.plots import Grid
-from npformer.plots.board import Board
+from npformer.plots.board import Board, new_board
 from npformer.plots.cells import CELL
-from npformer.plots.style import FORMULA, LABEL, TEXT, drawing, widest
+from npformer.plots.style import FORMULA, LABEL, TEXT, widest
 
 STEP = 0.72  # from one similarity's row to the next, in inches
 FORMULAS = {
@@ -40,18 +39,10 @@ class Attended(NamedTuple):
     z: Any  # (1, D)
 
 
-def attend(name: str, q: Array, k: Array, v: Array, rng: np.random.Generator) -> Attended:
-    """Compute scores, weights and output with one similarity function, whose weights are random.
+def _attend(name: str, q: Array, k: Array, v: Array, rng: np.random.Generator) -> Attended:
+    """Compute scores, weights and output with a similarity function, whose weights are drawn from rng.
 
-    Args:
-        name: "dot", "general", "concat" or "perceptron".
-        q: The query, (1, D).
-        k: The keys, (S, D).
-        v: The values, (S, D).
-        rng: The generator of the random weights.
-
-    Returns:
-        The scores, the weights and the output.
+    Shapes: q (1, D), k (S, D), v (S, D).
     """
     width = q.shape[-1]
 
@@ -73,37 +64,31 @@ def attend(name: str, q: Array, k: Array, v: Array, rng: np.random.Generator) ->
     return Attended(scores, weights, weights @ v)
 
 
-@figure("F08", "Three steps, four similarities", source="jianshu", data="FW")
-def similarities(
-    studio: Studio, *, sentence: str = SENTENCE, word: int = 3, d_model: int = 6, seed: int = SEED
-) -> Drawing:
+@figure("F08", "Three steps, four similarities", "jianshu", "FW", "4.5")
+def similarities(*, sentence: str = SENTENCE, word: int = 3, d_model: int = 6, seed: int = SEED) -> Drawing:
     """Draw one query that attends to the same keys with four similarity functions, whose weights are random.
 
     Args:
-        studio: Not used.
         sentence: An English sentence.
         word: The position of the query in the sentence.
         d_model: The width of the vectors.
         seed: The seed of the random weights.
-
-    Returns:
-        The figure with its caption.
     """
     length = len(dataset().source.words(sentence)) + 1  # the end symbol; no padding here
     if not 0 <= word < length:
         raise UserError(f"word is {word}: the sentence has words 0 .. {length - 1}")
-    example = make_example(sentence, length=length, d_model=d_model, seed=seed)
+    example = PaddedSentence(sentence, length, d_model, seed).example()
     q, k, v = (values[0, 0] for values in example.attend()[1].attention[:3])
     q = q[word : word + 1]  # (1, D)
     rng = np.random.default_rng(seed)
-    results = {name: attend(name, q, k, v, rng) for name in FORMULAS}
-    with drawing(example.words):
-        board = Board([q, k, v, *(values for four in results.values() for values in four)])
+    results = {name: _attend(name, q, k, v, rng) for name in FORMULAS}
+    with new_board(
+        example.words, matrices=[q, k, v, *(values for four in results.values() for values in four)]
+    ) as board:
         left = widest(["perceptron"], LABEL) + 1.75
         _given(board, q, k, v, example.words, word, left)
         _table(board, results, example.words, left)
-        picture = board.cut()
-    return Drawing(picture, _caption(results, example.words, word))
+    return Drawing(board.figure, _caption(results, example.words, word))
 
 
 def _given(board: Board, q: Array, k: Array, v: Array, words: Sequence[str], word: int, left: float) -> None:
@@ -130,7 +115,7 @@ def _table(board: Board, results: dict[str, Attended], words: Sequence[str], lef
             Grid(four.weights, "", "r", numbers=True, shade=True, columns=words if index == 0 else None),
             Grid(four.z, "", "z", numbers=True),
         ]
-        placed = [paint(board, grid, x, y + CELL / 2) for grid, x in zip(grids, places, strict=True)]
+        placed = [board.grid(grid, x, y + CELL / 2) for grid, x in zip(grids, places, strict=True)]
         for before, after in pairwise(placed):
             board.arrow((before.right + 0.06, y), (after.left - 0.06, y))
     over = high - 0.5 * STEP + CELL / 2 + widest(words, TEXT) + 0.2

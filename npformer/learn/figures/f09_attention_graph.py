@@ -5,21 +5,10 @@ from typing import Any, NamedTuple
 
 from npformer.backend import Array
 from npformer.functional import dot_similarity, mask_scores
-from npformer.learn.figures.jianshu_example import (
-    LENGTH,
-    SEED,
-    SENTENCE,
-    Example,
-    Paint,
-    listed,
-    make_example,
-    paint,
-)
+from npformer.learn.figures.jianshu_example import Example, PaddedSentence, listed
 from npformer.learn.figures.registry import Drawing, figure
-from npformer.learn.figures.studio import Studio
 from npformer.plots import Grid
-from npformer.plots.board import Board
-from npformer.plots.style import drawing
+from npformer.plots.board import Board, new_board
 
 STEP = 1.5  # from one box to the next, upwards
 HIGH, WIDE = 0.42, 1.5  # of a box
@@ -32,48 +21,30 @@ class Stage(NamedTuple):
     label: str
     colour: str
     grid: Grid
-    painted: tuple[Paint, ...]
 
 
-@figure("F09", "Scaled dot-product attention, stage by stage", source="jianshu", data="FW")
-def scaled_dot_product(
-    studio: Studio,
-    *,
-    sentence: str = SENTENCE,
-    length: int = LENGTH,
-    d_model: int = 6,
-    causal: bool = False,
-    seed: int = SEED,
-) -> Drawing:
+@figure("F09", "Scaled dot-product attention, stage by stage", "jianshu", "FW", "5.1 6.1", PaddedSentence)
+def scaled_dot_product(padded: PaddedSentence, *, causal: bool = False) -> Drawing:
     """Draw MatMul → Scale → Mask → SoftMax → MatMul from the bottom up, each beside its output.
 
     Args:
-        studio: Not used.
-        sentence: An English sentence.
-        length: The number of tokens with the end symbol and the padding.
-        d_model: The width of the vectors.
+        padded: The sentence.
         causal: Whether the causal mask is applied.
-        seed: The seed of the random weights.
-
-    Returns:
-        The figure with its caption.
     """
-    example = make_example(sentence, length=length, d_model=d_model, seed=seed)
+    example = padded.example()
     stages = _stages(example, causal)
-    with drawing(example.words):
-        board = Board([stage.grid.matrix for stage in stages])
+    with new_board(example.words, matrices=[stage.grid.matrix for stage in stages]) as board:
         _tower(board, stages)
         for index, stage in enumerate(stages):
             _beside(board, stage, index)
-        picture = board.cut()
     raw, scaled, _, weights, z = (stage.grid.matrix for stage in stages)
     t, s = min(1, len(raw) - 1), 0
     return Drawing(
-        picture,
+        board.figure,
         f"From the bottom up, for “{example.words[t]}” (the query, row {t}) and “{example.words[s]}” (the "
-        f"key, column {s}): q · k = {listed(raw[t, s])}; divided by √{d_model} it is {listed(scaled[t, s])}; "
-        f"after mask and softmax the weight is {listed(weights[t, s])}. The weighted mean of the values "
-        f"begins with {listed(z[t, 0])}. (Queries are not masked here.)",
+        f"key, column {s}): q · k = {listed(raw[t, s])}; divided by √{padded.d_model} it is "
+        f"{listed(scaled[t, s])}; after mask and softmax the weight is {listed(weights[t, s])}. The weighted "
+        f"mean of the values begins with {listed(z[t, 0])}. (Queries are not masked here.)",
     )
 
 
@@ -88,14 +59,14 @@ def _stages(example: Example, causal: bool) -> list[Stage]:
         matrix = values[0, 0]  # of the one head
         return Grid(matrix, label, role, rows=example.words, columns=example.words, numbers=True, **more)
 
-    padding = (("padding", example.padded | example.padded[:, None]),)
+    padding = [("padding", example.padded | example.padded[:, None])]
     weights = square(attention.weights, "weights", "r", mask=mask, shade=True)
     return [
-        Stage("MatMul", "linear", square(raw, "$QK^T$"), padding),
-        Stage("Scale", "position", square(attention.scores, r"$QK^T\,/\,\sqrt{d_k}$"), padding),
-        Stage("Mask (opt.)", "decoder", square(masked, "masked", mask=mask), ()),
-        Stage("SoftMax", "softmax", weights, ()),
-        Stage("MatMul", "linear", Grid(y[0], "$Z$", "z", rows=example.words, numbers=True), ()),
+        Stage("MatMul", "linear", square(raw, "$QK^T$", painted=padding)),
+        Stage("Scale", "position", square(attention.scores, r"$QK^T\,/\,\sqrt{d_k}$", painted=padding)),
+        Stage("Mask (opt.)", "decoder", square(masked, "masked", mask=mask)),
+        Stage("SoftMax", "softmax", weights),
+        Stage("MatMul", "linear", Grid(y[0], "$Z$", "z", rows=example.words, numbers=True)),
     ]
 
 
@@ -123,7 +94,7 @@ def _beside(board: Board, stage: Stage, index: int) -> None:
     width, height = board.size(stage.grid)
     words = 0.75  # width of the row labels, between the tower and a matrix at the right
     left = ASIDE + words if index % 2 == 0 else -ASIDE - width
-    placed = paint(board, stage.grid, left, y + height / 2, *stage.painted)
+    placed = board.grid(stage.grid, left, y + height / 2)
     near = placed.left - words if index % 2 == 0 else placed.right + 0.05
     start = -0.3 if index == 3 else 0  # the last arrow but one is not in the middle
     board.arrow(

@@ -1,35 +1,26 @@
 """F18: the graph of multi-head attention."""
 
-from typing import Any
-
 from matplotlib.patches import Rectangle
 
 from npformer.learn.figures.architecture_parts import GAP, HIGH, config_of
 from npformer.learn.figures.registry import Drawing, figure
-from npformer.learn.figures.studio import Studio
 from npformer.models.transformer import TransformerConfig
-from npformer.plots.board import Board
+from npformer.plots.board import Board, new_board
 from npformer.plots.boxes import Box
 from npformer.plots.palette import colour as colour_of
-from npformer.plots.style import FORMULA, drawing
+from npformer.plots.style import FORMULA
 
 SHOWN = 3  # the number of heads of a pile that are drawn
 OFFSET = 0.08  # from one head of a pile to the next behind it
 APART = 1.6  # from V to K to Q
 
 
-@figure("F18", "The graph of multi-head attention", source="jianshu", data="SC")
-def multi_head(studio: Studio, *, architecture: str = "paper-base", **settings: Any) -> Drawing:
-    """Draw V, K and Q through each head's linear maps, attention, concatenation and a last linear map.
-
-    Returns:
-        The figure with its caption.
-    """
-    config = config_of(architecture, settings)
+@figure("F18", "The graph of multi-head attention", "jianshu", "SC", "7.1", config_of)
+def multi_head(config: TransformerConfig) -> Drawing:
+    """Draw V, K and Q through each head's linear maps, attention, concatenation and a last linear map."""
     d, heads, key, value = config.d_model, config.n_heads, config.head_key, config.head_value
     kind = "linear" if config.projection_activation == "none" else f"linear, {config.projection_activation}"
-    with drawing():
-        board = Board()
+    with new_board() as board:
         back = OFFSET * (min(SHOWN, heads) - 1)
         wide = 2 * APART + 1.3
         whole = _pile(board, "scaled dot-product attention", (0, 1.35), wide, "attention", heads)
@@ -42,13 +33,12 @@ def multi_head(studio: Studio, *, architecture: str = "paper-base", **settings: 
         board.text(whole.right[0] + back + 0.12, whole.y, f"h = {heads}", size=FORMULA, ha="left")
         last = _above(board, whole, config)
         board.arrow(last.top, (0, last.top[1] + 0.4))
-        picture = board.cut()
     joined = (
         f"Their outputs are concatenated, which gives {heads} × {value} = {heads * value} numbers per token"
     )
     mixed = f", and a last linear map projects them to {d}" if config.attention_output else ""
     return Drawing(
-        picture,
+        board.figure,
         f"{heads} head{'s' * (heads > 1)}, each with its own linear maps from {d} to {key} dimensions, so "
         f"each compares queries with keys in its own way. {joined}{mixed}.",
     )

@@ -4,65 +4,36 @@ import numpy as np
 
 from npformer.backend import Array
 from npformer.functional import split_heads
-from npformer.learn.figures.jianshu_example import (
-    LENGTH,
-    SEED,
-    SENTENCE,
-    Example,
-    Paint,
-    Part,
-    listed,
-    make_example,
-    paint,
-    row,
-)
+from npformer.learn.figures.jianshu_example import Example, PaddedSentence, listed
 from npformer.learn.figures.registry import Drawing, figure
-from npformer.learn.figures.studio import Studio
 from npformer.plots import Grid
-from npformer.plots.board import BETWEEN, Board, paler
+from npformer.plots.board import BETWEEN, Board, new_board, paler
 from npformer.plots.cells import CELL, Placed
 from npformer.plots.palette import head_colour
-from npformer.plots.style import TEXT, drawing, widest
+from npformer.plots.style import TEXT, widest
 
 
-@figure("F19", "Three heads, concatenated, then a linear map", source="jianshu", data="FW")
-def three_heads(
-    studio: Studio,
-    *,
-    sentence: str = SENTENCE,
-    length: int = LENGTH,
-    d_model: int = 6,
-    n_heads: int = 3,
-    seed: int = SEED,
-) -> Drawing:
+@figure("F19", "Three heads, concatenated, then a linear map", "jianshu", "FW", "7.2 7.3", PaddedSentence)
+def three_heads(padded: PaddedSentence, *, n_heads: int = 3) -> Drawing:
     """Draw each head's weights times its values, the concatenated heads, and their product with W^O.
 
     Args:
-        studio: Not used.
-        sentence: An English sentence.
-        length: The number of tokens with the end symbol and the padding.
-        d_model: The width of the vectors.
+        padded: The sentence.
         n_heads: The number of heads.
-        seed: The seed of the random weights.
-
-    Returns:
-        The figure with its caption.
     """
-    example = make_example(sentence, length=length, d_model=d_model, n_heads=n_heads, output=True, seed=seed)
+    example = padded.example(n_heads=n_heads, output=True)
     y, cache = example.attend(keys=True, queries=True)
     assert cache.output is not None
     concat, weight = cache.output.x, cache.output.weight  # (1, T, H·K), (H·K, D)
     heads = split_heads(concat, n_heads)[0]  # (H, T, K)
     attention = cache.attention
-    with drawing(example.words):
-        board = Board([attention.weights, attention.v, concat, weight, y])
+    with new_board(example.words, matrices=[attention.weights, attention.v, concat, weight, y]) as board:
         placed = _heads(board, example, attention.weights[0], attention.v[0], heads)
         _linear(board, example, concat[0], weight, y[0], placed)
-        picture = board.cut()
     t = 0
     largest = [f"“{example.words[int(w[t].argmax())]}” ({listed(w[t].max())})" for w in attention.weights[0]]
     return Drawing(
-        picture,
+        board.figure,
         f"Each head has its own weights: in heads 0 to {n_heads - 1}, “{example.words[t]}” attends most to "
         f"{', '.join(largest)}. The heads' outputs, each {heads.shape[-1]} wide, are concatenated, and the "
         f"{weight.shape[0]} × {weight.shape[1]} matrix W^O mixes them.",
@@ -90,12 +61,13 @@ def _heads(board: Board, example: Example, weights: Array, v: Array, z: Array) -
             numbers=True,
             shade=True,
             mask=mask,
+            painted=[("padding", pad[:, None])],
         )
-        top = paint(board, grid, first + head * step, 0, ("padding", pad[:, None]))
+        top = board.grid(grid, first + head * step, 0)
         values = Grid(v[head], f"$V_{head}$", "v", numbers=True, padded=pad)
         result = Grid(z[head], f"$Z_{head}$", _tint(head), numbers=True, padded=pad)
         half = len(example.words) * CELL / 2
-        placed.append(row(board, ["×", values, "=", result], top.left, top.bottom - 0.42 - half)[-1])
+        placed.append(board.product(["×", values, "=", result], top.left, top.bottom - 0.42 - half)[-1])
     return placed
 
 
@@ -105,18 +77,18 @@ def _linear(
     """Draw concat · W^O = the output, and arrows from every Z to its columns."""
     wide = concat.shape[1] // len(heads)
     pad = example.padded
-    blocks: list[Paint] = []
-    for head in range(len(heads)):
-        columns = np.arange(concat.shape[1]) // wide == head
-        blocks.append((_tint(head), columns & ~pad[:, None]))
+    owner = np.arange(concat.shape[1]) // wide  # the head of each column
+    blocks = [(_tint(head), (owner == head) & ~pad[:, None]) for head in range(len(heads))]
     low = min(place.bottom for place in heads) - 1.15
-    joined = Grid(concat, "", "z", rows=example.words, numbers=True, padded=pad, show_shape=True)
+    joined = Grid(
+        concat, "", "z", rows=example.words, numbers=True, padded=pad, painted=blocks, show_shape=True
+    )
     middle = low - len(concat) * CELL / 2
     left = heads[0].left - board.cell
-    first = paint(board, joined, left, low, *blocks)
-    parts: list[Part] = ["×", Grid(weight, "$W^O$", "weight", "z", numbers=True, show_shape=True), "="]
+    first = board.grid(joined, left, low)
+    factor = Grid(weight, "$W^O$", "weight", "z", numbers=True, show_shape=True)
     output = Grid(y, "output", "z", numbers=True, padded=pad, show_shape=True)
-    row(board, [*parts, output], first.right + BETWEEN, middle)
+    board.product(["×", factor, "=", output], first.right + BETWEEN, middle)
     for head, place in enumerate(heads):
         x = first.left + (head + 0.5) * wide * board.cell
         level = low + 0.72 - 0.17 * head

@@ -11,14 +11,13 @@ from npformer.functional import split_heads
 from npformer.functional.residual import AddNormCache
 from npformer.learn.figures.jianshu_example import at_least, dataset
 from npformer.learn.figures.registry import Drawing, figure
-from npformer.learn.figures.studio import Studio
 from npformer.models.transformer import Transformer, TransformerConfig
 from npformer.models.transformer.layers import EncoderLayerCache
 from npformer.models.transformer.model import TransformerCache
 from npformer.nn.attention import MultiHeadCache
-from npformer.plots.board import Board
-from npformer.plots.boxes import Box, Point, around, draw_box
-from npformer.plots.style import FORMULA, LABEL, drawing
+from npformer.plots.board import Board, new_board
+from npformer.plots.boxes import Box, Point, around
+from npformer.plots.style import FORMULA, LABEL
 
 STEP, HIGH = 0.68, 0.32  # from one box to the next upwards, and a box's height
 APART, NARROW = 1.06, 0.86  # from one of the three linear maps to the next, and their width
@@ -43,14 +42,8 @@ class Shapes(NamedTuple):
     out: str
 
 
-def attention_shapes(cache: MultiHeadCache, add_norm: AddNormCache, n_heads: int) -> Shapes:
-    """Return the shapes in the order of the boxes, each of an array that the layer computed.
-
-    Args:
-        cache: The cache of the attention layer.
-        add_norm: The cache of the "add & norm" after it.
-        n_heads: The number of heads.
-    """
+def _attention_shapes(cache: MultiHeadCache, add_norm: AddNormCache, n_heads: int) -> Shapes:
+    """Return the shapes in the order of the boxes, each of an array that the layer computed."""
     a, output = cache.attention, cache.output
     assert output is not None
     arrays = (
@@ -72,9 +65,7 @@ def _shape(array: Array) -> str:
     return "×".join(map(str, array.shape))
 
 
-@figure("F20", "An encoder layer and a decoder layer in detail", source="jianshu", data="FW")
-def layers_in_detail(
-    studio: Studio,
+def forward_of_a_batch(
     *,
     sentences: int = 32,
     length: int | None = None,
@@ -82,39 +73,17 @@ def layers_in_detail(
     n_heads: int = 8,
     d_ff: int = 2048,
     seed: int = 0,
-) -> Drawing:
-    """Draw every operation of the two layers from the bottom up, with the shapes of a batch of the corpus.
+) -> TransformerCache:
+    """Run a model of one layer in each stack on a batch of the corpus, and return its cache.
 
     Args:
-        studio: Not used.
         sentences: The number of sentence pairs in the batch.
         length: The length to which sentences are cut; by default they are not cut.
         d_model: The width of the model.
         n_heads: The number of heads.
         d_ff: The width inside the feed-forward network.
         seed: The seed of the random weights.
-
-    Returns:
-        The figure with its caption.
     """
-    cache = _forward(sentences, length, d_model, n_heads, d_ff, seed)
-    with drawing():
-        board = Board()
-        _draw(board, cache, n_heads)
-        picture = board.cut()
-    q = cache.decoder[0].cross.attention.scores.shape
-    return Drawing(
-        picture,
-        f"A batch of {q[0]} sentence pairs, padded to {q[3]} English and {q[2]} French tokens. Vectors are "
-        f"{d_model} wide (split into {n_heads} heads of {d_model // n_heads}), and {d_ff} wide inside the "
-        "feed-forward network. Only the scores of encoder-decoder attention are not square: "
-        f"{q[2]} × {q[3]}.",
-    )
-
-
-def _forward(
-    sentences: int, length: int | None, d_model: int, n_heads: int, d_ff: int, seed: int
-) -> TransformerCache:
     data = dataset()
     at_least(1, sentences=sentences)
     at_least(0, seed=seed)
@@ -127,6 +96,25 @@ def _forward(
     return model.forward(batch.source, batch.target_in)[1]
 
 
+@figure(
+    "F20", "An encoder layer and a decoder layer in detail", "jianshu", "FW", "10.1 11.4", forward_of_a_batch
+)
+def layers_in_detail(cache: TransformerCache) -> Drawing:
+    """Draw every operation of the two layers from the bottom up, with the shapes of a batch of the corpus."""
+    network = cache.encoder[0].feed_forward
+    sentences, n_heads, french, english = cache.decoder[0].cross.attention.scores.shape
+    d_model, d_ff = (part.x.shape[-1] for part in (network.inner, network.outer))
+    with new_board() as board:
+        _draw(board, cache, n_heads)
+    return Drawing(
+        board.figure,
+        f"A batch of {sentences} sentence pairs, padded to {english} English and {french} French tokens. "
+        f"Vectors are {d_model} wide (split into {n_heads} heads of {d_model // n_heads}), and {d_ff} wide "
+        "inside the feed-forward network. Only the scores of encoder-decoder attention are not square: "
+        f"{french} × {english}.",
+    )
+
+
 def _draw(board: Board, cache: TransformerCache, n_heads: int) -> None:
     """Draw three columns: the encoder, the decoder's first half, and its second half."""
     encoder, decoder = cache.encoder[0], cache.decoder[0]
@@ -134,7 +122,7 @@ def _draw(board: Board, cache: TransformerCache, n_heads: int) -> None:
     x2 = x1 + LEFT + RIGHT + 0.85
     memory = _feed_forward(board, x0, _self_attention(board, x0, encoder, n_heads, "mask, softmax"), encoder)
     words = _self_attention(board, x1, decoder, n_heads, "causal mask, softmax")
-    cross = attention_shapes(decoder.cross, decoder.norm2, n_heads)
+    cross = _attention_shapes(decoder.cross, decoder.norm2, n_heads)
     level = _between(board, cross, memory, words, x2)
     top = _attention(board, x2, cross, "mask, softmax", (x2 + APART, level))
     done = _feed_forward(board, x2, top, decoder)
@@ -171,7 +159,7 @@ def _self_attention(
     board: Board, x: float, cache: EncoderLayerCache | Any, n_heads: int, mask_label: str
 ) -> Point:
     """Draw self-attention, whose three linear maps read the same input from below."""
-    shapes = attention_shapes(cache.self_attention, cache.norm1, n_heads)
+    shapes = _attention_shapes(cache.self_attention, cache.norm1, n_heads)
     split = FOOT - 0.42
     board.arrow((x, split - 0.95), (x, FOOT))
     board.text(x + 0.07, split - 0.25, shapes.query, ha="left")
@@ -220,8 +208,7 @@ def _box(
     board: Board, label: str, x: float, level: int, width: float, colour: str, size: float = LABEL
 ) -> Box:
     """Draw a box of a level."""
-    board.take(x - width / 2, level * STEP - HIGH / 2, x + width / 2, level * STEP + HIGH / 2)
-    return draw_box(board.ax, Box(label, x, level * STEP, width, HIGH, colour, size))
+    return board.box(label, x, level * STEP, width, HIGH, colour=colour, size=size)
 
 
 def _add_norm(board: Board, x: float, level: int, residual: Point) -> Point:

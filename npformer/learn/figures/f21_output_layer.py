@@ -9,14 +9,13 @@ from npformer.data.codecs import TextCodec
 from npformer.data.loader import make_batch
 from npformer.errors import UserError
 from npformer.functional import softmax
-from npformer.learn.figures.jianshu_example import SEED, SENTENCE, Part, at_least, dataset, listed, paint, row
+from npformer.learn.figures.jianshu_example import SEED, SENTENCE, at_least, dataset, listed
 from npformer.learn.figures.registry import Drawing, figure
-from npformer.learn.figures.studio import Studio
 from npformer.models.transformer import Transformer, TransformerConfig
 from npformer.plots import Grid
-from npformer.plots.board import Board
+from npformer.plots.board import Board, new_board
 from npformer.plots.cells import CELL, Placed
-from npformer.plots.style import TEXT, drawing, widest
+from npformer.plots.style import TEXT, widest
 
 
 class Output(NamedTuple):
@@ -30,82 +29,17 @@ class Output(NamedTuple):
     logits: Any  # (T, V)
 
 
-@figure("F21", "Dense layer and softmax over the vocabulary", source="jianshu", data="FW")
-def output_layer(
-    studio: Studio,
-    *,
-    sentence: str = SENTENCE,
-    translation: str = "Je suis étudiant",
-    d_model: int = 6,
-    seed: int = SEED,
-) -> Drawing:
-    """Draw the decoder's output times W plus b, and its softmax, for an untrained model.
-
-    The vocabulary of the model has only the words of `translation`.
+def output_of(
+    sentence: str = SENTENCE, *, translation: str = "Je suis étudiant", d_model: int = 6, seed: int = SEED
+) -> Output:
+    """Run a small untrained model whose vocabularies are the words of the two sentences.
 
     Args:
-        studio: Not used.
         sentence: An English sentence.
         translation: The translation whose words are the vocabulary.
         d_model: The width of the vectors.
         seed: The seed of the random weights.
-
-    Returns:
-        The figure with its caption.
     """
-    top = _forward(sentence, translation, d_model, seed)
-    p, _ = softmax(top.logits)  # (T, V)
-    best = p.argmax(-1)
-    with drawing(top.words, top.read):
-        board = Board([top.r, top.weight, top.bias, top.logits, p])
-        _draw(board, top, p, best)
-        picture = board.cut("The output layer of an untrained model: all weights are random")
-    t = len(top.read) - 1
-    return Drawing(
-        picture,
-        f"A dense layer turns each of the decoder's {len(p)} vectors into {len(top.words)} logits, one for "
-        "each token of the vocabulary; the softmax makes each row sum to 1. The model is untrained: after "
-        f"“{top.read[t]}” the most probable token (yellow) is “{top.words[best[t]]}” with "
-        f"{listed(p[t, best[t]])} by chance.",
-    )
-
-
-def _draw(board: Board, top: Output, p: Array, best: Array) -> None:
-    """Draw the product above, and logits, softmax and probabilities below."""
-    band = widest(top.words, TEXT) + 0.4  # height of the upright column labels and the name above them
-    low = -max(top.r.shape) * CELL / 2 - 1.05 - band
-    dense: list[Part] = [
-        Grid(top.r, "decoder's output", "z", rows=top.read, numbers=True, show_shape=True),
-        "×",
-        _over_words(top.weight, "$W$", "weight", top),
-        "+",
-        _over_words(top.bias, "$b$", "weight", top),
-    ]
-    _, of_weight, of_bias = row(board, dense, 0, 0)
-    left = paint(board, _over_words(top.logits, "logits", "linear", top, rows=top.read), 0, low)
-    share = _over_words(p, "probabilities", "r", top, rows=top.read, shade=True)
-    chosen = ("position", np.arange(len(top.words)) == best[:, None])
-    right = paint(board, share, of_bias.right - board.size(share)[0], low, chosen)
-    y = left.centre[1]
-    box = board.box("softmax", (left.right + right.left) / 2 - 0.3, y, 0.95, colour="softmax")
-    board.arrow((left.right + 0.06, y), box.left)
-    board.arrow(box.right, (right.left - widest(top.read, TEXT) - 0.12, y))
-    _down(board, of_bias, of_weight.bottom - 0.38, left, band)
-
-
-def _over_words(values: Array, label: str, role: str, top: Output, **more: Any) -> Grid:
-    """Return a grid with a column for each token of the vocabulary."""
-    return Grid(values, label, role, "r", columns=top.words, numbers=True, show_shape=True, **more)
-
-
-def _down(board: Board, start: Placed, bend: float, end: Placed, over: float) -> None:
-    """Draw an arrow from the end of the sum down to the logits."""
-    x, to = start.centre[0], end.centre[0]
-    board.arrow((x, start.bottom - 0.28), (x, bend), (to, bend), (to, end.top + over))
-
-
-def _forward(sentence: str, translation: str, d_model: int, seed: int) -> Output:
-    """Run a small untrained model whose vocabularies are the words of the two sentences."""
     at_least(0, seed=seed)
     if not dataset().target.words(translation):
         raise UserError(f"the translation {translation!r} is empty: write at least one word")
@@ -128,3 +62,62 @@ def _forward(sentence: str, translation: str, d_model: int, seed: int) -> Output
     assert model.output.bias is not None
     of_dense = (cache.output.x[0], cache.output.weight, model.output.bias.value[None])
     return Output(read, list(target.vocabulary.words), *of_dense, logits[0])
+
+
+@figure("F21", "Dense layer and softmax over the vocabulary", "jianshu", "FW", "12.1", output_of)
+def output_layer(top: Output) -> Drawing:
+    """Draw the decoder's output times W plus b, and its softmax, for an untrained model.
+
+    The vocabulary of the model has only the words of the translation.
+    """
+    p, _ = softmax(top.logits)  # (T, V)
+    best = p.argmax(-1)
+    with new_board(
+        top.words,
+        top.read,
+        matrices=[top.r, top.weight, top.bias, top.logits, p],
+        title="The output layer of an untrained model: all weights are random",
+    ) as board:
+        _draw(board, top, p, best)
+    t = len(top.read) - 1
+    return Drawing(
+        board.figure,
+        f"A dense layer turns each of the decoder's {len(p)} vectors into {len(top.words)} logits, one for "
+        "each token of the vocabulary; the softmax makes each row sum to 1. The model is untrained: after "
+        f"“{top.read[t]}” the most probable token (yellow) is “{top.words[best[t]]}” with "
+        f"{listed(p[t, best[t]])} by chance.",
+    )
+
+
+def _draw(board: Board, top: Output, p: Array, best: Array) -> None:
+    """Draw the product above, and logits, softmax and probabilities below."""
+    band = widest(top.words, TEXT) + 0.4  # height of the upright column labels and the name above them
+    low = -max(top.r.shape) * CELL / 2 - 1.05 - band
+    dense: list[Grid | str] = [
+        Grid(top.r, "decoder's output", "z", rows=top.read, numbers=True, show_shape=True),
+        "×",
+        _over_words(top.weight, "$W$", "weight", top),
+        "+",
+        _over_words(top.bias, "$b$", "weight", top),
+    ]
+    _, of_weight, of_bias = board.product(dense, 0, 0)
+    left = board.grid(_over_words(top.logits, "logits", "linear", top, rows=top.read), 0, low)
+    chosen = [("position", np.arange(len(top.words)) == best[:, None])]
+    share = _over_words(p, "probabilities", "r", top, rows=top.read, shade=True, painted=chosen)
+    right = board.grid(share, of_bias.right - board.size(share)[0], low)
+    y = left.centre[1]
+    box = board.box("softmax", (left.right + right.left) / 2 - 0.3, y, 0.95, colour="softmax")
+    board.arrow((left.right + 0.06, y), box.left)
+    board.arrow(box.right, (right.left - widest(top.read, TEXT) - 0.12, y))
+    _down(board, of_bias, of_weight.bottom - 0.38, left, band)
+
+
+def _over_words(values: Array, label: str, role: str, top: Output, **more: Any) -> Grid:
+    """Return a grid with a column for each token of the vocabulary."""
+    return Grid(values, label, role, "r", columns=top.words, numbers=True, show_shape=True, **more)
+
+
+def _down(board: Board, start: Placed, bend: float, end: Placed, over: float) -> None:
+    """Draw an arrow from the end of the sum down to the logits."""
+    x, to = start.centre[0], end.centre[0]
+    board.arrow((x, start.bottom - 0.28), (x, bend), (to, bend), (to, end.top + over))

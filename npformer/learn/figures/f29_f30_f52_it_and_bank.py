@@ -1,6 +1,8 @@
 """F29, F30 and F52: the noun of *it* and the meaning of *bank*, in the heads that find them most often."""
 
+import dataclasses
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
@@ -11,11 +13,12 @@ from npformer.generation.evaluation import HeadAccuracy
 from npformer.learn.figures.registry import Drawing, figure
 from npformer.learn.figures.studio import Studio
 from npformer.learn.figures.trained_heads import (
+    ADJECTIVE,
+    MEANING,
+    NOUN,
     PLACES,
-    Targets,
-    antecedent,
+    Question,
     best_head,
-    deciders,
     forward_pair,
     head_weights,
     measure,
@@ -50,127 +53,82 @@ class View(NamedTuple):
     heads: list[HeadAccuracy]
 
 
-@figure("F29", "“it” attending, in one head", source="datawhale", data="TR")
-def one_head(
-    studio: Studio,
-    *,
-    sentence: str = ANIMAL,
-    where: str | None = None,
-    layer: int | None = None,
-    head: int | None = None,
-    word: str | None = None,
-) -> Drawing:
-    """Draw lines from *it* to the words of the sentence, in the head that attends to its noun most often.
+@dataclass(frozen=True)
+class Choice:
+    """The settings of F29, F30 and F52: what is drawn.
 
-    Args:
-        studio: The source of the trained models.
+    Attributes:
         sentence: An English sentence.
-        where: "encoder" for the encoder's heads at *it*, "cross" for the decoder's heads at the step that
-            writes il or elle. By default both if both attend to the noun in most sentences, or the better.
+        where: "encoder" for the encoder's heads at *it* or *bank*, "cross" for the decoder's heads at the
+            step that writes its French. By default both if both attend to a target in most sentences, or the
+            better.
         layer: The layer of another head.
         head: The number of another head.
         word: Another query.
-
-    Returns:
-        The figure with its caption.
     """
-    forward = forward_pair(studio, sentence)
-    views = _views(studio, forward, "it", antecedent, where, word, layer, head)
-    picture, description = _picture(forward, "it", word, views)
-    shares = _shares(studio, "it", antecedent, views)
+
+    sentence: str
+    where: str | None = None
+    layer: int | None = None
+    head: int | None = None
+    word: str | None = None
+
+
+@figure("F29", "“it” attending, in one head", "datawhale", "TR", "15.2", Choice, sentence=ANIMAL)
+def one_head(studio: Studio, choice: Choice) -> Drawing:
+    """Draw lines from *it* to the words of the sentence, in the head that attends to its noun most often."""
+    forward = forward_pair(studio, choice.sentence)
+    views = _views(studio, forward, NOUN, choice)
+    shares = _shares(studio, NOUN, views)
     caption = (
-        f"{description} In {measured_parts('it')}, the largest weight of this head is on the noun that the "
-        f"pronoun stands for in {shares}{_elsewhere(studio, views)}.{_brackets(studio)}"
+        f" In {measured_parts('it')}, the largest weight of this head is on the noun that the pronoun stands "
+        f"for in {shares}{_elsewhere(studio, views)}."
     )
-    return Drawing(picture, caption + unknown_words(studio.translator, sentence))
+    return _drawing(studio, forward, "it", choice, views, caption)
 
 
-@figure("F30", "“it” attending, in two heads", source="datawhale", data="TR")
-def two_heads(
-    studio: Studio, *, sentence: str = ANIMAL, where: str | None = None, word: str | None = None
-) -> Drawing:
-    """Draw the lines of two heads: orange finds the noun most often, green the adjective.
-
-    Args:
-        studio: The source of the trained models.
-        sentence: An English sentence.
-        where: "encoder" or "cross", as for F29.
-        word: Another query.
-
-    Returns:
-        The figure with its caption.
-    """
-    forward = forward_pair(studio, sentence)
+@figure("F30", "“it” attending, in two heads", "datawhale", "TR", "15.2", Choice, sentence=ANIMAL)
+def two_heads(studio: Studio, choice: Choice) -> Drawing:
+    """Draw the lines of two heads: orange finds the noun most often, green the adjective."""
+    forward = forward_pair(studio, choice.sentence)
     views = []
-    for view in _views(studio, forward, "it", antecedent, where, word):
+    for view in _views(studio, forward, NOUN, choice):
         (noun,) = view.heads
-        adjective = best_head(studio, "it", deciders, view.where, but=noun)
-        views.append(View(view.where, [noun, adjective]))
-    picture, description = _picture(forward, "it", word, views)
-    nouns = _shares(studio, "it", antecedent, views)
-    adjectives = _shares(studio, "it", deciders, views, but=antecedent)
+        views.append(View(view.where, [noun, best_head(studio, ADJECTIVE, view.where, but=noun)]))
+    nouns = _shares(studio, NOUN, views)
+    adjectives = _shares(studio, ADJECTIVE, views, but=NOUN)
     caption = (
-        f"{description} In {measured_parts('it')}, the largest weight of the orange head is on the noun in "
-        f"{nouns}, and that of the green head on the adjective that decides in {adjectives}."
-        f"{_brackets(studio)}"
+        f" In {measured_parts('it')}, the largest weight of the orange head is on the noun in {nouns}, and "
+        f"that of the green head on the adjective that decides in {adjectives}."
     )
-    return Drawing(picture, caption + unknown_words(studio.translator, sentence))
+    return _drawing(studio, forward, "it", choice, views, caption)
 
 
-@figure("F52", "“bank” and “river”", source="zhihu", data="TR")
-def bank_and_river(
-    studio: Studio,
-    *,
-    sentence: str = BANK,
-    where: str | None = None,
-    layer: int | None = None,
-    head: int | None = None,
-    word: str | None = None,
-) -> Drawing:
-    """Draw lines from *bank* to the words that decide its meaning.
-
-    Args:
-        studio: The source of the trained models.
-        sentence: An English sentence.
-        where: "encoder" or "cross", as for F29.
-        layer: The layer of another head.
-        head: The number of another head.
-        word: Another query.
-
-    Returns:
-        The figure with its caption.
-    """
-    forward = forward_pair(studio, sentence)
-    views = _views(studio, forward, "bank", deciders, where, word, layer, head)
-    picture, description = _picture(forward, "bank", word, views)
-    shares = _shares(studio, "bank", deciders, views)
+@figure("F52", "“bank” and “river”", "zhihu", "TR", "15.2", Choice, sentence=BANK)
+def bank_and_river(studio: Studio, choice: Choice) -> Drawing:
+    """Draw lines from *bank* to the words that decide its meaning."""
+    forward = forward_pair(studio, choice.sentence)
+    views = _views(studio, forward, MEANING, choice)
+    shares = _shares(studio, MEANING, views)
     caption = (
-        f"{description} In {measured_parts('bank')}, the largest weight of this head is on a word that "
-        f"decides the meaning, such as river or money, in {shares}.{_brackets(studio)}"
+        f" In {measured_parts('bank')}, the largest weight of this head is on a word that decides the "
+        f"meaning, such as river or money, in {shares}."
     )
-    return Drawing(picture, caption + unknown_words(studio.translator, sentence))
+    return _drawing(studio, forward, "bank", choice, views, caption)
 
 
-def _views(
-    studio: Studio,
-    forward: ForwardPass,
-    family: str,
-    targets: Targets,
-    where: str | None,
-    word: str | None,
-    layer: int | None = None,
-    head: int | None = None,
-) -> list[View]:
+def _views(studio: Studio, forward: ForwardPass, question: Question, choice: Choice) -> list[View]:
     """Return what is drawn: the best head, or the one that the caller asked for, of each kind of attention.
 
     Without a wish of the caller these are the kinds whose best head attends to a target in most sentences,
     the encoder's first, or the better one if there is none.
     """
-    best = best_head(studio, family, targets, where)
+    _, where, layer, head, word = dataclasses.astuple(choice)
+    best = best_head(studio, question, where)
     if layer is not None or head is not None:
         layer, head = best.layer if layer is None else layer, best.head if head is None else head
-        return [View(best.where, [share_of(studio, family, targets, best.where, layer, head)])]
-    views = [View(place, [best_head(studio, family, targets, place)]) for place in PLACES]
+        return [View(best.where, [share_of(studio, question, best.where, layer, head)])]
+    views = [View(place, [best_head(studio, question, place)]) for place in PLACES]
     queries = {"encoder": forward.source, "cross": forward.predicted}
     shown = [
         view
@@ -180,22 +138,19 @@ def _views(
     return shown or [View(best.where, [best])]
 
 
-def _shares(
-    studio: Studio, family: str, targets: Targets, views: Sequence[View], *, but: Targets | None = None
-) -> str:
+def _shares(studio: Studio, question: Question, views: Sequence[View], *, but: Question | None = None) -> str:
     """Return the shares of sentences in which the head of each view attends to a target, for a caption.
 
     Args:
         studio: The source of the trained models.
-        family: "it" or "bank".
-        targets: The function that returns the targets of a sentence.
+        question: What the heads should find.
         views: What is drawn.
-        but: For the second head of each view, the targets of the first.
+        but: For the second head of each view, the question of the first.
     """
     texts = []
     for view in views:
         head = view.heads[0 if but is None else 1]
-        text = " and ".join(map(str, measure(studio, family, targets, head, but=but)))
+        text = " and ".join(map(str, measure(studio, question, head, but=but)))
         texts.append(text if len(views) == 1 else f"{text} in the {SIDES[view.where]}")
     return " and in ".join(texts)
 
@@ -204,33 +159,25 @@ def _elsewhere(studio: Studio, views: Sequence[View]) -> str:
     """Return the end of a sentence about the best head of the encoder, or "" if the encoder is shown."""
     if any(view.where == "encoder" for view in views):
         return ""
-    best = View("encoder", [best_head(studio, "it", antecedent, "encoder")])
-    return (
-        f"; at “it” itself, that of the encoder's best head is in {_shares(studio, 'it', antecedent, [best])}"
+    best = View("encoder", [best_head(studio, NOUN, "encoder")])
+    return f"; at “it” itself, that of the encoder's best head is in {_shares(studio, NOUN, [best])}"
+
+
+def _drawing(
+    studio: Studio, forward: ForwardPass, family: str, choice: Choice, views: Sequence[View], caption: str
+) -> Drawing:
+    """Draw a picture for each view, side by side, and describe it before the caption about the heads."""
+    draws, names, descriptions = zip(
+        *(_lines(forward, family, choice.word, view) for view in views), strict=True
     )
-
-
-def _brackets(studio: Studio) -> str:
-    """Return the sentence of a caption that explains the brackets, or "" if there is a single training."""
+    picture = draws[0](title=names[0]) if len(views) == 1 else beside(draws, names=names)
+    caption = " ".join(descriptions) + caption
     count = len(studio.translators)
-    if count == 1:
-        return ""
-    return f" In brackets: mean and range of the best heads of {count} trainings with different seeds."
-
-
-def _picture(
-    forward: ForwardPass, family: str, word: str | None, views: Sequence[View]
-) -> tuple[Figure, str]:
-    """Draw a picture for each view, side by side, and write the sentences that describe them."""
-    draws, names, descriptions = [], [], []
-    for view in views:
-        draw, name, description = _lines(forward, family, word, view)
-        draws.append(draw)
-        names.append(name)
-        descriptions.append(description)
-    if len(views) == 1:
-        return draws[0](title=names[0]), descriptions[0]
-    return beside(draws, names=names), " ".join(descriptions)
+    if count > 1:
+        caption += (
+            f" In brackets: mean and range of the best heads of {count} trainings with different seeds."
+        )
+    return Drawing(picture, caption + unknown_words(studio.translator, choice.sentence))
 
 
 def _lines(

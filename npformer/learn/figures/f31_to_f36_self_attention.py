@@ -18,6 +18,7 @@ from npformer.functional.attention import attention
 from npformer.learn.figures.datawhale_example import (
     MACHINES,
     SEED,
+    Example,
     Head,
     generator,
     listed,
@@ -25,45 +26,28 @@ from npformer.learn.figures.datawhale_example import (
     words_of,
 )
 from npformer.learn.figures.registry import Drawing, figure
-from npformer.learn.figures.studio import Studio
 from npformer.plots import Figure, Grid
-from npformer.plots.board import Board, paler
+from npformer.plots.board import Board, new_board, paler
 from npformer.plots.cells import Placed
-from npformer.plots.style import drawing, number, widest
+from npformer.plots.style import number, widest
 
 LETTERS = ("q", "k", "v")
 SHARES = paler("z", 0.45)  # the weights, on their way to Z
 
 
-@figure("F31", "Query, key and value of two words", source="datawhale", data="FW")
-def queries_keys_values(
-    studio: Studio,
-    *,
-    sentence: str = MACHINES,
-    d_model: int = 4,
-    d_head: int = 3,
-    head: int = 0,
-    seed: int = SEED,
-) -> Drawing:
+@figure("F31", "Query, key and value of two words", "datawhale", "FW", "4.4", make_example)
+def queries_keys_values(example: Example, *, head: int = 0) -> Drawing:
     """Draw x1 and x2 times W^Q, W^K and W^V: three vectors for each word.
 
     Args:
-        studio: Not used.
-        sentence: The sentence, whose words are separated by spaces.
-        d_model: The width of the vectors.
-        d_head: The width of each head.
+        example: The sentence after an encoder layer.
         head: The number of the head that is drawn.
-        seed: The seed of the random weights.
-
-    Returns:
-        The figure with its caption.
     """
-    example = make_example(sentence, d_model=d_model, d_head=d_head, seed=seed)
     one = example.head(head)
-    with drawing(example.words):
-        board = Board([example.x, *one[:6]])
+    with new_board(example.words, matrices=[example.x, *one[:6]]) as board:
+        (d_model, d_head), count = one.wq.shape, len(example.words)
         wide = max(d_model, d_head) * board.cell
-        places = [i * (max(wide, widest(example.words, 12)) + 0.6) for i in range(len(example.words))]
+        places = [i * (max(wide, widest(example.words, 12)) + 0.6) for i in range(count)]
         edge = places[0] - wide / 2 - 0.45
         beyond = places[-1] + wide / 2 + 0.65 + d_head * board.cell / 2
         tall = board.size(Grid(one.wq))[1] + 0.3  # of a row with a weight matrix
@@ -72,52 +56,32 @@ def queries_keys_values(
             board.text(edge, y, name, size=10, ha="right")
         for i, x in enumerate(places):
             board.text(x, 0, example.words[i], size=12, parse_math=False)
-            board.grid_at(
-                Grid(example.x[i], f"$x_{{{i + 1}}}$", "x", numbers=True), x, heights[1], label="left"
-            )
-            for y, letter, vectors in zip(heights[2:], LETTERS, (one.q, one.k, one.v), strict=True):
+            vectors_of = zip(heights[1:], ("x", *LETTERS), (example.x, one.q, one.k, one.v), strict=True)
+            for y, letter, vectors in vectors_of:
                 cells = Grid(vectors[i], f"${letter}_{{{i + 1}}}$", letter, numbers=True)
                 board.grid_at(cells, x, y, label="left")
         for y, letter, weight in zip(heights[2:], LETTERS, one[:3], strict=True):
             cells = Grid(weight, _weight_name(letter), "weight", letter, numbers=True)
             board.grid_at(cells, beyond, y, label="right")
-        picture = board.cut()
     caption = (
         f"x1 times the matrix W^Q gives q1 = {board.row(one.q[0])}, the query of “{example.words[0]}”; W^K "
         "and W^V give its key and its value. The same three matrices are used for every word. They map "
         f"vectors of {d_model} numbers to vectors of {d_head}."
     )
-    return Drawing(picture, caption)
+    return Drawing(board.figure, caption)
 
 
-@figure("F35", "X times W gives Q, K and V", source="datawhale", data="FW")
-def projections(
-    studio: Studio,
-    *,
-    sentence: str = MACHINES,
-    d_model: int = 4,
-    d_head: int = 3,
-    head: int = 0,
-    seed: int = SEED,
-) -> Drawing:
+@figure("F35", "X times W gives Q, K and V", "datawhale", "FW", "4.4", make_example)
+def projections(example: Example, *, head: int = 0) -> Drawing:
     """Draw the queries, keys and values of all words at once as three products.
 
     Args:
-        studio: Not used.
-        sentence: The sentence, whose words are separated by spaces.
-        d_model: The width of the vectors.
-        d_head: The width of each head.
+        example: The sentence after an encoder layer.
         head: The number of the head that is drawn.
-        seed: The seed of the random weights.
-
-    Returns:
-        The figure with its caption.
     """
-    example = make_example(sentence, d_model=d_model, d_head=d_head, seed=seed)
     one = example.head(head)
-    with drawing(example.words):
-        board = Board([example.x, *one[:6]])
-        y, step = 0.0, max(d_model, len(example.words)) * 0.27 + 0.75
+    with new_board(example.words, matrices=[example.x, *one[:6]]) as board:
+        y, step = 0.0, max(*example.x.shape) * 0.27 + 0.75
         for letter, weight, vectors in zip(LETTERS, one[:3], (one.q, one.k, one.v), strict=True):
             parts: list[Grid | str] = [
                 Grid(example.x, "$X$", "x", rows=example.words, numbers=True, show_shape=True),
@@ -128,46 +92,28 @@ def projections(
             ]
             board.product(parts, 0, y)
             y -= step
-        picture = board.cut()
     caption = (
         "The words are the rows of X, so one product gives the queries of all words: row 1 of Q is "
         f"{board.row(one.q[0])}, the q1 of “{example.words[0]}”. K and V are computed in the same way, with "
         "their own weights."
     )
-    return Drawing(picture, caption)
+    return Drawing(board.figure, caption)
 
 
-@figure("F36", "softmax(QKᵀ / √d_k) V = Z", source="datawhale", data="FW")
-def attention_as_matrices(
-    studio: Studio,
-    *,
-    sentence: str = MACHINES,
-    d_model: int = 4,
-    d_head: int = 3,
-    head: int = 0,
-    seed: int = SEED,
-) -> Drawing:
+@figure("F36", "softmax(QKᵀ / √d_k) V = Z", "datawhale", "FW", "5.1", make_example)
+def attention_as_matrices(example: Example, *, head: int = 0) -> Drawing:
     """Draw steps two to six in one formula, and below it the same with the weights written out.
 
     Args:
-        studio: Not used.
-        sentence: The sentence, whose words are separated by spaces.
-        d_model: The width of the vectors.
-        d_head: The width of each head.
+        example: The sentence after an encoder layer.
         head: The number of the head that is drawn.
-        seed: The seed of the random weights.
-
-    Returns:
-        The figure with its caption.
     """
-    example = make_example(sentence, d_model=d_model, d_head=d_head, seed=seed)
-    one = example.head(head)
-    rows = example.words
+    one, rows = example.head(head), example.words
+    d_head = one.q.shape[1]
     value = Grid(one.v, "$V$", "v", numbers=True, show_shape=True)
     result = Grid(one.z, "$Z$", "z", numbers=True, show_shape=True)
-    with drawing(rows):
-        board = Board([one.q, one.k, one.v, one.z, one.weights], names=rows)
-        middle, beyond = _fraction(board, one, rows, d_head)
+    with new_board(rows, matrices=[one.q, one.k, one.v, one.z, one.weights], names=rows) as board:
+        middle, beyond = _fraction(board, one, rows)
         board.product(["×", value, "=", result], beyond, 0)
         low = -(0.27 * len(rows) + board.band(rows) + 1.28)
         weights = Grid(one.weights, "", SHARES, edge="z", rows=rows, columns=rows, numbers=True)
@@ -176,18 +122,18 @@ def attention_as_matrices(
         board.text(middle, placed.top + board.band(rows) + 0.18, note, va="bottom")
         board.arrow((middle, -0.5), (middle, placed.top + board.band(rows) + 0.4))
         board.product(["×", value, "=", result], beyond, low)
-        picture = board.cut()
     shares = listed(f"{board.write(w)} for “{word}”" for w, word in zip(one.weights[0], rows, strict=True))
     caption = (
         f"All steps in one formula: the softmax makes each row of QKᵀ / √{d_head} sum to 1, and “{rows[0]}” "
         f"has weights {shares}. Multiplied by V, they give row 1 of Z, {board.row(one.z[0])}."
     )
-    return Drawing(picture, caption)
+    return Drawing(board.figure, caption)
 
 
-def _fraction(board: Board, one: Head, rows: list[str], d_head: int) -> tuple[float, float]:
+def _fraction(board: Board, one: Head, rows: list[str]) -> tuple[float, float]:
     """Draw softmax(Q × Kᵀ over √d_k) with the line at height 0; return its middle and its right end."""
-    tall = max(len(rows), d_head) * 0.27
+    d_head = one.q.shape[1]
+    tall = max(*one.q.shape) * 0.27
     start = widest(rows, 9) + 0.07
     q = Grid(one.q, "$Q$", "q", rows=rows, numbers=True)
     k = Grid(one.k.T, "$K^T$", "k", numbers=True)
@@ -226,18 +172,18 @@ class Steps(NamedTuple):
     z: Any  # (K,)
 
 
-def steps_of(words: list[str], scores: Sequence[float], d_k: int, seed: int) -> Steps:
+def steps_of_one_word(
+    sentence: str = MACHINES, *, scores: Sequence[float] = SCORES, d_k: int = 64, seed: int = SEED
+) -> Steps:
     """Compute attention over vectors whose first query has the given scores.
 
     Args:
-        words: The words of the sentence.
+        sentence: The sentence, whose words are separated by spaces.
         scores: The scores of the first word, one for each word of the sentence.
         d_k: The width of the queries and the keys.
         seed: The seed of the random weights.
-
-    Returns:
-        The arrays of every step.
     """
+    words = words_of(sentence)
     q, k, v = vectors_with(words, scores, d_k, seed)
     y, cache = attention(q, k, v)
     _, unscaled = attention(q, k, v, scale=1.0)
@@ -274,59 +220,25 @@ def vectors_with(
     return q, k, rng.standard_normal((len(words), d_k))
 
 
-@figure("F32", "Scores of one word", source="datawhale", data="FW")
-def scores(
-    studio: Studio,
-    *,
-    sentence: str = MACHINES,
-    scores: Sequence[float] = SCORES,
-    d_k: int = 64,
-    seed: int = SEED,
-) -> Drawing:
-    """Draw each score as the dot product of the first word's query with a word's key.
+# F32 to F34: the same columns, down to step 1, 3 and 5.
 
-    Args:
-        studio: Not used.
-        sentence: The sentence, whose words are separated by spaces.
-        scores: The scores of the first word, one for each word of the sentence.
-        d_k: The width of the queries and the keys.
-        seed: The seed of the random weights.
 
-    Returns:
-        The figure with its caption.
-    """
-    s = steps_of(words_of(sentence), scores, d_k, seed)
+@figure("F32", "Scores of one word", "datawhale", "FW", "5.1", steps_of_one_word)
+def scores(s: Steps) -> Drawing:
+    """Draw each score as the dot product of the first word's query with a word's key."""
     caption = (
         f"The scores of “{s.words[0]}” are the dot products of its query with the keys of all words, its "
-        f"own included: {listed(map(whole, s.raw))}. The vectors, of {d_k} numbers each, were constructed "
-        "to give these scores."
+        f"own included: {listed(map(whole, s.raw))}. The vectors, of {s.q.shape[1]} numbers each, were "
+        "constructed to give these scores."
     )
     return Drawing(_draw(s, 1), caption)
 
 
-@figure("F33", "Scores to weights", source="datawhale", data="FW")
-def softmax_of_scores(
-    studio: Studio,
-    *,
-    sentence: str = MACHINES,
-    scores: Sequence[float] = SCORES,
-    d_k: int = 64,
-    seed: int = SEED,
-) -> Drawing:
-    """Draw the scores divided by √d_k, and their softmax.
-
-    Args:
-        studio: Not used.
-        sentence: The sentence, whose words are separated by spaces.
-        scores: The scores of the first word, one for each word of the sentence.
-        d_k: The width of the queries and the keys.
-        seed: The seed of the random weights.
-
-    Returns:
-        The figure with its caption.
-    """
-    s = steps_of(words_of(sentence), scores, d_k, seed)
+@figure("F33", "Scores to weights", "datawhale", "FW", "5.1", steps_of_one_word)
+def softmax_of_scores(s: Steps) -> Drawing:
+    """Draw the scores divided by √d_k, and their softmax."""
     _, plain = attention(s.q, s.k, s.v, scale=1.0)
+    d_k = s.q.shape[1]
     caption = (
         f"Divided by √{d_k} = {whole(math.sqrt(d_k))}, the scores are {listed(map(whole, s.scaled))}, and "
         f"the softmax turns them into weights that sum to 1: {listed(number(w, 4) for w in s.weights)}. "
@@ -336,28 +248,9 @@ def softmax_of_scores(
     return Drawing(_draw(s, 3), caption)
 
 
-@figure("F34", "Weights times values", source="datawhale", data="FW")
-def sum_of_values(
-    studio: Studio,
-    *,
-    sentence: str = MACHINES,
-    scores: Sequence[float] = SCORES,
-    d_k: int = 64,
-    seed: int = SEED,
-) -> Drawing:
-    """Draw every value times its weight, and their sum z1.
-
-    Args:
-        studio: Not used.
-        sentence: The sentence, whose words are separated by spaces.
-        scores: The scores of the first word, one for each word of the sentence.
-        d_k: The width of the queries and the keys.
-        seed: The seed of the random weights.
-
-    Returns:
-        The figure with its caption.
-    """
-    s = steps_of(words_of(sentence), scores, d_k, seed)
+@figure("F34", "Weights times values", "datawhale", "FW", "5.1", steps_of_one_word)
+def sum_of_values(s: Steps) -> Drawing:
+    """Draw every value times its weight, and their sum z1."""
     sums = " + ".join(f"{number(w)} · ({number(v)})" for w, v in zip(s.weights, s.v[:, 0], strict=True))
     caption = (
         "Every value is multiplied by its weight, so words with small weights contribute little. The sum is "
@@ -374,8 +267,7 @@ def _draw(s: Steps, steps: int) -> Figure:
     d_k = s.q.shape[1]
     names = ["input", "query", "key", "value", "score", f"÷ √{d_k} = {whole(math.sqrt(d_k))}", "softmax"]
     names = [*names, "softmax × value", "sum"][: 4 + steps]
-    with drawing(s.words):
-        board = Board([a[..., shown] for a in (s.q, s.k, s.v, weighted, s.z)])
+    with new_board(s.words, matrices=[a[..., shown] for a in (s.q, s.k, s.v, weighted, s.z)]) as board:
         width = board.cell * shown.stop
         places = (max(width, widest(s.words, 12)) + (1.5 if steps >= 4 else 1.1)) * np.arange(len(s.words))
         edge = places[0] - width / 2 - (0.9 if steps >= 4 else 0.7)
@@ -393,7 +285,7 @@ def _draw(s: Steps, steps: int) -> Figure:
                 )
         if steps >= 5:
             _sum(board, s.z[shown], places, d_k)
-        return board.cut()
+    return board.figure
 
 
 def _numbers(board: Board, s: Steps, i: int, x: float, steps: int) -> None:

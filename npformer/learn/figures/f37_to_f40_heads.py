@@ -6,46 +6,31 @@ import numpy as np
 
 from npformer.backend import Array
 from npformer.errors import UserError
-from npformer.learn.figures.datawhale_example import MACHINES, SEED, Example, Head, make_example
+from npformer.learn.figures.datawhale_example import Example, Head, make_example
 from npformer.learn.figures.registry import Drawing, figure
-from npformer.learn.figures.studio import Studio
 from npformer.plots import Grid
-from npformer.plots.board import Board, paler
-from npformer.plots.style import drawing, widest, wrapped
+from npformer.plots.board import Board, new_board, paler
+from npformer.plots.palette import COLOURS
+from npformer.plots.style import widest, wrapped
 
 HIGH = 0.27  # of a cell, in inches
 PALE = 0.45  # the share of its colour in the second head, mixed with white
 IN_A_ROW = 4  # heads
-FAINT = "#767676"
 
 
-@figure("F37", "Two heads, each with its own weights", source="datawhale", data="FW")
-def two_heads(
-    studio: Studio,
-    *,
-    sentence: str = MACHINES,
-    heads: tuple[int, int] = (0, 1),
-    d_model: int = 4,
-    seed: int = SEED,
-) -> Drawing:
+@figure("F37", "Two heads, each with its own weights", "datawhale", "FW", "7.1", make_example)
+def two_heads(example: Example, *, heads: tuple[int, int] = (0, 1)) -> Drawing:
     """Draw X and two heads with their weights, queries, keys and values.
 
     Args:
-        studio: Not used.
-        sentence: The sentence, whose words are separated by spaces.
         heads: The numbers of the two heads.
-        d_model: The width of the vectors.
-        seed: The seed of the random weights.
-
-    Returns:
-        The figure with its caption.
     """
-    example = make_example(sentence, d_model=d_model, seed=seed)
     if len(heads) != 2:
         raise UserError(f"heads is {heads!r}: name two heads")
     pair = [example.head(head) for head in heads]
-    with drawing(example.words):
-        board = Board([example.x, *(array for one in pair for array in one[:6])])
+    with new_board(
+        example.words, matrices=[example.x, *(array for one in pair for array in one[:6])]
+    ) as board:
         step = board.size(Grid(pair[0].q))[0] + 0.3
         x = 3 * step + 0.15  # between the two
         top = board.grid_at(Grid(example.x, "$X$", "x", rows=example.words, numbers=True), x, 0)
@@ -55,13 +40,12 @@ def two_heads(
             middle = left + 1.5 * step
             bend = top.bottom - 0.22
             board.arrow((x, top.bottom), (x, bend), (middle, bend), (middle, bend - 0.28))
-        picture = board.cut()
     first, second = (board.row(one.q[0]) for one in pair)
     caption = (
         "Both heads read the same X, but they have their own weights, so their queries differ: the query of "
         f"“{example.words[0]}” is {first} in head #{heads[0]} and {second} in head #{heads[1]}."
     )
-    return Drawing(picture, caption)
+    return Drawing(board.figure, caption)
 
 
 def _head(
@@ -85,30 +69,15 @@ def _head(
         board.arrow((x, upper.bottom), (x, lower.top))
 
 
-@figure("F38", "Eight heads give eight matrices Z", source="datawhale", data="FW")
-def eight_outputs(
-    studio: Studio, *, sentence: str = MACHINES, n_heads: int = 8, d_model: int = 4, seed: int = SEED
-) -> Drawing:
-    """Draw X into every head, and the output of each.
-
-    Args:
-        studio: Not used.
-        sentence: The sentence, whose words are separated by spaces.
-        n_heads: The number of heads.
-        d_model: The width of the vectors.
-        seed: The seed of the random weights.
-
-    Returns:
-        The figure with its caption.
-    """
-    example = make_example(sentence, n_heads=n_heads, d_model=d_model, seed=seed)
-    heads = [example.head(number) for number in range(n_heads)]
-    with drawing(example.words):
-        board = Board([example.x, example.joined])
+@figure("F38", "Eight heads give eight matrices Z", "datawhale", "FW", "7.2", make_example)
+def eight_outputs(example: Example) -> Drawing:
+    """Draw X into every head, and the output of each."""
+    heads = [example.head(number) for number in range(example.n_heads)]
+    with new_board(example.words, matrices=[example.x, example.joined]) as board:
         step = board.size(Grid(heads[0].z))[0] + 0.35
         row = HIGH * len(example.words) + 1.0
         inputs = Grid(example.x, "$X$", "x", rows=example.words, numbers=True)
-        last = (n_heads - 1) // IN_A_ROW
+        last = (len(heads) - 1) // IN_A_ROW
         x = board.grid(inputs, 0, -last * row / 2)
         start, y = x.right + 0.9, x.centre[1]
         for number, one in enumerate(heads):
@@ -119,57 +88,40 @@ def eight_outputs(
             if c == 0:
                 corners = [(x.right + 0.35, y), (x.right + 0.35, placed.centre[1])] if last else []
                 board.arrow((x.right, y), *corners, (start - 0.1, placed.centre[1]))
-        picture = board.cut()
     first, last_row = (board.row(one.z[0]) for one in (heads[0], heads[-1]))
     caption = (
-        f"Each of the {n_heads} heads computes its own matrix Z. Row 1, for “{example.words[0]}”, is {first} "
-        f"in head #0 and {last_row} in head #{n_heads - 1}. The feed-forward network expects one matrix, so "
-        "the outputs must be combined."
+        f"Each of the {len(heads)} heads computes its own matrix Z. Row 1, for “{example.words[0]}”, is "
+        f"{first} in head #0 and {last_row} in head #{len(heads) - 1}. The feed-forward network expects one "
+        "matrix, so the outputs must be combined."
     )
-    return Drawing(picture, caption)
+    return Drawing(board.figure, caption)
 
 
-@figure("F39", "The heads combined by W^O", source="datawhale", data="FW")
-def joined_heads(
-    studio: Studio, *, sentence: str = MACHINES, n_heads: int = 8, d_model: int = 4, seed: int = SEED
-) -> Drawing:
-    """Draw Concat(Z0 .. Z7) times W^O = Z.
-
-    Args:
-        studio: Not used.
-        sentence: The sentence, whose words are separated by spaces.
-        n_heads: The number of heads.
-        d_model: The width of the vectors.
-        seed: The seed of the random weights.
-
-    Returns:
-        The figure with its caption.
-    """
-    example = make_example(sentence, n_heads=n_heads, d_model=d_model, seed=seed)
+@figure("F39", "The heads combined by W^O", "datawhale", "FW", "7.3", make_example)
+def joined_heads(example: Example) -> Drawing:
+    """Draw Concat(Z0 .. Z7) times W^O = Z."""
     rows, wide = example.joined.shape
-    with drawing(example.words):
-        board = Board([example.joined, example.output_weight, example.z])
+    with new_board(example.words, matrices=[example.joined, example.output_weight, example.z]) as board:
         end = wide * board.cell
         right = max(end, 5.4)  # wide enough for the sentences below it
         _note(board, 0, 0, "1   Concatenate the heads' outputs.")
-        concat(board, example, 0, -0.65)
-        board.text(end / 2, -0.72 - HIGH * rows, f"{rows} × {wide}", va="top", color=FAINT)
+        _concat(board, example, 0, -0.65)
+        board.text(end / 2, -0.72 - HIGH * rows, f"{rows} × {wide}", va="top", color=COLOURS["faint"])
         board.text(end + 0.32, -0.65 - HIGH * rows / 2, "×", size=15)
         _note(board, right + 0.62, 0, "2   Multiply by $W^O$\n     (learned).")
-        output_weight(board, example, right + 0.62, -0.65)
+        _output_weight(board, example, right + 0.62, -0.65)
         low = -0.65 - HIGH * rows - 0.95
         _note(board, 0, low, "3   The result is one matrix from all heads.")
         board.text(0.3, low - 0.65 - HIGH * rows / 2, "=", size=15)
         result = Grid(example.z, "$Z$", "z", rows=example.words, numbers=True, show_shape=True)
         board.grid(result, 1.4, low - 0.65)
         _by_heads(board, example, low - 0.65 - HIGH * rows - 0.95)
-        picture = board.cut()
     caption = (
-        f"The {n_heads} concatenated outputs are {rows} × {wide}. W^O, {wide} × {d_model}, projects them "
-        f"to the width of X: row 1, “{example.words[0]}”, becomes {board.row(example.z[0])}. Every head has "
-        "its own rows of W^O, so Z is a sum over heads."
+        f"The {example.n_heads} concatenated outputs are {rows} × {wide}. W^O, {wide} × "
+        f"{example.x.shape[1]}, projects them to the width of X: row 1, “{example.words[0]}”, becomes "
+        f"{board.row(example.z[0])}. Every head has its own rows of W^O, so Z is a sum over heads."
     )
-    return Drawing(picture, caption)
+    return Drawing(board.figure, caption)
 
 
 def _by_heads(board: Board, example: Example, y: float) -> None:
@@ -178,8 +130,8 @@ def _by_heads(board: Board, example: Example, y: float) -> None:
     parts: list[Grid | str] = []
     for number in range(min(2, example.n_heads)):
         one, block = example.head(number), _block(example, number)
-        grey = "weight" if number % 2 == 0 else paler("weight", PALE)
-        pink = "z" if number % 2 == 0 else paler("z", PALE)
+        grey = _shade("weight", number)
+        pink = _shade("z", number)
         parts += ["+"] if parts else []
         parts += [Grid(one.z, f"$Z_{{{number}}}$", pink, edge="z", numbers=True), "×"]
         parts += [Grid(block, f"$W^O_{{{number}}}$", grey, edge="z", numbers=True)]
@@ -194,37 +146,28 @@ def _block(example: Example, number: int) -> Array:
     return rows
 
 
-def output_weight(board: Board, example: Example, left: float, top: float) -> None:
-    """Draw W^O with its shape, the rows of every second head in a paler colour.
-
-    Args:
-        board: The board to draw on.
-        example: The example.
-        left: The left edge, in inches.
-        top: The upper edge, in inches.
-    """
+def _output_weight(board: Board, example: Example, left: float, top: float) -> None:
+    """Draw W^O with its shape, the rows of every second head in a paler colour."""
     for number in range(example.n_heads):
-        shade = "weight" if number % 2 == 0 else paler("weight", PALE)
+        shade = _shade("weight", number)
         placed = board.grid(Grid(_block(example, number), "", shade, edge="z", numbers=True), left, top)
         top = placed.bottom
     rows, columns = example.output_weight.shape
-    board.text(placed.centre[0], top - 0.07, f"{rows} × {columns}", va="top", color=FAINT)
+    board.text(placed.centre[0], top - 0.07, f"{rows} × {columns}", va="top", color=COLOURS["faint"])
 
 
-def concat(board: Board, example: Example, left: float, top: float) -> None:
-    """Draw the concatenated outputs of the heads, every second one in a paler colour.
-
-    Args:
-        board: The board to draw on.
-        example: The example.
-        left: The left edge, in inches.
-        top: The upper edge, in inches.
-    """
+def _concat(board: Board, example: Example, left: float, top: float) -> None:
+    """Draw the concatenated outputs of the heads, every second one in a paler colour."""
     for number in range(example.n_heads):
         z = example.head(number).z
-        shade = "z" if number % 2 == 0 else paler("z", PALE)
+        shade = _shade("z", number)
         cells = Grid(z, f"$Z_{{{number}}}$", shade, edge="z", numbers=True)
         left = board.grid(cells, left, top).right
+
+
+def _shade(role: str, number: int) -> str:
+    """Return the colour of a head: that of the role, and a paler one for every second head."""
+    return paler(role, PALE if number % 2 else 1.0)
 
 
 def _note(board: Board, x: float, y: float, text: str) -> None:
@@ -238,29 +181,14 @@ NAME = 0.32  # for a name at the left of a matrix
 APART = 0.12  # between the weights of a head
 
 
-@figure("F40", "Multi-head attention on one sheet", source="datawhale", data="FW")
-def recap(
-    studio: Studio, *, sentence: str = MACHINES, n_heads: int = 8, d_model: int = 4, seed: int = SEED
-) -> Drawing:
-    """Draw sentence → X → weights of each head → Q, K, V → Z of each head → W^O → Z.
-
-    Args:
-        studio: Not used.
-        sentence: The sentence, whose words are separated by spaces.
-        n_heads: The number of heads.
-        d_model: The width of the vectors.
-        seed: The seed of the random weights.
-
-    Returns:
-        The figure with its caption.
-    """
-    example = make_example(sentence, n_heads=n_heads, d_model=d_model, seed=seed)
+@figure("F40", "Multi-head attention on one sheet", "datawhale", "FW", "7.3", make_example)
+def recap(example: Example) -> Drawing:
+    """Draw sentence → X → weights of each head → Q, K, V → Z of each head → W^O → Z."""
+    n_heads, d_model = example.n_heads, example.x.shape[1]
     shown = sorted({0, 1, n_heads - 1} & set(range(n_heads)))
-    with drawing(example.words):
-        arrays = [array for number in shown for array in example.head(number)]
-        board = Board(
-            [example.x, example.r, example.z, example.output_weight, *arrays], decimals=1, margin=0.06
-        )
+    arrays = [array for number in shown for array in example.head(number)]
+    arrays += [example.x, example.r, example.z, example.output_weight]
+    with new_board(example.words, matrices=arrays, decimals=1, margin=0.06) as board:
         width = example.head(0).q.shape[1] * board.cell
         x_width = d_model * board.cell
         steps = [x_width + GAP, 3 * width + 2 * APART + GAP + NAME, width + GAP, width + GAP, x_width + GAP]
@@ -276,18 +204,17 @@ def recap(
         _wires(board, lefts, heights, middle, width, d_model)
         tall = example.output_weight.shape[0] * HIGH
         board.text(lefts[4] + 2 * board.cell, middle + tall / 2 + 0.08, "$W^O$", size=12, va="bottom")
-        output_weight(board, example, lefts[4], middle + tall / 2)
+        _output_weight(board, example, lefts[4], middle + tall / 2)
         result = Grid(example.z, "$Z$", "z", numbers=True, show_shape=True)
         board.grid(result, lefts[5], middle + len(example.words) * HIGH / 2)
         _headings(board, example, lefts, width, max(0.15, middle + tall / 2 + 0.5))
-        picture = board.cut()
     caption = (
         "All of multi-head attention, with the numbers of the previous figures, rounded: the input of "
         f"“{example.words[0]}” is {board.row(example.x[0])} and its output is "
         f"{board.row(example.z[0])}. Only the first layer reads the embeddings X; "
         "every other layer reads R, the output of the layer below."
     )
-    return Drawing(picture, caption)
+    return Drawing(board.figure, caption)
 
 
 def _inputs(board: Board, example: Example, middle: float) -> None:

@@ -1,6 +1,6 @@
 """F41 to F43: layers in full detail with a column for each word, and the sum and the norm with numbers."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from npformer.errors import UserError
 from npformer.learn.figures.architecture_parts import (
@@ -9,19 +9,17 @@ from npformer.learn.figures.architecture_parts import (
     Spacing,
     Tower,
     config_of,
-    large_box,
     layer_plan,
     wave,
 )
-from npformer.learn.figures.datawhale_example import MACHINES, SEED, make_example
+from npformer.learn.figures.datawhale_example import MACHINES, Example, make_example
 from npformer.learn.figures.registry import Drawing, figure
-from npformer.learn.figures.studio import Studio
 from npformer.models.transformer import TransformerConfig
 from npformer.plots import Grid
-from npformer.plots.board import Board
+from npformer.plots.board import Board, new_board
 from npformer.plots.boxes import Box
 from npformer.plots.cells import Placed
-from npformer.plots.style import FORMULA, drawing, visible, widest
+from npformer.plots.style import FORMULA, visible, widest
 
 COLUMN = 1.4  # from one word to the next, at least
 SIDE = 0.22  # from a box to the residual connection beside it
@@ -37,32 +35,27 @@ class Stack(NamedTuple):
 
 
 @figure(
-    "F41", "Add & normalize, with residual connections past both sublayers", source="datawhale", data="SC"
+    "F41",
+    "Add & normalize, with residual connections past both sublayers",
+    "datawhale",
+    "SC",
+    "8.1 8.3",
+    config_of,
+    n_layers=1,
 )
-def add_and_normalize(
-    studio: Studio, *, sentence: str = MACHINES, architecture: str = "paper-base", **settings: Any
-) -> Drawing:
+def add_and_normalize(config: TransformerConfig, *, sentence: str = MACHINES) -> Drawing:
     """Draw one encoder layer with a dashed residual connection past each sublayer.
 
     Args:
-        studio: Not used.
         sentence: The sentence, whose words are separated by spaces.
-        architecture: The name of an architecture.
-        settings: Settings of the architecture to change.
-
-    Returns:
-        The figure with its caption.
     """
-    config = config_of(architecture, {"n_layers": 1} | settings)
     words = words_of(sentence)
-    with drawing(words):
-        board = Board()
-        stack = draw_stack(board, config, "encoder", words, 0)
+    with new_board(words, what=f"a picture of {config.n_layers} layers") as board:
+        stack = _draw_stack(board, config, "encoder", words, 0)
         up = stack.tower.y + 0.35
         for x in stack.tower.xs:
             board.arrow((x, stack.tower.y), (x, up))
-        picture = board.cut(what=f"a picture of {config.n_layers} layers")
-    return Drawing(picture, _residual_caption(config))
+    return Drawing(board.figure, _residual_caption(config))
 
 
 def _residual_caption(config: TransformerConfig) -> str:
@@ -77,38 +70,32 @@ def _residual_caption(config: TransformerConfig) -> str:
     )
 
 
-@figure("F43", "Two encoders and two decoders in full detail", source="datawhale", data="SC")
+@figure(
+    "F43",
+    "Two encoders and two decoders in full detail",
+    "datawhale",
+    "SC",
+    "10.3 11.4",
+    config_of,
+    n_layers=2,
+)
 def full_detail(
-    studio: Studio,
-    *,
-    sentence: str = MACHINES,
-    target: str = "<S> machines",
-    n_layers: int = 2,
-    architecture: str = "paper-base",
-    **settings: Any,
+    config: TransformerConfig, *, sentence: str = MACHINES, target: str = "<S> machines"
 ) -> Drawing:
     """Draw every sublayer, norm and residual connection of encoders and decoders.
 
     The top encoder's output goes to the second attention of each decoder.
 
     Args:
-        studio: Not used.
+        config: The configuration.
         sentence: The sentence that the encoder reads.
         target: The decoder's input, the start symbol first.
-        n_layers: The number of encoder layers and of decoder layers.
-        architecture: The name of an architecture.
-        settings: Settings of the architecture to change.
-
-    Returns:
-        The figure with its caption.
     """
-    config = config_of(architecture, {"n_layers": n_layers} | settings)
-    source, read = words_of(sentence), words_of(target)
-    with drawing(source, read):
-        board = Board()
-        encoder = draw_stack(board, config, "encoder", source, 0, spacing=TIGHT)
+    source, read, n_layers = words_of(sentence), words_of(target), config.n_layers
+    with new_board(source, read, what=f"a picture of {n_layers} encoders and {n_layers} decoders") as board:
+        encoder = _draw_stack(board, config, "encoder", source, 0, spacing=TIGHT)
         start = encoder.tower.xs[-1] + encoder.tower.width / 2 + 2.1
-        decoder = draw_stack(board, config, "decoder", read, start, spacing=TIGHT)
+        decoder = _draw_stack(board, config, "decoder", read, start, spacing=TIGHT)
         _memory(board, encoder, decoder)
         tower = decoder.tower
         tower.box("linear", "linear", "linear", 0.3)
@@ -116,11 +103,10 @@ def full_detail(
         for x in tower.xs:
             board.arrow((x, tower.y), (x, tower.y + 0.25))
         board.text(tower.middle, tower.y + 0.3, "a probability for every word", va="bottom")
-        picture = board.cut(what=f"a picture of {n_layers} encoders and {n_layers} decoders")
     place = "before" if config.norm == "pre" else "after"
     several = f"{n_layers} encoder{'s' * (n_layers > 1)}"
     return Drawing(
-        picture,
+        board.figure,
         f"“{sentence}” passes through {several}. The top encoder's output goes to the encoder-decoder "
         f"attention of every decoder. Each sublayer has a dashed residual connection and a norm {place} it. "
         "Linear and softmax turn the top decoder's vectors into word probabilities.",
@@ -141,7 +127,7 @@ def words_of(sentence: str) -> list[str]:
     return words
 
 
-def draw_stack(
+def _draw_stack(
     board: Board,
     config: TransformerConfig,
     stack: str,
@@ -149,16 +135,7 @@ def draw_stack(
     left: float,
     spacing: Spacing = ROOMY,
 ) -> Stack:
-    """Draw words, positions, and every layer in a frame, from the bottom up.
-
-    Args:
-        board: The board to draw on.
-        config: The configuration.
-        stack: "encoder" or "decoder".
-        words: The words, each with a column.
-        left: The column of the first word.
-        spacing: The heights of the boxes.
-    """
+    """Draw words, positions, and every layer in a frame, from the bottom up; `left` is the first column."""
     column = max(COLUMN, widest(words, FORMULA) + 0.2)
     xs = [left + i * column for i in range(len(words))]
     width = max(xs[-1] - xs[0] + column - 0.12, 2.1)
@@ -199,7 +176,10 @@ def draw_stack(
 def _positions(tower: Tower, config: TransformerConfig) -> None:
     """Draw each word's vector, and the sum with its position vector."""
     board = tower.board
-    boxes = [large_box(board, f"$x_{{{i + 1}}}$", x, 0.4, 0.8, 0.3, "x") for i, x in enumerate(tower.xs)]
+    boxes = [
+        board.box(f"$x_{{{i + 1}}}$", x, 0.4, 0.8, 0.3, colour="x", size=FORMULA)
+        for i, x in enumerate(tower.xs)
+    ]
     for x, box in zip(tower.xs, boxes, strict=True):
         board.arrow((x, 0), box.bottom)
     tower.y = boxes[0].top[1]
@@ -209,7 +189,7 @@ def _positions(tower: Tower, config: TransformerConfig) -> None:
         plus = board.sign(x, tower.y + 0.33)
         board.arrow((x, tower.y), plus.bottom)
         if config.positions == "learned":
-            position = large_box(board, "$p$", x - 0.45, plus.y, 0.3, 0.3, "position")
+            position = board.box("$p$", x - 0.45, plus.y, 0.3, 0.3, colour="position", size=FORMULA)
         else:
             position = wave(board, x - 0.45, plus.y, radius=0.14)
         board.arrow(position.right, plus.left)
@@ -236,26 +216,11 @@ def _memory(board: Board, encoder: Stack, decoder: Stack) -> None:
 BOX = 0.46  # of a box, in inches
 
 
-@figure("F42", "LayerNorm(X + Z)", source="datawhale", data="FW")
-def add_and_norm(
-    studio: Studio, *, sentence: str = MACHINES, d_model: int = 4, n_heads: int = 8, seed: int = SEED
-) -> Drawing:
-    """Draw the residual connection of self-attention: X and Z, their sum, and its rows after the norm.
-
-    Args:
-        studio: Not used.
-        sentence: The sentence, whose words are separated by spaces.
-        d_model: The width of the vectors.
-        n_heads: The number of heads.
-        seed: The seed of the random weights.
-
-    Returns:
-        The figure with its caption.
-    """
-    example = make_example(sentence, d_model=d_model, n_heads=n_heads, seed=seed)
+@figure("F42", "LayerNorm(X + Z)", "datawhale", "FW", "8.1 8.3", make_example)
+def add_and_norm(example: Example) -> Drawing:
+    """Draw the residual connection of self-attention: X and Z, their sum, and its rows after the norm."""
     x, z, y = example.x, example.z, example.normalised
-    with drawing(example.words):
-        board = Board([x, z, y])
+    with new_board(example.words, matrices=[x, z, y]) as board:
         wide, high = board.size(Grid(x))
         sums: list[Grid | str] = [Grid(x, "$X$", "x", numbers=True), "+", Grid(z, "$Z$", "z", numbers=True)]
         result = Grid(y, "", "normalised", rows=example.words, numbers=True)
@@ -274,14 +239,13 @@ def add_and_norm(
         board.arrow((out.centre[0], first.top + 0.62), (out.centre[0], out.bottom))
         board.arrow((out.centre[0], out.top), (out.centre[0], out.top + 0.42))
         board.text(out.centre[0], out.top + 0.5, "to the feed-forward network", va="bottom")
-        picture = board.cut()
     before, output, total, after = map(board.write, (x[0, 0], z[0, 0], x[0, 0] + z[0, 0], y[0, 0]))
     caption = (
         f"The residual connection adds X to the output of self-attention: {before} + ({output}) = {total} in "
         "the first cell. The norm then gives every row, that is every word, mean 0 and variance 1: "
         f"{total} becomes {after}."
     )
-    return Drawing(picture, caption)
+    return Drawing(board.figure, caption)
 
 
 def _sum_frame(board: Board, first: Placed, second: Placed) -> None:

@@ -134,11 +134,19 @@ def _encoders(ax: Axes, panel: Panel, place: PanelLayout) -> None:
     for word, x, wide in zip(panel.source, place.source, place.source_widths, strict=True):
         box = draw_box(ax, Box(literal(word), x, WORD / 2, wide, WORD, "x_position", TEXT))
         arrow(ax, box.top, (x, place.first - BLOCK / 2), width=1.0)
-    for level in range(panel.encoders):
-        y = place.first + level * RISE
-        draw_box(ax, Box(f"encoder {level}", middle, y, width, BLOCK, "encoder"))
-        if level:
-            arrow(ax, (middle, y - RISE + BLOCK / 2), (middle, y - BLOCK / 2), width=1.0)
+    _stack(ax, "encoder", panel.encoders, (middle, place.first), width)
+
+
+def _stack(
+    ax: Axes, name: str, count: int, first: tuple[float, float], width: float, *, on: bool = True
+) -> None:
+    """Draw encoders or decoders above each other from the middle of the first, with arrows if they are on."""
+    x, y = first
+    for level in range(count):
+        draw_box(ax, Box(f"{name} {level}", x, y, width, BLOCK, name), faded=not on)
+        if on and level:
+            arrow(ax, (x, y - RISE + BLOCK / 2), (x, y - BLOCK / 2), width=1.0)
+        y += RISE
 
 
 def _keys_and_values(ax: Axes, panel: Panel, place: PanelLayout) -> None:
@@ -151,13 +159,12 @@ def _keys_and_values(ax: Axes, panel: Panel, place: PanelLayout) -> None:
         ax.text(
             place.source[0] - place.source_widths[0] / 2 - 0.05, y + CELL / 2, name, ha="right", va="center"
         )
-        for x, wide in zip(place.source, place.source_widths, strict=True):
+        for x, wide, word in zip(place.source, place.source_widths, panel.source, strict=True):
             cell = Rectangle((x - wide / 2, y), wide, CELL, facecolor=COLOURS[role], edgecolor=edge(role))
             cell.set(zorder=3, clip_on=False)
             ax.add_patch(cell)
-        for x, word in zip(place.source, panel.source, strict=True):
-            middle_of_cell: dict[str, Any] = {"ha": "center", "va": "center_baseline", "zorder": 4}
-            ax.text(x, y + CELL / 2, visible(word), size=SMALL, parse_math=False, **middle_of_cell)
+            centred: dict[str, Any] = {"ha": "center", "va": "center_baseline", "zorder": 4}
+            ax.text(x, y + CELL / 2, visible(word), size=SMALL, parse_math=False, **centred)
     start = place.source[-1] + place.source_widths[-1] / 2, place.keys + CELL
     turn = place.left[1] + MIDDLE / 2
     for level in range(panel.decoders):
@@ -199,11 +206,7 @@ def _decoders(ax: Axes, panel: Panel, place: PanelLayout) -> None:
         box = draw_box(ax, shown, faded=not on, highlight=on and index == now > 0)
         if on:
             arrow(ax, box.top, (x, place.first - BLOCK / 2), width=1.0)
-    for level in range(panel.decoders):
-        y = place.first + level * RISE
-        draw_box(ax, Box(f"decoder {level}", middle, y, width, BLOCK, "decoder"), faded=not on)
-        if on and level:
-            arrow(ax, (middle, y - RISE + BLOCK / 2), (middle, y - BLOCK / 2), width=1.0)
+    _stack(ax, "decoder", panel.decoders, (middle, place.first), width, on=on)
     last = panel.stage >= 4
     draw_box(ax, Box("linear + softmax", middle, place.linear, width, BLOCK, "linear"), faded=not last)
     if last:
@@ -242,15 +245,7 @@ def _way_back(ax: Axes, panel: Panel, place: PanelLayout, x: float) -> None:
     """Draw a dashed line from the word just written to the place where the next step reads it."""
     y, out = place.top - 0.12, place.right[1] + RIGHT - 0.08
     box = place.target[panel.number]
-    arrow(
-        ax,
-        (x + 0.02, y),
-        (out, y),
-        (out, WORD / 2),
-        (box, WORD / 2),
-        dashed=True,
-        width=1.0,
-    )
+    arrow(ax, (x + 0.02, y), (out, y), (out, WORD / 2), (box, WORD / 2), dashed=True, width=1.0)
 
 
 # The figures.
@@ -288,13 +283,9 @@ def steps_of(forward: ForwardPass, translator: Translator) -> list[Step]:
     return steps
 
 
-@figure("F44", "Decoding, the first step", source="datawhale", data="TR")
+@figure("F44", "Decoding, the first step", "datawhale", "TR", "14.1 11.3")
 def first_step(studio: Studio, *, sentence: str = STUDENT) -> Drawing:
-    """Draw the first step: the encoders, K and V for every decoder, the decoders, and the first word.
-
-    Returns:
-        The figure with its caption.
-    """
+    """Draw the first step: the encoders, K and V for every decoder, the decoders, and the first word."""
     panels, steps = _panels(studio, sentence)
     stages = [panels[0]._replace(stage=stage) for stage in range(1, len(STAGES) + 1)]
     columns = _columns(panels[0])
@@ -311,13 +302,9 @@ def first_step(studio: Studio, *, sentence: str = STUDENT) -> Drawing:
     return Drawing(picture, caption + about_model(studio, sentence), frames_of(stages))
 
 
-@figure("F45", "Decoding, the other steps, up to the end symbol", source="datawhale", data="TR")
+@figure("F45", "Decoding, the other steps, up to the end symbol", "datawhale", "TR", "14.1")
 def other_steps(studio: Studio, *, sentence: str = STUDENT) -> Drawing:
-    """Draw the other steps. Each written word is read in the next step, while K and V stay the same.
-
-    Returns:
-        The figure with its caption.
-    """
+    """Draw the other steps. Each written word is read in the next step, while K and V stay the same."""
     panels, steps = _panels(studio, sentence)
     shown = panels[1:] or panels
     names = [f"step {panel.number}" for panel in shown]

@@ -8,23 +8,21 @@ from npformer.backend import Array
 from npformer.errors import UserError
 from npformer.functional import cross_entropy, kl_divergence, l2_distance, smooth_targets, softmax
 from npformer.learn.figures.datawhale_example import generator, small_config, words_of
-from npformer.learn.figures.f22_to_f26_input_vectors import short
+from npformer.learn.figures.f22_to_f28_one_encoder import short
 from npformer.learn.figures.registry import Drawing, figure
-from npformer.learn.figures.studio import Studio
 from npformer.nn import Linear
 from npformer.plots import Figure, Grid, probability_bars
-from npformer.plots.board import Board
+from npformer.plots.board import Board, new_board
 from npformer.plots.cells import Placed
 from npformer.plots.palette import COLOURS
-from npformer.plots.style import drawing, number
+from npformer.plots.style import number
 
 VOCABULARY = ("a", "am", "I", "thanks", "student", "<eos>")
 UNTRAINED = (0.2, 0.2, 0.1, 0.2, 0.2, 0.1)
 
 
-@figure("F47", "merci: the output of an untrained model, and the target", source="datawhale", data="FO")
+@figure("F47", "merci: the output of an untrained model, and the target", "datawhale", "FO", "12.1")
 def untrained_and_target(
-    studio: Studio,
     *,
     probabilities: Sequence[float] = UNTRAINED,
     target: str = "thanks",
@@ -34,14 +32,10 @@ def untrained_and_target(
     """Draw two distributions over six words, and compute three distances between them.
 
     Args:
-        studio: Not used.
         probabilities: The output of the untrained model, one number for each word.
         target: The right word.
         vocabulary: The words of the vocabulary.
         smoothing: The ε of label smoothing, from 0 up to but not including 1.
-
-    Returns:
-        The figure with its caption.
     """
     p = _distribution(probabilities, vocabulary)
     target_id = word_id(target, vocabulary)
@@ -72,30 +66,21 @@ def untrained_and_target(
     return Drawing(picture, caption)
 
 
-@figure("F48", "Target distributions of a sentence", source="datawhale", data="FO")
+@figure("F48", "Target distributions of a sentence", "datawhale", "FO", "12.1 12.3")
 def target_distributions(
-    studio: Studio,
-    *,
-    sentence: str = "i am a student <eos>",
-    vocabulary: Sequence[str] = VOCABULARY,
-    smoothing: float = 0.0,
+    *, sentence: str = "i am a student <eos>", vocabulary: Sequence[str] = VOCABULARY, smoothing: float = 0.0
 ) -> Drawing:
     """Draw a row for each position of the sentence: 1 at its word, 0 elsewhere.
 
     Args:
-        studio: Not used.
         sentence: The target sentence, with its end symbol.
         vocabulary: The words of the vocabulary.
         smoothing: The ε of label smoothing, from 0 up to but not including 1.
-
-    Returns:
-        The figure with its caption.
     """
     words = words_of(sentence)
     ids = [word_id(word, vocabulary) for word in words]
     targets = smooth_targets(np.array(ids), len(vocabulary), _share(smoothing))  # (T, V)
-    with drawing(words, list(vocabulary)):
-        board = Board([targets], write=short, names=vocabulary)
+    with new_board(words, list(vocabulary), matrices=[targets], write=short, names=vocabulary) as board:
         rows = [f"position #{i}: {word}" for i, word in enumerate(words, 1)]
         cells = Grid(targets, "", "k", rows=rows, columns=vocabulary, numbers=True, shade=True)
         placed = board.grid(cells, 0, 0)
@@ -107,7 +92,6 @@ def target_distributions(
         for i, best in enumerate(targets.argmax(-1)):
             y = placed.top - (i + 0.5) * (placed.top - placed.bottom) / len(words)
             board.text(placed.right + 0.36, y, str(best), weight="bold")
-        picture = board.cut()
     caption = (
         f"The target at each position of “{sentence}” has all probability on one word. The argmax of the "
         f"rows is {', '.join(map(str, targets.argmax(-1)))}."
@@ -117,7 +101,7 @@ def target_distributions(
             f"The target at each position of “{sentence}” with label smoothing {smoothing:g}: "
             f"{short(targets.max())} on the right word and {short(targets.min())} on each other word."
         )
-    return Drawing(picture, caption)
+    return Drawing(board.figure, caption)
 
 
 def word_id(word: str, vocabulary: Sequence[str]) -> int:
@@ -157,26 +141,17 @@ STEP = 1.7  # from one row of cells to the next
 SEED = 0
 
 
-@figure("F46", "Linear and softmax: from a vector to a word", source="datawhale", data="FW")
+@figure("F46", "Linear and softmax: from a vector to a word", "datawhale", "FW", "12.1")
 def vector_to_word(
-    studio: Studio,
-    *,
-    word: str = "am",
-    vocabulary: Sequence[str] = VOCABULARY,
-    d_model: int = 8,
-    seed: int = SEED,
+    *, word: str = "am", vocabulary: Sequence[str] = VOCABULARY, d_model: int = 8, seed: int = SEED
 ) -> Drawing:
     """Draw vector → logits → probabilities → argmax → word.
 
     Args:
-        studio: Not used.
         word: The word to which the vector points.
         vocabulary: The words of the vocabulary.
         d_model: The width of the vectors.
         seed: The seed of the random weights.
-
-    Returns:
-        The figure with its caption.
     """
     chosen = word_id(word, vocabulary)
     rng = generator(seed)
@@ -198,8 +173,7 @@ def vector_to_word(
 def _draw(x: Array, logits: Array, probabilities: Array, vocabulary: Sequence[str]) -> Figure:
     """Draw from the bottom up: the vector, its logits, their probabilities, the most probable word."""
     best = int(probabilities.argmax())
-    with drawing(list(vocabulary)):
-        board = Board([x, logits, probabilities], names=vocabulary)
+    with new_board(list(vocabulary), matrices=[x, logits, probabilities], names=vocabulary) as board:
         rows = (  # from below
             (x, "z", "the decoder's output\nat one position"),
             (logits, "linear", "logits"),
@@ -220,7 +194,7 @@ def _draw(x: Array, logits: Array, probabilities: Array, vocabulary: Sequence[st
         board.arrow((x_best, placed.top + 0.26), (x_best, placed.top + 0.62))
         text = f"argmax {best}: “{vocabulary[best]}”"
         board.text(x_best, placed.top + 0.7, text, size=12, va="bottom", parse_math=False)
-        return board.cut()
+    return board.figure
 
 
 def _numbered(board: Board, placed: Placed, vocabulary: Sequence[str], best: int) -> None:

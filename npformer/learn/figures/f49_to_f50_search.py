@@ -15,11 +15,10 @@ from npformer.generation import Hypothesis, Translator, beam_search
 from npformer.learn.figures.f44_to_f45_decoding import about_model
 from npformer.learn.figures.registry import Drawing, figure
 from npformer.learn.figures.studio import Studio
-from npformer.plots import Figure, Grid, beam_tree
-from npformer.plots.board import Board
+from npformer.plots import Grid, beam_tree
+from npformer.plots.board import new_board
 from npformer.plots.composition import beside
 from npformer.plots.search_tree import Node, steps_of_trace
-from npformer.plots.style import drawing
 
 FIRST = ("i", "a")  # the two words that the document's beam keeps at first
 STUDENT, ENGLISH = "je suis étudiant", "i am a student"
@@ -38,7 +37,7 @@ PRINTED = np.array(
 PRINTED_TARGETS = [2, 1, 0, 4, 5]
 
 
-@figure("F49", "Distributions of a trained model", source="datawhale", data="FO + TR")
+@figure("F49", "Distributions of a trained model", "datawhale", "FO + TR", "12.1 14.1")
 def trained_distributions(
     studio: Studio, *, sentence: str = STUDENT, translation: str = ENGLISH, words: tuple[str, ...] = WORDS
 ) -> Drawing:
@@ -50,9 +49,6 @@ def trained_distributions(
         translation: Its English translation.
         words: The words of the columns, without the end symbol.
 
-    Returns:
-        The figure with its caption.
-
     Raises:
         UserError: If the model does not know one of the words.
     """
@@ -62,15 +58,23 @@ def trained_distributions(
     forward = studio.forward_pass(sentence, translation, translator=translator)
     probabilities, _ = softmax(forward.logits[0])  # (T, V)
     rows = probabilities[:, [*word_ids, END]]  # (T, N)
-    picture = _grids(rows, words, forward.predicted)
+    tables = [
+        _table(PRINTED, "as printed", [*WORDS, "<eos>"], [*ENGLISH.split(), "<eos>"]),
+        _table(rows, "trained here", [*words, "</S>"], forward.predicted),
+    ]
+    names = [*WORDS, "<eos>", *words, "</S>"]
+    with new_board(forward.predicted, words, matrices=[PRINTED, rows], write=_write, names=names) as board:
+        left = board.grid(tables[0], 0, 0)
+        board.grid(tables[1], left.right + 1.2, 0)
+    printed = cross_entropy(PRINTED, PRINTED_TARGETS)
     ours = cross_entropy(probabilities, forward.predicted_ids[0])
     caption = (
         f"Each row is a position of “{translation}” and each column a word. The right word should get "
-        f"probability 1. Left: the numbers printed in the document (mean cross-entropy {_of_printed():.4f}). "
+        f"probability 1. Left: the numbers printed in the document (mean cross-entropy {printed:.4f}). "
         f"Right: those of a model trained here ({ours:.4f}), whose rows sum to 1 over all {len(vocabulary)} "
         "words of its vocabulary."
     )
-    return Drawing(picture, caption + about_model(studio, sentence))
+    return Drawing(board.figure, caption + about_model(studio, sentence))
 
 
 def cross_entropy(probabilities: Array, targets: Sequence[int] | Array) -> float:
@@ -78,29 +82,15 @@ def cross_entropy(probabilities: Array, targets: Sequence[int] | Array) -> float
     return float(-np.log(probabilities[np.arange(len(targets)), targets]).mean())
 
 
-def _of_printed() -> float:
-    return cross_entropy(PRINTED, PRINTED_TARGETS)
-
-
-def _grids(rows: Array, words: Sequence[str], positions: Sequence[str]) -> Figure:
-    """Draw two tables of numbers, with darker cells for larger numbers."""
-
-    def write(value: float) -> str:
-        return "<.001" if value < 0.0005 else f"{value:.3f}".rstrip("0").lstrip("0")
-
-    ends = [*WORDS, "<eos>"], [*words, "</S>"]
-    with drawing(positions, words):
-        board = Board([PRINTED, rows], write=write, names=[*ends[0], *ends[1]])
-        left = board.grid(_table(PRINTED, "as printed", ends[0], [*ENGLISH.split(), "<eos>"]), 0, 0)
-        board.grid(_table(rows, "trained here", ends[1], positions), left.right + 1.2, 0)
-        return board.cut()
-
-
 def _table(values: Array, label: str, columns: Sequence[str], rows: Sequence[str]) -> Grid:
     return Grid(values, label, "softmax", rows=rows, columns=columns, numbers=True, shade=True)
 
 
-@figure("F50", "Greedy search and beam search", source="datawhale", data="TR")
+def _write(value: float) -> str:
+    return "<.001" if value < 0.0005 else f"{value:.3f}".rstrip("0").lstrip("0")
+
+
+@figure("F50", "Greedy search and beam search", "datawhale", "TR", "14.1")
 def greedy_and_beam(
     studio: Studio, *, sentence: str = STUDENT, beam: int = 2, first: Sequence[str] | None = None
 ) -> Drawing:
@@ -116,9 +106,6 @@ def greedy_and_beam(
         beam: The number of prefixes that beam search keeps.
         first: The words that the beam keeps at first: by default those of the document for its sentence, and
             the most probable ones for other sentences.
-
-    Returns:
-        The figure with its caption.
 
     Raises:
         UserError: If the model does not know one of the words.

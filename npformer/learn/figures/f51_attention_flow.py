@@ -26,7 +26,7 @@ LEGEND = (
 )
 
 
-@figure("F51", "Attention flowing through encoder and decoder", source="zhihu", data="TR")
+@figure("F51", "Attention flowing through encoder and decoder", "zhihu", "TR", "10.4 11.3")
 def attention_flowing(studio: Studio, *, sentence: str = BANK, word: str | None = None) -> Drawing:
     """Draw rows of tokens with lines as wide as the weights: first the encoder, then each decoder step.
 
@@ -37,9 +37,6 @@ def attention_flowing(studio: Studio, *, sentence: str = BANK, word: str | None 
         studio: The source of the trained model.
         sentence: An English sentence.
         word: A French word of the translation, or None.
-
-    Returns:
-        The figure with its caption.
 
     Raises:
         UserError: If the model does not write the word.

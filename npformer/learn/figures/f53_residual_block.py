@@ -1,14 +1,13 @@
 """F53: a residual block, F(x) + x."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from npformer.learn.figures.architecture_parts import HIGH, config_of, widths_of
 from npformer.learn.figures.registry import Drawing, figure
-from npformer.learn.figures.studio import Studio
-from npformer.plots.board import Board
+from npformer.models.transformer import TransformerConfig
+from npformer.plots.board import Board, new_board
 from npformer.plots.boxes import Box, around
-from npformer.plots.style import FORMULA, drawing
+from npformer.plots.style import FORMULA
 
 WIDE = 1.9
 BETWEEN = 0.42  # from one box to the next
@@ -17,28 +16,21 @@ SIDE = 0.45  # from a box to the residual connection beside it
 Part = tuple[str, str]  # a label and a colour; "+" is the sum
 
 
-@figure("F53", "A residual block: F(x) + x", source="zhihu", data="SC")
-def residual_block(studio: Studio, *, architecture: str = "paper-base", **settings: Any) -> Drawing:
-    """Draw the block of residual networks beside a sublayer of the Transformer.
-
-    Returns:
-        The figure with its caption.
-    """
-    config = config_of(architecture, settings)
+@figure("F53", "A residual block: F(x) + x", "zhihu", "SC", "8.3", config_of)
+def residual_block(config: TransformerConfig) -> Drawing:
+    """Draw the block of residual networks beside a sublayer of the Transformer."""
     f = (f"feed-forward\n{widths_of(config)}", "feed_forward")
     sublayer, inside, y = [f, ("+", ""), ("norm", "norm")], [0], "norm(F(x) + x)"
     if config.norm == "pre":  # the norm is a part of F
         sublayer, inside, y = [("norm", "norm"), f, ("+", "")], [0, 1], "F(x) + x, with the norm inside F"
     weights = ("weights", "linear")
-    with drawing():
-        board = Board()
+    with new_board() as board:
         _block(board, 0, [weights, ("relu", "plain"), weights, ("+", ""), ("relu", "plain")], range(3))
         _block(board, 4.9, sublayer, inside)
         board.text(0, -0.75, "in a residual network", va="top")
         board.text(4.9, -0.75, f"in this Transformer: {y}", va="top")
-        picture = board.cut()
     return Drawing(
-        picture,
+        board.figure,
         "The layers need to learn only F(x), the change of x. The residual connection passes x itself on "
         "unchanged, and in the backward pass its gradient too. In this Transformer a sublayer with its "
         f"residual connection computes {y}.",

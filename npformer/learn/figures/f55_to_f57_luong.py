@@ -3,7 +3,8 @@
 The figures show a sentence, half of its translation, and small networks with random weights.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -19,7 +20,6 @@ from npformer.errors import UserError
 from npformer.functional import gaussian_window, softmax
 from npformer.learn.figures.jianshu_example import at_least, dataset
 from npformer.learn.figures.registry import Drawing, figure
-from npformer.learn.figures.studio import Studio
 from npformer.nn import Embedding, Linear, Recurrent
 from npformer.nn.attention import (
     AttentionalState,
@@ -29,7 +29,7 @@ from npformer.nn.attention import (
     Similarity,
 )
 from npformer.plots import Figure, Grid, curves
-from npformer.plots.board import Board, paler
+from npformer.plots.board import Board, new_board, paler
 from npformer.plots.cells import CELL, Placed
 from npformer.plots.layout import axes_at, new_figure
 from npformer.plots.palette import COLOURS
@@ -47,6 +47,7 @@ LARGER = 2.0  # a factor of the initial weights; without it attention would be a
 class Translation(NamedTuple):
     """The last step of a decoder that has read some words of a translation, for one sentence."""
 
+    kind: str  # "global", "local-m" or "local-p"
     source: list[str]  # S words, the end symbol included
     target: list[str]  # T words, the decoder's input, the start symbol first
     memory: Any  # (S, N) the encoder's states
@@ -71,32 +72,43 @@ class Translation(NamedTuple):
 
 
 def translation(
-    make: Callable[[Similarity, np.random.Generator], Any],
-    source: str,
-    target: str,
+    kind: str = "local-p",
+    reach: float | None = 2,
+    source: str = SOURCE,
+    target: str = TARGET,
     *,
     similarity: str = "general",
-    seed: int = 0,
+    seed: int = SEED,
 ) -> Translation:
     """Run encoder, decoder, attention and output with random weights.
 
     Args:
-        make: make(similarity, rng) returns the attention layer.
+        kind: "local-p" predicts the position of the window, "local-m" takes the decoder's own position.
+        reach: The number of words to either side of the position, or None for global attention.
         source: The English sentence.
         target: The French words that the decoder has read.
         similarity: The similarity function of the attention.
         seed: The seed of the random weights.
 
     Raises:
-        UserError: If the sentence is empty, or the similarity is unknown.
+        UserError: If the kind or the similarity is unknown, or the sentence is empty.
     """
+    if reach is not None and kind not in ("local-p", "local-m"):
+        raise UserError(f"kind is {kind!r}: choose one of local-p, local-m")
     at_least(0, seed=seed)
     rng = np.random.default_rng(seed)
     read = [*dataset().source.words(source), SPECIALS[END]]
     written = [SPECIALS[START], *dataset().target.words(target)]
     memory, last = _run_gru(rng, [*dataset().source.encode(source, strict=True), END], dataset().source, None)
     states, _ = _run_gru(rng, [START, *dataset().target.encode(target, strict=True)], dataset().target, last)
-    attention = make(Similarity(similarity, D_HIDDEN, D_HIDDEN, rng=rng), rng)
+    scores = Similarity(similarity, D_HIDDEN, D_HIDDEN, rng=rng)
+    attention: Any
+    if reach is None:
+        attention = GlobalAttention(scores)
+    elif kind == "local-m":
+        attention = LocalMonotonic(scores, reach=reach)
+    else:
+        attention = LocalPredictive(scores, reach=reach, rng=rng)
     joined = AttentionalState(D_HIDDEN, D_HIDDEN, rng=rng)
     vocabulary = [*dict.fromkeys(written[1:]), SPECIALS[END]]
     output = Linear(D_HIDDEN, len(vocabulary), rng=rng)
@@ -106,7 +118,7 @@ def translation(
     attentional, _ = joined.forward(context, states)
     probabilities, _ = softmax(output.forward(attentional)[0])
     ends = (context[0, -1], attentional[0, -1], probabilities[0, -1])
-    return Translation(read, written, memory[0], states[0], attention, cache, *ends, vocabulary)
+    return Translation(kind, read, written, memory[0], states[0], attention, cache, *ends, vocabulary)
 
 
 def _run_gru(
@@ -121,43 +133,20 @@ def _run_gru(
     return states, states[:, -1]
 
 
-FEET, SCORES, BARS, READ = (
-    0.35,
-    1.75,
-    2.2,
-    4.35,
-)  # heights of the states' lower ends, the scores, the bars and the context
+# heights of the states' lower ends, the scores, the bars and the context
+FEET, SCORES, BARS, READ = 0.35, 1.75, 2.2, 4.35
 TALL = 0.95  # height of the room for the bars
 THICK = 0.26  # width of a bar
 NUMBERS = BARS + TALL + 0.34
 FULL, PALE = colour_of("r"), paler("r", 0.35)  # the weights a_t, and the weights before the Gaussian
 
 
-@figure("F55", "Luong's global attention", source="paperspace", data="FW")
-def global_attention(
-    studio: Studio,
-    *,
-    source: str = SOURCE,
-    target: str = TARGET,
-    similarity: str = "general",
-    seed: int = SEED,
-) -> Drawing:
-    """Draw one step of a decoder that has read `target` and attends to all of `source`.
-
-    Args:
-        studio: Not used.
-        source: The English sentence.
-        target: The French words that the decoder has read.
-        similarity: The similarity function of the attention.
-        seed: The seed of the random weights.
-
-    Returns:
-        The figure with its caption.
-    """
-    run = translation(lambda s, rng: GlobalAttention(s), source, target, similarity=similarity, seed=seed)
+@figure("F55", "Luong's global attention", "paperspace", "FW", "17.4", partial(translation, "global", None))
+def global_attention(run: Translation) -> Drawing:
+    """Draw one step of a decoder that has read `target` and attends to all of `source`."""
     best = int(run.weights.argmax())
     return Drawing(
-        _attention_picture(run, None),
+        _attention_picture(run),
         f"The decoder's state after “{run.target[-1]}” is compared with every state of the source, and the "
         f"softmax of the scores gives the weights, the largest to “{run.source[best]}” "
         f"({number(run.weights[best])}). The context is the mean of the source states with these weights; "
@@ -166,44 +155,12 @@ def global_attention(
     )
 
 
-@figure("F56", "Luong's local attention", source="paperspace", data="FW")
-def local_attention(
-    studio: Studio,
-    *,
-    kind: str = "local-p",
-    reach: float = 2,
-    source: str = SOURCE,
-    target: str = TARGET,
-    similarity: str = "general",
-    seed: int = SEED,
-) -> Drawing:
-    """Draw one step of a decoder that attends to a window of the source.
-
-    Args:
-        studio: Not used.
-        kind: "local-p" predicts the position of the window, "local-m" takes the decoder's own position.
-        reach: The number of words to either side of the position.
-        source: The English sentence.
-        target: The French words that the decoder has read.
-        similarity: The similarity function of the attention.
-        seed: The seed of the random weights.
-
-    Returns:
-        The figure with its caption.
-
-    Raises:
-        UserError: If the kind or the similarity is unknown, or the sentence is empty.
-    """
-    makers = {
-        "local-p": lambda s, rng: LocalPredictive(s, reach=reach, rng=rng),
-        "local-m": lambda s, rng: LocalMonotonic(s, reach=reach),
-    }
-    if kind not in makers:
-        raise UserError(f"kind is {kind!r}: choose one of {', '.join(makers)}")
-    run = translation(makers[kind], source, target, similarity=similarity, seed=seed)
-    p = run.position
+@figure("F56", "Luong's local attention", "paperspace", "FW", "18.1 18.2", translation)
+def local_attention(run: Translation) -> Drawing:
+    """Draw one step of a decoder that attends to a window of the source."""
+    p, reach = run.position, run.attention.reach
     where = f"The window (yellow) extends D = {reach:g} words to either side of {number(p)}, "
-    if kind == "local-p":
+    if run.kind == "local-p":
         how = (
             "the position predicted from the decoder's state. Pale bars: the softmax inside the window, "
             "which sums to 1. The Gaussian around the position (orange) reduces it to the blue bars, the "
@@ -212,19 +169,24 @@ def local_attention(
     else:
         how = "the decoder's own position. The softmax inside the window gives the weights. "
     return Drawing(
-        _attention_picture(run, kind),
+        _attention_picture(run),
         where + how + "Words outside have weight 0 and do not contribute to the context. All parameters are "
         "random.",
     )
 
 
-def _attention_picture(run: Translation, kind: str | None) -> Figure:
-    """Draw a step of attention. kind is "local-p", "local-m", or None for global attention."""
-    with drawing(run.source, run.target, run.vocabulary):
-        board = Board([run.memory, run.states, run.context, run.attentional, run.probabilities])
+def _attention_picture(run: Translation) -> Figure:
+    """Draw a step of attention."""
+    with new_board(
+        run.source,
+        run.target,
+        run.vocabulary,
+        matrices=[run.memory, run.states, run.context, run.attentional, run.probabilities],
+        what=f"a source of {len(run.source)} words",
+    ) as board:
         step = max(board.cell + 0.34, widest([*run.source, *run.target], TEXT) + 0.14)
         xs = [step * i for i in range(len(run.source))]
-        room = 2.6 if kind is None else 4.0  # for the parts between encoder and decoder
+        room = 2.6 if run.kind == "global" else 4.0  # for the parts between encoder and decoder
         first = max(xs[-1] + step + 0.4, xs[-1] + step + room - step * (len(run.target) - 1))
         ts = [first + step * i for i in range(len(run.target))]
         read = _states(board, xs, run.source, run.memory, "k")
@@ -234,12 +196,12 @@ def _attention_picture(run: Translation, kind: str | None) -> Figure:
         board.text(read[0].left - 0.08, last.centre[1], r"$\bar h_s$", size=FORMULA, ha="right")
         board.text(last.right + 0.08, last.centre[1], "$h_t$", size=FORMULA, ha="left")
         _compare(board, run, xs, last)
-        if kind is not None:
-            _window(board, run, kind, xs, last)
+        if run.kind != "global":
+            _window(board, run, xs, last)
         _bars(board, run, xs)
-        _legend(board, xs[0] - 0.3, _meanings(run, kind))
+        _legend(board, xs[0] - 0.3, _meanings(run))
         _context_and_output(board, run, xs, last)
-        return board.cut(what=f"a source of {len(xs)} words")
+    return board.figure
 
 
 def _states(
@@ -271,7 +233,7 @@ def _compare(board: Board, run: Translation, xs: Sequence[float], last: Placed) 
     board.text(middle, SCORES + 0.05, r"$score(h_t,\,\bar h_s)$", size=FORMULA, va="bottom")
 
 
-def _window(board: Board, run: Translation, kind: str, xs: Sequence[float], last: Placed) -> None:
+def _window(board: Board, run: Translation, xs: Sequence[float], last: Placed) -> None:
     """Draw the window behind the bars, its position, and the Gaussian."""
     step, p, reach = xs[1] - xs[0] if len(xs) > 1 else 0.6, run.position, run.attention.reach
     left, right = max(p - reach, -0.5) * step, min(p + reach, len(xs)) * step
@@ -283,7 +245,7 @@ def _window(board: Board, run: Translation, kind: str, xs: Sequence[float], last
     board.ax.plot([p * step] * 2, [BARS, BARS + TALL], linestyle="--", **style)
     board.text(p * step, BARS + TALL + 0.12, "$p_t$", size=FORMULA)
     lines = [f"$p_t = t = {p:.0f}$"]
-    if kind == "local-p":
+    if run.kind == "local-p":
         lines = [r"$p_t = S \cdot sigmoid(v_p^T\,\tanh(W_p h_t))$", f"$= {p:.2f}$"]
         x = np.linspace(left, right, 100)
         y = gaussian_curve(x / step, p, reach)
@@ -312,12 +274,12 @@ def _bars(board: Board, run: Translation, xs: Sequence[float]) -> None:
     board.text(xs[0] - 0.3, NUMBERS, "$a_t$", size=FORMULA, ha="right")
 
 
-def _meanings(run: Translation, kind: str | None) -> list[tuple[str, str]]:
+def _meanings(run: Translation) -> list[tuple[str, str]]:
     """Return the entries of the legend, pairs (colour, meaning)."""
-    if kind is None:
+    if run.kind == "global":
         return [(FULL, "$a_t$: softmax of the scores")]
     window = (paler("position"), rf"window $[p_t - D,\ p_t + D]$, $D = {run.attention.reach:g}$")
-    if kind == "local-m":
+    if run.kind == "local-m":
         return [(FULL, "$a_t$: softmax inside the window"), window]
     return [
         (PALE, "softmax inside the window"),
@@ -361,23 +323,17 @@ MARGIN, SIDES = 0.75, 1.65  # inches at the left of the axes, and at both sides
 HIGH = 4.8  # inches, of the figure
 
 
-@figure("F57", "The predicted position and its Gaussian", source="paperspace", data="FW")
-def predicted_position(
-    studio: Studio, *, reach: float = 2, source: str = SOURCE, target: str = TARGET, seed: int = SEED
-) -> Drawing:
-    """Draw the window of local-p: the Gaussian, its factor at each word, at D / 2 and at D.
-
-    Args:
-        studio: Not used.
-        reach: The number of words to either side of the position.
-        source: The English sentence.
-        target: The French words that the decoder has read.
-        seed: The seed of the random weights.
-
-    Returns:
-        The figure with its caption.
-    """
-    run = translation(lambda s, rng: LocalPredictive(s, reach=reach, rng=rng), source, target, seed=seed)
+@figure(
+    "F57",
+    "The predicted position and its Gaussian",
+    "paperspace",
+    "FW",
+    "18.2",
+    partial(translation, "local-p"),
+)
+def predicted_position(run: Translation) -> Drawing:
+    """Draw the window of local-p: the Gaussian, its factor at each word, at D / 2 and at D."""
+    reach = run.attention.reach
     half, edge = gaussian_curve([run.position + reach / 2, run.position + reach], run.position, reach)
     return Drawing(
         _window_picture(run),

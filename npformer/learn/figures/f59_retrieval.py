@@ -8,29 +8,23 @@ from npformer.errors import UserError
 from npformer.functional import attention
 from npformer.learn.figures.architecture_parts import HIGH
 from npformer.learn.figures.registry import Drawing, figure
-from npformer.learn.figures.studio import Studio
-from npformer.plots import Figure
-from npformer.plots.board import Board
-from npformer.plots.style import FORMULA, LABEL, drawing, literal, number, visible, widest
+from npformer.plots.board import Board, new_board
+from npformer.plots.style import FORMULA, LABEL, literal, number, visible, widest
 
 QUERY = "how does attention work"
 TITLES = ("attention explained", "how does a transformer work", "funny cats", "ten soups for winter")
 
 
-@figure("F59", "Query, keys and values as a search", source="paperspace", data="SC")
-def retrieval(studio: Studio, *, query: str = QUERY, titles: Sequence[str] = TITLES) -> Drawing:
+@figure("F59", "Query, keys and values as a search", "paperspace", "SC", "4.3")
+def retrieval(*, query: str = QUERY, titles: Sequence[str] = TITLES) -> Drawing:
     """Draw a search: the query is compared with the titles of videos, and the answer is a mixture of videos.
 
     The score of a title is the number of words that it shares with the query. A search returns the
     video with the highest score; attention uses the softmax of the scores as weights.
 
     Args:
-        studio: Not used.
         query: The text that is searched for.
         titles: The titles of the videos, 2 to 8.
-
-    Returns:
-        The figure with its caption.
 
     Raises:
         UserError: If the query is empty, or there are fewer than 2 or more than 8 titles.
@@ -39,11 +33,11 @@ def retrieval(studio: Studio, *, query: str = QUERY, titles: Sequence[str] = TIT
         raise UserError("give a query of at least one word, and a list of 2 to 8 titles")
     query, titles = visible(query), [visible(title) for title in titles]
     scores, weights = retrieve(query, titles)
-    with drawing(query, titles):
-        picture = _search(query, titles, scores, weights)
+    with new_board(query, titles, what=f"a search with {len(titles)} titles") as board:
+        _search(board, query, titles, scores, weights)
     best = int(np.argmax(scores))
     return Drawing(
-        picture,
+        board.figure,
         "A search compares the query with every key. Here the score is the number of shared words, "
         f"{scores[best]:.0f} with “{titles[best]}”. A search would return only the value of this key. "
         "Attention returns a weighted mean of all values, with the softmax of the scores as weights: "
@@ -51,9 +45,8 @@ def retrieval(studio: Studio, *, query: str = QUERY, titles: Sequence[str] = TIT
     )
 
 
-def _search(query: str, titles: Sequence[str], scores: np.ndarray, weights: np.ndarray) -> Figure:
+def _search(board: Board, query: str, titles: Sequence[str], scores: np.ndarray, weights: np.ndarray) -> None:
     """Draw the query at the left, then keys, values and the answer, with lines as wide as the weights."""
-    board = Board()
     wide = max(widest([query], LABEL), 1.4) + 0.24, max(widest(titles, LABEL), 1.4) + 0.24
     end = wide[0] / 2 + 1.1 + wide[1]  # of the keys
     xs = (0, end - wide[1] / 2, end + 1.9, end + 4.1)  # of the query, the keys, the values, the answer
@@ -74,7 +67,6 @@ def _search(query: str, titles: Sequence[str], scores: np.ndarray, weights: np.n
         height = top if box is None else box.top[1] + 0.12
         board.text(x, height, name, size=FORMULA, weight="bold", va="bottom")
     board.text((end + xs[2] - 0.5) / 2, top, "score → weight", va="bottom")
-    return board.cut(what=f"a search with {len(titles)} titles")
 
 
 def retrieve(query: str, titles: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:

@@ -12,9 +12,9 @@ from npformer.learn.figures.registry import Drawing, figure
 from npformer.learn.figures.studio import Studio
 from npformer.learn.figures.trained_heads import unknown_words
 from npformer.plots import Grid
-from npformer.plots.board import Board
+from npformer.plots.board import Board, new_board
 from npformer.plots.cells import CELL, GAP
-from npformer.plots.style import LABEL, TEXT, drawing, widest
+from npformer.plots.style import LABEL, TEXT, widest
 from npformer.training.if_then import TrainedReader
 
 QUESTIONS = ("trigger", "action")
@@ -43,14 +43,11 @@ class ReadDescription(NamedTuple):
     attention: dict[str, QuestionAttention]  # by trigger and action
 
 
-@figure("F60", "Latent attention", source="paperspace", data="TR")
+@figure("F60", "Latent attention", "paperspace", "TR", "20.2 20.4")
 def latent_attention(
     studio: Studio, *, descriptions: Sequence[str] = tuple(recipe.description for recipe in FAMOUS)
 ) -> Drawing:
     """Draw latent and active weights of a model trained here, for each of the descriptions.
-
-    Returns:
-        The figure with its caption.
 
     Raises:
         UserError: If there is no description, or one is empty or too long for the model.
@@ -59,21 +56,16 @@ def latent_attention(
         raise UserError("there is no description: give at least one")
     reader: TrainedReader = studio.recipe_reader
     readings = [read(reader, description) for description in descriptions]
-    with drawing(*[each.words for each in readings]):
-        board = Board(
-            [
-                [attention.latent, attention.weights]
-                for each in readings
-                for attention in each.attention.values()
-            ],
-            names=[word for each in readings for word in each.words],
-        )
+    words = [word for each in readings for word in each.words]
+    found = [attention for each in readings for attention in each.attention.values()]
+    weights = [array for attention in found for array in (attention.latent, attention.weights)]
+    what = f"a picture of {len(readings)} descriptions"
+    with new_board(words, matrices=weights, names=words, what=what) as board:
         top = 0.0
         for each in readings:
             top = _draw(board, each, top) - APART
-        picture = board.cut(what=f"a picture of {len(readings)} descriptions")
     unknown = unknown_words(reader, " ".join(descriptions))
-    return Drawing(picture, _caption(reader, readings) + unknown)
+    return Drawing(board.figure, _caption(reader, readings) + unknown)
 
 
 def read(reader: TrainedReader, description: str) -> ReadDescription:

@@ -1,17 +1,14 @@
 """The example of the Jianshu figures: one padded sentence through one small attention layer.
 
-F10 to F17 and F19 use these tensors, so that a number can be followed from figure to figure. The functions
-paint and row draw matrices with cells of several colours.
+F10 to F17 and F19 use these tensors, so that a number can be followed from figure to figure.
 """
 
-from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 from functools import lru_cache
 from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
-from matplotlib.colors import to_rgb
 from numpy.typing import ArrayLike
 
 from npformer.backend import Array
@@ -25,89 +22,6 @@ from npformer.functional.positions import LAYOUTS
 from npformer.nn import InputEmbedding
 from npformer.nn.attention import MultiHeadAttention, MultiHeadCache
 from npformer.nn.embedding import InputCache
-from npformer.plots import Grid
-from npformer.plots.board import BETWEEN, SIGN, Board
-from npformer.plots.cells import GAP, Placed
-from npformer.plots.palette import colour as colour_of
-from npformer.plots.palette import ink_on
-from npformer.plots.style import FORMULA, TEXT, text_size, widest
-
-Paint = tuple[str, Any]  # a role of the palette, and bool broadcastable to a matrix: True takes its colour
-Part = Grid | tuple[Grid, Paint] | str
-
-
-def paint(board: Board, grid: Grid, left: float, top: float, *painted: Paint) -> Placed:
-    """Draw a grid, some of its cells in colours of their own.
-
-    Column labels stand upright where they are wider than a cell.
-
-    Args:
-        board: The board to draw on.
-        grid: The grid.
-        left: The left edge of the cells, in inches.
-        top: The upper edge of the cells, in inches.
-        painted: Pairs (colour, mask): the cells where the mask is True take the colour.
-
-    Returns:
-        The place of the cells.
-    """
-    first = len(board.ax.texts)  # the numbers are written first
-    upright = grid.columns is not None and widest(grid.columns, TEXT) + 0.04 > board.cell
-    placed = board.grid(replace(grid, columns=None, label="") if upright else grid, left, top)
-    squares, shape = board.ax.collections[-1], grid.values.shape
-    faces: Any = np.array(squares.get_facecolor())[:, :3].reshape(*shape, 3)
-    for role, where in painted:
-        faces[np.broadcast_to(where, shape)] = to_rgb(colour_of(role))
-    faces = faces.reshape(-1, 3)
-    squares.set_facecolor([tuple(face) for face in faces])
-    if grid.numbers:
-        for text, face in zip(board.ax.texts[first : first + len(faces)], faces, strict=True):
-            text.set_color(ink_on(face))
-    if upright:
-        _upright(board, grid, placed)
-    return placed
-
-
-def _upright(board: Board, grid: Grid, placed: Placed) -> None:
-    """Write the column labels from the bottom up, and the name above them."""
-    assert grid.columns is not None
-    for index, word in enumerate(grid.columns):
-        x = placed.left + (index + 0.5) * board.cell
-        style: Any = {"rotation": 90, "va": "bottom", "room": False, "parse_math": False}
-        board.text(x, placed.top + GAP, word, **style)
-    top = placed.top + GAP + widest(grid.columns, TEXT)
-    board.take(placed.left, placed.top, placed.right, top)
-    board.text(placed.centre[0], top + GAP, grid.label, size=FORMULA, va="bottom")
-
-
-def row(board: Board, parts: Sequence[Part], left: float, y: float) -> list[Placed]:
-    """Draw grids and the signs between them in a row with its middle at y; return the places of the grids.
-
-    A pair (grid, paint) has cells in a colour of their own. The cells of the first grid start at `left`, with
-    its row labels before it. Later grids with row labels get room for them.
-
-    Args:
-        board: The board to draw on.
-        parts: The grids, the pairs (grid, paint) and the signs, from left to right.
-        left: The left edge of the cells of the first grid.
-        y: The vertical centre of the row.
-    """
-    placed: list[Placed] = []
-    x = left
-    for part in parts:
-        if isinstance(part, str):
-            width = text_size(part, SIGN, math=True)[0]
-            board.text(x + width / 2, y, part, size=SIGN)
-            x += width + BETWEEN
-            continue
-        grid, painted = part if isinstance(part, tuple) else (part, None)
-        width, height = board.size(grid)
-        if placed and grid.rows is not None:
-            x += widest(grid.rows, TEXT) + GAP
-        marks = [] if painted is None else [painted]
-        placed.append(paint(board, grid, x, y + height / 2, *marks))
-        x += width + BETWEEN
-    return placed
 
 
 def at_least(least: int, **numbers: Any) -> None:
@@ -192,52 +106,63 @@ class Example(NamedTuple):
         return self.layer.forward(self.x, mask=mask, query_mask=query)
 
 
-def make_example(
-    sentence: str = SENTENCE,
-    *,
-    length: int = LENGTH,
-    d_model: int = 6,
-    n_heads: int = 1,
-    positions: str = "none",
-    activation: str = "none",
-    bias: float = 0.0,
-    output: bool = False,
-    seed: int = SEED,
-) -> Example:
-    """Embed a sentence with an untrained embedding whose padding is 0, and make an untrained attention layer.
+@dataclass(frozen=True)
+class PaddedSentence:
+    """The settings of the example, which many figures share.
 
-    Args:
+    Attributes:
         sentence: An English sentence.
         length: The number of tokens with the end symbol and the padding.
         d_model: The width of the vectors.
-        n_heads: The number of heads.
-        positions: As for InputEmbedding. Once positions are added, padding is no longer 0.
-        activation: The activation of queries, keys and values; "relu" is the document's code.
-        bias: The value of every bias: 0, as at the start of training.
-        output: Whether the layer has the matrix W^O.
         seed: The seed of the random weights.
-
-    Raises:
-        UserError: If the sentence is empty, the length is below 1, or sizes do not fit together.
     """
-    at_least(1, d_model=d_model, n_heads=n_heads)
-    at_least(0, seed=seed)
-    for name, value, choices in (
-        ("positions", positions, (*LAYOUTS, "learned", "none")),
-        ("activation", activation, tuple(ACTIVATIONS)),
-    ):
-        if value not in choices:
-            raise UserError(f"{name} is {value!r}: choose one of {', '.join(choices)}")
-    ids = padded_ids(sentence, length)
-    rng = np.random.default_rng(seed)
-    vocab_size = len(dataset().source.vocabulary)
-    embedding = InputEmbedding(vocab_size, d_model, length, positions=positions, zero_id=PAD, rng=rng)
-    _, embedded = embedding.forward(ids)
-    layer = MultiHeadAttention(d_model, n_heads, activation=activation, output=output, rng=rng)
-    for name, parameter in layer.named_parameters():
-        if name.endswith("bias"):
-            parameter.value[...] = bias
-    return Example(shown_words(sentence, length), ids, embedded, layer)
+
+    sentence: str = SENTENCE
+    length: int = LENGTH
+    d_model: int = 6
+    seed: int = SEED
+
+    def example(
+        self,
+        *,
+        n_heads: int = 1,
+        positions: str = "none",
+        activation: str = "none",
+        bias: float = 0.0,
+        output: bool = False,
+    ) -> Example:
+        """Embed the sentence, untrained and with padding of 0, and make an untrained attention layer.
+
+        Args:
+            n_heads: The number of heads.
+            positions: As for InputEmbedding. Once positions are added, padding is no longer 0.
+            activation: The activation of queries, keys and values; "relu" is the document's code.
+            bias: The value of every bias: 0, as at the start of training.
+            output: Whether the layer has the matrix W^O.
+
+        Raises:
+            UserError: If the sentence is empty, the length is below 1, or sizes do not fit together.
+        """
+        at_least(1, d_model=self.d_model, n_heads=n_heads)
+        at_least(0, seed=self.seed)
+        for name, value, choices in (
+            ("positions", positions, (*LAYOUTS, "learned", "none")),
+            ("activation", activation, tuple(ACTIVATIONS)),
+        ):
+            if value not in choices:
+                raise UserError(f"{name} is {value!r}: choose one of {', '.join(choices)}")
+        ids = padded_ids(self.sentence, self.length)
+        rng = np.random.default_rng(self.seed)
+        vocab_size = len(dataset().source.vocabulary)
+        embedding = InputEmbedding(
+            vocab_size, self.d_model, self.length, positions=positions, zero_id=PAD, rng=rng
+        )
+        _, embedded = embedding.forward(ids)
+        layer = MultiHeadAttention(self.d_model, n_heads, activation=activation, output=output, rng=rng)
+        for name, parameter in layer.named_parameters():
+            if name.endswith("bias"):
+                parameter.value[...] = bias
+        return Example(shown_words(self.sentence, ids), ids, embedded, layer)
 
 
 def padded_ids(sentence: str, length: int) -> np.ndarray:
@@ -256,11 +181,10 @@ def filled(ids: np.ndarray, length: int) -> np.ndarray:
     return np.pad(ids, ((0, 0), (0, length - ids.shape[1])), constant_values=PAD)
 
 
-def shown_words(sentence: str, length: int) -> list[str]:
+def shown_words(sentence: str, ids: np.ndarray) -> list[str]:
     """Return a label for each token of a padded sentence. Words outside the vocabulary keep their letters."""
     words = dataset().source.words(sentence)
-    ids = padded_ids(sentence, length)[0]
-    return [SPECIALS[index] if index in (PAD, END) else words[t] for t, index in enumerate(ids)]
+    return [SPECIALS[index] if index in (PAD, END) else words[t] for t, index in enumerate(ids[0])]
 
 
 @lru_cache(maxsize=1)

@@ -24,17 +24,23 @@ PLACES = ("encoder", "cross")  # the attention in which the heads are measured
 PARTS = {"new_words": "such sentences with new pairs of words", "new_frames": "in new frames"}
 
 HeadKey = tuple[str, int, int]  # "encoder" or "cross", layer, head
-Targets = Callable[[Reference], tuple[int, ...]]
 
 
-def antecedent(reference: Reference) -> tuple[int, ...]:
-    """Return the position of the noun that *it* refers to."""
-    return () if reference.antecedent is None else (reference.antecedent,)
+class Question(NamedTuple):
+    """A question to heads: in each sentence of a family, they should find one of the targets."""
+
+    family: str  # "it" or "bank"
+    targets: Callable[[Reference], tuple[int, ...]]  # returns the positions of the targets
 
 
 def deciders(reference: Reference) -> tuple[int, ...]:
     """Return the positions of the words that decide: tired for *it*, river for *bank*."""
     return reference.deciders
+
+
+# the noun that *it* refers to, and the words that decide
+NOUN = Question("it", lambda it: () if it.antecedent is None else (it.antecedent,))
+ADJECTIVE, MEANING = Question("it", deciders), Question("bank", deciders)
 
 
 class Measurement(NamedTuple):
@@ -60,16 +66,15 @@ def measured_parts(family: str) -> str:
 
 
 def measure(
-    studio: Studio, family: str, targets: Targets, head: HeadAccuracy, *, but: Targets | None = None
+    studio: Studio, question: Question, head: HeadAccuracy, *, but: Question | None = None
 ) -> list[Measurement]:
     """Measure a head in every part of the corpus, and beside it the best head of each training.
 
     Args:
         studio: The source of the trained models.
-        family: "it" or "bank".
-        targets: The function that returns the targets of a sentence.
+        question: What the head should find.
         head: The head that is drawn. Its attention, "encoder" or "cross", is that of the other trainings too.
-        but: Leave out the head of each training that is the best for these other targets.
+        but: Leave out the head of each training that is the best for this other question.
     """
     drawn = (head.where, head.layer, head.head)
     found = []
@@ -78,21 +83,16 @@ def measure(
         for number in range(len(studio.translators)):
             taken = None
             if but is not None:
-                taken = _best(head_shares(studio, family, but, number=number), head.where)
-            chosen = _best(head_shares(studio, family, targets, number=number), head.where, taken)
-            shares.append(head_shares(studio, family, targets, part, number=number)[chosen])
-        own = head_shares(studio, family, targets, part)[drawn]
+                taken = _best(head_shares(studio, but, number=number), head.where)
+            chosen = _best(head_shares(studio, question, number=number), head.where, taken)
+            shares.append(head_shares(studio, question, part, number=number)[chosen])
+        own = head_shares(studio, question, part)[drawn]
         found.append(Measurement(own, tuple(shares)))
     return found
 
 
 def best_head(
-    studio: Studio,
-    family: str,
-    targets: Targets,
-    where: str | None = None,
-    *,
-    but: HeadAccuracy | None = None,
+    studio: Studio, question: Question, where: str | None = None, *, but: HeadAccuracy | None = None
 ) -> HeadAccuracy:
     """Return the head of the drawn model whose largest weight, at *it* or *bank*, is most often on a target.
 
@@ -100,8 +100,7 @@ def best_head(
 
     Args:
         studio: The source of the trained model.
-        family: "it" or "bank".
-        targets: The function that returns the targets of a sentence.
+        question: What the head should find.
         where: "encoder", measured at the ambiguous word, or "cross", measured where its French is written;
             both by default.
         but: A head to leave out, or None.
@@ -111,9 +110,9 @@ def best_head(
     """
     if where not in (None, *PLACES):
         raise UserError(f"where is {where!r}: choose encoder or cross")
-    shares = head_shares(studio, family, targets)
+    shares = head_shares(studio, question)
     place = _best(shares, where, None if but is None else (but.where, but.layer, but.head))
-    return HeadAccuracy(*place, shares[place], len(_pairs(_first_part(), family)))
+    return HeadAccuracy(*place, shares[place], len(_pairs(_first_part(), question.family)))
 
 
 def _best(shares: dict[HeadKey, float], where: str | None, taken: HeadKey | None = None) -> HeadKey:
@@ -122,15 +121,12 @@ def _best(shares: dict[HeadKey, float], where: str | None, taken: HeadKey | None
     return max(some, key=lambda key: some[key])
 
 
-def share_of(
-    studio: Studio, family: str, targets: Targets, where: str, layer: int, head: int
-) -> HeadAccuracy:
+def share_of(studio: Studio, question: Question, where: str, layer: int, head: int) -> HeadAccuracy:
     """Return one head with the share of sentences in which its largest weight is on a target.
 
     Args:
         studio: The source of the trained model.
-        family: "it" or "bank".
-        targets: The function that returns the targets of a sentence.
+        question: What the head should find.
         where: "encoder" or "cross".
         layer: The layer.
         head: The number of the head.
@@ -138,33 +134,32 @@ def share_of(
     Raises:
         UserError: If the head does not exist.
     """
-    shares = head_shares(studio, family, targets)
+    shares = head_shares(studio, question)
     check_number("layer", layer, 1 + max(p[1] for p in shares if p[0] == where))
     check_number("head", head, 1 + max(p[2] for p in shares))
     share = shares[where, layer, head]
-    return HeadAccuracy(where, layer, head, share, len(_pairs(_first_part(), family)))
+    return HeadAccuracy(where, layer, head, share, len(_pairs(_first_part(), question.family)))
 
 
 def head_shares(
-    studio: Studio, family: str, targets: Targets, part: str | None = None, *, number: int = 0
+    studio: Studio, question: Question, part: str | None = None, *, number: int = 0
 ) -> dict[HeadKey, float]:
     """Return for every head the share of sentences in which its largest weight is on a target.
 
     Args:
         studio: The source of the trained models.
-        family: "it" or "bank".
-        targets: The function that returns the targets of a sentence.
+        question: What the heads should find.
         part: The part of the corpus; by default the first of PARTS.
         number: The number of the training. Training 0 is that of the drawn model.
     """
     part = part or _first_part()
-    pairs = _pairs(part, family)
-    known = ("attended", family, part, number)
+    pairs = _pairs(part, question.family)
+    known = ("attended", question.family, part, number)
     if known not in studio.memo:
         translator = studio.translators[number] if number else studio.translator
         studio.memo[known] = _strongest(translator, pairs)
     attended: dict[HeadKey, np.ndarray] = studio.memo[known]
-    target_words = [targets(pair.reference) for pair in pairs if pair.reference is not None]
+    target_words = [question.targets(pair.reference) for pair in pairs if pair.reference is not None]
     return {
         place: float(np.mean([key in words for key, words in zip(keys, target_words, strict=True)]))
         for place, keys in attended.items()

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from npformer.learn.course.lesson import Lesson, find_lesson
 from npformer.learn.course.markup import code_html
-from npformer.learn.figures import DATA, SOURCES, Entry, Studio, all_entries
+from npformer.learn.figures import DATA, SOURCES, Entry, Studio, all_entries, find_entry
 from npformer.learn.figures.gallery import PAGE
 from npformer.learn.site.definitions import PACKAGE
 from npformer.learn.site.images import figure_html, size_of
@@ -29,18 +29,6 @@ SECTION = "Gallery"
 GALLERY = "gallery.html"
 CHECKOUT = PACKAGE.parent / "figures"
 THUMBNAIL = 220  # CSS pixels, the height of a picture in the list
-
-# the lessons to which each figure belongs
-LESSONS = """
-F01 0.1 10.1 11.4 | F02 0.1 | F03 10.3 11.5 | F04 10.1 11.4 | F05 1 | F06 3 5.1 9.1 12.1 | F07 15.1 | F08 4.5
-F09 5.1 6.1 | F10 2 | F11 4.4 | F12 5.1 | F13 5.1 | F14 6.1 | F15 6.1 6.3 | F16 6.4 | F17 5.1 8.3 | F18 7.1
-F19 7.2 7.3 | F20 10.1 11.4 | F21 12.1 | F22 2 | F23 3 | F24 3 | F25 3 | F26 3 | F27 10.1 | F28 9.1 | F29 15.2
-F30 15.2 | F31 4.4 | F32 5.1 | F33 5.1 | F34 5.1 | F35 4.4 | F36 5.1 | F37 7.1 | F38 7.2 | F39 7.3 | F40 7.3
-F41 8.1 8.3 | F42 8.1 8.3 | F43 10.3 11.4 | F44 14.1 11.3 | F45 14.1 | F46 12.1 | F47 12.1 | F48 12.1 12.3
-F49 12.1 14.1 | F50 14.1 | F51 10.4 11.3 | F52 15.2 | F53 8.3 | F54 19.1 | F55 17.4 | F56 18.1 18.2 | F57 18.2
-F58 4.1 | F59 4.3 | F60 20.2 20.4 | F61 24.4 14.4 | F62 23.1 | F63 23.2 | F64 23.3 | F65 23.4 | F66 23.4
-F67 23.5
-"""
 
 HEAD = """\
 <h1>Gallery</h1>
@@ -76,8 +64,7 @@ def gallery_pages(entries: Sequence[Entry] | None = None, *, stored: Path = CHEC
 
 def lessons_of(id: str) -> list[Lesson]:
     """Return the lessons to which a figure belongs, the most important one first."""
-    rows = {row.split()[0]: row.split()[1:] for row in LESSONS.replace("\n", " | ").split("|") if row.strip()}
-    return [find_lesson(number) for number in rows[id]]
+    return [find_lesson(number) for number in find_entry(id).lessons]
 
 
 def _shown(entry: Entry, stored: Path, captions: Mapping[str, str]) -> Shown:
@@ -167,11 +154,7 @@ def _lessons(entry: Entry) -> str:
 
 def _code(entry: Entry) -> Iterator[str]:
     """Yield the code and the command that draw a figure, and its settings."""
-    settings = {
-        name: _literal(argument.default)
-        for name, argument in list(inspect.signature(entry.draw).parameters.items())[1:]
-        if argument.default is not argument.empty
-    }
+    settings = {name: _literal(default) for name, default in entry.settings.items()}
     first = next(iter(settings.items()), None)
     given = f", {first[0]}={first[1]}" if first else ""
     code = f'from npformer.learn.figures import draw\n\ndrawing = draw("{entry.id}"{given})\ndrawing.figure'
@@ -189,8 +172,8 @@ def _literal(value: object) -> str:
 
 def _origin(entry: Entry) -> str:
     """Return the document of a figure, the kind of its numbers, and the file of the code that draws it."""
-    file = Path(inspect.getsourcefile(entry.draw) or "").relative_to(PACKAGE.parent).as_posix()
-    line = inspect.getsourcelines(entry.draw)[1]
+    file = Path(inspect.getsourcefile(entry.function) or "").relative_to(PACKAGE.parent).as_posix()
+    line = inspect.getsourcelines(entry.function)[1]
     numbers = " and ".join(DATA[key] for key in entry.data.split(" + "))
     return (
         f'<p class="origin">Document: {_document(entry.source)}. '

@@ -14,7 +14,7 @@ from matplotlib.image import imread
 from paths import ROOT
 
 from npformer.errors import UserError
-from npformer.learn.figures import DATA, SOURCES, all_entries
+from npformer.learn.figures import DATA, SOURCES, all_entries, find_entry
 from npformer.learn.figures.gallery import RECIPES, write_drawing, write_page
 from npformer.learn.figures.trainings import recipes_as_json
 from npformer.plots import text_problems
@@ -181,6 +181,18 @@ def test_files_of_a_figure(written, drawings, tmp_path):
     assert [path.name for path in files] == ["F01.png", "F01.svg"]
     assert list(written(moving)) == ["F44.png", "F44.gif"]
     assert written(moving)["F44.gif"][:6] == b"GIF89a"
+
+
+def test_a_figure_lists_its_settings_and_those_of_its_inputs():
+    assert find_entry("F11").settings == {
+        "sentence": "I am a student", "length": 7, "d_model": 6, "seed": 3, "bias": 0.0, "activation": "none",
+    }  # fmt: skip
+    assert find_entry("F27").settings["sentence"] == "Je suis étudiant"
+    assert find_entry("F41").settings["n_layers"] == 1
+    assert find_entry("F56").settings["kind"] == "local-p"
+    assert "kind" not in find_entry("F55").settings
+    with pytest.raises(TypeError, match="bias"):
+        draw("F12", bias=1.0)
 
 
 def test_draw_by_id():

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 from figure_boxes import arrows, column, loose_ends, shapes, touching
-from figure_cells import texts
+from figure_cells import draw, texts
 from matplotlib.colors import to_rgba
 
-from npformer.learn.figures.f01_to_f04_architecture import PARTS, architecture, black_box, layers, stacks
+from npformer.learn.figures.f01_to_f04_architecture import PARTS
 from npformer.models.transformer import TransformerConfig
 from npformer.plots import text_problems
 from npformer.plots.palette import COLOURS
@@ -42,7 +42,7 @@ LAST = {side: [*boxes, "norm"] for side, boxes in POST.items()}
     ("changes", "expected"), [({}, POST), ({"norm": "pre"}, PRE), ({"final_norm": True}, LAST)]
 )
 def test_a_stack_has_its_boxes_in_order(changes, expected):
-    figure = architecture(None, **changes).figure
+    figure = draw("F01", **changes).figure
     left, right = columns_of(figure)
     assert kinds(column(figure, left)) == ["input embedding", "+", *expected["encoder"]]
     outer = ["output embedding", "+"], ["linear", "softmax"]
@@ -52,7 +52,7 @@ def test_a_stack_has_its_boxes_in_order(changes, expected):
 @pytest.mark.parametrize("changes", [{}, {"norm": "pre"}, {"positions": "learned"}, {"positions": "none"}])
 def test_arrows_end_at_boxes(changes):
     """Check that only the output leaves the picture, and that every box has an incoming arrow."""
-    figure = architecture(None, **changes).figure
+    figure = draw("F01", **changes).figure
     (out,) = loose_ends(figure)
     softmax = next(s for s in shapes(figure) if s.label == "softmax")
     assert softmax.on_edge(out.start)
@@ -63,7 +63,7 @@ def test_arrows_end_at_boxes(changes):
 
 def test_the_encoder_gives_keys_and_values_to_cross_attention():
     for changes in ({}, {"norm": "pre"}):
-        figure = architecture(None, **changes).figure
+        figure = draw("F01", **changes).figure
         left, right = columns_of(figure)
         top = max((s for s in shapes(figure) if abs(s.x - left) < 1e-6), key=lambda s: s.y)
         (cross,) = [s for s in shapes(figure) if abs(s.x - right) < 1e-6 and s.label.startswith("multi-head")]
@@ -79,7 +79,7 @@ def test_the_encoder_gives_keys_and_values_to_cross_attention():
     [({}, ["attention", "feed-forward"], "add & norm"), ({"norm": "pre"}, ["norm", "norm"], "+")],
 )
 def test_residual_connections_bypass_each_sublayer(changes, below, sums):
-    figure = architecture(None, **changes).figure
+    figure = draw("F01", **changes).figure
     left, right = columns_of(figure)
     for x in (left, right):
         tower = [s for s in shapes(figure) if abs(s.x - x) < 1e-6]
@@ -97,7 +97,7 @@ def test_residual_connections_bypass_each_sublayer(changes, below, sums):
 
 def test_numbers_come_from_the_configuration():
     changes = {"n_layers": 3, "d_model": 96, "n_heads": 4, "d_ff": 200, "tied": "output"}
-    figure = architecture(None, source_vocab=500, target_vocab=700, **changes).figure
+    figure = draw("F01", source_vocab=500, target_vocab=700, **changes).figure
     labels = texts(figure)
     assert labels.count("3 ×") == 2
     assert labels.count("multi-head attention\n4 heads of 24") == 2
@@ -106,7 +106,7 @@ def test_numbers_come_from_the_configuration():
     sizes = {"input embedding\n500 tokens × 96", "output embedding\n700 tokens × 96", "linear\n96 → 700"}
     assert sizes <= set(labels)
     config = TransformerConfig.architecture("paper-base")
-    base = texts(architecture(None).figure)
+    base = texts(draw("F01").figure)
     assert base.count(f"{config.n_layers} ×") == 2
     assert f"linear\n{config.d_model} → {config.target_vocab}" in base
     assert {"inputs", "outputs\n(shifted right)", "output probabilities"} <= set(base)
@@ -116,7 +116,7 @@ def test_numbers_come_from_the_configuration():
     ("positions", "circles"), [("interleaved", 2), ("halves", 2), ("learned", 0), ("none", 0)]
 )
 def test_positions(positions, circles):
-    figure = architecture(None, positions=positions).figure
+    figure = draw("F01", positions=positions).figure
     waves = figure.axes[0].lines
     assert len(waves) == circles
     for wave in waves:  # one period of a sine
@@ -150,7 +150,7 @@ BORDERED = {  # the others have a frame
 
 @pytest.mark.parametrize("part", PARTS)
 def test_highlighted_boxes_stand_out_and_others_fade(part):
-    drawing = architecture(None, highlight=part)
+    drawing = draw("F01", highlight=part)
     found, faded, frames = marked(drawing.figure)
     assert found or frames
     assert faded
@@ -162,7 +162,7 @@ def test_highlighted_boxes_stand_out_and_others_fade(part):
 
 
 def test_highlighting_one_add_and_norm_marks_only_that_one():
-    figure = architecture(None, highlight="decoder cross-attention norm").figure
+    figure = draw("F01", highlight="decoder cross-attention norm").figure
     (one,) = [s for s in shapes(figure) if s.edge_width > 2]
     _, right = columns_of(figure)
     tower = [s for s in shapes(figure) if abs(s.x - right) < 1e-6]
@@ -170,30 +170,30 @@ def test_highlighting_one_add_and_norm_marks_only_that_one():
 
 
 def test_highlighting_a_stack_or_the_positions_draws_a_frame():
-    figure = architecture(None, highlight="decoder").figure
+    figure = draw("F01", highlight="decoder").figure
     bordered, faded, (frame,) = marked(figure)
     left, right = columns_of(figure)
     assert bordered == []
     assert frame.get_x() < right < frame.get_x() + frame.get_width()
     assert not frame.get_x() < left < frame.get_x() + frame.get_width()
     assert kinds(faded).count("add & norm") == 2  # that of the encoder
-    frames = marked(architecture(None, highlight="positions").figure)[2]
+    frames = marked(draw("F01", highlight="positions").figure)[2]
     assert [round(frame.get_height(), 6) for frame in frames] == [0.52, 0.52]  # around a circle of 0.4
-    assert len(marked(architecture(None).figure)[1]) == 0
+    assert len(marked(draw("F01").figure)[1]) == 0
 
 
 # F02
 
 
 def test_the_black_box_and_its_contents():
-    figure = black_box(None, sentence="le chat dort", translation="the cat sleeps", n_layers=3).figure
+    figure = draw("F02", sentence="le chat dort", translation="the cat sleeps", n_layers=3).figure
     assert [s.label for s in shapes(figure)] == ["3 encoders", "3 decoders", "the Transformer"]
     assert texts(figure).count("le chat dort") == texts(figure).count("the cat sleeps") == 2
     encoders, decoders, box = shapes(figure)
     (between,) = touching(figure, encoders, end=False)
     assert decoders.on_edge(between.end)
     assert len(touching(figure, box, end=True)) == 1
-    assert "1 encoder" in texts(black_box(None, n_layers=1).figure)
+    assert "1 encoder" in texts(draw("F02", n_layers=1).figure)
 
 
 # F03
@@ -201,7 +201,7 @@ def test_the_black_box_and_its_contents():
 
 @pytest.mark.parametrize("n", [1, 2, 12])
 def test_the_top_encoder_is_connected_to_every_decoder(n):
-    figure = stacks(None, n_layers=n).figure
+    figure = draw("F03", n_layers=n).figure
     assert text_problems(figure) == []
     names = [s.label for s in shapes(figure)]
     assert sorted(names) == sorted(f"{kind} #{i}" for kind in ("encoder", "decoder") for i in range(n))
@@ -227,7 +227,7 @@ def test_the_top_encoder_is_connected_to_every_decoder(n):
 
 
 def test_two_and_three_sublayers():
-    figure = layers(None, d_model=96, n_heads=4, d_ff=7).figure
+    figure = draw("F04", d_model=96, n_heads=4, d_ff=7).figure
     left, right = sorted({s.x for s in shapes(figure)})
     attention, feed_forward = "4 heads of 24", "feed-forward\n96 → 7 → 96"
     assert column(figure, left) == [f"self-attention\n{attention}", feed_forward]

@@ -2,10 +2,8 @@
 
 import pytest
 from figure_boxes import loose_ends, shapes
-from figure_cells import texts
+from figure_cells import draw, texts
 from matplotlib.patches import Rectangle
-
-from npformer.learn.figures.f18_multi_head_graph import multi_head
 
 
 def piles(figure):
@@ -15,7 +13,7 @@ def piles(figure):
 
 @pytest.mark.parametrize(("heads", "behind"), [(1, 0), (2, 1), (8, 2)])
 def test_heads_are_drawn_as_piles(heads, behind):
-    figure = multi_head(None, n_heads=heads).figure
+    figure = draw("F18", n_heads=heads).figure
     assert f"h = {heads}" in texts(figure)
     assert piles(figure) == 4 * behind  # three linear maps and the attention
     width = 512 // heads
@@ -28,11 +26,11 @@ def test_heads_are_drawn_as_piles(heads, behind):
 
 
 def test_widths_and_missing_parts_follow_the_configuration():
-    figure = multi_head(None, d_model=96, n_heads=4, d_head=16, d_value=10).figure
+    figure = draw("F18", d_model=96, n_heads=4, d_head=16, d_value=10).figure
     names = [s.label for s in shapes(figure)]
     assert names[3:6] == ["linear\n96 → 10", "linear\n96 → 16", "linear\n96 → 16"]  # V, K, Q
     assert names[-2:] == ["concat\n4 × 10 = 40", "linear\n40 → 96"]
-    first_document = multi_head(None, architecture="jianshu-demo")
+    first_document = draw("F18", architecture="jianshu-demo")
     names = [s.label for s in shapes(first_document.figure)]
     assert names[3:6] == ["linear, relu\n512 → 64"] * 3
     assert names[-1] == "concat\n8 × 64 = 512"

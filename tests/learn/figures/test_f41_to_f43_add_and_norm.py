@@ -6,7 +6,6 @@ from datawhale_oracle import encoder
 from figure_boxes import arrows, column, loose_ends, shapes
 from figure_cells import as_text, draw, grids, named, picture, row_words, shows, texts
 
-from npformer.learn.figures.f41_to_f43_add_and_norm import add_and_normalize, full_detail
 from npformer.plots import text_problems
 
 POST = ["self-attention", "add & normalize", "feed-forward", "add & normalize"]
@@ -32,7 +31,7 @@ def rows(figure, skip=("+", "")):
     [({}, POST, "Thinking Machines"), ({"norm": "pre"}, PRE, "Je suis étudiant")],
 )
 def test_add_and_norm_follows_both_sublayers(changes, expected, sentence):
-    figure = add_and_normalize(None, sentence=sentence, **changes).figure
+    figure = draw("F41", sentence=sentence, **changes).figure
     words = sentence.split()
     assert rows(figure) == expected
     names = [s.label for s in shapes(figure)]
@@ -46,7 +45,7 @@ def test_add_and_norm_follows_both_sublayers(changes, expected, sentence):
 
 @pytest.mark.parametrize(("changes", "sums"), [({}, "add & normalize"), ({"norm": "pre"}, "add")])
 def test_the_residual_connections_are_dashed_and_end_at_the_sums(changes, sums):
-    figure = add_and_normalize(None, **changes).figure
+    figure = draw("F41", **changes).figure
     dashed = [a for a in arrows(figure) if a.dashed]
     assert len(dashed) == 2
     tower = [s for s in shapes(figure) if s.label in (*POST, *PRE)]
@@ -63,11 +62,11 @@ def test_the_residual_connections_are_dashed_and_end_at_the_sums(changes, sums):
 
 
 def test_other_positions_and_one_word():
-    assert texts(add_and_normalize(None, positions="learned").figure).count("$p$") == 2
-    plain = add_and_normalize(None, positions="none").figure
+    assert texts(draw("F41", positions="learned").figure).count("$p$") == 2
+    plain = draw("F41", positions="none").figure
     assert "+" not in texts(plain)
     assert not plain.axes[0].lines
-    one = add_and_normalize(None, sentence="Machines", norm="pre").figure
+    one = draw("F41", sentence="Machines", norm="pre").figure
     assert rows(one, skip=("",))[0] == "+"
     assert [s.label for s in shapes(one)].count("feed-forward") == 1
     assert text_problems(one) == []
@@ -100,7 +99,7 @@ def test_f42_add_and_norm():
 
 @pytest.mark.parametrize("n", [1, 2, 3])
 def test_every_encoder_and_decoder_in_detail(n):
-    figure = full_detail(None, n_layers=n).figure
+    figure = draw("F43", n_layers=n).figure
     assert text_problems(figure) == []
     names = [s.label for s in shapes(figure)]
     assert names.count("self-attention") == 2 * n
@@ -127,14 +126,14 @@ PRE_DECODER = ["norm", "self-attention", "add", "norm", "encoder-decoder attenti
     ],
 )
 def test_the_order_in_the_decoders(changes, expected):
-    figure = full_detail(None, **changes).figure
+    figure = draw("F43", **changes).figure
     (x,) = {s.x for s in shapes(figure) if s.label == "encoder-decoder attention"}
     found = [label for label in column(figure, x) if label != "feed-forward"]
     assert found == [*expected, "linear", "softmax"]
 
 
 def test_words_of_both_sides():
-    figure = full_detail(None, sentence="le chat dort", target="<S> the cat", n_layers=1).figure
+    figure = draw("F43", sentence="le chat dort", target="<S> the cat", n_layers=1).figure
     for word in ("le", "chat", "dort", "<S>", "the", "cat"):
         assert word in texts(figure)
     assert [s.label for s in shapes(figure)].count("feed-forward") == 6

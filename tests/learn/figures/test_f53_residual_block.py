@@ -2,8 +2,8 @@
 
 import pytest
 from figure_boxes import column, loose_ends, shapes, touching
+from figure_cells import draw
 
-from npformer.learn.figures.f53_residual_block import residual_block
 from npformer.plots import text_problems
 
 
@@ -16,7 +16,7 @@ from npformer.plots import text_problems
     ],
 )
 def test_the_norm_of_the_residual_block_is_in_its_place(changes, order):
-    figure = residual_block(None, **changes).figure
+    figure = draw("F53", **changes).figure
     left, right = sorted({s.x for s in shapes(figure)})
     assert column(figure, left) == ["weights", "relu", "weights", "+", "relu"]
     assert column(figure, right) == order

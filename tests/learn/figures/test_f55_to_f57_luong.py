@@ -8,20 +8,14 @@ import pytest
 from figure_cells import draw, picture, texts
 from matplotlib.patches import FancyArrowPatch, Rectangle
 
-from npformer.learn.figures.f55_to_f57_luong import SEED, SOURCE, TARGET, gaussian_curve, translation
-from npformer.nn.attention import GlobalAttention, LocalMonotonic, LocalPredictive
+from npformer.learn.figures.f55_to_f57_luong import gaussian_curve, translation
 
 MONOTONIC = {"kind": "local-m", "reach": 1}
 
 
 def last_step(kind="global", reach=2):
     """Return the last step of the figures' translation, computed with one kind of attention."""
-    layers = {
-        "global": lambda s, rng: GlobalAttention(s),
-        "local-m": lambda s, rng: LocalMonotonic(s, reach=reach),
-        "local-p": lambda s, rng: LocalPredictive(s, reach=reach, rng=rng),
-    }
-    return translation(layers[kind], SOURCE, TARGET, seed=SEED)
+    return translation(kind, None if kind == "global" else reach)
 
 
 # The tensors.

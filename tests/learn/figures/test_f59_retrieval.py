@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 from figure_boxes import shapes, touching
-from figure_cells import texts
+from figure_cells import draw, texts
 from matplotlib.text import Text
 
 from npformer.functional import softmax
-from npformer.learn.figures.f59_retrieval import TITLES, retrieval, retrieve
+from npformer.learn.figures.f59_retrieval import TITLES, retrieve
 from npformer.plots import text_problems
 from npformer.plots.style import number
 
@@ -27,7 +27,7 @@ def test_scores_count_shared_words_and_weights_are_their_softmax():
     ],
 )
 def test_retrieval_draws_these_weights(query, titles):
-    drawing = retrieval(None, query=query, titles=titles)
+    drawing = draw("F59", query=query, titles=titles)
     figure = drawing.figure
     scores = np.array([sum(query.split().count(w) for w in title.split()) for title in titles], float)
     weights, _ = softmax(scores)
@@ -50,7 +50,7 @@ def test_retrieval_draws_these_weights(query, titles):
 
 
 def test_a_query_and_titles_are_no_formulas():
-    figure = retrieval(None, query="$x$ or $y", titles=["$\\nonsense$", "x $x$"]).figure
+    figure = draw("F59", query="$x$ or $y", titles=["$\\nonsense$", "x $x$"]).figure
     assert text_problems(figure) == []
     drawn = {text.get_text() for text in figure.findobj(Text)}
     assert {r"\$x\$ or \$y", r"\$\nonsense\$", r"x \$x\$"} <= drawn

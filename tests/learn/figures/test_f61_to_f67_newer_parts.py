@@ -5,7 +5,7 @@ import pytest
 from figure_cells import draw, texts
 
 from npformer.functional import rms_norm
-from npformer.learn.figures.f65_grouped_queries import uses
+from npformer.learn.figures.f61_to_f67_newer_parts import uses
 from npformer.plots import text_problems
 
 # F61: the curves are the bytes of real caches

@@ -77,7 +77,7 @@ def test_every_figure_has_a_lesson(pages):
 def test_a_page_names_its_document_and_the_line_of_its_code(pages):
     shown = text_of(pages["gallery/F14.html"].body)
     assert "Document: 一步步解析Attention is All You Need!. Numbers from: tensors of a forward pass." in shown
-    line = find_entry("F14").draw.__code__.co_firstlineno
+    line = find_entry("F14").function.__code__.co_firstlineno
     assert f"npformer/learn/figures/f10_to_f17_masked_attention.py, line {line}." in shown
     assert '<cite lang="zh">' in pages["gallery/F14.html"].body
 

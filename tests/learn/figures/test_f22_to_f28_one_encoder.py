@@ -1,13 +1,13 @@
-"""Tests of F22 to F26: word vectors and position vectors, compared with layers and formulas."""
+"""Tests of F22 to F28: word vectors, position vectors and one encoder, compared with layers and formulas."""
 
 import math
 
 import numpy as np
 import pytest
-from datawhale_oracle import embedding
-from figure_cells import as_text, draw, grids, named, picture, places, shows
+from datawhale_oracle import embedding, encoder
+from figure_cells import as_text, draw, grids, named, picture, places, shows, texts
 
-from npformer.learn.figures.f22_to_f26_input_vectors import period, short
+from npformer.learn.figures.f22_to_f28_one_encoder import period, short
 from npformer.nn import Embedding
 from npformer.plots import text_problems
 
@@ -153,3 +153,24 @@ def test_f26_heat_maps(changes):
     upper, lower = (ax.get_position() for ax in maps)
     assert upper.y0 > lower.y1
     assert text_problems(figure) == []
+
+
+@pytest.mark.parametrize(("id", "words"), [("F27", 3), ("F28", 2)])
+def test_f27_f28_one_encoder(id, words):
+    figure = picture(id)
+    x, z, normalised, r = encoder(words)
+    drawn = named(figure)
+    for name, values in (("x", x), ("z", normalised), ("r", r)):
+        assert all(shows(drawn[f"{name}_{i + 1}"][0], values[i]) for i in range(words)), name
+    assert not shows(drawn["z_1"][0], z[0])
+    assert drawn["x_1"][0].top < drawn["z_1"][0].bottom < drawn["z_1"][0].top < drawn["r_1"][0].bottom
+    assert texts(figure).count("self-attention") == 1
+    assert texts(figure).count("feed-forward") == (1 if id == "F27" else 2)
+    changed = named(picture(id, seed=3))
+    assert all(shows(changed[f"r_{i + 1}"][0], encoder(words, seed=3)[3][i]) for i in range(words))
+    assert not shows(changed["r_1"][0], r[0])
+
+
+def test_the_caption_of_f28_quotes_the_output():
+    _, _, _, r = encoder(2)
+    assert as_text(r[0]) in draw("F28").caption
