@@ -261,15 +261,9 @@ def _panels(example: Example, *, causal: bool) -> list[HeatMap]:
     """
     _, after = example.attend(keys=True, causal=causal, queries=True)
     q, k, v = after.attention[:3]
-<<<<<<< HEAD
-    mask, queries = example.mask(causal=causal), example.query_mask
+    mask, queries, words = example.mask(causal=causal), example.query_mask, example.words
     _, before = tutorial_attention(q, k, v, mask, query_mask=queries, masking=BEFORE)
     scores, _ = fill_scores(before.scores, mask, BEFORE, queries)
-=======
-    mask, queries, words = example.mask(causal=causal), example.query_mask, example.words
-    _, before = attention(q, k, v, mask, query_mask=queries, masking=BEFORE)
-    scores, _ = mask_scores(before.scores, mask, queries, BEFORE)
->>>>>>> figures
     allowed = np.broadcast_to(mask, scores.shape)[0, 0]  # (T, T)
     # a padding row was set to 0 everywhere, masked keys included, so no cell of it is grey
     rewritten = allowed | np.broadcast_to(~queries, scores.shape)[0, 0]
