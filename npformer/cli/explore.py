@@ -10,7 +10,7 @@ from npformer.cli.output import note, print_line
 from npformer.errors import UserError
 from npformer.explorer import explore
 from npformer.explorer.model_data import MOST_TOKENS, why_not_live
-from npformer.pretrained import LoadedTranslator
+from npformer.pretrained import Translator
 from npformer.pretrained.loaded import Loaded
 from npformer.storage.atomic import require_place
 from npformer.storage.text import shell_text, shell_word
@@ -82,7 +82,7 @@ def example_for(loaded: Loaded) -> str:
     Raises:
         UserError: If it knows neither.
     """
-    if isinstance(loaded, LoadedTranslator):
+    if isinstance(loaded, Translator):
         if loaded.card is not None:
             return loaded.card.example
         if not loaded.unknown_words(ANIMAL):

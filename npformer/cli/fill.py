@@ -7,10 +7,10 @@ from typing import Any
 from npformer.cli.load_model import add_model_arguments, load_kind
 from npformer.cli.options import Rule, Whole, add_backend_argument
 from npformer.cli.output import print_data, print_lines
-from npformer.data.sentences import MASK
+from npformer.data.vocabulary import MASK
 from npformer.errors import in_context
 from npformer.generation import Gap, fill_in_table
-from npformer.pretrained import LoadedMaskedModel
+from npformer.pretrained import GapFiller
 
 MOST = 100  # words for a gap
 
@@ -42,7 +42,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> int:
     """Print the most probable words for each gap of each text. Return 0."""
-    loaded = load_kind(LoadedMaskedModel, arguments, arguments.backend)
+    loaded = load_kind(GapFiller, arguments, arguments.backend)
     found: list[tuple[str, list[Gap]]] = []
     for number, text in enumerate(arguments.texts, 1):
         with in_context(f"text {number}"):

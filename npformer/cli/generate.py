@@ -11,7 +11,7 @@ from npformer.cli.options import COUNT, POSITIVE, SEED, Real, Rule, Whole, add_b
 from npformer.cli.output import print_data, print_line
 from npformer.data.files import read_text
 from npformer.errors import UserError, in_context
-from npformer.pretrained import LoadedLanguageModel
+from npformer.pretrained import TextGenerator
 
 TOKENS, MOST = 200, 10_000_000  # the tokens after a prompt, by default and at most
 BETWEEN = "-" * 20  # the line between two texts
@@ -79,7 +79,7 @@ def run(arguments: Namespace) -> int:
     """Continue the prompts, or measure the perplexity of a file. Return 0."""
     if not arguments.prompts and arguments.perplexity is None:
         raise UserError('give a prompt, as npformer generate "ROMEO:", or --perplexity with a file')
-    loaded = load_kind(LoadedLanguageModel, arguments, arguments.backend)
+    loaded = load_kind(TextGenerator, arguments, arguments.backend)
     if arguments.perplexity is not None:
         print_line(describe_perplexity(loaded, arguments.perplexity))
         return 0
@@ -115,7 +115,7 @@ def print_texts(prompts: list[str], steps: Iterable[list[str]]) -> None:
         print_data("".join(text))
 
 
-def describe_perplexity(loaded: LoadedLanguageModel, path: str) -> str:
+def describe_perplexity(loaded: TextGenerator, path: str) -> str:
     """Return a line with the perplexity of a model on a file, measured as during training.
 
     Args:

@@ -52,12 +52,6 @@ COMMANDS = {
 
 MODULES = {"class": "classroom"}  # of npformer.cli, where the name of a command is a word of Python
 
-# the new names of options of earlier versions, by command
-RENAMED = {"train": {"--recipe": "--preset", "--model": "--architecture"}} | {
-    command: {"--run": "--model", "--pretrained": "--model"}
-    for command in ("attention", "figures", "masks", "score", "translate")
-}
-
 
 def main(argv: list[str] | None = None) -> int:
     """Run one command and return its exit status: 0, or 1 if a check failed, or 2 for a user's mistake."""
@@ -126,7 +120,6 @@ def make_parser(name: str) -> Parser:
     parser = Parser(
         f"npformer {name}",
         rules=command.RULES,
-        renamed=RENAMED.get(name),
         description=text[0].upper() + text[1:] + ".",
     )
     command.add_arguments(parser)

@@ -83,7 +83,7 @@ def run(arguments: Namespace) -> int:
 
     measured = {"setting": setting, "known_words": words, "seed": arguments.seed}
     with TranslationBar(len(sources)) as bar:
-        found = score(loaded.translator, sources, references, progress=bar.advance, **measured, **settings)
+        found = score(loaded, sources, references, progress=bar.advance, **measured, **settings)
     if out:
         write_file(out, "".join(f"{line}\n" for line in found.translations).encode())
     if difference := difference_in_case(found.translations, references):

@@ -23,13 +23,12 @@ from npformer.data.corpus import BuiltinCorpus, Pair, builtin_corpus
 from npformer.data.loader import make_batch
 from npformer.errors import UserError
 from npformer.functional.masks import causal_mask, padding_mask
-from npformer.generation import Translator
 from npformer.generation.baselines import evaluate_baselines
 from npformer.generation.evaluation import FamilyAccuracy, evaluate_families, parts_of, strongest_head
 from npformer.generation.search import BEAM
 from npformer.learn.console import styled
 from npformer.learn.course.trained import LessonTraining, is_of_recipe, tour_recipe
-from npformer.pretrained import load
+from npformer.pretrained import Translator, load
 from npformer.pretrained.train_on_files import threads_for
 from npformer.storage.atomic import explain_os_errors, make_folder, write_file
 from npformer.storage.checkpoint import load_checkpoint
@@ -110,7 +109,7 @@ def run(arguments: Namespace) -> int:
     out.print(f"wrote {printable(page)}", soft_wrap=True)
 
     out.print(styled(("\nDone", "bold"), f" in {time.perf_counter() - start:.0f} s. {exact}"))
-    out.print(styled(f"  {IT_SENTENCES[0]}\n    ", (translator.translate([IT_SENTENCES[0]])[0], "cyan")))
+    out.print(styled(f"  {IT_SENTENCES[0]}\n    ", (translator.translate(IT_SENTENCES[0], beam=1), "cyan")))
     out.print(f"Open {printable(page)} in a browser: it shows every number. What next:", soft_wrap=True)
     for command, what in next_steps(folder):
         out.print(styled(f"{what}:\n  ", (command, "bold")), soft_wrap=True)
@@ -290,8 +289,8 @@ def attention_maps(translator: Translator) -> "dict[str, Figure]":
     from npformer import plots
 
     sentence = IT_SENTENCES[0]
-    source, target = translator.source_codec, translator.target_codec
-    translation = translator.translate([sentence])[0]
+    source, target = translator.codec
+    translation = translator.translate(sentence, beam=1)
     batch = make_batch([(source.encode(sentence), target.encode(translation))])
     _, cache = translator.model.to("numpy").forward(batch.source, batch.target_in)
     english = [*source.words(sentence), "</S>"]
@@ -311,7 +310,7 @@ def decoder_masks(translator: Translator) -> "dict[str, Figure]":
     """Draw the decoder's masks in a batch of "merci" and "je suis étudiant": the first one is padded."""
     from npformer import plots
 
-    codec = translator.target_codec
+    codec = translator.codec.target
     batch = make_batch([([4], codec.encode(text)) for text in ("merci", "je suis étudiant")])
     words = ["<S>", "merci", "<PAD>", "<PAD>"]
     length = batch.target_in.shape[1]

@@ -36,8 +36,8 @@ from npformer.data.dataset import (
 )
 from npformer.data.monolingual import sentence_dataset
 from npformer.data.multi30k import FOLDER
-from npformer.data.sentences import MASK
 from npformer.data.text import TEXT_VOCAB_SIZE, TOKENS
+from npformer.data.vocabulary import MASK
 from npformer.errors import UserError, quantity
 from npformer.models.registry import ModelConfig
 from npformer.pretrained.initial_weights import initial_weights

@@ -11,7 +11,7 @@ from npformer.cli.options import Rule
 from npformer.cli.output import note, print_data
 from npformer.cli.translation_bar import TranslationBar
 from npformer.errors import UserError
-from npformer.pretrained import LoadedTranslator
+from npformer.pretrained import Translator
 
 EPILOG = """\
 Examples: npformer translate --model en-de "A man is riding a bicycle."
@@ -51,7 +51,7 @@ def run(arguments: Namespace) -> int:
     return 0
 
 
-def converse(loaded: LoadedTranslator, settings: dict[str, Any]) -> None:
+def converse(loaded: Translator, settings: dict[str, Any]) -> None:
     """Translate each line that a person types; report a mistake and read the next line."""
     note("type a sentence and press Enter; Ctrl-D ends")
     for number, line in enumerate(sys.stdin, 1):
@@ -62,7 +62,7 @@ def converse(loaded: LoadedTranslator, settings: dict[str, Any]) -> None:
             note(str(error))
 
 
-def translate_standard_input(loaded: LoadedTranslator, settings: dict[str, Any]) -> None:
+def translate_standard_input(loaded: Translator, settings: dict[str, Any]) -> None:
     """Translate the lines of standard input block by block, so that memory does not grow with their number.
 
     Raises:
@@ -78,7 +78,7 @@ def translate_standard_input(loaded: LoadedTranslator, settings: dict[str, Any])
 
 
 def translate_lines(
-    loaded: LoadedTranslator,
+    loaded: Translator,
     lines: list[str],
     settings: dict[str, Any],
     first_line: int = 1,
@@ -108,7 +108,7 @@ def translate_lines(
         done += len(finished)
 
 
-def report_unknown_words(loaded: LoadedTranslator, line: str, number: int) -> None:
+def report_unknown_words(loaded: Translator, line: str, number: int) -> None:
     """Print a note that names the words of a line that the model does not know, if there are any.
 
     Args:

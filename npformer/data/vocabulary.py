@@ -13,6 +13,7 @@ from npformer.storage.validation import short
 
 PAD, UNK, START, END = range(4)
 SPECIALS = ("<PAD>", "<UNK>", "<S>", "</S>")
+MASK = "[MASK]"  # replaces a hidden word; tokenize splits it into three words, so no text can contain it
 
 _KIND = "npformer vocabulary"
 # The version of the JSON texts of vocabularies and codecs. Version 1 is written without a number, because the

@@ -9,6 +9,11 @@ import pytest
 from npformer import UserError
 from npformer.data import LANGUAGES, SPECIALS, Language, SubwordCodec, TextCodec, Vocabulary, codec_from_json
 from npformer.data.codecs import require_fit
+from npformer.data.sentences import with_mask
+from npformer.data.text_codecs import ByteCodec
+from npformer.models.bert import BertConfig
+from npformer.models.gpt import GPTConfig
+from npformer.models.transformer import TransformerConfig
 
 SUBWORDS = SubwordCodec(Vocabulary((*SPECIALS, "▁dog", "▁the", *"▁dogthe")))
 LINES = ["L'animal dort.", "L’homme qu'il voit dort (aujourd'hui)."]
@@ -85,8 +90,66 @@ def test_other_texts_are_refused(read, text, sentence):
 
 
 @pytest.mark.parametrize("codec", [WORDS[0], SUBWORDS])
-def test_a_codec_must_fit_its_model(codec):
+def test_codecs_must_fit_their_translator(codec):
     size = len(codec.vocabulary)
-    require_fit(codec, size, "source")
-    with pytest.raises(UserError, match=f"the target vocabulary has {size} entries and the model 99: use"):
-        require_fit(codec, 99, "target")
+    config = TransformerConfig(source_vocab=size, target_vocab=size, tied="output")
+    codecs = {"source": codec, "target": codec}
+    require_fit(config, codecs)
+    for role in codecs:
+        other = config.replace(**{f"{role}_vocab": 99})
+        message = f"the {role} vocabulary has {size} entries and the model 99: use"
+        with pytest.raises(UserError, match=message):
+            require_fit(other, codecs)
+    with pytest.raises(UserError, match="pad, start and end ids are 0, 1 and 3"):
+        require_fit(config.replace(start_id=1), codecs)
+
+
+MASKED = with_mask(TextCodec.from_lines(["the cat crossed the street"]))
+N = len(MASKED.tokens)
+SIZES = {"d_model": 4, "n_heads": 1, "n_layers": 1}
+
+
+@pytest.mark.parametrize(
+    ("config", "role", "codec", "message"),
+    [
+        (
+            BertConfig(vocab_size=N, pad_id=1, **SIZES),
+            "sentences",
+            MASKED,
+            "the model's pad id is 1, and a vocabulary's 0: give another model",
+        ),
+        (
+            BertConfig(vocab_size=N + 1, **SIZES),
+            "sentences",
+            MASKED,
+            f"the sentences vocabulary has {N} entries and the model {N + 1}",
+        ),
+        (
+            BertConfig(vocab_size=N, **SIZES),
+            "sentences",
+            TextCodec.from_lines(["the cat crossed the wide street"]),
+            r"the last word of the vocabulary is 'wide' and not \[MASK\]: use the codec",
+        ),
+        (
+            GPTConfig(vocab_size=N, context=4, **SIZES),
+            "sentences",
+            MASKED,
+            "the model reads text, and a masked language model reads sentences: give another model",
+        ),
+        (
+            BertConfig(vocab_size=256, **SIZES),
+            "text",
+            ByteCodec(),
+            "the model reads sentences, and a language model reads text: give another model",
+        ),
+        (
+            GPTConfig(vocab_size=255, context=4, **SIZES),
+            "text",
+            ByteCodec(),
+            "the text vocabulary has 256 entries and the model 255: use the vocabulary",
+        ),
+    ],
+)
+def test_codecs_of_language_models_must_fit(config, role, codec, message):
+    with pytest.raises(UserError, match=message):
+        require_fit(config, {role: codec})

@@ -18,7 +18,7 @@ from npformer.interop.tokenizers import load_tokenizer
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
-    return tokenizer_folders.older_marian(tmp_path_factory.mktemp("marian") / "older")
+    return tokenizer_folders.marian(tmp_path_factory.mktemp("marian") / "older")
 
 
 @pytest.fixture
