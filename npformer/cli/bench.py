@@ -8,7 +8,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn
+from rich.progress import Progress
 from rich.table import Table
 from threadpoolctl import threadpool_limits
 
@@ -20,7 +20,7 @@ from npformer.cli.limits import require_threads
 from npformer.cli.options import COUNT, SECONDS, add_backend_argument, excludes, one_of
 from npformer.cli.output import console, note, print_data
 from npformer.errors import UserError
-from npformer.learn.console import text_column
+from npformer.learn.console import counting_progress, plain_table
 from npformer.storage.atomic import require_place, write_file
 from npformer.storage.json_files import versioned_rows
 
@@ -178,13 +178,8 @@ class Bar:
 @contextmanager
 def bar(total: int) -> Iterator[Bar]:
     """Show a progress bar on standard error until all is measured."""
-    columns = (
-        text_column("{task.description:<28}"),
-        BarColumn(bar_width=24),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-    )
-    with Progress(*columns, console=console(stderr=True), transient=True) as progress:
+    form = "{task.description:<28}"
+    with counting_progress(console(stderr=True), form, transient=True) as progress:
         yield Bar(progress, total)
 
 
@@ -274,12 +269,10 @@ def decoding_rows(arguments: Namespace) -> Rows:
         return rows
 
 
-def table_of(titles: Iterable[str], left: int = 1) -> Table:
-    """Return a table without lines, with the first columns aligned left."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for index, title in enumerate(titles):
-        table.add_column(title, justify="left" if index < left else "right", no_wrap=True)
-    return table
+def table_of(titles: Iterable[str]) -> Table:
+    """Return a table whose first column is aligned left."""
+    first, *others = titles
+    return plain_table(first, *(f">{title}" for title in others))
 
 
 def show_steps(rows: Rows) -> None:

@@ -26,7 +26,7 @@ from npformer.learn.capstone.training import (
     translate,
 )
 from npformer.learn.capstone.training import SECONDS as LIMIT
-from npformer.learn.console import styled
+from npformer.learn.console import plain_table, styled
 from npformer.learn.exercises import EXERCISES
 from npformer.learn.tasks import Folder
 from npformer.storage.text import printable, shell_word
@@ -146,9 +146,7 @@ def show_parts(arguments: Namespace, folder: Folder, parts: Sequence[Part]) -> i
 
 def _table(arguments: Namespace, folder: Folder) -> Table:
     """Return the table of all parts: whose each one is, and the command of its next exercise."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("part", "whose", "to make it yours"):
-        table.add_column(column, no_wrap=column != "to make it yours")
+    table = plain_table("part", "whose", "to make it yours", wrapped=("to make it yours",))
     for part in PARTS:
         exercise = next_exercise(folder, part)
         if exercise is None:

@@ -6,13 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Generic
 
-from rich.table import Table
-
 from npformer.cli.options import SECONDS as SECONDS_TYPE
 from npformer.cli.options import excludes, one_of, only_if
 from npformer.cli.output import console, note
 from npformer.errors import UserError
-from npformer.learn.console import styled
+from npformer.learn.console import plain_table, styled
 from npformer.learn.course.terminal import print_in_pages
 from npformer.learn.tasks import Folder, TaskRegistry, Verdict
 from npformer.learn.tasks.process import SECONDS, check
@@ -136,11 +134,8 @@ class TaskCommand(Generic[T]):
     def list_tasks(self, arguments: Namespace, folder: Folder) -> int:
         """Print a table of the tasks with the learner's progress."""
         shown = self.tasks_to_list(arguments.name)
-        table = Table(box=None, pad_edge=False, header_style="bold")
         number, *others = self.tasks.columns
-        table.add_column(number, justify="right", no_wrap=True)
-        for column in (*others, "state"):
-            table.add_column(column, no_wrap=True)
+        table = plain_table(f">{number}", *others, "state")
         states = {task.name: folder.state(task) for task in shown}
         for task in shown:
             state = states[task.name]

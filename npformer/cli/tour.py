@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from rich.console import Console
-from rich.table import Table
 
 from npformer.backend import choose_backend
 from npformer.checking.cases import all_cases
@@ -26,7 +25,7 @@ from npformer.functional.masks import causal_mask, padding_mask
 from npformer.generation.baselines import evaluate_baselines
 from npformer.generation.evaluation import FamilyAccuracy, evaluate_families, parts_of, strongest_head
 from npformer.generation.search import BEAM
-from npformer.learn.console import styled
+from npformer.learn.console import plain_table, styled
 from npformer.learn.course.trained import LessonTraining, is_of_recipe, tour_recipe
 from npformer.pretrained import Translator, load
 from npformer.pretrained.train_on_files import threads_for
@@ -220,8 +219,10 @@ def show_parts(out: Console, translator: Translator, scores: Sequence[FamilyAccu
         scores: The scores of the parts.
     """
     parts = parts_of(builtin_corpus().test)
-    table = _table("held-out sentences, greedy search", "number", "exact", "right word")
-    table.add_column("what the strongest head attends to")
+    titles = ("number", "exact", "right word", "what the strongest head attends to")
+    number, exact, word, head = titles
+    sentences = "held-out sentences, greedy search"
+    table = plain_table(sentences, f">{number}", f">{exact}", f">{word}", head, wrapped=(sentences, *titles))
     for score in scores:
         table.add_row(
             f"{score.family}, {_PART_TITLES[score.held_out]}",
@@ -236,7 +237,8 @@ def show_parts(out: Console, translator: Translator, scores: Sequence[FamilyAccu
 def show_baselines(out: Console, corpus: BuiltinCorpus) -> None:
     """Print how far held-out sentences are from training, and what memory and single words reach."""
     titles = ("words to change", "exact", "right word", "single word")
-    table = _table("the same without a model: the nearest training sentence", *titles)
+    same = "the same without a model: the nearest training sentence"
+    table = plain_table(same, *(f">{title}" for title in titles), wrapped=(same, *titles))
     for score in evaluate_baselines(corpus.test, corpus.train):
         distances = " ".join(f"{score.distance(share):.0f}" for share in (0.1, 0.5, 0.9))
         table.add_row(
@@ -252,14 +254,6 @@ def show_baselines(out: Console, corpus: BuiltinCorpus) -> None:
         "single word: the answer that goes with the most telling word of the sentence",
         style="dim",
     )
-
-
-def _table(title: str, *columns: str) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column(title)
-    for column in columns:
-        table.add_column(column, justify="right")
-    return table
 
 
 def _share(count: int | None, total: int) -> str:

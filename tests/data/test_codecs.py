@@ -28,7 +28,7 @@ CODECS = [
     dataclasses.replace(SUBWORDS, lowercase=False, language=Language("it", elision=True)),
     dataclasses.replace(SUBWORDS, text="tokenised", language=LANGUAGES["de"]),
 ]
-VOCABULARY = Vocabulary.from_sentences([["b", "a"]])
+OF_WORDS = json.loads(WORDS[0].to_json())
 
 
 @pytest.mark.parametrize("codec", CODECS)
@@ -56,32 +56,33 @@ def test_json_with_a_part_missing_is_refused(codec, name, kind):
         type(codec).from_json(json.dumps(content))
 
 
-OTHER_KIND = '{"kind": "npformer text codec"}'
-RESERVED = {"kind": "npformer vocabulary", "words": ["<PAD>", "a"]}
+OTHER_KIND = '{"kind": "npformer vocabulary"}'
 
 
-def with_words(*words):
-    return json.dumps({"kind": "npformer vocabulary", "words": [*SPECIALS, *words]})
+def with_words(*words, first=SPECIALS):
+    return json.dumps(OF_WORDS | {"words": [*first, *words]})
 
 
 @pytest.mark.parametrize(
     ("read", "text", "sentence"),
     [
         *((codec_from_json, text, "npformer text codec or npformer subword codec") for text in ("", "[]")),
-        (codec_from_json, VOCABULARY.to_json(), "npformer text codec or npformer subword codec"),
+        (codec_from_json, OTHER_KIND, "npformer text codec or npformer subword codec"),
         (codec_from_json, '{"kind": []}', "npformer text codec or npformer subword codec"),
-        (TextCodec.from_json, VOCABULARY.to_json(), "is not an npformer text codec"),
+        (TextCodec.from_json, OTHER_KIND, "its \"kind\" is 'npformer vocabulary'"),
         (TextCodec.from_json, "", "is not JSON"),
         (SubwordCodec.from_json, SUBWORDS.to_json().replace("▁the", "▁dog"), "has '▁dog' twice"),
-        (Vocabulary.from_json, "{", "the text of the npformer vocabulary is not JSON"),
-        (Vocabulary.from_json, "[1, 2]", "the npformer vocabulary is a list and not a JSON object"),
-        (Vocabulary.from_json, OTHER_KIND, "its \"kind\" is 'npformer text codec'"),
-        (Vocabulary.from_json, '{"kind": "npformer vocabulary"}', 'has no list "words"'),
-        (Vocabulary.from_json, '{"kind": "npformer vocabulary", "words": "abc"}', 'has no list "words"'),
-        (Vocabulary.from_json, json.dumps(RESERVED), "starts with the words"),
-        (Vocabulary.from_json, with_words("a", 7), "word 5 of the vocabulary is 7"),
-        (Vocabulary.from_json, with_words("a", "b", "a"), "has 'a' twice, at 4 and 6"),
-        (Vocabulary.from_json, with_words("<S>"), "has '<S>' twice, at 2 and 4"),
+        (TextCodec.from_json, "{", "the text of the npformer text codec is not JSON"),
+        (TextCodec.from_json, "[1, 2]", "the npformer text codec is a list and not a JSON object"),
+        (
+            TextCodec.from_json,
+            json.dumps(OF_WORDS | {"words": "abc"}),
+            "'words' of the text codec is 'abc', not a",
+        ),
+        (TextCodec.from_json, with_words("a", 7), "'words' of the text codec is"),
+        (TextCodec.from_json, with_words("<PAD>", "a", first=()), "starts with the words"),
+        (TextCodec.from_json, with_words("a", "b", "a"), "has 'a' twice, at 4 and 6"),
+        (TextCodec.from_json, with_words("<S>"), "has '<S>' twice, at 2 and 4"),
     ],
 )
 def test_other_texts_are_refused(read, text, sentence):
