@@ -52,9 +52,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="the head to draw large and as lines, counted from 0 (default: the most informative one)",
     )
     parser.add_argument("--word", help="draw only the lines from this query")
-    parser.add_argument(
-        "--out", default="attention", metavar="FOLDER", help="the folder to write to (default: attention)"
-    )
+    parser.add_argument("--out", default="attention", metavar="FOLDER", help="the folder to write to")
 
 
 def run(arguments: Namespace) -> int:

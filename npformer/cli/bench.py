@@ -69,13 +69,9 @@ def add_arguments(parser: ArgumentParser) -> None:
         help=f"some of {names} (default: the first four; for --profile: tiny)",
     )
     parser.add_argument("--against", **one_of(["torch"]), help="measure PyTorch's step as well, in turns")
-    parser.add_argument("--repeats", type=COUNT, default=5, help="the number of turns (default: 5)")
-    parser.add_argument(
-        "--seconds", type=SECONDS, default=1.0, help="the shortest duration of a turn (default: 1)"
-    )
-    parser.add_argument(
-        "--workers", type=COUNT, default=2, help="the threads that share each batch (default: 2)"
-    )
+    parser.add_argument("--repeats", type=COUNT, default=5, help="the number of turns")
+    parser.add_argument("--seconds", type=SECONDS, default=1.0, help="the shortest duration of a turn")
+    parser.add_argument("--workers", type=COUNT, default=2, help="the threads that share each batch")
     add_backend_argument(parser, default="numpy", shown="numpy")
     parser.add_argument(
         "--json",

@@ -53,19 +53,19 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--dir",
         default=EXERCISES.folder,
         metavar="FOLDER",
-        help=f"the folder of your exercises, in which it is saved too (default: {EXERCISES.folder})",
+        help="the folder of your exercises, in which it is saved too",
     )
     parser.add_argument(
         "--steps",
         type=COUNT,
         default=STEPS,
-        help=f"with --train: the number of training steps (default: {STEPS})",
+        help="with --train: the number of training steps",
     )
     parser.add_argument(
         "--seconds",
         type=SECONDS,
         default=LIMIT,
-        help=f"the time limit of your code in a round of training or a translation (default: {LIMIT:g})",
+        help="the time limit of your code in a round of training or a translation",
     )
 
 

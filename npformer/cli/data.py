@@ -40,9 +40,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
     parser.epilog = EPILOG
     parser.add_argument("corpus", nargs="?", help="the corpus: multi30k")
-    parser.add_argument(
-        "--folder", default=multi30k.FOLDER, help=f"the folder to write to (default: {multi30k.FOLDER})"
-    )
+    parser.add_argument("--folder", default=multi30k.FOLDER, help="the folder to write to")
     parser.add_argument(
         "--languages",
         default=",".join(multi30k.LANGUAGES),

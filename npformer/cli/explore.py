@@ -37,9 +37,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     add_model_arguments(parser, models=ANY_MODEL)
     parser.add_argument("--target", metavar="TEXT", help="the translation (default: that of the model)")
-    parser.add_argument(
-        "--out", default="explorer.html", metavar="FILE", help="the page (default: explorer.html)"
-    )
+    parser.add_argument("--out", default="explorer.html", metavar="FILE", help="the page")
     add_backend_argument(parser)
     parser.add_argument("--open", action="store_true", help="open the page in the browser")
 

@@ -150,15 +150,9 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="the training steps of the Transformer; the others train for the same processor time "
         f"(default: {STEPS}). With --search: of each translator (default: {SEARCH_STEPS})",
     )
-    group.add_argument(
-        "--seeds", type=COUNT, default=3, help="the number of trainings of each translator (default: 3)"
-    )
-    group.add_argument(
-        "--seed", type=SEED, default=0, help="the first seed of weights, order and dropout (default: 0)"
-    )
-    group.add_argument(
-        "--out", default="runs/family", metavar="FOLDER", help="the folder of the runs (default: runs/family)"
-    )
+    group.add_argument("--seeds", type=COUNT, default=3, help="the number of trainings of each translator")
+    group.add_argument("--seed", type=SEED, default=0, help="the first seed of weights, order and dropout")
+    group.add_argument("--out", default="runs/family", metavar="FOLDER", help="the folder of the runs")
 
 
 def run(arguments: Namespace) -> int:

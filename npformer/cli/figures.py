@@ -42,9 +42,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "ids", nargs="*", metavar="ID", help="the figures to draw, such as F29 (default: all)"
     )
-    parser.add_argument(
-        "--out", default="figures", metavar="FOLDER", help="the folder to write to (default: figures)"
-    )
+    parser.add_argument("--out", default="figures", metavar="FOLDER", help="the folder to write to")
     parser.add_argument("--svg", action="store_true", help="write each figure as SVG as well")
     parser.add_argument(
         "--model",

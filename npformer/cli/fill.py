@@ -26,15 +26,12 @@ def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
     parser.epilog = EPILOG
     parser.add_argument(
-        "texts",
-        nargs="+",
-        metavar="TEXT",
-        help=f"a sentence with {MASK} in place of each word to be found",
+        "texts", nargs="+", metavar="TEXT", help=f"a sentence with {MASK} in place of each word to be found"
     )
     models = "the folder of a run with a preset for masked language models, or a checkpoint of it"
     add_model_arguments(parser, models=models)
     parser.add_argument(
-        "--answers", type=Whole(1, MOST), default=5, metavar="N", help="the words for each gap (default: 5)"
+        "--answers", type=Whole(1, MOST), default=5, metavar="N", help="the words for each gap"
     )
     parser.add_argument("--json", action="store_true", help="print a list of JSON objects, one for each text")
     add_backend_argument(parser)

@@ -45,13 +45,13 @@ def add_arguments(parser: ArgumentParser) -> None:
         type=Whole(1, MOST),
         default=TOKENS,
         metavar="N",
-        help=f"the number of tokens after a prompt (default: {TOKENS})",
+        help="the number of tokens after a prompt",
     )
     parser.add_argument(
         "--temperature",
         type=POSITIVE,
         default=1.0,
-        help="below 1, probable tokens become more probable; above 1, less (default: 1)",
+        help="below 1, probable tokens become more probable; above 1, less",
     )
     parser.add_argument("--top-k", type=COUNT, metavar="K", help="draw from the K most probable tokens only")
     parser.add_argument(
@@ -61,7 +61,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="draw from the fewest tokens whose probabilities sum to P or more",
     )
     parser.add_argument("--greedy", action="store_true", help="choose the most probable token, without draws")
-    parser.add_argument("--seed", type=SEED, default=0, help="the seed of the draws (default: 0)")
+    parser.add_argument("--seed", type=SEED, default=0, help="the seed of the draws")
     parser.add_argument(
         "--stop",
         action="append",

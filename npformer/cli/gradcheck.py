@@ -88,7 +88,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         metavar="SHAPE",
         help="the shape of an input of your own layer, as 2,5,8; once for each input",
     )
-    parser.add_argument("--seed", type=SEED, default=0, help="the seed of the random numbers (default: 0)")
+    parser.add_argument("--seed", type=SEED, default=0, help="the seed of the random numbers")
     parser.add_argument(
         "--seconds",
         type=SECONDS,
@@ -100,7 +100,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--backend",
         **one_of(("numpy", "cupy")),
         default="numpy",
-        help="cupy compares every component on a GPU with NumPy (default: numpy)",
+        help="cupy compares every component on a GPU with NumPy",
     )
     parser.add_argument("--verbose", action="store_true", help="print every tensor, not only the worst one")
     parser.add_argument(

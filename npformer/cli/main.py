@@ -123,6 +123,7 @@ def make_parser(name: str) -> Parser:
         description=text[0].upper() + text[1:] + ".",
     )
     command.add_arguments(parser)
+    parser.name_defaults()
     if parser.epilog:  # its examples keep their lines
         parser.formatter_class = argparse.RawDescriptionHelpFormatter
     return parser

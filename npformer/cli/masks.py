@@ -48,9 +48,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "sentence", nargs="?", metavar="SENTENCE", help=f"the words of the queries (default: {EXAMPLE!r})"
     )
-    parser.add_argument(
-        "--pad", type=INDEX, default=0, metavar="N", help="add N padding keys at the end (default: 0)"
-    )
+    parser.add_argument("--pad", type=INDEX, default=0, metavar="N", help="add N padding keys at the end")
     parser.add_argument(
         "--causal", action="store_true", help="a word attends to itself and the words before it"
     )
@@ -61,15 +59,13 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--cross", metavar="SENTENCE", help="the words of the keys: attention between two sentences"
     )
     add_model_arguments(parser, default="untrained weights")
-    parser.add_argument("--layer", type=INDEX, default=0, help="the layer (default: 0)")
-    parser.add_argument("--head", type=INDEX, default=0, help="the head (default: 0)")
-    parser.add_argument("--seed", type=SEED, default=0, help="the seed of untrained weights (default: 0)")
+    parser.add_argument("--layer", type=INDEX, default=0, help="the layer")
+    parser.add_argument("--head", type=INDEX, default=0, help="the head")
+    parser.add_argument("--seed", type=SEED, default=0, help="the seed of untrained weights")
     parser.add_argument(
         "--mistake", **one_of(MISTAKES), help="; ".join(f"{name}: {what}" for name, what in MISTAKES.items())
     )
-    parser.add_argument(
-        "--out", default="masks", metavar="FOLDER", help="the folder to write to (default: masks)"
-    )
+    parser.add_argument("--out", default="masks", metavar="FOLDER", help="the folder to write to")
 
 
 def run(arguments: Namespace) -> int:

@@ -263,6 +263,16 @@ class Parser(argparse.ArgumentParser):
         super().__init__(prog=prog, allow_abbrev=False, exit_on_error=False, **settings)
         self.rules = rules
 
+    def name_defaults(self) -> None:
+        """Add its default to the help text of each argument that has one, unless the text says it."""
+        for action in self._actions:
+            default, text = action.default, action.help or ""
+            if isinstance(default, bool) or default == argparse.SUPPRESS or "(default" in text:
+                continue
+            if isinstance(default, (int, float, str)):
+                shown = f"{default:g}" if isinstance(default, float) else default
+                action.help = f"{text} (default: {shown})"
+
     def parse(self, argv: Sequence[str]) -> Arguments:
         """Return the arguments on a command line, with the set of those that were given.
 

@@ -50,7 +50,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         **one_of(("auto", *TOKENIZERS)),
         default="auto",
         help="the form of the references: lowercased and tokenised, or raw text as people write it; "
-        "auto detects it (default: auto)",
+        "auto detects it",
     )
     parser.add_argument(
         "--known-words",

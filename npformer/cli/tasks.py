@@ -101,21 +101,19 @@ class TaskCommand(Generic[T]):
             nargs="?",
             default="list",
             **one_of(self.actions) | {"metavar": "ACTION"},
-            help=f"{', '.join(self.actions)} (default: list)",
+            help=f"{', '.join(self.actions)}",
         )
         named = "a number or a name" if self.tasks.numbered else "a name"
         parser.add_argument(
             "name", nargs="?", help=f"{named}; check and hint take the current {kind} if none is given"
         )
-        parser.add_argument(
-            "--dir", default=folder, metavar="FOLDER", help=f"the folder of your files (default: {folder})"
-        )
+        parser.add_argument("--dir", default=folder, metavar="FOLDER", help="the folder of your files")
         parser.add_argument("--all", action="store_true", help="with check: check every file of the folder")
         parser.add_argument(
             "--seconds",
             type=SECONDS_TYPE,
             default=SECONDS,
-            help=f"with check: time limit (default: {SECONDS:g})",
+            help="with check: time limit",
         )
         parser.add_argument(
             "--png",

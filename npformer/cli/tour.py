@@ -54,18 +54,14 @@ RULES: tuple[Rule, ...] = ()
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.add_argument(
-        "--out", default="tour", metavar="FOLDER", help="the folder to write to (default: tour)"
-    )
+    parser.add_argument("--out", default="tour", metavar="FOLDER", help="the folder to write to")
     parser.add_argument(
         "--steps",
         type=COUNT,
         help="the number of training steps; fewer give worse translations "
         f"(default: {PRESET.training.steps})",
     )
-    parser.add_argument(
-        "--seed", type=SEED, default=0, help="the seed of weights, order and dropout (default: 0)"
-    )
+    parser.add_argument("--seed", type=SEED, default=0, help="the seed of weights, order and dropout")
     add_backend_argument(parser)
     parser.add_argument(
         "--verbose",

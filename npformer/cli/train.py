@@ -275,7 +275,7 @@ def _add_data_arguments(parser: ArgumentParser) -> None:
         "--direction",
         **one_of(DIRECTIONS),
         default="en-fr",
-        help="the direction of the built-in corpus (default: en-fr)",
+        help="the direction of the built-in corpus",
     )
     data.add_argument("--limit", type=COUNT, metavar="N", help="read at most N pairs of the files")
     data.add_argument(
@@ -306,7 +306,7 @@ def _add_vocabulary_arguments(data: Any) -> None:
         "--max-length",
         type=COUNT,
         default=MAX_LENGTH,
-        help=f"leave out pairs with a longer sentence, in tokens (default: {MAX_LENGTH})",
+        help="leave out pairs with a longer sentence, in tokens",
     )
     data.add_argument(
         "--vocab-size",
@@ -318,7 +318,7 @@ def _add_vocabulary_arguments(data: Any) -> None:
         "--min-count",
         type=COUNT,
         default=MIN_COUNT,
-        help=f"leave out words that occur less often (default: {MIN_COUNT})",
+        help="leave out words that occur less often",
     )
     data.add_argument(
         "--subwords",
