@@ -86,10 +86,7 @@ def run(arguments: Namespace) -> int:
 
 def _check_settings(found: AttentionMaps, arguments: Namespace) -> None:
     """Raise UserError for an attention, a layer or a head that the model does not have."""
-    if not found.weights:
-        raise UserError("this model has no attention: give a model that has attention")
-    if arguments.kind and arguments.kind not in found.weights:
-        raise UserError(f"this model has no {KINDS[arguments.kind]}: it has {', '.join(found.kinds)}")
+    found.require_kind(arguments.kind or next(iter(found.kinds), ""))
     n_layers, n_heads = found.weights[found.kinds[0]].shape[:2]
     for name, value, count in (("layer", arguments.layer, n_layers), ("head", arguments.head, n_heads)):
         if value is not None and not 0 <= value < count:

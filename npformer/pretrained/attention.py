@@ -168,7 +168,7 @@ class AttentionMaps:
         Raises:
             UserError: If the model has no such attention.
         """
-        self._require(kind)
+        self.require_kind(kind)
         values = informativeness(self.weights[kind], self.mask(kind), by_distance=kind != "cross")  # (L, H)
         rows = slice(None) if layer is None else slice(layer, layer + 1)
         columns = slice(None) if head is None else slice(head, head + 1)
@@ -183,7 +183,7 @@ class AttentionMaps:
         """
         if kind is None:
             kind = "cross" if "cross" in self.weights or not self.weights else self.kinds[0]
-        self._require(kind)
+        self.require_kind(kind)
         n_layers, n_heads = self.weights[kind].shape[:2]
         for name, value, count in (("layer", layer, n_layers), ("head", head, n_heads)):
             if value is not None and not 0 <= value < count:
@@ -203,7 +203,7 @@ class AttentionMaps:
         queries, keys = self.tokens(kind)
         return drawable(queries), drawable(keys)
 
-    def _require(self, kind: str) -> None:
+    def require_kind(self, kind: str) -> None:
         """Raise UserError if the model has no attention of this kind."""
         if not self.weights:
             raise UserError("this model has no attention: give a model with attention")
@@ -245,7 +245,7 @@ class SentenceAttention(AttentionMaps):
             "decoder": self.target_tokens,
             "cross": self.predicted_tokens,
         }
-        self._require(kind)
+        self.require_kind(kind)
         return queries[kind], self.target_tokens if kind == "decoder" else self.source_tokens
 
     def mask(self, kind: str) -> Array | None:
@@ -278,7 +278,7 @@ class TextAttention(AttentionMaps):
 
     def tokens(self, kind: str = "self") -> tuple[list[str], list[str]]:
         """Return the tokens of the queries and those of the keys, which are the same."""
-        self._require(kind)
+        self.require_kind(kind)
         return self.pieces, self.pieces
 
     def mask(self, kind: str = "self") -> Array | None:
