@@ -8,7 +8,7 @@ import numpy as np
 
 from npformer.checking.leaks import describe_leaks
 from npformer.cli.limits import require_labels
-from npformer.cli.load_model import add_model_arguments, load_model
+from npformer.cli.load_model import add_model_arguments, load_kind
 from npformer.cli.mask_bench import MISTAKES, Seen, TokenSequence, attend_under_masks
 from npformer.cli.options import INDEX, SEED, excludes, needs, one_of, only_if
 from npformer.cli.output import console, note, print_line
@@ -17,6 +17,7 @@ from npformer.errors import UserError
 from npformer.learn.course.terminal_pictures import print_pictures
 from npformer.models.registry import require_transformer
 from npformer.models.transformer import Transformer, TransformerConfig
+from npformer.pretrained import Translator
 from npformer.storage.atomic import make_folder
 
 if TYPE_CHECKING:
@@ -115,7 +116,7 @@ def open_model(arguments: Namespace) -> tuple[Transformer, TokenSequence, TokenS
     source: Codec
     target: Codec
     if trained:
-        loaded = load_model(arguments)
+        loaded = load_kind(Translator, arguments)
         require_transformer(loaded.model.config, "the mask lab needs")
         assert isinstance(loaded.model, Transformer)
         model, (source, target) = loaded.model, loaded.codec

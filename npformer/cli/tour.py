@@ -9,7 +9,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
 from rich.console import Console
 
 from npformer.backend import choose_backend
@@ -278,21 +277,17 @@ def attention_maps(translator: Translator) -> "dict[str, Figure]":
     """Draw every layer and head of the three kinds of attention, from the cache of one forward pass."""
     from npformer import plots
 
-    sentence = IT_SENTENCES[0]
-    source, target = translator.codec
-    translation = translator.translate(sentence, beam=1)
-    batch = make_batch([(source.encode(sentence), target.encode(translation))])
-    _, cache = translator.model.to("numpy").forward(batch.source, batch.target_in)
-    english = [*source.words(sentence), "</S>"]
-    french = ["<S>", *target.words(translation)]
-    encoder = [layer.self_attention.attention.weights[0] for layer in cache.encoder.layers]  # each (H, S, S)
-    decoder = [layer.self_attention.attention.weights[0] for layer in cache.decoder.layers]  # (H, T, T)
-    cross = [layer.cross.attention.weights[0] for layer in cache.decoder.layers]  # (H, T, S)
-    draw = plots.attention_grid
+    translator.model.to("numpy")
+    found = translator.attention(IT_SENTENCES[0], beam=1, max_length=None)
+    english, french = found.source_tokens, found.target_tokens
+    kinds = {
+        "encoder": (english, english, "Encoder self-attention"),
+        "decoder": (french, french, "Decoder self-attention"),
+        "cross": (french, english, "Encoder-decoder attention"),
+    }
     return {
-        "encoder_attention": draw(np.stack(encoder), english, english, title="Encoder self-attention"),
-        "decoder_attention": draw(np.stack(decoder), french, french, title="Decoder self-attention"),
-        "cross_attention": draw(np.stack(cross), french, english, title="Encoder-decoder attention"),
+        f"{kind}_attention": plots.attention_grid(found.weights[kind], queries, keys, title=title)
+        for kind, (queries, keys, title) in kinds.items()
     }
 
 

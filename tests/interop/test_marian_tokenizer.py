@@ -68,7 +68,7 @@ def test_target_sentences_use_the_model_of_the_target(whole):
     text = "the king and his bicycle"
     model = sentencepiece.SentencePieceProcessor(model_file=str(whole / "target.spm"))
     expected = [ids.get(piece, ids["<unk>"]) for piece in model.encode(text, out_type=str)] + [ids["</s>"]]
-    assert tokenizer.encode_target(text).ids == expected != tokenizer.encode(text).ids
+    assert tokenizer.for_target.encode(text).ids == expected != tokenizer.encode(text).ids
 
 
 def test_special_ids_and_pieces(whole):
