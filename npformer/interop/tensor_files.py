@@ -35,7 +35,6 @@ MOST_HEADER = 1 << 23  # bytes; a header takes about 130 bytes for each tensor
 MOST_AXES = 64  # of a NumPy array
 BLOCK = 1 << 18  # numbers that are read and converted at a time
 
-NOT_FINITE = "that are not finite"
 # the dtypes from which numbers are read, and how NumPy reads their bytes; the bits of BF16 as whole numbers
 FLOATS = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2"}
 # the dtypes of the format, by the bits of a number
@@ -285,10 +284,9 @@ def _converted(numbers: Array, dtype: Any, what: str) -> Array:
     with np.errstate(over="ignore"):
         converted = numbers.astype(dtype, copy=False)
     if not np.isfinite(converted).all():
-        problem = (
-            f"that {np.dtype(dtype)} cannot hold" if np.isfinite(numbers).all() else "that are not finite"
-        )
-        raise unusable(what, problem)
+        if np.isfinite(numbers).all():
+            raise unusable(what, f"that {np.dtype(dtype)} cannot hold")
+        raise unusable(what)
     return converted
 
 
