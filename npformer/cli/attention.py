@@ -13,7 +13,7 @@ from npformer.cli.load_model import (
     note_missing_fonts,
     note_unknown_words,
 )
-from npformer.cli.options import INDEX, Rule, one_of
+from npformer.cli.options import INDEX, one_of
 from npformer.cli.output import console, note, print_line
 from npformer.errors import UserError
 from npformer.learn.course.terminal_pictures import print_pictures
@@ -29,12 +29,8 @@ Examples: npformer attention "the dog is tired"
           npformer attention --model runs/gpt-shakespeare "To be, or not to be" """
 
 
-RULES: tuple[Rule, ...] = ()
-
-
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.epilog = EPILOG
     parser.add_argument("sentence", help="the sentence or the text that the model reads")
     add_model_arguments(parser, models=ANY_MODEL)
     parser.add_argument(

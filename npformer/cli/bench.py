@@ -60,7 +60,6 @@ RULES = (
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.epilog = EPILOG
     names = ", ".join(SETUPS.names())
     parser.add_argument(
         "--only",

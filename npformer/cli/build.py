@@ -44,7 +44,6 @@ RULES: tuple[Rule, ...] = (needs("--steps", "--train"),)
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.epilog = EPILOG
     parser.add_argument(
         "sentence", nargs="?", help=f"an English sentence to translate; it was trained on up to {WORDS} words"
     )

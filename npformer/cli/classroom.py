@@ -61,7 +61,6 @@ RULES = (
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.epilog = EPILOG
     parser.add_argument(
         "action",
         **one_of(("export", "grade", "mistakes")) | {"metavar": "ACTION"},

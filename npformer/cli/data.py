@@ -38,7 +38,6 @@ RULES = (
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.epilog = EPILOG
     parser.add_argument("corpus", nargs="?", help="the corpus: multi30k")
     parser.add_argument("--folder", default=multi30k.FOLDER, help="the folder to write to")
     parser.add_argument(

@@ -5,7 +5,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from npformer.cli.load_model import ANY_MODEL, add_model_arguments, load_any
-from npformer.cli.options import Rule, add_backend_argument
+from npformer.cli.options import add_backend_argument
 from npformer.cli.output import note, print_line
 from npformer.errors import UserError
 from npformer.explorer import explore
@@ -24,12 +24,9 @@ Examples: npformer explore "the dog is tired"
           npformer explore "ROMEO:" --model runs/shakespeare
           npformer explore --model en-de "A dog runs." --out dog.html"""
 
-RULES: tuple[Rule, ...] = ()
-
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.epilog = EPILOG
     parser.add_argument(
         "sentence",
         nargs="?",

@@ -38,7 +38,6 @@ RULES = (
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.epilog = EPILOG
     parser.add_argument(
         "ids", nargs="*", metavar="ID", help="the figures to draw, such as F29 (default: all)"
     )

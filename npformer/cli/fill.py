@@ -5,7 +5,7 @@ from argparse import ArgumentParser, Namespace
 from typing import Any
 
 from npformer.cli.load_model import add_model_arguments, load_kind
-from npformer.cli.options import Rule, Whole, add_backend_argument
+from npformer.cli.options import Whole, add_backend_argument
 from npformer.cli.output import print_data, print_lines
 from npformer.data.vocabulary import MASK
 from npformer.errors import in_context
@@ -19,12 +19,9 @@ Examples: npformer train --preset bert-small
           npformer fill "the {MASK} crosses the river" --model runs/bert-small
           npformer fill "the {MASK} crosses the {MASK}" --answers 3 --json"""
 
-RULES: tuple[Rule, ...] = ()
-
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.epilog = EPILOG
     parser.add_argument(
         "texts", nargs="+", metavar="TEXT", help=f"a sentence with {MASK} in place of each word to be found"
     )

@@ -37,7 +37,6 @@ RULES: tuple[Rule, ...] = (
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.epilog = EPILOG
     parser.add_argument("prompts", nargs="*", metavar="PROMPT", help="the beginning of a text")
     add_model_arguments(parser, models="the folder of a run that was trained on text, or a checkpoint of it")
     parser.add_argument(

@@ -7,7 +7,6 @@ from pathlib import Path
 from rich.text import Text
 
 from npformer.cli.glossary import add_write, save_page
-from npformer.cli.options import Rule
 from npformer.cli.output import console
 from npformer.learn.console import plain_table, styled
 from npformer.learn.course.architecture import place_of
@@ -30,7 +29,6 @@ Jupyter notebook, and `npformer lesson 0.1 --html` as a page with its figures an
 of a lesson below leads to its file, and "read" to its page on the project's site, with all outputs. The line
 below the title of a chapter shows which part of the architecture its lessons explain.
 """
-RULES: tuple[Rule, ...] = ()
 
 
 def add_arguments(parser: ArgumentParser) -> None:

@@ -1,7 +1,7 @@
 """The command line: npformer COMMAND ...
 
-Each command is a module of npformer.cli with `add_arguments(parser)`, with `RULES` that say which options go
-together, and with `run(arguments)`, which returns the exit status.
+Each command is a module of npformer.cli with `add_arguments(parser)` and `run(arguments)`, which returns its
+exit status. It may have `RULES` that say which options go together, and an `EPILOG`, which ends its help.
 """
 
 import argparse
@@ -119,7 +119,8 @@ def make_parser(name: str) -> Parser:
     command, text = load_command(name), COMMANDS[name]
     parser = Parser(
         f"npformer {name}",
-        rules=command.RULES,
+        rules=getattr(command, "RULES", ()),
+        epilog=getattr(command, "EPILOG", None),
         description=text[0].upper() + text[1:] + ".",
     )
     command.add_arguments(parser)

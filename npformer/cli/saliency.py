@@ -36,7 +36,6 @@ RULES: tuple[Rule, ...] = (
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.epilog = EPILOG
     parser.add_argument("text", help="the sentence or the text that the model reads")
     add_model_arguments(parser, models=ANY_MODEL)
     parser.add_argument(

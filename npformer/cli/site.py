@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from npformer.cli.load_model import MODEL
-from npformer.cli.options import Rule
 from npformer.cli.output import console, print_line
 from npformer.learn.console import counting_progress
 from npformer.learn.course.lesson import Lesson, all_lessons, find_chapter
@@ -19,12 +18,9 @@ Examples: npformer site pages
           npformer site draft --only 5 6.1
           npformer site pages --model runs/en-fr"""
 
-RULES: tuple[Rule, ...] = ()
-
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.epilog = EPILOG
     parser.add_argument(
         "out", metavar="OUT", help="the folder to write to: a new one, or that of an earlier site"
     )

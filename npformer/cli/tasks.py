@@ -42,12 +42,10 @@ class TaskCommand(Generic[T]):
 
     Args:
         tasks: The tasks of the command.
-        epilog: The end of the help text: one line for each action.
     """
 
-    def __init__(self, tasks: TaskRegistry[T], epilog: str) -> None:
+    def __init__(self, tasks: TaskRegistry[T]) -> None:
         self.tasks = tasks
-        self.epilog = epilog
 
     @property
     def actions(self) -> dict[str, Callable[[Namespace, Folder], int]]:
@@ -95,7 +93,6 @@ class TaskCommand(Generic[T]):
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Add the arguments of the command."""
         folder, kind = self.tasks.folder, self.tasks.kind
-        parser.epilog = self.epilog
         parser.add_argument(
             "action",
             nargs="?",

@@ -14,7 +14,7 @@ from rich.console import Console
 from npformer.backend import choose_backend
 from npformer.checking.cases import all_cases
 from npformer.cli.gradcheck import print_table, print_verdict
-from npformer.cli.options import COUNT, SEED, Rule, add_backend_argument
+from npformer.cli.options import COUNT, SEED, add_backend_argument
 from npformer.cli.output import console
 from npformer.cli.progress import training_progress
 from npformer.data.corpus import BuiltinCorpus, Pair, builtin_corpus
@@ -48,7 +48,6 @@ BANK_SENTENCES = (
     "i arrived at the bank after crossing the road to get some money",
 )
 PRESET = find_preset("small")
-RULES: tuple[Rule, ...] = ()
 
 
 def add_arguments(parser: ArgumentParser) -> None:

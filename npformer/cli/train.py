@@ -207,7 +207,6 @@ SETTINGS_NEED = {"bleu_sentences": "bleu_every", "average_every": "average_last"
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.epilog = EPILOG
     _add_data_arguments(parser)
     settings = parser.add_argument_group("settings")
     settings.add_argument(

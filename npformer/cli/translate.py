@@ -7,7 +7,6 @@ from typing import Any
 
 from npformer.cli.line_input import read_blocks, size_in_bytes
 from npformer.cli.load_model import add_model_arguments, add_search_arguments, load_with_search
-from npformer.cli.options import Rule
 from npformer.cli.output import note, print_data
 from npformer.cli.translation_bar import TranslationBar
 from npformer.errors import UserError
@@ -21,12 +20,9 @@ Each translation is printed as soon as it is known, in the order of the lines, a
 the translation of an empty line is an empty line. Lines that another program
 writes into a pipe are translated as they arrive."""
 
-RULES: tuple[Rule, ...] = ()
-
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.epilog = EPILOG
     parser.add_argument(
         "sentences",
         nargs="*",

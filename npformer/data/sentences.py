@@ -11,7 +11,8 @@ import numpy as np
 
 from npformer.data.codecs import TextCodec
 from npformer.data.loader import DataLoader, Ids, pad, split_batch
-from npformer.data.vocabulary import END, MASK, PAD, SPECIALS, START, Vocabulary
+from npformer.data.vocabulary import END, PAD, SPECIALS, START, Vocabulary
+from npformer.data.vocabulary import MASK as MASK
 from npformer.errors import UserError
 
 # of the tokens to predict, the share that is replaced by MASK, and the share that is replaced by a random
