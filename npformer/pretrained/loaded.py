@@ -35,7 +35,7 @@ from npformer.pretrained.input_gradients import Output
 from npformer.pretrained.saliency import MOST_POINTS, TOLERANCE, Inputs, Saliency, saliency_of
 from npformer.storage.checkpoint import Checkpoint
 from npformer.storage.text import printable
-from npformer.storage.validation import short
+from npformer.storage.validation import require_choice, short
 
 if TYPE_CHECKING:
     from npformer.explorer import Page
@@ -187,6 +187,7 @@ class Translator:
             UserError: If a sentence is too long for the model or a setting is out of range; before any
                 sentence is translated.
         """
+        require_choice("form", form, ("raw", "tokenised"))
         sources = [self._read(line, number) for number, line in enumerate(_texts(text), 1)]
         found = translate_ids(self.model, sources, **(self.search_settings() | settings))
         translations = [self.text_of(ids, form) for ids in found]
@@ -233,14 +234,11 @@ class Translator:
             ids: The ids.
             form: "raw" or "tokenised", as for `translate`.
         """
-        return self.in_form(self.target_tokenizer.decode(ids), form)
-
-    def in_form(self, translation: str, form: str = "raw") -> str:
-        """Return a translation that the target tokenizer has decoded in a form, as for `translate`."""
         tokenizer = self.target_tokenizer
+        text = tokenizer.decode(ids)
         if isinstance(tokenizer, SentenceTokenizer):
-            return in_form(tokenizer.codec, translation, form)
-        return translation if form == "raw" else tokenised(translation, "plain")
+            return in_form(tokenizer.codec, text, form)
+        return text if form == "raw" else tokenised(text, "plain")
 
     def logits(self, source_ids: Any, target_in_ids: Any) -> Array:
         """Return the logits of the next token at each position of the decoder.

@@ -11,7 +11,7 @@ from toy_pretrained import toy_checkpoint, toy_codec
 from npformer import UserError
 from npformer.data.casing import Casing
 from npformer.generation.bleu import bleu, score, setting_of
-from npformer.generation.detokenize import detokenize
+from npformer.generation.detokenize import detokenize, in_form
 from npformer.pretrained import Translator
 
 RAW = ["Ein Mann fährt Rad.", "Zwei Hunde laufen, ein Kind lacht.", "Ist das St. Pauli?"]
@@ -120,7 +120,7 @@ def table_translator(translations):
         translator.calls.append(settings)
         for _ in texts:
             settings["progress"](1)
-        return [translator.in_form(translations.get(text, ""), form) for text in texts]
+        return [in_form(translator.codec.target, translations.get(text, ""), form) for text in texts]
 
     translator.translate = translate
     return translator

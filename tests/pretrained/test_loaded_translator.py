@@ -7,6 +7,7 @@ import pytest
 from decoding_models import SMALL, random_model
 
 from npformer.data import END, LANGUAGES, TextCodec
+from npformer.data.moses import tokenised
 from npformer.errors import UserError
 from npformer.generation import beam_search, greedy
 from npformer.models.transformer import TransformerConfig
@@ -70,6 +71,14 @@ def test_the_error_for_sentences_that_are_too_long_names_them(translator):
     assert next(stream) == [translator.translate("dog")]
     with pytest.raises(UserError, match="line 101 has 13 tokens"):
         next(stream)
+
+
+def test_the_form_of_a_translation(translator):
+    """The tokens of the French text, each alone, and l' before its word."""
+    raw = translator.translate(ENGLISH)
+    assert translator.translate(ENGLISH, form="tokenised") == [tokenised(text, "fr") for text in raw]
+    with pytest.raises(UserError, match="form is 'lower': choose one of raw, tokenised"):
+        translator.translate("dog", form="lower")
 
 
 def test_codecs_that_do_not_fit_the_model(translator):
