@@ -11,7 +11,7 @@ from npformer.data.moses import tokenised
 from npformer.errors import UserError
 from npformer.generation import beam_search, greedy
 from npformer.models.transformer import TransformerConfig
-from npformer.pretrained import Translator
+from npformer.pretrained import Translator, loaded
 
 ENGLISH = ["The dog runs.", "A man sleeps.", "The man and a dog run.", "Dogs sleep"]
 FRENCH = ["Le chien court.", "L'homme dort.", "Un homme et un chien courent.", "Les chiens dorment"]
@@ -73,10 +73,11 @@ def test_the_error_for_sentences_that_are_too_long_names_them(translator):
         next(stream)
 
 
-def test_the_form_of_a_translation(translator):
-    """The tokens of the French text, each alone, and l' before its word."""
-    raw = translator.translate(ENGLISH)
-    assert translator.translate(ENGLISH, form="tokenised") == [tokenised(text, "fr") for text in raw]
+def test_the_form_of_a_translation(translator, monkeypatch):
+    ids = translator.codec.target.encode(FRENCH[1])
+    monkeypatch.setattr(loaded, "translate_ids", lambda model, sources, **settings: [ids for _ in sources])
+    assert translator.translate("dog") == translator.text_of(ids) == "l'homme dort."
+    assert translator.translate(["dog"], form="tokenised") == [tokenised(FRENCH[1], "fr")]
     with pytest.raises(UserError, match="form is 'lower': choose one of raw, tokenised"):
         translator.translate("dog", form="lower")
 
