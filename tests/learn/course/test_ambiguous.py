@@ -17,6 +17,7 @@ from npformer.learn.course.ambiguous import (
 )
 from npformer.models import Transformer, TransformerConfig
 from npformer.nn.attention.multi_head import MultiHeadAttention
+from npformer.pretrained import Translator
 
 
 @pytest.fixture(scope="module")
