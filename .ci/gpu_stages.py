@@ -240,8 +240,8 @@ def _checkpoints(is_stand_in):
     import tempfile
 
     from npformer.data.dataset import task_dataset
-    from npformer.generation import Translator
     from npformer.models.transformer import TransformerConfig
+    from npformer.pretrained import Translator
     from npformer.storage.checkpoint import load_checkpoint
     from npformer.training import TrainingConfig, train
 
@@ -256,8 +256,9 @@ def _checkpoints(is_stand_in):
             train(f"{folder}/{written}", dataset, model, recipe, backend=written)
             checkpoint = load_checkpoint(f"{folder}/{written}/last.safetensors")
             here, there = (Translator.from_checkpoint(checkpoint, read) for read in ("numpy", "cupy"))
-            assert here.translate(sentences) == there.translate(sentences), f"written with {written}"
-            found[written] = here.translate(sentences)[0]
+            translations = here.translate(sentences, beam=1)
+            assert translations == there.translate(sentences, beam=1), f"written with {written}"
+            found[written] = translations[0]
     return found
 
 

@@ -26,9 +26,9 @@ from npformer.checking.whole import ModelWithLoss
 from npformer.data import PAD, make_batch
 from npformer.data.dataset import builtin_dataset
 from npformer.functional.losses import cross_entropy, cross_entropy_backward
-from npformer.generation import Translator
 from npformer.learn.course import show_figure
 from npformer.plots import curves
+from npformer.pretrained import Translator
 from npformer.training import loss_and_gradients
 from npformer.training.optimizer import Adam, clip_global_norm, constant, cosine
 
@@ -150,8 +150,8 @@ assert losses[-1] < 0.02
 # sentences, which are similar to the ten.
 
 # %%
-translator = Translator(model, source, target)
-answers = translator.translate(list(ten))
+translator = Translator.of_codecs(model, source, target)
+answers = translator.translate(list(ten), beam=1)  # greedy search
 print(f"{sum(map(str.__eq__, answers, ten.values()))} of the ten sentences are correct")
 others = {
     "i am not a teacher": "je ne suis pas professeur",
@@ -159,7 +159,7 @@ others = {
     "we are teachers": "nous sommes professeurs",
     "she is tired": "elle est fatiguée",
 }
-new = translator.translate(list(others))
+new = translator.translate(list(others), beam=1)
 for english, french, answer in zip(others, others.values(), new, strict=True):
     print(f"{english:20} correct: {french:27} model: {answer}")
 

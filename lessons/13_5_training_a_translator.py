@@ -20,11 +20,11 @@ from threadpoolctl import threadpool_limits
 
 from npformer import TransformerConfig
 from npformer.data.corpus import builtin_corpus
-from npformer.generation import Translator
 from npformer.generation.evaluation import evaluate_families
 from npformer.learn.course import show_figure
 from npformer.learn.course.trained import FOLDER, lesson_recipe, prepare
 from npformer.plots import curves
+from npformer.pretrained import Translator
 from npformer.storage.checkpoint import load_checkpoint
 from npformer.training import Validated, read_log, train
 from npformer.training.presets import find_preset
@@ -233,7 +233,7 @@ asked = [
     "the animal didn't cross the street because it was too wide",
     "i arrived at the bank after crossing the river",
 ]
-for english, french in zip(asked, translator.translate(asked), strict=True):
+for english, french in zip(asked, translator.translate(asked, beam=1), strict=True):
     print(f"{english}\n    {french}")
 
 # %% [markdown]

@@ -23,11 +23,11 @@ from npformer.data import make_batch
 from npformer.data.corpus import builtin_corpus
 from npformer.data.corpus.ambiguous_it import NUMBERS
 from npformer.data.corpus.lexicon import ANIMALS, GROUNDS, MACHINES
-from npformer.generation import Translator
 from npformer.learn.course import show_figure
 from npformer.learn.course.ambiguous import ambiguous_sentences, attention_parts, kinds_of_tokens
 from npformer.learn.course.trained import trained
 from npformer.plots import attention_map
+from npformer.pretrained import Translator
 from npformer.training import Validated
 
 threadpool_limits(1, user_api="blas")  # small products run fastest on one thread: lesson 16.3
@@ -58,7 +58,7 @@ def print_progress(event):
 checkpoint = trained(report=print_progress)
 translator = Translator.from_checkpoint(checkpoint)
 example = "the animal didn't cross the street because it was too"
-for sentence in translator.translate([f"{example} tired", f"{example} wide"]):
+for sentence in translator.translate([f"{example} tired", f"{example} wide"], beam=1):
     print(sentence)
 
 # %% [markdown]
@@ -84,7 +84,7 @@ for sentence in translator.translate([f"{example} tired", f"{example} wide"]):
 # ```
 
 # %% tags=["check"]
-translations = translator.translate([f"{example} tired", f"{example} wide"])
+translations = translator.translate([f"{example} tired", f"{example} wide"], beam=1)
 assert "qu'il" in translations[0]
 assert "qu'elle" in translations[1]
 assert not {f"{example} tired", f"{example} wide"} & {p.english for p in builtin_corpus().train}
@@ -108,7 +108,7 @@ assert not {f"{example} tired", f"{example} wide"} & {p.english for p in builtin
 # sentences instead.
 
 # %%
-model, source, target = translator.model, translator.source_codec, translator.target_codec
+model, (source, target) = translator.model, translator.codec
 H = model.config.n_heads
 print(f"encoder and decoder: {model.config.n_layers} layers each, {H} heads in each attention")
 

@@ -17,7 +17,6 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from npformer.data.corpus import builtin_corpus
-from npformer.generation import Translator
 from npformer.learn.course import show_figure
 from npformer.learn.course.ambiguous import (
     ambiguous_sentences,
@@ -28,6 +27,7 @@ from npformer.learn.course.ambiguous import (
 )
 from npformer.learn.course.trained import trained
 from npformer.plots import attention_map, probability_bars
+from npformer.pretrained import Translator
 
 threadpool_limits(1, user_api="blas")  # small products run fastest on one thread: lesson 16.3
 
@@ -144,7 +144,7 @@ held_out = {pair.english: pair for pair in builtin_corpus().new_words}
 two = as_batch(translator, [held_out[f"{example} tired"], held_out[f"{example} wide"]])
 two_logits, two_passed = model.forward(two.batch.source, two.batch.target_in)  # (2, T, V)
 
-il, elle = (translator.target_codec.encode(word)[0] for word in ("il", "elle"))
+il, elle = (translator.codec.target.encode(word)[0] for word in ("il", "elle"))
 at_answer = two_logits[two.rows, two.answer]  # (2, V)
 gaps = at_answer[:, il] - at_answer[:, elle]  # (2,)
 for pair, gap in zip(two.pairs, gaps, strict=True):

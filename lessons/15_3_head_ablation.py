@@ -22,7 +22,6 @@ from numpy.testing import assert_allclose
 from threadpoolctl import threadpool_limits
 
 from npformer.data import UNK
-from npformer.generation import Translator
 from npformer.learn.course import show_figure
 from npformer.learn.course.ambiguous import (
     TOKEN_KINDS,
@@ -33,6 +32,7 @@ from npformer.learn.course.ambiguous import (
 )
 from npformer.learn.course.trained import trained
 from npformer.plots import probability_bars
+from npformer.pretrained import Translator
 
 rng = np.random.default_rng(15)
 threadpool_limits(1, user_api="blas")  # small products run fastest on one thread: lesson 16.3

@@ -21,7 +21,6 @@ from threadpoolctl import threadpool_limits
 from npformer.checking import gradcheck
 from npformer.functional.heads import split_heads
 from npformer.functional.softmax import softmax_backward
-from npformer.generation import Translator
 from npformer.learn.course import show_figure
 from npformer.learn.course.ambiguous import (
     ablated,
@@ -33,6 +32,7 @@ from npformer.learn.course.ambiguous import (
 from npformer.learn.course.trained import trained
 from npformer.models.registry import model_from_checkpoint
 from npformer.plots import curves
+from npformer.pretrained import Translator
 
 rng = np.random.default_rng(15)
 threadpool_limits(1, user_api="blas")  # small products run fastest on one thread: lesson 16.3

@@ -32,7 +32,7 @@ from npformer.learn.course import show_figure
 from npformer.learn.course.trained import short_gpt2
 from npformer.models.gpt import GPTConfig
 from npformer.plots import attention, score_bars
-from npformer.pretrained import LoadedLanguageModel
+from npformer.pretrained import TextGenerator
 from npformer.pretrained.loss_check import check_loss
 
 threadpool_limits(1, user_api="blas")  # small products run fastest on one thread: chapter 16
@@ -198,7 +198,7 @@ assert report.ok
 
 # %%
 codec, found = dataset.codec, npformer.load(folder)
-loaded = LoadedLanguageModel("small GPT-2", found.model, lambda: LongTextTokenizer(codec))
+loaded = TextGenerator("small GPT-2", found.model, lambda: LongTextTokenizer(codec))
 text = codec.decode(dataset.valid.tolist())
 right = loaded.loss(text)
 squares = [block.self_attention.output.weight for block in loaded.model.layers]  # (D, D)

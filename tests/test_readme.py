@@ -13,7 +13,7 @@ import pytest
 from hugging_face_folders import GPT2, gpt2_tensors, write_folder
 from paths import ROOT
 from planted_bugs import BUGS
-from tokenizer_folders import older_gpt2
+from tokenizer_folders import gpt2
 
 import npformer
 from npformer.cli.main import COMMANDS, main, make_parser
@@ -59,7 +59,7 @@ def test_the_example_with_a_folder_of_hugging_face_runs(tmp_path, monkeypatch):
     (code,) = blocks("py")
     tokens, positions = np.ones((600, 6), np.float32), np.ones((64, 6), np.float32)
     tensors = gpt2_tensors() | {"transformer.wte.weight": tokens, "transformer.wpe.weight": positions}
-    folder = older_gpt2(tmp_path / "gpt2")  # the files of a tokenizer
+    folder = gpt2(tmp_path / "gpt2")  # the files of a tokenizer
     write_folder(folder, GPT2 | {"vocab_size": 600, "n_positions": 64}, tensors)
     exec(code, {"npformer": npformer})
     assert (tmp_path / "attention.png").stat().st_size > 5000

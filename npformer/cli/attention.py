@@ -13,7 +13,7 @@ from npformer.cli.load_model import (
     note_missing_fonts,
     note_unknown_words,
 )
-from npformer.cli.options import INDEX, Rule, one_of
+from npformer.cli.options import INDEX, one_of
 from npformer.cli.output import console, note, print_line
 from npformer.errors import UserError
 from npformer.learn.course.terminal_pictures import print_pictures
@@ -29,12 +29,8 @@ Examples: npformer attention "the dog is tired"
           npformer attention --model runs/gpt-shakespeare "To be, or not to be" """
 
 
-RULES: tuple[Rule, ...] = ()
-
-
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.epilog = EPILOG
     parser.add_argument("sentence", help="the sentence or the text that the model reads")
     add_model_arguments(parser, models=ANY_MODEL)
     parser.add_argument(
@@ -52,9 +48,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="the head to draw large and as lines, counted from 0 (default: the most informative one)",
     )
     parser.add_argument("--word", help="draw only the lines from this query")
-    parser.add_argument(
-        "--out", default="attention", metavar="FOLDER", help="the folder to write to (default: attention)"
-    )
+    parser.add_argument("--out", default="attention", metavar="FOLDER", help="the folder to write to")
 
 
 def run(arguments: Namespace) -> int:
@@ -88,10 +82,7 @@ def run(arguments: Namespace) -> int:
 
 def _check_settings(found: AttentionMaps, arguments: Namespace) -> None:
     """Raise UserError for an attention, a layer or a head that the model does not have."""
-    if not found.weights:
-        raise UserError("this model has no attention: give a model that has attention")
-    if arguments.kind and arguments.kind not in found.weights:
-        raise UserError(f"this model has no {KINDS[arguments.kind]}: it has {', '.join(found.kinds)}")
+    found.require_kind(arguments.kind or next(iter(found.kinds), ""))
     n_layers, n_heads = found.weights[found.kinds[0]].shape[:2]
     for name, value, count in (("layer", arguments.layer, n_layers), ("head", arguments.head, n_heads)):
         if value is not None and not 0 <= value < count:

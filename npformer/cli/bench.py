@@ -8,7 +8,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn
+from rich.progress import Progress
 from rich.table import Table
 from threadpoolctl import threadpool_limits
 
@@ -20,7 +20,7 @@ from npformer.cli.limits import require_threads
 from npformer.cli.options import COUNT, SECONDS, add_backend_argument, excludes, one_of
 from npformer.cli.output import console, note, print_data, versioned_rows
 from npformer.errors import UserError
-from npformer.learn.console import text_column
+from npformer.learn.console import counting_progress, plain_table
 from npformer.storage.atomic import require_place, write_file
 
 Rows = list[dict[str, Any]]
@@ -59,7 +59,6 @@ RULES = (
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.epilog = EPILOG
     names = ", ".join(SETUPS.names())
     parser.add_argument(
         "--only",
@@ -68,13 +67,9 @@ def add_arguments(parser: ArgumentParser) -> None:
         help=f"some of {names} (default: the first four; for --profile: tiny)",
     )
     parser.add_argument("--against", **one_of(["torch"]), help="measure PyTorch's step as well, in turns")
-    parser.add_argument("--repeats", type=COUNT, default=5, help="the number of turns (default: 5)")
-    parser.add_argument(
-        "--seconds", type=SECONDS, default=1.0, help="the shortest duration of a turn (default: 1)"
-    )
-    parser.add_argument(
-        "--workers", type=COUNT, default=2, help="the threads that share each batch (default: 2)"
-    )
+    parser.add_argument("--repeats", type=COUNT, default=5, help="the number of turns")
+    parser.add_argument("--seconds", type=SECONDS, default=1.0, help="the shortest duration of a turn")
+    parser.add_argument("--workers", type=COUNT, default=2, help="the threads that share each batch")
     add_backend_argument(parser, default="numpy", shown="numpy")
     parser.add_argument(
         "--json",
@@ -177,13 +172,8 @@ class Bar:
 @contextmanager
 def bar(total: int) -> Iterator[Bar]:
     """Show a progress bar on standard error until all is measured."""
-    columns = (
-        text_column("{task.description:<28}"),
-        BarColumn(bar_width=24),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-    )
-    with Progress(*columns, console=console(stderr=True), transient=True) as progress:
+    form = "{task.description:<28}"
+    with counting_progress(console(stderr=True), form, transient=True) as progress:
         yield Bar(progress, total)
 
 
@@ -273,12 +263,10 @@ def decoding_rows(arguments: Namespace) -> Rows:
         return rows
 
 
-def table_of(titles: Iterable[str], left: int = 1) -> Table:
-    """Return a table without lines, with the first columns aligned left."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for index, title in enumerate(titles):
-        table.add_column(title, justify="left" if index < left else "right", no_wrap=True)
-    return table
+def table_of(titles: Iterable[str]) -> Table:
+    """Return a table whose first column is aligned left."""
+    first, *others = titles
+    return plain_table(first, *(f">{title}" for title in others))
 
 
 def show_steps(rows: Rows) -> None:

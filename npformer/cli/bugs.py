@@ -31,5 +31,5 @@ class BugCommand(TaskCommand[Specimen]):
         ]
 
 
-COMMAND = BugCommand(BUGS, EPILOG)
+COMMAND = BugCommand(BUGS)
 add_arguments, run = COMMAND.add_arguments, COMMAND.run

@@ -27,7 +27,7 @@ from npformer.learn.capstone.training import (
     translate,
 )
 from npformer.learn.capstone.training import SECONDS as LIMIT
-from npformer.learn.console import styled
+from npformer.learn.console import plain_table, styled
 from npformer.learn.exercises import EXERCISES
 from npformer.learn.tasks import Folder
 
@@ -44,7 +44,6 @@ RULES: tuple[Rule, ...] = (needs("--steps", "--train"),)
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.epilog = EPILOG
     parser.add_argument(
         "sentence", nargs="?", help=f"an English sentence to translate; it was trained on up to {WORDS} words"
     )
@@ -53,19 +52,19 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--dir",
         default=EXERCISES.folder,
         metavar="FOLDER",
-        help=f"the folder of your exercises, in which it is saved too (default: {EXERCISES.folder})",
+        help="the folder of your exercises, in which it is saved too",
     )
     parser.add_argument(
         "--steps",
         type=COUNT,
         default=STEPS,
-        help=f"with --train: the number of training steps (default: {STEPS})",
+        help="with --train: the number of training steps",
     )
     parser.add_argument(
         "--seconds",
         type=SECONDS,
         default=LIMIT,
-        help=f"the time limit of your code in a round of training or a translation (default: {LIMIT:g})",
+        help="the time limit of your code in a round of training or a translation",
     )
 
 
@@ -146,9 +145,7 @@ def show_parts(arguments: Namespace, folder: Folder, parts: Sequence[Part]) -> i
 
 def _table(arguments: Namespace, folder: Folder) -> Table:
     """Return the table of all parts: whose each one is, and the command of its next exercise."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("part", "whose", "to make it yours"):
-        table.add_column(column, no_wrap=column != "to make it yours")
+    table = plain_table("part", "whose", "to make it yours", wrapped=("to make it yours",))
     for part in PARTS:
         exercise = next_exercise(folder, part)
         if exercise is None:

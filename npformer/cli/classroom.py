@@ -61,7 +61,6 @@ RULES = (
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.epilog = EPILOG
     parser.add_argument(
         "action",
         **one_of(("export", "grade", "mistakes")) | {"metavar": "ACTION"},
@@ -83,7 +82,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--name",
         default="exercises",
-        help="with export nbgrader: the name of the assignment (default: exercises)",
+        help="with export nbgrader: the name of the assignment",
     )
     _add_settings(parser)
     _add_places(parser)
@@ -91,9 +90,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def _add_settings(parser: ArgumentParser) -> None:
     """Add the settings of an assignment."""
-    parser.add_argument(
-        "--points", type=POSITIVE, default=POINTS, help=f"the points of each exercise (default: {POINTS:g})"
-    )
+    parser.add_argument("--points", type=POSITIVE, default=POINTS, help="the points of each exercise")
     parser.add_argument(
         "--seed", type=SEED, help="the seed of the hidden inputs (default: one that nobody can guess)"
     )
@@ -101,14 +98,14 @@ def _add_settings(parser: ArgumentParser) -> None:
         "--seconds",
         type=SECONDS,
         default=LIMIT,
-        help=f"the limit on the processor time of an exercise (default: {LIMIT:g})",
+        help="the limit on the processor time of an exercise",
     )
     parser.add_argument(
         "--memory",
         type=MEGABYTES,
         default=2048,
         metavar="MB",
-        help="the limit on the memory of an exercise (default: 2048)",
+        help="the limit on the memory of an exercise",
     )
 
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from npformer.backend import Array
-from npformer.cli.options import Rule
 from npformer.cli.output import note
 from npformer.errors import UserError
 from npformer.training import read_log
@@ -21,8 +20,6 @@ MAX_POINTS = 250  # the most points of a curve; of more points, the means of nei
 MAX_NOISY_POINTS = 2000  # the same for a curve that is drawn smoothed as well
 
 Entries = Sequence[dict[str, Any]]
-
-RULES: tuple[Rule, ...] = ()
 
 
 def add_arguments(parser: ArgumentParser) -> None:

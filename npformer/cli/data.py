@@ -24,7 +24,7 @@ Examples: npformer data multi30k
           npformer data multi30k --languages en,de --folder corpora/multi30k
           npformer data multi30k --from ../multi30k-copy
 Multi30k may be used for research and education only. An interrupted download
-continues where it was stopped."""
+continues with the file at which it was stopped."""
 
 RULES = (
     only_if(
@@ -38,11 +38,8 @@ RULES = (
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.epilog = EPILOG
     parser.add_argument("corpus", nargs="?", help="the corpus: multi30k")
-    parser.add_argument(
-        "--folder", default=multi30k.FOLDER, help=f"the folder to write to (default: {multi30k.FOLDER})"
-    )
+    parser.add_argument("--folder", default=multi30k.FOLDER, help="the folder to write to")
     parser.add_argument(
         "--languages",
         default=",".join(multi30k.LANGUAGES),

@@ -103,5 +103,5 @@ class ExerciseCommand(TaskCommand[Exercise]):
         return 0
 
 
-COMMAND = ExerciseCommand(EXERCISES, EPILOG)
+COMMAND = ExerciseCommand(EXERCISES)
 add_arguments, run = COMMAND.add_arguments, COMMAND.run

@@ -5,21 +5,19 @@ from pathlib import Path
 
 from threadpoolctl import threadpool_limits
 
-from npformer.cli.options import Rule, one_of
+from npformer.cli.options import one_of
 from npformer.cli.output import print_line
 from npformer.escaping import printable
 from npformer.learn.experiments import ablation, scaling
 from npformer.learn.experiments.measured_runs import Result
 from npformer.storage.atomic import make_folder, require_place
 
+EPILOG = "Example: npformer experiment ablation"
 EXPERIMENTS = {"ablation": ablation.measure, "scaling": scaling.measure}
-
-RULES: tuple[Rule, ...] = ()
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.epilog = "Example: npformer experiment ablation"
     parser.add_argument(
         "name",
         **one_of(EXPERIMENTS),

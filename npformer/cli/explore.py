@@ -5,13 +5,13 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from npformer.cli.load_model import ANY_MODEL, add_model_arguments, load_any
-from npformer.cli.options import Rule, add_backend_argument
+from npformer.cli.options import add_backend_argument
 from npformer.cli.output import note, print_line
 from npformer.errors import UserError
 from npformer.escaping import shell_text, shell_word
 from npformer.explorer import explore
 from npformer.explorer.model_data import MOST_TOKENS, why_not_live
-from npformer.pretrained import LoadedTranslator
+from npformer.pretrained import Translator
 from npformer.pretrained.loaded import Loaded
 from npformer.storage.atomic import require_place
 
@@ -24,12 +24,9 @@ Examples: npformer explore "the dog is tired"
           npformer explore "ROMEO:" --model runs/shakespeare
           npformer explore --model en-de "A dog runs." --out dog.html"""
 
-RULES: tuple[Rule, ...] = ()
-
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.epilog = EPILOG
     parser.add_argument(
         "sentence",
         nargs="?",
@@ -37,9 +34,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     add_model_arguments(parser, models=ANY_MODEL)
     parser.add_argument("--target", metavar="TEXT", help="the translation (default: that of the model)")
-    parser.add_argument(
-        "--out", default="explorer.html", metavar="FILE", help="the page (default: explorer.html)"
-    )
+    parser.add_argument("--out", default="explorer.html", metavar="FILE", help="the page")
     add_backend_argument(parser)
     parser.add_argument("--open", action="store_true", help="open the page in the browser")
 
@@ -82,7 +77,7 @@ def example_for(loaded: Loaded) -> str:
     Raises:
         UserError: If it knows neither.
     """
-    if isinstance(loaded, LoadedTranslator):
+    if isinstance(loaded, Translator):
         if loaded.card is not None:
             return loaded.card.example
         if not loaded.unknown_words(ANIMAL):

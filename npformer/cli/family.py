@@ -6,13 +6,11 @@ import os
 import platform
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from rich.console import Console
-from rich.table import Table
 from threadpoolctl import threadpool_limits
 
 from npformer.checking.cases import all_cases
@@ -20,9 +18,10 @@ from npformer.cli.options import COUNT, SEED, excludes, needs, only_if
 from npformer.cli.output import console, print_data, versioned_rows
 from npformer.cli.progress import training_progress
 from npformer.data.corpus import builtin_corpus
+from npformer.data.corpus.entries import table_rows
 from npformer.data.dataset import builtin_dataset
 from npformer.escaping import printable
-from npformer.learn.console import styled
+from npformer.learn.console import plain_table, styled
 from npformer.learn.experiments import family as experiment
 from npformer.learn.experiments.family import FamilyRow, Trial
 from npformer.models.transformer import TransformerConfig
@@ -51,8 +50,7 @@ queries and S keys of width D. error: the largest relative error of a gradient, 
 npformer family --measure trains the translators among them on one corpus and compares them."""
 
 
-@dataclass(frozen=True)
-class Member:
+class Member(NamedTuple):
     """One member of the family. `case` is its name in `npformer gradcheck`."""
 
     name: str
@@ -64,120 +62,59 @@ class Member:
     make: Callable[[], Module]
 
 
-def _similarity(kind: str) -> Similarity:
-    return Similarity(kind, D, D)
+def _general() -> Similarity:
+    return Similarity("general", D, D)
 
 
 def _heads(kind: str) -> Callable[[], Module]:
     return lambda: SimilarityAttention(D, H, similarity=kind)
 
 
-MEMBERS = (
-    Member(
-        "no attention: LSTM", "nothing", "T D² in turn", "yes", 17, "Recurrent, lstm", lambda: Recurrent(D, D)
-    ),
-    Member("bare self-attention", "x · x", "T² D", "yes", 4, "BasicSelfAttention", BasicSelfAttention),
-    Member(
-        "heads",
-        "q · k / √K",
-        "T S D",
-        "yes",
-        7,
-        "multi-head self, separate",
-        lambda: MultiHeadAttention(D, H),
-    ),
-    Member(
-        "heads, general", "qᵀ W k", "T S D", "yes", 4, "SimilarityAttention self, general", _heads("general")
-    ),
-    Member(
-        "heads, concat", "w · [q; k]", "T S D", "yes", 4, "SimilarityAttention self, concat", _heads("concat")
-    ),
-    Member(
-        "heads, perceptron",
-        "v · tanh(q W + k U)",
-        "T S D H",
-        "yes",
-        4,
-        "SimilarityAttention self, perceptron",
-        _heads("perceptron"),
-    ),
-    Member(
-        "additive (Bahdanau)",
-        "v · tanh(h W + m U)",
-        "T S D",
-        "yes",
-        17,
-        "GlobalAttention, perceptron",
-        lambda: GlobalAttention(_similarity("perceptron")),
-    ),
-    Member(
-        "global (Luong)",
-        "hᵀ W m",
-        "T S D",
-        "yes",
-        17,
-        "GlobalAttention, general",
-        lambda: GlobalAttention(_similarity("general")),
-    ),
-    Member(
-        "local-m (Luong)",
-        "hᵀ W m, near t",
-        "T S D",
-        "yes",
-        18,
-        "LocalMonotonic",
-        lambda: LocalMonotonic(_similarity("general"), reach=REACH),
-    ),
-    Member(
-        "local-p (Luong)",
-        "hᵀ W m, near p(h)",
-        "T S D",
-        "between jumps",
-        18,
-        "LocalPredictive, general",
-        lambda: LocalPredictive(_similarity("general"), reach=REACH),
-    ),
-    Member(
-        "hard (Xu)",
-        "hᵀ W m, one drawn",
-        "T S D",
-        "by sampling",
-        19,
-        "HardAttention",
-        lambda: HardAttention(_similarity("general")),
-    ),
-    Member(
-        "latent (Liu)",
-        "u · e, then e V",
-        "S² D",
-        "yes",
-        20,
-        "LatentAttention, rows, sum",
-        lambda: LatentAttention(D, 20),
-    ),
-    Member(
-        "relative (Shaw)",
-        "q · (k + a)",
-        "T S D",
-        "yes",
-        21,
-        "RelativeAttention, separate",
-        lambda: RelativeAttention(D, H, max_distance=REACH),
-    ),
-    Member(
-        "Universal encoder",
-        "q · k / √K",
-        "n T² D",
-        "between stops",
-        21,
-        "UniversalEncoder, halting, post-norm",
-        lambda: UniversalEncoder(_universal(), halting=True),
-    ),
+def _universal() -> Module:
+    config = TransformerConfig(d_model=D, d_ff=2 * D, n_heads=H, n_layers=4)
+    return UniversalEncoder(config, halting=True)
+
+
+# name | what it compares | cost | differentiable | chapter
+_TABLE = """
+    no attention: LSTM  | nothing              | T D² in turn | yes           | 17
+    bare self-attention | x · x                | T² D         | yes           | 4
+    heads               | q · k / √K           | T S D        | yes           | 7
+    heads, general      | qᵀ W k               | T S D        | yes           | 4
+    heads, concat       | w · [q; k]           | T S D        | yes           | 4
+    heads, perceptron   | v · tanh(q W + k U)  | T S D H      | yes           | 4
+    additive (Bahdanau) | v · tanh(h W + m U)  | T S D        | yes           | 17
+    global (Luong)      | hᵀ W m               | T S D        | yes           | 17
+    local-m (Luong)     | hᵀ W m, near t       | T S D        | yes           | 18
+    local-p (Luong)     | hᵀ W m, near p(h)    | T S D        | between jumps | 18
+    hard (Xu)           | hᵀ W m, one drawn    | T S D        | by sampling   | 19
+    latent (Liu)        | u · e, then e V      | S² D         | yes           | 20
+    relative (Shaw)     | q · (k + a)          | T S D        | yes           | 21
+    Universal encoder   | q · k / √K           | n T² D       | between stops | 21
+"""
+# the name of each in npformer gradcheck, and a layer, in the same order
+_LAYERS: dict[str, Callable[[], Module]] = {
+    "Recurrent, lstm": lambda: Recurrent(D, D),
+    "BasicSelfAttention": BasicSelfAttention,
+    "multi-head self, separate": lambda: MultiHeadAttention(D, H),
+    "SimilarityAttention self, general": _heads("general"),
+    "SimilarityAttention self, concat": _heads("concat"),
+    "SimilarityAttention self, perceptron": _heads("perceptron"),
+    "GlobalAttention, perceptron": lambda: GlobalAttention(Similarity("perceptron", D, D)),
+    "GlobalAttention, general": lambda: GlobalAttention(_general()),
+    "LocalMonotonic": lambda: LocalMonotonic(_general(), reach=REACH),
+    "LocalPredictive, general": lambda: LocalPredictive(_general(), reach=REACH),
+    "HardAttention": lambda: HardAttention(_general()),
+    "LatentAttention, rows, sum": lambda: LatentAttention(D, 20),
+    "RelativeAttention, separate": lambda: RelativeAttention(D, H, max_distance=REACH),
+    "UniversalEncoder, halting, post-norm": _universal,
+}
+MEMBERS = tuple(
+    Member(name, compares, cost, differentiable, int(chapter), *layer)
+    for (name, compares, cost, differentiable, chapter), layer in zip(
+        table_rows(_TABLE), _LAYERS.items(), strict=True
+    )
 )
-
-
-def _universal() -> TransformerConfig:
-    return TransformerConfig(d_model=D, d_ff=2 * D, n_heads=H, n_layers=4)
 
 
 RULES = (
@@ -212,15 +149,9 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="the training steps of the Transformer; the others train for the same processor time "
         f"(default: {STEPS}). With --search: of each translator (default: {SEARCH_STEPS})",
     )
-    group.add_argument(
-        "--seeds", type=COUNT, default=3, help="the number of trainings of each translator (default: 3)"
-    )
-    group.add_argument(
-        "--seed", type=SEED, default=0, help="the first seed of weights, order and dropout (default: 0)"
-    )
-    group.add_argument(
-        "--out", default="runs/family", metavar="FOLDER", help="the folder of the runs (default: runs/family)"
-    )
+    group.add_argument("--seeds", type=COUNT, default=3, help="the number of trainings of each translator")
+    group.add_argument("--seed", type=SEED, default=0, help="the first seed of weights, order and dropout")
+    group.add_argument("--out", default="runs/family", metavar="FOLDER", help="the folder of the runs")
 
 
 def run(arguments: Namespace) -> int:
@@ -259,22 +190,12 @@ def members() -> list[dict[str, Any]]:
 
 def show(rows: list[dict[str, Any]]) -> None:
     """Print the table."""
-    out, table = console(), Table(box=None, pad_edge=False, header_style="bold")
-    right = ("parameters", "error", "chapter")
-    for title in ("member", "compares", "cost", "parameters", "differentiable", "error", "chapter"):
-        table.add_column(title, justify="right" if title in right else "left", no_wrap=True)
+    out = console()
+    table = plain_table("member", "compares", "cost", ">parameters", "differentiable", ">error", ">chapter")
     for row in rows:
         error = f"{row['error']:.0e}" if row["ok"] else f"FAIL {row['error']:.0e}"
-        parameters, chapter = f"{row['parameters']:,}", str(row["chapter"])
-        table.add_row(
-            row["name"],
-            row["compares"],
-            row["cost"],
-            parameters,
-            row["differentiable"],
-            error,
-            chapter,
-        )
+        kind = (row["name"], row["compares"], row["cost"], f"{row['parameters']:,}", row["differentiable"])
+        table.add_row(*kind, error, str(row["chapter"]))
     out.print(table)
     out.print(f"\n{FOOT}")
 
@@ -322,9 +243,7 @@ def search(arguments: Namespace) -> int:
             trials.append(trial)
             made = when_and_where(steps, [arguments.seed])
             _write_rows(folder / "search.json", made, trials)
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for title in ("", "learning rate", "initialization", "validation loss"):
-        table.add_column(title, no_wrap=True)
+    table = plain_table("", "learning rate", "initialization", "validation loss")
     for best in experiment.best_trials(trials):
         chosen = _listed(best.settings).removeprefix(", ")
         table.add_row(best.name, f"{best.learning_rate}", chosen, f"{best.loss:.4f}")
@@ -350,18 +269,10 @@ def show_measured(out: Console, rows: Sequence[FamilyRow]) -> None:
         out: The console.
         rows: The measurements of each system.
     """
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("", no_wrap=True)
-    titles = [
-        "numbers",
-        "steps",
-        "seconds",
-        "exact",
-        "range",
-        *(f"{a}-{b}" if b < 99 else f"{a}+" for a, b in experiment.LENGTHS),
-    ]
-    for title in [*titles, *(f"{n} words" for n in experiment.TIMED_LENGTHS)]:
-        table.add_column(title, justify="right")
+    lengths = [f"{a}-{b}" if b < 99 else f"{a}+" for a, b in experiment.LENGTHS]
+    timed = [f"{n} words" for n in experiment.TIMED_LENGTHS]
+    titles = ["numbers", "steps", "seconds", "exact", "range", *lengths, *timed]
+    table = plain_table("", *(f">{title}" for title in titles), wrapped=titles)
     for row in rows:
         spread = f"{100 * min(row.exact):.1f}-{100 * max(row.exact):.1f}%"
         shares = [f"{share:.1%}" for share in row.by_length]

@@ -9,15 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn
-from rich.table import Table
+from rich.progress import Progress
 
 from npformer.cli.options import excludes, needs
 from npformer.cli.output import console, print_data, versioned_rows
 from npformer.cli.progress import training_progress
 from npformer.errors import UserError
 from npformer.escaping import printable
-from npformer.learn.console import text_column
+from npformer.learn.console import counting_progress, plain_table
 from npformer.pretrained import names
 from npformer.storage.atomic import make_folder
 from npformer.training.events import Event, Started, Stopped
@@ -38,13 +37,10 @@ RULES = (
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.epilog = EPILOG
     parser.add_argument(
         "ids", nargs="*", metavar="ID", help="the figures to draw, such as F29 (default: all)"
     )
-    parser.add_argument(
-        "--out", default="figures", metavar="FOLDER", help="the folder to write to (default: figures)"
-    )
+    parser.add_argument("--out", default="figures", metavar="FOLDER", help="the folder to write to")
     parser.add_argument("--svg", action="store_true", help="write each figure as SVG as well")
     parser.add_argument(
         "--model",
@@ -91,9 +87,8 @@ def print_list(entries: "Sequence[Entry]", *, as_json: bool) -> None:
         rows = versioned_rows(each.as_json() for each in entries)
         print_data(json.dumps(rows, ensure_ascii=False, indent=2))
         return
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for title in ("id", "figure", "source", "numbers from"):
-        table.add_column(title)
+    titles = ("id", "figure", "source", "numbers from")
+    table = plain_table(*titles, wrapped=titles)
     for entry in entries:
         table.add_row(entry.id, entry.title, entry.source, entry.data)
     console().print(table)
@@ -114,13 +109,7 @@ def draw_all(arguments: Namespace, entries: "Sequence[Entry]", every: "Sequence[
     start, out, folder = time.perf_counter(), console(), Path(arguments.out)
     make_folder(folder, advice="give a folder that may be, with --out")
     captions, paths = {}, []
-    columns = (
-        text_column("{task.description}"),
-        BarColumn(bar_width=24),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-    )
-    with Progress(*columns, console=out) as progress, TrainingBar(out, progress) as report:
+    with counting_progress(out) as progress, TrainingBar(out, progress) as report:
         studio = Studio(run=_run_folder(arguments.model), report=report)
         task = progress.add_task("drawing", total=len(entries))
         for entry in entries:

@@ -5,12 +5,12 @@ from argparse import ArgumentParser, Namespace
 from typing import Any
 
 from npformer.cli.load_model import add_model_arguments, load_kind
-from npformer.cli.options import Rule, Whole, add_backend_argument
+from npformer.cli.options import Whole, add_backend_argument
 from npformer.cli.output import print_data, print_lines
-from npformer.data.sentences import MASK
+from npformer.data.vocabulary import MASK
 from npformer.errors import in_context
 from npformer.generation import Gap, fill_in_table
-from npformer.pretrained import LoadedMaskedModel
+from npformer.pretrained import GapFiller
 
 MOST = 100  # words for a gap
 
@@ -19,22 +19,16 @@ Examples: npformer train --preset bert-small
           npformer fill "the {MASK} crosses the river" --model runs/bert-small
           npformer fill "the {MASK} crosses the {MASK}" --answers 3 --json"""
 
-RULES: tuple[Rule, ...] = ()
-
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.epilog = EPILOG
     parser.add_argument(
-        "texts",
-        nargs="+",
-        metavar="TEXT",
-        help=f"a sentence with {MASK} in place of each word to be found",
+        "texts", nargs="+", metavar="TEXT", help=f"a sentence with {MASK} in place of each word to be found"
     )
     models = "the folder of a run with a preset for masked language models, or a checkpoint of it"
     add_model_arguments(parser, models=models)
     parser.add_argument(
-        "--answers", type=Whole(1, MOST), default=5, metavar="N", help="the words for each gap (default: 5)"
+        "--answers", type=Whole(1, MOST), default=5, metavar="N", help="the words for each gap"
     )
     parser.add_argument("--json", action="store_true", help="print a list of JSON objects, one for each text")
     add_backend_argument(parser)
@@ -42,7 +36,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> int:
     """Print the most probable words for each gap of each text. Return 0."""
-    loaded = load_kind(LoadedMaskedModel, arguments, arguments.backend)
+    loaded = load_kind(GapFiller, arguments, arguments.backend)
     found: list[tuple[str, list[Gap]]] = []
     for number, text in enumerate(arguments.texts, 1):
         with in_context(f"text {number}"):

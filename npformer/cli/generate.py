@@ -11,7 +11,7 @@ from npformer.cli.options import COUNT, POSITIVE, SEED, Real, Rule, Whole, add_b
 from npformer.cli.output import print_data, print_line
 from npformer.data.files import read_text
 from npformer.errors import UserError, in_context
-from npformer.pretrained import LoadedLanguageModel
+from npformer.pretrained import TextGenerator
 
 TOKENS, MOST = 200, 10_000_000  # the tokens after a prompt, by default and at most
 BETWEEN = "-" * 20  # the line between two texts
@@ -37,7 +37,6 @@ RULES: tuple[Rule, ...] = (
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.epilog = EPILOG
     parser.add_argument("prompts", nargs="*", metavar="PROMPT", help="the beginning of a text")
     add_model_arguments(parser, models="the folder of a run that was trained on text, or a checkpoint of it")
     parser.add_argument(
@@ -45,13 +44,13 @@ def add_arguments(parser: ArgumentParser) -> None:
         type=Whole(1, MOST),
         default=TOKENS,
         metavar="N",
-        help=f"the number of tokens after a prompt (default: {TOKENS})",
+        help="the number of tokens after a prompt",
     )
     parser.add_argument(
         "--temperature",
         type=POSITIVE,
         default=1.0,
-        help="below 1, probable tokens become more probable; above 1, less (default: 1)",
+        help="below 1, probable tokens become more probable; above 1, less",
     )
     parser.add_argument("--top-k", type=COUNT, metavar="K", help="draw from the K most probable tokens only")
     parser.add_argument(
@@ -61,7 +60,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="draw from the fewest tokens whose probabilities sum to P or more",
     )
     parser.add_argument("--greedy", action="store_true", help="choose the most probable token, without draws")
-    parser.add_argument("--seed", type=SEED, default=0, help="the seed of the draws (default: 0)")
+    parser.add_argument("--seed", type=SEED, default=0, help="the seed of the draws")
     parser.add_argument(
         "--stop",
         action="append",
@@ -79,7 +78,7 @@ def run(arguments: Namespace) -> int:
     """Continue the prompts, or measure the perplexity of a file. Return 0."""
     if not arguments.prompts and arguments.perplexity is None:
         raise UserError('give a prompt, as npformer generate "ROMEO:", or --perplexity with a file')
-    loaded = load_kind(LoadedLanguageModel, arguments, arguments.backend)
+    loaded = load_kind(TextGenerator, arguments, arguments.backend)
     if arguments.perplexity is not None:
         print_line(describe_perplexity(loaded, arguments.perplexity))
         return 0
@@ -115,7 +114,7 @@ def print_texts(prompts: list[str], steps: Iterable[list[str]]) -> None:
         print_data("".join(text))
 
 
-def describe_perplexity(loaded: LoadedLanguageModel, path: str) -> str:
+def describe_perplexity(loaded: TextGenerator, path: str) -> str:
     """Return a line with the perplexity of a model on a file, measured as during training.
 
     Args:

@@ -5,7 +5,6 @@ import time
 from argparse import ArgumentParser, Namespace
 
 from rich.console import Console
-from rich.table import Table
 
 from npformer.backend import choose_backend
 from npformer.checking.cases import Case, KernelCase, all_cases
@@ -18,7 +17,7 @@ from npformer.cli.output import console, note, print_data, print_lines, versione
 from npformer.cli.own_layer import SECONDS as OWN_SECONDS
 from npformer.cli.own_layer import check_own_layer
 from npformer.errors import UserError, quantity
-from npformer.learn.console import styled
+from npformer.learn.console import plain_table, styled
 from npformer.pretrained.loss_check import check_loss
 
 EPILOG = """\
@@ -67,7 +66,6 @@ RULES = (
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.epilog = EPILOG
     parser.add_argument(
         "what",
         nargs="*",
@@ -88,7 +86,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         metavar="SHAPE",
         help="the shape of an input of your own layer, as 2,5,8; once for each input",
     )
-    parser.add_argument("--seed", type=SEED, default=0, help="the seed of the random numbers (default: 0)")
+    parser.add_argument("--seed", type=SEED, default=0, help="the seed of the random numbers")
     parser.add_argument(
         "--seconds",
         type=SECONDS,
@@ -100,7 +98,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--backend",
         **one_of(("numpy", "cupy")),
         default="numpy",
-        help="cupy compares every component on a GPU with NumPy (default: numpy)",
+        help="cupy compares every component on a GPU with NumPy",
     )
     parser.add_argument("--verbose", action="store_true", help="print every tensor, not only the worst one")
     parser.add_argument(
@@ -202,11 +200,7 @@ def print_table(out: Console, reports: list[Report], seconds: float, *, grouped:
         seconds: The time that the checks took.
         grouped: Print one line for all options of a component.
     """
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("component", no_wrap=True)
-    table.add_column("checks", justify="right")
-    table.add_column("worst", justify="right")
-    table.add_column("at")
+    table = plain_table("component", ">checks", ">worst", "at", wrapped=("checks", "worst", "at"))
     for report in _grouped(reports) if grouped else reports:
         worst = report.worst
         tensor = worst.tensor if report.ok else styled(("FAIL", "bold red"), f" {worst.tensor}")

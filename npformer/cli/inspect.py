@@ -14,7 +14,6 @@ from typing import Any
 
 from npformer.cli.limits import size
 from npformer.cli.load_model import ANY_MODEL
-from npformer.cli.options import Rule
 from npformer.cli.output import print_data, print_line, versioned_rows
 from npformer.errors import UserError, quantity
 from npformer.interop.folder import open_folder
@@ -34,8 +33,6 @@ Examples: npformer inspect en-de
 
 The exit status is 1 for a Hugging Face folder that npformer cannot load. The
 output then says why."""
-
-RULES: tuple[Rule, ...] = ()
 
 Shapes = Mapping[str, tuple[int, ...]]  # the shape of each parameter, by its dotted name
 
@@ -78,7 +75,6 @@ class Description:
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.epilog = EPILOG
     parser.add_argument("model", help=f"{ANY_MODEL}; or a Hugging Face folder")
     parser.add_argument(
         "--last", action="store_true", help="take the last checkpoint of the run, not its best one"

@@ -32,7 +32,6 @@ RULES = (
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.epilog = EPILOG
     parser.add_argument(
         "which",
         nargs="?",
@@ -56,9 +55,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         metavar="FILE",
         help="write the lesson as a web page with outputs and figures (NAME.html)",
     )
-    parser.add_argument(
-        "--figures", default=FOLDER, metavar="FOLDER", help=f"the folder for the figures (default: {FOLDER})"
-    )
+    parser.add_argument("--figures", default=FOLDER, metavar="FOLDER", help="the folder for the figures")
 
 
 def run(arguments: Namespace) -> int:

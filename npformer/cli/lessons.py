@@ -4,13 +4,11 @@ from argparse import ArgumentParser, Namespace
 from itertools import groupby
 from pathlib import Path
 
-from rich.table import Table
 from rich.text import Text
 
 from npformer.cli.glossary import add_write, save_page
-from npformer.cli.options import Rule
 from npformer.cli.output import console
-from npformer.learn.console import styled
+from npformer.learn.console import plain_table, styled
 from npformer.learn.course.architecture import place_of
 from npformer.learn.course.chapters import TITLES
 from npformer.learn.course.length import minutes_of
@@ -31,7 +29,6 @@ Jupyter notebook, and `npformer lesson 0.1 --html` as a page with its figures an
 of a lesson below leads to its file, and "read" to its page on the project's site, with all outputs. The line
 below the title of a chapter shows which part of the architecture its lessons explain.
 """
-RULES: tuple[Rule, ...] = ()
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -45,9 +42,8 @@ def run(arguments: Namespace) -> int:
         save_page(arguments, as_page)
         return 0
     lessons, places = all_lessons(), load_progress()
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for title, side in (("", "right"), ("lesson", "left"), ("minutes", "right"), ("progress", "left")):
-        table.add_column(title, justify="right" if side == "right" else "left")
+    titles = ("", "lesson", "minutes", "progress")
+    table = plain_table(">", "lesson", ">minutes", "progress", wrapped=titles)
     for chapter, group in groupby(lessons, key=lambda lesson: lesson.chapter):
         of_chapter = list(group)
         if len(of_chapter) > 1:

@@ -10,7 +10,7 @@ from npformer.cli.options import COUNT, EXPONENT, add_backend_argument
 from npformer.cli.output import note
 from npformer.errors import UserError
 from npformer.generation.search import BEAM, LENGTH_PENALTY
-from npformer.pretrained import LoadedTranslator, load, names
+from npformer.pretrained import Translator, load, names
 from npformer.pretrained.loaded import AnyLoaded, Loaded
 from npformer.pretrained.loading import load_as, remedy_for
 
@@ -87,21 +87,12 @@ def load_kind(wanted: type[AnyLoaded], arguments: Namespace, backend: str = "num
         return load_as(wanted, name, last=arguments.last, backend=backend, progress=progress)
 
 
-def load_model(arguments: Namespace, backend: str = "numpy") -> LoadedTranslator:
-    """Load the translator that --model and --last choose, or the run trained last.
-
-    Raises:
-        UserError: As for `load_kind`.
-    """
-    return load_kind(LoadedTranslator, arguments, backend)
-
-
-def load_with_search(arguments: Namespace) -> tuple[LoadedTranslator, dict[str, Any]]:
+def load_with_search(arguments: Namespace) -> tuple[Translator, dict[str, Any]]:
     """Load the translator, and return it with the settings of the search.
 
     The beam and the length penalty of the command line take the place of the model's own.
     """
-    loaded = load_model(arguments, arguments.backend)
+    loaded = load_kind(Translator, arguments, arguments.backend)
     settings = loaded.search_settings()
     given = {"beam": arguments.beam, "length_penalty": arguments.length_penalty}
     settings |= {name: value for name, value in given.items() if value is not None}

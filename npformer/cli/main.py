@@ -1,7 +1,7 @@
 """The command line: npformer COMMAND ...
 
-Each command is a module of npformer.cli with `add_arguments(parser)`, with `RULES` that say which options go
-together, and with `run(arguments)`, which returns the exit status.
+Each command is a module of npformer.cli with `add_arguments(parser)` and `run(arguments)`, which returns its
+exit status. It may have `RULES` that say which options go together, and an `EPILOG`, which ends its help.
 """
 
 import argparse
@@ -51,12 +51,6 @@ COMMANDS = {
 }
 
 MODULES = {"class": "classroom"}  # of npformer.cli, where the name of a command is a word of Python
-
-# the new names of options of earlier versions, by command
-RENAMED = {"train": {"--recipe": "--preset", "--model": "--architecture"}} | {
-    command: {"--run": "--model", "--pretrained": "--model"}
-    for command in ("attention", "figures", "masks", "score", "translate")
-}
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -125,11 +119,12 @@ def make_parser(name: str) -> Parser:
     command, text = load_command(name), COMMANDS[name]
     parser = Parser(
         f"npformer {name}",
-        rules=command.RULES,
-        renamed=RENAMED.get(name),
+        rules=getattr(command, "RULES", ()),
+        epilog=getattr(command, "EPILOG", None),
         description=text[0].upper() + text[1:] + ".",
     )
     command.add_arguments(parser)
+    parser.name_defaults()
     if parser.epilog:  # its examples keep their lines
         parser.formatter_class = argparse.RawDescriptionHelpFormatter
     return parser

@@ -8,7 +8,7 @@ import numpy as np
 
 from npformer.checking.leaks import describe_leaks
 from npformer.cli.limits import require_labels
-from npformer.cli.load_model import add_model_arguments, load_model
+from npformer.cli.load_model import add_model_arguments, load_kind
 from npformer.cli.mask_bench import MISTAKES, Seen, TokenSequence, attend_under_masks
 from npformer.cli.options import INDEX, SEED, excludes, needs, one_of, only_if
 from npformer.cli.output import console, note, print_line
@@ -17,6 +17,7 @@ from npformer.errors import UserError
 from npformer.learn.course.terminal_pictures import print_pictures
 from npformer.models.registry import require_transformer
 from npformer.models.transformer import Transformer, TransformerConfig
+from npformer.pretrained import Translator
 from npformer.storage.atomic import make_folder
 
 if TYPE_CHECKING:
@@ -48,9 +49,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "sentence", nargs="?", metavar="SENTENCE", help=f"the words of the queries (default: {EXAMPLE!r})"
     )
-    parser.add_argument(
-        "--pad", type=INDEX, default=0, metavar="N", help="add N padding keys at the end (default: 0)"
-    )
+    parser.add_argument("--pad", type=INDEX, default=0, metavar="N", help="add N padding keys at the end")
     parser.add_argument(
         "--causal", action="store_true", help="a word attends to itself and the words before it"
     )
@@ -61,15 +60,13 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--cross", metavar="SENTENCE", help="the words of the keys: attention between two sentences"
     )
     add_model_arguments(parser, default="untrained weights")
-    parser.add_argument("--layer", type=INDEX, default=0, help="the layer (default: 0)")
-    parser.add_argument("--head", type=INDEX, default=0, help="the head (default: 0)")
-    parser.add_argument("--seed", type=SEED, default=0, help="the seed of untrained weights (default: 0)")
+    parser.add_argument("--layer", type=INDEX, default=0, help="the layer")
+    parser.add_argument("--head", type=INDEX, default=0, help="the head")
+    parser.add_argument("--seed", type=SEED, default=0, help="the seed of untrained weights")
     parser.add_argument(
         "--mistake", **one_of(MISTAKES), help="; ".join(f"{name}: {what}" for name, what in MISTAKES.items())
     )
-    parser.add_argument(
-        "--out", default="masks", metavar="FOLDER", help="the folder to write to (default: masks)"
-    )
+    parser.add_argument("--out", default="masks", metavar="FOLDER", help="the folder to write to")
 
 
 def run(arguments: Namespace) -> int:
@@ -119,7 +116,7 @@ def open_model(arguments: Namespace) -> tuple[Transformer, TokenSequence, TokenS
     source: Codec
     target: Codec
     if trained:
-        loaded = load_model(arguments)
+        loaded = load_kind(Translator, arguments)
         require_transformer(loaded.model.config, "the mask lab needs")
         assert isinstance(loaded.model, Transformer)
         model, (source, target) = loaded.model, loaded.codec

@@ -256,20 +256,22 @@ class Parser(argparse.ArgumentParser):
     Args:
         prog: The beginning of the command line, such as "npformer train".
         rules: The situations in which options would have no effect.
-        renamed: The new names of options of earlier versions.
         settings: The other settings of argparse.ArgumentParser.
     """
 
-    def __init__(
-        self,
-        prog: str,
-        *,
-        rules: Sequence[Rule] = (),
-        renamed: dict[str, str] | None = None,
-        **settings: Any,
-    ) -> None:
+    def __init__(self, prog: str, *, rules: Sequence[Rule] = (), **settings: Any) -> None:
         super().__init__(prog=prog, allow_abbrev=False, exit_on_error=False, **settings)
-        self.rules, self.renamed = rules, renamed or {}
+        self.rules = rules
+
+    def name_defaults(self) -> None:
+        """Add its default to the help text of each argument that has one, unless the text says it."""
+        for action in self._actions:
+            default, text = action.default, action.help or ""
+            if isinstance(default, bool) or default == argparse.SUPPRESS or "(default" in text:
+                continue
+            if isinstance(default, (int, float, str)):
+                shown = f"{default:g}" if isinstance(default, float) else default
+                action.help = f"{text} (default: {shown})"
 
     def parse(self, argv: Sequence[str]) -> Arguments:
         """Return the arguments on a command line, with the set of those that were given.
@@ -333,8 +335,6 @@ class Parser(argparse.ArgumentParser):
         """Return the sentence for arguments that the command does not have."""
         argument = next((each for each in unknown if each.startswith("-")), unknown[0])
         option = argument.partition("=")[0]
-        if option in self.renamed:
-            return f"{self.prog} has no argument {_bare(argument)}: it is now called {self.renamed[option]}"
         known = [each for action in self._actions for each in action.option_strings]
         near = nearest(option, known) if option.startswith("--") else None
         hint = f"did you mean {near}?" if near else f"{self.prog} --help lists all arguments"

@@ -51,7 +51,6 @@ RULES = (
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.epilog = EPILOG
     parser.add_argument(
         "name", nargs="?", help="the translator to show, or its file (default: all that ship)"
     )

@@ -36,7 +36,6 @@ RULES: tuple[Rule, ...] = (
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.epilog = EPILOG
     parser.add_argument("text", help="the sentence or the text that the model reads")
     add_model_arguments(parser, models=ANY_MODEL)
     parser.add_argument(
@@ -52,31 +51,27 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="the position of the prediction, counted from 0 (default: the last token of a text, its first "
         "[MASK], or the first token of a translation)",
     )
-    parser.add_argument(
-        "--score", **one_of(SCORES), default=SCORES[0], help=f"the score to explain (default: {SCORES[0]})"
-    )
+    parser.add_argument("--score", **one_of(SCORES), default=SCORES[0], help="the score to explain")
     parser.add_argument(
         "--method",
         **one_of(METHODS),
         default="integrated",
-        help="integrated gradients, or gradient × input (default: integrated)",
+        help="integrated gradients, or gradient × input",
     )
     parser.add_argument(
         "--tolerance",
         type=POSITIVE,
         default=TOLERANCE,
-        help=f"the largest error of the sum of integrated gradients (default: {TOLERANCE})",
+        help="the largest error of the sum of integrated gradients",
     )
     parser.add_argument(
         "--points",
         type=Whole(POINTS, LIMIT),
         default=MOST_POINTS,
         metavar="N",
-        help=f"the largest number of points of integrated gradients (default: {MOST_POINTS})",
+        help="the largest number of points of integrated gradients",
     )
-    parser.add_argument(
-        "--out", default="saliency.png", metavar="FILE", help="the picture (default: saliency.png)"
-    )
+    parser.add_argument("--out", default="saliency.png", metavar="FILE", help="the picture")
 
 
 def run(arguments: Namespace) -> int:

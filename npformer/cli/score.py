@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from npformer.cli.load_model import add_model_arguments, add_search_arguments, load_with_search
-from npformer.cli.options import COUNT, SEED, Rule, one_of
+from npformer.cli.options import COUNT, SEED, one_of
 from npformer.cli.output import note, print_data, print_line
 from npformer.cli.translation_bar import TranslationBar
 from npformer.data import read_lines
@@ -35,12 +35,9 @@ the source sentence nor in the file of --known-words."""
 
 MOST_SHOWN = 10  # invented words
 
-RULES: tuple[Rule, ...] = ()
-
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.epilog = EPILOG
     parser.add_argument("source", help="a text file with one sentence on each line, plain or gzip")
     parser.add_argument("reference", help="a file with the reference translations, line by line")
     add_model_arguments(parser)
@@ -50,7 +47,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         **one_of(("auto", *TOKENIZERS)),
         default="auto",
         help="the form of the references: lowercased and tokenised, or raw text as people write it; "
-        "auto detects it (default: auto)",
+        "auto detects it",
     )
     parser.add_argument(
         "--known-words",
@@ -83,7 +80,7 @@ def run(arguments: Namespace) -> int:
 
     measured = {"setting": setting, "known_words": words, "seed": arguments.seed}
     with TranslationBar(len(sources)) as bar:
-        found = score(loaded.translator, sources, references, progress=bar.advance, **measured, **settings)
+        found = score(loaded, sources, references, progress=bar.advance, **measured, **settings)
     if out:
         write_file(out, "".join(f"{line}\n" for line in found.translations).encode())
     if difference := difference_in_case(found.translations, references):

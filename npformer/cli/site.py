@@ -6,12 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn
-
 from npformer.cli.load_model import MODEL
-from npformer.cli.options import Rule
 from npformer.cli.output import console, print_line
-from npformer.learn.console import text_column
+from npformer.learn.console import counting_progress
 from npformer.learn.course.lesson import Lesson, all_lessons, find_chapter
 from npformer.learn.site.build import Report, SitePlan, build_site, default_workers
 from npformer.pretrained import load
@@ -21,12 +18,9 @@ Examples: npformer site pages
           npformer site draft --only 5 6.1
           npformer site pages --model runs/en-fr"""
 
-RULES: tuple[Rule, ...] = ()
-
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.epilog = EPILOG
     parser.add_argument(
         "out", metavar="OUT", help="the folder to write to: a new one, or that of an earlier site"
     )
@@ -72,12 +66,6 @@ def _chosen(which: list[str] | None) -> list[Lesson]:
 @contextmanager
 def _progress() -> Iterator[Report]:
     """Show a bar with the jobs that have ended, and yield the function that moves it."""
-    columns = (
-        text_column("{task.description}"),
-        BarColumn(bar_width=24),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-    )
-    with Progress(*columns, console=console()) as progress:
+    with counting_progress(console()) as progress:
         task = progress.add_task("running the lessons", total=None)
         yield lambda done, total: progress.update(task, completed=done, total=total)

@@ -6,14 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Generic
 
-from rich.table import Table
-
 from npformer.cli.options import SECONDS as SECONDS_TYPE
 from npformer.cli.options import excludes, one_of, only_if
 from npformer.cli.output import console, note
 from npformer.errors import UserError
 from npformer.escaping import printable, shell_word
-from npformer.learn.console import styled
+from npformer.learn.console import plain_table, styled
 from npformer.learn.course.terminal import print_in_pages
 from npformer.learn.tasks import Folder, TaskRegistry, Verdict
 from npformer.learn.tasks.process import SECONDS, check
@@ -44,12 +42,10 @@ class TaskCommand(Generic[T]):
 
     Args:
         tasks: The tasks of the command.
-        epilog: The end of the help text: one line for each action.
     """
 
-    def __init__(self, tasks: TaskRegistry[T], epilog: str) -> None:
+    def __init__(self, tasks: TaskRegistry[T]) -> None:
         self.tasks = tasks
-        self.epilog = epilog
 
     @property
     def actions(self) -> dict[str, Callable[[Namespace, Folder], int]]:
@@ -97,27 +93,24 @@ class TaskCommand(Generic[T]):
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Add the arguments of the command."""
         folder, kind = self.tasks.folder, self.tasks.kind
-        parser.epilog = self.epilog
         parser.add_argument(
             "action",
             nargs="?",
             default="list",
             **one_of(self.actions) | {"metavar": "ACTION"},
-            help=f"{', '.join(self.actions)} (default: list)",
+            help=f"{', '.join(self.actions)}",
         )
         named = "a number or a name" if self.tasks.numbered else "a name"
         parser.add_argument(
             "name", nargs="?", help=f"{named}; check and hint take the current {kind} if none is given"
         )
-        parser.add_argument(
-            "--dir", default=folder, metavar="FOLDER", help=f"the folder of your files (default: {folder})"
-        )
+        parser.add_argument("--dir", default=folder, metavar="FOLDER", help="the folder of your files")
         parser.add_argument("--all", action="store_true", help="with check: check every file of the folder")
         parser.add_argument(
             "--seconds",
             type=SECONDS_TYPE,
             default=SECONDS,
-            help=f"with check: time limit (default: {SECONDS:g})",
+            help="with check: time limit",
         )
         parser.add_argument(
             "--png",
@@ -136,11 +129,8 @@ class TaskCommand(Generic[T]):
     def list_tasks(self, arguments: Namespace, folder: Folder) -> int:
         """Print a table of the tasks with the learner's progress."""
         shown = self.tasks_to_list(arguments.name)
-        table = Table(box=None, pad_edge=False, header_style="bold")
         number, *others = self.tasks.columns
-        table.add_column(number, justify="right", no_wrap=True)
-        for column in (*others, "state"):
-            table.add_column(column, no_wrap=True)
+        table = plain_table(f">{number}", *others, "state")
         states = {task.name: folder.state(task) for task in shown}
         for task in shown:
             state = states[task.name]

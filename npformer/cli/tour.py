@@ -9,14 +9,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
 from rich.console import Console
-from rich.table import Table
 
 from npformer.backend import choose_backend
 from npformer.checking.cases import all_cases
 from npformer.cli.gradcheck import print_table, print_verdict
-from npformer.cli.options import COUNT, SEED, Rule, add_backend_argument
+from npformer.cli.options import COUNT, SEED, add_backend_argument
 from npformer.cli.output import console
 from npformer.cli.progress import training_progress
 from npformer.data.corpus import BuiltinCorpus, Pair, builtin_corpus
@@ -24,13 +22,12 @@ from npformer.data.loader import make_batch
 from npformer.errors import UserError
 from npformer.escaping import printable, shell_word
 from npformer.functional.masks import causal_mask, padding_mask
-from npformer.generation import Translator
 from npformer.generation.baselines import evaluate_baselines
 from npformer.generation.evaluation import FamilyAccuracy, evaluate_families, parts_of, strongest_head
 from npformer.generation.search import BEAM
-from npformer.learn.console import styled
+from npformer.learn.console import plain_table, styled
 from npformer.learn.course.trained import LessonTraining, is_of_recipe, tour_recipe
-from npformer.pretrained import load
+from npformer.pretrained import Translator, load
 from npformer.pretrained.train_on_files import threads_for
 from npformer.storage.atomic import explain_os_errors, make_folder, write_file
 from npformer.storage.checkpoint import load_checkpoint
@@ -51,23 +48,18 @@ BANK_SENTENCES = (
     "i arrived at the bank after crossing the road to get some money",
 )
 PRESET = find_preset("small")
-RULES: tuple[Rule, ...] = ()
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.add_argument(
-        "--out", default="tour", metavar="FOLDER", help="the folder to write to (default: tour)"
-    )
+    parser.add_argument("--out", default="tour", metavar="FOLDER", help="the folder to write to")
     parser.add_argument(
         "--steps",
         type=COUNT,
         help="the number of training steps; fewer give worse translations "
         f"(default: {PRESET.training.steps})",
     )
-    parser.add_argument(
-        "--seed", type=SEED, default=0, help="the seed of weights, order and dropout (default: 0)"
-    )
+    parser.add_argument("--seed", type=SEED, default=0, help="the seed of weights, order and dropout")
     add_backend_argument(parser)
     parser.add_argument(
         "--verbose",
@@ -110,7 +102,7 @@ def run(arguments: Namespace) -> int:
     out.print(f"wrote {printable(page)}", soft_wrap=True)
 
     out.print(styled(("\nDone", "bold"), f" in {time.perf_counter() - start:.0f} s. {exact}"))
-    out.print(styled(f"  {IT_SENTENCES[0]}\n    ", (translator.translate([IT_SENTENCES[0]])[0], "cyan")))
+    out.print(styled(f"  {IT_SENTENCES[0]}\n    ", (translator.translate(IT_SENTENCES[0], beam=1), "cyan")))
     out.print(f"Open {printable(page)} in a browser: it shows every number. What next:", soft_wrap=True)
     for command, what in next_steps(folder):
         out.print(styled(f"{what}:\n  ", (command, "bold")), soft_wrap=True)
@@ -221,8 +213,10 @@ def show_parts(out: Console, translator: Translator, scores: Sequence[FamilyAccu
         scores: The scores of the parts.
     """
     parts = parts_of(builtin_corpus().test)
-    table = _table("held-out sentences, greedy search", "number", "exact", "right word")
-    table.add_column("what the strongest head attends to")
+    titles = ("number", "exact", "right word", "what the strongest head attends to")
+    number, exact, word, head = titles
+    sentences = "held-out sentences, greedy search"
+    table = plain_table(sentences, f">{number}", f">{exact}", f">{word}", head, wrapped=(sentences, *titles))
     for score in scores:
         table.add_row(
             f"{score.family}, {_PART_TITLES[score.held_out]}",
@@ -237,7 +231,8 @@ def show_parts(out: Console, translator: Translator, scores: Sequence[FamilyAccu
 def show_baselines(out: Console, corpus: BuiltinCorpus) -> None:
     """Print how far held-out sentences are from training, and what memory and single words reach."""
     titles = ("words to change", "exact", "right word", "single word")
-    table = _table("the same without a model: the nearest training sentence", *titles)
+    same = "the same without a model: the nearest training sentence"
+    table = plain_table(same, *(f">{title}" for title in titles), wrapped=(same, *titles))
     for score in evaluate_baselines(corpus.test, corpus.train):
         distances = " ".join(f"{score.distance(share):.0f}" for share in (0.1, 0.5, 0.9))
         table.add_row(
@@ -253,14 +248,6 @@ def show_baselines(out: Console, corpus: BuiltinCorpus) -> None:
         "single word: the answer that goes with the most telling word of the sentence",
         style="dim",
     )
-
-
-def _table(title: str, *columns: str) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column(title)
-    for column in columns:
-        table.add_column(column, justify="right")
-    return table
 
 
 def _share(count: int | None, total: int) -> str:
@@ -289,21 +276,17 @@ def attention_maps(translator: Translator) -> "dict[str, Figure]":
     """Draw every layer and head of the three kinds of attention, from the cache of one forward pass."""
     from npformer import plots
 
-    sentence = IT_SENTENCES[0]
-    source, target = translator.source_codec, translator.target_codec
-    translation = translator.translate([sentence])[0]
-    batch = make_batch([(source.encode(sentence), target.encode(translation))])
-    _, cache = translator.model.to("numpy").forward(batch.source, batch.target_in)
-    english = [*source.words(sentence), "</S>"]
-    french = ["<S>", *target.words(translation)]
-    encoder = [layer.self_attention.attention.weights[0] for layer in cache.encoder.layers]  # each (H, S, S)
-    decoder = [layer.self_attention.attention.weights[0] for layer in cache.decoder.layers]  # (H, T, T)
-    cross = [layer.cross.attention.weights[0] for layer in cache.decoder.layers]  # (H, T, S)
-    draw = plots.attention_grid
+    translator.model.to("numpy")
+    found = translator.attention(IT_SENTENCES[0], beam=1, max_length=None)
+    english, french = found.source_tokens, found.target_tokens
+    kinds = {
+        "encoder": (english, english, "Encoder self-attention"),
+        "decoder": (french, french, "Decoder self-attention"),
+        "cross": (french, english, "Encoder-decoder attention"),
+    }
     return {
-        "encoder_attention": draw(np.stack(encoder), english, english, title="Encoder self-attention"),
-        "decoder_attention": draw(np.stack(decoder), french, french, title="Decoder self-attention"),
-        "cross_attention": draw(np.stack(cross), french, english, title="Encoder-decoder attention"),
+        f"{kind}_attention": plots.attention_grid(found.weights[kind], queries, keys, title=title)
+        for kind, (queries, keys, title) in kinds.items()
     }
 
 
@@ -311,7 +294,7 @@ def decoder_masks(translator: Translator) -> "dict[str, Figure]":
     """Draw the decoder's masks in a batch of "merci" and "je suis étudiant": the first one is padded."""
     from npformer import plots
 
-    codec = translator.target_codec
+    codec = translator.codec.target
     batch = make_batch([([4], codec.encode(text)) for text in ("merci", "je suis étudiant")])
     words = ["<S>", "merci", "<PAD>", "<PAD>"]
     length = batch.target_in.shape[1]

@@ -36,8 +36,8 @@ from npformer.data.dataset import (
 )
 from npformer.data.monolingual import sentence_dataset
 from npformer.data.multi30k import FOLDER
-from npformer.data.sentences import MASK
 from npformer.data.text import TEXT_VOCAB_SIZE, TOKENS
+from npformer.data.vocabulary import MASK
 from npformer.errors import UserError, quantity
 from npformer.escaping import printable, shell_word
 from npformer.models.registry import ModelConfig
@@ -207,7 +207,6 @@ SETTINGS_NEED = {"bleu_sentences": "bleu_every", "average_every": "average_last"
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.epilog = EPILOG
     _add_data_arguments(parser)
     settings = parser.add_argument_group("settings")
     settings.add_argument(
@@ -275,7 +274,7 @@ def _add_data_arguments(parser: ArgumentParser) -> None:
         "--direction",
         **one_of(DIRECTIONS),
         default="en-fr",
-        help="the direction of the built-in corpus (default: en-fr)",
+        help="the direction of the built-in corpus",
     )
     data.add_argument("--limit", type=COUNT, metavar="N", help="read at most N pairs of the files")
     data.add_argument(
@@ -306,7 +305,7 @@ def _add_vocabulary_arguments(data: Any) -> None:
         "--max-length",
         type=COUNT,
         default=MAX_LENGTH,
-        help=f"leave out pairs with a longer sentence, in tokens (default: {MAX_LENGTH})",
+        help="leave out pairs with a longer sentence, in tokens",
     )
     data.add_argument(
         "--vocab-size",
@@ -318,7 +317,7 @@ def _add_vocabulary_arguments(data: Any) -> None:
         "--min-count",
         type=COUNT,
         default=MIN_COUNT,
-        help=f"leave out words that occur less often (default: {MIN_COUNT})",
+        help="leave out words that occur less often",
     )
     data.add_argument(
         "--subwords",

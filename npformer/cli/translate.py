@@ -7,11 +7,10 @@ from typing import Any
 
 from npformer.cli.line_input import read_blocks, size_in_bytes
 from npformer.cli.load_model import add_model_arguments, add_search_arguments, load_with_search
-from npformer.cli.options import Rule
 from npformer.cli.output import note, print_data
 from npformer.cli.translation_bar import TranslationBar
 from npformer.errors import UserError
-from npformer.pretrained import LoadedTranslator
+from npformer.pretrained import Translator
 
 EPILOG = """\
 Examples: npformer translate --model en-de "A man is riding a bicycle."
@@ -21,12 +20,9 @@ Each translation is printed as soon as it is known, in the order of the lines, a
 the translation of an empty line is an empty line. Lines that another program
 writes into a pipe are translated as they arrive."""
 
-RULES: tuple[Rule, ...] = ()
-
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.epilog = EPILOG
     parser.add_argument(
         "sentences",
         nargs="*",
@@ -51,7 +47,7 @@ def run(arguments: Namespace) -> int:
     return 0
 
 
-def converse(loaded: LoadedTranslator, settings: dict[str, Any]) -> None:
+def converse(loaded: Translator, settings: dict[str, Any]) -> None:
     """Translate each line that a person types; report a mistake and read the next line."""
     note("type a sentence and press Enter; Ctrl-D ends")
     for number, line in enumerate(sys.stdin, 1):
@@ -62,7 +58,7 @@ def converse(loaded: LoadedTranslator, settings: dict[str, Any]) -> None:
             note(str(error))
 
 
-def translate_standard_input(loaded: LoadedTranslator, settings: dict[str, Any]) -> None:
+def translate_standard_input(loaded: Translator, settings: dict[str, Any]) -> None:
     """Translate the lines of standard input block by block, so that memory does not grow with their number.
 
     Raises:
@@ -78,7 +74,7 @@ def translate_standard_input(loaded: LoadedTranslator, settings: dict[str, Any])
 
 
 def translate_lines(
-    loaded: LoadedTranslator,
+    loaded: Translator,
     lines: list[str],
     settings: dict[str, Any],
     first_line: int = 1,
@@ -108,7 +104,7 @@ def translate_lines(
         done += len(finished)
 
 
-def report_unknown_words(loaded: LoadedTranslator, line: str, number: int) -> None:
+def report_unknown_words(loaded: Translator, line: str, number: int) -> None:
     """Print a note that names the words of a line that the model does not know, if there are any.
 
     Args:

@@ -4,14 +4,14 @@
 """
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from npformer.data.subwords import SUBWORD_CODEC, SubwordCodec
 from npformer.data.text_codecs import LongTextCodec, text_codec_from_json
 from npformer.data.tokens import LANGUAGES, Language, detokenize, tokenize
-from npformer.data.vocabulary import Vocabulary, read_object
+from npformer.data.vocabulary import END, MASK, PAD, START, Vocabulary, read_object
 from npformer.errors import UserError, in_context
 from npformer.storage.checkpoint import Checkpoint
 from npformer.storage.json_files import require_entries
@@ -158,69 +158,72 @@ def codecs_from_checkpoint(checkpoint: Checkpoint) -> CodecPair:
     Raises:
         UserError: If it is not the checkpoint of a translator, or holds other texts than a codec wrote.
     """
-    _require_role(checkpoint, "source", "translate", "a translator")
+    role = next(iter(checkpoint.codecs))
+    if role not in CodecPair._fields:
+        raise UserError(
+            f"{checkpoint.place} holds {MODELS[role].noun}, which cannot translate: give one of a translator"
+        )
     codecs: Any = read_codecs(checkpoint)
     return CodecPair(**codecs)
 
 
-def text_codec_from_checkpoint(checkpoint: Checkpoint) -> LongTextCodec:
-    """Return the codec in the checkpoint of a language model that was trained on one long text.
+class ModelOfCodecs(NamedTuple):
+    """A kind of model, in the words of messages, and what it reads."""
 
-    Raises:
-        UserError: If it is not such a checkpoint, or holds another text than a codec wrote.
-    """
-    wanted = "a language model, as npformer train --text makes it"
-    _require_role(checkpoint, "text", "continue a text", wanted)
-    codec: Any = read_codecs(checkpoint)["text"]
-    return codec
+    noun: str
+    reads: str
 
 
-def sentence_codec_from_checkpoint(checkpoint: Checkpoint) -> TextCodec:
-    """Return the codec in the checkpoint of a masked language model.
-
-    Raises:
-        UserError: If it is not such a checkpoint, or holds another text than a codec wrote.
-    """
-    wanted = "a masked language model, as npformer train --preset bert-small makes it"
-    _require_role(checkpoint, "sentences", "fill gaps", wanted)
-    codec: Any = read_codecs(checkpoint)["sentences"]
-    return codec
+_TRANSLATOR = ModelOfCodecs("a translator", "sentence pairs")
+# the kind of model that has codecs of these roles
+MODELS = {
+    "source": _TRANSLATOR,
+    "target": _TRANSLATOR,
+    "text": ModelOfCodecs("a language model", "text"),
+    "sentences": ModelOfCodecs("a masked language model", "sentences"),
+}
 
 
-# the noun for the model of a checkpoint, by the first role of its codecs
-_MODELS = {"source": "a translator", "text": "a language model", "sentences": "a masked language model"}
-
-
-def _require_role(checkpoint: Checkpoint, role: str, work: str, wanted: str) -> None:
-    """Check that a checkpoint has the codec of a role.
+def require_fit(config: Any, codecs: Mapping[str, AnyCodec]) -> None:
+    """Check that a model reads and writes the tokens of its codecs.
 
     Args:
-        checkpoint: The checkpoint.
-        role: The role, one of ROLES.
-        work: What a model with this codec does, for the message.
-        wanted: The noun for such a model.
+        config: The configuration of the model.
+        codecs: The codecs by their roles, see `ROLES`.
 
     Raises:
-        UserError: If it has not.
+        UserError: If the model is of another kind, if it has another number of tokens, or if it has special
+            tokens at other ids.
     """
-    if role not in checkpoint.codecs:
-        found = _MODELS[next(iter(checkpoint.codecs))]
-        raise UserError(f"{checkpoint.place} holds {found}, which cannot {work}: give one of {wanted}")
-
-
-def require_fit(codec: AnyCodec, size: int, side: str) -> None:
-    """Check that a codec has as many tokens as the model reads or writes.
-
-    Args:
-        codec: The codec of the side.
-        size: The size of the model's vocabulary.
-        side: The role of the codec, such as "source", for the message.
-
-    Raises:
-        UserError: If the sizes differ.
-    """
-    if len(codec.tokens) != size:
+    for role, codec in codecs.items():
+        kind = MODELS[role]
+        if config.reads != kind.reads:
+            raise UserError(
+                f"the model reads {config.reads}, and {kind.noun} reads {kind.reads}: give another model"
+            )
+        size = config.source_vocab if role == "source" else config.target_vocab
+        if len(codec.tokens) != size:
+            raise UserError(
+                f"the {role} vocabulary has {len(codec.tokens)} entries and the model {size}: "
+                "use the vocabulary that the model was trained with"
+            )
+    if "source" in codecs and (config.pad_id, config.start_id, config.end_id) != (PAD, START, END):
         raise UserError(
-            f"the {side} vocabulary has {len(codec.tokens)} entries and the model {size}: "
-            "use the vocabulary that the model was trained with"
+            f"the model's pad, start and end ids are {config.pad_id}, {config.start_id} and {config.end_id}, "
+            f"and a vocabulary's {PAD}, {START} and {END}: train a model with these"
+        )
+    if "sentences" in codecs:
+        _require_mask(config, codecs["sentences"])
+
+
+def _require_mask(config: Any, codec: AnyCodec) -> None:
+    """Raise UserError unless a masked language model and its codec agree about padding and the mask."""
+    if config.pad_id != PAD:
+        raise UserError(
+            f"the model's pad id is {config.pad_id}, and a vocabulary's {PAD}: give another model"
+        )
+    if codec.tokens[-1] != MASK:
+        raise UserError(
+            f"the last word of the vocabulary is {codec.tokens[-1]!r} and not {MASK}: use the codec that "
+            "the model was trained with"
         )

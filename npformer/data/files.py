@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 
-from npformer.data.tokens import Language, language_of
 from npformer.errors import UserError, quantity
 
 _GZIP_MAGIC = b"\x1f\x8b"
@@ -18,9 +17,7 @@ class ParallelText:
     """Sentences and their translations, read from two files line by line."""
 
     pairs: list[tuple[str, str]]
-    dropped: int  # lines left out: a side was empty, or longer than max_words
-    source_language: Language
-    target_language: Language
+    dropped: int  # lines left out, because a side was empty
 
 
 def read_lines(path: str | PathLike[str]) -> list[str]:
@@ -74,30 +71,22 @@ def _decode(path: Path, advice: str) -> str:
 
 
 def read_parallel(
-    source_path: str | PathLike[str],
-    target_path: str | PathLike[str],
-    *,
-    limit: int | None = None,
-    max_words: int | None = None,
+    source_path: str | PathLike[str], target_path: str | PathLike[str], *, limit: int | None = None
 ) -> ParallelText:
     """Return the sentence pairs of two files whose lines are translations of each other.
 
-    The suffixes of the file names, as in train.en and train.de.gz, name their languages. The result counts
-    the pairs that are left out.
+    Pairs with an empty side are left out and counted.
 
     Args:
         source_path: The file of sentences.
         target_path: The file of their translations.
         limit: The largest number of pairs to read.
-        max_words: Leave out pairs with a side of more words, split at white space. Pairs with an empty side
-            are always left out.
 
     Raises:
         UserError: If a file cannot be read, the numbers of lines differ, or no pair is left.
     """
-    for name, value in {"limit": limit, "max_words": max_words}.items():
-        if value is not None and value < 1:
-            raise UserError(f"{name} is {value}: it must be 1 or more")
+    if limit is not None and limit < 1:
+        raise UserError(f"limit is {limit}: it must be 1 or more")
     sources, targets = read_lines(source_path), read_lines(target_path)
     if len(sources) != len(targets):
         raise UserError(
@@ -109,23 +98,16 @@ def read_parallel(
     for source, target in zip(sources, targets, strict=True):
         if len(pairs) == limit:
             break
-        if _fits(source, max_words) and _fits(target, max_words):
+        if source.strip() and target.strip():
             pairs.append((source.strip(), target.strip()))
         else:
             dropped += 1
     if not pairs:
-        too_long = "" if max_words is None else f" or has more than {quantity(max_words, 'word')}"
         raise UserError(
             f"no sentence pair in {source_path} and {target_path} is usable: in every pair a side is "
-            f"empty{too_long}; give files with sentences on both sides"
+            "empty; give files with sentences on both sides"
         )
-    return ParallelText(pairs, dropped, language_of(Path(source_path)), language_of(Path(target_path)))
-
-
-def _fits(line: str, max_words: int | None) -> bool:
-    """Return whether a line has at least one word and at most max_words."""
-    word_count = len(line.split())
-    return word_count > 0 and (max_words is None or word_count <= max_words)
+    return ParallelText(pairs, dropped)
 
 
 def _read_bytes(path: Path) -> bytes:

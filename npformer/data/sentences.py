@@ -12,9 +12,8 @@ import numpy as np
 from npformer.data.codecs import TextCodec
 from npformer.data.loader import DataLoader, Ids, pad, split_batch
 from npformer.data.vocabulary import END, PAD, SPECIALS, START, Vocabulary
+from npformer.data.vocabulary import MASK as MASK
 from npformer.errors import UserError
-
-MASK = "[MASK]"  # replaces a hidden word; tokenize splits it into three words, so no text can contain it
 
 # of the tokens to predict, the share that is replaced by MASK, and the share that is replaced by a random
 # token; the others stay

@@ -287,35 +287,6 @@ def learn_pieces(
     Raises:
         UserError: As SubwordCodec.train.
     """
-    # train_model comes first, because its message says what to do if sentencepiece is missing
-    proto = train_model(lines, size, text, special_ids=special_ids, name=name)
-    import sentencepiece
-
-    model = sentencepiece.SentencePieceProcessor(model_proto=proto)
-    first = max(special_ids.values()) + 1
-    return [model.id_to_piece(index) for index in range(first, model.get_piece_size())]
-
-
-def train_model(
-    lines: Sequence[str],
-    size: int,
-    text: TextForm,
-    *,
-    special_ids: dict[str, Any] = SPECIAL_IDS,
-    name: str = "subwords",
-) -> bytes:
-    """Train byte-pair encoding and return it as the file that sentencepiece itself reads.
-
-    Args:
-        lines: The normalised sentences.
-        size: The number of pieces, special tokens included.
-        text: The form of the text, "raw" or "tokenised".
-        special_ids: The ids of the special tokens, SPECIAL_IDS or UNKNOWN_ID.
-        name: The name of the setting `size`, for messages.
-
-    Raises:
-        UserError: As SubwordCodec.train.
-    """
     require_count(name, size)
     try:
         import sentencepiece
@@ -325,11 +296,11 @@ def train_model(
         ) from None
     if not any(lines):
         raise UserError("there are no sentences to make subwords from: give some lines with words")
-    model = io.BytesIO()
+    trained = io.BytesIO()
     try:
         sentencepiece.SentencePieceTrainer.train(
             sentence_iterator=iter(lines),
-            model_writer=model,
+            model_writer=trained,
             model_type="bpe",
             vocab_size=size,
             character_coverage=1.0,
@@ -349,7 +320,9 @@ def train_model(
         )
     except RuntimeError as error:
         raise _size_error(str(error), name, size, len(lines)) from None
-    return model.getvalue()
+    model = sentencepiece.SentencePieceProcessor(model_proto=trained.getvalue())
+    first = max(special_ids.values()) + 1
+    return [model.id_to_piece(index) for index in range(first, model.get_piece_size())]
 
 
 def _size_error(message: str, name: str, size: int, n_lines: int) -> UserError:

@@ -4,32 +4,29 @@ A language model that continues a text needs no padding, no start and no end. So
 the ids are 0 .. len(codec.tokens) - 1, and every id stands for a part of a text.
 """
 
-import json
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from npformer.data.subwords import UNKNOWN_ID, WORD_BEGIN, Pieces, learn_pieces
-from npformer.data.vocabulary import read_object
+from npformer.data.vocabulary import SavedCodec, read_object
 from npformer.errors import UserError
-from npformer.storage.json_files import require_entries
-
-CHARACTER_CODEC = "npformer character codec"
-BYTE_CODEC = "npformer byte codec"
-PIECE_CODEC = "npformer piece codec"
 
 LINE_END = "\n"
 LONGEST_LINE = 100_000  # characters; sentencepiece would leave out lines of more than a megabyte
 
 
 @dataclass(frozen=True)
-class CharacterCodec:
+class CharacterCodec(SavedCodec):
     """A codec of characters: the id of a character is its position in `characters`.
 
     Raises:
         UserError: If there are no characters, or one occurs twice.
     """
+
+    kind: ClassVar[str] = "npformer character codec"
+    types: ClassVar[dict[str, Any]] = {"characters": str}
 
     characters: str
     _ids: dict[str, int] = field(init=False, repr=False, compare=False)
@@ -65,28 +62,16 @@ class CharacterCodec:
         """
         return "".join(_tokens_of(ids, self.characters))
 
-    def to_json(self) -> str:
-        """Return the codec as a JSON text, which from_json reads."""
-        return json.dumps({"kind": CHARACTER_CODEC, "characters": self.characters}, ensure_ascii=False)
-
-    @classmethod
-    def from_json(cls, text: str) -> "CharacterCodec":
-        """Return the codec that to_json wrote.
-
-        Raises:
-            UserError: If the text is not one that to_json wrote.
-        """
-        content = _content(text, CHARACTER_CODEC, {"characters": str})
-        return cls(content["characters"])
-
 
 @dataclass(frozen=True)
-class ByteCodec:
+class ByteCodec(SavedCodec):
     r"""A codec of the bytes of a text in UTF-8: the ids are 0 .. 255, and no text is unknown.
 
     A text may also be any bytes, decoded with the error handler "surrogateescape": these are encoded to the
     same bytes.
     """
+
+    kind: ClassVar[str] = "npformer byte codec"
 
     @property
     def tokens(self) -> tuple[str, ...]:
@@ -105,23 +90,9 @@ class ByteCodec:
         """
         return bytes(map(ord, _tokens_of(ids, self.tokens))).decode("utf-8", "replace")
 
-    def to_json(self) -> str:
-        """Return the codec as a JSON text, which from_json reads."""
-        return json.dumps({"kind": BYTE_CODEC})
-
-    @classmethod
-    def from_json(cls, text: str) -> "ByteCodec":
-        """Return the codec that to_json wrote.
-
-        Raises:
-            UserError: If the text is not one that to_json wrote.
-        """
-        _content(text, BYTE_CODEC, {})
-        return cls()
-
 
 @dataclass(frozen=True)
-class PieceCodec:
+class PieceCodec(SavedCodec):
     r"""A codec of subwords: it splits "dogs ran\n" into "▁dog", "s", "▁ran" and "\n".
 
     A line is split at its single spaces, and each word is split into pieces, which begin with WORD_BEGIN in
@@ -135,11 +106,15 @@ class PieceCodec:
         UserError: If the end of a line is not the first token, or if a token occurs twice.
     """
 
+    kind: ClassVar[str] = "npformer piece codec"
+    types: ClassVar[dict[str, Any]] = {"tokens": list[str]}
+
     tokens: tuple[str, ...]
     _ids: dict[str, int] = field(init=False, repr=False, compare=False)
     _pieces: Pieces = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "tokens", tuple(self.tokens))  # a list in JSON
         _require_distinct("tokens", self.tokens)
         if self.tokens[0] != LINE_END:
             raise UserError(f"the first token is {self.tokens[0]!r}: it must be the end of a line")
@@ -198,27 +173,11 @@ class PieceCodec:
         # the first word of a line has no space before it
         return re.sub(f"^{WORD_BEGIN}", "", text, flags=re.MULTILINE).replace(WORD_BEGIN, " ")
 
-    def to_json(self) -> str:
-        """Return the codec as a JSON text, which from_json reads."""
-        return json.dumps({"kind": PIECE_CODEC, "tokens": self.tokens}, ensure_ascii=False)
-
-    @classmethod
-    def from_json(cls, text: str) -> "PieceCodec":
-        """Return the codec that to_json wrote.
-
-        Raises:
-            UserError: If the text is not one that to_json wrote.
-        """
-        content = _content(text, PIECE_CODEC, {"tokens": list[str]})
-        return cls(tuple(content["tokens"]))
-
 
 LongTextCodec = CharacterCodec | ByteCodec | PieceCodec
 
-_READERS: dict[str, Callable[[str], LongTextCodec]] = {
-    CHARACTER_CODEC: CharacterCodec.from_json,
-    BYTE_CODEC: ByteCodec.from_json,
-    PIECE_CODEC: PieceCodec.from_json,
+_BY_KIND: dict[str, type[LongTextCodec]] = {
+    codec.kind: codec for codec in (CharacterCodec, ByteCodec, PieceCodec)
 }
 
 
@@ -228,15 +187,7 @@ def text_codec_from_json(text: str) -> LongTextCodec:
     Raises:
         UserError: If the text is not one that such a codec wrote.
     """
-    return _READERS[read_object(text, *_READERS)["kind"]](text)
-
-
-def _content(text: str, kind: str, types: dict[str, Any]) -> dict[str, Any]:
-    """Return the entries of a JSON text of a codec, and raise UserError if one is missing or unknown."""
-    content = read_object(text, kind)
-    entries = {"kind": str, **types}
-    require_entries(content, entries, f"the {kind}", "write it again with to_json", optional={"format": int})
-    return content
+    return _BY_KIND[read_object(text, *_BY_KIND)["kind"]].from_json(text)
 
 
 def _require_distinct(what: str, tokens: Sequence[str]) -> None:

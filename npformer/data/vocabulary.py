@@ -1,20 +1,19 @@
 """The vocabulary, which maps words or subwords to ids and back."""
 
-import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar, Self
 
 from npformer.errors import UserError, quantity
-from npformer.storage.json_files import parse_json, require_object, require_version
+from npformer.storage.json_files import parse_json, require_entries, require_object, require_version
 from npformer.validation import short
 
 PAD, UNK, START, END = range(4)
 SPECIALS = ("<PAD>", "<UNK>", "<S>", "</S>")
+MASK = "[MASK]"  # replaces a hidden word; tokenize splits it into three words, so no text can contain it
 
-_KIND = "npformer vocabulary"
 # The version of the JSON texts of vocabularies and codecs. Version 1 is written without a number, because the
 # text is a part of the fingerprint of a dataset, by which a run recognises its sentences.
 CODEC_FORMAT = 1
@@ -127,25 +126,36 @@ class Vocabulary:
         """Return the words that are not in the vocabulary, each once, in the order in which they come."""
         return [word for word in dict.fromkeys(words) if word not in self._ids]
 
-    def fingerprint(self) -> str:
-        """Return twelve hexadecimal digits of a hash of the words."""
-        return hashlib.sha256(json.dumps(self.words).encode()).hexdigest()[:12]
+
+class SavedCodec:
+    """A codec that is written as a JSON text, with its kind and the arguments from which it is made.
+
+    Attributes:
+        kind: The kind.
+        types: The types of the arguments by their names, which are also those of its attributes.
+    """
+
+    kind: ClassVar[str]
+    types: ClassVar[dict[str, Any]] = {}
 
     def to_json(self) -> str:
-        """Return the vocabulary as a JSON text, which from_json reads."""
-        return json.dumps({"kind": _KIND, "words": self.words}, ensure_ascii=False)
+        """Return the codec as a JSON text, which from_json reads."""
+        content = {"kind": self.kind} | {name: getattr(self, name) for name in self.types}
+        return json.dumps(content, ensure_ascii=False)
 
     @classmethod
-    def from_json(cls, text: str) -> "Vocabulary":
-        """Return the vocabulary that to_json wrote.
+    def from_json(cls, text: str) -> Self:
+        """Return the codec that to_json wrote.
 
         Raises:
             UserError: If the text is not one that to_json wrote.
         """
-        words = read_object(text, _KIND).get("words")
-        if not isinstance(words, list):
-            raise UserError('this vocabulary has no list "words": write it again with to_json')
-        return cls(tuple(words))
+        content = read_object(text, cls.kind)
+        types = {"kind": str} | cls.types
+        require_entries(
+            content, types, f"the {cls.kind}", "write it again with to_json", optional={"format": int}
+        )
+        return cls(**{name: content[name] for name in cls.types})
 
 
 def read_object(text: str, *kinds: str) -> dict[str, Any]:

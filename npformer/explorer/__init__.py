@@ -19,8 +19,8 @@ from npformer.explorer.model_data import PageData, live_data, why_not_live
 from npformer.explorer.page import Page, make_page
 from npformer.explorer.recorded import recorded_data
 from npformer.explorer.text_data import live_text_data
-from npformer.pretrained import LoadedTranslator, load
-from npformer.pretrained.loaded import Loaded, LoadedLanguageModel
+from npformer.pretrained import Translator, load
+from npformer.pretrained.loaded import Loaded, TextGenerator
 
 __all__ = ["Page", "explore", "explore_layer"]
 
@@ -50,7 +50,7 @@ def explore(
             not know a word.
     """
     loaded = load(model) if isinstance(model, (str, os.PathLike)) else model
-    if target is not None and isinstance(loaded, LoadedLanguageModel):
+    if target is not None and isinstance(loaded, TextGenerator):
         raise UserError("a language model reads one text and predicts its tokens: leave out the target")
     head, arrays = _data_of(loaded, source, target)
     return make_page(head if site is None else head | {"site": dict(site)}, arrays)
@@ -59,9 +59,9 @@ def explore(
 def _data_of(loaded: Loaded, source: str, target: str | None) -> PageData:
     """Return the data of a live page if the model allows it, and otherwise those of a recorded page."""
     if why_not_live(loaded) is None:
-        if isinstance(loaded, LoadedTranslator):
+        if isinstance(loaded, Translator):
             return live_data(loaded, source, target)
-        if isinstance(loaded, LoadedLanguageModel):
+        if isinstance(loaded, TextGenerator):
             return live_text_data(loaded, source)
     return recorded_data(loaded, source, target)
 

@@ -20,14 +20,13 @@ from npformer.data.vocabulary import SPECIALS
 from npformer.errors import UserError, nearest, quantity
 from npformer.escaping import printable
 from npformer.explorer.code_lines import code_of_steps
-from npformer.generation import Translator
 from npformer.models.gpt import GPT, GPTConfig
 from npformer.models.registry import kind_of
 from npformer.models.transformer import Transformer, TransformerConfig
 from npformer.nn.positions import FixedPositions
-from npformer.pretrained import LoadedTranslator
+from npformer.pretrained import Translator
 from npformer.pretrained.attention import forward_pass
-from npformer.pretrained.loaded import Loaded, LoadedLanguageModel
+from npformer.pretrained.loaded import Loaded, TextGenerator
 from npformer.version import __version__
 
 LARGEST_LIVE = 2_000_000  # parameters: a page of 12 MB, which a browser still computes while one waits
@@ -47,8 +46,8 @@ class PageData(NamedTuple):
 
 def why_not_live(loaded: Loaded) -> str | None:
     """Return the reason why a page of this model must be a recorded one, or None if it can be live."""
-    is_translator = isinstance(loaded, LoadedTranslator) and isinstance(loaded.model, Transformer)
-    is_gpt = isinstance(loaded, LoadedLanguageModel) and isinstance(loaded.model, GPT)
+    is_translator = isinstance(loaded, Translator) and isinstance(loaded.model, Transformer)
+    is_gpt = isinstance(loaded, TextGenerator) and isinstance(loaded.model, GPT)
     if kind_of(loaded.model.config) not in ("transformer", "gpt") or not (is_translator or is_gpt):
         return f"a live page computes an encoder-decoder Transformer or a GPT, and this is a {_noun(loaded)}"
     n_parameters = loaded.model.count_parameters()
@@ -63,11 +62,8 @@ def why_not_live(loaded: Loaded) -> str | None:
 
 def _codecs_of(loaded: Loaded) -> list[Any]:
     """Return the codecs of the texts that a model reads and writes, with None for a tokenizer without one."""
-    if isinstance(loaded, LoadedTranslator):
-        translator = loaded.translator
-        if not isinstance(translator, Translator):
-            return [None]
-        return [translator.source_codec, translator.target_codec]
+    if isinstance(loaded, Translator):
+        return list(loaded.codec) if loaded.has_codecs else [None]
     return [getattr(loaded.tokenizer, "codec", None)]
 
 
@@ -77,7 +73,7 @@ def _noun(loaded: Loaded) -> str:
     return name if name.isupper() else re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()
 
 
-def live_data(loaded: LoadedTranslator, source: str, target: str | None = None) -> PageData:
+def live_data(loaded: Translator, source: str, target: str | None = None) -> PageData:
     """Return the data of a live page.
 
     Args:
@@ -88,14 +84,13 @@ def live_data(loaded: LoadedTranslator, source: str, target: str | None = None) 
     Raises:
         UserError: If a sentence is empty or too long, or if the model does not know a word.
     """
-    translator = loaded.translator
-    assert isinstance(translator, Translator)
+    codecs = loaded.codec
     words = {
-        "source_words": list(translator.source_codec.tokens),
-        "target_words": list(translator.target_codec.tokens),
+        "source_words": list(codecs.source.tokens),
+        "target_words": list(codecs.target.tokens),
         "tokenization": {
-            "source": _tokenization(translator.source_codec),
-            "target": _tokenization(translator.target_codec),
+            "source": _tokenization(codecs.source),
+            "target": _tokenization(codecs.target),
         },
         "example": _example(loaded, source, target),
     }
@@ -196,23 +191,21 @@ def _tokenization(codec: Codec) -> dict[str, bool]:
     return {"lowercase": codec.lowercase, "elision": codec.language.elision}
 
 
-def _example(loaded: LoadedTranslator, source: str, target: str | None) -> dict[str, Any]:
+def _example(loaded: Translator, source: str, target: str | None) -> dict[str, Any]:
     """Return the texts and the ids of a sentence and its translation, each with its end symbol.
 
     Raises:
         UserError: If a sentence is empty or too long, or if the model does not know a word.
     """
-    translator = loaded.translator
-    assert isinstance(translator, Translator)
-    require_known(translator.source_codec, source, "sentence")
+    require_known(loaded.codec.source, source, "sentence")
     if target is not None:
-        require_known(translator.target_codec, target, "translation")
+        require_known(loaded.codec.target, target, "translation")
     # an untrained model may never predict the end symbol
-    longest = 2 * len(translator.source_ids(source)) + 5
-    longest = min(longest, translator.model.config.max_length - 1, MOST_TOKENS - 1)
-    run = forward_pass(translator, source, target, max_length=longest)  # greedy search, as on the page
+    longest = 2 * len(loaded.source_ids(source)) + 5
+    longest = min(longest, loaded.model.config.max_length - 1, MOST_TOKENS - 1)
+    run = forward_pass(loaded, source, target, max_length=longest)  # greedy search, as on the page
     source_ids, target_ids = run.source_ids[0].tolist(), run.predicted_ids[0].tolist()
-    text = translator.target_tokenizer.decode(target_ids) if target is None else target
+    text = loaded.target_tokenizer.decode(target_ids) if target is None else target
     return {"source": source, "target": text, "source_ids": source_ids, "target_ids": target_ids}
 
 

@@ -32,13 +32,12 @@ from npformer.explorer.steps import (
     require_size,
     steps_data,
 )
-from npformer.generation import Translator
 from npformer.kernels import plain_pairs
 from npformer.models.registry import Model, kind_of
 from npformer.models.transformer import TransformerConfig
 from npformer.nn import Embedding, LearnedPositions, Linear, TiedProjection
 from npformer.nn.module import Module, Parameter
-from npformer.pretrained import LoadedMaskedModel, LoadedTranslator
+from npformer.pretrained import GapFiller, Translator
 from npformer.pretrained.attention import forward_pass
 from npformer.pretrained.input_gradients import FixedParameter
 from npformer.pretrained.loaded import Loaded
@@ -113,7 +112,7 @@ def recorded_data(loaded: Loaded, source: str, target: str | None = None) -> Pag
 
 def _example_of(loaded: Loaded, source: str, target: str | None) -> Example:
     """Return what a model reads and is to predict, with the tokens for the page."""
-    if isinstance(loaded, LoadedTranslator):
+    if isinstance(loaded, Translator):
         return _sentence_pair(loaded, source, target)
     encoding = loaded.tokenizer.encode(source)
     if not encoding.ids:
@@ -121,9 +120,7 @@ def _example_of(loaded: Loaded, source: str, target: str | None) -> Example:
     require_room(len(encoding.ids), "text")
     _require_words(loaded, source)
     ids = np.array([encoding.ids])
-    targets = (
-        _targets_of_gaps(loaded, encoding.ids, target) if isinstance(loaded, LoadedMaskedModel) else None
-    )
+    targets = _targets_of_gaps(loaded, encoding.ids, target) if isinstance(loaded, GapFiller) else None
     if targets is None:  # a language model predicts the next token
         if len(encoding.ids) < 2:
             raise UserError("the text has a single token, and nothing follows it: give a longer text")
@@ -140,7 +137,7 @@ def _example_of(loaded: Loaded, source: str, target: str | None) -> Example:
     return Example((ids,), targets, smoothing, data, loaded.tokenizer.piece)
 
 
-def _targets_of_gaps(loaded: LoadedMaskedModel, ids: list[int], target: str | None) -> Array:
+def _targets_of_gaps(loaded: GapFiller, ids: list[int], target: str | None) -> Array:
     """Return the tokens of the gaps of a text, or all its tokens if it has none.
 
     They are those of the target, a text of the same length, or else the most probable ones.
@@ -161,12 +158,12 @@ def _targets_of_gaps(loaded: LoadedMaskedModel, ids: list[int], target: str | No
     return np.where(gaps, wanted, NO_TARGET) if gaps.any() else wanted
 
 
-def _sentence_pair(loaded: LoadedTranslator, source: str, target: str | None) -> Example:
+def _sentence_pair(loaded: Translator, source: str, target: str | None) -> Example:
     """Return the ids of a sentence and its translation."""
-    translator, config = loaded.translator, loaded.model.config
+    config = loaded.model.config
     for tokenizer, text, side in (
-        (translator.source_tokenizer, source, "sentence"),
-        (translator.target_tokenizer, target, "translation"),
+        (loaded.source_tokenizer, source, "sentence"),
+        (loaded.target_tokenizer, target, "translation"),
     ):
         if text is not None:
             count = len(tokenizer.encode(text).ids)
@@ -175,25 +172,23 @@ def _sentence_pair(loaded: LoadedTranslator, source: str, target: str | None) ->
             require_room(count, side)
     _require_words(loaded, source)
     search = loaded.search_settings()
-    longest = min(2 * len(translator.source_ids(source)) + 5, config.max_length - 1, MOST_TOKENS - 1)
+    longest = min(2 * len(loaded.source_ids(source)) + 5, config.max_length - 1, MOST_TOKENS - 1)
     search["max_length"] = min(longest, search.get("max_length", longest))
-    run = forward_pass(translator, source, target, **search)
-    text = translator.target_tokenizer.decode(run.predicted_ids[0].tolist()) if target is None else target
+    run = forward_pass(loaded, source, target, **search)
     data = {
         "source": source,
-        "target": translator.in_form(text) if target is None else text,
+        "target": loaded.text_of(run.predicted_ids[0].tolist()) if target is None else target,
         "source_tokens": run.source,
         "target_tokens": run.target,
         "predicted_tokens": run.predicted,
     }
     ids = run.source_ids, run.target_ids
-    return Example(ids, run.predicted_ids, config.label_smoothing, data, translator.target_tokenizer.piece)
+    return Example(ids, run.predicted_ids, config.label_smoothing, data, loaded.target_tokenizer.piece)
 
 
 def _require_words(loaded: Loaded, text: str) -> None:
     """Raise UserError if a model does not know a word of a text."""
-    translator: Any = loaded.translator if isinstance(loaded, LoadedTranslator) else None
-    codec = translator.source_codec if isinstance(translator, Translator) else None
+    codec = loaded.codec.source if isinstance(loaded, Translator) and loaded.has_codecs else None
     if isinstance(codec, TextCodec):
         require_known(codec, text, "sentence")
     unknown = loaded.unknown_words(text)

@@ -9,13 +9,13 @@ from npformer.data.text_codecs import CharacterCodec
 from npformer.errors import UserError, quantity
 from npformer.explorer.model_data import MOST_CONTINUED, MOST_TOKENS, PageData, model_page
 from npformer.generation.codec_tokenizers import LongTextTokenizer
-from npformer.pretrained.loaded import LoadedLanguageModel
+from npformer.pretrained.loaded import TextGenerator
 
 # the signs by which a page shows the characters that one does not see, unless the vocabulary has these signs
 _SIGNS = {" ": "␣", "\n": "↵", "\t": "⇥"}
 
 
-def live_text_data(loaded: LoadedLanguageModel, text: str) -> PageData:
+def live_text_data(loaded: TextGenerator, text: str) -> PageData:
     """Return the data of a live page of a GPT of characters.
 
     Args:
@@ -44,7 +44,7 @@ def labels_of(characters: Sequence[str]) -> list[str]:
     return [_SIGNS[c] if c in _SIGNS and _SIGNS[c] not in taken else c for c in characters]
 
 
-def _ids_of(loaded: LoadedLanguageModel, codec: CharacterCodec, text: str) -> list[int]:
+def _ids_of(loaded: TextGenerator, codec: CharacterCodec, text: str) -> list[int]:
     """Return the ids of a text.
 
     Raises:

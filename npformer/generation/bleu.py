@@ -19,7 +19,6 @@ from npformer.generation.bleu_statistics import (
 )
 from npformer.generation.invented_words import InventedWords, find_invented_words
 from npformer.generation.search import BEAM, LENGTH_PENALTY
-from npformer.generation.translator import SentenceTranslator
 from npformer.validation import require_choice
 
 # the tokenizer of sacrebleu for each setting
@@ -133,7 +132,7 @@ def require_sacrebleu() -> None:
 
 
 def score(
-    translator: SentenceTranslator,
+    translator: Any,
     sources: Sequence[str],
     references: Sequence[str],
     *,
@@ -148,7 +147,7 @@ def score(
     """Translate the sources and score the translations against the references.
 
     Args:
-        translator: A translator of the sources' language.
+        translator: A translator of the sources' language, such as `npformer.load` returns.
         sources: The sentences; an empty one has an empty translation.
         references: One reference for each sentence.
         setting: "tokenised" or "raw". None detects the setting of the references.
@@ -174,9 +173,8 @@ def score(
     setting = setting or setting_of(references)
     start = time.perf_counter()
     search |= {"beam": beam, "length_penalty": length_penalty}
-    decoded = translator.translate_all(sources, progress=progress, **search)
+    translations = translator.translate(sources, form=setting, progress=progress, **search)
     seconds = time.perf_counter() - start
-    translations = [translator.in_form(text, setting) for text in decoded]
     result = bleu(translations, references, setting)
     counts = sentence_counts(translations, references, TOKENIZERS[setting])
     known = known_words

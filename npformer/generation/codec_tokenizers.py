@@ -10,11 +10,10 @@ from difflib import SequenceMatcher
 
 from npformer.data.codecs import Codec
 from npformer.data.encoding import Encoding
-from npformer.data.sentences import MASK
 from npformer.data.subwords import WORD_BEGIN
 from npformer.data.text_codecs import ByteCodec, LongTextCodec
 from npformer.data.tokens import one_spelling
-from npformer.data.vocabulary import END, SPECIALS, UNK
+from npformer.data.vocabulary import END, MASK, SPECIALS, UNK
 from npformer.generation.detokenize import labels
 
 ENCODING_ERRORS = "surrogateescape"  # how a text holds bytes that are not UTF-8, see ByteCodec

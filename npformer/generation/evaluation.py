@@ -10,7 +10,6 @@ from npformer.data.corpus import Pair
 from npformer.data.corpus.pairs import Family, HeldOut
 from npformer.data.loader import make_batch
 from npformer.data.tokens import tokenize
-from npformer.generation.translator import Translator
 from npformer.models.registry import attention_layers
 
 
@@ -49,17 +48,14 @@ def parts_of(pairs: Sequence[Pair]) -> dict[tuple[Family, HeldOut | None], list[
     return dict(sorted(parts.items(), key=lambda item: (item[0][1] == "frame", order[item[0][0]])))
 
 
-def evaluate_families(
-    translator: Translator, pairs: Sequence[Pair], *, beam: int = 1
-) -> list[FamilyAccuracy]:
-    """Translate every English sentence and compare the result with the French one, part by part.
+def evaluate_families(translator: Any, pairs: Sequence[Pair]) -> list[FamilyAccuracy]:
+    """Translate every English sentence by greedy search and compare it with the French one, part by part.
 
     Args:
-        translator: The translator from English to French.
+        translator: The translator from English to French, such as `npformer.load` returns.
         pairs: The sentence pairs.
-        beam: The beam of beam search; 1 is greedy search.
     """
-    answers = dict(zip(pairs, translator.translate([pair.english for pair in pairs], beam=beam), strict=True))
+    answers = dict(zip(pairs, translator.translate([pair.english for pair in pairs], beam=1), strict=True))
     scores = []
     for (family, held_out), part in parts_of(pairs).items():
         exact = sum(answers[pair] == pair.french for pair in part)
@@ -76,7 +72,7 @@ def right_word(pair: Pair, answer: str) -> bool:
     return position < len(words) and words[position] == pair.reference.right
 
 
-def strongest_head(model: Any, translator: Translator, pairs: Sequence[Pair]) -> HeadAccuracy:
+def strongest_head(model: Any, translator: Any, pairs: Sequence[Pair]) -> HeadAccuracy:
     """Return the head whose largest attention weight is most often on a deciding word.
 
     For *it* the deciding word is the antecedent; for *bank* there are several. The query is the ambiguous
@@ -96,11 +92,11 @@ def strongest_head(model: Any, translator: Translator, pairs: Sequence[Pair]) ->
 
 
 def _count_hits(
-    model: Any, translator: Translator, pairs: Sequence[Pair], hits: dict[tuple[str, int, int], int]
+    model: Any, translator: Any, pairs: Sequence[Pair], hits: dict[tuple[str, int, int], int]
 ) -> None:
     """Add to hits, for each head, the number of pairs whose largest weight is on a deciding word."""
     examples = [
-        (translator.source_codec.encode(pair.english), translator.target_codec.encode(pair.french))
+        (translator.codec.source.encode(pair.english), translator.codec.target.encode(pair.french))
         for pair in pairs
     ]
     batch = make_batch(examples)

@@ -6,15 +6,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from npformer.backend import to_numpy
-from npformer.data.codecs import TextCodec, require_fit, sentence_codec_from_checkpoint
+from npformer.data.codecs import TextCodec
 from npformer.data.encoding import Encoding, Tokenizer
-from npformer.data.sentences import MASK
-from npformer.data.vocabulary import PAD
-from npformer.errors import UserError, in_context, quantity
+from npformer.errors import UserError, quantity
 from npformer.functional import softmax
 from npformer.generation.codec_tokenizers import SentenceTokenizer
-from npformer.models.registry import model_from_checkpoint
-from npformer.storage.checkpoint import Checkpoint
 
 
 class Gap(NamedTuple):
@@ -135,68 +131,3 @@ def fill_in_table(gaps: Sequence[Gap]) -> str:
         for word, p in zip(gap.words, gap.probabilities, strict=True):
             lines.append(f"  {word:{width}}  {p:6.1%}  {'█' * round(40 * p)}".rstrip())
     return "\n".join(lines)
-
-
-class GapFiller:
-    """A masked language model with the codec that it was trained with.
-
-    Args:
-        model: A Bert.
-        codec: The codec of its tokens, whose last word is [MASK].
-
-    Raises:
-        UserError: If the model is of another kind, or if it and the codec do not match.
-    """
-
-    def __init__(self, model: Any, codec: TextCodec) -> None:
-        reads = model.config.reads
-        if reads != "sentences":
-            raise UserError(
-                f"the model reads {reads}, and a masked language model reads sentences: give another model"
-            )
-        require_fit(codec, model.config.vocab_size, "sentences")
-        if model.config.pad_id != PAD:
-            raise UserError(
-                f"the model's pad id is {model.config.pad_id}, and a vocabulary's {PAD}: give another model"
-            )
-        if codec.tokens[-1] != MASK:
-            raise UserError(
-                f"the last word of the vocabulary is {codec.tokens[-1]!r} and not {MASK}: use the codec that "
-                "the model was trained with"
-            )
-        self.model, self.codec = model, codec
-
-    @classmethod
-    def from_checkpoint(cls, checkpoint: Checkpoint, backend: str = "numpy") -> "GapFiller":
-        """Return the masked language model in a checkpoint, with arrays of the backend "numpy" or "cupy".
-
-        Raises:
-            UserError: If the checkpoint holds no usable masked language model or codec.
-        """
-        codec = sentence_codec_from_checkpoint(checkpoint)
-        model = model_from_checkpoint(checkpoint, backend)
-        with in_context(checkpoint.place):
-            return cls(model, codec)
-
-    def fill(self, text: str, *, k: int = 5) -> list[Gap]:
-        """Return the k most probable words for each [MASK] of a sentence, as `fill_in` does.
-
-            npformer.load("runs/bert-small").fill("the [MASK] crosses the river")
-
-        Args:
-            text: The sentence, with [MASK] in place of each word to be found.
-            k: The number of words for each gap.
-
-        Raises:
-            UserError: If the sentence is empty, has no [MASK], has a word that the model does not know or is
-                too long for the model, or k is out of range.
-        """
-        return fill_gaps(self.model, SentenceTokenizer(self.codec), text, k=k)
-
-    def unknown_words(self, text: str) -> list[str]:
-        """Return the words of a text that are not in the vocabulary, each once, in order."""
-        return unknown_words(SentenceTokenizer(self.codec), text)
-
-    def __repr__(self) -> str:
-        kind, count = type(self.model).__name__, self.model.count_parameters()
-        return f"<masked language model: {kind} with {count:,} parameters>"

@@ -23,7 +23,7 @@ class LibraryTokenizer:
     Args:
         tokenizer: The `tokenizers.Tokenizer`.
         settings: The settings in the same folder.
-        place: The file or the folder that it was read from, for messages.
+        place: The file that it was read from, for messages.
     """
 
     def __init__(self, tokenizer: Any, settings: TokenSettings, place: Path) -> None:
@@ -42,10 +42,10 @@ class LibraryTokenizer:
 
     @classmethod
     def from_folder(cls, folder: Path, family: str) -> "LibraryTokenizer":
-        """Read a tokenizer from tokenizer.json, or else from the vocabulary files of the family.
+        """Read a tokenizer from tokenizer.json.
 
         Raises:
-            UserError: If `tokenizers` is not installed, or a file is missing or damaged.
+            UserError: If `tokenizers` is not installed, or the file is missing or damaged.
         """
         try:
             import tokenizers
@@ -57,18 +57,14 @@ class LibraryTokenizer:
         path = folder / "tokenizer.json"
         kind = class_of(TokenSettings(folder, {}), family)
         settings = TokenSettings(folder, kind.defaults if kind else {})
-        if path.is_file():
-            with library_errors(f"{path} is not a tokenizer that the library tokenizers reads", ADVICE):
-                tokenizer = _arranged(tokenizers.Tokenizer.from_file(str(path)), kind, settings)
-                return cls(tokenizer, settings, path)
-        if kind is None or not all((folder / name).is_file() for name in kind.files):
-            others = f" and no {' with '.join(kind.files)}" if kind and kind.files else ""
+        if not path.is_file():
             raise UserError(
-                f"{folder} has no tokenizer.json{others}: save the tokenizer there with transformers, "
-                "or give ids instead of text"
+                f"{folder} has no tokenizer.json: write it with transformers, "
+                "AutoTokenizer.from_pretrained(FOLDER).save_pretrained(FOLDER), or give ids instead of text"
             )
-        with library_errors(f"{' with '.join(kind.files)} in {folder} is not a vocabulary", ADVICE):
-            return cls(_from_older_files(folder, kind, settings), settings, folder)
+        with library_errors(f"{path} is not a tokenizer that the library tokenizers reads", ADVICE):
+            tokenizer = _arranged(tokenizers.Tokenizer.from_file(str(path)), kind, settings)
+            return cls(tokenizer, settings, path)
 
     @property
     def mask_id(self) -> int | None:
@@ -150,20 +146,6 @@ def _arranged(tokenizer: Any, kind: TokenizerClass | None, settings: TokenSettin
     settings.add_to(tokenizer)
     if kind is not None and kind.ends is not None:
         surround(tokenizer, *map(settings.token, kind.ends))
-    return tokenizer
-
-
-def _from_older_files(folder: Path, kind: TokenizerClass, settings: TokenSettings) -> Any:
-    """Build a `tokenizers.Tokenizer` from the older files of a class."""
-    from tokenizers import Tokenizer
-
-    assert kind.read_model is not None, "a class with names of older files reads them"
-    tokenizer = _arranged(Tokenizer(kind.read_model(folder, settings)), kind, settings)
-    if kind.ends is None:
-        has_first = settings.get("add_bos_token", bool, False)
-        has_last = settings.get("add_eos_token", bool, False)
-        first = settings.token("bos_token") if has_first else None
-        surround(tokenizer, first, settings.token("eos_token") if has_last else None)
     return tokenizer
 
 

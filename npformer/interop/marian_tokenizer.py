@@ -75,7 +75,7 @@ class MarianTokenizer:
 
     @cached_property
     def for_target(self) -> "MarianTokenizer":
-        """The same tokenizer for the target language: its `encode` is `encode_target`."""
+        """The same tokenizer for texts of the target language."""
         tokenizer = copy.copy(self)
         tokenizer._reads = self._target
         return tokenizer
@@ -101,15 +101,14 @@ class MarianTokenizer:
         Raises:
             UserError: If the text has a lone surrogate, or the file is damaged where this text needs it.
         """
-        return self._encode(text, self._reads)
-
-    def encode_target(self, text: str) -> Encoding:
-        """Return the same as `encode` of a text of the target language.
-
-        Raises:
-            UserError: As `encode`.
-        """
-        return self._encode(text, self._target)
+        require_unicode(text)
+        ids, spans = [], []
+        with library_errors("sentencepiece cannot read this text with the model of this folder", ADVICE):
+            for token, span in self._spans(text):
+                ids.append(self._id(token))
+                spans.append(span)
+        end = self._special_id("eos_token")
+        return cut(text, [*ids, end], [*spans, Span(self._token(end), 0, 0, is_added=True)])
 
     def decode(self, ids: Iterable[int], *, skip_special_tokens: bool = True) -> str:
         """Return the text of ids.
@@ -136,18 +135,7 @@ class MarianTokenizer:
         """
         return self._token(index).replace(WORD_BEGIN, " ")
 
-    def _encode(self, text: str, processor: Any) -> Encoding:
-        """Return the encoding of a text by one of the two sentencepiece models."""
-        require_unicode(text)
-        ids, spans = [], []
-        with library_errors("sentencepiece cannot read this text with the model of this folder", ADVICE):
-            for token, span in self._spans(text, processor):
-                ids.append(self._id(token))
-                spans.append(span)
-        end = self._special_id("eos_token")
-        return cut(text, [*ids, end], [*spans, Span(self._token(end), 0, 0, is_added=True)])
-
-    def _spans(self, text: str, processor: Any) -> Iterator[tuple[str, Span]]:
+    def _spans(self, text: str) -> Iterator[tuple[str, Span]]:
         """Yield the tokens of a text in the vocabulary's spelling, each with its characters."""
         for start, stop in self._parts(text):
             part = text[start:stop]
@@ -158,7 +146,7 @@ class MarianTokenizer:
             if language:
                 yield language[0], Span(language[0], start, start + language.end())
                 start += language.end()
-            for piece, first, last in _pieces(text[start:stop], processor):
+            for piece, first, last in _pieces(text[start:stop], self._reads):
                 yield piece, Span(piece.replace(WORD_BEGIN, " "), start + first, start + last)
 
     def _parts(self, text: str) -> Iterator[tuple[int, int]]:

@@ -1,12 +1,10 @@
 """The tokenizer classes of transformers: how each changes a text, splits it into words, and joins tokens.
 
 Where a folder names one of these classes, `transformers.AutoTokenizer` takes the tokens, the merges and the
-special tokens from tokenizer.json, and the rest from the class. For GPT-2, Qwen2 and BERT, the class also
-reads older files that hold nothing but tokens: vocab.json with merges.txt, or vocab.txt.
+special tokens from tokenizer.json, and the rest from the class.
 """
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from npformer.interop.pieces import WORD_BEGIN
@@ -26,15 +24,11 @@ class TokenizerClass(NamedTuple):
     Attributes:
         arrange: Set what a `tokenizers.Tokenizer` does to a text before and after its model splits words.
         defaults: The special tokens, unless tokenizer_config.json has others.
-        files: The names of the older files.
-        read_model: Read the model of the library `tokenizers` from the older files of a folder.
         ends: The names of the special tokens before and after every text, if the class sets them.
     """
 
     arrange: Callable[[Any, TokenSettings], None]
     defaults: dict[str, str]
-    files: tuple[str, ...] = ()
-    read_model: Callable[[Path, TokenSettings], Any] | None = None
     ends: tuple[str, str] | None = None
 
 
@@ -91,22 +85,6 @@ def arrange_bert(tokenizer: Any, settings: TokenSettings) -> None:
     tokenizer.decoder = decoders.WordPiece(prefix="##")
 
 
-def read_byte_pairs(folder: Path, settings: TokenSettings) -> Any:
-    """Return the byte-pair encoding of vocab.json, whose tokens are joined in the order of merges.txt."""
-    from tokenizers import models
-
-    vocabulary, merges = models.BPE.read_file(str(folder / "vocab.json"), str(folder / "merges.txt"))
-    return models.BPE(vocabulary, merges, continuing_subword_prefix="", end_of_word_suffix="")
-
-
-def read_word_pieces(folder: Path, settings: TokenSettings) -> Any:
-    """Return the word pieces of vocab.txt: the longest known beginning of a word, then of its rest."""
-    from tokenizers import models
-
-    vocabulary = models.WordPiece.read_file(str(folder / "vocab.txt"))
-    return models.WordPiece(vocabulary, unk_token=settings.token("unk_token") or "[UNK]")
-
-
 def surround(tokenizer: Any, first: str | None, last: str | None) -> None:
     """Let a tokenizer put special tokens before and after every text.
 
@@ -124,7 +102,6 @@ def surround(tokenizer: Any, first: str | None, last: str | None) -> None:
     )
 
 
-_BYTE_FILES = ("vocab.json", "merges.txt")
 _BERT = TokenizerClass(
     arrange_bert,
     {
@@ -134,22 +111,12 @@ _BERT = TokenizerClass(
         "cls_token": "[CLS]",
         "mask_token": "[MASK]",
     },
-    ("vocab.txt",),
-    read_word_pieces,
     ("cls_token", "sep_token"),
 )
 CLASSES = {
-    "GPT2Tokenizer": TokenizerClass(
-        arrange_gpt2,
-        {"bos_token": _END, "eos_token": _END, "unk_token": _END},
-        _BYTE_FILES,
-        read_byte_pairs,
-    ),
+    "GPT2Tokenizer": TokenizerClass(arrange_gpt2, {"bos_token": _END, "eos_token": _END, "unk_token": _END}),
     "Qwen2Tokenizer": TokenizerClass(
-        arrange_qwen2,
-        {"eos_token": _END, "unk_token": _END, "pad_token": _END},
-        _BYTE_FILES,
-        read_byte_pairs,
+        arrange_qwen2, {"eos_token": _END, "unk_token": _END, "pad_token": _END}
     ),
     "LlamaTokenizer": TokenizerClass(
         arrange_llama, {"bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>"}

@@ -14,8 +14,8 @@ from npformer.interop.marian_tokenizer import MarianTokenizer
 def load_tokenizer(folder: str | os.PathLike[str], family: str) -> LibraryTokenizer | MarianTokenizer:
     """Load the tokenizer of a Hugging Face folder.
 
-    The files are tokenizer.json; or vocab.json and merges.txt (GPT-2, Qwen2), or vocab.txt (BERT and
-    DistilBERT); or source.spm, target.spm and vocab.json (Marian). tokenizer_config.json may hold settings.
+    The file is tokenizer.json; for Marian, the files are source.spm, target.spm and vocab.json.
+    tokenizer_config.json may hold settings.
 
     Args:
         folder: The folder.

@@ -1,9 +1,11 @@
 """A console that prints strings as text: no markup, no emoji codes, no escape sequences from outside."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Console
-from rich.progress import TextColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
 from rich.text import Text
 
 from npformer.escaping import printable
@@ -34,3 +36,29 @@ def styled(*parts: str | tuple[str, str]) -> Text:
 def text_column(form: str) -> TextColumn:
     """Return a column of a progress bar that shows the fields of a task as text, as "{task.description}"."""
     return TextColumn(form, markup=False)
+
+
+def counting_progress(out: Console, form: str = "{task.description}", *, transient: bool = False) -> Progress:
+    """Return a bar that counts what is done.
+
+    Args:
+        out: The console.
+        form: The text before the bar, with fields of the task.
+        transient: Whether the bar disappears at the end.
+    """
+    columns = (text_column(form), BarColumn(bar_width=24), MofNCompleteColumn(), TimeElapsedColumn())
+    return Progress(*columns, console=out, transient=transient)
+
+
+def plain_table(*titles: str, wrapped: Sequence[str] = ()) -> Table:
+    """Return a table without lines between its columns and rows.
+
+    Args:
+        titles: The titles of the columns. ">" begins that of a column that is aligned right.
+        wrapped: The titles of the columns whose text may be broken into lines.
+    """
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for title in titles:
+        name = title.removeprefix(">")
+        table.add_column(name, justify="left" if name == title else "right", no_wrap=name not in wrapped)
+    return table

@@ -2,7 +2,7 @@
 
 from npformer.pretrained.attention import SentenceAttention, TextAttention
 from npformer.pretrained.card import Card, Limit
-from npformer.pretrained.loaded import LoadedLanguageModel, LoadedMaskedModel, LoadedTranslator
+from npformer.pretrained.loaded import GapFiller, TextGenerator, Translator
 from npformer.pretrained.loading import load
 from npformer.pretrained.measured_score import MeasuredScore
 from npformer.pretrained.saliency import Saliency
@@ -16,15 +16,15 @@ from npformer.pretrained.store import (
 
 __all__ = [
     "Card",
+    "GapFiller",
     "Limit",
-    "LoadedLanguageModel",
-    "LoadedMaskedModel",
-    "LoadedTranslator",
     "MeasuredScore",
     "Pretrained",
     "Saliency",
     "SentenceAttention",
     "TextAttention",
+    "TextGenerator",
+    "Translator",
     "load",
     "names",
     "read_pretrained",

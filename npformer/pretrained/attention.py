@@ -9,13 +9,14 @@ from npformer.backend import Array
 from npformer.data.encoding import Encoding
 from npformer.errors import UserError, did_you_mean
 from npformer.functional.masks import causal_mask
-from npformer.generation import SentenceTranslator, translate_ids
+from npformer.generation import translate_ids
 from npformer.models.bert import Bert
 from npformer.models.gpt import GPT
 from npformer.models.registry import attention_arrays
 
 if TYPE_CHECKING:
     from npformer.plots import Figure
+    from npformer.pretrained.loaded import Translator
 
 KINDS = {
     "encoder": "encoder self-attention",
@@ -167,7 +168,7 @@ class AttentionMaps:
         Raises:
             UserError: If the model has no such attention.
         """
-        self._require(kind)
+        self.require_kind(kind)
         values = informativeness(self.weights[kind], self.mask(kind), by_distance=kind != "cross")  # (L, H)
         rows = slice(None) if layer is None else slice(layer, layer + 1)
         columns = slice(None) if head is None else slice(head, head + 1)
@@ -182,7 +183,7 @@ class AttentionMaps:
         """
         if kind is None:
             kind = "cross" if "cross" in self.weights or not self.weights else self.kinds[0]
-        self._require(kind)
+        self.require_kind(kind)
         n_layers, n_heads = self.weights[kind].shape[:2]
         for name, value, count in (("layer", layer, n_layers), ("head", head, n_heads)):
             if value is not None and not 0 <= value < count:
@@ -202,7 +203,7 @@ class AttentionMaps:
         queries, keys = self.tokens(kind)
         return drawable(queries), drawable(keys)
 
-    def _require(self, kind: str) -> None:
+    def require_kind(self, kind: str) -> None:
         """Raise UserError if the model has no attention of this kind."""
         if not self.weights:
             raise UserError("this model has no attention: give a model with attention")
@@ -244,7 +245,7 @@ class SentenceAttention(AttentionMaps):
             "decoder": self.target_tokens,
             "cross": self.predicted_tokens,
         }
-        self._require(kind)
+        self.require_kind(kind)
         return queries[kind], self.target_tokens if kind == "decoder" else self.source_tokens
 
     def mask(self, kind: str) -> Array | None:
@@ -277,7 +278,7 @@ class TextAttention(AttentionMaps):
 
     def tokens(self, kind: str = "self") -> tuple[list[str], list[str]]:
         """Return the tokens of the queries and those of the keys, which are the same."""
-        self._require(kind)
+        self.require_kind(kind)
         return self.pieces, self.pieces
 
     def mask(self, kind: str = "self") -> Array | None:
@@ -288,7 +289,7 @@ class TextAttention(AttentionMaps):
         return f"<attention for {self.text!r}: self {self.weights['self'].shape}>"
 
 
-def attention_of(translator: SentenceTranslator, sentence: str, **search: Any) -> SentenceAttention:
+def attention_of(translator: "Translator", sentence: str, **search: Any) -> SentenceAttention:
     """Translate a sentence and return the attention weights of the forward pass on both sentences.
 
     Args:
@@ -300,10 +301,9 @@ def attention_of(translator: SentenceTranslator, sentence: str, **search: Any) -
         UserError: If the sentence is empty or too long for the model.
     """
     result = forward_pass(translator, sentence, **search)
-    translation = translator.target_tokenizer.decode(result.predicted_ids[0].tolist())
     return SentenceAttention(
         sentence=sentence,
-        translation=translator.in_form(translation),
+        translation=translator.text_of(result.predicted_ids[0].tolist()),
         source_tokens=result.source,
         target_tokens=result.target,
         predicted_tokens=result.predicted,
@@ -347,7 +347,7 @@ def _of_one_sentence(cache: Any) -> dict[str, Array]:
 
 
 def forward_pass(
-    translator: SentenceTranslator, sentence: str, translation: str | None = None, **search: Any
+    translator: "Translator", sentence: str, translation: str | None = None, **search: Any
 ) -> ForwardPass:
     """Run one forward pass of a translator on a sentence and its translation.
 
@@ -385,7 +385,7 @@ def forward_pass(
     )
 
 
-def _source_of(translator: SentenceTranslator, sentence: str) -> Encoding:
+def _source_of(translator: "Translator", sentence: str) -> Encoding:
     """Return the tokens of a sentence that the encoder reads.
 
     Raises:

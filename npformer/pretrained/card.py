@@ -13,7 +13,6 @@ from npformer.escaping import markdown, markdown_code, markdown_fence, shell_tex
 from npformer.generation.search import BEAM, LENGTH_PENALTY, MOST_LENGTH_PENALTY
 from npformer.pretrained.measured_score import FORMAT, MeasuredScore
 from npformer.storage.json_files import require_entries, require_object, require_version
-from npformer.storage.old_names import rename_card_fields
 from npformer.validation import is_number, require_count
 
 BY_LENGTH = "BLEU by the length of the source sentence, with the number of sentences:"
@@ -89,15 +88,12 @@ class Card:
     def from_dict(cls, content: Mapping[str, Any]) -> "Card":
         """Return the card with these fields, as `to_dict` returns them.
 
-        Old names of fields are accepted as well.
-
         Raises:
             UserError: If a field is unknown, missing or of a wrong type.
         """
         what, advice = "the model card", "correct it"
         content = require_object(content, what, advice)
         require_version(content, what, FORMAT)
-        content = rename_card_fields(content)
         types = typing.get_type_hints(cls) | {"scores": list[Any], "limits": list[Any]}
         required = [field.name for field in dataclasses.fields(cls) if field.default is dataclasses.MISSING]
         require_entries(

@@ -8,7 +8,7 @@ from npformer.backend import Array
 from npformer.data.base_dataset import Dataset
 from npformer.errors import UserError
 from npformer.models.registry import ModelConfig, kind_of
-from npformer.pretrained.loaded import Loaded, LoadedTranslator
+from npformer.pretrained.loaded import Loaded, Translator
 from npformer.pretrained.loading import is_hugging_face_folder, load
 from npformer.pretrained.store import names
 
@@ -78,7 +78,7 @@ def _require_same_tokens(loaded: Loaded, dataset: Dataset) -> None:
 
 def _codecs(loaded: Loaded) -> dict[str, Any]:
     """Return the codecs of a model that npformer trained, by the names of their roles in a dataset."""
-    if isinstance(loaded, LoadedTranslator):
+    if isinstance(loaded, Translator):
         return dict(loaded.codec._asdict())
     tokenizer: Any = loaded.tokenizer
     return {"text": tokenizer.codec, "sentences": tokenizer.codec}

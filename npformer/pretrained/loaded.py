@@ -1,26 +1,29 @@
-"""The trained models that npformer.load returns: a translator, a language model, a masked language model."""
+"""The trained models that npformer.load returns: Translator, TextGenerator and GapFiller."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar, overload
 
 import numpy as np
 
 from npformer.backend import Array, to_numpy
-from npformer.data.codecs import CodecPair
+from npformer.data import END
+from npformer.data.codecs import Codec, CodecPair, codecs_from_checkpoint, require_fit
 from npformer.data.encoding import Encoding, Tokenizer
+from npformer.data.moses import tokenised
 from npformer.data.text import TextLoader
 from npformer.data.text_codecs import ByteCodec
 from npformer.errors import UserError, did_you_mean, in_context, quantity
 from npformer.escaping import printable
-from npformer.generation import Gap, SentenceTranslator, Translator
-from npformer.generation.codec_tokenizers import LongTextTokenizer
+from npformer.generation import Gap, TextStream, sample_ids, translate_ids
+from npformer.generation.batch_decode import translate_in_parts
+from npformer.generation.codec_tokenizers import LongTextTokenizer, SentenceTokenizer
+from npformer.generation.detokenize import in_form
 from npformer.generation.fill_in import fill_gaps, mask_of, unknown_words
 from npformer.generation.search import BEAM, LENGTH_PENALTY
-from npformer.generation.text_generator import stream_texts
 from npformer.models.bert import Bert
 from npformer.models.gpt import GPT, GPTConfig
-from npformer.models.registry import Model, attention_arrays
+from npformer.models.registry import attention_arrays, model_from_checkpoint
 from npformer.pretrained.attention import (
     SentenceAttention,
     TextAttention,
@@ -31,7 +34,8 @@ from npformer.pretrained.attention import (
 from npformer.pretrained.card import Card
 from npformer.pretrained.input_gradients import Output
 from npformer.pretrained.saliency import MOST_POINTS, TOLERANCE, Inputs, Saliency, saliency_of
-from npformer.validation import short
+from npformer.storage.checkpoint import Checkpoint
+from npformer.validation import require_choice, short
 
 if TYPE_CHECKING:
     from npformer.explorer import Page
@@ -48,8 +52,11 @@ class Kind(NamedTuple):
     maker: str  # the command that trains one
 
 
-class LoadedTranslator:
-    """A trained translator with its tokenizers, as `npformer.load` returns it.
+class Translator:
+    """An encoder-decoder model with the tokenizers of its two languages.
+
+    `npformer.load` returns one. `Translator.of_codecs` and `Translator.from_checkpoint` make one of a model
+    that was trained here.
 
     Attributes:
         name: The name, folder or file that it was loaded from.
@@ -59,7 +66,7 @@ class LoadedTranslator:
     Args:
         name: The name.
         model: The model.
-        make_translator: A function that returns the translator that does the work.
+        make_tokenizers: A function that returns the tokenizers of the languages that it reads and writes.
         card: The model card.
         own_search: A function that returns the settings of the search that came with the model.
     """
@@ -69,24 +76,78 @@ class LoadedTranslator:
     def __init__(
         self,
         name: str,
-        model: Model,
-        make_translator: Callable[[], SentenceTranslator],
+        model: Any,
+        make_tokenizers: Callable[[], tuple[Tokenizer, Tokenizer]],
         *,
         card: Card | None = None,
         own_search: Callable[[], dict[str, Any]] | None = None,
     ) -> None:
         self.name, self.model, self.card = name, model, card
-        self._make_translator, self._own_search = make_translator, own_search
+        self._make_tokenizers, self._own_search = make_tokenizers, own_search
+
+    @classmethod
+    def of_codecs(
+        cls, model: Any, source: Codec, target: Codec, *, name: str = "in memory", card: Card | None = None
+    ) -> "Translator":
+        """Return the translator of a model and the codecs that it was trained with.
+
+        Args:
+            model: An encoder-decoder model.
+            source: The codec of the language that it reads.
+            target: The codec of the language that it writes.
+            name: The name of the translator.
+            card: The model card.
+
+        Raises:
+            UserError: If the model is of another kind, or if a vocabulary and the model do not match.
+        """
+        require_fit(model.config, {"source": source, "target": target})
+        tokenizers = SentenceTokenizer(source), SentenceTokenizer(target)
+        return cls(name, model, lambda: tokenizers, card=card)
+
+    @classmethod
+    def from_checkpoint(
+        cls, checkpoint: Checkpoint, backend: str = "numpy", *, name: str | None = None
+    ) -> "Translator":
+        """Return the translator in a checkpoint.
+
+        Args:
+            checkpoint: The checkpoint.
+            backend: "numpy" or "cupy".
+            name: The name of the translator, by default that of the checkpoint.
+
+        Raises:
+            UserError: If the checkpoint holds no usable model or codec, or if the vocabularies do not fit the
+                model.
+        """
+        codecs, model = codecs_from_checkpoint(checkpoint), model_from_checkpoint(checkpoint, backend)
+        with in_context(checkpoint.place):
+            return cls.of_codecs(model, *codecs, name=name or checkpoint.file or "in memory")
 
     @cached_property
-    def translator(self) -> SentenceTranslator:
-        """The translator that does the work, made at its first use, since arrays of ids need no tokenizer."""
-        return self._make_translator()
+    def _tokenizers(self) -> tuple[Tokenizer, Tokenizer]:
+        """The two tokenizers, made at their first use, since arrays of ids need none."""
+        return self._make_tokenizers()
+
+    @property
+    def source_tokenizer(self) -> Tokenizer:
+        """The tokenizer of the language that it reads."""
+        return self._tokenizers[0]
+
+    @property
+    def target_tokenizer(self) -> Tokenizer:
+        """The tokenizer of the language that it writes."""
+        return self._tokenizers[1]
 
     @property
     def tokenizer(self) -> Tokenizer:
-        """The tokenizer of the language that it reads."""
-        return self.translator.source_tokenizer
+        """The tokenizer of the language that it reads, as the other models have one."""
+        return self.source_tokenizer
+
+    @property
+    def has_codecs(self) -> bool:
+        """True if it was trained here; a Hugging Face folder has tokenizers of its own."""
+        return isinstance(self.source_tokenizer, SentenceTokenizer)
 
     @property
     def codec(self) -> CodecPair:
@@ -95,13 +156,13 @@ class LoadedTranslator:
         Raises:
             UserError: If it comes from a Hugging Face folder.
         """
-        translator = self.translator
-        if not isinstance(translator, Translator):
+        source, target = self._tokenizers
+        if not (isinstance(source, SentenceTokenizer) and isinstance(target, SentenceTokenizer)):
             raise UserError(
                 f"{self.name} is a Hugging Face folder, which has a tokenizer and no codecs: give a "
                 "translator that npformer trained"
             )
-        return CodecPair(translator.source_codec, translator.target_codec)
+        return CodecPair(source.codec, target.codec)
 
     @overload
     def translate(self, text: str, **settings: Any) -> str: ...
@@ -109,23 +170,27 @@ class LoadedTranslator:
     @overload
     def translate(self, text: list[str] | tuple[str, ...], **settings: Any) -> list[str]: ...
 
-    def translate(self, text: str | Sequence[str], **settings: Any) -> str | list[str]:
+    def translate(self, text: str | Sequence[str], *, form: str = "raw", **settings: Any) -> str | list[str]:
         """Translate one sentence or a list of sentences.
 
         Args:
             text: A sentence, or a list of sentences. The translation of an empty sentence is empty.
-            settings: Settings of the search: beam, length_penalty, max_length, threads. The defaults are
-                those of `search_settings`.
+            form: "raw" for text as people write it, or "tokenised" for lowercase text with a space before
+                each punctuation mark, in which BLEU is often computed.
+            settings: Settings of the search: beam, length_penalty, max_length, threads and the others of
+                `translate_ids`. The defaults are those of `search_settings`.
 
         Returns:
-            The translation, or the list of translations in the same order, as a person writes them.
+            The translation, or the list of translations in the same order.
 
         Raises:
-            UserError: If a sentence is too long for the model or a setting is out of range.
+            UserError: If a sentence is too long for the model or a setting is out of range; before any
+                sentence is translated.
         """
-        lines = _texts(text)
-        decoded = self.translator.translate_all(lines, **(self.search_settings() | settings))
-        translations = [self.translator.in_form(each) for each in decoded]
+        require_choice("form", form, ("raw", "tokenised"))
+        sources = [self._read(line, number) for number, line in enumerate(_texts(text), 1)]
+        found = translate_ids(self.model, sources, **(self.search_settings() | settings))
+        translations = [self.text_of(ids, form) for ids in found]
         return translations[0] if isinstance(text, str) else translations
 
     def translate_stream(
@@ -144,9 +209,36 @@ class LoadedTranslator:
         Raises:
             UserError: If a line is too long for the model, after the translations of the lines before it.
         """
-        settings = self.search_settings() | settings
-        for part in self.translator.translate_stream(lines, first_line=first_line, **settings):
-            yield [self.translator.in_form(each) for each in part]
+        sources, refused = [], None
+        try:
+            for number, line in enumerate(_texts(lines), first_line):
+                sources.append(self._read(line, number))
+        except UserError as error:
+            refused = error
+        for part in translate_in_parts(self.model, sources, **(self.search_settings() | settings)):
+            yield [self.text_of(ids) for ids in part]
+        if refused is not None:
+            raise refused
+
+    def source_ids(self, text: str) -> list[int]:
+        """Return the ids of a sentence and its end symbol."""
+        tokenizer = self.source_tokenizer
+        if isinstance(tokenizer, SentenceTokenizer):  # without the search for its words in the text
+            return [*tokenizer.codec.encode(text), END]
+        return tokenizer.encode(text).ids
+
+    def text_of(self, ids: Iterable[int], form: str = "raw") -> str:
+        """Return the text of the ids of a translation.
+
+        Args:
+            ids: The ids.
+            form: "raw" or "tokenised", as for `translate`.
+        """
+        tokenizer = self.target_tokenizer
+        text = tokenizer.decode(ids)
+        if isinstance(tokenizer, SentenceTokenizer):
+            return in_form(tokenizer.codec, text, form)
+        return text if form == "raw" else tokenised(text, "plain")
 
     def logits(self, source_ids: Any, target_in_ids: Any) -> Array:
         """Return the logits of the next token at each position of the decoder.
@@ -192,13 +284,12 @@ class LoadedTranslator:
                 raise UserError(
                     "target_in_ids belongs to ids: leave it out, or give ids instead of a sentence"
                 )
-            return attention_of(self.translator, source, **(self.search_settings() | settings))
+            return attention_of(self, source, **(self.search_settings() | settings))
         if target_in_ids is None:
             raise UserError("the ids have no target_in_ids: give those that the decoder reads as well")
         if settings:
             raise UserError(f"nothing is searched with ids: leave out {', '.join(settings)}")
-        model: Any = self.model  # its forward takes both arrays, since it translates
-        _, cache = model.forward(source, target_in_ids)
+        _, cache = self.model.forward(source, target_in_ids)
         return attention_arrays(cache)
 
     def saliency(
@@ -233,7 +324,7 @@ class LoadedTranslator:
             UserError: If the sentence is empty or too long for the model, if the translation has no such
                 token, or if a setting is impossible.
         """
-        run = forward_pass(self.translator, sentence, **(self.search_settings() | search))
+        run = forward_pass(self, sentence, **(self.search_settings() | search))
         position = _place_of(target, position, run.predicted)
         inputs = {
             "source": Inputs(run.source_ids[0].tolist(), run.source),
@@ -268,7 +359,10 @@ class LoadedTranslator:
 
     def unknown_words(self, text: str) -> list[str]:
         """Return the words of a text that are not in the vocabulary and are read as <UNK>, each once."""
-        return self.translator.unknown_words(text)
+        tokenizer = self.source_tokenizer
+        if isinstance(tokenizer, SentenceTokenizer):
+            return tokenizer.codec.vocabulary.unknown(tokenizer.codec.words(text))
+        return unknown_words(tokenizer, text)
 
     def search_settings(self) -> dict[str, Any]:
         """Return the settings with which it searches if the caller gives none.
@@ -285,13 +379,23 @@ class LoadedTranslator:
             return {"beam": BEAM, "length_penalty": LENGTH_PENALTY}
         return {"beam": self.card.beam, "length_penalty": self.card.length_penalty}
 
+    def _read(self, text: str, line: int) -> list[int]:
+        """Return the ids of a sentence and its end symbol, or raise UserError with its line number."""
+        ids, limit = self.source_ids(text), self.model.config.max_length
+        if len(ids) > limit:
+            raise UserError(
+                f"line {line} has {len(ids)} tokens, its end included, and the model's limit is {limit}: "
+                "split the sentence, or train a model with a larger max_length"
+            )
+        return ids
+
     def __repr__(self) -> str:
         title = f" ({printable(self.card.title)})" if self.card else ""
         kind, count = type(self.model).__name__, self.model.count_parameters()
         return f"<translator {printable(self.name)}{title}: {kind} with {count:,} parameters>"
 
 
-class LoadedTextModel:
+class TextModel:
     """A trained model that reads one text, with its tokenizer: the base of the two classes below.
 
     Attributes:
@@ -458,7 +562,7 @@ class LoadedTextModel:
         return f"<{self.kind.noun} {printable(self.name)}: {kind} with {count:,} parameters>"
 
 
-class LoadedLanguageModel(LoadedTextModel):
+class TextGenerator(TextModel):
     """A trained language model with its tokenizer, which continues texts, as `npformer.load` returns it."""
 
     kind = Kind("language model", "continue a text", "npformer generate", "npformer train --text")
@@ -512,7 +616,8 @@ class LoadedLanguageModel(LoadedTextModel):
         for number, prompt in enumerate(prompts, 1):
             with in_context(f"prompt {number}"):
                 prompt_ids.append(tokenizer.encode(prompt).ids)
-        return stream_texts(self.model, tokenizer, prompt_ids, n_tokens, stop=stop, **settings)
+        streams = [TextStream(tokenizer, ids, stop) for ids in prompt_ids]
+        return _pieces(streams, sample_ids(self.model, prompt_ids, n_tokens, **settings))
 
     @property
     def reads_any_bytes(self) -> bool:
@@ -548,7 +653,7 @@ class LoadedLanguageModel(LoadedTextModel):
         return len(encoding.ids) - 1
 
 
-class LoadedMaskedModel(LoadedTextModel):
+class GapFiller(TextModel):
     """A trained masked language model with its tokenizer, which fills gaps, as `npformer.load` returns it."""
 
     kind = Kind("masked language model", "fill gaps", "npformer fill", "npformer train --preset bert-small")
@@ -576,13 +681,13 @@ class LoadedMaskedModel(LoadedTextModel):
         return encoding.ids.index(self.tokenizer.mask_id)
 
 
-Loaded = LoadedTranslator | LoadedLanguageModel | LoadedMaskedModel
-AnyLoaded = TypeVar("AnyLoaded", LoadedTranslator, LoadedLanguageModel, LoadedMaskedModel)
+Loaded = Translator | TextGenerator | GapFiller
+AnyLoaded = TypeVar("AnyLoaded", Translator, TextGenerator, GapFiller)
 
 
 def loaded_text_model(
     name: str, model: GPT | Bert, make_tokenizer: Callable[[], Tokenizer]
-) -> LoadedLanguageModel | LoadedMaskedModel:
+) -> TextGenerator | GapFiller:
     """Return a GPT or a Bert, wherever it comes from, as `npformer.load` returns it.
 
     Args:
@@ -591,8 +696,8 @@ def loaded_text_model(
         make_tokenizer: A function that returns its tokenizer.
     """
     if isinstance(model, GPT):
-        return LoadedLanguageModel(name, model, make_tokenizer)
-    return LoadedMaskedModel(name, model, make_tokenizer)
+        return TextGenerator(name, model, make_tokenizer)
+    return GapFiller(name, model, make_tokenizer)
 
 
 def require_kind(loaded: Loaded, wanted: type[AnyLoaded]) -> AnyLoaded:
@@ -637,6 +742,15 @@ def _require_position(position: int, count: int, what: str) -> None:
     """Raise UserError for a position that is not among 0 .. count - 1, those of `what`."""
     if not 0 <= position < count:
         raise UserError(f"position is {position}: {what} has positions 0 .. {count - 1}")
+
+
+def _pieces(streams: list[TextStream], tokens: Iterator[Array]) -> Iterator[list[str]]:
+    """Yield the pieces of all texts after each step, until all have ended."""
+    for step in tokens:  # (B,)
+        yield [stream.add(token) for stream, token in zip(streams, step.tolist(), strict=True)]
+        if all(stream.is_finished for stream in streams):
+            return
+    yield [stream.finish() for stream in streams]
 
 
 def _text(text: Any) -> str:

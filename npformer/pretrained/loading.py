@@ -6,21 +6,22 @@ from pathlib import Path
 from typing import Any
 
 from npformer.backend import choose_backend
+from npformer.data.codecs import read_codecs, require_fit
 from npformer.errors import UserError, did_you_mean, in_context
-from npformer.generation import GapFiller, SentenceTranslator, TextGenerator, Translator
 from npformer.generation.codec_tokenizers import LongTextTokenizer, SentenceTokenizer
 from npformer.interop import load_folder
 from npformer.interop.folder import Progress, checked_dtype
 from npformer.interop.generation_file import search_settings
 from npformer.interop.marian_tokenizer import MarianTokenizer
 from npformer.interop.tokenizers import load_tokenizer
+from npformer.models.registry import model_from_checkpoint
 from npformer.models.transformer import Transformer
 from npformer.pretrained.loaded import (
     AnyLoaded,
+    GapFiller,
     Loaded,
-    LoadedLanguageModel,
-    LoadedMaskedModel,
-    LoadedTranslator,
+    TextGenerator,
+    Translator,
     loaded_text_model,
     require_kind,
 )
@@ -37,7 +38,7 @@ def load(
     backend: str = "numpy",
     dtype: Any = None,
     progress: Progress | None = None,
-) -> LoadedTranslator | LoadedLanguageModel | LoadedMaskedModel:
+) -> Translator | TextGenerator | GapFiller:
     """Load a trained translator, language model or masked language model.
 
     Args:
@@ -89,7 +90,7 @@ def load_as(
 def remedy_for(wanted: type[Loaded]) -> str:
     """Return what to do if there is no model of a kind, or "" for a translator, since some of them ship."""
     kind = wanted.kind
-    return "" if wanted is LoadedTranslator else f"train a {kind.noun} with {kind.maker}"
+    return "" if wanted is Translator else f"train a {kind.noun} with {kind.maker}"
 
 
 def _load(
@@ -126,17 +127,19 @@ def _load_file(name: str, path: Path, backend: str) -> Loaded:
     """
     if is_pretrained_file(path):
         content = read_pretrained(path)
-        translator = Translator(content.model.to(backend), content.source, content.target)
-        return LoadedTranslator(name, translator.model, lambda: translator, card=content.card)
+        content.model.to(backend)
+        return Translator.of_codecs(
+            content.model, content.source, content.target, name=name, card=content.card
+        )
     checkpoint = load_checkpoint(path)
-    if "sentences" in checkpoint.codecs:
-        filler = GapFiller.from_checkpoint(checkpoint, backend)
-        return loaded_text_model(name, filler.model, partial(SentenceTokenizer, filler.codec))
-    if "text" in checkpoint.codecs:
-        generator = TextGenerator.from_checkpoint(checkpoint, backend)
-        return loaded_text_model(name, generator.model, partial(LongTextTokenizer, generator.codec))
-    translator = Translator.from_checkpoint(checkpoint, backend)
-    return LoadedTranslator(name, translator.model, lambda: translator)
+    if "source" in checkpoint.codecs:
+        return Translator.from_checkpoint(checkpoint, backend, name=name)
+    ((role, codec),) = read_codecs(checkpoint).items()
+    model: Any = model_from_checkpoint(checkpoint, backend)
+    with in_context(checkpoint.place):
+        require_fit(model.config, {role: codec})
+    make_tokenizer: Any = LongTextTokenizer if role == "text" else SentenceTokenizer
+    return loaded_text_model(name, model, partial(make_tokenizer, codec))
 
 
 def is_hugging_face_folder(folder: Path) -> bool:
@@ -164,21 +167,26 @@ def _load_hugging_face_folder(
     found = load_folder(folder, dtype, progress=progress)
     model = found.model.to(backend)
     if isinstance(model, Transformer):
-        make_translator = partial(_translator_of_folder, model, folder)
+        make_tokenizers = partial(_tokenizers_of_folder, folder, model.config.end_id)
         own_search = partial(search_settings, folder, model.config)
-        return LoadedTranslator(name, model, make_translator, own_search=own_search)
+        return Translator(name, model, make_tokenizers, own_search=own_search)
     return loaded_text_model(name, model, partial(load_tokenizer, folder, found.family.name))
 
 
-def _translator_of_folder(model: Transformer, folder: Path) -> SentenceTranslator:
-    """Return a Marian model with the tokenizers in its folder.
+def _tokenizers_of_folder(folder: Path, end_id: int) -> tuple[MarianTokenizer, MarianTokenizer]:
+    """Return the tokenizers in the folder of a Marian model for the languages that it reads and writes.
 
     Raises:
-        UserError: If a file of the tokenizer is missing or damaged, or if it belongs to another model.
+        UserError: If a file is missing or damaged, or if it belongs to another model.
     """
     tokenizer = MarianTokenizer.from_folder(folder)
-    with in_context(str(folder)):
-        return SentenceTranslator(model, tokenizer, tokenizer.for_target)
+    ids = tokenizer.encode("").ids
+    if ids != [end_id]:
+        raise UserError(
+            f"{folder}: the end symbol of the tokenizer has the ids {ids}, and that of the model {[end_id]}: "
+            "use the files of one model"
+        )
+    return tokenizer, tokenizer.for_target
 
 
 def find_model(name: str, *, last: bool = False, remedy: str = "") -> Path:

@@ -27,7 +27,7 @@ from npformer.checking.whole import LanguageModelWithLoss, ModelWithLoss
 from npformer.errors import UserError
 from npformer.models.registry import model_from_state
 from npformer.pretrained.attention import forward_pass
-from npformer.pretrained.loaded import Loaded, LoadedMaskedModel, LoadedTranslator
+from npformer.pretrained.loaded import GapFiller, Loaded, Translator
 
 SHARE = 0.15  # of the tokens of a sentence that a masked language model predicts
 SECONDS = 600.0
@@ -87,18 +87,18 @@ def loss_on(loaded: Loaded, text: str, rng: Generator) -> tuple[Any, tuple[Array
     """
     state = {name: to_numpy(value) for name, value in loaded.model.state_dict().items()}
     model = model_from_state(loaded.model.config, state, np.float64)
-    if isinstance(loaded, LoadedTranslator):
-        found = forward_pass(loaded.translator, text, **loaded.search_settings())
+    if isinstance(loaded, Translator):
+        found = forward_pass(loaded, text, **loaded.search_settings())
         return ModelWithLoss(model), (found.source_ids, found.target_ids, found.predicted_ids)
     ids = np.array([loaded.tokenizer.encode(text).ids], np.int64)  # (1, T)
-    if isinstance(loaded, LoadedMaskedModel):
+    if isinstance(loaded, GapFiller):
         return LanguageModelWithLoss(model), _masked(loaded, text, ids, rng)
     if ids.size < 2:
         raise UserError(f"the text {text!r} has no second token to predict: give a longer one")
     return LanguageModelWithLoss(model), (ids[:, :-1], ids[:, 1:])
 
 
-def _masked(loaded: LoadedMaskedModel, text: str, ids: Array, rng: Generator) -> tuple[Array, Array]:
+def _masked(loaded: GapFiller, text: str, ids: Array, rng: Generator) -> tuple[Array, Array]:
     """Mask some tokens of a text, and return what the model reads and what it has to predict.
 
     Args:

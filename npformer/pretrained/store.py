@@ -8,11 +8,11 @@ from typing import NamedTuple
 import numpy as np
 
 from npformer.backend import Array
-from npformer.data.codecs import Codec, codec_from_json
+from npformer.data.codecs import Codec, codec_from_json, require_fit
 from npformer.errors import UserError, in_context
-from npformer.generation import Translator
 from npformer.models.registry import Model, config_from_settings, model_from_state
 from npformer.pretrained.card import Card
+from npformer.pretrained.loaded import Translator
 from npformer.storage.atomic import write_file
 from npformer.storage.checkpoint import Checkpoint, check_floats
 from npformer.storage.checksummed import checksummed_bytes, read_checksummed
@@ -94,7 +94,7 @@ def read_pretrained(name: str | PathLike[str]) -> Pretrained:
         config = config_from_settings(settings["kind"], rename_settings(settings["model"]))
         model = model_from_state(config, rename_parameters(tensors), np.float32)
         source, target = codec_from_json(settings["source"]), codec_from_json(settings["target"])
-        Translator(model, source, target)  # refuses codecs that do not fit
+        require_fit(config, {"source": source, "target": target})
         return Pretrained(model, source, target, Card.from_dict(settings["card"]))
 
 

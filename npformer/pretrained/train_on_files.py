@@ -11,7 +11,7 @@ from npformer.data.dataset import files_dataset
 from npformer.errors import UserError
 from npformer.models.registry import ModelConfig, architecture_class
 from npformer.pretrained.initial_weights import initial_weights
-from npformer.pretrained.loaded import LoadedTranslator
+from npformer.pretrained.loaded import Translator
 from npformer.pretrained.loading import load_as
 from npformer.training import Report, Result, TrainingConfig
 from npformer.training import train as train_run
@@ -28,7 +28,7 @@ class TrainedRun(NamedTuple):
     """A run of `npformer.train`: its folder, the trained translator, and the result of the training."""
 
     folder: Path  # checkpoints and log; npformer.load reads it
-    translator: LoadedTranslator  # of the best checkpoint
+    translator: Translator  # of the best checkpoint
     result: Result
 
 
@@ -105,7 +105,7 @@ def train(
         report=report,
         initial=None if start_from is None else initial_weights(start_from, model, dataset),
     )
-    return TrainedRun(folder, load_as(LoadedTranslator, folder), result)
+    return TrainedRun(folder, load_as(Translator, folder), result)
 
 
 def configure(

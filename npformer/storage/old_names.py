@@ -26,8 +26,6 @@ PARAMETERS = (
 )
 # settings of a model's configuration, old and new
 SETTINGS = {"both_ways": "bidirectional"}
-# fields of a model card, old and new
-CARD_FIELDS = {"recipe": "training"}
 
 
 def rename_parameter(name: str) -> str:
@@ -45,11 +43,6 @@ def rename_parameters(state: Mapping[str, Any]) -> dict[str, Any]:
 def rename_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return a configuration's settings with their current names."""
     return {SETTINGS.get(name, name): value for name, value in settings.items()}
-
-
-def rename_card_fields(card: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a model card with their current names."""
-    return {CARD_FIELDS.get(name, name): value for name, value in card.items()}
 
 
 def original_parameter(name: str) -> str:

@@ -37,7 +37,7 @@ FRENCH = "l' animal n' a pas traversé la rue parce qu' il était trop fatigué"
 @pytest.fixture
 def writes(monkeypatch, run):
     """Return a function that makes the untrained model translate with a given number of words."""
-    encode = npformer.load(run).translator.target_tokenizer.encode
+    encode = npformer.load(run).target_tokenizer.encode
 
     def set_words(count):
         ids = encode(" ".join((split(FRENCH) * 5)[:count])).ids[:-1]

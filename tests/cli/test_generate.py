@@ -8,15 +8,10 @@ import pytest
 from commands import said
 
 import npformer
-from npformer import UserError
 from npformer.cli import generate
-from npformer.data.codecs import text_codec_from_checkpoint
 from npformer.data.text import text_dataset
-from npformer.generation import TextGenerator, text_generator
-from npformer.models.bert import Bert, BertConfig
 from npformer.models.gpt import GPTConfig
-from npformer.models.registry import model_from_checkpoint
-from npformer.storage.checkpoint import load_checkpoint
+from npformer.pretrained import loaded
 from npformer.training import TrainingConfig, train
 
 TEXT = "the cat sees the dog\nthe dog eats\n" * 12
@@ -39,8 +34,7 @@ def run(tmp_path_factory):
 
 
 def make_generator(run):
-    checkpoint = load_checkpoint(run / "last.safetensors")
-    return TextGenerator(model_from_checkpoint(checkpoint), text_codec_from_checkpoint(checkpoint))
+    return npformer.load(run, last=True)
 
 
 def test_it_prints_the_prompt_and_what_the_model_draws(run, capsys):
@@ -93,15 +87,15 @@ def test_decoding_ends_when_all_texts_have_ended(run):
     generator, asked = make_generator(run), []
     step = generator.model.decode_step
     generator.model.decode_step = lambda *a, **s: asked.append(1) or step(*a, **s)
-    generator.generate(["the "], 500, stop=list(generator.codec.characters))
+    generator.generate(["the "], 500, stop=list(generator.tokenizer.codec.characters))
     assert len(asked) == 1
 
 
 def test_a_text_that_has_ended_waits_for_the_others(run, monkeypatch):
     """What may begin a stop string belongs to a text that ends without one."""
     generator = make_generator(run)
-    written = np.array([generator.codec.encode(text) for text in ("a dog eats", "the cat do")])
-    monkeypatch.setattr(text_generator, "sample_ids", lambda *prompts, **settings: iter(written.T))
+    written = np.array([generator.tokenizer.encode(text).ids for text in ("a dog eats", "the cat do")])
+    monkeypatch.setattr(loaded, "sample_ids", lambda *prompts, **settings: iter(written.T))
     assert generator.generate(["the ", "see "], 10, stop=["dog"]) == ["the a ", "see the cat do"]
 
 
@@ -112,7 +106,7 @@ def test_other_tokens(tokens, tmp_path, capsys):
     assert out.startswith("the cat")
     out = said(capsys, "generate", "--perplexity", tmp_path / "poem.txt", "--model", run)
     _, nats, _, bits = map(float, re.findall(r"\d+(?:\.\d+)?", out.replace(",", "")))
-    tokens_per_character = len(make_generator(run).codec.encode(TEXT)) / len(TEXT)
+    tokens_per_character = len(make_generator(run).tokenizer.encode(TEXT).ids) / len(TEXT)
     assert bits == pytest.approx(nats / math.log(2) * tokens_per_character, abs=2e-4)
     assert (tokens_per_character < 0.9) == (tokens == "subwords")
 
@@ -126,10 +120,3 @@ def test_the_perplexity_is_that_of_the_loaded_model(run, tmp_path, capsys):
     assert perplexity == pytest.approx(expected, rel=1e-3)
     assert nats == pytest.approx(math.log(expected), abs=1e-4)
     assert (tokens, bits) == (20, pytest.approx(math.log2(expected), abs=1e-4))
-
-
-def test_a_model_that_does_not_continue_texts_is_refused(run):
-    codec = make_generator(run).codec
-    bert = Bert(BertConfig(vocab_size=len(codec.tokens), d_model=4, n_heads=1, n_layers=1, max_length=8))
-    with pytest.raises(UserError, match="the model reads sentences, and a text generator reads text: give"):
-        TextGenerator(bert, codec)

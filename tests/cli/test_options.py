@@ -241,7 +241,7 @@ WITHOUT_EFFECT = {
 def test_every_rule_refuses_each_of_its_options(capsys, command):
     """Each pair of a rule and an option is the reason why one of the command lines is refused."""
     parser = make_parser(command)
-    rules = load_command(command).RULES
+    rules = getattr(load_command(command), "RULES", ())
     expected = {(number, option) for number, rule in enumerate(rules) for option in rule.options}
     found = set()
     for situation, others in WITHOUT_EFFECT.get(command, {}).items():
@@ -261,5 +261,5 @@ def test_every_rule_refuses_each_of_its_options(capsys, command):
 def test_the_rules_name_options_that_exist(command):
     parser = make_parser(command)
     known = {name for action in parser._actions for name in action.option_strings or [action.dest]}
-    for rule in load_command(command).RULES:
+    for rule in getattr(load_command(command), "RULES", ()):
         assert {*rule.options, *rule.about} <= known

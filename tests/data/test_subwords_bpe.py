@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from npformer.data import SPECIALS
 from npformer.data.corpus import builtin_corpus
-from npformer.data.subwords import WORD_BEGIN, Pieces, SubwordCodec, train_model
+from npformer.data.subwords import WORD_BEGIN, Pieces, SubwordCodec, learn_pieces
 from npformer.data.vocabulary import Vocabulary
 
 
@@ -36,8 +36,13 @@ def both(request, sentences):
     """Return sentencepiece's model and our codec with the same pieces."""
     plain = SubwordCodec(Vocabulary(SPECIALS), text=request.param)
     # some sentences are held out, so that rare characters and words are unknown
-    proto = train_model([plain.normalise(line) for line in sentences[:800]], 400, request.param)
-    model = sentencepiece.SentencePieceProcessor(model_proto=proto)
+    load, models = sentencepiece.SentencePieceProcessor, []
+    with pytest.MonkeyPatch.context() as patch:  # which keeps the model that learn_pieces trains
+        patch.setattr(
+            sentencepiece, "SentencePieceProcessor", lambda **proto: models.append(load(**proto)) or models[0]
+        )
+        learn_pieces([plain.normalise(line) for line in sentences[:800]], 400, request.param)
+    (model,) = models
     words = [model.id_to_piece(index) for index in range(model.get_piece_size())]
     return model, SubwordCodec(Vocabulary(words), text=request.param)
 

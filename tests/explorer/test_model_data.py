@@ -16,12 +16,11 @@ from npformer.data.text_codecs import ByteCodec
 from npformer.errors import UserError
 from npformer.explorer import explore, model_data
 from npformer.explorer.model_data import MOST_TOKENS, live_data, why_not_live
-from npformer.generation import Translator
 from npformer.generation.batch_decode import translate_ids
 from npformer.models.gpt import GPT, GPTConfig
 from npformer.models.transformer import Transformer, TransformerConfig
 from npformer.models.universal import UniversalConfig, UniversalTransformer
-from npformer.pretrained import LoadedTranslator
+from npformer.pretrained import Translator
 from npformer.storage.checkpoint import save_checkpoint
 
 DOG = "the dog is tired"
@@ -104,11 +103,10 @@ def test_each_kind_of_mask_has_its_line(changes, line):
 def test_the_example_is_decoded_as_the_page_decodes():
     """With a beam, the page would show a translation that it does not find itself."""
     for seed in range(6):
-        translator = Translator(word_model(seed), SOURCE, TARGET)
-        loaded = LoadedTranslator("runs/toy", translator.model, lambda translator=translator: translator)
+        loaded = Translator.of_codecs(word_model(seed), SOURCE, TARGET)
         found = explore(loaded, DOG).head["example"]["target_ids"]
         greedy, beam = (
-            translate_ids(translator.model, [translator.source_ids(DOG)], max_length=15, **search)[0]
+            translate_ids(loaded.model, [loaded.source_ids(DOG)], max_length=15, **search)[0]
             for search in ({}, loaded.search_settings())
         )
         assert found == [*greedy, END]
@@ -193,7 +191,7 @@ def gpt_of_bytes():
 
 def test_which_models_are_live(tmp_path, monkeypatch):
     universal = UniversalTransformer(UniversalConfig(**word_model().config.to_dict()))
-    models = {"universal": LoadedTranslator("x", universal, lambda: None), "words": word_translator()}
+    models = {"universal": Translator("x", universal, lambda: None), "words": word_translator()}
     made = {"gpt": gpt_checkpoint, "bytes": gpt_of_bytes, "bert": bert_checkpoint, "toy": toy_checkpoint}
     for name, make in made.items():
         save_checkpoint(make(), tmp_path / f"{name}.safetensors")
@@ -226,6 +224,5 @@ def test_the_page_of_the_tour_has_at_most_4_mb():
     dataset = builtin_dataset()
     sizes = {"source_vocab": len(dataset.source.tokens), "target_vocab": len(dataset.target.tokens)}
     model = Transformer(TransformerConfig.architecture("small", **sizes))
-    translator = Translator(model, dataset.source, dataset.target)
-    loaded = LoadedTranslator("tour/run", model, lambda: translator)
+    loaded = Translator.of_codecs(model, dataset.source, dataset.target)
     assert len(explore(loaded, DOG, "le chien").html.encode()) < 4e6

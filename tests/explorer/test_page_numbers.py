@@ -56,8 +56,8 @@ class Shown(NamedTuple):
 
 def ids_of_pair(translator, source, target):
     """Return source, target_in and target_out of two texts."""
-    config, words = translator.model.config, translator.translator
-    source_ids, target_ids = words.source_codec.encode(source), words.target_codec.encode(target)
+    config, codecs = translator.model.config, translator.codec
+    source_ids, target_ids = codecs.source.encode(source), codecs.target.encode(target)
     return [*source_ids, config.end_id], [config.start_id, *target_ids], [*target_ids, config.end_id]
 
 

@@ -64,7 +64,7 @@ def test_texts_have_the_same_tokens(page, lowercase, elision):
 
 def test_sentences_have_the_same_ids_and_unknown_words(chromium):
     translator = word_translator()
-    codecs = {"source": translator.translator.source_codec, "target": translator.translator.target_codec}
+    codecs = {"source": translator.codec.source, "target": translator.codec.target}
     rng = random.Random(6)
     with open_page(chromium, explore(translator, "the dog is tired").html) as page:
         wait_until_ready(page)

@@ -154,7 +154,7 @@ def test_of_a_large_vocabulary_the_page_carries_the_tokens_of_the_example(monkey
     monkeypatch.setattr(recorded, "MOST_PROBABLE", 1)
     part = Steps(recorded_data(model, DOG, "le chien est"))
     labels = part.by_path["logits"][0]["note"]["labels"]
-    words = list(model.translator.target_codec.tokens)
+    words = list(model.codec.target.tokens)
     columns = [words.index(label) for label in labels]
     assert {"le", "chien", "est", "</S>"} <= set(labels) < set(words)
     assert {words[index] for index in whole.value("logits").argmax(-1)} <= set(labels)
@@ -222,9 +222,7 @@ def test_a_universal_transformer_has_a_page():
     """It shares one layer over its steps, so a second call of a layer has a number behind its name."""
     translator = word_translator()
     config = UniversalConfig(**translator.model.config.to_dict() | {"norm": "post"})
-    translator.translator.model = translator.model = UniversalTransformer(
-        config, rng=np.random.default_rng(0)
-    )
+    translator.model = UniversalTransformer(config, rng=np.random.default_rng(0))
     steps = Steps(recorded_data(translator, DOG))
     weights = [
         path for path in steps.by_path if path.startswith("encoder") and path.endswith("attention.weights")

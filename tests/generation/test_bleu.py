@@ -10,9 +10,9 @@ from toy_pretrained import toy_checkpoint, toy_codec
 
 from npformer import UserError
 from npformer.data.casing import Casing
-from npformer.generation import Translator
 from npformer.generation.bleu import bleu, score, setting_of
-from npformer.generation.detokenize import detokenize
+from npformer.generation.detokenize import detokenize, in_form
+from npformer.pretrained import Translator
 
 RAW = ["Ein Mann fährt Rad.", "Zwei Hunde laufen, ein Kind lacht.", "Ist das St. Pauli?"]
 TOKENISED = ["ein mann fährt rad .", "zwei hunde laufen , ein kind lacht .", "ist das st. pauli ?"]
@@ -116,13 +116,13 @@ def table_translator(translations):
     translator = Translator.from_checkpoint(checkpoint)
     translator.calls = []
 
-    def translate_all(texts, **settings):
+    def translate(texts, *, form, **settings):
         translator.calls.append(settings)
         for _ in texts:
             settings["progress"](1)
-        return [translations.get(text, "") for text in texts]
+        return [in_form(translator.codec.target, translations.get(text, ""), form) for text in texts]
 
-    translator.translate_all = translate_all
+    translator.translate = translate
     return translator
 
 
@@ -146,7 +146,7 @@ def test_raw_references_get_detokenized_translations():
     translator = table_translator(dict(zip("abc", TOKENISED, strict=True)))
     found = score(translator, list("abc"), RAW, progress=lambda n: None)
     assert found.setting == "raw"
-    assert found.translations == [detokenize(translator.target_codec, line) for line in TOKENISED]
+    assert found.translations == [detokenize(translator.codec.target, line) for line in TOKENISED]
     assert "ein Kind lacht." in found.translations[1]
     assert "tok:13a" in found.signature
     as_told = score(translator, list("abc"), RAW, setting="tokenised", progress=lambda n: None)

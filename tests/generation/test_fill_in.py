@@ -8,11 +8,11 @@ from npformer.data import END, SPECIALS, START, TextCodec
 from npformer.data.encoding import Encoding
 from npformer.data.sentences import MASK, with_mask
 from npformer.errors import UserError
-from npformer.generation import Gap, GapFiller, fill_in, fill_in_table
+from npformer.generation import Gap, fill_in, fill_in_table
 from npformer.generation.codec_tokenizers import SentenceTokenizer
 from npformer.generation.fill_in import fill_gaps
 from npformer.models.bert import Bert, BertConfig, MaskedLanguageModel
-from npformer.models.gpt import GPT, GPTConfig
+from npformer.pretrained import GapFiller
 
 CODEC = with_mask(TextCodec.from_lines(["the cat crossed the street because it was tired"]))
 N = len(CODEC.vocabulary)  # 4 special tokens, 8 words, and [MASK]
@@ -70,7 +70,7 @@ def test_invalid_sentences_are_refused(model, text, k, message):
         fill_in(model, CODEC, text, k=k)
 
 
-# GapFiller
+# of a Bert
 
 
 def bert(**changes):
@@ -78,20 +78,21 @@ def bert(**changes):
     return Bert(BertConfig(**sizes | changes), rng=np.random.default_rng(0), dtype=np.float64)
 
 
+def gap_filler():
+    return GapFiller("bert", bert(), lambda: SentenceTokenizer(CODEC))
+
+
 def test_the_gaps_are_those_of_fill_in():
-    filler = GapFiller(bert(), CODEC)
+    filler = gap_filler()
     text = f"the cat {MASK} the street because it was {MASK}"
     assert filler.fill(text, k=3) == fill_in(filler.model, CODEC, text, k=3)
     assert [gap.place for gap in filler.fill(text)] == [2, 8]
     assert [len(gap.words) for gap in filler.fill(text)] == [5, 5]
-    assert (
-        repr(filler) == f"<masked language model: Bert with {filler.model.count_parameters():,} parameters>"
-    )
 
 
 def test_a_text_as_long_as_the_model_and_one_word_more():
     """The end symbol takes the tenth place."""
-    filler = GapFiller(bert(), CODEC)
+    filler = gap_filler()
     assert len(filler.fill(f"{MASK} cat " * 4 + MASK)) == 5
     with pytest.raises(UserError, match="the text has 10 tokens, and the model reads at most 9: shorten it"):
         filler.fill(f"{MASK} cat " * 5)
@@ -129,26 +130,4 @@ def test_special_tokens_before_the_text_do_not_count_as_places():
 )
 def test_texts_that_cannot_be_filled(text, message):
     with pytest.raises(UserError, match=message):
-        GapFiller(bert(), CODEC).fill(text)
-
-
-@pytest.mark.parametrize(
-    ("model", "codec", "message"),
-    [
-        (bert(pad_id=1), CODEC, "the model's pad id is 1, and a vocabulary's 0: give another model"),
-        (bert(vocab_size=N + 1), CODEC, f"the sentences vocabulary has {N} entries and the model {N + 1}"),
-        (
-            bert(vocab_size=N - 1),
-            TextCodec.from_lines(["the cat crossed the street because it was tired"]),
-            r"the last word of the vocabulary is 'was' and not \[MASK\]: use the codec",
-        ),
-        (
-            GPT(GPTConfig(vocab_size=N, d_model=4, n_heads=1, n_layers=1, context=4)),
-            CODEC,
-            "the model reads text, and a masked language model reads sentences: give another model",
-        ),
-    ],
-)
-def test_models_and_codecs_that_do_not_match(model, codec, message):
-    with pytest.raises(UserError, match=message):
-        GapFiller(model, codec)
+        gap_filler().fill(text)

@@ -344,7 +344,6 @@ def quick(home):
         "cli.train.train_run": _limited_training,
         "cli.translate.load_with_search": _limited_search,
         "data.multi30k.FILES": CORPUS,
-        "generation.text_generator.sample_ids": _limited_sampling,
         **{
             f"learn.course.{file}.all_lessons": always(lessons)
             for file in ("lesson", "references", "progress")
@@ -356,6 +355,7 @@ def quick(home):
         "learn.experiments.family.try_settings": always(trial),
         "learn.figures.all_entries": always(some_figures),
         "learn.figures.find_entry": lambda id, _find=figures.find_entry: _draw(_find(id)),
+        "pretrained.loaded.sample_ids": _limited_sampling,
         "training.language.builtin_dataset": always(pairs),
         "training.presets.Preset.dataset": always(dataset),
     }

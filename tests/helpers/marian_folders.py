@@ -6,7 +6,7 @@ import numpy as np
 from decoding_models import random_model
 from hugging_face_oracles import by_their_names
 from safetensors.numpy import save_file
-from tokenizer_folders import lines, older_marian, write_json
+from tokenizer_folders import lines, marian, write_json
 
 from npformer.interop.families.marian import MARIAN
 from npformer.interop.settings_file import Settings
@@ -16,7 +16,7 @@ LENGTH = 40  # the tokens of a sentence that the model can read, its end include
 
 def marian_folder(folder):
     """Write the folder, with the search settings of the opus-mt translators, and return it."""
-    older_marian(folder)
+    marian(folder)
     ids = json.loads((folder / "vocab.json").read_text(encoding="utf-8"))
     special = {
         "pad_token_id": ids["<pad>"],

@@ -39,15 +39,15 @@ def change_json(path, **entries):
     write_json(path, {**json.loads(path.read_text(encoding="utf-8")), **entries})
 
 
-def older_gpt2(folder):
-    """Write vocab.json and merges.txt of GPT-2."""
+def gpt2(folder):
+    """Write the tokenizer.json of a GPT-2."""
     tokenizer = tokenizers.Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     return _train_bytes(tokenizer, folder, "gpt2", [END])
 
 
-def older_qwen2(folder):
-    """Write vocab.json and merges.txt of Qwen2."""
+def qwen2(folder):
+    """Write the tokenizer.json of a Qwen2."""
     tokenizer = tokenizers.Tokenizer(models.BPE())
     tokenizer.normalizer = normalizers.NFC()
     pattern = tokenizers.Regex(QWEN2_PATTERN)
@@ -56,8 +56,8 @@ def older_qwen2(folder):
     return _train_bytes(tokenizer, folder, "qwen2", [END, "<|im_start|>", "<|im_end|>"])
 
 
-def older_bert(folder, *, lowercase=True, family="bert"):
-    """Write vocab.txt of BERT or DistilBERT."""
+def bert(folder, *, lowercase=True, family="bert"):
+    """Write the tokenizer.json of a BERT or DistilBERT."""
     tokenizer = tokenizers.Tokenizer(models.WordPiece(unk_token="[UNK]"))
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=lowercase)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
@@ -67,7 +67,7 @@ def older_bert(folder, *, lowercase=True, family="bert"):
     return _save(tokenizer.model, folder, family)
 
 
-def older_marian(folder):
+def marian(folder):
     """Write source.spm, target.spm and vocab.json of Marian; the vocabulary lacks some of the pieces."""
     folder.mkdir()
     pieces = {"</s>": None, "<unk>": None}
@@ -99,9 +99,12 @@ def _train_bytes(tokenizer, folder, family, special):
 
 
 def _save(model, folder, family):
-    """Write the older files of a model, and a configuration that names its family."""
+    """Write the tokenizer.json of a model alone, and a configuration that names its family.
+
+    The class of the family says how a text is split into words, and which special tokens there are.
+    """
     folder.mkdir()
-    model.save(str(folder))
+    tokenizers.Tokenizer(model).save(str(folder / "tokenizer.json"))
     write_json(folder / "config.json", {"model_type": family})
     return folder
 
@@ -149,15 +152,15 @@ def load_oracle(folder):
         return transformers.AutoTokenizer.from_pretrained(folder)
 
 
-def resaved(older, folder, **settings):
-    """Write the folder that transformers writes today for a tokenizer in older files."""
-    shutil.copytree(older, folder)
+def resaved(source, folder, **settings):
+    """Write the folder that transformers writes for a tokenizer with other settings."""
+    shutil.copytree(source, folder)
     if settings:
         write_json(folder / "tokenizer_config.json", settings)
     tokenizer = load_oracle(folder)
     shutil.rmtree(folder)
     tokenizer.save_pretrained(folder)
-    shutil.copy(older / "config.json", folder)
+    shutil.copy(source / "config.json", folder)
     return folder
 
 
@@ -201,48 +204,41 @@ def all_folders(root):
     Returns:
         A dict from the kind to its family and its folder.
     """
-    gpt2 = older_gpt2(root / "gpt2 older")
-    qwen2 = older_qwen2(root / "qwen2 older")
-    bert = older_bert(root / "bert older")
-    cased = older_bert(root / "bert cased older", lowercase=False)
-    distilbert = older_bert(root / "distilbert older", family="distilbert")
-    marian = older_marian(root / "marian older")
-    llama_2 = llama(root / "llama")
-    new_gpt2 = resaved(gpt2, root / "gpt2")
-    new_bert = resaved(bert, root / "bert")
+    plain_gpt2, plain_bert = gpt2(root / "gpt2"), bert(root / "bert")
+    plain_qwen2, cased = qwen2(root / "qwen2"), bert(root / "bert cased plain", lowercase=False)
+    plain_marian, llama_2 = marian(root / "marian"), llama(root / "llama")
+    new_gpt2 = resaved(plain_gpt2, root / "gpt2 resaved")
+    new_bert = resaved(plain_bert, root / "bert resaved")
     byte_level = {"tokenizer_class": "LlamaTokenizerFast", "bos_token": END}
-    ends = {"add_bos_token": True, "add_eos_token": True}
+    instructions = ["<|im_start|>", "<|im_end|>"]
     added = {"added_tokens_decoder": {"600": {**NEW_TOKEN, "special": False}}}
     folders = {
         "gpt2": new_gpt2,
-        "gpt2, older files": gpt2,
-        "gpt2, a space first": resaved(gpt2, root / "gpt2 space", add_prefix_space=True),
-        "gpt2, older files, ends": copied(gpt2, root / "ends", ends),
+        "gpt2, no settings": plain_gpt2,
+        "gpt2, a space first": resaved(plain_gpt2, root / "gpt2 space", add_prefix_space=True),
         "gpt2, an added token": copied(new_gpt2, root / "gpt2 added", added),
         "llama": llama_2,
         "llama of version 4": copied(llama_2, root / "llama 4", **VERSION_4),
         "llama of version 4, legacy": copied(llama_2, root / "llama legacy", {"legacy": True}, **VERSION_4),
         "llama, no class": copied(llama_2, root / "no class", {"tokenizer_class": None}, **VERSION_4),
         "llama 3": copied(new_gpt2, root / "llama 3", byte_level),
-        "qwen2": resaved(qwen2, root / "qwen2", extra_special_tokens=["<|im_start|>", "<|im_end|>"]),
-        "qwen2, older files": qwen2,
+        "qwen2": resaved(plain_qwen2, root / "qwen2 resaved", extra_special_tokens=instructions),
         "bert": new_bert,
-        "bert, older files": bert,
+        "bert, no settings": plain_bert,
         "bert, cleaned": copied(new_bert, root / "bert cleaned", {"clean_up_tokenization_spaces": True}),
         "bert, cased": resaved(cased, root / "bert cased", do_lower_case=False),
-        "bert, older files, cased": copied(cased, root / "accents", {"do_lower_case": False}),
-        "bert, accents": copied(bert, root / "bert accents", {"strip_accents": False}),
-        "distilbert": resaved(distilbert, root / "distilbert"),
-        "marian": resaved(marian, root / "marian"),
-        "marian, older files": marian,
+        "bert, accents": copied(new_bert, root / "bert accents", {"strip_accents": False}),
+        "distilbert": resaved(bert(root / "distilbert plain", family="distilbert"), root / "distilbert"),
+        "marian": resaved(plain_marian, root / "marian resaved"),
+        "marian, older files": plain_marian,
     }
     write_json(folders["llama 3"] / "config.json", {"model_type": "llama"})
     return {kind: (kind.split()[0].rstrip(","), folder) for kind, folder in folders.items()}
 
 
 KINDS = [
-    *("gpt2", "gpt2, older files", "gpt2, a space first", "gpt2, older files, ends", "gpt2, an added token"),
-    *("llama", "llama of version 4", "llama of version 4, legacy", "llama, no class", "llama 3"),
-    *("qwen2", "qwen2, older files", "bert", "bert, older files", "bert, cleaned", "bert, cased"),
-    *("bert, older files, cased", "bert, accents", "distilbert", "marian", "marian, older files"),
+    *("gpt2", "gpt2, no settings", "gpt2, a space first", "gpt2, an added token"),
+    *("llama", "llama of version 4", "llama of version 4, legacy", "llama, no class", "llama 3", "qwen2"),
+    *("bert", "bert, no settings", "bert, cleaned", "bert, cased", "bert, accents", "distilbert"),
+    *("marian", "marian, older files"),
 ]

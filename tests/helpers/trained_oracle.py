@@ -5,7 +5,7 @@ import math
 import numpy as np
 from matplotlib.collections import LineCollection
 
-from npformer.generation import Translator
+from npformer.pretrained import Translator
 from npformer.storage.checkpoint import load_checkpoint
 
 WIDEST, FAINTEST = 5.0, 0.01  # width in points of a weight of 1; lines below the second number are not drawn
@@ -32,8 +32,8 @@ class Oracle:
         self.checkpoint = load_checkpoint(folder / f"{name}.safetensors")
         self.translator = Translator.from_checkpoint(self.checkpoint)
         self.model = self.translator.model
-        self.english = self.translator.source_codec.vocabulary.words
-        self.target = self.translator.target_codec.vocabulary.words
+        self.english = self.translator.codec.source.vocabulary.words
+        self.target = self.translator.codec.target.vocabulary.words
 
     def forward(self, source, target):
         """Return (logits (T, V), cache): the source ends with </S>, the target starts with <S>."""

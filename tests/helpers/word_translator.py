@@ -5,9 +5,8 @@ from tiny_runs import wide
 from toy_pretrained import checkpoint_of
 
 from npformer.data import LANGUAGES, TextCodec
-from npformer.generation import Translator
 from npformer.models.transformer import Transformer, TransformerConfig
-from npformer.pretrained import LoadedTranslator
+from npformer.pretrained import Translator
 
 ENGLISH = ["the dog is tired", "the animal didn't cross the street because it was too wide", "a cat sees it"]
 FRENCH = ["le chien est fatigué", "l'animal n'a pas traversé la rue parce qu'elle était large", "un chat"]
@@ -25,8 +24,7 @@ def word_model(seed=0, **changes):
 
 def word_translator(**changes):
     """Return the translator with that model, as npformer.load returns one."""
-    translator = Translator(word_model(**changes), SOURCE, TARGET)
-    return LoadedTranslator("runs/toy", translator.model, lambda: translator)
+    return Translator.of_codecs(word_model(**changes), SOURCE, TARGET, name="runs/toy")
 
 
 def word_checkpoint(**changes):

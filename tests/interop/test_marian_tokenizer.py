@@ -18,7 +18,7 @@ from npformer.interop.tokenizers import load_tokenizer
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
-    return tokenizer_folders.older_marian(tmp_path_factory.mktemp("marian") / "older")
+    return tokenizer_folders.marian(tmp_path_factory.mktemp("marian") / "older")
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ def test_target_sentences_use_the_model_of_the_target(whole):
     text = "the king and his bicycle"
     model = sentencepiece.SentencePieceProcessor(model_file=str(whole / "target.spm"))
     expected = [ids.get(piece, ids["<unk>"]) for piece in model.encode(text, out_type=str)] + [ids["</s>"]]
-    assert tokenizer.encode_target(text).ids == expected != tokenizer.encode(text).ids
+    assert tokenizer.for_target.encode(text).ids == expected != tokenizer.encode(text).ids
 
 
 def test_special_ids_and_pieces(whole):

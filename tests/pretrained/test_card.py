@@ -71,9 +71,6 @@ def test_a_card_has_all_its_fields():
             Card.from_dict({key: value for key, value in FIELDS.items() if key != name})
     with pytest.raises(UserError, match="the model card is a list and not a JSON object"):
         Card.from_dict([])
-    # cards of earlier versions have the field recipe
-    old = {"recipe" if name == "training" else name: value for name, value in FIELDS.items()}
-    assert Card.from_dict(old) == toy_card()
 
 
 LIMIT = {"what": "names | of people", "source": "Bob sleeps.", "translation": "Ein *Hund* schläft."}

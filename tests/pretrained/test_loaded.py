@@ -11,13 +11,13 @@ from npformer.data import END
 from npformer.data.sentences import MASK
 from npformer.functional import log_softmax
 from npformer.functional.masks import causal_mask
-from npformer.generation import GapFiller, TextGenerator
+from npformer.generation import fill_in, sample_ids
 from npformer.models.registry import model_from_checkpoint
-from npformer.pretrained import LoadedLanguageModel, LoadedMaskedModel, LoadedTranslator
+from npformer.pretrained import GapFiller, TextGenerator, Translator
 from npformer.pretrained.loading import load_as
 from npformer.storage.checkpoint import save_checkpoint
 
-CLASSES = {"translator": LoadedTranslator, "gpt": LoadedLanguageModel, "bert": LoadedMaskedModel}
+CLASSES = {"translator": Translator, "gpt": TextGenerator, "bert": GapFiller}
 GAP = f"the {MASK} sees a dog"
 
 
@@ -109,14 +109,15 @@ def test_the_mask_of_a_text_is_that_of_the_model(tmp_path):
     assert found.weights["self"][..., mask].all()
 
 
-def test_texts_are_those_of_a_text_generator():
-    loaded = npformer.load("gpt")
-    generator = TextGenerator(loaded.model, CHARACTERS)
+def test_texts_are_those_of_the_sampled_tokens():
+    loaded, prompts = npformer.load("gpt"), ["the ", "a cat"]
     draws = {"temperature": 0.7, "top_k": 5}
-    expected = generator.generate(["the ", "a cat"], 20, rng=np.random.default_rng(3), **draws)
-    assert loaded.generate(["the ", "a cat"], 20, rng=np.random.default_rng(3), **draws) == expected
-    (greedy,) = generator.generate(["the "], 20)
-    assert loaded.generate("the ", 20) == greedy
+    ids = sample_ids(loaded.model, map(CHARACTERS.encode, prompts), 20, rng=np.random.default_rng(3), **draws)
+    drawn = map(CHARACTERS.decode, np.stack(list(ids), 1))
+    expected = [prompt + text for prompt, text in zip(prompts, drawn, strict=True)]
+    assert loaded.generate(prompts, 20, rng=np.random.default_rng(3), **draws) == expected
+    greedy = loaded.generate("the ", 20)
+    assert [greedy] == loaded.generate(["the "], 20, top_k=1, rng=np.random.default_rng(3))
     assert loaded.generate("the ", 20, stop=[greedy[10]]) in greedy[:10]
     with pytest.raises(UserError, match="prompt 2: the text has the character 'z'"):
         loaded.generate(["the", "zoo"], 3)
@@ -138,9 +139,9 @@ def test_the_perplexity_is_that_of_each_token_in_its_window():
         loaded.perplexity("t")
 
 
-def test_gaps_are_those_of_a_gap_filler():
+def test_gaps_are_those_of_fill_in():
     loaded = npformer.load("bert")
-    assert loaded.fill(GAP, k=3) == GapFiller(loaded.model, SENTENCES).fill(GAP, k=3)
+    assert loaded.fill(GAP, k=3) == fill_in(loaded.model, SENTENCES, GAP, k=3)
     assert loaded.tokenizer.encode(GAP).ids[-1] == END
     assert loaded.unknown_words(f"The zebra {MASK} a Yak") == ["zebra", "Yak"]
     with pytest.raises(

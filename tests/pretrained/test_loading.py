@@ -8,9 +8,10 @@ from toy_pretrained import SENTENCE, toy_card, toy_checkpoint
 
 import npformer
 from npformer import UserError
+from npformer.generation import translate_ids
 from npformer.generation.detokenize import detokenize
 from npformer.interop import load_folder
-from npformer.pretrained import LoadedLanguageModel, LoadedTranslator, save_pretrained, store
+from npformer.pretrained import TextGenerator, Translator, save_pretrained, store
 from npformer.storage.checkpoint import save_checkpoint
 
 
@@ -33,7 +34,7 @@ def weights(loaded):
 
 def test_a_name_a_file_a_run_and_a_checkpoint(place):
     shipped = npformer.load("en-de")
-    assert isinstance(shipped, LoadedTranslator)
+    assert isinstance(shipped, Translator)
     assert repr(shipped).startswith("<translator en-de (English to German): Transformer with ")
     assert shipped.card == toy_card(beam=3, length_penalty=0.8)
     assert np.array_equal(weights(npformer.load("shelf/en-de.safetensors")), weights(shipped))
@@ -79,7 +80,7 @@ def test_a_hugging_face_folder_is_a_language_model(place):
     ids, calls = np.array([[3, 1, 4, 1, 5]]), []
     for dtype in ("float32", "float64"):
         loaded = npformer.load("hub", dtype=dtype, progress=lambda *numbers: calls.append(numbers))
-        assert isinstance(loaded, LoadedLanguageModel)
+        assert isinstance(loaded, TextGenerator)
         assert loaded.model.values.dtype == dtype
         assert np.array_equal(loaded.logits(ids), load_folder("hub", dtype).model(ids))
         total = calls[-1][1]
@@ -98,8 +99,8 @@ def test_translate_takes_a_sentence_or_a_list():
     one = loaded.translate(SENTENCE)
     assert isinstance(one, str)
     assert loaded.translate([SENTENCE, "", "a man"])[:2] == [one, ""]
-    (plain,) = loaded.translator.translate([SENTENCE], beam=3, length_penalty=0.8)
-    assert one == detokenize(loaded.codec.target, plain)
+    (ids,) = translate_ids(loaded.model, [loaded.source_ids(SENTENCE)], beam=3, length_penalty=0.8)
+    assert one == detokenize(loaded.codec.target, loaded.codec.target.decode(ids))
     with pytest.raises(UserError, match="beam is 0"):
         loaded.translate(SENTENCE, beam=0)
 

@@ -11,7 +11,7 @@ pytest.importorskip("sentencepiece")
 pytest.importorskip("transformers")  # it writes the tokenizer of Llama
 from family_models import CONFIGS, random_model
 from marian_folders import marian_folder
-from tokenizer_folders import llama, load_oracle, older_bert, older_gpt2, older_qwen2
+from tokenizer_folders import bert, gpt2, llama, load_oracle, qwen2
 
 import npformer
 from npformer.cli.main import main
@@ -21,11 +21,11 @@ from npformer.nn import MultiHeadAttention
 pytestmark = pytest.mark.torch  # transformers is installed with PyTorch
 
 TOKENIZERS = {
-    "gpt2": older_gpt2,
+    "gpt2": gpt2,
     "llama": llama,
-    "qwen2": older_qwen2,
-    "bert": older_bert,
-    "distilbert": lambda folder: older_bert(folder, family="distilbert"),
+    "qwen2": qwen2,
+    "bert": bert,
+    "distilbert": lambda folder: bert(folder, family="distilbert"),
 }
 FAMILIES = [*TOKENIZERS, "marian"]
 LLAMA = "llama with key heads, scaling and biases"

@@ -18,7 +18,7 @@ from npformer import UserError
 from npformer.cli.main import main
 from npformer.data import pad
 from npformer.generation import beam_search
-from npformer.pretrained import LoadedTranslator
+from npformer.pretrained import Translator
 
 TEXT = "First Citizen:"
 
@@ -40,7 +40,7 @@ def copied(folder, tmp_path):
 
 
 def test_translations_are_those_of_the_search_in_the_folder(loaded):
-    assert isinstance(loaded, LoadedTranslator)
+    assert isinstance(loaded, Translator)
     texts = sentences(12)
     settings = {"beam": 4, "length_penalty": 1.0, "max_length": 12, "n_best": 1}
     settings |= {"allow_unk": True, "rules": "transformers", "renormalize": True}

@@ -30,7 +30,7 @@ def test_texts_tokens_and_attention(tmp_path):
     ids = oracle.generate(**inputs)  # (B, T), the start symbol first
     end = oracle.config.eos_token_id
     expected = [row[1 : row.index(end, 1)] for row in ids.tolist()]
-    sources = [loaded.translator.source_ids(text) for text in texts]
+    sources = [loaded.source_ids(text) for text in texts]
     assert translate_ids(loaded.model, sources, **loaded.search_settings()) == expected
     assert loaded.translate(texts) == tokenizer.batch_decode(ids, skip_special_tokens=True)
     assert len(set(map(tuple, expected))) > N_SENTENCES / 2

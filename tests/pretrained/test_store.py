@@ -9,9 +9,16 @@ from safetensors import numpy as safetensors
 from toy_pretrained import PIECES, SENTENCE, toy_card, toy_checkpoint, toy_codec
 
 from npformer import UserError
-from npformer.generation import Translator
 from npformer.models.registry import config_from_checkpoint
-from npformer.pretrained import load, names, read_pretrained, save_pretrained, store, weights_fingerprint
+from npformer.pretrained import (
+    Translator,
+    load,
+    names,
+    read_pretrained,
+    save_pretrained,
+    store,
+    weights_fingerprint,
+)
 from npformer.storage.checkpoint import load_checkpoint, save_checkpoint
 
 
@@ -123,7 +130,7 @@ def test_any_english_sentence_is_accepted_and_the_german_is_detokenized(shelf):
     model, source, target, _ = read_pretrained("en-de")
     assert source.encode(SENTENCE) == source.encode("a man is riding a bicycle .")
     assert 1 not in source.encode(SENTENCE.upper())  # no <UNK>
-    assert Translator(model, source, target).translate([SENTENCE], max_length=5)
+    assert Translator.of_codecs(model, source, target).translate([SENTENCE], max_length=5)
 
 
 def test_translating_imports_neither_training_nor_optional_packages(shelf):

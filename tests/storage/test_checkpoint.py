@@ -15,8 +15,8 @@ from training_worker import tiny_dataset, tiny_model, tiny_run, tiny_training
 
 from npformer import Transformer, UserError
 from npformer.data import LANGUAGES, SPECIALS, SubwordCodec, Vocabulary
-from npformer.generation import Translator
 from npformer.models.registry import model_from_checkpoint
+from npformer.pretrained import Translator
 from npformer.storage import atomic, checkpoint
 from npformer.storage.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from npformer.storage.checksummed import checksummed_bytes, read_checksummed
@@ -79,7 +79,7 @@ def test_the_model_is_rebuilt(path):
     logits, _ = model_from_checkpoint(load_checkpoint(path)).forward(source, target_in)
     assert np.array_equal(logits, expected)
     translator = Translator.from_checkpoint(load_checkpoint(path))
-    assert translator.source_codec.encode("3 1") == dataset.source.encode("3 1") == [7, 5]
+    assert translator.codec.source.encode("3 1") == dataset.source.encode("3 1") == [7, 5]
 
 
 def test_the_same_state_gives_the_same_bytes_that_any_safetensors_reader_reads(tmp_path, path):
@@ -207,7 +207,7 @@ def test_codecs_of_subwords_are_saved_with_the_model(tmp_path):
     save_checkpoint(saved, tmp_path / "x.safetensors")
     loaded = load_checkpoint(tmp_path / "x.safetensors")
     assert_equal(loaded, saved)
-    assert Translator.from_checkpoint(loaded).source_codec.encode("dog go") == codec.encode("dog go")
+    assert Translator.from_checkpoint(loaded).codec.source.encode("dog go") == codec.encode("dog go")
 
 
 @pytest.mark.parametrize("side", ["source", "target"])

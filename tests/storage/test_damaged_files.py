@@ -20,10 +20,9 @@ from npformer import UserError
 from npformer.cli.pretrained import read_card
 from npformer.data.codecs import codec_from_json
 from npformer.data.dataset import open_dataset
-from npformer.generation import Translator
 from npformer.learn.course.progress import LessonProgress, load_progress, save_progress, state_file
 from npformer.learn.tasks.folder import NOTE, Folder
-from npformer.pretrained import load, save_pretrained
+from npformer.pretrained import Translator, load, save_pretrained
 from npformer.storage.checkpoint import load_checkpoint
 from npformer.storage.checksummed import read_checksummed
 from npformer.training import RunFolder, TrainingConfig, read_log
@@ -88,7 +87,7 @@ class Exported(Checkpoints):
         self._remember(file)
 
     def read(self):
-        return _translations(load(str(self.file)).translator)
+        return _translations(load(str(self.file)))
 
 
 class Texts:
@@ -283,7 +282,7 @@ def _without(content, key):
 
 
 def _translations(translator):
-    return translator.translate(["3 1 4", "7", "2 2 6 0"], max_length=6)
+    return translator.translate(["3 1 4", "7", "2 2 6 0"], beam=1, max_length=6)
 
 
 FORMATS = [

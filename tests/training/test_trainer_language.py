@@ -11,8 +11,7 @@ from training_runs import assert_same, logged, runner, stop_after
 from npformer import UserError
 from npformer.data.codecs import (
     codecs_from_checkpoint,
-    sentence_codec_from_checkpoint,
-    text_codec_from_checkpoint,
+    read_codecs,
 )
 from npformer.data.dataset import task_dataset
 from npformer.data.monolingual import sentence_dataset
@@ -190,12 +189,10 @@ def test_samples_of_text_come_with_each_validation(datasets, tmp_path, unbroken)
 def test_the_checkpoint_holds_the_codec(datasets, unbroken):
     gpt, bert = (load_checkpoint(unbroken[name][0] / "last.safetensors") for name in KINDS)
     assert (gpt.model_kind, bert.model_kind) == ("gpt", "bert")
-    assert text_codec_from_checkpoint(gpt) == datasets["gpt"].codec
-    assert sentence_codec_from_checkpoint(bert) == datasets["bert"].codec
+    assert read_codecs(gpt) == {"text": datasets["gpt"].codec}
+    assert read_codecs(bert) == {"sentences": datasets["bert"].codec}
     with pytest.raises(UserError, match="holds a language model, which cannot translate"):
         codecs_from_checkpoint(gpt)
-    with pytest.raises(UserError, match="holds a masked language model, which cannot continue a text: give"):
-        text_codec_from_checkpoint(bert)
 
 
 @pytest.mark.parametrize(

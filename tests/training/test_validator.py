@@ -8,7 +8,8 @@ from training_runs import losses, stop_after
 from training_worker import MEASURED, tiny_dataset, tiny_run
 
 from npformer.data.loader import make_batch
-from npformer.generation import Translator, greedy
+from npformer.generation import greedy
+from npformer.pretrained import Translator
 from npformer.storage.checkpoint import load_checkpoint
 from npformer.training import Noted, RunFolder, Scored, read_log, resume
 from npformer.training.validator import greedy_bleu
@@ -35,7 +36,7 @@ def test_bleu_is_that_of_translations_made_one_by_one(tmp_path):
     often = {"bleu_every": 80, "validate_every": 80, "log_every": 80}
     tiny_run(tmp_path / "run", data=data, model={"d_model": 16}, steps=80, **often)
     translator = Translator.from_checkpoint(load_checkpoint(RunFolder(tmp_path / "run").last))
-    model, codec, examples = translator.model, translator.target_codec, tiny_dataset(**data).valid
+    model, codec, examples = translator.model, translator.codec.target, tiny_dataset(**data).valid
     alone = [greedy(model, make_batch([each]).source, min_length=1)[0] for each in examples]
     translations = [codec.decode(ids) for ids in alone]
     references = [codec.decode(target) for _, target in examples]

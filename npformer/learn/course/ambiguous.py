@@ -12,8 +12,8 @@ from npformer.data.corpus.ambiguous_it import NUMBERS
 from npformer.data.corpus.lexicon import ANIMALS, GROUNDS, MACHINES
 from npformer.data.corpus.pairs import Family
 from npformer.data.loader import Batch
-from npformer.generation import Translator
 from npformer.nn.attention.multi_head import MultiHeadAttention
+from npformer.pretrained import Translator
 
 HeadKey = tuple[str, int, int]  # "encoder", "decoder" or "cross"; the layer; the head
 
@@ -66,7 +66,7 @@ def ambiguous_sentences(translator: Translator, family: Family, most: int) -> Am
 
 def as_batch(translator: Translator, pairs: Sequence[Pair]) -> AmbiguousSentences:
     """Return sentence pairs with an ambiguous word as one batch."""
-    source, target = translator.source_codec, translator.target_codec
+    source, target = translator.codec
     references = [reference_of(pair) for pair in pairs]
     return AmbiguousSentences(
         list(pairs),

@@ -19,8 +19,8 @@ from npformer.data import Batch
 from npformer.data.corpus import Pair
 from npformer.data.dataset import PairDataset
 from npformer.data.loader import DataLoader
-from npformer.generation import Translator
 from npformer.models.registry import ModelConfig, architecture, build, kind_of
+from npformer.pretrained import Translator
 from npformer.storage.checkpoint import load_checkpoint
 from npformer.training import TrainingConfig, loss_and_gradients, train
 from npformer.training.events import Report
@@ -204,7 +204,7 @@ def measure_system(
         result.require_finished()
         seconds.append(time.process_time() - start)
         translator = Translator.from_checkpoint(load_checkpoint(run / "last.safetensors"))
-        answers = translator.translate([pair.english for pair in test])
+        answers = translator.translate([pair.english for pair in test], beam=1)
         right = np.array([a == pair.french for a, pair in zip(answers, test, strict=True)])  # (N,)
         exact.append(float(right.mean()))
         by_length.append([right[(lengths >= a) & (lengths <= b)].mean() for a, b in LENGTHS])

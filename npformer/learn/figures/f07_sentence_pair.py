@@ -5,13 +5,13 @@ from functools import partial
 from typing import Any
 
 from npformer.backend import Array
-from npformer.generation import Translator
 from npformer.learn.figures.registry import Drawing, figure
 from npformer.learn.figures.studio import Studio
 from npformer.learn.figures.trained_heads import check_number, unknown_words
 from npformer.models.registry import attention_layers
 from npformer.plots import Figure, attention_map, word_lines
 from npformer.plots.composition import beside
+from npformer.pretrained import Translator
 from npformer.pretrained.attention import ForwardPass, forward_pass
 from npformer.storage.checkpoint import Checkpoint
 
@@ -66,7 +66,7 @@ def _over_training(
 ) -> list[Callable[[], Figure]]:
     """Return a frame for each checkpoint kept by training, with the weights of that step."""
     checkpoints = studio.snapshots()
-    translation = studio.translator.target_codec.decode(forward.predicted_ids[0])
+    translation = studio.translator.codec.target.decode(forward.predicted_ids[0])
 
     def frame(checkpoint: Checkpoint) -> Figure:
         then = forward_pass(Translator.from_checkpoint(checkpoint), sentence, translation)

@@ -9,7 +9,6 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
 from npformer.functional import softmax
-from npformer.generation import Translator
 from npformer.generation.search import forbidden_tokens
 from npformer.learn.figures.registry import Drawing, figure
 from npformer.learn.figures.studio import Studio
@@ -20,6 +19,7 @@ from npformer.plots.boxes import Box, arrow, draw_box
 from npformer.plots.layout import MAX_SIDE, PAD, root, sheet
 from npformer.plots.palette import COLOURS, edge
 from npformer.plots.style import SMALL, TEXT, drawing, literal, number, text_size, visible, widest
+from npformer.pretrained import Translator
 from npformer.pretrained.attention import ForwardPass
 
 WORD, APART = 0.28, 0.08  # height of a word's box, and the gap beside it
@@ -274,7 +274,7 @@ def steps_of(forward: ForwardPass, translator: Translator) -> list[Step]:
         0  # as in decoding, which never writes <UNK>
     )
     attention = attention_layers(forward.cache, "cross")[-1][0].mean(0)  # (T, S)
-    words = translator.target_codec.vocabulary.words
+    words = translator.codec.target.vocabulary.words
     steps = []
     for t, row in enumerate(probabilities):
         best = np.argsort(-row, kind="stable")[:MOST_PROBABLE]

@@ -11,7 +11,7 @@ from npformer.data.codecs import Codec
 from npformer.data.vocabulary import END
 from npformer.errors import UserError
 from npformer.functional import softmax
-from npformer.generation import Hypothesis, Translator, beam_search
+from npformer.generation import Hypothesis, beam_search
 from npformer.learn.figures.f44_to_f45_decoding import about_model
 from npformer.learn.figures.registry import Drawing, figure
 from npformer.learn.figures.studio import Studio
@@ -19,6 +19,7 @@ from npformer.plots import Grid, beam_tree
 from npformer.plots.board import new_board
 from npformer.plots.composition import beside
 from npformer.plots.search_tree import Node, steps_of_trace
+from npformer.pretrained import Translator
 
 FIRST = ("i", "a")  # the two words that the document's beam keeps at first
 STUDENT, ENGLISH = "je suis étudiant", "i am a student"
@@ -53,8 +54,8 @@ def trained_distributions(
         UserError: If the model does not know one of the words.
     """
     translator = studio.from_french
-    vocabulary = translator.target_codec.vocabulary
-    word_ids = [_known_id(translator.target_codec, word) for word in words]
+    vocabulary = translator.codec.target.vocabulary
+    word_ids = [_known_id(translator.codec.target, word) for word in words]
     forward = studio.forward_pass(sentence, translation, translator=translator)
     probabilities, _ = softmax(forward.logits[0])  # (T, V)
     rows = probabilities[:, [*word_ids, END]]  # (T, N)
@@ -111,7 +112,7 @@ def greedy_and_beam(
         UserError: If the model does not know one of the words.
     """
     translator = studio.from_french
-    codec = translator.target_codec
+    codec = translator.codec.target
     ids = studio.forward_pass(sentence, "", translator=translator).source_ids  # (1, S)
     if first is None:
         first = FIRST if sentence == STUDENT else ()
@@ -143,7 +144,7 @@ def _search(
     """Return the best translation of a beam search, and the steps of its tree."""
     trace: list[Any] = []
     found = beam_search(translator.model, ids, beam=beam, length_penalty=0.0, first=first, trace=trace)
-    return found[0][0], steps_of_trace(trace[0], translator.target_codec.vocabulary.words, END)
+    return found[0][0], steps_of_trace(trace[0], translator.codec.target.vocabulary.words, END)
 
 
 def _known_id(codec: Codec, word: str) -> int:

@@ -11,7 +11,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from npformer.generation import Translator
 from npformer.learn.figures.trainings import (
     TRAININGS,
     figure_recipe,
@@ -21,6 +20,7 @@ from npformer.learn.figures.trainings import (
     train_in,
 )
 from npformer.models.registry import config_from_checkpoint, require_transformer
+from npformer.pretrained import Translator
 from npformer.pretrained.attention import ForwardPass, forward_pass
 from npformer.storage.checkpoint import Checkpoint, load_checkpoint
 from npformer.training.events import Event

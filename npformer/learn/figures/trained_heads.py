@@ -9,10 +9,10 @@ import numpy as np
 from npformer.data.corpus import BuiltinCorpus, Pair, Reference, builtin_corpus
 from npformer.data.loader import make_batch
 from npformer.errors import UserError
-from npformer.generation import Translator
 from npformer.generation.evaluation import HeadAccuracy
 from npformer.learn.figures.studio import Studio
 from npformer.models.registry import attention_layers
+from npformer.pretrained import Translator
 from npformer.pretrained.attention import ForwardPass
 from npformer.training.if_then import TrainedReader
 
@@ -183,7 +183,7 @@ def _pairs(part: str, family: str) -> list[Pair]:
 def _strongest(translator: Translator, pairs: Sequence[Pair]) -> dict[HeadKey, np.ndarray]:
     """Return for every head the English word with its largest weight in each sentence, (N,)."""
     keys: dict[HeadKey, list[np.ndarray]] = {}
-    source, target = translator.source_codec, translator.target_codec
+    source, target = translator.codec
     for start in range(0, len(pairs), AT_ONCE):
         some = pairs[start : start + AT_ONCE]
         batch = make_batch([(source.encode(pair.english), target.encode(pair.french)) for pair in some])

@@ -1,7 +1,5 @@
 """The sentences of chapter 15: their positions, the kinds of their tokens, and heads that are removed."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -19,6 +17,7 @@ from npformer.learn.course.ambiguous import (
 )
 from npformer.models import Transformer, TransformerConfig
 from npformer.nn.attention.multi_head import MultiHeadAttention
+from npformer.pretrained import Translator
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +27,7 @@ def translator():
     sizes = {"d_model": 8, "d_ff": 8, "n_heads": 2, "n_layers": 1}
     config = TransformerConfig.architecture("small", **(dataset.sizes | sizes))
     model = Transformer(config, rng=np.random.default_rng(0))
-    return SimpleNamespace(source_codec=dataset.source, target_codec=dataset.target, model=model)
+    return Translator.of_codecs(model, dataset.source, dataset.target)
 
 
 def test_the_corpus_is_made_once_however_it_is_asked_for():

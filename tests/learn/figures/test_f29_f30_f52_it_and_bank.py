@@ -49,7 +49,7 @@ def shares(oracle, family, where):
     Each is an array (L, H).
     """
     translator, pairs, nouns, deciders = oracle.translator, held_out(family), 0, 0
-    encode = translator.source_codec.encode, translator.target_codec.encode
+    encode = translator.codec.source.encode, translator.codec.target.encode
     for start in range(0, len(pairs), 50):
         some = pairs[start : start + 50]
         batch = make_batch([(encode[0](pair.english), encode[1](pair.french)) for pair in some])

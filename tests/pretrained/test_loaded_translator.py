@@ -7,9 +7,11 @@ import pytest
 from decoding_models import SMALL, random_model
 
 from npformer.data import END, LANGUAGES, TextCodec
+from npformer.data.moses import tokenised
 from npformer.errors import UserError
-from npformer.generation import Translator, beam_search, greedy
+from npformer.generation import beam_search, greedy
 from npformer.models.transformer import TransformerConfig
+from npformer.pretrained import Translator, loaded
 
 ENGLISH = ["The dog runs.", "A man sleeps.", "The man and a dog run.", "Dogs sleep"]
 FRENCH = ["Le chien court.", "L'homme dort.", "Un homme et un chien courent.", "Les chiens dorment"]
@@ -21,17 +23,17 @@ def translator():
     target = TextCodec.from_lines(FRENCH, language=LANGUAGES["fr"])
     sizes = {"source_vocab": len(source.vocabulary), "target_vocab": len(target.vocabulary)}
     config = TransformerConfig(**(SMALL | sizes), tied="none", max_length=12)
-    return Translator(random_model(config, 1), source, target)
+    return Translator.of_codecs(random_model(config, 1), source, target)
 
 
 def alone(translator, text, **settings):
     """Translate one sentence without the Translator."""
-    source = np.array([[*translator.source_codec.encode(text), END]])
+    source = np.array([[*translator.codec.source.encode(text), END]])
     if settings:
         ids = beam_search(translator.model, source, min_length=1, **settings)[0][0].ids
     else:
         (ids,) = greedy(translator.model, source, min_length=1)
-    return translator.target_codec.decode(ids)
+    return translator.codec.target.decode(ids)
 
 
 def test_order_and_batches_do_not_matter(translator):
@@ -39,8 +41,11 @@ def test_order_and_batches_do_not_matter(translator):
     expected = [alone(translator, text) for text in texts]
     assert len(set(expected)) > 3
     for batch_tokens, threads in itertools.product((1, 12, 30, 4096), (1, 2)):
-        assert translator.translate(texts, batch_tokens=batch_tokens, threads=threads) == expected
-    assert translator.translate(tuple(texts), cached=False) == expected
+        found = translator.translate(texts, beam=1, batch_tokens=batch_tokens, threads=threads)
+        assert found == expected
+    assert translator.translate(tuple(texts), beam=1, cached=False) == expected
+    searched = [alone(translator, text, beam=4, length_penalty=0.6) for text in texts]
+    assert translator.translate(texts) == searched
     assert translator.translate([]) == []
 
 
@@ -52,31 +57,32 @@ def test_unknown_words(translator):
 
 
 @pytest.mark.parametrize("empty", ["", "  ", "\t"])
-def test_the_error_for_empty_sentences_names_them(translator, empty):
-    with pytest.raises(UserError, match="line 3 is empty"):
-        translator.translate(["dog", "man", empty, ""])
-    with pytest.raises(UserError, match="line 101 is empty"):
-        translator.translate(["dog", empty], first_line=100)
+def test_the_translation_of_an_empty_sentence_is_empty(translator, empty):
+    dog = translator.translate("dog")
+    assert translator.translate(["dog", empty, "", "dog"]) == [dog, "", "", dog]
+    assert translator.translate(empty) == ""
 
 
 def test_the_error_for_sentences_that_are_too_long_names_them(translator):
     assert translator.translate(["dog " * 11])
     with pytest.raises(UserError, match=r"line 2 has 13 tokens, .* and the model's limit is 12"):
         translator.translate(["dog", "dog " * 12])
+    stream = translator.translate_stream(["dog", "dog " * 12], first_line=100)
+    assert next(stream) == [translator.translate("dog")]
+    with pytest.raises(UserError, match="line 101 has 13 tokens"):
+        next(stream)
 
 
-def test_one_string_is_not_a_list_of_sentences(translator):
-    with pytest.raises(UserError, match="put a single sentence into a list"):
-        translator.translate("a dog")
+def test_the_form_of_a_translation(translator, monkeypatch):
+    ids = translator.codec.target.encode(FRENCH[1])
+    monkeypatch.setattr(loaded, "translate_ids", lambda model, sources, **settings: [ids for _ in sources])
+    assert translator.translate("dog") == translator.text_of(ids) == "l'homme dort."
+    assert translator.translate(["dog"], form="tokenised") == [tokenised(FRENCH[1], "fr")]
+    with pytest.raises(UserError, match="form is 'lower': choose one of raw, tokenised"):
+        translator.translate("dog", form="lower")
 
 
 def test_codecs_that_do_not_fit_the_model(translator):
-    model, source, target = translator.model, translator.source_codec, translator.target_codec
-    assert len(source.vocabulary) != len(target.vocabulary)
+    model, target = translator.model, translator.codec.target
     with pytest.raises(UserError, match=f"the source vocabulary has {len(target.vocabulary)} entries"):
-        Translator(model, target, target)
-    with pytest.raises(UserError, match=f"the target vocabulary has {len(source.vocabulary)} entries"):
-        Translator(model, source, source)
-    other = random_model(model.config.replace(start_id=1))
-    with pytest.raises(UserError, match="pad, start and end ids are 0, 1 and 3"):
-        Translator(other, source, target)
+        Translator.of_codecs(model, target, target)
