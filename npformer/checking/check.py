@@ -18,16 +18,16 @@ import numpy as np
 from npformer.backend import Array, Generator
 from npformer.checking.check_target import CheckTarget
 from npformer.checking.derivative import METHOD_NAMES, uneven_signs
-from npformer.checking.diagnosis import UNKNOWN
 from npformer.checking.draw import Draw, Options, choose_methods, make_draw
 from npformer.checking.foreign import ForeignLayer, WrongBackward, adapt
 from npformer.checking.preparation import choose_point, low_precision, make_deterministic, second_point
 from npformer.checking.properties import property_rows
-from npformer.checking.repair.gradients import find_repair
+from npformer.checking.repair import find_repair
 from npformer.checking.report import CheckRow, Report
 from npformer.checking.tensor_rows import tensor_rows
 from npformer.checking.unchecked import coverage_notes
 from npformer.errors import UserError, did_you_mean
+from npformer.mistakes.patterns import UNKNOWN
 
 # the spawn key of the checker's own stream of random numbers, which no seed of a user produces: inputs that a
 # user draws with the same seed must not equal dy

@@ -1,9 +1,7 @@
-"""Diagnosis of a wrong gradient: common mistakes, each with its pattern.
+"""Diagnosis of a wrong gradient: the sentence of the first pattern that matches.
 
 The numeric gradient is computed separately for each entry (of a large tensor, for some) and compared with the
-analytic gradient. A pattern recognizes one kind of difference, such as a factor, a transposition or a missing
-term. The patterns are in the modules factors, terms and places. Each pattern takes a DiagnosisContext and
-returns a sentence, or "" if it does not match.
+analytic gradient. The patterns are those of npformer/mistakes/patterns.py.
 """
 
 import math
@@ -14,72 +12,21 @@ import numpy as np
 from npformer.backend import Array, is_array
 from npformer.checking.check_target import CheckTarget
 from npformer.checking.derivative import derivative
-from npformer.checking.diagnosis_context import DiagnosisContext, same
-from npformer.checking.factors import factor, factor_array, factor_by_row, nothing
 from npformer.checking.foreign.layer import Graph
-from npformer.checking.formulas import formula
-from npformer.checking.places import (
-    every_row_alike,
-    on_a_diagonal,
-    one_a_row,
-    opposite,
-    other_tensor,
-    reordered,
-    reordered_along,
-    repeated_rows,
-    shifted,
-    some_entries,
-    transposed,
-)
-from npformer.checking.terms import (
-    along_array,
-    along_axis,
-    another_array,
-    only_a_factor,
-    residual,
-    two_terms,
-)
 from npformer.checking.trace import trace
 from npformer.checking.trees import copy_tree, inner
+from npformer.mistakes.patterns import (
+    UNKNOWN,
+    DiagnosisContext,
+    describe,
+    factor,
+    nothing,
+    same,
+    some_entries,
+)
 from npformer.nn.show import named_arrays
 
 ENTRIES = 512  # the largest number of entries whose derivatives are computed one by one
-
-# ordered from the most specific to the most general pattern: the first one that matches gives the diagnosis
-SINGLE = (nothing, factor)
-WHOLE = (
-    other_tensor,
-    transposed,
-    opposite,
-    residual,
-    factor_array,
-    formula,
-    along_axis,
-    along_array,
-    two_terms,
-    factor_by_row,
-    repeated_rows,
-    one_a_row,
-    on_a_diagonal,
-    shifted,
-    reordered_along,
-    reordered,
-    another_array,
-    some_entries,
-    only_a_factor,
-    every_row_alike,
-)
-VALUES = (factor, transposed, opposite, on_a_diagonal, shifted, reordered_along, reordered)
-UNKNOWN = "no known pattern matches: compare the code with the derivation"
-
-
-def describe(context: DiagnosisContext) -> str:
-    """Return the sentence of the first pattern that matches a whole tensor.
-
-    The patterns of terms and paths of a backward pass apply to gradients only.
-    """
-    patterns = (*SINGLE, *WHOLE) if context.is_gradient else VALUES
-    return next((clue for find in patterns if (clue := find(context))), UNKNOWN)
 
 
 class NumericGradients:

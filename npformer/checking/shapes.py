@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 
 from npformer.backend import Array
-from npformer.checking.diagnosis_context import same
+from npformer.mistakes.patterns import same
 
 
 def describe_shape(right: Array, found: Array, rtol: float = 1e-9) -> str:

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from npformer import gradcheck
-from npformer.checking.repair import search
-from npformer.checking.repair.edit import sites
-from npformer.checking.repair.edits import edits
-from npformer.checking.repair.scope import scope_of
-from npformer.checking.repair.search import Search
-from npformer.checking.repair.source import EditableFunction
+from npformer.mistakes import search
+from npformer.mistakes.edits import edits
+from npformer.mistakes.scope import scope_of
+from npformer.mistakes.search import Search
+from npformer.mistakes.source import EditableFunction
+from npformer.mistakes.syntax import sites
 
 
 def wave(x, gain):

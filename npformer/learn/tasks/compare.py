@@ -6,10 +6,9 @@ from typing import Any
 import numpy as np
 
 from npformer.backend import Array, is_array
-from npformer.checking.diagnosis import UNKNOWN, describe
-from npformer.checking.diagnosis_context import DiagnosisContext
 from npformer.checking.shapes import describe_shape
 from npformer.learn.tasks.verdict import Fault
+from npformer.mistakes.patterns import UNKNOWN, DiagnosisContext, describe
 
 TOLERANCE = 1e-9  # relative to the largest entry of the correct result
 

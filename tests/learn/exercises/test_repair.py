@@ -7,12 +7,11 @@ from types import SimpleNamespace
 import pytest
 from mistake_tables import count_steps, drawn, functions_of, mistakes_of
 
-from npformer.checking.repair import edits
 from npformer.learn.exercises import EXERCISES, grade, judge
 from npformer.learn.exercises.observe import observe
-from npformer.learn.exercises.repair.own_code import TooManySteps, limited
-from npformer.learn.exercises.repair.results import repair
-from npformer.learn.exercises.time_limit import TimeLimit
+from npformer.learn.exercises.repair import TooManySteps, limited, repair
+from npformer.mistakes import edits
+from npformer.mistakes.time_limit import TimeLimit
 
 DOT = EXERCISES.find("dot-similarity-backward")
 BEGINNING = "def dot_similarity_backward(d, cache):\n    q, k = cache\n"

@@ -8,10 +8,10 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from npformer.checking.repair.edit import Edit
-from npformer.checking.repair.edits import edits
-from npformer.checking.repair.scope import Scope
-from npformer.checking.repair.source import EditableFunction, find_functions
+from npformer.mistakes.edits import edits
+from npformer.mistakes.scope import Scope
+from npformer.mistakes.source import EditableFunction, find_functions
+from npformer.mistakes.syntax import Edit
 
 PATIENCE = 1500  # edits that are tried after the best one so far, before that one is made
 

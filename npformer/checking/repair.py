@@ -10,12 +10,12 @@ from npformer.backend import Array, Generator
 from npformer.checking.check_target import CheckTarget, Gradients
 from npformer.checking.derivative import uneven_signs
 from npformer.checking.draw import Draw, run_with_other_inputs
-from npformer.checking.repair.edit import Edit
-from npformer.checking.repair.scope import scope_of
-from npformer.checking.repair.search import Right, Search
-from npformer.checking.repair.source import EditableFunction
 from npformer.checking.trace import trace
 from npformer.checking.trees import copy_tree, draw_like
+from npformer.mistakes.scope import scope_of
+from npformer.mistakes.search import Right, Search
+from npformer.mistakes.source import EditableFunction
+from npformer.mistakes.syntax import Edit
 
 TRIALS = 6000  # the largest number of edits that are tried
 WORK = 2_000_000  # the largest number of calls of functions in all trials together

@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import combinations, permutations
 
-from npformer.checking.repair.edit import (
+from npformer.mistakes.scope import Numbers, Scope
+from npformer.mistakes.syntax import (
     Definition,
     Edit,
     Reading,
@@ -17,7 +18,6 @@ from npformer.checking.repair.edit import (
     shown,
     with_names,
 )
-from npformer.checking.repair.scope import Numbers, Scope
 
 LONGEST = 4  # elements of a tuple whose orders are all tried
 

@@ -2,7 +2,7 @@
 
 import time
 
-from npformer.learn.exercises.time_limit import EVERY, TimeLimit
+from npformer.mistakes.time_limit import EVERY, TimeLimit
 
 
 def test_the_processor_time_of_this_thread_counts(monkeypatch):

@@ -1,9 +1,11 @@
-"""Edits: changes of a syntax tree that can be undone, and the places at which they are made."""
+"""Changes of syntax trees: edits that can be undone, their places, and code with letters for its parts."""
 
 import ast
+import copy
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, TypeAlias
 
 Definition: TypeAlias = ast.FunctionDef | ast.Lambda
@@ -153,11 +155,69 @@ def with_names(tree: ast.expr, parts: Mapping[str, ast.AST]) -> ast.expr:
     return ast.fix_missing_locations(_Filled(parts).visit(tree))  # the nodes may be new ones
 
 
-class _Filled(ast.NodeTransformer):
-    """Puts nodes in the places of names."""
+# ---------------------------------------------------------------------------------------------------------
+# Code in which a letter stands for any expression, *p for any arguments, and **k for any keyword arguments
 
-    def __init__(self, parts: Mapping[str, ast.AST]) -> None:
+
+@cache
+def parsed(code: str) -> ast.AST:
+    """Return the syntax tree of an expression or of a statement."""
+    (statement,) = ast.parse(code).body
+    return statement.value if isinstance(statement, ast.Expr) else statement
+
+
+def kind_of(node: ast.AST) -> tuple[type, type]:
+    """Return the class of a node and that of its operator: only nodes of the same kind may match."""
+    return type(node), type(getattr(node, "op", None))
+
+
+def matched(code: str, node: ast.AST) -> dict[str, Any] | None:
+    """Return what the letters of some code stand for in a node, or None if the node is no such code."""
+    parts: dict[str, Any] = {}
+    return parts if _matches(parsed(code), node, parts) else None
+
+
+def _matches(pattern: Any, node: Any, parts: dict[str, Any]) -> bool:
+    if isinstance(pattern, ast.Name) and len(pattern.id) == 1:
+        parts[pattern.id] = node
+        return isinstance(node, ast.expr)
+    if isinstance(pattern, list):
+        match pattern[-1:]:
+            case [ast.Starred(value=ast.Name(id=rest)) | ast.keyword(arg=None, value=ast.Name(id=rest))]:
+                parts[rest] = node[len(pattern) - 1 :]
+                pattern, node = pattern[:-1], node[: len(pattern) - 1]
+        pairs = zip(pattern, node, strict=False)
+        return len(pattern) == len(node) and all(_matches(one, other, parts) for one, other in pairs)
+    if not isinstance(pattern, ast.AST):
+        return bool(pattern == node)
+    return type(pattern) is type(node) and all(
+        _matches(getattr(pattern, field), getattr(node, field), parts)
+        for field in pattern._fields
+        if field not in ("ctx", "kind", "type_comment")
+    )
+
+
+def filled(code: str, parts: Mapping[str, Any]) -> Any:
+    """Return the syntax tree of some code, with parts in the places of its letters."""
+    return ast.fix_missing_locations(_Filled(parts).visit(copy.deepcopy(parsed(code))))
+
+
+class _Filled(ast.NodeTransformer):
+    """Puts nodes in the places of names, and lists of nodes in the places of *p and **k."""
+
+    def __init__(self, parts: Mapping[str, Any]) -> None:
         self.parts = parts
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
-        return self.parts.get(node.id, node)
+        part = self.parts.get(node.id, node)
+        if isinstance(node.ctx, ast.Store) and hasattr(part, "ctx"):
+            part = copy.copy(part)
+            part.ctx = node.ctx
+        return part
+
+    def visit_Starred(self, node: ast.Starred | ast.keyword) -> Any:
+        rest = self.parts.get(getattr(node.value, "id", ""))
+        is_rest = isinstance(rest, list) and getattr(node, "arg", None) is None
+        return rest if is_rest else self.generic_visit(node)
+
+    visit_keyword = visit_Starred

@@ -1,93 +1,47 @@
-"""Edits of operations, signs, comparisons and numbers."""
+"""Edits of expressions: operations, signs, comparisons, numbers, formulas, and what is missing in a value."""
 
 import ast
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import combinations
 
-from npformer.checking.repair.edit import Definition, Edit, Reading, Site, expression, shown, sites
-from npformer.checking.repair.scope import Scope
+from npformer.mistakes.operators import (
+    COMPARISONS,
+    DERIVATIVES,
+    ENTRY_BY_ENTRY,
+    MISSING,
+    MISSING_VALUES,
+    OFTEN_MISSING,
+    OPERATIONS,
+    TERMS,
+    Operator,
+    repairs,
+)
+from npformer.mistakes.scope import Scope
+from npformer.mistakes.syntax import (
+    Definition,
+    Edit,
+    Reading,
+    Site,
+    expression,
+    filled,
+    is_value,
+    shown,
+    sites,
+)
 
-POWERS = (-2.0, -1.5, -1.0, -0.5, 0.5, 1.5, 2.0, 3.0)
 WITH_AXIS = ("sum", "mean", "max", "min", "argmax", "argmin", "argsort", "var", "std", "concatenate",
              "cumsum", "cumprod", "swapaxes")  # fmt: skip
-EXCHANGED_AND_TRANSPOSED = (
-    "in the product of {a} and {b}, the matrices are exchanged, and one is not transposed"
-)
-CONDITIONS = (("a", "the condition {b} is too much"), ("b", "the condition {a} is too much"))
 ORDERS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 SMALL = (0, 1, -1, 2, -2)
-
-
-# for each operator of a and b: what may be right instead, and what is then wrong
-OPERATIONS: dict[type[ast.operator], tuple[tuple[str, str], ...]] = {
-    ast.Add: (
-        ("a - b", "the sign of the term {b} is wrong"),
-        ("a", "the term {b} is too much"),
-        ("b", "the term {a} is too much"),
-        ("b - a", "the sign of the term {a} is wrong"),
-        ("a * b", "{a} and {b} are added instead of multiplied"),
-    ),
-    ast.Sub: (
-        ("a + b", "the sign of the term {b} is wrong"),
-        ("a", "the term {b} is too much"),
-        ("-b", "the term {a} is too much"),
-        ("b - a", "{a} and {b} are exchanged in the difference"),
-        ("-a - b", "the sign of {a} is wrong"),
-        ("a * b", "{a} and {b} are subtracted instead of multiplied"),
-    ),
-    ast.Mult: (
-        ("a", "the factor {b} is too much"),
-        ("b", "the factor {a} is too much"),
-        ("a / b", "it is multiplied by {b} instead of divided"),
-        ("b / a", "it is multiplied by {a} instead of divided"),
-        ("a + b", "{a} and {b} are multiplied instead of added"),
-        ("a - b", "{a} and {b} are multiplied instead of subtracted"),
-        ("a @ b", "{a} and {b} are multiplied entry by entry instead of as matrices"),
-        ("a ** b", "{a} and {b} are multiplied instead of used as base and power"),
-    ),
-    ast.Div: (
-        ("a", "the division by {b} is too much"),
-        ("a * b", "it is divided by {b} instead of multiplied"),
-        ("b / a", "the numerator and the denominator are exchanged"),
-        ("a // b", "the quotient of {a} and {b} must be rounded down"),
-    ),
-    ast.MatMult: (
-        ("b @ a", "in the product of {a} and {b}, the two matrices are exchanged"),
-        ("a.swapaxes(-1, -2) @ b", "in the product of {a} and {b}, the first matrix is not transposed"),
-        ("a @ b.swapaxes(-1, -2)", "in the product of {a} and {b}, the second matrix is not transposed"),
-        ("b.swapaxes(-1, -2) @ a", EXCHANGED_AND_TRANSPOSED),
-        ("b @ a.swapaxes(-1, -2)", EXCHANGED_AND_TRANSPOSED),
-        ("b.swapaxes(-1, -2) @ a.swapaxes(-1, -2)", "the product of {a} and {b} is transposed"),
-        ("a", "the product with {b} is too much"),
-        ("b", "the product with {a} is too much"),
-        ("a * b", "in the product of {a} and {b}, matrices are multiplied instead of entries"),
-    ),
-    ast.Pow: (
-        ("a", "the power of {a} is too much"),
-        ("a ** -b", "the power of {a} has the wrong sign"),
-        *((f"a ** {power}", "{a} is raised to the wrong power") for power in POWERS),
-        ("b ** a", "{a} and {b} are exchanged in the power"),
-        ("a * b", "a power is used instead of a product"),
-    ),
-    ast.FloorDiv: (
-        ("a / b", "// rounds the quotient of {a} and {b} down, and the exact quotient is needed"),
-        ("a % b", "// is used instead of %"),
-    ),
-    ast.Mod: (("a // b", "% is used instead of //"),),
-    ast.BitAnd: (("a | b", "& is used instead of |"), *CONDITIONS),
-    ast.BitOr: (("a & b", "| is used instead of &"), *CONDITIONS),
-}
 
 
 def of_operations(site: Site, scope: Scope) -> Iterator[Reading]:
     """Yield the edits of an operation, a sign or a comparison, and of what a call is applied to."""
     node = site.node
     match node:
-        case ast.BinOp(left=a, op=op, right=b):
-            names = {"a": shown(a), "b": shown(b)}
-            for text, says in OPERATIONS.get(type(op), ()):
-                yield says.format(**names), expression(text, a=a, b=b)
+        case ast.BinOp():
+            yield from repairs(OPERATIONS, node)
             yield from _with_other_parentheses(node)
             yield from _with_more_inside(node)
         case ast.Call(func=func, args=[ast.BinOp(left=a, op=op, right=b)], keywords=[]):
@@ -156,10 +110,8 @@ def _of_comparison(node: ast.Compare) -> Iterator[Reading]:
         for other in ORDERS:
             says = f"the comparison {shown(node)} must be true not only in the case of equality"
             yield says, ast.Compare(left, [other()], [right])
-    opposite = {ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.In: ast.NotIn, ast.NotIn: ast.In,
-                ast.Is: ast.IsNot, ast.IsNot: ast.Is}  # fmt: skip
-    if type(op) in opposite:
-        new = ast.Compare(left, [opposite[type(op)]()], [right])
+    if not isinstance(op, ORDERS):
+        new = ast.Compare(left, [COMPARISONS[type(op)][0]()], [right])
         yield f"the condition {shown(node)} is reversed", new
 
 
@@ -262,3 +214,154 @@ def is_axis(site: Site) -> bool:
         case ast.Call(func=ast.Attribute(attr=name)):
             return name in WITH_AXIS and site.field == "args"
     return False
+
+
+# ---------------------------------------------------------------------------------------------------------
+# What is missing: a factor, a term, a sum, a sign, or the call of a function
+
+
+SIZES = ("len(v)", "v.size", "v.shape[-1]", "v.shape[-2]", "math.sqrt(v.shape[-1])")
+
+STATEMENTS = (ast.Assign, ast.AugAssign, ast.Return, ast.Tuple, ast.List, ast.Lambda)
+
+
+def of_signs_and_sums(site: Site, scope: Scope) -> Iterator[Reading]:
+    """Yield a value with another sign, transposed, summed, doubled or halved."""
+    if is_value(site):
+        yield from repairs(OFTEN_MISSING, site.node)
+
+
+def of_missing_in_statements(site: Site, scope: Scope) -> Iterator[Reading]:
+    """Yield the whole value of a statement, or a part of a tuple in it, with something more."""
+    node = site.node
+    if not _is_whole_value(site):
+        return
+    yield from _with_more(node, scope)
+    for name in scope.variables if scope.has_real_results else ():
+        for size in SIZES:
+            says = f"{shown(node)} is not divided by a number of entries"
+            yield says, expression(f"a / {size}", a=node, v=expression(name))
+    for function in scope.unused:
+        for name in scope.values:
+            yield f"the call of {function} is missing", expression(f"{function}(a, {name})", a=node)
+
+
+def of_missing_ends(site: Site, scope: Scope) -> Iterator[Reading]:
+    """Yield only the first entries of a variable that is returned."""
+    if isinstance(site.node, ast.Name) and isinstance(site.parent, ast.Return):
+        for name in scope.variables:
+            says = f"only the first {name} entries of {site.node.id} are needed"
+            yield says, expression(f"a[:{name}]", a=site.node)
+
+
+def of_missing_inside(site: Site, scope: Scope) -> Iterator[Reading]:
+    """Yield a value inside an expression with something more."""
+    if is_value(site) and not _is_whole_value(site):
+        yield from _with_more(site.node, scope)
+
+
+def of_missing_expressions(site: Site, scope: Scope) -> Iterator[Reading]:
+    """Yield the whole value of a statement with a longer expression more."""
+    if _is_whole_value(site):
+        yield from _with_operations(site.node, scope.parts, ENTRY_BY_ENTRY)
+
+
+def of_missing_expressions_inside(site: Site, scope: Scope) -> Iterator[Reading]:
+    """Yield a value inside an expression with a longer expression more."""
+    if is_value(site) and not _is_whole_value(site):
+        yield from _with_operations(site.node, scope.parts, ENTRY_BY_ENTRY)
+
+
+def of_missing_products(site: Site, scope: Scope) -> Iterator[Reading]:
+    """Yield the whole value of a statement with one more term, the product of two values."""
+    if _is_whole_value(site) and scope.has_real_results:
+        products = [f"{a} * {b}" for a, b in combinations(scope.values, 2)]
+        yield from _with_operations(site.node, products, TERMS)
+
+
+def _is_whole_value(site: Site) -> bool:
+    """Return whether a node is the value of a statement, or a part of a tuple or an argument in it."""
+    statement = site.statement
+    is_argument = isinstance(statement, ast.Expr) and site.parent is statement.value
+    return is_value(site) and (isinstance(site.parent, STATEMENTS) or is_argument)
+
+
+def _with_more(node: ast.AST, scope: Scope) -> Iterator[Reading]:
+    """Yield a value with an operation more."""
+    yield from repairs(MISSING, node)
+    if scope.has_real_results:
+        operations = (*MISSING_VALUES, *DERIVATIVES) if scope.has_gradients else MISSING_VALUES
+        yield from _with_operations(node, scope.values, operations)
+
+
+def _with_operations(
+    node: ast.AST, values: Iterable[str], operations: Iterable[Operator]
+) -> Iterator[Reading]:
+    """Yield a value with an operation with another value."""
+    for value in values:
+        v = expression(value)
+        for row in operations:
+            yield f"{row.found.format(v=value)} at {shown(node)}", filled(row.right, {"a": node, "v": v})
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Formulas: the derivative of a softmax, and a masked gradient
+
+
+WITHOUT_DIAGONAL = "only the diagonal y (1 - y) of the softmax's derivative is used: its row sum is missing"
+
+
+def of_formulas(site: Site, scope: Scope) -> Iterator[Reading]:
+    """Yield the edits of a softmax's derivative, and of a masked gradient."""
+    match site.node:
+        case ast.BinOp(op=ast.Mult()):
+            yield from _of_softmax(site.node)
+        case ast.BinOp(left=a, op=ast.Add(), right=ast.Call(args=[mask, _, _]) as call):
+            if ast.unparse(call.func) == "np.where":
+                says = f"{shown(call)} is added, but the result must be 0 where {shown(mask)} is "
+                yield says + "false", expression("a * m", a=a, m=mask)
+                yield says + "true", expression("a * ~m", a=a, m=mask)
+
+
+def _of_softmax(product: ast.BinOp) -> Iterator[Reading]:
+    """Yield y * (x - (x * y).sum(-1, keepdims=True)) for the product x * y * (1 - y)."""
+    factors = list(_factors(product))
+    texts = [ast.unparse(factor) for factor in factors]
+    for y in texts:
+        opposite = f"1 - {y}"
+        if len(factors) > 2 and opposite in texts:
+            others = [
+                factor for factor, text in zip(factors, texts, strict=True) if text not in (y, opposite)
+            ]
+            x = others[0]
+            for other in others[1:]:
+                x = ast.BinOp(x, ast.Mult(), other)
+            new = expression("y * (x - (x * y).sum(-1, keepdims=True))", x=x, y=expression(y))
+            yield WITHOUT_DIAGONAL, new
+
+
+def _factors(node: ast.expr) -> Iterator[ast.expr]:
+    """Yield the factors of a product."""
+    match node:
+        case ast.BinOp(left=a, op=ast.Mult(), right=b):
+            yield from _factors(a)
+            yield from _factors(b)
+        case _:
+            yield node
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Indices: a fixed index where the counter of a loop is needed
+
+
+def of_counters(site: Site, scope: Scope) -> Iterator[Reading]:
+    """Yield x[i] for x[0], and x[2 * i : 2 * i + 2] for x[:2]."""
+    match site.node:
+        case ast.Constant(value=int() as number) if isinstance(site.parent, ast.Subscript | ast.Tuple):
+            for counter in scope.counters:
+                yield f"the index {number} is used instead of {counter}", expression(counter)
+        case ast.Slice(lower=None | ast.Constant(value=0), upper=ast.Constant(value=int() as n), step=None):
+            for counter in scope.counters:
+                start = counter if n == 1 else f"{n} * {counter}"
+                part = ast.Slice(expression(start), expression(f"{start} + {n}"))
+                yield f"the part :{n} is used instead of the one that belongs to {counter}", part

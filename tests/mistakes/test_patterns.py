@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from npformer import functional as F
-from npformer.checking.diagnosis import UNKNOWN, describe
-from npformer.checking.diagnosis_context import DiagnosisContext
 from npformer.checking.shapes import describe_shape
+from npformer.mistakes.patterns import UNKNOWN, DiagnosisContext, describe
 
 RNG = np.random.default_rng(3)
 RIGHT = RNG.standard_normal((4, 5))
