@@ -307,4 +307,6 @@ def repairs(table: Sequence[Operator], node: ast.AST) -> Iterator[Reading]:
     for row in table:
         if row.found and (parts := matched(row.wrong, node)) is not None:
             words = {letter: shown(part) for letter, part in parts.items()}
-            yield row.found.format(**words), filled(row.right, parts)
+            new = filled(row.right, parts)
+            is_step = isinstance(node, ast.stmt) and isinstance(new, ast.expr)
+            yield row.found.format(**words), ast.Expr(new) if is_step else new

@@ -155,6 +155,16 @@ def with_names(tree: ast.expr, parts: Mapping[str, ast.AST]) -> ast.expr:
     return ast.fix_missing_locations(_Filled(parts).visit(tree))  # the nodes may be new ones
 
 
+class _Filled(ast.NodeTransformer):
+    """Puts nodes in the places of names."""
+
+    def __init__(self, parts: Mapping[str, ast.AST]) -> None:
+        self.parts = parts
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        return self.parts.get(node.id, node)
+
+
 # ---------------------------------------------------------------------------------------------------------
 # Code in which a letter stands for any expression, *p for any arguments, and **k for any keyword arguments
 
@@ -182,10 +192,9 @@ def _matches(pattern: Any, node: Any, parts: dict[str, Any]) -> bool:
         parts[pattern.id] = node
         return isinstance(node, ast.expr)
     if isinstance(pattern, list):
-        match pattern[-1:]:
-            case [ast.Starred(value=ast.Name(id=rest)) | ast.keyword(arg=None, value=ast.Name(id=rest))]:
-                parts[rest] = node[len(pattern) - 1 :]
-                pattern, node = pattern[:-1], node[: len(pattern) - 1]
+        if pattern and (rest := _rest(pattern[-1])):
+            parts[rest] = node[len(pattern) - 1 :]
+            pattern, node = pattern[:-1], node[: len(pattern) - 1]
         pairs = zip(pattern, node, strict=False)
         return len(pattern) == len(node) and all(_matches(one, other, parts) for one, other in pairs)
     if not isinstance(pattern, ast.AST):
@@ -197,27 +206,30 @@ def _matches(pattern: Any, node: Any, parts: dict[str, Any]) -> bool:
     )
 
 
+def _rest(pattern: ast.AST) -> str:
+    """Return the letter of *p or **k, or ""."""
+    match pattern:
+        case ast.Starred(value=ast.Name(id=letter)) | ast.keyword(arg=None, value=ast.Name(id=letter)):
+            return letter
+    return ""
+
+
 def filled(code: str, parts: Mapping[str, Any]) -> Any:
     """Return the syntax tree of some code, with parts in the places of its letters."""
-    return ast.fix_missing_locations(_Filled(parts).visit(copy.deepcopy(parsed(code))))
+    return _filled(parsed(code), parts)
 
 
-class _Filled(ast.NodeTransformer):
-    """Puts nodes in the places of names, and lists of nodes in the places of *p and **k."""
-
-    def __init__(self, parts: Mapping[str, Any]) -> None:
-        self.parts = parts
-
-    def visit_Name(self, node: ast.Name) -> ast.AST:
-        part = self.parts.get(node.id, node)
-        if isinstance(node.ctx, ast.Store) and hasattr(part, "ctx"):
+def _filled(pattern: Any, parts: Mapping[str, Any]) -> Any:
+    if isinstance(pattern, list):
+        found = [parts[rest] if (rest := _rest(item)) else [_filled(item, parts)] for item in pattern]
+        return [item for items in found for item in items]
+    if isinstance(pattern, ast.Name) and pattern.id in parts:
+        part = parts[pattern.id]
+        if isinstance(pattern.ctx, ast.Store) and hasattr(part, "ctx"):
             part = copy.copy(part)
-            part.ctx = node.ctx
+            part.ctx = pattern.ctx
         return part
-
-    def visit_Starred(self, node: ast.Starred | ast.keyword) -> Any:
-        rest = self.parts.get(getattr(node.value, "id", ""))
-        is_rest = isinstance(rest, list) and getattr(node, "arg", None) is None
-        return rest if is_rest else self.generic_visit(node)
-
-    visit_keyword = visit_Starred
+    if isinstance(pattern, ast.AST):
+        fields = {field: _filled(getattr(pattern, field), parts) for field in pattern._fields}
+        return type(pattern)(**fields)
+    return pattern
