@@ -21,7 +21,7 @@ from npformer.checking.derivative import METHOD_NAMES, uneven_signs
 from npformer.checking.draw import Draw, Options, choose_methods, make_draw
 from npformer.checking.foreign import ForeignLayer, WrongBackward, adapt
 from npformer.checking.preparation import choose_point, low_precision, make_deterministic, second_point
-from npformer.checking.properties import property_rows
+from npformer.checking.properties import ACCUMULATE, property_rows
 from npformer.checking.repair import find_repair
 from npformer.checking.report import CheckRow, Report
 from npformer.checking.tensor_rows import tensor_rows
@@ -150,7 +150,7 @@ class _Check:
         second = self._second_point()
         if all(row.error != np.inf for row in report.rows):  # else a gradient has another shape or type
             report.rows += property_rows(report.name, draw, second, self.rng)
-            if not self._wrong_tensors():
+            if not self._wrong_tensors() and all(row.ok for row in report.rows if row.tensor == ACCUMULATE):
                 report.rows += target.situation_rows(
                     report.name, draw.dy, draw.grads, hessian=self.options.hessian
                 )

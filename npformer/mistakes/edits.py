@@ -10,6 +10,7 @@ from npformer.mistakes.expressions import (
     of_counters,
     of_equal_numbers,
     of_formulas,
+    of_jacobians,
     of_missing_ends,
     of_missing_expressions,
     of_missing_expressions_inside,
@@ -81,6 +82,7 @@ RARE = (of_missing_expressions, of_missing_products, of_missing_expressions_insi
 OTHER_VARIABLES = _at_each_site(of_variables)
 UNLIKELY = (*map(_at_each_site, MISSING), of_repeated_uses, of_two_uses, *map(_at_each_site, RARE))
 KINDS: tuple[Kind, ...] = (
+    of_jacobians,
     of_all_uses,
     of_loops,
     *map(_at_each_site, WRONG),

@@ -3,6 +3,7 @@
 import ast
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import combinations
 
 from npformer.mistakes.operators import (
@@ -26,6 +27,7 @@ from npformer.mistakes.syntax import (
     expression,
     filled,
     is_value,
+    matched,
     shown,
     sites,
 )
@@ -308,7 +310,38 @@ def _with_operations(
 # Formulas: the derivative of a softmax, and a masked gradient
 
 
+JACOBIAN_CODE = "np.diag(a) - np.outer(a, a)"
+JACOBIAN_PRODUCTS = [code.replace("J", f"({JACOBIAN_CODE})") for code in ("J @ d", "d @ J", "J * d", "d * J")]
+JACOBIAN = (
+    "np.diag(y) - np.outer(y, y) is the Jacobian of one row: the product with dy is needed for each row"
+)
+OF_SOFTMAX = "a * (d - (d * a).sum(-1, keepdims=True))"
 WITHOUT_DIAGONAL = "only the diagonal y (1 - y) of the softmax's derivative is used: its row sum is missing"
+
+
+def of_jacobians(function: Definition, scope: Scope) -> Iterator[Edit]:
+    """Yield the derivative of a softmax along each row for np.diag(y) - np.outer(y, y)."""
+    found = list(sites(function))
+    for site in found:
+        for code in JACOBIAN_PRODUCTS:
+            if parts := matched(code, site.node):
+                yield site.edit(JACOBIAN, filled(OF_SOFTMAX, parts))
+        if parts := matched(JACOBIAN_CODE, site.node):
+            for name in scope.variables:
+                yield site.edit(JACOBIAN, filled(OF_SOFTMAX, parts | {"d": expression(name)}))
+            match site.parent:
+                case ast.Assign(targets=[ast.Name(id=jacobian)]):
+                    yield from _where_used(site, jacobian, parts["a"], found)
+
+
+def _where_used(site: Site, jacobian: str, y: ast.expr, found: list[Site]) -> Iterator[Edit]:
+    """Yield the same edit where the Jacobian is a variable, at the place of its product."""
+    for use in found:
+        for code in ("j @ d", "d @ j", "j * d", "d * j"):
+            parts = matched(code, use.node)
+            if parts and ast.unparse(parts["j"]) == jacobian:
+                used = use.edit(JACOBIAN, filled(OF_SOFTMAX, {"a": y, "d": parts["d"]}))
+                yield replace(used, line=site.line, changes=(*used.changes, *site.edit("", y).changes))
 
 
 def of_formulas(site: Site, scope: Scope) -> Iterator[Reading]:

@@ -10,9 +10,10 @@ letter that only the new code has stands for the variables of the function, one 
 
 import ast
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
-from npformer.mistakes.syntax import Reading, filled, matched, parsed, shown
+from npformer.mistakes.syntax import Edit, Reading, filled, matched, parsed, shown, sites_in
 
 
 class Operator(NamedTuple):
@@ -280,6 +281,33 @@ STEPS = _operators(
 )
 TABLE = (*MISSING_VALUES, *OFTEN_MISSING, *OPERATIONS, *CALLS, *VALUES, *STEPS)
 
+# code and the same in other words, as a person writes it. The axes must be two for some: the search tries it
+SIMPLER = (
+    ("a.swapaxes(-1, -2).swapaxes(-1, -2)", "a"),
+    ("a.T.swapaxes(-1, -2)", "a"),
+    ("a.swapaxes(-1, -2).T", "a"),
+    ("a.T.T", "a"),
+    ("a.swapaxes(-1, -2)", "a.T"),
+    ("--a", "a"),
+    ("not not a", "a"),
+    ("~~a", "a"),
+    ("a - -b", "a + b"),
+    ("a + -b", "a - b"),
+    ("-a + b", "b - a"),
+    ("a + b - b", "a"),
+    ("a - b + b", "a"),
+    ("1 - (1 - a)", "a"),
+    ("a * b / b", "a"),
+    ("a / b * b", "a"),
+    ("2 * (a / 2)", "a"),
+    ("2 * a / 2", "a"),
+    ("a * 1", "a"),
+    ("1 * a", "a"),
+    ("a / 1", "a"),
+    ("a ** 1", "a"),
+    ("a ** 1.0", "a"),
+)
+
 # other comparisons, the most likely mistake first
 COMPARISONS: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
     ast.Gt: (ast.GtE, ast.Lt, ast.LtE),
@@ -310,3 +338,11 @@ def repairs(table: Sequence[Operator], node: ast.AST) -> Iterator[Reading]:
             new = filled(row.right, parts)
             is_step = isinstance(node, ast.stmt) and isinstance(new, ast.expr)
             yield row.found.format(**words), ast.Expr(new) if is_step else new
+
+
+def simplifications(made: Edit) -> Iterator[Edit]:
+    """Yield the edits that simplify the statement of an edit."""
+    for site in sites_in(made.statement) if made.statement else ():
+        for code, simpler in SIMPLER:
+            if (parts := matched(code, site.node)) is not None:
+                yield replace(site.edit("", filled(simpler, parts)), function=made.function)

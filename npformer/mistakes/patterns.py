@@ -75,6 +75,17 @@ def same(a: Array, b: Array, rtol: float) -> bool:
     return bool(np.abs(a - b).max(initial=0) <= rtol * scale)
 
 
+IN_FLOAT32 = "it is correct to about seven digits: a part of it was computed in float32"
+FEW_DIGITS = 1e-5  # the largest relative error of a result that was computed in float32
+
+
+def has_few_digits(right: Array, found: Array) -> bool:
+    """Return whether two arrays agree to the digits of float32, at the entry that differs most as well."""
+    distance = np.abs(found - right)
+    worst = np.unravel_index(distance.argmax(), distance.shape)
+    return same(right, found, FEW_DIGITS) and bool(distance[worst] <= 1e-3 * np.abs(right[worst]))
+
+
 # ---------------------------------------------------------------------------------------------------------
 # Factors: the result is zero, or the correct one times a number or an array
 
@@ -92,7 +103,7 @@ def factor(context: DiagnosisContext) -> str:
     """Recognize found = c right, where c is a known number."""
     right, found = context.right.reshape(-1), context.found.reshape(-1)
     c = float(found @ right) / max(float(right @ right), np.finfo(float).tiny)
-    if c == 0 or not context.same(found, c * right):
+    if c == 0 or abs(c - 1) < FEW_DIGITS or not context.same(found, c * right):
         return ""
     if math.isclose(c, -1, rel_tol=context.rtol):
         return "the sign is wrong"
@@ -214,13 +225,16 @@ def along_array(context: DiagnosisContext) -> str:
 
 
 def two_terms(context: DiagnosisContext) -> str:
-    """Recognize a difference that is, row by row, a number plus a multiple of a normalized array."""
+    """Recognize a difference that is, row by row, a number plus a multiple of an array, normalized or not."""
     axis = context.right.ndim - 1
-    for name, array in context.alike():
-        if axis < 0 or array.shape[axis] < 4 or not _is_normalized(array, axis):
+    if axis < 0 or context.right.shape[axis] < 4:
+        return ""
+    for name, array in sorted(context.alike(), key=lambda pair: not _is_normalized(pair[1], axis)):
+        if _is_dy(context, array):
             continue
         rest = context.difference - context.difference.mean(axis, keepdims=True)
-        if context.same(rest, _coefficient(rest, array, axis) * array):
+        centered = array - array.mean(axis, keepdims=True)
+        if centered.any() and context.same(rest, _coefficient(rest, centered, axis) * centered):
             return (
                 f"along axis {axis} it differs from the correct one by a constant and a multiple of {name}: "
                 "the terms from the mean and from the variance are missing"
@@ -274,6 +288,19 @@ def another_array(context: DiagnosisContext) -> str:
     return ""
 
 
+def gate(context: DiagnosisContext) -> str:
+    """Recognize a missing path through a gate: dy times the derivative of a sigmoid or tanh, and a factor."""
+    if np.size(context.dy) != context.right.size or not np.ndim(context.dy):
+        return ""
+    dy, alike = np.reshape(context.dy, context.right.shape), dict(context.alike())
+    for (name, g), factor in product(alike.items(), (np.ones(()), *alike.values())):
+        if np.abs(g).max() <= 1 and np.ptp(g) > 0:
+            for slope in (g * (1 - g), 1 - g * g):
+                if context.same(-context.difference, dy * factor * slope):
+                    return f"the path through the gate {name} is missing: the output depends on it as well"
+    return ""
+
+
 def only_a_factor(context: DiagnosisContext) -> str:
     """Recognize found = dy, or dy times one known array: the chain rule is incomplete."""
     if np.size(context.dy) != context.right.size or not np.ndim(context.dy):
@@ -317,17 +344,15 @@ def opposite(context: DiagnosisContext) -> str:
 
 
 def shifted(context: DiagnosisContext) -> str:
-    """Recognize entries that are shifted by one position along an axis."""
-    for axis in range(context.right.ndim):
-        if context.right.shape[axis] < 4:
-            continue
+    """Recognize entries that are shifted by one or two positions along an axis."""
+    for axis, by in product(range(context.right.ndim), (1, 2)):
         right, found = np.moveaxis(context.right, axis, 0), np.moveaxis(context.found, axis, 0)
-        for expected, shifted_by_one, text in (
-            (right[:-1], found[1:], "late"),
-            (right[1:], found[:-1], "early"),
-        ):
-            if np.ptp(expected) > 0 and context.same(expected, shifted_by_one):
-                return f"it is shifted: along axis {axis} every entry is one position too {text}"
+        for expected, moved, text in ((right[:-by], found[by:], "late"), (right[by:], found[:-by], "early")):
+            if expected.size >= FEWEST - 1 and np.ptp(expected) > 0 and context.same(expected, moved):
+                where = f"it is shifted: along axis {axis} every entry is"
+                if by == 2:
+                    return f"{where} two positions too {text} (must the shift go in the other direction?)"
+                return f"{where} one position too {text}"
     return ""
 
 
@@ -549,6 +574,7 @@ WHOLE = (
     residual,
     factor_array,
     formula,
+    gate,
     along_axis,
     along_array,
     two_terms,

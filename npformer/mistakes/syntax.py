@@ -94,6 +94,12 @@ def sites(definition: Definition) -> Iterator[Site]:
     yield from _sites_in(definition, ("body",), definition.lineno, definition)
 
 
+def sites_in(statement: ast.AST) -> Iterator[Site]:
+    """Yield the places of all nodes in a statement, or in the body of a lambda."""
+    fields = ("body",) if isinstance(statement, ast.Lambda) else statement._fields
+    yield from _sites_in(statement, fields, getattr(statement, "lineno", 1), statement)
+
+
 def _sites_in(parent: ast.AST, fields: tuple[str, ...], line: int, statement: ast.AST) -> Iterator[Site]:
     for field in fields:
         value = getattr(parent, field)
@@ -189,8 +195,8 @@ def matched(code: str, node: ast.AST) -> dict[str, Any] | None:
 
 def _matches(pattern: Any, node: Any, parts: dict[str, Any]) -> bool:
     if isinstance(pattern, ast.Name) and len(pattern.id) == 1:
-        parts[pattern.id] = node
-        return isinstance(node, ast.expr)
+        known = parts.setdefault(pattern.id, node)
+        return isinstance(node, ast.expr) and (known is node or ast.dump(known) == ast.dump(node))
     if isinstance(pattern, list):
         if pattern and (rest := _rest(pattern[-1])):
             parts[rest] = node[len(pattern) - 1 :]

@@ -74,8 +74,8 @@ def count_steps(monkeypatch, edits, mistakes=1000):
         edits: The number of edits of the learner's code that are tried.
         mistakes: The number of mistakes that are made in the solution.
     """
-    monkeypatch.setattr(mutants, "TimeLimit", lambda seconds: _limit_of(mistakes))
-    monkeypatch.setattr(repair, "TimeLimit", lambda seconds: _limit_of(10**9))  # of lines
+    monkeypatch.setattr(mutants, "Budget", lambda seconds: _limit_of(mistakes))
+    monkeypatch.setattr(repair, "Budget", lambda seconds: _limit_of(10**9))  # of lines
     limits = defaultdict(lambda: _limit_of(edits))
     monkeypatch.setattr(repair.RightResults, "is_over", lambda goal: limits[goal].is_over())
 

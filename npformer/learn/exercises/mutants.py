@@ -15,6 +15,7 @@ from typing import TypeAlias
 
 from npformer.learn.exercises.own_lines import own_line
 from npformer.learn.exercises.plain import Mistake
+from npformer.mistakes.budget import Budget, limited_memory
 from npformer.mistakes.mutants import (
     STEP,
     Change,
@@ -29,7 +30,6 @@ from npformer.mistakes.mutants import (
     unusual,
     with_mistakes,
 )
-from npformer.mistakes.time_limit import TimeLimit
 
 __all__ = ["Change", "Names", "explain", "likely", "source_of", "with_mistakes"]
 
@@ -61,10 +61,11 @@ def explain(
         repair: What is wrong in the learner's own code, or "" if this is unknown.
         file: The learner's file. The sentence names the line in which it computes the same variable.
     """
-    for text, functions in _changes(solution, mistakes, search, bool(repair)):
-        if agrees(SimpleNamespace(**functions)):
-            where = _own_lines(solution, file, functions)
-            return (text.partition(STEP)[0] if where else text) + where
+    with limited_memory():
+        for text, functions in _changes(solution, mistakes, search, bool(repair)):
+            if agrees(SimpleNamespace(**functions)):
+                where = _own_lines(solution, file, functions)
+                return (text.partition(STEP)[0] if where else text) + where
     return repair
 
 
@@ -109,7 +110,7 @@ def _pairs(solution: dict[str, Function], mistakes: Sequence[Mistake]) -> Iterat
 
 def _timed(changes: Iterable[Changed]) -> Iterator[Changed]:
     """Yield the changes until the time of the search is over."""
-    limit = TimeLimit(SECONDS)
+    limit = Budget(SECONDS)
     for change in changes:
         yield change
         if limit.is_over():

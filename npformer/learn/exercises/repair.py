@@ -19,11 +19,11 @@ from npformer.backend import is_array
 from npformer.learn.exercises.agreement import equal, floor_of, results_of
 from npformer.learn.exercises.exercise import Exercise, Gradients
 from npformer.learn.exercises.inputs import with_kept_inputs
+from npformer.mistakes.budget import Budget
 from npformer.mistakes.mutants import source_of
 from npformer.mistakes.scope import scope_of
 from npformer.mistakes.search import Right, Search
 from npformer.mistakes.source import EditableFunction
-from npformer.mistakes.time_limit import TimeLimit
 
 SECONDS = 2.0  # the limit of the search, in processor time
 MOST = 3  # edits that one message names
@@ -94,7 +94,7 @@ class RightResults:
     def __init__(self, exercise: Exercise, functions: dict[str, Any], file: str) -> None:
         package = SimpleNamespace(**exercise.solution)
         self._functions, self._file = with_kept_inputs(exercise, functions), file
-        self._limit = TimeLimit(SECONDS)
+        self._limit = Budget(SECONDS)
         self._trials = exercise.trials
         self._due = [results_of(trial, package) for trial in self._trials]
         self._all = frozenset((index, name) for index, results in enumerate(self._due) for name in results)
@@ -208,7 +208,7 @@ def is_stub(functions: list[EditableFunction], stub: str) -> bool:
 
 
 @contextmanager
-def limited(file: str, limit: TimeLimit) -> Iterator[None]:
+def limited(file: str, limit: Budget) -> Iterator[None]:
     """Raise `TooManySteps` in a function with a loop that does not end, or that takes too long.
 
     A list that contains itself ends the function too: np.array would fill the memory with it.

@@ -11,7 +11,7 @@ from npformer.learn.exercises import EXERCISES, grade, judge
 from npformer.learn.exercises.observe import observe
 from npformer.learn.exercises.repair import TooManySteps, limited, repair
 from npformer.mistakes import edits
-from npformer.mistakes.time_limit import TimeLimit
+from npformer.mistakes.budget import Budget
 
 DOT = EXERCISES.find("dot-similarity-backward")
 BEGINNING = "def dot_similarity_backward(d, cache):\n    q, k = cache\n"
@@ -108,7 +108,7 @@ def test_the_only_wrong_result_is_named_if_nothing_else_is_known():
 )
 def test_a_changed_function_that_takes_too_much_is_stopped(text, seconds, own):
     functions, file = own(text)
-    with pytest.raises(TooManySteps), limited(file, TimeLimit(seconds)):
+    with pytest.raises(TooManySteps), limited(file, Budget(seconds)):
         functions["f"]()
 
 
