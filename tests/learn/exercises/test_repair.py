@@ -39,6 +39,20 @@ def test_a_repair_names_the_line_and_the_kind_of_the_mistake(mistake, own, monke
 
 
 @pytest.mark.parametrize(
+    "body",
+    [
+        "return np.diag(y) - np.outer(y, y)",
+        "return (np.diag(y) - np.outer(y, y)) @ dy",
+        "jacobian = np.diag(y) - np.outer(y, y)\n    return dy @ jacobian",
+    ],
+)
+def test_the_jacobian_of_a_softmax_is_named(body, own):
+    text = f"def softmax_backward(dy, y):\n    {body}\n"
+    (clue,) = grade(EXERCISES.find("softmax-backward"), *own(text)).clues
+    assert clue.startswith("line 2: np.diag(y) - np.outer(y, y) is the Jacobian of one row")
+
+
+@pytest.mark.parametrize(
     "text",
     [
         BEGINNING + "    return d @ k, d.swapaxes(-1, -2) @ q",
