@@ -1,9 +1,10 @@
-"""Repair: find the changes of a user's functions after which all of their results are right.
+"""One engine for mistakes: a table of changes of code, and the search for one that explains wrong numbers.
 
-A pattern of numbers can say that a factor is missing, but not in which line. This package reads the source
-of the functions, tries small edits (a sign, an axis, a transpose, another variable, one more factor), and
-names the first one after which a goal is reached. The goal of the gradient checker is that all gradients are
-correct at two points (gradients.py). The goal of the exercises is that all results of their trials are right.
+A pattern of numbers (patterns.py) can say that a factor is missing, but not in which line. The search reads
+the source of the functions and tries small edits (a sign, an axis, a transpose, another variable, one more
+factor). It names the first one after which a goal is reached: all gradients are correct
+(checking/repair.py), or all results of an exercise are right (learn/exercises/repair.py). The mutants
+(mutants.py) go the other way: they make mistakes in a correct solution. Both read the table in operators.py.
 
 Source: Weimer et al. 2009 (program repair with code of the same program).
 """

@@ -12,7 +12,7 @@ from itertools import permutations
 from typing import Any, Protocol, TypeAlias
 
 from npformer.mistakes.operators import COMPARISONS, TABLE, Operator
-from npformer.mistakes.syntax import expression, filled, kind_of, matched, parsed
+from npformer.mistakes.syntax import filled, kind_of, matched, parsed
 
 Function: TypeAlias = Callable[..., Any]
 Change: TypeAlias = tuple[str, ast.AST]  # the mistake in words, and the node that replaces another
@@ -77,7 +77,7 @@ def mutants(function: Function, changes: Changes) -> Iterator[tuple[str, Functio
 
     Args:
         function: A function written in Python.
-        changes: `likely`, `mix_ups` or `unusual`.
+        changes: `likely` or `mix_ups`.
     """
     tree = ast.parse(source_of(function))
     nodes = list(ast.walk(tree))
@@ -150,7 +150,7 @@ def _names(function: ast.FunctionDef) -> Names:
 
 def likely(node: ast.AST, names: Names) -> Iterator[Change]:
     """Yield the common mistakes at a node: wrong terms, factors, signs or axes, and missing calls."""
-    yield from _of_table(node, is_rare=False)
+    yield from _of_table(node)
     match node:
         case ast.Call():
             yield from _of_arguments(node)
@@ -158,8 +158,8 @@ def likely(node: ast.AST, names: Names) -> Iterator[Change]:
             yield "a case is left out", ast.Pass()
         case ast.Return(value=ast.Tuple(elts=elements)):
             for order in list(permutations(elements))[1:]:
-                new = ast.Return(ast.Tuple(list(order), ast.Load()))
-                yield "the gradients are returned in another order", new
+                returned = ast.Return(ast.Tuple(list(order), ast.Load()))
+                yield "the gradients are returned in another order", returned
         case ast.Compare(ops=[op, *others]):
             for other in COMPARISONS[type(op)] if isinstance(op, ORDERED) else ():
                 at_equality = "a comparison is wrong by the case of equality (< or <=, > or >=)"
@@ -186,24 +186,6 @@ def mix_ups(node: ast.AST, names: Names) -> Iterator[Change]:
                 yield text, ast.Attribute(node.value, other, ast.Load())
 
 
-def unusual(node: ast.AST, names: Names) -> Iterator[Change]:
-    """Yield rarer mistakes: wrong operations, powers and numbers, and functions applied once too often."""
-    yield from _of_table(node, is_rare=True)
-    if isinstance(node, ast.Constant) and isinstance(node.value, (int, float)) and node.value not in (0, 1):
-        yield "a number is twice as large as it should be", ast.Constant(2 * node.value)
-        yield "a number is half as large as it should be", ast.Constant(node.value / 2)
-    elif isinstance(node, ast.Name) and _is_read(node) and node.id in names[""]:
-        yield f"1 - {node.id} is used instead of {node.id}", expression("1 - a", a=node)
-        for method in ("mean", "sum"):
-            new = expression(f"a.{method}()", a=node)
-            yield f"the {method} of {node.id} is used instead of {node.id} itself", new
-    elif isinstance(node, (ast.Assign, ast.AugAssign, ast.Return)) and isinstance(node.value, ast.expr):
-        for text, value in _of_value(node.value, names):
-            changed = copy.deepcopy(node)
-            changed.value = value
-            yield text, changed
-
-
 ORDERED = (ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq, ast.NotEq)
 
 _BY_KIND: dict[tuple[type, type], list[Operator]] = defaultdict(list)
@@ -213,19 +195,19 @@ for _row in TABLE:
 _STATEMENTS = [row for row in TABLE if row.made and isinstance(parsed(row.wrong), ast.stmt)]
 
 
-def _of_table(node: ast.AST, *, is_rare: bool) -> Iterator[Change]:
+def _of_table(node: ast.AST) -> Iterator[Change]:
     """Yield the mistakes of the table."""
     if not isinstance(getattr(node, "ctx", ast.Load()), ast.Load):
         return
-    is_step = isinstance(node, ast.Expr)  # np.add.at(table, ids, dy)
-    right = node.value if is_step else node
+    is_step = isinstance(node, ast.Expr)  # such as np.add.at(table, ids, dy)
+    right = node.value if isinstance(node, ast.Expr) else node
     for row in _BY_KIND[kind_of(right)]:
-        if row.is_rare != is_rare or (isinstance(right, ast.Call) and is_step != (row in _STATEMENTS)):
+        if isinstance(right, ast.Call) and is_step != (row in _STATEMENTS):
             continue
         if (parts := matched(row.right, right)) is not None:
             words = {letter: _named(part) for letter, part in parts.items() if isinstance(part, ast.AST)}
             words |= {letter.upper(): _thing(parts[letter]) for letter in words}
-            words |= {"IT": _thing(node), "CALLED": _called(right) if isinstance(right, ast.Call) else ""}
+            words["CALLED"] = _called(right) if isinstance(right, ast.Call) else ""
             yield row.made.format(**words), filled(row.wrong, parts)
 
 
@@ -240,17 +222,6 @@ def _of_arguments(node: ast.Call) -> Iterator[Change]:
             yield f"{argument.id} is not passed to {_called(node)}", ast.Call(node.func, args, node.keywords)
     if len(node.args) == 2 and _last_name(node.func).endswith("backward"):
         yield f"{_called(node)} is replaced by a product", ast.BinOp(node.args[0], ast.Mult(), node.args[1])
-
-
-def _of_value(value: ast.expr, names: Names) -> Iterator[tuple[str, ast.expr]]:
-    """Yield the mistakes in which the value of a statement is multiplied or changed once too often."""
-    for name in names[""]:
-        factor = ast.Name(name, ast.Load())
-        yield f"it is multiplied by {name} once too often", ast.BinOp(value, ast.Mult(), factor)
-        yield f"it is divided by {name} once too often", ast.BinOp(value, ast.Div(), factor)
-    for function in ("log", "exp", "sqrt", "abs", "square"):
-        called = ast.parse(f"np.{function}", mode="eval").body
-        yield f"np.{function} is applied once too often", ast.Call(called, [value], [])
 
 
 def _is_read(node: ast.Name | ast.Attribute) -> bool:

@@ -1,7 +1,6 @@
 """Edits of names: one name or expression instead of another, and names in the wrong order."""
 
 import ast
-import copy
 from collections import Counter
 from collections.abc import Iterator
 from itertools import combinations, permutations
@@ -143,5 +142,5 @@ def _names_in(value: ast.expr) -> Counter[str]:
 
 def _renamed(statement: ast.stmt, value: ast.expr, says: str, new: dict[str, ast.expr]) -> Edit:
     """Return the edit of a statement whose value has other expressions in the places of names."""
-    changed = with_names(copy.deepcopy(value), new)
+    changed = with_names(value, new)
     return Edit(says, statement.lineno, ((statement, "value", changed),), statement)

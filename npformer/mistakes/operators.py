@@ -26,37 +26,32 @@ class Operator(NamedTuple):
         wrong: The wrong code.
         found: What the repair says of the learner's code, or "" if it does not look for the mistake.
         made: What the grader says of the solution with the mistake, or "" if it does not make the mistake.
-        is_rare: True if the grader makes the mistake only where it has found no other one.
     """
 
     right: str
     wrong: str
     found: str
     made: str = ""
-    is_rare: bool = False
 
 
-def _operators(*rows: tuple[str | bool, ...]) -> tuple[Operator, ...]:
-    return tuple(Operator(*row) for row in rows)  # type: ignore[arg-type]
+def _operators(*rows: tuple[str, ...]) -> tuple[Operator, ...]:
+    return tuple(Operator(*row) for row in rows)
 
 
-RARE = True
-NOT_DIVIDED, NOT_MULTIPLIED = " instead of dividing", " instead of multiplying"
 POWERS = (-2.0, -1.5, -1.0, -0.5, 0.5, 1.5, 2.0, 3.0)
 EXCHANGED = "in the product of {a} and {b}, the matrices are exchanged, and one is not transposed"
+DIVIDED, MULTIPLIED = "it divides by {B} instead of multiplying", "it multiplies by {B} instead of dividing"
 LEFT_OUT = "a step is left out"
 OPPOSITE_STEP = "the wrong operation changes {a}: the opposite is needed"
 OVERWRITTEN = "it is overwritten (=) instead of added (+=)"
-ADDED = "are added instead of multiplied"
-MULTIPLIED = "{A} and {B} are multiplied instead of added or subtracted"
 WRONG_SIGN = "the sign of the term {b} is wrong"
-EXCHANGED_TERMS = "{B} and {A} are exchanged in a difference"
 TURNED = "the numerator and the denominator are exchanged"
 KEEPS_ONE = "a row whose index occurs twice keeps only one gradient, because it is overwritten"
 ADDS_ONCE = "a row whose index occurs twice keeps only one gradient, because table[ids] += adds once"
-OTHER_AXIS = " is computed instead of that over another axis"
+OTHER_AXIS = "the {} over {} is computed instead of that over another axis"
+WITHOUT_SLICE = "{A} is used without its slice"
 OVER = {"None": "all entries", "0": "axis 0", "-1": "axis -1", "-2": "axis -2", "(0, 1)": "axis (0, 1)"}
-LEFT_OUT_CALLS = ("sum", "mean", "reshape", "max")
+METHODS = ("sum", "mean", "reshape", "max")
 
 # another value of the function is missing
 MISSING_VALUES = _operators(
@@ -147,50 +142,27 @@ OPERATIONS = _operators(
     ("a & b", "b", "", "the condition {a} is left out"),
     # divided
     ("a", "a / b", "the division by {b} is too much"),
-    (
-        "a * b",
-        "a / b",
-        "it is divided by {b} instead of multiplied",
-        "it divides by {B} instead of multiplying",
-    ),
+    ("a * b", "a / b", "it is divided by {b} instead of multiplied", DIVIDED),
     ("b / a", "a / b", TURNED, TURNED),
     ("a // b", "a / b", "the quotient of {a} and {b} must be rounded down"),
     # added
     ("a", "a + b", "the term {b} is too much"),
     ("b", "a + b", "the term {a} is too much"),
     ("b - a", "a + b", "the sign of the term {a} is wrong"),
-    (
-        "a * b",
-        "a + b",
-        "{a} and {b} are added instead of multiplied",
-        "{A} and {B} are added instead of multiplied",
-        RARE,
-    ),
+    ("a * b", "a + b", "{a} and {b} are added instead of multiplied"),
     # subtracted
     ("a", "a - b", "the term {b} is too much"),
     ("-b", "a - b", "the term {a} is too much"),
-    (
-        "b - a",
-        "a - b",
-        "{a} and {b} are exchanged in the difference",
-        "{B} and {A} are exchanged in a difference",
-        RARE,
-    ),
+    ("b - a", "a - b", "{a} and {b} are exchanged in the difference"),
     ("-a - b", "a - b", "the sign of {a} is wrong"),
     ("a * b", "a - b", "{a} and {b} are subtracted instead of multiplied"),
-    ("a - b", "b", "", "{B} is used instead of {IT}", RARE),
     # multiplied
     ("a", "a * b", "the factor {b} is too much"),
     ("b", "a * b", "the factor {a} is too much"),
-    (
-        "a / b",
-        "a * b",
-        "it is multiplied by {b} instead of divided",
-        "it multiplies by {B} instead of dividing",
-    ),
+    ("a / b", "a * b", "it is multiplied by {b} instead of divided", MULTIPLIED),
     ("b / a", "a * b", "it is multiplied by {a} instead of divided"),
-    ("a + b", "a * b", "{a} and {b} are multiplied instead of added", MULTIPLIED, RARE),
-    ("a - b", "a * b", "{a} and {b} are multiplied instead of subtracted", MULTIPLIED, RARE),
+    ("a + b", "a * b", "{a} and {b} are multiplied instead of added"),
+    ("a - b", "a * b", "{a} and {b} are multiplied instead of subtracted"),
     ("a @ b", "a * b", "{a} and {b} are multiplied entry by entry instead of as matrices"),
     ("a ** b", "a * b", "{a} and {b} are multiplied instead of used as base and power"),
     # multiplied as matrices
@@ -207,7 +179,6 @@ OPERATIONS = _operators(
     ("a", "a ** b", "the power of {a} is too much"),
     ("a ** -b", "a ** b", "the power of {a} has the wrong sign"),
     *((f"a ** {power}", "a ** b", "{a} is raised to the wrong power") for power in POWERS),
-    *(("a ** b", f"a ** {power}", "", f"the power of {{A}} is {power:g}", RARE) for power in POWERS),
     ("b ** a", "a ** b", "{a} and {b} are exchanged in the power"),
     ("a * b", "a ** b", "a power is used instead of a product"),
     ("a / b", "a // b", "// rounds the quotient of {a} and {b} down, and the exact quotient is needed"),
@@ -225,22 +196,11 @@ CALLS = _operators(
     ("a.mean(*p, **k)", "a.sum(*p, **k)", "", "it is summed where it should be a mean"),
     ("a.sum(*p, **k)", "a[0]", "", "only the first entry is used instead of the sum over all entries"),
     *(
-        (
-            f"a.{name}(*p, **k)",
-            f"a.{name}({axis}, **k)",
-            "",
-            f"the {name} over {over} is computed instead of that over another axis",
-        )
+        (f"a.{name}(*p, **k)", f"a.{name}({axis}, **k)", "", OTHER_AXIS.format(name, over))
         for name in ("sum", "mean")
-        for axis, over in (
-            ("None", "all entries"),
-            *((axis, f"axis {axis}") for axis in ("0", "-1", "-2", "(0, 1)")),
-        )
+        for axis, over in OVER.items()
     ),
-    *(
-        (f"a.{name}(*p, **k)", "a", "", f"{{A}} is used without its {name}")
-        for name in ("sum", "mean", "reshape", "max")
-    ),
+    *((f"a.{name}(*p, **k)", "a", "", f"{{A}} is used without its {name}") for name in METHODS),
     ("a.swapaxes(*p, **k)", "a", "", "{A} is not transposed"),
     ("m.where(c, a, b, **k)", "m.where(c, b, a, **k)", "", "the two cases are exchanged"),
     ("f(a, **k)", "a[0]", "", "only the first of {A} is used instead of {CALLED}"),
@@ -253,10 +213,7 @@ CALLS = _operators(
     ),
 )
 VALUES = _operators(
-    *(
-        (f"a[{part}]", "a", "", "{A} is used without its slice")
-        for part in ("b:c", "b:", ":c", "b:c:d", "::d")
-    ),
+    *((f"a[{part}]", "a", "", WITHOUT_SLICE) for part in ("b:c", "b:", ":c", "b:c:d", "::d")),
     ("[a, b]", "[b, a]", "", "two elements of a list are in the wrong order"),
 )
 STEPS = _operators(
@@ -322,9 +279,9 @@ COMPARISONS: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
     ast.NotIn: (ast.In,),
 }
 
-# other operations with the same operands, the first of the table: such as a - b for a + b
+# other operations with the same operands, the first of those that the grader makes: such as a - b for a + b
 OPPOSITE: dict[type[ast.operator], type[ast.operator]] = {}
-for _row in [row for row in OPERATIONS if not row.is_rare]:
+for _row in sorted(OPERATIONS, key=lambda row: not row.made):
     match parsed(_row.right), parsed(_row.wrong):
         case ast.BinOp(ast.Name("a"), _right, ast.Name("b")), ast.BinOp(ast.Name("a"), _wrong, ast.Name("b")):
             OPPOSITE.setdefault(type(_right), type(_wrong))

@@ -149,7 +149,7 @@ def _of_pairs(loop: ast.For) -> Iterator[Edit]:
     own = [node for node in subscripts if ast.unparse(node.value) in paired]
     if own:
         twice = {i: expression(f"2 * {i}")}
-        changes = [(node, "slice", with_names(copy.deepcopy(node.slice), twice)) for node in own]
+        changes = [(node, "slice", with_names(node.slice, twice)) for node in own]
         says = f"the pairs {i} and {i} + 1 overlap: each pair must begin two entries after the last"
         yield Edit(says, min(node.lineno for node in own), tuple(changes))
 

@@ -146,31 +146,6 @@ def is_module(node: ast.AST) -> bool:
     return isinstance(node, ast.Name) and node.id in ("np", "math")
 
 
-def expression(text: str, **parts: ast.AST) -> ast.expr:
-    """Return the syntax tree of an expression, in which nodes stand for some of the names.
-
-    Args:
-        text: The expression.
-        parts: The nodes by name.
-    """
-    return with_names(ast.parse(text, mode="eval").body, parts)
-
-
-def with_names(tree: ast.expr, parts: Mapping[str, ast.AST]) -> ast.expr:
-    """Put nodes in the places of names in an expression, and return it."""
-    return ast.fix_missing_locations(_Filled(parts).visit(tree))  # the nodes may be new ones
-
-
-class _Filled(ast.NodeTransformer):
-    """Puts nodes in the places of names."""
-
-    def __init__(self, parts: Mapping[str, ast.AST]) -> None:
-        self.parts = parts
-
-    def visit_Name(self, node: ast.Name) -> ast.AST:
-        return self.parts.get(node.id, node)
-
-
 # ---------------------------------------------------------------------------------------------------------
 # Code in which a letter stands for any expression, *p for any arguments, and **k for any keyword arguments
 
@@ -227,8 +202,9 @@ def filled(code: str, parts: Mapping[str, Any]) -> Any:
 
 def _filled(pattern: Any, parts: Mapping[str, Any]) -> Any:
     if isinstance(pattern, list):
-        found = [parts[rest] if (rest := _rest(item)) else [_filled(item, parts)] for item in pattern]
-        return [item for items in found for item in items]
+        found = [(parts.get(_rest(item)), item) for item in pattern]
+        lists = (rest if isinstance(rest, list) else [_filled(item, parts)] for rest, item in found)
+        return [item for items in lists for item in items]
     if isinstance(pattern, ast.Name) and pattern.id in parts:
         part = parts[pattern.id]
         if isinstance(pattern.ctx, ast.Store) and hasattr(part, "ctx"):
@@ -239,3 +215,14 @@ def _filled(pattern: Any, parts: Mapping[str, Any]) -> Any:
         fields = {field: _filled(getattr(pattern, field), parts) for field in pattern._fields}
         return type(pattern)(**fields)
     return pattern
+
+
+def expression(text: str, **parts: ast.AST) -> ast.expr:
+    """Return the syntax tree of an expression, in which nodes stand for some of the names."""
+    return with_names(parsed(text), parts)
+
+
+def with_names(tree: Any, parts: Mapping[str, ast.AST]) -> ast.expr:
+    """Return a copy of an expression with nodes in the places of names."""
+    node: ast.expr = _filled(tree, parts)
+    return node

@@ -5,7 +5,7 @@ import ast
 import numpy as np
 import pytest
 
-from npformer.mistakes.mutants import likely, unusual
+from npformer.mistakes.mutants import likely
 from npformer.mistakes.operators import COMPARISONS, OPPOSITE, SIMPLER, TABLE, repairs
 from npformer.mistakes.syntax import filled, matched, parsed
 
@@ -37,7 +37,7 @@ def test_the_repair_undoes_what_the_grader_makes(row):
     right = filled(row.right, LETTERS)
     is_step = isinstance(parsed(row.wrong), ast.stmt) and isinstance(right, ast.expr)
     node = ast.Expr(right) if is_step else right
-    changes = (unusual if row.is_rare else likely)(node, NAMES)
+    changes = likely(node, NAMES)
     wrong = next(new for _, new in changes if code_of(new) == code_of(filled(row.wrong, LETTERS)))
     if "v" in row.right:  # the repair tries all variables in the place of v
         assert code_of(filled(row.right, matched(row.wrong, wrong) | {"v": LETTERS["v"]})) == code_of(right)

@@ -27,7 +27,6 @@ from npformer.mistakes.mutants import (
     mix_ups,
     mutants,
     source_of,
-    unusual,
     with_mistakes,
 )
 
@@ -57,7 +56,7 @@ def explain(
         mistakes: The mistakes with names.
         agrees: Returns whether changed functions give the learner's results in all trials.
         search: "named" tries the mistakes with names, and "likely" also other common changes and pairs of
-            named mistakes. "rare" tries only the other changes.
+            named mistakes.
         repair: What is wrong in the learner's own code, or "" if this is unknown.
         file: The learner's file. The sentence names the line in which it computes the same variable.
     """
@@ -73,9 +72,6 @@ def _changes(
     solution: dict[str, Function], mistakes: Sequence[Mistake], search: str, only_named: bool
 ) -> Iterator[Changed]:
     """Yield the changes that `explain` tries."""
-    if search == "rare":
-        yield from _timed(_unnamed(solution, (unusual,)))
-        return
     yield from ((one.says, with_mistakes(solution, [one])) for one in mistakes)
     if search == "likely" and not only_named:
         yield from _timed(_unnamed(solution, (likely, mix_ups)))

@@ -158,7 +158,7 @@ def _clues(context: DiagnosisContext, explain: Callable[..., str] | None) -> tup
         return (IN_FLOAT32,)
     clue = UNKNOWN if not np.isfinite(context.right).all() else describe(context)
     if explain and clue == UNKNOWN:
-        clue = explain(search="rare") or explain(search="where") or UNKNOWN
+        clue = explain(search="where") or UNKNOWN
     return (clue,)
 
 
