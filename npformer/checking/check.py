@@ -19,17 +19,17 @@ import numpy as np
 from npformer.backend import Array, Generator
 from npformer.checking.check_target import CheckTarget
 from npformer.checking.derivative import METHOD_NAMES, uneven_signs
-from npformer.checking.diagnosis import UNKNOWN
 from npformer.checking.draw import Draw, Options, choose_methods, make_draw
 from npformer.checking.foreign import ForeignLayer, WrongBackward, adapt
 from npformer.checking.preparation import choose_point, low_precision, make_deterministic, second_point
-from npformer.checking.properties import property_rows
-from npformer.checking.repair.gradients import find_repair
+from npformer.checking.properties import ACCUMULATE, property_rows
+from npformer.checking.repair import find_repair
 from npformer.checking.report import CheckRow, Report
 from npformer.checking.situations import situation_rows
 from npformer.checking.tensor_rows import tensor_rows
 from npformer.checking.unchecked import coverage_notes
 from npformer.errors import UserError, did_you_mean
+from npformer.mistakes.patterns import UNKNOWN
 
 # the spawn key of the checker's own stream of random numbers, which no seed of a user produces: inputs that a
 # user draws with the same seed must not equal dy
@@ -152,7 +152,7 @@ class _Check:
         second = self._second_point(methods)
         if all(row.error != np.inf for row in report.rows):  # else a gradient has another shape or type
             report.rows += property_rows(report.name, draw, second, self.rng)
-            if not self._wrong_tensors():
+            if not self._wrong_tensors() and all(row.ok for row in report.rows if row.tensor == ACCUMULATE):
                 report.rows += self._situation_rows(draw)
             self._check_again(second, methods)
         self._name_the_line(draw, second)

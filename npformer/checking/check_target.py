@@ -19,6 +19,7 @@ from npformer.checking.report import CheckRow
 from npformer.checking.scales import scales_of
 from npformer.checking.surroundings import Generators, closure
 from npformer.checking.trace import files_of
+from npformer.checking.trees import copy_tree
 from npformer.errors import UserError, quantity
 from npformer.nn.context import Context
 from npformer.nn.module import Module
@@ -120,8 +121,8 @@ class CheckTarget:
         """
         values = self.tensors | (changes or {})
         with self._parameters_set(values):
-            for _ in range(times):
-                returned = self.backward(dy, cache)
+            for left in reversed(range(times)):  # a pass that writes into dy must not change the next one
+                returned = self.backward(copy_tree(dy) if left else dy, cache)
             grads = {name: np.array(p.grad) for name, p in self.parameters.items()}
         return self._name_returned(returned) | grads
 

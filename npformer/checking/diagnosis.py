@@ -1,11 +1,10 @@
-"""Diagnosis of a wrong gradient: common mistakes, each with its pattern.
+"""Diagnosis of a wrong gradient: the sentence of the first pattern that matches.
 
 The numeric gradient is computed separately for each entry (of a large tensor, for some) and compared with the
-analytic gradient. A pattern recognizes one kind of difference, such as a factor, a transposition or a missing
-term. The patterns are in the modules factors, terms and places. Each pattern takes a DiagnosisContext and
-returns a sentence, or "" if it does not match.
+analytic gradient. The patterns are those of npformer/mistakes/patterns.py.
 """
 
+import contextlib
 import math
 from typing import Any
 
@@ -14,72 +13,26 @@ import numpy as np
 from npformer.backend import Array, is_array
 from npformer.checking.check_target import CheckTarget
 from npformer.checking.derivative import derivative
-from npformer.checking.diagnosis_context import DiagnosisContext, same
-from npformer.checking.factors import factor, factor_array, factor_by_row, nothing
 from npformer.checking.foreign.layer import Graph
-from npformer.checking.formulas import formula
-from npformer.checking.places import (
-    every_row_alike,
-    on_a_diagonal,
-    one_a_row,
-    opposite,
-    other_tensor,
-    reordered,
-    reordered_along,
-    repeated_rows,
-    shifted,
-    some_entries,
-    transposed,
-)
-from npformer.checking.terms import (
-    along_array,
-    along_axis,
-    another_array,
-    only_a_factor,
-    residual,
-    two_terms,
-)
 from npformer.checking.trace import trace
 from npformer.checking.trees import copy_tree, inner
+from npformer.mistakes.patterns import (
+    IN_FLOAT32,
+    UNKNOWN,
+    DiagnosisContext,
+    describe,
+    factor,
+    has_few_digits,
+    nothing,
+    same,
+    some_entries,
+)
 from npformer.nn.show import named_arrays
 
-ENTRIES = 512  # the largest number of entries whose derivatives are computed one by one
-
-# ordered from the most specific to the most general pattern: the first one that matches gives the diagnosis
-SINGLE = (nothing, factor)
-WHOLE = (
-    other_tensor,
-    transposed,
-    opposite,
-    residual,
-    factor_array,
-    formula,
-    along_axis,
-    along_array,
-    two_terms,
-    factor_by_row,
-    repeated_rows,
-    one_a_row,
-    on_a_diagonal,
-    shifted,
-    reordered_along,
-    reordered,
-    another_array,
-    some_entries,
-    only_a_factor,
-    every_row_alike,
+SMALL_TERM = (
+    "it is correct to about seven digits: a small term is missing or wrong, or a constant is in float32"
 )
-VALUES = (factor, transposed, opposite, on_a_diagonal, shifted, reordered_along, reordered)
-UNKNOWN = "no known pattern matches: compare the code with the derivation"
-
-
-def describe(context: DiagnosisContext) -> str:
-    """Return the sentence of the first pattern that matches a whole tensor.
-
-    The patterns of terms and paths of a backward pass apply to gradients only.
-    """
-    patterns = (*SINGLE, *WHOLE) if context.is_gradient else VALUES
-    return next((clue for find in patterns if (clue := find(context))), UNKNOWN)
+ENTRIES = 512  # the largest number of entries whose derivatives are computed one by one
 
 
 class NumericGradients:
@@ -124,8 +77,8 @@ def diagnose(correct: NumericGradients, tensor: str, g: Array, tolerance: float)
     numeric = correct.of(tensor)
     analytic = np.asarray(g, np.float64).reshape(-1)[index]
     rtol = max(tolerance, 1e-9 if method == "complex" else 1e-4)
-    if tolerance < 1e-8 and _few_digits(numeric, analytic):
-        return "it is correct to about seven digits: a part of it was computed in float32"
+    if tolerance < 1e-8 and has_few_digits(numeric, analytic):
+        return IN_FLOAT32 if _is_rounded(correct, tensor, analytic - numeric, index) else SMALL_TERM
     numbers = named_numbers(target, one_output)
     part = DiagnosisContext(numeric, analytic, numbers=numbers, rtol=rtol)
     clue = nothing(part) or factor(part) or _state_on_layer(target, tensor, dy, numeric, index, rtol)
@@ -150,11 +103,23 @@ def diagnose(correct: NumericGradients, tensor: str, g: Array, tolerance: float)
     )
 
 
-def _few_digits(right: Array, found: Array) -> bool:
-    """Return whether two arrays agree to the digits of float32, at the entry that differs most as well."""
-    distance = np.abs(found - right)
-    worst = distance.argmax()
-    return same(right, found, 1e-5) and bool(distance[worst] <= 1e-3 * np.abs(right[worst]))
+def _is_rounded(correct: NumericGradients, tensor: str, error: Array, index: Array) -> bool:
+    """Return whether a small error is that of numbers in float32.
+
+    At a point nearby, numbers are rounded differently, and a missing term is nearly the same. The error of a
+    constant factor in float32 is a multiple of the gradient.
+    """
+    target, numeric = correct.target, correct.of(tensor)
+    c = float(error @ numeric) / float(numeric @ numeric)
+    if same(error, c * numeric, 1e-2):
+        return True
+    rng = np.random.default_rng(0)
+    near = {n: value * (1 + 1e-4 * rng.standard_normal(value.shape)) for n, value in target.tensors.items()}
+    with target.moved_to(near), contextlib.suppress(Exception):  # forward may refuse other inputs
+        there = numeric_gradient(target, tensor, correct.dy, correct.methods[tensor], index)
+        g = target.vjp(copy_tree(correct.dy), target.run()[1])[tensor]
+        return not same(error, np.asarray(g, np.float64).reshape(-1)[index] - there, 0.1)
+    return True
 
 
 def _operands(target: CheckTarget, dy: Any) -> dict[str, Array]:

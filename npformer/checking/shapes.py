@@ -1,31 +1,34 @@
 """Patterns of shapes: the result has the wrong shape."""
 
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
 from npformer.backend import Array
-from npformer.checking.diagnosis_context import same
+from npformer.mistakes.patterns import same
 
 
-def describe_shape(right: Array, found: Array, rtol: float = 1e-9) -> str:
+def describe_shape(right: Array, found: Array, rtol: float = 1e-9, dy: Any = None) -> str:
     """Return a sentence about a result whose shape differs from the correct one.
 
     Args:
         right: The correct result.
         found: The result with another shape.
         rtol: The relative tolerance of comparisons.
+        dy: The gradient of the output, if the result is a gradient.
     """
-    return f"its shape is {found.shape} and should be {right.shape}{reason_of_shape(right, found, rtol)}"
+    return f"its shape is {found.shape} and should be {right.shape}{reason_of_shape(right, found, rtol, dy)}"
 
 
-def reason_of_shape(right: Array, found: Array, rtol: float = 1e-9) -> str:
+def reason_of_shape(right: Array, found: Array, rtol: float = 1e-9, dy: Any = None) -> str:
     """Return a colon and the reason why a result has another shape than the correct one, or "".
 
     Args:
         right: The correct result.
         found: The result with another shape.
         rtol: The relative tolerance of comparisons.
+        dy: The gradient of the output, if the result is a gradient.
     """
     if found.dtype.kind not in "bif":
         return ""
@@ -40,6 +43,10 @@ def reason_of_shape(right: Array, found: Array, rtol: float = 1e-9) -> str:
     if found.ndim == right.ndim and _is_unrepeated(right, found, rtol):
         short = " and ".join(str(axis) for axis, n in enumerate(found.shape) if n != right.shape[axis])
         return f": its numbers are correct, and must be repeated along axis {short}"
+    if found.shape == (*right.shape, *right.shape[-1:]) and right.ndim and np.shape(dy) == right.shape:
+        for matrices in (found, found.swapaxes(-1, -2)):
+            if same((matrices @ np.asarray(dy)[..., None])[..., 0], right, rtol):
+                return ": it is the Jacobian, the derivatives of each output: its product with dy is missing"
     axes = _axes(found, right, rtol)
     if axes is not None:
         return f": its sum over {axes} is correct, so an axis must still be summed"

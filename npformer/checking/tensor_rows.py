@@ -84,7 +84,7 @@ def _malformed(draw: Draw, correct: NumericGradients, tensor: str) -> str:
         return ""
     reason = ""
     if value.size <= ENTRIES:
-        reason = reason_of_shape(correct.of(tensor).reshape(value.shape), np.asarray(g))
+        reason = reason_of_shape(correct.of(tensor).reshape(value.shape), np.asarray(g), dy=draw.dy)
     reason = reason or ": must an axis be summed?"
     return f"the gradient has shape {np.shape(g)} and the tensor {value.shape}{reason}"
 

@@ -271,3 +271,47 @@ def test_a_gradient_that_is_no_array_of_numbers(words, backward, rng):
         warnings.simplefilter("error")
         report = gradcheck((identity, backward), rng.standard_normal((3, 4)))
     assert words in report.worst.diagnosis, str(report)
+
+
+def with_a_small_term(x):
+    return x**2 + 1e-8 * np.sin(3 * x), x
+
+
+def test_a_small_missing_term_is_not_taken_for_float32(rng):
+    (row, *_) = gradcheck((with_a_small_term, lambda dy, x: 2 * x * dy), rng.standard_normal((3, 5))).failures
+    assert "a small term is missing" in row.diagnosis
+
+
+def square(x):
+    return x**2, x
+
+
+def square_backward_that_writes_into_dy(dy, x):
+    dy *= 2
+    return dy * x
+
+
+def test_a_backward_pass_that_writes_into_dy_fails_in_one_row(rng):
+    (row,) = gradcheck((square, square_backward_that_writes_into_dy), rng.standard_normal((3, 5))).failures
+    assert row.diagnosis == "backward writes into dy"
+
+
+class Buffered:
+    """A layer whose backward pass keeps its last result from the second call on."""
+
+    def __init__(self):
+        self.last = 0.0
+
+    def forward(self, x):
+        return x**2, x
+
+    def backward(self, dy, x):
+        g = 2 * x * dy
+        kept, self.last = self.last, 0.1 * g
+        return g + kept
+
+
+def test_a_buffer_that_is_not_cleared_does_not_count_as_a_changed_cache(rng):
+    report = gradcheck(Buffered(), rng.standard_normal((3, 5)))
+    assert not report.ok
+    assert "modifies the cache" not in str(report)

@@ -1,17 +1,19 @@
 """The repair of a backward pass names one or two mistakes, and leaves the functions as they were."""
 
 import ast
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from npformer import gradcheck
-from npformer.checking.repair import search
-from npformer.checking.repair.edit import sites
-from npformer.checking.repair.edits import edits
-from npformer.checking.repair.scope import scope_of
-from npformer.checking.repair.search import Search
-from npformer.checking.repair.source import EditableFunction
+from npformer.checking import repair
+from npformer.mistakes import search
+from npformer.mistakes.edits import edits
+from npformer.mistakes.scope import scope_of
+from npformer.mistakes.search import Search
+from npformer.mistakes.source import EditableFunction
+from npformer.mistakes.syntax import sites
 
 
 def wave(x, gain):
@@ -98,6 +100,43 @@ ONE_MISTAKE = {
 def test_a_mistake_is_named(words, pair, rng):
     inputs = [rng.standard_normal((3, 4))] + ([np.arange(1.0, 5)] if pair[0] is scaled else [])
     assert words in gradcheck(pair, *inputs).failures[0].diagnosis
+
+
+def product(x, w):
+    return x @ w, (x, w)
+
+
+def product_backward_with_a_transposed_gradient(dy, cache):
+    x, w = cache
+    return dy @ w.T, dy.T @ x
+
+
+def test_a_repair_is_simplified(rng):
+    report = gradcheck(
+        (product, product_backward_with_a_transposed_gradient), *map(rng.standard_normal, ((3, 5), (5, 4)))
+    )
+    assert "with `return (dy @ w.T, x.T @ dy)` all gradients are correct" in report.worst.diagnosis
+
+
+def bent(x):
+    return x**2 + np.where(x.real > 10, 5 * (x - 10), 0), x
+
+
+def bent_backward_without_the_bend(dy, x):
+    return 3 * x * dy
+
+
+def test_no_repair_is_promised_that_holds_at_one_scale_alone():
+    x = np.linspace(1, 3, 12).reshape(3, 4)
+    (row, *_) = gradcheck((bent, bent_backward_without_the_bend), x).failures
+    assert "all gradients are correct" not in row.diagnosis
+
+
+def test_the_time_of_a_search_is_limited(rng, monkeypatch):
+    monkeypatch.setattr(repair, "Budget", lambda seconds: SimpleNamespace(is_over=lambda: True))
+    x, gain = rng.standard_normal((2, 3, 4))
+    diagnosis = gradcheck((wave, wave_backward_with_two_mistakes), x, gain).failures[0].diagnosis
+    assert "all gradients are correct" not in diagnosis
 
 
 def total(a, b):

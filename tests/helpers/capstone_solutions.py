@@ -2,8 +2,8 @@
 
 from npformer.learn.capstone.parts import PARTS
 from npformer.learn.exercises import EXERCISES
-from npformer.learn.exercises.mutants import source_of
 from npformer.learn.tasks import Folder
+from npformer.mistakes.mutants import source_of
 
 
 def solution_text(exercise):

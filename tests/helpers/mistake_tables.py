@@ -23,9 +23,8 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from npformer.checking.diagnosis import UNKNOWN
-from npformer.learn.exercises import EXERCISES, grade, mutants
-from npformer.learn.exercises.repair import results
+from npformer.learn.exercises import EXERCISES, grade, mutants, repair
+from npformer.mistakes.patterns import UNKNOWN
 
 # messages that say more than "it is 1 and should be 2"
 NAMING = "shape|dtype|must return|must take|returns|raised|writes into|float32"
@@ -75,10 +74,10 @@ def count_steps(monkeypatch, edits, mistakes=1000):
         edits: The number of edits of the learner's code that are tried.
         mistakes: The number of mistakes that are made in the solution.
     """
-    monkeypatch.setattr(mutants, "TimeLimit", lambda seconds: _limit_of(mistakes))
-    monkeypatch.setattr(results, "TimeLimit", lambda seconds: _limit_of(10**9))  # of lines
+    monkeypatch.setattr(mutants, "Budget", lambda seconds: _limit_of(mistakes))
+    monkeypatch.setattr(repair, "Budget", lambda seconds: _limit_of(10**9))  # of lines
     limits = defaultdict(lambda: _limit_of(edits))
-    monkeypatch.setattr(results.RightResults, "is_over", lambda goal: limits[goal].is_over())
+    monkeypatch.setattr(repair.RightResults, "is_over", lambda goal: limits[goal].is_over())
 
 
 def _limit_of(steps):

@@ -7,30 +7,11 @@ people, and settings outside of functions are left out.
 import ast
 import itertools
 
-ARITHMETIC = {
-    ast.Add: ast.Sub,
-    ast.Sub: ast.Add,
-    ast.Mult: ast.Div,
-    ast.Div: ast.Mult,
-    ast.FloorDiv: ast.Mult,
-    ast.Mod: ast.FloorDiv,
-    ast.Pow: ast.Mult,
-    ast.BitAnd: ast.BitOr,
-    ast.BitOr: ast.BitAnd,
-    ast.LShift: ast.RShift,
-}
-COMPARISONS = {
-    ast.Lt: ast.LtE,
-    ast.LtE: ast.Lt,
-    ast.Gt: ast.GtE,
-    ast.GtE: ast.Gt,
-    ast.Eq: ast.NotEq,
-    ast.NotEq: ast.Eq,
-    ast.Is: ast.IsNot,
-    ast.IsNot: ast.Is,
-    ast.In: ast.NotIn,
-    ast.NotIn: ast.In,
-}
+from npformer.mistakes.operators import COMPARISONS, OPPOSITE
+
+# the exchange of both matrices is a change of its own, and // for / is seldom noticed
+ARITHMETIC = OPPOSITE | {ast.FloorDiv: ast.Mult, ast.LShift: ast.RShift}
+del ARITHMETIC[ast.MatMult]
 REDUCTIONS = {"sum", "mean", "max", "min", "any", "all", "argmax", "prod", "cumsum", "concatenate", "split"}
 # the order of these arguments is no matter of mathematics: exchanged, they raise an error at once
 ORDERED = {"isinstance", "issubclass", "getattr", "hasattr", "setattr", "cast"}
@@ -170,7 +151,7 @@ def _of_node(node):
     elif isinstance(node, ast.UnaryOp) and not isinstance(node.operand, ast.Constant):
         yield "sign or not", node, _text(node.operand)
     elif isinstance(node, ast.Compare) and len(node.ops) == 1:
-        new = COMPARISONS[type(node.ops[0])]()
+        new = COMPARISONS[type(node.ops[0])][0]()
         yield "comparison", node, _text(ast.Compare(node.left, [new], node.comparators))
     elif isinstance(node, ast.BoolOp):
         other = ast.Or() if isinstance(node.op, ast.And) else ast.And()

@@ -54,6 +54,10 @@ class TorchLayerInUse(TorchLayer):
             hessian: Yield a situation for second derivatives also where a note would do.
         """
         scale = Scale(max(TOLERANCE, 16 * self.epsilon), smallest_size(dy, grads))
+        again = _situation("a second backward pass", scale, _again(self, dy, grads))
+        if not again.error <= again.tolerance:
+            yield again
+            return
         yield _situation("any layout of dy", scale, _layouts_of_dy(self, dy, grads))
         if not self.is_random:  # random numbers fill a tensor in the order of its memory
             yield _situation("any layout of inputs", scale, _layouts_of_inputs(self, dy, grads))
@@ -98,6 +102,13 @@ def _strided(tensor: torch.Tensor) -> torch.Tensor:
 
 
 LAYOUTS = (_transposed, _strided)
+
+
+def _again(layer: TorchLayer, dy: Any, grads: Gradients) -> Iterator[Trial]:
+    """Run both passes again: a layer that keeps numbers fails, and would fail in all situations."""
+    outcome = _try(layer, dy)
+    if isinstance(outcome, dict):
+        yield Trial(outcome, grads, "when it is computed again: is a buffer not cleared?")
 
 
 def _layouts_of_dy(layer: TorchLayer, dy: Any, grads: Gradients) -> Iterator[Trial]:

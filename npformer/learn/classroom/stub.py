@@ -5,7 +5,7 @@ import re
 import textwrap
 
 from npformer.learn.exercises import Exercise
-from npformer.learn.exercises.mutants import source_of
+from npformer.mistakes.mutants import source_of
 
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"  # nbgrader replaces what stands between them
 

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from npformer.backend import Array, is_array
-from npformer.checking.diagnosis_context import same
 from npformer.learn.exercises.backward_calls import Player, gradients_by_name, random_dy, target_of
 from npformer.learn.exercises.exercise import Exercise, Functions, Gradients, Values
 from npformer.learn.exercises.inputs import with_kept_inputs
 from npformer.learn.tasks.answer import DamagedAnswer
 from npformer.learn.tasks.compare import TOLERANCE, tolerance_of
 from npformer.learn.tasks.verdict import Fault
+from npformer.mistakes.patterns import same
 
 CERTAINLY_WRONG = 1e-6  # a relative error far above all tolerances
 

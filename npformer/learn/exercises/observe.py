@@ -20,7 +20,7 @@ from npformer.learn.exercises.backward_calls import FURTHER_CALLS, Recorder, gra
 from npformer.learn.exercises.exercise import Exercise, Functions, Gradients, Values
 from npformer.learn.exercises.inputs import Inputs
 from npformer.learn.exercises.mutants import explain
-from npformer.learn.exercises.repair.results import repair
+from npformer.learn.exercises.repair import repair
 from npformer.learn.tasks.verdict import Fault, Verdict, describe_error, error_lines, observed_error
 
 SHAPES_DIFFER = "two shapes do not match: is an array transposed, or are two arrays exchanged?"

@@ -6,10 +6,9 @@ from typing import Any
 import numpy as np
 
 from npformer.backend import Array, is_array
-from npformer.checking.diagnosis import UNKNOWN, describe
-from npformer.checking.diagnosis_context import DiagnosisContext
 from npformer.checking.shapes import describe_shape
 from npformer.learn.tasks.verdict import Fault
+from npformer.mistakes.patterns import IN_FLOAT32, UNKNOWN, DiagnosisContext, describe, has_few_digits
 
 TOLERANCE = 1e-9  # relative to the largest entry of the correct result
 
@@ -60,7 +59,7 @@ def compare(
     right_array, found_array = np.asarray(right), np.asarray(found)
     if right_array.shape != found_array.shape:
         clue = explain(search="named") if explain else ""
-        raise Fault(f"{name} has the wrong shape: {describe_shape(right_array, found_array)}", (clue,))
+        raise Fault(f"{name} has the wrong shape: {describe_shape(right_array, found_array, dy=dy)}", (clue,))
     if right_array.dtype.kind == "b" and not np.isin(found_array, (0, 1)).all():
         raise Fault(
             f"{name} holds numbers other than 0 and 1 ({found_array.dtype}): it must be True or False"
@@ -132,15 +131,20 @@ def _check_dtype(name: str, right: Array, found: Array) -> None:
 def _describe_first(name: str, right: Array, found: Array, wrong: Array) -> str:
     """Return a sentence with the first wrong entry and the number of wrong entries."""
     if right.ndim == 0:
-        return f"{name} is {_number(found[()])} and should be {_number(right[()])}"
+        return f"{name} {_is_and_should_be(found[()], right[()])}"
     entry = first_entry(wrong)
     at = f"{name}[{', '.join(map(str, entry))}]"
     share = f"{int(wrong.sum())} of {wrong.size} entries are wrong"
-    return f"{share}, first {at}: it is {_number(found[entry])} and should be {_number(right[entry])}"
+    return f"{share}, first {at}: it {_is_and_should_be(found[entry], right[entry])}"
 
 
-def _number(x: Any) -> str:
-    return str(x) if x.dtype.kind in "bi" else f"{float(x):.6g}"
+def _is_and_should_be(found: Any, right: Any) -> str:
+    """Return both numbers, with so many digits that they differ."""
+    for digits in (6, 9, 17):
+        is_, due = (str(x) if x.dtype.kind in "bi" else f"{float(x):.{digits}g}" for x in (found, right))
+        if is_ != due:
+            break
+    return f"is {is_} and should be {due}"
 
 
 def _clues(context: DiagnosisContext, explain: Callable[..., str] | None) -> tuple[str, ...]:
@@ -150,9 +154,11 @@ def _clues(context: DiagnosisContext, explain: Callable[..., str] | None) -> tup
         return (change,)
     if not np.isfinite(context.found[np.isfinite(context.right)]).all():
         return ("it contains NaN or infinity: is there a division by 0, a logarithm of 0, or inf - inf?",)
+    if has_few_digits(context.right, context.found):
+        return (IN_FLOAT32,)
     clue = UNKNOWN if not np.isfinite(context.right).all() else describe(context)
     if explain and clue == UNKNOWN:
-        clue = explain(search="rare") or explain(search="where") or UNKNOWN
+        clue = explain(search="where") or UNKNOWN
     return (clue,)
 
 

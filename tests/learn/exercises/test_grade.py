@@ -1,5 +1,7 @@
 """The grader's messages about wrong and invalid results."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -131,3 +133,15 @@ def test_the_gradient_check_is_left_out_where_the_comparison_fails(error, is_che
 
     (first, *_) = observe(EXERCISES.find("softmax-backward"), {"softmax_backward": softmax_backward})
     assert (len(first["calls"]) > 1) == is_checked
+
+
+def test_a_result_in_float32_is_named_and_shown_with_more_digits():
+    text = (
+        "def softmax_backward(dy, y):\n"
+        "    dy = dy.astype(np.float32)\n"
+        "    return (y * (dy - (dy * y).sum(-1, keepdims=True))).astype(np.float64)\n"
+    )
+    verdict = graded(text)
+    found, due = re.search(r"it is (\S+) and should be (\S+)", verdict.message).groups()
+    assert found != due
+    assert "computed in float32" in verdict.clues[0]

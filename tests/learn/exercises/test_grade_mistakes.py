@@ -11,7 +11,7 @@ from mistake_tables import FALSE, RIGHT, count_steps, drawn, functions_of, mista
 
 from npformer.learn.exercises import EXERCISES, grade
 from npformer.learn.exercises.agreement import equal, results_of
-from npformer.learn.exercises.mutants import with_mistakes
+from npformer.mistakes.mutants import with_mistakes
 
 HERE = Path(__file__).parent
 TABLES = sorted((HERE / "mistakes").glob("*.txt"))

@@ -8,7 +8,7 @@ from mistake_tables import functions_of
 
 from npformer.learn.exercises import EXERCISES, grade
 from npformer.learn.exercises.inputs import Inputs, with_kept_inputs
-from npformer.learn.exercises.repair.results import repair
+from npformer.learn.exercises.repair import repair
 from npformer.learn.exercises.topics import losses
 
 Cache = namedtuple("Cache", "x weights")

@@ -7,12 +7,11 @@ from types import SimpleNamespace
 import pytest
 from mistake_tables import count_steps, drawn, functions_of, mistakes_of
 
-from npformer.checking.repair import edits
 from npformer.learn.exercises import EXERCISES, grade, judge
 from npformer.learn.exercises.observe import observe
-from npformer.learn.exercises.repair.own_code import TooManySteps, limited
-from npformer.learn.exercises.repair.results import repair
-from npformer.learn.exercises.time_limit import TimeLimit
+from npformer.learn.exercises.repair import TooManySteps, limited, repair
+from npformer.mistakes import edits
+from npformer.mistakes.budget import Budget
 
 DOT = EXERCISES.find("dot-similarity-backward")
 BEGINNING = "def dot_similarity_backward(d, cache):\n    q, k = cache\n"
@@ -37,6 +36,20 @@ def test_a_repair_names_the_line_and_the_kind_of_the_mistake(mistake, own, monke
     says = repair(EXERCISES.find(mistake.exercise), *own(mistake.text))
     assert re.search(mistake.names, says), says
     assert "all results are right)" in says
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "return np.diag(y) - np.outer(y, y)",
+        "return (np.diag(y) - np.outer(y, y)) @ dy",
+        "jacobian = np.diag(y) - np.outer(y, y)\n    return dy @ jacobian",
+    ],
+)
+def test_the_jacobian_of_a_softmax_is_named(body, own):
+    text = f"def softmax_backward(dy, y):\n    {body}\n"
+    (clue,) = grade(EXERCISES.find("softmax-backward"), *own(text)).clues
+    assert clue.startswith("line 2: np.diag(y) - np.outer(y, y) is the Jacobian of one row")
 
 
 @pytest.mark.parametrize(
@@ -109,7 +122,7 @@ def test_the_only_wrong_result_is_named_if_nothing_else_is_known():
 )
 def test_a_changed_function_that_takes_too_much_is_stopped(text, seconds, own):
     functions, file = own(text)
-    with pytest.raises(TooManySteps), limited(file, TimeLimit(seconds)):
+    with pytest.raises(TooManySteps), limited(file, Budget(seconds)):
         functions["f"]()
 
 

@@ -1,21 +1,29 @@
-"""The repair of the learner's code: edits after which all results of an exercise are right."""
+"""Repairs of the learner's own code: edits after which all results of an exercise are right.
+
+The child process tries the edits of npformer.mistakes in the learner's functions. If all results of all
+trials are then right, the edit names the mistake and its line. The message says what is wrong in the line.
+It never shows the correct line.
+"""
 
 import ast
-from collections.abc import Iterable
-from types import FunctionType, SimpleNamespace
+import linecache
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from types import FrameType, FunctionType, SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from npformer.backend import is_array
-from npformer.checking.repair.scope import scope_of
-from npformer.checking.repair.search import Right, Search
 from npformer.learn.exercises.agreement import equal, floor_of, results_of
 from npformer.learn.exercises.exercise import Exercise, Gradients
 from npformer.learn.exercises.inputs import with_kept_inputs
-from npformer.learn.exercises.mutants import source_of
-from npformer.learn.exercises.repair.own_code import editable_functions, is_stub, limited
-from npformer.learn.exercises.time_limit import TimeLimit
+from npformer.mistakes.budget import Budget
+from npformer.mistakes.mutants import source_of
+from npformer.mistakes.scope import scope_of
+from npformer.mistakes.search import Right, Search
+from npformer.mistakes.source import EditableFunction
 
 SECONDS = 2.0  # the limit of the search, in processor time
 MOST = 3  # edits that one message names
@@ -86,7 +94,7 @@ class RightResults:
     def __init__(self, exercise: Exercise, functions: dict[str, Any], file: str) -> None:
         package = SimpleNamespace(**exercise.solution)
         self._functions, self._file = with_kept_inputs(exercise, functions), file
-        self._limit = TimeLimit(SECONDS)
+        self._limit = Budget(SECONDS)
         self._trials = exercise.trials
         self._due = [results_of(trial, package) for trial in self._trials]
         self._all = frozenset((index, name) for index, results in enumerate(self._due) for name in results)
@@ -159,3 +167,75 @@ def _same(due: Any, found: Any, floor: float) -> bool:
         return equal(due, found, floor)
     except Exception:  # the learner's result may be anything
         return False
+
+
+# ---------------------------------------------------------------------------------------------------------
+# The functions of the learner's file
+
+
+STEPS = 20_000  # lines that a changed function may run in a trial
+
+
+class TooManySteps(Exception):
+    """A changed loop does not end."""
+
+
+def editable_functions(file: str, functions: dict[str, Any]) -> list[EditableFunction]:
+    """Return the functions that the learner's file defines: the learner's functions and their helpers.
+
+    Args:
+        file: The learner's file.
+        functions: The learner's functions by name.
+
+    Raises:
+        LookupError: If the file does not define the learner's functions with def.
+    """
+    linecache.checkcache(file)
+    if not all(isinstance(function, FunctionType) for function in functions.values()):
+        raise LookupError("a function is not defined with def")
+    namespace = next(iter(functions.values())).__globals__
+    found = [thing for thing in namespace.values() if isinstance(thing, FunctionType)]
+    own = [thing for thing in found if thing.__code__.co_filename == file and thing.__name__ != "<lambda>"]
+    if not all(function in own for function in functions.values()):
+        raise LookupError(f"{file} does not define all functions")
+    return [EditableFunction(function.__code__) for function in dict.fromkeys(own)]
+
+
+def is_stub(functions: list[EditableFunction], stub: str) -> bool:
+    """Return whether functions are those of the stub, without a solution."""
+    started = [ast.dump(node) for node in ast.parse(stub).body if isinstance(node, ast.FunctionDef)]
+    return [ast.dump(function.definition) for function in functions] == started
+
+
+@contextmanager
+def limited(file: str, limit: Budget) -> Iterator[None]:
+    """Raise `TooManySteps` in a function with a loop that does not end, or that takes too long.
+
+    A list that contains itself ends the function too: np.array would fill the memory with it.
+
+    Args:
+        file: The learner's file.
+        limit: The limit of the search.
+    """
+    steps = 0
+
+    def count(frame: FrameType, event: str, argument: Any) -> Any:
+        nonlocal steps
+        if frame.f_code.co_filename != file:
+            return None  # raised here, in a finalizer, it would be lost, and the tracing with it
+        steps += 1
+        if steps > STEPS or limit.is_over() or _has_list_in_itself(frame):
+            raise TooManySteps
+        return count
+
+    before = sys.gettrace()
+    sys.settrace(count)
+    try:
+        yield
+    finally:
+        sys.settrace(before)
+
+
+def _has_list_in_itself(frame: FrameType) -> bool:
+    """Return whether a local list ends with itself, after an edit such as p = rows before rows.append(p)."""
+    return any(isinstance(value, list) and value and value[-1] is value for value in frame.f_locals.values())

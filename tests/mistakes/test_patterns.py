@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from npformer import functional as F
-from npformer.checking.diagnosis import UNKNOWN, describe
-from npformer.checking.diagnosis_context import DiagnosisContext
 from npformer.checking.shapes import describe_shape
+from npformer.mistakes.patterns import UNKNOWN, DiagnosisContext, describe
 
 RNG = np.random.default_rng(3)
 RIGHT = RNG.standard_normal((4, 5))
@@ -95,6 +94,35 @@ def test_a_missing_product_of_each_sequence():
 def test_a_missing_multiple_of_a_product():
     message = clue(RIGHT - 0.25 * DY * OTHER, RIGHT, operands={"x": OTHER, "dy": DY})
     assert message == "the term -0.25 · dy · x is missing"
+
+
+def test_a_shift_in_the_wrong_direction():
+    right, found = (np.zeros((4, 5)) for _ in range(2))
+    right[:, :-1], found[:, 1:] = DY[:, 1:], DY[:, :-1]
+    assert "two positions too late (must the shift go in the other direction?)" in clue(right, found, dy=DY)
+
+
+def test_a_missing_path_through_a_gate():
+    gate = 1 / (1 + np.exp(-OTHER))
+    right = DY * gate + DY * OTHER * gate * (1 - gate)
+    assert "the path through the gate g is missing" in clue(
+        right, DY * gate, dy=DY, arrays={"x": OTHER, "g": gate}
+    )
+
+
+def test_a_norm_whose_mean_and_deviation_are_taken_as_constants():
+    mean, deviation = OTHER.mean(-1, keepdims=True), OTHER.std(-1, keepdims=True)
+    xhat = (OTHER - mean) / deviation
+    right = (DY - DY.mean(-1, keepdims=True) - xhat * (DY * xhat).mean(-1, keepdims=True)) / deviation
+    message = clue(right, DY / deviation, dy=DY, arrays={"x": OTHER})
+    assert message.endswith("a multiple of x: the terms from the mean and from the variance are missing")
+
+
+def test_the_jacobian_in_the_place_of_its_product_with_dy():
+    jacobian = np.stack([np.diag(row) - np.outer(row, row) for row in SOFT])
+    right = (jacobian @ DY[..., None])[..., 0]
+    assert "it is the Jacobian" in describe_shape(right, jacobian, dy=DY)
+    assert "it is the Jacobian" not in describe_shape(right, jacobian + 1, dy=DY)
 
 
 def test_rows_that_all_have_several_uses_explain_nothing():

@@ -4,22 +4,24 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
-from npformer.checking.repair.calls import of_all_transposes, of_calls, of_scans
-from npformer.checking.repair.derivatives import of_formulas
-from npformer.checking.repair.edit import Definition, Edit, Reading, Site, sites
-from npformer.checking.repair.indices import of_counters
-from npformer.checking.repair.insertions import (
+from npformer.mistakes.calls import of_all_transposes, of_calls, of_scans
+from npformer.mistakes.expressions import (
+    of_constants,
+    of_counters,
+    of_equal_numbers,
+    of_formulas,
+    of_jacobians,
     of_missing_ends,
     of_missing_expressions,
     of_missing_expressions_inside,
     of_missing_in_statements,
     of_missing_inside,
     of_missing_products,
+    of_operations,
+    of_shifted_comparisons,
     of_signs_and_sums,
 )
-from npformer.checking.repair.loops import of_loops
-from npformer.checking.repair.misplaced import of_misplaced_factors
-from npformer.checking.repair.names import (
+from npformer.mistakes.names import (
     of_all_uses,
     of_expressions,
     of_names,
@@ -28,15 +30,18 @@ from npformer.checking.repair.names import (
     of_two_uses,
     of_variables,
 )
-from npformer.checking.repair.operations import (
-    of_constants,
-    of_equal_numbers,
-    of_operations,
-    of_shifted_comparisons,
+from npformer.mistakes.scope import Scope
+from npformer.mistakes.statements import (
+    of_all_calls,
+    of_all_operations,
+    of_conditions,
+    of_loops,
+    of_misplaced_factors,
+    of_opposites,
+    of_order,
+    of_statements,
 )
-from npformer.checking.repair.scope import Scope
-from npformer.checking.repair.statements import of_conditions, of_opposites, of_order, of_statements
-from npformer.checking.repair.systematic import of_all_calls, of_all_operations
+from npformer.mistakes.syntax import Definition, Edit, Reading, Site, sites
 
 Kind: TypeAlias = Callable[[Definition, Scope], Iterator[Edit]]
 
@@ -77,6 +82,7 @@ RARE = (of_missing_expressions, of_missing_products, of_missing_expressions_insi
 OTHER_VARIABLES = _at_each_site(of_variables)
 UNLIKELY = (*map(_at_each_site, MISSING), of_repeated_uses, of_two_uses, *map(_at_each_site, RARE))
 KINDS: tuple[Kind, ...] = (
+    of_jacobians,
     of_all_uses,
     of_loops,
     *map(_at_each_site, WRONG),

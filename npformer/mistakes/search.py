@@ -8,10 +8,12 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from npformer.checking.repair.edit import Edit
-from npformer.checking.repair.edits import edits
-from npformer.checking.repair.scope import Scope
-from npformer.checking.repair.source import EditableFunction, find_functions
+from npformer.mistakes.budget import limited_memory
+from npformer.mistakes.edits import edits
+from npformer.mistakes.operators import simplifications
+from npformer.mistakes.scope import Scope
+from npformer.mistakes.source import EditableFunction, find_functions
+from npformer.mistakes.syntax import Edit
 
 PATIENCE = 1500  # edits that are tried after the best one so far, before that one is made
 
@@ -54,7 +56,8 @@ class Search:
         self.made: list[Edit] = []
         self._goal, self._functions, self._most = goal, functions, most
         find_functions([function for function, _ in functions])
-        with _quiet():
+        self.before = self.right = Right()
+        with _quiet(), limited_memory(), contextlib.suppress(MemoryError):
             self.before = self.right = self._results([], None)
             self._run()
 
@@ -87,6 +90,17 @@ class Search:
             if len(right) > len(best_right):
                 best, best_right, since = edit, right, 0
         return best, best_right
+
+    def simplify(self) -> None:
+        """Simplify the statements of the edits that were made, as long as all results stay right."""
+        with _quiet(), limited_memory():
+            for edit in self.made:
+                while simpler := next(filter(self._stays_right, simplifications(edit)), None):
+                    simpler.make()
+
+    def _stays_right(self, simpler: Edit) -> bool:
+        with simpler.made():
+            return self._goal.is_reached(self._results(self.made, None))
 
     def _results(self, made: list[Edit], before: Right | None) -> Right:
         """Return the results that are right with some edits, or none if they are no Python."""

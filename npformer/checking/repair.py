@@ -1,24 +1,30 @@
 """The repair of a backward pass: edits after which all gradients are correct at two points."""
 
 import ast
+import contextlib
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from npformer.backend import Array, Generator
-from npformer.checking.check_target import CheckTarget, Gradients
+from npformer.checking.check_target import Gradients
 from npformer.checking.derivative import uneven_signs
 from npformer.checking.draw import Draw, run_with_other_inputs
-from npformer.checking.repair.edit import Edit
-from npformer.checking.repair.scope import scope_of
-from npformer.checking.repair.search import Right, Search
-from npformer.checking.repair.source import EditableFunction
 from npformer.checking.trace import trace
 from npformer.checking.trees import copy_tree, draw_like
+from npformer.mistakes.budget import Budget
+from npformer.mistakes.scope import scope_of
+from npformer.mistakes.search import Right, Search
+from npformer.mistakes.source import EditableFunction
+from npformer.mistakes.syntax import Edit
 
 TRIALS = 6000  # the largest number of edits that are tried
 WORK = 2_000_000  # the largest number of calls of functions in all trials together
+SECONDS = 15.0  # the limit of the search, in processor time
+SLACK = 1000  # errors at these points may be larger by so much than the tolerances
+SCALES = (0.1, 3.0, 10.0)  # of the points at which a repair must be right as well
 MOST = 2  # edits that one sentence names
 DOUBLED = "a second backward pass doubles the gradients"  # one of the results that must be right
 
@@ -44,9 +50,12 @@ def find_repair(draw: Draw, second: dict[str, Array], rng: Generator) -> str:
         return ""
     scopes = [scope_of(function.definition, others, with_parts=True) for function in functions]
     trials = min(TRIALS, WORK // (backward.calls + forward.calls))
-    points = [_Point(target, point, draw, rng) for point in (target.tensors, second)]
-    search = Search(_CorrectGradients(points, trials), [*zip(functions, scopes, strict=True)], MOST)
-    return _sentence(search.made) if search.is_successful else ""
+    goal = _CorrectGradients(draw, second, rng, trials)
+    search = Search(goal, [*zip(functions, scopes, strict=True)], MOST)
+    if not search.is_successful:
+        return ""
+    search.simplify()
+    return _sentence(search.made)
 
 
 def _editable(code: Any) -> EditableFunction | None:
@@ -62,15 +71,31 @@ def _loops(function: EditableFunction) -> bool:
 
 
 class _CorrectGradients:
-    """The goal of correct gradients at two points.
+    """The goal of correct gradients at two points, and then at points of other scales.
+
+    At one scale, a wrong edit may be right by chance: a mask may hide what it changes.
 
     Args:
-        points: The points.
+        draw: A dy with its gradients at one point.
+        second: Another point.
+        rng: The generator of directions.
         trials: The largest number of edits that are tried.
     """
 
-    def __init__(self, points: list["_Point"], trials: int) -> None:
-        self._points, self._trials = points, trials
+    def __init__(self, draw: Draw, second: dict[str, Array], rng: Generator, trials: int) -> None:
+        self._draw, self._second, self._rng, self._trials = draw, second, rng, trials
+        self._points = [_Point(draw, point, rng) for point in (draw.target.tensors, second)]
+        self._budget = Budget(SECONDS)
+
+    @cached_property
+    def _scaled(self) -> list["_Point"]:
+        """The points of other scales at which forward is finite."""
+        points = []
+        for scale in SCALES:
+            with contextlib.suppress(Exception):  # forward may refuse other inputs, as a decomposition does
+                point = {name: scale * value for name, value in self._second.items()}
+                points.append(_Point(self._draw, point, self._rng, slack=SLACK))
+        return [point for point in points if np.isfinite([*point.numeric.values()]).all()]
 
     def right(self, before: Right | None) -> Right:
         """Return the names of the tensors whose gradients are correct, and `DOUBLED`."""
@@ -80,7 +105,10 @@ class _CorrectGradients:
             if before is not None and not found > before:
                 return frozenset()
         if len(found) == len(self._points[0].target.tensors) and self._points[0].accumulates():
-            found.add(DOUBLED)
+            for point in self._scaled:
+                found &= point.correct()
+            if len(found) == len(self._points[0].target.tensors):
+                found.add(DOUBLED)
         return frozenset(found)
 
     def is_reached(self, right: Right) -> bool:
@@ -88,16 +116,17 @@ class _CorrectGradients:
         return DOUBLED in right
 
     def is_over(self) -> bool:
-        """Return whether there were enough trials."""
+        """Return whether there were enough trials, or whether the time is over."""
         self._trials -= 1
-        return self._trials < 0
+        return self._trials < 0 or self._budget.is_over()
 
 
 class _Point:
     """A point at which gradients are checked: <g, v> is the derivative along v, for each tensor."""
 
-    def __init__(self, target: CheckTarget, point: dict[str, Array], draw: Draw, rng: Generator) -> None:
-        self.target, self.point = target, point
+    def __init__(self, draw: Draw, point: dict[str, Array], rng: Generator, slack: float = 10) -> None:
+        target = draw.target
+        self.target, self.point, self.slack = target, point, slack
         self.tolerances = {name: draw.tolerance(name) for name in point}
         with target.moved_to(point):
             self.dy = draw_like(target.run()[0], rng)
@@ -127,7 +156,7 @@ class _Point:
         if g.shape != v.shape or g.dtype.kind != "f" or not np.isfinite(g).all():
             return False
         scale = max(float(np.sqrt((g * g).sum())), abs(self.numeric[name]), self.floor)
-        return abs(float((g * v).sum()) - self.numeric[name]) <= 10 * self.tolerances[name] * scale
+        return abs(float((g * v).sum()) - self.numeric[name]) <= self.slack * self.tolerances[name] * scale
 
 
 def _sentence(made: list[Edit]) -> str:

@@ -1,12 +1,12 @@
 """Edits of names: one name or expression instead of another, and names in the wrong order."""
 
 import ast
-import copy
 from collections import Counter
 from collections.abc import Iterator
 from itertools import combinations, permutations
 
-from npformer.checking.repair.edit import (
+from npformer.mistakes.scope import Numbers, Scope
+from npformer.mistakes.syntax import (
     Definition,
     Edit,
     Reading,
@@ -17,7 +17,6 @@ from npformer.checking.repair.edit import (
     shown,
     with_names,
 )
-from npformer.checking.repair.scope import Numbers, Scope
 
 LONGEST = 4  # elements of a tuple whose orders are all tried
 
@@ -143,5 +142,5 @@ def _names_in(value: ast.expr) -> Counter[str]:
 
 def _renamed(statement: ast.stmt, value: ast.expr, says: str, new: dict[str, ast.expr]) -> Edit:
     """Return the edit of a statement whose value has other expressions in the places of names."""
-    changed = with_names(copy.deepcopy(value), new)
+    changed = with_names(value, new)
     return Edit(says, statement.lineno, ((statement, "value", changed),), statement)

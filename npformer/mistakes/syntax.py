@@ -1,9 +1,11 @@
-"""Edits: changes of a syntax tree that can be undone, and the places at which they are made."""
+"""Changes of syntax trees: edits that can be undone, their places, and code with letters for its parts."""
 
 import ast
+import copy
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, TypeAlias
 
 Definition: TypeAlias = ast.FunctionDef | ast.Lambda
@@ -92,6 +94,12 @@ def sites(definition: Definition) -> Iterator[Site]:
     yield from _sites_in(definition, ("body",), definition.lineno, definition)
 
 
+def sites_in(statement: ast.AST) -> Iterator[Site]:
+    """Yield the places of all nodes in a statement, or in the body of a lambda."""
+    fields = ("body",) if isinstance(statement, ast.Lambda) else statement._fields
+    yield from _sites_in(statement, fields, getattr(statement, "lineno", 1), statement)
+
+
 def _sites_in(parent: ast.AST, fields: tuple[str, ...], line: int, statement: ast.AST) -> Iterator[Site]:
     for field in fields:
         value = getattr(parent, field)
@@ -138,26 +146,83 @@ def is_module(node: ast.AST) -> bool:
     return isinstance(node, ast.Name) and node.id in ("np", "math")
 
 
+# ---------------------------------------------------------------------------------------------------------
+# Code in which a letter stands for any expression, *p for any arguments, and **k for any keyword arguments
+
+
+@cache
+def parsed(code: str) -> ast.AST:
+    """Return the syntax tree of an expression or of a statement."""
+    (statement,) = ast.parse(code).body
+    return statement.value if isinstance(statement, ast.Expr) else statement
+
+
+def kind_of(node: ast.AST) -> tuple[type, type]:
+    """Return the class of a node and that of its operator: only nodes of the same kind may match."""
+    return type(node), type(getattr(node, "op", None))
+
+
+def matched(code: str, node: ast.AST) -> dict[str, Any] | None:
+    """Return what the letters of some code stand for in a node, or None if the node is no such code."""
+    parts: dict[str, Any] = {}
+    return parts if _matches(parsed(code), node, parts) else None
+
+
+def _matches(pattern: Any, node: Any, parts: dict[str, Any]) -> bool:
+    if isinstance(pattern, ast.Name) and len(pattern.id) == 1:
+        known = parts.setdefault(pattern.id, node)
+        return isinstance(node, ast.expr) and (known is node or ast.dump(known) == ast.dump(node))
+    if isinstance(pattern, list):
+        if pattern and (rest := _rest(pattern[-1])):
+            parts[rest] = node[len(pattern) - 1 :]
+            pattern, node = pattern[:-1], node[: len(pattern) - 1]
+        pairs = zip(pattern, node, strict=False)
+        return len(pattern) == len(node) and all(_matches(one, other, parts) for one, other in pairs)
+    if not isinstance(pattern, ast.AST):
+        return bool(pattern == node)
+    return type(pattern) is type(node) and all(
+        _matches(getattr(pattern, field), getattr(node, field), parts)
+        for field in pattern._fields
+        if field not in ("ctx", "kind", "type_comment")
+    )
+
+
+def _rest(pattern: ast.AST) -> str:
+    """Return the letter of *p or **k, or ""."""
+    match pattern:
+        case ast.Starred(value=ast.Name(id=letter)) | ast.keyword(arg=None, value=ast.Name(id=letter)):
+            return letter
+    return ""
+
+
+def filled(code: str, parts: Mapping[str, Any]) -> Any:
+    """Return the syntax tree of some code, with parts in the places of its letters."""
+    return _filled(parsed(code), parts)
+
+
+def _filled(pattern: Any, parts: Mapping[str, Any]) -> Any:
+    if isinstance(pattern, list):
+        found = [(parts.get(_rest(item)), item) for item in pattern]
+        lists = (rest if isinstance(rest, list) else [_filled(item, parts)] for rest, item in found)
+        return [item for items in lists for item in items]
+    if isinstance(pattern, ast.Name) and pattern.id in parts:
+        part = parts[pattern.id]
+        if isinstance(pattern.ctx, ast.Store) and hasattr(part, "ctx"):
+            part = copy.copy(part)
+            part.ctx = pattern.ctx
+        return part
+    if isinstance(pattern, ast.AST):
+        fields = {field: _filled(getattr(pattern, field), parts) for field in pattern._fields}
+        return type(pattern)(**fields)
+    return pattern
+
+
 def expression(text: str, **parts: ast.AST) -> ast.expr:
-    """Return the syntax tree of an expression, in which nodes stand for some of the names.
-
-    Args:
-        text: The expression.
-        parts: The nodes by name.
-    """
-    return with_names(ast.parse(text, mode="eval").body, parts)
+    """Return the syntax tree of an expression, in which nodes stand for some of the names."""
+    return with_names(parsed(text), parts)
 
 
-def with_names(tree: ast.expr, parts: Mapping[str, ast.AST]) -> ast.expr:
-    """Put nodes in the places of names in an expression, and return it."""
-    return ast.fix_missing_locations(_Filled(parts).visit(tree))  # the nodes may be new ones
-
-
-class _Filled(ast.NodeTransformer):
-    """Puts nodes in the places of names."""
-
-    def __init__(self, parts: Mapping[str, ast.AST]) -> None:
-        self.parts = parts
-
-    def visit_Name(self, node: ast.Name) -> ast.AST:
-        return self.parts.get(node.id, node)
+def with_names(tree: Any, parts: Mapping[str, ast.AST]) -> ast.expr:
+    """Return a copy of an expression with nodes in the places of names."""
+    node: ast.expr = _filled(tree, parts)
+    return node

@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from npformer.checking.repair.edit import Definition, is_value, sites
+from npformer.mistakes.syntax import Definition, is_value, sites
 
 Numbers = ast.Name | ast.Attribute | ast.Subscript
 
