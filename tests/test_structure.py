@@ -28,6 +28,7 @@ ORDER = [
     "training",
     "generation",
     "checking",
+    "mistakes",
     "models",
     "nn",
     "kernels",
