@@ -131,11 +131,12 @@ def _are_apart(places: list[Place]) -> bool:
 def concepts() -> tuple[Concept, ...]:
     """Return the concepts of the table."""
     concepts = []
-    for says, ((old, new),) in rows_of(SENTENCES):
-        is_whole = old.startswith(WHOLE)
-        forms = [_parsed(text.removeprefix(WHOLE) if is_whole else text).body[0] for text in (old, new)]
-        is_code = all(isinstance(form, ast.Expr) for form in forms)
-        concepts.append(Concept(says, *((form.value if is_code else form) for form in forms), is_whole))  # type: ignore[attr-defined]
+    for says, (texts,) in rows_of(SENTENCES):
+        is_whole = texts[0].startswith(WHOLE)
+        forms: list[Any] = [_parsed(text.removeprefix(WHOLE) if is_whole else text).body[0] for text in texts]
+        if all(isinstance(form, ast.Expr) for form in forms):
+            forms = [form.value for form in forms]
+        concepts.append(Concept(says, forms[0], forms[1], is_whole))
     return tuple(concepts)
 
 
@@ -186,7 +187,8 @@ def _is_letter(name: object) -> bool:
 
 def _matches(form: Any, node: Any, found: Found, role: Role) -> Iterator[Found]:
     """Yield the ways in which code has a form: what was found before, and the parts by letter."""
-    if isinstance(form, ast.Name | str) and _is_letter(letter := getattr(form, "id", form)):
+    letter = form.id if isinstance(form, ast.Name) else form
+    if _is_letter(letter):
         if letter in found:
             if words_of(found[letter]) == words_of(node):
                 yield found

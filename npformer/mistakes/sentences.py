@@ -144,8 +144,9 @@ SENTENCES = (
     A -= B => pass ## the step that changes {A} is left out
     A *= B => pass ## the step that changes {A} is left out
     np.add.at(A, B, X) => A[B] = X
-        ## a row whose index occurs twice keeps only one gradient, because it is overwritten
-    => A[B] += X ## a row whose index occurs twice keeps only one gradient, because table[ids] += adds once
+        ## a row whose index occurs several times keeps only one gradient, because it is overwritten
+    => A[B] += X
+        ## a row whose index occurs several times keeps only one gradient, because table[ids] += adds once
     A = F(*R) => if True: F(*R); A = F(*R) ## {F} is called twice
     A = B + F(*R) => if True: F(*R); A = B + F(*R) ## {F} is called twice
     return F(*R) => if True: F(*R); return F(*R) ## {F} is called twice
@@ -232,7 +233,7 @@ SENTENCES = (
     np.arange(A) => np.arange(1, A + 1) ## the numbers begin with 1 instead of 0{where}
     np.arange(A) => np.arange(-1, A - 1) ## the numbers begin with -1 instead of 0{where}
     range(A) => range(1, A) ## the first number of a range, 0, is left out{where}
-    range(A) => range(A - 1) ## the last number of a range is left out{where}
+    range(A) => range(A - 1) ## the last number of a range, {A} - 1, is left out{where}
     C => C + 1 ## {C} is one more than it should be{where}
     C => C - 1 ## {C} is one less than it should be{where}
 

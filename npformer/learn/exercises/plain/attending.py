@@ -207,6 +207,7 @@ np.where(distance == r, y, 0).sum(-1) => np.where(distance == r, np.where((np.cu
 => np.where((distance == r) & (np.cumsum(distance == r, 1) == 1), y, 0).sum(-1)
     ## the first key of each distance is kept: several keys with the same distance must be added
 => np.where(distance == r, y, 1).prod(-1) ## the entries of a distance are multiplied instead of summed
+range(n_distances) => range(n_distances - 1) ## the last distance, n_distances - 1, is left out
 == r => == n_distances - 1 - r ## the distances are in the reverse order
 => == r + 1 ## the distances are counted from 1: entry 0 belongs to the distance 0
 => == r - 1 ## the sums are one place too late: entry r belongs to the distance r

@@ -73,13 +73,9 @@ ids == zero_id => ids <= zero_id ## the ids up to zero_id are set to 0 too
 table[ids] => table[(ids + 1) % len(table)] ## the rows are those of ids + 1: ids count from 0
 => table[ids - 1] ## the rows are those of ids - 1: ids count from 0
 === embedding-backward
-ids == zero_id => ids == 0 ## the padding id is 0 instead of zero_id
-if zero_id is not None => if False ## the positions with zero_id get a gradient, and y is 0 there
-=> zero_id = 0 if zero_id is None else zero_id\n    if True
-    ## the id 0 gets no gradient, although zero_id is None: then no position is set to 0
-return dtable => return dtable / np.maximum(1, np.bincount(ids.ravel(), minlength=len(table)))[:, None]
-    ## the gradients of an id that occurs several times are averaged instead of summed
-np.add.at(dtable, ids, scale * dy) => dtable[ids.ravel()[::-1]] = (scale * dy).reshape(-1, dy.shape[-1])[::-1]
+np.add.at(dtable, ids, scale * dy) => dtable[ids] += scale * dy
+    ## an id that occurs several times keeps only one of its gradients: dtable[ids] += adds only once
+=> dtable[ids.ravel()[::-1]] = (scale * dy).reshape(-1, dy.shape[-1])[::-1]
     ## an id that occurs several times keeps only its first gradient: all of them must be added
 => \n    for row, d in zip(ids, scale * dy, strict=True):\n        dtable[row] += d
     ## an id that occurs several times in one sentence is added only once: dtable[ids] += adds only once
@@ -89,6 +85,12 @@ np.add.at(dtable, ids, scale * dy) => dtable[ids.ravel()[::-1]] = (scale * dy).r
     ## only the last sentence counts: the gradients of all sentences must be added
 => np.add.at(dtable, ids[0], scale * dy[0])
     ## only the first sentence counts: the gradients of all sentences must be added
+ids == zero_id => ids == 0 ## the padding id is 0 instead of zero_id
+if zero_id is not None => if False ## the positions with zero_id get a gradient, and y is 0 there
+=> zero_id = 0 if zero_id is None else zero_id\n    if True
+    ## the id 0 gets no gradient, although zero_id is None: then no position is set to 0
+return dtable => return dtable / np.maximum(1, np.bincount(ids.ravel(), minlength=len(table)))[:, None]
+    ## the gradients of an id that occurs several times are averaged instead of summed
 np.zeros(table.shape, dy.dtype) => table.astype(dy.dtype)
     ## dtable begins with the table itself: it must begin with zeros
 scale * dy => np.sqrt(table.shape[1]) * dy ## the factor is sqrt(D), and must be the scale of the cache

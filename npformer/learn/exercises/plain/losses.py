@@ -173,7 +173,9 @@ np.exp(log_probs) => (np.exp(np.exp(log_probs)) / np.exp(np.exp(log_probs)).sum(
 => 0 * one_hot + 1 / n_classes ## all classes are equal: the targets are left out
 smoothing / n_classes => smoothing / (n_classes - 1)
     ## smoothing is divided by n_classes - 1 instead of n_classes
-(1 - smoothing) * one_hot => one_hot - smoothing
+(1 - smoothing) * one_hot => one_hot
+    ## the factor 1 - smoothing is left out, so the target is counted twice and the row does not sum to 1
+=> one_hot - smoothing
     ## smoothing is subtracted from every entry: one-hot must be multiplied by 1 - smoothing
 === kl-backward
 q.size // q.shape[-1] => q.size

@@ -62,12 +62,13 @@ gates = [di * i * (1 - i), df * f * (1 - f), dg * (1 - g**2), do * o * (1 - o)] 
     ## the gradient of gn is multiplied by r: only that of hn contains the factor r
 => [0 * dr, 0 * dz, dsum] ## gr and gz get no gradient: r and z depend on both gates and hidden gates
 => [dsum, dr, dz] && [dr, dz, dlast] => [dlast, dr, dz] ## the gradient of n comes first: the order is r, z, n
+dsum = dn * (1 - n**2) => dsum = dn ## the derivative of tanh, the factor 1 - n², is left out for n
+=> dsum = dn && dr * r * (1 - r), dz * z * (1 - z) => dr, dz
+    ## the derivatives of all gates are left out: the gradients before the sigmoids and the tanh are needed
 dy * (h - n) => dy * (n - h) && dy * (1 - z), dy * z => dy * z, dy * (1 - z)
     ## these are the gradients of h' = (1 - z) h + z n, another convention: here z belongs to h
 [dr, dz, dlast] => [0 * dr, 0 * dz, dlast]
     ## hr and hz get no gradient: r and z depend on both gates and hidden gates
-dsum = dn * (1 - n**2) => dsum = dn && dr * r * (1 - r), dz * z * (1 - z) => dr, dz
-    ## the derivatives of all gates are left out: the gradients before the sigmoids and the tanh are needed
 dsum * last, dsum * r => dsum * h, dsum ## the reset gate is applied to h, as in the first GRU: here it
     multiplies hn, so dr contains hn, and only the gradient of hn contains r
 dsum], -1) => dsum], 0) && dlast], -1) => dlast], 0)

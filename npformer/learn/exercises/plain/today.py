@@ -240,6 +240,11 @@ dy.reshape(batch, n_heads // n_repeats, n_repeats, length, width).sum(2) => dy[:
     ## dy is repeated, as in the forward pass: the gradients of the copies must be summed
 => dy ## dy itself is returned: the gradients of the copies must be summed
 === window-mask
+< window => <= window ## the window has one position too many: the position itself counts too
+=> < window - 1 ## the window has one position too few
+& (query - key < window) => ## the window is left out: all earlier positions are allowed
+(query >= key) & => ## the causal condition is left out: a query may attend to later positions
+query >= key => query > key ## the position itself is left out
 (query >= key) & (query - key < window) => (abs(query - key) < window)
     ## the window is left out on the wrong side: it reaches to both sides of the position
 => (query - key == window - 1)
@@ -273,16 +278,20 @@ adam.model.values -= lr * weight_decay * np.where(decays, adam.model.values, 0) 
     ## the values are multiplied by the decay: they must be multiplied by 1 minus it
 => pass && lr * m_hat => lr * (1 - weight_decay * decays) * m_hat
     ## the weight decay shrinks the step of Adam: it must shrink the values
-=> pass && adam.model.values -= lr * m_hat / (np.sqrt(v_hat) + adam.eps) => adam.model.values -= lr * m_hat /
-    (np.sqrt(v_hat) + adam.eps)\n    adam.model.values -= lr * weight_decay * np.where(decays,
-    adam.model.values, 0) ## the decay comes after the step of Adam, and must come before it
-np.where(decays, adam.model.values, 0) => np.where(decays, np.sign(adam.model.values), 0)
+np.where(decays, adam.model.values, 0) => adam.model.values ## all parameters decay: decays is left out
+=> np.where(decays, 0, adam.model.values) ## the wrong parameters decay: those where decays is False
+=> np.where(decays, np.sign(adam.model.values), 0)
     ## the sign of the values decays instead of the values: this is an L1 penalty
 => np.where(decays, g, 0) ## the gradient decays instead of the values
 => np.where(decays, adam.model.values**2, 0)
     ## the squares of the values decay instead of the values: the decay is their derivative
+adam.model.values -= lr * weight_decay * np.where(decays, adam.model.values, 0) => pass && adam.model.values
+    -= lr * m_hat / (np.sqrt(v_hat) + adam.eps) => adam.model.values -= lr * m_hat / (np.sqrt(v_hat) +
+    adam.eps)\n    adam.model.values -= lr * weight_decay * np.where(decays, adam.model.values, 0)
+    ## the decay comes after the step of Adam, and must come before it
 lr * m_hat => lr * decays * m_hat
     ## the parameters that do not decay are not changed by Adam's step either: decays is about the decay only
+np.sqrt(v_hat) => v_hat ## the square root of v is left out
 === cosine-floor
 (peak - floor) * => peak *
     ## the floor is added, but the cosine falls from peak to 0: the sum begins above peak

@@ -121,6 +121,7 @@ m_hat / (np.sqrt(v_hat) + adam.eps) => np.sign(g)
 === adam-step
 values -= => values = adam.model.values -
     ## adam.model.values becomes a new array: change it in place, because the weights are parts of it
+(1 - beta1) * g => g ## the factor 1 - b1 of the gradient is left out in m
 === warmup
 = step => = (step + 1) ## the steps are counted from 0: the learning rate is that of the step after
 increase = step => increase = (step - 1) && = step** => = max(step - 1, 1e-9)**

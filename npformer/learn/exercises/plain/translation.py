@@ -77,7 +77,8 @@ while True:\n => i = 0\n    while i < len(parts) - 1:\n        if parts[i] + par
 if rank is not None => if rank is not None and len(parts[i] + parts[i + 1]) == 2
     ## only pieces of two characters are made: a joined string can be joined again
 === bleu
-min(1.0, math.exp(1 - r / c)) => min(1.0, c / r) ## the brevity penalty is c / r instead of exp(1 - r / c)
+min(1.0, math.exp(1 - r / c)) => 1.0 ## the brevity penalty is left out
+=> min(1.0, c / r) ## the brevity penalty is c / r instead of exp(1 - r / c)
 => c / r ## the brevity penalty is c / r, and is not limited to at most 1
 sum((ours & theirs).values()) => sum(count for gram, count in ours.items() if gram in theirs)
     ## the matches are not clipped: an n-gram has at most as many matches as it occurs in the reference
@@ -101,6 +102,7 @@ math.exp(sum(math.log(p) for p in precisions) / 4) => sum(precisions) / 4
 => (1, 6) && [0] * 4 => [0] * 5 && ) / 4 => ) / 5 ## the longest n-grams have 5 words: the largest n is 4
 sum(ours.values()) => sum(theirs.values()) ## the matches are divided by the number of n-grams in the
     references: that is the recall, and the n-grams of the translations are needed
+- n + 1) => - n) ## the last n-gram of each line is left out
 .split() => .strip() ## the n-grams are made of characters instead of words
 a / b for => (a + 1) / (b + 1) for
     ## 1 is added to the matches and to the numbers of n-grams (smoothing): here nothing is added
