@@ -101,21 +101,34 @@ dweights = dy * bell => dweights = dy * weights && dbell = dy * weights => dbell
     ## dp contains only the nearest place: the places of the row must be summed
 * away). => * away**2 / 2). ## away is squared, as in the exponent: its derivative contains away once
 === predict-position-backward
+dp * lengths * share * (1 - share) => dp * lengths
+    ## the derivative of the sigmoid, the factor share (1 - share), is left out
+=> dp * lengths * (1 - share**2) ## the derivative of tanh is used for share, which is a sigmoid
+=> dp * (lengths * share) * (1 - lengths * share)
+    ## the derivative of the sigmoid is computed from p: it must be computed from share = p / lengths
+* (1 - hidden**2) => ## the derivative of tanh, the factor 1 - hidden², is left out
+=> * hidden * (1 - hidden) ## the derivative of the sigmoid is used for hidden, which is a tanh
+=> * (1 - hidden) ## the derivative of tanh is 1 - hidden², and not 1 - hidden
+=> * (1 - hidden) ** 2 ## the derivative of tanh is 1 - hidden², and not (1 - hidden)²
+share * (1 => (1 ## the factor share is left out in the derivative of the sigmoid
+* (1 - share) => ## the factor 1 - share is left out in the derivative of the sigmoid
 dv = dlogit.reshape(-1) @ hidden.reshape(-1, hidden.shape[-1]) => dv = dlogit.reshape(-1) @ (hidden * (1 -
     hidden**2)).reshape(-1, hidden.shape[-1]) ## dv contains the derivative of tanh, 1 - hidden²: v comes
     after the tanh, so dv is the sum of dlogit · hidden
 => dv = dlogit.reshape(-1) @ (1 - hidden**2).reshape(-1, hidden.shape[-1])
     ## dv is the sum of dlogit · (1 - hidden²): the derivative by v is hidden itself
-dp * lengths * share * (1 - share) => dp * (lengths * share) * (1 - lengths * share)
-    ## the derivative of the sigmoid is computed from p: it must be computed from share = p / lengths
+dv = dlogit.reshape(-1) => dv = dp.reshape(-1)
+    ## dv is computed from dp instead of dlogit: lengths and the derivative of the sigmoid are missing
+=> dv = dlogit.reshape(-1) / dlogit.size && dweight = => dweight = 1 / dlogit.size *
+    ## dv and dweight are divided by the number of states: they must be sums, not averaged
+dtotal = dlogit[..., None] => dtotal = dp[..., None]
+    ## dtotal is computed from dp instead of dlogit: lengths and the derivative of the sigmoid are missing
 dlogit.reshape(-1) @ hidden.reshape(-1, hidden.shape[-1]) => dlogit.reshape(-1)[-1] * hidden.reshape(-1,
     hidden.shape[-1])[-1] ## dv is that of the last state only: those of all states must be summed
 dtotal.reshape(-1, dtotal.shape[-1]) => (dtotal.reshape(-1, dtotal.shape[-1]) * (np.arange(dlogit.size) ==
     dlogit.size - 1)[:, None]) ## dweight is that of the last state only: those of all states must be summed
 dlogit = => share = 1 / (1 + np.exp(-share))\n    dlogit =
     ## the sigmoid is applied to share, which is a sigmoid already
-dv = dlogit.reshape(-1) => dv = dlogit.reshape(-1) / dlogit.size && dweight = => dweight = 1 / dlogit.size *
-    ## dv and dweight are divided by the number of states: they must be sums, not averaged
 === entropy-backward
 * (log_a + h[..., None]) => * (log_a + 1)
     ## only dH/da is used: the backward pass of the softmax is left out, which puts H in place of 1

@@ -62,16 +62,21 @@ def truncate(ids: Any, max_length: Any) -> Any:
 
 MISTAKES = r"""
 === swish-backward
-ds = s * (1 - s) => ds = x * (1 - x)
-    ## the derivative of the sigmoid is computed from x, and must be computed from s
-=> s = 1 / (1 + np.exp(-s)); ds = s * (1 - s)
-    ## the sigmoid is applied to s, which is the sigmoid of x already
-(s + x * ds) => ds ## the derivatives of the two factors are multiplied: the product rule adds two terms, each
-    with the derivative of one factor
+(s + x * ds) => s ## the product rule has a second term, because s depends on x too: it is left out
+=> (x * ds) ## the product rule has two terms: the term s is left out
+=> ds ## the derivatives of the two factors are multiplied: the product rule adds two terms, each with the
+    derivative of one factor
 => (1 + ds) ## the derivatives of the two factors are added: in the product rule each is multiplied by the
     other factor
 => (ds + x * s) ## s and its derivative are exchanged in the product rule: x belongs to the derivative of s,
     and s stands alone
+ds = s * (1 - s) => ds = 1 - s ## the derivative of the sigmoid is wrong: its factor s is left out
+=> ds = s ## the derivative of the sigmoid is wrong: its factor 1 - s is left out
+=> ds = x * (1 - x) ## the derivative of the sigmoid is computed from x, and must be computed from s
+=> ds = 1 - s**2 ## the derivative of tanh is used instead of the derivative of the sigmoid
+=> s = 1 / (1 + np.exp(-s)); ds = s * (1 - s)
+    ## the sigmoid is applied to s, which is the sigmoid of x already
+=> ds = s * (s - 1) ## the derivative of the sigmoid has the wrong sign
 dy * (s + x * ds) => s + dy * x * ds ## dy multiplies only the second term: it belongs to both
 => np.where(x > 0, dy, 0)
     ## this is the gradient of ReLU: swish lets a part of the gradient pass where x is negative too

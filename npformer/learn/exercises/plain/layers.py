@@ -218,6 +218,15 @@ np.where(y > 0, dy, 0) => dy
     with 0 elsewhere
 y > 0 => y > y.mean() ## the entries above the mean pass: the limit is 0
 === gelu-backward
+(phi + x * density) => phi ## the product rule has a second term, because Phi depends on x too: it is left out
+=> (x * density) ## the product rule has two terms: the term phi is left out
+=> (phi * x * density) ## phi and the density are multiplied: the product rule adds two terms
+=> (x * phi + density)
+    ## phi stands with x, and the density alone: the term phi has no factor x, and the density has it
+x * density => density ## the factor x in front of the density is left out
+=> x**2 * density ## x is squared in front of the density
+=> x * (-x * density)
+    ## the derivative of the density, -x times it, is used: the density is the derivative of phi already
 np.exp(-(x**2) / 2) / math.sqrt(2 * math.pi) => phi * (1 - phi)
     ## phi (1 - phi), the derivative of a sigmoid, is used instead of the density
 density = => u = math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)\n    density = && dy * (phi + x * density) =>
@@ -237,10 +246,6 @@ math.sqrt(2 * math.pi) => (math.sqrt(2) * math.pi) ## pi stands outside the squa
     ## the parentheses are wrong: it is divided by sqrt(2) and multiplied by pi
 dy * (phi + x * density) => phi + dy * x * density
     ## dy multiplies only the term with the density: it belongs to both terms
-x * density => x * (-x * density)
-    ## the derivative of the density, -x times it, is used: the density is the derivative of phi already
-(phi + x * density) => (x * phi + density)
-    ## phi stands with x, and the density alone: the term phi has no factor x, and the density has it
 === feed-forward
 activation_dropout(h, layer.activation) => h, activation_dropout(h, layer.activation)[1]
     ## the activation is left out

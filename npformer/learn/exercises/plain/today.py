@@ -212,14 +212,22 @@ dy * cache.activated => dy * gate ## dvalue is multiplied by gate instead of swi
 => dy * cache.value && dy * cache.value * ( => dy * cache.activated * (
     ## the factors of dgate and dvalue are exchanged: dvalue contains swish(gate), and dgate the value
 => dy * (s + gate * s * (1 - s)) ## the derivative of swish is also a factor of dvalue
-(s + gate * s * (1 - s)) => (gate * s * (1 - s)) ## the derivative of swish lacks the term s
+(s + gate * s * (1 - s)) => s
+    ## the derivative of swish lacks the term gate · s (1 - s): s depends on gate too
+=> (gate * s * (1 - s)) ## the derivative of swish lacks the term s
 => cache.activated ## dgate is multiplied by swish(gate) instead of its derivative
 => (gate > 0) ## this is the backward pass of ReGLU, whose gate is ReLU: the derivative of swish is needed
+=> (s * gate * s * (1 - s)) ## the derivatives of the factors are multiplied: the product rule adds two terms
 gate * s * (1 - s) => s * (1 - s) ## the factor gate is left out in the derivative of swish
 => cache.activated * s * (1 - s) ## dgate contains swish(gate) in place of gate
 dy * cache.value * (s + gate * s * (1 - s)) => dy * cache.value
     ## the derivative of swish is left out in dgate
-s * (1 - s) => cache.activated * (1 - cache.activated)
+=> dy * cache.value * s + gate * s * (1 - s)
+    ## dy and value multiply only the first term of the derivative of swish: they belong to both
+s + gate => s - gate ## the sign of the second term of the derivative of swish is wrong
+(1 - s) => (1 + s) ## the factor 1 - s is 1 + s in the derivative of swish
+s * (1 - s) => (1 - s**2) ## the derivative of tanh is used for s, which is a sigmoid
+=> cache.activated * (1 - cache.activated)
     ## the derivative of swish contains swish(gate) (1 - swish(gate)): it must contain s (1 - s)
 gate, s = cache.activation => gate, s = cache.activation[0], 1 / (1 + np.exp(-cache.activation[1]))
     ## the sigmoid is applied to s once more
