@@ -5,6 +5,8 @@ the source of the functions and tries small edits (a sign, an axis, a transpose,
 factor). It names the first one after which a goal is reached: all gradients are correct
 (checking/repair.py), or all results of an exercise are right (learn/exercises/repair.py). The mutants
 (mutants.py) go the other way: they make mistakes in a correct solution. Both read the table in operators.py.
+The mistakes that many exercises share, with sentences that name their parts, are the table in sentences.py,
+which concepts.py applies to every solution.
 
 Source: Weimer et al. 2009 (program repair with code of the same program).
 """

@@ -91,15 +91,17 @@ def guidance(exercises: Sequence[str]) -> str:
     """
     parts = []
     for exercise in map(EXERCISES.find, exercises):
-        says = sentences(exercise)
         parts.append(f"{exercise.name} (chapter {exercise.chapter}): {exercise.title}")
-        parts += [f"  - {sentence}" for sentence in says]
+        parts += [f"  - {sentence}" for sentence in sentences(exercise)]
+        parts.append("  Mistakes that many exercises share, in this one:")
+        shared = dict.fromkeys(mistake.says for mistake in exercise.shared_mistakes)
+        parts += [f"  - {sentence}" for sentence in shared]
     return "\n".join(parts)
 
 
 def sentences(exercise: Exercise) -> list[str]:
-    """Return the sentences about the mistakes of an exercise, each once, the most likely first."""
-    return list(dict.fromkeys(mistake.says for mistake in exercise.mistakes))
+    """Return the sentences about the mistakes that are special to an exercise, each once."""
+    return list(dict.fromkeys(mistake.says for mistake in exercise.special_mistakes))
 
 
 def families_table() -> str:
@@ -140,7 +142,7 @@ def _row(exercise: Exercise, folder: Path) -> str:
 
 
 def count_mistakes() -> int:
-    """Return the number of mistakes that the grader names, over all exercises."""
+    """Return the number of mistakes that are special to an exercise, over all exercises."""
     return sum(len(sentences(exercise)) for exercise in EXERCISES)
 
 

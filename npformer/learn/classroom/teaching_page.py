@@ -7,6 +7,7 @@ from npformer.errors import UserError
 from npformer.learn.classroom.guidance import count_mistakes, exercises_tables, families_table
 from npformer.learn.classroom.syllabus import SIX_WEEKS, TWELVE_WEEKS, syllabus_table
 from npformer.learn.exercises import EXERCISES
+from npformer.mistakes.concepts import concepts
 
 
 def with_computed_parts(text: str, folder: Path) -> str:
@@ -22,7 +23,8 @@ def with_computed_parts(text: str, folder: Path) -> str:
     parts = {
         "six weeks": syllabus_table(SIX_WEEKS, folder),
         "twelve weeks": syllabus_table(TWELVE_WEEKS, folder),
-        "counts": f"The grader knows {count_mistakes():,} mistakes in {len(EXERCISES)} exercises by name.",
+        "counts": f"The grader knows {count_mistakes():,} mistakes by name that are special to one of "
+        f"{len(EXERCISES)} exercises, and {len(concepts())} that many solutions share.",
         "kinds of mistakes": families_table(),
         "mistakes by exercise": exercises_tables(folder),
     }

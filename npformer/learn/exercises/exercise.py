@@ -1,12 +1,15 @@
 """The declaration of an exercise: the learner's file, its trials, its hints and the package's solution."""
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
+from npformer.learn.exercises.mutants import source_of
 from npformer.learn.exercises.plain import MISTAKES, PLAIN, Mistake
+from npformer.mistakes.concepts import concepts_in
 
 SEED = 11  # of the inputs of the public trials
 HIDDEN = "hidden inputs"  # the label of trials on inputs that learners do not know
@@ -97,8 +100,18 @@ class Exercise:
 
     @property
     def mistakes(self) -> tuple[Mistake, ...]:
-        """The mistakes that learners often make."""
+        """The mistakes that learners often make: first those that are special to the exercise."""
+        return self.special_mistakes + self.shared_mistakes
+
+    @property
+    def special_mistakes(self) -> tuple[Mistake, ...]:
+        """The mistakes in the table of the exercise."""
         return MISTAKES[self.name]
+
+    @property
+    def shared_mistakes(self) -> tuple[Mistake, ...]:
+        """The mistakes that many solutions share, where the solution has code of their form."""
+        return _shared(self.name)
 
     @property
     def functions(self) -> list[str]:
@@ -136,6 +149,20 @@ To see a hint, run:                                 npformer exercise hint{which
 """
 '''
         return head + self.stub
+
+
+@cache
+def _shared(name: str) -> tuple[Mistake, ...]:
+    """Return the mistakes that many solutions share, as changes of the plain solution of an exercise."""
+    solution = PLAIN[name]
+
+    def mistakes() -> Iterator[Mistake]:
+        for function in solution.values():
+            where = f"{function.__name__}: " * (len(solution) > 1)
+            for says, changes in concepts_in(source_of(function)):
+                yield Mistake(where + says, changes, is_shared=True)
+
+    return tuple(mistakes())
 
 
 def _hidden(trial: Gradients | Values, seed: int) -> Gradients | Values:

@@ -98,8 +98,9 @@ def _unnamed(solution: dict[str, Function], kinds: Iterable[Changes]) -> Iterato
 
 
 def _pairs(solution: dict[str, Function], mistakes: Sequence[Mistake]) -> Iterator[Changed]:
-    """Yield the pairs of mistakes with names."""
-    for one, other in combinations(mistakes, 2):
+    """Yield the pairs of mistakes with names: first those that are special to the exercise."""
+    pairs = combinations(mistakes, 2)
+    for one, other in sorted(pairs, key=lambda pair: pair[0].is_shared + pair[1].is_shared):
         with suppress(SyntaxError):  # the two may change the same line
             yield f"{one.says}; and {other.says}", with_mistakes(solution, [one, other])
 

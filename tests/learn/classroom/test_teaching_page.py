@@ -56,4 +56,6 @@ def test_every_kind_of_mistake_occurs_in_several_exercises():
 def test_the_guidance_on_an_exercise_has_all_of_its_mistakes():
     lines = guidance(("softmax",)).splitlines()
     assert lines[0].startswith("softmax (chapter 5)")
-    assert [line.removeprefix("  - ") for line in lines[1:]] == sentences(EXERCISES.find("softmax"))
+    special = sentences(EXERCISES.find("softmax"))
+    assert [line.removeprefix("  - ") for line in lines[1 : 1 + len(special)]] == special
+    assert "  - the sum of e is averaged: it must be a sum and not a mean" in lines[2 + len(special) :]

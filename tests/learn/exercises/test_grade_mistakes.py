@@ -68,7 +68,7 @@ def test_a_false_name_is_rare_for_mistakes_that_the_grader_does_not_know(tmp_pat
 
 
 @pytest.mark.parametrize("exercise", ALL, ids=lambda exercise: exercise.name)
-def test_every_named_mistake_is_told_apart_from_the_others(exercise):
+def test_every_special_mistake_is_told_apart_from_the_others(exercise):
     """Each one changes the results, and mistakes with different names give different results."""
 
     def results(functions):
@@ -85,7 +85,7 @@ def test_every_named_mistake_is_told_apart_from_the_others(exercise):
         )
 
     found = [("", results(exercise.plain))]
-    for mistake in exercise.mistakes:
+    for mistake in exercise.special_mistakes:
         result = results(with_mistakes(exercise.plain, [mistake]))
         alike = [says for says, other in found if says != mistake.says and agree(result, other)]
         assert not alike, f"{mistake.says} gives the same results as {alike[0] or 'the solution'}"

@@ -5,40 +5,13 @@ each mistake in its source. If the changed solution gives the learner's results,
 mistake.
 """
 
-from npformer.learn.exercises.plain import (
-    attending,
-    attention,
-    beginnings,
-    decoding,
-    embeddings,
-    generation,
-    heads,
-    layers,
-    losses,
-    recurrent,
-    stacks,
-    today,
-    training,
-    translation,
-)
-from npformer.learn.exercises.plain.registry import MISTAKES, PLAIN, Mistake
+from importlib import import_module
+from pathlib import Path
 
-__all__ = [
-    "MISTAKES",
-    "PLAIN",
-    "Mistake",
-    "attending",
-    "attention",
-    "beginnings",
-    "decoding",
-    "embeddings",
-    "generation",
-    "heads",
-    "layers",
-    "losses",
-    "recurrent",
-    "stacks",
-    "today",
-    "training",
-    "translation",
-]
+from npformer.learn.exercises.plain.registry import MISTAKES, PLAIN, Mistake, add_mistakes
+
+__all__ = ["MISTAKES", "PLAIN", "Mistake"]
+
+for _file in sorted(Path(__file__).parent.glob("[a-z]*.py")):
+    if _file.stem != "registry":
+        add_mistakes(import_module(f"{__name__}.{_file.stem}").MISTAKES)

@@ -4,6 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from npformer.mistakes.tables import rows_of
+
 Function = Callable[..., Any]
 
 
@@ -14,32 +16,42 @@ class Mistake:
     Args:
         says: A sentence that names the mistake with the names of the stub. It does not show the correct line.
         changes: Pairs of a text in the source of the plain solution, and the text in its place.
+        is_shared: True if many solutions share the mistake.
     """
 
     says: str
     changes: tuple[tuple[str, str], ...]
-
-
-def mistake(says: str, *texts: str) -> Mistake:
-    """Return a mistake with these changes, given as: old text, new text, old text, new text, and so on."""
-    return Mistake(says, tuple(zip(texts[::2], texts[1::2], strict=True)))
+    is_shared: bool = False
 
 
 PLAIN: dict[str, dict[str, Function]] = {}  # the plain solutions by exercise and name
-MISTAKES: dict[str, tuple[Mistake, ...]] = {}  # by exercise
+MISTAKES: dict[str, tuple[Mistake, ...]] = {}  # those that are special to an exercise
 
 
-def plain(exercise: str, *mistakes: Mistake) -> Callable[[Function], Function]:
-    """Register a function as the plain solution of an exercise, with the mistakes that learners make in it.
+def plain(exercise: str) -> Callable[[Function], Function]:
+    """Register a function as the plain solution of an exercise.
 
     Args:
         exercise: The name of the exercise.
-        mistakes: The mistakes. If two of them give the same results, the first one is named.
     """
 
     def register(function: Function) -> Function:
         PLAIN.setdefault(exercise, {})[function.__name__] = function
-        MISTAKES[exercise] = (*MISTAKES.get(exercise, ()), *mistakes)
         return function
 
     return register
+
+
+def add_mistakes(text: str) -> None:
+    """Register the mistakes that are special to exercises.
+
+    Mistakes that many solutions share are concepts (see npformer.mistakes.concepts): no table repeats them.
+
+    Args:
+        text: Tables (see npformer.mistakes.tables). Above each stands "=== " and the names of its exercises.
+            If two mistakes give the same results, the first one is named.
+    """
+    for section in text.split("=== ")[1:]:
+        names, _, table = section.partition("\n")
+        for name in names.split():
+            MISTAKES[name] = (*MISTAKES.get(name, ()), *(Mistake(*row) for row in rows_of(table)))
