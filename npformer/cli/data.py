@@ -24,7 +24,7 @@ Examples: npformer data multi30k
           npformer data multi30k --languages en,de --folder corpora/multi30k
           npformer data multi30k --from ../multi30k-copy
 Multi30k may be used for research and education only. An interrupted download
-continues with the file at which it was stopped."""
+continues where it was stopped."""
 
 RULES = (
     only_if(

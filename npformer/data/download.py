@@ -1,8 +1,9 @@
-"""Downloads of the files of a corpus, which verify the checksum of every file."""
+"""Downloads of files, which resume after an interruption and verify the checksum of every file."""
 
 import errno
 import hashlib
 import http.client
+import os
 import re
 import time
 import urllib.error
@@ -15,8 +16,8 @@ from typing import NamedTuple
 from npformer.errors import UserError
 from npformer.storage.atomic import write_atomically
 
-ATTEMPTS = 4
-PAUSE = 0.5  # seconds before the second attempt; doubled before each further one
+ATTEMPTS = 4  # after this number of attempts in a row without new data, a download fails
+PAUSE = 0.5  # seconds before the next attempt; doubled after each attempt without new data
 TIMEOUT = 30.0  # seconds without an answer after which an attempt fails
 _CHUNK = 1 << 16
 _BUSY = (408, 425, 429, 500, 502, 503, 504)  # HTTP errors that are usually temporary
@@ -53,18 +54,18 @@ def fetch(
     pause: float = PAUSE,
     timeout: float = TIMEOUT,
 ) -> bool:
-    """Download a file from base_url/name to folder/name, where it appears when it is complete.
+    """Download a file from base_url/name to folder/name.
 
-    The files of a corpus have a few megabytes at most, so an attempt that fails is repeated from the
-    beginning of its file. In a later call, the files that are complete are not downloaded again.
+    The data so far are in name.part, and an interrupted download resumes from there, after a pause or in a
+    later call. The file gets its name only when it is complete and its checksum is right.
 
     Args:
         file: The file.
         base_url: The address of the folder on the server.
         folder: The folder to write to.
         report: Called with the number of bytes so far.
-        attempts: The number of attempts after which the download fails.
-        pause: Seconds before the second attempt, doubled before each further one.
+        attempts: The number of attempts without new data after which the download fails.
+        pause: Seconds before the second attempt, doubled after each one without new data.
         timeout: Seconds without an answer after which an attempt fails.
 
     Returns:
@@ -81,23 +82,21 @@ def fetch(
     if not re.fullmatch(r"https?://[!-~]+", url):
         raise UserError(f"{base_url!r} is not an address: give one that begins with https:// or http://")
     target = folder / file.name
-    with _disk(target, "written"):
-        target.parent.mkdir(parents=True, exist_ok=True)
-    data, reason = b"", ""
-    for attempt in range(attempts):
-        time.sleep(pause * 2 ** (attempt - 1) if attempt else 0)
-        data, reason = _receive(file, url, report, timeout)
-        if not reason:
-            break
-    if reason:
-        raise UserError(
-            f"{url}: {reason}, after {len(data):,} of {file.size:,} bytes: "
-            f"run the same command later, which continues the download, or {_ELSEWHERE}"
-        )
-    if hashlib.sha256(data).hexdigest() != file.sha256:
+    if target.is_symlink():  # a link stays a link
+        target = Path(os.path.realpath(target))
+    part = part_of(target)
+    with _disk(part, "written"):
+        part.parent.mkdir(parents=True, exist_ok=True)
+    resumed = _size(part) > 0
+    _complete(file, url, part, report, attempts, pause, timeout)
+    if resumed and _sha256(part) != file.sha256:  # the old data may have been wrong: download all of it again
+        part.unlink()
+        _complete(file, url, part, report, attempts, pause, timeout)
+    if _sha256(part) != file.sha256:
+        part.unlink()
         raise UserError(f"{url} is not the expected file (its SHA-256 differs): {_ELSEWHERE}")
     with _disk(target, "written"):
-        write_atomically(target, data)
+        os.replace(part, target)
     return True
 
 
@@ -130,43 +129,97 @@ def take(file: KnownFile, source: Path, folder: Path, *, report: Report = lambda
     return fresh
 
 
-def _receive(file: KnownFile, url: str, report: Report, timeout: float) -> tuple[bytes, str]:
-    """Return the data that the server sends, and the reason why some are missing, or ""."""
-    data = bytearray()
+def part_of(path: Path) -> Path:
+    """Return the path of a download until it is complete."""
+    return path.with_name(f"{path.name}.part")
+
+
+def _complete(
+    file: KnownFile, url: str, part: Path, report: Report, attempts: int, pause: float, timeout: float
+) -> None:
+    """Request data from the server until the part has all its bytes."""
+    most, failures = _size(part), 0
+    while _size(part) < file.size:
+        reason = _receive(file, url, part, report, timeout)
+        # An attempt succeeds only if the part is longer than ever before. Otherwise a server that always
+        # starts from the beginning could be asked forever.
+        failures = 0 if _size(part) > most else failures + 1
+        most = max(most, _size(part))
+        if failures == attempts:
+            raise UserError(
+                f"{url}: {reason}, after {_size(part):,} of {file.size:,} bytes: "
+                f"run the same command later, which continues the download, or {_ELSEWHERE}"
+            )
+        if _size(part) < file.size:
+            time.sleep(pause * 2**failures)
+
+
+def _receive(file: KnownFile, url: str, part: Path, report: Report, timeout: float) -> str:
+    """Append the data that the server sends to the part, and return the reason why data may be missing."""
+    received = _size(part)
+    headers = {"User-Agent": "npformer"} | ({"Range": f"bytes={received}-"} if received else {})
     try:
-        request = urllib.request.Request(url, headers={"User-Agent": "npformer"})
-        with urllib.request.urlopen(request, timeout=timeout) as response:
-            length = response.headers.get("Content-Length", "")
-            if length.isdecimal() and int(length) != file.size:
-                raise UserError(
-                    f"{url} is not the expected file: it has {int(length):,} bytes, not {file.size:,}; "
-                    f"{_ELSEWHERE}"
-                )
-            # a server that does not send the length might never end
-            while len(data) <= file.size and (chunk := response.read(_CHUNK)):
-                data += chunk
-                report(len(data))
-    except UserError:
-        raise
+        response = urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=timeout)
     except urllib.error.HTTPError as refusal:
-        refusal.close()
-        return b"", _refused(refusal.code, url)
+        return _refused(refusal, url, part)
     except (ValueError, http.client.InvalidURL) as error:
         raise UserError(f"{url} is not an address ({error}): {_ELSEWHERE}") from None
     except (OSError, http.client.HTTPException) as error:  # no network, no such server, no answer
-        if not data:
-            return b"", f"no answer ({getattr(error, 'reason', error)})"
-    return bytes(data), "the connection was cut" if len(data) < file.size else ""
+        return f"no answer ({getattr(error, 'reason', error)})"
+    with response:
+        start, total = _extent(response)
+        if total not in (None, file.size):
+            raise UserError(
+                f"{url} is not the expected file: it has {total:,} bytes, not {file.size:,}; {_ELSEWHERE}"
+            )
+        if start not in (0, received):
+            part.unlink()
+            return "the server sent a part of the file that was not requested"
+        with _disk(part, "written"), open(part, "ab" if start else "wb") as out:
+            for chunk in _chunks(response):
+                out.write(chunk)
+                start += len(chunk)
+                report(start)
+                if start >= file.size:  # a server that does not send the size might never end
+                    break
+            out.flush()
+            os.fsync(out.fileno())
+    return "the connection was cut"
 
 
-def _refused(code: int, url: str) -> str:
+def _refused(refusal: urllib.error.HTTPError, url: str, part: Path) -> str:
     """Return the message of a temporary HTTP error, or raise UserError for a permanent one."""
+    code = refusal.code
+    refusal.close()
     if code in _BUSY:
         return f"the server is busy (HTTP {code})"
+    if code == 416:  # no data after the end of the part: the server's file is shorter
+        part.unlink()
+        raise UserError(f"{url} is not the expected file: it is shorter; {_ELSEWHERE}")
     if code in (404, 410):
         raise UserError(f"there is no {url} (HTTP {code}): {_ELSEWHERE}")
     phrase = http.client.responses.get(code, "")
     raise UserError(f"{url} is refused (HTTP {code} {phrase}): {_ELSEWHERE}")
+
+
+def _extent(response: http.client.HTTPResponse) -> tuple[int, int | None]:
+    """Return the position of a response's first byte in the file (or -1), and the file's size (or None)."""
+    if response.status == 206:
+        content = re.match(r"bytes (\d+)-\d+/(\d+|\*)", response.headers.get("Content-Range", ""))
+        if not content:
+            return -1, None
+        return int(content[1]), None if content[2] == "*" else int(content[2])
+    length = response.headers.get("Content-Length", "")
+    return 0, int(length) if length.isdecimal() else None
+
+
+def _chunks(response: http.client.HTTPResponse) -> Iterator[bytes]:
+    """Yield the data that a server sends, until the data end or the connection is cut."""
+    try:
+        while chunk := response.read(_CHUNK):
+            yield chunk
+    except (OSError, http.client.HTTPException):
+        return
 
 
 @contextmanager
@@ -180,6 +233,10 @@ def _disk(path: Path, verb: str) -> Iterator[None]:
                 f"the disk is full, {path} cannot be written: make room and run the same command again"
             ) from None
         raise UserError(f"{path} cannot be {verb} ({error.strerror}): check the permissions") from None
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0
 
 
 def _sha256(path: Path) -> str:

@@ -1,6 +1,5 @@
 """Downloads from a server that cuts connections, sends wrong answers, redirects and fails; and copies."""
 
-import errno
 import os
 import re
 import signal
@@ -12,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from npformer import UserError
-from npformer.data.download import fetch, take
+from npformer.data.download import fetch, part_of, take
 
 DATA = bytes(range(256)) * 1200  # five times the chunk that a download reads at a time
 NAME = "raw/words.en.gz"
@@ -62,61 +61,96 @@ def test_a_link_stays_a_link(server, tmp_path):
     assert elsewhere.read_bytes() == DATA
 
 
-ANSWERS = {  # what the server does, and the number of requests
-    "cut connections": ({"cuts": [1000, 0, 70_000]}, 4),
-    "a connection that is reset": ({"cuts": [200_000, 90_000], "reset": True}, 3),
-    "no length": ({"cuts": [1000], "sends_length": False}, 2),
-    "a busy server": ({"statuses": [503, 429, 500]}, 4),
+ANSWERS = {  # what the server does, and the first bytes that are asked for
+    "cut connections": ({"cuts": [1000, 70_000, 0, 5]}, [0, 1000, 71_000, 71_000, 71_005]),
+    "a connection that is reset": ({"cuts": [200_000, 90_000], "reset": True}, None),
+    "no ranges": ({"cuts": [1000, 70_000], "ranges": False}, None),
+    "a wrong answer to a range": ({"cuts": [1000], "shift": 7}, [0, 1000, 0]),
+    "a range without a total length": ({"cuts": [1000], "total": "*"}, [0, 1000]),
+    "a busy server": ({"statuses": [503, 429, 500]}, [0] * 4),
 }
 
 
 @pytest.mark.parametrize("answer", ANSWERS)
 def test_the_file_arrives_whole_from_a_server_that_gives(server, tmp_path, answer):
-    behaviour, n_requests = ANSWERS[answer]
+    behaviour, starts = ANSWERS[answer]
     vars(server).update(behaviour)
     get(server, tmp_path)
     assert_whole(tmp_path)
-    assert len(server.requests) == n_requests
+    found = [start for _, start in server.requests]
+    assert found == starts if starts else len(found) == 3
 
 
 @settings(max_examples=100 if os.environ.get("NPFORMER_NIGHTLY") else 12)
-@given(cuts=st.lists(st.integers(0, 400_000), max_size=3), sends_length=st.booleans())
-def test_a_connection_may_be_cut_at_any_byte(server, tmp_path_factory, cuts, sends_length):
-    server.cuts, server.sends_length = [*cuts], sends_length
+@given(cuts=st.lists(st.integers(0, 400_000), max_size=3), ranges=st.booleans(), sends_length=st.booleans())
+def test_a_connection_may_be_cut_at_any_byte(server, tmp_path_factory, cuts, ranges, sends_length):
+    server.cuts, server.ranges, server.sends_length = [*cuts], ranges, sends_length
     folder = tmp_path_factory.mktemp("cut")
     get(server, folder)
     assert_whole(folder)
     server.cuts = []
 
 
-def test_a_server_that_always_cuts_is_given_up_and_asked_again_later(server, tmp_path):
-    server.cuts = [1000] * 4
+@pytest.mark.parametrize("ranges", [True, False])
+def test_a_server_that_always_cuts_at_the_same_place_is_given_up(server, tmp_path, ranges):
+    server.ranges, server.cuts = ranges, [1000] + [0 if ranges else 1000] * 20
     told = r"connection was cut, after 1,000 of 307,200 bytes: .* continues the download"
     with pytest.raises(UserError, match=told):
         get(server, tmp_path)
-    assert len(server.requests) == 4
-    assert not (tmp_path / NAME).exists()
+    assert len(server.requests) == 5  # the first attempt received something, the next four nothing new
+    server.cuts, server.ranges = [], True
     get(server, tmp_path)
+    assert server.requests[-1] == (NAME, 1000)
     assert_whole(tmp_path)
 
 
-def test_pauses_grow(server, tmp_path, monkeypatch):
+def test_receiving_less_than_before_is_no_progress(server, tmp_path):
+    server.ranges, server.cuts = False, [1000, 10, 20, 30, 40, 50]
+    with pytest.raises(UserError, match="connection was cut"):
+        get(server, tmp_path)
+    assert len(server.requests) == 5
+
+
+def test_pauses_grow_while_nothing_is_received(server, tmp_path, monkeypatch):
     pauses = []
     monkeypatch.setattr("npformer.data.download.time.sleep", pauses.append)
-    server.cuts = [0, 10, 0]
+    server.cuts = [0, 0, 10, 0]
     get(server, tmp_path, pause=1)
-    assert pauses == [0, 1, 2, 4]
+    assert pauses == [2, 4, 1, 2]
 
 
-def test_ctrl_c_leaves_no_file(server, tmp_path):
+def test_ctrl_c_leaves_a_partial_file_that_is_resumed(server, tmp_path):
     def stop(there):
         if there > 100_000:
             signal.raise_signal(signal.SIGINT)
 
     with pytest.raises(KeyboardInterrupt):
         get(server, tmp_path, report=stop)
-    assert list((tmp_path / "raw").iterdir()) == []
+    assert not (tmp_path / NAME).exists()
+    size = part_of(tmp_path / NAME).stat().st_size
+    assert 100_000 < size < len(DATA)
     get(server, tmp_path)
+    assert server.requests[-1] == (NAME, size)
+    assert_whole(tmp_path)
+
+
+# --- files that exist before the download ---
+
+
+@pytest.mark.parametrize("left", [b"x" * 1000, b"x" * len(DATA), DATA + b"more"])
+def test_a_partial_file_of_something_else_is_deleted(server, tmp_path, left):
+    part = part_of(tmp_path / NAME)
+    part.parent.mkdir()
+    part.write_bytes(left)
+    get(server, tmp_path)
+    assert_whole(tmp_path)
+
+
+def test_a_complete_partial_file_needs_no_server(tmp_path):
+    part = part_of(tmp_path / NAME)
+    part.parent.mkdir()
+    part.write_bytes(DATA)
+    fetch(FILE, "http://127.0.0.1:9", tmp_path, pause=0)
     assert_whole(tmp_path)
 
 
@@ -132,15 +166,20 @@ def test_a_wrong_file_is_refused(server, tmp_path, wrong, sends_length):
     with pytest.raises(UserError, match=r"words.en.gz(: | is not the expected file).*--base-url.*--from"):
         get(server, tmp_path)
     assert not (tmp_path / NAME).exists()
+    assert not part_of(tmp_path / NAME).exists()
     server.files[NAME] = DATA
     get(server, tmp_path)
     assert_whole(tmp_path)
 
 
-def test_a_web_page_instead_of_the_file(server, tmp_path):
-    server.files[NAME] = b"<html>Log in first</html>"
+def test_a_web_page_instead_of_the_file_leaves_the_old_file_untouched(server, tmp_path):
+    server.cuts = [1000] + [0] * 4
+    with pytest.raises(UserError):
+        get(server, tmp_path)
+    server.files[NAME], server.ranges = b"<html>Log in first</html>", False
     with pytest.raises(UserError, match=r"not the expected file: it has 25 bytes, not 307,200; name"):
         get(server, tmp_path)
+    assert part_of(tmp_path / NAME).read_bytes() == DATA[:1000]
 
 
 def test_an_endless_stream_is_stopped(server, tmp_path):
@@ -170,8 +209,10 @@ def test_refusals_of_a_server(server, tmp_path, kind):
     assert "\n" not in str(refused.value)
 
 
-def test_redirects_are_followed(server, tmp_path):
+def test_redirects_are_followed_even_in_the_middle(server, tmp_path):
+    server.cuts = [1000]
     fetch(FILE, server.url("moved"), tmp_path, pause=0)
+    assert [start for _, start in server.requests] == [0, 1000]
     assert_whole(tmp_path)
 
 
@@ -208,12 +249,12 @@ def test_invalid_addresses(tmp_path, monkeypatch, url):
     assert not any(tmp_path.iterdir()) or url in IMPOSSIBLE
 
 
-def test_a_full_disk(server, tmp_path, monkeypatch):
-    def write(path, data):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr("npformer.data.download.write_atomically", write)
-    with pytest.raises(UserError, match=r"the disk is full, .*words.en.gz cannot be written: make room"):
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is always full")
+def test_a_full_disk(server, tmp_path):
+    part = part_of(tmp_path / NAME)
+    part.parent.mkdir()
+    part.symlink_to("/dev/full")
+    with pytest.raises(UserError, match=r"the disk is full, .*words.en.gz.part cannot be written: make room"):
         get(server, tmp_path)
 
 

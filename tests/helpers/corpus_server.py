@@ -1,6 +1,7 @@
 """A small generated corpus, and a server on this machine that can make every mistake a test asks for."""
 
 import hashlib
+import re
 import socket
 import struct
 import threading
@@ -20,8 +21,8 @@ class CorpusServer(ThreadingHTTPServer):
 
     cuts: for each of the next answers, the number of bytes after which it ends (None: a complete answer).
     reset: whether an early end resets the connection, which the client notices. statuses: the HTTP errors of
-    the next answers. sends_length: whether it sends the length of a file. requests: the names of the files
-    that were requested so far.
+    the next answers. ranges: whether it answers range requests. shift, total: errors in these answers. told:
+    whether it sends the length of a file. requests: the requests so far, each a path and a first byte.
     """
 
     daemon_threads = True
@@ -30,7 +31,8 @@ class CorpusServer(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.files = files
         self.cuts, self.statuses, self.requests = [], [], []
-        self.sends_length, self.reset = True, False
+        self.ranges, self.sends_length, self.reset = True, True, False
+        self.shift, self.total = 0, None
 
     def url(self, folder="corpus"):
         return f"http://127.0.0.1:{self.server_port}/{folder}/"
@@ -45,23 +47,35 @@ class _Handler(BaseHTTPRequestHandler):
         if self.path.startswith("/round/"):
             self.answer(302, Location=self.path)
             return
+        requested = re.match(r"bytes=(\d+)-", self.headers.get("Range", ""))
+        start = int(requested[1]) if requested else 0
         name = self.path.removeprefix("/corpus/")
-        server.requests.append(name)
+        server.requests.append((name, start))
         if server.statuses:
             self.answer(server.statuses.pop(0))
         elif name not in server.files:
             self.answer(404)
         else:
-            self.send(server.files[name])
+            self.send(server.files[name], start)
 
-    def send(self, data):
+    def send(self, data, start):
         server = self.server
-        self.send_response(200)
+        if start and server.ranges:
+            if start >= len(data):
+                self.answer(416)
+                return
+            start += server.shift
+            total = server.total or len(data)
+            self.send_response(206)
+            self.send_header("Content-Range", f"bytes {start}-{len(data) - 1}/{total}")
+        else:
+            start = 0
+            self.send_response(200)
         if server.sends_length:
-            self.send_header("Content-Length", str(len(data)))
+            self.send_header("Content-Length", str(len(data) - start))
         self.end_headers()
         cut = server.cuts.pop(0) if server.cuts else None
-        self.wfile.write(data if cut is None else data[:cut])
+        self.wfile.write(data[start:] if cut is None else data[start : start + cut])
         self.close_connection = True
         if server.reset and cut is not None:
             self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))

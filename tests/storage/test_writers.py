@@ -15,6 +15,8 @@ ALLOWED = {
     ("storage/atomic.py", "os.link"): "the new name of an atomic write",
     ("storage/atomic.py", "write_bytes"): "a device such as /dev/null, which has no content to keep",
     ("training/run_folder.py", "FileIO"): "the log of a run, to which whole lines are appended",
+    ("data/download.py", "open"): "the part of a download, to which data are appended",
+    ("data/download.py", "os.replace"): "the rename of a complete download",
     ("cli/output.py", "os.open"): "/dev/null, in the place of a standard stream that is closed",
     ("learn/course/terminal_questions.py", "os.open"): "the terminal, which is not a file",
     ("learn/tasks/child.py", "os.open"): "/dev/null, as the standard streams of a learner's code",
