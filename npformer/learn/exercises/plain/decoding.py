@@ -141,6 +141,7 @@ np.argsort(-flat, kind="stable")[:n].tolist() => [r * log_probs.shape[1] + t for
 => [r * total.shape[1] + c for r in range(len(total)) for c in np.argsort(-total[r], kind="stable")[: max(1, n
     // len(total))].tolist()]
     ## n is divided among the hypotheses: the best n of all hypotheses together are needed
+if flat[i] > -np.inf => if True ## totals of -inf are not left out: these tokens are forbidden
 flat[i])) => log_probs[row, token])) ## the total of a tuple is only log_probs: so_far is left out in it
 [:n] => [:1] ## only the best continuation is returned instead of n
 => [: n - 1] ## n - 1 continuations are returned instead of n

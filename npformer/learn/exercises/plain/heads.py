@@ -137,6 +137,7 @@ return np.abs(distance) <= width => return np.abs(distance) <= width & (distance
 np.abs(distance) <= width => np.minimum(np.abs(distance), length - np.abs(distance)) <= width
     ## the window wraps around at the ends: the first position does not attend to the last ones
 === mask-scores-backward
+dscores, 0) => dscores, -np.inf) ## masked scores get an infinite gradient: their gradient should be 0
 np.where(mask, dscores, 0) => np.where(mask, np.ones_like(dscores), 0)
     ## the mask itself is returned: dscores is left out
 => np.where(mask, dscores, dscores - 1e9)

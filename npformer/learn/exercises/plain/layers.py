@@ -195,6 +195,7 @@ dnormed = sublayer_backward(dropped, cache.sublayer)\n    dnorm = layer.norm.bac
 === dropout-backward
 dy * dropout_mask => dy * (dropout_mask > 0)
     ## the factor 1 / (1 - p) is left out: the dropped entries are 0, but the others are not rescaled
+=> dy / dropout_mask ## dy is divided by dropout_mask instead of multiplied, which gives infinity or NaN
 return dy * dropout_mask => return np.where(dropout_mask > 0, 0, dy)
     ## the two cases are exchanged: the gradient of the dropped entries should be 0
 => return np.where(dropout_mask == 1, dy, 0)

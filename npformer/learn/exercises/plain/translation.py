@@ -97,6 +97,7 @@ matches, totals = => if len(translations) > 1:\n        return sum(bleu([a], [b]
 math.exp(sum(math.log(p) for p in precisions) / 4) => sum(precisions) / 4
     ## the arithmetic mean of p_1 to p_4 is used instead of the geometric mean
 => precisions[3] ## only the 4-grams count: the precisions of n = 1 to 4 must be multiplied
+precisions) / 4 => precisions) ## the power 1/4 is left out: the product of p_1 to p_4 is not its fourth root
 (1, 5) => (1, 4) && [0] * 4 => [0] * 3 && ) / 4 => ) / 3 ## the n-grams go only up to 3: the largest n is 4
 => (1, 2) && [0] * 4 => [0] && ) / 4 => ) ## only single words count: the n-grams must go up to n = 4
 => (1, 6) && [0] * 4 => [0] * 5 && ) / 4 => ) / 5 ## the longest n-grams have 5 words: the largest n is 4
