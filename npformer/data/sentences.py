@@ -1,7 +1,7 @@
 """Batches of sentences without translations, and their loader.
 
-They are for masked language models, which fill gaps, and for causal ones, which continue a sentence. The
-loader makes the batches of each step anew, so that other tokens are hidden when a sentence comes again.
+They are for masked language models, which fill gaps. The loader makes the batches of each step anew, so that
+other tokens are hidden when a sentence comes again.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -11,7 +11,7 @@ import numpy as np
 
 from npformer.data.codecs import TextCodec
 from npformer.data.loader import DataLoader, Ids, pad, split_batch
-from npformer.data.vocabulary import END, PAD, SPECIALS, START, Vocabulary
+from npformer.data.vocabulary import END, PAD, SPECIALS, Vocabulary
 from npformer.errors import UserError
 
 MASK = "[MASK]"  # replaces a hidden word; tokenize splits it into three words, so no text can contain it
@@ -47,18 +47,10 @@ class SentenceBatch(NamedTuple):
         return split_batch(self, count)
 
 
-def causal_batch(sentences: Sequence[Sentence]) -> SentenceBatch:
-    """Return a batch for CausalLanguageModel, which predicts the next token at each position."""
-    return SentenceBatch(
-        ids=pad([[START, *tokens] for tokens in sentences]),
-        target_out=pad([[*tokens, END] for tokens in sentences]),
-    )
-
-
 def masked_batch(
     sentences: Sequence[Sentence], mask_id: int, rng: np.random.Generator, *, share: float = 0.15
 ) -> SentenceBatch:
-    """Return a batch for MaskedLanguageModel, which predicts a random share of the tokens.
+    """Return a batch for a masked language model, which predicts a random share of the tokens.
 
     Of these tokens, 80 % are replaced by mask_id, 10 % by a random token, and 10 % stay. The model therefore
     cannot know which tokens it has to predict, and needs a good representation of every token. At least one
@@ -107,7 +99,7 @@ class SentenceLoader:
 
     Args:
         sentences: The sentences.
-        make: The function that makes a batch, such as causal_batch or masked_batch.
+        make: The function that makes a batch, such as one that calls masked_batch.
         seed: Determines the order of the sentences and the generators of the batches.
         batching: The other settings of a DataLoader: batch_size, batch_tokens and accumulate.
     """

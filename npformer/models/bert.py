@@ -7,8 +7,6 @@
 The encoder is that of the Transformer, with the norm after each sublayer. Every token attends to every other
 token, but not to padding. Nothing hides the next tokens, so a BERT cannot write a text as a GPT does: it is
 trained to find hidden tokens, and `npformer fill` asks it for them.
-
-MaskedLanguageModel, at the end, is an older sibling: it has the input and the output of the translator.
 """
 
 from __future__ import annotations
@@ -31,7 +29,6 @@ from npformer.functional.norm import LayerNormCache
 from npformer.kernels import activation_dropout, activation_dropout_backward
 from npformer.models.settings import ModelSettings
 from npformer.models.transformer.config import TransformerConfig
-from npformer.models.transformer.language_model import LanguageModel
 from npformer.models.transformer.stacks import Encoder, StackCache
 from npformer.nn import Dropout, Embedding, LayerNorm, LearnedPositions, Linear, TiedProjection
 from npformer.nn.context import INFERENCE, AttentionMask, Context
@@ -385,14 +382,3 @@ class Bert(Module):
         for _, parameter in self.named_parameters():
             if parameter.value.ndim > 1:
                 parameter.value[...] = normal(rng, parameter.shape, INITIAL_STD, parameter.value.dtype)
-
-
-class MaskedLanguageModel(LanguageModel):
-    """An encoder that predicts hidden tokens from the tokens on both sides, with the parts of the translator.
-
-    It has the objective of Bert and neither segments, nor a norm after the embeddings, nor a layer before
-    the output. Lessons train it beside CausalLanguageModel, which has the same parts. Arguments, shapes and
-    errors: as in LanguageModel.
-
-    Source: Devlin et al. 2019, section 3.1.
-    """

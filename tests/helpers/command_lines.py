@@ -32,7 +32,6 @@ generate 'the cat' le --model runs/text --last --tokens 3 --temperature 0.8 --to
 generate 'the cat' --model runs/text --greedy
 generate --perplexity train.en --model runs/text
 fill 'the [MASK] sleeps' --model runs/sentences --last --answers 2 --json --backend numpy
-language 'the [MASK] sleeps' 'the cat' --steps 1 --answers 2 --seed 1
 score train.en train.fr --model runs/tiny --last --beam 2 --length-penalty 1 --backend numpy --text raw \
  --limit 2 --known-words train.fr --seed 3 --out new.txt --json
 attention 'the cat sleeps' --model runs/tiny --last --kind encoder --layer 0 --head 0 --word cat --out new

@@ -93,7 +93,7 @@ SOURCES = {
     位置编码    | sinusoids | 3 The table | functional/positions.sinusoids
     编码器      | the encoder, with layer norm against batch norm | 8 Why not batch norm; 10 One layer | models/transformer/layers.EncoderLayer; functional/norm.layer_norm; nn/norm.BatchNorm
     解码器      | the decoder, both masks | 11 Both are needed; 6 The forward pass with a mask | models/transformer/layers.DecoderLayer
-    结论        | what comes next: BERT | 21 Half of a Transformer | models/bert.MaskedLanguageModel
+    结论        | what comes next: BERT | 21 Half of a Transformer | models/bert.Bert
     """,  # noqa: E501 - a row of a table is a line
 }
 

@@ -108,21 +108,6 @@ class Encoder(Module):
             x = layer.forward(x, mask)[0]
         return x if self.norm is None else self.norm.forward(x)[0]
 
-    def decode_step(self, x: Array, kv_cache: Any) -> tuple[Array, Any]:
-        """Compute the next position under a causal mask, without a cache for a backward pass.
-
-        `kv_cache` is a list with the KV cache of each layer. It is None at the first position.
-        Shapes: x (B, 1, D) -> y (B, 1, D), and the new list.
-        """
-        kv_cache = [None] * len(self.layers) if kv_cache is None else kv_cache
-        new_kv_cache = []
-        for layer, layer_kv_cache in zip(self.layers, kv_cache, strict=True):
-            x, layer_kv_cache = layer.decode_step(x, layer_kv_cache)
-            new_kv_cache.append(layer_kv_cache)
-        if self.norm is not None:
-            x, _ = self.norm.forward(x)
-        return x, new_kv_cache
-
 
 class Decoder(Module):
     """The decoder: n_layers decoder layers, which all attend to the output of the encoder.
