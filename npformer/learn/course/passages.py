@@ -55,7 +55,7 @@ SOURCES = {
     4           | the feed-forward network as two convolutions | 9 As a convolution | nn/feed_forward.FeedForward
     5           | the encoder | 10 One layer | models/transformer/stacks.Encoder
     6           | the decoder | 11 Shifted right; 11 A whole decoder layer | models/transformer/stacks.Decoder
-    7           | the output: label smoothing, loss and accuracy over tokens that are not padding | 12 The mean; 12 Label smoothing | functional/losses.cross_entropy; training/step.evaluate
+    7           | the output: label smoothing, loss and accuracy over tokens that are not padding | 12 The mean; 12 Label smoothing | functional/losses.cross_entropy; training/evaluation.evaluate
     """,  # noqa: E501 - a row of a table is a line
     "图解transformer": """
     宏观结构    | the structure as a whole: six encoders, six decoders | 0.1 The architecture; 10 The stack; 11 | models/transformer/model.Transformer
