@@ -70,7 +70,7 @@ class Encoder(Module):
 
     def forward(
         self, x: Array, mask: Array | AttentionMask | None = None, context: Context = INFERENCE
-    ) -> tuple[Array, Any]:
+    ) -> tuple[Array, StackCache]:
         """Compute all layers.
 
         Args:
@@ -89,7 +89,7 @@ class Encoder(Module):
             x, norm = self.norm.forward(x)
         return x, StackCache(tuple(caches), norm)
 
-    def backward(self, dy: Array, cache: Any) -> Array:
+    def backward(self, dy: Array, cache: StackCache) -> Array:
         """Return dx, of shape (B, S, D)."""
         if self.norm is not None:
             dy = self.norm.backward(dy, cache.norm)
@@ -145,7 +145,7 @@ class Decoder(Module):
         mask: Array | AttentionMask | None = None,
         memory_mask: Array | AttentionMask | None = None,
         context: Context = INFERENCE,
-    ) -> tuple[Array, Any]:
+    ) -> tuple[Array, StackCache]:
         """Compute all layers.
 
         Args:
@@ -166,7 +166,7 @@ class Decoder(Module):
             x, norm = self.norm.forward(x)
         return x, StackCache(tuple(caches), norm)
 
-    def backward(self, dy: Array, cache: Any) -> tuple[Array, Array]:
+    def backward(self, dy: Array, cache: StackCache) -> tuple[Array, Array]:
         """Return the gradients dx (B, T, D) and dmemory (B, S, D)."""
         if self.norm is not None:
             dy = self.norm.backward(dy, cache.norm)
@@ -242,7 +242,7 @@ class EncoderDecoder(Module):
         target_mask: Array | AttentionMask | None = None,
         memory_mask: Array | AttentionMask | None = None,
         context: Context = INFERENCE,
-    ) -> tuple[Array, Any]:
+    ) -> tuple[Array, EncoderDecoderCache]:
         """Compute the encoder, then the decoder.
 
         Args:
@@ -260,7 +260,7 @@ class EncoderDecoder(Module):
         y, decoder = self.decoder.forward(target, memory, target_mask, memory_mask, context)
         return y, EncoderDecoderCache(encoder, decoder)
 
-    def backward(self, dy: Array, cache: Any) -> tuple[Array, Array]:
+    def backward(self, dy: Array, cache: EncoderDecoderCache) -> tuple[Array, Array]:
         """Return the gradients dsource (B, S, D) and dtarget (B, T, D)."""
         dtarget, dmemory = self.decoder.backward(dy, cache.decoder)
         return self.encoder.backward(dmemory, cache.encoder), dtarget
