@@ -1,0 +1,76 @@
+"""The solutions that measure the grader: their files are complete and well formed. No solution is graded."""
+
+import ast
+
+import pytest
+from read_measure import HALVES, KINDS, has_words, read_measure
+
+from npformer.learn.exercises.topics import ALL
+
+EXERCISES = {exercise.name: exercise for exercise in ALL}
+COUNTS = {"wrong": 75, "right": 25, "unnameable": 10}
+FILES = [(kind, half) for kind in KINDS for half in HALVES]
+SOLUTIONS = {(kind, half): read_measure(kind, half) for kind, half in FILES}
+
+
+@pytest.mark.parametrize(("kind", "half"), FILES)
+def test_a_file_has_all_its_solutions(kind, half):
+    solutions = SOLUTIONS[kind, half]
+    assert len(solutions) == COUNTS[kind]
+    assert {solution.exercise for solution in solutions} <= set(EXERCISES)
+    if kind != "unnameable":
+        chapters = {EXERCISES[solution.exercise].chapter for solution in solutions}
+        assert chapters == {exercise.chapter for exercise in ALL}
+
+
+@pytest.mark.parametrize(("kind", "half"), FILES)
+def test_a_solution_defines_the_functions_of_its_exercise(kind, half):
+    for solution in SOLUTIONS[kind, half]:
+        compile(solution.code, solution.exercise, "exec")
+        defined = {node.name for node in ast.parse(solution.code).body if isinstance(node, ast.FunctionDef)}
+        assert set(EXERCISES[solution.exercise].functions) <= defined, solution
+
+
+@pytest.mark.parametrize("half", HALVES)
+def test_a_mistake_is_a_sentence_with_words_and_a_line_of_code(half):
+    for solution in SOLUTIONS["wrong", half]:
+        assert solution.mistake.endswith("."), solution
+        assert 2 <= len(solution.words) <= 5, solution
+        for word in solution.words:
+            assert all(each and each == each.lower() for each in word), solution
+        lines = solution.code.splitlines()
+        assert 1 <= solution.line <= len(lines), solution
+        assert lines[solution.line - 1].strip(), solution
+
+
+@pytest.mark.parametrize("kind", ["right", "unnameable"])
+def test_a_solution_without_a_mistake_that_has_a_name_has_a_note(kind):
+    for half in HALVES:
+        for solution in SOLUTIONS[kind, half]:
+            assert solution.note
+            assert (solution.mistake, solution.words, solution.line) == ("", (), 0)
+
+
+def test_no_exercise_has_many_wrong_solutions_and_every_exercise_has_one():
+    names = [solution.exercise for half in HALVES for solution in SOLUTIONS["wrong", half]]
+    assert set(names) == set(EXERCISES)
+    assert max(names.count(name) for name in names) <= 4
+
+
+def test_no_solution_is_there_twice():
+    codes = [(s.exercise, s.code) for solutions in SOLUTIONS.values() for s in solutions]
+    assert len(set(codes)) == len(codes)
+
+
+@pytest.mark.parametrize("half", HALVES)
+def test_the_sentence_of_a_mistake_has_its_words(half):
+    missing = [s.mistake for s in SOLUTIONS["wrong", half] if not has_words(s.mistake, s.words)]
+    assert missing == []
+
+
+def test_a_word_counts_at_the_beginning_of_a_word_and_a_short_one_alone():
+    assert has_words("The sums run over the FIRST axis.", (("sum",), ("row", "axis")))
+    assert not has_words("This assumption is about rows.", (("sum",),))
+    assert has_words("The factor v is missing.", (("v",),))
+    assert not has_words("The value is wrong.", (("v",),))
+    assert has_words("1 - z is there twice", (("1 - z",),))
