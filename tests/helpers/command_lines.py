@@ -86,7 +86,7 @@ experiment scaling --out new.json
 family --json
 family --measure --steps 2 --seed 1 --seeds 2 --out folder
 family --search --steps 2 --seed 1 --out folder
-bench --only tiny --against torch --repeats 2 --seconds 0.1 --workers 2 --backend numpy --json -
+bench --only tiny --against torch-compiled --repeats 2 --seconds 0.1 --workers 2 --backend numpy --json -
 bench --profile --only tiny --seconds 0.1 --backend numpy --json new.json
 bench --curves new.png --json -
 bench --decoding --workers 2 --json -
