@@ -223,7 +223,7 @@ class Universal(Module):
         Returns:
             dx, of shape (B, T, D), or (dx, dmemory) with dmemory (B, S, D).
         """
-        if self.norm is not None:
+        if self.norm is not None and cache.norm is not None:
             dy = self.norm.backward(dy, cache.norm)
         dstates, dps = self._mix_backward(dy, cache, dponder)
         dx, dothers = 0, None  # no step uses the last state

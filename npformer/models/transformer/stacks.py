@@ -91,7 +91,7 @@ class Encoder(Module):
 
     def backward(self, dy: Array, cache: StackCache) -> Array:
         """Return dx, of shape (B, S, D)."""
-        if self.norm is not None:
+        if self.norm is not None and cache.norm is not None:
             dy = self.norm.backward(dy, cache.norm)
         for layer, layer_cache in zip(self.layers[::-1], cache.layers[::-1], strict=True):
             dy = layer.backward(dy, layer_cache)
@@ -168,7 +168,7 @@ class Decoder(Module):
 
     def backward(self, dy: Array, cache: StackCache) -> tuple[Array, Array]:
         """Return the gradients dx (B, T, D) and dmemory (B, S, D)."""
-        if self.norm is not None:
+        if self.norm is not None and cache.norm is not None:
             dy = self.norm.backward(dy, cache.norm)
         dmemory: Any = 0
         for layer, layer_cache in zip(self.layers[::-1], cache.layers[::-1], strict=True):
