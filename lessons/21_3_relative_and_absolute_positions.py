@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 21.3 · Relative and absolute positions compared
 #
-# *About 20 minutes. You need: relative position representations (lesson 21.1,
+# *About 25 minutes. You need: relative position representations (lesson 21.1,
 # `21_1_relative_position_representations`), sinusoids (lesson 3, `03_positions`).*
 #
 # **After this lesson you can**
@@ -23,7 +23,8 @@ from npformer import TransformerConfig
 from npformer.data.sentences import SentenceBatch
 from npformer.learn.course import show_figure
 from npformer.learn.experiments import length_generalization
-from npformer.models.bert import MaskedLanguageModel
+from npformer.models.transformer import Encoder
+from npformer.nn import InputEmbedding, Module, TiedProjection
 from npformer.plots import curves
 from npformer.training import evaluate, loss_and_gradients
 from npformer.training.optimizer import Adam, cosine
@@ -67,6 +68,29 @@ SMALL = {"d_model": 32, "d_ff": 32, "n_heads": 2, "n_layers": 1, "max_length": 3
 SMALL |= {"max_distance": 4, "dropout": 0, "label_smoothing": 0}
 
 
+class Tagger(Module):
+    """An encoder that predicts a word at each position: output(encoder(embedding(ids)))."""
+
+    def __init__(self, config, rng):
+        self.config = config
+        self.embedding = InputEmbedding(24, 32, 32, positions=config.positions, rng=rng)
+        self.encoder = Encoder(config, rng=rng)
+        self.output = TiedProjection(self.embedding.tokens.weight)
+        self.flatten()
+
+    def forward(self, ids):
+        x, embedding = self.embedding.forward(ids)  # (B, T, D)
+        x, encoder = self.encoder.forward(x)
+        logits, output = self.output.forward(x)  # (B, T, V)
+        return logits, (embedding, encoder, output)
+
+    def backward(self, dlogits, cache):
+        embedding, encoder, output = cache
+        dx = self.output.backward(dlogits, output)  # (B, T, D)
+        dx = self.encoder.backward(dx, encoder)
+        self.embedding.backward(dx, embedding)
+
+
 def train(model, draw, steps, peak=0.01):
     """Train with Adam. draw(rng) returns a batch."""
     rng, adam, rate = np.random.default_rng(1), Adam(model), cosine(peak, steps + 1, 20)
@@ -100,7 +124,7 @@ print("share of correct words, length" + "".join(f"{n:6}" for n in LENGTHS))
 right = {}
 for task, positions in itertools.product(("two before", "third"), ("relative", "interleaved")):
     config = TransformerConfig(24, 24, positions=positions, **SMALL)
-    model = MaskedLanguageModel(config, rng=np.random.default_rng(0))  # an encoder with logits
+    model = Tagger(config, np.random.default_rng(0))
     train(model, lambda rng, task=task: sentences(task, int(rng.integers(4, 11)), rng), 250)
     tests = [sentences(task, n, np.random.default_rng(2), 200) for n in LENGTHS]
     name = f"{task}, {positions}"

@@ -7,7 +7,7 @@
 # **After this lesson you can**
 #
 # - explain the difference between a masked language model such as BERT and a causal one such as GPT;
-# - show that both are the same stack of layers with different masks;
+# - show that the same stack of layers serves both, with different masks;
 # - compute the lowest perplexity that a causal language model can reach on a small corpus.
 #
 # `model: ids → embedding → positions → [ENCODER] → [DECODER] → linear → softmax`
@@ -19,15 +19,15 @@ from threadpoolctl import threadpool_limits
 
 from npformer import TransformerConfig
 from npformer.checking.leaks import movement
-from npformer.data import SPECIALS, TextCodec, Vocabulary
-from npformer.data.sentences import MASK, causal_batch, masked_batch
-from npformer.generation import continue_text, fill_in, fill_in_table
+from npformer.data import END, SPECIALS, START, TextCodec, Vocabulary
+from npformer.data.sentences import MASK, SentenceBatch, masked_batch
+from npformer.generation import fill_in, fill_in_table, sample_ids
 from npformer.learn.course import show_figure
-from npformer.models.bert import MaskedLanguageModel
-from npformer.models.transformer.language_model import CausalLanguageModel
+from npformer.models.bert import Bert, BertConfig
+from npformer.models.gpt import GPT, GPTConfig
+from npformer.models.transformer import Encoder
 from npformer.plots import cell_grid
 from npformer.training import evaluate, loss_and_gradients
-from npformer.training.language import unigram_perplexity
 from npformer.training.optimizer import Adam, cosine
 
 threadpool_limits(1, user_api="blas")  # small products run fastest on one thread: chapter 16
@@ -54,8 +54,41 @@ threadpool_limits(1, user_api="blas")  # small products run fastest on one threa
 # causal:  the duck           ─→ embedding (B, T, D) ─→ layers, causal mask ─→ logits (B, T, V): next = quacks
 # ```
 #
-# In npformer the two models are `MaskedLanguageModel` and `CausalLanguageModel`. *The components of the
-# Transformer* ends with BERT as the next step after the Transformer.
+# In npformer the two models are `Bert` and `GPT`. *The components of the Transformer* ends with BERT as the
+# next step after the Transformer.
+
+# %% [markdown]
+# ## One stack, two masks
+#
+# To show that the mask makes the difference, we use one stack of two encoder layers with both masks. The
+# function `movement` changes one input after the other. It measures how much the output at each position
+# changes.
+#
+# **Question.** What do you expect with the causal mask, if a vector in the middle of the sentence changes?
+#
+# <details><summary>Answer</summary>
+# The outputs at this position and at all later positions change. The outputs at earlier positions do not.
+# </details>
+
+# %%
+rng = np.random.default_rng(0)
+layers = Encoder(TransformerConfig(d_model=32, d_ff=32, n_heads=2, n_layers=2), rng=rng)
+x = rng.standard_normal((1, 7, 32)).astype(np.float32)  # (B, T, D) seven words
+influence = {}
+for name, mask in (("full", np.ones((7, 7), bool)), ("causal", np.tri(7, dtype=bool))):
+    influence[name] = movement(lambda x, mask=mask: layers.forward(x, mask), x) > 0  # (T, T)
+    print(name, "mask: an output depends on", influence[name].sum(1), "inputs")
+
+# %% tags=["check"]
+assert_array_equal(influence["full"], np.ones((7, 7)))
+assert_array_equal(influence["causal"], np.tri(7))
+
+# %% tags=["plot"]
+words = ["the", "dog", "barks", "and", "the", "cat", "meows"]
+for name, depends in influence.items():
+    figure = cell_grid(depends.astype(float), rows=words, columns=words, shade=True)
+    caption = f"With the {name} mask: row t is colored where output t depends on an input"
+    show_figure(figure, f"21_{name}", caption)
 
 # %% [markdown]
 # ## A small corpus
@@ -68,44 +101,22 @@ SAYS = {"dog": "barks", "cat": "meows", "duck": "quacks", "cow": "moos"}
 known = [f"the {a} {SAYS[a]} and the {b} {SAYS[b]}" for a in SAYS for b in SAYS]
 codec = TextCodec(Vocabulary((*SPECIALS, *sorted(set(" ".join(known).split())), MASK)))
 said, V = [codec.encode(text) for text in known], len(codec.vocabulary)
-sizes = {"d_model": 32, "d_ff": 32, "n_heads": 2, "n_layers": 1, "max_length": 32}
-relative = {"positions": "relative", "max_distance": 4}  # lesson 21.1
-config = TransformerConfig(V, V, **sizes, **relative, dropout=0, label_smoothing=0)
-masked = MaskedLanguageModel(config, rng=np.random.default_rng(0))
-causal = CausalLanguageModel(config, rng=np.random.default_rng(0))
+sizes = {"vocab_size": V, "d_model": 32, "d_ff": 32, "n_heads": 2, "n_layers": 1}
+off = {"dropout": 0.0, "attention_dropout": 0.0}
+masked = Bert(BertConfig(**sizes, max_length=8, **off), rng=np.random.default_rng(0))
+causal = GPT(GPTConfig(**sizes, context=8), rng=np.random.default_rng(0))
 print(f"{len(known)} sentences, {V} tokens")
 print(f"parameters: {masked.values.size} and {causal.values.size}")
 
 # %% tags=["check"]
-assert_array_equal(masked.values, causal.values)
+for model, mask in ((masked, influence["full"]), (causal, influence["causal"])):
+    assert_array_equal(movement(model.forward, np.array(said[:1])) > 0, mask)
 
 # %% [markdown]
-# Both models were initialized with the same seed, and all their parameters are equal. The only difference
-# is the mask. To show it, the function `movement` changes one input token after the other. It measures how
-# much the output at each position changes.
-#
-# **Question.** What do you expect for the causal model, if a token in the middle of the sentence changes?
-#
-# <details><summary>Answer</summary>
-# The outputs at this position and at all later positions change. The outputs at earlier positions do not.
-# </details>
-
-# %%
-influence = {}
-for name, model in (("masked", masked), ("causal", causal)):
-    influence[name] = movement(model.forward, np.array(said[:1])) > 0  # (T, T)
-    print(name, "language model: an output depends on", influence[name].sum(1), "inputs")
-
-# %% tags=["check"]
-assert_array_equal(influence["masked"], np.ones((7, 7)))
-assert_array_equal(influence["causal"], np.tri(7))
-
-# %% tags=["plot"]
-words = known[0].split()
-for name, depends in influence.items():
-    figure = cell_grid(depends.astype(float), rows=words, columns=words, shade=True)
-    caption = f"The {name} language model: row t is colored where output t depends on an input"
-    show_figure(figure, f"21_{name}", caption)
+# The two models have a few different parts, which their papers chose. BERT has the norm after each sublayer,
+# adds a vector for the **segment** of each token (such as the first or the second of two sentences), and
+# computes one more layer before the output. GPT, since GPT-2, has the norm before each sublayer. What an
+# output depends on is the same as in the figures above: the mask alone decides it.
 
 # %% [markdown]
 # ## Training
@@ -123,14 +134,21 @@ def train(model, draw, steps, peak):
         adam.step(rate(step))
 
 
-train(masked, lambda rng: masked_batch(said * 4, V - 1, rng, share=0.3), 150, peak=0.02)
-train(causal, lambda rng: causal_batch(said), 80, peak=0.01)
+next_tokens = SentenceBatch(
+    ids=np.array([[START, *tokens] for tokens in said]),  # (B, T)
+    target_out=np.array([[*tokens, END] for tokens in said]),
+)
+train(masked, lambda rng: masked_batch(said * 4, V - 1, rng, share=0.3), 300, peak=0.01)
+train(causal, lambda rng: next_tokens, 80, peak=0.01)
 found = fill_in(masked, codec, "the [MASK] quacks and the cow moos", k=4)
 print(fill_in_table(found))
-texts = continue_text(causal, codec, "the duck", 2, rng=np.random.default_rng(3), max_tokens=9)
+prompt = [START, *codec.encode("the duck")]
+drawn = sample_ids(causal, [prompt] * 2, 5, rng=np.random.default_rng(3))  # five tokens of two texts
+texts = [codec.decode([*prompt, *tokens]) for tokens in np.stack(list(drawn), 1).tolist()]
 print(*texts, sep="\n")
 
 # %% tags=["check"]
+assert found[0].words[0] == "duck"
 assert all(text in known for text in texts)
 
 # %% [markdown]
@@ -147,9 +165,10 @@ assert all(text in known for text in texts)
 # $$\exp\left(\frac{2 \log 4}{8}\right) = 4^{1/4} = \sqrt{2}$$
 
 # %%
-batch = causal_batch(said)
-unigram = unigram_perplexity([batch], [batch], V)
-reached = evaluate(causal, [batch]).perplexity
+tokens = next_tokens.target_out.ravel()
+frequency = np.bincount(tokens) / len(tokens)  # of each token
+unigram = np.exp(-np.log(frequency[tokens]).mean())
+reached = evaluate(causal, [next_tokens]).perplexity
 print(f"perplexity from the frequencies of the tokens alone {unigram:.2f}")
 print(f"causal language model {reached:.3f}, lowest possible value {2**0.5:.3f}")
 
@@ -171,7 +190,7 @@ assert 2**0.5 - 1e-4 < reached < 1.02 * 2**0.5
 # - An encoder-only model attends to all tokens; a decoder-only model attends to earlier tokens only.
 # - A masked language model, such as BERT, predicts hidden tokens from the tokens on both sides.
 # - A causal language model, such as GPT, predicts the next token.
-# - With the same seed both have the same parameters; only the mask and the training data differ.
+# - The same layers serve both; the mask decides on which tokens an output depends.
 # - The perplexity of a causal language model cannot be lower than the randomness of the text allows.
 
 # %% [markdown]

@@ -169,7 +169,6 @@ TOPICS = {
         "backward_details",
         "document_numbers",
         "initial_values",
-        "language_models",
         "torch_parity",
         "translators",
     },

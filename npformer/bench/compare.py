@@ -16,7 +16,7 @@ Results = dict[str, list[dict[str, Any]]]  # the results of all rounds for each 
 def compare(
     setup: AnySetup,
     *,
-    against: bool,
+    against: str | None,
     workers: int,
     repeats: int,
     seconds: float,
@@ -27,7 +27,8 @@ def compare(
 
     Args:
         setup: The model and its batch.
-        against: Measure PyTorch's step as well.
+        against: Measure PyTorch's step as well: "torch" as it stands, or "torch-compiled" with torch.compile
+            and the fused Adam; None measures npformer alone.
         workers: The number of threads.
         repeats: The number of rounds.
         seconds: The shortest time of one measurement.
@@ -45,9 +46,9 @@ def compare(
     task = Task("npformer", setup, workers, seconds, backend)
     tasks = {"npformer": task}
     if against:
-        tasks["torch"] = replace(task, kind="torch")
+        tasks["torch"] = replace(task, kind="torch", compiled=against == "torch-compiled")
         if backend == "cupy":
-            tasks["torch tf32"] = replace(task, kind="torch", tf32=True)
+            tasks["torch tf32"] = replace(tasks["torch"], tf32=True)
     tasks |= {kind: replace(task, kind=kind) for kind in ("floor", "packed floor")}
     results = take_turns(list(tasks.values()), repeats, report)
     row = make_row(setup, dict(zip(tasks, results, strict=True)))
@@ -148,4 +149,4 @@ def require_torch() -> None:
         UserError: If it is not.
     """
     if find_spec("torch") is None:
-        raise UserError("--against torch needs PyTorch, which is not installed: pip install torch")
+        raise UserError("--against needs PyTorch, which is not installed: pip install torch")

@@ -35,6 +35,7 @@ class Task:
     seconds: float = 1.0
     backend: str = "numpy"
     tf32: bool = False  # True if PyTorch may round the factors of products on a GPU to TF32
+    compiled: bool = False  # True for torch.compile and the fused Adam
 
     def to_json(self) -> str:
         """Return the task as JSON."""
@@ -82,7 +83,9 @@ def import_kind(task: Task) -> Kind:
         from npformer.bench.torch_step import torch_peak, torch_step
 
         device = "cpu" if backend == "numpy" else "cuda"
-        make = partial(torch_step, setup, threads=workers, device=device, tf32=task.tf32)
+        make = partial(
+            torch_step, setup, threads=workers, device=device, tf32=task.tf32, compiled=task.compiled
+        )
         return Kind(make, partial(torch_peak, device))
     from npformer.bench.own_step import gpu_peak, own_step
 

@@ -37,7 +37,6 @@ COMPONENTS = (
 )
 # the functions of a step that do not belong to a layer
 FUNCTIONS = {
-    "cross_entropy": "cross-entropy",
     "cross_entropy_in_place": "cross-entropy",
     "cross_entropy_backward": "cross-entropy",
     "clip_global_norm": "clipping and checks for NaN",

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import nn
@@ -80,15 +81,15 @@ def torch_step(
         threads: The number of threads of PyTorch.
         device: "cpu" or "cuda".
         tf32: Allow products on a GPU to round their factors to TF32.
-        compiled: Compile the model with torch.compile.
+        compiled: Compile the model with torch.compile, and let one kernel update all parameters (fused Adam).
     """
     torch.set_num_threads(threads)
     torch.manual_seed(SEED)
     torch.backends.cuda.matmul.allow_tf32 = tf32
     if isinstance(setup, GPTSetup):
-        model, adam, smoothing = make_gpt(setup, device)
+        model, adam, smoothing = make_gpt(setup, device, fused=compiled)
     else:
-        model, adam, smoothing = make_translator(setup, device)
+        model, adam, smoothing = make_translator(setup, device, fused=compiled)
     if compiled:
         model.compile()
     *inputs, targets = (torch.from_numpy(ids).to(device) for ids in setup.batch())
@@ -107,20 +108,38 @@ def torch_step(
     return step
 
 
-def make_translator(setup: Setup, device: str) -> tuple[nn.Module, torch.optim.Optimizer, float]:
-    """Return a translator on the device, its optimizer and its label smoothing."""
+def make_translator(
+    setup: Setup, device: str, *, fused: bool = False
+) -> tuple[nn.Module, torch.optim.Optimizer, float]:
+    """Return a translator on the device, its optimizer and its label smoothing.
+
+    Args:
+        setup: The model and its batch.
+        device: "cpu" or "cuda".
+        fused: Update all parameters in one kernel.
+    """
     model = Translator(setup).to(device).train()
-    return model, torch.optim.Adam(model.parameters(), lr=LEARNING_RATE, betas=BETAS, eps=EPS), SMOOTHING
+    settings: dict[str, Any] = {"lr": LEARNING_RATE, "betas": BETAS, "eps": EPS, "fused": fused}
+    return model, torch.optim.Adam(model.parameters(), **settings), SMOOTHING
 
 
-def make_gpt(setup: GPTSetup, device: str) -> tuple[nn.Module, torch.optim.Optimizer, float]:
-    """Return a GPT on the device, its optimizer and its label smoothing. Only the matrices decay."""
+def make_gpt(
+    setup: GPTSetup, device: str, *, fused: bool = False
+) -> tuple[nn.Module, torch.optim.Optimizer, float]:
+    """Return a GPT on the device, its optimizer and its label smoothing. Only the matrices decay.
+
+    Args:
+        setup: The model and its batch.
+        device: "cpu" or "cuda".
+        fused: Update all parameters in one kernel.
+    """
     model = TorchGPT(setup.config()).to(device).train()
     groups = [
         {"params": [p for p in model.parameters() if p.dim() > 1], "weight_decay": WEIGHT_DECAY},
         {"params": [p for p in model.parameters() if p.dim() == 1], "weight_decay": 0.0},
     ]
-    return model, torch.optim.AdamW(groups, lr=LEARNING_RATE, betas=GPT_BETAS, eps=GPT_EPS), 0.0
+    settings: dict[str, Any] = {"lr": LEARNING_RATE, "betas": GPT_BETAS, "eps": GPT_EPS, "fused": fused}
+    return model, torch.optim.AdamW(groups, **settings), 0.0
 
 
 def torch_peak(device: str) -> int | None:

@@ -66,7 +66,11 @@ def add_arguments(parser: ArgumentParser) -> None:
         metavar="NAME",
         help=f"some of {names} (default: the first four; for --profile: tiny)",
     )
-    parser.add_argument("--against", **one_of(["torch"]), help="measure PyTorch's step as well, in turns")
+    parser.add_argument(
+        "--against",
+        **one_of(["torch", "torch-compiled"]),
+        help="measure PyTorch's step as well, in turns; torch-compiled: with torch.compile and fused Adam",
+    )
     parser.add_argument("--repeats", type=COUNT, default=5, help="the number of turns")
     parser.add_argument("--seconds", type=SECONDS, default=1.0, help="the shortest duration of a turn")
     parser.add_argument("--workers", type=COUNT, default=2, help="the threads that share each batch")
@@ -185,7 +189,7 @@ def step_rows(arguments: Namespace, setups: Sequence[AnySetup]) -> Rows:
         return [
             compare(
                 setup,
-                against=against,
+                against=arguments.against,
                 workers=arguments.workers,
                 repeats=arguments.repeats,
                 seconds=arguments.seconds,

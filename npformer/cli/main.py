@@ -28,7 +28,6 @@ COMMANDS = {
     "translate": "translate sentences with a trained model",
     "generate": "continue a text with a trained language model, as it is written",
     "fill": "find the words for the gaps of a sentence with a trained masked language model",
-    "language": "train a small language model, which fills gaps in a sentence or continues one",
     "score": "translate a set of sentences and compute BLEU against references",
     "pretrained": "list the translators that ship, or export a run of yours as such a file",
     "inspect": "show what a model is made of: configuration, layers, parameters and memory",

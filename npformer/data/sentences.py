@@ -1,7 +1,7 @@
 """Batches of sentences without translations, and their loader.
 
-They are for masked language models, which fill gaps, and for causal ones, which continue a sentence. The
-loader makes the batches of each step anew, so that other tokens are hidden when a sentence comes again.
+They are for masked language models, which fill gaps. The loader makes the batches of each step anew, so that
+other tokens are hidden when a sentence comes again.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -11,8 +11,7 @@ import numpy as np
 
 from npformer.data.codecs import TextCodec
 from npformer.data.loader import DataLoader, Ids, pad, split_batch
-from npformer.data.vocabulary import END, PAD, SPECIALS, START, Vocabulary
-from npformer.data.vocabulary import MASK as MASK
+from npformer.data.vocabulary import END, MASK, PAD, SPECIALS, Vocabulary
 from npformer.errors import UserError
 
 # of the tokens to predict, the share that is replaced by MASK, and the share that is replaced by a random
@@ -46,18 +45,10 @@ class SentenceBatch(NamedTuple):
         return split_batch(self, count)
 
 
-def causal_batch(sentences: Sequence[Sentence]) -> SentenceBatch:
-    """Return a batch for CausalLanguageModel, which predicts the next token at each position."""
-    return SentenceBatch(
-        ids=pad([[START, *tokens] for tokens in sentences]),
-        target_out=pad([[*tokens, END] for tokens in sentences]),
-    )
-
-
 def masked_batch(
     sentences: Sequence[Sentence], mask_id: int, rng: np.random.Generator, *, share: float = 0.15
 ) -> SentenceBatch:
-    """Return a batch for MaskedLanguageModel, which predicts a random share of the tokens.
+    """Return a batch for a masked language model, which predicts a random share of the tokens.
 
     Of these tokens, 80 % are replaced by mask_id, 10 % by a random token, and 10 % stay. The model therefore
     cannot know which tokens it has to predict, and needs a good representation of every token. At least one
@@ -106,7 +97,7 @@ class SentenceLoader:
 
     Args:
         sentences: The sentences.
-        make: The function that makes a batch, such as causal_batch or masked_batch.
+        make: The function that makes a batch, such as one that calls masked_batch.
         seed: Determines the order of the sentences and the generators of the batches.
         batching: The other settings of a DataLoader: batch_size, batch_tokens and accumulate.
     """

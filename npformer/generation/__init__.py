@@ -2,7 +2,6 @@
 
 from npformer.generation.batch_decode import translate_ids
 from npformer.generation.beam import Branch, Hypothesis, beam_search
-from npformer.generation.continuation import continuations, continue_text
 from npformer.generation.fill_in import Gap, fill_in, fill_in_table
 from npformer.generation.greedy import greedy
 from npformer.generation.sampling import choose_tokens, sample_ids, token_probabilities
@@ -18,8 +17,6 @@ __all__ = [
     "TextStream",
     "beam_search",
     "choose_tokens",
-    "continuations",
-    "continue_text",
     "fill_in",
     "fill_in_table",
     "greedy",

@@ -26,8 +26,6 @@ def fill_in(model: Any, codec: TextCodec, text: str, *, k: int = 5) -> list[Gap]
 
         fill_in(model, codec, "the animal didn't cross the [MASK] because it was too tired")
 
-    Special tokens are never proposed.
-
     Args:
         model: A masked language model.
         codec: The model's codec. [MASK] is the last word of its vocabulary, as with_mask makes it.
@@ -35,13 +33,15 @@ def fill_in(model: Any, codec: TextCodec, text: str, *, k: int = 5) -> list[Gap]
         k: The number of words for each gap.
 
     Raises:
-        UserError: If the sentence has no [MASK] or is too long for the model, or k is out of range.
+        UserError: As for `fill_gaps`.
     """
-    return _gaps(model, SentenceTokenizer(codec), text, k)
+    return fill_gaps(model, SentenceTokenizer(codec), text, k=k)
 
 
 def fill_gaps(model: Any, tokenizer: Tokenizer, text: str, *, k: int = 5) -> list[Gap]:
     """Return the k most probable tokens for each gap of a text, if the model knows all of its words.
+
+    Special tokens are never proposed.
 
     Args:
         model: A masked language model.
@@ -63,8 +63,29 @@ def fill_gaps(model: Any, tokenizer: Tokenizer, text: str, *, k: int = 5) -> lis
             f"{text!r} has {quantity(len(unknown), 'word')} that the model has not seen in training "
             f"({words}): replace each by another word, or by {mask}"
         )
-    _require_room(model, tokenizer.encode(text))
-    return _gaps(model, tokenizer, text, k)
+    encoding = tokenizer.encode(text)
+    _require_room(model, encoding)
+    ids, _, offsets = encoding
+    if tokenizer.mask_id not in ids:
+        raise UserError(f"{text!r} has no {mask}: write it in place of each word to be found")
+    special = sorted(tokenizer.special_ids)
+    n_choices = model.config.target_vocab - len(special)  # the tokens that can be proposed
+    if not 1 <= k <= n_choices:
+        raise UserError(f"k is {k}, and the model knows {quantity(n_choices, 'word')}: give 1 to {n_choices}")
+    logits, _ = model.forward(np.array([ids]))  # (1, T, V)
+    probabilities, _ = softmax(to_numpy(logits)[0])  # (T, V)
+    probabilities[:, special] = 0
+    best = np.argsort(-probabilities, -1, kind="stable")[:, :k]  # (T, k)
+    first = next(place for place, (start, end) in enumerate(offsets) if end > start)  # after special tokens
+    return [
+        Gap(
+            place - first,
+            tuple(tokenizer.piece(token) for token in best[place].tolist()),
+            tuple(probabilities[place, best[place]].tolist()),
+        )
+        for place, token in enumerate(ids)
+        if token == tokenizer.mask_id
+    ]
 
 
 def mask_of(tokenizer: Tokenizer) -> str:
@@ -94,32 +115,6 @@ def _require_room(model: Any, encoding: Encoding) -> None:
         raise UserError(
             f"the text has {quantity(n_tokens, 'token')}, and the model reads at most {most}: shorten it"
         )
-
-
-def _gaps(model: Any, tokenizer: Tokenizer, text: str, k: int) -> list[Gap]:
-    """Return the k most probable tokens for each gap of a text. Its other words may be unknown."""
-    mask = mask_of(tokenizer)
-    ids, _, offsets = tokenizer.encode(text)
-    if tokenizer.mask_id not in ids:
-        raise UserError(f"{text!r} has no {mask}: write it in place of each word to be found")
-    special = sorted(tokenizer.special_ids)
-    n_choices = model.config.target_vocab - len(special)  # the tokens that can be proposed
-    if not 1 <= k <= n_choices:
-        raise UserError(f"k is {k}, and the model knows {quantity(n_choices, 'word')}: give 1 to {n_choices}")
-    logits, _ = model.forward(np.array([ids]))  # (1, T, V)
-    probabilities, _ = softmax(to_numpy(logits)[0])  # (T, V)
-    probabilities[:, special] = 0
-    best = np.argsort(-probabilities, -1, kind="stable")[:, :k]  # (T, k)
-    first = next(place for place, (start, end) in enumerate(offsets) if end > start)  # after special tokens
-    return [
-        Gap(
-            place - first,
-            tuple(tokenizer.piece(token) for token in best[place].tolist()),
-            tuple(probabilities[place, best[place]].tolist()),
-        )
-        for place, token in enumerate(ids)
-        if token == tokenizer.mask_id
-    ]
 
 
 def fill_in_table(gaps: Sequence[Gap]) -> str:

@@ -22,23 +22,20 @@ class CachedState:
     """The model's cache of the tokens so far: keys and values, or the hidden state of a recurrent model.
 
     Args:
-        model: An encoder-decoder model, or a language model if source is None.
+        model: An encoder-decoder model.
         source: Token ids (B, S), padded. They are encoded once, and the state begins with one row for each
-            sentence. None for a language model.
-        n_rows: The number of rows if source is None.
+            sentence.
 
     Attributes:
-        sentence: (R,) for each row, the index of the source sentence that it translates. Without a source, it
-            is the index of the row at the start of decoding that this row continues.
+        sentence: (R,) for each row, the index of the source sentence that it translates.
     """
 
-    def __init__(self, model: Any, source: Array | None = None, *, n_rows: int = 1) -> None:
+    def __init__(self, model: Any, source: Array) -> None:
         self.model = model
-        self.sentence = np.arange(n_rows if source is None else len(source))  # (R,)
-        # (encoded source, mask of the source), trees of arrays whose first axis is R; empty for a language
-        # model. The encoded source of a Transformer is the keys and values of the memory, a pair for each
-        # layer.
-        self.encoded: tuple[Any, ...] = () if source is None else model.encode(source)
+        self.sentence = np.arange(len(source))  # (R,)
+        # (encoded source, mask of the source), trees of arrays whose first axis is R. The encoded source of a
+        # Transformer is the keys and values of the memory, a pair for each layer.
+        self.encoded: tuple[Any, ...] = model.encode(source)
         self.kv_cache: Any = None
         self.length = 0  # T
 
@@ -70,18 +67,17 @@ class PrefixState:
     The arguments and attributes are those of CachedState.
     """
 
-    def __init__(self, model: Any, source: Array | None = None, *, n_rows: int = 1) -> None:
+    def __init__(self, model: Any, source: Array) -> None:
         self.model = model
         self.source = source  # (B, S)
-        self.sentence = np.arange(n_rows if source is None else len(source))  # (R,)
+        self.sentence = np.arange(len(source))  # (R,)
         self.prefix = np.empty((len(self.sentence), 0), np.int64)  # (R, T)
 
     def decode_step(self, tokens: Array) -> Array:
         """Append one token to each hypothesis and score the next. Shapes: tokens (R,) -> logits (R, V)."""
         self.prefix = np.concatenate([self.prefix, tokens[:, None]], 1)
-        source = () if self.source is None else (self.source[self.sentence],)
         logits: Array
-        logits, _ = self.model.forward(*source, self.prefix)  # (R, T, V)
+        logits, _ = self.model.forward(self.source[self.sentence], self.prefix)  # (R, T, V)
         return logits[:, -1]
 
     def select(self, rows: Array) -> None:
@@ -92,22 +88,21 @@ class PrefixState:
 DecodingState = CachedState | PrefixState | FastState
 
 
-def start(model: Any, source: Array | None = None, *, n_rows: int = 1, cached: bool = True) -> DecodingState:
+def start(model: Any, source: Array, *, cached: bool = True) -> DecodingState:
     """Return the state before the first token: a FastState if the model suits it, or a CachedState.
 
     It is a PrefixState if cached is False, and never a FastState inside `with plain_pairs():`.
 
     Args:
-        model: An encoder-decoder model, or a language model if source is None.
-        source: Token ids (B, S), padded, or None.
-        n_rows: The number of rows if source is None.
+        model: An encoder-decoder model.
+        source: Token ids (B, S), padded.
         cached: False computes all positions again at each step.
     """
     if not cached:
-        return PrefixState(model, source, n_rows=n_rows)
-    if source is not None and not is_plain_only() and suits(model):
+        return PrefixState(model, source)
+    if not is_plain_only() and suits(model):
         return FastState(model, source)
-    return CachedState(model, source, n_rows=n_rows)
+    return CachedState(model, source)
 
 
 def take_rows(tree: Any, index: Array) -> Any:

@@ -7,8 +7,6 @@
 The encoder is that of the Transformer, with the norm after each sublayer. Every token attends to every other
 token, but not to padding. Nothing hides the next tokens, so a BERT cannot write a text as a GPT does: it is
 trained to find hidden tokens, and `npformer fill` asks it for them.
-
-MaskedLanguageModel, at the end, is an older sibling: it has the input and the output of the translator.
 """
 
 from __future__ import annotations
@@ -31,7 +29,6 @@ from npformer.functional.norm import LayerNormCache
 from npformer.kernels import activation_dropout, activation_dropout_backward
 from npformer.models.settings import ModelSettings
 from npformer.models.transformer.config import TransformerConfig
-from npformer.models.transformer.language_model import LanguageModel
 from npformer.models.transformer.stacks import Encoder, StackCache
 from npformer.nn import Dropout, Embedding, LayerNorm, LearnedPositions, Linear, TiedProjection
 from npformer.nn.context import INFERENCE, AttentionMask, Context
@@ -201,7 +198,9 @@ class BertEmbedding(Module):
         self.norm = LayerNorm(d_model, eps=config.norm_eps, dtype=dtype)
         self.dropout = Dropout(config.dropout)
 
-    def forward(self, ids: Array, segment_ids: Any, context: Context = INFERENCE) -> tuple[Array, Any]:
+    def forward(
+        self, ids: Array, segment_ids: Any, context: Context = INFERENCE
+    ) -> tuple[Array, BertEmbeddingCache]:
         """Compute the sum of the vectors of each token, with norm and dropout.
 
         Args:
@@ -222,7 +221,7 @@ class BertEmbedding(Module):
         y, dropout_mask = self.dropout.forward(y, context)
         return y, BertEmbeddingCache(tokens, positions, segments, norm, dropout_mask)
 
-    def backward(self, dy: Array, cache: Any) -> None:
+    def backward(self, dy: Array, cache: BertEmbeddingCache) -> None:
         """Accumulate the gradients of the tables. Return nothing, since ids have no gradient."""
         dx = self.dropout.backward(dy, cache.dropout_mask)
         dx = self.norm.backward(dx, cache.norm)
@@ -263,7 +262,7 @@ class BertHead(Module):
         self.norm = LayerNorm(config.d_model, eps=config.norm_eps, dtype=dtype)
         self.output = TiedProjection(tokens, bias=True, dtype=dtype)
 
-    def forward(self, x: Array) -> tuple[Array, Any]:
+    def forward(self, x: Array) -> tuple[Array, BertHeadCache]:
         """Return the logits, of shape (B, T, V), and the cache."""
         h, dense = self.dense.forward(x)  # (B, T, D)
         h, activation = activation_dropout(h, self.activation)
@@ -271,7 +270,7 @@ class BertHead(Module):
         logits, output = self.output.forward(h)  # (B, T, V)
         return logits, BertHeadCache(dense, activation, norm, output)
 
-    def backward(self, dlogits: Array, cache: Any) -> Array:
+    def backward(self, dlogits: Array, cache: BertHeadCache) -> Array:
         """Return dx, of shape (B, T, D)."""
         dh = self.output.backward(dlogits, cache.output)  # (B, T, D)
         dh = self.norm.backward(dh, cache.norm)
@@ -328,7 +327,7 @@ class Bert(Module):
         *,
         train: bool = False,
         rng: np.random.Generator | None = None,
-    ) -> tuple[Array, Any]:
+    ) -> tuple[Array, BertCache]:
         """Compute the logits at each position.
 
         Args:
@@ -351,7 +350,7 @@ class Bert(Module):
         logits, head = self.head.forward(x)  # (B, T, V)
         return logits, BertCache(embedding, encoder, head)
 
-    def backward(self, dlogits: Array, cache: Any) -> None:
+    def backward(self, dlogits: Array, cache: BertCache) -> None:
         """Accumulate the gradients of all parameters. Return nothing, since ids have no gradient."""
         dx = self.head.backward(dlogits, cache.head)  # (B, T, D)
         dx = self.encoder.backward(dx, cache.encoder)
@@ -385,14 +384,3 @@ class Bert(Module):
         for _, parameter in self.named_parameters():
             if parameter.value.ndim > 1:
                 parameter.value[...] = normal(rng, parameter.shape, INITIAL_STD, parameter.value.dtype)
-
-
-class MaskedLanguageModel(LanguageModel):
-    """An encoder that predicts hidden tokens from the tokens on both sides, with the parts of the translator.
-
-    It has the objective of Bert and neither segments, nor a norm after the embeddings, nor a layer before
-    the output. Lessons train it beside CausalLanguageModel, which has the same parts. Arguments, shapes and
-    errors: as in LanguageModel.
-
-    Source: Devlin et al. 2019, section 3.1.
-    """

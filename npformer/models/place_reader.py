@@ -96,7 +96,7 @@ class Reader(Module):
         log_probs, _ = log_softmax(logits)
         return log_probs, ReaderCache(attention, readout, log_probs)
 
-    def backward(self, dlog_probs: Array, cache: Any, **choices: Any) -> Any:
+    def backward(self, dlog_probs: Array, cache: ReaderCache, **choices: Any) -> Any:
         """Return the gradients dquery (B, 1, S) and dmemory (B, S, S + C).
 
         The keyword arguments are dlog_prob and dentropy of HardAttention.

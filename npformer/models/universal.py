@@ -211,7 +211,7 @@ class Universal(Module):
         y, norm = (y, None) if self.norm is None else self.norm.forward(y)
         return y, UniversalCache(tuple(steps), mix, norm)
 
-    def backward(self, dy: Array, cache: Any, *, dponder: Array | None = None) -> Any:
+    def backward(self, dy: Array, cache: UniversalCache, *, dponder: Array | None = None) -> Any:
         """Compute the gradients of x and, in a decoder, of the memory.
 
         Args:
@@ -223,7 +223,7 @@ class Universal(Module):
         Returns:
             dx, of shape (B, T, D), or (dx, dmemory) with dmemory (B, S, D).
         """
-        if self.norm is not None:
+        if self.norm is not None and cache.norm is not None:
             dy = self.norm.backward(dy, cache.norm)
         dstates, dps = self._mix_backward(dy, cache, dponder)
         dx, dothers = 0, None  # no step uses the last state
@@ -259,7 +259,7 @@ class Universal(Module):
         total = p.real + sum(step.halt.p.real for step in steps)  # (B, T, 1)
         return x, HaltCache(updated, unit, p), running & (total[..., 0] < 1 - self.epsilon)
 
-    def _halt_backward(self, dstate: Any, dp: Any, cache: Any) -> tuple[Any, Any]:
+    def _halt_backward(self, dstate: Any, dp: Any, cache: HaltCache | None) -> tuple[Any, Any]:
         """Return the gradients (dnew, dold) of the output of the layer and of the state before the step."""
         if cache is None:
             return dstate, 0
@@ -277,7 +277,7 @@ class Universal(Module):
         taken = stack([step.halt.updated[..., 0] for step in steps])  # (N, B, T)
         return mix_states(states, p, taken)
 
-    def _mix_backward(self, dy: Array, cache: Any, dponder: Array | None) -> tuple[Any, Any]:
+    def _mix_backward(self, dy: Array, cache: UniversalCache, dponder: Array | None) -> tuple[Any, Any]:
         """Return the gradients (dstates, dp), each with an entry for each step."""
         if cache.mix is None:
             n_before = (

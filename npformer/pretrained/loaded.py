@@ -633,7 +633,7 @@ class TextGenerator(TextModel):
         Raises:
             UserError: If the text has fewer than two tokens, or characters that the model does not know.
         """
-        from npformer.training.step import evaluate  # loading a model imports no training
+        from npformer.training.evaluation import evaluate  # loading a model imports no training
 
         ids = np.array(self._encoded(text).ids)  # (N,)
         if len(ids) < 2:

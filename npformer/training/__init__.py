@@ -13,11 +13,13 @@ The path of a batch, from a file to the update of the parameters:
 
 from npformer.training.averaging import average
 from npformer.training.config import TrainingConfig, make_optimizer, make_schedule
+from npformer.training.evaluation import Evaluation, evaluate
 from npformer.training.events import (
     Averaged,
     Event,
     Noted,
     Report,
+    Result,
     Sampled,
     Saved,
     Scored,
@@ -28,8 +30,8 @@ from npformer.training.events import (
 )
 from npformer.training.presets import PRESETS, Preset, find_preset
 from npformer.training.run_folder import RunFolder, read_log
-from npformer.training.step import Evaluation, evaluate, loss_and_gradients, make_step
-from npformer.training.trainer import Result, resume, train
+from npformer.training.step import loss_and_gradients, make_step
+from npformer.training.trainer import resume, train
 
 __all__ = [
     "PRESETS",

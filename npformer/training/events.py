@@ -1,5 +1,6 @@
-"""The events of a training run, which it reports to a callback such as a progress bar."""
+"""The events of a training run, which it reports to a callback such as a progress bar, and its result."""
 
+import signal
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -94,3 +95,44 @@ class Stopped:
 
 Event = Started | Stepped | Validated | Sampled | Scored | Averaged | Noted | Saved | Stopped
 Report = Callable[[Event], None]
+
+
+@dataclass(frozen=True)
+class Result:
+    """The outcome of a run.
+
+    Attributes:
+        step: The number of steps made.
+        steps: The number of steps planned.
+        best_loss: The lowest validation loss with label smoothing (`objective` of an Evaluation), or None
+            without a validation.
+        message: A sentence that says how the run ended.
+    """
+
+    step: int
+    steps: int
+    best_loss: float | None
+    message: str
+    stopped_by: int | None = None  # the number of the signal that asked it to stop, such as that of Ctrl-C
+    reads: str = "sentence pairs"  # what the model trained on, see ModelSettings
+
+    @property
+    def finished(self) -> bool:
+        """True if all steps were made."""
+        return self.step >= self.steps
+
+    def require_finished(self) -> None:
+        """End the program if the run is not finished, or if a signal came during it.
+
+        This is for programs that have nothing to do without the trained model, or that train several models.
+        A signal that came during the last step must end them too.
+
+        Raises:
+            KeyboardInterrupt: If the run was stopped by Ctrl-C, or by a function.
+            SystemExit: If it was stopped by another signal. The exit status is 128 plus its number.
+        """
+        if self.finished and self.stopped_by is None:
+            return
+        if self.stopped_by in (None, signal.SIGINT):
+            raise KeyboardInterrupt
+        raise SystemExit(128 + self.stopped_by)

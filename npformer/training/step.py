@@ -1,37 +1,27 @@
-"""One training step: forward pass, loss, backward pass, clipping and update. Evaluation of a model."""
+"""One training step: forward pass, loss, backward pass, clipping and update.
+
+What some runs add stands beside it: the threads and processes that share a batch in workers.py and ranks.py,
+R-Drop in consistency.py, the search for the origin of a NaN in nan_checks.py.
+"""
 
 import math
-from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from npformer.backend import Array, generator_near, like
 from npformer.data.loader import TrainingBatch
-from npformer.kernels import cross_entropy, cross_entropy_backward, cross_entropy_in_place
+from npformer.kernels import cross_entropy_backward, cross_entropy_in_place
 from npformer.training.consistency import add_consistency, twice
 from npformer.training.nan_checks import check_gradients, check_loss, check_parameters
 from npformer.training.optimizer import Adam, clip_global_norm
-from npformer.training.workers import Share, Workers
-
-
-class Evaluation(NamedTuple):
-    """The quality of a model's predictions on sentences outside the training set."""
-
-    loss: float  # mean cross-entropy of a token, without label smoothing
-    accuracy: float  # share of target tokens that get the highest probability, given the tokens before them
-    tokens: int  # number of target tokens, with the end symbols and without padding
-    objective: float  # the loss with label smoothing, which training minimizes, without a ponder cost
-
-    @property
-    def perplexity(self) -> float:
-        """exp(loss), the effective number of equally probable tokens among which the model chooses."""
-        return math.exp(min(self.loss, 700.0))  # exp(710) is over the largest float
+from npformer.training.workers import Workers
 
 
 def make_step(
     model: Any,
-    optimizer: Adam,
+    optimizer: Adam | None,
     batches: Sequence[TrainingBatch],
     rngs: Sequence[np.random.Generator] | None,
     lr: float,
@@ -41,9 +31,12 @@ def make_step(
 ) -> tuple[float, int, float]:
     """Compute the gradients of all batches and make one optimizer step.
 
+    Several batches give the same result as one batch with all their sentences, because the number of tokens
+    is the weight of each batch in the loss and in the gradient.
+
     Args:
-        model: The model to train.
-        optimizer: The optimizer of the model.
+        model: The model to train. Its gradients are set to zero first.
+        optimizer: The optimizer of the model, or None to compute the gradients only.
         batches: The batches, whose gradients add up to that of one large batch.
         rngs: One generator for dropout for each batch; None trains without dropout.
         lr: The learning rate.
@@ -53,14 +46,39 @@ def make_step(
             0, there is one pass.
 
     Returns:
-        The loss, the number of target tokens, and the norm of the gradient before clipping.
+        The mean loss over all target tokens, without the consistency term; the number of target tokens; and
+        the norm of the gradient before clipping, or NaN without an optimizer.
 
     Raises:
-        NotFiniteError: If a loss, a gradient or a new parameter is NaN or infinite.
+        NotFiniteError: If a loss, a gradient or a new parameter is NaN or infinite. No gradient is computed
+            from such a loss.
         WorkerError: If another error stops a worker.
     """
     workers = workers or Workers(model)
-    loss, tokens = loss_and_gradients(model, batches, rngs, workers, r_drop)
+    config, tokens = model.config, sum(batch.tokens for batch in batches)
+    n_predictions = 2 * tokens if r_drop else tokens
+
+    def forward_and_backward(replica: Any, batch: TrainingBatch, rng: np.random.Generator | None) -> float:
+        batch, rng = twice(batch) if r_drop else batch, generator_near(rng, replica.reference)
+        logits, targets, cache = forward(replica, batch, rng)
+        mean, loss_cache = cross_entropy_in_place(
+            logits, targets, smoothing=config.label_smoothing, pad_id=config.pad_id, tokens=n_predictions
+        )
+        cost, ponder = ponder_cost(replica, cache, n_predictions)
+        loss = float(mean + cost)  # converted only once, because the conversion waits for the GPU
+        check_loss(loss, replica, cache, logits)
+
+        dlogits = [cross_entropy_backward(1, loss_cache)]
+        if r_drop:
+            add_consistency(dlogits[0], r_drop)
+        # the gradient of the logits is the largest array: backward gets the only reference, and frees it
+        del logits, loss_cache
+        replica.backward(dlogits.pop(), cache, **ponder)
+        return loss
+
+    loss = workers.sum_over(forward_and_backward, batches, rngs)  # and the gradients, in model.grads
+    if optimizer is None:
+        return loss, tokens, math.nan
     norm = clip_global_norm(model.grads, clip_norm or np.inf)
     check_gradients(norm, model)
     optimizer.step(lr, workers.run_on_slices)
@@ -75,10 +93,7 @@ def loss_and_gradients(
     workers: Workers | None = None,
     r_drop: float = 0.0,
 ) -> tuple[float, int]:
-    """Compute the mean loss over all real tokens of the batches, and its gradients into model.grads.
-
-    Several batches give the same result as one batch with all their sentences, because the number of tokens
-    is the weight of each batch in the loss and in the gradient.
+    """Compute the loss and its gradients into model.grads as make_step does, without the update.
 
     Args:
         model: The model. Its gradients are set to zero first.
@@ -93,56 +108,46 @@ def loss_and_gradients(
     Raises:
         NotFiniteError: If the loss is NaN or infinite, before any gradient is computed from it.
     """
-    workers = workers or Workers(model)
-    tokens = sum(batch.tokens for batch in batches)
-
-    def compute(share: Share) -> float:
-        share.model.zero_grad()
-        loss = 0.0
-        for batch, rng in share.parts:
-            loss += forward_and_backward(share.model, batch, tokens, rng, r_drop)
-        return loss
-
-    losses = workers.run(compute, workers.split(batches, rngs))
-    return workers.sum_gradients(losses), tokens
+    loss, tokens, _ = make_step(model, None, batches, rngs, 0.0, None, workers, r_drop)
+    return loss, tokens
 
 
-def forward_and_backward(
-    model: Any, batch: TrainingBatch, tokens: int, rng: np.random.Generator | None, r_drop: float = 0.0
-) -> float:
-    """Run the model forward and backward on one batch and accumulate the gradients.
+def forward(
+    model: Any, batch: TrainingBatch, rng: np.random.Generator | None = None
+) -> tuple[Array, Array, Any]:
+    """Run the model forward on a batch. A model that supports packing computes logits of real tokens only.
 
     Args:
-        model: The model, or a replica of it.
-        batch: The batch, or a part of it.
-        tokens: The number of target tokens in all batches of the step.
+        model: The model.
+        batch: The batch.
         rng: The generator for dropout; None computes without dropout.
-        r_drop: The weight of consistency, as for make_step.
 
     Returns:
-        The batch's part of the mean loss, without the consistency term.
+        The logits, the targets in the same order, and the cache.
     """
-    config = model.config
-    if r_drop:
-        batch, tokens = twice(batch), 2 * tokens
-    logits, targets, cache = _forward(model, batch, generator_near(rng, model.reference))
-    mean, loss_cache = cross_entropy_in_place(
-        logits, targets, smoothing=config.label_smoothing, pad_id=config.pad_id, tokens=tokens
-    )
-    settings: dict[str, Any] = {}
-    if model.has_ponder_cost:
-        settings["dponder"] = config.ponder_weight / tokens
-        mean = mean + settings["dponder"] * model.ponder_cost(cache)
-    loss = float(mean)  # converted only once, because the conversion waits for the GPU
-    check_loss(loss, model, cache, logits)
-    gradient = [cross_entropy_backward(1, loss_cache)]
-    # The gradient of the logits is the largest array. backward gets the only reference to it, and frees it
-    # early.
-    del logits, loss_cache
-    if r_drop:
-        add_consistency(gradient[0], r_drop)
-    model.backward(gradient.pop(), cache, **settings)
-    return loss
+    settings: dict[str, Any] = {} if rng is None else {"train": True, "rng": rng}
+    targets = batch.target_out
+    if model.supports_packing:
+        settings["packed"] = True
+        targets = targets[batch.inputs[-1] != model.config.pad_id]
+    logits, cache = model.forward(*batch.inputs, **settings)
+    return logits, like(targets, logits), cache
+
+
+def ponder_cost(model: Any, cache: Any, tokens: int) -> tuple[Any, dict[str, float]]:
+    """Return the term of the loss that a Universal Transformer adds, and the argument of its backward pass.
+
+    For the other models, they are 0 and no argument.
+
+    Args:
+        model: The model.
+        cache: The cache of its forward pass.
+        tokens: The number of predictions over which the loss is a mean.
+    """
+    if not model.has_ponder_cost:
+        return 0.0, {}
+    dponder = model.config.ponder_weight / tokens
+    return dponder * model.ponder_cost(cache), {"dponder": dponder}
 
 
 def dropout_rngs(seed: int, step: int, batches: int) -> list[np.random.Generator]:
@@ -158,44 +163,3 @@ def dropout_rngs(seed: int, step: int, batches: int) -> list[np.random.Generator
         batches: The number of batches in the step.
     """
     return [np.random.default_rng([seed, batch, step]) for batch in range(batches)]
-
-
-def evaluate(model: Any, batches: Iterable[TrainingBatch]) -> Evaluation:
-    """Compute loss, accuracy and objective over all real tokens of the batches, without dropout.
-
-    Raises:
-        NotFiniteError: If a loss is NaN or infinite.
-    """
-    loss, objective, correct, tokens = 0.0, 0.0, 0, 0
-    for batch in batches:
-        mean, smoothed, n_correct = _score(model, batch)
-        loss += mean * batch.tokens
-        objective += smoothed * batch.tokens
-        correct += n_correct
-        tokens += batch.tokens
-    n = max(1, tokens)
-    return Evaluation(loss / n, correct / n, tokens, objective / n)
-
-
-def _score(model: Any, batch: TrainingBatch) -> tuple[float, float, int]:
-    """Return the mean loss of a batch without and with smoothing, and the number of correct predictions."""
-    pad_id, smoothing = model.config.pad_id, model.config.label_smoothing
-    logits, targets, cache = _forward(model, batch)
-    correct = (logits.argmax(-1) == targets) & (targets != pad_id)
-    loss, _ = cross_entropy(logits, targets, pad_id=pad_id)
-    check_loss(float(loss), model, cache, logits)
-    smoothed, _ = cross_entropy_in_place(logits, targets, smoothing=smoothing, pad_id=pad_id)
-    return float(loss), float(smoothed), int(correct.sum())
-
-
-def _forward(
-    model: Any, batch: TrainingBatch, rng: np.random.Generator | None = None
-) -> tuple[Array, Array, Any]:
-    """Return (logits, targets, cache). A model that supports packing returns logits of real tokens only."""
-    settings: dict[str, Any] = {} if rng is None else {"train": True, "rng": rng}
-    targets = batch.target_out
-    if model.supports_packing:
-        settings["packed"] = True
-        targets = targets[batch.inputs[-1] != model.config.pad_id]
-    logits, cache = model.forward(*batch.inputs, **settings)
-    return logits, like(targets, logits), cache

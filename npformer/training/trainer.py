@@ -3,16 +3,15 @@
 A run that was stopped and resumed has bitwise the same losses and parameters as an uninterrupted one.
 """
 
-import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from os import PathLike
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_info, threadpool_limits
+from threadpoolctl import threadpool_limits
 
 from npformer.backend import Array, choose_backend, like, to_numpy
 from npformer.data.base_dataset import Dataset
@@ -22,56 +21,16 @@ from npformer.errors import UserError, in_context, quantity
 from npformer.models.registry import ModelConfig, build, config_from_checkpoint, kind_of, require_size
 from npformer.storage.checkpoint import Checkpoint, save_checkpoint
 from npformer.training.config import TrainingConfig, make_optimizer, make_schedule
-from npformer.training.events import Event, Noted, Report, Saved, Started, Stepped, Stopped
+from npformer.training.events import Event, Noted, Report, Result, Saved, Started, Stepped, Stopped
 from npformer.training.nan_checks import NotFiniteError
 from npformer.training.process import StopRequest, interrupt_between_steps, keep_freed_memory_in_process
-from npformer.training.ranks import Ranks, ranks_of_launch, share_of
+from npformer.training.ranks import Ranks, ranks_of_launch
 from npformer.training.resume_checks import check_settings, load_last
 from npformer.training.run_folder import RunFolder
 from npformer.training.step import dropout_rngs, make_step
+from npformer.training.timer import Timer
 from npformer.training.validator import Validator
-from npformer.training.workers import WorkerError, Workers
-
-
-@dataclass(frozen=True)
-class Result:
-    """The outcome of a run.
-
-    Attributes:
-        step: The number of steps made.
-        steps: The number of steps planned.
-        best_loss: The lowest validation loss with label smoothing (`objective` of an Evaluation), or None
-            without a validation.
-        message: A sentence that says how the run ended.
-    """
-
-    step: int
-    steps: int
-    best_loss: float | None
-    message: str
-    stopped_by: int | None = None  # the number of the signal that asked it to stop, such as that of Ctrl-C
-    reads: str = "sentence pairs"  # what the model trained on, see ModelSettings
-
-    @property
-    def finished(self) -> bool:
-        """True if all steps were made."""
-        return self.step >= self.steps
-
-    def require_finished(self) -> None:
-        """End the program if the run is not finished, or if a signal came during it.
-
-        This is for programs that have nothing to do without the trained model, or that train several models.
-        A signal that came during the last step must end them too.
-
-        Raises:
-            KeyboardInterrupt: If the run was stopped by Ctrl-C, or by a function.
-            SystemExit: If it was stopped by another signal. The exit status is 128 plus its number.
-        """
-        if self.finished and self.stopped_by is None:
-            return
-        if self.stopped_by in (None, signal.SIGINT):
-            raise KeyboardInterrupt
-        raise SystemExit(128 + self.stopped_by)
+from npformer.training.workers import WorkerError, Workers, workers_and_threads
 
 
 def train(
@@ -119,13 +78,12 @@ def train(
             has other settings, the disk is full, or the loss is NaN. Checkpoints on the disk stay whole.
     """
     backend = choose_backend(backend)
-    _check_counts(threads=threads, workers=workers)
     dataset.check_model(model_config)
     run = RunFolder(run_dir)
     checkpoint = load_last(run) if resume else None
     training_config = check_settings(run, checkpoint, dataset, model_config, training_config)
     ranks = ranks_of_launch()
-    workers, threads = _workers_and_threads(checkpoint, workers, threads)
+    workers, threads = workers_and_threads(checkpoint, workers, threads)
     with (
         ranks,
         run if ranks.first else nullcontext(),
@@ -293,7 +251,7 @@ class Trainer:
         batches = self.loader.steps(self.step)
         self.timer.start(self.step)
         while self.step < self.steps:
-            self._make_step(next(batches))
+            self._step_and_log(next(batches))
             self.doing = f"the validation after step {self.step}"
             if self.ranks.first:
                 self.validator.measure(self.step, self.model, self._checkpoint)
@@ -306,7 +264,7 @@ class Trainer:
             if stopping:
                 return
 
-    def _make_step(self, batches: Sequence[TrainingBatch]) -> None:
+    def _step_and_log(self, batches: Sequence[TrainingBatch]) -> None:
         """Make one step with all the batches, then log and report it."""
         step, config = self.step + 1, self.config
         self.doing = f"step {step}"
@@ -408,72 +366,5 @@ class Trainer:
         )
 
 
-class Timer:
-    """The time that a run has taken, its speed, and an estimate of the time left."""
-
-    def __init__(self) -> None:
-        self.before = 0.0  # seconds of the run before this start of the program
-        self.start(0)
-
-    def start(self, step: int) -> None:
-        """Begin to measure, after this step."""
-        self._began, self._first = time.perf_counter(), step
-        self.restart_throughput()
-
-    def restart_throughput(self) -> None:
-        """Begin to measure tokens per second anew."""
-        self._tokens, self._busy = 0, 0.0
-
-    def count(self, tokens: int, seconds: float) -> None:
-        """Count one step."""
-        self._tokens += tokens
-        self._busy += seconds
-
-    @property
-    def tokens_per_second(self) -> float:
-        """Tokens per second, without the time between steps."""
-        return self._tokens / max(self._busy, 1e-9)
-
-    @property
-    def seconds(self) -> float:
-        """Seconds since the run began, without the time in which it was stopped."""
-        return self.before + time.perf_counter() - self._began
-
-    def seconds_left(self, step: int, steps: int) -> float:
-        """Estimate the seconds left from the mean time of a step, validation and checkpoints included."""
-        seconds_per_step = (time.perf_counter() - self._began) / max(1, step - self._first)
-        return seconds_per_step * (steps - step)
-
-
 def _ignore(event: Event) -> None:
     """Ignore the event: the default when no progress callback is given."""
-
-
-def _check_counts(**counts: int | None) -> None:
-    for name, count in counts.items():
-        if count is not None and count < 1:
-            raise UserError(f"{name} is {count}: it must be 1 or more")
-
-
-def _workers_and_threads(
-    checkpoint: Checkpoint | None, workers: int | None, threads: int | None
-) -> tuple[int, int | None]:
-    """Return the given numbers of workers and BLAS threads, or else the checkpoint's, or the defaults."""
-    if workers is None:
-        workers = checkpoint.workers if checkpoint else 1
-    if workers > 1:
-        if threads is not None and threads > 1:
-            raise UserError(
-                f"threads is {threads} and workers is {workers}: each worker has one thread, so leave out "
-                "threads, or use one worker"
-            )
-        return workers, 1  # BLAS threads of several workers would wait for each other
-    if threads is None:
-        threads = checkpoint.threads if checkpoint else _blas_threads()
-    return workers, threads
-
-
-def _blas_threads() -> int | None:
-    """Return the number of threads of BLAS. A resumed run must use the same number."""
-    counts = [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
-    return share_of(max(counts)) if counts else None

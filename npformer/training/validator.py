@@ -23,9 +23,9 @@ from npformer.models.registry import model_from_checkpoint
 from npformer.storage.checkpoint import Checkpoint, save_checkpoint
 from npformer.training.averaging import Snapshots
 from npformer.training.config import TrainingConfig
+from npformer.training.evaluation import evaluate
 from npformer.training.events import Averaged, Noted, Report, Sampled, Saved, Scored, Validated
 from npformer.training.run_folder import RunFolder
-from npformer.training.step import evaluate
 
 SAMPLE_TOKENS = 200
 SAMPLE_TEMPERATURE = 0.8  # as in nanoGPT

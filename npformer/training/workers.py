@@ -13,10 +13,12 @@ from itertools import pairwise, repeat
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
+from threadpoolctl import threadpool_info
 
 from npformer.data.loader import TrainingBatch
 from npformer.errors import UserError
-from npformer.training.ranks import Ranks
+from npformer.storage.checkpoint import Checkpoint
+from npformer.training.ranks import Ranks, share_of
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -71,9 +73,32 @@ class Workers:
                     share.parts.append((parts[number], own_rngs[number]))
         return shares
 
-    def sum_gradients(self, losses: Sequence[float]) -> float:
-        """Add the gradients of all workers of all processes into the model. Return the sum of the losses."""
-        grads = self.models[0].grads
+    def sum_over(
+        self,
+        function: Callable[[Any, TrainingBatch, np.random.Generator | None], float],
+        batches: Sequence[TrainingBatch],
+        rngs: Sequence[np.random.Generator] | None = None,
+    ) -> float:
+        """Compute the batches of a step in parallel. Their gradients add up in the gradients of the model.
+
+        Args:
+            function: Runs a replica of the model forward and backward on a batch or a part of it, called with
+                the replica, the batch and the generator for dropout. It returns the part's share of the loss.
+            batches: The batches.
+            rngs: One generator for dropout for each batch; None for no dropout.
+
+        Returns:
+            The sum of the losses.
+        """
+
+        def compute(share: Share) -> float:
+            share.model.zero_grad()
+            loss = 0.0
+            for batch, rng in share.parts:
+                loss += function(share.model, batch, rng)
+            return loss
+
+        losses, grads = self.run(compute, self.split(batches, rngs)), self.models[0].grads
         if self.count > 1:
             self.run_on_slices(self._add_replicas, len(grads))
         return self.ranks.all_reduce(sum(losses), grads)
@@ -111,3 +136,43 @@ class Workers:
         """End the threads."""
         if self.pool is not None:
             self.pool.shutdown()
+
+
+def workers_and_threads(
+    checkpoint: Checkpoint | None, workers: int | None, threads: int | None
+) -> tuple[int, int | None]:
+    """Return the given numbers of workers and BLAS threads, or else the checkpoint's, or the defaults.
+
+    Args:
+        checkpoint: The checkpoint from which the run continues, or None.
+        workers: The number of workers, or None.
+        threads: The number of BLAS threads, or None.
+
+    Raises:
+        UserError: If a number is below 1, or if several workers have more than one thread each.
+    """
+    _check_counts(threads=threads, workers=workers)
+    if workers is None:
+        workers = checkpoint.workers if checkpoint else 1
+    if workers > 1:
+        if threads is not None and threads > 1:
+            raise UserError(
+                f"threads is {threads} and workers is {workers}: each worker has one thread, so leave out "
+                "threads, or use one worker"
+            )
+        return workers, 1  # BLAS threads of several workers would wait for each other
+    if threads is None:
+        threads = checkpoint.threads if checkpoint else _blas_threads()
+    return workers, threads
+
+
+def _blas_threads() -> int | None:
+    """Return the number of threads of BLAS. A resumed run must use the same number."""
+    counts = [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
+    return share_of(max(counts)) if counts else None
+
+
+def _check_counts(**counts: int | None) -> None:
+    for name, count in counts.items():
+        if count is not None and count < 1:
+            raise UserError(f"{name} is {count}: it must be 1 or more")

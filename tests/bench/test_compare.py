@@ -50,11 +50,11 @@ def test_the_tasks_that_are_compared(monkeypatch):
     compared = []
 
     def take_turns(tasks, repeats, report):
-        compared.extend((task.kind, task.backend, task.tf32) for task in tasks)
+        compared.extend((task.kind, task.compiled, task.tf32) for task in tasks)
         return [results(1.0) * repeats for _ in tasks]
 
     monkeypatch.setattr(compare, "take_turns", take_turns)
-    settings = {"against": True, "workers": 2, "repeats": 2, "seconds": 1.0, "report": print}
+    settings = {"against": "torch", "workers": 2, "repeats": 2, "seconds": 1.0, "report": print}
     row = compare.compare(TOY, backend="numpy", **settings)
     assert [kind for kind, _, _ in compared] == list(KINDS)
     assert (row["repeats"], row["workers"], row["backend"]) == (2, 2, "numpy")
@@ -63,3 +63,7 @@ def test_the_tasks_that_are_compared(monkeypatch):
     assert "ratio_tf32" in row
     assert row["workers"] == 1
     assert [tf32 for kind, _, tf32 in compared if kind == "torch"] == [False, True]
+    assert not any(compiled for _, compiled, _ in compared)
+    compared.clear()
+    compare.compare(TOY, backend="numpy", **settings | {"against": "torch-compiled"})
+    assert [kind for kind, compiled, _ in compared if compiled] == ["torch"]

@@ -24,8 +24,6 @@ LEFT_OUT = (
     *(".bench.torch_", ".interop.torch"),  # PyTorch need not be installed
 )
 EXCEPTED = {
-    # not a backward pass of its own: it runs the forward and the backward pass of a model
-    "npformer.training.step.forward_and_backward",
     # the gradients of the inputs of a loaded model, which tests/pretrained/test_input_gradients.py checks
     "npformer.pretrained.input_gradients.GivenVectors.backward",
     # PyTorch's nn.Transformer as a layer, which tests/models/test_backward_details.py checks

@@ -1,10 +1,10 @@
-"""Batches for language models: next tokens, and masked tokens."""
+"""Batches for masked language models."""
 
 import numpy as np
 import pytest
 
-from npformer.data import END, LANGUAGES, PAD, SPECIALS, START, UNK, TextCodec
-from npformer.data.sentences import MASK, causal_batch, masked_batch, with_mask
+from npformer.data import END, LANGUAGES, PAD, SPECIALS, UNK, TextCodec
+from npformer.data.sentences import MASK, masked_batch, with_mask
 from npformer.errors import UserError
 
 MASK_ID = 30
@@ -18,15 +18,6 @@ def many(n=400, length=20, seed=0):
 
 def hide(sentences, seed=0, **settings):
     return masked_batch(sentences, MASK_ID, np.random.default_rng(seed), **settings)
-
-
-def test_the_next_token():
-    batch = causal_batch([[4, 5, 6], [7]])
-    np.testing.assert_array_equal(batch.ids, [[START, 4, 5, 6], [START, 7, PAD, PAD]])
-    np.testing.assert_array_equal(batch.target_out, [[4, 5, 6, END], [7, END, PAD, PAD]])
-    assert batch.tokens == 6
-    assert len(batch.inputs) == 1
-    assert batch.inputs[0] is batch.ids
 
 
 def test_a_seventh_of_the_tokens_is_chosen_and_eight_tenths_of_these_are_masked():

@@ -2,22 +2,15 @@
 
 import numpy as np
 from decoding_models import CONFIGS, assert_same_walk, every_config, random_model, random_source
-from tiny import tiny_model
 
 from npformer.data import START
 from npformer.generation.state import CachedState, PrefixState
-from npformer.models.transformer.language_model import CausalLanguageModel
 
 
 @every_config
 def test_cached_logits_are_those_of_the_whole_model(config):
     model, source = random_model(config), random_source(config)
     assert_same_walk(CachedState(model, source), PrefixState(model, source), 9)
-
-
-def test_a_language_model_has_no_source():
-    model = tiny_model(kind=CausalLanguageModel, target_vocab=11)
-    assert_same_walk(CachedState(model, n_rows=3), PrefixState(model, n_rows=3), 9)
 
 
 def test_rows_know_the_sentence_they_belong_to():

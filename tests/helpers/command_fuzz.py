@@ -13,7 +13,6 @@ short raises WouldBegin, after which only the text and the files are checked.
 
 import contextlib
 import dataclasses
-import functools
 import gzip
 import hashlib
 import io
@@ -37,7 +36,7 @@ from paths import ROOT
 from toy_pretrained import FIELDS, MEASURED, toy_card, toy_checkpoint
 
 from npformer.checking.cases import all_cases
-from npformer.cli import gradcheck, language, load_model, main, train
+from npformer.cli import gradcheck, load_model, main, train
 from npformer.cli.limits import count_parameters
 from npformer.cli.options import Arguments
 from npformer.data import multi30k
@@ -247,12 +246,6 @@ def _limited_sampling(model, prompts, n_tokens, **settings):
     return sample_ids(model, prompts, min(3, n_tokens), **settings)
 
 
-def _once(train):
-    """Return a function that trains a language model for one step when it is first called, and keeps it."""
-    trained = functools.cache(lambda: train(steps=1, seed=0))
-    return lambda **settings: trained()
-
-
 def _limited_search(arguments, _load=load_model.load_with_search):
     """Load a translator for a search with few beams."""
     loaded, settings = _load(arguments)
@@ -297,7 +290,6 @@ def quick(home):
     dataset = task_dataset("copy", n=20)
     for name, text in {"en": ENGLISH, "fr": FRENCH}.items():
         (home / name).write_text(text)
-    pairs = files_dataset(str(home / "en"), str(home / "fr"), min_count=1, filtered=False)
     row, trial = FamilyRow("a", 1, 1, 1.0, 1.0, (1.0,), (), ()), Trial("a", "rnn", 1.0, {}, 1.0)
     small_cases = [case for case in all_cases() if "softmax" in case.name][:3]
     some_figures = [_draw(entry) for entry in figures.all_entries()]
@@ -324,8 +316,6 @@ def quick(home):
         "cli.family.members": always([member]),
         "cli.gradcheck.all_cases": always(small_cases),
         "cli.gradcheck.check_own_layer": _limited_check,
-        "cli.language.train_causal_language_model": _once(language.train_causal_language_model),
-        "cli.language.train_masked_language_model": _once(language.train_masked_language_model),
         "cli.lessons.all_lessons": always(lessons),
         "cli.lesson.as_notebook": always(""),
         "cli.lesson.as_page": always(""),
@@ -356,7 +346,6 @@ def quick(home):
         "learn.figures.all_entries": always(some_figures),
         "learn.figures.find_entry": lambda id, _find=figures.find_entry: _draw(_find(id)),
         "pretrained.loaded.sample_ids": _limited_sampling,
-        "training.language.builtin_dataset": always(pairs),
         "training.presets.Preset.dataset": always(dataset),
     }
     environment = {"HOME": str(home), "XDG_STATE_HOME": str(home / "state"), "TERM": "dumb", "COLUMNS": "120"}

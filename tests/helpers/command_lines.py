@@ -32,7 +32,6 @@ generate 'the cat' le --model runs/text --last --tokens 3 --temperature 0.8 --to
 generate 'the cat' --model runs/text --greedy
 generate --perplexity train.en --model runs/text
 fill 'the [MASK] sleeps' --model runs/sentences --last --answers 2 --json --backend numpy
-language 'the [MASK] sleeps' 'the cat' --steps 1 --answers 2 --seed 1
 score train.en train.fr --model runs/tiny --last --beam 2 --length-penalty 1 --backend numpy --text raw \
  --limit 2 --known-words train.fr --seed 3 --out new.txt --json
 attention 'the cat sleeps' --model runs/tiny --last --kind encoder --layer 0 --head 0 --word cat --out new
@@ -87,7 +86,7 @@ experiment scaling --out new.json
 family --json
 family --measure --steps 2 --seed 1 --seeds 2 --out folder
 family --search --steps 2 --seed 1 --out folder
-bench --only tiny --against torch --repeats 2 --seconds 0.1 --workers 2 --backend numpy --json -
+bench --only tiny --against torch-compiled --repeats 2 --seconds 0.1 --workers 2 --backend numpy --json -
 bench --profile --only tiny --seconds 0.1 --backend numpy --json new.json
 bench --curves new.png --json -
 bench --decoding --workers 2 --json -

@@ -5,9 +5,7 @@ import pytest
 from tiny import tiny_config, tiny_model
 
 from npformer import gradcheck
-from npformer.models.bert import MaskedLanguageModel
 from npformer.models.transformer import Decoder, Encoder, EncoderDecoder
-from npformer.models.transformer.language_model import CausalLanguageModel
 
 
 @pytest.mark.parametrize("tied", ["none", "output", "all"])
@@ -18,13 +16,6 @@ def test_the_tied_tables(tied):
     assert (source is target) == (tied == "all")
     assert (model.output.weight is target) == (tied != "none")
     assert (model.output.weight is source) == (tied == "all")
-
-
-@pytest.mark.parametrize("kind", [MaskedLanguageModel, CausalLanguageModel])
-@pytest.mark.parametrize("tied", ["none", "output", "all"])
-def test_the_tied_tables_of_a_model_with_one_vocabulary(tied, kind):
-    model = tiny_model(kind=kind, tied=tied, target_vocab=11)
-    assert (model.output.weight is model.embedding.tokens.weight) == (tied != "none")
 
 
 def test_an_encoder_and_a_decoder_without_embeddings():

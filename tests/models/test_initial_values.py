@@ -10,7 +10,7 @@ from tiny import SIZES, tiny_config
 
 import npformer.models
 import npformer.nn
-from npformer.models.bert import BertConfig, MaskedLanguageModel
+from npformer.models.bert import BertConfig
 from npformer.models.gpt import GPT, GPTConfig
 from npformer.models.if_then import BagOfWords, RecipeReader
 from npformer.models.if_then.reader import Answer
@@ -31,7 +31,6 @@ from npformer.models.transformer import (
     SequenceEncoderLayer,
     Transformer,
 )
-from npformer.models.transformer.language_model import CausalLanguageModel
 from npformer.models.universal import UniversalConfig
 from npformer.nn import (
     AttentionalState,
@@ -69,8 +68,6 @@ MODELS = {
     "Transformer": of_kind(Transformer, positions="learned"),
     "Transformer, fused projections": of_kind(Transformer, fused_projections=True),
     "Transformer, relative positions": of_kind(Transformer, positions="relative"),
-    "CausalLanguageModel": of_kind(CausalLanguageModel, source_vocab=9),
-    "MaskedLanguageModel": of_kind(MaskedLanguageModel, source_vocab=9),
     "Bert": of_config(BertConfig(vocab_size=9, d_model=6, n_heads=3, n_layers=2, max_length=8)),
     "GPT": of_config(GPTConfig(**GPT_SIZES)),
     "GPT, Llama": of_config(GPTConfig(**GPT_SIZES, **LLAMA)),

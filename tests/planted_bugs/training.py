@@ -114,8 +114,8 @@ BUGS = {
         ],
     },
     "training/step.py": {
-        "batch, tokens = twice(batch), 2 * tokens": [
-            ("R-Drop: the gradient of the sum of both passes", "missing scale", "batch = twice(batch)"),
+        "n_predictions = 2 * tokens if r_drop else tokens": [
+            ("R-Drop: the gradient of the sum of both passes", "missing scale", "n_predictions = tokens"),
         ],
     },
 }

@@ -98,7 +98,7 @@ BUGS = {
         ],
     },
     "training/step.py": {
-        "config.ponder_weight / tokens": [
+        "model.config.ponder_weight / tokens": [
             ("Universal translator: the ponder cost without its weight", "missing scale", "1.0 / tokens"),
         ],
     },

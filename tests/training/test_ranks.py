@@ -17,7 +17,6 @@ from npformer import UserError
 from npformer.storage.checkpoint import load_checkpoint
 from npformer.training import Noted, RunFolder, Stepped, trainer
 from npformer.training import ranks as module
-from npformer.training import step as step_module
 from npformer.training.process import StopRequest
 from npformer.training.ranks import LAUNCHERS, RankError, Ranks, launch, ranks_of_launch, share_of
 from npformer.training.step import loss_and_gradients, make_step
@@ -140,15 +139,15 @@ def test_if_one_rank_stops_all_stop_and_the_run_resumes_to_the_bit(run, unbroken
 
 def spoil(monkeypatch, rank, step, error):
     """Raise the error in that rank during that step."""
-    plain = step_module.loss_and_gradients
+    plain = Workers.sum_over
 
-    def spoiled(model, batches, rngs, workers, r_drop):
+    def spoiled(workers, *arguments):
         workers.steps = getattr(workers, "steps", 0) + 1
         if workers.ranks.rank == rank and workers.steps == step:
             raise error
-        return plain(model, batches, rngs, workers, r_drop)
+        return plain(workers, *arguments)
 
-    monkeypatch.setattr(step_module, "loss_and_gradients", spoiled)
+    monkeypatch.setattr(Workers, "sum_over", spoiled)
 
 
 @pytest.mark.parametrize(

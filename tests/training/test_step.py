@@ -7,7 +7,9 @@ import pytest
 from tiny import tiny_config, tiny_model
 
 from npformer.data.loader import make_batch
+from npformer.data.sentences import SentenceBatch, batch_rng
 from npformer.functional.losses import cross_entropy
+from npformer.models.bert import Bert, BertConfig
 from npformer.models.registry import build
 from npformer.models.universal import UniversalConfig
 from npformer.training import evaluate, loss_and_gradients
@@ -82,6 +84,15 @@ def test_dropout_is_a_function_of_seed_step_and_batch():
     assert first.random() != second.random()
 
 
+def test_all_generators_of_a_run_differ():
+    """The generators for order, dropout and hidden tokens differ in every batch of every step."""
+    order = [np.random.default_rng([0, epoch]) for epoch in range(3)]
+    dropped = [rng for step in range(1, 4) for rng in dropout_rngs(0, step, 3)]
+    hidden = [batch_rng(0, step, batch) for step in range(4) for batch in range(3)]
+    drawn = [rng.random() for rng in (*order, *dropped, *hidden)]
+    assert len(set(drawn)) == len(drawn)
+
+
 def test_evaluation_is_over_real_tokens_and_without_smoothing():
     model = tiny_model(label_smoothing=0.1, dropout=0.5)
     whole = make_batch(EXAMPLES)
@@ -93,6 +104,17 @@ def test_evaluation_is_over_real_tokens_and_without_smoothing():
     assert result.accuracy == (logits.argmax(-1) == whole.target_out)[real].mean()
     assert result.tokens == real.sum()
     assert result.perplexity == pytest.approx(np.exp(expected))
+
+
+def test_evaluation_of_a_bert_is_over_the_hidden_tokens():
+    sizes = {"vocab_size": 9, "d_model": 8, "n_layers": 1, "n_heads": 2, "max_length": 4}
+    model = Bert(BertConfig(**sizes), rng=np.random.default_rng(0), dtype=np.float64)
+    ids, target_out = np.array([[4, 8, 6], [5, 8, 3]]), np.array([[0, 5, 0], [0, 6, 0]])
+    log_p = model.forward(ids)[0]
+    log_p = log_p - np.log(np.exp(log_p).sum(-1, keepdims=True))
+    found = evaluate(model, [SentenceBatch(ids[:1], target_out[:1]), SentenceBatch(ids[1:], target_out[1:])])
+    assert found.tokens == 2
+    assert found.loss == pytest.approx(-(log_p[0, 1, 5] + log_p[1, 1, 6]) / 2, rel=1e-12)
 
 
 def test_predicting_padding_at_padding_does_not_count_as_correct():

@@ -28,11 +28,12 @@ from npformer.training import (
     read_log,
     resume,
     train,
-    trainer,
     validator,
+    workers,
 )
 from npformer.training import step as training_step
 from npformer.training.optimizer import Adam, cosine
+from npformer.training.workers import Workers
 
 
 @pytest.fixture(scope="module")
@@ -286,16 +287,16 @@ def test_an_update_that_leaves_nan_stops_and_names_the_parameter(run, monkeypatc
 
 
 def test_a_gradient_of_nan_stops_before_the_update(run, monkeypatch):
-    plain, calls = training_step.loss_and_gradients, []
+    plain, calls = Workers.sum_over, []
 
-    def spoiled(model, *arguments):
-        result = plain(model, *arguments)
-        calls.append(model)
+    def spoiled(workers, *arguments):
+        result = plain(workers, *arguments)
+        calls.append(workers)
         if len(calls) == 5:
-            model.encoder[0].feed_forward.inner.weight.grad[3] = np.inf
+            workers.models[0].encoder[0].feed_forward.inner.weight.grad[3] = np.inf
         return result
 
-    monkeypatch.setattr(training_step, "loss_and_gradients", spoiled)
+    monkeypatch.setattr(Workers, "sum_over", spoiled)
     name = r"encoder\.layers\.0\.feed_forward\.inner\.weight"
     with pytest.raises(UserError, match=rf"stopped at step 5: .*the gradient of {name} \(.*holds"):
         tiny_run(run)
@@ -478,8 +479,8 @@ def test_a_run_can_change_its_length_before_its_decay_begins(tmp_path, settings,
 
 
 def test_a_resumed_run_uses_the_number_of_threads_of_its_first_part(run):
-    threads, used = (trainer._blas_threads() or 1) + 1, []
+    threads, used = (workers._blas_threads() or 1) + 1, []
     tiny_run(run, threads=threads, stop=stop_after(1))
-    resume(run, report=lambda event: used.append(trainer._blas_threads()))
+    resume(run, report=lambda event: used.append(workers._blas_threads()))
     assert last(run).threads == threads
     assert set(used) <= {threads, None}

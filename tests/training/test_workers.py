@@ -10,7 +10,7 @@ from small_batches import make_batches, make_model
 
 from npformer import Transformer, UserError
 from npformer.data.loader import Batch, make_batch, split_batch
-from npformer.data.sentences import causal_batch
+from npformer.data.sentences import SentenceBatch
 from npformer.training.nan_checks import NotFiniteError
 from npformer.training.optimizer import Adam
 from npformer.training.step import dropout_rngs, loss_and_gradients, make_step
@@ -149,7 +149,7 @@ def test_parts_have_about_the_same_number_of_tokens():
 
 
 def test_batches_of_sentences_are_split_as_well():
-    batch = causal_batch([[5, 6, 7], [5], [8, 9]])
+    batch = SentenceBatch(*(np.array([[5, 6, 7, 3], [5, 3, 0, 0], [8, 9, 3, 0]]),) * 2)
     pieces = split_batch(batch, 2)
     assert [type(piece) for piece in pieces] == [type(batch)] * 2
     assert sum(piece.tokens for piece in pieces) == batch.tokens

@@ -6,9 +6,9 @@ Each check builds its component anew, in float64 and with small sizes, padding a
 from npformer.checking.cases.case import Case
 from npformer.checking.cases.hard import hard_cases
 from npformer.checking.cases.kernels import KernelCase, kernel_cases
-from npformer.checking.cases.language import batch_norm_cases, bert_cases, gpt_cases, language_model_cases
+from npformer.checking.cases.language import bert_cases, gpt_cases
 from npformer.checking.cases.latent import latent_cases
-from npformer.checking.cases.layers import layer_cases
+from npformer.checking.cases.layers import batch_norm_cases, layer_cases
 from npformer.checking.cases.luong import attend_cases, luong_cases, similarity_cases
 from npformer.checking.cases.models import (
     model_cases,
@@ -49,7 +49,6 @@ def component_cases() -> list[Case]:
         *universal_cases(),
         *universal_model_cases(),
         *model_cases(),
-        *language_model_cases(),
         *gpt_cases(),
         *bert_cases(),
         *recurrent_model_cases(),

@@ -7,9 +7,11 @@ import numpy as np
 
 from npformer import functional as F
 from npformer.backend import Array, array_module
-from npformer.checking.cases.case import FF, B, Case, D, H, Maker, T, V, floats, given, make_case
+from npformer.checking.cases.case import FF, B, Case, D, H, Maker, T, V, floats, given, make_case, pair_case
+from npformer.functional.batch_norm import Statistics
 from npformer.nn import (
     AddNorm,
+    BatchNorm,
     Dropout,
     Embedding,
     FeedForward,
@@ -23,6 +25,8 @@ from npformer.nn import (
     TiedProjection,
 )
 from npformer.nn.module import Parameter
+
+TOKEN_MASK = np.array([[True] * T, [True] * 2 + [False] * (T - 2)])
 
 
 def layer_cases() -> Iterator[Case]:
@@ -94,3 +98,30 @@ class _Batched:
 
     def backward(self, dy: Array, cache: Any) -> Any:
         return self.layer.backward(dy, cache)
+
+
+def batch_norm_cases() -> Iterator[Case]:
+    """Yield batch norm with the statistics of the batch and with given ones, with and without padding."""
+    pair = (F.batch_norm, F.batch_norm_backward)
+    inputs = (floats(B, T, D), floats(D), floats(D))
+    masks: dict[str, dict[str, Any]] = {
+        "": {},
+        ", padding": {"mask": TOKEN_MASK},
+        ", padding alone": {"mask": np.zeros((B, T), bool), "eps": 1.0},
+    }
+    for name, settings in masks.items():
+        yield pair_case(f"batch norm{name}", pair, *inputs, **settings)
+    given_ones = Statistics(np.linspace(-1, 1, D), np.linspace(0.5, 2, D))
+    by_given = (
+        lambda x, gain, bias: F.batch_norm(x, gain, bias, statistics=given_ones),
+        F.batch_norm_backward,
+    )
+    yield pair_case("batch norm, given statistics", by_given, *inputs)
+    yield make_case("BatchNorm", _batch_norm, floats(B, T, D), mask=TOKEN_MASK, train=True)
+    yield make_case("BatchNorm, running statistics", _batch_norm, floats(B, T, D))
+
+
+def _batch_norm(rng: np.random.Generator) -> BatchNorm:
+    layer = BatchNorm(D, dtype=np.float64)
+    layer.running_mean, layer.running_variance = rng.standard_normal(D), rng.uniform(0.5, 2, D)
+    return layer

@@ -55,7 +55,7 @@ SOURCES = {
     4           | the feed-forward network as two convolutions | 9 As a convolution | nn/feed_forward.FeedForward
     5           | the encoder | 10 One layer | models/transformer/stacks.Encoder
     6           | the decoder | 11 Shifted right; 11 A whole decoder layer | models/transformer/stacks.Decoder
-    7           | the output: label smoothing, loss and accuracy over tokens that are not padding | 12 The mean; 12 Label smoothing | functional/losses.cross_entropy; training/step.evaluate
+    7           | the output: label smoothing, loss and accuracy over tokens that are not padding | 12 The mean; 12 Label smoothing | functional/losses.cross_entropy; training/evaluation.evaluate
     """,  # noqa: E501 - a row of a table is a line
     "图解transformer": """
     宏观结构    | the structure as a whole: six encoders, six decoders | 0.1 The architecture; 10 The stack; 11 | models/transformer/model.Transformer
@@ -93,7 +93,7 @@ SOURCES = {
     位置编码    | sinusoids | 3 The table | functional/positions.sinusoids
     编码器      | the encoder, with layer norm against batch norm | 8 Why not batch norm; 10 One layer | models/transformer/layers.EncoderLayer; functional/norm.layer_norm; nn/norm.BatchNorm
     解码器      | the decoder, both masks | 11 Both are needed; 6 The forward pass with a mask | models/transformer/layers.DecoderLayer
-    结论        | what comes next: BERT | 21 Half of a Transformer | models/bert.MaskedLanguageModel
+    结论        | what comes next: BERT | 21 Half of a Transformer | models/bert.Bert
     """,  # noqa: E501 - a row of a table is a line
 }
 

@@ -14,8 +14,8 @@ import numpy as np
 from npformer.data.dataset import reverse_task
 from npformer.data.loader import Example, make_batch
 from npformer.models.transformer import Transformer, TransformerConfig
+from npformer.training import evaluate, loss_and_gradients
 from npformer.training.optimizer import Adam, cosine
-from npformer.training.step import evaluate, loss_and_gradients
 
 Task = Callable[..., list[Example]]  # copy_task or reverse_task
 LONGEST = 10  # the length of the longest sentence in training

@@ -109,7 +109,7 @@ class BagOfWords(DescriptionModel):
         self.action = Linear(d_model, n_actions, **settings)
         self.flatten()
 
-    def forward(self, ids: Any) -> tuple[Any, Any]:
+    def forward(self, ids: Any) -> tuple[Program, BagCache]:
         """Return the Program with the logits (B, n_triggers) and (B, n_actions), and the cache."""
         x, mask, tokens = self.embed(ids)  # (B, S, D)
         count = array_module(x).maximum(mask.sum(-1, keepdims=True), 1)  # (B, 1)
@@ -119,7 +119,7 @@ class BagOfWords(DescriptionModel):
         action, action_cache = self.action.forward(mean)
         return Program(trigger, action), BagCache(tokens, weights, trigger_cache, action_cache)
 
-    def backward(self, dprogram: Program, cache: Any) -> None:
+    def backward(self, dprogram: Program, cache: BagCache) -> None:
         """Accumulate the gradients of all parameters. Return nothing, since ids have no gradient."""
         # trigger and action are computed from the same mean, so its two gradients are added
         dmean = self.trigger.backward(dprogram.trigger, cache.trigger)

@@ -59,7 +59,7 @@ class Answer(Module):
         self.attention = LatentAttention(d_state, max_length, rng=rng, dtype=dtype, **settings)
         self.output = Linear(d_token, n_classes, rng=rng, dtype=dtype)
 
-    def forward(self, states: Array, tokens: Array, mask: Array) -> tuple[Any, Any]:
+    def forward(self, states: Array, tokens: Array, mask: Array) -> tuple[Array, AnswerCache]:
         """Compute the logits of the classes.
 
         Args:
@@ -74,7 +74,7 @@ class Answer(Module):
         logits, output = self.output.forward(o)  # (B, C)
         return logits, AnswerCache(attention, output)
 
-    def backward(self, dlogits: Array, cache: Any) -> tuple[Array, Array]:
+    def backward(self, dlogits: Array, cache: AnswerCache) -> tuple[Array, Array]:
         """Return the gradients dstates (B, S, E) and dtokens (B, S, D)."""
         do = self.output.backward(dlogits, cache.output)
         return self.attention.backward(do, cache.attention)
@@ -142,7 +142,7 @@ class RecipeReader(DescriptionModel):
         self.action = Answer(2 * d_hidden, d_model, n_actions, max_length, **settings)
         self.flatten()
 
-    def forward(self, ids: Any) -> tuple[Any, Any]:
+    def forward(self, ids: Any) -> tuple[Program, ReaderCache]:
         """Return the Program with the logits (B, n_triggers) and (B, n_actions), and the cache."""
         x, mask, tokens = self.embed(ids)  # (B, S, D)
         states, reading = self.reading.forward(x, mask=mask)  # (B, S, E)
@@ -150,7 +150,7 @@ class RecipeReader(DescriptionModel):
         action, action_cache = self.action.forward(states, x, mask)
         return Program(trigger, action), ReaderCache(tokens, reading, trigger_cache, action_cache)
 
-    def backward(self, dprogram: Program, cache: Any) -> None:
+    def backward(self, dprogram: Program, cache: ReaderCache) -> None:
         """Accumulate the gradients of all parameters. Return nothing, since ids have no gradient."""
         # trigger and action use the same states and the same token vectors, so their gradients are added
         dstates_trigger, dx_trigger = self.trigger.backward(dprogram.trigger, cache.trigger)

@@ -83,7 +83,7 @@ class RecurrentDecoder(Module):
             self.attention = make_attention(config, rng, dtype)
             self.readout = AttentionalState(n, n, rng=rng, dtype=dtype)
 
-    def forward(self, x: Array, memory: Array, mask: Array, state: Array) -> tuple[Array, Any]:
+    def forward(self, x: Array, memory: Array, mask: Array, state: Array) -> tuple[Array, DecoderCache]:
         """Compute all positions, one after another.
 
         Args:
@@ -102,7 +102,7 @@ class RecurrentDecoder(Module):
             steps.append(cache)
         return array_module(x).stack(y, 1), DecoderCache(tuple(steps))
 
-    def backward(self, dy: Any, cache: Any) -> tuple[Array, Array, Array]:
+    def backward(self, dy: Any, cache: DecoderCache) -> tuple[Array, Array, Array]:
         """Return the gradients dx (B, T, D), dmemory (B, S, N) and dstate (B, M)."""
         dx: list[Any] = [None] * len(cache.steps)
         dcarried = Carried(0, 0)
@@ -148,7 +148,7 @@ class RecurrentDecoder(Module):
             y, readout = self.readout.forward(context, y)
         return y, Carried(state, y if self.feeding else None), StepCache(cell, attention, readout)
 
-    def decode_step_backward(self, dy: Any, dcarried: Carried, cache: Any) -> tuple[Any, Carried, Any]:
+    def decode_step_backward(self, dy: Any, dcarried: Carried, cache: StepCache) -> tuple[Any, Carried, Any]:
         """Compute the gradients of one position.
 
         Args:

@@ -37,7 +37,7 @@ class RecurrentEncoder(Module):
         self.reader = reader(config.d_model, width, **settings, rng=rng)
         self.bidirectional, self.width = config.bidirectional, width
 
-    def forward(self, x: Array, mask: Array) -> tuple[Array, Any]:
+    def forward(self, x: Array, mask: Array) -> tuple[Array, BidirectionalCache | RecurrentCache]:
         """Return the memory, of shape (B, S, N), and the cache."""
         y, cache = self.reader.forward(x, mask=mask)
         return y[..., : self.width] if isinstance(self.reader, Recurrent) else y, cache
@@ -87,7 +87,7 @@ class Bridge(Module):
         self.half = config.d_hidden // 2 if config.bidirectional else config.d_hidden
         self.linear = Linear(config.d_hidden, d_state, rng=rng, dtype=dtype)
 
-    def forward(self, memory: Array) -> tuple[Array, Any]:
+    def forward(self, memory: Array) -> tuple[Array, BridgeCache]:
         """Return the state, of shape (B, M), and the cache."""
         xp = array_module(memory)
         # padding does not change a state, so memory[:, -1] is the state after the last token
@@ -96,7 +96,7 @@ class Bridge(Module):
         state = xp.tanh(state)
         return state, BridgeCache(linear, state, memory.shape)
 
-    def backward(self, dstate: Array, cache: Any) -> Array:
+    def backward(self, dstate: Array, cache: BridgeCache) -> Array:
         """Return dmemory, of shape (B, S, N), which is 0 except at the first and the last position."""
         xp = array_module(dstate)
         # state = tanh(end W + b)

@@ -77,7 +77,7 @@ class RecurrentTranslator(Module):
 
     def forward(
         self, source: Any, target_in: Any, *, train: bool = False, rng: np.random.Generator | None = None
-    ) -> tuple[Array, Any]:
+    ) -> tuple[Array, TranslatorCache]:
         """Compute the logits of the next token at each position of target_in.
 
         Args:
@@ -115,7 +115,7 @@ class RecurrentTranslator(Module):
             output,
         )
 
-    def backward(self, dlogits: Array, cache: Any) -> None:
+    def backward(self, dlogits: Array, cache: TranslatorCache) -> None:
         """Accumulate the gradients of all parameters. Return nothing, since ids have no gradient."""
         dy = self.output.backward(dlogits, cache.output)
         dy = self.dropout.backward(dy, cache.output_dropout_mask)

@@ -98,16 +98,6 @@ class EncoderLayer(Module):
         # h = self_attention(x)
         return dx + self.self_attention.backward(dh, cache.self_attention)
 
-    def decode_step(self, x: Array, kv_cache: KVCache | None) -> tuple[Array, KVCache]:
-        """Compute the next position under a causal mask, without a cache for a backward pass.
-
-        `kv_cache` contains the keys and values of the positions before. It is None at the first position.
-        Shapes: x (B, 1, D) -> y (B, 1, D), and the new KV cache.
-        """
-        h, kv_cache = self.self_attention.decode_step(x, kv_cache)
-        x = self.norm1(x, h)
-        return self.norm2(x, self.feed_forward(x)), kv_cache
-
 
 @cache_class
 class DecoderLayerCache(NamedTuple):

@@ -138,7 +138,7 @@ class Transformer(Module):
         train: bool = False,
         rng: np.random.Generator | None = None,
         packed: bool = False,
-    ) -> tuple[Array, Any]:
+    ) -> tuple[Array, TransformerCache]:
         """Compute the logits of the next token at each position of target_in.
 
         Args:
@@ -166,7 +166,7 @@ class Transformer(Module):
         logits, output = self.output.forward(x)  # (B, T, V)
         return logits, TransformerCache(source_cache, encoder, target_cache, decoder, output, packings)
 
-    def backward(self, dlogits: Array, cache: Any) -> None:
+    def backward(self, dlogits: Array, cache: TransformerCache) -> None:
         """Accumulate the gradients of all parameters. Return nothing, since ids have no gradient."""
         dx = self.output.backward(dlogits, cache.output)
         del dlogits  # a large array, whose memory can be freed if the caller does not use it either

@@ -101,12 +101,6 @@ class PreNormEncoderLayer(Module):
         dh = self.self_attention.backward(dh, cache.self_attention)
         return dx + self.norm1.backward(dh, cache.norm1)
 
-    def decode_step(self, x: Array, kv_cache: KVCache | None) -> tuple[Array, KVCache]:
-        """Compute the next position under a causal mask, as EncoderLayer.decode_step does."""
-        h, kv_cache = self.self_attention.decode_step(self.norm1(x), kv_cache)
-        x = x + h
-        return x + self.feed_forward(self.norm2(x)), kv_cache
-
 
 @cache_class
 class PreNormDecoderLayerCache(NamedTuple):

@@ -192,12 +192,6 @@ class SequenceEncoderLayer(Module):
         dh = self.self_attention.backward(dh, cache.self_attention)
         return dx + self.preprocess1.backward(dh, cache.preprocess1)
 
-    def decode_step(self, x: Array, kv_cache: KVCache | None) -> tuple[Array, KVCache]:
-        """Compute the next position under a causal mask, as EncoderLayer.decode_step does."""
-        h, kv_cache = self.self_attention.decode_step(self.preprocess1(x), kv_cache)
-        x = self.postprocess1(x, h)
-        return self.postprocess2(x, self.feed_forward(self.preprocess2(x))), kv_cache
-
 
 @cache_class
 class SequenceDecoderLayerCache(NamedTuple):

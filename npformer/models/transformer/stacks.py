@@ -70,7 +70,7 @@ class Encoder(Module):
 
     def forward(
         self, x: Array, mask: Array | AttentionMask | None = None, context: Context = INFERENCE
-    ) -> tuple[Array, Any]:
+    ) -> tuple[Array, StackCache]:
         """Compute all layers.
 
         Args:
@@ -89,9 +89,9 @@ class Encoder(Module):
             x, norm = self.norm.forward(x)
         return x, StackCache(tuple(caches), norm)
 
-    def backward(self, dy: Array, cache: Any) -> Array:
+    def backward(self, dy: Array, cache: StackCache) -> Array:
         """Return dx, of shape (B, S, D)."""
-        if self.norm is not None:
+        if self.norm is not None and cache.norm is not None:
             dy = self.norm.backward(dy, cache.norm)
         for layer, layer_cache in zip(self.layers[::-1], cache.layers[::-1], strict=True):
             dy = layer.backward(dy, layer_cache)
@@ -107,21 +107,6 @@ class Encoder(Module):
         for layer in self.layers:
             x = layer.forward(x, mask)[0]
         return x if self.norm is None else self.norm.forward(x)[0]
-
-    def decode_step(self, x: Array, kv_cache: Any) -> tuple[Array, Any]:
-        """Compute the next position under a causal mask, without a cache for a backward pass.
-
-        `kv_cache` is a list with the KV cache of each layer. It is None at the first position.
-        Shapes: x (B, 1, D) -> y (B, 1, D), and the new list.
-        """
-        kv_cache = [None] * len(self.layers) if kv_cache is None else kv_cache
-        new_kv_cache = []
-        for layer, layer_kv_cache in zip(self.layers, kv_cache, strict=True):
-            x, layer_kv_cache = layer.decode_step(x, layer_kv_cache)
-            new_kv_cache.append(layer_kv_cache)
-        if self.norm is not None:
-            x, _ = self.norm.forward(x)
-        return x, new_kv_cache
 
 
 class Decoder(Module):
@@ -160,7 +145,7 @@ class Decoder(Module):
         mask: Array | AttentionMask | None = None,
         memory_mask: Array | AttentionMask | None = None,
         context: Context = INFERENCE,
-    ) -> tuple[Array, Any]:
+    ) -> tuple[Array, StackCache]:
         """Compute all layers.
 
         Args:
@@ -181,9 +166,9 @@ class Decoder(Module):
             x, norm = self.norm.forward(x)
         return x, StackCache(tuple(caches), norm)
 
-    def backward(self, dy: Array, cache: Any) -> tuple[Array, Array]:
+    def backward(self, dy: Array, cache: StackCache) -> tuple[Array, Array]:
         """Return the gradients dx (B, T, D) and dmemory (B, S, D)."""
-        if self.norm is not None:
+        if self.norm is not None and cache.norm is not None:
             dy = self.norm.backward(dy, cache.norm)
         dmemory: Any = 0
         for layer, layer_cache in zip(self.layers[::-1], cache.layers[::-1], strict=True):
@@ -257,7 +242,7 @@ class EncoderDecoder(Module):
         target_mask: Array | AttentionMask | None = None,
         memory_mask: Array | AttentionMask | None = None,
         context: Context = INFERENCE,
-    ) -> tuple[Array, Any]:
+    ) -> tuple[Array, EncoderDecoderCache]:
         """Compute the encoder, then the decoder.
 
         Args:
@@ -275,7 +260,7 @@ class EncoderDecoder(Module):
         y, decoder = self.decoder.forward(target, memory, target_mask, memory_mask, context)
         return y, EncoderDecoderCache(encoder, decoder)
 
-    def backward(self, dy: Array, cache: Any) -> tuple[Array, Array]:
+    def backward(self, dy: Array, cache: EncoderDecoderCache) -> tuple[Array, Array]:
         """Return the gradients dsource (B, S, D) and dtarget (B, T, D)."""
         dtarget, dmemory = self.decoder.backward(dy, cache.decoder)
         return self.encoder.backward(dmemory, cache.encoder), dtarget

@@ -1,4 +1,4 @@
-"""Bugs in the language models, and in batch norm."""
+"""Bugs in batch norm."""
 
 from planted_bugs.bug import Place
 
@@ -28,22 +28,6 @@ BUGS = {
         ],
         "dx, dgain, dbias = batch": [
             ("BatchNorm: gain and bias swapped", "swapped", "dx, dbias, dgain = batch"),
-        ],
-    },
-    "models/transformer/language_model.py": {
-        "dx = self.encoder.backward(dx, cache.encoder)": [
-            ("LanguageModel: encoder skipped", "dropped branch", "self.encoder.backward(dx, cache.encoder)"),
-        ],
-        "self.embedding.backward(dx, cache.embedding)": [
-            ("LanguageModel: embedding gradient from the output only", "lost tie", "pass"),
-            ("LanguageModel: sign at the embedding", "sign", "self.embedding.backward(-dx, cache.embedding)"),
-        ],
-        "make_output(config, self.embedding.tokens, rng, dtype)": [
-            (
-                "LanguageModel: output not tied",
-                "lost tie",
-                "self.embedding.tokens → make_embedding(config, config.target_vocab, rng, dtype).tokens",
-            ),
         ],
     },
 }
