@@ -18,12 +18,11 @@ import math
 import numpy as np
 from numpy.testing import assert_allclose
 
-from npformer.functional import masks
+from npformer.functional import Masking, masks, tutorial_attention, tutorial_attention_backward
 from npformer.functional.attention import attention, attention_backward
 from npformer.functional.masks import padding_mask
 from npformer.functional.norm import layer_norm
 from npformer.functional.positions import sinusoids
-from npformer.functional.tutorial_masks import Masking, tutorial_attention, tutorial_attention_backward
 
 rng = np.random.default_rng(6)
 ids = np.array([[2, 4, 5, 6, 0, 0]])  # (B, T): <S> I am late <PAD> <PAD>

@@ -143,7 +143,7 @@ train(causal, lambda rng: next_tokens, 80, peak=0.01)
 found = fill_in(masked, codec, "the [MASK] quacks and the cow moos", k=4)
 print(fill_in_table(found))
 prompt = [START, *codec.encode("the duck")]
-drawn = sample_ids(causal, [prompt] * 2, 5, rng=np.random.default_rng(3))  # five tokens of two texts
+drawn = sample_ids(causal, [prompt] * 2, 5, rng=np.random.default_rng(3))  # twice five tokens
 texts = [codec.decode([*prompt, *tokens]) for tokens in np.stack(list(drawn), 1).tolist()]
 print(*texts, sep="\n")
 

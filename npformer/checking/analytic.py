@@ -1,4 +1,4 @@
-"""Whether a forward pass takes complex numbers, so that the complex step is exact.
+"""Forward passes that take complex numbers, along which the complex step is exact.
 
 An analytic function f has a derivative by z and none by its conjugate. Cauchy's sum over N points of a small
 circle,
@@ -24,10 +24,10 @@ from npformer.checking.scales import step_along
 from npformer.checking.trees import is_real, map_tree, norm
 
 POINTS = np.exp(2j * np.pi * np.arange(8) / 8)  # ω
-RADII = (1e-3, 1e-4, 1e-5, 1e-6)  # relative to the scales
+RADII = (1e-3, 1e-4, 1e-5, 1e-6, 1e-8, 1e-10)  # relative to the scales
 EPSILON = float(np.finfo(float).eps)
 EXACT = 1e-12  # relative to the derivative: a larger derivative by the conjugate shows in a check
-VANISHING = 0.2  # the largest part on a circle that vanishes, relative to the part on one ten times as large
+VANISHING = 0.2  # the largest part on a circle that vanishes, relative to the part on the next larger one
 DIFFERENT = 1e-4  # relative: a complex step and a difference that differ by more do not agree
 SAME = 1e-9  # relative: the outputs of real and of complex numbers differ by rounding errors alone
 FIRST_STEP = 1e-4  # of the difference that is tried first: where forward is smooth, it is correct to 1e-8

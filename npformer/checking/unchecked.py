@@ -14,9 +14,9 @@ from npformer.nn.module import Module
 
 def coverage_notes(target: CheckTarget, thing: Any) -> list[str]:
     """Return how many tensors were checked, and which arrays were not checked."""
-    notes = [f"{quantity(len(target.tensors), 'tensor')} checked"]
     shapes = [f"{name} {np.shape(x)}" for name, x in target.inputs.items() if is_array(x)]
-    notes += [f"tried with inputs of these shapes alone: {', '.join(shapes)}"] if shapes else []
+    where = f", with inputs of these shapes alone: {', '.join(shapes)}" if shapes else ""
+    notes = [f"{quantity(len(target.tensors), 'tensor')} checked{where}"]
     notes += target.foreign.notes if target.foreign else []
     found = {id(parameter) for parameter in thing.parameters()} if isinstance(thing, Module) else set()
     hidden = [name for name, parameter in target.parameters.items() if id(parameter) not in found]

@@ -35,7 +35,7 @@ class Plain:
 
 def test_parameters_in_containers_of_a_plain_class(rng):
     x = rng.standard_normal((2, 3))
-    assert "3 tensors checked" in gradcheck(Plain(), x).notes
+    assert gradcheck(Plain(), x).notes[0].startswith("3 tensors checked")
     assert gradcheck(Plain(times=3), x).failures[0].tensor == "parts.layers.0.weight"
 
 

@@ -66,7 +66,7 @@ def test_the_table():
         ("the cat", 5, r"'the cat' has no \[MASK\]: write it in place"),
         (f"the {MASK}", 0, "k is 0, and the model knows 8 words: give 1 to 8"),
         (f"the {MASK}", 9, "k is 9"),
-        (f"{MASK} " * 12, 5, "the text has 12 tokens, and the model reads 9 at most: shorten it"),
+        (f"{MASK} " * 12, 5, "the text has 12 tokens, and the model reads at most 9: shorten it"),
     ],
 )
 def test_invalid_sentences_are_refused(model, text, k, message):
