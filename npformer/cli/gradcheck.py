@@ -221,11 +221,14 @@ def print_verdict(out: Console, reports: list[Report], seconds: float) -> None:
     for report in wrong:
         out.print(str(report))
     rows = [row for report in reports for row in report.rows]
-    largest = max(row.error for row in rows)
+    errors: dict[str, list[float]] = {"float64": [], "float32": []}
+    for row in rows:
+        errors["float32" if "float32" in row.method + row.tensor else "float64"].append(row.error)
+    largest = " and ".join(f"{max(found):.1e} in {dtype}" for dtype, found in errors.items() if found)
     verdict = f"{len(wrong)} INCORRECT" if wrong else "all correct"
     out.print(
         f"{quantity(len(reports), 'component')}, {quantity(len(rows), 'check')} in {seconds:.1f} s: "
-        f"{verdict}; largest relative error {largest:.1e}"
+        f"{verdict}; largest relative error {largest}"
     )
 
 

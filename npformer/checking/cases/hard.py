@@ -40,6 +40,7 @@ def hard_cases() -> Iterator[Case]:
     for name, draws in {"": None, ", 3 draws": 3}.items():
         inputs = (floats(B, T, D), floats(B, S, FF))
         yield make_case(f"HardAttention{name}", _Surrogate, *inputs, draws=draws, **settings)
+    yield make_case("HardAttention, straight through", _StraightThrough, floats(B, T, D), **settings)
     places = floats(B, 1, PLACES), floats(B, PLACES, PLACES + SYMBOLS)
     yield make_case("Reader, soft", lambda rng: Reader("soft", rng=rng), *places)
     drawing: dict[str, Any] = {"train": True, "rng": 5, "draws": 3}
@@ -102,6 +103,25 @@ class _Expected:
         scores, v = cache
         mean = estimate(scores, v, self.answer, self.mask, **settings)
         return dloss * mean.dscores, dloss * mean.dv
+
+
+class _StraightThrough:
+    """Soft attention to a fixed memory, whose gradient of the queries the straight-through estimate is."""
+
+    def __init__(self, rng: np.random.Generator) -> None:
+        similarity = Similarity("general", D, FF, rng=rng, dtype=np.float64)
+        self.layer = HardAttention(similarity, straight_through=True)
+        self.memory = rng.standard_normal((B, S, FF))
+        self.memory.flags.writeable = False
+        self.named_parameters = self.layer.named_parameters
+
+    def forward(self, queries: Array, mask: Array, **settings: Any) -> tuple[Array, Any]:
+        _, cache = self.layer.forward(queries, self.memory, mask, **settings)
+        scores, _ = self.layer.similarity.forward(queries, self.memory)
+        return F.attend(scores, self.memory, mask[:, None])[0], cache
+
+    def backward(self, dy: Array, cache: Any) -> Array:
+        return self.layer.backward(dy, cache)[0]
 
 
 class _Surrogate:

@@ -32,6 +32,8 @@ def gpt_cases() -> Iterator[Case]:
             "tied": False,
             "activation": "gelu",
         },
+        "wide heads": {"head_dim": 4},
+        "rotary positions of Llama 3": {**llama, "rotary_scaling": "llama3"},
         "every option": {**llama, "d_ff": 5, "window": 2, "bias": True},
         "every option, untied": {
             **llama,

@@ -9,6 +9,7 @@ from npformer import functional as F
 from npformer.backend import Array, array_module
 from npformer.checking.cases.case import FF, B, Case, D, H, Maker, T, V, floats, given, make_case, pair_case
 from npformer.functional.batch_norm import Statistics
+from npformer.functional.rotary import Llama3Scaling
 from npformer.nn import (
     AddNorm,
     BatchNorm,
@@ -60,6 +61,10 @@ def layer_cases() -> Iterator[Case]:
         yield make_case(
             f"RotaryPositions{name}", lambda rng: RotaryPositions(8, D, **f8), rotated, start=start
         )
+    llama: dict[str, Any] = {"base": 100.0, "scaling": Llama3Scaling(8.0, 1.0, 4.0, 8)}
+    yield make_case(
+        "RotaryPositions of Llama 3", lambda _: RotaryPositions(8, D, **llama, **f8), floats(B, H, T, D)
+    )
     for name, bias in {"AddNorm": True, "AddNorm, no bias": False}.items():
         yield make_case(name, _add_norm(bias), x, floats(B, T, D), **dropping)
 

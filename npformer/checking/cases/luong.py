@@ -45,6 +45,8 @@ def similarity_cases() -> Iterator[Case]:
             yield make_case(f"Similarity, {kind}{name}", make, x, _memory(kind))
         yield make_case(f"SimilarityAttention self, {kind}", _heads(kind), memory, **masks)
         yield make_case(f"SimilarityAttention cross, {kind}", _heads(kind), x, memory, **masks)
+    wide = _heads("perceptron", width=5)
+    yield make_case("SimilarityAttention, a perceptron of width 5", wide, x, memory, **masks)
 
 
 def luong_cases() -> Iterator[Case]:
@@ -79,8 +81,8 @@ def _similarity(kind: str, *, scaled: bool = False) -> Maker:
     return lambda rng: Similarity(kind, D, _key_width(kind), width=width, scaled=scaled, rng=rng, **F8)
 
 
-def _heads(kind: str) -> Maker:
-    return lambda rng: SimilarityAttention(D, H, similarity=kind, dropout=0.3, rng=rng, **F8)
+def _heads(kind: str, **settings: Any) -> Maker:
+    return lambda rng: SimilarityAttention(D, H, similarity=kind, dropout=0.3, rng=rng, **settings, **F8)
 
 
 def _luong(make: Any, kind: str, **settings: Any) -> Maker:

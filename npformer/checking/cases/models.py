@@ -14,6 +14,7 @@ from npformer.models.registry import build, kind_of
 from npformer.models.transformer import (
     Decoder,
     Encoder,
+    EncoderDecoder,
     TransformerConfig,
     make_decoder_layer,
     make_encoder_layer,
@@ -53,6 +54,9 @@ def multi_head_cases() -> Iterator[Case]:
         yield _self_attention(name, option | {"fused": "qkv"})
         yield _cross_attention(name, option | {"fused": "kv"})
     yield from grouped_cases()
+    widths = (floats(B, T, D), floats(B, S, 4), floats(B, S, 5))
+    yield make_case("multi-head, kdim 4, vdim 5", _multi_head({"kdim": 4, "vdim": 5}), *widths)
+    yield _self_attention("no bias of Wo", {"output_bias": False})
     apart = (floats(B, T, D), floats(B, S, D), floats(B, S, D))
     yield make_case("multi-head, values apart", _multi_head({}), *apart, mask=padding_mask(SOURCE))
 
@@ -138,6 +142,18 @@ def stack_cases() -> Iterator[Case]:
         for kind, make in decoders.items():
             yield make_case(f"{kind}, {name}", _made_from(make, config), x, memory, **masks, **DROPPING)
 
+    both: dict[str, Any] = {
+        "source_mask": source_mask,
+        "target_mask": target_mask,
+        "memory_mask": source_mask,
+    }
+    yield make_case("EncoderDecoder", _encoder_decoder, memory, x, **both)
+
+
+def _encoder_decoder(rng: np.random.Generator) -> EncoderDecoder:
+    settings: dict[str, Any] = {"rng": rng, "dtype": np.float64}
+    return EncoderDecoder(Encoder(small_config(), **settings), Decoder(small_config(), **settings))
+
 
 def _made_from(thing: Any, config: TransformerConfig) -> Maker:
     return lambda rng: thing(config, rng=rng, dtype=np.float64)
@@ -151,10 +167,21 @@ def model_cases() -> Iterator[Case]:
         "every option, pre-norm": {**everything, **PRE, "tied": "output", "activation": "gelu"},
         "every option, fused": {**everything, **PRE, "tied": "all", "fused_projections": True},
         "norms on either side": {"norm": "n-dan", "tied": "none"},
+        "embeddings unscaled": {"scale_embedding": False},
         "untied, swish": {"tied": "none", "activation": "swish", "final_norm": True},
         "relative positions": {"positions": "relative", "max_distance": 2, "query_masking": "after"},
     }.items():
         yield model_case(name, small_config(**changes))
+    packed = _made_from(build, small_config())
+    yield make_case(
+        "Transformer, packed, logits",
+        packed,
+        given(SOURCE),
+        given(TARGET_IN),
+        packed=True,
+        tolerance=1e-11,
+        **DROPPING,
+    )
     for name in ("paper-base", "jianshu-demo", "datawhale", "tensor2tensor", "paperspace"):
         sizes = {"d_model": D, "d_ff": FF, "n_heads": H, "n_layers": 2, "max_length": 8}
         vocabularies = {"source_vocab": V, "target_vocab": V}
@@ -171,6 +198,7 @@ def recurrent_model_cases() -> Iterator[Case]:
         "additive": {"attention": "additive"},
         "additive, one side, gru": {"attention": "additive", "bidirectional": False, "cell": "gru"},
         "global, dot": {"score": "dot"},
+        "global, embeddings scaled": {"scale_embedding": True},
         "global, concat, gru": {"score": "concat", "cell": "gru"},
         "global, fed": {"feeding": True},
         "local-m, gru": {"attention": "local-m", "cell": "gru"},

@@ -37,6 +37,7 @@ def pair_cases() -> Iterator[Case]:
     options: dict[str, dict[str, Any]] = {
         "cross-entropy": {},
         "cross-entropy, padding": {"pad_id": 0},
+        "cross-entropy, a part of 20 tokens": {"pad_id": 0, "tokens": 20},
         "cross-entropy, label smoothing": {"pad_id": 0, "smoothing": 0.1},
     }
     for name, settings in options.items():
