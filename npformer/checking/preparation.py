@@ -47,10 +47,11 @@ def _repeats(target: CheckTarget) -> bool:
 
 
 def _first_output(target: CheckTarget) -> Any:
-    """Return the output, and say so if forward refuses float64 or returns complex numbers.
+    """Return the output, and say so if forward refuses float64 or returns something else than real arrays.
 
     Raises:
-        UserError: If forward raises an error for float64 and none for float32, or if its output is complex.
+        UserError: If forward raises an error for float64 and none for float32, or if its output is complex or
+            a text.
     """
     try:
         y, _ = target.run()
@@ -61,6 +62,8 @@ def _first_output(target: CheckTarget) -> Any:
             f"forward takes float32 and refuses float64 ({type(error).__name__}: {error}): let it take "
             "float64, in which a check is exact to eleven digits"
         ) from error
+    if any(isinstance(part, str | bytes) for part in leaves(y)):
+        raise UserError("forward returned a text as its output: return an array")
     if any(np.iscomplexobj(part) for part in leaves(y)):
         raise UserError(
             "forward returns complex numbers for real ones: return real arrays, such as the real and the "

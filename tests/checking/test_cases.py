@@ -26,8 +26,6 @@ LEFT_OUT = (
 EXCEPTED = {
     # the gradients of the inputs of a loaded model, which tests/pretrained/test_input_gradients.py checks
     "npformer.pretrained.input_gradients.GivenVectors.backward",
-    # PyTorch's nn.Transformer as a layer, which tests/models/test_backward_details.py checks
-    "npformer.models.transformer.stacks.EncoderDecoder.backward",
 }
 
 

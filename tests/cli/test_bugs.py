@@ -81,7 +81,10 @@ MISBEHAVING = {
     "exits": (in_forward("raise SystemExit(3)"), "ended the program (SystemExit 3)"),
     "returns nothing": (in_forward("return"), "forward returned NoneType: return the pair (y, cache)"),
     "returns one thing": (in_forward("return 3"), "forward returned int: return the pair (y, cache)"),
-    "returns a text": (in_forward("return 'y', EmbeddingCache(ids)"), "a result has the wrong type or shape"),
+    "returns a text": (
+        in_forward("return 'y', EmbeddingCache(ids)"),
+        "forward returned a text as its output",
+    ),
     "returns a list": (in_forward("return [1.0], None"), RIGHT_BEFORE),
     "returns another shape": (in_forward("return np.zeros(3), EmbeddingCache(ids)"), RIGHT_BEFORE),
     "returns objects": (in_forward("return np.full((1, 5, 4), None), EmbeddingCache(ids)"), RIGHT_BEFORE),
@@ -107,7 +110,7 @@ def test_a_repair_that_trains_to_nan_is_reported(file):
     repair(
         file,
         "\n-        return self.weight.value[ids], EmbeddingCache(ids)\n"
-        "+        return self.weight.value[ids] * (np.nan if self.n > 20 else 1.0), EmbeddingCache(ids)\n",
+        "+        return self.weight.value[ids] * (np.nan if self.n > 40 else 1.0), EmbeddingCache(ids)\n",
     )
     assert "becomes NaN" in judged(file).message
 

@@ -83,7 +83,7 @@ def test_training_says_the_number_of_parameters_first_and_is_made_longer(capsys)
 def test_gradcheck_of_some_components(capsys):
     rows = json.loads(said(capsys, "gradcheck softmax --json"))
     assert {"name", "tensor", "error", "method", "ok"} <= set(rows[0])
-    assert {row["name"] for row in rows} == {"softmax", "log-softmax"}
+    assert {row["name"] for row in rows} == {"softmax", "log-softmax", "softmax of masked scores"}
     assert "all correct" in said(capsys, "gradcheck 'layer norm'")
     assert "gain" in said(capsys, "gradcheck 'layer norm' --verbose")
     assert "layer norm\n" in said(capsys, "gradcheck --list")

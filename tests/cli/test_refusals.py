@@ -149,7 +149,6 @@ MISTAKES = [
     ("gradcheck bad.py:double --shape 2", "bad.py could not be run: SyntaxError"),
     ("gradcheck --model runs/text", "--model needs one sentence, and 0 were given"),
     ("inspect damaged", "damaged/last.safetensors"),
-    (f"language '{'a ' * 20}'", "a text has 20 words, and the models read 19 at most: give a shorter one"),
     ("masks '  '", "the sentence is empty"),
     ("masks je --cross ' '", "the sentence of --cross is empty"),
     ("masks je --layer 2", "--layer is 2, and the model has 2: give 0 to 1"),

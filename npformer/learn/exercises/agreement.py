@@ -54,6 +54,11 @@ class LearnersResults:
         others = (index for index in range(len(self._trials)) if index != first)
         return all(self._agree_in(functions, index) for index in (first, *others))
 
+    def are_finite(self, index: int) -> bool:
+        """Return whether the results of a trial contain neither NaN nor infinity."""
+        numbers = [np.asarray(value) for value in (self._results(index) or {}).values()]
+        return all(np.isfinite(array).all() for array in numbers if array.dtype.kind == "f")
+
     def where_wrong(self) -> str:
         """Return a sentence about the only trial, or the only results, that are wrong, or ""."""
         wrong: list[str] = []

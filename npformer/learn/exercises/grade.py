@@ -231,9 +231,11 @@ def _explainer(exercise: Exercise, found: LearnersResults, index: int, file: str
     def explainer(search: str = "likely") -> str:
         if search == "where":
             return found.where_wrong()
+        # a change that gives NaN everywhere, such as the root of a negative number, explains no NaN
+        mistakes = exercise.mistakes if found.are_finite(index) else exercise.special_mistakes
         return explain(
             exercise.plain,
-            exercise.mistakes,
+            mistakes,
             lambda functions: found.agree(functions, index),
             search=search,
             repair=repair,

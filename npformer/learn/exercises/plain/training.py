@@ -69,6 +69,7 @@ adam.m / (1 - beta1**adam.t) => adam.m && adam.v / (1 - beta2**adam.t) => adam.v
     ## the bias correction is left out, and eps is added under the square root
 => (beta1 * adam.m + (1 - beta1) * g) / (1 - beta1**adam.t)
     ## the next gradient is anticipated in m_hat, as in Nesterov's momentum (NAdam)
+(1 - beta2) * g * g => (1 - beta2) * g ## the gradient is not squared in v
 adam.v / (1 - beta2**adam.t) => adam.v ## the bias correction of v, the division by 1 - b2^t, is left out
 => adam.v[...] = adam.v / (1 - beta2**adam.t)
     ## the corrected v_hat is stored in adam.v: the next step needs v without the correction
