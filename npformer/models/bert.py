@@ -169,7 +169,7 @@ class BertEmbeddingCache(NamedTuple):
 
     tokens: EmbeddingCache
     positions: Any
-    segments: EmbeddingCache | None
+    segments: Any  # an EmbeddingCache, or None without segments
     norm: LayerNormCache
     dropout_mask: Any  # (B, T, D), or None
 

@@ -24,7 +24,7 @@ def gpt_cases() -> Iterator[Case]:
     sizes: dict[str, Any] = {"vocab_size": V, "d_model": 8, "n_layers": 2, "n_heads": 4, "context": 8}
     shared: dict[str, Any] = {"dropout": 0.2, "label_smoothing": 0.1, "pad_id": 0}
     llama: dict[str, Any] = {"norm": "rms", "positions": "rotary", "n_kv_heads": 2, "activation": "swiglu"}
-    for name, changes in {
+    variants: dict[str, dict[str, Any]] = {
         "learned positions": {},
         "biases of queries, keys and values alone, untied": {
             "bias": False,
@@ -44,7 +44,8 @@ def gpt_cases() -> Iterator[Case]:
             "bias": False,
             "tied": False,
         },
-    }.items():
+    }
+    for name, changes in variants.items():
         yield _model(GPT, name, GPTConfig(**(sizes | shared | changes)), TARGET_IN, TARGET_OUT)
 
 
