@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from npformer import functional as F
-from npformer.backend import Array, array_module
+from npformer.backend import Array, array_module, like
 from npformer.checking.cases.case import FF, B, Case, D, S, T, floats, given, make_case, pair_case
 from npformer.checking.cases.recurrent import TOKEN_MASK
 from npformer.functional.hard import HardAttendCache, straight_through_backward
@@ -116,9 +116,10 @@ class _StraightThrough:
         self.named_parameters = self.layer.named_parameters
 
     def forward(self, queries: Array, mask: Array, **settings: Any) -> tuple[Array, Any]:
-        _, cache = self.layer.forward(queries, self.memory, mask, **settings)
-        scores, _ = self.layer.similarity.forward(queries, self.memory)
-        return F.attend(scores, self.memory, mask[:, None])[0], cache
+        memory = like(self.memory, queries).astype(queries.real.dtype)
+        _, cache = self.layer.forward(queries, memory, mask, **settings)
+        scores, _ = self.layer.similarity.forward(queries, memory)
+        return F.attend(scores, memory, mask[:, None])[0], cache
 
     def backward(self, dy: Array, cache: Any) -> Array:
         return self.layer.backward(dy, cache)[0]

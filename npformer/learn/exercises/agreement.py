@@ -56,8 +56,8 @@ class LearnersResults:
 
     def are_finite(self, index: int) -> bool:
         """Return whether the results of a trial contain neither NaN nor infinity."""
-        numbers = [np.asarray(value) for value in (self._results(index) or {}).values()]
-        return all(np.isfinite(array).all() for array in numbers if array.dtype.kind == "f")
+        values = (self._results(index) or {}).values()
+        return all(np.isfinite(x).all() for x in values if is_array(x) and x.dtype.kind == "f")
 
     def where_wrong(self) -> str:
         """Return a sentence about the only trial, or the only results, that are wrong, or ""."""
