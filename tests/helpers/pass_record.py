@@ -322,6 +322,7 @@ def _explorer_path(path):
         (r"\.dropout(\d)$", r".add\1.dropout_mask"),  # of a layer with the norm before each sublayer
         (r"\.linear\.", "."),
         (r"\.weights_cache\.", "."),
+        (r"\.attention\.attend\.", ".attention."),  # with the masks of tutorials
     ):
         path = re.sub(old, new, path)
     return path
