@@ -52,7 +52,7 @@ cd npformer
 python -m pip install .
 npformer tour</pre>
 <p>The tour trains a small translator, translates new sentences, checks every gradient and draws attention.
-It takes less than three minutes on two CPU cores.</p>"""
+It takes about four minutes on two CPU cores.</p>"""
     return Page(START, "npformer", "Start", body, {}, ("home", "install", "start"))
 
 
