@@ -107,8 +107,9 @@ class _Folded(ast.NodeTransformer):
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
         self.generic_visit(node)
-        if isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant):
-            return ast.copy_location(ast.Constant(-node.operand.value), node)  # type: ignore[operator]
+        number = node.operand.value if isinstance(node.operand, ast.Constant) else None
+        if isinstance(node.op, ast.USub) and isinstance(number, int | float):
+            return ast.copy_location(ast.Constant(-number), node)
         return node
 
 
@@ -220,9 +221,9 @@ def _sequences(form: list[Any], nodes: list[Any], found: Found, role: Role) -> I
             yield found
         return
     first, *rest = form
-    if isinstance(first, ast.Starred):
+    if isinstance(first, ast.Starred) and isinstance(first.value, ast.Name):
         for count in range(len(nodes) + 1):
-            yield from _sequences(rest, nodes[count:], found | {first.value.id: nodes[:count]}, role)  # type: ignore[attr-defined]
+            yield from _sequences(rest, nodes[count:], found | {first.value.id: nodes[:count]}, role)
     elif isinstance(first, ast.Expr) and isinstance(first.value, ast.Name):
         yield found | {first.value.id: nodes}  # the statements of a body
     elif nodes:
@@ -288,7 +289,7 @@ class _Filled(ast.NodeTransformer):
         return self.parts.get(node.id, node)
 
     def visit_Starred(self, node: ast.Starred) -> Any:
-        return self.parts[node.value.id]  # type: ignore[attr-defined]
+        return self.parts[node.value.id] if isinstance(node.value, ast.Name) else node
 
     def visit_Expr(self, node: ast.Expr) -> Any:
         new = self.visit(node.value)
