@@ -23,7 +23,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from npformer.learn.exercises import EXERCISES, grade, mutants, repair
+from npformer.learn.exercises import EXERCISES, explain, grade, repair
 from npformer.mistakes.patterns import UNKNOWN
 
 # messages that say more than "it is 1 and should be 2"
@@ -74,7 +74,7 @@ def count_steps(monkeypatch, edits, mistakes=1000):
         edits: The number of edits of the learner's code that are tried.
         mistakes: The number of mistakes that are made in the solution.
     """
-    monkeypatch.setattr(mutants, "Budget", lambda seconds: _limit_of(mistakes))
+    monkeypatch.setattr(explain, "Budget", lambda seconds: _limit_of(mistakes))
     monkeypatch.setattr(repair, "Budget", lambda seconds: _limit_of(10**9))  # of lines
     limits = defaultdict(lambda: _limit_of(edits))
     monkeypatch.setattr(repair.RightResults, "is_over", lambda goal: limits[goal].is_over())

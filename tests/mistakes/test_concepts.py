@@ -4,9 +4,9 @@ import ast
 
 import pytest
 
-from npformer.learn.exercises.mutants import source_of
 from npformer.learn.exercises.plain import PLAIN
 from npformer.mistakes.concepts import concepts_in
+from npformer.mistakes.mutants import source_of
 from npformer.mistakes.tables import rows_of
 
 NORM = """\

@@ -7,9 +7,9 @@ from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
-from npformer.learn.exercises.mutants import source_of
 from npformer.learn.exercises.plain import MISTAKES, PLAIN, Mistake
 from npformer.mistakes.concepts import concepts_in
+from npformer.mistakes.mutants import source_of
 
 SEED = 11  # of the inputs of the public trials
 HIDDEN = "hidden inputs"  # the label of trials on inputs that learners do not know

@@ -23,7 +23,7 @@ from npformer.learn.exercises.backward_calls import (
     target_of,
 )
 from npformer.learn.exercises.exercise import Exercise, Gradients, Values
-from npformer.learn.exercises.mutants import explain
+from npformer.learn.exercises.explain import explain
 from npformer.learn.exercises.observe import SHAPES_DIFFER, Watched, observe, verdict_on_error
 from npformer.learn.tasks.answer import DamagedAnswer, transported
 from npformer.learn.tasks.compare import compare

@@ -18,8 +18,8 @@ from npformer.backend import Array
 from npformer.learn.exercises.agreement import LearnersResults, far_from, results_of
 from npformer.learn.exercises.backward_calls import FURTHER_CALLS, Recorder, gradients_by_name
 from npformer.learn.exercises.exercise import Exercise, Functions, Gradients, Values
+from npformer.learn.exercises.explain import explain
 from npformer.learn.exercises.inputs import Inputs
-from npformer.learn.exercises.mutants import explain
 from npformer.learn.exercises.repair import repair
 from npformer.learn.tasks.verdict import Fault, Verdict, describe_error, error_lines, observed_error
 

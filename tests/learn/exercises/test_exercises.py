@@ -7,7 +7,7 @@ import pytest
 from mistake_tables import drawn
 
 from npformer import UserError
-from npformer.learn.exercises import EXERCISES, grade, mutants
+from npformer.learn.exercises import EXERCISES, explain, grade
 from npformer.learn.tasks.process import check_here
 
 ALL = list(EXERCISES)
@@ -43,7 +43,7 @@ def test_the_package_solves_it(name, tmp_path):
 
 @each
 def test_the_stub_does_not_solve_it(exercise, monkeypatch):
-    monkeypatch.setattr(mutants, "SECONDS", 0)  # nothing was written, so that no change explains it
+    monkeypatch.setattr(explain, "SECONDS", 0)  # nothing was written, so that no change explains it
     space = {}
     exec(compile(exercise.file_text(), "stub", "exec"), space)
     verdict = grade(exercise, space)

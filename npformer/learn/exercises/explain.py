@@ -18,10 +18,8 @@ from npformer.learn.exercises.plain import Mistake
 from npformer.mistakes.budget import Budget, limited_memory
 from npformer.mistakes.mutants import (
     STEP,
-    Change,
     Changes,
     Function,
-    Names,
     changed_source,
     likely,
     mix_ups,
@@ -29,8 +27,6 @@ from npformer.mistakes.mutants import (
     source_of,
     with_mistakes,
 )
-
-__all__ = ["Change", "Names", "explain", "likely", "source_of", "with_mistakes"]
 
 Changed: TypeAlias = tuple[str, dict[str, Function]]  # a mistake in words, and the solution with it
 
