@@ -54,6 +54,8 @@ def main(folder, tests, chosen, seconds, plugin=None):
     sys.path.insert(0, folder)
     sys.dont_write_bytecode = False  # the next trial need not compile the tests again
     sys.modules["torch"] = None  # the golden file replaces PyTorch, whose import takes seconds
+    for name in [each for each in sys.modules if each.partition(".")[0] == "npformer"]:
+        del sys.modules[name]  # the script of the mutants, which this process imports too, reads their table
     import npformer
 
     if not Path(npformer.__file__).is_relative_to(folder):
