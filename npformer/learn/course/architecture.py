@@ -23,6 +23,7 @@ language model  | ids, embedding, layers, norm, linear, softmax
 
 # chapter, or a lesson that differs from its chapter | chain | parts that are treated; without any, the chain
 PLACES = """
+0.0  | training        |
 0.1  | model           |
 0.2  | model           | linear
 1    | model           | ids
