@@ -119,7 +119,7 @@ show_figure(figure, "12_gradient", caption)
 # The factor 1/N also appears in the gradient. It is $dz = (p - q) / N$ at a real token, and 0 at padding.
 
 # %%
-targets = np.array([[4, 1, 0, 0], [6, 2, 3, 0]])  # (B, T), 0 is padding
+targets = np.array([[4, 1, 0, 0], [6, 2, 3, 0]])  # (B, T), here the id 0 is padding
 z = rng.standard_normal((2, 4, 7))  # (B, T, V)
 real = targets != 0  # (B, T)
 N = real.sum()

@@ -15,7 +15,7 @@ from npformer.learn.course.references import SourceLocation, code_location, item
 TERMS = """
 activation function | 激活函数 | A nonlinear function that is applied to each number separately. It stands between two linear layers. An example is relu(x) = max(0, x). Shapes: (..., F) → (..., F). | 9.1; 9.2 | functional/activations.relu
 Adam | | An optimizer that adapts the step size of each parameter to the size of its gradients. With the gradient g at step t: m ← β₁ m + (1 − β₁) g, v ← β₂ v + (1 − β₂) g², m̂ = m / (1 − β₁ᵗ), v̂ = v / (1 − β₂ᵗ), θ ← θ − lr · m̂ / (√v̂ + ε). Shapes: m and v have the shape of the parameter θ. | 13 The two moving averages; 13 The length of a step | training/optimizer.Adam
-adjoint | | The linear map Jᵀ for which ⟨u, J v⟩ = ⟨Jᵀ u, v⟩ holds for all vectors u and v. The backward pass of a function is the adjoint of its derivative J. | 0.2 | checking/properties._adjoint
+adjoint | | Of a linear map J, the linear map Jᵀ for which ⟨u, J v⟩ = ⟨Jᵀ u, v⟩ holds for all vectors u and v. The derivative of a function at a point is a linear map J, and the backward pass computes its adjoint: dx = Jᵀ dy. | 0.2 | checking/properties._adjoint
 antecedent | | The noun that a pronoun refers to. In "The animal didn't cross the street because it was too tired", the antecedent of "it" is "animal". | 15 | data/corpus/pairs.Reference
 attention | 注意力 | A weighted mean of values. Each query is compared with every key, and a softmax turns these scores into the weights. Scaled dot-product attention is softmax(QKᵀ/√dₖ)V. Shapes: Q (T, K), K (S, K), V (S, L) → (T, L). | 4.1; 4.4; 5.1 | functional/attention.attention
 attention weight | 注意力权重 | The factor of a value in the weighted mean. The weights of a query are a_ts = exp(e_ts) / Σ_r exp(e_tr) for its scores e_ts, so they are not negative and sum to 1. Shape: (T, S). | 4.1; 5.1 | functional/attention.attention
@@ -24,7 +24,7 @@ batch | | Several sentences that the model processes together. The shorter ones 
 batch normalization | 批归一化 | Normalization of each component over all tokens of the batch: y = gain · (x − mean) / √(variance + eps) + bias, where mean and variance have the shape (D,). In training, the output for a token therefore depends on the other sentences of the batch. | 8.5 | nn/norm.BatchNorm
 beam search | 集束搜索 | Decoding that keeps the k most probable unfinished prefixes at each step (k is the beam size), extends each of them by every token, and keeps the k best results. With k = 1 it is greedy search. | 14 Beam search | generation/beam.beam_search
 bias | 偏置 | The vector b in y = x W + b. Its gradient is the sum of dy over all rows. Shape: (O,). | 0.2 | nn/linear.Linear
-bits per character | | The loss of a language model in nats per token, multiplied by the tokens per character and divided by ln 2. It can be compared between models whose tokens differ. | 24.1 | training/validator.Validator
+bits per character | | The loss of a language model in nats per token, divided by ln 2 and by the mean number of characters in a token. It can be compared between models whose tokens differ. | 24.1 | training/validator.Validator
 broadcasting | 广播 | NumPy's rule by which an axis that is missing or has length 1 is repeated to match the other array. The backward pass sums the gradient over each repeated axis. | 0.2 |
 cache | | The named tuple of arrays that a forward pass stores for the backward pass. Figures and lessons read it as well. | 0.2; 10.2 | nn/show.show
 causal mask | 因果掩码 | The mask that lets position t attend only to itself and to the positions before it: mask[t, s] is True if s ≤ t. Shape: (T, T). | 6.1; 11.1 | functional/masks.causal_mask
@@ -41,7 +41,7 @@ embedding | 词向量 | A learned vector for each token, stored as a row of a ta
 encoder | 编码器 | The part of the Transformer that reads the source: N layers, each with self-attention and a feed-forward network. Shapes: (B, S, D) → (B, S, D). | 10.3 | models/transformer/stacks.Encoder
 encoder-decoder attention | 编码器-解码器注意力 | The paper's name for cross-attention. | 11.3 | models/transformer/layers.DecoderLayer
 feed-forward network | 前馈网络 | Two linear layers with an activation function between them, applied to each position separately: FFN(x) = max(0, x W₁ + b₁) W₂ + b₂. Shapes: x (B, T, D), W₁ (D, F), W₂ (F, D) → (B, T, D). | 9.1 | nn/feed_forward.FeedForward
-gradient | 梯度 | The array of the derivatives of the loss with respect to each number of an array: dx = ∂loss/∂x. It has the shape of x. | 0.2 | checking/check.gradcheck
+gradient | 梯度 | The array of the derivatives of the loss with respect to each number of an array: dx = ∂loss/∂x. It has the shape of x. | 0.0 Which way; 0.2 | checking/check.gradcheck
 gradient accumulation | 梯度累积 | The addition of the gradients of several batches before one optimizer step. Each batch is weighted by its share of the tokens, so that the result is the gradient of one large batch. | 13 Gradient accumulation | training/step.loss_and_gradients
 gradient check | 梯度检验 | A comparison of the gradient g from the backward pass with a numerical derivative of the forward pass: ⟨g, v⟩ must equal the derivative of the loss along a random direction v. | 0.2 | checking/check.gradcheck
 greedy search | 贪心解码 | Decoding that chooses the most probable token at each step: y_t = argmax over v of p(v, given y_1 … y_{t−1} and the source). | 14 Greedy search | generation/greedy.greedy
@@ -129,7 +129,7 @@ brevity penalty | | The factor of BLEU that lowers the score of translations tha
 byte-pair encoding | | An algorithm that builds a vocabulary of subwords. It starts with single characters and repeatedly joins the most frequent pair of adjacent pieces into a new piece. | 22.1 | data/subwords.Pieces
 floor | | A lower bound for the time of a training step: the time of its matrix products alone. | 16 A lower bound | bench/floor.floor_step
 kernel | | A fast implementation of a forward and a backward function, which gives the same results as the plain implementation up to rounding. | 16 Plain pairs and kernels | kernels/choice.choose
-kernel fusion | | The combination of several operations into one kernel that applies all of them to a block of an array while the block is in the processor's cache. | 16 Blocks that fit | kernels/cpu/blocks.blocks
+cache blocking | | The application of several operations to one block of an array after another, while the block is in the processor's cache. | 16 Blocks that fit | kernels/cpu/blocks.blocks
 packing | | The removal of padding from a batch: the N tokens that are not padding are copied into one array. Layers that treat each position separately can then work on this array. Shapes: (B, T, D) → (N, D). | 16 No computation for padding | functional/packing.pack
 subword | | A part of a word that is a token. Every word can be written as a sequence of subwords. | 22.1 | data/subwords.SubwordCodec
 BLAS | | Basic Linear Algebra Subprograms, the library with which NumPy multiplies matrices. It uses several threads of its own. | 16 A lower bound; 16 Use matrix products |
