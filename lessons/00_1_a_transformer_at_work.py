@@ -46,8 +46,8 @@ assert translation == "Zwei Hunde spielen im Schnee."
 # **attention**. A large weight means that the model takes much from this English token.
 #
 # The part that writes, the **decoder**, has four layers, and each layer has four **heads**, which compute
-# weights of their own. The next cell takes the mean over the four heads of the third layer. The picture calls a German token the *query* and an English token the *key*; chapter 4 explains these
-# words.
+# weights of their own. The next cell takes the mean over the four heads of the third layer. The picture calls
+# a German token the *query* and an English token the *key*; chapter 4 explains these words.
 
 # %%
 attention = translator.attention(sentence)

@@ -28,9 +28,8 @@ rng = np.random.default_rng(0)
 # %% [markdown]
 # ## Why gradients?
 #
-# A neural network turns arrays of numbers into other arrays of numbers. During training we compute one more
-# number, the **loss**, which measures how wrong the output is. To reduce the loss, we must know how it
-# changes when one of the network's weights changes. The Transformer of the paper has 65 million weights.
+# A model learns with the gradients of its weights (lesson 0.0, `00_0_learn_something_in_fifteen_minutes`).
+# The Transformer of the paper has 65 million weights.
 #
 # How can so many derivatives be written in a few lines? And how can you be sure that these lines are right?
 # This lesson answers both questions for the smallest layer, $y = xW + b$.
@@ -90,8 +89,8 @@ print("with keepdims\n", square - square.mean(-1, keepdims=True))  # (3, 3) - (3
 #
 # $$y_{nj} = \sum_i x_{ni} w_{ij} + b_j$$
 #
-# The loops in the next cell compute this formula. They, the product above and the function `linear` of the
-# package must give the same numbers.
+# The loops in the next cell compute this formula. Their result must be equal to the product above, and to the
+# result of the function `linear` of the package.
 
 # %% tags=["check"]
 slow = np.zeros((2, 3, 5))  # (B, T, O)
@@ -109,8 +108,8 @@ print("three computations, one result:", y[0, 0])
 # %% [markdown]
 # ## The loss and the gradient of an array
 #
-# In a network, further layers turn y into the loss L. In this lesson we replace them by a simple formula. We
-# choose a nonlinear one, because a linear loss would hide some mistakes:
+# In a network, further layers turn y into the loss L. In this lesson we replace them by a simple formula. If
+# L were the sum of y, all entries of dy would be 1, and some mistakes would not show. So we choose:
 #
 # $$L = \frac{1}{2} \sum \tanh(y)^2$$
 #
@@ -250,9 +249,8 @@ print("dx, dw and db agree with the package")
 #
 # ## Measure the derivative
 #
-# We compared our formulas with a package that uses the same formulas, so both could be wrong. We need an
-# independent test. The forward pass defines the function. So we *measure* the derivative with the forward
-# pass alone and compare.
+# The package uses the same formulas as we do, so both could be wrong. We need an independent test. So we
+# *measure* the derivative with the forward pass alone and compare.
 #
 # To test all entries of dw at once, we measure along a **direction**. Let v be an array with the shape of w,
 # and let h be a small number. If we replace w by w + hv, the loss changes by
@@ -261,7 +259,8 @@ print("dx, dw and db agree with the package")
 #
 # Here $\langle dw, v \rangle$ is the sum of the products of corresponding entries. We choose every entry of v
 # as +1 or −1, so every entry of dw contributes. One measurement then checks all 20 entries, and it would
-# check a million in the same way.
+# check a million in the same way. Two mistakes may cancel by chance, so the gradient checker of
+# the package also measures along a second direction.
 
 # %%
 v = rng.integers(0, 2, w.shape) * 2.0 - 1  # ±1, the shape of w
@@ -296,7 +295,7 @@ assert measured == 0  # at the last h, no digit of L changes
 #
 # - **Truncation error.** We ignore the further terms of the Taylor series. They become smaller when h becomes
 #   smaller.
-# - **Rounding error.** A float64 number has about 16 digits. Its relative error is at most
+# - **Rounding error.** A float64 number has about 16 digits. Rounding changes a number by at most the share
 #   $\varepsilon \approx 1.1 \cdot 10^{-16}$. L(h) and L(0) begin with the same digits. These digits cancel in
 #   the subtraction, and only the last, inaccurate digits remain. Their error is divided by h, so it becomes
 #   *larger* when h becomes smaller.
@@ -317,9 +316,9 @@ forward = [(loss_along(h) - loss_along(0)) / h for h in steps]
 central = [(loss_along(h) - loss_along(-h)) / (2 * h) for h in steps]
 
 # %% [markdown]
-# The total error is smallest where truncation and rounding are about equal. For the forward difference it is
-# near $\sqrt{\varepsilon} \approx 10^{-8}$, and half of the 16 digits are lost. For the central difference it
-# is near $\sqrt[3]{\varepsilon} \approx 5 \cdot 10^{-6}$, and a third of the digits are lost.
+# The total error is smallest where truncation and rounding are about equal. For the forward difference, this
+# is at $h \approx \sqrt{\varepsilon} \approx 10^{-8}$, where half of the 16 digits are lost. For the central
+# difference, it is at $h \approx \sqrt[3]{\varepsilon} \approx 5 \cdot 10^{-6}$, where a third is lost.
 #
 # ## The complex step
 #
@@ -456,9 +455,9 @@ assert report.ok
 assert wrong_report.failures[0].tensor == "bias"
 
 # %% [markdown]
-# **What a gradient check cannot see.** It compares the backward pass with the forward pass, and nothing else.
-# If the forward pass computes the wrong function, and the backward pass its correct gradient, the check
-# passes:
+# **What a gradient check cannot see.** It tests whether the backward pass belongs to the forward pass.
+# Whether the forward pass computes the right function is another question. If it computes a wrong function,
+# and the backward pass the correct gradient of this function, the check passes:
 
 # %%
 

@@ -314,7 +314,7 @@ assert (np.sort(np.concatenate(epochs[0])) == np.arange(len(lengths))).all()  # 
 
 
 def together_again(first, second):
-    """Return the share of pairs in a batch of the first plan that share one of the second."""
+    """Return how many of the pairs in one batch of the first plan are in one batch of the second."""
     batch_of = np.zeros(len(lengths), int)
     for number, batch in enumerate(first):
         batch_of[batch] = number

@@ -71,8 +71,8 @@ q = np.eye(V)[3]  # (V,) the right token is "thanks", with the id 3
 # The last step uses that the numbers $q_v$ sum to 1. **The gradient is the predicted probability minus the
 # target probability.** It contains no logarithm and no division by a small number, so it cannot overflow.
 #
-# The cell computes the gradient in three ways. It uses the sum of the second line, then the result, and
-# then the chain rule through the softmax of lesson 5.2. The last way starts from $dp_v = -q_v / p_v$.
+# The cell computes the gradient in three ways: by the sum in the second line, by the result $p - q$, and by
+# the chain rule from $dp_v = -q_v / p_v$ through the softmax of lesson 5.2.
 
 # %%
 dlogits = np.zeros(V)  # (V,)
