@@ -189,10 +189,10 @@ print(f"{where}, layer {layer}, head {head}: {bank_rates[best_bank]:.0%} on a de
 
 lengths = [len(pair.english.split()) + 1 for pair in bank.pairs]  # </S> is the last token
 by_chance = np.mean([len(d) / length for d, length in zip(deciding, lengths, strict=True)])
-fixed = {
-    away: np.mean([word + away in words for word, words in zip(bank.word, deciding, strict=True)])
-    for away in range(-8, 9)
-}
+fixed = {}
+for away in range(-8, 9):
+    found = [word + away in words for word, words in zip(bank.word, deciding, strict=True)]
+    fixed[away] = np.mean(found)
 away = max(fixed, key=fixed.get)
 print(f"random token: {by_chance:.0%}; always the token {away:+} from bank: {fixed[away]:.0%}")
 

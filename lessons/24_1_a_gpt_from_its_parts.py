@@ -177,7 +177,7 @@ assert_allclose(slope, numeric, rtol=1e-6)
 
 # %% [markdown]
 # The gradient checker compares the derivative in one random direction for each tensor of a layer. It uses the
-# complex step (lesson 0.2, `00_2_forward_and_backward`), so it is more precise. The cell shows the cache of
+# complex step (lesson 0.3, `00_3_measured_derivatives`), so it is more precise. The cell shows the cache of
 # the feed-forward network of the first block. Then the gradient checker checks this network. The command
 # `npformer gradcheck` checks GPTs with all options.
 

@@ -68,7 +68,7 @@ SIX_WEEKS = (
 TWELVE_WEEKS = (
     Week(
         "Forward and backward",
-        ("0.0", "0.1", "0.2", "1"),
+        ("0.0", "0.1", "0.2", "0.3", "1"),
         ("swish-backward", "linear-backward", "derivative", "pad", "truncate"),
         "`npformer tour`",
     ),

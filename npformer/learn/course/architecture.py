@@ -26,6 +26,7 @@ PLACES = """
 0.0  | training        |
 0.1  | model           |
 0.2  | model           | linear
+0.3  | model           | linear
 1    | model           | ids
 2    | model           | embedding
 3    | model           | positions
