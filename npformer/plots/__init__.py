@@ -8,7 +8,7 @@
 - graph: a computation of numbers, with its gradients
 - bars, curve_plots, search_tree: probabilities and scores, curves, and the tree of a beam search
 - composition: several pictures in one figure, key frames, and GIFs
-- palette: colours, and a simulation of colour blindness
+- palette: colours
 - raster, sixel: figures as terminals show them, without and with images
 - style: fonts, text sizes, and saving
 - layout: figures, axes and titles at places in inches

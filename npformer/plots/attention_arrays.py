@@ -21,9 +21,9 @@ from npformer.plots.heat_maps import (
     grid_heats,
     grid_plan,
     heat_row,
+    make_heat_map,
     panel_cells,
     thinned,
-    weights_heat,
 )
 from npformer.plots.layout import MAX_SIDE, mask_array, words
 from npformer.plots.style import SMALL, drawable, drawing, text_size
@@ -118,7 +118,15 @@ def attention(
     if view not in VIEWS:
         raise unknown("view", str(view), VIEWS)
     layers = layers_of(weights, example=example)
-    labels = _labels(layers[0].shape[-2:], queries, keys)
+    n_queries, n_keys = layers[0].shape[-2:]
+    if queries is not None and keys is None:
+        if n_queries != n_keys:
+            raise UserError(f"there are {n_queries} queries and {n_keys} keys: give keys= as well")
+        keys = queries
+    labels = (
+        None if queries is None else words(queries, n_queries, "queries"),
+        None if keys is None else words(keys, n_keys, "keys"),
+    )
     if view == "rollout":
         drawn = _rollout(layers, labels, layer, head, mask, normalized)
     else:
@@ -136,19 +144,6 @@ def attention(
 # What is drawn.
 
 Labels = tuple[list[str] | None, list[str] | None]  # of the queries, and of the keys
-
-
-def _labels(shape: tuple[int, ...], queries: Sequence[str] | None, keys: Sequence[str] | None) -> Labels:
-    """Return the labels in printable form, for weights with these numbers of queries and keys."""
-    n_queries, n_keys = shape
-    if queries is not None and keys is None:
-        if n_queries != n_keys:
-            raise UserError(f"there are {n_queries} queries and {n_keys} keys: give keys= as well")
-        keys = queries
-    return (
-        None if queries is None else words(queries, n_queries, "queries"),
-        None if keys is None else words(keys, n_keys, "keys"),
-    )
 
 
 def _chosen(
@@ -235,10 +230,7 @@ def top_k_mask(weights: np.ndarray, k: int) -> np.ndarray:
 def _largest(drawn: Drawn, top_k: int | None, *, leave_out: bool) -> Drawn:
     """Return the largest weights of each query and head, with weights of 0 elsewhere.
 
-    Args:
-        drawn: All weights.
-        top_k: How many of each query, or None for all.
-        leave_out: Whether keys without any of these weights are left out.
+    `leave_out` says whether keys without any of these weights are left out.
     """
     if top_k is None:
         return drawn
@@ -267,12 +259,8 @@ def _largest(drawn: Drawn, top_k: int | None, *, leave_out: bool) -> Drawn:
 def pooled(values: Array, block: tuple[int, int]) -> Array:
     """Pool weights so that rows that add up to 1 still do: the sum over keys and the mean over queries.
 
-    Args:
-        values: The weights, (..., T, S).
-        block: The number of queries and that of keys in a block. The last blocks may be smaller.
-
-    Returns:
-        The pooled weights, (..., ⌈T / block[0]⌉, ⌈S / block[1]⌉), float64.
+    `block` has the numbers of queries and of keys in a block; the last blocks may be smaller.
+    Shapes: (..., T, S) -> (..., ⌈T / block[0]⌉, ⌈S / block[1]⌉), float64.
     """
     n_queries, n_keys = values.shape[-2:]
     rows, columns = np.arange(0, n_queries, block[0]), np.arange(0, n_keys, block[1])
@@ -290,20 +278,16 @@ def _pooled_to(drawn: Drawn, cells: tuple[int, int]) -> Drawn:
         block = max(block), max(block)  # so that the map of self-attention stays square
     if block == (1, 1):
         return drawn
+    parts = [f"sum over {block[1]} keys"] if block[1] > 1 else []
+    parts += [f"mean over {block[0]} queries"] if block[0] > 1 else []
     return replace(
         drawn,
         values=[pooled(each, block) for each in drawn.values],
         mask=pooled(drawn.mask, block) > 0,
         queries=words(drawn.queries, n_queries, "queries")[:: block[0]],
         keys=words(drawn.keys, n_keys, "keys")[:: block[1]],
-        notes=(*drawn.notes, _name_of_block(*block)),
+        notes=(*drawn.notes, f"each cell: {', '.join(parts)}"),
     )
-
-
-def _name_of_block(n_queries: int, n_keys: int) -> str:
-    parts = [f"sum over {n_keys} keys"] if n_keys > 1 else []
-    parts += [f"mean over {n_queries} queries"] if n_queries > 1 else []
-    return f"each cell: {', '.join(parts)}"
 
 
 # The views.
@@ -323,7 +307,7 @@ def _grid(drawn: Drawn) -> Figure:
 def _one_map(drawn: Drawn) -> Figure:
     """Draw the heat map of one head, with as many labels as can be read."""
     drawn = _pooled_to(drawn, (MOST_CELLS, MOST_CELLS))
-    heat = thinned(weights_heat(drawn.values[0][0], drawn.queries, drawn.keys, drawn.mask, False))
+    heat = thinned(make_heat_map(drawn.values[0][0], drawn.queries, drawn.keys, drawn.mask, legend=True))
     default = f"layer {drawn.names.layers[0]}, head {drawn.names.heads[0]}"
     return heat_row([heat], drawn.noted(default, _thinning(max(heat.every))))
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PolyCollection
-from matplotlib.colors import to_rgba
+from matplotlib.colors import to_rgb, to_rgba
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
@@ -55,8 +55,7 @@ def word_lines(
 
     Args:
         weights: The weights, (T, S), or (H, T, S) for several heads.
-        queries: T labels.
-        keys: S labels.
+        queries, keys: T and S labels.
         query: The index of one query. Only its lines are drawn, and its label is bold.
         heads: The numbers of the H heads, which choose their colours; 0, 1, ... by default.
         names: A name for each of the H heads, for a legend below the picture. By default the heads have
@@ -65,11 +64,7 @@ def word_lines(
             queries, and there is no limit for fewer queries.
         every: The step from one label that is written to the next in the longer column, for pictures of many
             tokens.
-        ax: Axes to draw on; by default those of a new figure.
-        title: A title above the picture.
-
-    Returns:
-        The figure.
+        ax, title: Axes to draw on, by default those of a new figure, and a title above the picture.
 
     Raises:
         UserError: If a shape is wrong, or the labels do not fit at 8 points.
@@ -77,33 +72,21 @@ def word_lines(
     with drawing(queries, keys, names, title):
         values = array(weights, "weights", 2 if np.ndim(weights) == 2 else 3).astype(np.float64)
         values = values.reshape(-1, *values.shape[-2:])  # (H, T, S)
-        left = words(queries, values.shape[1], "queries")
-        right = words(keys, values.shape[2], "keys")
-        numbers = _head_numbers(heads, len(values))
-        if names is not None:
-            names = words(names, len(values), "names")
-        if query is not None and not 0 <= query < len(left):
-            raise UserError(f"query is {query}: there are queries 0 .. {len(left) - 1}")
+        count, n_queries, n_keys = values.shape
+        left, right = words(queries, n_queries, "queries"), words(keys, n_keys, "keys")
+        numbers = list(range(count)) if heads is None else list(heads)
+        if len(numbers) != count:
+            raise UserError(f"heads names {quantity(len(numbers), 'head')}, but there are weights of {count}")
+        named = [] if names is None else words(names, count, "names")
+        if query is not None and not 0 <= query < n_queries:
+            raise UserError(f"query is {query}: there are queries 0 .. {n_queries - 1}")
         _require_line_widths(values)
-        shown = np.zeros(len(left), bool)
+        shown = np.zeros(n_queries, bool)
         shown[slice(None) if query is None else query] = True
         drawn, note = strongest(values, shown, most)
         lines = _Lines(values, left, right, shown, numbers, drawn, every, bold=query is not None)
-        entries = [(head_colour(index), name) for index, name in zip(numbers, names or [], strict=False)]
-        return _draw_word_lines(lines, entries + ([("", note)] if note else []), names is None, ax, title)
-
-
-def _require_line_widths(weights: np.ndarray) -> None:
-    """Raise UserError for weights that are no widths of lines."""
-    if not np.isfinite(weights).all() or (weights < 0).any():
-        raise UserError("weights must be finite and not negative to be drawn as lines")
-
-
-def _head_numbers(heads: Sequence[int] | None, count: int) -> list[int]:
-    numbers = list(range(count)) if heads is None else list(heads)
-    if len(numbers) != count:
-        raise UserError(f"heads names {quantity(len(numbers), 'head')}, but there are weights of {count}")
-    return numbers
+        entries = [(head_colour(index), name) for index, name in zip(numbers, named, strict=False)]
+        return _draw_lines(lines, entries + ([("", note)] if note else []), names is None, ax, title)
 
 
 class _Lines(NamedTuple):
@@ -119,6 +102,81 @@ class _Lines(NamedTuple):
     bold: bool  # whether the shown queries are bold
 
 
+def _draw_lines(
+    lines: _Lines, entries: Sequence[tuple[str, str]], numbered: bool, ax: Axes | None, title: str | None
+) -> Figure:
+    """Draw the tokens, the lines and the blocks, and the entries of the legend below them."""
+    values, queries, keys, shown, heads, drawn, every, bold = lines
+    n = max(len(queries), len(keys))
+    row, size = line_row(n, every), TEXT if n <= 30 else SMALL
+    over = 2 * line_height(LABEL)  # "query", "key" and the numbers of the heads
+    left_width = max(widest(queries, size), text_size("query", LABEL)[0])
+    blocks = BLOCK * len(heads) + (GAP if heads else 0)
+    right_width = blocks + GAP + max(widest(keys, size), text_size("key", LABEL)[0])
+    between = BETWEEN if every == 1 else 2 * BETWEEN
+    width, below = left_width + GAP + between + right_width, LEGEND * len(entries)
+    width = max(width, KEY + widest([text for _, text in entries], SMALL))
+    ax = sheet(width, below + n * row + over, ax=ax, title=title, what=f"a picture of {n} words")
+    x0, x1 = left_width + GAP, left_width + GAP + between
+    y_left, y_right = (_heights(len(side), below + n * row / 2, n * row, row) for side in (queries, keys))
+    _head_lines(ax, values, drawn, heads, (x0, y_left), (x1, y_right), row)
+    _blocks(ax, values[:, shown].mean(1), heads, x1, y_right, row)
+    style: dict[str, Any] = {"size": size, "va": "center_baseline", "parse_math": False}
+    for index in _labelled(y_left):
+        own: dict[str, Any] = {"weight": "bold" if bold and shown[index] else "normal"}
+        own["color"] = "#222222" if shown[index] else "#767676"
+        ax.text(x0 - GAP, y_left[index], queries[index], ha="right", **own, **style)
+    for index in _labelled(y_right):
+        ax.text(x1 + blocks + GAP, y_right[index], keys[index], **style)
+    _column_names(ax, below + n * row, heads if numbered else [], x0, x1, blocks)
+    for index, (colour, text) in enumerate(entries):
+        y = below - (index + 0.6) * LEGEND
+        if colour:
+            ax.plot([0, KEY - 0.08], [y, y], color=colour, linewidth=3, clip_on=False)
+        ax.text(
+            KEY if colour else 0, y, text, size=SMALL, va="center_baseline", parse_math=False, gid="legend"
+        )
+    return root(ax)
+
+
+def _head_lines(
+    ax: Axes,
+    values: np.ndarray,
+    drawn: np.ndarray,
+    numbers: Sequence[int],
+    left: tuple[float, np.ndarray],
+    right: tuple[float, np.ndarray],
+    row: float,
+) -> None:
+    """Draw the lines of each head, which end at different heights. Shapes: values and drawn (H, T, S)."""
+    (x0, y_left), (x1, y_right) = left, right
+    apart = np.linspace(0.28, -0.28, len(numbers)) * row if len(numbers) > 1 else np.zeros(1)
+    for each, some, number, shift in zip(values, drawn, numbers, apart, strict=True):
+        t, s = np.nonzero(some)
+        starts = np.stack([np.full(len(t), x0), y_left[t]], -1)
+        ends = np.stack([np.full(len(s), x1), y_right[s] + shift], -1)
+        strength = np.clip(0.15 + 0.85 * each[t, s], 0, 1)
+        _add_lines(ax, starts, ends, each[t, s], head_colour(number), strength, label=f"head {number}")
+
+
+def _blocks(
+    ax: Axes, weights: np.ndarray, numbers: Sequence[int], x: float, y_right: np.ndarray, row: float
+) -> None:
+    """Draw a column of blocks for each head. Shapes: weights (H, S)."""
+    for index, (each, number) in enumerate(zip(weights, numbers, strict=True)):
+        start = x + GAP / 2 + index * BLOCK
+        end, half = start + BLOCK - 0.02, 0.42 * row
+        squares = [[(start, y - half), (end, y - half), (end, y + half), (start, y + half)] for y in y_right]
+        colours = _transparent(head_colour(number), np.clip(each, 0, 1))
+        ax.add_collection(PolyCollection(squares, facecolors=colours, edgecolors="none"), autolim=False)
+
+
+def _require_line_widths(weights: np.ndarray) -> None:
+    """Raise UserError for weights that are no widths of lines."""
+    if not np.isfinite(weights).all() or (weights < 0).any():
+        raise UserError("weights must be finite and not negative to be drawn as lines")
+
+
 def line_row(count: int, every: int = 1) -> float:
     """Return the height of a token in a picture of lines between this many tokens, in inches."""
     if every > 1:
@@ -126,43 +184,11 @@ def line_row(count: int, every: int = 1) -> float:
     return word_line(TEXT) * 1.25 if count <= 30 else word_line(SMALL)
 
 
-def _draw_word_lines(
-    lines: _Lines, entries: Sequence[tuple[str, str]], numbered: bool, ax: Axes | None, title: str | None
-) -> Figure:
-    """Draw the tokens, the lines and the blocks, and the entries of the legend below them."""
-    n = max(len(lines.queries), len(lines.keys))
-    row = line_row(n, lines.every)
-    size = TEXT if n <= 30 else SMALL
-    head = 2 * line_height(LABEL)  # "query", "key" and the numbers of the heads
-    left_width = max(widest(lines.queries, size), text_size("query", LABEL)[0])
-    blocks = BLOCK * len(lines.heads) + (GAP if len(lines.heads) else 0)
-    right_width = blocks + GAP + max(widest(lines.keys, size), text_size("key", LABEL)[0])
-    between = BETWEEN if lines.every == 1 else 2 * BETWEEN
-    width, below = left_width + GAP + between + right_width, LEGEND * len(entries)
-    width = max(width, KEY + widest([text for _, text in entries], SMALL))
-    ax = sheet(width, below + n * row + head, ax=ax, title=title, what=f"a picture of {n} words")
-    x0, x1 = left_width + GAP, left_width + GAP + between
-    middle = below + n * row / 2
-    y_left, y_right = (_heights(len(side), middle, n * row, row) for side in (lines.queries, lines.keys))
-    _head_lines(ax, lines.values, lines.drawn, lines.heads, (x0, y_left), (x1, y_right), row)
-    _blocks(ax, lines.values[:, lines.shown].mean(1), lines.heads, x1, y_right, row)
-    _tokens(ax, lines, (x0 - GAP, y_left), (x1 + blocks + GAP, y_right), size)
-    _column_names(ax, below + n * row, lines.heads if numbered else [], x0, x1, blocks)
-    _line_legend(ax, entries, below)
-    return root(ax)
-
-
 def _heights(count: int, middle: float, space: float, row: float) -> np.ndarray:
-    """Return the heights of the tokens of a column, (count,), in inches.
+    """Return the heights of the `count` tokens of a column around its middle, in inches.
 
-    Where the tokens of a longer column are so close that not all have labels, those of a shorter one are
-    farther apart, so that all have labels if there is space.
-
-    Args:
-        count: The number of tokens.
-        middle: The height of the middle of the column.
-        space: The height that the column may have.
-        row: The distance of the tokens of the longer column.
+    Where the tokens of a longer column, `row` apart, are so close that not all have labels, those of a
+    shorter one are farther apart, so that all have labels if there is space.
     """
     distance = min(max(row, word_line(SMALL)), space / count)
     return middle + distance * ((count - 1) / 2 - np.arange(count))
@@ -172,20 +198,6 @@ def _labelled(heights: np.ndarray) -> range:
     """Return the indices of the tokens that get a label: all, or every n-th so that labels stay apart."""
     every = math.ceil(word_line(SMALL) / (heights[0] - heights[1]) - 1e-6) if len(heights) > 1 else 1
     return range(0, len(heights), every)
-
-
-def _tokens(
-    ax: Axes, lines: _Lines, left: tuple[float, np.ndarray], right: tuple[float, np.ndarray], size: float
-) -> None:
-    """Write the tokens of both columns, of which `left` and `right` give the edge and the heights."""
-    style: dict[str, Any] = {"size": size, "va": "center_baseline", "parse_math": False}
-    for index in _labelled(left[1]):
-        chosen = bool(lines.shown[index])
-        style["weight"] = "bold" if chosen and lines.bold else "normal"
-        ink = "#222222" if chosen else "#767676"
-        ax.text(left[0], left[1][index], lines.queries[index], ha="right", color=ink, **style)
-    for index in _labelled(right[1]):
-        ax.text(right[0], right[1][index], lines.keys[index], **style | {"weight": "normal"})
 
 
 def strongest(weights: np.ndarray, shown: np.ndarray, most: int | None = None) -> tuple[np.ndarray, str]:
@@ -211,47 +223,31 @@ def strongest(weights: np.ndarray, shown: np.ndarray, most: int | None = None) -
     return drawn, f"the {drawn.sum()} strongest of {count} lines: weights from {number_text(least)}"
 
 
-def _head_lines(
+def _add_lines(
     ax: Axes,
-    values: np.ndarray,
-    drawn: np.ndarray,
-    numbers: Sequence[int],
-    start: tuple[float, np.ndarray],
-    end: tuple[float, np.ndarray],
-    row: float,
+    starts: np.ndarray,
+    ends: np.ndarray,
+    weights: np.ndarray,
+    colour: str,
+    strength: np.ndarray,
+    **style: Any,
 ) -> None:
-    """Draw the lines of each head. They end at slightly different heights, so that all heads are visible.
-
-    Shapes: values and drawn (H, T, S).
-    """
-    (x0, y_left), (x1, y_right) = start, end
-    apart = np.linspace(0.28, -0.28, len(numbers)) * row if len(numbers) > 1 else np.zeros(1)
-    for head, some, number, shift in zip(values, drawn, numbers, apart, strict=True):
-        t, s = np.nonzero(some)
-        starts = np.stack([np.full(len(t), x0), y_left[t]], -1)
-        ends = np.stack([np.full(len(s), x1), y_right[s] + shift], -1)
-        weights = head[t, s]  # (N,)
-        colours = np.tile(to_rgba(head_colour(number)), (len(t), 1))
-        colours[:, 3] = np.clip(0.15 + 0.85 * weights, 0, 1)
-        lines = LineCollection(
-            list(np.stack([starts, ends], 1)), linewidths=WIDEST * weights, colors=colours, clip_on=False
-        )
-        lines.set_label(f"head {number}")
-        lines.set_capstyle("round")
-        ax.add_collection(lines, autolim=False)
+    """Draw lines as wide as their weights. Shapes: starts, ends (N, 2), weights, strength (N,)."""
+    lines = LineCollection(
+        list(np.stack([starts, ends], 1)),
+        linewidths=WIDEST * weights,
+        colors=_transparent(colour, strength),
+        clip_on=False,
+    )
+    lines.set(capstyle="round", **style)
+    ax.add_collection(lines, autolim=False)
 
 
-def _blocks(
-    ax: Axes, weights: np.ndarray, numbers: Sequence[int], x: float, y_right: np.ndarray, row: float
-) -> None:
-    """Draw a column of blocks for each head. Shapes: weights (H, S)."""
-    for index, (head, number) in enumerate(zip(weights, numbers, strict=True)):
-        left = x + GAP / 2 + index * BLOCK
-        x0, x1, half = left, left + BLOCK - 0.02, 0.42 * row
-        squares = [[(x0, y - half), (x1, y - half), (x1, y + half), (x0, y + half)] for y in y_right]
-        colours = np.tile(to_rgba(head_colour(number)), (len(head), 1))
-        colours[:, 3] = np.clip(head, 0, 1)
-        ax.add_collection(PolyCollection(squares, facecolors=colours, edgecolors="none"), autolim=False)
+def _transparent(colour: str, strength: np.ndarray) -> np.ndarray:
+    """Return a colour for each strength from 0, which is invisible, to 1. Shapes: (N,) -> (N, 4)."""
+    colours = np.tile(to_rgba(colour), (len(strength), 1))
+    colours[:, 3] = strength
+    return colours
 
 
 def _column_names(ax: Axes, top: float, numbers: Sequence[int], x0: float, x1: float, blocks: float) -> None:
@@ -259,30 +255,14 @@ def _column_names(ax: Axes, top: float, numbers: Sequence[int], x0: float, x1: f
     y = top + 0.3 * line_height(LABEL)
     ax.text(x0 - GAP, y, "query", size=LABEL, ha="right", va="bottom", style="italic")
     ax.text(x1 + blocks + GAP, y, "key", size=LABEL, va="bottom", style="italic")
-    if len(numbers) > 1:
-        ax.text(x1 - 0.02, y, "head", size=SMALL, ha="right", va="bottom")
+    if len(numbers) <= 1:
+        return
+    ax.text(x1 - 0.02, y, "head", size=SMALL, ha="right", va="bottom")
     for index, number in enumerate(numbers):
-        if len(numbers) > 1:
-            x = x1 + GAP / 2 + (index + 0.5) * BLOCK - 0.01
-            ax.text(
-                x, y, str(number), size=SMALL, ha="center", va="bottom", color=_dark(number), weight="bold"
-            )
-
-
-def _line_legend(ax: Axes, entries: Sequence[tuple[str, str]], top: float) -> None:
-    """Write the names of the heads below the words, each after a line in its colour, and the note."""
-    for index, (colour, text) in enumerate(entries):
-        y = top - (index + 0.6) * LEGEND
-        if colour:
-            ax.plot([0, KEY - 0.08], [y, y], color=colour, linewidth=3, clip_on=False)
-        x = KEY if colour else 0
-        ax.text(x, y, text, size=SMALL, va="center_baseline", parse_math=False, gid="legend")
-
-
-def _dark(number: int) -> tuple[float, float, float]:
-    """Return the head's colour, darkened so that it can be read on white."""
-    red, green, blue, _ = to_rgba(head_colour(number))
-    return 0.65 * red, 0.65 * green, 0.65 * blue
+        x = x1 + GAP / 2 + (index + 0.5) * BLOCK - 0.01
+        dark = 0.65 * np.array(to_rgb(head_colour(number)))  # so that it can be read on white
+        style: dict[str, Any] = {"size": SMALL, "ha": "center", "va": "bottom", "weight": "bold"}
+        ax.text(x, y, str(number), color=tuple(dark), **style)
 
 
 # Rows of dots with lines between the rows.
@@ -296,46 +276,36 @@ NAME = 0.18  # the distance between the last dot and the row's name, in inches
 
 @dataclass(frozen=True)
 class FlowRow:
-    """A row of dots, one for each token.
+    """A row of dots, one for each token."""
 
-    Attributes:
-        name: The name beside the row.
-        count: The number of dots.
-        left: The distance from the picture's left edge, in units of the distance between dots.
-        level: The height above the lowest row, in rows.
-        colour: A role of the palette.
-        words: A label for each dot, or None for no labels.
-        above: Whether the labels stand above the row instead of below it.
-        lit: The number of dots, counted from the left, that are filled and labelled; all by default. The
-            other dots are outlines, which stand for tokens that do not exist yet.
-        bold: The index of the label that is bold.
-        name_side: The side of the row's name, "left" or "right".
-    """
+    name: str  # beside the row
+    count: int  # of the dots
+    left: float  # the distance from the picture's left edge, in units of the distance between dots
+    level: float  # the height above the lowest row, in rows
+    colour: str = "r"  # a role of the palette
+    words: Sequence[str] | None = None  # a label for each dot
+    above: bool = False  # whether the labels stand above the row instead of below it
+    lit: int | None = (
+        None  # this many dots are filled and labelled; outlines are tokens that do not exist yet
+    )
+    bold: int | None = None  # the index of the label that is bold
+    name_side: str = "left"  # or "right"
 
-    name: str
-    count: int
-    left: float
-    level: float
-    colour: str = "r"
-    words: Sequence[str] | None = None
-    above: bool = False
-    lit: int | None = None
-    bold: int | None = None
-    name_side: str = "left"
+    @property
+    def labels(self) -> list[str]:
+        """The labels that are written."""
+        return [] if self.words is None else words(self.words, self.count, "words")[: self.lit]
 
 
 @dataclass(frozen=True)
 class Flow:
-    """Lines from the dots of row `source` to those of row `target`, given by their indices among the rows.
-
-    `faint` draws lines of earlier steps. Shapes: weights (T, S), one row for each dot of `target`.
-    """
+    """Lines from the dots of row `source` to those of row `target`, given by their indices among the rows."""
 
     source: int
     target: int
-    weights: Any
+    weights: Any  # (T, S), one row for each dot of `target`
     colour: str = "highlight"
-    faint: bool = False
+    faint: bool = False  # as for the lines of earlier steps
 
 
 def attention_flow(
@@ -344,7 +314,6 @@ def attention_flow(
     *,
     legend: Sequence[tuple[str, str]] = (),
     ax: Axes | None = None,
-    title: str | None = None,
 ) -> Figure:
     """Draw rows of dots, and lines between rows whose width in points is 5 times the weight.
 
@@ -352,113 +321,70 @@ def attention_flow(
     for each dot on average.
 
     Args:
-        rows: The rows of dots.
-        flows: The lines between them.
+        rows, flows: The rows of dots, and the lines between them.
         legend: Pairs (colour, text) for the upper left corner.
         ax: Axes to draw on; by default those of a new figure.
-        title: A title above the picture.
-
-    Returns:
-        The figure.
 
     Raises:
         UserError: If the shape of weights does not match its rows, or the picture does not fit.
     """
-    with drawing(
-        title, [row.words for row in rows], [row.name for row in rows], [text for _, text in legend]
-    ):
-        values = [_flow_weights(flow, rows) for flow in flows]
-        sides = [_names_room(rows, side) for side in ("left", "right")]
+    texts = [text for _, text in legend]
+    with drawing([row.words for row in rows], [row.name for row in rows], texts):
+        sides = [
+            max((text_size(row.name)[0] + NAME for row in rows if row.name_side == side), default=0.0)
+            for side in ("left", "right")
+        ]
         low = min(row.level * RISE - _row_band(row, False) for row in rows)
         high = max(row.level * RISE + _row_band(row, True) for row in rows)
         columns = max(row.left + row.count for row in rows)
         pitch = max(word_line(TEXT), min(PITCH, (MAX_SIDE - 4 * PAD - sum(sides)) / columns))
-        width = columns * pitch + sum(sides)
-        longest = max(row.count for row in rows)
-        ax = sheet(width, high - low, ax=ax, title=title, what=f"a picture of {longest} words a row")
-        places = [_dot_places(row, sides[0], low, pitch) for row in rows]
-        for flow, weights in zip(flows, values, strict=True):
-            _flow_lines(ax, flow, weights, places[flow.source], places[flow.target])
+        what = f"a picture of {max(row.count for row in rows)} words a row"
+        ax = sheet(columns * pitch + sum(sides), high - low, ax=ax, what=what)
+        places = []  # the centres of the dots, (count, 2) for each row
+        for row in rows:
+            x = sides[0] + (row.left + np.arange(row.count) + 0.5) * pitch
+            places.append(np.stack([x, np.full(row.count, row.level * RISE - low)], -1))
+        for flow in flows:
+            weights = array(flow.weights, "weights", 2).astype(np.float64)
+            shape = rows[flow.target].count, rows[flow.source].count
+            if weights.shape != shape:
+                raise UserError(f"weights has shape {weights.shape}: between these rows it must be {shape}")
+            _require_line_widths(weights)
+            drawn, _ = strongest(weights[None], weights.max(1) > 0)
+            t, s = np.nonzero(drawn[0])
+            shown = weights[t, s]  # (N,)
+            strength = (0.12 + 0.1 * shown) if flow.faint else np.clip(0.2 + 0.8 * shown, 0, 1)
+            ends = places[flow.source][s], places[flow.target][t]
+            style: dict[str, Any] = {"zorder": 1 if flow.faint else 2}
+            style["label"] = f"{flow.source} to {flow.target}"
+            _add_lines(ax, *ends, shown, colour_of(flow.colour), strength, **style)
         for row, place in zip(rows, places, strict=True):
-            _dots(ax, row, place)
-            _write_labels(ax, row, place)
-        _legend(ax, legend, high - low)
+            _draw_row(ax, row, place)
+        for index, (ink, text) in enumerate(legend):
+            y = high - low - (index + 0.6) * 1.3 * line_height(SMALL)
+            ax.plot([0, 0.3], [y, y], color=colour_of(ink), linewidth=3, clip_on=False)
+            ax.text(0.38, y, text, size=SMALL, va="center_baseline")
         return root(ax)
 
 
-def _flow_weights(flow: Flow, rows: Sequence[FlowRow]) -> np.ndarray:
-    weights = array(flow.weights, "weights", 2).astype(np.float64)
-    shape = rows[flow.target].count, rows[flow.source].count
-    if weights.shape != shape:
-        raise UserError(f"weights has shape {weights.shape}: between these rows it must be {shape}")
-    _require_line_widths(weights)
-    return weights
-
-
-def _names_room(rows: Sequence[FlowRow], side: str) -> float:
-    return max([text_size(row.name)[0] + NAME for row in rows if row.name_side == side], default=0.0)
+def _draw_row(ax: Axes, row: FlowRow, place: np.ndarray) -> None:
+    """Draw the dots of a row with their labels, and its name. Shapes: place (count, 2)."""
+    lit = row.count if row.lit is None else row.lit
+    faces = [colour_of(row.colour)] * lit + ["#ffffff"] * (row.count - lit)
+    edges = [edge(row.colour)] * lit + ["#c8ccd0"] * (row.count - lit)
+    size = (2 * DOT * 72) ** 2  # points squared
+    style: dict[str, Any] = {"edgecolors": edges, "linewidths": 1, "zorder": 3, "clip_on": False}
+    ax.scatter(place[:, 0], place[:, 1], s=size, c=faces, **style)
+    side, end, shift = ("right", 0, -NAME) if row.name_side == "left" else ("left", -1, NAME)
+    x, y = place[end]
+    ax.text(x + shift, y, row.name, ha=side, va="center_baseline", color=COLOURS["faint"])
+    away, va = (DOT + 0.06, "bottom") if row.above else (-DOT - 0.06, "top")
+    for index, ((x, y), word) in enumerate(zip(place, row.labels, strict=False)):
+        style = {"weight": "bold" if index == row.bold else "normal", "parse_math": False}
+        ax.text(x, y + away, word, rotation=90, ha="center", va=va, **style)
 
 
 def _row_band(row: FlowRow, above: bool) -> float:
     """Return the height of a row's upright labels, below or above it, in inches."""
     own = words(row.words or [], len(row.words or []), "words") if row.above == above else []
     return DOT + ROW_GAP + max((text_size(word, TEXT, weight="bold")[0] for word in own), default=0.0)
-
-
-def _dot_places(row: FlowRow, left: float, low: float, pitch: float) -> np.ndarray:
-    """Return the centres of the dots. Shapes: -> (count, 2)."""
-    x = left + (row.left + np.arange(row.count) + 0.5) * pitch
-    return np.stack([x, np.full(row.count, row.level * RISE - low)], -1)
-
-
-def _flow_lines(ax: Axes, flow: Flow, weights: np.ndarray, source: np.ndarray, target: np.ndarray) -> None:
-    queries = weights.max(1) > 0  # (T,), the others have no lines
-    drawn, _ = strongest(weights[None], queries)
-    t, s = np.nonzero(drawn[0])
-    shown = weights[t, s]  # (N,)
-    colours = np.tile(to_rgba(colour_of(flow.colour)), (len(t), 1))
-    colours[:, 3] = (0.12 + 0.1 * shown) if flow.faint else np.clip(0.2 + 0.8 * shown, 0, 1)
-    lines = LineCollection(
-        list(np.stack([source[s], target[t]], 1)), linewidths=WIDEST * shown, colors=colours, clip_on=False
-    )
-    lines.set(capstyle="round", zorder=1 if flow.faint else 2, label=f"{flow.source} to {flow.target}")
-    ax.add_collection(lines, autolim=False)
-
-
-def _dots(ax: Axes, row: FlowRow, place: np.ndarray) -> None:
-    lit = _lit(row)
-    faces = [colour_of(row.colour)] * lit + ["#ffffff"] * (row.count - lit)
-    edges = [edge(row.colour)] * lit + ["#c8ccd0"] * (row.count - lit)
-    size = (2 * DOT * 72) ** 2  # points squared
-    style: dict[str, Any] = {
-        "s": size,
-        "c": faces,
-        "edgecolors": edges,
-        "linewidths": 1,
-        "zorder": 3,
-        "clip_on": False,
-    }
-    ax.scatter(place[:, 0], place[:, 1], **style)
-
-
-def _lit(row: FlowRow) -> int:
-    return row.count if row.lit is None else row.lit
-
-
-def _write_labels(ax: Axes, row: FlowRow, place: np.ndarray) -> None:
-    side, end, shift = ("right", 0, -NAME) if row.name_side == "left" else ("left", -1, NAME)
-    x, y = place[end]
-    ax.text(x + shift, y, row.name, ha=side, va="center_baseline", color=COLOURS["faint"])
-    away, va = (DOT + 0.06, "bottom") if row.above else (-DOT - 0.06, "top")
-    if row.words is not None:
-        for index, word in enumerate(words(row.words, row.count, "words")[: _lit(row)]):
-            weight = "bold" if index == row.bold else "normal"
-            x, y = place[index]
-            ax.text(x, y + away, word, rotation=90, ha="center", va=va, weight=weight, parse_math=False)
-
-
-def _legend(ax: Axes, entries: Sequence[tuple[str, str]], top: float) -> None:
-    for index, (ink, text) in enumerate(entries):
-        y = top - (index + 0.6) * 1.3 * line_height(SMALL)
-        ax.plot([0, 0.3], [y, y], color=colour_of(ink), linewidth=3, clip_on=False)
-        ax.text(0.38, y, text, size=SMALL, va="center_baseline")

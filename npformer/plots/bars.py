@@ -10,10 +10,10 @@ from matplotlib.patches import Patch
 from numpy.typing import ArrayLike
 
 from npformer.errors import UserError, quantity
-from npformer.plots.layout import PAD, array, axes_at, new_figure, put_title, root, size_of, title_room
+from npformer.plots.layout import PAD, array, axes_at, entitle, new_figure, root, size_of
 from npformer.plots.layout import words as word_list
 from npformer.plots.palette import COLOURS, EDGES
-from npformer.plots.style import LABEL, SMALL, TEXT, drawing, line_height, number, text_size, widest, wrapped
+from npformer.plots.style import LABEL, SMALL, TEXT, drawing, line_height, number, text_size, widest
 
 MODEL, BEST, TARGET = COLOURS["r"], "#1b5fa8", COLOURS["k"]
 BELOW = EDGES["k"]  # a number below 0
@@ -34,16 +34,11 @@ def probability_bars(
     """Draw a bar for each word, whose length is its probability. The bar of the largest one is darker.
 
     Args:
-        probabilities: The probabilities, (V,).
-        words: V labels.
+        probabilities, words: The probabilities, (V,), and V labels.
         target: The target distribution, (V,), drawn as a second bar for each word.
         names: The names of the two distributions in the legend.
         decimals: The number of decimals.
-        ax: Axes to draw on; by default those of a new figure.
-        title: A title above the picture.
-
-    Returns:
-        The figure.
+        ax, title: Axes to draw on, by default those of a new figure, and a title above the picture.
 
     Raises:
         UserError: If a shape is wrong, a number is outside 0 .. 1, or the labels do not fit.
@@ -53,11 +48,20 @@ def probability_bars(
         labels = word_list(words, len(values), "words")
         targets = _targets(target, values)
         if ax is None:
-            ax = _own_axes(labels, targets is not None, decimals, title)
+            with_target = targets is not None
+            left, right = widest(labels, TEXT) + 0.1, _beside(decimals)
+            height, below = len(labels) * _row(with_target), 0.3 if with_target else 0
+            total, what = left + LENGTH + right + 2 * PAD, f"a picture of {len(labels)} words"
+            figure = new_figure(total, height + below + 2 * PAD, what, title=title)
+            ax = axes_at(figure, PAD + left, PAD + below, LENGTH, height)
         else:
-            _must_fit(ax, len(labels), targets is not None)
-            if title:
-                ax.set_title(wrapped(title, size_of(ax)[0]))
+            height = size_of(ax)[1]
+            if len(labels) * line_height(SMALL) * (1 if targets is None else 2) > height:
+                raise UserError(
+                    f"{quantity(len(labels), 'word')} cannot be written on axes {height:.1f} inches high at "
+                    "8 points: draw only the most probable ones"
+                )
+            entitle(ax, title)
         _draw(ax, values, labels, targets, decimals)
         if targets is not None:
             _legend(ax, names)
@@ -76,15 +80,10 @@ def probability_panels(
     """Draw bars for each position of a sentence, one panel beside the other.
 
     Args:
-        probabilities: The probabilities, (T, V).
-        words: V labels.
+        probabilities, words: The probabilities, (T, V), and V labels.
         positions: T panel titles; 0, 1, ... by default.
         target: The target distributions, (T, V), drawn as a second bar for each word.
-        decimals: The number of decimals.
-        title: A title above the picture.
-
-    Returns:
-        The figure.
+        decimals, title: The number of decimals, and a title above the picture.
 
     Raises:
         UserError: If a shape is wrong, or the panels do not fit.
@@ -94,39 +93,20 @@ def probability_panels(
         names = word_list(words, values.shape[1], "words")
         heads = word_list(positions, len(values), "positions")
         targets = _targets(target, values)
-        return _panels(values, names, heads, targets, decimals, title)
-
-
-def _panels(
-    values: np.ndarray,
-    names: list[str],
-    heads: list[str],
-    targets: np.ndarray | None,
-    decimals: int,
-    title: str | None,
-) -> Figure:
-    with_target = targets is not None
-    target_rows: Iterable[np.ndarray | None] = [None] * len(values) if targets is None else targets
-    beside = 0.12 + text_size(number(0.5, decimals), SMALL)[0]
-    length = max(1.0, widest(heads, LABEL))
-    height = len(names) * _row(with_target)
-    left, step = PAD + widest(names, TEXT) + 0.1, length + beside + 2 * PAD
-    total = left + len(values) * step
-    title = wrapped(title, total - 2 * PAD)
-    _, up = title_room(title)
-    below = 0.3 if with_target else 0
-    figure = new_figure(
-        total, height + 2 * PAD + 0.3 + up + below, f"a picture of {len(values)} × {len(names)} bars"
-    )
-    for index, (row, head, target) in enumerate(zip(values, heads, target_rows, strict=True)):
-        ax = axes_at(figure, left + index * step, PAD + below, length, height)
-        _draw(ax, row, names if index == 0 else [""] * len(names), target, decimals)
-        if with_target and index == 0:
-            _legend(ax, ("model", "target"))
-        ax.set_title(head, size=LABEL, parse_math=False)
-    if title:
-        put_title(figure, title)
-    return figure
+        with_target = targets is not None
+        target_rows: Iterable[np.ndarray | None] = [None] * len(values) if targets is None else targets
+        length, height = max(1.0, widest(heads, LABEL)), len(names) * _row(with_target)
+        left, step = PAD + widest(names, TEXT) + 0.1, length + _beside(decimals) + 2 * PAD
+        below = 0.3 if with_target else 0
+        what = f"a picture of {len(values)} × {len(names)} bars"
+        figure = new_figure(left + len(values) * step, height + 2 * PAD + 0.3 + below, what, title=title)
+        for index, (row, head, each) in enumerate(zip(values, heads, target_rows, strict=True)):
+            ax = axes_at(figure, left + index * step, PAD + below, length, height)
+            _draw(ax, row, names if index == 0 else [""] * len(names), each, decimals)
+            if with_target and index == 0:
+                _legend(ax, ("model", "target"))
+            ax.set_title(head, size=LABEL, parse_math=False)
+        return figure
 
 
 def _probabilities(values: ArrayLike, name: str, ndim: int) -> np.ndarray:
@@ -151,26 +131,9 @@ def _row(with_target: bool) -> float:
     return 2.2 * line_height(SMALL) if with_target else 1.5 * line_height(TEXT)
 
 
-def _own_axes(names: Sequence[str], with_target: bool, decimals: int, title: str | None) -> Axes:
-    left, right = widest(names, TEXT) + 0.1, 0.12 + text_size(number(0.5, decimals), SMALL)[0]
-    title = wrapped(title, left + LENGTH + right)
-    _, up = title_room(title)
-    height, below = len(names) * _row(with_target), 0.3 if with_target else 0
-    total = left + LENGTH + right + 2 * PAD
-    figure = new_figure(total, height + below + 2 * PAD + up, f"a picture of {len(names)} words")
-    if title:
-        put_title(figure, title)
-    return axes_at(figure, PAD + left, PAD + below, LENGTH, height)
-
-
-def _must_fit(ax: Axes, count: int, with_target: bool) -> None:
-    _, height = size_of(ax)
-    least = line_height(SMALL) * (2 if with_target else 1)
-    if count * least > height:
-        raise UserError(
-            f"{quantity(count, 'word')} cannot be written on axes {height:.1f} inches high at 8 points: "
-            "draw only the most probable ones"
-        )
+def _beside(decimals: int) -> float:
+    """Return the width of the number of a probability, in inches."""
+    return 0.12 + text_size(number(0.5, decimals), SMALL)[0]
 
 
 def _draw(
@@ -186,11 +149,16 @@ def _draw(
     if targets is not None:
         ax.barh(places - shift, targets, height=thick, color=TARGET, label="target", **BORDER)
         _write(ax, places - shift, targets, decimals)
-    ax.set_yticks(places, names, parse_math=False)
+    _name_bars(ax, names, (0, 1))
+
+
+def _name_bars(ax: Axes, names: Sequence[str], limits: tuple[float, float]) -> None:
+    """Write the names of the bars, the first at the top, on axes that are otherwise bare."""
+    ax.set_yticks(np.arange(len(names)), names, parse_math=False)
     ax.tick_params(axis="y", length=0, labelsize=TEXT)
     ax.set_xticks([])
-    ax.set_xlim(0, 1)
-    ax.set_ylim(len(values) - 0.5, -0.5)
+    ax.set_xlim(*limits)
+    ax.set_ylim(len(names) - 0.5, -0.5)
     ax.spines[["top", "right", "bottom"]].set_visible(False)
 
 
@@ -223,11 +191,7 @@ def score_bars(
         scores: The numbers of each panel, (T,). All panels have the same scale.
         words: T labels for each panel.
         names: The titles of the panels; none by default.
-        decimals: The number of decimals.
-        title: A title above the picture.
-
-    Returns:
-        The figure.
+        decimals, title: The number of decimals, and a title above the picture.
 
     Raises:
         UserError: If a shape is wrong, a number is not finite, or the bars do not fit.
@@ -238,60 +202,28 @@ def score_bars(
             raise UserError("scores must be finite: use a model whose outputs are finite")
         labels = [word_list(each, len(row), "words") for each, row in zip(words, values, strict=True)]
         heads = [""] * len(values) if names is None else word_list(names, len(values), "names")
-        return _score_panels(values, labels, heads, decimals, title)
-
-
-def _score_panels(
-    values: list[np.ndarray], labels: list[list[str]], heads: list[str], decimals: int, title: str | None
-) -> Figure:
-    every = np.concatenate(values)
-    low, high = min(0.0, every.min()), max(0.0, every.max())
-    unit = LENGTH / ((high - low) or 1)  # inches
-    beside = 0.12 + widest([number(value, decimals) for value in every], SMALL)
-    start, end = low - beside / unit * (low < 0), high + beside / unit
-    length = (end - start) * unit
-    lefts = [widest(each, TEXT) + 0.1 for each in labels]
-    total = sum(lefts) + len(values) * (length + 2 * PAD)
-    most, above = max(map(len, values)) * _row(with_target=False), 0.3 if any(heads) else 0
-    title = wrapped(title, total - 2 * PAD)
-    _, up = title_room(title)
-    figure = new_figure(total, most + 2 * PAD + above + up, f"a picture of {len(every)} bars")
-    x = PAD
-    for row, names, head, left in zip(values, labels, heads, lefts, strict=True):
-        height = len(row) * _row(with_target=False)
-        ax = axes_at(figure, x + left, PAD + most - height, length, height)
-        _draw_scores(ax, row, names, (start, end), unit, decimals)
-        ax.set_title(head, size=LABEL, parse_math=False)
-        x += left + length + 2 * PAD
-    if title:
-        put_title(figure, title)
-    return figure
-
-
-def _draw_scores(
-    ax: Axes, values: np.ndarray, names: list[str], limits: tuple[float, float], unit: float, decimals: int
-) -> None:
-    """Draw the bars of one panel.
-
-    Args:
-        ax: The axes.
-        values: The numbers, (T,).
-        names: T labels.
-        limits: The numbers at the left and at the right edge.
-        unit: The inches for the number 1.
-        decimals: The number of decimals.
-    """
-    places = np.arange(len(values))
-    ax.barh(places, values, height=0.8, color=[BEST if value > 0 else BELOW for value in values])
-    for y, value in enumerate(values.tolist()):
-        side = 1 if value >= 0 else -1
-        align = "left" if value >= 0 else "right"
-        text = number(value, decimals)
-        ax.text(value + side * 0.06 / unit, y, text, size=SMALL, va="center_baseline", ha=align)
-    ax.axvline(0, color="black", linewidth=0.8)
-    ax.set_yticks(places, names, parse_math=False)
-    ax.tick_params(axis="y", length=0, labelsize=TEXT)
-    ax.set_xticks([])
-    ax.set_xlim(*limits)
-    ax.set_ylim(len(values) - 0.5, -0.5)
-    ax.spines[["top", "right", "bottom", "left"]].set_visible(False)
+        every = np.concatenate(values)
+        low, high = min(0.0, every.min()), max(0.0, every.max())
+        unit = LENGTH / ((high - low) or 1)  # inches
+        beside = 0.12 + widest([number(value, decimals) for value in every], SMALL)
+        limits = low - beside / unit * (low < 0), high + beside / unit
+        length = (limits[1] - limits[0]) * unit
+        lefts = [widest(each, TEXT) + 0.1 for each in labels]
+        total, row_high = sum(lefts) + len(values) * (length + 2 * PAD), _row(with_target=False)
+        most, above = max(map(len, values)) * row_high, 0.3 if any(heads) else 0
+        figure = new_figure(total, most + 2 * PAD + above, f"a picture of {len(every)} bars", title=title)
+        x = PAD
+        for row, own, head, left in zip(values, labels, heads, lefts, strict=True):
+            height = len(row) * row_high
+            ax = axes_at(figure, x + left, PAD + most - height, length, height)
+            ax.barh(np.arange(len(row)), row, height=0.8, color=[BEST if v > 0 else BELOW for v in row])
+            for y, value in enumerate(row.tolist()):
+                side, align = (1, "left") if value >= 0 else (-1, "right")
+                style: dict[str, Any] = {"size": SMALL, "va": "center_baseline", "ha": align}
+                ax.text(value + side * 0.06 / unit, y, number(value, decimals), **style)
+            ax.axvline(0, color="black", linewidth=0.8)
+            _name_bars(ax, own, limits)
+            ax.spines["left"].set_visible(False)
+            ax.set_title(head, size=LABEL, parse_math=False)
+            x += left + length + 2 * PAD
+        return figure

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,13 +14,14 @@ from numpy.typing import ArrayLike
 
 from npformer.plots.boxes import Box, Point, arrow, draw_box, rounded
 from npformer.plots.cells import CELL, GAP, Grid, Placed, band_of, draw_cells, write_round
-from npformer.plots.layout import LEAST_TITLE, PAD, axes_at, new_figure, put_title, title_room
+from npformer.plots.layout import PAD, axes_at, new_figure, titled_figure
 from npformer.plots.palette import COLOURS
 from npformer.plots.palette import colour as colour_of
-from npformer.plots.style import LABEL, SMALL, TEXT, Texts, drawing, number, text_size, widest, wrapped
+from npformer.plots.style import LABEL, SMALL, TEXT, Texts, drawing, number, text_size, widest
 
 SIGN = 15.0  # points, of × and = between matrices
 BETWEEN = 0.16  # inches, between a matrix and a sign
+numbered = partial(Grid, numbers=True)  # a grid with its numbers in the cells
 WIDEST_CELL = 0.8  # inches, the widest cell for column labels; longer labels are turned
 
 
@@ -37,8 +39,7 @@ class Board:
 
     Args:
         matrices: The arrays whose numbers must fit into the cells.
-        decimals: The number of decimals of the numbers.
-        write: A function that writes a number, instead of `decimals`.
+        write: A function that writes a number; by default with two decimals.
         names: The column labels that must fit above the cells.
         margin: The space beside a number in its cell, in inches.
     """
@@ -47,12 +48,11 @@ class Board:
         self,
         matrices: Sequence[ArrayLike] = (),
         *,
-        decimals: int = 2,
-        write: Callable[..., str] | None = None,
+        write: Callable[..., str] = number,
         names: Sequence[str] = (),
         margin: float = 0.1,
     ) -> None:
-        self.write = write or (lambda value: number(value, decimals))
+        self.write = write
         texts = [self.write(value) for matrix in matrices for value in np.ravel(matrix)]
         named = widest(names, TEXT) + 0.08
         self.cell = max(CELL, widest(texts, SMALL) + margin, named if named <= WIDEST_CELL else 0)
@@ -73,8 +73,7 @@ class Board:
 
         Args:
             grid: The grid.
-            left: The left edge of the cells.
-            top: The upper edge of the cells.
+            left, top: The upper left corner of the cells.
             label: The side on which the name of the grid stands: "above", "below", "left" or "right".
 
         Returns:
@@ -92,13 +91,8 @@ class Board:
         """Draw a grid with the middle of its cells at a place, and return the place of the cells.
 
         Args:
-            grid: The grid.
-            x: The horizontal middle of the cells.
-            y: The vertical middle of the cells.
-            label: The side on which the name of the grid stands: "above", "below", "left" or "right".
-
-        Returns:
-            The rectangle of the cells, without the text around them.
+            grid, label: As for `grid`.
+            x, y: The middle of the cells.
         """
         width, height = self.size(grid)
         return self.grid(grid, x - width / 2, y + height / 2, label=label)
@@ -152,10 +146,8 @@ class Board:
         """Write text at a place.
 
         Args:
-            x: The horizontal position.
-            y: The vertical position.
-            text: The text.
-            size: The size of the letters, in points.
+            x, y: The place.
+            text, size: The text, and the size of its letters in points.
             ha: The part of the text that is at x: "left", "center" or "right".
             va: The part of the text that is at y: "bottom", "top", "center" or "center_baseline".
             room: Record the space of the text. It is False for text inside a box or a frame.
@@ -185,13 +177,10 @@ class Board:
         """Draw a box with a label, and return it.
 
         Args:
-            label: The label.
-            x: The horizontal centre.
-            y: The vertical centre.
-            width: The width.
-            height: The height.
+            label, size: The label, and the size of its letters in points.
+            x, y: The centre.
+            width, height: The size.
             colour: A role of the palette.
-            size: The size of the label, in points.
             style: Settings of boxes.draw_box.
 
         Raises:
@@ -206,10 +195,7 @@ class Board:
         """Draw a large rectangle behind everything else.
 
         Args:
-            left: The left edge.
-            bottom: The lower edge.
-            right: The right edge.
-            top: The upper edge.
+            left, bottom, right, top: The edges.
             colour: A role of the palette.
             label: A text in the upper left corner.
         """
@@ -231,11 +217,8 @@ class Board:
         """Draw a circle with a sign, such as + where two arrows add, and return it as a box for arrows.
 
         Args:
-            x: The horizontal centre.
-            y: The vertical centre.
-            text: The sign.
-            radius: The radius.
-            colour: A role of the palette.
+            x, y, radius: The centre and the radius.
+            text, colour: The sign, and a role of the palette.
         """
         self.take(x - 0.15, y - 0.15, x + 0.15, y + 0.15)
         circle = Circle((x, y), radius, facecolor=colour_of(colour), edgecolor=COLOURS["ink"], linewidth=1.2)
@@ -248,9 +231,7 @@ class Board:
         """Draw a round bracket.
 
         Args:
-            x: The horizontal position.
-            bottom: The lower end.
-            top: The upper end.
+            x, bottom, top: The horizontal position, and the two ends.
             side: "left" for an opening bracket, "right" for a closing one.
         """
         out = -0.14 if side == "left" else 0.14
@@ -263,10 +244,7 @@ class Board:
         """Draw an orange frame around cells.
 
         Args:
-            left: The left edge of the cells.
-            bottom: Their lower edge.
-            right: Their right edge.
-            top: Their upper edge.
+            left, bottom, right, top: The edges of the cells.
         """
         ring = Rectangle((left, bottom), right - left, top - bottom, clip_on=False, facecolor="none")
         ring.set(edgecolor=COLOURS["highlight"], linewidth=2.4, zorder=5.5)
@@ -277,10 +255,7 @@ class Board:
         """Record that the drawing takes up a rectangle.
 
         Args:
-            left: The left edge.
-            bottom: The lower edge.
-            right: The right edge.
-            top: The upper edge.
+            left, bottom, right, top: The edges.
         """
         self.low = np.minimum(self.low, (left, bottom))
         self.high = np.maximum(self.high, (right, top))
@@ -292,16 +267,11 @@ class Board:
             UserError: If the drawing is larger than a slide.
         """
         width, height = self.high - self.low
-        title = wrapped(title, max(width, LEAST_TITLE))
-        title_width, up = title_room(title)
-        total, full = max(width, title_width) + 2 * PAD, height + up + 2 * PAD
-        new_figure(total, full, what)  # raises if it is too large
-        self.figure.set_size_inches(total, full)
-        self.ax.set_position(((total - width) / 2 / total, PAD / full, width / total, height / full))
+        _, left = titled_figure(width, height, title, what=what, figure=self.figure)
+        total, full = self.figure.get_size_inches()
+        self.ax.set_position((left / total, PAD / full, width / total, height / full))
         self.ax.set_xlim(self.low[0], self.high[0])
         self.ax.set_ylim(self.low[1], self.high[1])
-        if title:
-            put_title(self.figure, title)
         return self.figure
 
 
@@ -318,8 +288,7 @@ def new_board(
     Args:
         texts: Strings, None, or lists of them: the words that are drawn, for which fonts are chosen.
         matrices: The arrays whose numbers must fit into the cells.
-        title: A title above the picture.
-        what: The name of the picture in error messages.
+        title, what: A title above the picture, and the name of the picture in error messages.
         settings: Other arguments of Board.
 
     Raises:

@@ -56,10 +56,8 @@ def draw_box(ax: Axes, box: Box, *, highlight: bool = False, faded: bool = False
     """Draw a box and return it.
 
     Args:
-        ax: The axes.
-        box: The box.
-        highlight: Whether the box has a thick orange border.
-        faded: Whether the box is pale.
+        ax, box: The axes and the box.
+        highlight, faded: Whether the box has a thick orange border, and whether it is pale.
 
     Raises:
         UserError: If the label is larger than the box.
@@ -72,18 +70,11 @@ def draw_box(ax: Axes, box: Box, *, highlight: bool = False, faded: bool = False
         )
     face = colour_of(box.colour)
     border, thick = (COLOURS["highlight"], 2.8) if highlight else ("#5f6368", 1.1)
-    rounded(
-        ax,
-        (box.x - box.width / 2, box.y - box.height / 2),
-        (box.width, box.height),
-        facecolor=face,
-        edgecolor=border,
-        linewidth=thick,
-        alpha=0.35 if faded else 1,
-        zorder=3,
-    )
+    style: dict[str, Any] = {"facecolor": face, "edgecolor": border, "linewidth": thick, "zorder": 3}
+    corner, alpha = (box.x - box.width / 2, box.y - box.height / 2), 0.35 if faded else 1
+    rounded(ax, corner, (box.width, box.height), alpha=alpha, **style)
     ink = COLOURS["faint"] if faded else ink_on(face)
-    style: dict[str, Any] = {"ha": "center", "va": "center", "linespacing": 1.15, "zorder": 4}
+    style = {"ha": "center", "va": "center", "linespacing": 1.15, "zorder": 4}
     ax.text(box.x, box.y, box.label, size=box.size, color=ink, **style)
     return box
 
@@ -92,9 +83,7 @@ def rounded(ax: Axes, corner: Point, size: Point, *, radius: float = 0.07, **sty
     """Draw a rectangle with round corners from its lower left corner and its size (width, height).
 
     Args:
-        ax: The axes.
-        corner: The lower left corner.
-        size: The width and the height.
+        ax, corner, size: The axes, the lower left corner, and the width and the height.
         radius: The radius of the round corners.
         style: Settings of matplotlib's FancyBboxPatch.
     """
@@ -108,12 +97,9 @@ def arrow(
     """Draw an arrow through points, with straight segments.
 
     Args:
-        ax: The axes.
-        points: Two or more points.
-        dashed: Whether the line is dashed, as for residual connections.
-        colour: A role of the palette.
-        head: Whether the line ends in an arrow head.
-        width: The width of the line in points.
+        ax, points: The axes, and two or more points.
+        dashed, head: Whether the line is dashed, as for residual connections, and ends in an arrow head.
+        colour, width: A role of the palette, and the width of the line in points.
 
     Raises:
         UserError: If there are fewer than two points.
@@ -138,8 +124,7 @@ def around(start: Point, end: Point, x: float) -> list[Point]:
     """Return the points of a residual connection: from `start` sideways to x, up, and sideways to `end`.
 
     Args:
-        start: The start of the arrow.
-        end: The end of the arrow.
+        start, end: The ends of the arrow.
         x: The horizontal position of the vertical segment.
     """
     return [start, (x, start[1]), (x, end[1]), end]

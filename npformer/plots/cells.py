@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -60,9 +61,8 @@ class Grid:
     @property
     def values(self) -> np.ndarray:
         """A copy of the matrix, (N, M)."""
-        ndim = np.ndim(self.matrix)
-        return array(self.matrix, self.label or "the matrix", 1 if ndim == 1 else 2).reshape(
-            (1, -1) if ndim == 1 else np.shape(self.matrix)
+        return np.atleast_2d(
+            array(self.matrix, self.label or "the matrix", 1 if np.ndim(self.matrix) == 1 else 2)
         )
 
 
@@ -104,12 +104,8 @@ def cell_grid(
 
     Args:
         matrix: The numbers, (N, M), or (M,) for one row.
-        ax: Axes to draw on; by default those of a new figure.
-        title: A title above the picture.
+        ax, title: Axes to draw on, by default those of a new figure, and a title above the picture.
         settings: Other attributes of Grid.
-
-    Returns:
-        The figure.
 
     Raises:
         UserError: If a setting has a wrong shape, or the grid does not fit.
@@ -124,11 +120,7 @@ def cell_product(parts: Sequence[Grid | str], *, ax: Axes | None = None, title: 
 
     Args:
         parts: The grids and the signs, from left to right.
-        ax: Axes to draw on; by default those of a new figure.
-        title: A title above the picture.
-
-    Returns:
-        The figure.
+        ax, title: As for `cell_grid`.
 
     Raises:
         UserError: If there is no grid, or the row does not fit.
@@ -143,12 +135,18 @@ def cell_product(parts: Sequence[Grid | str], *, ax: Axes | None = None, title: 
         below = max(e.below + e.height / 2 for e in extents)
         width = sum(e.total for e in extents) + 2 * PAD * (len(parts) - 1)
         ax = sheet(width, above + below, ax=ax, title=title, what="this row of matrices")
+
+        def write(x: float, y: float, text: str, *, room: bool = True, **style: Any) -> None:
+            ax.text(x, y, text, **({"ha": "center", "va": "center_baseline"} | style))
+
         x = 0.0
         for part, e in zip(parts, extents, strict=True):
             if isinstance(part, str):
                 ax.text(x + e.width / 2, below, part, size=16, ha="center", va="center_baseline")
             else:
-                _draw_grid(ax, part, e, x + e.left, below + e.height / 2)
+                left, top = x + e.left, below + e.height / 2
+                draw_cells(ax, part, left, top, e.cell, partial(number, decimals=part.decimals))
+                write_round(write, part, Placed(left, top - e.height, left + e.width, top), e.cell)
             x += e.total + 2 * PAD
         return root(ax)
 
@@ -176,26 +174,14 @@ def _extent(part: Grid | str) -> Extent:
     return Extent(cell, width, height, max(left, side), side, above, below)
 
 
-def _draw_grid(ax: Axes, grid: Grid, e: Extent, left: float, top: float) -> None:
-    """Draw a grid with the upper left corner of its cells at a place."""
-    draw_cells(ax, grid, left, top, e.cell, lambda value: number(value, grid.decimals))
-
-    def write(x: float, y: float, text: str, *, room: bool = True, **style: Any) -> None:
-        ax.text(x, y, text, **({"ha": "center", "va": "center_baseline"} | style))
-
-    write_round(write, grid, Placed(left, top - e.height, left + e.width, top), e.cell)
-
-
 def draw_cells(
     ax: Axes, grid: Grid, left: float, top: float, cell: float, write: Callable[..., str], above: float = 0
 ) -> None:
     """Draw the coloured cells of a grid and their numbers.
 
     Args:
-        ax: The axes of a sheet.
-        grid: The grid.
-        left: The left edge of the cells.
-        top: The upper edge of the cells.
+        ax, grid: The axes of a sheet, and the grid.
+        left, top: The upper left corner of the cells.
         cell: The width of a cell, in inches.
         write: A function that returns a number as text.
         above: A number that is added to the drawing order.
@@ -243,9 +229,7 @@ def write_round(
 
     Args:
         write: write(x, y, text, **style) writes a text. With room=False the caller sees to its space.
-        grid: The grid.
-        placed: The place of its cells.
-        cell: The width of a cell, in inches.
+        grid, placed, cell: The grid, the place of its cells, and the width of a cell in inches.
         label: The side of the name: "above", "below", "left" or "right".
 
     Returns:

@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from npformer.errors import UserError, quantity
-from npformer.plots.layout import PAD, axes_at, new_figure, put_title, size_of, title_room, titled_figure
-from npformer.plots.style import DPI, LABEL, drawing, line_height, text_size, wrapped, write
+from npformer.plots.layout import PAD, axes_at, new_figure, size_of, titled_figure, write_at
+from npformer.plots.style import DPI, LABEL, drawing, line_height, text_size, write
 
 BETWEEN = 0.45  # inches, from one picture to the next
 
@@ -40,11 +40,7 @@ def beside(
         draws: One function for each picture. draw() returns a figure, and the size of its first axes is used
             for the picture; draw(ax=ax) draws on given axes.
         names: One name for each picture.
-        down: Whether the pictures stand below each other.
-        title: A title above the figure.
-
-    Returns:
-        The figure.
+        down, title: Whether the pictures stand below each other, and a title above the figure.
 
     Raises:
         UserError: If the pictures do not fit.
@@ -61,28 +57,14 @@ def beside(
         figure, left = titled_figure(width, height, title, line_width=width)
         top = PAD + height
         for index, (draw, piece, head) in enumerate(zip(draws, pieces, heads, strict=True)):
-            room = (width, high[index]) if down else (wide[index], height)
-            _place(figure, draw, piece, head, (left, top, *room), over)
-            left, top = (left, top - room[1] - BETWEEN) if down else (left + room[0] + BETWEEN, top)
+            across, up = (width, high[index]) if down else (wide[index], height)
+            x = left + (across - piece.width) / 2 + piece.x  # in the middle of its space
+            y = top - over - (up - over + piece.height) / 2 + piece.y
+            draw(ax=axes_at(figure, x, y, *piece.axes))
+            if head:
+                write_at(figure, left + across / 2, top - over / 2, head, size=LABEL, weight="bold")
+            left, top = (left, top - up - BETWEEN) if down else (left + across + BETWEEN, top)
     return figure
-
-
-def _place(
-    figure: Figure,
-    draw: Callable[..., Figure],
-    piece: Piece,
-    head: str,
-    room: tuple[float, float, float, float],
-    over: float,
-) -> None:
-    """Draw a picture in the middle of its space, given by left, top, width and height in inches."""
-    left, top, width, height = room
-    x, y = left + (width - piece.width) / 2, top - over - (height - over + piece.height) / 2
-    draw(ax=axes_at(figure, x + piece.x, y + piece.y, *piece.axes))
-    if head:
-        across, up = figure.get_size_inches()
-        middle, line = (left + width / 2) / across, (top - over / 2) / up
-        figure.text(middle, line, head, size=LABEL, ha="center", va="center", weight="bold")
 
 
 def _piece(figure: Figure) -> Piece:
@@ -112,12 +94,8 @@ def key_frames(
         draw: draw(frame) returns the figure of a frame, and its size is the space that the frame gets;
             draw(frame, ax=ax) draws the frame on given axes.
         frames: The arguments of `draw`, one for each frame.
-        names: One name above each frame.
+        names, title: One name above each frame, and a title above the figure.
         columns: The number of frames in a row; all by default.
-        title: A title above the figure.
-
-    Returns:
-        The figure.
 
     Raises:
         UserError: If the frames do not fit, or names are missing.
@@ -132,49 +110,27 @@ def key_frames(
     alone = [draw(frame) for frame in frames]
     if columns is not None and columns < 1:
         raise UserError(f"columns is {columns}: it must be 1 or more")
+    columns = columns or len(frames)
     with drawing(heads, title):
-        return _side_by_side(draw, frames, heads, alone, columns or len(frames), title)
-
-
-def _side_by_side(
-    draw: Callable[..., Figure],
-    frames: list[Any],
-    heads: list[str],
-    alone: list[Figure],
-    columns: int,
-    title: str | None,
-) -> Figure:
-    width = max(*(f.get_size_inches()[0] for f in alone), *(text_size(h, LABEL)[0] for h in heads))
-    height = max(f.get_size_inches()[1] for f in alone)
-    head = line_height(LABEL) * 1.5 if any(heads) else 0.0
-    rows = -(-len(frames) // columns)
-    title = wrapped(title, columns * width)
-    _, up = title_room(title)
-    sides = columns * (width + PAD) + PAD, rows * (height + head + PAD) + PAD + up
-    figure = new_figure(*sides, f"a picture of {rows} × {columns} frames")
-    if title:
-        put_title(figure, title)
-    for index, (frame, name) in enumerate(zip(frames, heads, strict=True)):
-        row, column = divmod(index, columns)
-        left = PAD + column * (width + PAD)
-        bottom = sides[1] - up - PAD - head - height - row * (height + head + PAD)
-        _draw_frame(figure, draw, frame, alone[index], (left, bottom, height))
-        if name:
-            x, y = (left + width / 2) / sides[0], (bottom + height + head / 2) / sides[1]
-            figure.text(x, y, name, size=LABEL, ha="center", va="center")
-    return figure
-
-
-def _draw_frame(
-    figure: Figure, draw: Callable[..., Figure], frame: Any, alone: Figure, place: tuple[float, float, float]
-) -> None:
-    """Draw a frame at a place, its axes as far from the edges as in its own figure."""
-    left, bottom, height = place
-    box = alone.axes[0].get_position()
-    across, up = alone.get_size_inches()
-    inner = size_of(alone.axes[0])
-    ax = axes_at(figure, left + box.x0 * across, bottom + (height - up) + box.y0 * up, *inner)
-    draw(frame, ax=ax)
+        sizes = [figure.get_size_inches() for figure in alone]
+        width = max(*(across for across, _ in sizes), *(text_size(head, LABEL)[0] for head in heads))
+        height = max(up for _, up in sizes)
+        over = line_height(LABEL) * 1.5 if any(heads) else 0.0
+        rows = -(-len(frames) // columns)
+        size = columns * (width + PAD) + PAD, rows * (height + over + PAD) + PAD
+        what = f"a picture of {rows} × {columns} frames"
+        figure = new_figure(*size, what, title=title, line_width=columns * width)
+        for index, (frame, name, (across, up)) in enumerate(zip(frames, heads, sizes, strict=True)):
+            row, column = divmod(index, columns)
+            left = PAD + column * (width + PAD)
+            bottom = size[1] - PAD - over - height - row * (height + over + PAD)
+            own = alone[index].axes[0]  # as far from the edges as in its own figure
+            box = own.get_position()
+            x, y = left + box.x0 * across, bottom + (height - up) + box.y0 * up
+            draw(frame, ax=axes_at(figure, x, y, *size_of(own)))
+            if name:
+                write_at(figure, left + width / 2, bottom + height + over / 2, name, size=LABEL)
+        return figure
 
 
 def animated_gif(
@@ -183,10 +139,8 @@ def animated_gif(
     """Write an endless animated GIF of draw(frame) for every frame and return its path.
 
     Args:
-        draw: A function that makes the figure of a frame.
-        frames: The arguments of `draw`, one for each frame.
-        path: The file, which ends in .gif.
-        seconds: The time for which each frame is shown.
+        draw, frames: A function that makes the figure of a frame, and its arguments, one for each frame.
+        path, seconds: The file, which ends in .gif, and the time for which each frame is shown.
 
     Raises:
         UserError: If the name does not end in .gif, the frames differ in size, or the file cannot be written.

@@ -12,9 +12,9 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter, NullLoc
 from numpy.typing import ArrayLike
 
 from npformer.errors import UserError, quantity
-from npformer.plots.layout import PAD, array, axes_at, new_figure, put_title, root, size_of, title_room, words
+from npformer.plots.layout import PAD, array, axes_at, entitle, new_figure, root, size_of, words
 from npformer.plots.palette import head_colour
-from npformer.plots.style import LABEL, TEXT, drawing, line_height, visible, widest, wrapped
+from npformer.plots.style import LABEL, TEXT, drawing, line_height, visible, widest
 
 WIDTH, HEIGHT = 5.6, 3.4  # inches, of the axes
 SAMPLE = 0.26  # length of a sample of the curve, beside its name
@@ -43,44 +43,14 @@ def curves(
         y: The values, (P,) or (N, P). A curve has a gap where y is NaN.
         x: The values of x, (P,); 0, 1, ... by default.
         labels: N names.
-        xlabel: The label of the x-axis.
-        ylabel: The label of the y-axis.
-        xscale: "linear" or "log".
-        yscale: "linear" or "log".
+        xlabel, ylabel: The labels of the axes.
+        xscale, yscale: "linear" or "log".
         legend: Whether the names stand in a legend instead of at the curves' ends.
-        ax: Axes to draw on; by default those of a new figure.
-        title: A title above the picture.
-
-    Returns:
-        The figure.
+        ax, title: Axes to draw on, by default those of a new figure, and a title above the picture.
 
     Raises:
         UserError: If a shape is wrong, or the names do not fit above each other.
     """
-    values, places = _numbers(y, x)
-    if not {xscale, yscale} <= {"linear", "log"}:
-        raise UserError(f"the scales are {xscale!r} and {yscale!r}: choose linear or log")
-    with drawing(labels, xlabel, ylabel, title):
-        names = [] if labels is None else words(labels, len(values), "labels")
-        if ax is None:
-            ax = _axes_for_curves([] if legend else names, ylabel, title)
-        elif title:
-            ax.set_title(wrapped(title, size_of(ax)[0]))
-        lines = [
-            ax.plot(places, row, color=curve_colour(i), linestyle=DASHES[i % 4], linewidth=1.8)[0]
-            for i, row in enumerate(values)
-        ]
-        ax.set(xlabel=xlabel, ylabel=ylabel, xscale=xscale, yscale=yscale)
-        dress(ax, places, {ax.xaxis: xscale, ax.yaxis: yscale})
-        if names and legend:
-            put_legend(ax, lines, names)
-        elif names:
-            _name_ends(ax, lines, names, yscale)
-        return root(ax)
-
-
-def _numbers(y: ArrayLike, x: ArrayLike | None) -> tuple[np.ndarray, np.ndarray]:
-    """Return both as arrays. Shapes: y (P,) or (N, P), x (P,) or None -> (N, P), (P,)."""
     values = array(y, "y", 1 if np.ndim(y) == 1 else 2)
     values = values.reshape(-1, values.shape[-1])
     places = np.arange(values.shape[1]) if x is None else array(x, "x", 1)
@@ -89,7 +59,25 @@ def _numbers(y: ArrayLike, x: ArrayLike | None) -> tuple[np.ndarray, np.ndarray]
             f"x has {quantity(len(places), 'number')}, and y {quantity(values.shape[1], 'column')}: "
             "give one number for each column"
         )
-    return values, places
+    if not {xscale, yscale} <= {"linear", "log"}:
+        raise UserError(f"the scales are {xscale!r} and {yscale!r}: choose linear or log")
+    with drawing(labels, xlabel, ylabel, title):
+        names = [] if labels is None else words(labels, len(values), "labels")
+        if ax is None:
+            ax = _axes_for_curves([] if legend else names, ylabel, title)
+        else:
+            entitle(ax, title)
+        lines = [
+            ax.plot(places, row, color=curve_colour(i), linestyle=DASHES[i % 4], linewidth=1.8)[0]
+            for i, row in enumerate(values)
+        ]
+        ax.set(xlabel=xlabel, ylabel=ylabel, xscale=xscale, yscale=yscale)
+        _dress(ax, places, {ax.xaxis: xscale, ax.yaxis: yscale})
+        if names and legend:
+            _put_legend(ax, lines, names)
+        elif names:
+            _name_ends(ax, lines, names, yscale)
+        return root(ax)
 
 
 def curve_colour(index: int) -> str:
@@ -100,22 +88,13 @@ def curve_colour(index: int) -> str:
 def _axes_for_curves(names: Sequence[str], ylabel: str, title: str | None) -> Axes:
     right = widest(names, TEXT) + SAMPLE + 0.25 if names else 0.2
     left = 0.62 + (line_height(LABEL) if ylabel else 0)
-    title = wrapped(title, WIDTH + right)
-    _, up = title_room(title)
-    figure = new_figure(PAD + left + WIDTH + right, 0.55 + HEIGHT + 2 * PAD + up)
-    if title:
-        put_title(figure, title)
+    size = PAD + left + WIDTH + right, 0.55 + HEIGHT + 2 * PAD
+    figure = new_figure(*size, title=title, line_width=WIDTH + right)
     return axes_at(figure, PAD + left, 0.55, WIDTH, HEIGHT)
 
 
-def dress(ax: Axes, places: np.ndarray, scales: Mapping[Axis, str]) -> None:
-    """Draw a light grid, remove the margins left and right, and put ticks at whole numbers if x is whole.
-
-    Args:
-        ax: The axes.
-        places: The values of x, (P,).
-        scales: "linear" or "log" for each axis.
-    """
+def _dress(ax: Axes, places: np.ndarray, scales: Mapping[Axis, str]) -> None:
+    """Draw a light grid without margins at the sides, and whole ticks if x is whole. Shapes: places (P,)."""
     ax.grid(color="#e3e5e8", linewidth=0.8)
     ax.set_axisbelow(True)
     ax.spines[["top", "right"]].set_visible(False)
@@ -133,26 +112,15 @@ def dress(ax: Axes, places: np.ndarray, scales: Mapping[Axis, str]) -> None:
         ax.set_xlim(low, high)
 
 
-def put_legend(ax: Axes, lines: Sequence[Line2D], names: Sequence[str]) -> None:
-    """Write the names beside a sample of each line.
-
-    Args:
-        ax: The axes.
-        lines: The lines.
-        names: Their names.
-
-    Raises:
-        UserError: If they do not fit into the axes.
-    """
+def _put_legend(ax: Axes, lines: Sequence[Line2D], names: Sequence[str]) -> None:
+    """Write the names beside a sample of each line, or raise a UserError if they do not fit into the axes."""
     width, height = size_of(ax)
-    room = line_height(TEXT) * 1.3
-    if len(names) * room > height or widest(names, TEXT) + 0.6 > width:
+    if len(names) * line_height(TEXT) * 1.3 > height or widest(names, TEXT) + 0.6 > width:
         raise UserError(
             f"the names of {quantity(len(names), 'curve')} do not fit in a legend at 8 points: draw fewer"
         )
-    legend = ax.legend(
-        lines, names, loc="best", handlelength=2.5, frameon=True, framealpha=0.9, edgecolor="none"
-    )
+    frame: dict[str, Any] = {"frameon": True, "framealpha": 0.9, "edgecolor": "none"}
+    legend = ax.legend(lines, names, loc="best", handlelength=2.5, **frame)
     for text in legend.get_texts():
         text.set_parse_math(False)
 
@@ -171,7 +139,7 @@ def _name_ends(ax: Axes, lines: Sequence[Line2D], names: Sequence[str], yscale: 
     if yscale == "log":
         low, high, ends = np.log(low), np.log(high), np.log(np.maximum(ends, low))
     wanted = np.clip((ends - low) / (high - low), 0, 1) * height
-    for line, name, name_height, end in zip(lines, names, spread(wanted, room, height), wanted, strict=True):
+    for line, name, name_height, end in zip(lines, names, _spread(wanted, room, height), wanted, strict=True):
         y = name_height / height
         style: dict[str, Any] = {"color": line.get_color(), "transform": ax.transAxes, "clip_on": False}
         ax.plot([1, 1 + 0.14 / width], [end / height, y], linewidth=0.7, label="_leader", **style)
@@ -187,14 +155,8 @@ def _last(values: ArrayLike) -> float:
     return finite[-1] if len(finite) else 0.0
 
 
-def spread(wanted: ArrayLike, room: float, height: float) -> np.ndarray:
-    """Return heights near the wanted ones, (N,), with at least `room` between any two, all in 0 .. height.
-
-    Args:
-        wanted: The wanted heights, (N,).
-        room: The smallest distance between two heights.
-        height: The upper limit.
-    """
+def _spread(wanted: ArrayLike, room: float, height: float) -> np.ndarray:
+    """Return heights near the wanted ones, (N,), at least `room` apart, and all in 0 .. height."""
     order = np.argsort(wanted, kind="stable")
     heights = np.asarray(wanted, np.float64)[order]
     heights = np.clip(heights, room / 2, height - room / 2)
@@ -247,12 +209,8 @@ def curve_page(
 
     Args:
         panels: The panels, from left to right, then the next row.
-        xlabel: The label of every x-axis.
-        title: A title above the page.
+        xlabel, title: The label of every x-axis, and a title above the page.
         columns: The number of panels in a row.
-
-    Returns:
-        The figure.
 
     Raises:
         UserError: If a panel has no curves, x and y of a curve differ in length, or the page is too large.
@@ -268,22 +226,35 @@ def curve_page(
     with drawing(texts, xlabel, title):
         width = columns * (PANEL_LEFT + PANEL_WIDTH + PAD) + PAD
         height = rows * (PANEL_ABOVE + PANEL_HEIGHT + PANEL_BELOW)
-        title = wrapped(title, width - 2 * PAD)
-        figure = new_figure(width, height + PAD + title_room(title)[1], "this page of curves")
+        figure = new_figure(width, height + PAD, "this page of curves", title=title)
         for index, (panel, numbers) in enumerate(zip(panels, sides, strict=True)):
             row, column = divmod(index, columns)
             bottom = height - (row + 1) * (PANEL_ABOVE + PANEL_HEIGHT + PANEL_BELOW) + PANEL_BELOW
-            ax = axes_at(
-                figure,
-                PAD + PANEL_LEFT + column * (PANEL_LEFT + PANEL_WIDTH + PAD),
-                bottom,
-                PANEL_WIDTH,
-                PANEL_HEIGHT,
-            )
-            _draw_panel(ax, panel, numbers, (low, high))
+            left = PAD + PANEL_LEFT + column * (PANEL_LEFT + PANEL_WIDTH + PAD)
+            ax = axes_at(figure, left, bottom, PANEL_WIDTH, PANEL_HEIGHT)
+            ends = (low, high)
+            named = []
+            for index, (curve, (x, y)) in enumerate(zip(panel.curves, numbers, strict=True)):
+                few = curve.marked or len(x) == 1
+                dots: dict[str, Any] = {"marker": "o", "markersize": 3.5} if few else {}
+                colour = curve_colour(index)
+                if curve.smooth:
+                    ax.plot(x, y, color=colour, linewidth=0.6, alpha=FAINT, clip_on=False)
+                    y = smoothed(y)
+                (line,) = ax.plot(x, y, color=colour, linewidth=1.6, clip_on=False, **dots)
+                if curve.label:
+                    named.append((line, visible(curve.label)))
+            _dress(ax, np.array(ends, np.float64), {ax.xaxis: "linear", ax.yaxis: "linear"})
+            if panel.from_zero:
+                ax.set_ylim(bottom=0)
+            ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}".replace("-", "−")))
+            # written as text without mathtext, unlike set_title: a name is not a formula
+            up = 1 + (PANEL_ABOVE / 2) / PANEL_HEIGHT
+            style: dict[str, Any] = {"size": LABEL, "weight": "bold", "va": "center", "parse_math": False}
+            ax.text(0, up, panel.name, transform=ax.transAxes, **style)
+            if named:
+                _put_legend(ax, *zip(*named, strict=True))
             ax.set_xlabel(xlabel)
-        if title:
-            put_title(figure, title)
     return figure
 
 
@@ -311,34 +282,6 @@ def _panel_numbers(panel: Panel, curve: Curve) -> tuple[np.ndarray, np.ndarray]:
     return x, y
 
 
-def _draw_panel(
-    ax: Axes, panel: Panel, numbers: Sequence[tuple[np.ndarray, np.ndarray]], ends: tuple[float, float]
-) -> None:
-    """Draw the curves of one panel."""
-    named = []
-    for index, (curve, (x, y)) in enumerate(zip(panel.curves, numbers, strict=True)):
-        few = curve.marked or len(x) == 1
-        dots: dict[str, Any] = {"marker": "o", "markersize": 3.5} if few else {}
-        colour = curve_colour(index)
-        if curve.smooth:
-            ax.plot(x, y, color=colour, linewidth=0.6, alpha=FAINT, clip_on=False)
-            y = smoothed(y)
-        (line,) = ax.plot(x, y, color=colour, linewidth=1.6, clip_on=False, **dots)
-        if curve.label:
-            named.append((line, visible(curve.label)))
-    dress(ax, np.array(ends, np.float64), {ax.xaxis: "linear", ax.yaxis: "linear"})
-    if panel.from_zero:
-        ax.set_ylim(bottom=0)
-    ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}".replace("-", "−")))
-    # written as text without mathtext, unlike set_title: a name is not a formula
-    up = 1 + (PANEL_ABOVE / 2) / PANEL_HEIGHT
-    ax.text(
-        0, up, panel.name, size=LABEL, weight="bold", va="center", transform=ax.transAxes, parse_math=False
-    )
-    if named:
-        put_legend(ax, *zip(*named, strict=True))
-
-
 # Costs against sizes, on logarithmic axes.
 
 COST_WIDTH, COST_HEIGHT = 4.6, 2.9  # inches, of each panel's axes
@@ -358,32 +301,20 @@ def cost_panels(
     Args:
         costs: For each panel the curves by name, under the key "MEASURE SIZE", such as "seconds length".
         sizes: The sizes of the curves' points, by the name of the size.
-        panels: The rows of panels, each a pair (measure, size).
-        title: A title above the picture.
-
-    Returns:
-        The figure.
+        panels, title: The rows of panels, each a pair (measure, size), and a title above the picture.
 
     Raises:
         UserError: If a curve does not have one number above 0 for each size.
     """
     with drawing(title, *costs):
         rows, columns = len(panels), max(map(len, panels))
-        _, up = title_room(title)
         across, down = COST_LEFT + COST_WIDTH + COST_BETWEEN, COST_BOTTOM + COST_HEIGHT + COST_BETWEEN
-        figure = new_figure(columns * across, rows * down + PAD + up)
+        figure = new_figure(columns * across, rows * down + PAD, title=title)
         for i, row in enumerate(panels):
             for j, (what, against) in enumerate(row):
-                ax = axes_at(
-                    figure,
-                    j * across + COST_LEFT,
-                    (rows - 1 - i) * down + COST_BOTTOM,
-                    COST_WIDTH,
-                    COST_HEIGHT,
-                )
+                left, bottom = j * across + COST_LEFT, (rows - 1 - i) * down + COST_BOTTOM
+                ax = axes_at(figure, left, bottom, COST_WIDTH, COST_HEIGHT)
                 _cost_panel(ax, costs[f"{what} {against}"], sizes[against], what, against)
-        if title:
-            put_title(figure, title)
         return figure
 
 
@@ -393,16 +324,8 @@ def _cost_panel(
     for name, values in lines.items():
         if len(values) != len(sizes) or min(values) <= 0:
             raise UserError(f"{name} needs {quantity(len(sizes), 'number')} above 0, one for each {against}")
-    curves(
-        np.array(list(lines.values()), np.float64),
-        np.array(sizes, np.float64),
-        labels=list(lines),
-        xlabel=against,
-        ylabel=what,
-        xscale="log",
-        yscale="log",
-        legend=True,
-        ax=ax,
-    )
+    y, x = np.array(list(lines.values()), np.float64), np.array(sizes, np.float64)
+    style: dict[str, Any] = {"xlabel": against, "ylabel": what, "xscale": "log", "yscale": "log"}
+    curves(y, x, labels=list(lines), legend=True, ax=ax, **style)
     ax.set_xticks(sizes, labels=[f"{size:g}" for size in sizes])
     ax.xaxis.set_minor_locator(NullLocator())

@@ -26,27 +26,15 @@ from npformer.plots.layout import (
     axes_at,
     mask_array,
     new_figure,
-    put_title,
     root,
     size_of,
-    title_room,
     titled_figure,
     word_line,
     words,
+    write_at,
 )
 from npformer.plots.palette import COLOURS, ink_on, signed_map, weight_map
-from npformer.plots.style import (
-    DPI,
-    LABEL,
-    SMALL,
-    TEXT,
-    drawing,
-    line_height,
-    number,
-    text_size,
-    widest,
-    wrapped,
-)
+from npformer.plots.style import DPI, LABEL, SMALL, TEXT, drawing, line_height, number, text_size, widest
 
 GAP = 0.06  # between labels and cells, in inches
 AXIS = line_height(LABEL) + GAP  # height of an axis label
@@ -70,16 +58,15 @@ class Scale(NamedTuple):
     label: str
 
 
-def weight_scale(values: np.ndarray, label: str = "weight") -> Scale:
+def weight_scale(values: np.ndarray) -> Scale:
     """Return a scale from 0 to the largest of the shown values. Shapes: values (...)."""
-    top = float(values.max(initial=0))
-    return Scale(weight_map(), 0.0, top if top > 0 else 1.0, label)
+    return Scale(weight_map(), 0.0, float(values.max(initial=0)) or 1.0, "weight")
 
 
 def signed_scale(values: np.ndarray, label: str) -> Scale:
     """Return a scale that is symmetric about 0, which is white. Shapes: values (...), all that are shown."""
-    top = float(np.abs(values).max(initial=0))
-    return Scale(signed_map(), -top if top > 0 else -1.0, top if top > 0 else 1.0, label)
+    top = float(np.abs(values).max(initial=0)) or 1.0
+    return Scale(signed_map(), -top, top, label)
 
 
 def mask_scale() -> Scale:
@@ -143,37 +130,40 @@ class Room(NamedTuple):
 
 
 def make_heat_map(
-    values: ArrayLike, queries: Words, keys: Words, mask: ArrayLike | None, *, name: str = "weights"
+    values: ArrayLike,
+    queries: Words,
+    keys: Words,
+    mask: ArrayLike | None = None,
+    *,
+    name: str = "weights",
+    numbers: bool = False,
+    legend: bool = False,
 ) -> HeatMap:
-    """Check and copy the caller's arrays and return a heat map with the scale of weights.
+    """Check and copy the caller's arrays and return a heat map with the scale of weights, or of scores.
 
     Args:
         values: The numbers, (T, S). Minus infinity counts as masked.
-        queries: T row labels, or None to number the rows.
-        keys: S column labels, or None to number the columns.
-        mask: Bool, broadcastable to (T, S), True where a query may attend.
-        name: The name of `values` in error messages.
+        queries, keys, mask: As for `attention_map`.
+        name: The name of `values` in error messages. "scores" have a scale that is symmetric about 0.
+        numbers: Whether the values are written in the cells.
+        legend: Whether masked cells, if there are any, have an entry in the legend.
 
     Raises:
         UserError: If a shape is wrong, the number of labels is wrong, or a shown value is not finite.
     """
-    numbers = array(values, name, 2).astype(np.float64)
-    shown = mask_array(mask, numbers.shape) & (numbers != -np.inf)
-    refuse_nan(numbers, shown, name)
-    rows, columns = numbers.shape
+    copied = array(values, name, 2).astype(np.float64)
+    shown = mask_array(mask, copied.shape) & (copied != -np.inf)
+    _refuse_nan(copied, shown, name)
+    rows, columns = copied.shape
     queries = None if queries is None else words(queries, rows, "queries")
     keys = None if keys is None else words(keys, columns, "keys")
-    return HeatMap(numbers, shown, queries, keys, weight_scale(numbers[shown]))
+    scale = signed_scale(copied[shown], "score") if name == "scores" else weight_scale(copied[shown])
+    entries = (MASKED,) if legend and not shown.all() else ()
+    return HeatMap(copied, shown, queries, keys, scale, numbers, legend=entries)
 
 
-def refuse_nan(values: np.ndarray, mask: np.ndarray, name: str) -> None:
-    """Check that all numbers that are not masked are finite.
-
-    Args:
-        values: The numbers.
-        mask: True where a number is shown, of the same shape.
-        name: The name of `values` in the message.
-    """
+def _refuse_nan(values: np.ndarray, mask: np.ndarray, name: str) -> None:
+    """Raise a UserError unless all numbers that are not masked are finite. Shapes: (...) each."""
     wrong = np.argwhere(~np.isfinite(values) & mask)
     if len(wrong):
         index = tuple(wrong[0].tolist())
@@ -184,8 +174,7 @@ def room(heat: HeatMap, cell: float, *, bar: bool) -> Room:
     """Return the space, in inches, that a heat map takes with cells of a given size.
 
     Args:
-        heat: The heat map.
-        cell: The side of a cell.
+        heat, cell: The heat map, and the side of a cell.
         bar: Whether there is a colour bar at the right.
     """
     rows, columns = heat.values.shape
@@ -194,8 +183,8 @@ def room(heat: HeatMap, cell: float, *, bar: bool) -> Room:
     size = TEXT if min(pitch, down * heat.every[0]) >= word_line(TEXT) else SMALL
     keys = [str(columns - 1)] if heat.keys is None else heat.keys[:: heat.every[1]]
     queries = [str(rows - 1)] if heat.queries is None else heat.queries[:: heat.every[0]]
-    rotation = 0 if heat.keys is None else key_rotation(keys, pitch, size)
-    band, overhang = band_of(keys, pitch, size, rotation)
+    rotation = 0 if heat.keys is None else _key_rotation(keys, pitch, size)
+    band, overhang = _band_of(keys, pitch, size, rotation)
     title = text_size(heat.title, PANEL, math=True)[1] + 2 * GAP if heat.title else 0
     named = widest((text for _, text in heat.legend), TEXT) + 0.35
     width, height = columns * across, rows * down
@@ -213,7 +202,7 @@ def bar_height(height: float) -> float:
     return max(BAR_LEAST, min(height, 3.0))
 
 
-def bar_ticks(scale: Scale, height: float) -> dict[float, str]:
+def _bar_ticks(scale: Scale, height: float) -> dict[float, str]:
     """Return the numbers beside a colour bar, each with its text."""
     places = MaxNLocator(max(1, min(5, int(height / 0.4)))).tick_values(scale.low, scale.high)
     inside = [float(v) for v in places if scale.low - 1e-12 <= v <= scale.high * (1 + 1e-9) + 1e-12]
@@ -222,31 +211,18 @@ def bar_ticks(scale: Scale, height: float) -> dict[float, str]:
 
 def bar_room(scale: Scale, height: float) -> float:
     """Return the width of a colour bar with its numbers and its label, in inches."""
-    return BAR + 0.1 + widest(bar_ticks(scale, height).values(), TEXT) + (AXIS if scale.label else 0)
+    return BAR + 0.1 + widest(_bar_ticks(scale, height).values(), TEXT) + (AXIS if scale.label else 0)
 
 
-def key_rotation(keys: Sequence[str], cell: float, size: float) -> int:
-    """Return the rotation of the column labels in degrees: the smallest at which they do not overlap.
-
-    Args:
-        keys: The column labels.
-        cell: The side of a cell, in inches.
-        size: The size of the labels, in points.
-    """
+def _key_rotation(keys: Sequence[str], cell: float, size: float) -> int:
+    """Return the smallest rotation of the column labels, in degrees, at which they do not overlap."""
     if widest(keys, size) + GAP <= cell:
         return 0
     return 45 if cell * math.sin(math.pi / 4) >= line_height(size) else 90
 
 
-def band_of(keys: Sequence[str], cell: float, size: float, rotation: int) -> tuple[float, float]:
-    """Return the height of the column labels, and by how much they extend beyond the right edge.
-
-    Args:
-        keys: The column labels.
-        cell: The side of a cell, in inches.
-        size: The size of the labels, in points.
-        rotation: The rotation of the labels, in degrees.
-    """
+def _band_of(keys: Sequence[str], cell: float, size: float, rotation: int) -> tuple[float, float]:
+    """Return the height of the column labels, and by how much they extend beyond the right edge."""
     widths = np.array([text_size(key, size)[0] for key in keys])
     if rotation == 0:
         return line_height(size), max((widths[-1] - cell) / 2, 0)
@@ -261,16 +237,14 @@ def draw_at(figure: Figure, heat: HeatMap, left: float, top: float, *, cell: flo
     """Draw a heat map in a figure and return its axes.
 
     Args:
-        figure: The figure to draw in.
-        heat: The heat map.
-        left: The left edge of the heat map with all its text, in inches.
-        top: The upper edge of the heat map with its title, in inches.
+        figure, heat: The figure and the heat map.
+        left, top: The upper left corner of the heat map with all its text, in inches.
         cell: The side of a cell, in inches.
         bar: Whether to draw a colour bar at the right.
     """
     r = room(heat, cell, bar=bar)
     body = axes_at(figure, left + r.left, top - r.top - r.height, r.width, r.height)
-    image = draw_on(body, heat, r)
+    image = _draw_on(body, heat, r)
     if bar:
         high = bar_height(r.height)
         beside = axes_at(figure, left + r.left + r.width + PAD, top - r.top - high, BAR, high)
@@ -282,13 +256,11 @@ def colour_bar(figure: Figure, beside: Axes, image: AxesImage, scale: Scale, hei
     """Draw a colour bar on axes of its own.
 
     Args:
-        figure: The figure.
-        beside: The axes of the colour bar.
-        image: The image whose colours it explains.
-        scale: The scale of the image.
+        figure, beside: The figure and the axes of the colour bar.
+        image, scale: The image whose colours it explains, and its scale.
         height: The height of the axes, in inches.
     """
-    ticks = bar_ticks(scale, height)
+    ticks = _bar_ticks(scale, height)
     bar = figure.colorbar(image, cax=beside, ticks=list(ticks))
     beside.set_yticks(list(ticks), list(ticks.values()))
     bar.set_label(scale.label)
@@ -296,12 +268,8 @@ def colour_bar(figure: Figure, beside: Axes, image: AxesImage, scale: Scale, hei
     beside.tick_params(labelsize=TEXT, length=2)
 
 
-def fit(ax: Axes, heat: HeatMap) -> Room:
-    """Return the space that a heat map takes on the given axes.
-
-    Raises:
-        UserError: If the labels or numbers do not fit at 8 points.
-    """
+def _fit(ax: Axes, heat: HeatMap) -> Room:
+    """Return the space that a heat map takes on the given axes."""
     width, height = size_of(ax)
     rows, columns = heat.values.shape
     cell = min(width / columns, height / rows)
@@ -314,14 +282,8 @@ def fit(ax: Axes, heat: HeatMap) -> Room:
     return room(heat, cell, bar=False)
 
 
-def draw_on(ax: Axes, heat: HeatMap, r: Room) -> AxesImage:
-    """Draw image, labels, numbers and legend on axes and return the image.
-
-    Args:
-        ax: The axes.
-        heat: The heat map.
-        r: The space that it takes.
-    """
+def _draw_on(ax: Axes, heat: HeatMap, r: Room) -> AxesImage:
+    """Draw image, labels, numbers and legend of a heat map on axes and return the image."""
     values = np.ma.masked_array(heat.values, ~heat.mask)
     norm = Normalize(heat.scale.low, heat.scale.high)
     aspect = heat.stretch[0] / heat.stretch[1]
@@ -330,77 +292,58 @@ def draw_on(ax: Axes, heat: HeatMap, r: Room) -> AxesImage:
     ax.spines[:].set_visible(False)
     rows, columns = heat.values.shape
     if min(r.width / columns, r.height / rows) > 0.08:
-        _lines_between(ax, heat.values.shape)
+        ax.set_xticks(np.arange(columns - 1) + 0.5, minor=True)
+        ax.set_yticks(np.arange(rows - 1) + 0.5, minor=True)
+        ax.grid(which="minor", color="white", linewidth=0.6)
+        ax.tick_params(which="minor", length=0)
     if heat.numbers:
-        _numbers(ax, heat, image)
+        for (row, column), value in np.ndenumerate(heat.values):
+            if heat.mask[row, column]:
+                background = image.cmap(image.norm(value))[:3]
+                ax.text(
+                    column, row, number(value), size=SMALL, ha="center", va="center", color=ink_on(background)
+                )
     if heat.title:
         ax.set_title(heat.title, size=PANEL, pad=9)
     if heat.legend:
-        legend(ax, heat.legend, -GAP / r.height)
+        _legend(ax, heat.legend, -GAP / r.height)
     return image
-
-
-def legend(ax: Axes, entries: Sequence[tuple[str, str]], y: float) -> None:
-    """Draw coloured squares and their meaning below axes.
-
-    Args:
-        ax: The axes.
-        entries: Pairs (colour, meaning).
-        y: The upper edge of the legend, as a fraction of the axes' height.
-    """
-    handles = [Patch(facecolor=colour, edgecolor="#444444", label=text) for colour, text in entries]
-    place: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (0, y), "borderaxespad": 0}
-    ax.legend(handles=handles, borderpad=0, handlelength=1, handleheight=1, **place)
 
 
 def _words(ax: Axes, heat: HeatMap, r: Room) -> None:
     """Write the labels of rows, columns and axes."""
     rows, columns = heat.values.shape
+    down, across = heat.every
     ax.xaxis.tick_top()
     ax.xaxis.set_label_position("top")
-    ax.tick_params(
-        axis="x", length=2 if heat.keys is None else 0, labelsize=r.size, pad=5 if r.rotation else 3
-    )
+    length, pad = 2 if heat.keys is None else 0, 5 if r.rotation else 3
+    ax.tick_params(axis="x", length=length, labelsize=r.size, pad=pad)
     ax.tick_params(axis="y", length=2 if heat.queries is None else 0, labelsize=r.size, pad=3)
     if heat.keys is None:
         ax.xaxis.set_major_locator(_whole(r.width / 0.4))
     else:
-        turned: dict[str, Any] = (
-            {"rotation_mode": "anchor", "ha": "left", "va": "center"} if r.rotation else {}
-        )
-        step = heat.every[1]
-        ax.set_xticks(
-            range(0, columns, step), heat.keys[::step], rotation=r.rotation, parse_math=False, **turned
-        )
+        style: dict[str, Any] = {"rotation": r.rotation, "parse_math": False}
+        if r.rotation:
+            style |= {"rotation_mode": "anchor", "ha": "left", "va": "center"}
+        ax.set_xticks(range(0, columns, across), heat.keys[::across], **style)
     if heat.queries is None:
         ax.yaxis.set_major_locator(_whole(r.height / 0.3))
     else:
-        step = heat.every[0]
-        ax.set_yticks(range(0, rows, step), heat.queries[::step], parse_math=False)
+        ax.set_yticks(range(0, rows, down), heat.queries[::down], parse_math=False)
     ax.set_ylabel(heat.axis_labels[0], size=LABEL)
     ax.set_xlabel(heat.axis_labels[1], size=LABEL)
+
+
+def _legend(ax: Axes, entries: Sequence[tuple[str, str]], y: float) -> None:
+    """Draw coloured squares and their meaning below `y`, a fraction of the axes' height."""
+    handles = [Patch(facecolor=colour, edgecolor="#444444", label=text) for colour, text in entries]
+    place: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (0, y), "borderaxespad": 0}
+    ax.legend(handles=handles, borderpad=0, handlelength=1, handleheight=1, **place)
 
 
 def _whole(room: float) -> MaxNLocator:
     """Return a locator of at most 8 round whole numbers, or of at most `room` if that is smaller."""
     return MaxNLocator(max(1, min(8, int(room))), integer=True, steps=[1, 2, 5, 10])
-
-
-def _lines_between(ax: Axes, shape: tuple[int, ...]) -> None:
-    rows, columns = shape
-    ax.set_xticks(np.arange(columns - 1) + 0.5, minor=True)
-    ax.set_yticks(np.arange(rows - 1) + 0.5, minor=True)
-    ax.grid(which="minor", color="white", linewidth=0.6)
-    ax.tick_params(which="minor", length=0)
-
-
-def _numbers(ax: Axes, heat: HeatMap, image: AxesImage) -> None:
-    for (row, column), value in np.ndenumerate(heat.values):
-        if heat.mask[row, column]:
-            background = image.cmap(image.norm(value))[:3]
-            ax.text(
-                column, row, number(value), size=SMALL, ha="center", va="center", color=ink_on(background)
-            )
 
 
 # Pictures of one matrix, or of several in a row.
@@ -421,22 +364,17 @@ def attention_map(
 
     Args:
         weights: The weights, (T, S).
-        queries: T row labels, or None to number the rows.
-        keys: S column labels, or None to number the columns.
+        queries, keys: T row labels and S column labels, or None for numbers.
         mask: Bool, broadcastable to (T, S), True where a query may attend.
         numbers: Whether to write the weights in the cells.
         largest: The weight of the darkest colour; by default the largest one shown.
-        ax: Axes to draw on; by default those of a new figure.
-        title: A title above the picture.
-
-    Returns:
-        The figure.
+        ax, title: Axes to draw on, by default those of a new figure, and a title above the picture.
 
     Raises:
         UserError: If a shape is wrong, or the labels do not fit at 8 points.
     """
     with drawing(queries, keys, title):
-        heat = weights_heat(weights, queries, keys, mask, numbers)
+        heat = make_heat_map(weights, queries, keys, mask, numbers=numbers, legend=True)
         if largest is not None:
             heat.scale = heat.scale._replace(high=largest)
         return _finish(heat, ax, title)
@@ -456,21 +394,16 @@ def score_map(
 
     Args:
         scores: The scores, (T, S).
-        queries: T row labels, or None to number the rows.
-        keys: S column labels, or None to number the columns.
-        mask: Bool, broadcastable to (T, S), True where a query may attend.
+        queries, keys, mask: As for `attention_map`.
         numbers: Whether to write the scores in the cells.
-        ax: Axes to draw on; by default those of a new figure.
-        title: A title above the picture.
-
-    Returns:
-        The figure.
+        ax, title: Axes to draw on, by default those of a new figure, and a title above the picture.
 
     Raises:
         UserError: If a shape is wrong, or the labels do not fit at 8 points.
     """
     with drawing(queries, keys, title):
-        return _finish(_scores_heat(scores, queries, keys, mask, numbers), ax, title)
+        heat = make_heat_map(scores, queries, keys, mask, name="scores", numbers=numbers, legend=True)
+        return _finish(heat, ax, title)
 
 
 def mask_map(
@@ -480,13 +413,8 @@ def mask_map(
 
     Args:
         mask: Bool, (T, S) or broadcastable to the labels.
-        queries: T row labels, or None to number the rows.
-        keys: S column labels, or None to number the columns.
-        ax: Axes to draw on; by default those of a new figure.
-        title: A title above the picture.
-
-    Returns:
-        The figure.
+        queries, keys: T row labels and S column labels, or None for numbers.
+        ax, title: Axes to draw on, by default those of a new figure, and a title above the picture.
 
     Raises:
         UserError: If a shape is wrong, or the labels do not fit at 8 points.
@@ -494,7 +422,7 @@ def mask_map(
     with drawing(queries, keys, title):
         rows, columns = np.shape(mask)[-2:] if np.ndim(mask) > 1 else (1, np.size(mask))
         shape = (rows if queries is None else len(queries), columns if keys is None else len(keys))
-        heat = make_heat_map(mask_array(mask, shape), queries, keys, None, name="mask")
+        heat = make_heat_map(mask_array(mask, shape), queries, keys, name="mask")
         heat.scale = mask_scale()
         heat.legend = (("#cfe1f2", "may attend"), MASKED)
         return _finish(heat, ax, title, bar=False)
@@ -513,23 +441,18 @@ def softmax_panels(
     """Draw the scores before the softmax and the weights after it, side by side.
 
     Args:
-        scores: The scores, (T, S).
-        weights: Their softmax, (T, S).
-        queries: T row labels, or None to number the rows.
-        keys: S column labels, or None to number the columns.
-        mask: Bool, broadcastable to (T, S), True where a query may attend.
-        numbers: Whether to write the numbers in the cells.
-        title: A title above the picture.
-
-    Returns:
-        The figure.
+        scores, weights: The scores, and their softmax, (T, S).
+        queries, keys, mask: As for `attention_map`.
+        numbers, title: Whether to write the numbers in the cells, and a title above the picture.
 
     Raises:
         UserError: If a shape is wrong, or the labels do not fit at 8 points.
     """
     with drawing(queries, keys, title):
-        before = _scores_heat(scores, queries, keys, mask, numbers)
-        after = weights_heat(weights, queries, keys, mask, numbers)
+        before, after = (
+            make_heat_map(values, queries, keys, mask, name=name, numbers=numbers, legend=True)
+            for name, values in (("scores", scores), ("weights", weights))
+        )
         before.title, after.title = "before the softmax", "after the softmax"
         return heat_row([before, after], title)
 
@@ -547,37 +470,27 @@ def value_map(
 
     Args:
         values: The numbers, such as position vectors, (N, M). Row 0 is at the top.
-        xlabel: The label of the columns.
-        ylabel: The label of the rows.
-        label: The label of the colour bar.
-        ax: Axes to draw on; by default those of a new figure.
-        title: A title above the picture.
-
-    Returns:
-        The figure.
+        xlabel, ylabel, label: The labels of the columns, of the rows, and of the colour bar.
+        ax, title: Axes to draw on, by default those of a new figure, and a title above the picture.
 
     Raises:
         UserError: If the shape is wrong or a number is not finite.
     """
     with drawing(xlabel, ylabel, label, title):
-        heat = make_heat_map(values, None, None, None, name="values")
-        refuse_nan(heat.values, np.ones_like(heat.mask), "values")
+        heat = make_heat_map(values, None, None, name="values")
+        _refuse_nan(heat.values, np.ones_like(heat.mask), "values")
         heat.scale = signed_scale(heat.values, label)
         heat.axis_labels = (ylabel, xlabel)
         high = float(np.clip(heat.values.shape[0] * 0.12, 1.4, 5))
         place = None
         if ax is None:
             bar = PAD + bar_room(heat.scale, high)
-            title = wrapped(title, 7 + bar)
-            _, up = title_room(title)
-            figure = new_figure(8 + bar, high + 0.6 + 2 * PAD + up)
+            figure = new_figure(8 + bar, high + 0.6 + 2 * PAD, title=title, line_width=7 + bar)
             ax = axes_at(figure, 0.85, PAD, 7, high)
             place = axes_at(figure, 0.85 + 7 + PAD, PAD, BAR, high)
-            if title:
-                put_title(figure, title)
         elif title:
             ax.set_title(title)
-        image = draw_on(ax, heat, Room(*size_of(ax), 0, 0, 0, 0, TEXT, 0))
+        image = _draw_on(ax, heat, Room(*size_of(ax), 0, 0, 0, 0, TEXT, 0))
         ax.set_aspect("auto")
         if place is not None:
             colour_bar(root(ax), place, image, heat.scale, high)
@@ -588,12 +501,8 @@ def heat_row(heats: Sequence[HeatMap], title: str | None = None, *, bar: bool = 
     """Draw several heat maps side by side with cells of equal size.
 
     Args:
-        heats: The heat maps, from left to right.
-        title: A title above the figure.
+        heats, title: The heat maps, from left to right, and a title above the figure.
         bar: Whether there is a colour bar at the right.
-
-    Returns:
-        The figure.
 
     Raises:
         UserError: If they do not fit in one figure.
@@ -614,7 +523,7 @@ def heat_row(heats: Sequence[HeatMap], title: str | None = None, *, bar: bool = 
 def thinned(heat: HeatMap) -> HeatMap:
     """Return the heat map with every n-th label only, for the smallest n with which it fits in a figure.
 
-    If one side is so short that all its labels fit, its cells are stretched to the height of a label.
+    If one side is so short that all its labels _fit, its cells are stretched to the height of a label.
     """
     labelled = heat.queries is not None or heat.keys is not None
     step = 1
@@ -654,33 +563,8 @@ def _finish(heat: HeatMap, ax: Axes | None, title: str | None, *, bar: bool = Tr
     if ax is None:
         return heat_row([heat], title, bar=bar)
     heat.title = title
-    draw_on(ax, heat, fit(ax, heat))
+    _draw_on(ax, heat, _fit(ax, heat))
     return root(ax)
-
-
-def weights_heat(
-    weights: ArrayLike, queries: Words, keys: Words, mask: ArrayLike | None, numbers: bool
-) -> HeatMap:
-    """Return the heat map of attention weights, with an entry for masked cells in its legend.
-
-    Args:
-        weights: The weights, (T, S).
-        queries: T row labels, or None to number the rows.
-        keys: S column labels, or None to number the columns.
-        mask: Bool, broadcastable to (T, S), True where a query may attend.
-        numbers: Whether to write the weights in the cells.
-    """
-    heat = make_heat_map(weights, queries, keys, mask)
-    return replace(heat, numbers=numbers, legend=() if heat.mask.all() else (MASKED,))
-
-
-def _scores_heat(
-    scores: ArrayLike, queries: Words, keys: Words, mask: ArrayLike | None, numbers: bool
-) -> HeatMap:
-    """Return the heat map of scores, with an entry for masked cells in its legend."""
-    heat = make_heat_map(scores, queries, keys, mask, name="scores")
-    scale = signed_scale(heat.values[heat.mask], "score")
-    return replace(heat, scale=scale, numbers=numbers, legend=() if heat.mask.all() else (MASKED,))
 
 
 # A grid of all heads of all layers.
@@ -706,15 +590,10 @@ def attention_grid(
 
     Args:
         weights: The weights, (L, H, T, S).
-        queries: T row labels, or None to number the rows.
-        keys: S column labels, or None to number the columns.
-        mask: Bool, broadcastable to (T, S), True where a query may attend.
+        queries, keys, mask: As for `attention_map`.
         large: A pair (layer, head) that is drawn once more, large and with labels, at the right of the
             grid, or below it where the panels can be larger then.
         title: A title above the picture.
-
-    Returns:
-        The figure.
 
     Raises:
         UserError: If a shape is wrong, or the panels do not fit in one figure.
@@ -730,9 +609,7 @@ def grid_heats(values: np.ndarray, queries: Words, keys: Words, mask: ArrayLike 
 
     Args:
         values: The weights, (L, H, T, S).
-        queries: T row labels, or None.
-        keys: S column labels, or None.
-        mask: Bool, broadcastable to (T, S), True where a query may attend.
+        queries, keys, mask: As for `attention_map`.
     """
     heats = [[make_heat_map(head, queries, keys, mask) for head in layer] for layer in values]
     shown = values[:, :, mask_array(mask, values.shape[2:])]
@@ -802,8 +679,8 @@ def grid_plan(heats: Heats, beside: float = 0, below: float = 0, *, compact: boo
 
     Args:
         heats: The heat maps.
-        beside: The width, in inches, that something else takes at the right of the grid.
-        below: The height that something else takes below the grid.
+        beside, below: The width, in inches, that something else takes at the right of the grid, and the
+            height that something else takes below it.
         compact: Whether panels may be so small that the name of a head is its number alone. Then no cell is
             smaller than FINEST either, as long as there are no more cells than panel_cells says.
 
@@ -814,12 +691,19 @@ def grid_plan(heats: Heats, beside: float = 0, below: float = 0, *, compact: boo
     n_queries, n_keys = heat.values.shape
     name = _name_width(f"head {len(heats[0])}") / n_keys  # the smallest cell with which the name fits
     if heat.queries is not None and heat.keys is not None:
-        plan = _labelled_plan(heats, name)
+        cell = max(word_line(SMALL), min(0.3, 1.5 / max(heat.values.shape)), name)
+        rotation = _key_rotation(heat.keys, cell, SMALL)
+        if _band_of(heat.keys, cell, SMALL, rotation)[1] > NARROW:
+            rotation = 90  # otherwise the labels would extend into the next panel
+        over = _band_of(heat.keys, cell, SMALL, rotation)[0]
+        left, top = _names_space(len(heats))
+        beside_words = AXIS + widest(heat.queries, SMALL) + GAP
+        plan = Plan(cell, True, left + beside_words, top + AXIS + over + GAP, SMALL, rotation)
         width, height = _grid_size(plan, heats)
         if width + beside + BESIDE <= MAX_SIDE and height + below + BESIDE <= MAX_SIDE:
             return plan
     plan = _bare_plan(len(heats))
-    width, height = panel_space(len(heats), len(heats[0]), beside, below)
+    width, height = _panel_space(len(heats), len(heats[0]), beside, below)
     preferred = max(LARGEST_PANEL / max(n_keys, n_queries), FINEST if compact else 0, name)
     cell = min(width / n_keys, height / n_queries, preferred)
     short = compact and cell < name
@@ -831,21 +715,6 @@ def grid_plan(heats: Heats, beside: float = 0, below: float = 0, *, compact: boo
             "inches: draw fewer layers or heads"
         )
     return plan._replace(cell=cell, short=short)
-
-
-def _labelled_plan(heats: Heats, name: float) -> Plan:
-    """Return a layout with labels, in which a cell is at least as wide as `name`, in inches."""
-    heat = heats[0][0]
-    assert heat.queries is not None
-    assert heat.keys is not None
-    cell = max(word_line(SMALL), min(0.3, 1.5 / max(heat.values.shape)), name)
-    rotation = key_rotation(heat.keys, cell, SMALL)
-    if band_of(heat.keys, cell, SMALL, rotation)[1] > NARROW:
-        rotation = 90  # otherwise the labels would extend into the next panel
-    over = band_of(heat.keys, cell, SMALL, rotation)[0]
-    left, top = _names_space(len(heats))
-    beside_words = AXIS + widest(heat.queries, SMALL) + GAP
-    return Plan(cell, True, left + beside_words, top + AXIS + over + GAP, SMALL, rotation)
 
 
 def _bare_plan(n_layers: int) -> Plan:
@@ -868,26 +737,18 @@ def panel_cells(n_layers: int, n_heads: int, shape: tuple[int, int]) -> tuple[in
     """Return how many cells, down and across, a panel of a compact grid can show.
 
     Args:
-        n_layers: The number of rows of panels.
-        n_heads: The number of columns of panels.
-        shape: The number of queries and that of keys. Few of them need larger cells, because a panel is at
-            least as high as the name of a layer and as wide as the number of a head.
+        n_layers, n_heads, shape: The numbers of layers and heads, and those of queries and keys.
     """
-    width, height = panel_space(n_layers, n_heads)
+    width, height = _panel_space(n_layers, n_heads)
+    # few queries or keys need larger cells: a panel is as high as the name of a layer, and as wide as the
+    # number of a head, or more
     name = _name_width(str(n_heads))
     cell = max(FINEST, (word_line(TEXT) - NARROW) / shape[0], name / shape[1])
     return max(1, int(height / cell)), max(1, int(width / cell))
 
 
-def panel_space(n_layers: int, n_heads: int, beside: float = 0, below: float = 0) -> tuple[float, float]:
-    """Return the largest width and height of a panel without labels, in inches.
-
-    Args:
-        n_layers: The number of rows of panels.
-        n_heads: The number of columns of panels.
-        beside: The width that something else takes at the right of the grid.
-        below: The height that something else takes below the grid.
-    """
+def _panel_space(n_layers: int, n_heads: int, beside: float = 0, below: float = 0) -> tuple[float, float]:
+    """Return the largest width and height of a panel without labels, in inches."""
     plan = _bare_plan(n_layers)
     width = (MAX_SIDE - plan.left - BESIDE - beside) / n_heads - NARROW
     return width, (MAX_SIDE - plan.top - below - BESIDE) / n_layers - NARROW
@@ -919,12 +780,10 @@ def draw_grid(
     """Draw the panels of a grid with their names and a colour bar.
 
     Args:
-        heats: The heat maps.
-        plan: Their layout.
-        title: A title above the picture.
+        heats, plan, title: The heat maps, their layout, and a title above the picture.
         names: The numbers of the layers and the heads; by default they are counted from 0.
-        one: A heat map that is drawn once more, large.
-        large: Its layer and head, whose panel gets a frame.
+        one, large: A heat map that is drawn once more, large, and its layer and head, whose panel gets a
+            frame.
     """
     names = Names(range(len(heats)), range(len(heats[0]))) if names is None else names
     width, height = _grid_size(plan, heats)
@@ -943,11 +802,20 @@ def draw_grid(
     figure, _ = titled_figure(across, high, title, line_width=line_width)
     top = PAD + high
     image = _panels(figure, heats, plan, top, large)
-    _panel_names(figure, heats, plan, top, names)
+    panel_width, panel_height = _panel_size(plan, heats)
+    above = top - line_height(TEXT) / 2
+    if plan.short:
+        write_at(figure, PAD + plan.left - GAP, above, "head", ha="right")
+    for j, head in enumerate(names.heads):
+        x = PAD + plan.left + j * (panel_width + NARROW) + panel_width / 2
+        write_at(figure, x, above, f"{'' if plan.short else 'head '}{head}")
+    for i, layer in enumerate(names.layers):
+        y = top - plan.top - i * (panel_height + NARROW) - panel_height / 2
+        write_at(figure, PAD, y, f"layer {layer}", ha="left")
     beside_grid = axes_at(figure, 2 * PAD + width, top - plan.top - bar_high, BAR, bar_high)
     colour_bar(figure, beside_grid, image, heats[0][0].scale, bar_high)
     if not heats[0][0].mask.all():
-        legend(beside_grid, (MASKED,), -PAD / bar_high)
+        _legend(beside_grid, (MASKED,), -PAD / bar_high)
     if one:
         left, upper = (PAD, top - under) if plan.under else (PAD + beside, top)
         draw_at(figure, one, left, upper, cell=one.cell, bar=False)
@@ -964,7 +832,7 @@ def _panels(figure: Figure, heats: Heats, plan: Plan, top: float, large: tuple[i
         ax = axes_at(figure, left, bottom, width, height)
         heat = replace(heat, queries=heat.queries if plan.words and j == 0 else None)
         heat = replace(heat, keys=heat.keys if plan.words and i == 0 else None)
-        image = draw_on(ax, heat, r)
+        image = _draw_on(ax, heat, r)
         if heat.queries is None:
             ax.set_yticks([])
         if heat.keys is None:
@@ -976,21 +844,3 @@ def _panels(figure: Figure, heats: Heats, plan: Plan, top: float, large: tuple[i
         if large == (i, j):
             ax.spines[:].set(color=COLOURS["highlight"], linewidth=2.5)
     return image
-
-
-def _panel_names(figure: Figure, heats: Heats, plan: Plan, top: float, names: Names) -> None:
-    """Write "layer 0", "layer 1", ... at the left and "head 0", "head 1", ... at the top.
-
-    In a short name the word stands once, at the left of the numbers.
-    """
-    width, height = _panel_size(plan, heats)
-    across, up = figure.get_size_inches()
-    above = (top - line_height(TEXT) / 2) / up
-    if plan.short:
-        figure.text((PAD + plan.left - GAP) / across, above, "head", ha="right", va="center")
-    for j, head in enumerate(names.heads):
-        x = PAD + plan.left + j * (width + NARROW) + width / 2
-        figure.text(x / across, above, f"{'' if plan.short else 'head '}{head}", ha="center", va="center")
-    for i, layer in enumerate(names.layers):
-        y = top - plan.top - i * (height + NARROW) - height / 2
-        figure.text(PAD / across, y / up, f"layer {layer}", va="center")

@@ -17,24 +17,39 @@ PAD = 0.12  # between neighbouring parts, and along the edge
 LEAST_TITLE = 2.5  # inches; a title above a narrower drawing may be as wide as this
 
 
-def new_figure(width: float, height: float, what: str = "this picture") -> Figure:
-    """Return an empty figure of this size in inches.
+def new_figure(
+    width: float,
+    height: float,
+    what: str = "this picture",
+    *,
+    title: str | None = None,
+    line_width: float | None = None,
+    figure: Figure | None = None,
+) -> Figure:
+    """Return a figure for a drawing of this size in inches, with a title above it if one is given.
 
     Args:
-        width: The width, in inches.
-        height: The height, in inches.
+        width, height: The size of the figure, in inches, without the title.
         what: The name of the picture in error messages.
+        title, line_width: The title, and the width at which it is broken into lines, in inches. By default
+            it is that of the figure without its margins.
+        figure: A figure that gets this size, instead of a new one.
 
     Raises:
         UserError: If a side is longer than MAX_SIDE.
     """
+    title = wrapped(title, width - 2 * PAD if line_width is None else line_width)
+    height += title_room(title)[1]
     if max(width, height) > MAX_SIDE:
         raise UserError(
             f"{what} does not fit: it needs {width:.1f} × {height:.1f} inches with letters of 8 points, and "
             f"no side may exceed {MAX_SIDE}; draw fewer elements, or a part of the picture"
         )
-    figure = Figure(figsize=(width, height), dpi=100, facecolor="white")
-    FigureCanvasAgg(figure)
+    if figure is None:
+        figure = Figure(dpi=100, facecolor="white")
+        FigureCanvasAgg(figure)
+    figure.set_size_inches(width, height)
+    _put_title(figure, title)
     return figure
 
 
@@ -45,31 +60,23 @@ def titled_figure(
     *,
     what: str = "this picture",
     line_width: float | None = None,
+    figure: Figure | None = None,
 ) -> tuple[Figure, float]:
-    """Return a figure with a title and with space for a drawing of this size.
+    """Return a figure with a margin around a drawing, and the left edge of the drawing in inches.
 
     The drawing is centred below the title. Its lower edge is PAD above that of the figure.
 
     Args:
-        width: The width of the drawing, in inches.
-        height: The height of the drawing, in inches.
-        title: The title, or None.
-        what: The name of the picture in error messages.
+        width, height: The size of the drawing, in inches.
+        title, what, figure: As for `new_figure`.
         line_width: The width at which the title is broken into lines, in inches. By default it is that of the
             drawing, and at least LEAST_TITLE.
-
-    Returns:
-        The figure, and the left edge of the drawing in inches.
-
-    Raises:
-        UserError: If a side of the figure is longer than MAX_SIDE.
     """
     title = wrapped(title, max(width, LEAST_TITLE) if line_width is None else line_width)
     title_width, title_height = title_room(title)
     total = max(width, title_width) + 2 * PAD
-    figure = new_figure(total, height + title_height + 2 * PAD, what)
-    if title:
-        put_title(figure, title)
+    figure = new_figure(total, height + title_height + 2 * PAD, what, figure=figure)
+    _put_title(figure, title)
     return figure, (total - width) / 2
 
 
@@ -78,13 +85,24 @@ def axes_at(figure: Figure, left: float, bottom: float, width: float, height: fl
 
     Args:
         figure: The figure.
-        left: The left edge.
-        bottom: The lower edge.
-        width: The width.
-        height: The height.
+        left, bottom: The lower left corner.
+        width, height: The size.
     """
     w, h = figure.get_size_inches()
     return figure.add_axes((left / w, bottom / h, width / w, height / h))
+
+
+def write_at(figure: Figure, x: float, y: float, text: str, **style: Any) -> None:
+    """Write text at a place in a figure, in inches, and in its middle unless `style` says otherwise.
+
+    Args:
+        figure: The figure.
+        x, y: The place.
+        text: The text.
+        style: Settings of matplotlib's Text.
+    """
+    w, h = figure.get_size_inches()
+    figure.text(x / w, y / h, text, **({"ha": "center", "va": "center"} | style))
 
 
 def size_of(ax: Axes) -> tuple[float, float]:
@@ -100,6 +118,12 @@ def root(ax: Axes) -> Figure:
     return whole
 
 
+def entitle(ax: Axes, title: str | None) -> None:
+    """Write a title above axes that the caller gave, broken into lines at their width."""
+    if title:
+        ax.set_title(wrapped(title, size_of(ax)[0]))
+
+
 def sheet(
     width: float,
     height: float,
@@ -113,11 +137,9 @@ def sheet(
     On given axes the drawing keeps its size and is centred.
 
     Args:
-        width: The width in inches.
-        height: The height in inches.
+        width, height: The size, in inches.
         ax: Axes to draw on; by default those of a new figure.
-        title: A title above the picture.
-        what: The name of the picture in error messages.
+        title, what: As for `new_figure`.
 
     Raises:
         UserError: If the sheet does not fit on the given axes or in a figure.
@@ -125,8 +147,8 @@ def sheet(
     if ax is None:
         figure, left = titled_figure(width, height, title, what=what)
         ax = axes_at(figure, left, PAD, width, height)
-    elif title:
-        ax.set_title(wrapped(title, size_of(ax)[0]))
+    else:
+        entitle(ax, title)
     have_width, have_height = size_of(ax)
     if width > have_width + 1e-6 or height > have_height + 1e-6:
         raise UserError(
@@ -139,7 +161,7 @@ def sheet(
     return ax
 
 
-def title_room(title: str | None) -> tuple[float, float]:
+def title_room(title: str) -> tuple[float, float]:
     """Return width and height of a title in inches, with the space below it."""
     if not title:
         return 0.0, 0.0
@@ -147,10 +169,11 @@ def title_room(title: str | None) -> tuple[float, float]:
     return width, height + PAD
 
 
-def put_title(figure: Figure, title: str) -> None:
-    """Write a title at the middle of the upper edge."""
-    _, height = figure.get_size_inches()
-    figure.text(0.5, 1 - PAD / height, title, size=TITLE, ha="center", va="top")
+def _put_title(figure: Figure, title: str) -> None:
+    """Write a title, if it is not empty, at the middle of the upper edge."""
+    if title:
+        _, height = figure.get_size_inches()
+        figure.text(0.5, 1 - PAD / height, title, size=TITLE, ha="center", va="top")
 
 
 # Checks of the callers' arguments.
@@ -160,8 +183,7 @@ def array(values: Any, name: str, ndim: int) -> np.ndarray:
     """Return a copy of the caller's numbers as a NumPy array.
 
     Args:
-        values: The caller's numbers.
-        name: Their name in error messages.
+        values, name: The caller's numbers, and their name in error messages.
         ndim: The number of axes that the array must have.
 
     Raises:
@@ -184,9 +206,8 @@ def words(given: Sequence[str] | None, count: int, name: str) -> list[str]:
     """Return labels in printable form, or the numbers 0 .. count - 1 as labels for None.
 
     Args:
-        given: The labels, or None.
+        given, name: The labels, or None, and their name in error messages.
         count: The number of rows or columns to be labelled.
-        name: The name of the labels in error messages.
 
     Raises:
         UserError: If one text is given instead of a list, or the number of labels is wrong.

@@ -1,15 +1,14 @@
 """A check that all text in a figure can be read, for tests and for authors of new pictures."""
 
-import math
 import warnings
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from matplotlib.backends.backend_agg import FigureCanvasAgg, RendererAgg
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.font_manager import FontProperties
 
+from npformer.plots.raster import TextRecorder
 from npformer.plots.style import MIN_SIZE
 
 SLACK = 0.6  # pixels by which boxes may overlap
@@ -24,41 +23,6 @@ class Line(NamedTuple):
     corners: np.ndarray  # (4, 2) pixels, the box of its ink, y downwards
 
 
-class _Recorder(RendererAgg):
-    """A renderer that records the place and the size of every text."""
-
-    def __init__(self, width: float, height: float, dpi: float) -> None:
-        initialize: Any = super().__init__  # matplotlib leaves it untyped
-        initialize(width, height, dpi)
-        self.lines: list[Line] = []
-
-    def draw_text(
-        self,
-        gc: Any,
-        x: float,
-        y: float,
-        s: str,
-        prop: FontProperties,
-        angle: float,
-        ismath: Any = False,
-        mtext: Any = None,
-    ) -> None:
-        """Record the line of text."""
-        renderer: Any = self  # matplotlib leaves its methods untyped
-        width, height, descent = renderer.get_text_width_height_descent(s, prop, ismath)
-        along = np.array([math.cos(math.radians(angle)), -math.sin(math.radians(angle))])
-        up = np.array([along[1], -along[0]])
-        start = np.array([x, y]) - descent * up
-        corners = np.array(
-            [start, start + width * along, start + width * along + height * up, start + height * up]
-        )
-        size = prop.get_size_in_points()
-        if ismath and any(sign in s for sign in "^_"):
-            size *= SCRIPT
-        if s.strip() and width > 0:
-            self.lines.append(Line(s, size, corners))
-
-
 def text_problems(figure: Figure) -> list[str]:
     """Return a sentence for each text that cannot be read.
 
@@ -70,12 +34,16 @@ def text_problems(figure: Figure) -> list[str]:
     """
     canvas = FigureCanvasAgg(figure)
     width, height = canvas.get_width_height()
-    recorder = _Recorder(width, height, figure.dpi)
+    recorder = TextRecorder(width, height, figure.dpi)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         warnings.simplefilter("ignore", DeprecationWarning)  # an older matplotlib with a newer pyparsing
         figure.draw(recorder)
-    lines = recorder.lines
+    lines = [
+        Line(text, font.get_size_in_points() * (SCRIPT if formula and set("^_") & set(text) else 1), corners)
+        for text, font, formula, _, _, corners in recorder.lines
+        if text.strip() and (corners[0] != corners[1]).any()
+    ]
     problems = [f"warning: {warning.message}" for warning in caught]
     problems += [f"{line.text!r} has {line.size:.1f} points" for line in lines if line.size < MIN_SIZE - 1e-6]
     problems += [f"{line.text!r} exceeds the picture" for line in lines if _leaves(line, width, height)]

@@ -8,7 +8,7 @@ from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
-from npformer.plots.heat_maps import MASKED, HeatMap, Scale, heat_row, make_heat_map, mask_scale
+from npformer.plots.heat_maps import MASKED, Scale, heat_row, make_heat_map, mask_scale
 from npformer.plots.layout import mask_array
 from npformer.plots.palette import COLOURS, ink_on
 from npformer.plots.style import SMALL, drawing
@@ -34,9 +34,6 @@ def mask_panels(masks: Mapping[str, ArrayLike], queries: Sequence[str], keys: Se
         queries: T row labels.
         keys: S column labels.
 
-    Returns:
-        The figure.
-
     Raises:
         UserError: If a shape is wrong, or the labels do not fit.
     """
@@ -44,7 +41,7 @@ def mask_panels(masks: Mapping[str, ArrayLike], queries: Sequence[str], keys: Se
         panels = {name: mask_array(mask, (len(queries), len(keys))) for name, mask in masks.items()}
         if len(panels) > 1:
             panels["together"] = np.logical_and.reduce(list(panels.values()))
-        heats = [make_heat_map(mask, queries, keys, None, name="mask") for mask in panels.values()]
+        heats = [make_heat_map(mask, queries, keys, name="mask") for mask in panels.values()]
         for name, heat in zip(panels, heats, strict=True):
             heat.scale, heat.title = mask_scale(), name
         heats[0].legend = (("#cfe1f2", "may attend"), MASKED)
@@ -63,35 +60,27 @@ def leak_map(moved: ArrayLike, allowed: ArrayLike, queries: Sequence[str], keys:
         queries: T row labels.
         keys: S column labels.
 
-    Returns:
-        The figure.
-
     Raises:
         UserError: If a shape is wrong, or the labels do not fit.
     """
     title = "Which outputs change when a token changes"
     with drawing(queries, keys, title):
-        distances = make_heat_map(moved, queries, keys, None, name="moved").values
+        distances = make_heat_map(moved, queries, keys, name="moved").values
         may_change = mask_array(allowed, distances.shape)
         changed, unchanged = np.where(may_change, MOVES, LEAKS), np.where(may_change, UNUSED, FORBIDDEN)
         kind = np.where(distances > 0, changed, unchanged)
-        heat = make_heat_map(kind, queries, keys, None, name="moved")
+        heat = make_heat_map(kind, queries, keys, name="moved")
         heat.scale = Scale(ListedColormap([COLOUR_OF[i] for i in range(4)], "npformer_leaks"), 0.0, 3.0, "")
         heat.axis_labels = ("output", "changed token")
         heat.legend = tuple((COLOUR_OF[i], text) for i, text in MEANING.items() if (kind == i).any())
         figure = heat_row([heat], title, bar=False)
         if max(distances.shape) <= MOST_NUMBERED:
-            _write_distances(figure, heat, distances)
+            for (row, column), distance in np.ndenumerate(distances):
+                if distance > 0:
+                    ink = ink_on(COLOUR_OF[int(heat.values[row, column])])
+                    style: dict[str, Any] = {"size": SMALL, "color": ink, "ha": "center", "va": "center"}
+                    figure.axes[0].text(column, row, two_digits(distance), **style)
         return figure
-
-
-def _write_distances(figure: Figure, heat: HeatMap, distances: np.ndarray) -> None:
-    """Write the distance into every cell whose output changed."""
-    for (row, column), distance in np.ndenumerate(distances):
-        if distance > 0:
-            ink = ink_on(COLOUR_OF[int(heat.values[row, column])])
-            style: dict[str, Any] = {"size": SMALL, "color": ink, "ha": "center", "va": "center"}
-            figure.axes[0].text(column, row, two_digits(distance), **style)
 
 
 def two_digits(distance: float) -> str:

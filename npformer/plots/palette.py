@@ -1,11 +1,10 @@
-"""The palette of all pictures: a colour for every role, and a simulation of colour blindness."""
+"""The palette of all pictures: a colour for every role."""
 
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from matplotlib.colors import Colormap, LinearSegmentedColormap, to_rgb
-from numpy.typing import ArrayLike
 
 from npformer.errors import UserError
 
@@ -122,70 +121,7 @@ def _map(name: str, colours: Sequence[str]) -> Colormap:
 
 def ink_on(background: Any) -> str:
     """Return the colour, black or white, that has more contrast to a background colour."""
-    luminance = _linear(np.asarray(to_rgb(background))) @ _TO_XYZ[1]
+    srgb = np.array(to_rgb(background))
+    linear = np.where(srgb <= 0.04045, srgb / 12.92, ((srgb + 0.055) / 1.055) ** 2.4)
+    luminance = linear @ (0.2126729, 0.7151522, 0.0721750)
     return "#000000" if (luminance + 0.05) / 0.05 >= 1.05 / (luminance + 0.05) else "#ffffff"
-
-
-# Colour blindness.
-
-# linear RGB as seen with one type of cone missing: Machado et al. 2009, table 1, severity 1
-SIGHTS = {
-    "ordinary": np.eye(3),
-    "protanopia": np.array(
-        [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]]
-    ),
-    "deuteranopia": np.array(
-        [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]]
-    ),
-    "tritanopia": np.array(
-        [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]]
-    ),
-}
-
-_TO_XYZ = np.array(
-    [[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.0721750], [0.0193339, 0.1191920, 0.9503041]]
-)
-_WHITE = np.array([0.95047, 1.0, 1.08883])
-
-
-def simulate(colours: ArrayLike, sight: str) -> np.ndarray:
-    """Return sRGB colours as a person with this kind of colour vision sees them.
-
-    Shapes: colours (..., 3) in 0 .. 1 -> (..., 3).
-
-    Raises:
-        UserError: If `sight`, the kind of colour vision, is not in SIGHTS.
-
-    Source: Machado et al. 2009.
-    """
-    if sight not in SIGHTS:
-        raise UserError(f"sight is {sight!r}: choose one of {', '.join(SIGHTS)}")
-    linear = np.clip(_linear(np.asarray(colours, np.float64)) @ SIGHTS[sight].T, 0, 1)
-    simulated: np.ndarray = np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * linear ** (1 / 2.4) - 0.055)
-    return simulated
-
-
-def difference(first: str, second: str, sight: str = "ordinary") -> float:
-    """Return the distance of two colours in CIELAB, where 2 is just noticeable and 10 is easy to see.
-
-    Args:
-        first: A colour or a role of the palette.
-        second: Another one.
-        sight: The kind of colour vision, one of SIGHTS.
-    """
-    pair = simulate([to_rgb(colour(first)), to_rgb(colour(second))], sight)
-    a, b = _lab(pair)
-    return float(np.linalg.norm(a - b))
-
-
-def _linear(colours: np.ndarray) -> np.ndarray:
-    """Convert sRGB to linear RGB."""
-    return np.where(colours <= 0.04045, colours / 12.92, ((colours + 0.055) / 1.055) ** 2.4)
-
-
-def _lab(colours: np.ndarray) -> np.ndarray:
-    """Convert sRGB to CIELAB. Shapes: (..., 3) -> (..., 3)."""
-    xyz = _linear(colours) @ _TO_XYZ.T / _WHITE
-    f = np.where(xyz > 216 / 24389, np.cbrt(xyz), (24389 / 27 * xyz + 16) / 116)
-    fx, fy, fz = f[..., 0], f[..., 1], f[..., 2]
-    return np.stack([116 * fy - 16, 500 * (fx - fy), 200 * (fy - fz)], -1)

@@ -7,6 +7,7 @@ import numpy as np
 from matplotlib.backends.backend_agg import RendererAgg
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties
 
 from npformer.plots.style import drawing
 
@@ -40,13 +41,19 @@ class Raster(NamedTuple):
     labels: list[Label]
 
 
-class _Collector(RendererAgg):
-    """A renderer that collects texts and does not draw them."""
+class TextRecorder(RendererAgg):
+    """A renderer that records each line of text and does not draw it.
 
-    def __init__(self, width: int, height: int, dpi: float, finer: int) -> None:
-        super().__init__(width * finer, height * finer, dpi)
-        self.finer = finer
-        self.labels: list[Label] = []
+    Attributes:
+        lines: For each line the text, its font, whether it is a formula, its angle in degrees, its colour,
+            and the corners of its ink in pixels, (4, 2) with y downwards: those of its lower side, from its
+            beginning, then those of its upper side, from its end.
+    """
+
+    def __init__(self, width: float, height: float, dpi: float) -> None:
+        initialize: Any = super().__init__  # matplotlib leaves it untyped
+        initialize(width, height, dpi)
+        self.lines: list[tuple[str, FontProperties, bool, float, str, np.ndarray]] = []
 
     def draw_text(
         self,
@@ -59,15 +66,20 @@ class _Collector(RendererAgg):
         ismath: Any = False,
         mtext: Any = None,
     ) -> None:
-        """Store one line of text. x and y are the beginning of its base line."""
-        width, height, descent = self.get_text_width_height_descent(s, prop, ismath)
-        along, above = width / 2, height / 2 - descent
+        """Record one line of text.
+
+        Args:
+            x, y: The beginning of its base line.
+            gc, s, prop, angle, ismath, mtext: As for other renderers of matplotlib.
+        """
+        measure: Any = self.get_text_width_height_descent
+        width, height, descent = measure(s, prop, ismath)
         turn = np.deg2rad(angle)
-        centre_x = x + along * np.cos(turn) - above * np.sin(turn)
-        centre_y = y - along * np.sin(turn) - above * np.cos(turn)
-        self.labels.append(
-            Label(s, centre_x / self.finer, centre_y / self.finer, angle, to_hex(gc.get_rgb()))
-        )
+        along, up = np.array([np.cos(turn), -np.sin(turn)]), np.array([-np.sin(turn), -np.cos(turn)])
+        start = np.array([x, y]) - descent * up
+        far = start + width * along
+        corners = np.array([start, far, far + height * up, start + height * up])
+        self.lines.append((s, prop, bool(ismath), angle, to_hex(gc.get_rgb()), corners))
 
 
 def rasterize(figure: Figure, width: int, height: int) -> Raster:
@@ -85,7 +97,7 @@ def rasterize(figure: Figure, width: int, height: int) -> Raster:
     with drawing():
         try:
             figure.set_dpi(scale * finer)
-            renderer = _Collector(wide, high, figure.dpi, finer)
+            renderer = TextRecorder(wide * finer, high * finer, figure.dpi)
             figure.draw(renderer)
         finally:
             figure.set_dpi(dpi)
@@ -94,4 +106,8 @@ def rasterize(figure: Figure, width: int, height: int) -> Raster:
     blocks = fine.reshape(high, finer, wide, finer, 3).swapaxes(1, 2).reshape(high, wide, finer**2, 3)
     order = np.argsort(blocks.sum(-1), axis=-1)[..., int(DARK * finer**2)]  # (height, width)
     pixels = np.take_along_axis(blocks, order[..., None, None], axis=2)[:, :, 0]
-    return Raster(pixels.astype(np.uint8), renderer.labels)
+    labels = []
+    for text, _, _, angle, colour, corners in renderer.lines:
+        x, y = corners.mean(0) / finer
+        labels.append(Label(text, x, y, angle, colour))
+    return Raster(pixels.astype(np.uint8), labels)

@@ -9,9 +9,9 @@ from matplotlib.figure import Figure
 
 from npformer.errors import UserError, quantity
 from npformer.plots.boxes import rounded
-from npformer.plots.layout import root, sheet, words
+from npformer.plots.layout import root, sheet
 from npformer.plots.palette import COLOURS
-from npformer.plots.style import SMALL, TEXT, drawing, line_height, number, text_size, widest
+from npformer.plots.style import SMALL, TEXT, drawing, line_height, number, text_size, visible, widest
 
 BETWEEN = 0.75  # the distance between the boxes of two steps, in inches
 HIGH = 2 * line_height(TEXT) + 0.06  # the height of a node, which shows its token and its log-probability
@@ -41,11 +41,7 @@ def beam_tree(
             the index of the continued node in the step before, -1 in the first step. `log_prob` is the
             log-probability of all tokens so far.
         start: The text of the root.
-        ax: Axes to draw on; by default those of a new figure.
-        title: A title above the picture.
-
-    Returns:
-        The figure.
+        ax, title: Axes to draw on, by default those of a new figure, and a title above the picture.
 
     Raises:
         UserError: If a parent does not exist, or the tree does not fit.
@@ -60,7 +56,7 @@ def beam_tree(
                     f"step {t} has a node {node.token!r} whose parent {node.parent} is not in step {t - 1}"
                 )
     with drawing(start, [[node.token for node in step] for step in tree], title):
-        return _draw(tree, words([start], 1, "start")[0], ax, title)
+        return _draw(tree, visible(start), ax, title)
 
 
 def steps_of_trace(
@@ -73,8 +69,7 @@ def steps_of_trace(
 
     Args:
         branches: For each step, the branches of the trace.
-        vocabulary: The token of each id.
-        end_id: The id of the end symbol.
+        vocabulary, end_id: The token of each id, and the id of the end symbol.
 
     Returns:
         The nodes of each step.
@@ -82,36 +77,23 @@ def steps_of_trace(
     result = []
     for t, step in enumerate(branches):
         parents = {branch.parent for branch in branches[t + 1]} if t + 1 < len(branches) else set()
-        result.append(
-            [
-                Node(
-                    branch.parent,
-                    vocabulary[branch.token],
-                    branch.log_prob,
-                    i in parents or branch.token == end_id,
-                )
-                for i, branch in enumerate(step)
-            ]
-        )
+        kept = [i in parents or branch.token == end_id for i, branch in enumerate(step)]
+        nodes = [(branch.parent, vocabulary[branch.token], branch.log_prob) for branch in step]
+        result.append([Node(*node, each) for node, each in zip(nodes, kept, strict=True)])
     return result
 
 
 def _draw(tree: list[list[Node]], start: str, ax: Axes | None, title: str | None) -> Figure:
     widths = [text_size(start, TEXT)[0] + 2 * APART]
     for step in tree:
-        texts = widest([words([node.token], 1, "word")[0] for node in step], TEXT)
+        texts = widest([visible(node.token) for node in step], TEXT)
         widths.append(max(texts, widest([number(node.log_prob) for node in step], SMALL)) + 2 * APART)
     lefts = np.cumsum([0, *(width + BETWEEN for width in widths[:-1])])
     most = max(len(step) for step in tree)
     height = most * (HIGH + APART) - APART
     width = lefts[-1] + widths[-1]
-    ax = sheet(
-        width,
-        height,
-        ax=ax,
-        title=title,
-        what=f"a tree of {quantity(len(tree), 'step')} with up to {most} nodes",
-    )
+    what = f"a tree of {quantity(len(tree), 'step')} with up to {most} nodes"
+    ax = sheet(width, height, ax=ax, title=title, what=what)
     before = [height / 2]
     _box(ax, 0.0, height / 2, widths[0], start, None, True)
     for t, step in enumerate(tree):
@@ -119,44 +101,27 @@ def _draw(tree: list[list[Node]], start: str, ax: Axes | None, title: str | None
         heights = np.empty(len(step))
         heights[order] = height / 2 + (HIGH + APART) * ((len(step) - 1) / 2 - np.arange(len(step)))
         for node, y in zip(step, heights, strict=True):
-            _branch(ax, lefts[t] + widths[t], before[node.parent], lefts[t + 1], y, node.kept)
-            _box(
-                ax,
-                lefts[t + 1],
-                y,
-                widths[t + 1],
-                words([node.token], 1, "word")[0],
-                node.log_prob,
-                node.kept,
-            )
+            x0 = lefts[t] + widths[t]
+            style: dict[str, Any] = {
+                "color": "#a8adb3",
+                "linewidth": 1.0,
+                "linestyle": (0, (3, 2)),
+                "zorder": 1,
+            }
+            if node.kept:
+                style = {"color": COLOURS["highlight"], "linewidth": 2.4, "zorder": 2}
+            ax.plot([x0, lefts[t + 1]], [before[node.parent], y], clip_on=False, **style)
+            _box(ax, lefts[t + 1], y, widths[t + 1], visible(node.token), node.log_prob, node.kept)
         before = list(heights)
     return root(ax)
-
-
-def _branch(ax: Axes, x0: float, y0: float, x1: float, y1: float, kept: bool) -> None:
-    ink, width, style = (COLOURS["highlight"], 2.4, "-") if kept else ("#a8adb3", 1.0, (0, (3, 2)))
-    ax.plot(
-        [x0, x1],
-        [y0, y1],
-        color=ink,
-        linewidth=width,
-        linestyle=style,
-        zorder=2 if kept else 1,
-        clip_on=False,
-    )
 
 
 def _box(
     ax: Axes, left: float, y: float, width: float, word: str, log_prob: float | None, kept: bool
 ) -> None:
     face, border, ink = ("#ffefde", "#b85c00", "#000000") if kept else ("#ffffff", "#a8adb3", "#767676")
-    style: dict[str, Any] = {
-        "facecolor": face,
-        "edgecolor": border,
-        "linewidth": 1.4 if kept else 0.8,
-        "zorder": 3,
-    }
-    rounded(ax, (left, y - HIGH / 2), (width, HIGH), **style)
+    style: dict[str, Any] = {"facecolor": face, "edgecolor": border, "linewidth": 1.4 if kept else 0.8}
+    rounded(ax, (left, y - HIGH / 2), (width, HIGH), zorder=3, **style)
     middle, up = left + width / 2, line_height(TEXT) / 2 if log_prob is not None else 0
     weight = "bold" if kept and log_prob is not None else "normal"
     centred: dict[str, Any] = {"ha": "center", "va": "center_baseline", "color": ink, "zorder": 4}

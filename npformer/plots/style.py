@@ -200,8 +200,7 @@ def text_size(
     """Return width and height of a text in inches, in the fonts of the surrounding `drawing`.
 
     Args:
-        text: The text, whose lines end at \\n.
-        size: The size of the letters, in points.
+        text, size: The text, whose lines end at \\n, and the size of its letters in points.
         weight: "normal" or "bold".
         math: Whether text between dollar signs is mathtext.
     """
@@ -233,9 +232,8 @@ def wrapped(text: str | None, width: float, size: float = TITLE) -> str:
     """Break a text into lines that are no wider than `width`, unless a single word is wider.
 
     Args:
-        text: The text, or None for an empty one.
+        text, size: The text, or None for an empty one, and the size of its letters in points.
         width: The width, in inches.
-        size: The size of the letters, in points.
     """
     lines: list[str] = []
     for paragraph in (text or "").split("\n"):

@@ -72,8 +72,7 @@ def layer_plan(
     """Return the sublayers of an "encoder" or "decoder" layer from the bottom up.
 
     Args:
-        config: The configuration.
-        stack: "encoder" or "decoder".
+        config, stack: The configuration, and "encoder" or "decoder".
         paper: Whether to use the paper's terms, such as "masked multi-head attention".
         sizes: Whether to write the configuration's numbers below the names.
     """
@@ -85,16 +84,12 @@ def layer_plan(
         ("feed-forward", "feed-forward", widths_of(config), "feed_forward"),
     ]
     plain = {"cross-attention": "encoder-decoder attention"}
-    return [
-        Sublayer(
-            name,
-            (label if paper else plain.get(name, name)) + (f"\n{numbers}" if sizes else ""),
-            colour,
-            config.norm == "pre",
-        )
-        for name, label, numbers, colour in rows
-        if stack == "decoder" or name != "cross-attention"
-    ]
+    plan = []
+    for name, label, numbers, colour in rows:
+        if stack == "decoder" or name != "cross-attention":
+            text = (label if paper else plain.get(name, name)) + (f"\n{numbers}" if sizes else "")
+            plan.append(Sublayer(name, text, colour, config.norm == "pre"))
+    return plan
 
 
 def widths_of(config: TransformerConfig) -> str:
@@ -111,11 +106,9 @@ class Tower:
             feed-forward box of its own.
         y: The upper edge of the part that has been drawn.
         width: The width of a box over all columns.
-        side: The x at which residual connections pass.
-        dashed: Whether residual connections are dashed.
+        side, dashed: The x at which residual connections pass, and whether they are dashed.
         spread: Whether the arrow into attention splits into three, for queries, keys and values.
-        spacing: The heights of the boxes and of the space between them.
-        joined: The label of the norm after a sum.
+        spacing, joined: The heights of the boxes and spaces, and the label of the norm after a sum.
         paint: paint(name, label, x, y, width, height, colour=...) draws a box; names are such as
             "self-attention norm". By default a plain box is drawn.
     """
@@ -163,11 +156,9 @@ class Tower:
         """Draw a box over all columns with an arrow into it from each column, and return it.
 
         Args:
-            name: The name of the part.
-            label: The text in the box.
-            colour: A role of the palette.
-            gap: The distance from the part below, in inches.
-            high: The height of the box, in inches; by default that of the tower's boxes.
+            name, label, colour: The name of the part, the text in the box, and a role of the palette.
+            gap, high: The distance from the part below, and the height of the box, by default that of the
+                tower's boxes, in inches.
         """
         high = high or self.spacing.high
         place = (self.middle, self.y + gap + high / 2, self.width, high)
@@ -189,9 +180,7 @@ class Tower:
         box = self.paint(part.name, part.label, *place, colour=part.colour)
         self.y = box.top[1]
         low, turn = box.bottom[1] - 0.24, box.bottom[1] - 0.14
-        if (
-            part.name == "cross-attention"
-        ):  # only the query enters here, at the right; keys and values come from the encoder
+        if part.name == "cross-attention":  # the query alone, at the right; the encoder gives keys and values
             to = box.on_bottom(0.8)
             self.board.arrow((self.middle, start), (self.middle, low), (to[0], low), to)
             return [box], turn
@@ -227,9 +216,7 @@ def wave(board: Board, x: float, y: float, *, radius: float = 0.17) -> Box:
 
     Args:
         board: The board to draw on.
-        x: The horizontal centre, in inches.
-        y: The vertical centre, in inches.
-        radius: The radius, in inches.
+        x, y, radius: The centre and the radius, in inches.
 
     Returns:
         The circle, as a box for arrows.

@@ -42,8 +42,7 @@ def embedded(sentence: str, *, d_model: int = 4, seed: int = SEED) -> WordVector
 
     Args:
         sentence: The sentence, whose words are separated by spaces.
-        d_model: The width of the vectors.
-        seed: The seed of the random weights.
+        d_model, seed: The width of the vectors, and the seed of the random weights.
 
     Raises:
         UserError: If the sentence is empty or a size is impossible.
@@ -58,10 +57,8 @@ def embedded_with_positions(
     """Return the words of a sentence as vectors, with the vectors of their positions.
 
     Args:
-        sentence: The sentence, whose words are separated by spaces.
-        d_model: The width of the vectors.
+        sentence, d_model, seed: As for `embedded`.
         positions: The layout of the position vectors, or "none".
-        seed: The seed of the random weights.
 
     Raises:
         UserError: If the sentence is empty or a size is impossible.
@@ -120,11 +117,7 @@ class Example(NamedTuple):
         return self.output.weight
 
     def head(self, number: int) -> "Head":
-        """Return one head's part of the cache.
-
-        Raises:
-            UserError: If the head does not exist.
-        """
+        """Return one head's part of the cache, or raise a UserError if the head does not exist."""
         if not 0 <= number < self.n_heads:
             raise UserError(f"head is {number}: there are heads 0 .. {self.n_heads - 1}")
         cache = self.cache.self_attention
@@ -154,14 +147,8 @@ def make_example(
     """Run a sentence through one encoder layer with random weights, no attention biases and no positions.
 
     Args:
-        sentence: The sentence, whose words are separated by spaces.
-        d_model: The width of the vectors.
-        n_heads: The number of heads.
-        d_head: The width of each head.
-        seed: The seed of the random weights.
-
-    Returns:
-        The sentence with the arrays that the layer computed.
+        sentence, d_model, seed: As for `embedded`.
+        n_heads, d_head: The number of heads, and the width of each.
 
     Raises:
         UserError: If the sentence is empty or a size is impossible.
@@ -176,21 +163,13 @@ def make_example(
 
 
 def small_config(**sizes: Any) -> TransformerConfig:
-    """Return a small configuration with these settings.
-
-    Raises:
-        UserError: If a setting is impossible.
-    """
+    """Return a small configuration with these settings."""
     settings: dict[str, Any] = {"d_model": 4, "n_heads": 8, "d_head": 3, "d_ff": 8, "positions": "none"}
     return TransformerConfig(**(settings | sizes), attention_bias=False, dropout=0.0)
 
 
 def words_of(sentence: str) -> list[str]:
-    """Return the words of a sentence, separated by spaces.
-
-    Raises:
-        UserError: If there is none.
-    """
+    """Return the words of a sentence, separated by spaces, or raise a UserError if there is none."""
     words = sentence.split() if isinstance(sentence, str) else []
     if not words:
         raise UserError(f"sentence is {sentence!r}: give a text with at least one word")
@@ -198,11 +177,7 @@ def words_of(sentence: str) -> list[str]:
 
 
 def generator(seed: int) -> np.random.Generator:
-    """Return a random generator with this seed.
-
-    Raises:
-        UserError: If the seed is not a whole number of 0 or more.
-    """
+    """Return a random generator with this seed, which must be a whole number of 0 or more."""
     if not isinstance(seed, int) or seed < 0:
         raise UserError(f"seed is {seed!r}: give a whole number, 0 or more")
     return np.random.default_rng(seed)

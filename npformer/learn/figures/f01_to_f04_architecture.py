@@ -51,7 +51,16 @@ def architecture(config: TransformerConfig, *, highlight: str | None = None) -> 
         raise UserError(f"with positions={config.positions!r} there are no positions to highlight")
     with drawing():
         sheet = _Sheet(config, () if highlight is None else (highlight,))
-        return Drawing(sheet.draw(), _caption(config, highlight))
+        where = "its sum is normalized" if config.norm == "post" else "a norm precedes the sublayer"
+        marked = f"Highlighted: {highlight}. " if highlight else ""
+        encoders, decoders = (_several(config.n_layers, f"{stack} layer") for stack in ("encoder", "decoder"))
+        verbs = ("reads", "attends") if config.n_layers == 1 else ("read", "attend")
+        return Drawing(
+            sheet.draw(),
+            f"{marked}{encoders} (left) {verbs[0]} the source. {decoders} (right) {verbs[0]} the "
+            f"translation so far, shifted right, and {verbs[1]} to the encoder's output. Every sublayer "
+            f"has a residual connection; {where}.",
+        )
 
 
 def architecture_with_numbers(numbers: Mapping[str, str], *, highlight: Sequence[str] = ()) -> Figure:
@@ -63,18 +72,6 @@ def architecture_with_numbers(numbers: Mapping[str, str], *, highlight: Sequence
     """
     with drawing():
         return _Sheet(config_of(), highlight, numbers).draw()
-
-
-def _caption(config: TransformerConfig, highlight: str | None) -> str:
-    where = "its sum is normalized" if config.norm == "post" else "a norm precedes the sublayer"
-    marked = f"Highlighted: {highlight}. " if highlight else ""
-    encoders, decoders = (_several(config.n_layers, f"{stack} layer") for stack in ("encoder", "decoder"))
-    verbs = ("reads", "attends") if config.n_layers == 1 else ("read", "attend")
-    return (
-        f"{marked}{encoders} (left) {verbs[0]} the source. {decoders} (right) {verbs[0]} the translation so "
-        f"far, shifted right, and {verbs[1]} to the encoder's output. Every sublayer has a residual "
-        f"connection; {where}."
-    )
 
 
 class _Sheet:
@@ -228,8 +225,7 @@ def black_box(
 
     Args:
         config: The configuration.
-        sentence: The sentence at the left.
-        translation: The translation at the right.
+        sentence, translation: The texts at the left and at the right.
     """
     sentence, translation = _shown(sentence, "sentence"), _shown(translation, "translation")
     with new_board(sentence, translation) as board:
@@ -245,7 +241,11 @@ def black_box(
             board.arrow((x, box.bottom[1]), (corner, top), dashed=True, head=False, colour="faint")
         board.arrow(encoders.right, decoders.left)
         for first, last in ((box, box), (encoders, decoders)):
-            _words_in_and_out(board, first, last, sentence, translation, (left - 0.5, right + 0.5))
+            ends = (left - 0.5, right + 0.5)
+            board.arrow((ends[0], first.y), first.left)
+            board.arrow(last.right, (ends[1], last.y))
+            board.text(ends[0] - 0.08, first.y, sentence, size=FORMULA, ha="right", parse_math=False)
+            board.text(ends[1] + 0.08, last.y, translation, size=FORMULA, ha="left", parse_math=False)
     return Drawing(
         board.figure,
         f"From outside, the Transformer turns “{sentence}” into “{translation}”. Inside, the whole source is "
@@ -254,22 +254,8 @@ def black_box(
     )
 
 
-def _words_in_and_out(
-    board: Board, first: Box, last: Box, sentence: str, translation: str, ends: tuple[float, float]
-) -> None:
-    """Draw a sentence at the left with an arrow into a box, and at the right the output of another box."""
-    board.arrow((ends[0], first.y), first.left)
-    board.arrow(last.right, (ends[1], last.y))
-    board.text(ends[0] - 0.08, first.y, sentence, size=FORMULA, ha="right", parse_math=False)
-    board.text(ends[1] + 0.08, last.y, translation, size=FORMULA, ha="left", parse_math=False)
-
-
 def _shown(text: str, name: str) -> str:
-    """Return a sentence as it can be drawn.
-
-    Raises:
-        UserError: If it is empty.
-    """
+    """Return a sentence as it can be drawn, or raise a UserError if it is empty."""
     if not text.strip():
         raise UserError(f"the {name} is empty: write at least one word")
     return visible(text)
@@ -287,8 +273,7 @@ def stacks(config: TransformerConfig, *, sentence: str = SENTENCE, translation: 
 
     Args:
         config: The configuration.
-        sentence: The sentence below the encoders.
-        translation: The translation above the decoders.
+        sentence, translation: The texts below the encoders and above the decoders.
     """
     sentence, translation = _shown(sentence, "sentence"), _shown(translation, "translation")
     n, apart = config.n_layers, 3.2

@@ -11,7 +11,7 @@ from npformer.errors import UserError
 from npformer.learn.figures.jianshu_example import at_least, dataset, filled, shape_of
 from npformer.learn.figures.registry import Drawing, figure
 from npformer.plots import Grid
-from npformer.plots.board import Board, new_board
+from npformer.plots.board import Board, new_board, numbered
 from npformer.plots.cells import CELL, Placed
 
 # the colours of the four special ids: <PAD>, <UNK>, <S>, </S>
@@ -25,9 +25,9 @@ def batch_of_ids(
     """Draw the encoder's input x above and the decoder's input y below; each row is a sentence.
 
     Args:
-        sentences: The number of sentence pairs from the built-in corpus.
-        length: The number of columns. Only pairs that fit are taken from the corpus.
-        first: The index of the first pair, counted among the pairs that fit.
+        sentences, first: The number of sentence pairs from the built-in corpus, and the index of the first,
+            counted among those that fit.
+        length: The number of columns.
         pairs: Pairs (English, French) to draw instead. They are cut to `length`, and words outside the
             corpus get the id 1.
     """
@@ -39,7 +39,12 @@ def batch_of_ids(
         top = board.size(Grid(source))[1]
         _matrix(board, source, "x: input of the encoder", 0, top)
         bottom = _matrix(board, target, "y: input of the decoder", 0, -0.45).bottom
-        _legend(board, bottom - 0.15)
+        # the meaning of the four special ids, in two lines
+        under = bottom - 0.15
+        for index, (role, word) in enumerate(zip(ROLES, SPECIALS, strict=True)):
+            left, y = 1.4 * (index // 2), under - (CELL + 0.05) * (index % 2)
+            board.grid(numbered([index], colour=role), left, y)
+            board.text(left + board.cell + 0.08, y - CELL / 2, word, ha="left")
     zeros = int((source == PAD).sum() + (target == PAD).sum())
     codec = dataset().source
     return Drawing(
@@ -70,12 +75,4 @@ def _matrix(board: Board, ids: np.ndarray, label: str, left: float, top: float) 
     """Draw a matrix of ids with colours for the special ids."""
     painted = [(role, ids == index) for index, role in enumerate(ROLES)]
     rows = [str(n) for n in range(len(ids))]
-    return board.grid(Grid(ids, label, "plain", "x", rows, numbers=True, painted=painted), left, top)
-
-
-def _legend(board: Board, top: float) -> None:
-    """Write the meaning of the four special ids in two lines."""
-    for index, (role, word) in enumerate(zip(ROLES, SPECIALS, strict=True)):
-        left, y = 1.4 * (index // 2), top - (CELL + 0.05) * (index % 2)
-        board.grid(Grid([index], colour=role, numbers=True), left, y)
-        board.text(left + board.cell + 0.08, y - CELL / 2, word, ha="left")
+    return board.grid(numbered(ids, label, "plain", "x", rows, painted=painted), left, top)

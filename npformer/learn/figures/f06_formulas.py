@@ -7,7 +7,6 @@ import numpy as np
 
 from npformer.errors import UserError
 from npformer.functional import attention
-from npformer.functional.attention import AttentionCache
 from npformer.functional.positions import sinusoids
 from npformer.learn.figures.jianshu_example import at_least, listed
 from npformer.learn.figures.registry import Drawing, figure
@@ -78,23 +77,24 @@ def formula_cards(
     """Draw positions, feed-forward network, attention and multi-head attention, each with an example.
 
     Args:
-        position: The position whose vector is shown.
-        d_positions: The width of the position vector.
+        position, d_positions: The position whose vector is shown, and the width of the vector.
         x: The input of a random feed-forward network, 1 to 6 numbers.
         products: The dot products of a query with 1 to 6 keys.
         d_head: The width of a head in scaled dot-product attention.
-        d_model: The width of the model in multi-head attention.
-        n_heads: The number of heads in multi-head attention.
+        d_model, n_heads: The width of the model and the number of heads in multi-head attention.
         seed: The seed of the random weights.
     """
     at_least(0, position=position, seed=seed)
     at_least(1, d_positions=d_positions, d_head=d_head, d_model=d_model, n_heads=n_heads)
-    _require_few(x=x, products=products)
+    for name, numbers in (("x", x), ("products", products)):
+        if np.ndim(numbers) != 1 or not 1 <= len(numbers) <= 6:
+            raise UserError(f"{name} is {numbers!r}: give 1 to 6 numbers")
     vector = sinusoids(position + 1, d_positions)[position]
     network = FeedForward(len(x), 4, rng=np.random.default_rng(seed), dtype=np.float64)
     y, through = network.forward(np.asarray(x, np.float64))
-    attended, layer = _attended(products, d_head), MultiHeadAttention(d_model, n_heads)
-    numbers = (
+    k = np.repeat(np.asarray(products, np.float64)[:, None] / d_head, d_head, axis=1)  # (S, K)
+    attended, layer = attention(np.ones((1, d_head)), k, k)[1], MultiHeadAttention(d_model, n_heads)
+    examples = (
         [f"pos = {position}, d_model = {d_positions}:  {listed(vector, 5)}"],
         [f"x = ({listed(x)})", f"max(0, xW₁ + b₁) = ({listed(through.outer.x)})", f"FFN(x) = ({listed(y)})"],
         [
@@ -108,7 +108,7 @@ def formula_cards(
     )
     cards = [
         Card(heading, colour, formulas, lines)
-        for (heading, colour, *formulas), lines in zip(FORMULAS, numbers, strict=True)
+        for (heading, colour, *formulas), lines in zip(FORMULAS, examples, strict=True)
     ]
     return Drawing(
         _sheet(cards),
@@ -116,23 +116,6 @@ def formula_cards(
         f"({listed(vector, 5)}). With d_k = {d_head}, the dot products {listed(products, 0)} of a query with "
         f"its keys become the weights {listed(attended.weights)}.",
     )
-
-
-def _require_few(**given: Sequence[float]) -> None:
-    """Check that each of the arguments is a list of few numbers.
-
-    Raises:
-        UserError: If one is not.
-    """
-    for name, numbers in given.items():
-        if np.ndim(numbers) != 1 or not 1 <= len(numbers) <= 6:
-            raise UserError(f"{name} is {numbers!r}: give 1 to 6 numbers")
-
-
-def _attended(products: Sequence[float], d_head: int) -> AttentionCache:
-    """Return the cache of attention from one query to keys that have these dot products with it."""
-    k = np.repeat(np.asarray(products, np.float64)[:, None] / d_head, d_head, axis=1)  # (S, K)
-    return attention(np.ones((1, d_head)), k, k)[1]
 
 
 def _sheet(cards: Sequence[Card]) -> Figure:
@@ -149,13 +132,9 @@ def _sheet(cards: Sequence[Card]) -> Figure:
 
 def _draw(board: Board, card: Card, left: float, top: float, width: float, height: float) -> None:
     """Draw a card with its upper left corner at a place."""
-    style: dict[str, Any] = {
-        "facecolor": colour_of(card.colour),
-        "edgecolor": "#5f6368",
-        "linewidth": 1.1,
-        "zorder": 1,
-    }
-    rounded(board.ax, (left, top - height), (width, height), radius=0.12, **style)
+    style: dict[str, Any] = {"edgecolor": "#5f6368", "linewidth": 1.1, "zorder": 1}
+    size, face = (width, height), colour_of(card.colour)
+    rounded(board.ax, (left, top - height), size, radius=0.12, facecolor=face, **style)
     board.take(left, top - height, left + width, top)
     x, y = left + EDGE, top - EDGE
     board.text(x, y, card.heading, size=LABEL, ha="left", va="top", weight="bold")

@@ -28,8 +28,7 @@ def sentence_pair(
 
     Args:
         studio: The source of the trained model.
-        sentence: An English sentence.
-        translation: Its French translation; by default that of the model.
+        sentence, translation: An English sentence, and its translation; by default that of the model.
         layer: The decoder layer. A negative number counts from the last layer.
     """
     forward = studio.forward_pass(sentence, translation)

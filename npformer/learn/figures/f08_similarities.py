@@ -12,7 +12,7 @@ from npformer.errors import UserError
 from npformer.learn.figures.jianshu_example import SEED, SENTENCE, PaddedSentence, dataset, listed
 from npformer.learn.figures.registry import Drawing, figure
 from npformer.plots import Grid
-from npformer.plots.board import Board, new_board
+from npformer.plots.board import Board, new_board, numbered
 from npformer.plots.cells import CELL
 from npformer.plots.style import FORMULA, LABEL, TEXT, widest
 
@@ -69,10 +69,8 @@ def similarities(*, sentence: str = SENTENCE, word: int = 3, d_model: int = 6, s
     """Draw one query that attends to the same keys with four similarity functions, whose weights are random.
 
     Args:
-        sentence: An English sentence.
-        word: The position of the query in the sentence.
-        d_model: The width of the vectors.
-        seed: The seed of the random weights.
+        sentence, word: An English sentence, and the position of the query in it.
+        d_model, seed: The width of the vectors, and the seed of the random weights.
     """
     length = len(dataset().source.words(sentence)) + 1  # the end symbol; no padding here
     if not 0 <= word < length:
@@ -86,19 +84,25 @@ def similarities(*, sentence: str = SENTENCE, word: int = 3, d_model: int = 6, s
         example.words, matrices=[q, k, v, *(values for four in results.values() for values in four)]
     ) as board:
         left = widest(["perceptron"], LABEL) + 1.75
-        _given(board, q, k, v, example.words, word, left)
+        # the query, the keys and the values, which all four share
+        top = (len(FORMULAS) - 0.1) * STEP + 1.1 + len(example.words) * CELL
+        wide = board.size(Grid(q))[0]
+        mine = f"$q$ of “{example.words[word]}”"
+        board.grid(numbered(q, mine, "q"), 0.0, top)
+        board.grid(numbered(k, "$K$", "k", rows=example.words), left + 0.8, top)
+        board.grid(numbered(v, "$V$", "v", rows=example.words), left + wide + 2.3, top)
         _table(board, results, example.words, left)
-    return Drawing(board.figure, _caption(results, example.words, word))
-
-
-def _given(board: Board, q: Array, k: Array, v: Array, words: Sequence[str], word: int, left: float) -> None:
-    """Draw the query, the keys and the values, which all four share, at the top."""
-    top = (len(FORMULAS) - 0.1) * STEP + 1.1 + len(words) * CELL
-    wide = board.size(Grid(q))[0]
-    mine = f"$q$ of “{words[word]}”"
-    board.grid(Grid(q, mine, "q", numbers=True), 0.0, top)
-    board.grid(Grid(k, "$K$", "k", rows=words, numbers=True), left + 0.8, top)
-    board.grid(Grid(v, "$V$", "v", rows=words, numbers=True), left + wide + 2.3, top)
+    parts = []
+    for name, four in results.items():
+        best = int(four.weights[0].argmax())
+        parts.append(f"{name} “{example.words[best]}” ({listed(four.weights[0, best])})")
+    return Drawing(
+        board.figure,
+        f"The query of “{example.words[word]}” is compared with the same keys by four similarity "
+        "functions (W, w, U and v are random). Softmax and weighted sum follow. The largest weights: "
+        f"{', '.join(parts)}. The concat score adds a term of the query to a term of the key. The first "
+        "is equal for all keys and cancels in the softmax, so every query gets the same weights.",
+    )
 
 
 def _table(board: Board, results: dict[str, Attended], words: Sequence[str], left: float) -> None:
@@ -111,9 +115,9 @@ def _table(board: Board, results: dict[str, Attended], words: Sequence[str], lef
         board.text(0, y + 0.11, name, size=LABEL, ha="left", weight="bold")
         board.text(0.0, y - 0.16, FORMULAS[name], size=FORMULA, ha="left")
         grids = [
-            Grid(four.scores, "", "attention", "k", numbers=True, columns=words if index == 0 else None),
-            Grid(four.weights, "", "r", numbers=True, shade=True, columns=words if index == 0 else None),
-            Grid(four.z, "", "z", numbers=True),
+            numbered(four.scores, "", "attention", "k", columns=words if index == 0 else None),
+            numbered(four.weights, "", "r", shade=True, columns=words if index == 0 else None),
+            numbered(four.z, "", "z"),
         ]
         placed = [board.grid(grid, x, y + CELL / 2) for grid, x in zip(grids, places, strict=True)]
         for before, after in pairwise(placed):
@@ -121,16 +125,3 @@ def _table(board: Board, results: dict[str, Attended], words: Sequence[str], lef
     over = high - 0.5 * STEP + CELL / 2 + widest(words, TEXT) + 0.2
     for x, heading in zip([0.0, *places], HEADINGS, strict=True):
         board.text(x, over, heading, size=LABEL, ha="left", va="bottom")
-
-
-def _caption(results: dict[str, Attended], words: Sequence[str], word: int) -> str:
-    parts = []
-    for name, four in results.items():
-        best = int(four.weights[0].argmax())
-        parts.append(f"{name} “{words[best]}” ({listed(four.weights[0, best])})")
-    return (
-        f"The query of “{words[word]}” is compared with the same keys by four similarity functions (W, w, U "
-        f"and v are random). Softmax and weighted sum follow. The largest weights: {', '.join(parts)}. The "
-        "concat score adds a term of the query to a term of the key. The first is equal for all keys and "
-        "cancels in the softmax, so every query gets the same weights."
-    )

@@ -10,25 +10,23 @@ from npformer.functional import Masking, dot_similarity, fill_scores, tutorial_a
 from npformer.learn.figures.jianshu_example import Example, PaddedSentence, listed
 from npformer.learn.figures.registry import Drawing, figure
 from npformer.plots import Figure, Grid, score_map
-from npformer.plots.board import new_board
+from npformer.plots.board import new_board, numbered
 from npformer.plots.cells import CELL
-from npformer.plots.heat_maps import MASKED, HeatMap, draw_at, make_heat_map, room, signed_scale
-from npformer.plots.layout import PAD, new_figure
+from npformer.plots.heat_maps import MASKED, HeatMap, draw_at, make_heat_map, room
+from npformer.plots.layout import PAD, new_figure, write_at
 from npformer.plots.style import LABEL, drawing
 
 
 def _grid_of(example: Example, values: Array, label: str, role: str, **more: Any) -> Grid:
     """Return a grid of one row for each token, with numbers, its shape, and padding in green."""
-    return Grid(values, label, role, numbers=True, padded=example.padded, show_shape=True, **more)
+    return numbered(values, label, role, padded=example.padded, show_shape=True, **more)
 
 
 @figure("F10", "From ids to vectors", "jianshu", "FW", "2", PaddedSentence)
 def embedding_grid(padded: PaddedSentence, *, positions: str = "none") -> Drawing:
     """Draw the ids of a padded sentence at the left, and at the right their rows of the embedding table.
 
-    Args:
-        padded: The sentence.
-        positions: The layout of the position vectors that are added, or "none".
+    `positions` is the layout of the position vectors that are added, or "none".
     """
     example = padded.example(positions=positions)
     ids, x = example.ids.T, example.x[0]  # (T, 1), (T, D)
@@ -74,7 +72,7 @@ def projections(padded: PaddedSentence, *, bias: float = 0.0, activation: str = 
         inputs = _grid_of(example, x, "$X$", "x", rows=example.words)
         left = board.grid_at(inputs, board.size(inputs)[0] / 2, step)
         for (name, values), weight, y in zip(results.items(), weights, (2 * step, step, 0), strict=True):
-            factor = Grid(weight, f"$W^{name}$", "weight", name.lower(), numbers=True, show_shape=True)
+            factor = numbered(weight, f"$W^{name}$", "weight", name.lower(), show_shape=True)
             result = _grid_of(example, values, f"${name}${after}", name.lower())
             parts: list[Grid | str] = [
                 "×",
@@ -115,8 +113,8 @@ def query_key_product(padded: PaddedSentence) -> Drawing:
     example, q, k, scores = _raw_scores(padded)
     words, pad = example.words, example.padded
     with new_board(words, matrices=[q, k, scores]) as board:
-        keys = Grid(k.T, "$K^T$", "k", columns=words, numbers=True, show_shape=True)
-        result = Grid(scores, "$QK^T$", "attention", "k", words, words, numbers=True, show_shape=True)
+        keys = numbered(k.T, "$K^T$", "k", columns=words, show_shape=True)
+        result = numbered(scores, "$QK^T$", "attention", "k", words, words, show_shape=True)
         keys = replace(keys, painted=[("padding", pad)])
         result = replace(result, painted=[("padding", pad | pad[:, None])])
         board.product([_grid_of(example, q, "$Q$", "q", rows=words), "×", keys, "=", result], 0, 0)
@@ -138,12 +136,7 @@ def _raw_scores(padded: PaddedSentence) -> tuple[Example, Array, Array, Array]:
 
 @figure("F17", "Weights · V gives Z, and the residual", "jianshu", "FW", "5.1 8.3", PaddedSentence)
 def weighted_sum(padded: PaddedSentence, *, causal: bool = False) -> Drawing:
-    """Draw the weights times V, which gives Z, and the sum of Z and the input.
-
-    Args:
-        padded: The sentence.
-        causal: Whether the causal mask is applied.
-    """
+    """Draw the weights times V, which gives Z, and the sum of Z and the input."""
     example = padded.example()
     z, cache = example.attend(keys=True, causal=causal, queries=True)
     weights, v, z, x = cache.attention.weights[0, 0], cache.attention.v[0, 0], z[0], example.x[0]
@@ -243,7 +236,26 @@ def query_mask(padded: PaddedSentence) -> Drawing:
     """Draw masked scores, their softmax, and the mask after the softmax, for encoder and decoder."""
     example = padded.example()
     with drawing(example.words):
-        picture = _draw_sheet([_panels(example, causal=causal) for causal in (False, True)])
+        rows = [_panels(example, causal=causal) for causal in (False, True)]
+        titles = ("scores, padding rows set to 0", "their softmax", "query mask after the softmax")
+        for heat, title in zip(rows[0], titles, strict=True):
+            heat.title = title
+        rows[1][0].legend = (MASKED,)
+        cell = max(heat.least_cell for row in rows for heat in row)
+        rooms = [[room(heat, cell, bar=False) for heat in row] for row in rows]
+        side, gap = 0.3, 2 * PAD  # side: the width of the names "encoder" and "decoder"
+        width = side + sum(r.total[0] for r in rooms[0]) + gap * 2 + 2 * PAD
+        heights = [max(r.total[1] for r in row) for row in rooms]
+        picture = new_figure(width, sum(heights) + gap + 2 * PAD, "six matrices")
+        top = sum(heights) + gap + PAD
+        for heats, row_rooms, height, name in zip(rows, rooms, heights, ("encoder", "decoder"), strict=True):
+            left = PAD + side
+            for heat, r in zip(heats, row_rooms, strict=True):
+                draw_at(picture, heat, left, top, cell=cell, bar=False)
+                left += r.total[0] + gap
+            middle = top - row_rooms[0].top - row_rooms[0].height / 2
+            write_at(picture, PAD + side / 2, middle, name, size=LABEL, weight="bold", rotation=90)
+            top -= height + gap
     uniform = 1 / len(example.words)
     return Drawing(
         picture,
@@ -267,36 +279,9 @@ def _panels(example: Example, *, causal: bool) -> list[HeatMap]:
     allowed = np.broadcast_to(mask, scores.shape)[0, 0]  # (T, T)
     # a padding row was set to 0 everywhere, masked keys included, so no cell of it is grey
     rewritten = allowed | np.broadcast_to(~queries, scores.shape)[0, 0]
-    first = make_heat_map(scores[0, 0], words, words, rewritten, name="scores")
-    first.scale, first.numbers = signed_scale(first.values[rewritten], "score"), True
-    heats = [first]
+    heats = [make_heat_map(scores[0, 0], words, words, rewritten, name="scores", numbers=True)]
     for weights, shown in ((before.weights, rewritten), (after.attention.weights, allowed)):
-        heat = make_heat_map(weights[0, 0], words, words, shown)
+        heat = make_heat_map(weights[0, 0], [""] * len(words), words, shown, numbers=True)
         heat.scale = heat.scale._replace(high=1.0)  # a weight has the same colour in all four
-        heats.append(replace(heat, numbers=True, queries=[""] * len(words), axis_labels=("", "key")))
+        heats.append(replace(heat, queries=[""] * len(words), axis_labels=("", "key")))
     return heats
-
-
-def _draw_sheet(rows: list[list[HeatMap]]) -> Figure:
-    """Draw the encoder's panels above the decoder's, with their names."""
-    titles = ("scores, padding rows set to 0", "their softmax", "query mask after the softmax")
-    for heat, title in zip(rows[0], titles, strict=True):
-        heat.title = title
-    rows[1][0].legend = (MASKED,)
-    cell = max(heat.least_cell for row in rows for heat in row)
-    rooms = [[room(heat, cell, bar=False) for heat in row] for row in rows]
-    side, gap = 0.3, 2 * PAD  # side: the width of the names "encoder" and "decoder"
-    width = side + sum(r.total[0] for r in rooms[0]) + gap * 2 + 2 * PAD
-    heights = [max(r.total[1] for r in row) for row in rooms]
-    figure = new_figure(width, sum(heights) + gap + 2 * PAD, "six matrices")
-    top = sum(heights) + gap + PAD
-    for heats, row_rooms, height, name in zip(rows, rooms, heights, ("encoder", "decoder"), strict=True):
-        left = PAD + side
-        for heat, r in zip(heats, row_rooms, strict=True):
-            draw_at(figure, heat, left, top, cell=cell, bar=False)
-            left += r.total[0] + gap
-        middle = top - row_rooms[0].top - row_rooms[0].height / 2
-        place = ((PAD + side / 2) / width, middle / figure.get_size_inches()[1])
-        figure.text(*place, name, size=LABEL, weight="bold", rotation=90, ha="center", va="center")
-        top -= height + gap
-    return figure

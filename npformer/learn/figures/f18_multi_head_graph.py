@@ -27,20 +27,26 @@ def multi_head(config: TransformerConfig) -> Drawing:
         for i, (letter, role, width) in enumerate((("V", "v", value), ("K", "k", key), ("Q", "q", key))):
             x = (i - 1) * APART
             linear = _pile(board, f"{kind}\n{d} → {width}", (x, 0.25), 1.3, "linear", heads)
-            source = _letter(board, letter, x, -0.75, role)
+            source = board.box(letter, x, -0.75, 0.42, 0.36, colour=role)
             board.arrow(source.top, linear.bottom)
             board.arrow(linear.top, (x, whole.bottom[1]))
         board.text(whole.right[0] + back + 0.12, whole.y, f"h = {heads}", size=FORMULA, ha="left")
-        last = _above(board, whole, config)
+        # the boxes that combine the heads' outputs; one head needs no concatenation
+        last, joined = whole, heads * value
+        rows = [(f"concat\n{heads} × {value} = {joined}", "plain")] if heads > 1 else []
+        rows += [(f"linear\n{joined} → {d}", "linear")] if config.attention_output else []
+        for label, colour in rows:
+            room = GAP + 0.08 + (back if last is whole else 0)
+            box = board.box(label, 0, last.top[1] + room + HIGH / 2, 1.7, HIGH, colour=colour)
+            board.arrow(last.top, box.bottom)
+            last = box
         board.arrow(last.top, (0, last.top[1] + 0.4))
-    joined = (
-        f"Their outputs are concatenated, which gives {heads} × {value} = {heads * value} numbers per token"
-    )
     mixed = f", and a last linear map projects them to {d}" if config.attention_output else ""
     return Drawing(
         board.figure,
         f"{heads} head{'s' * (heads > 1)}, each with its own linear maps from {d} to {key} dimensions, so "
-        f"each compares queries with keys in its own way. {joined}{mixed}.",
+        f"each compares queries with keys in its own way. Their outputs are concatenated, which gives "
+        f"{heads} × {value} = {joined} numbers per token{mixed}.",
     )
 
 
@@ -54,25 +60,3 @@ def _pile(board: Board, label: str, at: tuple[float, float], width: float, colou
         board.ax.add_patch(behind)
         board.take(left, bottom, left + width, bottom + HIGH)
     return board.box(label, x, y, width, HIGH, colour=colour)
-
-
-def _letter(board: Board, letter: str, x: float, y: float, role: str) -> Box:
-    """Draw one of V, K and Q in its colour."""
-    return board.box(letter, x, y, 0.42, 0.36, colour=role)
-
-
-def _above(board: Board, whole: Box, config: TransformerConfig) -> Box:
-    """Draw the boxes that combine the heads' outputs. One head needs no concatenation."""
-    last, joined = whole, config.n_heads * config.head_value
-    rows = []
-    if config.n_heads > 1:
-        rows.append((f"concat\n{config.n_heads} × {config.head_value} = {joined}", "plain"))
-    if config.attention_output:
-        rows.append((f"linear\n{joined} → {config.d_model}", "linear"))
-    back = OFFSET * (min(SHOWN, config.n_heads) - 1)
-    for label, colour in rows:
-        room = GAP + 0.08 + (back if last is whole else 0)
-        box = board.box(label, 0, last.top[1] + room + HIGH / 2, 1.7, HIGH, colour=colour)
-        board.arrow(last.top, box.bottom)
-        last = box
-    return last

@@ -46,19 +46,9 @@ def _attention_shapes(cache: MultiHeadCache, add_norm: AddNormCache, n_heads: in
     """Return the shapes in the order of the boxes, each of an array that the layer computed."""
     a, output = cache.attention, cache.output
     assert output is not None
-    arrays = (
-        cache.projections[0].x,
-        cache.projections[1].x,
-        a.q,
-        a.k,
-        a.v,
-        a.scores,
-        a.weights,
-        split_heads(output.x, n_heads),
-        output.x,
-        add_norm.norm.xhat,
-    )
-    return Shapes(*(_shape(array) for array in arrays))
+    inputs = cache.projections[0].x, cache.projections[1].x
+    outputs = split_heads(output.x, n_heads), output.x, add_norm.norm.xhat
+    return Shapes(*map(_shape, (*inputs, a.q, a.k, a.v, a.scores, a.weights, *outputs)))
 
 
 def _shape(array: Array) -> str:
@@ -79,10 +69,8 @@ def forward_of_a_batch(
     Args:
         sentences: The number of sentence pairs in the batch.
         length: The length to which sentences are cut; by default they are not cut.
-        d_model: The width of the model.
-        n_heads: The number of heads.
-        d_ff: The width inside the feed-forward network.
-        seed: The seed of the random weights.
+        d_model, d_ff: The widths of the model, and inside the feed-forward network.
+        n_heads, seed: The number of heads, and the seed of the random weights.
     """
     data = dataset()
     at_least(1, sentences=sentences)
@@ -105,7 +93,35 @@ def layers_in_detail(cache: TransformerCache) -> Drawing:
     sentences, n_heads, french, english = cache.decoder[0].cross.attention.scores.shape
     d_model, d_ff = (part.x.shape[-1] for part in (network.inner, network.outer))
     with new_board() as board:
-        _draw(board, cache, n_heads)
+        # three columns: the encoder, the decoder's first half, and its second half
+        encoder, decoder = cache.encoder[0], cache.decoder[0]
+        x0, x1 = 0.0, LEFT + RIGHT + 0.3
+        x2 = x1 + LEFT + RIGHT + 0.85
+        memory = _feed_forward(
+            board, x0, _self_attention(board, x0, encoder, n_heads, "mask, softmax"), encoder
+        )
+        words = _self_attention(board, x1, decoder, n_heads, "causal mask, softmax")
+        cross = _attention_shapes(decoder.cross, decoder.norm2, n_heads)
+        inner, outer = x2 - LEFT - 0.25, x2 - LEFT - 0.6
+        upper, lower = FOOT - 0.42, FOOT - 0.9
+        over = memory[1] + 0.75
+        points = [memory, (memory[0], over), (inner, over), (inner, upper), (x2, upper), (x2, FOOT)]
+        board.arrow(*points)
+        board.arrow((x2 - APART, upper), (x2 - APART, FOOT))
+        over = words[1] + 0.75
+        points = [words, (words[0], over), (outer, over), (outer, lower), (x2 + APART, lower)]
+        board.arrow(*points, (x2 + APART, FOOT))
+        for place, shape in ((memory, cross.key), (words, cross.query)):
+            board.text(place[0] + 0.07, place[1] + 0.2, shape, ha="left")
+        board.text(x2 - APART + 0.1, upper - 0.13, f"encoder's output {cross.key}", ha="left")
+        board.text(x2 - APART + 0.1, lower - 0.13, f"first half's output {cross.query}", ha="left")
+        top = _attention(board, x2, cross, "mask, softmax", (x2 + APART, lower))
+        done = _feed_forward(board, x2, top, decoder)
+        _up(board, x2, 9, 10, _shape(decoder.norm3.norm.xhat), HIGH + 0.3)
+        names = ("encoder layer", "decoder layer\nfirst half", "decoder layer\nsecond half")
+        for x, (_, end), name in zip((x0, x1, x2), (memory, words, done), names, strict=True):
+            board.frame(x - LEFT, -1.4, x + RIGHT, end + 0.52, colour=name.split()[0])
+            board.text(x - LEFT + 0.1, end + 0.45, name, ha="left", va="top", weight="bold")
     return Drawing(
         board.figure,
         f"A batch of {sentences} sentence pairs, padded to {english} English and {french} French tokens. "
@@ -113,46 +129,6 @@ def layers_in_detail(cache: TransformerCache) -> Drawing:
         "inside the feed-forward network. Only the scores of encoder-decoder attention are not square: "
         f"{french} × {english}.",
     )
-
-
-def _draw(board: Board, cache: TransformerCache, n_heads: int) -> None:
-    """Draw three columns: the encoder, the decoder's first half, and its second half."""
-    encoder, decoder = cache.encoder[0], cache.decoder[0]
-    x0, x1 = 0.0, LEFT + RIGHT + 0.3
-    x2 = x1 + LEFT + RIGHT + 0.85
-    memory = _feed_forward(board, x0, _self_attention(board, x0, encoder, n_heads, "mask, softmax"), encoder)
-    words = _self_attention(board, x1, decoder, n_heads, "causal mask, softmax")
-    cross = _attention_shapes(decoder.cross, decoder.norm2, n_heads)
-    level = _between(board, cross, memory, words, x2)
-    top = _attention(board, x2, cross, "mask, softmax", (x2 + APART, level))
-    done = _feed_forward(board, x2, top, decoder)
-    _up(board, x2, 9, 10, _shape(decoder.norm3.norm.xhat), HIGH + 0.3)
-    names = ("encoder layer", "decoder layer\nfirst half", "decoder layer\nsecond half")
-    for x, (_, end), name in zip((x0, x1, x2), (memory, words, done), names, strict=True):
-        board.frame(x - LEFT, -1.4, x + RIGHT, end + 0.52, colour=name.split()[0])
-        board.text(x - LEFT + 0.1, end + 0.45, name, ha="left", va="top", weight="bold")
-
-
-def _between(board: Board, cross: Shapes, memory: Point, words: Point, x: float) -> float:
-    """Draw the arrows into the decoder's second half: the encoder's output to V and K, the first half's to Q.
-
-    Returns:
-        The height of the line to Q.
-    """
-    inner, outer = x - LEFT - 0.25, x - LEFT - 0.6
-    upper, lower = FOOT - 0.42, FOOT - 0.9
-    over = memory[1] + 0.75
-    points = [memory, (memory[0], over), (inner, over), (inner, upper), (x, upper), (x, FOOT)]
-    board.arrow(*points)
-    board.arrow((x - APART, upper), (x - APART, FOOT))
-    over = words[1] + 0.75
-    points = [words, (words[0], over), (outer, over), (outer, lower), (x + APART, lower), (x + APART, FOOT)]
-    board.arrow(*points)
-    for place, shape in ((memory, cross.key), (words, cross.query)):
-        board.text(place[0] + 0.07, place[1] + 0.2, shape, ha="left")
-    board.text(x - APART + 0.1, upper - 0.13, f"encoder's output {cross.key}", ha="left")
-    board.text(x - APART + 0.1, lower - 0.13, f"first half's output {cross.query}", ha="left")
-    return lower
 
 
 def _self_attention(

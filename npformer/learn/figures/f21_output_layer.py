@@ -13,8 +13,8 @@ from npformer.learn.figures.jianshu_example import SEED, SENTENCE, at_least, dat
 from npformer.learn.figures.registry import Drawing, figure
 from npformer.models.transformer import Transformer, TransformerConfig
 from npformer.plots import Grid
-from npformer.plots.board import Board, new_board
-from npformer.plots.cells import CELL, Placed
+from npformer.plots.board import new_board, numbered
+from npformer.plots.cells import CELL
 from npformer.plots.style import TEXT, widest
 
 
@@ -35,10 +35,8 @@ def output_of(
     """Run a small untrained model whose vocabularies are the words of the two sentences.
 
     Args:
-        sentence: An English sentence.
-        translation: The translation whose words are the vocabulary.
-        d_model: The width of the vectors.
-        seed: The seed of the random weights.
+        sentence, translation: An English sentence, and the translation whose words are the vocabulary.
+        d_model, seed: The width of the vectors, and the seed of the random weights.
     """
     at_least(0, seed=seed)
     if not dataset().target.words(translation):
@@ -78,7 +76,28 @@ def output_layer(top: Output) -> Drawing:
         matrices=[top.r, top.weight, top.bias, top.logits, p],
         title="The output layer of an untrained model: all weights are random",
     ) as board:
-        _draw(board, top, p, best)
+        band = widest(top.words, TEXT) + 0.4  # height of the upright column labels and the name above them
+        low = -max(top.r.shape) * CELL / 2 - 1.05 - band
+        dense: list[Grid | str] = [
+            numbered(top.r, "decoder's output", "z", rows=top.read, show_shape=True),
+            "×",
+            _over_words(top.weight, "$W$", "weight", top),
+            "+",
+            _over_words(top.bias, "$b$", "weight", top),
+        ]
+        _, of_weight, of_bias = board.product(dense, 0, 0)
+        left = board.grid(_over_words(top.logits, "logits", "linear", top, rows=top.read), 0, low)
+        chosen = [("position", np.arange(len(top.words)) == best[:, None])]
+        share = _over_words(p, "probabilities", "r", top, rows=top.read, shade=True, painted=chosen)
+        right = board.grid(share, of_bias.right - board.size(share)[0], low)
+        y = left.centre[1]
+        box = board.box("softmax", (left.right + right.left) / 2 - 0.3, y, 0.95, colour="softmax")
+        board.arrow((left.right + 0.06, y), box.left)
+        board.arrow(box.right, (right.left - widest(top.read, TEXT) - 0.12, y))
+        # from the end of the sum down to the logits
+        bend = of_weight.bottom - 0.38
+        x, to = of_bias.centre[0], left.centre[0]
+        board.arrow((x, of_bias.bottom - 0.28), (x, bend), (to, bend), (to, left.top + band))
     t = len(top.read) - 1
     return Drawing(
         board.figure,
@@ -89,35 +108,6 @@ def output_layer(top: Output) -> Drawing:
     )
 
 
-def _draw(board: Board, top: Output, p: Array, best: Array) -> None:
-    """Draw the product above, and logits, softmax and probabilities below."""
-    band = widest(top.words, TEXT) + 0.4  # height of the upright column labels and the name above them
-    low = -max(top.r.shape) * CELL / 2 - 1.05 - band
-    dense: list[Grid | str] = [
-        Grid(top.r, "decoder's output", "z", rows=top.read, numbers=True, show_shape=True),
-        "×",
-        _over_words(top.weight, "$W$", "weight", top),
-        "+",
-        _over_words(top.bias, "$b$", "weight", top),
-    ]
-    _, of_weight, of_bias = board.product(dense, 0, 0)
-    left = board.grid(_over_words(top.logits, "logits", "linear", top, rows=top.read), 0, low)
-    chosen = [("position", np.arange(len(top.words)) == best[:, None])]
-    share = _over_words(p, "probabilities", "r", top, rows=top.read, shade=True, painted=chosen)
-    right = board.grid(share, of_bias.right - board.size(share)[0], low)
-    y = left.centre[1]
-    box = board.box("softmax", (left.right + right.left) / 2 - 0.3, y, 0.95, colour="softmax")
-    board.arrow((left.right + 0.06, y), box.left)
-    board.arrow(box.right, (right.left - widest(top.read, TEXT) - 0.12, y))
-    _down(board, of_bias, of_weight.bottom - 0.38, left, band)
-
-
 def _over_words(values: Array, label: str, role: str, top: Output, **more: Any) -> Grid:
     """Return a grid with a column for each token of the vocabulary."""
-    return Grid(values, label, role, "r", columns=top.words, numbers=True, show_shape=True, **more)
-
-
-def _down(board: Board, start: Placed, bend: float, end: Placed, over: float) -> None:
-    """Draw an arrow from the end of the sum down to the logits."""
-    x, to = start.centre[0], end.centre[0]
-    board.arrow((x, start.bottom - 0.28), (x, bend), (to, bend), (to, end.top + over))
+    return numbered(values, label, role, "r", columns=top.words, show_shape=True, **more)

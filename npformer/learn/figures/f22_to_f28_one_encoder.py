@@ -18,8 +18,8 @@ from npformer.learn.figures.datawhale_example import (
     make_example,
 )
 from npformer.learn.figures.registry import Drawing, figure
-from npformer.plots import Figure, Grid, curves, value_map
-from npformer.plots.board import Board, new_board
+from npformer.plots import Figure, curves, value_map
+from npformer.plots.board import Board, new_board, numbered
 from npformer.plots.cells import CELL
 from npformer.plots.heat_maps import colour_bar, signed_scale
 from npformer.plots.layout import PAD, axes_at, new_figure
@@ -69,26 +69,22 @@ def time_signal(vectors: Embedded) -> Drawing:
             board.text(place, 0.475, "+", size=16)
             board.text(place, 1.425, "=", size=16)
             board.arrow((place, -0.5), (place, -0.14))
-        _encoders(board, places, 2.04)
+        # encoder #0 above the sums, and encoder #1 above it
+        middle = (places[0] + places[-1]) / 2
+        width = max(places[-1] - places[0] + 4 * board.cell, 1.6)
+        for level in range(2):
+            high = 2.04 + 0.6 + 0.85 * level
+            board.box(f"encoder #{level}", middle, high, width, 0.5, colour="encoder")
+            for place in places:
+                board.arrow((place, 2.04 + 0.85 * level), (place, high - 0.25))
+        for place in places:
+            board.arrow((place, high + 0.25), (place, high + 0.5))
     caption = (
         "The vector t of its position is added to each word's vector x. The sums, such as "
         f"x'1 = {board.row(y[0])}, are the input of encoder #0 only. "
         "Without t the encoder could not distinguish different orders of the words."
     )
     return Drawing(board.figure, caption)
-
-
-def _encoders(board: Board, places: np.ndarray, bottom: float) -> None:
-    """Draw encoder #0 above the sums, and encoder #1 above it."""
-    middle = (places[0] + places[-1]) / 2
-    width = max(places[-1] - places[0] + 4 * board.cell, 1.6)
-    for level in range(2):
-        y = bottom + 0.6 + 0.85 * level
-        board.box(f"encoder #{level}", middle, y, width, 0.5, colour="encoder")
-        for place in places:
-            board.arrow((place, bottom + 0.85 * level), (place, y - 0.25))
-    for place in places:
-        board.arrow((place, y + 0.25), (place, y + 0.5))
 
 
 def _places(board: Board, words: list[str], d_model: int, least: float = 0.0) -> np.ndarray:
@@ -102,7 +98,7 @@ def _vectors(
 ) -> None:
     """Draw the vector of each word at a height. Shapes: values (T, D), places (T,)."""
     for i, (vector, x) in enumerate(zip(values, places, strict=True), 1):
-        board.grid_at(Grid(vector, f"${letter}_{{{i}}}$", colour, numbers=True), x, y, label=label)
+        board.grid_at(numbered(vector, f"${letter}_{{{i}}}$", colour), x, y, label=label)
 
 
 def _words(board: Board, words: Sequence[str], places: np.ndarray, y: float) -> None:
@@ -127,9 +123,7 @@ NAMES = {
 def position_cells(vectors: WordVectors, *, layout: str = "halves") -> Drawing:
     """Draw the position vector of each word above its word vector, to which it is added.
 
-    Args:
-        vectors: The words and their vectors.
-        layout: The layout of the sines and cosines, one of the LAYOUTS of functional.positions.
+    `layout` is the layout of the sines and cosines, one of the LAYOUTS of functional.positions.
     """
     words, x, _ = vectors
     d_model = x.shape[1]
@@ -161,8 +155,7 @@ def position_curves(
 
     Args:
         dims: The columns of the table to draw.
-        length: The number of positions.
-        d_model: The width of the vectors.
+        length, d_model: The number of positions, and the width of the vectors.
         layout: The layout of the sines and cosines, one of the LAYOUTS of functional.positions.
     """
     if not dims or not all(isinstance(d, int) and 0 <= d < d_model for d in dims):
@@ -176,7 +169,14 @@ def position_curves(
         ax.set_ylim(-1.05, 1.05 + above)  # above the curves, room for the legend
         ax.set_yticks([-1, -0.5, 0, 0.5, 1], ["−1", "−0.5", "0", "0.5", "1"])
         ax.legend(ax.lines, names, loc="upper center", ncols=IN_A_ROW, handlelength=2.5, borderaxespad=0.2)
-    caption = f"Each dimension is a sine or cosine with its own period: {_periods(dims, d_model, layout)}. "
+    groups: dict[str, list[int]] = {}
+    for dim in dims:
+        groups.setdefault(f"{period(dim, d_model, layout):.2f}", []).append(dim)
+    parts = [
+        f"{length} positions in dim{'s' if len(members) > 1 else ''} {' and '.join(map(str, members))}"
+        for length, members in groups.items()
+    ]
+    caption = f"Each dimension is a sine or cosine with its own period: {', '.join(parts)}. "
     if layout == "interleaved":
         caption += "Dimensions 2i and 2i + 1 have the same period, shifted by a quarter. "
     caption += "All values stay within ±1, however long the sentence is."
@@ -187,8 +187,7 @@ def period(dim: int, d_model: int, layout: str) -> float:
     """Return the number of positions after which a dimension repeats: 2π 10000^e, e given by the layout.
 
     Args:
-        dim: The dimension.
-        d_model: The width of the position vectors.
+        dim, d_model: The dimension, and the width of the position vectors.
         layout: The layout of the sines and cosines, one of the LAYOUTS of functional.positions.
     """
     half = d_model // 2
@@ -201,30 +200,13 @@ def period(dim: int, d_model: int, layout: str) -> float:
     return float(2 * math.pi * 10000**exponent)
 
 
-def _periods(dims: Sequence[int], d_model: int, layout: str) -> str:
-    """Return the periods in words: "39.64 positions in dims 4 and 5, 99.58 positions in dims 6 and 7"."""
-    groups: dict[str, list[int]] = {}
-    for dim in dims:
-        groups.setdefault(f"{period(dim, d_model, layout):.2f}", []).append(dim)
-    parts = []
-    for length, members in groups.items():
-        names = " and ".join(map(str, members))
-        parts.append(f"{length} positions in dim{'s' if len(members) > 1 else ''} {names}")
-    return ", ".join(parts)
-
-
 @figure("F26", "Position vectors as heat maps", "datawhale", "FO", "3")
 def position_maps(
     *,
     upper: tuple[int, int, str] = (20, 512, "halves"),
     lower: tuple[int, int, str] = (10, 64, "interleaved"),
 ) -> Drawing:
-    """Draw two tables, each given as (positions, dimensions, layout). A row is the vector of one position.
-
-    Args:
-        upper: The upper table.
-        lower: The lower table.
-    """
+    """Draw two tables, each given as (positions, dimensions, layout). A row is the vector of one position."""
     tables = [_table(*which) for which in (upper, lower)]
     heights = [float(np.clip(0.13 * len(table), 1.3, 4)) for table in tables]
     figure = new_figure(WIDE + 1.9, sum(heights) + 1.65, "these two tables")
@@ -323,23 +305,19 @@ def _tower(example: Example, *, paths: bool) -> tuple[Figure, Callable[..., str]
         board.box("self-attention", middle, STEP, wide, HIGH, colour="attention")
         for x in places if paths else [middle]:
             board.box("feed-forward", x, 3 * STEP, width if paths else wide, HIGH, colour="feed_forward")
-        _arrows(board, places, paths)
+        # the arrows from word to x, through both boxes, and out at the top
+        half, cell = HIGH / 2, 0.135
+        stretches = [(-0.55, -cell)]
+        for row in range(2):
+            vectors, box = 2 * STEP * row, STEP * (2 * row + 1)
+            stretches += [(vectors + cell, box - half), (box + half, vectors + 2 * STEP - cell)]
+        stretches.append((4 * STEP + cell, 5 * STEP - 0.1 - half if paths else 4 * STEP + 0.5))
+        for low, high in stretches:
+            for x in places:
+                board.arrow((x, low), (x, high))
         board.frame(left, STEP - 0.55, right, 3 * STEP + 0.62, colour="encoder")
         board.text(left + 0.1, 3 * STEP + 0.47, "encoder #0", ha="left", weight="bold")
         _words(board, example.words, places, -0.62)
         if paths:
             board.box("encoder #1", (left + right) / 2, 5 * STEP - 0.1, right - left, HIGH, colour="encoder")
     return board.figure, board.row
-
-
-def _arrows(board: Board, places: np.ndarray, paths: bool) -> None:
-    """Draw the arrows from word to x, through both boxes, and out at the top."""
-    half, cell = HIGH / 2, 0.135
-    stretches = [(-0.55, -cell)]
-    for row in range(2):
-        vectors, box = 2 * STEP * row, STEP * (2 * row + 1)
-        stretches += [(vectors + cell, box - half), (box + half, vectors + 2 * STEP - cell)]
-    stretches.append((4 * STEP + cell, 5 * STEP - 0.1 - half if paths else 4 * STEP + 0.5))
-    for low, high in stretches:
-        for x in places:
-            board.arrow((x, low), (x, high))

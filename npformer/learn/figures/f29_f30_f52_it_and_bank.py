@@ -62,9 +62,7 @@ class Choice:
         where: "encoder" for the encoder's heads at *it* or *bank*, "cross" for the decoder's heads at the
             step that writes its French. By default both if both attend to a target in most sentences, or the
             better.
-        layer: The layer of another head.
-        head: The number of another head.
-        word: Another query.
+        layer, head, word: The layer and the number of another head, and another query.
     """
 
     sentence: str
@@ -141,11 +139,7 @@ def _views(studio: Studio, forward: ForwardPass, question: Question, choice: Cho
 def _shares(studio: Studio, question: Question, views: Sequence[View], *, but: Question | None = None) -> str:
     """Return the shares of sentences in which the head of each view attends to a target, for a caption.
 
-    Args:
-        studio: The source of the trained models.
-        question: What the heads should find.
-        views: What is drawn.
-        but: For the second head of each view, the question of the first.
+    For the second head of each view, `but` is the question of the first.
     """
     texts = []
     for view in views:
@@ -186,7 +180,7 @@ def _lines(
     """Return the function that draws a view, its name, and the sentence that describes it."""
     weights_of = [head_weights(forward, each.where, each.layer, each.head) for each in view.heads]
     queries, keys = weights_of[0].queries, weights_of[0].keys
-    query = query_of(queries, family, view.where, word)
+    query = _query_of(queries, family, view.where, word)
     weights = np.stack([each.weights for each in weights_of])  # (N, T, S)
     writing = view.where == "cross"
     label = f"“{queries[query]}”" + (f", for “{family}”" if writing and word is None else "")
@@ -210,18 +204,8 @@ def _lines(
     return draw, name, f"{beginning}, {' and '.join(attended)}."
 
 
-def query_of(words: Sequence[str], family: str, where: str, word: str | None) -> int:
-    """Return the position of the query: *it* or *bank*, the last of its French words, or the caller's word.
-
-    Args:
-        words: The words of the sentence.
-        family: "it" or "bank".
-        where: "encoder" or "cross".
-        word: The caller's word, or None.
-
-    Raises:
-        UserError: If the word is not in the sentence.
-    """
+def _query_of(words: Sequence[str], family: str, where: str, word: str | None) -> int:
+    """Return the position of the query: the caller's word, *it* or *bank*, or the last one in French."""
     candidates = (word,) if word is not None else (family,) if where == "encoder" else FRENCH[family]
     places = [index for index, each in enumerate(words) if each in candidates]
     if not places:

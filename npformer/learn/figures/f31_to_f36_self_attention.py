@@ -19,7 +19,6 @@ from npformer.learn.figures.datawhale_example import (
     MACHINES,
     SEED,
     Example,
-    Head,
     generator,
     listed,
     make_example,
@@ -27,7 +26,7 @@ from npformer.learn.figures.datawhale_example import (
 )
 from npformer.learn.figures.registry import Drawing, figure
 from npformer.plots import Figure, Grid
-from npformer.plots.board import Board, new_board, paler
+from npformer.plots.board import Board, new_board, numbered, paler
 from npformer.plots.cells import Placed
 from npformer.plots.style import number, widest
 
@@ -37,12 +36,7 @@ SHARES = paler("z", 0.45)  # the weights, on their way to Z
 
 @figure("F31", "Query, key and value of two words", "datawhale", "FW", "4.4", make_example)
 def queries_keys_values(example: Example, *, head: int = 0) -> Drawing:
-    """Draw x1 and x2 times W^Q, W^K and W^V: three vectors for each word.
-
-    Args:
-        example: The sentence after an encoder layer.
-        head: The number of the head that is drawn.
-    """
+    """Draw x1 and x2 times W^Q, W^K and W^V of one head: three vectors for each word."""
     one = example.head(head)
     with new_board(example.words, matrices=[example.x, *one[:6]]) as board:
         (d_model, d_head), count = one.wq.shape, len(example.words)
@@ -58,10 +52,10 @@ def queries_keys_values(example: Example, *, head: int = 0) -> Drawing:
             board.text(x, 0, example.words[i], size=12, parse_math=False)
             vectors_of = zip(heights[1:], ("x", *LETTERS), (example.x, one.q, one.k, one.v), strict=True)
             for y, letter, vectors in vectors_of:
-                cells = Grid(vectors[i], f"${letter}_{{{i + 1}}}$", letter, numbers=True)
+                cells = numbered(vectors[i], f"${letter}_{{{i + 1}}}$", letter)
                 board.grid_at(cells, x, y, label="left")
         for y, letter, weight in zip(heights[2:], LETTERS, one[:3], strict=True):
-            cells = Grid(weight, _weight_name(letter), "weight", letter, numbers=True)
+            cells = numbered(weight, _weight_name(letter), "weight", letter)
             board.grid_at(cells, beyond, y, label="right")
     caption = (
         f"x1 times the matrix W^Q gives q1 = {board.row(one.q[0])}, the query of “{example.words[0]}”; W^K "
@@ -73,22 +67,17 @@ def queries_keys_values(example: Example, *, head: int = 0) -> Drawing:
 
 @figure("F35", "X times W gives Q, K and V", "datawhale", "FW", "4.4", make_example)
 def projections(example: Example, *, head: int = 0) -> Drawing:
-    """Draw the queries, keys and values of all words at once as three products.
-
-    Args:
-        example: The sentence after an encoder layer.
-        head: The number of the head that is drawn.
-    """
+    """Draw one head's queries, keys and values of all words at once as three products."""
     one = example.head(head)
     with new_board(example.words, matrices=[example.x, *one[:6]]) as board:
         y, step = 0.0, max(*example.x.shape) * 0.27 + 0.75
         for letter, weight, vectors in zip(LETTERS, one[:3], (one.q, one.k, one.v), strict=True):
             parts: list[Grid | str] = [
-                Grid(example.x, "$X$", "x", rows=example.words, numbers=True, show_shape=True),
+                numbered(example.x, "$X$", "x", rows=example.words, show_shape=True),
                 "×",
-                Grid(weight, _weight_name(letter), "weight", letter, numbers=True, show_shape=True),
+                numbered(weight, _weight_name(letter), "weight", letter, show_shape=True),
                 "=",
-                Grid(vectors, f"${letter.upper()}$", letter, numbers=True, show_shape=True),
+                numbered(vectors, f"${letter.upper()}$", letter, show_shape=True),
             ]
             board.product(parts, 0, y)
             y -= step
@@ -102,21 +91,26 @@ def projections(example: Example, *, head: int = 0) -> Drawing:
 
 @figure("F36", "softmax(QKᵀ / √d_k) V = Z", "datawhale", "FW", "5.1", make_example)
 def attention_as_matrices(example: Example, *, head: int = 0) -> Drawing:
-    """Draw steps two to six in one formula, and below it the same with the weights written out.
-
-    Args:
-        example: The sentence after an encoder layer.
-        head: The number of the head that is drawn.
-    """
+    """Draw steps two to six of a head in one formula, and below it the same with the weights written out."""
     one, rows = example.head(head), example.words
     d_head = one.q.shape[1]
-    value = Grid(one.v, "$V$", "v", numbers=True, show_shape=True)
-    result = Grid(one.z, "$Z$", "z", numbers=True, show_shape=True)
+    value = numbered(one.v, "$V$", "v", show_shape=True)
+    result = numbered(one.z, "$Z$", "z", show_shape=True)
     with new_board(rows, matrices=[one.q, one.k, one.v, one.z, one.weights], names=rows) as board:
-        middle, beyond = _fraction(board, one, rows)
+        # softmax(Q × Kᵀ over √d_k) with the line at height 0
+        tall = max(*one.q.shape) * 0.27
+        q, k = numbered(one.q, "$Q$", "q", rows=rows), numbered(one.k.T, "$K^T$", "k")
+        _, second = board.product([q, "×", k], widest(rows, 9) + 0.07, tall / 2 + 0.15)
+        right, middle = second.right, second.right / 2
+        board.arrow((0, 0), (right, 0), head=False)
+        board.text(middle, -0.25, f"$\\sqrt{{d_k}}$ = √{d_head}", size=12)
+        for x, side in ((-0.17, "left"), (right + 0.17, "right")):
+            board.bracket(x, -0.45, tall + 0.5, side)
+        board.text(-0.4, 0, "softmax", size=13, ha="right")
+        beyond = right + 0.45
         board.product(["×", value, "=", result], beyond, 0)
         low = -(0.27 * len(rows) + board.band(rows) + 1.28)
-        weights = Grid(one.weights, "", SHARES, edge="z", rows=rows, columns=rows, numbers=True)
+        weights = numbered(one.weights, "", SHARES, edge="z", rows=rows, columns=rows)
         placed = board.grid_at(weights, middle, low)
         note = "the weights: each row is a query, and sums to 1"
         board.text(middle, placed.top + board.band(rows) + 0.18, note, va="bottom")
@@ -128,23 +122,6 @@ def attention_as_matrices(example: Example, *, head: int = 0) -> Drawing:
         f"has weights {shares}. Multiplied by V, they give row 1 of Z, {board.row(one.z[0])}."
     )
     return Drawing(board.figure, caption)
-
-
-def _fraction(board: Board, one: Head, rows: list[str]) -> tuple[float, float]:
-    """Draw softmax(Q × Kᵀ over √d_k) with the line at height 0; return its middle and its right end."""
-    d_head = one.q.shape[1]
-    tall = max(*one.q.shape) * 0.27
-    start = widest(rows, 9) + 0.07
-    q = Grid(one.q, "$Q$", "q", rows=rows, numbers=True)
-    k = Grid(one.k.T, "$K^T$", "k", numbers=True)
-    _, second = board.product([q, "×", k], start, tall / 2 + 0.15)
-    right, middle = second.right, second.right / 2
-    board.arrow((0, 0), (right, 0), head=False)
-    board.text(middle, -0.25, f"$\\sqrt{{d_k}}$ = √{d_head}", size=12)
-    for x, side in ((-0.17, "left"), (right + 0.17, "right")):
-        board.bracket(x, -0.45, tall + 0.5, side)
-    board.text(-0.4, 0, "softmax", size=13, ha="right")
-    return middle, right + 0.45
 
 
 def _weight_name(letter: str) -> str:
@@ -178,10 +155,8 @@ def steps_of_one_word(
     """Compute attention over vectors whose first query has the given scores.
 
     Args:
-        sentence: The sentence, whose words are separated by spaces.
-        scores: The scores of the first word, one for each word of the sentence.
-        d_k: The width of the queries and the keys.
-        seed: The seed of the random weights.
+        sentence, scores: The sentence, and the scores of its first word, one for each word.
+        d_k, seed: The width of the queries and the keys, and the seed of the random weights.
     """
     words = words_of(sentence)
     q, k, v = vectors_with(words, scores, d_k, seed)
@@ -196,10 +171,8 @@ def vectors_with(
     """Return random q, k, v with q1 · k_j = scores[j], in multiples of 1/4, so that the sums are exact.
 
     Args:
-        words: The words of the sentence.
-        scores: The scores of the first word, one for each word of the sentence.
-        d_k: The width of the queries and the keys.
-        seed: The seed of the random weights.
+        words, scores: The words of the sentence, and the scores of the first one, one for each word.
+        d_k, seed: The width of the queries and the keys, and the seed of the random weights.
 
     Raises:
         UserError: If there is not one score for each word, or d_k is below 1.
@@ -254,8 +227,7 @@ def sum_of_values(s: Steps) -> Drawing:
     sums = " + ".join(f"{number(w)} · ({number(v)})" for w, v in zip(s.weights, s.v[:, 0], strict=True))
     caption = (
         "Every value is multiplied by its weight, so words with small weights contribute little. The sum is "
-        f"z1, the output of self-attention for “{s.words[0]}”. "
-        f"Its first number is {sums} = {number(s.z[0])}."
+        f"z1, the output of self-attention for “{s.words[0]}”. Its first number is {sums} = {number(s.z[0])}."
     )
     return Drawing(_draw(s, 5), caption)
 
@@ -277,24 +249,26 @@ def _draw(s: Steps, steps: int) -> Figure:
             board.text(x, 0, s.words[i], size=12, parse_math=False)
             for row, (letter, values) in enumerate((("q", s.q), ("k", s.k), ("v", s.v)), 1):
                 _vector(board, values[i, shown], letter, i, (x, -ROW * row), letter, d_k)
-            _numbers(board, s, i, x, steps)
+            board.text(x, -4 * ROW, f"$q_1 \\cdot k_{{{i + 1}}}$ = {whole(s.raw[i])}", size=12)
+            if steps >= 2:
+                board.text(x, -5 * ROW, whole(s.scaled[i]), size=12)
+            if steps >= 3:
+                board.text(x, -6 * ROW, board.write(s.weights[i]), size=12, weight="bold")
             if steps >= 4:
                 faded = paler("v", s.weights[i])
                 _vector(
                     board, weighted[i, shown], "v", i, (x, -7 * ROW), faded, d_k, board.write(s.weights[i])
                 )
         if steps >= 5:
-            _sum(board, s.z[shown], places, d_k)
+            for left, right in pairwise(places):
+                board.text((left + right) / 2 - 0.12, -7 * ROW, "+", size=15)
+            placed = _vector(board, s.z[shown], "z", 0, (places[0], -8 * ROW - DOWN), "z", d_k)
+            x = (placed.right + 0.25, placed.centre[1])
+            if len(places) > 1:
+                end = places[-1]
+                board.arrow((end, -7 * ROW - 0.16), (end, x[1]), x)
+            board.arrow((places[0], -7 * ROW - 0.14), (places[0], placed.top))
     return board.figure
-
-
-def _numbers(board: Board, s: Steps, i: int, x: float, steps: int) -> None:
-    """Write the score of a word, its score over √d_k, and its weight."""
-    board.text(x, -4 * ROW, f"$q_1 \\cdot k_{{{i + 1}}}$ = {whole(s.raw[i])}", size=12)
-    if steps >= 2:
-        board.text(x, -5 * ROW, whole(s.scaled[i]), size=12)
-    if steps >= 3:
-        board.text(x, -6 * ROW, board.write(s.weights[i]), size=12, weight="bold")
 
 
 def _vector(
@@ -310,23 +284,11 @@ def _vector(
     """Draw the first numbers of a vector, followed by dots if there are more."""
     x, y = place
     name = f"{factor} ${letter}_{{{i + 1}}}$".strip()
-    cells = Grid(values, name, colour, edge=letter, numbers=True)
+    cells = numbered(values, name, colour, edge=letter)
     placed = board.grid_at(cells, x, y, label="left")
     if d_k > len(values):
         board.text(placed.right + 0.05, y, "…", ha="left")
     return placed
-
-
-def _sum(board: Board, z: Array, places: np.ndarray, d_k: int) -> None:
-    """Draw the sum z1 of the weighted values."""
-    for left, right in pairwise(places):
-        board.text((left + right) / 2 - 0.12, -7 * ROW, "+", size=15)
-    placed = _vector(board, z, "z", 0, (places[0], -8 * ROW - DOWN), "z", d_k)
-    x = (placed.right + 0.25, placed.centre[1])
-    if len(places) > 1:
-        end = places[-1]
-        board.arrow((end, -7 * ROW - 0.16), (end, x[1]), x)
-    board.arrow((places[0], -7 * ROW - 0.14), (places[0], placed.top))
 
 
 def whole(value: float) -> str:

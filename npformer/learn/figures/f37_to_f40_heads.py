@@ -1,6 +1,7 @@
 """F37 to F40: the heads' own weights, their outputs, W^O, and all of multi-head attention on one sheet."""
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
@@ -9,8 +10,9 @@ from npformer.errors import UserError
 from npformer.learn.figures.datawhale_example import Example, Head, make_example
 from npformer.learn.figures.registry import Drawing, figure
 from npformer.plots import Grid
-from npformer.plots.board import Board, new_board, paler
+from npformer.plots.board import Board, new_board, numbered, paler
 from npformer.plots.palette import COLOURS
+from npformer.plots.style import number as number_text
 from npformer.plots.style import widest, wrapped
 
 HIGH = 0.27  # of a cell, in inches
@@ -20,11 +22,7 @@ IN_A_ROW = 4  # heads
 
 @figure("F37", "Two heads, each with its own weights", "datawhale", "FW", "7.1", make_example)
 def two_heads(example: Example, *, heads: tuple[int, int] = (0, 1)) -> Drawing:
-    """Draw X and two heads with their weights, queries, keys and values.
-
-    Args:
-        heads: The numbers of the two heads.
-    """
+    """Draw X and two heads with their weights, queries, keys and values."""
     if len(heads) != 2:
         raise UserError(f"heads is {heads!r}: name two heads")
     pair = [example.head(head) for head in heads]
@@ -33,7 +31,7 @@ def two_heads(example: Example, *, heads: tuple[int, int] = (0, 1)) -> Drawing:
     ) as board:
         step = board.size(Grid(pair[0].q))[0] + 0.3
         x = 3 * step + 0.15  # between the two
-        top = board.grid_at(Grid(example.x, "$X$", "x", rows=example.words, numbers=True), x, 0)
+        top = board.grid_at(numbered(example.x, "$X$", "x", rows=example.words), x, 0)
         for index, (number, one) in enumerate(zip(heads, pair, strict=True)):
             left = index * (3 * step + 0.3)
             _head(board, one, number, (left, top.bottom - 0.5), step, 1.0 if index == 0 else PALE)
@@ -60,11 +58,9 @@ def _head(
     for i, (letter, weight, vectors) in enumerate(zip("qkv", one[:3], one[3:6], strict=True)):
         x = left + (i + 0.5) * step
         name = f"${letter.upper()}_{{{number}}}$"
-        grey = Grid(
-            weight, f"$W_{{{number}}}^{letter.upper()}$", paler("weight", share), edge=letter, numbers=True
-        )
+        grey = numbered(weight, f"$W_{{{number}}}^{letter.upper()}$", paler("weight", share), edge=letter)
         upper = board.grid(grey, x - columns * board.cell / 2, top - 0.68)
-        cells = Grid(vectors, name, paler(letter, share), edge=letter, numbers=True)
+        cells = numbered(vectors, name, paler(letter, share), edge=letter)
         lower = board.grid(cells, x - columns * board.cell / 2, upper.bottom - 0.5, label="below")
         board.arrow((x, upper.bottom), (x, lower.top))
 
@@ -76,13 +72,13 @@ def eight_outputs(example: Example) -> Drawing:
     with new_board(example.words, matrices=[example.x, example.joined]) as board:
         step = board.size(Grid(heads[0].z))[0] + 0.35
         row = HIGH * len(example.words) + 1.0
-        inputs = Grid(example.x, "$X$", "x", rows=example.words, numbers=True)
+        inputs = numbered(example.x, "$X$", "x", rows=example.words)
         last = (len(heads) - 1) // IN_A_ROW
         x = board.grid(inputs, 0, -last * row / 2)
         start, y = x.right + 0.9, x.centre[1]
         for number, one in enumerate(heads):
             r, c = divmod(number, IN_A_ROW)
-            cells = Grid(one.z, f"$Z_{{{number}}}$", "z", numbers=True)
+            cells = numbered(one.z, f"$Z_{{{number}}}$", "z")
             placed = board.grid(cells, start + c * step, -r * row, label="below")
             board.text(placed.centre[0], placed.top + 0.08, f"head #{number}", va="bottom")
             if c == 0:
@@ -105,7 +101,10 @@ def joined_heads(example: Example) -> Drawing:
         end = wide * board.cell
         right = max(end, 5.4)  # wide enough for the sentences below it
         _note(board, 0, 0, "1   Concatenate the heads' outputs.")
-        _concat(board, example, 0, -0.65)
+        left = 0.0
+        for number in range(example.n_heads):
+            z, shade = example.head(number).z, _shade("z", number)
+            left = board.grid(numbered(z, f"$Z_{{{number}}}$", shade, edge="z"), left, -0.65).right
         board.text(end / 2, -0.72 - HIGH * rows, f"{rows} × {wide}", va="top", color=COLOURS["faint"])
         board.text(end + 0.32, -0.65 - HIGH * rows / 2, "×", size=15)
         _note(board, right + 0.62, 0, "2   Multiply by $W^O$\n     (learned).")
@@ -113,30 +112,26 @@ def joined_heads(example: Example) -> Drawing:
         low = -0.65 - HIGH * rows - 0.95
         _note(board, 0, low, "3   The result is one matrix from all heads.")
         board.text(0.3, low - 0.65 - HIGH * rows / 2, "=", size=15)
-        result = Grid(example.z, "$Z$", "z", rows=example.words, numbers=True, show_shape=True)
+        result = numbered(example.z, "$Z$", "z", rows=example.words, show_shape=True)
         board.grid(result, 1.4, low - 0.65)
-        _by_heads(board, example, low - 0.65 - HIGH * rows - 0.95)
+        # the same product as a sum over heads, the first two written out
+        y = low - 0.65 - HIGH * rows - 0.95
+        _note(board, 0, y, "The same head by head: each head has its own rows of $W^O$.")
+        parts: list[Grid | str] = []
+        for number in range(min(2, example.n_heads)):
+            one, block = example.head(number), _block(example, number)
+            grey, pink = _shade("weight", number), _shade("z", number)
+            parts += ["+"] if parts else []
+            parts += [numbered(one.z, f"$Z_{{{number}}}$", pink, edge="z"), "×"]
+            parts += [numbered(block, f"$W^O_{{{number}}}$", grey, edge="z")]
+        dots = ["+ …"] if example.n_heads > 2 else []
+        board.product([*parts, *dots, "=  $Z$"], 0, y - 0.7 - HIGH * max(len(example.words), len(block)) / 2)
     caption = (
         f"The {example.n_heads} concatenated outputs are {rows} × {wide}. W^O, {wide} × "
         f"{example.x.shape[1]}, projects them to the width of X: row 1, “{example.words[0]}”, becomes "
         f"{board.row(example.z[0])}. Every head has its own rows of W^O, so Z is a sum over heads."
     )
     return Drawing(board.figure, caption)
-
-
-def _by_heads(board: Board, example: Example, y: float) -> None:
-    """Draw the same product as a sum over heads, the first two written out."""
-    _note(board, 0, y, "The same head by head: each head has its own rows of $W^O$.")
-    parts: list[Grid | str] = []
-    for number in range(min(2, example.n_heads)):
-        one, block = example.head(number), _block(example, number)
-        grey = _shade("weight", number)
-        pink = _shade("z", number)
-        parts += ["+"] if parts else []
-        parts += [Grid(one.z, f"$Z_{{{number}}}$", pink, edge="z", numbers=True), "×"]
-        parts += [Grid(block, f"$W^O_{{{number}}}$", grey, edge="z", numbers=True)]
-    dots = ["+ …"] if example.n_heads > 2 else []
-    board.product([*parts, *dots, "=  $Z$"], 0, y - 0.7 - HIGH * max(len(example.words), len(block)) / 2)
 
 
 def _block(example: Example, number: int) -> Array:
@@ -150,19 +145,10 @@ def _output_weight(board: Board, example: Example, left: float, top: float) -> N
     """Draw W^O with its shape, the rows of every second head in a paler colour."""
     for number in range(example.n_heads):
         shade = _shade("weight", number)
-        placed = board.grid(Grid(_block(example, number), "", shade, edge="z", numbers=True), left, top)
+        placed = board.grid(numbered(_block(example, number), "", shade, edge="z"), left, top)
         top = placed.bottom
     rows, columns = example.output_weight.shape
     board.text(placed.centre[0], top - 0.07, f"{rows} × {columns}", va="top", color=COLOURS["faint"])
-
-
-def _concat(board: Board, example: Example, left: float, top: float) -> None:
-    """Draw the concatenated outputs of the heads, every second one in a paler colour."""
-    for number in range(example.n_heads):
-        z = example.head(number).z
-        shade = _shade("z", number)
-        cells = Grid(z, f"$Z_{{{number}}}$", shade, edge="z", numbers=True)
-        left = board.grid(cells, left, top).right
 
 
 def _shade(role: str, number: int) -> str:
@@ -188,7 +174,8 @@ def recap(example: Example) -> Drawing:
     shown = sorted({0, 1, n_heads - 1} & set(range(n_heads)))
     arrays = [array for number in shown for array in example.head(number)]
     arrays += [example.x, example.r, example.z, example.output_weight]
-    with new_board(example.words, matrices=arrays, decimals=1, margin=0.06) as board:
+    write = partial(number_text, decimals=1)
+    with new_board(example.words, matrices=arrays, write=write, margin=0.06) as board:
         width = example.head(0).q.shape[1] * board.cell
         x_width = d_model * board.cell
         steps = [x_width + GAP, 3 * width + 2 * APART + GAP + NAME, width + GAP, width + GAP, x_width + GAP]
@@ -197,15 +184,24 @@ def recap(example: Example) -> Drawing:
         heights = [-row * (i + 0.5) for i in range(len(shown))]
         middle = (heights[0] + heights[-1]) / 2
         _inputs(board, example, middle)
+        high = HIGH * len(example.words)
         for number, y in zip(shown, heights, strict=True):
-            _head_row(board, example, number, lefts, y)
+            # one head: its weights, its Q, K and V below each other, its Z
+            one = example.head(number)
+            for i, (letter, weight, vectors) in enumerate(zip("qkv", one[:3], one[3:6], strict=True)):
+                name = letter.upper()
+                grey = numbered(weight, f"$W^{name}_{{{number}}}$", "weight", letter)
+                board.grid(grey, lefts[1] + i * (width + APART), y + HIGH * d_model / 2)
+                cells = numbered(vectors, f"${name}_{{{number}}}$", letter)
+                board.grid(cells, lefts[2], y + 1.5 * high + HIGH / 2 - i * (high + HIGH / 2), label="left")
+            board.grid(numbered(one.z, f"$Z_{{{number}}}$", "z"), lefts[3], y + high / 2)
         if n_heads > 3:
             board.text(lefts[1] + 1.5 * width, (heights[1] + heights[2]) / 2 + 0.1, "…", size=20, rotation=90)
-        _wires(board, lefts, heights, middle, width, d_model)
+        _wires(board, lefts, heights, middle, width, x_width)
         tall = example.output_weight.shape[0] * HIGH
         board.text(lefts[4] + 2 * board.cell, middle + tall / 2 + 0.08, "$W^O$", size=12, va="bottom")
         _output_weight(board, example, lefts[4], middle + tall / 2)
-        result = Grid(example.z, "$Z$", "z", numbers=True, show_shape=True)
+        result = numbered(example.z, "$Z$", "z", show_shape=True)
         board.grid(result, lefts[5], middle + len(example.words) * HIGH / 2)
         _headings(board, example, lefts, width, max(0.15, middle + tall / 2 + 0.5))
     caption = (
@@ -219,8 +215,8 @@ def recap(example: Example) -> Drawing:
 
 def _inputs(board: Board, example: Example, middle: float) -> None:
     """Draw X, or R where a layer stands below."""
-    x = Grid(example.x, "$X$", "x", rows=example.words, numbers=True)
-    r = Grid(example.r, "$R$", "r", rows=example.words, numbers=True)
+    x = numbered(example.x, "$X$", "x", rows=example.words)
+    r = numbered(example.r, "$R$", "r", rows=example.words)
     high = HIGH * len(example.words)
     board.grid(x, 0, middle + high / 2)
     placed = board.grid(r, 0, middle - high / 2 - 1.05)
@@ -232,46 +228,29 @@ def _inputs(board: Board, example: Example, middle: float) -> None:
     board.text(end, y + 0.82, " ".join(example.words), size=12, ha="right", va="bottom", parse_math=False)
 
 
-def _head_row(board: Board, example: Example, number: int, lefts: np.ndarray, y: float) -> None:
-    """Draw one head: its weights, its Q, K and V below each other, its Z."""
-    one = example.head(number)
-    rows, columns = one.wq.shape
-    high, width = HIGH * len(one.q), columns * board.cell
-    for i, (letter, weight, vectors) in enumerate(zip("qkv", one[:3], one[3:6], strict=True)):
-        name = letter.upper()
-        grey = Grid(weight, f"$W^{name}_{{{number}}}$", "weight", letter, numbers=True)
-        board.grid(grey, lefts[1] + i * (width + APART), y + HIGH * rows / 2)
-        cells = Grid(vectors, f"${name}_{{{number}}}$", letter, numbers=True)
-        board.grid(cells, lefts[2], y + 1.5 * high + HIGH / 2 - i * (high + HIGH / 2), label="left")
-    board.grid(Grid(one.z, f"$Z_{{{number}}}$", "z", numbers=True), lefts[3], y + high / 2)
-
-
 def _wires(
-    board: Board, lefts: np.ndarray, heights: Sequence[float], middle: float, width: float, d_model: int
+    board: Board, lefts: np.ndarray, heights: Sequence[float], middle: float, width: float, x_width: float
 ) -> None:
     """Draw arrows from column to column: X to every head, every head's Z to W^O."""
-    out = d_model * board.cell  # the right edge of X
     for y in heights:
-        bend, end = out + 0.16, lefts[1] - 0.06
-        board.arrow((out + 0.04, middle), *([] if y == middle else [(bend, middle), (bend, y)]), (end, y))
+        bend, start, end = x_width + 0.16, (x_width + 0.04, middle), (lefts[1] - 0.06, y)
+        board.arrow(start, *([] if y == middle else [(bend, middle), (bend, y)]), end)
         board.arrow((lefts[2] - NAME - GAP + 0.06, y), (lefts[2] - NAME - 0.04, y))
         board.arrow((lefts[2] + width + 0.06, y), (lefts[3] - 0.06, y))
-        bend, end = lefts[3] + width + 0.25, lefts[4] - 0.04
-        board.arrow(
-            (lefts[3] + width + 0.06, y), *([] if y == middle else [(bend, y), (bend, middle)]), (end, middle)
-        )
-    board.text((lefts[4] + out + lefts[5]) / 2, middle, "=", size=15)
+        bend, start = lefts[3] + width + 0.25, (lefts[3] + width + 0.06, y)
+        end = (lefts[4] - 0.04, middle)
+        board.arrow(start, *([] if y == middle else [(bend, y), (bend, middle)]), end)
+    board.text((lefts[4] + x_width + lefts[5]) / 2, middle, "=", size=15)
 
 
-def _headings(board: Board, example: Example, lefts: np.ndarray, width: float, y: float) -> None:
+def _headings(board: Board, example: Example, lefts: np.ndarray, width: float, over: float) -> None:
     """Write the five steps above the columns."""
-    start = -widest(example.words, 9) - 0.07
     ends = [lefts[1] - 0.2, lefts[2] - NAME - 0.2, lefts[4] - 0.3, lefts[5] + width + board.cell]
     steps = [
-        (start, "1  The sentence,\n2  a vector for each word"),
+        (-widest(example.words, 9) - 0.07, "1  The sentence,\n2  a vector for each word"),
         (lefts[1], f"3  X (or R) times the weights of each of the {example.n_heads} heads"),
         (lefts[2] - NAME, "4  Attention with each head's Q, K and V gives its Z"),
         (lefts[4], f"5  The {example.n_heads} concatenated Z\ntimes $W^O$ give one Z"),
     ]
-    for (x, text), end in zip(steps, ends, strict=True):
-        board.text(x, y, wrapped(text, end - x, 12), size=12, ha="left", va="bottom")
+    for (left, text), right in zip(steps, ends, strict=True):
+        board.text(left, over, wrapped(text, right - left, 12), size=12, ha="left", va="bottom")

@@ -16,9 +16,8 @@ from npformer.learn.figures.datawhale_example import MACHINES, Example, make_exa
 from npformer.learn.figures.registry import Drawing, figure
 from npformer.models.transformer import TransformerConfig
 from npformer.plots import Grid
-from npformer.plots.board import Board, new_board
+from npformer.plots.board import Board, new_board, numbered
 from npformer.plots.boxes import Box
-from npformer.plots.cells import Placed
 from npformer.plots.style import FORMULA, visible, widest
 
 COLUMN = 1.4  # from one word to the next, at least
@@ -44,11 +43,7 @@ class Stack(NamedTuple):
     n_layers=1,
 )
 def add_and_normalize(config: TransformerConfig, *, sentence: str = MACHINES) -> Drawing:
-    """Draw one encoder layer with a dashed residual connection past each sublayer.
-
-    Args:
-        sentence: The sentence, whose words are separated by spaces.
-    """
+    """Draw an encoder layer over the words of a sentence, with dashed residual connections."""
     words = words_of(sentence)
     with new_board(words, what=f"a picture of {config.n_layers} layers") as board:
         stack = _draw_stack(board, config, "encoder", words, 0)
@@ -87,8 +82,7 @@ def full_detail(
     The top encoder's output goes to the second attention of each decoder.
 
     Args:
-        config: The configuration.
-        sentence: The sentence that the encoder reads.
+        config, sentence: The configuration, and the sentence that the encoder reads.
         target: The decoder's input, the start symbol first.
     """
     source, read, n_layers = words_of(sentence), words_of(target), config.n_layers
@@ -96,7 +90,20 @@ def full_detail(
         encoder = _draw_stack(board, config, "encoder", source, 0, spacing=TIGHT)
         start = encoder.tower.xs[-1] + encoder.tower.width / 2 + 2.1
         decoder = _draw_stack(board, config, "decoder", read, start, spacing=TIGHT)
-        _memory(board, encoder, decoder)
+        # from the top encoder to the encoder-decoder attention of every decoder
+        tower = encoder.tower
+        y = tower.y + 0.3
+        between = decoder.crosses[0].left[0] - 0.62
+        for x in tower.xs:
+            board.arrow((x, tower.y), (x, y), head=False)
+        lowest, *others = decoder.crosses
+        board.arrow((tower.xs[0], y), (between, y), (between, lowest.y), lowest.left)
+        highest = max(cross.y for cross in decoder.crosses)
+        if highest > y:
+            board.arrow((between, y), (between, highest), head=False)
+        for cross in others:
+            board.arrow((between, cross.y), cross.left)
+        board.text(between - 0.08, lowest.y + 0.5, "keys,\nvalues", ha="right", va="center")
         tower = decoder.tower
         tower.box("linear", "linear", "linear", 0.3)
         tower.box("softmax", "softmax", "softmax", TIGHT.gap)
@@ -196,23 +203,6 @@ def _positions(tower: Tower, config: TransformerConfig) -> None:
     tower.y += 0.46
 
 
-def _memory(board: Board, encoder: Stack, decoder: Stack) -> None:
-    """Draw the way from the top encoder to the encoder-decoder attention of every decoder."""
-    tower = encoder.tower
-    y = tower.y + 0.3
-    between = decoder.crosses[0].left[0] - 0.62
-    for x in tower.xs:
-        board.arrow((x, tower.y), (x, y), head=False)
-    lowest, *others = decoder.crosses
-    board.arrow((tower.xs[0], y), (between, y), (between, lowest.y), lowest.left)
-    highest = max(cross.y for cross in decoder.crosses)
-    if highest > y:
-        board.arrow((between, y), (between, highest), head=False)
-    for cross in others:
-        board.arrow((between, cross.y), cross.left)
-    board.text(between - 0.08, lowest.y + 0.5, "keys,\nvalues", ha="right", va="center")
-
-
 BOX = 0.46  # of a box, in inches
 
 
@@ -222,16 +212,21 @@ def add_and_norm(example: Example) -> Drawing:
     x, z, y = example.x, example.z, example.normalised
     with new_board(example.words, matrices=[x, z, y]) as board:
         wide, high = board.size(Grid(x))
-        sums: list[Grid | str] = [Grid(x, "$X$", "x", numbers=True), "+", Grid(z, "$Z$", "z", numbers=True)]
-        result = Grid(y, "", "normalised", rows=example.words, numbers=True)
+        sums: list[Grid | str] = [numbered(x, "$X$", "x"), "+", numbered(z, "$Z$", "z")]
+        result = numbered(y, "", "normalised", rows=example.words)
         up = high + 1.25  # from X to the sum
         first, second = board.product(sums, 0, up)
-        inputs = board.grid_at(
-            Grid(x, "$X$", "x", rows=example.words, numbers=True), first.centre[0], 0, label="below"
-        )
+        inputs = board.grid_at(numbered(x, "$X$", "x", rows=example.words), first.centre[0], 0, label="below")
         box = board.box("self-attention", second.centre[0], 0, max(wide, 1.3), BOX, colour="attention")
         out = board.grid_at(result, (first.left + second.right) / 2, up + high + 1.25)
-        _sum_frame(board, first, second)
+        # the box add & norm around LayerNorm(X + Z)
+        level = first.centre[1]
+        board.text(first.left - 0.12, level, "(", size=22, ha="right")
+        board.text(first.left - 0.28, level, "LayerNorm", size=13, ha="right")
+        board.text(second.right + 0.1, level, ")", size=22, ha="left")
+        left, right = first.left - 1.4, second.right + 0.35
+        board.frame(left, first.bottom - 0.25, right, first.top + 0.62, colour="norm")
+        board.text(left + 0.1, first.top + 0.46, "add & norm", ha="left", weight="bold")
         board.arrow((inputs.right, 0), box.left)
         board.arrow((inputs.centre[0], inputs.top), (first.centre[0], first.bottom), dashed=True)
         board.text(inputs.centre[0] + 0.1, inputs.top + 0.2, "residual", ha="left")
@@ -246,14 +241,3 @@ def add_and_norm(example: Example) -> Drawing:
         f"{total} becomes {after}."
     )
     return Drawing(board.figure, caption)
-
-
-def _sum_frame(board: Board, first: Placed, second: Placed) -> None:
-    """Draw the box add & norm around LayerNorm(X + Z)."""
-    y = first.centre[1]
-    board.text(first.left - 0.12, y, "(", size=22, ha="right")
-    board.text(first.left - 0.28, y, "LayerNorm", size=13, ha="right")
-    board.text(second.right + 0.1, y, ")", size=22, ha="left")
-    left, right = first.left - 1.4, second.right + 0.35
-    board.frame(left, first.bottom - 0.25, right, first.top + 0.62, colour="norm")
-    board.text(left + 0.1, first.top + 0.46, "add & norm", ha="left", weight="bold")

@@ -4,15 +4,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from npformer.backend import Array
 from npformer.errors import UserError
 from npformer.functional import cross_entropy, kl_divergence, l2_distance, smooth_targets, softmax
 from npformer.learn.figures.datawhale_example import generator, small_config, words_of
 from npformer.learn.figures.f22_to_f28_one_encoder import short
 from npformer.learn.figures.registry import Drawing, figure
 from npformer.nn import Linear
-from npformer.plots import Figure, Grid, probability_bars
-from npformer.plots.board import Board, new_board
+from npformer.plots import probability_bars
+from npformer.plots.board import Board, new_board, numbered
 from npformer.plots.cells import Placed
 from npformer.plots.palette import COLOURS
 from npformer.plots.style import number
@@ -33,24 +32,22 @@ def untrained_and_target(
 
     Args:
         probabilities: The output of the untrained model, one number for each word.
-        target: The right word.
-        vocabulary: The words of the vocabulary.
+        target, vocabulary: The right word, and all words.
         smoothing: The ε of label smoothing, from 0 up to but not including 1.
     """
-    p = _distribution(probabilities, vocabulary)
-    target_id = word_id(target, vocabulary)
+    p = np.asarray(probabilities, np.float64)
+    if p.shape != (len(vocabulary),) or not (p > 0).all() or abs(p.sum() - 1) > 1e-6:
+        raise UserError(
+            f"probabilities is {probabilities!r}: give {len(vocabulary)} numbers above 0 that sum to 1"
+        )
+    target_id = _word_id(target, vocabulary)
     q = smooth_targets(np.array([target_id]), len(vocabulary), _share(smoothing))[0]  # (V,)
     logits = np.log(p)  # their softmax is p again
     distance, _ = l2_distance(logits, q)
     entropy, _ = cross_entropy(logits[None], np.array([target_id]), smoothing=smoothing)
     divergence, _ = kl_divergence(logits, q)
-    picture = probability_bars(
-        p,
-        vocabulary,
-        target=q,
-        names=("the untrained model", "the target"),
-        title="“merci”: the probability of each word",
-    )
+    names, title = ("the untrained model", "the target"), "“merci”: the probability of each word"
+    picture = probability_bars(p, vocabulary, target=q, names=names, title=title)
     ax = picture.axes[0]
     for bar in ax.patches[: len(p)]:  # all equal, because several words have the largest probability
         bar.set_facecolor(COLOURS["r"])
@@ -73,16 +70,15 @@ def target_distributions(
     """Draw a row for each position of the sentence: 1 at its word, 0 elsewhere.
 
     Args:
-        sentence: The target sentence, with its end symbol.
-        vocabulary: The words of the vocabulary.
+        sentence, vocabulary: The target sentence, with its end symbol, and all words.
         smoothing: The ε of label smoothing, from 0 up to but not including 1.
     """
     words = words_of(sentence)
-    ids = [word_id(word, vocabulary) for word in words]
+    ids = [_word_id(word, vocabulary) for word in words]
     targets = smooth_targets(np.array(ids), len(vocabulary), _share(smoothing))  # (T, V)
     with new_board(words, list(vocabulary), matrices=[targets], write=short, names=vocabulary) as board:
         rows = [f"position #{i}: {word}" for i, word in enumerate(words, 1)]
-        cells = Grid(targets, "", "k", rows=rows, columns=vocabulary, numbers=True, shade=True)
+        cells = numbered(targets, "", "k", rows=rows, columns=vocabulary, shade=True)
         placed = board.grid(cells, 0, 0)
         for index in range(len(vocabulary)):
             x = (index + 0.5) * board.cell
@@ -104,30 +100,12 @@ def target_distributions(
     return Drawing(board.figure, caption)
 
 
-def word_id(word: str, vocabulary: Sequence[str]) -> int:
-    """Return the index of a word in a vocabulary, ignoring case.
-
-    Raises:
-        UserError: If the word is not in the vocabulary.
-    """
+def _word_id(word: str, vocabulary: Sequence[str]) -> int:
+    """Return the index of a word, in capitals or not, or raise a UserError if it is not in the vocabulary."""
     names = [name.lower() for name in vocabulary]
     if word.lower() not in names:
         raise UserError(f"{word!r} is not in the vocabulary: choose among {', '.join(vocabulary)}")
     return names.index(word.lower())
-
-
-def _distribution(probabilities: Sequence[float], vocabulary: Sequence[str]) -> np.ndarray:
-    """Return the probabilities as an array.
-
-    Raises:
-        UserError: If they are not a distribution over the vocabulary without zeros.
-    """
-    p = np.asarray(probabilities, np.float64)
-    if p.shape != (len(vocabulary),) or not (p > 0).all() or abs(p.sum() - 1) > 1e-6:
-        raise UserError(
-            f"probabilities is {probabilities!r}: give {len(vocabulary)} numbers above 0 that sum to 1"
-        )
-    return p
 
 
 def _share(smoothing: float) -> float:
@@ -148,12 +126,10 @@ def vector_to_word(
     """Draw vector → logits → probabilities → argmax → word.
 
     Args:
-        word: The word to which the vector points.
-        vocabulary: The words of the vocabulary.
-        d_model: The width of the vectors.
-        seed: The seed of the random weights.
+        word, vocabulary: The word to which the vector points, and all words.
+        d_model, seed: The width of the vectors, and the seed of the random weights.
     """
-    chosen = word_id(word, vocabulary)
+    chosen = _word_id(word, vocabulary)
     rng = generator(seed)
     d_model = small_config(d_model=d_model).d_model
     layer = Linear(d_model, len(vocabulary), bias=False, rng=rng, dtype=float)
@@ -167,12 +143,6 @@ def vector_to_word(
         f"largest, {number(probabilities[best])}. This vector was constructed to point to “{word}”; a "
         "decoder learns to compute such vectors."
     )
-    return Drawing(_draw(x, logits, probabilities, vocabulary), caption)
-
-
-def _draw(x: Array, logits: Array, probabilities: Array, vocabulary: Sequence[str]) -> Figure:
-    """Draw from the bottom up: the vector, its logits, their probabilities, the most probable word."""
-    best = int(probabilities.argmax())
     with new_board(list(vocabulary), matrices=[x, logits, probabilities], names=vocabulary) as board:
         rows = (  # from below
             (x, "z", "the decoder's output\nat one position"),
@@ -181,7 +151,7 @@ def _draw(x: Array, logits: Array, probabilities: Array, vocabulary: Sequence[st
         )
         edge = -max(len(x), len(vocabulary)) * board.cell / 2 - 0.2
         for row, (values, colour, name) in enumerate(rows):
-            cells = Grid(values, "", colour, numbers=True, edge="#5f6368")
+            cells = numbered(values, "", colour, edge="#5f6368")
             placed = board.grid_at(cells, 0, STEP * row)
             board.text(edge, STEP * row, name, ha="right", va="center")
             if row:
@@ -194,7 +164,7 @@ def _draw(x: Array, logits: Array, probabilities: Array, vocabulary: Sequence[st
         board.arrow((x_best, placed.top + 0.26), (x_best, placed.top + 0.62))
         text = f"argmax {best}: “{vocabulary[best]}”"
         board.text(x_best, placed.top + 0.7, text, size=12, va="bottom", parse_math=False)
-    return board.figure
+    return Drawing(board.figure, caption)
 
 
 def _numbered(board: Board, placed: Placed, vocabulary: Sequence[str], best: int) -> None:

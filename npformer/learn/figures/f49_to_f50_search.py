@@ -16,7 +16,7 @@ from npformer.learn.figures.f44_to_f45_decoding import about_model
 from npformer.learn.figures.registry import Drawing, figure
 from npformer.learn.figures.studio import Studio
 from npformer.plots import Grid, beam_tree
-from npformer.plots.board import new_board
+from npformer.plots.board import new_board, numbered
 from npformer.plots.composition import beside
 from npformer.plots.search_tree import Node, steps_of_trace
 from npformer.pretrained import Translator
@@ -46,8 +46,7 @@ def trained_distributions(
 
     Args:
         studio: The source of the trained model.
-        sentence: A French sentence.
-        translation: Its English translation.
+        sentence, translation: A French sentence, and its English translation.
         words: The words of the columns, without the end symbol.
 
     Raises:
@@ -84,7 +83,7 @@ def cross_entropy(probabilities: Array, targets: Sequence[int] | Array) -> float
 
 
 def _table(values: Array, label: str, columns: Sequence[str], rows: Sequence[str]) -> Grid:
-    return Grid(values, label, "softmax", rows=rows, columns=columns, numbers=True, shade=True)
+    return numbered(values, label, "softmax", rows=rows, columns=columns, shade=True)
 
 
 def _write(value: float) -> str:
@@ -103,8 +102,7 @@ def greedy_and_beam(
 
     Args:
         studio: The source of the trained model.
-        sentence: A French sentence.
-        beam: The number of prefixes that beam search keeps.
+        sentence, beam: A French sentence, and the number of prefixes that beam search keeps.
         first: The words that the beam keeps at first: by default those of the document for its sentence, and
             the most probable ones for other sentences.
 
@@ -148,11 +146,7 @@ def _search(
 
 
 def _known_id(codec: Codec, word: str) -> int:
-    """Return the id of a word.
-
-    Raises:
-        UserError: If the vocabulary does not have it.
-    """
+    """Return the id of a word, or raise a UserError if the vocabulary does not have it."""
     if codec.vocabulary.unknown([word]):
         raise UserError(f"the model does not know {word!r}: give words of its vocabulary")
     return int(codec.vocabulary.encode([word])[0])

@@ -77,34 +77,14 @@ def draw_moment(forward: ForwardPass, moment: tuple[int, int | None], ax: Axes |
     """Draw one frame: the finished encoder layers, and everything that one decoder step attends to.
 
     Args:
-        forward: The forward pass.
-        moment: One of the pairs that `moments` returns.
+        forward, moment: The forward pass, and one of the pairs that `moments` returns.
         ax: Axes to draw on; by default those of a new figure.
-
-    Returns:
-        The figure.
     """
     done, step = moment
     encoder, decoder, cross = (
         [weights[0].mean(0) for weights in attention_layers(forward.cache, where)]  # each (T, S)
         for where in ("encoder", "decoder", "cross")
     )
-    rows = _rows(forward, done, step)
-    top = len(encoder)  # the encoder's last row
-    flows = []
-    for layer, (below, above) in enumerate(pairwise(range(top + 1))):
-        if layer < done:
-            faint = layer < done - 1 or step is not None
-            flows.append(Flow(below, above, encoder[layer], ENCODER, faint=faint))
-    if step is not None:
-        for layer, (below, above) in enumerate(pairwise(range(top + 1, len(rows)))):
-            flows.append(Flow(below, above, _only(decoder[layer], step), DECODER))
-            flows.append(Flow(top, above, _only(cross[layer], step), CROSS))
-    return attention_flow(rows, flows, legend=LEGEND, ax=ax)
-
-
-def _rows(forward: ForwardPass, done: int, step: int | None) -> list[FlowRow]:
-    """Return the encoder's rows from the bottom up, then the decoder's, which begin at the encoder's top."""
     layers, count, length = len(forward.cache.encoder), len(forward.source), len(forward.target)
     rows = []
     for level in range(layers + 1):
@@ -119,7 +99,17 @@ def _rows(forward: ForwardPass, done: int, step: int | None) -> list[FlowRow]:
         words = {0: forward.target, last: forward.predicted}.get(level)
         row = FlowRow(name, length, count + 1.5, layers + level, "z", words, above=level == last)
         rows.append(replace(row, lit=now + 1, bold=now if level == last else None, name_side="right"))
-    return rows
+    top = len(encoder)  # the encoder's last row
+    flows = []
+    for layer, (below, above) in enumerate(pairwise(range(top + 1))):
+        if layer < done:
+            faint = layer < done - 1 or step is not None
+            flows.append(Flow(below, above, encoder[layer], ENCODER, faint=faint))
+    if step is not None:
+        for layer, (below, above) in enumerate(pairwise(range(top + 1, len(rows)))):
+            flows.append(Flow(below, above, _only(decoder[layer], step), DECODER))
+            flows.append(Flow(top, above, _only(cross[layer], step), CROSS))
+    return attention_flow(rows, flows, legend=LEGEND, ax=ax)
 
 
 def _only(weights: Array, row: int) -> Array:

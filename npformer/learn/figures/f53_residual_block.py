@@ -6,7 +6,7 @@ from npformer.learn.figures.architecture_parts import HIGH, config_of, widths_of
 from npformer.learn.figures.registry import Drawing, figure
 from npformer.models.transformer import TransformerConfig
 from npformer.plots.board import Board, new_board
-from npformer.plots.boxes import Box, around
+from npformer.plots.boxes import around
 from npformer.plots.style import FORMULA
 
 WIDE = 1.9
@@ -54,11 +54,8 @@ def _block(board: Board, x: float, parts: Sequence[Part], inside: Sequence[int])
         drawn.append(box)
     board.arrow(below, (x, y))
     board.text(x + WIDE / 2 + SIDE + 0.1, 0.9, "$x$\nunchanged", size=FORMULA, ha="left", va="center")
-    _name(board, [drawn[i] for i in inside])
-
-
-def _name(board: Board, boxes: Sequence[Box]) -> None:
-    """Write F(x) with a bracket beside its boxes."""
+    # F(x) with a bracket beside its boxes
+    boxes = [drawn[i] for i in inside]
     left, bottom, top = boxes[0].left[0] - 0.15, boxes[0].bottom[1], boxes[-1].top[1]
     board.bracket(left, bottom, top)
     board.text(left - 0.16, (bottom + top) / 2, "$F(x)$", size=FORMULA, ha="right")

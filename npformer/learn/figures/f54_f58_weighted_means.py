@@ -12,7 +12,7 @@ from npformer.functional.hard import HardAttendCache
 from npformer.learn.figures.datawhale_example import WordVectors, embedded
 from npformer.learn.figures.registry import Drawing, figure
 from npformer.plots import Grid
-from npformer.plots.board import Board, new_board, paler
+from npformer.plots.board import Board, new_board, numbered, paler
 from npformer.plots.boxes import Point
 from npformer.plots.cells import CELL
 from npformer.plots.style import FORMULA, LABEL, widest
@@ -29,36 +29,38 @@ SAMPLED = r"s \sim \mathrm{Multinoulli}(\alpha)"  # as the document writes it
 def soft_and_hard(vectors: WordVectors, *, query: int = 2) -> Drawing:
     """Draw E[ẑ] = Σ_i α_i a_i beside ẑ = Σ_i s_i a_i with s ~ Multinoulli(α), and the mean of many draws.
 
-    Args:
-        vectors: The words and their vectors.
-        query: The position of the word whose attention is drawn.
+    `query` is the position of the word whose attention is drawn.
     """
     words, a, seed = vectors
     _require_word(query, words)
     scores, _ = dot_similarity(a[query : query + 1], a)  # (1, S)
     mean, soft = attend(scores, a)  # (1, D)
     z, hard = hard_attend(scores, a, rng=np.random.default_rng(seed), draws=DRAWS)  # (N, 1, D)
-    with new_board(
-        words, matrices=[a, z, soft.weights], names=words, what=f"a sentence of {len(words)} words"
-    ) as board:
+    what = f"a sentence of {len(words)} words"
+    with new_board(words, matrices=[a, z, soft.weights], names=words, what=what) as board:
         step = max(board.cell, widest(words, 11)) + 0.5
         places = step * np.arange(len(words))
-        columns = [Grid(each[:, None], f"$a_{{{i}}}$", "v", numbers=True) for i, each in enumerate(a, 1)]
+        columns = [numbered(each[:, None], f"$a_{{{i}}}$", "v") for i, each in enumerate(a, 1)]
         total = _weighted_mean(board, places, words, query, columns, soft.weights[0])
-        board.arrow(
-            total, (total[0], board.grid_at(Grid(mean, MEAN, "z", numbers=True), total[0], 2.85).bottom)
-        )
+        board.arrow(total, (total[0], board.grid_at(numbered(mean, MEAN, "z"), total[0], 2.85).bottom))
         right = places + max(places[-1] + board.cell, a.shape[1] * board.cell) + APART
         # the first draw as integers, because 0 and 1 are not probabilities here
         drawn = hard.sample[0, 0].astype(int)
         total = _weighted_mean(board, right, words, query, columns, drawn)
-        board.arrow(
-            total, (total[0], board.grid_at(Grid(z[0], ONE, "z", numbers=True), total[0], 2.85).bottom)
-        )
+        board.arrow(total, (total[0], board.grid_at(numbered(z[0], ONE, "z"), total[0], 2.85).bottom))
         _heading(board, places, "soft attention", r"\alpha", soft.weights[0])
         _heading(board, right, "hard attention", rf"{SAMPLED},\ \ s", drawn)
         _table(board, (places[0] + right[-1]) / 2, -CELL * a.shape[1] - 1.35, words, z, hard, mean)
-    return Drawing(board.figure, _caption_of_draws(words, query, hard, z, mean, board.write))
+    best = int(hard.weights[0].argmax())
+    off = float(np.abs(z.mean(0) - mean).max())
+    return Drawing(
+        board.figure,
+        f"The query of “{words[query]}” gives every vector a weight, α = softmax(a{query + 1} · ai). "
+        "Soft attention takes their weighted mean. Hard attention reads one of them: s ~ Multinoulli(α) "
+        "is 1 for one word, which is drawn with the probabilities α, and 0 for the others; at inference "
+        f"the most probable one is taken, “{words[best]}” ({board.write(hard.weights[0, best])}). On "
+        f"average the two agree: the mean of {len(z)} draws is within {board.write(off)} of E[ẑ].",
+    )
 
 
 def _heading(board: Board, places: np.ndarray, name: str, symbol: str, weights: Array) -> None:
@@ -83,27 +85,12 @@ def _table(
     ]
     top = start
     for s, values, names, columns in rows:
-        grid = Grid(s, "", "r", rows=names, columns=columns, numbers=True, shade=True)
-        board.grid(grid, left, top)
-        board.grid(Grid(values, "", "z", numbers=True), beside, top)
+        board.grid(numbered(s, "", "r", rows=names, columns=columns, shade=True), left, top)
+        board.grid(numbered(values, "", "z"), beside, top)
         top -= len(s) * CELL + 0.12
     over = start + board.band(words) + 0.12
     board.text(left + n * board.cell / 2, over, f"${SAMPLED}$", size=FORMULA, va="bottom")
     board.text(beside + z.shape[-1] * board.cell / 2, over, r"$\hat z$", size=FORMULA, va="bottom")
-
-
-def _caption_of_draws(
-    words: list[str], query: int, hard: HardAttendCache, z: Array, mean: Array, write: Callable[..., str]
-) -> str:
-    best = int(hard.weights[0].argmax())
-    off = float(np.abs(z.mean(0) - mean).max())
-    return (
-        f"The query of “{words[query]}” gives every vector a weight, α = softmax(a{query + 1} · ai). Soft "
-        "attention takes their weighted mean. Hard attention reads one of them: s ~ Multinoulli(α) is 1 for "
-        "one word, which is drawn with the probabilities α, and 0 for the others; at inference the most "
-        f"probable one is taken, “{words[best]}” ({write(hard.weights[0, best])}). On average the two agree: "
-        f"the mean of {len(z)} draws is within {write(off)} of E[ẑ]."
-    )
 
 
 HIGH = 0.27  # of a cell, in inches
@@ -113,25 +100,18 @@ FAINTEST = 0.02  # smaller weights have a thin dashed line
 
 @figure("F58", "Basic self-attention", "paperspace", "FW", "4.1", embedded, sentence="the dog saw the bird")
 def basic_self_attention(vectors: WordVectors, *, query: int = 2) -> Drawing:
-    """Draw y_i = Σ_j w_ij x_j, with weights that are the softmax of the dot products x_i · x_j.
-
-    Args:
-        vectors: The words and their vectors.
-        query: The position i of the word whose output is drawn.
-    """
+    """Draw y_i = Σ_j w_ij x_j, with weights that are the softmax of x_i · x_j. `query` is i."""
     words, x, _ = vectors
     _require_word(query, words)
     y, cache = attention(x, x, x, scale=1.0)
     weights = cache.weights[query]  # (T,)
     with new_board(words, matrices=[x, y, cache.weights], names=words) as board:
         places = (max(board.cell, widest(words, 11)) + 0.62) * np.arange(len(words))
-        columns = [Grid(each[:, None], f"$x_{{{j}}}$", "x", numbers=True) for j, each in enumerate(x, 1)]
+        columns = [numbered(each[:, None], f"$x_{{{j}}}$", "x") for j, each in enumerate(x, 1)]
         total = _weighted_mean(board, places, words, query, columns, weights)
-        result = Grid(y[query][None], f"$y_{{{query + 1}}}$", "z", numbers=True)
+        result = numbered(y[query][None], f"$y_{{{query + 1}}}$", "z")
         board.arrow(total, (total[0], board.grid_at(result, total[0], 2.75, label="left").bottom))
-        table = Grid(
-            cache.weights, "$w_{ij}$", paler("z", 0.45), edge="z", rows=words, columns=words, numbers=True
-        )
+        table = numbered(cache.weights, "$w_{ij}$", paler("z", 0.45), edge="z", rows=words, columns=words)
         left = places[-1] + board.cell / 2 + 0.8 + widest(words, 9)
         beside = board.grid(table, left, 0.45 + HIGH * len(words) / 2)
         board.text(beside.centre[0], beside.bottom - 0.1, "each row is a query", va="top")
@@ -141,11 +121,7 @@ def basic_self_attention(vectors: WordVectors, *, query: int = 2) -> Drawing:
 
 
 def _require_word(query: int, words: Sequence[str]) -> None:
-    """Check that a query is the position of a word.
-
-    Raises:
-        UserError: If it is not.
-    """
+    """Raise a UserError unless a query is the position of a word."""
     if not isinstance(query, int) or not 0 <= query < len(words):
         raise UserError(f"query is {query!r}: there are words 0 .. {len(words) - 1}")
 

@@ -9,7 +9,6 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.patches import Circle, Rectangle
 from numpy.typing import ArrayLike
 
@@ -28,12 +27,11 @@ from npformer.nn.attention import (
     LocalPredictive,
     Similarity,
 )
-from npformer.plots import Figure, Grid, curves
-from npformer.plots.board import Board, new_board, paler
+from npformer.plots import Figure, curves
+from npformer.plots.board import Board, new_board, numbered, paler
 from npformer.plots.cells import CELL, Placed
-from npformer.plots.layout import axes_at, new_figure
+from npformer.plots.layout import axes_at, new_figure, write_at
 from npformer.plots.palette import COLOURS
-from npformer.plots.palette import colour as colour_of
 from npformer.plots.palette import edge as edge_of
 from npformer.plots.style import FORMULA, TEXT, drawing, number, text_size, widest
 
@@ -85,10 +83,8 @@ def translation(
     Args:
         kind: "local-p" predicts the position of the window, "local-m" takes the decoder's own position.
         reach: The number of words to either side of the position, or None for global attention.
-        source: The English sentence.
-        target: The French words that the decoder has read.
-        similarity: The similarity function of the attention.
-        seed: The seed of the random weights.
+        source, target: The English sentence, and the French words that the decoder has read.
+        similarity, seed: The similarity function of the attention, and the seed of the random weights.
 
     Raises:
         UserError: If the kind or the similarity is unknown, or the sentence is empty.
@@ -102,13 +98,12 @@ def translation(
     memory, last = _run_gru(rng, [*dataset().source.encode(source, strict=True), END], dataset().source, None)
     states, _ = _run_gru(rng, [START, *dataset().target.encode(target, strict=True)], dataset().target, last)
     scores = Similarity(similarity, D_HIDDEN, D_HIDDEN, rng=rng)
-    attention: Any
-    if reach is None:
-        attention = GlobalAttention(scores)
-    elif kind == "local-m":
-        attention = LocalMonotonic(scores, reach=reach)
-    else:
-        attention = LocalPredictive(scores, reach=reach, rng=rng)
+    attention: Any = GlobalAttention(scores)
+    if reach is not None:
+        local = kind == "local-m"
+        attention = (
+            LocalMonotonic(scores, reach=reach) if local else LocalPredictive(scores, reach=reach, rng=rng)
+        )
     joined = AttentionalState(D_HIDDEN, D_HIDDEN, rng=rng)
     vocabulary = [*dict.fromkeys(written[1:]), SPECIALS[END]]
     output = Linear(D_HIDDEN, len(vocabulary), rng=rng)
@@ -138,7 +133,7 @@ FEET, SCORES, BARS, READ = 0.35, 1.75, 2.2, 4.35
 TALL = 0.95  # height of the room for the bars
 THICK = 0.26  # width of a bar
 NUMBERS = BARS + TALL + 0.34
-FULL, PALE = colour_of("r"), paler("r", 0.35)  # the weights a_t, and the weights before the Gaussian
+FULL, PALE = COLOURS["r"], paler("r", 0.35)  # the weights a_t, and the weights before the Gaussian
 
 
 @figure("F55", "Luong's global attention", "paperspace", "FW", "17.4", partial(translation, "global", None))
@@ -195,11 +190,25 @@ def _attention_picture(run: Translation) -> Figure:
         board.arrow((read[-1].right, read[-1].centre[1]), (targets[0].left, last.centre[1]))
         board.text(read[0].left - 0.08, last.centre[1], r"$\bar h_s$", size=FORMULA, ha="right")
         board.text(last.right + 0.08, last.centre[1], "$h_t$", size=FORMULA, ha="left")
-        _compare(board, run, xs, last)
+        # lines from the decoder's state to the words it is compared with, and a dot at each comparison
+        inside = [x for x, weight in zip(xs, run.weights, strict=True) if weight > 0]
+        board.arrow((last.centre[0], SCORES), (min(inside, default=xs[-1]), SCORES), head=False)
+        for x in xs:
+            board.arrow(
+                (x, last.top), (x, BARS), colour="ink" if x in inside else "#c4c7ca", head=x in inside
+            )
+        for x in inside:
+            board.ax.add_patch(Circle((x, SCORES), 0.045, facecolor="#222222", zorder=3, clip_on=False))
+        middle = (xs[-1] + last.centre[0]) / 2
+        board.text(middle, SCORES + 0.05, r"$score(h_t,\,\bar h_s)$", size=FORMULA, va="bottom")
         if run.kind != "global":
-            _window(board, run, xs, last)
+            _window(board, run, xs, inside, last)
         _bars(board, run, xs)
-        _legend(board, xs[0] - 0.3, _meanings(run))
+        for index, (colour, text) in enumerate(_meanings(run)):
+            left, y = xs[0] - 0.3, READ + 1.15 - 0.27 * index
+            style: dict[str, Any] = {"facecolor": colour, "edgecolor": "#444444", "clip_on": False}
+            board.ax.add_patch(Rectangle((left, y - 0.06), 0.2, 0.12, **style))
+            board.text(left + 0.28, y, text, size=FORMULA, ha="left")
         _context_and_output(board, run, xs, last)
     return board.figure
 
@@ -209,7 +218,7 @@ def _states(
 ) -> list[Placed]:
     """Draw a state above each word, with arrows from state to state, and return the states' places."""
     placed = [
-        board.grid_at(Grid(state[:, None], "", role, numbers=True), x, FEET + len(state) * CELL / 2)
+        board.grid_at(numbered(state[:, None], "", role), x, FEET + len(state) * CELL / 2)
         for x, state in zip(xs, states, strict=True)
     ]
     for x, word in zip(xs, words, strict=True):
@@ -220,28 +229,16 @@ def _states(
     return placed
 
 
-def _compare(board: Board, run: Translation, xs: Sequence[float], last: Placed) -> None:
-    """Draw lines from the decoder's state to the words it is compared with, and a dot at each comparison."""
-    inside = [x for x, weight in zip(xs, run.weights, strict=True) if weight > 0]
-    board.arrow((last.centre[0], SCORES), (min(inside, default=xs[-1]), SCORES), head=False)
-    for x in xs:
-        colour = "ink" if x in inside else "#c4c7ca"
-        board.arrow((x, last.top), (x, BARS), colour=colour, head=x in inside)
-        if x in inside:
-            board.ax.add_patch(Circle((x, SCORES), 0.045, facecolor="#222222", zorder=3, clip_on=False))
-    middle = (xs[-1] + last.centre[0]) / 2
-    board.text(middle, SCORES + 0.05, r"$score(h_t,\,\bar h_s)$", size=FORMULA, va="bottom")
-
-
-def _window(board: Board, run: Translation, xs: Sequence[float], last: Placed) -> None:
+def _window(
+    board: Board, run: Translation, xs: Sequence[float], inside: Sequence[float], last: Placed
+) -> None:
     """Draw the window behind the bars, its position, and the Gaussian."""
     step, p, reach = xs[1] - xs[0] if len(xs) > 1 else 0.6, run.position, run.attention.reach
     left, right = max(p - reach, -0.5) * step, min(p + reach, len(xs)) * step
-    inside = [x for x, weight in zip(xs, run.weights, strict=True) if weight > 0]
     margin = THICK / 2 + 0.06  # the frame contains the bars of the words at the edges of the window
     low, high = min([left, *(x - margin for x in inside)]), max([right, *(x + margin for x in inside)])
     board.frame(low, BARS, high, BARS + TALL, colour=paler("position"))
-    style: dict[str, Any] = {"color": colour_of("highlight"), "linewidth": 1.6, "zorder": 4, "clip_on": False}
+    style: dict[str, Any] = {"color": COLOURS["highlight"], "linewidth": 1.6, "zorder": 4, "clip_on": False}
     board.ax.plot([p * step] * 2, [BARS, BARS + TALL], linestyle="--", **style)
     board.text(p * step, BARS + TALL + 0.12, "$p_t$", size=FORMULA)
     lines = [f"$p_t = t = {p:.0f}$"]
@@ -274,6 +271,27 @@ def _bars(board: Board, run: Translation, xs: Sequence[float]) -> None:
     board.text(xs[0] - 0.3, NUMBERS, "$a_t$", size=FORMULA, ha="right")
 
 
+def _context_and_output(board: Board, run: Translation, xs: Sequence[float], last: Placed) -> None:
+    """Draw the context, the attentional state, and the next word."""
+    middle = (xs[0] + xs[-1]) / 2
+    context = board.grid_at(numbered(run.context, "$c_t$", "z"), middle, READ, label="left")
+    for x, weight in zip(xs, run.weights, strict=True):
+        if weight > 0:
+            start, width = (x, NUMBERS + 0.1), 0.6 + 6 * float(weight)
+            board.arrow(start, (middle, context.bottom), width=width, colour="faint", head=False)
+    at = last.centre[0]
+    grid = numbered(run.attentional, r"$\tilde h_t$", "normalised")
+    joined = board.grid_at(grid, at, READ, label="right")
+    label = r"$\tanh(W_c\,[\,c_t\,;\,h_t\,])$"
+    board.arrow((context.right, READ), (joined.left, READ))
+    board.text((context.right + joined.left) / 2, READ + 0.06, label, size=FORMULA, va="bottom")
+    board.arrow((at, last.top), (at, joined.bottom))
+    words = numbered(run.probabilities, "$y_t$", "x", columns=run.vocabulary, shade=True)
+    y = board.grid_at(words, at, READ + 0.85, label="right")
+    board.arrow((at, joined.top), (at, y.bottom))
+    board.text(at + 0.08, (joined.top + y.bottom) / 2, r"$softmax(W_s \tilde h_t)$", size=FORMULA, ha="left")
+
+
 def _meanings(run: Translation) -> list[tuple[str, str]]:
     """Return the entries of the legend, pairs (colour, meaning)."""
     if run.kind == "global":
@@ -284,53 +302,19 @@ def _meanings(run: Translation) -> list[tuple[str, str]]:
     return [
         (PALE, "softmax inside the window"),
         (FULL, "$a_t$: softmax times Gaussian"),
-        (colour_of("highlight"), r"Gaussian round $p_t$, 1 at $p_t$, $\sigma = D / 2$"),
+        (COLOURS["highlight"], r"Gaussian round $p_t$, 1 at $p_t$, $\sigma = D / 2$"),
         window,
     ]
-
-
-def _legend(board: Board, left: float, entries: Sequence[tuple[str, str]]) -> None:
-    """Draw the meaning of each colour, from the top of the picture down."""
-    for index, (colour, text) in enumerate(entries):
-        y = READ + 1.15 - 0.27 * index
-        style: dict[str, Any] = {"facecolor": colour, "edgecolor": "#444444", "clip_on": False}
-        board.ax.add_patch(Rectangle((left, y - 0.06), 0.2, 0.12, **style))
-        board.text(left + 0.28, y, text, size=FORMULA, ha="left")
-
-
-def _context_and_output(board: Board, run: Translation, xs: Sequence[float], last: Placed) -> None:
-    """Draw the context, the attentional state, and the next word."""
-    middle = (xs[0] + xs[-1]) / 2
-    context = board.grid_at(Grid(run.context, "$c_t$", "z", numbers=True), middle, READ, label="left")
-    for x, weight in zip(xs, run.weights, strict=True):
-        if weight > 0:
-            start, width = (x, NUMBERS + 0.1), 0.6 + 6 * float(weight)
-            board.arrow(start, (middle, context.bottom), width=width, colour="faint", head=False)
-    at = last.centre[0]
-    grid = Grid(run.attentional, r"$\tilde h_t$", "normalised", numbers=True)
-    joined = board.grid_at(grid, at, READ, label="right")
-    label = r"$\tanh(W_c\,[\,c_t\,;\,h_t\,])$"
-    board.arrow((context.right, READ), (joined.left, READ))
-    board.text((context.right + joined.left) / 2, READ + 0.06, label, size=FORMULA, va="bottom")
-    board.arrow((at, last.top), (at, joined.bottom))
-    words = Grid(run.probabilities, "$y_t$", "x", columns=run.vocabulary, numbers=True, shade=True)
-    y = board.grid_at(words, at, READ + 0.85, label="right")
-    board.arrow((at, joined.top), (at, y.bottom))
-    board.text(at + 0.08, (joined.top + y.bottom) / 2, r"$softmax(W_s \tilde h_t)$", size=FORMULA, ha="left")
 
 
 MARGIN, SIDES = 0.75, 1.65  # inches at the left of the axes, and at both sides
 HIGH = 4.8  # inches, of the figure
 
 
-@figure(
-    "F57",
-    "The predicted position and its Gaussian",
-    "paperspace",
-    "FW",
-    "18.2",
-    partial(translation, "local-p"),
-)
+LOCAL_P = partial(translation, "local-p")
+
+
+@figure("F57", "The predicted position and its Gaussian", "paperspace", "FW", "18.2", LOCAL_P)
 def predicted_position(run: Translation) -> Drawing:
     """Draw the window of local-p: the Gaussian, its factor at each word, at D / 2 and at D."""
     reach = run.attention.reach
@@ -353,8 +337,7 @@ def gaussian_curve(places: ArrayLike, p: float, reach: float) -> np.ndarray:
     """Return the factors of gaussian_window, (M,), at places that need not be positions of words.
 
     Args:
-        places: The places, (M,).
-        p: The centre of the Gaussian.
+        places, p: The places, (M,), and the centre of the Gaussian.
         reach: The half width D of the window. The standard deviation is D / 2.
     """
     # a row of one word at position 0 for each place: p is shifted instead of the word
@@ -371,42 +354,27 @@ def _window_picture(run: Translation) -> Figure:
         figure = new_figure(wide + SIDES, HIGH, f"a source of {count} words")
         ax = axes_at(figure, MARGIN, 0.75, wide, 3.1)
         places = np.linspace(low, high, 400)
-        curves(
-            gaussian_curve(places, p, reach),
-            places,
-            ax=ax,
-            xlabel="position s in the source",
-            ylabel="factor",
-        )
+        factor_at = gaussian_curve(places, p, reach)
+        curves(factor_at, places, ax=ax, xlabel="position s in the source", ylabel="factor")
         ax.axvspan(p - reach, p + reach, color=COLOURS["position"], alpha=0.5, linewidth=0, zorder=0)
-        _words(ax, run)
-        _distances(ax, p, reach)
+        at = np.flatnonzero(run.weights > 0)  # a dot for each word inside the window at its factor
+        factors = run.cache.gaussian.bell[0, -1, at]
+        ax.vlines(at, 0, factors, color=COLOURS["r"], linewidth=1.6, zorder=2.5)
+        ax.plot(at, factors, "o", color=edge_of("r"), markersize=6, zorder=3)
+        orange = COLOURS["highlight"]
+        ax.plot([p, p], [0, 1], color=orange, linestyle="--", linewidth=1.4)
+        for share, name in ((0.5, "D / 2"), (1.0, "D")):
+            place = p + share * reach
+            (factor,) = gaussian_curve([place], p, reach)
+            ax.plot([p, place], [factor, factor], color=orange, linewidth=1.4)
+            ax.plot([place], [factor], "D", color=orange, markersize=5, zorder=4)
+            style: dict[str, Any] = {"textcoords": "offset points", "size": TEXT, "va": "bottom"}
+            ax.annotate(f"{number(factor, 4)} at {name}", (place, factor), (9, 4), **style)
         ax.set_xticks(range(count), [f"{s}\n{word}" for s, word in enumerate(run.source)], fontsize=TEXT)
         ax.set(ylim=(0, 1.08), yticks=[0, 0.5, 1])
         formula = r"$p_t = S \cdot sigmoid(v_p^T\,\tanh(W_p h_t))$"
         result = rf"$= {count} \cdot {_share(run):.3f} = {p:.2f}$"
         width = rf"$D = {reach:g},\quad \sigma = D / 2 = {reach / 2:g}$"
-        middle = (MARGIN + wide / 2) / (wide + SIDES)
         for y, line in ((4.5, f"{formula} {result}"), (4.2, width)):
-            figure.text(middle, y / HIGH, line, size=FORMULA, ha="center", va="center")
+            write_at(figure, MARGIN + wide / 2, y, line, size=FORMULA)
         return figure
-
-
-def _words(ax: Axes, run: Translation) -> None:
-    """Draw a dot for each word inside the window at its factor."""
-    at = np.flatnonzero(run.weights > 0)
-    factors = run.cache.gaussian.bell[0, -1, at]
-    ax.vlines(at, 0, factors, color=COLOURS["r"], linewidth=1.6, zorder=2.5)
-    ax.plot(at, factors, "o", color=edge_of("r"), markersize=6, zorder=3)
-
-
-def _distances(ax: Axes, p: float, reach: float) -> None:
-    """Draw the position p, and the factors at the distances D / 2 and D."""
-    ax.plot([p, p], [0, 1], color=COLOURS["highlight"], linestyle="--", linewidth=1.4)
-    for share, name in ((0.5, "D / 2"), (1.0, "D")):
-        place = p + share * reach
-        (factor,) = gaussian_curve([place], p, reach)
-        ax.plot([p, place], [factor, factor], color=COLOURS["highlight"], linewidth=1.4)
-        ax.plot([place], [factor], "D", color=COLOURS["highlight"], markersize=5, zorder=4)
-        style: dict[str, Any] = {"textcoords": "offset points", "size": TEXT, "va": "bottom"}
-        ax.annotate(f"{number(factor, 4)} at {name}", (place, factor), (9, 4), **style)

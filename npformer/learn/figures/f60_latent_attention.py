@@ -11,8 +11,7 @@ from npformer.errors import UserError
 from npformer.learn.figures.registry import Drawing, figure
 from npformer.learn.figures.studio import Studio
 from npformer.learn.figures.trained_heads import unknown_words
-from npformer.plots import Grid
-from npformer.plots.board import Board, new_board
+from npformer.plots.board import Board, new_board, numbered
 from npformer.plots.cells import CELL, GAP
 from npformer.plots.style import LABEL, TEXT, widest
 from npformer.training.if_then import TrainedReader
@@ -65,7 +64,46 @@ def latent_attention(
         for each in readings:
             top = _draw(board, each, top) - APART
     unknown = unknown_words(reader, " ".join(descriptions))
-    return Drawing(board.figure, _caption(reader, readings) + unknown)
+    most = [
+        " and ".join(
+            f"“{each.words[int(attention.weights.argmax())]}” for the {question}"
+            for question, attention in each.attention.items()
+        )
+        for each in readings
+    ]
+    recipes = len(recipe_corpus().test)
+    return Drawing(
+        board.figure,
+        (
+            "A model trained here predicts the trigger and the action of a recipe, each with its own "
+            "attention. The latent weights l measure how informative a word is; the active weights w, "
+            "computed from them, select the words that are read. The largest active weight is on "
+            f"{'; then on '.join(most)}. Orange frames mark the predicted channels. The latent weights need "
+            f"not be on “to”, because every state has read the whole description. Of {recipes:,} recipes "
+            "whose two channels did not occur together in training, the model gets "
+            f"{100 * reader.score.both:.0f} % right, both trigger and action."
+        )
+        + unknown,
+    )
+
+
+def _draw(board: Board, description: ReadDescription, top: float) -> float:
+    """Draw the words and below them the weights for trigger and action; return the lower end."""
+    top -= board.band(description.words) + GAP
+    for question, attention in description.attention.items():
+        columns = description.words if question == QUESTIONS[0] else None
+        matrix = np.stack([attention.latent, attention.weights])  # (2, S)
+        placed = board.grid(numbered(matrix, "", "r", rows=ROWS, columns=columns, shade=True), 0, top)
+        left, y = -widest(ROWS, TEXT) - 3 * GAP, placed.bottom + CELL / 2
+        board.text(left, placed.centre[1], question, size=LABEL, ha="right", weight="bold")
+        board.arrow((placed.right + 0.08, y), (placed.right + 0.45, y))
+        board.text(placed.right + 0.52, y, attention.answer, size=LABEL, ha="left", parse_math=False)
+        for place, word in enumerate(description.words):
+            if word == attention.channel:
+                x = placed.left + place * board.cell
+                board.mark(x, placed.bottom, x + board.cell, placed.bottom + CELL)
+        top = placed.bottom - BETWEEN
+    return top
 
 
 def read(reader: TrainedReader, description: str) -> ReadDescription:
@@ -80,43 +118,3 @@ def read(reader: TrainedReader, description: str) -> ReadDescription:
         found = getattr(cache, question).attention
         attention[question] = QuestionAttention(to_numpy(found.latent)[0], to_numpy(found.weights)[0], answer)
     return ReadDescription(reader.codec.words(description), attention)
-
-
-def _draw(board: Board, description: ReadDescription, top: float) -> float:
-    """Draw the words and below them the weights for trigger and action; return the lower end."""
-    top -= board.band(description.words) + GAP
-    for question, attention in description.attention.items():
-        columns = description.words if question == QUESTIONS[0] else None
-        matrix = np.stack([attention.latent, attention.weights])  # (2, S)
-        placed = board.grid(
-            Grid(matrix, "", "r", rows=ROWS, columns=columns, numbers=True, shade=True), 0, top
-        )
-        left, y = -widest(ROWS, TEXT) - 3 * GAP, placed.bottom + CELL / 2
-        board.text(left, placed.centre[1], question, size=LABEL, ha="right", weight="bold")
-        board.arrow((placed.right + 0.08, y), (placed.right + 0.45, y))
-        board.text(placed.right + 0.52, y, attention.answer, size=LABEL, ha="left", parse_math=False)
-        for place, word in enumerate(description.words):
-            if word == attention.channel:
-                x = placed.left + place * board.cell
-                board.mark(x, placed.bottom, x + board.cell, placed.bottom + CELL)
-        top = placed.bottom - BETWEEN
-    return top
-
-
-def _caption(reader: TrainedReader, readings: Sequence[ReadDescription]) -> str:
-    most = [
-        " and ".join(
-            f"“{each.words[int(attention.weights.argmax())]}” for the {question}"
-            for question, attention in each.attention.items()
-        )
-        for each in readings
-    ]
-    recipes = len(recipe_corpus().test)
-    return (
-        "A model trained here predicts the trigger and the action of a recipe, each with its own attention. "
-        "The latent weights l measure how informative a word is; the active weights w, computed from them, "
-        f"select the words that are read. The largest active weight is on {'; then on '.join(most)}. Orange "
-        "frames mark the predicted channels. The latent weights need not be on “to”, because every state has "
-        f"read the whole description. Of {recipes:,} recipes whose two channels did not occur together in "
-        f"training, the model gets {100 * reader.score.both:.0f} % right, both trigger and action."
-    )

@@ -15,8 +15,8 @@ from npformer.learn.figures.registry import Drawing, figure
 from npformer.models.gpt import GPT, GPTConfig
 from npformer.nn import GatedFeedForward, MultiHeadAttention
 from npformer.nn.module import Module, Parameter
-from npformer.plots import Figure, Grid, attention_map, curves, mask_map, score_map, value_map
-from npformer.plots.board import Board, new_board
+from npformer.plots import Grid, attention_map, curves, mask_map, score_map, value_map
+from npformer.plots.board import Board, new_board, numbered
 from npformer.plots.boxes import Box
 from npformer.plots.composition import beside
 from npformer.plots.style import LABEL, number
@@ -40,9 +40,7 @@ def kv_cache_bytes(
 
     Args:
         key_heads: The numbers of heads of keys and values, one for each curve.
-        n_heads: The number of query heads.
-        d_model: The width of the models.
-        n_layers: The number of layers.
+        n_heads, d_model, n_layers: The number of query heads, the width and the number of layers.
         longest: The length of the longest text, a multiple of 8.
 
     Raises:
@@ -51,19 +49,24 @@ def kv_cache_bytes(
     if longest < POINTS or longest % POINTS:
         raise UserError(f"longest is {longest}: it must be a multiple of {POINTS} above 0")
     lengths = np.arange(POINTS + 1) * (longest // POINTS)  # (P,)
-    config = GPTConfig.preset(
-        "gpt-shakespeare", n_heads=n_heads, d_model=d_model, n_layers=n_layers, context=longest
-    )
+    sizes = {"n_heads": n_heads, "d_model": d_model, "n_layers": n_layers, "context": longest}
+    config = GPTConfig.preset("gpt-shakespeare", **sizes)
     measured = [_bytes_of_caches(config.replace(n_kv_heads=number), lengths) for number in key_heads]
-    picture = curves(
-        np.array(measured) / 1024,
-        lengths,
-        labels=[_kind(number, n_heads) for number in key_heads],
-        xlabel="tokens of the text",
-        ylabel="KiB of the KV cache",
-        legend=True,
+    names = [_kind(number, n_heads) for number in key_heads]
+    axes: dict[str, Any] = {"xlabel": "tokens of the text", "ylabel": "KiB of the KV cache"}
+    picture = curves(np.array(measured) / 1024, lengths, labels=names, legend=True, **axes)
+    found_bytes = [
+        f"{found[-1]:,} bytes with {_kind(number, config.n_heads)}"
+        for number, found in zip(key_heads, measured, strict=True)
+    ]
+    return Drawing(
+        picture,
+        f"The KV caches of GPTs with {quantity(config.n_layers, 'layer')} and "
+        f"{quantity(config.n_heads, 'query head')} of width {config.d_head}, in float32: the size of "
+        f"their arrays after one text of each length. After {quantity(config.context, 'token')} there "
+        f"are {'; '.join(found_bytes)}. The bytes are proportional to the length and to the number of key "
+        "heads.",
     )
-    return Drawing(picture, _caption_of_bytes(config, key_heads, measured))
 
 
 def _bytes_of_caches(config: GPTConfig, lengths: Array) -> list[int]:
@@ -83,19 +86,6 @@ def _kind(key_heads: int, n_heads: int) -> str:
     return f"{quantity(key_heads, 'key head')} ({kind})"
 
 
-def _caption_of_bytes(config: GPTConfig, key_heads: Sequence[int], measured: Sequence[Sequence[int]]) -> str:
-    sizes = [
-        f"{found[-1]:,} bytes with {_kind(number, config.n_heads)}"
-        for number, found in zip(key_heads, measured, strict=True)
-    ]
-    return (
-        f"The KV caches of GPTs with {quantity(config.n_layers, 'layer')} and "
-        f"{quantity(config.n_heads, 'query head')} of width {config.d_head}, in float32: the size of their "
-        f"arrays after one text of each length. After {quantity(config.context, 'token')} there are "
-        f"{'; '.join(sizes)}. The bytes are proportional to the length and to the number of key heads."
-    )
-
-
 # F62: what the norms remove from a vector.
 
 APART = 0.75  # inches between two matrices, which is the room of an arrow
@@ -108,10 +98,8 @@ def rms_norm_beside_layer_norm(
     """Draw a vector, a multiple of it and the vector plus a constant, and both norms of the three.
 
     Args:
-        d_model: The width of the vectors.
-        factor: The factor of the second vector.
-        shift: The constant that the third vector adds to each entry.
-        seed: The seed of the random vector.
+        d_model, seed: The width of the vectors, and the seed of the random one.
+        factor, shift: The factor of the second vector, and the constant that the third one adds.
 
     Raises:
         UserError: If the width is below 2, or the factor is not above 0.
@@ -124,25 +112,21 @@ def rms_norm_beside_layer_norm(
     gain, bias = np.ones(d_model), np.zeros(d_model)
     by_rms, by_layer = rms_norm(rows, gain)[0], layer_norm(rows, gain, bias)[0]
     with new_board(names, matrices=[rows, by_rms, by_layer]) as board:
-        inputs = Grid(rows, "", "x", rows=names, numbers=True, shade=True)
+        inputs = numbered(rows, "", "x", rows=names, shade=True)
         width, height = board.size(inputs)
         left = board.grid(inputs, 0, height / 2)
         for name, values, y in (("RMS norm", by_rms, 0.85), ("layer norm", by_layer, -0.85)):
-            result = Grid(values, name, "normalised", numbers=True, shade=True)
+            result = numbered(values, name, "normalised", shade=True)
             placed = board.grid(result, width + APART, y + height / 2)
             board.arrow((left.right + 0.06, left.centre[1]), (placed.left - 0.06, placed.centre[1]))
-    return Drawing(board.figure, _caption_of_norms(rows, by_rms, by_layer, names))
-
-
-def _caption_of_norms(rows: Array, by_rms: Array, by_layer: Array, names: list[str]) -> str:
-    """Return the caption. Its differences are computed. Shapes: all (3, D)."""
     moved = np.abs(by_rms[2] - by_rms[0]).max()
     most = max(np.abs(by_rms[1] - by_rms[0]).max(), np.abs(by_layer[1:] - by_layer[0]).max())
-    return (
-        f"The three rows are x, {names[1]} and {names[2]}, with the mean {rows[0].mean():.2f} of x. RMS norm "
-        "divides each row by its root mean square, so a factor changes nothing, but a constant does: one "
-        f"entry changes by {moved:.2f}. Layer norm also subtracts the mean, so its three rows are equal "
-        f"(up to {most:.0e}, because of the small number under the root)."
+    return Drawing(
+        board.figure,
+        f"The three rows are x, {names[1]} and {names[2]}, with the mean {rows[0].mean():.2f} of x. RMS "
+        "norm divides each row by its root mean square, so a factor changes nothing, but a constant "
+        f"does: one entry changes by {moved:.2f}. Layer norm also subtracts the mean, so its three rows "
+        f"are equal (up to {most:.0e}, because of the small number under the root).",
     )
 
 
@@ -154,10 +138,8 @@ def rotary_positions(*, length: int = 10, width: int = 6, base: float = 30.0, se
     """Draw a query rotated by its position, and the scores of equal queries with equal keys.
 
     Args:
-        length: The number of positions.
-        width: The width of a head, which is even.
-        base: The base of the angles.
-        seed: The seed of the random query and key.
+        length, width: The number of positions, and the width of a head, which is even.
+        base, seed: The base of the angles, and the seed of the random query and key.
 
     Raises:
         UserError: If there are fewer than 2 positions, or the width is odd.
@@ -199,57 +181,47 @@ def gated_feed_forward(vectors: WordVectors, *, d_ff: int = 5, activation: str =
 
     Args:
         vectors: The words and their vectors.
-        d_ff: The width of the hidden layer.
-        activation: "swiglu" or "geglu".
+        d_ff, activation: The width of the hidden layer, and "swiglu" or "geglu".
 
     Raises:
         UserError: If there is no such gated activation.
     """
     words, x, seed = vectors
     d_model = x.shape[1]
-    layer = GatedFeedForward(
-        d_model, d_ff, activation=activation, rng=np.random.default_rng(seed), dtype=x.dtype
-    )
+    rng = np.random.default_rng(seed)
+    layer = GatedFeedForward(d_model, d_ff, activation=activation, rng=rng, dtype=x.dtype)
     for parameter in layer.parameters():
         parameter.value *= LARGER
     y, cache = layer.forward(x)  # (T, D)
-    picture = _gated_picture(words, layer, y, cache, GATES[activation])
-    gated = cache.gated
-    closed = int(np.abs(gated.activated).mean(0).argmin())
-    return Drawing(
-        picture,
-        f"Two linear maps of x give the gate and the value, both of shape (T, {d_ff}). The activation "
-        f"{GATES[activation]} of the gate is multiplied with the value, number by number, and a third linear "
-        f"map leads back to the width {d_model}. Where {GATES[activation]} of the gate is near 0, the value "
-        "hardly passes, as in column "
-        f"{closed} with a mean of {np.abs(gated.activated).mean(0)[closed]:.2f}. All weights are random.",
-    )
-
-
-def _gated_picture(words: list[str], layer: GatedFeedForward, y: np.ndarray, cache: Any, name: str) -> Figure:
-    """Draw the gate, the value, their product, and the output, each in a row of its own."""
     gated, x = cache.gated, cache.gate.x
     weights = [part.weight.value for part in (layer.gate, layer.value, layer.outer)]
     gate, hidden = x @ weights[0], gated.activated * gated.value  # (T, F)
-    grid = partial(Grid, numbers=True)
-    inputs, value = grid(x, "$x$", "x", rows=words), grid(gated.value, "value", "v")
-    activated = grid(gated.activated, f"{name}(gate)", "q", rows=words, shade=True)
+    inputs, value = numbered(x, "$x$", "x", rows=words), numbered(gated.value, "value", "v")
+    activated = numbered(gated.activated, f"{GATES[activation]}(gate)", "q", rows=words, shade=True)
     by_gate, by_value, outer = (
-        grid(matrix, f"$W_{letter}$", "weight", edge)
+        numbered(matrix, f"$W_{letter}$", "weight", edge)
         for matrix, letter, edge in zip(weights, "gv2", "qvz", strict=True)
     )
     rows: list[list[Grid | str]] = [
-        [inputs, "×", by_gate, "=", grid(gate, "gate", "q")],
+        [inputs, "×", by_gate, "=", numbered(gate, "gate", "q")],
         [inputs, "×", by_value, "=", value],
-        [activated, "⊙", value, "=", grid(hidden, "$h$", "r")],
-        [grid(hidden, "$h$", "r", rows=words), "×", outer, "=", grid(y, "$y$", "z")],
+        [activated, "⊙", value, "=", numbered(hidden, "$h$", "r")],
+        [numbered(hidden, "$h$", "r", rows=words), "×", outer, "=", numbered(y, "$y$", "z")],
     ]
     arrays = [x, *weights, gate, gated.value, gated.activated, hidden, y]
     step = max(len(matrix) for matrix in (x, *weights)) * 0.27 + 0.6
     with new_board(words, matrices=arrays) as board:
         for index, parts in enumerate(rows):
             board.product(parts, 0, -index * step)
-    return board.figure
+    closed = int(np.abs(gated.activated).mean(0).argmin())
+    return Drawing(
+        board.figure,
+        f"Two linear maps of x give the gate and the value, both of shape (T, {d_ff}). The activation "
+        f"{GATES[activation]} of the gate is multiplied with the value, number by number, and a third linear "
+        f"map leads back to the width {d_model}. Where {GATES[activation]} of the gate is near 0, the value "
+        "hardly passes, as in column "
+        f"{closed} with a mean of {np.abs(gated.activated).mean(0)[closed]:.2f}. All weights are random.",
+    )
 
 
 # F65: query heads that share a head of keys and values.
@@ -263,21 +235,23 @@ def grouped_queries(*, n_heads: int = 8, key_heads: Sequence[int] = (8, 2, 1)) -
     """Draw which query heads use which head of keys and values.
 
     The connections are measured: a head of keys and values is changed, and the query heads whose outputs
-    change are connected with it.
-
-    Args:
-        n_heads: The number of query heads.
-        key_heads: The number of heads of keys and values of each layer.
-
-    Raises:
-        UserError: If no layer is given, or a number of heads is impossible.
+    change are connected with it. `key_heads` has the number of heads of keys and values of each layer.
     """
     if not key_heads:
         raise UserError("key_heads is empty: give at least one number of heads")
     used = [uses(n_heads, number) for number in key_heads]
     with new_board() as board:
         for row, connected in enumerate(used):
-            _shared_heads(board, connected, -1.75 * row)
+            y = -1.75 * row
+            n_heads, groups = connected.shape
+            xs = STEP * np.arange(n_heads)
+            below = [_head(board, f"{g}", xs[connected[:, g]].mean(), y, "k") for g in range(groups)]
+            for h, x in enumerate(xs):
+                above = _head(board, f"{h}", x, y + 0.85, "q")
+                for g in np.flatnonzero(connected[h]):
+                    board.arrow(below[g].top, above.bottom, head=False)
+            board.text(xs[0] - 0.35, y + 0.85, "queries", size=LABEL, ha="right")
+            board.text(xs[0] - 0.35, y, "keys, values", size=LABEL, ha="right")
     shares = ", ".join(
         f"{quantity(each.shape[1], 'head')} of keys and values, each used by {quantity(share, 'query head')}"
         for each in used
@@ -310,19 +284,6 @@ def uses(n_heads: int, n_kv_heads: int) -> Array:
     return found
 
 
-def _shared_heads(board: Board, connected: Array, y: float) -> None:
-    """Draw the heads of one layer with its lower row at height y. Shapes: connected (H, G)."""
-    n_heads, groups = connected.shape
-    xs = STEP * np.arange(n_heads)
-    below = [_head(board, f"{g}", xs[connected[:, g]].mean(), y, "k") for g in range(groups)]
-    for h, x in enumerate(xs):
-        above = _head(board, f"{h}", x, y + 0.85, "q")
-        for g in np.flatnonzero(connected[h]):
-            board.arrow(below[g].top, above.bottom, head=False)
-    board.text(xs[0] - 0.35, y + 0.85, "queries", size=LABEL, ha="right")
-    board.text(xs[0] - 0.35, y, "keys, values", size=LABEL, ha="right")
-
-
 def _head(board: Board, label: str, x: float, y: float, colour: str) -> Box:
     return board.box(label, x, y, HEAD, HEAD, colour=colour)
 
@@ -335,9 +296,8 @@ def sliding_window(*, length: int = 8, window: int = 3, n_layers: int = 2) -> Dr
     """Draw the mask of a window, and the share of each token in the outputs after several layers.
 
     Args:
-        length: The number of tokens.
+        length, n_layers: The numbers of tokens and of layers.
         window: The number of tokens to which a token attends, itself included.
-        n_layers: The number of layers.
 
     Raises:
         UserError: If there are fewer than one layer or two tokens.
@@ -366,12 +326,7 @@ def sliding_window(*, length: int = 8, window: int = 3, n_layers: int = 2) -> Dr
 
 
 def _shares(mask: Array, n_layers: int) -> Array:
-    """Return the share of each token in each output, (T, T), with attention weights from equal scores.
-
-    Args:
-        mask: Bool, (T, T), the mask of every layer.
-        n_layers: The number of layers.
-    """
+    """Return the share of each token in each output, (T, T), with attention weights from equal scores."""
     equal = np.zeros((len(mask), 1))
     weights = attention(equal, equal, equal, mask)[1].weights  # (T, T)
     return np.asarray(np.linalg.matrix_power(weights, n_layers))
@@ -401,8 +356,7 @@ def adamw(
     """Draw the learning rate of each step, and the values of weights whose gradients are 0 on average.
 
     Args:
-        steps: The number of steps.
-        warmup_steps: The steps of the warm-up of the schedule.
+        steps, warmup_steps: The number of steps, and how many of them are the warm-up of the schedule.
         floor: The last learning rate, as a share of the largest.
         weight_decay: The factor of the weights, λ.
         gradients: The absolute value of the gradient of each weight. Its sign alternates.

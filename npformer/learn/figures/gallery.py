@@ -37,10 +37,8 @@ def write_drawing(drawing: Drawing, entry: Entry, folder: Path, *, svg: bool = F
     """Write a figure as PNG, also as SVG if asked, and its frames as GIF, and return the paths.
 
     Args:
-        drawing: The figure.
-        entry: Its entry in the registry, which gives the names of the files.
-        folder: The folder.
-        svg: Whether to write an SVG file too.
+        drawing, entry: The figure, and its entry in the registry, which names the files.
+        folder, svg: The folder, and whether to write an SVG file too.
 
     Raises:
         UserError: If the folder cannot be written.
@@ -58,8 +56,7 @@ def write_page(entries: Sequence[Entry], captions: dict[str, str], folder: Path)
     """Write the page of all figures into their folder and return its path.
 
     Args:
-        entries: The figures.
-        captions: The caption of each figure, by its id.
+        entries, captions: The figures, and the caption of each by its id.
         folder: The folder.
     """
     text = "\n".join(_page(entries, captions, {path.name for path in folder.iterdir()}))
@@ -67,18 +64,16 @@ def write_page(entries: Sequence[Entry], captions: dict[str, str], folder: Path)
 
 
 def write_recipes(recipes: Mapping[str, Any], folder: Path) -> Path:
-    """Write the settings of the trainings beside the figures and return the path.
-
-    Args:
-        recipes: The settings, as `recipes_as_json` returns them.
-        folder: The folder.
-    """
+    """Write the settings of the trainings beside the figures and return the path."""
     return write(folder / RECIPES, (json.dumps(recipes, indent=1, sort_keys=True) + "\n").encode())
 
 
 def _page(entries: Sequence[Entry], captions: Mapping[str, str], files: set[str]) -> Iterable[str]:
     yield HEAD
-    yield from _legend()
+    sources = ", ".join(f"{id} is *{title}*" for id, title in SOURCES.items())
+    yield f"Sources: {sources}.\n"
+    data = ", ".join(f"{id} is {text}" for id, text in DATA.items())
+    yield f"Numbers from: {data}.\n"
     yield "| figure | what it shows | source | numbers from |"
     yield "|---|---|---|---|"
     for entry in entries:
@@ -90,24 +85,13 @@ def _page(entries: Sequence[Entry], captions: Mapping[str, str], files: set[str]
     yield ""
 
 
-def _legend() -> Iterable[str]:
-    sources = ", ".join(f"{id} is *{title}*" for id, title in SOURCES.items())
-    data = ", ".join(f"{id} is {text}" for id, text in DATA.items())
-    yield f"Sources: {sources}.\n"
-    yield f"Numbers from: {data}.\n"
-
-
 def _section(entry: Entry, caption: str, files: set[str]) -> Iterable[str]:
-    yield f"## {_heading(entry)}\n"
+    yield f"## {(f'{entry.id}: {markdown(entry.title)}')}\n"
     yield f"![{markdown(entry.title)}]({entry.id}.png)\n"
     if f"{entry.id}.gif" in files:
         yield f"![{markdown(entry.title)}, animated]({entry.id}.gif)\n"
     yield f"{markdown(caption)}\n"
     yield f'Source: {entry.source}. Numbers from: {entry.data}. `draw("{entry.id}", studio).figure`'
-
-
-def _heading(entry: Entry) -> str:
-    return f"{entry.id}: {markdown(entry.title)}"
 
 
 def _anchor(entry: Entry) -> str:

@@ -97,8 +97,7 @@ class Example(NamedTuple):
         """Run a forward pass with the chosen masks and return (y, cache).
 
         Args:
-            keys: True to mask the keys of padding.
-            causal: True to mask keys of padding and keys after the query.
+            keys, causal: True to mask the keys of padding; True to mask keys after the query too.
             queries: True to set the weights of padding queries to 0.
         """
         mask = self.mask(causal=causal) if keys or causal else None
@@ -111,10 +110,8 @@ class PaddedSentence:
     """The settings of the example, which many figures share.
 
     Attributes:
-        sentence: An English sentence.
-        length: The number of tokens with the end symbol and the padding.
-        d_model: The width of the vectors.
-        seed: The seed of the random weights.
+        sentence, length: An English sentence, and its number of tokens with the end symbol and the padding.
+        d_model, seed: The width of the vectors, and the seed of the random weights.
     """
 
     sentence: str = SENTENCE
@@ -134,11 +131,10 @@ class PaddedSentence:
         """Embed the sentence, untrained and with padding of 0, and make an untrained attention layer.
 
         Args:
-            n_heads: The number of heads.
+            n_heads, output: The number of heads, and whether the layer has the matrix W^O.
             positions: As for InputEmbedding. Once positions are added, padding is no longer 0.
             activation: The activation of queries, keys and values; "relu" is the document's code.
             bias: The value of every bias: 0, as at the start of training.
-            output: Whether the layer has the matrix W^O.
 
         Raises:
             UserError: If the sentence is empty, the length is below 1, or sizes do not fit together.
@@ -151,7 +147,7 @@ class PaddedSentence:
         ):
             if value not in choices:
                 raise UserError(f"{name} is {value!r}: choose one of {', '.join(choices)}")
-        ids = padded_ids(self.sentence, self.length)
+        ids = _padded_ids(self.sentence, self.length)
         rng = np.random.default_rng(self.seed)
         vocab_size = len(dataset().source.vocabulary)
         embedding = InputEmbedding(
@@ -165,12 +161,8 @@ class PaddedSentence:
         return Example(shown_words(self.sentence, ids), ids, embedded, layer)
 
 
-def padded_ids(sentence: str, length: int) -> np.ndarray:
-    """Return the ids (1, length) of an English sentence as in a batch with a longer one.
-
-    Raises:
-        UserError: If the sentence is empty, or the length is below 1.
-    """
+def _padded_ids(sentence: str, length: int) -> np.ndarray:
+    """Return the ids (1, length) of an English sentence as in a batch with a longer one."""
     at_least(1, length=length)
     batch = make_batch([(dataset().source.encode(sentence, strict=True), [])], max_length=length)
     return filled(batch.source, length)

@@ -33,8 +33,8 @@ class Studio:
 
     Args:
         run: A trained run to draw from. By default models are trained into `folder` when first needed.
-        folder: The folder in which models are trained.
-        steps: The number of training steps; by default that of the lessons' recipe.
+        folder, steps: The folder in which models are trained, and the number of training steps; by default
+            that of the lessons' recipe.
         report: A progress callback for training.
 
     Attributes:
@@ -95,8 +95,7 @@ class Studio:
         """Run the trained model on a sentence and its translation.
 
         Args:
-            sentence: The sentence.
-            translation: Its translation; by default the model's own.
+            sentence, translation: The sentence, and its translation; by default the model's own.
             translator: The model; by default the English-French one.
 
         Raises:
@@ -105,10 +104,6 @@ class Studio:
         return forward_pass(translator or self.translator, sentence, translation)
 
     def snapshots(self) -> list[Checkpoint]:
-        """Return the checkpoints of several training steps, from the untrained model to the last one.
-
-        Returns:
-            The checkpoints that the run kept, or only the last one if it kept none.
-        """
+        """Return the checkpoints that training kept, in order, or only the last one if there are none."""
         last = self.checkpoint  # trains the model if there is none yet
         return [load_checkpoint(path) for path in kept_checkpoints(self.run or self.folder)] or [last]

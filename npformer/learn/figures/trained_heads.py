@@ -23,6 +23,8 @@ PLACES = ("encoder", "cross")  # the attention in which the heads are measured
 # sentences. In each training the best head is chosen on the first part, and measured on the others too.
 PARTS = {"new_words": "such sentences with new pairs of words", "new_frames": "in new frames"}
 
+FIRST, *_ = PARTS
+
 HeadKey = tuple[str, int, int]  # "encoder" or "cross", layer, head
 
 
@@ -33,14 +35,9 @@ class Question(NamedTuple):
     targets: Callable[[Reference], tuple[int, ...]]  # returns the positions of the targets
 
 
-def deciders(reference: Reference) -> tuple[int, ...]:
-    """Return the positions of the words that decide: tired for *it*, river for *bank*."""
-    return reference.deciders
-
-
-# the noun that *it* refers to, and the words that decide
+# the noun that *it* refers to, and the words that decide: tired for *it*, river for *bank*
 NOUN = Question("it", lambda it: () if it.antecedent is None else (it.antecedent,))
-ADJECTIVE, MEANING = Question("it", deciders), Question("bank", deciders)
+ADJECTIVE, MEANING = (Question(family, lambda of: of.deciders) for family in ("it", "bank"))
 
 
 class Measurement(NamedTuple):
@@ -57,11 +54,7 @@ class Measurement(NamedTuple):
 
 
 def measured_parts(family: str) -> str:
-    """Return the numbers of sentences in which the heads are measured, for a caption.
-
-    Args:
-        family: "it" or "bank".
-    """
+    """Return the numbers of sentences in which the heads are measured, for a caption."""
     return " and ".join(f"{len(_pairs(part, family))} {name}" for part, name in PARTS.items())
 
 
@@ -71,8 +64,7 @@ def measure(
     """Measure a head in every part of the corpus, and beside it the best head of each training.
 
     Args:
-        studio: The source of the trained models.
-        question: What the head should find.
+        studio, question: The source of the trained models, and what the head should find.
         head: The head that is drawn. Its attention, "encoder" or "cross", is that of the other trainings too.
         but: Leave out the head of each training that is the best for this other question.
     """
@@ -83,10 +75,10 @@ def measure(
         for number in range(len(studio.translators)):
             taken = None
             if but is not None:
-                taken = _best(head_shares(studio, but, number=number), head.where)
-            chosen = _best(head_shares(studio, question, number=number), head.where, taken)
-            shares.append(head_shares(studio, question, part, number=number)[chosen])
-        own = head_shares(studio, question, part)[drawn]
+                taken = _best(_head_shares(studio, but, number=number), head.where)
+            chosen = _best(_head_shares(studio, question, number=number), head.where, taken)
+            shares.append(_head_shares(studio, question, part, number=number)[chosen])
+        own = _head_shares(studio, question, part)[drawn]
         found.append(Measurement(own, tuple(shares)))
     return found
 
@@ -99,8 +91,7 @@ def best_head(
     The share is measured on the held-out sentences of the family, as in generation.evaluation.
 
     Args:
-        studio: The source of the trained model.
-        question: What the head should find.
+        studio, question: The source of the trained model, and what the head should find.
         where: "encoder", measured at the ambiguous word, or "cross", measured where its French is written;
             both by default.
         but: A head to leave out, or None.
@@ -110,9 +101,9 @@ def best_head(
     """
     if where not in (None, *PLACES):
         raise UserError(f"where is {where!r}: choose encoder or cross")
-    shares = head_shares(studio, question)
+    shares = _head_shares(studio, question)
     place = _best(shares, where, None if but is None else (but.where, but.layer, but.head))
-    return HeadAccuracy(*place, shares[place], len(_pairs(_first_part(), question.family)))
+    return HeadAccuracy(*place, shares[place], len(_pairs(FIRST, question.family)))
 
 
 def _best(shares: dict[HeadKey, float], where: str | None, taken: HeadKey | None = None) -> HeadKey:
@@ -125,34 +116,26 @@ def share_of(studio: Studio, question: Question, where: str, layer: int, head: i
     """Return one head with the share of sentences in which its largest weight is on a target.
 
     Args:
-        studio: The source of the trained model.
-        question: What the head should find.
-        where: "encoder" or "cross".
-        layer: The layer.
-        head: The number of the head.
+        studio, question: The source of the trained model, and what the head should find.
+        where, layer, head: "encoder" or "cross", the layer, and the number of the head.
 
     Raises:
         UserError: If the head does not exist.
     """
-    shares = head_shares(studio, question)
+    shares = _head_shares(studio, question)
     check_number("layer", layer, 1 + max(p[1] for p in shares if p[0] == where))
     check_number("head", head, 1 + max(p[2] for p in shares))
     share = shares[where, layer, head]
-    return HeadAccuracy(where, layer, head, share, len(_pairs(_first_part(), question.family)))
+    return HeadAccuracy(where, layer, head, share, len(_pairs(FIRST, question.family)))
 
 
-def head_shares(
-    studio: Studio, question: Question, part: str | None = None, *, number: int = 0
+def _head_shares(
+    studio: Studio, question: Question, part: str = FIRST, *, number: int = 0
 ) -> dict[HeadKey, float]:
     """Return for every head the share of sentences in which its largest weight is on a target.
 
-    Args:
-        studio: The source of the trained models.
-        question: What the heads should find.
-        part: The part of the corpus; by default the first of PARTS.
-        number: The number of the training. Training 0 is that of the drawn model.
+    Training 0, with the drawn model, has `number` 0.
     """
-    part = part or _first_part()
     pairs = _pairs(part, question.family)
     known = ("attended", question.family, part, number)
     if known not in studio.memo:
@@ -169,10 +152,6 @@ def head_shares(
 @cache
 def _corpus() -> BuiltinCorpus:
     return builtin_corpus()  # takes a second
-
-
-def _first_part() -> str:
-    return next(iter(PARTS))
 
 
 def _pairs(part: str, family: str) -> list[Pair]:
@@ -213,8 +192,7 @@ def head_weights(forward: ForwardPass, where: str, layer: int, head: int) -> Hea
     Args:
         forward: The forward pass.
         where: "encoder", "decoder" (its self-attention), or "cross".
-        layer: The layer.
-        head: The number of the head.
+        layer, head: The layer, and the number of the head.
 
     Raises:
         UserError: If the layer or the head does not exist.
@@ -231,8 +209,7 @@ def check_number(name: str, number: int, count: int) -> None:
     """Check that a layer or head exists.
 
     Args:
-        name: "layer" or "head".
-        number: The number.
+        name, number: "layer" or "head", and its number.
         count: How many layers or heads there are.
 
     Raises:

@@ -35,12 +35,7 @@ def _lesson_recipe() -> LessonTraining:
 
 
 def figure_recipe(number: int = 0, *, steps: int | None = None) -> LessonTraining:
-    """Return the lessons' recipe with the seed of one of the trainings.
-
-    Args:
-        number: The number of the training. Training 0 has the seed of the lessons.
-        steps: The number of training steps; by default that of the lessons.
-    """
+    """Return the lessons' recipe with the seed of training `number`; training 0 has that of the lessons."""
     recipe = _lesson_recipe()
     assert recipe.training.steps is not None  # the lessons' recipe counts steps, not epochs
     every = max(1, recipe.training.steps // KEPT)
@@ -85,8 +80,7 @@ def train_in(folder: Path, recipe: LessonTraining, *, report: Report | None = No
     A copy of every checkpoint of the training stays in the folder, named by its step.
 
     Args:
-        folder: The folder of the run.
-        recipe: The dataset and the settings.
+        folder, recipe: The folder of the run, and the dataset and the settings.
         report: The progress callback.
 
     Raises:
@@ -125,8 +119,7 @@ def train_all(
 
     Args:
         folders: The folder of each training.
-        steps: The number of training steps; by default that of the lessons.
-        report: The progress callback.
+        steps, report: The number of training steps, by default the lessons', and the progress callback.
 
     Raises:
         UserError: If a folder cannot be written, or the other process fails.
@@ -145,15 +138,7 @@ def train_all(
 
 @contextmanager
 def _trained_elsewhere(trainings: Sequence[tuple[int, Path]], steps: int | None) -> Iterator[None]:
-    """Run some trainings in a process of their own and wait for its end when the context ends.
-
-    Args:
-        trainings: The number and the folder of each training.
-        steps: The number of training steps.
-
-    Raises:
-        UserError: If the process fails.
-    """
+    """Run some trainings in a process of their own and wait for its end when the context ends."""
     if not trainings:
         yield
         return
