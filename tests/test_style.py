@@ -35,13 +35,16 @@ def test_models_are_read_with_model_and_runs_written_with_run():
     """A run is written or resumed with --run, which `train` alone takes; a model is read with --model."""
     for path, tree in sources("npformer/cli"):
         flags = {
-            argument.value
+            str(argument.value).split()[0]
             for node in ast.walk(tree)
-            if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "add_argument"
+            if isinstance(node, ast.Call)
+            and "add"
+            in (getattr(node.func, "id", ""), getattr(node.func, "attr", "").removesuffix("_argument"))
             for argument in node.args
-            if isinstance(argument, ast.Constant)
+            if isinstance(argument, ast.Constant) and argument.value
         }
         if path.endswith("/train.py"):
+            assert "--run" in flags
             assert "--model" not in flags, "train takes --architecture"
         else:
             assert "--run" not in flags, f"{path}: a model is read with --model"

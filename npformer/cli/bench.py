@@ -17,7 +17,7 @@ from npformer.bench.compare import compare, require_torch
 from npformer.bench.machine import describe, is_busy
 from npformer.bench.setups import SETUPS, AnySetup, choose_setups
 from npformer.cli.limits import require_threads
-from npformer.cli.options import COUNT, SECONDS, add_backend_argument, excludes, one_of
+from npformer.cli.options import COUNT, SECONDS, add, add_backend_argument, excludes
 from npformer.cli.output import console, note, print_data, versioned_rows
 from npformer.errors import UserError
 from npformer.learn.console import counting_progress, plain_table
@@ -60,43 +60,25 @@ RULES = (
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
     names = ", ".join(SETUPS.names())
-    parser.add_argument(
-        "--only",
-        nargs="+",
-        metavar="NAME",
-        help=f"some of {names} (default: the first four; for --profile: tiny)",
-    )
-    parser.add_argument(
+    add(parser, "--only NAME...", f"some of {names} (default: the first four; for --profile: tiny)")
+    add(
+        parser,
         "--against",
-        **one_of(["torch", "torch-compiled"]),
-        help="measure PyTorch's step as well, in turns; torch-compiled: with torch.compile and fused Adam",
+        "measure PyTorch's step as well, in turns; torch-compiled: with torch.compile and fused Adam",
+        ["torch", "torch-compiled"],
     )
-    parser.add_argument("--repeats", type=COUNT, default=5, help="the number of turns")
-    parser.add_argument("--seconds", type=SECONDS, default=1.0, help="the shortest duration of a turn")
-    parser.add_argument("--workers", type=COUNT, default=2, help="the threads that share each batch")
+    add(parser, "--repeats", "the number of turns", COUNT, default=5)
+    add(parser, "--seconds", "the shortest duration of a turn", SECONDS, default=1.0)
+    add(parser, "--workers", "the threads that share each batch", COUNT, default=2)
     add_backend_argument(parser, default="numpy", shown="numpy")
-    parser.add_argument(
-        "--json",
-        nargs="?",
-        const="-",
-        metavar="FILE",
-        help="write a list of JSON objects into FILE, or print it",
+    add(parser, "--json [FILE=-]", "write a list of JSON objects into FILE, or print it")
+    add(parser, "--profile", "measure the time of each component of the step, on one core")
+    add(
+        parser,
+        f"--curves [PNG={PNG}]",
+        f"measure time and memory against length and batch size, on one core, and draw them ({PNG})",
     )
-    parser.add_argument(
-        "--profile", action="store_true", help="measure the time of each component of the step, on one core"
-    )
-    parser.add_argument(
-        "--curves",
-        nargs="?",
-        const=PNG,
-        metavar="PNG",
-        help=f"measure time and memory against length and batch size, on one core, and draw them ({PNG})",
-    )
-    parser.add_argument(
-        "--decoding",
-        action="store_true",
-        help="measure the speed of greedy and beam search, and of the generation of text",
-    )
+    add(parser, "--decoding", "measure the speed of greedy and beam search, and of the generation of text")
 
 
 def run(arguments: Namespace) -> int:

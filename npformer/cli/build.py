@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rich.table import Table
 
-from npformer.cli.options import COUNT, SECONDS, Rule, needs
+from npformer.cli.options import COUNT, SECONDS, Rule, add, needs
 from npformer.cli.output import console, note
 from npformer.cli.tasks import PRINTED_LINES, say
 from npformer.errors import UserError
@@ -44,27 +44,21 @@ RULES: tuple[Rule, ...] = (needs("--steps", "--train"),)
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.add_argument(
-        "sentence", nargs="?", help=f"an English sentence to translate; it was trained on up to {WORDS} words"
-    )
-    parser.add_argument("--train", action="store_true", help="train the Transformer and save it")
-    parser.add_argument(
-        "--dir",
+    add(parser, "[sentence]", f"an English sentence to translate; it was trained on up to {WORDS} words")
+    add(parser, "--train", "train the Transformer and save it")
+    add(
+        parser,
+        "--dir FOLDER",
+        "the folder of your exercises, in which it is saved too",
         default=EXERCISES.folder,
-        metavar="FOLDER",
-        help="the folder of your exercises, in which it is saved too",
     )
-    parser.add_argument(
-        "--steps",
-        type=COUNT,
-        default=STEPS,
-        help="with --train: the number of training steps",
-    )
-    parser.add_argument(
+    add(parser, "--steps", "with --train: the number of training steps", COUNT, default=STEPS)
+    add(
+        parser,
         "--seconds",
-        type=SECONDS,
+        "the time limit of your code in a round of training or a translation",
+        SECONDS,
         default=LIMIT,
-        help="the time limit of your code in a round of training or a translation",
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from npformer.cli.options import COUNT, POSITIVE, SECONDS, SEED, Whole, excludes, one_of, only_if
+from npformer.cli.options import COUNT, POSITIVE, SECONDS, SEED, Whole, add, excludes, only_if
 from npformer.cli.output import console
 from npformer.cli.tasks import say
 from npformer.errors import UserError, did_you_mean, quantity
@@ -61,71 +61,40 @@ RULES = (
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.add_argument(
-        "action",
-        **one_of(("export", "grade", "mistakes")) | {"metavar": "ACTION"},
-        help="export, grade or mistakes",
-    )
-    parser.add_argument(
-        "places",
-        nargs="*",
+    add(parser, "action", "export, grade or mistakes", ("export", "grade", "mistakes"), metavar="ACTION")
+    add(
+        parser,
+        "[places...]",
+        "with export: nbgrader or gradescope, and a folder to write; with grade: the submissions",
         metavar="PLACE",
-        help="with export: nbgrader or gradescope, and a folder to write; with grade: the submissions",
     )
-    parser.add_argument(
-        "--exercise",
-        action="append",
-        metavar="NAME",
-        help="an exercise, or the number of a chapter for all of its exercises; may be given several times "
+    add(
+        parser,
+        "--exercise NAME",
+        "an exercise, or the number of a chapter for all of its exercises; may be given several times "
         "(default: all; with grade, those that were submitted)",
+        action="append",
     )
-    parser.add_argument(
-        "--name",
-        default="exercises",
-        help="with export nbgrader: the name of the assignment",
-    )
+    add(parser, "--name NAME", "with export nbgrader: the name of the assignment", default="exercises")
     _add_settings(parser)
     _add_places(parser)
 
 
 def _add_settings(parser: ArgumentParser) -> None:
     """Add the settings of an assignment."""
-    parser.add_argument("--points", type=POSITIVE, default=POINTS, help="the points of each exercise")
-    parser.add_argument(
-        "--seed", type=SEED, help="the seed of the hidden inputs (default: one that nobody can guess)"
-    )
-    parser.add_argument(
-        "--seconds",
-        type=SECONDS,
-        default=LIMIT,
-        help="the limit on the processor time of an exercise",
-    )
-    parser.add_argument(
-        "--memory",
-        type=MEGABYTES,
-        default=2048,
-        metavar="MB",
-        help="the limit on the memory of an exercise",
-    )
+    add(parser, "--points", "the points of each exercise", POSITIVE, default=POINTS)
+    add(parser, "--seed", "the seed of the hidden inputs (default: one that nobody can guess)", SEED)
+    add(parser, "--seconds", "the limit on the processor time of an exercise", SECONDS, default=LIMIT)
+    add(parser, "--memory MB", "the limit on the memory of an exercise", MEGABYTES, default=2048)
 
 
 def _add_places(parser: ArgumentParser) -> None:
     """Add the options of single actions."""
-    parser.add_argument(
-        "--out", metavar="FOLDER", help="with grade: the folder of the pages (default: SUBMISSIONS-feedback)"
-    )
-    parser.add_argument(
-        "--csv",
-        metavar="FILE",
-        help="with grade: the file of the grades (default: grades.csv in that folder)",
-    )
-    parser.add_argument(
-        "--write", metavar="PAGE", help="with mistakes: write the computed parts of docs/teaching.md again"
-    )
-    parser.add_argument(
-        "--workers",
-        type=COUNT,
-        help="with grade: solutions at the same time (default: one for each processor)",
+    add(parser, "--out FOLDER", "with grade: the folder of the pages (default: SUBMISSIONS-feedback)")
+    add(parser, "--csv FILE", "with grade: the file of the grades (default: grades.csv in that folder)")
+    add(parser, "--write PAGE", "with mistakes: write the computed parts of docs/teaching.md again")
+    add(
+        parser, "--workers", "with grade: solutions at the same time (default: one for each processor)", COUNT
     )
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn
 
-from npformer.cli.options import only_if
+from npformer.cli.options import add, only_if
 from npformer.cli.output import console
 from npformer.data import multi30k
 from npformer.data.download import KnownFile, Report, fetch, take
@@ -38,15 +38,16 @@ RULES = (
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.add_argument("corpus", nargs="?", help="the corpus: multi30k")
-    parser.add_argument("--folder", default=multi30k.FOLDER, help="the folder to write to")
-    parser.add_argument(
-        "--languages",
+    add(parser, "[corpus]", "the corpus: multi30k")
+    add(parser, "--folder FOLDER", "the folder to write to", default=multi30k.FOLDER)
+    add(
+        parser,
+        "--languages LANGUAGES",
+        "some of en,de,fr, separated by commas (default: all)",
         default=",".join(multi30k.LANGUAGES),
-        help="some of en,de,fr, separated by commas (default: all)",
     )
-    parser.add_argument("--from", dest="source", metavar="FOLDER", help="copy from a folder, without network")
-    parser.add_argument("--base-url", metavar="URL", help="download from a mirror of the public repository")
+    add(parser, "--from FOLDER", "copy from a folder, without network", dest="source")
+    add(parser, "--base-url URL", "download from a mirror of the public repository")
 
 
 def run(arguments: Namespace) -> int:

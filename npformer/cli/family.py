@@ -14,7 +14,7 @@ from rich.console import Console
 from threadpoolctl import threadpool_limits
 
 from npformer.checking.cases import all_cases
-from npformer.cli.options import COUNT, SEED, excludes, needs, only_if
+from npformer.cli.options import COUNT, SEED, add, excludes, needs, only_if
 from npformer.cli.output import console, print_data, versioned_rows
 from npformer.cli.progress import training_progress
 from npformer.data.corpus import builtin_corpus
@@ -133,25 +133,24 @@ STEPS, SEARCH_STEPS = 3000, 1500  # the defaults of --measure and --search
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.add_argument(
-        "--json", action="store_true", help="print a list of JSON objects, one for each member"
-    )
+    add(parser, "--json", "print a list of JSON objects, one for each member")
     group = parser.add_argument_group("comparison")
-    group.add_argument("--measure", action="store_true", help="train the translators and compare them")
-    group.add_argument(
+    add(group, "--measure", "train the translators and compare them")
+    add(
+        group,
         "--search",
-        action="store_true",
-        help="find the learning rate and the initialization of each translator on validation data",
+        "find the learning rate and the initialization of each translator on validation data",
     )
-    group.add_argument(
+    add(
+        group,
         "--steps",
-        type=COUNT,
-        help="the training steps of the Transformer; the others train for the same processor time "
+        "the training steps of the Transformer; the others train for the same processor time "
         f"(default: {STEPS}). With --search: of each translator (default: {SEARCH_STEPS})",
+        COUNT,
     )
-    group.add_argument("--seeds", type=COUNT, default=3, help="the number of trainings of each translator")
-    group.add_argument("--seed", type=SEED, default=0, help="the first seed of weights, order and dropout")
-    group.add_argument("--out", default="runs/family", metavar="FOLDER", help="the folder of the runs")
+    add(group, "--seeds", "the number of trainings of each translator", COUNT, default=3)
+    add(group, "--seed", "the first seed of weights, order and dropout", SEED, default=0)
+    add(group, "--out FOLDER", "the folder of the runs", default="runs/family")
 
 
 def run(arguments: Namespace) -> int:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.progress import Progress
 
-from npformer.cli.options import excludes, needs
+from npformer.cli.options import add, excludes, needs
 from npformer.cli.output import console, print_data, versioned_rows
 from npformer.cli.progress import training_progress
 from npformer.errors import UserError
@@ -37,19 +37,17 @@ RULES = (
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.add_argument(
-        "ids", nargs="*", metavar="ID", help="the figures to draw, such as F29 (default: all)"
-    )
-    parser.add_argument("--out", default="figures", metavar="FOLDER", help="the folder to write to")
-    parser.add_argument("--svg", action="store_true", help="write each figure as SVG as well")
-    parser.add_argument(
-        "--model",
-        metavar="RUN",
-        help="the folder of a run to draw from, because some figures need all of its checkpoints; a single "
+    add(parser, "[ids...]", "the figures to draw, such as F29 (default: all)", metavar="ID")
+    add(parser, "--out FOLDER", "the folder to write to", default="figures")
+    add(parser, "--svg", "write each figure as SVG as well")
+    add(
+        parser,
+        "--model RUN",
+        "the folder of a run to draw from, because some figures need all of its checkpoints; a single "
         "model is not enough (default: train models in runs/figures)",
     )
-    parser.add_argument("--list", action="store_true", help="list the figures and draw nothing")
-    parser.add_argument("--json", action="store_true", help="with --list: print JSON")
+    add(parser, "--list", "list the figures and draw nothing")
+    add(parser, "--json", "with --list: print JSON")
 
 
 def run(arguments: Namespace) -> int:

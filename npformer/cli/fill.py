@@ -5,7 +5,7 @@ from argparse import ArgumentParser, Namespace
 from typing import Any
 
 from npformer.cli.load_model import add_model_arguments, load_kind
-from npformer.cli.options import Whole, add_backend_argument
+from npformer.cli.options import Whole, add, add_backend_argument
 from npformer.cli.output import print_data, print_lines
 from npformer.data.vocabulary import MASK
 from npformer.errors import in_context
@@ -22,15 +22,11 @@ Examples: npformer train --preset bert-small
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.add_argument(
-        "texts", nargs="+", metavar="TEXT", help=f"a sentence with {MASK} in place of each word to be found"
-    )
+    add(parser, "texts...", f"a sentence with {MASK} in place of each word to be found", metavar="TEXT")
     models = "the folder of a run with a preset for masked language models, or a checkpoint of it"
     add_model_arguments(parser, models=models)
-    parser.add_argument(
-        "--answers", type=Whole(1, MOST), default=5, metavar="N", help="the words for each gap"
-    )
-    parser.add_argument("--json", action="store_true", help="print a list of JSON objects, one for each text")
+    add(parser, "--answers N", "the words for each gap", Whole(1, MOST), default=5)
+    add(parser, "--json", "print a list of JSON objects, one for each text")
     add_backend_argument(parser)
 
 

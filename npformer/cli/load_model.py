@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from npformer.cli.limits import require_beam
-from npformer.cli.options import COUNT, EXPONENT, add_backend_argument
+from npformer.cli.options import COUNT, EXPONENT, add, add_backend_argument
 from npformer.cli.output import note
 from npformer.errors import UserError
 from npformer.generation.search import BEAM, LENGTH_PENALTY
@@ -32,22 +32,19 @@ def add_model_arguments(
         default: The model that the command reads without --model, for the help text.
         models: The models that the command can read, for the help text.
     """
-    parser.add_argument("--model", metavar="MODEL", help=f"{models} (default: {default})")
-    parser.add_argument(
-        "--last", action="store_true", help="take the last checkpoint of the run, not its best one"
-    )
+    add(parser, "--model MODEL", f"{models} (default: {default})")
+    add(parser, "--last", "take the last checkpoint of the run, not its best one")
 
 
 def add_search_arguments(parser: ArgumentParser) -> None:
     """Add --beam, --length-penalty and --backend."""
     own = "; a translator that ships or comes from Hugging Face has its own"
-    parser.add_argument(
-        "--beam", type=COUNT, help=f"the number of hypotheses; 1 is greedy search (default: {BEAM}{own})"
-    )
-    parser.add_argument(
+    add(parser, "--beam", f"the number of hypotheses; 1 is greedy search (default: {BEAM}{own})", COUNT)
+    add(
+        parser,
         "--length-penalty",
-        type=EXPONENT,
-        help=f"the exponent of the length penalty (default: {LENGTH_PENALTY}{own})",
+        f"the exponent of the length penalty (default: {LENGTH_PENALTY}{own})",
+        EXPONENT,
     )
     add_backend_argument(parser)
 

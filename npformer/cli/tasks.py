@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Generic
 
 from npformer.cli.options import SECONDS as SECONDS_TYPE
-from npformer.cli.options import excludes, one_of, only_if
+from npformer.cli.options import add, excludes, only_if
 from npformer.cli.output import console, note
 from npformer.errors import UserError
 from npformer.escaping import printable, shell_word
@@ -93,30 +93,13 @@ class TaskCommand(Generic[T]):
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Add the arguments of the command."""
         folder, kind = self.tasks.folder, self.tasks.kind
-        parser.add_argument(
-            "action",
-            nargs="?",
-            default="list",
-            **one_of(self.actions) | {"metavar": "ACTION"},
-            help=f"{', '.join(self.actions)}",
-        )
+        add(parser, "[action]", f"{', '.join(self.actions)}", self.actions, default="list", metavar="ACTION")
         named = "a number or a name" if self.tasks.numbered else "a name"
-        parser.add_argument(
-            "name", nargs="?", help=f"{named}; check and hint take the current {kind} if none is given"
-        )
-        parser.add_argument("--dir", default=folder, metavar="FOLDER", help="the folder of your files")
-        parser.add_argument("--all", action="store_true", help="with check: check every file of the folder")
-        parser.add_argument(
-            "--seconds",
-            type=SECONDS_TYPE,
-            default=SECONDS,
-            help="with check: time limit",
-        )
-        parser.add_argument(
-            "--png",
-            metavar="FILE",
-            help="with check: draw the difference between your numbers and the correct ones",
-        )
+        add(parser, "[name]", f"{named}; check and hint take the current {kind} if none is given")
+        add(parser, "--dir FOLDER", "the folder of your files", default=folder)
+        add(parser, "--all", "with check: check every file of the folder")
+        add(parser, "--seconds", "with check: time limit", SECONDS_TYPE, default=SECONDS)
+        add(parser, "--png FILE", "with check: draw the difference between your numbers and the correct ones")
 
     def run(self, arguments: Namespace) -> int:
         """Run the action. Return 0, or 1 if a check found a mistake."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from npformer.cli.line_input import read_blocks, size_in_bytes
 from npformer.cli.load_model import add_model_arguments, add_search_arguments, load_with_search
+from npformer.cli.options import add
 from npformer.cli.output import note, print_data
 from npformer.cli.translation_bar import TranslationBar
 from npformer.errors import UserError
@@ -23,11 +24,11 @@ writes into a pipe are translated as they arrive."""
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.add_argument(
-        "sentences",
-        nargs="*",
+    add(
+        parser,
+        "[sentences...]",
+        "the sentences to translate (default: the lines of standard input)",
         metavar="SENTENCE",
-        help="the sentences to translate (default: the lines of standard input)",
     )
     add_model_arguments(parser)
     add_search_arguments(parser)
