@@ -207,9 +207,7 @@ class TaskCommand(Generic[T]):
 
     def _show_verdict(self, task: T, verdict: Verdict, seconds: float) -> None:
         """Print what the check found."""
-        if verdict.printed:
-            say("Your code printed:")
-            say("\n".join("  " + line for line in verdict.printed.splitlines()[:PRINTED_LINES]))
+        print_output(verdict)
         if verdict.solved:
             for line in self.solved_lines(task, verdict, seconds):
                 say(line)
@@ -220,6 +218,13 @@ class TaskCommand(Generic[T]):
         if verdict.picture:
             say(verdict.picture)
         say(f"For a hint, run {self.tasks.command} hint {task.argument}")
+
+
+def print_output(verdict: Verdict) -> None:
+    """Print the first lines of what the learner's code printed."""
+    if verdict.printed:
+        say("Your code printed:")
+        say("\n".join("  " + line for line in verdict.printed.splitlines()[:PRINTED_LINES]))
 
 
 def draw_difference(name: str, verdict: Verdict, path: str) -> None:
