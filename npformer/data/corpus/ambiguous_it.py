@@ -16,7 +16,7 @@ A sentence is composed of constructions from five axes:
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 
 from npformer.data.corpus import lexicon
@@ -30,17 +30,16 @@ from npformer.data.corpus.phrases import (
     BECAUSE,
     BUT,
     NOTHING,
+    PAST,
+    PRESENT,
     SINCE,
     SO,
     TOO,
     VERY,
     NounPhrase,
     Phrase,
-    clause,
-    conjugate,
     is_adjective,
     it_for,
-    modified,
     noun_phrase,
     words,
 )
@@ -321,9 +320,8 @@ def _sentence(
     before = wrapper(rng, choices.wrapper, form.tense)
     connective = _CONNECTIVE_WORDS[choices.connective.removesuffix(" first")]
     negative = form.negative or (action.negative and choices.connective != "but")
-    did = clause(
-        subject, form.of(action.verb), form.tense, negative=negative, question=choices.wrapper == "question"
-    )
+    form = replace(form, negative=negative, question=choices.wrapper == "question")
+    did = subject.clause(action.verb, form)
     reason = is_adjective(pronoun, form.tense, adjective, degree)
     if choices.connective.endswith(" first"):
         before, after = before + connective, did + place
@@ -345,19 +343,16 @@ def _with_distractor(
         in_english, in_french = pick(rng, (("near", "près de"), ("behind", "derrière")))
         building = lexicon.BUILDINGS[pick(rng, ("house", "school", "hotel", "station"))]
         near = words(in_english, in_french) + noun_phrase("the", building, plural=not plural_pronoun)
-        return (
-            (modified(subject, near), place) if name == "subject near" else (subject, modified(place, near))
-        )
+        return (subject.modified(near), place) if name == "subject near" else (subject, place.modified(near))
     person = somebody(rng)
     if name == "of subject":
-        return modified(subject, words("of", "de") + person), place
+        return subject.modified(words("of", "de") + person), place
     if name == "that saw":
-        saw = conjugate(subject, VERBS["see"], "past")
-        return modified(subject, words("that", "qui") + saw + person), place
+        saw = subject.conjugate(VERBS["see"], PAST)
+        return subject.modified(words("that", "qui") + saw + person), place
     if name == "that is liked":
         verb = VERBS[pick(rng, ("like", "look for"))]
-        likes = person + conjugate(person, verb, "present")
-        return modified(subject, words("that", "que") + likes), place
+        return subject.modified(words("that", "que") + person.clause(verb, PRESENT)), place
     return subject, place
 
 

@@ -11,6 +11,7 @@ from npformer.data.corpus.phrases import (
     SHE,
     THEY,
     WE,
+    Form,
     I,
     NounPhrase,
     Phrase,
@@ -176,6 +177,11 @@ DESTINATIONS = _named("school hospital market station hotel village park beach r
 def either_tense(rng: Random) -> Tense:
     """Draw the present or the past."""
     return pick(rng, ("present", "present", "past"))
+
+
+def either_form(rng: Random, negative: float) -> Form:
+    """Draw the present or the past, with a negation with this probability."""
+    return Form(either_tense(rng), negative=chance(rng, negative))
 
 
 def adjectives(rng: Random, noun: Noun, probability: float = 0.4) -> tuple[Adjective, ...]:
