@@ -9,7 +9,7 @@ import numpy as np
 from npformer.checking.leaks import describe_leaks
 from npformer.cli.limits import require_labels
 from npformer.cli.load_model import add_model_arguments, load_kind
-from npformer.cli.mask_bench import MISTAKES, Seen, TokenSequence, attend_under_masks
+from npformer.cli.mask_bench import MISTAKES, MaskLab, Seen, TokenSequence
 from npformer.cli.options import INDEX, SEED, add, excludes, needs, only_if
 from npformer.cli.output import console, note, print_line
 from npformer.data import END, START, Codec, TextCodec
@@ -64,7 +64,7 @@ def run(arguments: Namespace) -> int:
     if arguments.sentence is None:
         show_example(arguments)
     check(arguments)
-    seen = attend_under_masks(*open_model(arguments), arguments)
+    seen = MaskLab(*open_model(arguments), arguments).attend()
     pictures = draw(seen, Path(arguments.out))
     for _, path in pictures:
         print_line(f"wrote {path}")
