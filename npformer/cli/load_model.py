@@ -1,7 +1,8 @@
 """The options --model and --last of the commands that read a trained model, and the options of the search."""
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -52,18 +53,10 @@ def add_search_arguments(parser: ArgumentParser) -> None:
 def load_any(arguments: Namespace, backend: str = "numpy") -> Loaded:
     """Load the model that --model and --last choose, of any kind, or the run trained last.
 
-    Args:
-        arguments: The arguments of the command.
-        backend: "numpy", "cupy", or "auto" for CuPy where there is a GPU.
-
     Raises:
         UserError: If there is no such model, or if its file is damaged.
     """
-    from npformer.cli.loading_bar import loading_bar  # rich takes 50 ms to load, and --help does without
-
-    name = arguments.model or newest_run()
-    with loading_bar() as progress:
-        return load(name, last=arguments.last, backend=backend, progress=progress)
+    return _load(load, arguments, backend)
 
 
 def load_kind(wanted: type[AnyLoaded], arguments: Namespace, backend: str = "numpy") -> AnyLoaded:
@@ -77,11 +70,16 @@ def load_kind(wanted: type[AnyLoaded], arguments: Namespace, backend: str = "num
     Raises:
         UserError: If there is no such model, if it is of another kind, or if its file is damaged.
     """
-    from npformer.cli.loading_bar import loading_bar
+    return _load(partial(load_as, wanted), arguments, backend, remedy_for(wanted))
 
-    name = arguments.model or newest_run(remedy_for(wanted))
+
+def _load(load: Callable[..., AnyLoaded], arguments: Namespace, backend: str, remedy: str = "") -> AnyLoaded:
+    """Load a model with a progress bar. The message ends with the remedy if there is no run."""
+    from npformer.cli.loading_bar import loading_bar  # rich takes 50 ms to load, and --help does without
+
+    name = arguments.model or newest_run(remedy)
     with loading_bar() as progress:
-        return load_as(wanted, name, last=arguments.last, backend=backend, progress=progress)
+        return load(name, last=arguments.last, backend=backend, progress=progress)
 
 
 def load_with_search(arguments: Namespace) -> tuple[Translator, dict[str, Any]]:
@@ -102,11 +100,17 @@ def load_with_search(arguments: Namespace) -> tuple[Translator, dict[str, Any]]:
     return loaded, settings
 
 
-def note_unknown_words(loaded: Loaded, text: str) -> None:
-    """Print a note that names the words of a text that the model does not know, if there are any."""
+def note_unknown_words(loaded: Loaded, text: str, where: str = "") -> None:
+    """Print a note that names the words of a text that the model does not know, if there are any.
+
+    Args:
+        loaded: The model.
+        text: The text.
+        where: The beginning of the note, such as "line 3: ".
+    """
     unknown = loaded.unknown_words(text)
     if unknown:
-        note(f"the model does not know {', '.join(map(repr, unknown))} and reads <UNK> instead")
+        note(f"{where}the model does not know {', '.join(map(repr, unknown))} and reads <UNK> instead")
 
 
 def note_missing_fonts(tokens: Iterable[str]) -> None:

@@ -4,8 +4,11 @@
 `data/text.py` of one long text.
 """
 
+import hashlib
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any, ClassVar
 
 from npformer.data.codecs import AnyCodec
@@ -18,10 +21,14 @@ class Dataset(ABC):
 
     Attributes:
         contents: The noun for the examples. A model whose configuration `reads` the same can train on them.
+        train: The examples for training.
+        valid: The examples for validation.
         description: The arguments as JSON values, from which `open_dataset` makes the dataset again.
     """
 
     contents: ClassVar[str]
+    train: Any
+    valid: Any
     description: dict[str, Any]
 
     @property
@@ -34,10 +41,11 @@ class Dataset(ABC):
     def sizes(self) -> dict[str, int]:
         """The sizes of the vocabularies, as settings of a model's configuration."""
 
-    @property
-    @abstractmethod
+    @cached_property
     def fingerprint(self) -> str:
         """Twelve hexadecimal digits of a hash of the training and validation examples and of the codecs."""
+        content = [self.train, self.valid, *(codec.to_json() for codec in self.codecs.values())]
+        return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:12]
 
     @abstractmethod
     def loader(self, length: int, **batching: Any) -> Loader:
@@ -84,9 +92,20 @@ class Dataset(ABC):
         return []
 
     def require_reader(self, config: Any) -> None:
-        """Raise UserError if a model of this configuration reads something else than this dataset has."""
+        """Raise UserError if a model reads something else than the dataset has, or other vocabularies."""
         if config.reads != self.contents:
             raise UserError(
                 f"the model reads {config.reads} and the dataset has {self.contents}: choose another "
                 "architecture, or other data"
             )
+        for name, size in self.sizes.items():
+            if getattr(config, name) != size:
+                raise UserError(
+                    f"{name} is {getattr(config, name)}, but {self._vocabulary(name, size)}: build the "
+                    "configuration with **dataset.sizes"
+                )
+
+    def _vocabulary(self, name: str, size: int) -> str:
+        """Return the words of a message about the size of a vocabulary, a setting with this name."""
+        side = name.removesuffix("vocab_size").replace("_vocab", " ")
+        return f"the dataset's {side}vocabulary has {size} entries"
