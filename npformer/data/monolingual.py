@@ -76,7 +76,7 @@ class SentenceDataset(Dataset):
 
     def validation_batches(self, length: int, **batching: Any) -> list[SentenceBatch]:
         """Return all validation sentences in batches, with the same hidden tokens in every call."""
-        return self._loader(self.valid, length, batching).every_sentence()
+        return self._loader(self.valid, length, batching).epoch()
 
     def check_model(self, config: Any) -> None:
         """Check that a model knows the tokens of the sentences, and can read one with the end symbol.
