@@ -61,7 +61,14 @@ def run(arguments: Namespace) -> int:
     out = console()
     _say(out, f"Multi30k: {multi30k.LICENCE}; it is not part of npformer")
     _keep_out_of_git(folder)
-    n_new = get_all(out, files, folder, arguments.source, arguments.base_url or multi30k.BASE_URL)
+    n_new = 0
+    with _progress(out, files) as report_of:
+        for file in files:
+            if arguments.source is None:
+                url = arguments.base_url or multi30k.BASE_URL
+                n_new += fetch(file, url, folder, report=report_of(file))
+            else:
+                n_new += take(file, Path(arguments.source), folder, report=report_of(file))
     _conclude(out, files, n_new, folder, languages)
     return 0
 
@@ -74,32 +81,6 @@ def _keep_out_of_git(folder: Path) -> None:
         return
     make_folder(folder, advice="give another --folder")
     write_file(ignore, b"*\n", advice="give another --folder")
-
-
-def get_all(out: Console, files: Sequence[KnownFile], folder: Path, source: str | None, base_url: str) -> int:
-    """Download the files, or copy them from the source.
-
-    Args:
-        out: The console.
-        files: The files of the corpus.
-        folder: The folder to write to.
-        source: The folder to copy from; None downloads.
-        base_url: The address of the folder on the server.
-
-    Returns:
-        The number of files that are new.
-
-    Raises:
-        UserError: If a file cannot be downloaded, copied or written.
-    """
-    n_new = 0
-    with _progress(out, files) as report_of:
-        for file in files:
-            if source is None:
-                n_new += fetch(file, base_url, folder, report=report_of(file))
-            else:
-                n_new += take(file, Path(source), folder, report=report_of(file))
-    return n_new
 
 
 @contextlib.contextmanager

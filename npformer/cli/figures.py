@@ -57,14 +57,14 @@ def run(arguments: Namespace) -> int:
     every = all_entries()
     entries = choose(every, arguments.ids)
     if arguments.list:
-        print_list(entries, as_json=arguments.json)
+        _print_list(entries, as_json=arguments.json)
         return 0
     if arguments.model and not any("TR" in entry.data for entry in entries):
         raise UserError(
             f"--model has no effect on {' '.join(arguments.ids)}, because no trained model is shown: "
             "leave it out"
         )
-    draw_all(arguments, entries, every)
+    _draw_all(arguments, entries, every)
     return 0
 
 
@@ -79,7 +79,7 @@ def choose(entries: "Sequence[Entry]", ids: list[str]) -> "list[Entry]":
     return [find_entry(id) for id in dict.fromkeys(ids)] or list(entries)
 
 
-def print_list(entries: "Sequence[Entry]", *, as_json: bool) -> None:
+def _print_list(entries: "Sequence[Entry]", *, as_json: bool) -> None:
     """Print the figures as a table, or as JSON."""
     if as_json:
         rows = versioned_rows(each.as_json() for each in entries)
@@ -92,14 +92,8 @@ def print_list(entries: "Sequence[Entry]", *, as_json: bool) -> None:
     console().print(table)
 
 
-def draw_all(arguments: Namespace, entries: "Sequence[Entry]", every: "Sequence[Entry]") -> None:
-    """Draw and write the figures, and write the page of the gallery if all were drawn.
-
-    Args:
-        arguments: The arguments of the command.
-        entries: The figures to draw.
-        every: All figures.
-    """
+def _draw_all(arguments: Namespace, entries: "Sequence[Entry]", every: "Sequence[Entry]") -> None:
+    """Draw and write the figures, and write the page of the gallery if all were drawn."""
     from npformer.learn.figures import Studio
     from npformer.learn.figures.gallery import write_drawing, write_page, write_recipes
     from npformer.learn.figures.trainings import recipes_as_json

@@ -38,29 +38,16 @@ def run(arguments: Namespace) -> int:
         with in_context(f"text {number}"):
             found.append((text, loaded.fill(text, k=arguments.answers)))
     if arguments.json:
-        print_data(json.dumps([as_object(text, gaps) for text, gaps in found], ensure_ascii=False))
+        print_data(json.dumps([_as_object(text, gaps) for text, gaps in found], ensure_ascii=False))
     else:
         print_lines("\n".join(f"{text}\n{fill_in_table(gaps)}" for text, gaps in found))
     return 0
 
 
-def as_object(text: str, gaps: list[Gap]) -> dict[str, Any]:
-    """Return the gaps of a text as an object for JSON.
-
-    Args:
-        text: The text.
-        gaps: Its gaps, in their order. Their places are counted from 1, as in the table.
-    """
-    return {
-        "text": text,
-        "gaps": [
-            {
-                "place": gap.place + 1,
-                "words": [
-                    {"word": word, "probability": probability}
-                    for word, probability in zip(gap.words, gap.probabilities, strict=True)
-                ],
-            }
-            for gap in gaps
-        ],
-    }
+def _as_object(text: str, gaps: list[Gap]) -> dict[str, Any]:
+    """Return a text and its gaps as an object for JSON. Their places are counted from 1, as in the table."""
+    found = []
+    for gap in gaps:
+        words = zip(gap.words, gap.probabilities, strict=True)
+        found.append({"place": gap.place + 1, "words": [{"word": w, "probability": p} for w, p in words]})
+    return {"text": text, "gaps": found}

@@ -60,9 +60,8 @@ class Dataset(ABC):
     def validation_batches(self, length: int, **batching: Any) -> Sequence[TrainingBatch]:
         """Return all validation examples in batches, the same in every call. Arguments: as for `loader`."""
 
-    @abstractmethod
     def check_model(self, config: Any) -> None:
-        """Check that a model can train on this dataset.
+        """Check that a model can train on this dataset. The base class checks what it reads, and its sizes.
 
         Args:
             config: The configuration of the model.
@@ -70,6 +69,13 @@ class Dataset(ABC):
         Raises:
             UserError: If it cannot.
         """
+        self.require_reader(config)
+        for name, size in self.sizes.items():
+            if getattr(config, name) != size:
+                raise UserError(
+                    f"{name} is {getattr(config, name)}, but {self._vocabulary(name, size)}: build the "
+                    "configuration with **dataset.sizes"
+                )
 
     @property
     def translations(self) -> Sequence[Example]:
@@ -92,18 +98,12 @@ class Dataset(ABC):
         return []
 
     def require_reader(self, config: Any) -> None:
-        """Raise UserError if a model reads something else than the dataset has, or other vocabularies."""
+        """Raise UserError if a model of this configuration reads something else than this dataset has."""
         if config.reads != self.contents:
             raise UserError(
                 f"the model reads {config.reads} and the dataset has {self.contents}: choose another "
                 "architecture, or other data"
             )
-        for name, size in self.sizes.items():
-            if getattr(config, name) != size:
-                raise UserError(
-                    f"{name} is {getattr(config, name)}, but {self._vocabulary(name, size)}: build the "
-                    "configuration with **dataset.sizes"
-                )
 
     def _vocabulary(self, name: str, size: int) -> str:
         """Return the words of a message about the size of a vocabulary, a setting with this name."""

@@ -123,7 +123,7 @@ class PairDataset(Dataset):
         Raises:
             UserError: If they do not.
         """
-        self.require_reader(config)
+        super().check_model(config)
         if (config.pad_id, config.start_id, config.end_id) != (PAD, START, END):
             raise UserError(
                 f"pad_id, start_id and end_id are {config.pad_id}, {config.start_id} and {config.end_id}: "

@@ -84,7 +84,7 @@ class SentenceDataset(Dataset):
         Raises:
             UserError: If not.
         """
-        self.require_reader(config)
+        super().check_model(config)
         if config.pad_id != PAD:
             raise UserError(f"pad_id is {config.pad_id}: the vocabulary has padding at {PAD}")
         if config.max_length < 2:

@@ -205,7 +205,7 @@ class TextDataset(Dataset):
         Raises:
             UserError: If not.
         """
-        self.require_reader(config)
+        super().check_model(config)
         if config.pad_id is not None:
             raise UserError(
                 f"pad_id is {config.pad_id}, and the windows of a text have no padding: leave it out"
