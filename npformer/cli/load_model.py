@@ -56,7 +56,8 @@ def load_any(arguments: Namespace, backend: str = "numpy") -> Loaded:
     Raises:
         UserError: If there is no such model, or if its file is damaged.
     """
-    return _load(load, arguments, backend)
+    loaded: Loaded = _load(load, arguments, backend)
+    return loaded
 
 
 def load_kind(wanted: type[AnyLoaded], arguments: Namespace, backend: str = "numpy") -> AnyLoaded:
@@ -70,16 +71,17 @@ def load_kind(wanted: type[AnyLoaded], arguments: Namespace, backend: str = "num
     Raises:
         UserError: If there is no such model, if it is of another kind, or if its file is damaged.
     """
-    return _load(partial(load_as, wanted), arguments, backend, remedy_for(wanted))
+    loaded: AnyLoaded = _load(partial(load_as, wanted), arguments, backend, remedy_for(wanted))
+    return loaded
 
 
-def _load(load: Callable[..., AnyLoaded], arguments: Namespace, backend: str, remedy: str = "") -> AnyLoaded:
-    """Load a model with a progress bar. The message ends with the remedy if there is no run."""
+def _load(function: Callable[..., Any], arguments: Namespace, backend: str, remedy: str = "") -> Any:
+    """Load a model by a function, with a progress bar. The remedy is for the message if there is no run."""
     from npformer.cli.loading_bar import loading_bar  # rich takes 50 ms to load, and --help does without
 
     name = arguments.model or newest_run(remedy)
     with loading_bar() as progress:
-        return load(name, last=arguments.last, backend=backend, progress=progress)
+        return function(name, last=arguments.last, backend=backend, progress=progress)
 
 
 def load_with_search(arguments: Namespace) -> tuple[Translator, dict[str, Any]]:

@@ -230,14 +230,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         default=[],
         action="append",
     )
-    _add_run_arguments(parser.add_argument_group("run"))
-
-
-def _add_run_arguments(run: Any) -> None:
-    """Add the arguments that choose the folder of the run, its beginning and its processes.
-
-    `run` is their group.
-    """
+    run = parser.add_argument_group("run")
     add(run, "--run FOLDER", "the folder for checkpoints and log (default: in runs/)")
     add(run, "--resume FOLDER", "resume a run from its last checkpoint")
     add(
@@ -277,14 +270,6 @@ def _add_data_arguments(parser: ArgumentParser) -> None:
         TOKENS,
     )
     add(data, "--data FOLDER", f"the folder of the preset's corpus (default: {FOLDER})")
-    _add_vocabulary_arguments(data)
-
-
-def _add_vocabulary_arguments(data: Any) -> None:
-    """Add the arguments that choose the sentences and the tokens of one's own files.
-
-    `data` is the group of the arguments about data.
-    """
     add(data, "--max-length", "leave out pairs with a longer sentence, in tokens", COUNT, default=MAX_LENGTH)
     add(
         data,

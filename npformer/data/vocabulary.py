@@ -5,7 +5,7 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self
 
 from npformer.data.tokens import LANGUAGES, Language
 from npformer.errors import UserError, quantity
@@ -129,9 +129,6 @@ class Vocabulary:
         return [word for word in dict.fromkeys(words) if word not in self._ids]
 
 
-AnySavedCodec = TypeVar("AnySavedCodec", bound="SavedCodec")
-
-
 class SavedCodec:
     """A codec that is written as a JSON text, with its kind and the entries from which it is made.
 
@@ -210,7 +207,7 @@ class SentenceCodec(SavedCodec):
         return [index if index >= len(SPECIALS) else UNK for index in ids]  # no text can give a special token
 
 
-def read_codec(text: str, *classes: type[AnySavedCodec]) -> AnySavedCodec:
+def read_codec(text: str, *classes: type[SavedCodec]) -> Any:
     """Return the codec of one of these classes whose to_json wrote the text.
 
     Raises:
