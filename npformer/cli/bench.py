@@ -2,13 +2,12 @@
 
 import json
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import groupby
+from itertools import count, groupby
 from pathlib import Path
 from typing import Any
 
-from rich.progress import Progress
 from rich.table import Table
 from threadpoolctl import threadpool_limits
 
@@ -142,25 +141,17 @@ def write_json(rows: list[dict[str, Any]], file: str) -> None:
     write_file(Path(file), f"{text}\n".encode())
 
 
-class Bar:
-    """A progress bar with the name of the current measurement."""
-
-    def __init__(self, progress: Progress, total: int) -> None:
-        self.progress, self.done = progress, -1
-        self.task = progress.add_task("", total=total)
-
-    def next(self, text: str) -> None:
-        """Count the measurement before as done and show the next one."""
-        self.done += 1
-        self.progress.update(self.task, description=text, completed=self.done)
-
-
 @contextmanager
-def bar(total: int) -> Iterator[Bar]:
-    """Show a progress bar on standard error until all is measured."""
-    form = "{task.description:<28}"
+def bar(total: int) -> Iterator[Callable[[str], None]]:
+    """Show a progress bar on standard error until all is measured.
+
+    Yields:
+        A function that counts the measurement before as done, and shows the name of the next one.
+    """
+    form, done = "{task.description:<28}", count()
     with counting_progress(console(stderr=True), form, transient=True) as progress:
-        yield Bar(progress, total)
+        task = progress.add_task("", total=total)
+        yield lambda text: progress.update(task, description=text, completed=next(done))
 
 
 def step_rows(arguments: Namespace, setups: Sequence[AnySetup]) -> Rows:
@@ -176,7 +167,7 @@ def step_rows(arguments: Namespace, setups: Sequence[AnySetup]) -> Rows:
                 repeats=arguments.repeats,
                 seconds=arguments.seconds,
                 backend=arguments.backend,
-                report=lambda task: progress.next(f"{task.setup.name}: {task.kind}"),
+                report=lambda task: progress(f"{task.setup.name}: {task.kind}"),
             )
             for setup in setups
         ]
@@ -190,7 +181,7 @@ def profile_rows(arguments: Namespace, setups: Sequence[AnySetup]) -> Rows:
     rows: Rows = []
     with threadpool_limits(1, user_api="blas"), bar(len(setups)) as progress:
         for setup in setups:
-            progress.next(f"{setup.name}: by component")
+            progress(f"{setup.name}: by component")
             lines = profile(setup, backend=arguments.backend, seconds=arguments.seconds)
             rows += [{"name": setup.name, **line._asdict(), "seconds": line.seconds} for line in lines]
     return rows
@@ -201,7 +192,7 @@ def curve_rows(arguments: Namespace) -> Rows:
     from npformer.bench.costs import BATCHES, LENGTHS, measure_costs
 
     with threadpool_limits(1, user_api="blas"), bar(3 * len(LENGTHS) + len(BATCHES)) as progress:
-        costs = list(measure_costs(lambda what, size: progress.next(f"{what} {size}")))
+        costs = list(measure_costs(lambda what, size: progress(f"{what} {size}")))
     rows = [cost._asdict() for cost in costs]
     draw_curves(rows, arguments.curves)
     return rows
@@ -244,7 +235,7 @@ def decoding_rows(arguments: Namespace) -> Rows:
     with bar(len(MEASUREMENTS)) as progress:
         rows = []
         for name, measure in MEASUREMENTS.items():
-            progress.next(name)
+            progress(name)
             rows.append({"name": name, **measure(arguments.workers)})
         return rows
 

@@ -68,7 +68,7 @@ def run(arguments: Namespace) -> int:
         raise UserError('give a prompt, as npformer generate "ROMEO:", or --perplexity with a file')
     loaded = load_kind(TextGenerator, arguments, arguments.backend)
     if arguments.perplexity is not None:
-        print_line(describe_perplexity(loaded, arguments.perplexity))
+        print_line(_describe_perplexity(loaded, arguments.perplexity))
         return 0
     steps = loaded.stream(
         arguments.prompts,
@@ -102,12 +102,8 @@ def print_texts(prompts: list[str], steps: Iterable[list[str]]) -> None:
         print_data("".join(text))
 
 
-def describe_perplexity(loaded: TextGenerator, path: str) -> str:
+def _describe_perplexity(loaded: TextGenerator, path: str) -> str:
     """Return a line with the perplexity of a model on a file, measured as during training.
-
-    Args:
-        loaded: The model.
-        path: The file.
 
     Raises:
         UserError: If the file cannot be read, if it has characters that the model does not know, or if it has

@@ -70,7 +70,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> int:
     """Translate, compute BLEU and print it. Return 0."""
-    sources, references = read_both(arguments.source, arguments.reference, arguments.limit)
+    sources, references = _read_both(arguments.source, arguments.reference, arguments.limit)
     require_sacrebleu()
     out = arguments.out and Path(arguments.out)
     if out:
@@ -96,13 +96,8 @@ def run(arguments: Namespace) -> int:
     return 0
 
 
-def read_both(source: str, reference: str, limit: int | None) -> tuple[list[str], list[str]]:
+def _read_both(source: str, reference: str, limit: int | None) -> tuple[list[str], list[str]]:
     """Return the lines of both files, or the first `limit` of them.
-
-    Args:
-        source: The file of sentences.
-        reference: The file of their translations.
-        limit: The largest number of lines, or None.
 
     Raises:
         UserError: If a file cannot be read, or one file has more lines than the other.

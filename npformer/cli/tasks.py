@@ -144,7 +144,7 @@ class TaskCommand(Generic[T]):
             folder.set_solved(task, verdict.solved)
             self._show_verdict(task, verdict, time.perf_counter() - start)
             if arguments.png:
-                draw_difference(task.name, verdict, arguments.png)
+                _draw_difference(task.name, verdict, arguments.png)
             if verdict.solved:
                 solved.append(task)
         self.after_check(arguments, folder, solved)
@@ -227,14 +227,8 @@ def print_output(verdict: Verdict) -> None:
         say("\n".join("  " + line for line in verdict.printed.splitlines()[:PRINTED_LINES]))
 
 
-def draw_difference(name: str, verdict: Verdict, path: str) -> None:
-    """Draw the difference between the learner's numbers and the correct ones, into a file.
-
-    Args:
-        name: The name of the task.
-        verdict: The result of the check.
-        path: The file to write.
-    """
+def _draw_difference(name: str, verdict: Verdict, path: str) -> None:
+    """Draw the difference between the learner's numbers and the correct ones, into a file."""
     if verdict.difference is None:
         note("there is no matrix of numbers to draw")
         return
