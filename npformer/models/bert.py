@@ -11,7 +11,6 @@ trained to find hidden tokens, and `npformer fill` asks it for them.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -27,25 +26,33 @@ from npformer.functional.linear import LinearCache
 from npformer.functional.masks import padding_mask
 from npformer.functional.norm import LayerNormCache
 from npformer.kernels import activation_dropout, activation_dropout_backward
-from npformer.models.settings import ModelSettings
+from npformer.models.settings import ModelSettings, registry
 from npformer.models.transformer.config import TransformerConfig
 from npformer.models.transformer.stacks import Encoder, StackCache
 from npformer.nn import Dropout, Embedding, LayerNorm, LearnedPositions, Linear, TiedProjection
 from npformer.nn.context import INFERENCE, AttentionMask, Context
 from npformer.nn.init import UNDRAWN, default_rng, normal
 from npformer.nn.module import Module, Parameter
-from npformer.validation import (
-    is_number,
-    require_choice,
-    require_count,
-    require_index,
-    require_share,
-)
 
 INITIAL_STD = 0.02  # the standard deviation of the initial weights
 
-COUNTS = ("vocab_size", "d_model", "n_layers", "n_heads", "max_length")
-SHARES = ("dropout", "attention_dropout", "label_smoothing")
+# the settings that differ from the defaults
+BERT_PRESETS = registry(
+    "preset of BERT",
+    {
+        "bert-base": {},
+        "bert-large": {"d_model": 1024, "n_layers": 24, "n_heads": 16},
+        "bert-small": {  # for minutes on two cores
+            "vocab_size": 1000,
+            "d_model": 96,
+            "n_layers": 2,
+            "n_heads": 4,
+            "max_length": 64,
+            "dropout": 0.0,  # the model reads each sentence few times, and never with the same tokens hidden
+            "attention_dropout": 0.0,
+        },
+    },
+)
 
 
 @dataclass(frozen=True)
@@ -57,6 +64,7 @@ class BertConfig(ModelSettings):
     """
 
     reads: ClassVar[str] = "sentences"
+    named: ClassVar[Registry[dict[str, Any]]] = BERT_PRESETS
 
     vocab_size: int = 30522
     d_model: int = 768
@@ -78,17 +86,13 @@ class BertConfig(ModelSettings):
     pad_id: int = 0  # the id of padding, to which no token attends and which has no loss
 
     def __post_init__(self) -> None:
-        require_choice("activation", self.activation, tuple(ACTIVATIONS))
-        for name in COUNTS:
-            require_count(name, getattr(self, name))
-        require_index("n_segments", self.n_segments)
-        if self.d_ff is not None:
-            require_count("d_ff", self.d_ff)
-        for name in SHARES:
-            require_share(name, getattr(self, name))
-        if not (is_number(self.norm_eps) and 0 < self.norm_eps < math.inf):
-            raise UserError(f"norm_eps is {self.norm_eps!r}: it must be a number above 0")
-        require_index("pad_id", self.pad_id)
+        self.require(
+            choices={"activation": tuple(ACTIVATIONS)},
+            counts=("vocab_size", "d_model", "n_layers", "n_heads", "max_length", "d_ff"),
+            indices=("n_segments", "pad_id"),
+            shares=("dropout", "attention_dropout", "label_smoothing"),
+            positive=("norm_eps",),
+        )
         if self.d_model % self.n_heads:
             raise UserError(
                 f"d_model {self.d_model} is not divisible by n_heads {self.n_heads}: change one of them"
@@ -134,33 +138,6 @@ class BertConfig(ModelSettings):
         feed_forward = (d * f + f) + (f * d + d)
         head = (d * d + d) + norm + self.vocab_size
         return embedding + self.n_layers * (attention + feed_forward + 2 * norm) + head
-
-    @classmethod
-    def preset(cls, name: str, **changes: Any) -> BertConfig:
-        """Return the configuration with this name in BERT_PRESETS, with some settings changed.
-
-        Raises:
-            UserError: If the name or a setting is unknown, or if the settings are impossible.
-        """
-        return cls().replace(**(BERT_PRESETS.find(name) | changes))
-
-
-# the settings that differ from the defaults
-BERT_PRESETS: Registry[dict[str, Any]] = Registry("preset of BERT")
-BERT_PRESETS.register("bert-base", {})
-BERT_PRESETS.register("bert-large", {"d_model": 1024, "n_layers": 24, "n_heads": 16})
-BERT_PRESETS.register(  # for minutes on two cores
-    "bert-small",
-    {
-        "vocab_size": 1000,
-        "d_model": 96,
-        "n_layers": 2,
-        "n_heads": 4,
-        "max_length": 64,
-        "dropout": 0.0,  # the model reads each sentence few times, and never with the same tokens hidden
-        "attention_dropout": 0.0,
-    },
-)
 
 
 @cache_class

@@ -9,13 +9,10 @@ import numpy as np
 
 from npformer.backend import to_numpy
 from npformer.errors import Registry, UserError, did_you_mean, in_context
-from npformer.models.bert import BERT_PRESETS, Bert, BertCache, BertConfig
-from npformer.models.gpt import GPT, GPT_PRESETS, GPTCache, GPTConfig
+from npformer.models.bert import Bert, BertCache, BertConfig
+from npformer.models.gpt import GPT, GPTCache, GPTConfig
 from npformer.models.recurrent import RecurrentConfig, RecurrentTranslator, TranslatorCache
-from npformer.models.recurrent.config import ARCHITECTURES as RECURRENT_ARCHITECTURES
 from npformer.models.transformer import Transformer, TransformerConfig
-from npformer.models.transformer.config import ARCHITECTURES as TRANSFORMER_ARCHITECTURES
-from npformer.models.universal import ARCHITECTURES as UNIVERSAL_ARCHITECTURES
 from npformer.models.universal import UniversalConfig, UniversalTransformer
 from npformer.storage.checkpoint import Checkpoint, check_floats
 from npformer.validation import require_file_settings, short
@@ -37,17 +34,11 @@ KINDS: dict[str, type[ModelConfig]] = {
 LARGEST_TABLE = 2**28  # numbers in a table of positions, which is not in the file
 
 ARCHITECTURES: Registry[ModelConfig] = Registry("architecture")
-for _name in TRANSFORMER_ARCHITECTURES.names():
-    ARCHITECTURES.register(_name, TransformerConfig.architecture(_name))
-for _name in RECURRENT_ARCHITECTURES.names():
-    ARCHITECTURES.register(_name, RecurrentConfig.architecture(_name))
-for _name in UNIVERSAL_ARCHITECTURES.names():
-    ARCHITECTURES.register(_name, UniversalConfig.architecture(_name))
-for _name in GPT_PRESETS.names():
-    # "small" is a Transformer
-    ARCHITECTURES.register("gpt-small" if _name == "small" else _name, GPTConfig.preset(_name))
-for _name in BERT_PRESETS.names():
-    ARCHITECTURES.register(_name, BertConfig.preset(_name))
+for _class in KINDS.values():
+    for _name in _class.named.names():
+        # "small" is a Transformer
+        _own = "gpt-small" if _class is GPTConfig and _name == "small" else _name
+        ARCHITECTURES.register(_own, _class.preset(_name))
 
 
 def build(config: ModelConfig, *, rng: np.random.Generator | None = None, dtype: Any = np.float32) -> Model:
