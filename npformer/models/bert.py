@@ -31,6 +31,7 @@ from npformer.models.transformer.config import TransformerConfig
 from npformer.models.transformer.stacks import Encoder, StackCache
 from npformer.nn import Dropout, Embedding, LayerNorm, LearnedPositions, Linear, TiedProjection
 from npformer.nn.context import INFERENCE, AttentionMask, Context
+from npformer.nn.dropout import DropoutCache
 from npformer.nn.init import UNDRAWN, default_rng, normal
 from npformer.nn.module import Module, Parameter
 
@@ -148,7 +149,7 @@ class BertEmbeddingCache(NamedTuple):
     positions: Any
     segments: Any  # an EmbeddingCache, or None without segments
     norm: LayerNormCache
-    dropout_mask: Any  # (B, T, D), or None
+    dropout_mask: DropoutCache  # (B, T, D), or None
 
 
 class BertEmbedding(Module):
@@ -216,7 +217,7 @@ class BertHeadCache(NamedTuple):
     dense: LinearCache
     activation: Any
     norm: LayerNormCache
-    output: Any
+    output: LinearCache
 
 
 class BertHead(Module):

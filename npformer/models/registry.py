@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from npformer.errors import Registry, UserError, did_you_mean, in_context
 from npformer.models.bert import Bert, BertCache, BertConfig
 from npformer.models.gpt import GPT, GPTCache, GPTConfig
 from npformer.models.recurrent import RecurrentConfig, RecurrentTranslator, TranslatorCache
-from npformer.models.transformer import Transformer, TransformerConfig
+from npformer.models.transformer import Transformer, TransformerCache, TransformerConfig
 from npformer.models.universal import UniversalConfig, UniversalTransformer
 from npformer.storage.checkpoint import Checkpoint, check_floats
 from npformer.validation import require_file_settings, short
@@ -21,6 +21,7 @@ from npformer.validation import require_file_settings, short
 TranslatorConfig = TransformerConfig | RecurrentConfig
 ModelConfig = TranslatorConfig | GPTConfig | BertConfig
 Model = Transformer | RecurrentTranslator | GPT | Bert
+ModelCache = TransformerCache | TranslatorCache | GPTCache | BertCache  # of forward of any model
 
 # the name of each kind of configuration in a checkpoint
 KINDS: dict[str, type[ModelConfig]] = {
@@ -169,7 +170,7 @@ def require_transformer(config: ModelConfig, what: str) -> None:
         raise UserError(f"{what} a Transformer, and this model is {kind_of(config)}: give another model")
 
 
-def attention_layers(cache: Any, kind: str) -> list[np.ndarray]:
+def attention_layers(cache: ModelCache, kind: str) -> list[np.ndarray]:
     """Return the attention weights of all layers.
 
     Args:
@@ -185,17 +186,17 @@ def attention_layers(cache: Any, kind: str) -> list[np.ndarray]:
     if isinstance(cache, TranslatorCache):
         weights = cache.decoder.weights  # (B, T, S)
         return [] if kind != "cross" or weights is None else [to_numpy(weights)[:, None]]
-    if kind == "self":
-        stack = cache if isinstance(cache, GPTCache) else cache.encoder
-        caches = [layer.self_attention for layer in stack.layers]
-    elif kind == "encoder":
-        caches = [layer.self_attention for layer in cache.encoder.layers]
+    if isinstance(cache, GPTCache):
+        layers: Sequence[Any] = cache.layers
+    elif isinstance(cache, TransformerCache) and kind != "encoder":
+        layers = cache.decoder.layers
     else:
-        caches = [layer.cross if kind == "cross" else layer.self_attention for layer in cache.decoder.layers]
-    return [to_numpy(cache.attention.weights) for cache in caches]
+        layers = cache.encoder.layers
+    part = "cross" if kind == "cross" else "self_attention"
+    return [to_numpy(getattr(layer, part).attention.weights) for layer in layers]
 
 
-def attention_arrays(cache: Any) -> dict[str, np.ndarray]:
+def attention_arrays(cache: ModelCache) -> dict[str, np.ndarray]:
     """Return the attention weights of all layers as one array for each kind of attention.
 
     Args:

@@ -39,7 +39,10 @@ class ModelSettings:
         """
         return cls().replace(**(cls.named.find(name) | changes))
 
-    architecture = preset
+    @classmethod
+    def architecture(cls, name: str, **changes: Any) -> Self:
+        """Return the configuration with this name, as `preset` does."""
+        return cls.preset(name, **changes)
 
     def replace(self, **changes: Any) -> Self:
         """Return the configuration with some settings changed. Unknown names raise a UserError."""

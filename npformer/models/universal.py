@@ -111,7 +111,7 @@ class StepCache(NamedTuple):
 class UniversalCache(NamedTuple):
     """The cache of UniversalEncoder and UniversalDecoder."""
 
-    steps: tuple[Any, ...]  # a StepCache for each step, until all positions have halted
+    steps: tuple[StepCache, ...]  # one for each step, until all positions have halted
     mix: MixCache | None  # None without halting
     norm: LayerNormCache | None
 

@@ -10,9 +10,9 @@ from npformer.data.encoding import Encoding
 from npformer.errors import UserError, did_you_mean
 from npformer.functional.masks import causal_mask
 from npformer.generation import translate_ids
-from npformer.models.bert import Bert
-from npformer.models.gpt import GPT
-from npformer.models.registry import attention_arrays
+from npformer.models.bert import Bert, BertCache
+from npformer.models.gpt import GPT, GPTCache
+from npformer.models.registry import ModelCache, attention_arrays
 
 if TYPE_CHECKING:
     from npformer.plots import Figure
@@ -36,7 +36,7 @@ class ForwardPass(NamedTuple):
     target_ids: Array  # (1, T)
     predicted_ids: Array  # (1, T)
     logits: Any  # (1, T, V)
-    cache: Any
+    cache: Any  # a ModelCache
 
 
 class AttentionMaps:
@@ -233,7 +233,7 @@ class SentenceAttention(AttentionMaps):
     target_tokens: list[str]
     predicted_tokens: list[str]
     weights: dict[str, Array]
-    cache: Any = field(repr=False)
+    cache: Any = field(repr=False)  # a ModelCache
 
     def tokens(self, kind: str) -> tuple[list[str], list[str]]:
         """Return the tokens of the queries and those of the keys.
@@ -274,7 +274,7 @@ class TextAttention(AttentionMaps):
     pieces: list[str]
     weights: dict[str, Array]
     allowed: Array | None = field(repr=False)
-    cache: Any = field(repr=False)
+    cache: GPTCache | BertCache = field(repr=False)
 
     def tokens(self, kind: str = "self") -> tuple[list[str], list[str]]:
         """Return the tokens of the queries and those of the keys, which are the same."""
@@ -341,7 +341,7 @@ def _mask_of(model: GPT | Bert, length: int) -> Array | None:
     return causal_mask(length, np.empty(0), window=model.config.window)
 
 
-def _of_one_sentence(cache: Any) -> dict[str, Array]:
+def _of_one_sentence(cache: ModelCache) -> dict[str, Array]:
     """Return the weights of each kind of attention for a batch of one sentence, (L, H, queries, keys)."""
     return {kind: weights[:, 0] for kind, weights in attention_arrays(cache).items()}
 

@@ -12,7 +12,7 @@ from npformer.checking.cases.recurrent import TOKEN_MASK
 from npformer.functional.hard import HardAttendCache, straight_through_backward
 from npformer.models.place_reader import PLACES, SYMBOLS, Reader
 from npformer.nn.attention import HardAttention, Similarity
-from npformer.nn.attention.hard import estimate, expected_loss
+from npformer.nn.attention.hard import HardAttentionCache, estimate, expected_loss
 
 
 def hard_cases() -> Iterator[Case]:
@@ -114,7 +114,7 @@ class _StraightThrough:
         scores, _ = self.layer.similarity.forward(queries, memory)
         return F.attend(scores, memory, mask[:, None])[0], cache
 
-    def backward(self, dy: Array, cache: Any) -> Array:
+    def backward(self, dy: Array, cache: HardAttentionCache) -> Array:
         return self.layer.backward(dy, cache)[0]
 
 
@@ -132,6 +132,6 @@ class _Surrogate:
         entropy = xp.broadcast_to(cache.entropy, log_prob.shape)
         return xp.concatenate([context, log_prob[..., None], entropy[..., None]], -1), cache
 
-    def backward(self, dy: Array, cache: Any) -> Any:
+    def backward(self, dy: Array, cache: HardAttentionCache) -> Any:
         dentropy = dy[..., -1] if dy.ndim == 3 else dy[..., -1].sum(0)  # all draws have the same entropy
         return self.layer.backward(dy[..., :-2], cache, dlog_prob=dy[..., -2], dentropy=dentropy)

@@ -128,7 +128,11 @@ def stack_cases() -> Iterator[Case]:
             yield make_case(f"{kind}, {name}", made(make, config), memory, mask=source_mask, **DROPPING)
         for kind, make in decoders.items():
             yield make_case(f"{kind}, {name}", made(make, config), x, memory, **masks, **DROPPING)
-    both = {"source_mask": source_mask, "target_mask": target_mask, "memory_mask": source_mask}
+    both: dict[str, Any] = {
+        "source_mask": source_mask,
+        "target_mask": target_mask,
+        "memory_mask": source_mask,
+    }
     yield make_case("EncoderDecoder", _encoder_decoder, memory, x, **both)
 
 

@@ -17,9 +17,10 @@ from npformer.checking.cases.models import (
     model_case,
     small_config,
 )
+from npformer.functional.halting import MixCache
 from npformer.functional.masks import causal_mask, padding_mask
 from npformer.models.transformer import TransformerConfig
-from npformer.models.universal import UniversalConfig, UniversalDecoder, UniversalEncoder
+from npformer.models.universal import UniversalCache, UniversalConfig, UniversalDecoder, UniversalEncoder
 from npformer.nn.context import INFERENCE, Context
 
 N_STEPS = 4
@@ -71,7 +72,7 @@ class _Mixed:
         y, cache = F.mix_states(states, p, like(TOOK, p))
         return array_module(y).concatenate([y, cache.ponder[..., None]], -1), cache
 
-    def backward(self, dy: Array, cache: Any) -> tuple[Array, Array]:
+    def backward(self, dy: Array, cache: MixCache) -> tuple[Array, Array]:
         return F.mix_states_backward(dy[..., :-1], cache, dponder=dy[..., -1])
 
 
@@ -96,5 +97,5 @@ class _WithPonder:
         y, cache = self.stack.forward(*inputs, context=context, **settings)
         return array_module(y).concatenate([y, cache.ponder[..., None]], -1), cache
 
-    def backward(self, dy: Array, cache: Any) -> Any:
+    def backward(self, dy: Array, cache: UniversalCache) -> Any:
         return self.stack.backward(dy[..., :-1], cache, dponder=dy[..., -1])

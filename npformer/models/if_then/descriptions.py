@@ -12,7 +12,7 @@ from npformer.functional.caches import cache_class
 from npformer.functional.embedding import EmbeddingCache
 from npformer.functional.ids import take_ids
 from npformer.functional.linear import LinearCache
-from npformer.functional.losses import cross_entropy, cross_entropy_backward
+from npformer.functional.losses import CrossEntropyCache, cross_entropy, cross_entropy_backward
 from npformer.nn import Embedding, Linear
 from npformer.nn.init import default_rng
 from npformer.nn.module import Module, Parameter
@@ -142,7 +142,7 @@ class ProgramLoss:
         """Yield pairs (name, Parameter) of the model."""
         return self.model.named_parameters()
 
-    def forward(self, ids: Any, triggers: Array, actions: Array) -> tuple[Any, Any]:
+    def forward(self, ids: Any, triggers: Array, actions: Array) -> tuple[Any, tuple[Any, Any, Any]]:
         """Compute the loss.
 
         Args:
@@ -158,7 +158,7 @@ class ProgramLoss:
         action, action_cache = cross_entropy(program.action, actions)
         return trigger + action, (cache, trigger_cache, action_cache)
 
-    def backward(self, dloss: Any, cache: Any) -> None:
+    def backward(self, dloss: Any, cache: tuple[Any, CrossEntropyCache, CrossEntropyCache]) -> None:
         """Accumulate the gradients of all parameters of the model."""
         model_cache, trigger_cache, action_cache = cache
         # loss = trigger + action: a sum passes its gradient to both terms

@@ -10,11 +10,20 @@ from npformer.backend import Array, array_module
 from npformer.functional.caches import cache_class
 from npformer.models.recurrent.config import RecurrentConfig
 from npformer.nn import Recurrent
-from npformer.nn.attention.luong import AttentionalState, GlobalAttention, LocalMonotonic, LocalPredictive
+from npformer.nn.attention.luong import (
+    AttentionalState,
+    GlobalAttention,
+    GlobalAttentionCache,
+    LocalMonotonic,
+    LocalPredictive,
+    LocalPredictiveCache,
+)
 from npformer.nn.attention.similarity import Similarity
 from npformer.nn.init import default_rng
 from npformer.nn.module import Module
 from npformer.nn.recurrent import RecurrentCache
+
+AnyAttentionCache = GlobalAttentionCache | LocalPredictiveCache
 
 
 class Carried(NamedTuple):
@@ -29,15 +38,15 @@ class StepCache(NamedTuple):
     """The cache of one position."""
 
     cell: RecurrentCache
-    attention: Any  # None without attention
-    readout: Any  # the cache of AttentionalState, or None
+    attention: Any  # an AnyAttentionCache, or None without attention
+    readout: Any  # an AttentionalStateCache, or None
 
 
 @cache_class
 class DecoderCache(NamedTuple):
     """The cache of RecurrentDecoder."""
 
-    steps: tuple[Any, ...]  # a StepCache for each position
+    steps: tuple[StepCache, ...]  # one for each position
 
     @property
     def weights(self) -> Array | None:
@@ -187,7 +196,7 @@ class RecurrentDecoder(Module):
         context, cache = self.attention.forward(query, memory, mask, start=t)
         return context[:, 0], cache
 
-    def _attend_backward(self, dcontext: Array, cache: Any) -> tuple[Array, Array]:
+    def _attend_backward(self, dcontext: Array, cache: AnyAttentionCache) -> tuple[Array, Array]:
         """Return the gradients dstate (B, M) and dmemory (B, S, N)."""
         dquery, dmemory = self.attention.backward(dcontext[:, None], cache)
         return self._padded(dquery[:, 0]), dmemory

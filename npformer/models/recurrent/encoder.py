@@ -32,7 +32,7 @@ class RecurrentEncoder(Module):
     ) -> None:
         rng = default_rng(rng)
         width = config.d_hidden // 2 if config.bidirectional else config.d_hidden
-        reader = Bidirectional if config.bidirectional else Recurrent
+        reader: Any = Bidirectional if config.bidirectional else Recurrent
         settings: dict[str, Any] = {"kind": config.cell, "forget_bias": config.forget_bias, "dtype": dtype}
         self.reader = reader(config.d_model, width, **settings, rng=rng)
         self.bidirectional, self.width = config.bidirectional, width

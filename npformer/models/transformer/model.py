@@ -10,6 +10,7 @@ import numpy as np
 from npformer.backend import Array, array_module
 from npformer.functional.caches import cache_class
 from npformer.functional.ids import check_pairs, take_ids
+from npformer.functional.linear import LinearCache
 from npformer.functional.masks import causal_mask, padding_mask, query_mask
 from npformer.functional.packing import find_tokens, pack, unpack
 from npformer.models.transformer.config import TransformerConfig
@@ -83,7 +84,7 @@ class TransformerCache(NamedTuple):
     encoder: StackCache
     target: InputCache
     decoder: StackCache
-    output: Any
+    output: LinearCache
     packings: tuple[Any, ...]  # the packings of source and target, each None without packing
 
 
