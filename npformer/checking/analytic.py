@@ -18,9 +18,7 @@ import numpy as np
 
 from npformer.backend import Array
 from npformer.checking.check_target import CheckTarget
-from npformer.checking.derivative import derivative_along
-from npformer.checking.differences import central, distance, extrapolated
-from npformer.checking.scales import step_along
+from npformer.checking.derivative import central, derivative_along, distance, extrapolated, step_along
 from npformer.checking.trees import is_real, map_tree, norm
 
 POINTS = np.exp(2j * np.pi * np.arange(8) / 8)  # ω
