@@ -62,11 +62,7 @@ def takes_complex(target: CheckTarget, directions: dict[str, Array]) -> bool:
 def _is_analytic(target: CheckTarget, directions: dict[str, Array], noise: float, length: float) -> bool:
     """Return whether the derivative by the conjugate is 0.
 
-    Args:
-        target: The forward pass.
-        directions: A dict from the name of a tensor to a direction of its shape.
-        noise: The size of the rounding errors of the output.
-        length: The norm of the derivative.
+    `noise` is the size of the rounding errors of the output, and `length` the norm of the derivative.
     """
     found = np.inf
     for radius in RADII:

@@ -159,9 +159,7 @@ class BertEmbedding(Module):
     Shapes: ids (B, T), segment_ids (B, T) -> y (B, T, D).
 
     Args:
-        config: The configuration.
-        rng: The generator of the initial values.
-        dtype: The dtype of the parameters.
+        config, rng, dtype: As in Bert.
 
     Source: Devlin et al. 2019, section 3 and figure 2; Sanh et al. 2019, section 3 (without segments).
     """
@@ -228,10 +226,8 @@ class BertHead(Module):
     Shapes: x (B, T, D) -> logits (B, T, V).
 
     Args:
-        config: The configuration.
+        config, rng, dtype: As in Bert.
         tokens: The table of token vectors, of shape (V, D), which the head shares.
-        rng: The generator of the initial values.
-        dtype: The dtype of the parameters.
     """
 
     def __init__(self, config: BertConfig, tokens: Parameter, rng: np.random.Generator, dtype: Any) -> None:

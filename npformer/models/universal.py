@@ -307,9 +307,7 @@ class UniversalEncoder(Universal):
         """Compute all steps.
 
         Args:
-            x: The vectors of the source tokens, of shape (B, S, D).
-            mask: Bool, broadcastable to (B, H, S, S), or an AttentionMask.
-            context: The settings of the forward pass.
+            x, mask, context: As in Encoder.forward.
             token_mask: Bool, of shape (B, S). False at positions that take no step. None for all True.
 
         Returns:
@@ -351,11 +349,7 @@ class UniversalDecoder(Universal):
         """Compute all steps.
 
         Args:
-            x: The vectors of the target tokens, of shape (B, T, D).
-            memory: The output of the encoder, of shape (B, S, D).
-            mask: Bool, broadcastable to (B, H, T, T), or an AttentionMask, for self-attention.
-            memory_mask: Bool, broadcastable to (B, H, T, S), or an AttentionMask, for cross-attention.
-            context: The settings of the forward pass.
+            x, memory, mask, memory_mask, context: As in Decoder.forward.
             token_mask: Bool, of shape (B, T). False at positions that take no step. None for all True.
 
         Returns:
@@ -460,10 +454,7 @@ class UniversalTransformer(Transformer):
         """Compute the logits of the next token at each position of target_in.
 
         Args:
-            source: The source token ids, of shape (B, S).
-            target_in: The target token ids, shifted right, of shape (B, T).
-            train: True turns dropout on.
-            rng: The generator for dropout. It is needed if train is True and the dropout is not 0.
+            source, target_in, train, rng: As in Transformer.forward.
             packed: Must be False.
 
         Returns:

@@ -66,11 +66,7 @@ class AttentionMaps:
         """Draw a heat map for every layer and head, and one of them large.
 
         Args:
-            kind: One of `kinds`. The default is "cross", or the first kind that the model has if it has no
-                "cross".
-            layer: The layer that is drawn large, counted from 0.
-            head: The head that is drawn large. If the layer or the head is not given, the most informative
-                head is drawn large, as `most_informative_head` chooses it, and the title says so.
+            kind, layer, head: As in `plot_head`, of the head that is drawn large.
 
         Raises:
             UserError: If the model has no such attention, layer or head, or if there are too many tokens for
@@ -126,11 +122,7 @@ class AttentionMaps:
         """Draw the attention of one head as lines from the queries to the keys.
 
         Args:
-            kind: One of `kinds`. The default is "cross", or the first kind that the model has if it has no
-                "cross".
-            layer: The layer, counted from 0.
-            head: The head, counted from 0. If the layer or the head is not given, the most informative head
-                is drawn, as `most_informative_head` chooses it, and the title says so.
+            kind, layer, head: As in `plot_head`.
             token: Draw only the lines of this query. The default is all queries.
 
         Raises:
@@ -439,13 +431,8 @@ def informativeness(weights: Array, mask: Array | None = None, *, by_distance: b
 def _guess(weights: Array, group: Array, allowed: Array) -> Array:
     """Guess each row of weights from the other rows: the mean weight of the same group, normalized.
 
-    Args:
-        weights: The attention weights, (..., T, S).
-        group: The number of the group of each place, (T, S). A row has at most one place of each group.
-        allowed: Bool, (T, S), True where a query may attend.
-
-    Returns:
-        The guessed weights, (..., T, S). A row is 0 if no other row has one of its groups.
+    A row has at most one place of each group, and is 0 if no other row has one of its groups.
+    Shapes: weights (..., T, S), group (T, S) numbers, allowed (T, S) bool -> (..., T, S).
     """
     flat, n_groups = group.ravel(), int(group.max()) + 1
     heads = weights.reshape(*weights.shape[:-2], -1)  # (..., T·S)

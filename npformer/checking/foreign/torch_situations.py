@@ -49,9 +49,7 @@ class TorchLayerInUse(TorchLayer):
         """Yield the errors of the backward pass in one situation after the other.
 
         Args:
-            dy: A gradient of the output.
-            grads: The gradients of all tensors for this dy, by name.
-            hessian: Yield a situation for second derivatives also where a note would do.
+            dy, grads, hessian: As in ForeignLayer.situations.
         """
         scale = Scale(max(TOLERANCE, 16 * self.epsilon), smallest_size(dy, grads))
         again = _situation("a second backward pass", scale, _again(self, dy, grads))

@@ -66,10 +66,8 @@ class Block(Module):
     Shapes: x (B, T, D) -> y (B, T, D).
 
     Args:
-        config: The configuration.
+        config, rng, dtype: As in GPT.
         rotary: The rotation that all layers share, or None with learned positions.
-        rng: The generator of the initial values.
-        dtype: The dtype of the parameters.
 
     Source: Radford et al. 2019, section 2.3.
     """

@@ -29,12 +29,7 @@ class DescriptionModel(Module):
     """The base class of the if-then models, which embeds the tokens of a description.
 
     Args:
-        vocab_size: The number of tokens.
-        d_model: The width D of the token vectors.
-        max_length: The largest length of a description.
-        pad_id: The id of padding.
-        rng: The generator of the initial values.
-        dtype: The dtype of the parameters.
+        vocab_size, d_model, max_length, pad_id, rng, dtype: As in BagOfWords.
     """
 
     def __init__(

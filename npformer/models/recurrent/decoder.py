@@ -70,9 +70,7 @@ class RecurrentDecoder(Module):
     Shapes: x (B, T, D), memory (B, S, N), mask (B, S) bool, state (B, M) -> y (B, T, N).
 
     Args:
-        config: The configuration.
-        rng: The generator of the initial values.
-        dtype: The dtype of the parameters.
+        config, rng, dtype: As in RecurrentTranslator.
 
     Source: Sutskever et al. 2014; Bahdanau et al. 2015; Luong et al. 2015, sections 3 and 3.3.
     """
@@ -218,9 +216,7 @@ def make_attention(
     """Return the attention layer of a configuration.
 
     Args:
-        config: The configuration.
-        rng: The generator of the initial values.
-        dtype: The dtype of the parameters.
+        config, rng, dtype: As in RecurrentTranslator.
     """
     n, score = config.d_hidden, "perceptron" if config.attention == "additive" else config.score
     similarity = Similarity(score, n, n, rng=rng, dtype=dtype)

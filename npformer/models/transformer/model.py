@@ -28,10 +28,8 @@ def make_embedding(
     """Return the input embedding with the settings of a configuration.
 
     Args:
-        config: The configuration.
+        config, rng, dtype: As in Transformer.
         vocab_size: The number of tokens.
-        rng: The generator of the initial values.
-        dtype: The dtype of the parameters.
     """
     return InputEmbedding(
         vocab_size,
@@ -52,10 +50,8 @@ def make_output(
     """Return the projection from vectors to logits.
 
     Args:
-        config: The configuration.
+        config, rng, dtype: As in Transformer.
         tokens: The embedding whose weight a tied projection shares.
-        rng: The generator of the initial values.
-        dtype: The dtype of the parameters.
     """
     bias = config.output_bias
     if config.tied == "none":
