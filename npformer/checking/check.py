@@ -10,7 +10,6 @@ g is 0 in exact arithmetic (as for the bias of the keys under a softmax), both s
 the error is divided by a thousandth of the largest norm of a gradient.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -146,33 +145,22 @@ class _Check:
             report.rows.append(CheckRow(report.name, "y", np.inf, "dtype of the output", 0.0, None, why))
             return
         methods = choose_methods(target, self.rng, self.options.method)
-        self._note_differences(methods)
+        others = [name for name, method in methods.items() if method != self.options.method]
+        if others:
+            report.notes.append(
+                f"forward does not take complex numbers for {', '.join(others)}: checked by differences"
+            )
         draw = make_draw(target, methods, self.options, self.rng)
         report.rows += tensor_rows(report.name, draw, self.rng)
-        second = self._second_point(methods)
+        second = target.tensors
+        if self.options.randomize:
+            second = second_point(target, self.rng, off_kinks="difference" in methods.values())
         if all(row.error != np.inf for row in report.rows):  # else a gradient has another shape or type
             report.rows += property_rows(report.name, draw, second, self.rng)
             if not self._wrong_tensors() and all(row.ok for row in report.rows if row.tensor == ACCUMULATE):
-                report.rows += self._situation_rows(draw)
+                report.rows += situation_rows(report.name, draw)
             self._check_again(second, methods)
         self._name_the_line(draw, second)
-
-    def _situation_rows(self, draw: Draw) -> Iterable[CheckRow]:
-        if self.target.foreign is None:
-            return situation_rows(self.report.name, draw)
-        return self.target.situation_rows(self.report.name, draw.dy, draw.grads, hessian=self.options.hessian)
-
-    def _note_differences(self, methods: dict[str, str]) -> None:
-        names = [name for name, method in methods.items() if method != self.options.method]
-        if names:
-            self.report.notes.append(
-                f"forward does not take complex numbers for {', '.join(names)}: checked by differences"
-            )
-
-    def _second_point(self, methods: dict[str, str]) -> dict[str, Array]:
-        if not self.options.randomize:
-            return self.target.tensors
-        return second_point(self.target, self.rng, off_kinks="difference" in methods.values())
 
     def _check_again(self, second: dict[str, Array], methods: dict[str, str]) -> None:
         """Check a random layer at other states of its generators, and others if only a property fails."""

@@ -152,8 +152,7 @@ class CheckTarget:
             grads: The gradients of all tensors for this dy, by name.
             hessian: Fail if the second derivatives are wrong, where a note would do.
         """
-        if self.foreign is None:
-            return []
+        assert self.foreign is not None
         if self.generators is not None:
             self.foreign.restore_generators, self.foreign.is_random = self.generators.restore, True
         self.run()  # the point at which the situations are tried
