@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from npformer.backend import Array, Generator
+from npformer.backend import Array, Generator, is_array
 from npformer.checking.check_target import CheckTarget
 from npformer.checking.derivative import METHOD_NAMES, uneven_signs
 from npformer.checking.draw import Draw, Options, choose_methods, make_draw
@@ -25,10 +25,12 @@ from npformer.checking.properties import ACCUMULATE, property_rows
 from npformer.checking.repair import find_repair
 from npformer.checking.report import CheckRow, Report
 from npformer.checking.situations import situation_rows
+from npformer.checking.surroundings import other_arrays
 from npformer.checking.tensor_rows import tensor_rows
-from npformer.checking.unchecked import coverage_notes
-from npformer.errors import UserError, did_you_mean
+from npformer.checking.trees import copy_tree, leaves
+from npformer.errors import UserError, did_you_mean, quantity
 from npformer.mistakes.patterns import UNKNOWN
+from npformer.nn.module import Module
 
 # the spawn key of the checker's own stream of random numbers, which no seed of a user produces: inputs that a
 # user draws with the same seed must not equal dy
@@ -187,3 +189,38 @@ class _Check:
             row = self.report.rows[number]
             known = "" if row.diagnosis == UNKNOWN and repair else row.diagnosis
             self.report.rows[number] = replace(row, diagnosis="; ".join(filter(None, [known, repair])))
+
+
+def coverage_notes(target: CheckTarget, thing: Any) -> list[str]:
+    """Return how many tensors were checked, and which arrays were not checked."""
+    shapes = [f"{name} {np.shape(x)}" for name, x in target.inputs.items() if is_array(x)]
+    where = f", with inputs of these shapes alone: {', '.join(shapes)}" if shapes else ""
+    notes = [f"{quantity(len(target.tensors), 'tensor')} checked{where}"]
+    notes += target.foreign.notes if target.foreign else []
+    found = {id(parameter) for parameter in thing.parameters()} if isinstance(thing, Module) else set()
+    hidden = [name for name, parameter in target.parameters.items() if id(parameter) not in found]
+    if hidden and isinstance(thing, Module):
+        notes.append(
+            f"training does not find {', '.join(hidden)}: hold each parameter in an attribute of a Module, "
+            "or in a list, a tuple or a dict there"
+        )
+    others = other_arrays(thing, target.settings)
+    unchecked = [f"{name} {array.shape}" for name, array in others if _takes_part(target, array)]
+    if unchecked:
+        notes.append(
+            f"forward also uses arrays that are not parameters and were not checked: {', '.join(unchecked)}"
+        )
+    return notes
+
+
+def _takes_part(target: CheckTarget, array: Array) -> bool:
+    """Return whether the output changes with an array."""
+    if not isinstance(array, np.ndarray) or not array.flags.writeable:
+        return False
+    before, kept = copy_tree(target.run()[0]), array.copy()
+    try:
+        array += 1e-3
+        after = target.run()[0]
+        return not all(np.array_equal(a, b) for a, b in zip(leaves(before), leaves(after), strict=True))
+    finally:
+        array[...] = kept
