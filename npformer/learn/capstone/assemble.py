@@ -27,6 +27,7 @@ from npformer.models.transformer import (
     Transformer,
     TransformerConfig,
 )
+from npformer.models.transformer.layers import layer_from_parts
 from npformer.models.transformer.model import TransformerCache
 from npformer.nn import Dropout, Embedding, FeedForward, InputEmbedding, LayerNorm, TiedProjection
 from npformer.nn.attention import MultiHeadAttention
@@ -281,14 +282,16 @@ class AssembledTransformer(Transformer):
     def __init__(self, functions: Functions, config: TransformerConfig, *, dtype: Any = np.float32) -> None:
         self.config, self.functions = config, functions
         self.source = self._make_input(config.source_vocab, dtype)
-        self.encoder = Encoder.from_layers(
-            [AssembledEncoderLayer(functions, config, dtype) for _ in range(config.n_layers)],
-            AssembledNorm(functions, config, dtype),
+        self.encoder = layer_from_parts(
+            Encoder,
+            layers=[AssembledEncoderLayer(functions, config, dtype) for _ in range(config.n_layers)],
+            norm=AssembledNorm(functions, config, dtype),
         )
         self.target = self._make_input(config.target_vocab, dtype)
-        self.decoder = Decoder.from_layers(
-            [AssembledDecoderLayer(functions, config, dtype) for _ in range(config.n_layers)],
-            AssembledNorm(functions, config, dtype),
+        self.decoder = layer_from_parts(
+            Decoder,
+            layers=[AssembledDecoderLayer(functions, config, dtype) for _ in range(config.n_layers)],
+            norm=AssembledNorm(functions, config, dtype),
         )
         self.output = TiedProjection(self.target.tokens.weight, bias=config.output_bias, dtype=dtype)
         self.flatten()
