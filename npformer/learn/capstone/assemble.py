@@ -1,10 +1,10 @@
 """A Transformer whose twelve parts can be exchanged.
 
-The layers hold their parameters as those of the package do, and compute with the functions of the parts. The
-linear maps between the parts, the activation, and the order of the layers are the package's.
+It is the package's Transformer, whose layers become layers of the classes below. They hold the same
+parameters, and compute with the functions of the parts. The linear maps between the parts, the activation, and
+the order of the layers are the package's.
 """
 
-import math
 from functools import partial
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -20,20 +20,16 @@ from npformer.functional.losses import CrossEntropyCache
 from npformer.functional.norm import LayerNormCache
 from npformer.learn.capstone.functions import Functions
 from npformer.models.transformer import (
-    Decoder,
-    Encoder,
     PreNormDecoderLayer,
     PreNormEncoderLayer,
     Transformer,
     TransformerConfig,
 )
 from npformer.models.transformer.model import TransformerCache
-from npformer.nn import Dropout, Embedding, FeedForward, InputEmbedding, LayerNorm, TiedProjection
+from npformer.nn import Embedding, FeedForward, LayerNorm
 from npformer.nn.attention import MultiHeadAttention
 from npformer.nn.context import INFERENCE, Context
-from npformer.nn.positions import FixedPositions
-
-# every layer is made from the functions of the parts, the configuration and the dtype of its parameters
+from npformer.nn.module import Module
 
 
 def capstone_config(**sizes: Any) -> TransformerConfig:
@@ -52,9 +48,7 @@ def capstone_config(**sizes: Any) -> TransformerConfig:
 class AssembledEmbedding(Embedding):
     """The table of token vectors: embedding and embedding_backward."""
 
-    def __init__(self, functions: Functions, vocab_size: int, d_model: int, dtype: Any) -> None:
-        super().__init__(vocab_size, d_model, scale=math.sqrt(d_model), zero_id=PAD, dtype=dtype)
-        self.functions = functions
+    functions: Functions
 
     def forward(self, ids: Array) -> tuple[Array, Any]:
         """Return y, of shape (..., D), and the cache."""
@@ -69,9 +63,7 @@ class AssembledEmbedding(Embedding):
 class AssembledHeads(MultiHeadAttention):
     """Multi-head attention: multi_head, attention, split_heads, merge_heads and their backward passes."""
 
-    def __init__(self, functions: Functions, config: TransformerConfig, dtype: Any) -> None:
-        super().__init__(config.d_model, config.n_heads, dtype=dtype)
-        self.functions = functions
+    functions: Functions
 
     def forward(
         self,
@@ -135,9 +127,7 @@ class AssembledHeads(MultiHeadAttention):
 class AssembledNorm(LayerNorm):
     """Layer norm: layer_norm and layer_norm_backward."""
 
-    def __init__(self, functions: Functions, config: TransformerConfig, dtype: Any) -> None:
-        super().__init__(config.d_model, eps=config.norm_eps, dtype=dtype)
-        self.functions = functions
+    functions: Functions
 
     def forward(self, x: Array) -> tuple[Array, Any]:
         """Return y, of shape (..., D), and the cache."""
@@ -159,9 +149,7 @@ class AssembledNorm(LayerNorm):
 class AssembledFeedForward(FeedForward):
     """The feed-forward network: feed_forward and feed_forward_backward."""
 
-    def __init__(self, functions: Functions, config: TransformerConfig, dtype: Any) -> None:
-        super().__init__(config.d_model, config.d_ff, activation=config.activation, dtype=dtype)
-        self.functions = functions
+    functions: Functions
 
     def forward(self, x: Array, context: Context = INFERENCE) -> tuple[Array, Any]:
         """Return y, of shape (B, T, D), and the cache."""
@@ -184,12 +172,7 @@ class AssembledLayerCache(NamedTuple):
 class AssembledEncoderLayer(PreNormEncoderLayer):
     """An encoder layer with its residual connections: pre_norm and pre_norm_backward."""
 
-    def __init__(self, functions: Functions, config: TransformerConfig, dtype: Any) -> None:
-        self.functions = functions
-        self.self_attention = AssembledHeads(functions, config, dtype)
-        self.norm1, self.dropout1 = AssembledNorm(functions, config, dtype), Dropout(0.0)
-        self.feed_forward = AssembledFeedForward(functions, config, dtype)
-        self.norm2, self.dropout2 = AssembledNorm(functions, config, dtype), Dropout(0.0)
+    functions: Functions
 
     def forward(self, x: Array, mask: Any = None, context: Context = INFERENCE) -> tuple[Array, Any]:
         """Compute the two sublayers.
@@ -218,14 +201,7 @@ class AssembledEncoderLayer(PreNormEncoderLayer):
 class AssembledDecoderLayer(PreNormDecoderLayer):
     """A decoder layer with its residual connections: pre_norm and pre_norm_backward."""
 
-    def __init__(self, functions: Functions, config: TransformerConfig, dtype: Any) -> None:
-        self.functions = functions
-        self.self_attention = AssembledHeads(functions, config, dtype)
-        self.norm1, self.dropout1 = AssembledNorm(functions, config, dtype), Dropout(0.0)
-        self.cross = AssembledHeads(functions, config, dtype)
-        self.norm2, self.dropout2 = AssembledNorm(functions, config, dtype), Dropout(0.0)
-        self.feed_forward = AssembledFeedForward(functions, config, dtype)
-        self.norm3, self.dropout3 = AssembledNorm(functions, config, dtype), Dropout(0.0)
+    functions: Functions
 
     def forward(
         self, x: Array, memory: Array, mask: Any = None, memory_mask: Any = None, context: Context = INFERENCE
@@ -269,38 +245,50 @@ def _parts(layer: Any, number: int) -> SimpleNamespace:
     return SimpleNamespace(norm=getattr(layer, f"norm{number}"), dropout=getattr(layer, f"dropout{number}"))
 
 
+ASSEMBLED: dict[type, type] = {
+    Embedding: AssembledEmbedding,
+    MultiHeadAttention: AssembledHeads,
+    LayerNorm: AssembledNorm,
+    FeedForward: AssembledFeedForward,
+    PreNormEncoderLayer: AssembledEncoderLayer,
+    PreNormDecoderLayer: AssembledDecoderLayer,
+}
+
+
+def _assemble(layer: Any, functions: Functions) -> None:
+    """Let all layers within a layer compute with the functions of the parts."""
+    for _, child in layer.children():
+        if isinstance(child, Module):
+            _assemble(child, functions)
+        if type(child) in ASSEMBLED:
+            child.__class__, child.functions = ASSEMBLED[type(child)], functions
+
+
 class AssembledTransformer(Transformer):
     """The Transformer of these parts. Shapes: source (B, S), target_in (B, T) -> logits (B, T, V).
 
     Args:
         functions: The functions of all parts.
         config: A configuration of capstone_config.
+        rng: The generator of the initial values.
         dtype: The dtype of the parameters.
     """
 
-    def __init__(self, functions: Functions, config: TransformerConfig, *, dtype: Any = np.float32) -> None:
-        self.config, self.functions = config, functions
-        self.source = self._make_input(config.source_vocab, dtype)
-        self.encoder = Encoder.from_layers(
-            [AssembledEncoderLayer(functions, config, dtype) for _ in range(config.n_layers)],
-            AssembledNorm(functions, config, dtype),
-        )
-        self.target = self._make_input(config.target_vocab, dtype)
-        self.decoder = Decoder.from_layers(
-            [AssembledDecoderLayer(functions, config, dtype) for _ in range(config.n_layers)],
-            AssembledNorm(functions, config, dtype),
-        )
-        self.output = TiedProjection(self.target.tokens.weight, bias=config.output_bias, dtype=dtype)
-        self.flatten()
-
-    def _make_input(self, vocab_size: int, dtype: Any) -> InputEmbedding:
-        """Return the input of a stack: the vectors of the tokens plus those of the positions."""
-        d_model, length = self.config.d_model, self.config.max_length
-        layer = InputEmbedding(vocab_size, d_model, length, dtype=dtype)
-        layer.tokens = AssembledEmbedding(self.functions, vocab_size, d_model, dtype)
-        layer.positions = FixedPositions(length, d_model, dtype=dtype)
-        layer.positions.table = np.asarray(self.functions.sinusoids(length, d_model)).astype(dtype)
-        return layer
+    def __init__(
+        self,
+        functions: Functions,
+        config: TransformerConfig,
+        *,
+        rng: np.random.Generator | None = None,
+        dtype: Any = np.float32,
+    ) -> None:
+        super().__init__(config, rng=rng, dtype=dtype)
+        self.functions = functions
+        _assemble(self, functions)
+        positions: Any
+        for positions in (self.source.positions, self.target.positions):
+            table = functions.sinusoids(config.max_length, config.d_model)
+            positions.table = np.asarray(table).astype(dtype)
 
     def forward(self, source: Any, target_in: Any, **settings: Any) -> tuple[Array, Any]:
         """Compute the logits of the next token at each position of target_in.
