@@ -21,7 +21,7 @@ from npformer.learn.bugs.trials import (
 )
 from npformer.nn import Embedding, Linear
 
-STEPS, LR, LENGTH, VOCAB_SIZE, PERIOD = 200, 0.01, 9, 12, 3
+LENGTH, VOCAB_SIZE, PERIOD = 9, 12, 3
 LATER = 10  # the position of the first token of a sentence that does not begin the text
 
 
@@ -61,7 +61,7 @@ def learn_songs(attention: Any, **facts: dict[str, Any]) -> Run:
     def songs(batch: int) -> Any:
         return np.tile(rng.integers(0, VOCAB_SIZE, (batch, PERIOD)), LENGTH // PERIOD)  # (B, LENGTH)
 
-    losses = learn(model, lambda _: learn_tokens(model, *cut(songs(16))), steps=STEPS, lr=LR)
+    losses = learn(model, lambda _: learn_tokens(model, *cut(songs(16))), steps=200, lr=0.01)
     ids = songs(64)
     return Run(losses, {name: share_right(model, ids, **settings) for name, settings in facts.items()})
 

@@ -9,8 +9,6 @@ from npformer.learn.bugs.toys import Chain, Descent, cut, learn, token_loss, wal
 from npformer.learn.bugs.trials import equal
 from npformer.nn import Embedding, Linear
 
-STEPS, LR = 120, 2.0
-
 
 def model_of(vocab_size: int = 12, width: int = 8) -> Any:
     """Return a language model: a vector for each token, and logits."""
@@ -32,7 +30,7 @@ def train(own: Names) -> Run:
         batches = [cut(walks(rng, 4, 41))] + [cut(12 - walks(rng, 4, 3)) for _ in range(3)]
         return own.loss_and_gradients(model, batches)
 
-    losses = learn(model, step, steps=STEPS, lr=LR, optimizer=Descent(model))
+    losses = learn(model, step, steps=120, lr=2.0, optimizer=Descent(model))
     return Run(used, {"reported": float(np.mean(losses[-6:]))})
 
 

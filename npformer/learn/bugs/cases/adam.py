@@ -12,7 +12,7 @@ from npformer.nn import Linear
 from npformer.nn.module import Module, Parameter
 from npformer.training.optimizer import Adam
 
-STEPS, LR, DEPTH = 150, 0.02, 6
+DEPTH = 6
 
 
 def train(own: Names) -> Run:
@@ -23,7 +23,7 @@ def train(own: Names) -> Run:
         layers += [Linear(n_in, 16, rng=rng, dtype=np.float64), (relu, relu_backward)]
     model = Chain(*layers, Linear(16, 4, rng=rng, dtype=np.float64))
     adam = own.Adam(model.parameters())
-    losses = learn(model, regression(model, 32), steps=STEPS, lr=LR, optimizer=adam)
+    losses = learn(model, regression(model, 32), steps=150, lr=0.02, optimizer=adam)
     return Run(losses, {"parameters": len(model.parameters())})
 
 

@@ -12,7 +12,7 @@ from npformer.learn.bugs.toys import Chain, Residual, backwards, learn, learn_to
 from npformer.learn.bugs.trials import as_right_layer, equal, float32_stays, gradients, no_leak, normal
 from npformer.nn import InputEmbedding, Linear
 
-STEPS, LR, LENGTH, MOST = 170, 0.01, 6, 40
+LENGTH, MOST = 6, 40
 MASK = causal_mask(5, np.empty(0))
 
 
@@ -52,7 +52,7 @@ def train(own: Names) -> Run:
         used.append(token_loss(model, padded, targets, pad_id=0, mask=mask))
         return learn_tokens(model, *backwards(rng, 16, LENGTH, lowest=1))
 
-    learn(model, step, steps=STEPS, lr=LR)
+    learn(model, step, steps=170, lr=0.01)
     return Run(used, {"bare": token_loss(model, *held_out)})
 
 

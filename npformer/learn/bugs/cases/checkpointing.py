@@ -10,7 +10,7 @@ from npformer.learn.bugs.trials import alike, as_right_layer, equal, float32_sta
 from npformer.nn import FeedForward, Linear
 from npformer.nn.show import named_arrays
 
-STEPS, LR, RATE, DEPTH = 300, 0.01, 0.5, 3
+RATE, DEPTH = 0.5, 3
 
 
 def train(own: Names) -> Run:
@@ -27,7 +27,7 @@ def train(own: Names) -> Run:
         x, rng = draws.standard_normal((32, 8)), np.random.default_rng(number)
         return learn_numbers(model, x, np.tanh(x @ teacher), train=True, rng=rng)
 
-    learn(model, step, steps=STEPS, lr=LR)
+    learn(model, step, steps=300, lr=0.01)
     return Run(used, {})
 
 

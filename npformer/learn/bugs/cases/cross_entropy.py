@@ -11,7 +11,6 @@ from npformer.learn.bugs.toys import Chain, Descent, cut, learn, walks
 from npformer.learn.bugs.trials import all_float32, equal, gradients, normal
 from npformer.nn import Embedding, Linear
 
-STEPS, LR = 40, 2.0
 FULL, PADDED = np.array([[3, 1, 4], [1, 5, 2]]), np.array([[3, 1, 4, 0, 0], [2, 0, 0, 0, 0]])
 
 
@@ -27,7 +26,7 @@ def losses(own: Names, padding: int) -> list[float]:
         model.backward(own.cross_entropy_backward(1.0, loss_cache), cache)
         return float(loss)
 
-    return learn(model, step, steps=STEPS, lr=LR, optimizer=Descent(model))
+    return learn(model, step, steps=40, lr=2.0, optimizer=Descent(model))
 
 
 def pair(own: Names) -> tuple[Any, Any]:

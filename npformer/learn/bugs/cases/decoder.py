@@ -9,7 +9,7 @@ from npformer.learn.bugs.specimen import Names, Run, Specimen
 from npformer.learn.bugs.toys import backwards, learn, learn_tokens
 from npformer.learn.bugs.trials import equal, float32_stays, gradients, no_leak, random_parameters
 
-STEPS, LR, LENGTH, START = 250, 0.007, 6, 0
+LENGTH, START = 6, 0
 SOURCE, TARGET = np.array([[3, 1, 4, 1]]), np.array([[0, 5, 2, 6]])
 
 
@@ -38,7 +38,7 @@ def train(own: Names) -> Run:
         source, target = backwards(rng, 16, LENGTH, lowest=1)
         return learn_tokens(OfOnePair(model), (source, shifted(target)), target)
 
-    losses = learn(model, step, steps=STEPS, lr=LR)
+    losses = learn(model, step, steps=250, lr=0.007)
     source, target = backwards(rng, 64, LENGTH, lowest=1)
     written = np.zeros((64, LENGTH), np.int64)
     for t in range(LENGTH):

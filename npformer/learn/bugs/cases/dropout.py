@@ -10,7 +10,7 @@ from npformer.learn.bugs.toys import Chain, Descent, learn, squared_error
 from npformer.learn.bugs.trials import alike, equal, float32_stays, gradients, normal
 from npformer.nn import Linear
 
-STEPS, LR, RATE = 300, 0.1, 0.4
+RATE = 0.4
 
 
 def train(own: Names) -> Run:
@@ -33,7 +33,7 @@ def train(own: Names) -> Run:
         first.backward(dropout.backward(second.backward(dy, after), dropped), before)
         return loss
 
-    losses = learn(model, step, steps=STEPS, lr=LR, optimizer=Descent(model))
+    losses = learn(model, step, steps=300, lr=0.1, optimizer=Descent(model))
     return Run(used, {"training": float(np.mean(losses[-15:]))})
 
 

@@ -9,7 +9,7 @@ from npformer.learn.bugs.toys import Chain, Descent, learn, learn_tokens
 from npformer.learn.bugs.trials import equal, float32_stays, gradients, normal
 from npformer.nn import Linear
 
-STEPS, LR, WORDS = 60, 1.0, 16
+WORDS = 16
 SHARES = 1 / np.arange(1, WORDS + 1) / (1 / np.arange(1, WORDS + 1)).sum()  # Zipf's law
 
 
@@ -23,7 +23,7 @@ def train(own: Names) -> Run:
         ids = rng.choice(WORDS, (16, 12), p=SHARES)
         return learn_tokens(model, ids, follows[ids])
 
-    losses = learn(model, step, steps=STEPS, lr=LR, optimizer=Descent(model))
+    losses = learn(model, step, steps=60, lr=1.0, optimizer=Descent(model))
     ids = np.arange(WORDS)
     logits, _ = model.forward(ids)
     right = -np.log(np.exp(logits)[ids, follows] / np.exp(logits).sum(-1))

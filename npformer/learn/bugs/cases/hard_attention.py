@@ -20,7 +20,7 @@ from npformer.nn.attention import Similarity
 from npformer.nn.attention.hard import estimate, every_sample
 from npformer.nn.module import Module
 
-STEPS, LR, ADAM_LR, BATCH = 300, 0.6, 0.03, 16
+LR, ADAM_LR, BATCH = 0.6, 0.03, 16
 
 
 class Reader(Module):
@@ -56,7 +56,7 @@ def trained(own: Names, draws: int, *, lr: float = LR, adam: bool = False) -> Ru
     def step(_: int) -> float:
         return reader.learn(make_places(BATCH, rng))
 
-    return Run(learn(reader, step, steps=STEPS, lr=lr, optimizer=None if adam else Descent(reader)), {})
+    return Run(learn(reader, step, steps=300, lr=lr, optimizer=None if adam else Descent(reader)), {})
 
 
 def train(own: Names) -> Run:

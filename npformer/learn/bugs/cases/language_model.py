@@ -10,7 +10,7 @@ from npformer.learn.bugs.specimen import Names, Run, Specimen
 from npformer.learn.bugs.toys import cut, learn, learn_tokens, walks
 from npformer.learn.bugs.trials import equal, float32_stays, gradients, no_leak, random_parameters
 
-STEPS, LR, LENGTH = 250, 0.01, 10
+LENGTH = 10
 IDS = np.array([[3, 1, 4, 1, 5, 9]])
 
 
@@ -18,7 +18,7 @@ def train(own: Names) -> Run:
     """Train on predicting the next token; then predict the last token of prefixes, where nothing follows."""
     rng = np.random.default_rng(3)
     model = own.LanguageModel(12, 16, LENGTH, rng=rng)
-    losses = learn(model, lambda _: learn_tokens(model, *cut(walks(rng, 16, LENGTH + 1))), steps=STEPS, lr=LR)
+    losses = learn(model, lambda _: learn_tokens(model, *cut(walks(rng, 16, LENGTH + 1))), steps=250, lr=0.01)
     ids = walks(np.random.default_rng(8), 64, LENGTH + 1)
     alone = [
         float(cross_entropy(model.forward(ids[:, :t])[0][:, -1], ids[:, t])[0]) for t in range(2, LENGTH)

@@ -17,7 +17,7 @@ from npformer.learn.bugs.trials import (
 )
 from npformer.nn import LayerNorm, Linear
 
-STEPS, LR, WIDTH = 400, 0.05, 8
+WIDTH = 8
 # of the targets' components: the gains must move far from 1
 SCALES = np.geomspace(3, 1 / 3, WIDTH)
 
@@ -31,7 +31,7 @@ def train(own: Names) -> Run:
     x = normal(64, WIDTH, seed=4)
     target = SCALES * np.tanh(x @ normal(WIDTH, WIDTH, seed=5))
     losses = learn(
-        model, lambda _: learn_numbers(model, x, target), steps=STEPS, lr=LR, optimizer=Descent(model)
+        model, lambda _: learn_numbers(model, x, target), steps=400, lr=0.05, optimizer=Descent(model)
     )
     return Run(losses, {"lowest": float(norm.gain.value.min()), "highest": float(norm.gain.value.max())})
 

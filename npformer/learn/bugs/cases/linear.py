@@ -9,14 +9,12 @@ from npformer.learn.bugs.specimen import Names, Run, Specimen
 from npformer.learn.bugs.toys import Chain, Descent, learn, regression
 from npformer.learn.bugs.trials import equal, float32_stays, gradients, normal
 
-STEPS, LR = 150, 0.1
-
 
 def losses(own: Names, batch: int) -> list[float]:
     """Train a network of two layers with batches of this size, and return the losses."""
     rng = np.random.default_rng(3)
     model = Chain(own.Linear(8, 32, rng=rng), (relu, relu_backward), own.Linear(32, 4, rng=rng))
-    return learn(model, regression(model, batch), steps=STEPS, lr=LR, optimizer=Descent(model))
+    return learn(model, regression(model, batch), steps=150, lr=0.1, optimizer=Descent(model))
 
 
 def halves(own: Names) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from npformer.nn import Linear
 from npformer.nn.attention import LocalPredictive, Similarity
 from npformer.nn.module import Module
 
-STEPS, LR, SHORTEST, LONGEST, VOCAB_SIZE = 300, 0.03, 4, 12, 8
+SHORTEST, LONGEST, VOCAB_SIZE = 4, 12, 8
 REAL = np.arange(7) < np.array([[7], [4]])  # (B, S): the second sentence has four tokens
 COMPARED = ("context", "dqueries", "dmemory", "v.grad", "position.grad")
 
@@ -82,7 +82,7 @@ def train(own: Names) -> Run:
         *inputs, targets = sentences(rng, np.full((32, 1), length), length)
         return model.loss(inputs, targets, learn=True)
 
-    learn(model, step, steps=STEPS, lr=LR)
+    learn(model, step, steps=300, lr=0.03)
     alone = []  # the same sentences, one by one
     for i, n in enumerate(lengths[:, 0]):
         alone += [model.loss([a[i : i + 1, :n] for a in mixed], wanted[i : i + 1, :n])] * n

@@ -8,7 +8,7 @@ from npformer.learn.bugs.specimen import Names, Run, Specimen
 from npformer.learn.bugs.toys import backwards, learn, learn_tokens, token_loss
 from npformer.learn.bugs.trials import equal, float32_stays, gradients, random_parameters
 
-STEPS, LR, LENGTH, MOST = 200, 0.01, 6, 24
+LENGTH, MOST = 6, 24
 SHORT, LONG = np.array([[3, 1, 4]]), np.array([[3, 1, 4, 0, 0]])
 
 
@@ -23,7 +23,7 @@ def train(own: Names) -> Run:
         used.append(token_loss(model, *padded, pad_id=0))
         return learn_tokens(model, *backwards(rng, 16, LENGTH, lowest=1))
 
-    learn(model, step, steps=STEPS, lr=LR)
+    learn(model, step, steps=200, lr=0.01)
     return Run(used, {"bare": token_loss(model, *held_out)})
 
 

@@ -11,7 +11,7 @@ from npformer.learn.bugs.trials import equal
 from npformer.nn import Embedding, Linear
 from npformer.nn.attention import MultiHeadAttention
 
-STEPS, LR, LENGTH = 200, 0.01, 40
+LENGTH = 40
 
 
 def train(own: Names) -> Run:
@@ -23,7 +23,7 @@ def train(own: Names) -> Run:
         Residual(MultiHeadAttention(16, 2, rng=rng, dtype=np.float64)),
         Linear(16, 12, rng=rng, dtype=np.float64),
     )
-    losses = learn(model, lambda _: learn_tokens(model, *backwards(rng, 8, LENGTH)), steps=STEPS, lr=LR)
+    losses = learn(model, lambda _: learn_tokens(model, *backwards(rng, 8, LENGTH)), steps=200, lr=0.01)
     still = float((np.ptp(own.sinusoids(200, 64), axis=0) < 0.1).mean())
     return Run(losses, {"still": 100 * still})
 

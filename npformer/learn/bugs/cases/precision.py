@@ -10,7 +10,7 @@ from npformer.learn.bugs.trials import all_float32, equal, gradients, normal
 from npformer.nn import InputEmbedding, Linear
 from npformer.nn.show import named_arrays
 
-STEPS, LR, LENGTH = 150, 0.01, 9
+LENGTH = 9
 
 
 def train(own: Names) -> Run:
@@ -22,7 +22,7 @@ def train(own: Names) -> Run:
         own.SelfAttention(16, rng=rng),
         Linear(16, 12, rng=rng),
     )
-    losses = learn(model, lambda _: learn_tokens(model, *backwards(rng, 16, LENGTH)), steps=STEPS, lr=LR)
+    losses = learn(model, lambda _: learn_tokens(model, *backwards(rng, 16, LENGTH)), steps=150, lr=0.01)
     logits, cache = model.forward(rng.integers(0, 12, (16, LENGTH)))
     size = sum(array.nbytes for _, array in named_arrays(cache))
     return Run(losses, {"kilobytes": size / 1000, "dtype": str(logits.dtype)})

@@ -20,7 +20,7 @@ from npformer.learn.bugs.trials import (
 from npformer.nn import Embedding, Linear, Recurrent
 from npformer.nn.module import Module
 
-STEPS, LR, MOST, WORDS = 150, 0.01, 8, 8
+MOST, WORDS = 8, 8
 ALL = np.ones((2, 5), bool)
 SHORTER = np.arange(5) < np.array([[3], [5]])  # (B, T) the first sentence ends in padding
 EARLIER = SHORTER[:, ::-1]  # or begins with it
@@ -62,7 +62,7 @@ def trained(own: Names, shortest: int) -> Run:
         ids = rng.integers(0, WORDS, (32, MOST))
         return model.learn(ids, np.arange(MOST) < rng.integers(shortest, MOST + 1, (32, 1)))
 
-    return Run(learn(model, step, steps=STEPS, lr=LR), {})
+    return Run(learn(model, step, steps=150, lr=0.01), {})
 
 
 def reader_of(own: Names) -> Any:

@@ -10,7 +10,7 @@ from npformer.learn.bugs.toys import Chain, learn, regression
 from npformer.learn.bugs.trials import as_right_layer, equal, float32_stays, gradients, normal
 from npformer.nn import LayerNorm, Linear
 
-STEPS, LR, TIMES = 300, 0.01, 6
+TIMES = 6
 
 
 def trained(own: Names, times: int) -> Run:
@@ -22,7 +22,7 @@ def trained(own: Names, times: int) -> Run:
         LayerNorm(16, dtype=np.float64),
         Linear(16, 4, rng=rng, dtype=np.float64),
     )
-    return Run(learn(model, regression(model, 32), steps=STEPS, lr=LR), {})
+    return Run(learn(model, regression(model, 32), steps=300, lr=0.01), {})
 
 
 def beside_chain(own: Names) -> Any:

@@ -12,7 +12,7 @@ from npformer.learn.bugs.toys import Chain, Residual, backwards, learn, learn_to
 from npformer.learn.bugs.trials import equal, float32_stays, gradients, no_leak, normal
 from npformer.nn import InputEmbedding, Linear
 
-STEPS, LR, LENGTH = 200, 0.01, 9
+LENGTH = 9
 
 
 def trained(own: Names, n_heads: int) -> Run:
@@ -24,7 +24,7 @@ def trained(own: Names, n_heads: int) -> Run:
         Linear(16, 12, rng=rng, dtype=np.float64),
     )
     return Run(
-        learn(model, lambda _: learn_tokens(model, *backwards(rng, 16, LENGTH)), steps=STEPS, lr=LR), {}
+        learn(model, lambda _: learn_tokens(model, *backwards(rng, 16, LENGTH)), steps=200, lr=0.01), {}
     )
 
 

@@ -8,7 +8,6 @@ from npformer.learn.bugs.specimen import Names, Run, Specimen
 from npformer.learn.bugs.toys import Descent, cut, learn, learn_tokens, walks
 from npformer.learn.bugs.trials import equal, float32_stays, gradients, normal
 
-STEPS, LR = 150, 0.2
 IDS, DLOGITS = np.array([[1, 2, 1]]), normal(1, 3, 7)
 
 
@@ -20,7 +19,7 @@ def train(own: Names) -> Run:
     def step(_: int) -> float:
         return learn_tokens(model, *cut(walks(rng, 16, 9)))
 
-    return Run(learn(model, step, steps=STEPS, lr=LR, optimizer=Descent(model)), {})
+    return Run(learn(model, step, steps=150, lr=0.2, optimizer=Descent(model)), {})
 
 
 def trained_once(model: Any, times: int = 1) -> Any:

@@ -11,7 +11,7 @@ from npformer.learn.bugs.specimen import Names, Run, Specimen
 from npformer.learn.bugs.toys import learn
 from npformer.learn.bugs.trials import equal, float32_stays, gradients, no_leak, random_parameters
 
-STEPS, LR, LENGTH, WINDOW, VOCAB_SIZE = 250, 0.01, 16, 4, 12
+LENGTH, WINDOW, VOCAB_SIZE = 16, 4, 12
 IDS = np.array([[3, 1, 4, 1, 5, 9, 2, 6]])
 
 
@@ -43,7 +43,7 @@ def train(own: Names) -> Run:
     """Train on predicting the next token with a window that is just long enough."""
     rng = np.random.default_rng(3)
     model = own.LanguageModel(VOCAB_SIZE, 16, WINDOW, rng=rng)
-    losses = learn(model, lambda _: learn_predictable(model, sentences(rng, 16)), steps=STEPS, lr=LR)
+    losses = learn(model, lambda _: learn_predictable(model, sentences(rng, 16)), steps=250, lr=0.01)
     return Run(losses, {})
 
 
