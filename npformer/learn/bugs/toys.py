@@ -17,7 +17,7 @@ class Chain(Module):
     """A chain of layers. A pair (f, f_backward) counts as a layer."""
 
     def __init__(self, *layers: Any) -> None:
-        self.layers = [Pair(*layer) if isinstance(layer, tuple) else layer for layer in layers]
+        self.layers: list[Any] = [Pair(*each) if isinstance(each, tuple) else each for each in layers]
 
     def forward(self, x: Array, **settings: Any) -> tuple[Any, Any]:
         """Return (y, cache). The settings go to the residual layers only."""

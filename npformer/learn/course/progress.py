@@ -81,7 +81,7 @@ def last_lesson() -> str | None:
 def _split_lessons() -> dict[str, tuple[str, ...]]:
     """Return the names of lessons that were split, each with the names of the lessons that it became."""
     lessons = all_lessons()
-    became = dict(NEW_NAMES)
+    became: dict[str, tuple[str, ...]] = {**NEW_NAMES}
     for old in SPLIT_LESSONS:
         became[old] = tuple(lesson.name for lesson in lessons if lesson.chapter == int(old[:2]))
     existing = {lesson.name for lesson in lessons}

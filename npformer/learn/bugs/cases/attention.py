@@ -23,10 +23,10 @@ class Attention(Residual):
         self.own = own
         self.projections = [Linear(16, 16, rng=rng, dtype=np.float64) for _ in "qkv"]
 
-    def forward(self, x: Array, mask: Array | None = None) -> tuple[Any, Any]:
-        """Return (y, cache)."""
+    def forward(self, x: Array, **settings: Any) -> tuple[Any, Any]:
+        """Return (y, cache). The setting mask goes to the attention."""
         parts, made = zip(*(layer.forward(x) for layer in self.projections), strict=True)
-        h, attended = self.own.attention(*parts, mask)
+        h, attended = self.own.attention(*parts, settings.get("mask"))
         return x + h, (made, attended)
 
     def backward(self, dy: Array, cache: Any) -> Any:

@@ -48,7 +48,7 @@ def values(model: Any) -> dict[str, Any]:
 def steps(own: Names, norm: bool) -> Any:
     """Compare the values after each of three steps with the package's."""
     settings: dict[str, Any] = {"betas": (0.8, 0.95), "eps": 1e-3, "weight_decay": 0.5}
-    mine, package, result = network(norm), network(norm), {}
+    mine, package, result = network(norm), network(norm), dict[str, Any]()
     found, right = own.AdamW(mine.parameters(), **settings), AdamW(package, **settings)
     for number in range(1, 4):
         for model, optimizer in ((mine, found), (package, right)):
