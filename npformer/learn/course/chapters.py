@@ -29,7 +29,7 @@ TITLES = {
     25: "Other people's models",
 }
 
-# the names of lessons of earlier versions: those that became whole chapters, and the new name of another
+# the names of lessons of earlier versions: those that became whole chapters, and another with its parts
 SPLIT_LESSONS = (
     "04_attention_as_look_up",
     "05_scaled_dot_product_attention",
@@ -51,4 +51,4 @@ SPLIT_LESSONS = (
     "21_beyond_absolute_positions",
     "22_a_real_translator",
 )
-NEW_NAMES = {"00_forward_and_backward": ("00_2_forward_and_backward",)}
+NEW_NAMES = {"00_forward_and_backward": ("00_2_forward_and_backward", "00_3_measured_derivatives")}
