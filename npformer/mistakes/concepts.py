@@ -132,12 +132,13 @@ def _are_apart(places: list[Place]) -> bool:
 def concepts() -> tuple[Concept, ...]:
     """Return the concepts of the table."""
     concepts = []
-    for says, (texts,) in rows_of(SENTENCES):
+    for row in rows_of(SENTENCES):
+        (texts,) = row.changes
         is_whole = texts[0].startswith(WHOLE)
         forms: list[Any] = [_parsed(text.removeprefix(WHOLE) if is_whole else text).body[0] for text in texts]
         if all(isinstance(form, ast.Expr) for form in forms):
             forms = [form.value for form in forms]
-        concepts.append(Concept(says, forms[0], forms[1], is_whole))
+        concepts.append(Concept(row.says, forms[0], forms[1], is_whole))
     return tuple(concepts)
 
 

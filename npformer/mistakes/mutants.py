@@ -3,16 +3,16 @@
 import ast
 import copy
 import inspect
-import sys
 import textwrap
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from itertools import permutations
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 from npformer.mistakes.operators import COMPARISONS, TABLE, Operator
 from npformer.mistakes.syntax import filled, kind_of, matched, parsed
+from npformer.mistakes.tables import Mistake
 
 Function: TypeAlias = Callable[..., Any]
 Change: TypeAlias = tuple[str, ast.AST]  # the mistake in words, and the node that replaces another
@@ -23,15 +23,7 @@ STEP = ", in the step that computes "
 SHORT = 20  # characters of the longest expression that a message shows
 
 
-class TextChanges(Protocol):
-    """A mistake as pairs of a text in the source of a solution, and the text in its place."""
-
-    @property
-    def changes(self) -> tuple[tuple[str, str], ...]:
-        """The pairs."""
-
-
-def with_mistakes(solution: dict[str, Function], mistakes: Sequence[TextChanges]) -> dict[str, Function]:
+def with_mistakes(solution: dict[str, Function], mistakes: Sequence[Mistake]) -> dict[str, Function]:
     """Return the solution with these mistakes, or without some if one removed the code of another.
 
     Raises:
@@ -104,8 +96,8 @@ class _Replace(ast.NodeTransformer):
 
 
 def _compiled(tree: ast.Module, function: Function) -> Function:
-    """Return the function of a changed tree, in the namespace of its module."""
-    namespace = dict(vars(sys.modules[function.__module__]))
+    """Return the function of a changed tree, in the namespace of another function."""
+    namespace = dict(function.__globals__)
     exec(compile(tree, "<changed>", "exec"), namespace)
     changed = namespace[_definition(tree).name]
     changed.tree = tree

@@ -1,6 +1,6 @@
 """Explain a wrong result: find a mistake in the correct code that gives the same wrong numbers.
 
-First come the mistakes with names (see plain/). Then the search makes one common mistake at a time in the
+First come the mistakes with names (see special/). Then the search makes one common mistake at a time in the
 plain solution: it leaves out a term, a factor or a sign, skips a call, or sums over another axis. If the
 changed function gives the same numbers as the learner's function, the message names this mistake. The message
 never shows the correct line.
@@ -14,7 +14,6 @@ from types import SimpleNamespace
 from typing import TypeAlias
 
 from npformer.learn.exercises.own_lines import own_line
-from npformer.learn.exercises.plain import Mistake
 from npformer.mistakes.budget import Budget, limited_memory
 from npformer.mistakes.mutants import (
     STEP,
@@ -27,6 +26,7 @@ from npformer.mistakes.mutants import (
     source_of,
     with_mistakes,
 )
+from npformer.mistakes.tables import Mistake
 
 Changed: TypeAlias = tuple[str, dict[str, Function]]  # a mistake in words, and the solution with it
 
