@@ -54,6 +54,10 @@ class LearnersResults:
         others = (index for index in range(len(self._trials)) if index != first)
         return all(self._agree_in(functions, index) for index in (first, *others))
 
+    def first_wrong(self) -> int | None:
+        """Return the number of the first trial with a wrong result, or None."""
+        return next((i for i in range(len(self._trials)) if not self._agree_in(self._package, i)), None)
+
     def are_finite(self, index: int) -> bool:
         """Return whether the results of a trial contain neither NaN nor infinity."""
         values = (self._results(index) or {}).values()
