@@ -2,7 +2,8 @@
 
 A mistake is known as a change of the plain solution. With the mistake, this computes some numbers that it
 does not compute without it. The first line of the learner's function that computes such a number is the line
-with the mistake, whatever its variables are called.
+with the mistake, whatever its variables are called. If a step is left out, there is no such number: then it
+is the last line that computes the wrong result.
 """
 
 import ast
@@ -18,11 +19,13 @@ from npformer.learn.exercises.exercise import Exercise
 from npformer.learn.exercises.inputs import with_kept_inputs
 from npformer.mistakes.mutants import source_of
 
-Noted: TypeAlias = list[tuple[int, tuple[int, str]]]  # lines and the numbers that they compute, shortened
+Number: TypeAlias = tuple[int, str]  # the size of a number or an array, and one number for all of its entries
+Noted: TypeAlias = list[tuple[int, Number]]  # lines, and what they compute
 
 NOTE = "_note"  # the name of the function that notes a value
 MOST = 20_000  # values that are noted
-VALUES = (ast.BinOp, ast.UnaryOp, ast.Call, ast.Compare, ast.IfExp, ast.Subscript)
+VALUES = (ast.BinOp, ast.UnaryOp, ast.Call, ast.Compare, ast.IfExp, ast.Subscript, ast.Attribute)
+CHANGED = (ast.Name, ast.Attribute, ast.Subscript)
 
 
 def own_line(
@@ -41,22 +44,22 @@ def own_line(
         text = Path(file).read_text(encoding="utf-8")
         tree = ast.parse(text)
         own = {name: (text, functions[name]) for name in exercise.solution}
-        lines = _noted(exercise, number, own)
-        with_mistake, without = (
-            {value for _, value in _noted(exercise, number, sources)}
-            for sources in (
-                {name: (changed_text(function), function) for name, function in changed.items()},
-                {name: (source_of(function), function) for name, function in exercise.plain.items()},
-            )
+        lines, _ = _noted(exercise, number, own)
+        (wrong, wrong_results), (right, right_results) = (
+            _noted(exercise, number, {name: (text_of(f), f) for name, f in solution.items()})
+            for solution in (changed, exercise.plain)
         )
     except Exception:  # the learner's file may hold anything
         return ""
-    line = next((line for line, value in lines if value in with_mistake - without), 0)
+    new = {value for _, value in wrong} - {value for _, value in right}
+    found = [line for line, value in lines if value in new][:1]
+    found += [line for line, value in lines if value in wrong_results - right_results][-1:]
+    line = found[0] if found else 0
     statements = [node for node in ast.walk(tree) if isinstance(node, ast.stmt) and _is_at(node, line)]
     return f" (line {line}{_action(statements[-1])} in your file)" if statements else ""
 
 
-def changed_text(function: Any) -> str:
+def text_of(function: Any) -> str:
     """Return the source of a function of a solution, with or without a mistake."""
     return ast.unparse(function.tree) if hasattr(function, "tree") else source_of(function)
 
@@ -77,8 +80,10 @@ def _action(statement: ast.stmt) -> str:
     return ""
 
 
-def _noted(exercise: Exercise, number: int, sources: dict[str, tuple[str, Callable[..., Any]]]) -> Noted:
-    """Return what some functions compute in a trial: the lines in their order, with the values."""
+def _noted(
+    exercise: Exercise, number: int, sources: dict[str, tuple[str, Callable[..., Any]]]
+) -> tuple[Noted, set[Number]]:
+    """Return what some functions compute in a trial: the lines in their order, and the results."""
     noted: Noted = []
     functions = {}
     for name, (text, function) in sources.items():
@@ -87,8 +92,11 @@ def _noted(exercise: Exercise, number: int, sources: dict[str, tuple[str, Callab
         namespace = function.__globals__ | {NOTE: partial(_note, noted)}
         exec(compile(ast.fix_missing_locations(tree), "<noted>", "exec"), namespace)
         functions[name] = namespace[name]
-    results_of(exercise.trials[number], with_kept_inputs(exercise, functions))
-    return noted
+    results = results_of(exercise.trials[number], with_kept_inputs(exercise, functions))
+    found: Noted = []
+    for value in results.values():
+        _note(found, value, 0)
+    return noted, {value for _, value in found}
 
 
 def _note(noted: Noted, value: Any, line: int) -> Any:
@@ -101,16 +109,22 @@ def _note(noted: Noted, value: Any, line: int) -> Any:
 
 
 class _Noting(ast.NodeTransformer):
-    """Notes the value of each operation and call, and of a variable that a step changes."""
+    """Notes the value of each operation and call, and then those of the variables that a step changes."""
 
     def visit(self, node: ast.AST) -> Any:
+        changed: list[ast.expr] = []
+        match node:
+            case ast.Assign(targets=[target]) | ast.AugAssign(target=target):
+                changed = target.elts if isinstance(target, ast.Tuple) else [target]
+            case ast.Expr(value=ast.Call(args=args)):
+                changed = args
+        texts = [ast.unparse(part) for part in changed if isinstance(part, CHANGED)]
+        texts += [text.partition("[")[0] for text in texts if "[" in text]
         inner = self.generic_visit(node)
         if isinstance(node, VALUES) and isinstance(getattr(node, "ctx", ast.Load()), ast.Load):
             return _noting(inner, node.lineno)
-        if isinstance(node, ast.AugAssign):
-            target = ast.parse(ast.unparse(node.target), mode="eval").body
-            return [inner, ast.Expr(_noting(target, node.lineno))]
-        return inner
+        notes = [ast.Expr(_noting(ast.parse(text, mode="eval").body, node.lineno)) for text in texts]
+        return [inner, *notes] if notes else inner
 
 
 def _noting(node: Any, line: int) -> ast.Call:
