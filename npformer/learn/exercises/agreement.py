@@ -141,6 +141,8 @@ def equal(a: Any, b: Any, floor: float = 0.0) -> bool:
         a, b: The results.
         floor: The smallest number that the difference is relative to.
     """
+    if is_array(a) != is_array(b):  # NumPy's functions return numbers for arrays without axes
+        a, b = (np.asarray(x) if isinstance(x, np.generic) else x for x in (a, b))
     if not is_array(a) or not is_array(b) or a.dtype.kind not in "bif" or b.dtype.kind not in "bif":
         if isinstance(a, float) and isinstance(b, float):
             return math.isclose(a, b, rel_tol=TOLERANCE)

@@ -138,11 +138,13 @@ class Exercise:
 
     @property
     def mistakes(self) -> list[Mistake]:
-        """The mistakes that learners often make: first those that are special to the exercise.
+        """The mistakes that learners often make: first those that are special to the exercise."""
+        return self.special_mistakes + self.shared_mistakes
 
-        Those that many solutions share follow, where the solution has code of their form.
-        """
-        return self.special_mistakes + _shared(f"<{self.name}>", self.code)
+    @property
+    def shared_mistakes(self) -> list[Mistake]:
+        """The mistakes that many solutions share, where the solution has code of their form."""
+        return _shared(f"<{self.name}>", self.code)
 
     @property
     def functions(self) -> list[str]:
