@@ -2,7 +2,6 @@
 
 import ast
 import inspect
-import textwrap
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, TypeAlias
@@ -32,31 +31,20 @@ def with_mistakes(solution: dict[str, Function], mistakes: Sequence[Mistake]) ->
 
 @cache
 def source_of(function: Function) -> str:
-    """Return the source text of a function without its decorators, its docstring and its indentation."""
-    text = textwrap.dedent(inspect.getsource(function))
-    definition = _definition(ast.parse(text))
+    """Return the source text of a function of a solution, without its docstring."""
+    text = inspect.getsource(function)
+    (definition,) = ast.parse(text).body
+    assert isinstance(definition, ast.FunctionDef)
     first = definition.body[0]
     docstring = range(first.lineno, (first.end_lineno or 0) + 1) if ast.get_docstring(definition) else ()
     lines = enumerate(text.splitlines(keepends=True), 1)
-    return "".join(line for n, line in lines if n >= definition.lineno and n not in docstring)
-
-
-def _definition(tree: ast.Module) -> ast.FunctionDef:
-    """Return the definition of the function that a module consists of.
-
-    Raises:
-        TypeError: If the module begins with something else, such as a class.
-    """
-    definition = tree.body[0]
-    if not isinstance(definition, ast.FunctionDef):
-        raise TypeError(f"a solution must be a function that is written with def: {ast.unparse(definition)}")
-    return definition
+    return "".join(line for number, line in lines if number not in docstring)
 
 
 def _compiled(tree: ast.Module, function: Function) -> Function:
-    """Return the function of a changed tree, in the namespace of another function."""
+    """Return the function of a changed tree, in the namespace of the unchanged one."""
     namespace = dict(function.__globals__)
     exec(compile(tree, "<changed>", "exec"), namespace)
-    changed = namespace[_definition(tree).name]
+    changed = namespace[function.__name__]
     changed.tree = tree
     return changed

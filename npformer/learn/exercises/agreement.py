@@ -58,10 +58,11 @@ class LearnersResults:
         """Return the number of the first trial with a wrong result, or None."""
         return next((i for i in range(len(self._trials)) if not self._agree_in(self._package, i)), None)
 
-    def are_finite(self, index: int) -> bool:
-        """Return whether the results of a trial contain neither NaN nor infinity."""
-        values = (self._results(index) or {}).values()
-        return all(np.isfinite(x).all() for x in values if is_array(x) and x.dtype.kind == "f")
+    def has_wrong_numbers(self, index: int) -> bool:
+        """Return whether a wrong result of a trial holds other numbers than NaN and infinity."""
+        due, found = results_of(self._trials[index][0], self._package), self._results(index) or {}
+        wrong = (value for name, value in found.items() if not _agrees(due[name], value))
+        return any(not is_array(x) or x.dtype.kind != "f" or np.isfinite(x).any() for x in wrong)
 
     def where_wrong(self) -> str:
         """Return a sentence about the only trial, or the only results, that are wrong, or ""."""
@@ -110,6 +111,13 @@ class LearnersResults:
                 except (DamagedAnswer, Fault):
                     return None
         return None
+
+
+def _agrees(due: Any, value: Any) -> bool:
+    try:
+        return equal(due, value)
+    except Exception:  # the learner's result may be anything
+        return False
 
 
 def floor_of(gradients: Results) -> float:

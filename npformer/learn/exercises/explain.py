@@ -48,7 +48,7 @@ def explain(
         if first is None:
             return repair(exercise, functions, file) if observed_error(observations[-1]) else ""
         # a change that gives NaN everywhere, such as the root of a negative number, explains no NaN
-        mistakes = exercise.mistakes if found.are_finite(first) else exercise.special_mistakes
+        mistakes = exercise.mistakes if found.has_wrong_numbers(first) else exercise.special_mistakes
         named = _first_that_agrees(exercise, functions, found, first, ([one] for one in mistakes), file)
         return (
             named
