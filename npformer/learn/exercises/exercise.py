@@ -230,7 +230,8 @@ def exercises(text: str, tasks: Mapping[str, Task]) -> tuple[Exercise, ...]:
 
     def read(section: str) -> Exercise:
         head, _, body = section.partition("\n")
-        number, name, title = re.fullmatch(r"(\d+) ([\w-]+): (.+)", head).groups()
+        number, _, rest = head.partition(" ")
+        name, _, title = rest.partition(": ")
         code, *hints = re.split("^--- ", body, flags=re.MULTILINE)
         task = tasks[name]
         functions = [node.name for node in ast.parse(code).body if isinstance(node, ast.FunctionDef)]

@@ -111,7 +111,7 @@ def _note(noted: Noted, value: Any, line: int) -> Any:
 class _Noting(ast.NodeTransformer):
     """Notes the value of each operation and call, and then those of the variables that a step changes."""
 
-    def visit(self, node: ast.AST) -> Any:
+    def visit(self, node: Any) -> Any:
         changed: list[ast.expr] = []
         match node:
             case ast.Assign(targets=[target]) | ast.AugAssign(target=target):
