@@ -57,42 +57,36 @@ def compare(
 
 def make_row(setup: AnySetup, results: Results) -> dict[str, Any]:
     """Return the row of one setup: medians over the rounds, and medians of ratios within each round."""
-    seconds = median(results, "npformer")
+    seconds = _median(results, "npformer")
     batch = setup.batch()
     return {
         "name": setup.name,
-        **against_torch(results, "torch", ""),
-        **against_torch(results, "torch tf32", "_tf32"),
+        **_against_torch(results, "torch", ""),
+        **_against_torch(results, "torch tf32", "_tf32"),
         "step_seconds": seconds,
         "tokens_per_second": batch.tokens / seconds,  # target tokens without padding, as training counts
         "positions_per_second": batch.target_out.size / seconds,
-        **memory(results),
-        **floors(results, setup.model_class.supports_packing),
+        **_memory(results),
+        **_floors(results, setup.model_class.supports_packing),
         "packed": setup.model_class.supports_packing,
     }
 
 
-def against_torch(results: Results, kind: str, ending: str) -> dict[str, Any]:
-    """Return PyTorch's time divided by npformer's: the median and the spread; None if it was not measured.
-
-    Args:
-        results: The results of all rounds.
-        kind: The kind of PyTorch's measurement, "torch" or "torch tf32".
-        ending: The end of the names in the row, "" or "_tf32".
-    """
-    ratios = quotients(results, kind, "npformer")
+def _against_torch(results: Results, kind: str, ending: str) -> dict[str, Any]:
+    """Return PyTorch's time divided by npformer's: the median and the spread; None if it was not measured."""
+    ratios = _quotients(results, kind, "npformer")
     row: dict[str, Any] = {f"ratio{ending}": statistics.median(ratios) if ratios else None}
     if ratios:
         row[f"ratio{ending}_spread"] = [min(ratios), max(ratios)]
-        row[f"torch{ending}_step_seconds"] = median(results, kind)
+        row[f"torch{ending}_step_seconds"] = _median(results, kind)
     return row if ratios or not ending else {}
 
 
-def memory(results: Results) -> dict[str, Any]:
+def _memory(results: Results) -> dict[str, Any]:
     """Return the peak memory in bytes: of the process, of the process minus its imports, and on a GPU."""
     row: dict[str, Any] = {}
     for key in ("peak", "above_import", "gpu_peak"):
-        own, other = median(results, "npformer", key), median(results, "torch", key)
+        own, other = _median(results, "npformer", key), _median(results, "torch", key)
         if own is None and key == "gpu_peak":
             continue
         row[f"{key}_memory"] = own and int(own)
@@ -102,42 +96,25 @@ def memory(results: Results) -> dict[str, Any]:
     return row
 
 
-def floors(results: Results, packed: bool) -> dict[str, Any]:
-    """Return the time of the matrix products and the step's time divided by it, padded and packed.
-
-    Args:
-        results: The results of all rounds.
-        packed: True if the model leaves padding out.
-    """
+def _floors(results: Results, packed: bool) -> dict[str, Any]:
+    """Return the time of the matrix products and the step's time divided by it, padded and packed."""
     row: dict[str, Any] = {}
     for kind, name in (("floor", "floor"), ("packed floor", "packed_floor")):
-        row[f"{name}_seconds"] = median(results, kind)
-        row[f"over_{name}"] = statistics.median(quotients(results, "npformer", kind))
+        row[f"{name}_seconds"] = _median(results, kind)
+        row[f"over_{name}"] = statistics.median(_quotients(results, "npformer", kind))
     own = "packed floor" if packed else "floor"
-    row["share_in_products"] = statistics.median(quotients(results, own, "npformer"))
+    row["share_in_products"] = statistics.median(_quotients(results, own, "npformer"))
     return row
 
 
-def median(results: Results, kind: str, key: str = "seconds") -> Any:
-    """Return the median over the rounds; None if it was not measured.
-
-    Args:
-        results: The results of all rounds.
-        kind: The kind of measurement.
-        key: The name of the result, such as "seconds" or "peak".
-    """
+def _median(results: Results, kind: str, key: str = "seconds") -> Any:
+    """Return the median over the rounds; None if it was not measured."""
     values = [result[key] for result in results.get(kind, ())]
     return None if not values or None in values else statistics.median(values)
 
 
-def quotients(results: Results, above: str, below: str) -> list[float]:
-    """Return the time of one kind divided by that of another in each round.
-
-    Args:
-        results: The results of all rounds.
-        above: The kind of the dividend.
-        below: The kind of the divisor.
-    """
+def _quotients(results: Results, above: str, below: str) -> list[float]:
+    """Return the time of one kind divided by that of another in each round."""
     pairs = zip(results.get(above, ()), results.get(below, ()), strict=False)
     return [a["seconds"] / b["seconds"] for a, b in pairs]
 

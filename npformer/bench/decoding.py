@@ -26,79 +26,44 @@ PROMPT, CONTINUATION = 32, 128  # tokens of a prompt of GPT-2, and of the text a
 Measurement = dict[str, Any]
 
 
-def with_and_without_cache(workers: int, *, setup: Setup = BASE8K, length: int = LENGTH) -> Measurement:
-    """Measure one greedy translation. The ratio is the time without a KV cache divided by the time with one.
-
-    Args:
-        workers: The number of threads.
-        setup: The setup of the model.
-        length: The number of tokens of the source and of the translation.
-    """
-    model = Transformer(setup.config().replace(max_length=length + 1), rng=np.random.default_rng(SEED))
-    sources = sentences(setup, 1, (length, length))
+def with_and_without_cache(workers: int) -> Measurement:
+    """Measure one greedy translation. The ratio is the time without a KV cache over the time with one."""
+    model, sources = _translator(BASE8K, 1, (LENGTH, LENGTH))
 
     def translate(cached: bool) -> list[list[int]]:
-        return translate_ids(model, sources, max_length=length, cached=cached, threads=workers)
+        return translate_ids(model, sources, max_length=LENGTH, cached=cached, threads=workers)
 
-    translate_ids(model, sources, max_length=2)  # warms up
     with_cache, translations = timed(lambda: translate(True))
     without_cache, _ = timed(lambda: translate(False))
-    ratio = without_cache / with_cache
-    return {"ratio": ratio, "seconds": with_cache, "sentences": 1, "tokens": count(translations)}
+    return _measurement(with_cache, 1, count(translations), ratio=without_cache / with_cache)
 
 
-def batched_decoding(workers: int, beam: int, *, setup: Setup = TINY, number: int = SENTENCES) -> Measurement:
-    """Measure many translations, each at most as long as its source with the end symbol.
-
-    Args:
-        workers: The number of threads.
-        beam: The beam of beam search; 1 is greedy search.
-        setup: The setup of the model.
-        number: The number of sentences.
-    """
-    model = Transformer(setup.config().replace(max_length=LENGTHS[1] + 2), rng=np.random.default_rng(SEED))
-    sources = sentences(setup, number, LENGTHS)
+def batched_decoding(workers: int, beam: int) -> Measurement:
+    """Measure many translations, each at most as long as its source with the end symbol. Beam 1 is greedy."""
+    model, sources = _translator(TINY, SENTENCES, LENGTHS)
     lengths = [len(source) for source in sources]
-    translate_ids(model, sources[:20], beam=beam, max_length=2)
     seconds, translations = timed(
         lambda: translate_ids(model, sources, beam=beam, max_length=lengths, threads=workers)
     )
-    return {"ratio": None, "seconds": seconds, "sentences": number, "tokens": count(translations)}
+    return _measurement(seconds, SENTENCES, count(translations))
 
 
-def generation(
-    workers: int, n_prompts: int, *, config: GPTConfig | None = None, length: int = CONTINUATION
-) -> Measurement:
-    """Measure the greedy continuation of a batch of prompts by a GPT, with the reading of the prompts.
-
-    Args:
-        workers: The number of threads.
-        n_prompts: The number of prompts, which have PROMPT tokens each.
-        config: The configuration. The default is that of GPT-2 with 124 million parameters.
-        length: The number of tokens after each prompt.
-    """
-    model = _gpt(config)
+def generation(workers: int, n_prompts: int) -> Measurement:
+    """Measure the greedy continuation of a batch of prompts by a GPT, with the reading of the prompts."""
+    model = _gpt()
     prompts = np.random.default_rng(SEED).integers(0, model.config.vocab_size, (n_prompts, PROMPT))
     with threadpool_limits(workers, user_api="blas"):
         list(sample_ids(model, prompts, 2))  # warms up
-        seconds, steps = timed(lambda: list(sample_ids(model, prompts, length)))
-    return {"ratio": None, "seconds": seconds, "sentences": n_prompts, "tokens": n_prompts * len(steps)}
+        seconds, steps = timed(lambda: list(sample_ids(model, prompts, CONTINUATION)))
+    return _measurement(seconds, n_prompts, n_prompts * len(steps))
 
 
-def generation_products(
-    workers: int, n_prompts: int, *, config: GPTConfig | None = None, length: int = CONTINUATION
-) -> Measurement:
+def generation_products(workers: int, n_prompts: int) -> Measurement:
     """Measure the floor of `generation`: each step multiplies one vector of each text by all matrices.
 
     For one text, this is the time in which the processor reads all weights.
-
-    Args:
-        workers: The number of threads.
-        n_prompts: The number of prompts.
-        config: The configuration, as for `generation`.
-        length: The number of steps.
     """
-    matrices = step_matrices(_gpt(config))
+    matrices = step_matrices(_gpt())
     inputs = {len(matrix): np.ones((n_prompts, len(matrix)), matrix.dtype) for matrix in matrices}
 
     def multiply(n_steps: int) -> None:
@@ -108,8 +73,12 @@ def generation_products(
 
     with threadpool_limits(workers, user_api="blas"):
         multiply(1)  # warms up
-        seconds, _ = timed(lambda: multiply(length))
-    return {"ratio": None, "seconds": seconds, "sentences": n_prompts, "tokens": n_prompts * length}
+        seconds, _ = timed(lambda: multiply(CONTINUATION))
+    return _measurement(seconds, n_prompts, n_prompts * CONTINUATION)
+
+
+def _measurement(seconds: float, sentences: int, tokens: int, ratio: float | None = None) -> Measurement:
+    return {"ratio": ratio, "seconds": seconds, "sentences": sentences, "tokens": tokens}
 
 
 def step_matrices(model: GPT) -> list[Array]:
@@ -119,22 +88,19 @@ def step_matrices(model: GPT) -> list[Array]:
     return [*layers, output.T if model.config.tied else output]
 
 
-def _gpt(config: GPTConfig | None) -> GPT:
-    """Return an untrained GPT, by default of the size of GPT-2."""
-    return GPT(GPTConfig.preset("gpt2") if config is None else config, rng=np.random.default_rng(SEED))
+def _gpt() -> GPT:
+    """Return an untrained GPT of the size of GPT-2."""
+    return GPT(GPTConfig.preset("gpt2"), rng=np.random.default_rng(SEED))
 
 
-def sentences(setup: Setup, number: int, lengths: tuple[int, int]) -> list[list[int]]:
-    """Return random sentences of lengths[0] to lengths[1] tokens and an end symbol.
-
-    Args:
-        setup: The setup, for the size of the vocabulary.
-        number: The number of sentences.
-        lengths: The smallest and the largest number of tokens.
-    """
+def _translator(setup: Setup, number: int, lengths: tuple[int, int]) -> tuple[Transformer, list[list[int]]]:
+    """Return an untrained translator, warmed up, and random sentences of lengths[0] to lengths[1] tokens."""
+    model = Transformer(setup.config().replace(max_length=lengths[1] + 2), rng=np.random.default_rng(SEED))
     rng = np.random.default_rng(SEED)
     drawn = rng.integers(lengths[0], lengths[1] + 1, number)
-    return [[*rng.integers(END + 1, setup.vocab_size, length).tolist(), END] for length in drawn]
+    sources = [[*rng.integers(END + 1, setup.vocab_size, length).tolist(), END] for length in drawn]
+    translate_ids(model, sources[:20], max_length=2)
+    return model, sources
 
 
 def timed(function: Callable[[], Any]) -> tuple[float, Any]:

@@ -16,7 +16,7 @@ import numpy as np
 from npformer.backend import array_module, to_backend
 from npformer.bench.own_step import wait_for
 from npformer.bench.setups import AnySetup, GPTSetup, Setup
-from npformer.data.loader import Batch, split_batch
+from npformer.data.loader import split_batch
 from npformer.data.vocabulary import PAD
 
 
@@ -25,9 +25,7 @@ class Product(NamedTuple):
 
     left: tuple[int, ...]
     right: tuple[int, ...]
-    transposed: bool = (
-        False  # True if the right factor is stored as (..., N, K), like keys and tied embeddings
-    )
+    transposed: bool = False  # True for a right factor stored as (..., N, K), like keys and tied embeddings
 
     @property
     def operations(self) -> int:
@@ -43,88 +41,46 @@ def products(setup: AnySetup, batch: Any, *, packed: bool = False) -> Iterator[P
         batch: The batch, for its shapes and its padding.
         packed: Count only real tokens in linear maps and logits.
     """
-    if isinstance(setup, GPTSetup):
-        return gpt_products(setup, *batch.ids.shape)
-    return translator_products(setup, batch, packed)
+    d, n_heads = setup.d_model, setup.n_heads
 
+    def linear(rows: int, n_in: int, n_out: int) -> Product:
+        return Product((rows, n_in), (n_in, n_out))
 
-def gpt_products(setup: GPTSetup, size: int, length: int) -> Iterator[Product]:
-    """Yield the products of a GPT, which has no padding. Attention counts all T × T scores.
+    def heads(queries: int, keys: int) -> Iterator[Product]:
+        """Yield the two products of all heads: the scores, and the weighted means of the values."""
+        outer, width = (len(batch.target_out), n_heads), d // n_heads
+        yield Product((*outer, queries, width), (*outer, width, keys), transposed=True)
+        yield Product((*outer, queries, keys), (*outer, keys, width))
 
-    Args:
-        setup: The setup of the model.
-        size: The number of sentences, B.
-        length: Their length, T.
-    """
-    rows = size * length
+    def self_attention(rows: int, length: int) -> Iterator[Product]:
+        yield linear(rows, d, 3 * d)  # queries, keys and values
+        yield from heads(length, length)
+        yield linear(rows, d, d)  # the output projection of the merged heads
+
+    def feed_forward(rows: int) -> Iterator[Product]:
+        yield linear(rows, d, setup.d_ff)
+        yield linear(rows, setup.d_ff, d)
+
+    # the rows of the linear maps, and the length of the longest sentence, of each side
+    sides = [
+        (int((ids != PAD).sum()) if packed and isinstance(setup, Setup) else ids.size, ids.shape[1])
+        for ids in batch.inputs
+    ]
+    *encoder, (rows, length) = sides  # a GPT is a decoder without an encoder
+    for sources, longest in encoder:
+        for _ in range(setup.n_layers):
+            yield from self_attention(sources, longest)
+            yield from feed_forward(sources)
     for _ in range(setup.n_layers):
-        yield linear(setup, rows, 1, 3)  # queries, keys and values
-        yield from heads(setup, size, length, length)
-        yield linear(setup, rows, 1, 1)
-        yield from feed_forward(setup, rows)
-    yield Product((rows, setup.d_model), (setup.d_model, setup.vocab_size), transposed=True)
-
-
-def translator_products(setup: Setup, batch: Batch, packed: bool) -> Iterator[Product]:
-    """Yield the products of a translator.
-
-    Args:
-        setup: The setup of the model.
-        batch: The batch, for its shapes and its padding.
-        packed: Count only real tokens in linear maps and logits.
-    """
-    size, longest = batch.source.shape
-    sources, targets = batch.source.size, batch.target_in.size
-    if packed:
-        sources, targets = (batch.source != PAD).sum(), (batch.target_in != PAD).sum()
-    for _ in range(setup.n_layers):
-        yield linear(setup, sources, 1, 3)  # queries, keys and values
-        yield from heads(setup, size, longest, longest)
-        yield linear(setup, sources, 1, 1)  # the output projection of the merged heads
-        yield from feed_forward(setup, sources)
-    length = batch.target_in.shape[1]
-    for _ in range(setup.n_layers):
-        yield linear(setup, targets, 1, 3)
-        yield from heads(setup, size, length, length)
-        yield linear(setup, targets, 1, 1)
-        yield linear(setup, targets, 1, 1)  # queries of cross-attention
-        yield linear(setup, sources, 1, 2)  # its keys and values, of the encoder's output
-        yield from heads(setup, size, length, longest)
-        yield linear(setup, targets, 1, 1)
-        yield from feed_forward(setup, targets)
-    yield Product((int(targets), setup.d_model), (setup.d_model, setup.vocab_size), transposed=setup.tied)
-
-
-def linear(setup: AnySetup, rows: int, wide_in: int, wide_out: int) -> Product:
-    """Return the product of a linear map of all rows, with widths in multiples of d_model.
-
-    Args:
-        setup: The setup of the model.
-        rows: The number of rows.
-        wide_in: The width of the input, divided by d_model.
-        wide_out: The width of the output, divided by d_model.
-    """
-    return Product((int(rows), wide_in * setup.d_model), (wide_in * setup.d_model, wide_out * setup.d_model))
-
-
-def heads(setup: AnySetup, size: int, queries: int, keys: int) -> Iterator[Product]:
-    """Yield the two products of all heads: the scores, and the weighted means of the values.
-
-    Args:
-        setup: The setup of the model.
-        size: The number of sentences, B.
-        queries: The number of queries, T.
-        keys: The number of keys, S.
-    """
-    outer, width = (size, setup.n_heads), setup.d_model // setup.n_heads
-    yield Product((*outer, queries, width), (*outer, width, keys), transposed=True)
-    yield Product((*outer, queries, keys), (*outer, keys, width))
-
-
-def feed_forward(setup: AnySetup, rows: int) -> Iterator[Product]:
-    """Yield the products of both linear maps of the feed-forward network."""
-    yield Product((int(rows), setup.d_model), (setup.d_model, setup.d_ff))
-    yield Product((int(rows), setup.d_ff), (setup.d_ff, setup.d_model))
+        yield from self_attention(rows, length)
+        for sources, longest in encoder:
+            yield linear(rows, d, d)  # queries of cross-attention
+            yield linear(sources, d, 2 * d)  # its keys and values, of the encoder's output
+            yield from heads(length, longest)
+            yield linear(rows, d, d)
+        yield from feed_forward(rows)
+    tied = isinstance(setup, GPTSetup) or setup.tied
+    yield Product((rows, d), (d, setup.vocab_size), transposed=tied)
 
 
 def floor_step(setup: AnySetup, *, workers: int, backend: str, packed: bool) -> Callable[[], None]:

@@ -95,6 +95,17 @@ class Stopwatch:
 
         return watched
 
+    def watch_in(self, owner: Any, name: str, component: str) -> None:
+        """Replace the function of an object or module that has this name by the watched one.
+
+        Args:
+            owner: The object or module.
+            name: The name of the function.
+            component: The component to which its time is added.
+        """
+        direction = "backward" if name.endswith("backward") else "forward"
+        setattr(owner, name, self.watch(getattr(owner, name), component, direction))
+
 
 def profile(setup: AnySetup, *, backend: str, seconds: float) -> list[Line]:
     """Return the seconds of each component of a step, the longest first. Their sum is the whole step.
@@ -141,40 +152,19 @@ def watching(stopwatch: Stopwatch, model: Module, adam: Adam) -> Iterator[None]:
         model: The model.
         adam: Its optimizer.
     """
-    for path, module in named_modules(model):
+    for path, module in model.named_modules():
         for method in METHODS + HEADS:
             if hasattr(module, method):
-                set_watched(stopwatch, module, method, component_of(path, method))
-    set_watched(stopwatch, adam, "step", "Adam")
+                stopwatch.watch_in(module, method, component_of(path, method))
+    stopwatch.watch_in(adam, "step", "Adam")
     plain = {name: getattr(training_step, name) for name in FUNCTIONS}
     try:
         for name, component in FUNCTIONS.items():
-            set_watched(stopwatch, training_step, name, component)
+            stopwatch.watch_in(training_step, name, component)
         yield
     finally:
         for name, function in plain.items():
             setattr(training_step, name, function)
-
-
-def set_watched(stopwatch: Stopwatch, owner: Any, name: str, component: str) -> None:
-    """Replace a function of `owner` by the watched one.
-
-    Args:
-        stopwatch: The stopwatch.
-        owner: The object or module with the function.
-        name: The name of the function.
-        component: The component to which its time is added.
-    """
-    direction = "backward" if name.endswith("backward") else "forward"
-    setattr(owner, name, stopwatch.watch(getattr(owner, name), component, direction))
-
-
-def named_modules(module: Module, path: str = "") -> Iterator[tuple[str, Module]]:
-    """Yield pairs (dotted name, module), the model itself included."""
-    yield path, module
-    for name, child in module.children():
-        if isinstance(child, Module):
-            yield from named_modules(child, f"{path}.{name}" if path else name)
 
 
 def component_of(path: str, method: str) -> str:

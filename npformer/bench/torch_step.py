@@ -18,7 +18,6 @@ from npformer.bench.setups import (
     SMOOTHING,
     WEIGHT_DECAY,
     AnySetup,
-    GPTSetup,
     Setup,
 )
 from npformer.bench.torch_gpt import TorchGPT
@@ -86,10 +85,7 @@ def torch_step(
     torch.set_num_threads(threads)
     torch.manual_seed(SEED)
     torch.backends.cuda.matmul.allow_tf32 = tf32
-    if isinstance(setup, GPTSetup):
-        model, adam, smoothing = make_gpt(setup, device, fused=compiled)
-    else:
-        model, adam, smoothing = make_translator(setup, device, fused=compiled)
+    model, adam, smoothing = make_model(setup, device, fused=compiled)
     if compiled:
         model.compile()
     *inputs, targets = (torch.from_numpy(ids).to(device) for ids in setup.batch())
@@ -108,38 +104,25 @@ def torch_step(
     return step
 
 
-def make_translator(
-    setup: Setup, device: str, *, fused: bool = False
-) -> tuple[nn.Module, torch.optim.Optimizer, float]:
-    """Return a translator on the device, its optimizer and its label smoothing.
+def make_model(setup: AnySetup, device: str, fused: bool) -> tuple[nn.Module, torch.optim.Optimizer, float]:
+    """Return a model on the device, its optimizer and its label smoothing. Only matrices of a GPT decay.
 
     Args:
         setup: The model and its batch.
         device: "cpu" or "cuda".
         fused: Update all parameters in one kernel.
     """
-    model = Translator(setup).to(device).train()
-    settings: dict[str, Any] = {"lr": LEARNING_RATE, "betas": BETAS, "eps": EPS, "fused": fused}
-    return model, torch.optim.Adam(model.parameters(), **settings), SMOOTHING
-
-
-def make_gpt(
-    setup: GPTSetup, device: str, *, fused: bool = False
-) -> tuple[nn.Module, torch.optim.Optimizer, float]:
-    """Return a GPT on the device, its optimizer and its label smoothing. Only the matrices decay.
-
-    Args:
-        setup: The model and its batch.
-        device: "cpu" or "cuda".
-        fused: Update all parameters in one kernel.
-    """
+    settings: dict[str, Any] = {"lr": LEARNING_RATE, "fused": fused}
+    if isinstance(setup, Setup):
+        translator = Translator(setup).to(device).train()
+        adam = torch.optim.Adam(translator.parameters(), **settings, betas=BETAS, eps=EPS)
+        return translator, adam, SMOOTHING
     model = TorchGPT(setup.config()).to(device).train()
     groups = [
         {"params": [p for p in model.parameters() if p.dim() > 1], "weight_decay": WEIGHT_DECAY},
         {"params": [p for p in model.parameters() if p.dim() == 1], "weight_decay": 0.0},
     ]
-    settings: dict[str, Any] = {"lr": LEARNING_RATE, "betas": GPT_BETAS, "eps": GPT_EPS, "fused": fused}
-    return model, torch.optim.AdamW(groups, **settings), 0.0
+    return model, torch.optim.AdamW(groups, **settings, betas=GPT_BETAS, eps=GPT_EPS), 0.0
 
 
 def torch_peak(device: str) -> int | None:

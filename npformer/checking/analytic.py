@@ -18,9 +18,7 @@ import numpy as np
 
 from npformer.backend import Array
 from npformer.checking.check_target import CheckTarget
-from npformer.checking.derivative import derivative_along
-from npformer.checking.differences import central, distance, extrapolated
-from npformer.checking.scales import step_along
+from npformer.checking.derivative import central, derivative_along, distance, extrapolated, step_along
 from npformer.checking.trees import is_real, map_tree, norm
 
 POINTS = np.exp(2j * np.pi * np.arange(8) / 8)  # ω
@@ -64,11 +62,7 @@ def takes_complex(target: CheckTarget, directions: dict[str, Array]) -> bool:
 def _is_analytic(target: CheckTarget, directions: dict[str, Array], noise: float, length: float) -> bool:
     """Return whether the derivative by the conjugate is 0.
 
-    Args:
-        target: The forward pass.
-        directions: A dict from the name of a tensor to a direction of its shape.
-        noise: The size of the rounding errors of the output.
-        length: The norm of the derivative.
+    `noise` is the size of the rounding errors of the output, and `length` the norm of the derivative.
     """
     found = np.inf
     for radius in RADII:

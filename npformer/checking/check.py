@@ -10,13 +10,12 @@ g is 0 in exact arithmetic (as for the bias of the keys under a softmax), both s
 the error is divided by a thousandth of the largest norm of a gradient.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 
-from npformer.backend import Array, Generator
+from npformer.backend import Array, Generator, is_array
 from npformer.checking.check_target import CheckTarget
 from npformer.checking.derivative import METHOD_NAMES, uneven_signs
 from npformer.checking.draw import Draw, Options, choose_methods, make_draw
@@ -26,10 +25,12 @@ from npformer.checking.properties import ACCUMULATE, property_rows
 from npformer.checking.repair import find_repair
 from npformer.checking.report import CheckRow, Report
 from npformer.checking.situations import situation_rows
+from npformer.checking.surroundings import other_arrays
 from npformer.checking.tensor_rows import tensor_rows
-from npformer.checking.unchecked import coverage_notes
-from npformer.errors import UserError, did_you_mean
+from npformer.checking.trees import copy_tree, leaves
+from npformer.errors import UserError, did_you_mean, quantity
 from npformer.mistakes.patterns import UNKNOWN
+from npformer.nn.module import Module
 
 # the spawn key of the checker's own stream of random numbers, which no seed of a user produces: inputs that a
 # user draws with the same seed must not equal dy
@@ -146,33 +147,22 @@ class _Check:
             report.rows.append(CheckRow(report.name, "y", np.inf, "dtype of the output", 0.0, None, why))
             return
         methods = choose_methods(target, self.rng, self.options.method)
-        self._note_differences(methods)
+        others = [name for name, method in methods.items() if method != self.options.method]
+        if others:
+            report.notes.append(
+                f"forward does not take complex numbers for {', '.join(others)}: checked by differences"
+            )
         draw = make_draw(target, methods, self.options, self.rng)
         report.rows += tensor_rows(report.name, draw, self.rng)
-        second = self._second_point(methods)
+        second = target.tensors
+        if self.options.randomize:
+            second = second_point(target, self.rng, off_kinks="difference" in methods.values())
         if all(row.error != np.inf for row in report.rows):  # else a gradient has another shape or type
             report.rows += property_rows(report.name, draw, second, self.rng)
             if not self._wrong_tensors() and all(row.ok for row in report.rows if row.tensor == ACCUMULATE):
-                report.rows += self._situation_rows(draw)
+                report.rows += situation_rows(report.name, draw)
             self._check_again(second, methods)
         self._name_the_line(draw, second)
-
-    def _situation_rows(self, draw: Draw) -> Iterable[CheckRow]:
-        if self.target.foreign is None:
-            return situation_rows(self.report.name, draw)
-        return self.target.situation_rows(self.report.name, draw.dy, draw.grads, hessian=self.options.hessian)
-
-    def _note_differences(self, methods: dict[str, str]) -> None:
-        names = [name for name, method in methods.items() if method != self.options.method]
-        if names:
-            self.report.notes.append(
-                f"forward does not take complex numbers for {', '.join(names)}: checked by differences"
-            )
-
-    def _second_point(self, methods: dict[str, str]) -> dict[str, Array]:
-        if not self.options.randomize:
-            return self.target.tensors
-        return second_point(self.target, self.rng, off_kinks="difference" in methods.values())
 
     def _check_again(self, second: dict[str, Array], methods: dict[str, str]) -> None:
         """Check a random layer at other states of its generators, and others if only a property fails."""
@@ -199,3 +189,38 @@ class _Check:
             row = self.report.rows[number]
             known = "" if row.diagnosis == UNKNOWN and repair else row.diagnosis
             self.report.rows[number] = replace(row, diagnosis="; ".join(filter(None, [known, repair])))
+
+
+def coverage_notes(target: CheckTarget, thing: Any) -> list[str]:
+    """Return how many tensors were checked, and which arrays were not checked."""
+    shapes = [f"{name} {np.shape(x)}" for name, x in target.inputs.items() if is_array(x)]
+    where = f", with inputs of these shapes alone: {', '.join(shapes)}" if shapes else ""
+    notes = [f"{quantity(len(target.tensors), 'tensor')} checked{where}"]
+    notes += target.foreign.notes if target.foreign else []
+    found = {id(parameter) for parameter in thing.parameters()} if isinstance(thing, Module) else set()
+    hidden = [name for name, parameter in target.parameters.items() if id(parameter) not in found]
+    if hidden and isinstance(thing, Module):
+        notes.append(
+            f"training does not find {', '.join(hidden)}: hold each parameter in an attribute of a Module, "
+            "or in a list, a tuple or a dict there"
+        )
+    others = other_arrays(thing, target.settings)
+    unchecked = [f"{name} {array.shape}" for name, array in others if _takes_part(target, array)]
+    if unchecked:
+        notes.append(
+            f"forward also uses arrays that are not parameters and were not checked: {', '.join(unchecked)}"
+        )
+    return notes
+
+
+def _takes_part(target: CheckTarget, array: Array) -> bool:
+    """Return whether the output changes with an array."""
+    if not isinstance(array, np.ndarray) or not array.flags.writeable:
+        return False
+    before, kept = copy_tree(target.run()[0]), array.copy()
+    try:
+        array += 1e-3
+        after = target.run()[0]
+        return not all(np.array_equal(a, b) for a, b in zip(leaves(before), leaves(after), strict=True))
+    finally:
+        array[...] = kept

@@ -16,7 +16,6 @@ from npformer.backend import Array, Generator, is_array
 from npformer.checking.foreign.layer import ForeignLayer
 from npformer.checking.holders import named_parameters
 from npformer.checking.report import CheckRow
-from npformer.checking.scales import scales_of
 from npformer.checking.surroundings import Generators, closure
 from npformer.checking.trace import files_of
 from npformer.checking.trees import copy_tree
@@ -24,6 +23,7 @@ from npformer.errors import UserError, quantity
 from npformer.nn.context import Context
 from npformer.nn.module import Module
 
+RANGE = 4  # standard deviations of the logarithms: an entry below this range is small by chance
 TOLERANCE = {"complex": 1e-11, "difference": 1e-6}  # the largest errors that pass
 
 Gradients: TypeAlias = dict[str, Any]  # the gradient of each tensor, by name
@@ -152,8 +152,7 @@ class CheckTarget:
             grads: The gradients of all tensors for this dy, by name.
             hessian: Fail if the second derivatives are wrong, where a note would do.
         """
-        if self.foreign is None:
-            return []
+        assert self.foreign is not None
         if self.generators is not None:
             self.foreign.restore_generators, self.foreign.is_random = self.generators.restore, True
         self.run()  # the point at which the situations are tried
@@ -300,3 +299,17 @@ def _starting_point(value: Array, randomize: bool, rng: Generator) -> Array:
     if randomize and value.size and (value == value.flat[0]).all():
         return value + 0.5 * rng.standard_normal(value.shape)
     return value
+
+
+def scales_of(x: Array) -> Array:
+    """Return the size of each entry of a tensor, an array of its shape.
+
+    An entry that is 0, or small by chance beside the others, has the scale of the smallest usual entry: else
+    its step would vanish in the rounding errors of the output. If all entries are 0, the scale is 1.
+    """
+    sizes = np.abs(x)
+    usual = np.log(sizes[(sizes > 0) & np.isfinite(sizes)])
+    if not usual.size:
+        return np.ones(x.shape)
+    least = np.exp(usual.mean() - RANGE * usual.std())
+    return np.where(sizes > 0, np.maximum(sizes, least), np.exp(usual.mean()))

@@ -1,40 +1,61 @@
-"""Directional derivatives of a forward pass, by complex step and by central differences.
+"""Directional derivatives of a forward pass, by complex step and by differences.
 
 Complex step: f(x + ihv) = f(x) + ih f'(x)v - h²/2 ..., so Im f(x + ihv) / h is the derivative along v.
 No numbers are subtracted, so h can be so small that the next term vanishes: the result is exact to rounding.
-Central differences subtract two nearly equal numbers and reach about nine digits. Both steps are relative to
-the scales of the entries.
+
+Differences, for forward passes that do not take complex numbers or that have kinks: a central difference
+subtracts two nearly equal numbers and reaches about nine digits. Those with the steps h and h / 2 are
+combined so that the error of order h² cancels (Richardson extrapolation). The steps become smaller until the
+two differences agree.
+
+Steps and directions are measured in units of the entries of a tensor. A step of 1e-4 is small beside an entry
+of 1, and large beside one of 1e-6. So each entry has a scale, which is its own size, and a derivative is
+computed by a step that is small beside all scales.
 
 Source: Squire and Trapp 1998.
 """
+
+from typing import Any
 
 import numpy as np
 
 from npformer.backend import Array, Generator
 from npformer.checking.check_target import CheckTarget
-from npformer.checking.scales import step_along
-from npformer.checking.trees import map_tree
+from npformer.checking.trees import is_real, leaves, map_tree, norm
 
-STEP = {"complex": 1e-20, "difference": 1e-6}  # relative to the scales
 METHOD_NAMES = {"complex": "complex step", "difference": "central difference"}
+STEP = {"complex": 1e-20, "difference": 1e-6}  # relative to the scales
+STEPS = (1e-3, 1e-4, 1e-5, 1e-6)  # of an extrapolation
 
 
-def derivative(target: CheckTarget, name: str, v: Array, method: str = "complex") -> Array:
-    """Return the derivative of the output y along a direction of one tensor.
+def typical(scales: Array) -> float:
+    """Return the geometric mean of the scales of a tensor."""
+    return float(np.exp(np.log(scales).mean())) if scales.size else 1.0
+
+
+def step_along(directions: dict[str, Array], scales: dict[str, Array], h: float) -> float:
+    """Return the step along directions of several tensors that moves no entry by more than h times its scale.
 
     Args:
-        target: The forward pass.
-        name: The name of the tensor.
-        v: The direction, of the shape of the tensor.
-        method: "complex" or "difference".
-
-    Returns:
-        An array of the shape of y, or one for each output.
+        directions: A dict from the name of a tensor to a direction of its shape.
+        scales: The scales of the tensors.
+        h: The size of the step, relative to the scales.
     """
-    return derivative_along(target, {name: v}, method)
+    longest = max(float((np.abs(v) / scales[name]).max(initial=0)) for name, v in directions.items())
+    return h / (longest or 1.0)  # along a direction of zeros, no step moves anything
 
 
-def derivative_along(target: CheckTarget, directions: dict[str, Array], method: str = "complex") -> Array:
+def signs(rng: Generator, shape: tuple[int, ...]) -> Array:
+    """Return a random direction of +1 and -1, so that every entry of a tensor counts."""
+    return rng.integers(0, 2, shape) * 2.0 - 1.0
+
+
+def uneven_signs(rng: Generator, shape: tuple[int, ...]) -> Array:
+    """Return a random direction of different sizes, so that equal errors in two entries cannot cancel."""
+    return signs(rng, shape) * rng.uniform(0.5, 1.5, shape)
+
+
+def derivative_along(target: CheckTarget, directions: dict[str, Array], method: str = "complex") -> Any:
     """Return the derivative of the output y along directions of several tensors at once.
 
     Args:
@@ -46,19 +67,71 @@ def derivative_along(target: CheckTarget, directions: dict[str, Array], method: 
         An array of the shape of y, or one for each output.
     """
     h = step_along(directions, target.scales, STEP[method])
-    if method == "complex":
-        y, _ = target.run({name: target.tensors[name] + 1j * h * v for name, v in directions.items()})
-        return map_tree(lambda part: np.imag(part) / h, y)
-    above, _ = target.run({name: target.tensors[name] + h * v for name, v in directions.items()})
-    below, _ = target.run({name: target.tensors[name] - h * v for name, v in directions.items()})
+    if method == "difference":
+        return central(target, directions, h)
+    y, _ = target.run({name: target.tensors[name] + 1j * h * v for name, v in directions.items()})
+    return map_tree(lambda part: np.imag(part) / h, y)
+
+
+def extrapolated(target: CheckTarget, directions: dict[str, Array], shrink: float = 1.0) -> tuple[Any, float]:
+    """Return the derivative of the output along directions of several tensors, and an estimate of its error.
+
+    Args:
+        target: The forward pass.
+        directions: A dict from the name of a tensor to a direction of its shape.
+        shrink: A factor of all steps.
+    """
+    best: tuple[Any, float] = (None, np.inf)
+    for step in STEPS:
+        h = step_along(directions, target.scales, shrink * step)
+        wide, narrow = central(target, directions, h), central(target, directions, h / 2)
+        error = distance(wide, narrow)
+        if not error >= best[1]:
+            best = map_tree(lambda w, n: (4 * n - w) / 3, wide, narrow), error
+        if error <= 1e-5 * norm(narrow):
+            break
+    return best
+
+
+def one_sided(target: CheckTarget, dy: Any, directions: dict[str, Array]) -> tuple[float, float]:
+    """Return the smallest and the largest derivative of <dy, y> along directions that a kink allows.
+
+    At a kink, the derivative of each output from below differs from the one from above, and every number
+    between them is a derivative. The bounds add up these numbers, each times its entry of dy.
+
+    Args:
+        target: The forward pass.
+        dy: The gradient of the output.
+        directions: A dict from the name of a tensor to a direction of its shape.
+    """
+    h = step_along(directions, target.scales, STEP["difference"])
+    below, here, above = (_output(target, directions, step) for step in (-h, 0.0, h))
+    least = most = 0.0
+    for d, *y in zip(*map(leaves, (dy, below, here, above)), strict=True):
+        if is_real(y[0]):
+            sides = np.stack([d * (y[1] - y[0]) / h, d * (y[2] - y[1]) / h])
+            least, most = least + float(sides.min(0).sum()), most + float(sides.max(0).sum())
+    return least, most
+
+
+def distance(a: Any, b: Any) -> float:
+    """Return the norm of the difference of two outputs."""
+    return norm(map_tree(lambda x, y: x - y, a, b))
+
+
+def central(target: CheckTarget, directions: dict[str, Array], h: float) -> Any:
+    """Return the central difference of the output along directions of several tensors.
+
+    Args:
+        target: The forward pass.
+        directions: A dict from the name of a tensor to a direction of its shape.
+        h: The step.
+    """
+    above, below = _output(target, directions, h), _output(target, directions, -h)
     return map_tree(lambda up, down: (up - down) / (2 * h), above, below)
 
 
-def signs(rng: Generator, shape: tuple[int, ...]) -> Array:
-    """Return a random direction of +1 and -1, so that every entry of a tensor counts."""
-    return rng.integers(0, 2, shape) * 2.0 - 1.0
-
-
-def uneven_signs(rng: Generator, shape: tuple[int, ...]) -> Array:
-    """Return a random direction of different sizes, so that equal errors in two entries cannot cancel."""
-    return signs(rng, shape) * rng.uniform(0.5, 1.5, shape)
+def _output(target: CheckTarget, directions: dict[str, Array], h: float) -> Any:
+    """Return the output at the tensors plus h times the directions, with floats in place of integers."""
+    y, _ = target.run({name: target.tensors[name] + h * v for name, v in directions.items()})
+    return map_tree(lambda part: part + 0.0 if is_real(part) else part * 0, y)

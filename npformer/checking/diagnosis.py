@@ -12,7 +12,7 @@ import numpy as np
 
 from npformer.backend import Array, is_array
 from npformer.checking.check_target import CheckTarget
-from npformer.checking.derivative import derivative
+from npformer.checking.derivative import derivative_along
 from npformer.checking.foreign.layer import Graph
 from npformer.checking.trace import trace
 from npformer.checking.trees import copy_tree, inner
@@ -192,7 +192,7 @@ def numeric_gradient(target: CheckTarget, tensor: str, dy: Any, method: str, ind
     for i, entry in enumerate(index):
         v = np.zeros(value.size)
         v[entry] = 1
-        numeric[i] = inner(dy, derivative(target, tensor, v.reshape(value.shape), method))
+        numeric[i] = inner(dy, derivative_along(target, {tensor: v.reshape(value.shape)}, method))
     return numeric
 
 

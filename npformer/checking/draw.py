@@ -10,9 +10,7 @@ import numpy as np
 from npformer.backend import Array, Generator
 from npformer.checking.analytic import takes_complex
 from npformer.checking.check_target import TOLERANCE, CheckTarget, Gradients
-from npformer.checking.derivative import derivative_along, signs
-from npformer.checking.differences import extrapolated, one_sided
-from npformer.checking.scales import typical
+from npformer.checking.derivative import derivative_along, extrapolated, one_sided, signs, typical
 from npformer.checking.trees import copy_tree, draw_like, inner, map_tree, norm
 
 NEARBY = 1e-13  # the relative distance of points where rounding errors are drawn anew

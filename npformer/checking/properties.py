@@ -13,10 +13,9 @@ import numpy as np
 
 from npformer.backend import Array, Generator
 from npformer.checking.check_target import TOLERANCE, CheckTarget, Gradients
-from npformer.checking.derivative import METHOD_NAMES, STEP
+from npformer.checking.derivative import METHOD_NAMES, STEP, step_along
 from npformer.checking.draw import TIMES, Draw, points_nearby
 from npformer.checking.report import CheckRow
-from npformer.checking.scales import step_along
 from npformer.checking.trees import copy_tree, draw_like, leaves, map_tree, norm
 from npformer.nn.show import named_arrays
 

@@ -26,12 +26,15 @@ Outcome: TypeAlias = tuple[
 
 
 def situation_rows(name: str, draw: Draw) -> Iterator[CheckRow]:
-    """Yield one row for each situation.
+    """Yield one row for each situation. For a foreign layer, they are those of its library.
 
     Args:
         name: The name of the checked object.
         draw: A dy with its gradients, which are right.
     """
+    if draw.target.foreign is not None:
+        yield from draw.target.situation_rows(name, draw.dy, draw.grads, hessian=draw.options.hessian)
+        return
     yield from (
         CheckRow(name, "another forward", *found) for found in _after_a_longer_batch(draw.target, draw)
     )

@@ -12,6 +12,7 @@ import numpy as np
 from npformer.backend import Array, Generator, is_array
 from npformer.checking.foreign.layer import ForeignLayer
 from npformer.checking.holders import held_objects, is_module
+from npformer.nn.flat import Flat
 from npformer.nn.module import Module, Parameter
 
 
@@ -102,10 +103,10 @@ def other_arrays(thing: Any, settings: dict[str, Any]) -> Iterator[tuple[str, Ar
     """Yield pairs (name, array) of the arrays of floats that are neither inputs nor values of parameters."""
     for holder in (closure(thing), settings):
         for name, item in held_objects(holder, _is_array_or_parameter, enter=is_module):
-            is_buffer = name.rpartition(".")[2] in ("values", "grads")  # of a flattened module
-            if is_array(item) and item.dtype.kind == "f" and item.size and not is_buffer:
+            if is_array(item) and item.dtype.kind == "f" and item.size:
                 yield name, item
 
 
 def _is_array_or_parameter(item: Any) -> bool:
-    return is_array(item) or isinstance(item, (Parameter, Module)) or hasattr(item, "grad")
+    """Return whether an object is an array, a module, or holds values and gradients of parameters."""
+    return is_array(item) or isinstance(item, (Parameter, Module, Flat)) or hasattr(item, "grad")

@@ -4,8 +4,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from npformer.backend import Array, Generator
-from npformer.functional.losses import cross_entropy, cross_entropy_backward
+from npformer.functional.losses import CrossEntropyCache, cross_entropy, cross_entropy_backward
 from npformer.nn.module import Parameter
+
+LossCache = tuple[Any, CrossEntropyCache, float]  # of the model, of the loss, and the factor of ponder cost
 
 
 class WithLoss:
@@ -18,7 +20,7 @@ class WithLoss:
         """Yield pairs (name, Parameter) of the model."""
         return self.model.named_parameters()
 
-    def score(self, target_out: Array, logits: Array, cache: Any) -> tuple[Array, tuple[Any, Any, float]]:
+    def score(self, target_out: Array, logits: Array, cache: Any) -> tuple[Array, LossCache]:
         """Compute the loss of the logits.
 
         Args:
@@ -39,7 +41,7 @@ class WithLoss:
             loss = loss + weight * self.model.ponder_cost(cache)
         return loss, (cache, loss_cache, weight)
 
-    def backward(self, dloss: float, cache: tuple[Any, Any, float]) -> None:
+    def backward(self, dloss: float, cache: LossCache) -> None:
         """Accumulate the gradients of all parameters."""
         model_cache, loss_cache, weight = cache
         settings = {"dponder": dloss * weight} if self.model.has_ponder_cost else {}
@@ -61,7 +63,7 @@ class ModelWithLoss(WithLoss):
         *,
         train: bool = False,
         rng: Generator | None = None,
-    ) -> tuple[Array, tuple[Any, Any, float]]:
+    ) -> tuple[Array, LossCache]:
         """Run the model and compute its loss.
 
         Args:
@@ -88,7 +90,7 @@ class LanguageModelWithLoss(WithLoss):
         train: bool = False,
         rng: Generator | None = None,
         **inputs: Any,
-    ) -> tuple[Array, tuple[Any, Any, float]]:
+    ) -> tuple[Array, LossCache]:
         """Run the model and compute its loss.
 
         Args:

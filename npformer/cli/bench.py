@@ -2,13 +2,12 @@
 
 import json
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import groupby
+from itertools import count, groupby
 from pathlib import Path
 from typing import Any
 
-from rich.progress import Progress
 from rich.table import Table
 from threadpoolctl import threadpool_limits
 
@@ -17,7 +16,7 @@ from npformer.bench.compare import compare, require_torch
 from npformer.bench.machine import describe, is_busy
 from npformer.bench.setups import SETUPS, AnySetup, choose_setups
 from npformer.cli.limits import require_threads
-from npformer.cli.options import COUNT, SECONDS, add_backend_argument, excludes, one_of
+from npformer.cli.options import COUNT, SECONDS, add, add_backend_argument, excludes
 from npformer.cli.output import console, note, print_data, versioned_rows
 from npformer.errors import UserError
 from npformer.learn.console import counting_progress, plain_table
@@ -60,43 +59,25 @@ RULES = (
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
     names = ", ".join(SETUPS.names())
-    parser.add_argument(
-        "--only",
-        nargs="+",
-        metavar="NAME",
-        help=f"some of {names} (default: the first four; for --profile: tiny)",
-    )
-    parser.add_argument(
+    add(parser, "--only NAME...", f"some of {names} (default: the first four; for --profile: tiny)")
+    add(
+        parser,
         "--against",
-        **one_of(["torch", "torch-compiled"]),
-        help="measure PyTorch's step as well, in turns; torch-compiled: with torch.compile and fused Adam",
+        "measure PyTorch's step as well, in turns; torch-compiled: with torch.compile and fused Adam",
+        ["torch", "torch-compiled"],
     )
-    parser.add_argument("--repeats", type=COUNT, default=5, help="the number of turns")
-    parser.add_argument("--seconds", type=SECONDS, default=1.0, help="the shortest duration of a turn")
-    parser.add_argument("--workers", type=COUNT, default=2, help="the threads that share each batch")
+    add(parser, "--repeats", "the number of turns", COUNT, default=5)
+    add(parser, "--seconds", "the shortest duration of a turn", SECONDS, default=1.0)
+    add(parser, "--workers", "the threads that share each batch", COUNT, default=2)
     add_backend_argument(parser, default="numpy", shown="numpy")
-    parser.add_argument(
-        "--json",
-        nargs="?",
-        const="-",
-        metavar="FILE",
-        help="write a list of JSON objects into FILE, or print it",
+    add(parser, "--json [FILE=-]", "write a list of JSON objects into FILE, or print it")
+    add(parser, "--profile", "measure the time of each component of the step, on one core")
+    add(
+        parser,
+        f"--curves [PNG={PNG}]",
+        f"measure time and memory against length and batch size, on one core, and draw them ({PNG})",
     )
-    parser.add_argument(
-        "--profile", action="store_true", help="measure the time of each component of the step, on one core"
-    )
-    parser.add_argument(
-        "--curves",
-        nargs="?",
-        const=PNG,
-        metavar="PNG",
-        help=f"measure time and memory against length and batch size, on one core, and draw them ({PNG})",
-    )
-    parser.add_argument(
-        "--decoding",
-        action="store_true",
-        help="measure the speed of greedy and beam search, and of the generation of text",
-    )
+    add(parser, "--decoding", "measure the speed of greedy and beam search, and of the generation of text")
 
 
 def run(arguments: Namespace) -> int:
@@ -160,25 +141,17 @@ def write_json(rows: list[dict[str, Any]], file: str) -> None:
     write_file(Path(file), f"{text}\n".encode())
 
 
-class Bar:
-    """A progress bar with the name of the current measurement."""
-
-    def __init__(self, progress: Progress, total: int) -> None:
-        self.progress, self.done = progress, -1
-        self.task = progress.add_task("", total=total)
-
-    def next(self, text: str) -> None:
-        """Count the measurement before as done and show the next one."""
-        self.done += 1
-        self.progress.update(self.task, description=text, completed=self.done)
-
-
 @contextmanager
-def bar(total: int) -> Iterator[Bar]:
-    """Show a progress bar on standard error until all is measured."""
-    form = "{task.description:<28}"
+def bar(total: int) -> Iterator[Callable[[str], None]]:
+    """Show a progress bar on standard error until all is measured.
+
+    Yields:
+        A function that counts the measurement before as done, and shows the name of the next one.
+    """
+    form, done = "{task.description:<28}", count()
     with counting_progress(console(stderr=True), form, transient=True) as progress:
-        yield Bar(progress, total)
+        task = progress.add_task("", total=total)
+        yield lambda text: progress.update(task, description=text, completed=next(done))
 
 
 def step_rows(arguments: Namespace, setups: Sequence[AnySetup]) -> Rows:
@@ -194,7 +167,7 @@ def step_rows(arguments: Namespace, setups: Sequence[AnySetup]) -> Rows:
                 repeats=arguments.repeats,
                 seconds=arguments.seconds,
                 backend=arguments.backend,
-                report=lambda task: progress.next(f"{task.setup.name}: {task.kind}"),
+                report=lambda task: progress(f"{task.setup.name}: {task.kind}"),
             )
             for setup in setups
         ]
@@ -208,7 +181,7 @@ def profile_rows(arguments: Namespace, setups: Sequence[AnySetup]) -> Rows:
     rows: Rows = []
     with threadpool_limits(1, user_api="blas"), bar(len(setups)) as progress:
         for setup in setups:
-            progress.next(f"{setup.name}: by component")
+            progress(f"{setup.name}: by component")
             lines = profile(setup, backend=arguments.backend, seconds=arguments.seconds)
             rows += [{"name": setup.name, **line._asdict(), "seconds": line.seconds} for line in lines]
     return rows
@@ -219,7 +192,7 @@ def curve_rows(arguments: Namespace) -> Rows:
     from npformer.bench.costs import BATCHES, LENGTHS, measure_costs
 
     with threadpool_limits(1, user_api="blas"), bar(3 * len(LENGTHS) + len(BATCHES)) as progress:
-        costs = list(measure_costs(lambda what, size: progress.next(f"{what} {size}")))
+        costs = list(measure_costs(lambda what, size: progress(f"{what} {size}")))
     rows = [cost._asdict() for cost in costs]
     draw_curves(rows, arguments.curves)
     return rows
@@ -262,7 +235,7 @@ def decoding_rows(arguments: Namespace) -> Rows:
     with bar(len(MEASUREMENTS)) as progress:
         rows = []
         for name, measure in MEASUREMENTS.items():
-            progress.next(name)
+            progress(name)
             rows.append({"name": name, **measure(arguments.workers)})
         return rows
 

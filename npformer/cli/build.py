@@ -2,14 +2,14 @@
 
 import time
 from argparse import ArgumentParser, Namespace
-from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from rich.table import Table
 
-from npformer.cli.options import COUNT, SECONDS, Rule, needs
+from npformer.cli.options import COUNT, SECONDS, Rule, add, needs
 from npformer.cli.output import console, note
-from npformer.cli.tasks import PRINTED_LINES, say
+from npformer.cli.tasks import print_output, say
 from npformer.errors import UserError
 from npformer.escaping import printable, shell_word
 from npformer.learn.capstone.compare import TOGETHER, Finding, compare_parts
@@ -44,28 +44,199 @@ RULES: tuple[Rule, ...] = (needs("--steps", "--train"),)
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.add_argument(
-        "sentence", nargs="?", help=f"an English sentence to translate; it was trained on up to {WORDS} words"
-    )
-    parser.add_argument("--train", action="store_true", help="train the Transformer and save it")
-    parser.add_argument(
-        "--dir",
+    add(parser, "[sentence]", f"an English sentence to translate; it was trained on up to {WORDS} words")
+    add(parser, "--train", "train the Transformer and save it")
+    add(
+        parser,
+        "--dir FOLDER",
+        "the folder of your exercises, in which it is saved too",
         default=EXERCISES.folder,
-        metavar="FOLDER",
-        help="the folder of your exercises, in which it is saved too",
     )
-    parser.add_argument(
-        "--steps",
-        type=COUNT,
-        default=STEPS,
-        help="with --train: the number of training steps",
-    )
-    parser.add_argument(
+    add(parser, "--steps", "with --train: the number of training steps", COUNT, default=STEPS)
+    add(
+        parser,
         "--seconds",
-        type=SECONDS,
+        "the time limit of your code in a round of training or a translation",
+        SECONDS,
         default=LIMIT,
-        help="the time limit of your code in a round of training or a translation",
     )
+
+
+@dataclass(frozen=True)
+class Build:
+    """The Transformer of a learner.
+
+    Attributes:
+        arguments: The arguments of the command.
+        folder: The folder of the learner's files.
+        parts: The parts that are the learner's.
+    """
+
+    arguments: Namespace
+    folder: Folder
+    parts: list[Part]
+
+    @property
+    def file(self) -> Path:
+        """The file of the trained Transformer."""
+        return self.folder.path / NAME
+
+    def command(self, text: str) -> str:
+        """Return a command with the option --dir if the folder is not the default."""
+        where = self.arguments.dir
+        return text if where == EXERCISES.folder else f"{text} --dir {shell_word(where)}"
+
+    # The parts
+
+    def show_parts(self) -> int:
+        """Print whose each part is, and compare them with the package's. Return 1 if one is wrong."""
+        out = console()
+        out.print(styled(("The parts of your Transformer", "bold"), "\n"))
+        out.print(self._table())
+        limit = min(self.arguments.seconds, COMPARISON)
+        findings = compare_parts(self.folder, self.parts, limit) if self.parts else []
+        for finding in findings:
+            self._show_finding(finding)
+        wrong = [finding.part for finding in findings]
+        right = [part.name for part in self.parts if part.name not in wrong]
+        say("\n" + progress(right, len(right)))
+        if self.parts and not findings:
+            each = "your part" if len(right) == 1 else "each of your parts, and with all of them together"
+            what = "Output, loss, every gradient, Adam and greedy search"
+            say(f"{what} agree with the package's Transformer: with {each}.")
+        reached = [(text, names) for names, text in MILESTONES if set(right).issuperset(names)]
+        if reached:
+            say("\nWhat works so far by your parts:")
+        for text, names in reached:
+            say(f"  ✓ {text} ({listed(list(names))})")
+        if findings:
+            return 1
+        self._show_next()
+        return 0
+
+    def _table(self) -> Table:
+        """Return the table of all parts: whose each one is, and the command of its next exercise."""
+        table = plain_table("part", "whose", "to make it yours", wrapped=("to make it yours",))
+        for part in PARTS:
+            exercise = next_exercise(self.folder, part)
+            if exercise is None:
+                table.add_row(part.name, styled(("yours", "green")), "")
+                continue
+            solved = sum(self.folder.state(each) == "solved" for each in part.exercises)
+            action = "start" if self.folder.state(exercise) == "not started" else "check"
+            command = self.command(f"npformer exercise {action} {exercise.name}")
+            progress = f" ({solved} of {len(part.names)} solved)" if solved else ""
+            table.add_row(part.name, styled(("the package's", "dim")), command + progress)
+        return table
+
+    def _show_finding(self, finding: Finding) -> None:
+        """Print which part is wrong, what differs, and what the grader says about its exercises."""
+        name, it = ("your " + finding.part, "it") if finding.part != TOGETHER else (finding.part, "them")
+        text = f".\nWith {it}, the Transformer is not the package's: {sentence(finding.verdict.message)}"
+        console().print(styled(("\nWrong: " + name, "bold red"), text))
+        print_output(finding.graded or finding.verdict)
+        if finding.exercise is None or finding.graded is None:
+            say("The grader finds no mistake in its exercises: compare what the Transformer passes to them.")
+            return
+        say(f"The exercise {finding.exercise.name} is not correct any more:")
+        for clue in (finding.graded.message, *finding.graded.clues):
+            say(f"- {clue}")
+        say("For a hint, run " + self.command(f"npformer exercise hint {finding.exercise.name}"))
+        say(f"Until it is correct, the package's own {finding.part} takes its place.")
+
+    def _show_next(self) -> None:
+        """Print which parts are the package's own, and the next commands."""
+        others, always = (
+            self._others(),
+            "The linear maps, the activation and the order of the layers are always",
+        )
+        whose = f"The package's own: {listed(others)}." if others else "All parts are yours."
+        say(f"\n{whose} {always} the package's.")
+        if not self.parts:
+            exercise = next_exercise(self.folder, PARTS[0])
+            name = PARTS[0].names[0] if exercise is None else exercise.name
+            say("To begin, run " + self.command(f"npformer exercise start {name}"))
+        elif not self.arguments.train and self.file.exists():
+            say("To translate with it, run " + self.command(f'npformer build "{SAMPLE}"'))
+        elif not self.arguments.train:
+            say("To train it, which takes two minutes, run " + self.command("npformer build --train"))
+
+    def _others(self) -> list[str]:
+        """Return the names of the parts that are the package's own."""
+        own = {part.name for part in self.parts}
+        return [part.name for part in PARTS if part.name not in own]
+
+    # Training and translating
+
+    def train(self) -> None:
+        """Train the Transformer of these parts, or go on with its training.
+
+        Raises:
+            LearnersError: If the learner's code fails.
+        """
+        saved, steps = find_saved(self.folder.path), self.arguments.steps
+        same = saved is not None and saved.fingerprint == fingerprint_of(self.folder, self.parts)
+        if saved is None or not same or saved.steps != steps:
+            say(f"\nTraining in {steps:,} steps, on English-French sentences of up to {WORDS} words.")
+            say(
+                "Ctrl-C stops it. It is saved after each line below, and the same command goes on from there."
+            )
+            saved = begin_training(self.folder, self.parts, steps)
+        elif saved.finished:
+            say(f"It is trained already. To train it again, remove {printable(self.file)}")
+            return
+        else:
+            say(f"\nGoing on with the training after step {saved.step:,}:")
+        start = time.perf_counter()
+        for each in train_rounds(self.folder, saved, self.arguments.seconds):
+            seconds = time.perf_counter() - start
+            say(f"  step {each.step:5,}  loss {each.loss:6.3f}  {seconds:4.0f} s  {SAMPLE} → {each.sample}")
+        pairs = held_out_pairs(HELD_OUT)
+        found = self._translate(saved, [pair.english for pair in pairs])
+        right = sum(one == pair.french for one, pair in zip(found, pairs, strict=True))
+        text = f": {right} of {len(pairs)} sentences that it has not seen are exactly right."
+        console().print(styled(("Your Transformer translates", "bold"), text))
+        say(f"{len(self.parts)} of {len(PARTS)} parts are yours. Wrote {printable(self.file)}")
+        say("To translate a sentence of yours, run " + self.command(f'npformer build "{SAMPLE}"'))
+
+    def _translate(self, saved: SavedTransformer, sentences: list[str]) -> list[str]:
+        """Return the translations of English sentences."""
+        names = [part.name for part in self.parts]
+        return translate(self.folder, saved, names, sentences, self.arguments.seconds)
+
+    def translate_sentence(self, text: str) -> None:
+        """Translate the sentence of the command line.
+
+        Raises:
+            UserError: If there is no trained Transformer, or if the sentence is empty or too long.
+            LearnersError: If the learner's code fails.
+        """
+        saved = find_saved(self.folder.path)
+        if saved is None or not saved.tensors:
+            train_command = self.command("npformer build --train")
+            raise UserError(
+                f"there is no trained Transformer in {self.arguments.dir}: {train_command} trains one"
+            )
+        source, _ = saved.codecs
+        words = source.words(text)
+        if not words:
+            raise UserError(f"the sentence {text[:40]!r} is empty: write at least one word")
+        if len(words) > LONGEST:
+            raise UserError(f"the sentence has {len(words)} words: give at most {LONGEST}")
+        unknown = source.vocabulary.unknown(words)
+        if unknown:
+            shown = listed([word[:40] for word in unknown])
+            note(f"the model does not know {shown}: it was not in the training")
+        (translation,) = self._translate(saved, [text])
+        if not translation:
+            found = "the first token that greedy search finds"
+            note(f"the translation is empty: {found} is the end of the sentence")
+        console().print(styled((translation, "cyan")))
+        if not saved.finished:
+            made = f"{saved.step:,} of {saved.steps:,} steps"
+            note(f"its training has made {made}: npformer build --train goes on")
+        if others := self._others():
+            note(f"the package's own parts: {listed(others)}")
 
 
 def run(arguments: Namespace) -> int:
@@ -73,23 +244,23 @@ def run(arguments: Namespace) -> int:
     folder = Folder(Path(arguments.dir))
     if folder.path.exists() and not folder.path.is_dir():
         raise UserError(f"{printable(folder.path)} is a file: give the folder of your exercises with --dir")
-    parts = own_parts(folder)
-    if arguments.train and not parts:
+    build = Build(arguments, folder, own_parts(folder))
+    if arguments.train and not build.parts:
         raise UserError(
             "no part is yours yet, so there is nothing to train: "
-            f"{_with_folder('npformer build', arguments)} lists the exercises"
+            f"{build.command('npformer build')} lists the exercises"
         )
     try:
         if arguments.sentence is None or arguments.train:
-            status = show_parts(arguments, folder, parts)
+            status = build.show_parts()
             if status == 0 and arguments.train:
-                train(arguments, folder, parts)
+                build.train()
             if status or arguments.sentence is None:
                 return status
-        translate_sentence(arguments, folder, parts)
+        build.translate_sentence(arguments.sentence)
     except LearnersError as error:
         say(f"Your Transformer was stopped: {sentence(str(error))}")
-        say("To check your files one by one, run " + _with_folder("npformer exercise check --all", arguments))
+        say("To check your files one by one, run " + build.command("npformer exercise check --all"))
         return 1
     finally:
         if folder.remark:
@@ -100,225 +271,3 @@ def run(arguments: Namespace) -> int:
 def sentence(text: str) -> str:
     """Return a text with a full stop at its end, unless it ends with a question mark."""
     return text if text.endswith("?") else text + "."
-
-
-def _with_folder(command: str, arguments: Namespace) -> str:
-    """Return a command with the option --dir if the folder is not the default."""
-    where = "" if arguments.dir == EXERCISES.folder else f" --dir {shell_word(arguments.dir)}"
-    return command + where
-
-
-# ---------------------------------------------------------------------------------------------------------
-# The parts
-
-
-def show_parts(arguments: Namespace, folder: Folder, parts: Sequence[Part]) -> int:
-    """Print whose each part is, and compare the learner's with the package's. Return 0, or 1 if one is wrong.
-
-    Args:
-        arguments: The arguments of the command.
-        folder: The folder of the learner's files.
-        parts: The parts that are the learner's.
-    """
-    out = console()
-    out.print(styled(("The parts of your Transformer", "bold"), "\n"))
-    out.print(_table(arguments, folder))
-    limit = min(arguments.seconds, COMPARISON)
-    findings = compare_parts(folder, parts, limit) if parts else []
-    for finding in findings:
-        show_finding(arguments, finding)
-    wrong = [finding.part for finding in findings]
-    right = [part for part in parts if part.name not in wrong]
-    say("\n" + progress([part.name for part in right], len(right)))
-    if findings:
-        _show_milestones(right)
-        return 1
-    if parts:
-        say(
-            "Output, loss, every gradient, Adam and greedy search agree with the package's Transformer: with "
-            + ("your part." if len(parts) == 1 else "each of your parts, and with all of them together.")
-        )
-    _show_milestones(right)
-    _show_next(arguments, folder, parts)
-    return 0
-
-
-def _table(arguments: Namespace, folder: Folder) -> Table:
-    """Return the table of all parts: whose each one is, and the command of its next exercise."""
-    table = plain_table("part", "whose", "to make it yours", wrapped=("to make it yours",))
-    for part in PARTS:
-        exercise = next_exercise(folder, part)
-        if exercise is None:
-            table.add_row(part.name, styled(("yours", "green")), "")
-            continue
-        solved = sum(folder.state(each) == "solved" for each in part.exercises)
-        action = "start" if folder.state(exercise) == "not started" else "check"
-        command = _with_folder(f"npformer exercise {action} {exercise.name}", arguments)
-        progress = f" ({solved} of {len(part.names)} solved)" if solved else ""
-        table.add_row(part.name, styled(("the package's", "dim")), command + progress)
-    return table
-
-
-def show_finding(arguments: Namespace, finding: Finding) -> None:
-    """Print which part is wrong, what differs, and what the grader says about its exercises.
-
-    Args:
-        arguments: The arguments of the command.
-        finding: The wrong part.
-    """
-    name = finding.part if finding.part == TOGETHER else f"your {finding.part}"
-    text = f"\nWith {'them' if finding.part == TOGETHER else 'it'}, the Transformer is not the package's: "
-    console().print(styled(("\nWrong: " + name, "bold red"), "." + text + sentence(finding.verdict.message)))
-    printed = (finding.graded or finding.verdict).printed
-    if printed:
-        say("Your code printed:")
-        say("\n".join("  " + line for line in printed.splitlines()[:PRINTED_LINES]))
-    if finding.exercise is None or finding.graded is None:
-        say("The grader finds no mistake in its exercises: compare what the Transformer passes to them.")
-        return
-    say(f"The exercise {finding.exercise.name} is not correct any more:")
-    for clue in (finding.graded.message, *finding.graded.clues):
-        say(f"- {clue}")
-    hint = _with_folder(f"npformer exercise hint {finding.exercise.name}", arguments)
-    say(f"For a hint, run {hint}")
-    say(f"Until it is correct, the package's own {finding.part} takes its place.")
-
-
-def _show_milestones(parts: Sequence[Part]) -> None:
-    """Print what works by the learner's parts, and by which.
-
-    Args:
-        parts: The parts that are the learner's and right.
-    """
-    own = {part.name for part in parts}
-    reached = [(text, names) for names, text in MILESTONES if own.issuperset(names)]
-    if reached:
-        say("\nWhat works so far by your parts:")
-    for text, names in reached:
-        say(f"  ✓ {text} ({listed(list(names))})")
-
-
-def _show_next(arguments: Namespace, folder: Folder, parts: Sequence[Part]) -> None:
-    """Print which parts are the package's own, and the next commands.
-
-    Args:
-        arguments: The arguments of the command.
-        folder: The folder of the learner's files.
-        parts: The parts that are the learner's.
-    """
-    say("\n" + _whose(parts))
-    if not parts:
-        exercise = next_exercise(folder, PARTS[0])
-        name = PARTS[0].names[0] if exercise is None else exercise.name
-        say(f"To begin, run {_with_folder(f'npformer exercise start {name}', arguments)}")
-        return
-    if (folder.path / NAME).exists() and not arguments.train:
-        command = f'npformer build "{SAMPLE}"'
-        say(f"To translate with it, run {_with_folder(command, arguments)}")
-    elif not arguments.train:
-        say(f"To train it, which takes two minutes, run {_with_folder('npformer build --train', arguments)}")
-
-
-def _whose(parts: Sequence[Part]) -> str:
-    """Return a sentence that names the parts that are the package's own."""
-    own = {part.name for part in parts}
-    others = [part.name for part in PARTS if part.name not in own]
-    always = "The linear maps, the activation and the order of the layers are always the package's."
-    return f"The package's own: {listed(others)}. {always}" if others else f"All parts are yours. {always}"
-
-
-# ---------------------------------------------------------------------------------------------------------
-# Training and translating
-
-
-def train(arguments: Namespace, folder: Folder, parts: Sequence[Part]) -> None:
-    """Train the Transformer of these parts, or go on with its training.
-
-    Args:
-        arguments: The arguments of the command.
-        folder: The folder of the learner's files.
-        parts: The parts that are the learner's.
-
-    Raises:
-        LearnersError: If the learner's code fails.
-    """
-    saved = find_saved(folder.path)
-    same = saved is not None and saved.fingerprint == fingerprint_of(folder, parts)
-    if saved is None or not same or saved.steps != arguments.steps:
-        say(f"\nTraining in {arguments.steps:,} steps, on English-French sentences of up to {WORDS} words.")
-        say("Ctrl-C stops it. It is saved after each line below, and the same command goes on from there.")
-        saved = begin_training(folder, parts, arguments.steps)
-    elif saved.finished:
-        say(f"It is trained already. To train it again, remove {printable(folder.path / NAME)}")
-        return
-    else:
-        say(f"\nGoing on with the training after step {saved.step:,}:")
-    start = time.perf_counter()
-    for each in train_rounds(folder, saved, arguments.seconds):
-        seconds = time.perf_counter() - start
-        say(f"  step {each.step:5,}  loss {each.loss:6.3f}  {seconds:4.0f} s  {SAMPLE} → {each.sample}")
-    _show_accuracy(arguments, folder, parts, saved)
-
-
-def _show_accuracy(
-    arguments: Namespace, folder: Folder, parts: Sequence[Part], saved: SavedTransformer
-) -> None:
-    """Translate sentences that were not in training, and print how many are right.
-
-    Args:
-        arguments: The arguments of the command.
-        folder: The folder of the learner's files.
-        parts: The parts that are the learner's.
-        saved: The trained Transformer.
-    """
-    pairs = held_out_pairs(HELD_OUT)
-    names = [part.name for part in parts]
-    found = translate(folder, saved, names, [pair.english for pair in pairs], arguments.seconds)
-    right = sum(one == pair.french for one, pair in zip(found, pairs, strict=True))
-    console().print(
-        styled(
-            ("Your Transformer translates", "bold"),
-            f": {right} of {len(pairs)} sentences that it has not seen are exactly right.",
-        )
-    )
-    say(f"{len(parts)} of {len(PARTS)} parts are yours. Wrote {printable(folder.path / NAME)}")
-    command = f'npformer build "{SAMPLE}"'
-    say(f"To translate a sentence of yours, run {_with_folder(command, arguments)}")
-
-
-def translate_sentence(arguments: Namespace, folder: Folder, parts: Sequence[Part]) -> None:
-    """Translate the sentence of the command line.
-
-    Args:
-        arguments: The arguments of the command.
-        folder: The folder of the learner's files.
-        parts: The parts that are the learner's.
-
-    Raises:
-        UserError: If there is no trained Transformer, or if the sentence is empty or too long.
-        LearnersError: If the learner's code fails.
-    """
-    saved = find_saved(folder.path)
-    if saved is None or not saved.tensors:
-        train_command = _with_folder("npformer build --train", arguments)
-        raise UserError(f"there is no trained Transformer in {arguments.dir}: {train_command} trains one")
-    source, _ = saved.codecs
-    words = source.words(arguments.sentence)
-    if not words:
-        raise UserError(f"the sentence {arguments.sentence[:40]!r} is empty: write at least one word")
-    if len(words) > LONGEST:
-        raise UserError(f"the sentence has {len(words)} words: give at most {LONGEST}")
-    unknown = source.vocabulary.unknown(words)
-    if unknown:
-        note(f"the model does not know {listed([word[:40] for word in unknown])}: it was not in the training")
-    names = [part.name for part in parts]
-    (translation,) = translate(folder, saved, names, [arguments.sentence], arguments.seconds)
-    if not translation:
-        note("the translation is empty: the first token that greedy search finds is the end of the sentence")
-    out = console()
-    out.print(styled((translation, "cyan")))
-    if not saved.finished:
-        note(f"its training has made {saved.step:,} of {saved.steps:,} steps: npformer build --train goes on")
-    others = [part.name for part in PARTS if part.name not in names]
-    if others:
-        note(f"the package's own parts: {listed(others)}")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from npformer.cli.options import COUNT, POSITIVE, SECONDS, SEED, Whole, excludes, one_of, only_if
+from npformer.cli.options import COUNT, POSITIVE, SECONDS, SEED, Whole, add, excludes, only_if
 from npformer.cli.output import console
 from npformer.cli.tasks import say
 from npformer.errors import UserError, did_you_mean, quantity
@@ -61,71 +61,30 @@ RULES = (
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.add_argument(
-        "action",
-        **one_of(("export", "grade", "mistakes")) | {"metavar": "ACTION"},
-        help="export, grade or mistakes",
-    )
-    parser.add_argument(
-        "places",
-        nargs="*",
+    add(parser, "action", "export, grade or mistakes", ("export", "grade", "mistakes"), metavar="ACTION")
+    add(
+        parser,
+        "[places...]",
+        "with export: nbgrader or gradescope, and a folder to write; with grade: the submissions",
         metavar="PLACE",
-        help="with export: nbgrader or gradescope, and a folder to write; with grade: the submissions",
     )
-    parser.add_argument(
-        "--exercise",
-        action="append",
-        metavar="NAME",
-        help="an exercise, or the number of a chapter for all of its exercises; may be given several times "
+    add(
+        parser,
+        "--exercise NAME",
+        "an exercise, or the number of a chapter for all of its exercises; may be given several times "
         "(default: all; with grade, those that were submitted)",
+        action="append",
     )
-    parser.add_argument(
-        "--name",
-        default="exercises",
-        help="with export nbgrader: the name of the assignment",
-    )
-    _add_settings(parser)
-    _add_places(parser)
-
-
-def _add_settings(parser: ArgumentParser) -> None:
-    """Add the settings of an assignment."""
-    parser.add_argument("--points", type=POSITIVE, default=POINTS, help="the points of each exercise")
-    parser.add_argument(
-        "--seed", type=SEED, help="the seed of the hidden inputs (default: one that nobody can guess)"
-    )
-    parser.add_argument(
-        "--seconds",
-        type=SECONDS,
-        default=LIMIT,
-        help="the limit on the processor time of an exercise",
-    )
-    parser.add_argument(
-        "--memory",
-        type=MEGABYTES,
-        default=2048,
-        metavar="MB",
-        help="the limit on the memory of an exercise",
-    )
-
-
-def _add_places(parser: ArgumentParser) -> None:
-    """Add the options of single actions."""
-    parser.add_argument(
-        "--out", metavar="FOLDER", help="with grade: the folder of the pages (default: SUBMISSIONS-feedback)"
-    )
-    parser.add_argument(
-        "--csv",
-        metavar="FILE",
-        help="with grade: the file of the grades (default: grades.csv in that folder)",
-    )
-    parser.add_argument(
-        "--write", metavar="PAGE", help="with mistakes: write the computed parts of docs/teaching.md again"
-    )
-    parser.add_argument(
-        "--workers",
-        type=COUNT,
-        help="with grade: solutions at the same time (default: one for each processor)",
+    add(parser, "--name NAME", "with export nbgrader: the name of the assignment", default="exercises")
+    add(parser, "--points", "the points of each exercise", POSITIVE, default=POINTS)
+    add(parser, "--seed", "the seed of the hidden inputs (default: one that nobody can guess)", SEED)
+    add(parser, "--seconds", "the limit on the processor time of an exercise", SECONDS, default=LIMIT)
+    add(parser, "--memory MB", "the limit on the memory of an exercise", MEGABYTES, default=2048)
+    add(parser, "--out FOLDER", "with grade: the folder of the pages (default: SUBMISSIONS-feedback)")
+    add(parser, "--csv FILE", "with grade: the file of the grades (default: grades.csv in that folder)")
+    add(parser, "--write PAGE", "with mistakes: write the computed parts of docs/teaching.md again")
+    add(
+        parser, "--workers", "with grade: solutions at the same time (default: one for each processor)", COUNT
     )
 
 
@@ -218,38 +177,44 @@ def grade(arguments: Namespace) -> int:
     make_folder(out, advice="give another folder with --out")
     table = Path(arguments.csv) if arguments.csv else out / "grades.csv"
     require_place(table, advice="give another file with --csv")
-    assignment = remembered(
-        assignment_of(arguments, chosen_exercises(arguments.exercise or ())), arguments, out
-    )
+    assignment = assignment_of(arguments, chosen_exercises(arguments.exercise or ()))
+    assignment = _remembered(assignment, out / SETTINGS, keep_seed=arguments.seed is None)
     works = read_class(assignment, submissions)
     if not arguments.exercise:
-        assignment = submitted(assignment, works, folder)
+        assignment = _submitted(assignment, works, folder)
+    n_exercises = len(assignment.exercises)
     students = quantity(len(works), "student")
-    say(f"Grading {students}, {quantity(len(assignment.exercises), 'exercise')}: {printable(out)}")
+    say(f"Grading {students}, {quantity(n_exercises, 'exercise')}: {printable(out)}")
+
+    def show(work: StudentsWork) -> None:
+        """Print one line about a student whose results are complete."""
+        wrong = [result.exercise for result in work.results.values() if result.status != SOLVED]
+        more = f"  ({', '.join(wrong)})" if 0 < len(wrong) <= 3 else ""
+        say(f"{work.points:>6g} of {assignment.points * n_exercises:g}  {printable(work.student)}{more}")
+
     try:
-        grade_class(assignment, works, out / "results", workers, lambda work: _show(work, assignment))
+        grade_class(assignment, works, out / "results", workers, show)
     finally:  # also after Ctrl-C: what is graded is written
-        write_reports(assignment, works, out, table)
+        for work in works:
+            if len(work.results) == n_exercises:
+                page = feedback_page(work, assignment.exercises)
+                write_file(out / page_name(work.student), page.encode())
+        write_file(out / "class.html", class_page(assignment, works).encode())
+        write_file(table, csv_text(assignment, works).encode())
     solved = sum(result.status == SOLVED for work in works for result in work.results.values())
-    say(f"{solved} of {quantity(len(works) * len(assignment.exercises), 'solution')} solved.")
+    say(f"{solved} of {quantity(len(works) * n_exercises, 'solution')} solved.")
     say(f"Grades: {printable(table)}")
     say(f"The class, with a link to the page of each student: {printable(out / 'class.html')}")
     return 0
 
 
-def remembered(assignment: Assignment, arguments: Namespace, out: Path) -> Assignment:
-    """Return the assignment with the seed of the last time, unless another one is given, and note the seed.
-
-    Args:
-        assignment: The assignment.
-        arguments: The arguments of the command.
-        out: The folder of the feedback.
+def _remembered(assignment: Assignment, file: Path, *, keep_seed: bool) -> Assignment:
+    """Return the assignment with the seed of the last time, which a file has, if it is to be kept. Note it.
 
     Raises:
         UserError: If the note of the last time is damaged.
     """
-    file = out / SETTINGS
-    if file.exists() and arguments.seed is None:
+    if file.exists() and keep_seed:
         what = f"{file}, which holds the seed of the last time,"
         before = read_json(file, what, "give a seed with --seed, or another folder with --out")
         assignment = replace(assignment, seed=assignment_from(before, what).seed)
@@ -258,13 +223,8 @@ def remembered(assignment: Assignment, arguments: Namespace, out: Path) -> Assig
     return assignment
 
 
-def submitted(assignment: Assignment, works: Sequence[StudentsWork], folder: Path) -> Assignment:
-    """Return the assignment with only those exercises that a student has submitted.
-
-    Args:
-        assignment: The assignment.
-        works: The work of all students. Results of other exercises are removed.
-        folder: The folder of the submissions, for the message.
+def _submitted(assignment: Assignment, works: Sequence[StudentsWork], folder: Path) -> Assignment:
+    """Return the assignment with only those exercises that a student has submitted, and remove other results.
 
     Raises:
         UserError: If there are none.
@@ -279,28 +239,3 @@ def submitted(assignment: Assignment, works: Sequence[StudentsWork], folder: Pat
     for work in works:
         work.results = {name: result for name, result in work.results.items() if name in names}
     return replace(assignment, exercises=names)
-
-
-def write_reports(assignment: Assignment, works: Sequence[StudentsWork], out: Path, table: Path) -> None:
-    """Write the CSV file, the page of each student who is graded, and the page of the class.
-
-    Args:
-        assignment: The assignment.
-        works: The work of all students.
-        out: The folder of the pages.
-        table: The CSV file.
-    """
-    for work in works:
-        if len(work.results) == len(assignment.exercises):
-            text = feedback_page(work, assignment.exercises)
-            write_file(out / page_name(work.student), text.encode())
-    write_file(out / "class.html", class_page(assignment, works).encode())
-    write_file(table, csv_text(assignment, works).encode())
-
-
-def _show(work: StudentsWork, assignment: Assignment) -> None:
-    """Print one line about a student whose results are complete."""
-    possible = assignment.points * len(assignment.exercises)
-    wrong = [result.exercise for result in work.results.values() if result.status != SOLVED]
-    more = f"  ({', '.join(wrong)})" if 0 < len(wrong) <= 3 else ""
-    say(f"{work.points:>6g} of {possible:g}  {printable(work.student)}{more}")

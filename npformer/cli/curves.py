@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from npformer.backend import Array
+from npformer.cli.options import add
 from npformer.cli.output import note
 from npformer.errors import UserError
 from npformer.training import read_log
@@ -24,8 +25,8 @@ Entries = Sequence[dict[str, Any]]
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.add_argument("run", metavar="RUN", help="the folder of a run")
-    parser.add_argument("--out", metavar="FILE", help=f"the picture, .png or .svg (default: RUN/{FILE})")
+    add(parser, "run", "the folder of a run", metavar="RUN")
+    add(parser, "--out FILE", f"the picture, .png or .svg (default: RUN/{FILE})")
 
 
 def run(arguments: Namespace) -> int:

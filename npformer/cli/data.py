@@ -8,7 +8,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn
 
-from npformer.cli.options import only_if
+from npformer.cli.options import add, only_if
 from npformer.cli.output import console
 from npformer.data import multi30k
 from npformer.data.download import KnownFile, Report, fetch, take
@@ -38,15 +38,16 @@ RULES = (
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.add_argument("corpus", nargs="?", help="the corpus: multi30k")
-    parser.add_argument("--folder", default=multi30k.FOLDER, help="the folder to write to")
-    parser.add_argument(
-        "--languages",
+    add(parser, "[corpus]", "the corpus: multi30k")
+    add(parser, "--folder FOLDER", "the folder to write to", default=multi30k.FOLDER)
+    add(
+        parser,
+        "--languages LANGUAGES",
+        "some of en,de,fr, separated by commas (default: all)",
         default=",".join(multi30k.LANGUAGES),
-        help="some of en,de,fr, separated by commas (default: all)",
     )
-    parser.add_argument("--from", dest="source", metavar="FOLDER", help="copy from a folder, without network")
-    parser.add_argument("--base-url", metavar="URL", help="download from a mirror of the public repository")
+    add(parser, "--from FOLDER", "copy from a folder, without network", dest="source")
+    add(parser, "--base-url URL", "download from a mirror of the public repository")
 
 
 def run(arguments: Namespace) -> int:
@@ -60,7 +61,14 @@ def run(arguments: Namespace) -> int:
     out = console()
     _say(out, f"Multi30k: {multi30k.LICENCE}; it is not part of npformer")
     _keep_out_of_git(folder)
-    n_new = get_all(out, files, folder, arguments.source, arguments.base_url or multi30k.BASE_URL)
+    n_new = 0
+    with _progress(out, files) as report_of:
+        for file in files:
+            if arguments.source is None:
+                url = arguments.base_url or multi30k.BASE_URL
+                n_new += fetch(file, url, folder, report=report_of(file))
+            else:
+                n_new += take(file, Path(arguments.source), folder, report=report_of(file))
     _conclude(out, files, n_new, folder, languages)
     return 0
 
@@ -73,32 +81,6 @@ def _keep_out_of_git(folder: Path) -> None:
         return
     make_folder(folder, advice="give another --folder")
     write_file(ignore, b"*\n", advice="give another --folder")
-
-
-def get_all(out: Console, files: Sequence[KnownFile], folder: Path, source: str | None, base_url: str) -> int:
-    """Download the files, or copy them from the source.
-
-    Args:
-        out: The console.
-        files: The files of the corpus.
-        folder: The folder to write to.
-        source: The folder to copy from; None downloads.
-        base_url: The address of the folder on the server.
-
-    Returns:
-        The number of files that are new.
-
-    Raises:
-        UserError: If a file cannot be downloaded, copied or written.
-    """
-    n_new = 0
-    with _progress(out, files) as report_of:
-        for file in files:
-            if source is None:
-                n_new += fetch(file, base_url, folder, report=report_of(file))
-            else:
-                n_new += take(file, Path(source), folder, report=report_of(file))
-    return n_new
 
 
 @contextlib.contextmanager

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from threadpoolctl import threadpool_limits
 
-from npformer.cli.options import one_of
+from npformer.cli.options import add
 from npformer.cli.output import print_line
 from npformer.escaping import printable
 from npformer.learn.experiments import ablation, scaling
@@ -18,16 +18,17 @@ EXPERIMENTS = {"ablation": ablation.measure, "scaling": scaling.measure}
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.add_argument(
+    add(
+        parser,
         "name",
-        **one_of(EXPERIMENTS),
-        help="ablation: from the decoder layer of 2017 to that of Llama, one part after the other. "
+        "ablation: from the decoder layer of 2017 to that of Llama, one part after the other. "
         "scaling: the loss by the number of parameters and of training tokens",
+        EXPERIMENTS,
     )
-    parser.add_argument(
-        "--out",
-        metavar="FILE",
-        help="the file of the results. If it holds some, the experiment goes on after them "
+    add(
+        parser,
+        "--out FILE",
+        "the file of the results. If it holds some, the experiment goes on after them "
         "(default: runs/NAME.json)",
     )
 

@@ -7,14 +7,13 @@ import platform
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from rich.console import Console
 from threadpoolctl import threadpool_limits
 
 from npformer.checking.cases import all_cases
-from npformer.cli.options import COUNT, SEED, excludes, needs, only_if
+from npformer.cli.options import COUNT, SEED, add, excludes, needs, only_if
 from npformer.cli.output import console, print_data, versioned_rows
 from npformer.cli.progress import training_progress
 from npformer.data.corpus import builtin_corpus
@@ -48,18 +47,6 @@ FOOT = f"""\
 parameters: of one layer of width {D}, with {H} heads where there are heads. cost: multiplications for T
 queries and S keys of width D. error: the largest relative error of a gradient, by complex step in float64.
 npformer family --measure trains the translators among them on one corpus and compares them."""
-
-
-class Member(NamedTuple):
-    """One member of the family. `case` is its name in `npformer gradcheck`."""
-
-    name: str
-    compares: str
-    cost: str
-    differentiable: str
-    chapter: int
-    case: str
-    make: Callable[[], Module]
 
 
 def _general() -> Similarity:
@@ -109,13 +96,7 @@ _LAYERS: dict[str, Callable[[], Module]] = {
     "RelativeAttention, separate": lambda: RelativeAttention(D, H, max_distance=REACH),
     "UniversalEncoder, halting, post-norm": _universal,
 }
-MEMBERS = tuple(
-    Member(name, compares, cost, differentiable, int(chapter), *layer)
-    for (name, compares, cost, differentiable, chapter), layer in zip(
-        table_rows(_TABLE), _LAYERS.items(), strict=True
-    )
-)
-
+MEMBERS = tuple(zip(table_rows(_TABLE), _LAYERS.items(), strict=True))
 
 RULES = (
     only_if(
@@ -133,25 +114,24 @@ STEPS, SEARCH_STEPS = 3000, 1500  # the defaults of --measure and --search
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.add_argument(
-        "--json", action="store_true", help="print a list of JSON objects, one for each member"
-    )
+    add(parser, "--json", "print a list of JSON objects, one for each member")
     group = parser.add_argument_group("comparison")
-    group.add_argument("--measure", action="store_true", help="train the translators and compare them")
-    group.add_argument(
+    add(group, "--measure", "train the translators and compare them")
+    add(
+        group,
         "--search",
-        action="store_true",
-        help="find the learning rate and the initialization of each translator on validation data",
+        "find the learning rate and the initialization of each translator on validation data",
     )
-    group.add_argument(
+    add(
+        group,
         "--steps",
-        type=COUNT,
-        help="the training steps of the Transformer; the others train for the same processor time "
+        "the training steps of the Transformer; the others train for the same processor time "
         f"(default: {STEPS}). With --search: of each translator (default: {SEARCH_STEPS})",
+        COUNT,
     )
-    group.add_argument("--seeds", type=COUNT, default=3, help="the number of trainings of each translator")
-    group.add_argument("--seed", type=SEED, default=0, help="the first seed of weights, order and dropout")
-    group.add_argument("--out", default="runs/family", metavar="FOLDER", help="the folder of the runs")
+    add(group, "--seeds", "the number of trainings of each translator", COUNT, default=3)
+    add(group, "--seed", "the first seed of weights, order and dropout", SEED, default=0)
+    add(group, "--out FOLDER", "the folder of the runs", default="runs/family")
 
 
 def run(arguments: Namespace) -> int:
@@ -171,18 +151,18 @@ def members() -> list[dict[str, Any]]:
     """Check the gradients of each member, and return the rows of the table."""
     cases = {case.name: case for case in all_cases()}
     rows = []
-    for member in MEMBERS:
-        report = cases[member.case].check()
+    for (name, compares, cost, differentiable, chapter), (case, make) in MEMBERS:
+        report = cases[case].check()
         rows.append(
             {
-                "name": member.name,
-                "compares": member.compares,
-                "cost": member.cost,
-                "parameters": member.make().count_parameters(),
-                "differentiable": member.differentiable,
+                "name": name,
+                "compares": compares,
+                "cost": cost,
+                "parameters": make().count_parameters(),
+                "differentiable": differentiable,
                 "error": float(np.max([row.error for row in report.rows])),
                 "ok": report.ok,
-                "chapter": member.chapter,
+                "chapter": int(chapter),
             }
         )
     return rows
@@ -202,7 +182,7 @@ def show(rows: list[dict[str, Any]]) -> None:
 
 def measure(arguments: Namespace) -> int:
     """Train, translate, time, and print the table. Return 0."""
-    out, folder = console(), Path(arguments.out)
+    out, file = console(), Path(arguments.out, "table.json")
     dataset, test = builtin_dataset(), builtin_corpus().new_words
     steps = arguments.steps or STEPS
     seeds = range(arguments.seed, arguments.seed + arguments.seeds)
@@ -210,45 +190,37 @@ def measure(arguments: Namespace) -> int:
     for system in experiment.plan(dataset, steps):
         out.print(styled((system.name, "bold")))
         with training_progress(out) as report:
-            row = experiment.measure_system(system, dataset, test, folder, seeds=seeds, report=report)
+            row = experiment.measure_system(system, dataset, test, file.parent, seeds=seeds, report=report)
         rows.append(row)
         # after each system, so that an interrupted comparison keeps what it has measured
-        _write_rows(folder / "table.json", when_and_where(steps, seeds), rows)
-    show_measured(out, rows)
-    out.print(when_and_where(steps, seeds))
-    out.print(f"wrote {printable(folder / 'table.json')}", soft_wrap=True)
+        _write_rows(file, _when_and_where(steps, seeds), rows)
+    _show_measured(rows)
+    out.print(_when_and_where(steps, seeds))
+    out.print(f"wrote {printable(file)}", soft_wrap=True)
     return 0
 
 
 def search(arguments: Namespace) -> int:
     """Train every system with all settings of the grid, and print the best ones. Return 0."""
-    out, folder = console(), Path(arguments.out)
-    dataset = builtin_dataset()
-    steps = arguments.steps or SEARCH_STEPS
+    out, file = console(), Path(arguments.out, "search.json")
+    dataset, steps, seed = builtin_dataset(), arguments.steps or SEARCH_STEPS, arguments.seed
     trials: list[Trial] = []
     for name, model in experiment.SYSTEMS.items():
         for number, (rate, settings) in enumerate(experiment.grid(model)):
             out.print(styled((name, "bold"), (f"  learning rate {rate}{_listed(settings)}", "")))
+            folder = file.parent / "search" / f"{model}-{number}"
             with training_progress(out) as report:
                 trial = experiment.try_settings(
-                    name,
-                    rate,
-                    settings,
-                    dataset,
-                    folder / "search" / f"{model}-{number}",
-                    steps=steps,
-                    seed=arguments.seed,
-                    report=report,
+                    name, rate, settings, dataset, folder, steps=steps, seed=seed, report=report
                 )
             trials.append(trial)
-            made = when_and_where(steps, [arguments.seed])
-            _write_rows(folder / "search.json", made, trials)
+            _write_rows(file, _when_and_where(steps, [seed]), trials)
     table = plain_table("", "learning rate", "initialization", "validation loss")
     for best in experiment.best_trials(trials):
         chosen = _listed(best.settings).removeprefix(", ")
         table.add_row(best.name, f"{best.learning_rate}", chosen, f"{best.loss:.4f}")
     out.print(table)
-    out.print(f"wrote {printable(folder / 'search.json')}", soft_wrap=True)
+    out.print(f"wrote {printable(file)}", soft_wrap=True)
     return 0
 
 
@@ -262,13 +234,9 @@ def _write_rows(path: Path, made: str, rows: Sequence[FamilyRow] | Sequence[Tria
     write_file(path, (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode())
 
 
-def show_measured(out: Console, rows: Sequence[FamilyRow]) -> None:
-    """Print the table of the measurements.
-
-    Args:
-        out: The console.
-        rows: The measurements of each system.
-    """
+def _show_measured(rows: Sequence[FamilyRow]) -> None:
+    """Print the table of the measurements of each system."""
+    out = console()
     lengths = [f"{a}-{b}" if b < 99 else f"{a}+" for a, b in experiment.LENGTHS]
     timed = [f"{n} words" for n in experiment.TIMED_LENGTHS]
     titles = ["numbers", "steps", "seconds", "exact", "range", *lengths, *timed]
@@ -287,13 +255,8 @@ def show_measured(out: Console, rows: Sequence[FamilyRow]) -> None:
     )
 
 
-def when_and_where(steps: int, seeds: Sequence[int]) -> str:
-    """Return a line with date, machine and settings.
-
-    Args:
-        steps: The number of steps of the Transformer.
-        seeds: The seeds of the trainings.
-    """
+def _when_and_where(steps: int, seeds: Sequence[int]) -> str:
+    """Return a line with date, machine, the steps of the Transformer and the seeds of the trainings."""
     machine = f"{platform.machine()}, {os.cpu_count()} processors, one BLAS thread"
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
     many = f"seeds {seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else f"seed {seeds[0]}"

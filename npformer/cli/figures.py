@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.progress import Progress
 
-from npformer.cli.options import excludes, needs
+from npformer.cli.options import add, excludes, needs
 from npformer.cli.output import console, print_data, versioned_rows
 from npformer.cli.progress import training_progress
 from npformer.errors import UserError
@@ -37,19 +37,17 @@ RULES = (
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.add_argument(
-        "ids", nargs="*", metavar="ID", help="the figures to draw, such as F29 (default: all)"
-    )
-    parser.add_argument("--out", default="figures", metavar="FOLDER", help="the folder to write to")
-    parser.add_argument("--svg", action="store_true", help="write each figure as SVG as well")
-    parser.add_argument(
-        "--model",
-        metavar="RUN",
-        help="the folder of a run to draw from, because some figures need all of its checkpoints; a single "
+    add(parser, "[ids...]", "the figures to draw, such as F29 (default: all)", metavar="ID")
+    add(parser, "--out FOLDER", "the folder to write to", default="figures")
+    add(parser, "--svg", "write each figure as SVG as well")
+    add(
+        parser,
+        "--model RUN",
+        "the folder of a run to draw from, because some figures need all of its checkpoints; a single "
         "model is not enough (default: train models in runs/figures)",
     )
-    parser.add_argument("--list", action="store_true", help="list the figures and draw nothing")
-    parser.add_argument("--json", action="store_true", help="with --list: print JSON")
+    add(parser, "--list", "list the figures and draw nothing")
+    add(parser, "--json", "with --list: print JSON")
 
 
 def run(arguments: Namespace) -> int:
@@ -59,14 +57,14 @@ def run(arguments: Namespace) -> int:
     every = all_entries()
     entries = choose(every, arguments.ids)
     if arguments.list:
-        print_list(entries, as_json=arguments.json)
+        _print_list(entries, as_json=arguments.json)
         return 0
     if arguments.model and not any("TR" in entry.data for entry in entries):
         raise UserError(
             f"--model has no effect on {' '.join(arguments.ids)}, because no trained model is shown: "
             "leave it out"
         )
-    draw_all(arguments, entries, every)
+    _draw_all(arguments, entries, every)
     return 0
 
 
@@ -81,7 +79,7 @@ def choose(entries: "Sequence[Entry]", ids: list[str]) -> "list[Entry]":
     return [find_entry(id) for id in dict.fromkeys(ids)] or list(entries)
 
 
-def print_list(entries: "Sequence[Entry]", *, as_json: bool) -> None:
+def _print_list(entries: "Sequence[Entry]", *, as_json: bool) -> None:
     """Print the figures as a table, or as JSON."""
     if as_json:
         rows = versioned_rows(each.as_json() for each in entries)
@@ -94,14 +92,8 @@ def print_list(entries: "Sequence[Entry]", *, as_json: bool) -> None:
     console().print(table)
 
 
-def draw_all(arguments: Namespace, entries: "Sequence[Entry]", every: "Sequence[Entry]") -> None:
-    """Draw and write the figures, and write the page of the gallery if all were drawn.
-
-    Args:
-        arguments: The arguments of the command.
-        entries: The figures to draw.
-        every: All figures.
-    """
+def _draw_all(arguments: Namespace, entries: "Sequence[Entry]", every: "Sequence[Entry]") -> None:
+    """Draw and write the figures, and write the page of the gallery if all were drawn."""
     from npformer.learn.figures import Studio
     from npformer.learn.figures.gallery import write_drawing, write_page, write_recipes
     from npformer.learn.figures.trainings import recipes_as_json

@@ -5,7 +5,7 @@ from argparse import ArgumentParser, Namespace
 from typing import Any
 
 from npformer.cli.load_model import add_model_arguments, load_kind
-from npformer.cli.options import Whole, add_backend_argument
+from npformer.cli.options import Whole, add, add_backend_argument
 from npformer.cli.output import print_data, print_lines
 from npformer.data.vocabulary import MASK
 from npformer.errors import in_context
@@ -22,15 +22,11 @@ Examples: npformer train --preset bert-small
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.add_argument(
-        "texts", nargs="+", metavar="TEXT", help=f"a sentence with {MASK} in place of each word to be found"
-    )
+    add(parser, "texts...", f"a sentence with {MASK} in place of each word to be found", metavar="TEXT")
     models = "the folder of a run with a preset for masked language models, or a checkpoint of it"
     add_model_arguments(parser, models=models)
-    parser.add_argument(
-        "--answers", type=Whole(1, MOST), default=5, metavar="N", help="the words for each gap"
-    )
-    parser.add_argument("--json", action="store_true", help="print a list of JSON objects, one for each text")
+    add(parser, "--answers N", "the words for each gap", Whole(1, MOST), default=5)
+    add(parser, "--json", "print a list of JSON objects, one for each text")
     add_backend_argument(parser)
 
 
@@ -42,29 +38,16 @@ def run(arguments: Namespace) -> int:
         with in_context(f"text {number}"):
             found.append((text, loaded.fill(text, k=arguments.answers)))
     if arguments.json:
-        print_data(json.dumps([as_object(text, gaps) for text, gaps in found], ensure_ascii=False))
+        print_data(json.dumps([_as_object(text, gaps) for text, gaps in found], ensure_ascii=False))
     else:
         print_lines("\n".join(f"{text}\n{fill_in_table(gaps)}" for text, gaps in found))
     return 0
 
 
-def as_object(text: str, gaps: list[Gap]) -> dict[str, Any]:
-    """Return the gaps of a text as an object for JSON.
-
-    Args:
-        text: The text.
-        gaps: Its gaps, in their order. Their places are counted from 1, as in the table.
-    """
-    return {
-        "text": text,
-        "gaps": [
-            {
-                "place": gap.place + 1,
-                "words": [
-                    {"word": word, "probability": probability}
-                    for word, probability in zip(gap.words, gap.probabilities, strict=True)
-                ],
-            }
-            for gap in gaps
-        ],
-    }
+def _as_object(text: str, gaps: list[Gap]) -> dict[str, Any]:
+    """Return a text and its gaps as an object for JSON. Their places are counted from 1, as in the table."""
+    found = []
+    for gap in gaps:
+        words = zip(gap.words, gap.probabilities, strict=True)
+        found.append({"place": gap.place + 1, "words": [{"word": w, "probability": p} for w, p in words]})
+    return {"text": text, "gaps": found}

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from npformer.cli.load_model import add_model_arguments, load_kind
-from npformer.cli.options import COUNT, POSITIVE, SEED, Real, Rule, Whole, add_backend_argument, excludes
+from npformer.cli.options import COUNT, POSITIVE, SEED, Real, Rule, Whole, add, add_backend_argument, excludes
 from npformer.cli.output import print_data, print_line
 from npformer.data.files import read_text
 from npformer.errors import UserError, in_context
@@ -37,40 +37,28 @@ RULES: tuple[Rule, ...] = (
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.add_argument("prompts", nargs="*", metavar="PROMPT", help="the beginning of a text")
+    add(parser, "[prompts...]", "the beginning of a text", metavar="PROMPT")
     add_model_arguments(parser, models="the folder of a run that was trained on text, or a checkpoint of it")
-    parser.add_argument(
-        "--tokens",
-        type=Whole(1, MOST),
-        default=TOKENS,
-        metavar="N",
-        help="the number of tokens after a prompt",
-    )
-    parser.add_argument(
+    add(parser, "--tokens N", "the number of tokens after a prompt", Whole(1, MOST), default=TOKENS)
+    add(
+        parser,
         "--temperature",
-        type=POSITIVE,
+        "below 1, probable tokens become more probable; above 1, less",
+        POSITIVE,
         default=1.0,
-        help="below 1, probable tokens become more probable; above 1, less",
     )
-    parser.add_argument("--top-k", type=COUNT, metavar="K", help="draw from the K most probable tokens only")
-    parser.add_argument(
-        "--top-p",
-        type=TOP_P,
-        metavar="P",
-        help="draw from the fewest tokens whose probabilities sum to P or more",
-    )
-    parser.add_argument("--greedy", action="store_true", help="choose the most probable token, without draws")
-    parser.add_argument("--seed", type=SEED, default=0, help="the seed of the draws")
-    parser.add_argument(
-        "--stop",
-        action="append",
+    add(parser, "--top-k K", "draw from the K most probable tokens only", COUNT)
+    add(parser, "--top-p P", "draw from the fewest tokens whose probabilities sum to P or more", TOP_P)
+    add(parser, "--greedy", "choose the most probable token, without draws")
+    add(parser, "--seed", "the seed of the draws", SEED, default=0)
+    add(
+        parser,
+        "--stop STRING",
+        "end a text before this string; the option may be repeated",
         default=[],
-        metavar="STRING",
-        help="end a text before this string; the option may be repeated",
+        action="append",
     )
-    parser.add_argument(
-        "--perplexity", metavar="FILE", help="print how well the model predicts the text of a file"
-    )
+    add(parser, "--perplexity FILE", "print how well the model predicts the text of a file")
     add_backend_argument(parser)
 
 
@@ -80,7 +68,7 @@ def run(arguments: Namespace) -> int:
         raise UserError('give a prompt, as npformer generate "ROMEO:", or --perplexity with a file')
     loaded = load_kind(TextGenerator, arguments, arguments.backend)
     if arguments.perplexity is not None:
-        print_line(describe_perplexity(loaded, arguments.perplexity))
+        print_line(_describe_perplexity(loaded, arguments.perplexity))
         return 0
     steps = loaded.stream(
         arguments.prompts,
@@ -114,12 +102,8 @@ def print_texts(prompts: list[str], steps: Iterable[list[str]]) -> None:
         print_data("".join(text))
 
 
-def describe_perplexity(loaded: TextGenerator, path: str) -> str:
+def _describe_perplexity(loaded: TextGenerator, path: str) -> str:
     """Return a line with the perplexity of a model on a file, measured as during training.
-
-    Args:
-        loaded: The model.
-        path: The file.
 
     Raises:
         UserError: If the file cannot be read, if it has characters that the model does not know, or if it has

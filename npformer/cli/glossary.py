@@ -6,7 +6,7 @@ from pathlib import Path
 
 from rich.text import Text
 
-from npformer.cli.options import excludes
+from npformer.cli.options import add, excludes
 from npformer.cli.output import console, print_line
 from npformer.learn.console import styled
 from npformer.learn.course.glossary import SHAPES, Term, all_terms, find_terms
@@ -30,15 +30,13 @@ RULES = (excludes("--write", "word", "it writes everything"),)
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.add_argument("word", nargs="?", help="a term, in English or Chinese (default: all terms)")
+    add(parser, "[word]", "a term, in English or Chinese (default: all terms)")
     add_write(parser, "GLOSSARY.md")
 
 
 def add_write(parser: ArgumentParser, name: str) -> None:
     """Add the argument --write [FILE]."""
-    parser.add_argument(
-        "--write", nargs="?", const=name, metavar="FILE", help=f"write everything as a Markdown page ({name})"
-    )
+    add(parser, f"--write [FILE={name}]", f"write everything as a Markdown page ({name})")
 
 
 def run(arguments: Namespace) -> int:

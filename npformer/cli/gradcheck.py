@@ -12,7 +12,7 @@ from npformer.checking.cases.device import HOST_ONLY, check_on_device
 from npformer.checking.report import Report
 from npformer.cli.limits import require_memory
 from npformer.cli.load_model import ANY_MODEL, add_model_arguments, load_any
-from npformer.cli.options import SECONDS, SEED, SHAPE, excludes, needs, one_of, only_if
+from npformer.cli.options import SECONDS, SEED, SHAPE, add, excludes, needs, only_if
 from npformer.cli.output import console, note, print_data, print_lines, versioned_rows
 from npformer.cli.own_layer import SECONDS as OWN_SECONDS
 from npformer.cli.own_layer import check_own_layer
@@ -66,45 +66,46 @@ RULES = (
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.add_argument(
-        "what",
-        nargs="*",
-        help="parts of the names of components (default: all), FILE.py:NAME of your own, or with --model a "
+    add(
+        parser,
+        "[what...]",
+        "parts of the names of components (default: all), FILE.py:NAME of your own, or with --model a "
         "sentence",
     )
     add_model_arguments(parser, "none, and components are checked", models=ANY_MODEL)
-    parser.add_argument(
+    add(
+        parser,
         "--method",
-        **one_of(("complex", "difference")),
+        "complex step, exact up to rounding (default), or central differences",
+        ("complex", "difference"),
         default="complex",
-        help="complex step, exact up to rounding (default), or central differences",
     )
-    parser.add_argument(
-        "--shape",
+    add(
+        parser,
+        "--shape SHAPE",
+        "the shape of an input of your own layer, as 2,5,8; once for each input",
+        SHAPE,
         action="append",
-        type=SHAPE,
-        metavar="SHAPE",
-        help="the shape of an input of your own layer, as 2,5,8; once for each input",
     )
-    parser.add_argument("--seed", type=SEED, default=0, help="the seed of the random numbers")
-    parser.add_argument(
+    add(parser, "--seed", "the seed of the random numbers", SEED, default=0)
+    add(
+        parser,
         "--seconds",
-        type=SECONDS,
-        default=OWN_SECONDS,
-        help="a limit on the processor time of a layer of your own, or about the time for a model "
+        "a limit on the processor time of a layer of your own, or about the time for a model "
         f"(default: {OWN_SECONDS:g})",
+        SECONDS,
+        default=OWN_SECONDS,
     )
-    parser.add_argument(
+    add(
+        parser,
         "--backend",
-        **one_of(("numpy", "cupy")),
+        "cupy compares every component on a GPU with NumPy",
+        ("numpy", "cupy"),
         default="numpy",
-        help="cupy compares every component on a GPU with NumPy",
     )
-    parser.add_argument("--verbose", action="store_true", help="print every tensor, not only the worst one")
-    parser.add_argument(
-        "--json", action="store_true", help="print a list of JSON objects, one for each tensor"
-    )
-    parser.add_argument("--list", action="store_true", help="print the names and check nothing")
+    add(parser, "--verbose", "print every tensor, not only the worst one")
+    add(parser, "--json", "print a list of JSON objects, one for each tensor")
+    add(parser, "--list", "print the names and check nothing")
 
 
 def run(arguments: Namespace) -> int:

@@ -7,7 +7,7 @@ from pathlib import Path
 from rich.text import Text
 
 from npformer.cli.glossary import add_write, save_page
-from npformer.cli.options import excludes
+from npformer.cli.options import add, excludes
 from npformer.cli.output import console
 from npformer.escaping import printable
 from npformer.learn.console import styled
@@ -27,9 +27,7 @@ RULES = (excludes("--write", "word", "it writes everything"),)
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.add_argument(
-        "word", nargs="?", help='a number or a word, such as "3.2.1" or "softmax" (default: everything)'
-    )
+    add(parser, "[word]", 'a number or a word, such as "3.2.1" or "softmax" (default: everything)')
     add_write(parser, "INDEX.md")
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from npformer.cli.limits import size
 from npformer.cli.load_model import ANY_MODEL
+from npformer.cli.options import add
 from npformer.cli.output import print_data, print_line, versioned_rows
 from npformer.errors import UserError, quantity
 from npformer.interop.folder import open_folder
@@ -75,11 +76,9 @@ class Description:
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.add_argument("model", help=f"{ANY_MODEL}; or a Hugging Face folder")
-    parser.add_argument(
-        "--last", action="store_true", help="take the last checkpoint of the run, not its best one"
-    )
-    parser.add_argument("--json", action="store_true", help="print a list with one JSON object")
+    add(parser, "model", f"{ANY_MODEL}; or a Hugging Face folder")
+    add(parser, "--last", "take the last checkpoint of the run, not its best one")
+    add(parser, "--json", "print a list with one JSON object")
 
 
 def run(arguments: Namespace) -> int:

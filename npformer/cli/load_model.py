@@ -1,12 +1,13 @@
 """The options --model and --last of the commands that read a trained model, and the options of the search."""
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from npformer.cli.limits import require_beam
-from npformer.cli.options import COUNT, EXPONENT, add_backend_argument
+from npformer.cli.options import COUNT, EXPONENT, add, add_backend_argument
 from npformer.cli.output import note
 from npformer.errors import UserError
 from npformer.generation.search import BEAM, LENGTH_PENALTY
@@ -32,22 +33,19 @@ def add_model_arguments(
         default: The model that the command reads without --model, for the help text.
         models: The models that the command can read, for the help text.
     """
-    parser.add_argument("--model", metavar="MODEL", help=f"{models} (default: {default})")
-    parser.add_argument(
-        "--last", action="store_true", help="take the last checkpoint of the run, not its best one"
-    )
+    add(parser, "--model MODEL", f"{models} (default: {default})")
+    add(parser, "--last", "take the last checkpoint of the run, not its best one")
 
 
 def add_search_arguments(parser: ArgumentParser) -> None:
     """Add --beam, --length-penalty and --backend."""
     own = "; a translator that ships or comes from Hugging Face has its own"
-    parser.add_argument(
-        "--beam", type=COUNT, help=f"the number of hypotheses; 1 is greedy search (default: {BEAM}{own})"
-    )
-    parser.add_argument(
+    add(parser, "--beam", f"the number of hypotheses; 1 is greedy search (default: {BEAM}{own})", COUNT)
+    add(
+        parser,
         "--length-penalty",
-        type=EXPONENT,
-        help=f"the exponent of the length penalty (default: {LENGTH_PENALTY}{own})",
+        f"the exponent of the length penalty (default: {LENGTH_PENALTY}{own})",
+        EXPONENT,
     )
     add_backend_argument(parser)
 
@@ -55,18 +53,11 @@ def add_search_arguments(parser: ArgumentParser) -> None:
 def load_any(arguments: Namespace, backend: str = "numpy") -> Loaded:
     """Load the model that --model and --last choose, of any kind, or the run trained last.
 
-    Args:
-        arguments: The arguments of the command.
-        backend: "numpy", "cupy", or "auto" for CuPy where there is a GPU.
-
     Raises:
         UserError: If there is no such model, or if its file is damaged.
     """
-    from npformer.cli.loading_bar import loading_bar  # rich takes 50 ms to load, and --help does without
-
-    name = arguments.model or newest_run()
-    with loading_bar() as progress:
-        return load(name, last=arguments.last, backend=backend, progress=progress)
+    loaded: Loaded = _load(load, arguments, backend)
+    return loaded
 
 
 def load_kind(wanted: type[AnyLoaded], arguments: Namespace, backend: str = "numpy") -> AnyLoaded:
@@ -80,11 +71,17 @@ def load_kind(wanted: type[AnyLoaded], arguments: Namespace, backend: str = "num
     Raises:
         UserError: If there is no such model, if it is of another kind, or if its file is damaged.
     """
-    from npformer.cli.loading_bar import loading_bar
+    loaded: AnyLoaded = _load(partial(load_as, wanted), arguments, backend, remedy_for(wanted))
+    return loaded
 
-    name = arguments.model or newest_run(remedy_for(wanted))
+
+def _load(function: Callable[..., Any], arguments: Namespace, backend: str, remedy: str = "") -> Any:
+    """Load a model by a function, with a progress bar. The remedy is for the message if there is no run."""
+    from npformer.cli.loading_bar import loading_bar  # rich takes 50 ms to load, and --help does without
+
+    name = arguments.model or newest_run(remedy)
     with loading_bar() as progress:
-        return load_as(wanted, name, last=arguments.last, backend=backend, progress=progress)
+        return function(name, last=arguments.last, backend=backend, progress=progress)
 
 
 def load_with_search(arguments: Namespace) -> tuple[Translator, dict[str, Any]]:
@@ -105,11 +102,17 @@ def load_with_search(arguments: Namespace) -> tuple[Translator, dict[str, Any]]:
     return loaded, settings
 
 
-def note_unknown_words(loaded: Loaded, text: str) -> None:
-    """Print a note that names the words of a text that the model does not know, if there are any."""
+def note_unknown_words(loaded: Loaded, text: str, where: str = "") -> None:
+    """Print a note that names the words of a text that the model does not know, if there are any.
+
+    Args:
+        loaded: The model.
+        text: The text.
+        where: The beginning of the note, such as "line 3: ".
+    """
     unknown = loaded.unknown_words(text)
     if unknown:
-        note(f"the model does not know {', '.join(map(repr, unknown))} and reads <UNK> instead")
+        note(f"{where}the model does not know {', '.join(map(repr, unknown))} and reads <UNK> instead")
 
 
 def note_missing_fonts(tokens: Iterable[str]) -> None:

@@ -66,7 +66,7 @@ class Seen:
         return [self.keys[i] for i in np.flatnonzero((right & ~self.mask).any(0))]
 
 
-class Bench(NamedTuple):
+class Attention(NamedTuple):
     """An attention layer with its input."""
 
     name: str
@@ -74,76 +74,121 @@ class Bench(NamedTuple):
     forward: Callable[[Any, Any], tuple[Any, Any]]  # (x, mask) -> (y, cache) of the attention
 
 
-def attend_under_masks(
-    model: Transformer, queries: TokenSequence, keys: TokenSequence, arguments: Namespace
-) -> Seen:
-    """Run one head under the masks of the arguments, and find which token changes which output.
+@dataclass(frozen=True)
+class MaskLab:
+    """A model, T queries, S keys, and the arguments of the command.
 
-    Args:
+    Attributes:
         model: The model.
         queries: The tokens of the queries.
         keys: The tokens of the keys, with padding.
-        arguments: The arguments of the command.
-
-    Raises:
-        UserError: If the model has no such layer or head.
+        arguments: The arguments of the command, with the masks, the layer and the head.
     """
-    layer, head, cross = arguments.layer, arguments.head, arguments.cross is not None
-    within(layer, model.config.n_layers, "layer")
-    within(head, model.config.n_heads, "head")
-    masks = make_masks(arguments, len(queries.tokens), keys)
-    right = together(masks, len(queries.tokens), len(keys.tokens))
-    bench = cross_bench(model, layer, queries, keys) if cross else self_bench(model, arguments, keys, right)
 
-    def used(x: Array) -> Array:
-        """Return the mask of the forward pass, with the mistake if one was asked for."""
-        return together(with_mistake(masks, arguments.mistake, x), *right.shape)
+    model: Transformer
+    queries: TokenSequence
+    keys: TokenSequence
+    arguments: Namespace
 
-    _, cache = bench.forward(bench.x, used(bench.x))
-    return Seen(
-        queries=queries.tokens,
-        keys=keys.tokens,
-        masks=masks,
-        mask=used(bench.x),
-        scores=cache.attention.scores[0, head],
-        weights=cache.attention.weights[0, head],
-        moved=movement(lambda x: bench.forward(x, used(x)), bench.x),
-        # within a sentence a padding word is a query too, and its output moves with itself
-        allowed=right if cross else right | np.eye(len(right), dtype=bool),
-        where=f"{arguments.model or 'untrained'}, {bench.name} layer {layer}, head {head}"
-        + (f", mistake: {arguments.mistake}" if arguments.mistake else ""),
-    )
+    def attend(self) -> Seen:
+        """Run one head under the masks of the arguments, and find which token changes which output.
+
+        Raises:
+            UserError: If the model has no such layer or head.
+        """
+        arguments, config = self.arguments, self.model.config
+        for what, count in (("layer", config.n_layers), ("head", config.n_heads)):
+            index = getattr(arguments, what)
+            if not 0 <= index < count:
+                raise UserError(f"--{what} is {index}, and the model has {count}: give 0 to {count - 1}")
+        cross, masks = arguments.cross is not None, self.masks()
+        right = together(masks, len(self.queries.tokens), len(self.keys.tokens))
+        attention = self.cross_attention() if cross else self.self_attention(right)
+
+        def used(x: Array) -> Array:
+            """Return the mask of the forward pass, with the mistake if one was asked for."""
+            return together(with_mistake(masks, arguments.mistake, x), *right.shape)
+
+        _, cache = attention.forward(attention.x, used(attention.x))
+        mistake = f", mistake: {arguments.mistake}" if arguments.mistake else ""
+        place = f"{attention.name} layer {arguments.layer}, head {arguments.head}"
+        return Seen(
+            queries=self.queries.tokens,
+            keys=self.keys.tokens,
+            masks=masks,
+            mask=used(attention.x),
+            scores=cache.attention.scores[0, arguments.head],
+            weights=cache.attention.weights[0, arguments.head],
+            moved=movement(lambda x: attention.forward(x, used(x)), attention.x),
+            # within a sentence a padding word is a query too, and its output moves with itself
+            allowed=right if cross else right | np.eye(len(right), dtype=bool),
+            where=f"{arguments.model or 'untrained'}, {place}{mistake}",
+        )
+
+    def masks(self) -> dict[str, Array]:
+        """Return the masks that the arguments ask for, each (T, S), by their names."""
+        ids, n_keys = self.keys.ids, len(self.keys.tokens)
+        masks = {}
+        if self.arguments.pad:
+            padding = padding_mask(ids)[0, 0]
+            masks["padding"] = np.broadcast_to(padding, (len(self.queries.tokens), n_keys))
+        if self.arguments.causal:
+            masks["causal"] = causal_mask(n_keys, ids)
+        if (window := self.arguments.window) is not None:
+            masks[f"window {window}"] = local_mask(n_keys, window, ids)
+        return masks
+
+    def self_attention(self, mask: Array) -> Attention:
+        """Return the decoder's self-attention under a causal mask, or else the encoder's.
+
+        The layers below have the mask (S, S).
+
+        Raises:
+            UserError: If a decoder layer above the first is asked for, because it needs a source sentence.
+        """
+        model, index, causal = self.model, self.arguments.layer, self.arguments.causal
+        stack, embedding = (model.decoder, model.target) if causal else (model.encoder, model.source)
+        x, _ = embedding.forward(self.keys.ids)  # (1, S, D)
+        if causal and index > 0:
+            raise UserError(f"layer {index} of the decoder needs a source sentence: --causal takes --layer 0")
+        for below in stack.layers[:index]:
+            x, _ = below.forward(x, mask)
+        layer = stack[index]
+
+        def forward(x: Array, mask: Array) -> tuple[Array, Any]:
+            return layer.self_attention.forward(attention_input(layer, x), mask=mask)
+
+        return Attention("decoder" if causal else "encoder", x, forward)
+
+    def cross_attention(self) -> Attention:
+        """Return the encoder-decoder attention of a decoder layer. Its input is the encoder's output."""
+        model, keys, ids = self.model, self.keys.ids, self.queries.ids
+        padding, causal = padding_mask(keys), causal_mask(ids.shape[1], ids)
+        x, _ = model.source.forward(keys)
+        memory, _ = model.encoder.forward(x, padding)  # (1, S, D)
+        x, _ = model.target.forward(ids)  # (1, T, D)
+        for below in model.decoder.layers[: self.arguments.layer]:
+            x, _ = below.forward(x, memory, causal, padding)
+        layer = model.decoder[self.arguments.layer]
+        _, cache = layer.forward(x, memory, causal, padding)
+        queries = cache.cross.projections[0].x  # (1, T, D) what the cross-attention reads of the decoder
+
+        def forward(memory: Array, mask: Array) -> tuple[Array, Any]:
+            return layer.cross.forward(queries, memory, mask=mask)
+
+        return Attention("cross-attention of decoder", memory, forward)
 
 
-def within(index: int, count: int, what: str) -> None:
-    """Raise UserError for a layer or head that the model does not have.
+def attention_input(layer: Any, x: Array) -> Array:
+    """Return what the self-attention of a layer reads: x, after the norm if there is one before it.
 
-    Args:
-        index: The layer or head, counted from 0.
-        count: The number of layers or heads.
-        what: "layer" or "head", for the message.
+    Shapes: x (1, S, D) -> (1, S, D).
     """
-    if not 0 <= index < count:
-        raise UserError(f"--{what} is {index}, and the model has {count}: give 0 to {count - 1}")
-
-
-def make_masks(arguments: Namespace, n_queries: int, keys: TokenSequence) -> dict[str, Array]:
-    """Return the masks that the arguments ask for, each (T, S), by their names.
-
-    Args:
-        arguments: The arguments of the command, with pad, causal and window.
-        n_queries: The number of queries, T.
-        keys: The S tokens of the keys, with padding.
-    """
-    n_keys = len(keys.tokens)
-    masks = {}
-    if arguments.pad:
-        masks["padding"] = np.broadcast_to(padding_mask(keys.ids)[0, 0], (n_queries, n_keys))
-    if arguments.causal:
-        masks["causal"] = causal_mask(n_keys, keys.ids)
-    if arguments.window is not None:
-        masks[f"window {arguments.window}"] = local_mask(n_keys, arguments.window, keys.ids)
-    return masks
+    if isinstance(layer, PreNormEncoderLayer | PreNormDecoderLayer):
+        return layer.norm1(x)
+    if isinstance(layer, SequenceEncoderLayer | SequenceDecoderLayer):
+        return layer.preprocess1(x)
+    return x
 
 
 def with_mistake(masks: Mapping[str, Array], mistake: str | None, x: Array) -> dict[str, Array]:
@@ -164,78 +209,6 @@ def with_mistake(masks: Mapping[str, Array], mistake: str | None, x: Array) -> d
     return masks
 
 
-def together(masks: Mapping[str, Array], n_queries: int, n_keys: int) -> Array:
-    """Return the logical and of all masks, bool (T, S).
-
-    Args:
-        masks: The masks by name.
-        n_queries: The number of queries, T.
-        n_keys: The number of keys, S.
-    """
-    return np.logical_and.reduce([np.ones((n_queries, n_keys), bool), *masks.values()])
-
-
-def self_bench(model: Transformer, arguments: Namespace, tokens: TokenSequence, mask: Array) -> Bench:
-    """Return the decoder's self-attention under a causal mask, or else the encoder's.
-
-    Args:
-        model: The model.
-        arguments: The arguments of the command, with causal and layer.
-        tokens: The S tokens of the sentence.
-        mask: (S, S) the mask of the layers below.
-
-    Raises:
-        UserError: If a decoder layer above the first is asked for, because it needs a source sentence.
-    """
-    stack = model.decoder if arguments.causal else model.encoder
-    embedding = model.target if arguments.causal else model.source
-    x, _ = embedding.forward(tokens.ids)  # (1, S, D)
-    if arguments.causal and arguments.layer > 0:
-        raise UserError(
-            f"layer {arguments.layer} of the decoder needs a source sentence: --causal takes --layer 0"
-        )
-    for below in stack.layers[: arguments.layer]:
-        x, _ = below.forward(x, mask)
-    layer = stack[arguments.layer]
-
-    def forward(x: Array, mask: Array) -> tuple[Array, Any]:
-        return layer.self_attention.forward(attention_input(layer, x), mask=mask)
-
-    return Bench("decoder" if arguments.causal else "encoder", x, forward)
-
-
-def attention_input(layer: Any, x: Array) -> Array:
-    """Return what the self-attention of a layer reads: x, after the norm if there is one before it.
-
-    Shapes: x (1, S, D) -> (1, S, D).
-    """
-    if isinstance(layer, PreNormEncoderLayer | PreNormDecoderLayer):
-        return layer.norm1(x)
-    if isinstance(layer, SequenceEncoderLayer | SequenceDecoderLayer):
-        return layer.preprocess1(x)
-    return x
-
-
-def cross_bench(model: Transformer, index: int, queries: TokenSequence, keys: TokenSequence) -> Bench:
-    """Return the encoder-decoder attention of a decoder layer. Its input is the encoder's output.
-
-    Args:
-        model: The model.
-        index: The decoder layer, counted from 0.
-        queries: The tokens that the decoder reads.
-        keys: The tokens that the encoder reads, with padding.
-    """
-    padding, causal = padding_mask(keys.ids), causal_mask(len(queries.tokens), queries.ids)
-    x, _ = model.source.forward(keys.ids)
-    memory, _ = model.encoder.forward(x, padding)  # (1, S, D)
-    x, _ = model.target.forward(queries.ids)  # (1, T, D)
-    for below in model.decoder.layers[:index]:
-        x, _ = below.forward(x, memory, causal, padding)
-    layer = model.decoder[index]
-    _, cache = layer.forward(x, memory, causal, padding)
-    queries = cache.cross.projections[0].x  # (1, T, D) what the cross-attention reads of the decoder
-
-    def forward(memory: Array, mask: Array) -> tuple[Array, Any]:
-        return layer.cross.forward(queries, memory, mask=mask)
-
-    return Bench("cross-attention of decoder", memory, forward)
+def together(masks: Mapping[str, Array], *shape: int) -> Array:
+    """Return the logical and of all masks, bool (T, S). The shape is that of the result."""
+    return np.logical_and.reduce([np.ones(shape, bool), *masks.values()])

@@ -9,8 +9,8 @@ import numpy as np
 from npformer.checking.leaks import describe_leaks
 from npformer.cli.limits import require_labels
 from npformer.cli.load_model import add_model_arguments, load_kind
-from npformer.cli.mask_bench import MISTAKES, Seen, TokenSequence, attend_under_masks
-from npformer.cli.options import INDEX, SEED, excludes, needs, one_of, only_if
+from npformer.cli.mask_bench import MISTAKES, MaskLab, Seen, TokenSequence
+from npformer.cli.options import INDEX, SEED, add, excludes, needs, only_if
 from npformer.cli.output import console, note, print_line
 from npformer.data import END, START, Codec, TextCodec
 from npformer.errors import UserError
@@ -46,27 +46,17 @@ RULES = (
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.add_argument(
-        "sentence", nargs="?", metavar="SENTENCE", help=f"the words of the queries (default: {EXAMPLE!r})"
-    )
-    parser.add_argument("--pad", type=INDEX, default=0, metavar="N", help="add N padding keys at the end")
-    parser.add_argument(
-        "--causal", action="store_true", help="a word attends to itself and the words before it"
-    )
-    parser.add_argument(
-        "--window", type=INDEX, metavar="N", help="a word attends to N positions on either side"
-    )
-    parser.add_argument(
-        "--cross", metavar="SENTENCE", help="the words of the keys: attention between two sentences"
-    )
+    add(parser, "[sentence]", f"the words of the queries (default: {EXAMPLE!r})", metavar="SENTENCE")
+    add(parser, "--pad N", "add N padding keys at the end", INDEX, default=0)
+    add(parser, "--causal", "a word attends to itself and the words before it")
+    add(parser, "--window N", "a word attends to N positions on either side", INDEX)
+    add(parser, "--cross SENTENCE", "the words of the keys: attention between two sentences")
     add_model_arguments(parser, default="untrained weights")
-    parser.add_argument("--layer", type=INDEX, default=0, help="the layer")
-    parser.add_argument("--head", type=INDEX, default=0, help="the head")
-    parser.add_argument("--seed", type=SEED, default=0, help="the seed of untrained weights")
-    parser.add_argument(
-        "--mistake", **one_of(MISTAKES), help="; ".join(f"{name}: {what}" for name, what in MISTAKES.items())
-    )
-    parser.add_argument("--out", default="masks", metavar="FOLDER", help="the folder to write to")
+    add(parser, "--layer", "the layer", INDEX, default=0)
+    add(parser, "--head", "the head", INDEX, default=0)
+    add(parser, "--seed", "the seed of untrained weights", SEED, default=0)
+    add(parser, "--mistake", "; ".join(f"{name}: {what}" for name, what in MISTAKES.items()), MISTAKES)
+    add(parser, "--out FOLDER", "the folder to write to", default="masks")
 
 
 def run(arguments: Namespace) -> int:
@@ -74,7 +64,7 @@ def run(arguments: Namespace) -> int:
     if arguments.sentence is None:
         show_example(arguments)
     check(arguments)
-    seen = attend_under_masks(*open_model(arguments), arguments)
+    seen = MaskLab(*open_model(arguments), arguments).attend()
     pictures = draw(seen, Path(arguments.out))
     for _, path in pictures:
         print_line(f"wrote {path}")

@@ -110,6 +110,40 @@ SECONDS = Real(f"a number of seconds above 0, at most {DAY}", lambda value: 0 < 
 SHAPE = Shape()
 
 
+def add(parser: Any, usage: str, text: str, kind: Any = None, **settings: Any) -> None:
+    """Add an argument to a parser.
+
+    Args:
+        parser: The parser of the command, or a group of its arguments.
+        usage: The argument as a command line has it: "sentence", "[sentence]" or "[files...]"; or "--json",
+            "--out FILE", "--only NAME...", "--valid FILE FILE" or "--write [FILE=INDEX.md]", whose value may
+            be left out, and is INDEX.md then.
+        text: The help text.
+        kind: The type of the value, or the names of which it is one.
+        settings: Further settings of `add_argument`, such as the default.
+    """
+    option, _, value = usage.partition(" ") if usage.startswith("-") else ("", "", usage)
+    name = value.strip("[.]")
+    if value.endswith("..."):
+        settings["nargs"] = "+"
+    elif value.startswith("["):
+        settings["nargs"] = "*" if value.endswith("...]") else "?"
+        if option:
+            name, _, settings["const"] = name.partition("=")
+    elif " " in name:
+        settings["nargs"] = len(name.split())
+        name = name.split()[0]
+    if option and name:
+        settings["metavar"] = name
+    elif option and kind is None:
+        settings["action"] = "store_true"
+    if isinstance(kind, Iterable):
+        settings = one_of(kind) | settings
+    elif kind is not None:
+        settings["type"] = kind
+    parser.add_argument(option or name, help=text, **settings)
+
+
 def one_of(names: Iterable[str]) -> dict[str, Any]:
     """Return the settings of `add_argument` for an option whose value is one of these names."""
     names = tuple(names)
@@ -124,8 +158,8 @@ def add_backend_argument(parser: Any, *, default: str | None = "auto", shown: st
         default: The default of the option.
         shown: The default in the help text.
     """
-    names = one_of(("numpy", "cupy", "auto"))
-    parser.add_argument("--backend", **names, default=default, help=f"where to compute (default: {shown})")
+    names = ("numpy", "cupy", "auto")
+    add(parser, "--backend", f"where to compute (default: {shown})", names, default=default)
 
 
 def _refusal(text: str, wanted: str) -> ArgumentTypeError:

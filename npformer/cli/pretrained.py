@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from npformer.cli.card_files import begin_card, read_card, read_scores, with_casing
-from npformer.cli.options import excludes, needs, one_of
+from npformer.cli.options import add, excludes, needs
 from npformer.cli.output import console, print_data, print_line
 from npformer.data.codecs import codecs_from_checkpoint
 from npformer.errors import UserError
@@ -51,45 +51,34 @@ RULES = (
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.add_argument(
-        "name", nargs="?", help="the translator to show, or its file (default: all that ship)"
+    add(parser, "[name]", "the translator to show, or its file (default: all that ship)")
+    add(parser, "--markdown", "print the card as a Markdown section")
+    add(parser, "--json", "print a list of JSON objects")
+    add(
+        parser,
+        "--export RUN",
+        "export this run, checkpoint or exported file; without --out, write the template of its card",
     )
-    parser.add_argument("--markdown", action="store_true", help="print the card as a Markdown section")
-    parser.add_argument("--json", action="store_true", help="print a list of JSON objects")
-    parser.add_argument(
-        "--export",
-        metavar="RUN",
-        help="export this run, checkpoint or exported file; without --out, write the template of its card",
-    )
-    parser.add_argument(
-        "--last", action="store_true", help="export the last checkpoint of the run, not its best one"
-    )
-    parser.add_argument(
-        "--out", metavar="FILE", help="the file to write, NAME.safetensors, or with --layout a new folder"
-    )
-    parser.add_argument(
+    add(parser, "--last", "export the last checkpoint of the run, not its best one")
+    add(parser, "--out FILE", "the file to write, NAME.safetensors, or with --layout a new folder")
+    add(
+        parser,
         "--layout",
-        **one_of(FAMILIES.names()),
-        help="export a model of any kind as a Hugging Face folder of this family",
+        "export a model of any kind as a Hugging Face folder of this family",
+        FAMILIES.names(),
     )
-    parser.add_argument(
-        "--card",
-        metavar="FILE",
-        help="the model card, a JSON file (default: card.json in the folder of the run, or the card of an "
+    add(
+        parser,
+        "--card FILE",
+        "the model card, a JSON file (default: card.json in the folder of the run, or the card of an "
         "exported file); if there is none yet, its template is written",
     )
-    parser.add_argument(
-        "--casing",
-        metavar="FILE",
-        help="a text in the target language with capitals, from which their usual use is learned",
+    add(
+        parser,
+        "--casing FILE",
+        "a text in the target language with capitals, from which their usual use is learned",
     )
-    parser.add_argument(
-        "--scores",
-        metavar="FILE",
-        nargs="+",
-        default=[],
-        help="files with the output of npformer score --json",
-    )
+    add(parser, "--scores FILE...", "files with the output of npformer score --json", default=[])
 
 
 def run(arguments: Namespace) -> int:

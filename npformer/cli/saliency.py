@@ -12,7 +12,7 @@ from npformer.cli.load_model import (
     note_missing_fonts,
     note_unknown_words,
 )
-from npformer.cli.options import INDEX, POSITIVE, Rule, Whole, one_of, only_if
+from npformer.cli.options import INDEX, POSITIVE, Rule, Whole, add, only_if
 from npformer.cli.output import console, note, print_line, print_lines
 from npformer.learn.course.terminal_pictures import print_pictures
 from npformer.pretrained.input_gradients import SCORES
@@ -36,42 +36,38 @@ RULES: tuple[Rule, ...] = (
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.add_argument("text", help="the sentence or the text that the model reads")
+    add(parser, "text", "the sentence or the text that the model reads")
     add_model_arguments(parser, models=ANY_MODEL)
-    parser.add_argument(
-        "--target",
-        metavar="WORD",
-        help="the predicted token to explain, for a translator one of its translation (default: the most "
+    add(
+        parser,
+        "--target WORD",
+        "the predicted token to explain, for a translator one of its translation (default: the most "
         "probable one)",
     )
-    parser.add_argument(
-        "--position",
-        type=INDEX,
-        metavar="N",
-        help="the position of the prediction, counted from 0 (default: the last token of a text, its first "
+    add(
+        parser,
+        "--position N",
+        "the position of the prediction, counted from 0 (default: the last token of a text, its first "
         "[MASK], or the first token of a translation)",
+        INDEX,
     )
-    parser.add_argument("--score", **one_of(SCORES), default=SCORES[0], help="the score to explain")
-    parser.add_argument(
-        "--method",
-        **one_of(METHODS),
-        default="integrated",
-        help="integrated gradients, or gradient × input",
-    )
-    parser.add_argument(
+    add(parser, "--score", "the score to explain", SCORES, default=SCORES[0])
+    add(parser, "--method", "integrated gradients, or gradient × input", METHODS, default="integrated")
+    add(
+        parser,
         "--tolerance",
-        type=POSITIVE,
+        "the largest error of the sum of integrated gradients",
+        POSITIVE,
         default=TOLERANCE,
-        help="the largest error of the sum of integrated gradients",
     )
-    parser.add_argument(
-        "--points",
-        type=Whole(POINTS, LIMIT),
+    add(
+        parser,
+        "--points N",
+        "the largest number of points of integrated gradients",
+        Whole(POINTS, LIMIT),
         default=MOST_POINTS,
-        metavar="N",
-        help="the largest number of points of integrated gradients",
     )
-    parser.add_argument("--out", default="saliency.png", metavar="FILE", help="the picture")
+    add(parser, "--out FILE", "the picture", default="saliency.png")
 
 
 def run(arguments: Namespace) -> int:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from npformer.cli.load_model import add_model_arguments, add_search_arguments, load_with_search
-from npformer.cli.options import COUNT, SEED, one_of
+from npformer.cli.options import COUNT, SEED, add
 from npformer.cli.output import note, print_data, print_line
 from npformer.cli.translation_bar import TranslationBar
 from npformer.data import read_lines
@@ -38,37 +38,39 @@ MOST_SHOWN = 10  # invented words
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.add_argument("source", help="a text file with one sentence on each line, plain or gzip")
-    parser.add_argument("reference", help="a file with the reference translations, line by line")
+    add(parser, "source", "a text file with one sentence on each line, plain or gzip")
+    add(parser, "reference", "a file with the reference translations, line by line")
     add_model_arguments(parser)
     add_search_arguments(parser)
-    parser.add_argument(
+    add(
+        parser,
         "--text",
-        **one_of(("auto", *TOKENIZERS)),
-        default="auto",
-        help="the form of the references: lowercased and tokenised, or raw text as people write it; "
+        "the form of the references: lowercased and tokenised, or raw text as people write it; "
         "auto detects it",
+        ("auto", *TOKENIZERS),
+        default="auto",
     )
-    parser.add_argument(
-        "--known-words",
-        metavar="FILE",
-        help="a text in the target language, such as that of the training: words of the translations that "
+    add(
+        parser,
+        "--known-words FILE",
+        "a text in the target language, such as that of the training: words of the translations that "
         "neither it nor the source has are counted as invented",
     )
-    parser.add_argument(
+    add(
+        parser,
         "--seed",
-        type=SEED,
+        f"the seed of the samples that give the interval of BLEU (default: {SAMPLES_SEED}, sacrebleu's)",
+        SEED,
         default=SAMPLES_SEED,
-        help=f"the seed of the samples that give the interval of BLEU (default: {SAMPLES_SEED}, sacrebleu's)",
     )
-    parser.add_argument("--limit", type=COUNT, metavar="N", help="score only the first N lines")
-    parser.add_argument("--out", metavar="FILE", help="write the translations to a file, one on each line")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    add(parser, "--limit N", "score only the first N lines", COUNT)
+    add(parser, "--out FILE", "write the translations to a file, one on each line")
+    add(parser, "--json", "print one JSON object")
 
 
 def run(arguments: Namespace) -> int:
     """Translate, compute BLEU and print it. Return 0."""
-    sources, references = read_both(arguments.source, arguments.reference, arguments.limit)
+    sources, references = _read_both(arguments.source, arguments.reference, arguments.limit)
     require_sacrebleu()
     out = arguments.out and Path(arguments.out)
     if out:
@@ -94,13 +96,8 @@ def run(arguments: Namespace) -> int:
     return 0
 
 
-def read_both(source: str, reference: str, limit: int | None) -> tuple[list[str], list[str]]:
+def _read_both(source: str, reference: str, limit: int | None) -> tuple[list[str], list[str]]:
     """Return the lines of both files, or the first `limit` of them.
-
-    Args:
-        source: The file of sentences.
-        reference: The file of their translations.
-        limit: The largest number of lines, or None.
 
     Raises:
         UserError: If a file cannot be read, or one file has more lines than the other.

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from npformer.cli.load_model import MODEL
+from npformer.cli.options import add
 from npformer.cli.output import console, print_line
 from npformer.learn.console import counting_progress
 from npformer.learn.course.lesson import Lesson, all_lessons, find_chapter
@@ -21,19 +22,16 @@ Examples: npformer site pages
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.add_argument(
-        "out", metavar="OUT", help="the folder to write to: a new one, or that of an earlier site"
+    add(parser, "out", "the folder to write to: a new one, or that of an earlier site", metavar="OUT")
+    add(
+        parser,
+        "--only LESSON...",
+        "a part of the site: these lessons or chapters, and the explorer only if --model is given",
     )
-    parser.add_argument(
-        "--only",
-        nargs="+",
-        metavar="LESSON",
-        help="a part of the site: these lessons or chapters, and the explorer only if --model is given",
-    )
-    parser.add_argument(
-        "--model",
-        metavar="MODEL",
-        help=f"the model of the explorer: {MODEL} (default: the translator of the tour, trained anew)",
+    add(
+        parser,
+        "--model MODEL",
+        f"the model of the explorer: {MODEL} (default: the translator of the tour, trained anew)",
     )
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Generic
 
 from npformer.cli.options import SECONDS as SECONDS_TYPE
-from npformer.cli.options import excludes, one_of, only_if
+from npformer.cli.options import add, excludes, only_if
 from npformer.cli.output import console, note
 from npformer.errors import UserError
 from npformer.escaping import printable, shell_word
@@ -93,30 +93,13 @@ class TaskCommand(Generic[T]):
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Add the arguments of the command."""
         folder, kind = self.tasks.folder, self.tasks.kind
-        parser.add_argument(
-            "action",
-            nargs="?",
-            default="list",
-            **one_of(self.actions) | {"metavar": "ACTION"},
-            help=f"{', '.join(self.actions)}",
-        )
+        add(parser, "[action]", f"{', '.join(self.actions)}", self.actions, default="list", metavar="ACTION")
         named = "a number or a name" if self.tasks.numbered else "a name"
-        parser.add_argument(
-            "name", nargs="?", help=f"{named}; check and hint take the current {kind} if none is given"
-        )
-        parser.add_argument("--dir", default=folder, metavar="FOLDER", help="the folder of your files")
-        parser.add_argument("--all", action="store_true", help="with check: check every file of the folder")
-        parser.add_argument(
-            "--seconds",
-            type=SECONDS_TYPE,
-            default=SECONDS,
-            help="with check: time limit",
-        )
-        parser.add_argument(
-            "--png",
-            metavar="FILE",
-            help="with check: draw the difference between your numbers and the correct ones",
-        )
+        add(parser, "[name]", f"{named}; check and hint take the current {kind} if none is given")
+        add(parser, "--dir FOLDER", "the folder of your files", default=folder)
+        add(parser, "--all", "with check: check every file of the folder")
+        add(parser, "--seconds", "with check: time limit", SECONDS_TYPE, default=SECONDS)
+        add(parser, "--png FILE", "with check: draw the difference between your numbers and the correct ones")
 
     def run(self, arguments: Namespace) -> int:
         """Run the action. Return 0, or 1 if a check found a mistake."""
@@ -161,7 +144,7 @@ class TaskCommand(Generic[T]):
             folder.set_solved(task, verdict.solved)
             self._show_verdict(task, verdict, time.perf_counter() - start)
             if arguments.png:
-                draw_difference(task.name, verdict, arguments.png)
+                _draw_difference(task.name, verdict, arguments.png)
             if verdict.solved:
                 solved.append(task)
         self.after_check(arguments, folder, solved)
@@ -224,9 +207,7 @@ class TaskCommand(Generic[T]):
 
     def _show_verdict(self, task: T, verdict: Verdict, seconds: float) -> None:
         """Print what the check found."""
-        if verdict.printed:
-            say("Your code printed:")
-            say("\n".join("  " + line for line in verdict.printed.splitlines()[:PRINTED_LINES]))
+        print_output(verdict)
         if verdict.solved:
             for line in self.solved_lines(task, verdict, seconds):
                 say(line)
@@ -239,14 +220,15 @@ class TaskCommand(Generic[T]):
         say(f"For a hint, run {self.tasks.command} hint {task.argument}")
 
 
-def draw_difference(name: str, verdict: Verdict, path: str) -> None:
-    """Draw the difference between the learner's numbers and the correct ones, into a file.
+def print_output(verdict: Verdict) -> None:
+    """Print the first lines of what the learner's code printed."""
+    if verdict.printed:
+        say("Your code printed:")
+        say("\n".join("  " + line for line in verdict.printed.splitlines()[:PRINTED_LINES]))
 
-    Args:
-        name: The name of the task.
-        verdict: The result of the check.
-        path: The file to write.
-    """
+
+def _draw_difference(name: str, verdict: Verdict, path: str) -> None:
+    """Draw the difference between the learner's numbers and the correct ones, into a file."""
     if verdict.difference is None:
         note("there is no matrix of numbers to draw")
         return

@@ -17,10 +17,10 @@ from npformer.cli.options import (
     INTEGERS,
     SEED,
     Whole,
+    add,
     add_backend_argument,
     excludes,
     name_of,
-    one_of,
     only_if,
 )
 from npformer.cli.output import console
@@ -209,126 +209,79 @@ def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
     _add_data_arguments(parser)
     settings = parser.add_argument_group("settings")
-    settings.add_argument(
-        "--preset",
-        help="data, architecture and training settings that go together: "
+    add(
+        settings,
+        "--preset PRESET",
+        "data, architecture and training settings that go together: "
         f"{', '.join(PRESETS.names())} (default: {PRESET}; with --text, {TEXT_PRESET})",
     )
-    settings.add_argument(
-        "--architecture",
-        metavar="NAME",
-        help="another architecture than the preset's, such as paper-base, rnn-global, universal or gpt2",
+    add(
+        settings,
+        "--architecture NAME",
+        "another architecture than the preset's, such as paper-base, rnn-global, universal or gpt2",
     )
-    settings.add_argument("--steps", type=COUNT, help="the number of optimizer steps")
-    settings.add_argument(
-        "--batch-size", type=COUNT, help="the number of sentences, or of windows of a text, in a batch"
-    )
-    settings.add_argument("--seed", type=SEED, help="the seed of weights, order and dropout (default: 0)")
-    settings.add_argument(
-        "--set",
-        action="append",
+    add(settings, "--steps", "the number of optimizer steps", COUNT)
+    add(settings, "--batch-size", "the number of sentences, or of windows of a text, in a batch", COUNT)
+    add(settings, "--seed", "the seed of weights, order and dropout (default: 0)", SEED)
+    add(
+        settings,
+        "--set NAME=VALUE",
+        "any setting of the model or of the training",
         default=[],
-        metavar="NAME=VALUE",
-        help="any setting of the model or of the training",
+        action="append",
     )
-    _add_run_arguments(parser.add_argument_group("run"))
-
-
-def _add_run_arguments(run: Any) -> None:
-    """Add the arguments that choose the folder of the run, its beginning and its processes.
-
-    `run` is their group.
-    """
-    run.add_argument(
-        "--run",
-        metavar="FOLDER",
-        help="the folder for checkpoints and log (default: in runs/)",
-    )
-    run.add_argument("--resume", metavar="FOLDER", help="resume a run from its last checkpoint")
-    run.add_argument(
-        "--start-from",
-        metavar="MODEL",
-        help="begin a new run with the weights of a trained model instead of random ones: a translator that "
+    run = parser.add_argument_group("run")
+    add(run, "--run FOLDER", "the folder for checkpoints and log (default: in runs/)")
+    add(run, "--resume FOLDER", "resume a run from its last checkpoint")
+    add(
+        run,
+        "--start-from MODEL",
+        "begin a new run with the weights of a trained model instead of random ones: a translator that "
         "ships, a run, a checkpoint or an exported file, of the same settings and vocabularies",
     )
     add_backend_argument(run, default=None)
-    run.add_argument(
-        "--threads", type=COUNT, help="the threads of the matrix products (default: 1 up to d_model 128)"
-    )
-    run.add_argument(
+    add(run, "--threads", "the threads of the matrix products (default: 1 up to d_model 128)", COUNT)
+    add(
+        run,
         "--workers",
-        type=COUNT,
-        help="the threads that share each batch (default: 1; for multi30k presets, one for each core)",
+        "the threads that share each batch (default: 1; for multi30k presets, one for each core)",
+        COUNT,
     )
 
 
 def _add_data_arguments(parser: ArgumentParser) -> None:
     """Add the arguments that choose the data."""
     data = parser.add_argument_group("data (default: the data of the preset)")
-    data.add_argument(
-        "files", nargs="*", metavar="FILE", help="two files whose lines are translations of each other"
-    )
-    data.add_argument("--valid", nargs=2, metavar="FILE", help="two files to validate on")
-    data.add_argument("--task", **one_of(TASKS), help="a toy task instead of text")
-    data.add_argument(
-        "--direction",
-        **one_of(DIRECTIONS),
-        default="en-fr",
-        help="the direction of the built-in corpus",
-    )
-    data.add_argument("--limit", type=COUNT, metavar="N", help="read at most N pairs of the files")
-    data.add_argument(
-        "--text",
-        nargs="?",
-        const=OWN_TEXT,
-        metavar="FILE",
-        help="one text file, on which a language model is trained (default: Tiny Shakespeare, which ships; "
+    add(data, "[files...]", "two files whose lines are translations of each other", metavar="FILE")
+    add(data, "--valid FILE FILE", "two files to validate on")
+    add(data, "--task", "a toy task instead of text", TASKS)
+    add(data, "--direction", "the direction of the built-in corpus", DIRECTIONS, default="en-fr")
+    add(data, "--limit N", "read at most N pairs of the files", COUNT)
+    add(
+        data,
+        f"--text [FILE={OWN_TEXT}]",
+        "one text file, on which a language model is trained (default: Tiny Shakespeare, which ships; "
         "with a preset that fills gaps, the built-in corpus)",
     )
-    data.add_argument(
+    add(
+        data,
         "--tokens",
-        **one_of(TOKENS),
-        help="the tokens of the text (default: subwords for Tiny Shakespeare, characters for a FILE)",
+        "the tokens of the text (default: subwords for Tiny Shakespeare, characters for a FILE)",
+        TOKENS,
     )
-    data.add_argument(
-        "--data", metavar="FOLDER", help=f"the folder of the preset's corpus (default: {FOLDER})"
-    )
-    _add_vocabulary_arguments(data)
-
-
-def _add_vocabulary_arguments(data: Any) -> None:
-    """Add the arguments that choose the sentences and the tokens of one's own files.
-
-    `data` is the group of the arguments about data.
-    """
-    data.add_argument(
-        "--max-length",
-        type=COUNT,
-        default=MAX_LENGTH,
-        help="leave out pairs with a longer sentence, in tokens",
-    )
-    data.add_argument(
+    add(data, "--data FOLDER", f"the folder of the preset's corpus (default: {FOLDER})")
+    add(data, "--max-length", "leave out pairs with a longer sentence, in tokens", COUNT, default=MAX_LENGTH)
+    add(
+        data,
         "--vocab-size",
-        type=COUNT,
-        help=f"the size of each vocabulary of words (default: {VOCAB_SIZE}), or the number of subwords of a "
+        f"the size of each vocabulary of words (default: {VOCAB_SIZE}), or the number of subwords of a "
         f"text (default: {TEXT_VOCAB_SIZE})",
+        COUNT,
     )
-    data.add_argument(
-        "--min-count",
-        type=COUNT,
-        default=MIN_COUNT,
-        help="leave out words that occur less often",
-    )
-    data.add_argument(
-        "--subwords",
-        type=Whole(1, MOST_SUBWORDS),
-        metavar="N",
-        help="use N subwords for both files instead of words",
-    )
-    data.add_argument("--cased", action="store_true", help="keep capitals (default: convert to lower case)")
-    data.add_argument(
-        "--unfiltered", action="store_true", help="keep repeated pairs, and pairs of very different lengths"
-    )
+    add(data, "--min-count", "leave out words that occur less often", COUNT, default=MIN_COUNT)
+    add(data, "--subwords N", "use N subwords for both files instead of words", Whole(1, MOST_SUBWORDS))
+    add(data, "--cased", "keep capitals (default: convert to lower case)")
+    add(data, "--unfiltered", "keep repeated pairs, and pairs of very different lengths")
 
 
 def run(arguments: Namespace) -> int:

@@ -6,7 +6,13 @@ from io import BufferedIOBase
 from typing import Any
 
 from npformer.cli.line_input import read_blocks, size_in_bytes
-from npformer.cli.load_model import add_model_arguments, add_search_arguments, load_with_search
+from npformer.cli.load_model import (
+    add_model_arguments,
+    add_search_arguments,
+    load_with_search,
+    note_unknown_words,
+)
+from npformer.cli.options import add
 from npformer.cli.output import note, print_data
 from npformer.cli.translation_bar import TranslationBar
 from npformer.errors import UserError
@@ -23,11 +29,11 @@ writes into a pipe are translated as they arrive."""
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.add_argument(
-        "sentences",
-        nargs="*",
+    add(
+        parser,
+        "[sentences...]",
+        "the sentences to translate (default: the lines of standard input)",
         metavar="SENTENCE",
-        help="the sentences to translate (default: the lines of standard input)",
     )
     add_model_arguments(parser)
     add_search_arguments(parser)
@@ -97,25 +103,11 @@ def translate_lines(
         finished = lines[done : done + len(translations)]
         with bar.hidden():
             for number, line in enumerate(finished, first_line + done):
-                report_unknown_words(loaded, line, number)
+                note_unknown_words(loaded, line, f"line {number}: ")
             for translation in translations:
                 print_data(" ".join(translation.splitlines()))  # one line, whatever the words of the model
         bar.advance(len(finished), sum(len(line.encode()) + 1 for line in finished))
         done += len(finished)
-
-
-def report_unknown_words(loaded: Translator, line: str, number: int) -> None:
-    """Print a note that names the words of a line that the model does not know, if there are any.
-
-    Args:
-        loaded: The translator.
-        line: The line.
-        number: The number of the line.
-    """
-    unknown = loaded.unknown_words(line)
-    if unknown:
-        words = ", ".join(repr(word) for word in unknown)
-        note(f"line {number}: the model does not know {words} and reads <UNK> instead")
 
 
 def _require_words(sentence: str, number: int) -> None:

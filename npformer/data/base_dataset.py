@@ -4,8 +4,11 @@
 `data/text.py` of one long text.
 """
 
+import hashlib
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any, ClassVar
 
 from npformer.data.codecs import AnyCodec
@@ -18,10 +21,14 @@ class Dataset(ABC):
 
     Attributes:
         contents: The noun for the examples. A model whose configuration `reads` the same can train on them.
+        train: The examples for training.
+        valid: The examples for validation.
         description: The arguments as JSON values, from which `open_dataset` makes the dataset again.
     """
 
     contents: ClassVar[str]
+    train: Any
+    valid: Any
     description: dict[str, Any]
 
     @property
@@ -34,10 +41,11 @@ class Dataset(ABC):
     def sizes(self) -> dict[str, int]:
         """The sizes of the vocabularies, as settings of a model's configuration."""
 
-    @property
-    @abstractmethod
+    @cached_property
     def fingerprint(self) -> str:
         """Twelve hexadecimal digits of a hash of the training and validation examples and of the codecs."""
+        content = [self.train, self.valid, *(codec.to_json() for codec in self.codecs.values())]
+        return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:12]
 
     @abstractmethod
     def loader(self, length: int, **batching: Any) -> Loader:
@@ -52,9 +60,8 @@ class Dataset(ABC):
     def validation_batches(self, length: int, **batching: Any) -> Sequence[TrainingBatch]:
         """Return all validation examples in batches, the same in every call. Arguments: as for `loader`."""
 
-    @abstractmethod
     def check_model(self, config: Any) -> None:
-        """Check that a model can train on this dataset.
+        """Check that a model can train on this dataset. The base class checks what it reads, and its sizes.
 
         Args:
             config: The configuration of the model.
@@ -62,6 +69,13 @@ class Dataset(ABC):
         Raises:
             UserError: If it cannot.
         """
+        self.require_reader(config)
+        for name, size in self.sizes.items():
+            if getattr(config, name) != size:
+                raise UserError(
+                    f"{name} is {getattr(config, name)}, but {self._vocabulary(name, size)}: build the "
+                    "configuration with **dataset.sizes"
+                )
 
     @property
     def translations(self) -> Sequence[Example]:
@@ -90,3 +104,8 @@ class Dataset(ABC):
                 f"the model reads {config.reads} and the dataset has {self.contents}: choose another "
                 "architecture, or other data"
             )
+
+    def _vocabulary(self, name: str, size: int) -> str:
+        """Return the words of a message about the size of a vocabulary, a setting with this name."""
+        side = name.removesuffix("vocab_size").replace("_vocab", " ")
+        return f"the dataset's {side}vocabulary has {size} entries"

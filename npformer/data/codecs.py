@@ -3,29 +3,24 @@
 `data/text_codecs.py` has the codecs of a long text, which keep every line break.
 """
 
-import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
-from npformer.data.subwords import SUBWORD_CODEC, SubwordCodec
+from npformer.data.subwords import SubwordCodec
 from npformer.data.text_codecs import LongTextCodec, text_codec_from_json
 from npformer.data.tokens import LANGUAGES, Language, detokenize, tokenize
-from npformer.data.vocabulary import END, MASK, PAD, START, Vocabulary, read_object
+from npformer.data.vocabulary import END, MASK, PAD, START, SentenceCodec, Vocabulary, read_codec
 from npformer.errors import UserError, in_context
 from npformer.storage.checkpoint import Checkpoint
-from npformer.storage.json_files import require_entries
-
-TEXT_CODEC = "npformer text codec"
 
 
 @dataclass(frozen=True)
-class TextCodec:
+class TextCodec(SentenceCodec):
     """A codec of whole words: a vocabulary, and the language whose rules split a text into words."""
 
-    vocabulary: Vocabulary
-    language: Language = LANGUAGES["plain"]
-    lowercase: bool = True
+    kind: ClassVar[str] = "npformer text codec"
+    types: ClassVar[dict[str, Any]] = SentenceCodec.types | {"words": list[str]}
 
     @classmethod
     def from_lines(
@@ -53,25 +48,9 @@ class TextCodec:
         vocabulary = Vocabulary.from_sentences(sentences, min_count=min_count, max_size=max_size)
         return cls(vocabulary, language, lowercase)
 
-    @property
-    def tokens(self) -> tuple[str, ...]:
-        """The words by their ids, special tokens first."""
-        return self.vocabulary.words
-
     def words(self, text: str) -> list[str]:
         """Return the words of a sentence, known or not."""
         return tokenize(text, lowercase=self.lowercase, elision=self.language.elision)
-
-    def encode(self, text: str, *, strict: bool = False) -> list[int]:
-        """Return the ids of a sentence, without START and END. An empty sentence gives [].
-
-        Raises:
-            UserError: If the sentence is empty and strict is True (for text that a person typed).
-        """
-        words = self.words(text)
-        if strict and not words:
-            raise UserError(f"the sentence {text!r} is empty: write at least one word")
-        return self.vocabulary.encode(words)
 
     def decode(self, ids: Iterable[int]) -> str:
         """Return the sentence of the ids up to the first END.
@@ -81,29 +60,13 @@ class TextCodec:
         """
         return detokenize(self.vocabulary.decode(ids))
 
-    def to_json(self) -> str:
-        """Return the codec as a JSON text, which from_json reads."""
-        content = {
-            "kind": TEXT_CODEC,
-            "language": self.language.name,
-            "elision": self.language.elision,
-            "lowercase": self.lowercase,
-            "words": self.vocabulary.words,
-        }
-        return json.dumps(content, ensure_ascii=False)
+    def entries(self) -> dict[str, Any]:
+        """Return the entries of the JSON text."""
+        return super().entries() | {"words": self.vocabulary.words}
 
     @classmethod
-    def from_json(cls, text: str) -> "TextCodec":
-        """Return the codec that to_json wrote.
-
-        Raises:
-            UserError: If the text is not one that to_json wrote.
-        """
-        content = read_object(text, TEXT_CODEC)
-        types = {"kind": str, "language": str, "elision": bool, "lowercase": bool, "words": list[str]}
-        require_entries(
-            content, types, "the text codec", "write it again with to_json", optional={"format": int}
-        )
+    def from_entries(cls, content: dict[str, Any]) -> Self:
+        """Return the codec of these entries."""
         language = Language(content["language"], content["elision"])
         return cls(Vocabulary(tuple(content["words"])), language, content["lowercase"])
 
@@ -117,8 +80,8 @@ def codec_from_json(text: str) -> Codec:
     Raises:
         UserError: If the text is not one that a codec wrote.
     """
-    kind = read_object(text, TEXT_CODEC, SUBWORD_CODEC)["kind"]
-    return SubwordCodec.from_json(text) if kind == SUBWORD_CODEC else TextCodec.from_json(text)
+    codec: Codec = read_codec(text, TextCodec, SubwordCodec)
+    return codec
 
 
 AnyCodec = Codec | LongTextCodec

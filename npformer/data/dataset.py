@@ -5,9 +5,7 @@ description holds the arguments as JSON values, and `open_dataset` makes the dat
 run resumes. Its fingerprint shows whether the sentences are still the same.
 """
 
-import hashlib
 import inspect
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -125,14 +123,7 @@ class PairDataset(Dataset):
         Raises:
             UserError: If they do not.
         """
-        self.require_reader(config)
-        for side, codec in self.codecs.items():
-            size = getattr(config, f"{side}_vocab")
-            if size != len(codec.vocabulary):
-                raise UserError(
-                    f"{side}_vocab is {size}, but the dataset's {side} vocabulary has "
-                    f"{len(codec.vocabulary)} entries: build the configuration with **dataset.sizes"
-                )
+        super().check_model(config)
         if (config.pad_id, config.start_id, config.end_id) != (PAD, START, END):
             raise UserError(
                 f"pad_id, start_id and end_id are {config.pad_id}, {config.start_id} and {config.end_id}: "
@@ -143,12 +134,6 @@ class PairDataset(Dataset):
                 f"the longest sentence has {self.max_length} tokens, and the model's max_length is "
                 f"{config.max_length}: raise it, or leave out longer sentences with the dataset's max_length"
             )
-
-    @cached_property
-    def fingerprint(self) -> str:
-        """Twelve hexadecimal digits of a hash of the training and validation sentences and of the codecs."""
-        content = [self.train, self.valid, self.source.to_json(), self.target.to_json()]
-        return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:12]
 
 
 def open_dataset(description: Mapping[str, Any]) -> Dataset:

@@ -1,6 +1,5 @@
 """Downloads of files, which resume after an interruption and verify the checksum of every file."""
 
-import errno
 import hashlib
 import http.client
 import os
@@ -9,12 +8,12 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from npformer.errors import UserError
-from npformer.storage.atomic import write_atomically
+from npformer.storage.atomic import explain_os_errors, write_atomically
 
 ATTEMPTS = 4  # after this number of attempts in a row without new data, a download fails
 PAUSE = 0.5  # seconds before the next attempt; doubled after each attempt without new data
@@ -22,6 +21,8 @@ TIMEOUT = 30.0  # seconds without an answer after which an attempt fails
 _CHUNK = 1 << 16
 _BUSY = (408, 425, 429, 500, 502, 503, 504)  # HTTP errors that are usually temporary
 _ELSEWHERE = "name another address with --base-url, or a folder that has the files with --from"
+
+_explained = partial(explain_os_errors, advice="free some space or check the permissions, and run it again")
 
 Report = Callable[[int], None]  # a function that is called with the number of bytes received so far
 
@@ -40,7 +41,7 @@ class KnownFile(NamedTuple):
             UserError: If the file cannot be read.
         """
         path = folder / self.name
-        with _disk(path, "read"):
+        with _explained(path, "read"):
             return path.is_file() and path.stat().st_size == self.size and _sha256(path) == self.sha256
 
 
@@ -85,7 +86,7 @@ def fetch(
     if target.is_symlink():  # a link stays a link
         target = Path(os.path.realpath(target))
     part = part_of(target)
-    with _disk(part, "written"):
+    with _explained(part, "written"):
         part.parent.mkdir(parents=True, exist_ok=True)
     resumed = _size(part) > 0
     _complete(file, url, part, report, attempts, pause, timeout)
@@ -95,7 +96,7 @@ def fetch(
     if _sha256(part) != file.sha256:
         part.unlink()
         raise UserError(f"{url} is not the expected file (its SHA-256 differs): {_ELSEWHERE}")
-    with _disk(target, "written"):
+    with _explained(target, "written"):
         os.replace(part, target)
     return True
 
@@ -122,7 +123,7 @@ def take(file: KnownFile, source: Path, folder: Path, *, report: Report = lambda
             raise UserError(f"there is no file {path}: give a folder that contains the corpus, raw/ and tok/")
         if not file.is_whole(source):
             raise UserError(f"{path} is damaged (its SHA-256 differs): copy it again, or leave out --from")
-        with _disk(target, "written"):
+        with _explained(target, "written"):
             target.parent.mkdir(parents=True, exist_ok=True)
             write_atomically(target, path.read_bytes())
     report(file.size)
@@ -175,7 +176,7 @@ def _receive(file: KnownFile, url: str, part: Path, report: Report, timeout: flo
         if start not in (0, received):
             part.unlink()
             return "the server sent a part of the file that was not requested"
-        with _disk(part, "written"), open(part, "ab" if start else "wb") as out:
+        with _explained(part, "written"), open(part, "ab" if start else "wb") as out:
             for chunk in _chunks(response):
                 out.write(chunk)
                 start += len(chunk)
@@ -220,19 +221,6 @@ def _chunks(response: http.client.HTTPResponse) -> Iterator[bytes]:
             yield chunk
     except (OSError, http.client.HTTPException):
         return
-
-
-@contextmanager
-def _disk(path: Path, verb: str) -> Iterator[None]:
-    """Convert errors of the disk to UserError: a full disk, or missing permissions."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise UserError(
-                f"the disk is full, {path} cannot be written: make room and run the same command again"
-            ) from None
-        raise UserError(f"{path} cannot be {verb} ({error.strerror}): check the permissions") from None
 
 
 def _size(path: Path) -> int:

@@ -109,7 +109,7 @@ class DataLoader:
 
     def __init__(
         self,
-        examples: Sequence[Example],
+        examples: Sequence[Any],
         lengths: Ids | None = None,
         *,
         seed: int = 0,
@@ -122,14 +122,14 @@ class DataLoader:
         self.seed, self.batch_size, self.batch_tokens = seed, batch_size, batch_tokens
         self.accumulate = accumulate
 
-    def steps(self, start: int = 0) -> Iterator[list[Batch]]:
+    def steps(self, start: int = 0) -> Iterator[list[Any]]:
         """Yield the batches of step start + 1, of the step after it, and so on without end."""
-        for plan in self.plan_steps(start):
-            yield [self._batch(indices) for indices in plan]
+        for step, plan in enumerate(self.plan_steps(start), start + 1):
+            yield self._batches(plan, step)
 
-    def epoch(self, epoch: int = 0) -> list[Batch]:
+    def epoch(self, epoch: int = 0) -> list[Any]:
         """Return all examples in batches, in the order of an epoch, or [] if there are no examples."""
-        return [self._batch(indices) for indices in self.plan_epoch(epoch)] if len(self.examples) else []
+        return self._batches(self.plan_epoch(epoch), 0) if len(self.examples) else []
 
     def count_steps(self, epochs: int) -> int:
         """Return the number of steps in this number of epochs. The last step may begin a further epoch."""
@@ -162,8 +162,14 @@ class DataLoader:
             batch_tokens=self.batch_tokens,
         )
 
-    def _batch(self, indices: Ids) -> Batch:
-        return make_batch([self.examples[i] for i in indices])
+    def _batches(self, plan: Sequence[Ids], step: int) -> list[Any]:
+        """Return the batches of a step from the indices of their examples; step 0 is for validation."""
+        examples = ([self.examples[i] for i in indices] for indices in plan)
+        return [self._batch(each, step, number) for number, each in enumerate(examples)]
+
+    def _batch(self, examples: Sequence[Any], step: int, number: int) -> Any:
+        """Return a batch of examples, the one with this number in the step, from 0."""
+        return make_batch(examples)
 
 
 def example_lengths(examples: Sequence[Example]) -> Ids:

@@ -4,11 +4,8 @@ In each batch, some tokens are hidden and have to be predicted, see `masked_batc
 tokens are hidden each time.
 """
 
-import hashlib
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from typing import Any, ClassVar
@@ -73,19 +70,13 @@ class SentenceDataset(Dataset):
         lost = "the text has capitals and is converted to lower case: --cased keeps the capitals"
         return [lost] if self.lost_case else []
 
-    @cached_property
-    def fingerprint(self) -> str:
-        """Twelve hexadecimal digits of a hash of the sentences and of the codec."""
-        content = [self.train, self.valid, self.codec.to_json()]
-        return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:12]
-
     def loader(self, length: int, **batching: Any) -> SentenceLoader:
         """Return the loader of the training batches, in which other tokens are hidden each time."""
         return self._loader(self.train, length, batching)
 
     def validation_batches(self, length: int, **batching: Any) -> list[SentenceBatch]:
         """Return all validation sentences in batches, with the same hidden tokens in every call."""
-        return self._loader(self.valid, length, batching).every_sentence()
+        return self._loader(self.valid, length, batching).epoch()
 
     def check_model(self, config: Any) -> None:
         """Check that a model knows the tokens of the sentences, and can read one with the end symbol.
@@ -93,12 +84,7 @@ class SentenceDataset(Dataset):
         Raises:
             UserError: If not.
         """
-        self.require_reader(config)
-        if config.vocab_size != len(self.codec.tokens):
-            raise UserError(
-                f"vocab_size is {config.vocab_size}, but the dataset's vocabulary has "
-                f"{len(self.codec.tokens)} entries: build the configuration with **dataset.sizes"
-            )
+        super().check_model(config)
         if config.pad_id != PAD:
             raise UserError(f"pad_id is {config.pad_id}: the vocabulary has padding at {PAD}")
         if config.max_length < 2:

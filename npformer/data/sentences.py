@@ -4,7 +4,7 @@ They are for masked language models, which fill gaps. The loader makes the batch
 other tokens are hidden when a sentence comes again.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -88,12 +88,11 @@ def with_mask(codec: TextCodec) -> TextCodec:
 MakeBatch = Callable[[Sequence[Sentence], np.random.Generator], SentenceBatch]
 
 
-class SentenceLoader:
+class SentenceLoader(DataLoader):
     """A data loader for sentences without translations, which makes each batch with its own generator.
 
-    So other tokens are hidden each time that a sentence is read. The batches of a step depend only on the
-    arguments and on the number of the step. A resumed run therefore gets the same batches as an uninterrupted
-    one, and no state has to be stored.
+    So other tokens are hidden each time that a sentence is read. The generators of a step depend only on the
+    seed and on the number of the step, and those of `epoch`, for validation, are always the same.
 
     Args:
         sentences: The sentences.
@@ -105,33 +104,12 @@ class SentenceLoader:
     def __init__(
         self, sentences: Sequence[Sentence], make: MakeBatch, *, seed: int = 0, **batching: Any
     ) -> None:
-        self.sentences, self.make, self.seed = sentences, make, seed
         lengths = np.array([[len(ids) + 1] for ids in sentences], np.int64)  # (N, 1) with START or END
-        self.plan = DataLoader((), lengths, seed=seed, **batching)
+        super().__init__(sentences, lengths, seed=seed, **batching)
+        self.make = make
 
-    def steps(self, start: int = 0) -> Iterator[list[SentenceBatch]]:
-        """Yield the batches of step start + 1, of the step after it, and so on without end."""
-        for step, plan in enumerate(self.plan.plan_steps(start), start + 1):
-            yield self._batches(plan, step)
-
-    def every_sentence(self) -> list[SentenceBatch]:
-        """Return all sentences in batches, the same in every call: their generators are those of step 0."""
-        return self._batches(self.plan.plan_epoch(0), 0) if self.sentences else []
-
-    def count_steps(self, epochs: int) -> int:
-        """Return the number of steps in this number of epochs."""
-        return self.plan.count_steps(epochs)
-
-    def mean_tokens(self) -> tuple[float, ...]:
-        """Return the number of tokens in a batch of average sentences."""
-        return self.plan.mean_tokens()
-
-    def _batches(self, plan: Sequence[Ids], step: int) -> list[SentenceBatch]:
-        """Make the batches of a step."""
-        return [
-            self.make([self.sentences[i] for i in indices], batch_rng(self.seed, step, batch))
-            for batch, indices in enumerate(plan)
-        ]
+    def _batch(self, examples: Sequence[Sentence], step: int, number: int) -> SentenceBatch:
+        return self.make(examples, batch_rng(self.seed, step, number))
 
 
 def batch_rng(seed: int, step: int, batch: int) -> np.random.Generator:

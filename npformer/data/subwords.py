@@ -4,7 +4,6 @@ sentencepiece chooses the pieces, once, in SubwordCodec.train. Encoding text nee
 """
 
 import io
-import json
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
@@ -12,17 +11,15 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from heapq import heapify, heappop, heappush
 from itertools import groupby
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal, Self
 
 from npformer.data.casing import Casing
 from npformer.data.moses import moses_detokenize, tokenised
 from npformer.data.tokens import LANGUAGES, Language, one_spelling
-from npformer.data.vocabulary import END, PAD, SPECIALS, START, UNK, Vocabulary, read_object
+from npformer.data.vocabulary import END, PAD, SPECIALS, START, UNK, SentenceCodec, Vocabulary
 from npformer.errors import UserError, quantity
-from npformer.storage.json_files import require_entries
 from npformer.validation import require_choice, require_count
 
-SUBWORD_CODEC = "npformer subword codec"
 TEXTS = ("raw", "tokenised")
 WORD_BEGIN = "▁"  # U+2581 stands before every word, as in sentencepiece: "▁the ▁dog s"
 
@@ -97,7 +94,7 @@ class Pieces:
 
 
 @dataclass(frozen=True)
-class SubwordCodec:
+class SubwordCodec(SentenceCodec):
     """A codec of subwords: it splits "dogs ran" into "▁dog", "s" and "▁ran", and joins them again.
 
     Args:
@@ -112,9 +109,10 @@ class SubwordCodec:
         UserError: If settings are out of range.
     """
 
-    vocabulary: Vocabulary
-    language: Language = LANGUAGES["plain"]
-    lowercase: bool = True
+    kind: ClassVar[str] = "npformer subword codec"
+    types: ClassVar[dict[str, Any]] = SentenceCodec.types | {"text": str, "pieces": str}
+    later: ClassVar[dict[str, Any]] = {"spellings": str, "exceptions": list[tuple[str, str, str]]}
+
     text: TextForm = "raw"
     casing: Casing | None = None
     _pieces: Pieces = field(init=False, repr=False, compare=False)
@@ -161,30 +159,11 @@ class SubwordCodec:
         text = unicodedata.normalize("NFKC", one_spelling(text))
         return " ".join((text.lower() if self.lowercase else text).split())
 
-    @property
-    def tokens(self) -> tuple[str, ...]:
-        """The pieces by their ids, special tokens first."""
-        return self.vocabulary.words
-
     def words(self, text: str) -> list[str]:
         """Return the pieces of a sentence. A run of unknown characters counts as one piece."""
         return [
             piece for word in self.normalise(text).split(" ") if word for piece in self._pieces.split(word)
         ]
-
-    def encode(self, text: str, *, strict: bool = False) -> list[int]:
-        """Return the ids of a sentence, without START and END, with UNK for a run of unknown characters.
-
-        An empty sentence gives [].
-
-        Raises:
-            UserError: If the sentence is empty and strict is True (for text that a person typed).
-        """
-        words = self.words(text)
-        if strict and not words:
-            raise UserError(f"the sentence {text!r} is empty: write at least one word")
-        known = self._pieces.ranks
-        return [self.vocabulary.id(word) if word in known else UNK for word in words]
 
     def decode(self, ids: Iterable[int]) -> str:
         """Return the sentence of the ids up to the first END, in the codec's form of text.
@@ -199,33 +178,21 @@ class SubwordCodec:
         text = moses_detokenize(text) if self.text == "tokenised" else text
         return text if self.casing is None else self.casing.restore(text)
 
-    def to_json(self) -> str:
-        """Return the codec as a JSON text, which from_json reads."""
-        content: dict[str, Any] = {
-            "kind": SUBWORD_CODEC,
-            "language": self.language.name,
-            "elision": self.language.elision,
-            "lowercase": self.lowercase,
-            "text": self.text,
-            # one string, a third of the length of a list; no piece holds a space
-            "pieces": " ".join(self.vocabulary.words[len(SPECIALS) :]),
+    def entries(self) -> dict[str, Any]:
+        """Return the entries of the JSON text."""
+        # one string, a third of the length of a list; no piece holds a space
+        pieces = " ".join(self.vocabulary.words[len(SPECIALS) :])
+        content = super().entries() | {"text": self.text, "pieces": pieces}
+        if self.casing is None:
+            return content
+        return content | {
+            "spellings": " ".join(self.casing.spellings),
+            "exceptions": self.casing.exceptions,
         }
-        if self.casing is not None:
-            content["spellings"] = " ".join(self.casing.spellings)
-            content["exceptions"] = self.casing.exceptions
-        return json.dumps(content, ensure_ascii=False)
 
     @classmethod
-    def from_json(cls, text: str) -> "SubwordCodec":
-        """Return the codec that to_json wrote.
-
-        Raises:
-            UserError: If the text is not one that to_json wrote.
-        """
-        content = read_object(text, SUBWORD_CODEC)
-        types = {"kind": str, "language": str, "elision": bool, "lowercase": bool, "text": str, "pieces": str}
-        later = {"spellings": str, "exceptions": list[tuple[str, str, str]], "format": int}
-        require_entries(content, types, "the subword codec", "write it again with to_json", optional=later)
+    def from_entries(cls, content: dict[str, Any]) -> Self:
+        """Return the codec of these entries."""
         vocabulary = Vocabulary((*SPECIALS, *content["pieces"].split(" ")))
         language = Language(content["language"], content["elision"])
         spellings = content.get("spellings")

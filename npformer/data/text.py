@@ -196,18 +196,16 @@ class TextDataset(Dataset):
         """Return the whole validation text in windows of `length` tokens, the same in every call."""
         return TextLoader(self.valid, length, **batching).consecutive()
 
+    def _vocabulary(self, name: str, size: int) -> str:
+        return f"{self.name} has {size} different tokens"
+
     def check_model(self, config: Any) -> None:
         """Check that a model knows the tokens of the text, and that its context is shorter than the text.
 
         Raises:
             UserError: If not.
         """
-        self.require_reader(config)
-        if config.vocab_size != len(self.codec.tokens):
-            raise UserError(
-                f"vocab_size is {config.vocab_size}, but {self.name} has {len(self.codec.tokens)} different "
-                "tokens: build the configuration with **dataset.sizes"
-            )
+        super().check_model(config)
         if config.pad_id is not None:
             raise UserError(
                 f"pad_id is {config.pad_id}, and the windows of a text have no padding: leave it out"

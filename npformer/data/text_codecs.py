@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from npformer.data.subwords import UNKNOWN_ID, WORD_BEGIN, Pieces, learn_pieces
-from npformer.data.vocabulary import SavedCodec, read_object
+from npformer.data.vocabulary import SavedCodec, read_codec
 from npformer.errors import UserError
 
 LINE_END = "\n"
@@ -176,10 +176,6 @@ class PieceCodec(SavedCodec):
 
 LongTextCodec = CharacterCodec | ByteCodec | PieceCodec
 
-_BY_KIND: dict[str, type[LongTextCodec]] = {
-    codec.kind: codec for codec in (CharacterCodec, ByteCodec, PieceCodec)
-}
-
 
 def text_codec_from_json(text: str) -> LongTextCodec:
     """Return the codec of a long text whose to_json wrote the text.
@@ -187,7 +183,8 @@ def text_codec_from_json(text: str) -> LongTextCodec:
     Raises:
         UserError: If the text is not one that such a codec wrote.
     """
-    return _BY_KIND[read_object(text, *_BY_KIND)["kind"]].from_json(text)
+    codec: LongTextCodec = read_codec(text, CharacterCodec, ByteCodec, PieceCodec)
+    return codec
 
 
 def _require_distinct(what: str, tokens: Sequence[str]) -> None:

@@ -1,11 +1,13 @@
 """The vocabulary, which maps words or subwords to ids and back."""
 
 import json
+from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
+from npformer.data.tokens import LANGUAGES, Language
 from npformer.errors import UserError, quantity
 from npformer.storage.json_files import parse_json, require_entries, require_object, require_version
 from npformer.validation import short
@@ -128,20 +130,30 @@ class Vocabulary:
 
 
 class SavedCodec:
-    """A codec that is written as a JSON text, with its kind and the arguments from which it is made.
+    """A codec that is written as a JSON text, with its kind and the entries from which it is made.
 
     Attributes:
         kind: The kind.
-        types: The types of the arguments by their names, which are also those of its attributes.
+        types: The types of the entries by their names.
+        later: The types of the entries that not every text has.
     """
 
     kind: ClassVar[str]
     types: ClassVar[dict[str, Any]] = {}
+    later: ClassVar[dict[str, Any]] = {}
+
+    def entries(self) -> dict[str, Any]:
+        """Return the entries of the JSON text. By default, they are attributes of the codec."""
+        return {name: getattr(self, name) for name in self.types}
+
+    @classmethod
+    def from_entries(cls, content: dict[str, Any]) -> Self:
+        """Return the codec of these entries. By default, they are its arguments."""
+        return cls(**{name: content[name] for name in cls.types})
 
     def to_json(self) -> str:
         """Return the codec as a JSON text, which from_json reads."""
-        content = {"kind": self.kind} | {name: getattr(self, name) for name in self.types}
-        return json.dumps(content, ensure_ascii=False)
+        return json.dumps({"kind": self.kind} | self.entries(), ensure_ascii=False)
 
     @classmethod
     def from_json(cls, text: str) -> Self:
@@ -150,12 +162,59 @@ class SavedCodec:
         Raises:
             UserError: If the text is not one that to_json wrote.
         """
-        content = read_object(text, cls.kind)
-        types = {"kind": str} | cls.types
-        require_entries(
-            content, types, f"the {cls.kind}", "write it again with to_json", optional={"format": int}
-        )
-        return cls(**{name: content[name] for name in cls.types})
+        content, types = read_object(text, cls.kind), {"kind": str} | cls.types
+        what, later = f"the {cls.kind.removeprefix('npformer ')}", cls.later | {"format": int}
+        require_entries(content, types, what, "write it again with to_json", optional=later)
+        return cls.from_entries(content)
+
+
+@dataclass(frozen=True)
+class SentenceCodec(SavedCodec):
+    """A codec of sentences: a vocabulary, and the language whose rules split a text into words or pieces."""
+
+    types: ClassVar[dict[str, Any]] = {"language": str, "elision": bool, "lowercase": bool}
+
+    vocabulary: Vocabulary
+    language: Language = LANGUAGES["plain"]
+    lowercase: bool = True
+
+    def entries(self) -> dict[str, Any]:
+        """Return the entries of the JSON text that all codecs of sentences have."""
+        name, elision = self.language
+        return {"language": name, "elision": elision, "lowercase": self.lowercase}
+
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        """The words or pieces by their ids, special tokens first."""
+        return self.vocabulary.words
+
+    @abstractmethod
+    def words(self, text: str) -> list[str]:
+        """Return the words or pieces of a sentence, known or not."""
+
+    def encode(self, text: str, *, strict: bool = False) -> list[int]:
+        """Return the ids of a sentence, without START and END, and UNK for what is unknown.
+
+        An empty sentence gives [].
+
+        Raises:
+            UserError: If the sentence is empty and strict is True (for text that a person typed).
+        """
+        words = self.words(text)
+        if strict and not words:
+            raise UserError(f"the sentence {text!r} is empty: write at least one word")
+        ids = self.vocabulary.encode(words)
+        return [index if index >= len(SPECIALS) else UNK for index in ids]  # no text can give a special token
+
+
+def read_codec(text: str, *classes: type[SavedCodec]) -> Any:
+    """Return the codec of one of these classes whose to_json wrote the text.
+
+    Raises:
+        UserError: If the text is not one that such a codec wrote.
+    """
+    by_kind = {codec.kind: codec for codec in classes}
+    return by_kind[read_object(text, *by_kind)["kind"]].from_json(text)
 
 
 def read_object(text: str, *kinds: str) -> dict[str, Any]:

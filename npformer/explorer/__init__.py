@@ -15,10 +15,9 @@ from typing import Any
 from npformer.backend import Array
 from npformer.errors import UserError
 from npformer.explorer.layer_data import data_of_layer
-from npformer.explorer.model_data import PageData, live_data, why_not_live
+from npformer.explorer.model_data import PageData, live_data, live_text_data, why_not_live
 from npformer.explorer.page import Page, make_page
 from npformer.explorer.recorded import recorded_data
-from npformer.explorer.text_data import live_text_data
 from npformer.pretrained import Translator, load
 from npformer.pretrained.loaded import Loaded, TextGenerator
 

@@ -45,6 +45,10 @@ class Call:
         """Return the call of a layer during this call, or None if there was none."""
         return next((call for call in self.children if call.module is module), None)
 
+    def part(self, module: Module) -> Call:
+        """Return the call of a layer that every call of this one calls."""
+        return next(call for call in self.children if call.module is module)
+
 
 def calls_in(call: Call) -> Iterator[Call]:
     """Yield all calls during a call, in the order in which they began."""

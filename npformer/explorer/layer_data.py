@@ -104,17 +104,7 @@ def _called(layer: Any, inputs: Sequence[Array], dy: Array | None, name: str) ->
 
 
 def _run(layer: Any, inputs: Sequence[Array], dy: Array | None, name: str) -> tuple[Any, Any, Array, Any]:
-    """Run a layer in both directions.
-
-    Args:
-        layer: The layer.
-        inputs: The arguments of forward.
-        dy: The gradient of the output, or None for a random one.
-        name: The name of the layer in messages.
-
-    Returns:
-        The output, the cache, the gradient of the output, and the gradients of the inputs.
-    """
+    """Run a layer in both directions, and return (y, cache, dy, dx). dy is drawn at random if it is None."""
     returned = layer.forward(*inputs)
     if not isinstance(returned, tuple) or len(returned) != 2:
         raise UserError(f"forward of {name} returns {type(returned).__name__}: return a pair (y, cache)")
@@ -129,14 +119,7 @@ def _run(layer: Any, inputs: Sequence[Array], dy: Array | None, name: str) -> tu
 
 
 def _record_inputs(recording: Recording, call: Call, signature: inspect.Signature, squeeze: bool) -> None:
-    """Add the inputs of a layer with their gradients.
-
-    Args:
-        recording: The recording.
-        call: The call of the layer.
-        signature: The signature of forward, whose arguments name the inputs.
-        squeeze: Leave out the batch axis.
-    """
+    """Add the inputs of a layer, by the names of the arguments of forward, with their gradients."""
     names = list(signature.parameters)
     gradients = iter(call.d_inputs if isinstance(call.d_inputs, tuple) else (call.d_inputs,))
     for index, array in enumerate(call.inputs):

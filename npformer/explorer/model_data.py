@@ -1,6 +1,7 @@
 """The data of a live page: all that a browser needs to compute a model, forward and backward.
 
-The model is a translator of whole words, whose data are here, or a GPT of characters: see text_data.py.
+The model is a translator of whole words, or a GPT of characters, which reads one text and predicts each next
+character.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from npformer.data.vocabulary import SPECIALS
 from npformer.errors import UserError, nearest, quantity
 from npformer.escaping import printable
 from npformer.explorer.code_lines import code_of_steps
+from npformer.generation.codec_tokenizers import LongTextTokenizer
 from npformer.models.gpt import GPT, GPTConfig
 from npformer.models.registry import kind_of
 from npformer.models.transformer import Transformer, TransformerConfig
@@ -35,6 +37,9 @@ MOST_CONTINUED = 16  # tokens by which the model of a page continues a text
 
 # the numbers of the projections of attention in its cache, by the names of its layers
 _PROJECTIONS = {"query": 0, "key": 1, "value": 2, "key_value": 1, "query_key_value": 0}
+
+# the signs by which a page shows the characters that one does not see, unless the vocabulary has these signs
+_SIGNS = {" ": "␣", "\n": "↵", "\t": "⇥"}
 
 
 class PageData(NamedTuple):
@@ -248,3 +253,55 @@ def require_room(n_tokens: int, side: str) -> None:
             f"the {side} has {quantity(n_tokens, 'token')}, its end included, and a page has room for "
             f"{MOST_TOKENS}: give a shorter one"
         )
+
+
+# The text of a GPT
+
+
+def live_text_data(loaded: TextGenerator, text: str) -> PageData:
+    """Return the data of a live page of a GPT of characters.
+
+    Args:
+        loaded: A language model for which `why_not_live` returns None.
+        text: The text with which the page begins.
+
+    Raises:
+        UserError: If the text is too short or too long, or if the model does not know a character.
+    """
+    tokenizer = loaded.tokenizer
+    assert isinstance(tokenizer, LongTextTokenizer)
+    assert isinstance(tokenizer.codec, CharacterCodec)
+    characters = tokenizer.codec.tokens
+    words: dict[str, Any] = {
+        "characters": list(characters),
+        "target_words": labels_of(characters),
+        "continued": MOST_CONTINUED,
+        "example": {"source": text, "target": None, "text_ids": _ids_of(loaded, tokenizer.codec, text)},
+    }
+    return model_page(loaded, text, words)
+
+
+def labels_of(characters: Sequence[str]) -> list[str]:
+    """Return the characters as a page shows them: a space, a line end and a tab by a sign."""
+    taken = set(characters)
+    return [_SIGNS[c] if c in _SIGNS and _SIGNS[c] not in taken else c for c in characters]
+
+
+def _ids_of(loaded: TextGenerator, codec: CharacterCodec, text: str) -> list[int]:
+    """Return the ids of a text.
+
+    Raises:
+        UserError: If it has fewer than two characters, more than a page has room for, or an unknown one.
+    """
+    if len(text) < 2:
+        raise UserError(
+            f"the text {text!r} has {quantity(len(text), 'character')}: give at least two, since each is "
+            "predicted from those before it"
+        )
+    room = min(MOST_TOKENS, loaded.model.config.context)
+    if len(text) > room:
+        raise UserError(
+            f"the text has {quantity(len(text), 'character')}, and a page of this model has room for {room}: "
+            "give a shorter one"
+        )
+    return codec.encode(text)

@@ -20,279 +20,156 @@ class StepLines(NamedTuple):
         return self.gradient_lesson or self.lesson
 
 
+# the lessons, by their numbers
+LESSONS = {
+    "0.2": "00_2_forward_and_backward.py",
+    "2": "02_embeddings.py",
+    "3": "03_positions.py",
+    "4.1": "04_1_attention_without_parameters.py",
+    "4.2": "04_2_the_gradient_of_self_attention.py",
+    "5.1": "05_1_scaled_dot_product_attention.py",
+    "5.2": "05_2_the_backward_pass_of_attention.py",
+    "5.3": "05_3_what_the_scale_does.py",
+    "6.1": "06_1_masks.py",
+    "6.2": "06_2_minus_infinity_and_its_substitutes.py",
+    "6.4": "06_4_query_masks_and_masks_from_vectors.py",
+    "7.2": "07_2_all_heads_in_one_product.py",
+    "7.3": "07_3_the_output_projection_and_the_backward_pass.py",
+    "8.1": "08_1_layer_norm.py",
+    "8.2": "08_2_the_backward_pass_of_layer_norm.py",
+    "8.3": "08_3_the_residual_connection.py",
+    "8.4": "08_4_norm_before_or_after.py",
+    "9.2": "09_2_activations_and_dead_units.py",
+    "12.1": "12_1_the_cross_entropy.py",
+    "12.2": "12_2_the_gradient_of_the_cross_entropy.py",
+    "12.3": "12_3_label_smoothing_and_tied_weights.py",
+    "15.3": "15_3_head_ablation.py",
+    "21.2": "21_2_relative_positions_by_distance.py",
+    "23.1": "23_1_rms_norm.py",
+    "23.2": "23_2_rotary_positions.py",
+    "23.3": "23_3_gated_feed_forward_networks.py",
+    "23.4": "23_4_grouped_query_attention.py",
+}
+
+
+def _lines(forward: str, gradient: str | None, *lessons: str) -> StepLines:
+    """Return the lines of a step, in each pass: the function and the beginnings, divided by " | "."""
+    backward = None if gradient is None else tuple(gradient.split(" | "))
+    return StepLines(tuple(forward.split(" | ")), backward, *(LESSONS[each] for each in lessons))
+
+
+def _pair(name: str, begin: str, gradient: str, *lessons: str) -> StepLines:
+    """Return the lines of a pair of functional/, such as "softmax.log_softmax"."""
+    file, _, function = name.rpartition(".")
+    forward = f"functional/{file}.py::{function}"
+    return _lines(f"{forward} | {begin}", f"{forward}_backward | {gradient}", *lessons)
+
+
+def _layer(place: str, begin: str, gradient: str, *lessons: str) -> StepLines:
+    """Return the lines of the two methods of a layer."""
+    return _lines(f"{place}.forward | {begin}", f"{place}.backward | {gradient}", *lessons)
+
+
 STEP_LINES: dict[str, StepLines] = {
-    "embed": StepLines(
-        ("functional/embedding.py::embedding", "y = table"),
-        ("functional/embedding.py::embedding_backward", "xp.add.at"),
-        "02_embeddings.py",
+    "embed": _pair("embedding.embedding", "y = table", "xp.add.at", "2"),
+    "add_positions": _layer(
+        "nn/embedding.py::InputEmbedding", "x =", "self.positions.backward | self.tokens.backward", "3"
     ),
-    "add_positions": StepLines(
-        ("nn/embedding.py::InputEmbedding.forward", "x ="),
-        ("nn/embedding.py::InputEmbedding.backward", "self.positions.backward", "self.tokens.backward"),
-        "03_positions.py",
+    "constant": _lines("nn/positions.py::FixedPositions.__init__ | self.table", None, "3"),
+    "parameter": _lines(
+        "nn/module.py::Parameter.__init__ | self.value",
+        "nn/module.py::Parameter.accumulate | grad[at]",
+        "0.2",
     ),
-    "constant": StepLines(
-        ("nn/positions.py::FixedPositions.__init__", "self.table"), None, "03_positions.py"
+    "linear": _pair("linear.linear", "y = rows", "dweight | dx", "0.2"),
+    "add_bias": _pair("linear.linear", "y = y", "dbias", "0.2"),
+    "logits": _layer("nn/embedding.py::TiedProjection", "return", "dx | self.weight.accumulate", "12.3"),
+    "transpose": _layer("nn/embedding.py::TiedProjection", "return", "self.weight.accumulate", "12.3"),
+    "scores": _pair("attention.attention", "scores =", "dscores = dscores | dq = | dk", "5.1", "5.2"),
+    "mask": _pair("masks.mask_scores", "return array_module", "return dscores", "6.1"),
+    "mask_queries": _lines(
+        "functional/tutorial_masks.py::tutorial_attention | rows = | y, attended",
+        "functional/attention.py::attention_backward | dscores = softmax_backward",
+        "6.4",
     ),
-    "parameter": StepLines(
-        ("nn/module.py::Parameter.__init__", "self.value"),
-        ("nn/module.py::Parameter.accumulate", "grad[at]"),
-        "00_2_forward_and_backward.py",
+    "softmax": _pair("softmax.softmax", "e | total | y =", "return", "4.1", "4.2"),
+    "weighted_sum": _pair("attention.attention", "y =", "ddropped | dv", "5.1", "5.2"),
+    "split_heads": _lines(
+        "functional/heads.py::split_heads | return",
+        "nn/attention/projections.py::Projection.project_backward | merged",
+        "7.2",
     ),
-    "linear": StepLines(
-        ("functional/linear.py::linear", "y = rows"),
-        ("functional/linear.py::linear_backward", "dweight", "dx"),
-        "00_2_forward_and_backward.py",
+    "rotary_table": _lines("functional/rotary.py::rotary_table | return", None, "23.2"),
+    "rotate": _pair("rotary.rotate", "y[..., first] | y[..., second]", "dx", "23.2"),
+    "repeat_heads": _pair("heads.repeat_heads", "return", "return dy.reshape", "23.4"),
+    "head_switch": _lines("learn/course/ambiguous.py::ablated | blocks[list(heads)]", None, "15.3"),
+    "merge_heads": _lines(
+        "functional/heads.py::merge_heads | return",
+        "nn/attention/multi_head.py::MultiHeadAttention.backward | dz",
+        "7.2",
+        "7.3",
     ),
-    "add_bias": StepLines(
-        ("functional/linear.py::linear", "y = y"),
-        ("functional/linear.py::linear_backward", "dbias"),
-        "00_2_forward_and_backward.py",
+    "relative_products": _lines(
+        "functional/relative.py::_scores | products",
+        "functional/relative.py::relative_attention_by_distance_backward | dq_positions | dq, dkey_positions",
+        "21.2",
     ),
-    "logits": StepLines(
-        ("nn/embedding.py::TiedProjection.forward", "return"),
-        ("nn/embedding.py::TiedProjection.backward", "dx", "self.weight.accumulate"),
-        "12_3_label_smoothing_and_tied_weights.py",
+    "spread_by_distance": _lines(
+        "functional/relative.py::spread_by_distance | return",
+        "functional/relative.py::relative_attention_by_distance_backward | dproducts = sum_to_shape",
+        "21.2",
     ),
-    "transpose": StepLines(
-        ("nn/embedding.py::TiedProjection.forward", "return"),
-        ("nn/embedding.py::TiedProjection.backward", "self.weight.accumulate"),
-        "12_3_label_smoothing_and_tied_weights.py",
+    "relative_scores": _lines(
+        "functional/relative.py::_scores | return scores +",
+        "functional/relative.py::relative_attention_by_distance_backward | dq = | dk",
+        "21.2",
     ),
-    "scores": StepLines(
-        ("functional/attention.py::attention", "scores ="),
-        ("functional/attention.py::attention_backward", "dscores = dscores", "dq =", "dk"),
-        "05_1_scaled_dot_product_attention.py",
-        "05_2_the_backward_pass_of_attention.py",
+    "scale_scores": _pair("relative.relative_attention_by_distance", "dropped", "dscores", "5.3", "21.2"),
+    "collect_by_distance": _pair(
+        "relative.relative_attention_by_distance", "share", "ddropped = ddropped", "21.2"
     ),
-    "mask": StepLines(
-        ("functional/masks.py::mask_scores", "return array_module"),
-        ("functional/masks.py::mask_scores_backward", "return dscores"),
-        "06_1_masks.py",
+    "relative_values": _pair("relative.relative_attention_by_distance", "y_positions", "dshare", "21.2"),
+    "relative_sum": _pair("relative.relative_attention_by_distance", "y =", "ddropped = dy | dv", "21.2"),
+    "layer_norm_statistics": _pair(
+        "norm.layer_norm", "centered | variance | rstd", "along | dx", "8.1", "8.2"
     ),
-    "mask_queries": StepLines(
-        ("functional/tutorial_masks.py::tutorial_attention", "rows =", "y, attended"),
-        ("functional/attention.py::attention_backward", "dscores = softmax_backward"),
-        "06_4_query_masks_and_masks_from_vectors.py",
+    "layer_norm_normalize": _pair("norm.layer_norm", "xhat", "along | dx", "8.1", "8.2"),
+    "layer_norm_scale": _pair("norm.layer_norm", "return", "dbias | dgain | dxhat", "8.1", "8.2"),
+    "layer_norm_gain": _pair("norm.layer_norm", "return", "dgain | dxhat", "8.1", "8.2"),
+    "rms_norm": _pair("rms_norm.rms_norm", "mean_square | rrms | xhat", "along | dx", "23.1"),
+    "rms_norm_scale": _pair("rms_norm.rms_norm", "return", "dgain | dxhat", "23.1"),
+    "residual": _layer(
+        "models/transformer/pre_norm.py::PreNormEncoderLayer", "x = x + h  #", "return", "8.3"
     ),
-    "softmax": StepLines(
-        ("functional/softmax.py::softmax", "e", "total", "y ="),
-        ("functional/softmax.py::softmax_backward", "return"),
-        "04_1_attention_without_parameters.py",
-        "04_2_the_gradient_of_self_attention.py",
+    "dropout": _pair("dropout.dropout", "return x *", "return", "8.3"),
+    "relu": _pair("activations.relu", "y =", "return", "9.2"),
+    "gelu": _pair("activations.gelu", "return", "return", "9.2"),
+    "gelu_tanh": _pair("activations.gelu_tanh", "return", "return", "9.2"),
+    "silu": _pair("activations.swish", "return", "return", "23.3"),
+    "sigmoid": _pair("activations.sigmoid", "y =", "return", "23.3"),
+    "normal_cdf": _lines(
+        "functional/activations.py::_normal_cdf | phi = (1",
+        "functional/activations.py::gelu_backward | density",
+        "9.2",
     ),
-    "weighted_sum": StepLines(
-        ("functional/attention.py::attention", "y ="),
-        ("functional/attention.py::attention_backward", "ddropped", "dv"),
-        "05_1_scaled_dot_product_attention.py",
-        "05_2_the_backward_pass_of_attention.py",
+    "tanh": _pair("activations.gelu_tanh", "t", "dinner", "9.2"),
+    "gated": _pair("gated.swiglu", "return", "dactivated", "23.3"),
+    "log_softmax": _pair("softmax.log_softmax", "y =", "return", "12.1", "12.2"),
+    "losses": _pair(
+        "losses.cross_entropy", "losses = - | losses = losses", "drows = xp | drows[xp", "12.1", "12.2"
     ),
-    "split_heads": StepLines(
-        ("functional/heads.py::split_heads", "return"),
-        ("nn/attention/projections.py::Projection.project_backward", "merged"),
-        "07_2_all_heads_in_one_product.py",
-    ),
-    "rotary_table": StepLines(
-        ("functional/rotary.py::rotary_table", "return"), None, "23_2_rotary_positions.py"
-    ),
-    "rotate": StepLines(
-        ("functional/rotary.py::rotate", "y[..., first]", "y[..., second]"),
-        ("functional/rotary.py::rotate_backward", "dx"),
-        "23_2_rotary_positions.py",
-    ),
-    "repeat_heads": StepLines(
-        ("functional/heads.py::repeat_heads", "return"),
-        ("functional/heads.py::repeat_heads_backward", "return dy.reshape"),
-        "23_4_grouped_query_attention.py",
-    ),
-    "head_switch": StepLines(
-        ("learn/course/ambiguous.py::ablated", "blocks[list(heads)]"), None, "15_3_head_ablation.py"
-    ),
-    "merge_heads": StepLines(
-        ("functional/heads.py::merge_heads", "return"),
-        ("nn/attention/multi_head.py::MultiHeadAttention.backward", "dz"),
-        "07_2_all_heads_in_one_product.py",
-        "07_3_the_output_projection_and_the_backward_pass.py",
-    ),
-    "relative_products": StepLines(
-        ("functional/relative.py::_scores", "products"),
-        (
-            "functional/relative.py::relative_attention_by_distance_backward",
-            "dq_positions",
-            "dq, dkey_positions",
-        ),
-        "21_2_relative_positions_by_distance.py",
-    ),
-    "spread_by_distance": StepLines(
-        ("functional/relative.py::spread_by_distance", "return"),
-        ("functional/relative.py::relative_attention_by_distance_backward", "dproducts = sum_to_shape"),
-        "21_2_relative_positions_by_distance.py",
-    ),
-    "relative_scores": StepLines(
-        ("functional/relative.py::_scores", "return scores +"),
-        ("functional/relative.py::relative_attention_by_distance_backward", "dq =", "dk"),
-        "21_2_relative_positions_by_distance.py",
-    ),
-    "scale_scores": StepLines(
-        ("functional/relative.py::relative_attention_by_distance", "dropped"),
-        ("functional/relative.py::relative_attention_by_distance_backward", "dscores"),
-        "05_3_what_the_scale_does.py",
-        "21_2_relative_positions_by_distance.py",
-    ),
-    "collect_by_distance": StepLines(
-        ("functional/relative.py::relative_attention_by_distance", "share"),
-        ("functional/relative.py::relative_attention_by_distance_backward", "ddropped = ddropped"),
-        "21_2_relative_positions_by_distance.py",
-    ),
-    "relative_values": StepLines(
-        ("functional/relative.py::relative_attention_by_distance", "y_positions"),
-        ("functional/relative.py::relative_attention_by_distance_backward", "dshare"),
-        "21_2_relative_positions_by_distance.py",
-    ),
-    "relative_sum": StepLines(
-        ("functional/relative.py::relative_attention_by_distance", "y ="),
-        ("functional/relative.py::relative_attention_by_distance_backward", "ddropped = dy", "dv"),
-        "21_2_relative_positions_by_distance.py",
-    ),
-    "layer_norm_statistics": StepLines(
-        ("functional/norm.py::layer_norm", "centered", "variance", "rstd"),
-        ("functional/norm.py::layer_norm_backward", "along", "dx"),
-        "08_1_layer_norm.py",
-        "08_2_the_backward_pass_of_layer_norm.py",
-    ),
-    "layer_norm_normalize": StepLines(
-        ("functional/norm.py::layer_norm", "xhat"),
-        ("functional/norm.py::layer_norm_backward", "along", "dx"),
-        "08_1_layer_norm.py",
-        "08_2_the_backward_pass_of_layer_norm.py",
-    ),
-    "layer_norm_scale": StepLines(
-        ("functional/norm.py::layer_norm", "return"),
-        ("functional/norm.py::layer_norm_backward", "dbias", "dgain", "dxhat"),
-        "08_1_layer_norm.py",
-        "08_2_the_backward_pass_of_layer_norm.py",
-    ),
-    "layer_norm_gain": StepLines(
-        ("functional/norm.py::layer_norm", "return"),
-        ("functional/norm.py::layer_norm_backward", "dgain", "dxhat"),
-        "08_1_layer_norm.py",
-        "08_2_the_backward_pass_of_layer_norm.py",
-    ),
-    "rms_norm": StepLines(
-        ("functional/rms_norm.py::rms_norm", "mean_square", "rrms", "xhat"),
-        ("functional/rms_norm.py::rms_norm_backward", "along", "dx"),
-        "23_1_rms_norm.py",
-    ),
-    "rms_norm_scale": StepLines(
-        ("functional/rms_norm.py::rms_norm", "return"),
-        ("functional/rms_norm.py::rms_norm_backward", "dgain", "dxhat"),
-        "23_1_rms_norm.py",
-    ),
-    "residual": StepLines(
-        ("models/transformer/pre_norm.py::PreNormEncoderLayer.forward", "x = x + h  #"),
-        ("models/transformer/pre_norm.py::PreNormEncoderLayer.backward", "return"),
-        "08_3_the_residual_connection.py",
-    ),
-    "dropout": StepLines(
-        ("functional/dropout.py::dropout", "return x *"),
-        ("functional/dropout.py::dropout_backward", "return"),
-        "08_3_the_residual_connection.py",
-    ),
-    "relu": StepLines(
-        ("functional/activations.py::relu", "y ="),
-        ("functional/activations.py::relu_backward", "return"),
-        "09_2_activations_and_dead_units.py",
-    ),
-    "gelu": StepLines(
-        ("functional/activations.py::gelu", "return"),
-        ("functional/activations.py::gelu_backward", "return"),
-        "09_2_activations_and_dead_units.py",
-    ),
-    "gelu_tanh": StepLines(
-        ("functional/activations.py::gelu_tanh", "return"),
-        ("functional/activations.py::gelu_tanh_backward", "return"),
-        "09_2_activations_and_dead_units.py",
-    ),
-    "silu": StepLines(
-        ("functional/activations.py::swish", "return"),
-        ("functional/activations.py::swish_backward", "return"),
-        "23_3_gated_feed_forward_networks.py",
-    ),
-    "sigmoid": StepLines(
-        ("functional/activations.py::sigmoid", "y ="),
-        ("functional/activations.py::sigmoid_backward", "return"),
-        "23_3_gated_feed_forward_networks.py",
-    ),
-    "normal_cdf": StepLines(
-        ("functional/activations.py::_normal_cdf", "phi = (1"),
-        ("functional/activations.py::gelu_backward", "density"),
-        "09_2_activations_and_dead_units.py",
-    ),
-    "tanh": StepLines(
-        ("functional/activations.py::gelu_tanh", "t"),
-        ("functional/activations.py::gelu_tanh_backward", "dinner"),
-        "09_2_activations_and_dead_units.py",
-    ),
-    "gated": StepLines(
-        ("functional/gated.py::swiglu", "return"),
-        ("functional/gated.py::swiglu_backward", "dactivated"),
-        "23_3_gated_feed_forward_networks.py",
-    ),
-    "log_softmax": StepLines(
-        ("functional/softmax.py::log_softmax", "y ="),
-        ("functional/softmax.py::log_softmax_backward", "return"),
-        "12_1_the_cross_entropy.py",
-        "12_2_the_gradient_of_the_cross_entropy.py",
-    ),
-    "losses": StepLines(
-        ("functional/losses.py::cross_entropy", "losses = -", "losses = losses"),
-        ("functional/losses.py::cross_entropy_backward", "drows = xp", "drows[xp"),
-        "12_1_the_cross_entropy.py",
-        "12_2_the_gradient_of_the_cross_entropy.py",
-    ),
-    "cross_entropy": StepLines(
-        ("functional/losses.py::cross_entropy", "return"),
-        ("functional/losses.py::cross_entropy_backward", "drows = drows"),
-        "12_1_the_cross_entropy.py",
-        "12_2_the_gradient_of_the_cross_entropy.py",
-    ),
+    "cross_entropy": _pair("losses.cross_entropy", "return", "drows = drows", "12.1", "12.2"),
 }
 
 # the lines that replace others in models with other settings, by the name of the variant
 VARIANTS: dict[str, dict[str, StepLines]] = {
-    "post-norm": {
-        "residual": StepLines(
-            ("functional/residual.py::add_norm", "y, norm"),
-            ("functional/residual.py::add_norm_backward", "return"),
-            "08_3_the_residual_connection.py",
-        ),
-    },
-    "sequence": {
-        "residual": StepLines(
-            ("models/transformer/sequences.py::Postprocess.forward", "h ="),
-            ("models/transformer/sequences.py::Postprocess.backward", "dx ="),
-            "08_4_norm_before_or_after.py",
-        ),
-    },
-    "untied": {
-        "logits": StepLines(
-            ("nn/linear.py::Linear.forward", "return"),
-            ("nn/linear.py::Linear.backward", "dx", "self.weight.accumulate"),
-            "00_2_forward_and_backward.py",
-        ),
-    },
+    "post-norm": {"residual": _pair("residual.add_norm", "y, norm", "return", "8.3")},
+    "sequence": {"residual": _layer("models/transformer/sequences.py::Postprocess", "h =", "dx =", "8.4")},
+    "untied": {"logits": _layer("nn/linear.py::Linear", "return", "dx | self.weight.accumulate", "0.2")},
     "filled-mask": {
-        "mask": StepLines(
-            ("functional/tutorial_masks.py::fill_scores", "scores = xp.where(mask"),
-            ("functional/tutorial_masks.py::fill_scores_backward", "dscores = xp.where(mask"),
-            "06_2_minus_infinity_and_its_substitutes.py",
-        ),
+        "mask": _pair(
+            "tutorial_masks.fill_scores", "scores = xp.where(mask", "dscores = xp.where(mask", "6.2"
+        )
     },
-    "added-mask": {
-        "mask": StepLines(
-            ("functional/tutorial_masks.py::fill_scores", "scores = scores"),
-            ("functional/tutorial_masks.py::fill_scores_backward", "return"),
-            "06_2_minus_infinity_and_its_substitutes.py",
-        ),
-    },
+    "added-mask": {"mask": _pair("tutorial_masks.fill_scores", "scores = scores", "return", "6.2")},
 }

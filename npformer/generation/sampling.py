@@ -99,9 +99,7 @@ def choose_tokens(
         logits: The logits of the next token, of shape (B, V).
         rng: The generator of the draws. Without it, the most probable token is chosen (greedy decoding), and
             the other arguments change nothing.
-        temperature: See token_probabilities.
-        top_k: See token_probabilities.
-        top_p: See token_probabilities.
+        temperature, top_k, top_p: See token_probabilities.
 
     Returns:
         The ids, of shape (B,), on the host.
@@ -136,9 +134,7 @@ def sample_ids(
         model: A GPT.
         prompt_ids: The ids of B prompts, each of at least one token and of at most model.config.context.
         n_tokens: The number of tokens after each prompt.
-        temperature: See token_probabilities.
-        top_k: See token_probabilities.
-        top_p: See token_probabilities.
+        temperature, top_k, top_p: See token_probabilities.
         rng: The generator of the draws. Without it, the most probable token is chosen each time.
 
     Returns:
@@ -161,9 +157,7 @@ def check_sampling(temperature: float, top_k: int | None = None, top_p: float | 
     """Check the settings of sampling.
 
     Args:
-        temperature: See token_probabilities.
-        top_k: See token_probabilities.
-        top_p: See token_probabilities.
+        temperature, top_k, top_p: See token_probabilities.
 
     Raises:
         UserError: If one of them is impossible.

@@ -36,7 +36,9 @@ class Budget:
 
 @contextlib.contextmanager
 def limited_memory(more: int = MEMORY) -> Iterator[None]:
-    """Raise MemoryError in code that allocates more than this inside a with block, on Linux.
+    """Raise MemoryError in code that lets the process grow by more than this inside a with block, on Linux.
+
+    Memory that was freed before, and that the process has kept, is used first and does not count.
 
     Args:
         more: The number of bytes beyond those that the process has now.

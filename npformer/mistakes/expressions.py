@@ -15,7 +15,7 @@ from npformer.mistakes.operators import (
     OFTEN_MISSING,
     OPERATIONS,
     TERMS,
-    Operator,
+    Change,
     repairs,
 )
 from npformer.mistakes.scope import Scope
@@ -296,26 +296,25 @@ def _with_more(node: ast.AST, scope: Scope) -> Iterator[Reading]:
         yield from _with_operations(node, scope.values, operations)
 
 
-def _with_operations(
-    node: ast.AST, values: Iterable[str], operations: Iterable[Operator]
-) -> Iterator[Reading]:
+def _with_operations(node: ast.AST, values: Iterable[str], operations: Iterable[Change]) -> Iterator[Reading]:
     """Yield a value with an operation with another value."""
     for value in values:
         v = expression(value)
         for row in operations:
-            yield f"{row.found.format(v=value)} at {shown(node)}", filled(row.right, {"a": node, "v": v})
+            yield f"{row.says.format(V=value)} at {shown(node)}", filled(row.right, {"A": node, "V": v})
 
 
 # ---------------------------------------------------------------------------------------------------------
 # Formulas: the derivative of a softmax, and a masked gradient
 
 
-JACOBIAN_CODE = "np.diag(a) - np.outer(a, a)"
-JACOBIAN_PRODUCTS = [code.replace("J", f"({JACOBIAN_CODE})") for code in ("J @ d", "d @ J", "J * d", "d * J")]
+JACOBIAN_CODE = "np.diag(A) - np.outer(A, A)"
+PRODUCTS = ("J @ D", "D @ J", "J * D", "D * J")
+JACOBIAN_PRODUCTS = [code.replace("J", f"({JACOBIAN_CODE})") for code in PRODUCTS]
 JACOBIAN = (
     "np.diag(y) - np.outer(y, y) is the Jacobian of one row: the product with dy is needed for each row"
 )
-OF_SOFTMAX = "a * (d - (d * a).sum(-1, keepdims=True))"
+OF_SOFTMAX = "A * (D - (D * A).sum(-1, keepdims=True))"
 WITHOUT_DIAGONAL = "only the diagonal y (1 - y) of the softmax's derivative is used: its row sum is missing"
 
 
@@ -328,19 +327,19 @@ def of_jacobians(function: Definition, scope: Scope) -> Iterator[Edit]:
                 yield site.edit(JACOBIAN, filled(OF_SOFTMAX, parts))
         if parts := matched(JACOBIAN_CODE, site.node):
             for name in scope.variables:
-                yield site.edit(JACOBIAN, filled(OF_SOFTMAX, parts | {"d": expression(name)}))
+                yield site.edit(JACOBIAN, filled(OF_SOFTMAX, parts | {"D": expression(name)}))
             match site.parent:
                 case ast.Assign(targets=[ast.Name(id=jacobian)]):
-                    yield from _where_used(site, jacobian, parts["a"], found)
+                    yield from _where_used(site, jacobian, parts["A"], found)
 
 
 def _where_used(site: Site, jacobian: str, y: ast.expr, found: list[Site]) -> Iterator[Edit]:
     """Yield the same edit where the Jacobian is a variable, at the place of its product."""
     for use in found:
-        for code in ("j @ d", "d @ j", "j * d", "d * j"):
+        for code in PRODUCTS:
             parts = matched(code, use.node)
-            if parts and ast.unparse(parts["j"]) == jacobian:
-                used = use.edit(JACOBIAN, filled(OF_SOFTMAX, {"a": y, "d": parts["d"]}))
+            if parts and ast.unparse(parts["J"]) == jacobian:
+                used = use.edit(JACOBIAN, filled(OF_SOFTMAX, {"A": y, "D": parts["D"]}))
                 yield replace(used, line=site.line, changes=(*used.changes, *site.edit("", y).changes))
 
 

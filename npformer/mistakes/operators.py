@@ -1,11 +1,11 @@
-"""The table of mistakes: each is a change of code, which is read in both directions.
+"""The table of changes: each is a mistake in code, and the right code in its place.
 
-The grader makes a mistake in a correct solution: it puts the wrong code in the place of the right code. The
-repair undoes it in the learner's code: it puts the right code in the place of the wrong code. The tests of
-the package plant the changes of one operation into another (`OPPOSITE` and `COMPARISONS`).
+The repair looks for the wrong code in what a learner wrote, and puts the right code in its place. The tests
+of the package plant the changes of one operation into another (`OPPOSITE` and `COMPARISONS`). The mistakes
+that the grader makes in a correct solution are in sentences.py, in the same notation (see syntax.py).
 
-In the code, a letter stands for any expression, `*p` for any arguments and `**k` for any keyword arguments. A
-letter that only the new code has stands for the variables of the function, one after the other.
+A row is "right code => wrong code ## what the repair says of the wrong code". A letter that only the right
+code has stands for the variables of the function, one after the other.
 """
 
 import ast
@@ -14,255 +14,197 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from npformer.mistakes.syntax import Edit, Reading, filled, matched, parsed, shown, sites_in
+from npformer.mistakes.tables import rows_of
 
 
-class Operator(NamedTuple):
+class Change(NamedTuple):
     """A mistake.
-
-    In the sentences, {a} is the text of the expression a if it is short, and {A} stands for it as a subject.
 
     Args:
         right: The right code.
         wrong: The wrong code.
-        found: What the repair says of the learner's code, or "" if it does not look for the mistake.
-        made: What the grader says of the solution with the mistake, or "" if it does not make the mistake.
+        says: The template of its sentence, in which {A} stands for the text of A.
     """
 
     right: str
     wrong: str
-    found: str
-    made: str = ""
+    says: str
 
 
-def _operators(*rows: tuple[str, ...]) -> tuple[Operator, ...]:
-    return tuple(Operator(*row) for row in rows)
+def changes(table: str) -> tuple[Change, ...]:
+    """Return the rows of a table."""
+    return tuple(Change(*row.changes[0], row.says) for row in rows_of(table))
 
 
 POWERS = (-2.0, -1.5, -1.0, -0.5, 0.5, 1.5, 2.0, 3.0)
-EXCHANGED = "in the product of {a} and {b}, the matrices are exchanged, and one is not transposed"
-DIVIDED, MULTIPLIED = "it divides by {B} instead of multiplying", "it multiplies by {B} instead of dividing"
-LEFT_OUT = "a step is left out"
-OPPOSITE_STEP = "the wrong operation changes {a}: the opposite is needed"
-OVERWRITTEN = "it is overwritten (=) instead of added (+=)"
-WRONG_SIGN = "the sign of the term {b} is wrong"
-TURNED = "the numerator and the denominator are exchanged"
-KEEPS_ONE = "a row whose index occurs twice keeps only one gradient, because it is overwritten"
-ADDS_ONCE = "a row whose index occurs twice keeps only one gradient, because table[ids] += adds once"
-OTHER_AXIS = "the {} over {} is computed instead of that over another axis"
-WITHOUT_SLICE = "{A} is used without its slice"
-OVER = {"None": "all entries", "0": "axis 0", "-1": "axis -1", "-2": "axis -2", "(0, 1)": "axis (0, 1)"}
-METHODS = ("sum", "mean", "reshape", "max")
 
 # another value of the function is missing
-MISSING_VALUES = _operators(
-    ("a * v", "a", "the factor {v} is missing", "the factor {v} is left out"),
-    ("a / v", "a", "the division by {v} is missing", "the divisor {v} is left out"),
-    ("a + v", "a", "the term {v} is missing", "the term {v} is left out"),
-    ("a - v", "a", "the term {v} is missing, or is not subtracted", "the term {v} is left out"),
-    ("a & v", "a", "the condition {v} is missing", "the condition {v} is left out"),
-    ("a @ v", "a", "the product with {v} is missing"),
-    ("a @ v.swapaxes(-1, -2)", "a", "the product with {v} is missing"),
-    ("v @ a", "a", "the product with {v} is missing"),
-    ("v.swapaxes(-1, -2) @ a", "a", "the product with {v} is missing"),
-    ("a * v[..., None]", "a", "the factor {v} is missing"),
-    ("a + v[..., None]", "a", "the term {v} is missing"),
+MISSING_VALUES = changes(
+    r"""
+    A * V => A ## the factor {V} is missing
+    A / V => A ## the division by {V} is missing
+    A + V => A ## the term {V} is missing
+    A - V => A ## the term {V} is missing, or is not subtracted
+    A & V => A ## the condition {V} is missing
+    A @ V => A ## the product with {V} is missing
+    A @ V.swapaxes(-1, -2) => A ## the product with {V} is missing
+    V @ A => A ## the product with {V} is missing
+    V.swapaxes(-1, -2) @ A => A ## the product with {V} is missing
+    A * V[..., None] => A ## the factor {V} is missing
+    A + V[..., None] => A ## the term {V} is missing
+    """
 )
 ENTRY_BY_ENTRY = MISSING_VALUES[:4]
 TERMS = MISSING_VALUES[2:4]
-DERIVATIVES = _operators(
-    ("a * (1 - v)", "a", "the factor 1 - {v} is missing"),
-    ("a * (1 - v**2)", "a", "the factor 1 - {v}² is missing"),
+DERIVATIVES = changes(
+    r"""
+    A * (1 - V) => A ## the factor 1 - {V} is missing
+    A * (1 - V**2) => A ## the factor 1 - {V}² is missing
+    """
 )
-OFTEN_MISSING = _operators(
-    ("-a", "a", "the sign of {a} is wrong", "the sign is left out"),
-    ("not a", "a", "the opposite of {a} is needed", "a condition is reversed"),
-    ("~a", "a", "the opposite of {a} is needed", "a condition is reversed"),
-    ("1 - a", "a", "1 minus {a} is needed"),
-    ("a.swapaxes(-1, -2)", "a", "{a} is not transposed"),
-    ("a.sum(-1, keepdims=True)", "a", "the sum of {a} over the last axis is missing"),
-    ("a.sum(-1)", "a", "the sum of {a} over the last axis is missing"),
-    ("a.T", "a", "{a} is not transposed", "{A} is not transposed"),
-    ("a.sum(1)", "a", "the sum of {a} over axis 1 is missing"),
-    ("a.sum(0, keepdims=True)", "a", "the sum of {a} over the first axis is missing"),
-    ("a.sum(0)", "a", "the sum of {a} over the first axis is missing"),
-    ("a.sum()", "a", "the sum of {a} is missing"),
-    ("a / 2", "a", "{a} is twice as large as it should be"),
-    ("2 * a", "a", "{a} is half as large as it should be"),
+OFTEN_MISSING = changes(
+    r"""
+    -A => A ## the sign of {A} is wrong
+    not A => A ## the opposite of {A} is needed
+    ~A => A ## the opposite of {A} is needed
+    1 - A => A ## 1 minus {A} is needed
+    A.swapaxes(-1, -2) => A ## {A} is not transposed
+    A.sum(-1, keepdims=True) => A ## the sum of {A} over the last axis is missing
+    A.sum(-1) => A ## the sum of {A} over the last axis is missing
+    A.T => A ## {A} is not transposed
+    A.sum(1) => A ## the sum of {A} over axis 1 is missing
+    A.sum(0, keepdims=True) => A ## the sum of {A} over the first axis is missing
+    A.sum(0) => A ## the sum of {A} over the first axis is missing
+    A.sum() => A ## the sum of {A} is missing
+    A / 2 => A ## {A} is twice as large as it should be
+    2 * A => A ## {A} is half as large as it should be
+    """
 )
-MISSING = _operators(
-    ("a.conj()", "a", "{a} is not conjugated"),
-    ("a.mean(-1, keepdims=True)", "a", "the mean of {a} over the last axis is missing"),
-    ("a.mean()", "a", "the mean of {a} is missing"),
-    ("a.max(-1, keepdims=True)", "a", "the maximum of {a} over the last axis is missing"),
-    ("np.sqrt(a)", "a", "the square root of {a} is missing"),
-    ("a**2", "a", "the square of {a} is missing"),
-    ("1 / a", "a", "1 divided by {a} is needed"),
-    ("np.exp(a)", "a", "exp of {a} is missing"),
-    ("np.log(a)", "a", "the logarithm of {a} is missing"),
-    ("np.abs(a)", "a", "the absolute value of {a} is missing"),
-    ("np.tanh(a)", "a", "tanh of {a} is missing"),
-    ("np.maximum(a, 0)", "a", "{a} may be negative"),
-    ("min(a, 1)", "a", "{a} may be larger than 1"),
-    ("a + 1", "a", "{a} is one less than it should be"),
-    ("a - 1", "a", "{a} is one more than it should be"),
-    ("100 * a", "a", "the factor 100 is missing"),
-    ("a[::-1]", "a", "{a} must be in the reverse order"),
-    ("reversed(a)", "a", "{a} must be in the reverse order"),
-    ("a[1:]", "a", "the first entry of {a} must be left out"),
-    ("a[:-1]", "a", "the last entry of {a} must be left out"),
-    ("a[..., None]", "a", "{a} lacks an axis at the end"),
-    ("a[:, None]", "a", "{a} lacks an axis"),
-    ("a[None]", "a", "{a} lacks an axis at the beginning"),
-    ("a.copy()", "a", "{a} is not copied before it is changed"),
-    ("list(a)", "a", "{a} must be made a list"),
-    ("a.tolist()", "a", "{a} must be made a list"),
-    ("float(a)", "a", "{a} must be made a number"),
-    ("int(a)", "a", "{a} must be made a whole number"),
-    ("a > 0", "a", "it must be compared with 0"),
+MISSING = changes(
+    r"""
+    A.conj() => A ## {A} is not conjugated
+    A.mean(-1, keepdims=True) => A ## the mean of {A} over the last axis is missing
+    A.mean() => A ## the mean of {A} is missing
+    A.max(-1, keepdims=True) => A ## the maximum of {A} over the last axis is missing
+    np.sqrt(A) => A ## the square root of {A} is missing
+    A**2 => A ## the square of {A} is missing
+    1 / A => A ## 1 divided by {A} is needed
+    np.exp(A) => A ## exp of {A} is missing
+    np.log(A) => A ## the logarithm of {A} is missing
+    np.abs(A) => A ## the absolute value of {A} is missing
+    np.tanh(A) => A ## tanh of {A} is missing
+    np.maximum(A, 0) => A ## {A} may be negative
+    min(A, 1) => A ## {A} may be larger than 1
+    A + 1 => A ## {A} is one less than it should be
+    A - 1 => A ## {A} is one more than it should be
+    100 * A => A ## the factor 100 is missing
+    A[::-1] => A ## {A} must be in the reverse order
+    reversed(A) => A ## {A} must be in the reverse order
+    A[1:] => A ## the first entry of {A} must be left out
+    A[:-1] => A ## the last entry of {A} must be left out
+    A[..., None] => A ## {A} lacks an axis at the end
+    A[:, None] => A ## {A} lacks an axis
+    A[None] => A ## {A} lacks an axis at the beginning
+    A.copy() => A ## {A} is not copied before it is changed
+    list(A) => A ## {A} must be made a list
+    A.tolist() => A ## {A} must be made a list
+    float(A) => A ## {A} must be made a number
+    int(A) => A ## {A} must be made a whole number
+    A > 0 => A ## it must be compared with 0
+    """
 )
-# one operation instead of another, or one that is too much or too little
-OPERATIONS = _operators(
-    ("a + b", "b", "", "the term {a} is left out"),
-    ("a + b", "a - b", WRONG_SIGN, WRONG_SIGN),
-    ("a + b", "a + b + b", "", "the term {b} appears twice"),
-    ("a + b", "a + (a + b)", "", "the term {a} appears twice"),
-    ("a - b", "-b", "", "the term {a} is left out"),
-    ("a - b", "a + b", WRONG_SIGN, WRONG_SIGN),
-    ("a - b", "a - b - b", "", "the term {b} appears twice"),
-    ("a - b", "a + (a - b)", "", "the term {a} appears twice"),
-    ("(a + b) * c", "a + b * c", "", "the parentheses around a sum are missing"),
-    ("(a - b) * c", "a - b * c", "", "the parentheses around a sum are missing"),
-    ("(a + b) / c", "a + b / c", "", "the parentheses around a sum are missing"),
-    ("(a - b) / c", "a - b / c", "", "the parentheses around a sum are missing"),
-    ("a * b", "b", "", "the factor {a} is left out"),
-    ("a * b", "a * b * b", "", "the factor {b} appears twice"),
-    ("a / b", "a / b / b", "", "the divisor {b} appears twice"),
-    ("a ** b", "a ** -b", "", "a power has the wrong sign"),
-    ("a ** b", "a", "", "a power is left out"),
-    ("a & b", "b", "", "the condition {a} is left out"),
-    # divided
-    ("a", "a / b", "the division by {b} is too much"),
-    ("a * b", "a / b", "it is divided by {b} instead of multiplied", DIVIDED),
-    ("b / a", "a / b", TURNED, TURNED),
-    ("a // b", "a / b", "the quotient of {a} and {b} must be rounded down"),
-    # added
-    ("a", "a + b", "the term {b} is too much"),
-    ("b", "a + b", "the term {a} is too much"),
-    ("b - a", "a + b", "the sign of the term {a} is wrong"),
-    ("a * b", "a + b", "{a} and {b} are added instead of multiplied"),
-    # subtracted
-    ("a", "a - b", "the term {b} is too much"),
-    ("-b", "a - b", "the term {a} is too much"),
-    ("b - a", "a - b", "{a} and {b} are exchanged in the difference"),
-    ("-a - b", "a - b", "the sign of {a} is wrong"),
-    ("a * b", "a - b", "{a} and {b} are subtracted instead of multiplied"),
-    # multiplied
-    ("a", "a * b", "the factor {b} is too much"),
-    ("b", "a * b", "the factor {a} is too much"),
-    ("a / b", "a * b", "it is multiplied by {b} instead of divided", MULTIPLIED),
-    ("b / a", "a * b", "it is multiplied by {a} instead of divided"),
-    ("a + b", "a * b", "{a} and {b} are multiplied instead of added"),
-    ("a - b", "a * b", "{a} and {b} are multiplied instead of subtracted"),
-    ("a @ b", "a * b", "{a} and {b} are multiplied entry by entry instead of as matrices"),
-    ("a ** b", "a * b", "{a} and {b} are multiplied instead of used as base and power"),
-    # multiplied as matrices
-    ("b @ a", "a @ b", "in the product of {a} and {b}, the two matrices are exchanged"),
-    ("a.swapaxes(-1, -2) @ b", "a @ b", "in the product of {a} and {b}, the first matrix is not transposed"),
-    ("a @ b.swapaxes(-1, -2)", "a @ b", "in the product of {a} and {b}, the second matrix is not transposed"),
-    ("b.swapaxes(-1, -2) @ a", "a @ b", EXCHANGED),
-    ("b @ a.swapaxes(-1, -2)", "a @ b", EXCHANGED),
-    ("b.swapaxes(-1, -2) @ a.swapaxes(-1, -2)", "a @ b", "the product of {a} and {b} is transposed"),
-    ("a", "a @ b", "the product with {b} is too much"),
-    ("b", "a @ b", "the product with {a} is too much"),
-    ("a * b", "a @ b", "in the product of {a} and {b}, matrices are multiplied instead of entries"),
-    # other operations
-    ("a", "a ** b", "the power of {a} is too much"),
-    ("a ** -b", "a ** b", "the power of {a} has the wrong sign"),
-    *((f"a ** {power}", "a ** b", "{a} is raised to the wrong power") for power in POWERS),
-    ("b ** a", "a ** b", "{a} and {b} are exchanged in the power"),
-    ("a * b", "a ** b", "a power is used instead of a product"),
-    ("a / b", "a // b", "// rounds the quotient of {a} and {b} down, and the exact quotient is needed"),
-    ("a % b", "a // b", "// is used instead of %"),
-    ("a // b", "a % b", "% is used instead of //"),
-    ("a | b", "a & b", "& is used instead of |"),
-    ("a", "a & b", "the condition {b} is too much"),
-    ("b", "a & b", "the condition {a} is too much"),
-    ("a & b", "a | b", "| is used instead of &"),
-    ("a", "a | b", "the condition {b} is too much"),
-    ("b", "a | b", "the condition {a} is too much"),
+# one operation instead of another, or one that is too much
+OPERATIONS = changes(
+    r"""
+    A + B => A - B ## the sign of the term {B} is wrong
+    A - B => A + B ## the sign of the term {B} is wrong
+    A => A / B ## the division by {B} is too much
+    A * B => A / B ## it is divided by {B} instead of multiplied
+    B / A => A / B ## the numerator and the denominator are exchanged
+    A // B => A / B ## the quotient of {A} and {B} must be rounded down
+    A => A + B ## the term {B} is too much
+    B => A + B ## the term {A} is too much
+    B - A => A + B ## the sign of the term {A} is wrong
+    A * B => A + B ## {A} and {B} are added instead of multiplied
+    A => A - B ## the term {B} is too much
+    -B => A - B ## the term {A} is too much
+    B - A => A - B ## {A} and {B} are exchanged in the difference
+    -A - B => A - B ## the sign of {A} is wrong
+    A * B => A - B ## {A} and {B} are subtracted instead of multiplied
+    A => A * B ## the factor {B} is too much
+    B => A * B ## the factor {A} is too much
+    A / B => A * B ## it is multiplied by {B} instead of divided
+    B / A => A * B ## it is multiplied by {A} instead of divided
+    A + B => A * B ## {A} and {B} are multiplied instead of added
+    A - B => A * B ## {A} and {B} are multiplied instead of subtracted
+    A @ B => A * B ## {A} and {B} are multiplied entry by entry instead of as matrices
+    A**B => A * B ## {A} and {B} are multiplied instead of used as base and power
+    B @ A => A @ B ## in the product of {A} and {B}, the two matrices are exchanged
+    A.swapaxes(-1, -2) @ B => A @ B ## in the product of {A} and {B}, the first matrix is not transposed
+    A @ B.swapaxes(-1, -2) => A @ B ## in the product of {A} and {B}, the second matrix is not transposed
+    B.swapaxes(-1, -2) @ A => A @ B
+        ## in the product of {A} and {B}, the matrices are exchanged, and one is not transposed
+    B @ A.swapaxes(-1, -2) => A @ B
+        ## in the product of {A} and {B}, the matrices are exchanged, and one is not transposed
+    B.swapaxes(-1, -2) @ A.swapaxes(-1, -2) => A @ B ## the product of {A} and {B} is transposed
+    A => A @ B ## the product with {B} is too much
+    B => A @ B ## the product with {A} is too much
+    A * B => A @ B ## in the product of {A} and {B}, matrices are multiplied instead of entries
+    A => A**B ## the power of {A} is too much
+    A**-B => A**B ## the power of {A} has the wrong sign
+    """
+    + "\n".join(f"    A**{power} => A**B ## {{A}} is raised to the wrong power" for power in POWERS)
+    + r"""
+    B**A => A**B ## {A} and {B} are exchanged in the power
+    A * B => A**B ## a power is used instead of a product
+    A / B => A // B ## // rounds the quotient of {A} and {B} down, and the exact quotient is needed
+    A % B => A // B ## // is used instead of %
+    A // B => A % B ## % is used instead of //
+    A | B => A & B ## & is used instead of |
+    A => A & B ## the condition {B} is too much
+    B => A & B ## the condition {A} is too much
+    A & B => A | B ## | is used instead of &
+    A => A | B ## the condition {B} is too much
+    B => A | B ## the condition {A} is too much
+    """
 )
-CALLS = _operators(
-    ("a.sum(*p, **k)", "a.mean(*p, **k)", "", "it is averaged where it should be a sum"),
-    ("a.mean(*p, **k)", "a.sum(*p, **k)", "", "it is summed where it should be a mean"),
-    ("a.sum(*p, **k)", "a[0]", "", "only the first entry is used instead of the sum over all entries"),
-    *(
-        (f"a.{name}(*p, **k)", f"a.{name}({axis}, **k)", "", OTHER_AXIS.format(name, over))
-        for name in ("sum", "mean")
-        for axis, over in OVER.items()
-    ),
-    *((f"a.{name}(*p, **k)", "a", "", f"{{A}} is used without its {name}") for name in METHODS),
-    ("a.swapaxes(*p, **k)", "a", "", "{A} is not transposed"),
-    ("m.where(c, a, b, **k)", "m.where(c, b, a, **k)", "", "the two cases are exchanged"),
-    ("f(a, **k)", "a[0]", "", "only the first of {A} is used instead of {CALLED}"),
-    ("f(a, b)", "f(b, a)", "", "the two arguments of {CALLED} are exchanged"),
-    *(  # min for max, np.sin for np.cos
-        (f"{call % right}(*p, **k)", f"{call % wrong}(*p, **k)", "", f"{wrong} is used instead of {right}")
-        for pair in (("min", "max"), ("sin", "cos"))
-        for right, wrong in (pair, pair[::-1])
-        for call in ("%s", "m.%s")
-    ),
+STEPS = changes(
+    r"""
+    A += B => A -= B ## the wrong operation changes {A}: the opposite is needed
+    A -= B => A += B ## the wrong operation changes {A}: the opposite is needed
+    A *= B => A /= B ## the wrong operation changes {A}: the opposite is needed
+    A /= B => A *= B ## the wrong operation changes {A}: the opposite is needed
+    np.add.at(A, I, B) => A[I] += B ## of equal indices only one is added by [...] +=
+    """
 )
-VALUES = _operators(
-    *((f"a[{part}]", "a", "", WITHOUT_SLICE) for part in ("b:c", "b:", ":c", "b:c:d", "::d")),
-    ("[a, b]", "[b, a]", "", "two elements of a list are in the wrong order"),
-)
-STEPS = _operators(
-    ("a += b", "a = b", "", OVERWRITTEN),
-    ("a += b", "pass", "", LEFT_OUT),
-    ("a += b", "a -= b", OPPOSITE_STEP, "the sign of a step is wrong"),
-    ("a -= b", "a = -b", "", OVERWRITTEN),
-    ("a -= b", "pass", "", LEFT_OUT),
-    ("a -= b", "a += b", OPPOSITE_STEP, "the sign of a step is wrong"),
-    ("a *= b", "a /= b", OPPOSITE_STEP),
-    ("a *= b", "pass", "", LEFT_OUT),
-    ("a /= b", "a *= b", OPPOSITE_STEP),
-    ("a /= b", "pass", "", LEFT_OUT),
-    ("np.add.at(a, i, b)", "a[i] = b", "", KEEPS_ONE),
-    (
-        "np.add.at(a, i, b)",
-        "a[i] += b",
-        "of equal indices only one is added by [...] +=",
-        ADDS_ONCE,
-    ),
-    ("f(*p, **k)", "pass", "", LEFT_OUT),
-)
-TABLE = (*MISSING_VALUES, *OFTEN_MISSING, *OPERATIONS, *CALLS, *VALUES, *STEPS)
 
 # code and the same in other words, as a person writes it. The axes must be two for some: the search tries it
-SIMPLER = (
-    ("a.swapaxes(-1, -2).swapaxes(-1, -2)", "a"),
-    ("a.T.swapaxes(-1, -2)", "a"),
-    ("a.swapaxes(-1, -2).T", "a"),
-    ("a.T.T", "a"),
-    ("a.swapaxes(-1, -2)", "a.T"),
-    ("--a", "a"),
-    ("not not a", "a"),
-    ("~~a", "a"),
-    ("a - -b", "a + b"),
-    ("a + -b", "a - b"),
-    ("-a + b", "b - a"),
-    ("a + b - b", "a"),
-    ("a - b + b", "a"),
-    ("1 - (1 - a)", "a"),
-    ("a * b / b", "a"),
-    ("a / b * b", "a"),
-    ("2 * (a / 2)", "a"),
-    ("2 * a / 2", "a"),
-    ("a * 1", "a"),
-    ("1 * a", "a"),
-    ("a / 1", "a"),
-    ("a ** 1", "a"),
-    ("a ** 1.0", "a"),
+SIMPLER = changes(
+    r"""
+    A.swapaxes(-1, -2).swapaxes(-1, -2) => A ## simpler
+    A.T.swapaxes(-1, -2) => A ## simpler
+    A.swapaxes(-1, -2).T => A ## simpler
+    A.T.T => A ## simpler
+    A.swapaxes(-1, -2) => A.T ## simpler
+    --A => A ## simpler
+    not not A => A ## simpler
+    ~~A => A ## simpler
+    A - -B => A + B ## simpler
+    A + -B => A - B ## simpler
+    -A + B => B - A ## simpler
+    A + B - B => A ## simpler
+    A - B + B => A ## simpler
+    1 - (1 - A) => A ## simpler
+    A * B / B => A ## simpler
+    A / B * B => A ## simpler
+    2 * (A / 2) => A ## simpler
+    2 * A / 2 => A ## simpler
+    A * 1 => A ## simpler
+    1 * A => A ## simpler
+    A / 1 => A ## simpler
+    A**1 => A ## simpler
+    A**1.0 => A ## simpler
+    """
 )
 
 # other comparisons, the most likely mistake first
@@ -279,27 +221,27 @@ COMPARISONS: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
     ast.NotIn: (ast.In,),
 }
 
-# other operations with the same operands, the first of those that the grader makes: such as a - b for a + b
+# the first other operation with the same operands: such as a - b for a + b
 OPPOSITE: dict[type[ast.operator], type[ast.operator]] = {}
-for _row in sorted(OPERATIONS, key=lambda row: not row.made):
+for _row in OPERATIONS:
     match parsed(_row.right), parsed(_row.wrong):
-        case ast.BinOp(ast.Name("a"), _right, ast.Name("b")), ast.BinOp(ast.Name("a"), _wrong, ast.Name("b")):
+        case ast.BinOp(ast.Name("A"), _right, ast.Name("B")), ast.BinOp(ast.Name("A"), _wrong, ast.Name("B")):
             OPPOSITE.setdefault(type(_right), type(_wrong))
 
 
-def repairs(table: Sequence[Operator], node: ast.AST) -> Iterator[Reading]:
+def repairs(table: Sequence[Change], node: ast.AST) -> Iterator[Reading]:
     """Yield the right code for a node that may be the wrong code of a table, and what is then wrong."""
     for row in table:
-        if row.found and (parts := matched(row.wrong, node)) is not None:
+        if (parts := matched(row.wrong, node)) is not None:
             words = {letter: shown(part) for letter, part in parts.items()}
             new = filled(row.right, parts)
             is_step = isinstance(node, ast.stmt) and isinstance(new, ast.expr)
-            yield row.found.format(**words), ast.Expr(new) if is_step else new
+            yield row.says.format(**words), ast.Expr(new) if is_step else new
 
 
 def simplifications(made: Edit) -> Iterator[Edit]:
     """Yield the edits that simplify the statement of an edit."""
     for site in sites_in(made.statement) if made.statement else ():
-        for code, simpler in SIMPLER:
+        for code, simpler, _ in SIMPLER:
             if (parts := matched(code, site.node)) is not None:
                 yield replace(site.edit("", filled(simpler, parts)), function=made.function)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
 
 from npformer.mistakes.calls import called, of_function_and_axes
-from npformer.mistakes.operators import OPERATIONS, STEPS, Operator, repairs
+from npformer.mistakes.operators import OPERATIONS, STEPS, Change, repairs
 from npformer.mistakes.scope import Scope
 from npformer.mistakes.syntax import (
     SHORT,
@@ -272,7 +272,7 @@ def of_all_operations(function: Definition, scope: Scope) -> Iterator[Edit]:
                 yield _at_all(function, nodes, says, _as_operation(row))
 
 
-def _as_operation(row: Operator) -> Rewrite:
+def _as_operation(row: Change) -> Rewrite:
     """Return the rewrite of the wrong code of a row as the right one."""
 
     def rewrite(node: ast.AST) -> ast.AST | None:

@@ -2,7 +2,7 @@
 
 import ast
 import copy
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -147,7 +147,11 @@ def is_module(node: ast.AST) -> bool:
 
 
 # ---------------------------------------------------------------------------------------------------------
-# Code in which a letter stands for any expression, *p for any arguments, and **k for any keyword arguments
+# Code with letters: a capital letter stands for any expression, *R for any arguments or elements, keyword
+# arguments included, and a letter alone in the body of an if for its statements
+
+
+Parts: TypeAlias = dict[str, Any]  # what letters stand for: a node, a list of nodes, or the name of a method
 
 
 @cache
@@ -157,72 +161,134 @@ def parsed(code: str) -> ast.AST:
     return statement.value if isinstance(statement, ast.Expr) else statement
 
 
+def with_signed_numbers(node: ast.AST) -> ast.AST:
+    """Return one number for a minus and a number, and any other node unchanged."""
+    match node:
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as number)):
+            return ast.copy_location(ast.Constant(-number), node)
+    return node
+
+
 def kind_of(node: ast.AST) -> tuple[type, type]:
     """Return the class of a node and that of its operator: only nodes of the same kind may match."""
     return type(node), type(getattr(node, "op", None))
 
 
-def matched(code: str, node: ast.AST) -> dict[str, Any] | None:
+def is_letter(name: object) -> bool:
+    """Return whether a name is a capital letter. T is not: it is an attribute of arrays."""
+    return isinstance(name, str) and len(name) == 1 and name.isupper() and name != "T"
+
+
+def any_expression(letter: str, node: Any) -> bool:
+    """Return whether a node is an expression, and no *arguments."""
+    return isinstance(node, ast.expr) and not isinstance(node, ast.Starred)
+
+
+def matched(code: str, node: ast.AST) -> Parts | None:
     """Return what the letters of some code stand for in a node, or None if the node is no such code."""
-    parts: dict[str, Any] = {}
-    return parts if _matches(parsed(code), node, parts) else None
+    return next(ways(parsed(code), node), None)
 
 
-def _matches(pattern: Any, node: Any, parts: dict[str, Any]) -> bool:
-    if isinstance(pattern, ast.Name) and len(pattern.id) == 1:
-        known = parts.setdefault(pattern.id, node)
-        return isinstance(node, ast.expr) and (known is node or ast.dump(known) == ast.dump(node))
-    if isinstance(pattern, list):
-        if pattern and (rest := _rest(pattern[-1])):
-            parts[rest] = node[len(pattern) - 1 :]
-            pattern, node = pattern[:-1], node[: len(pattern) - 1]
-        pairs = zip(pattern, node, strict=False)
-        return len(pattern) == len(node) and all(_matches(one, other, parts) for one, other in pairs)
-    if not isinstance(pattern, ast.AST):
-        return bool(pattern == node)
-    return type(pattern) is type(node) and all(
-        _matches(getattr(pattern, field), getattr(node, field), parts)
-        for field in pattern._fields
-        if field not in ("ctx", "kind", "type_comment")
-    )
+def ways(
+    form: Any, node: Any, found: Parts | None = None, fits: Callable[[str, Any], bool] = any_expression
+) -> Iterator[Parts]:
+    """Yield the ways in which code has a form: what its letters stand for.
+
+    Args:
+        form: The form: a node, a list of nodes, or the value of a field.
+        node: The code.
+        found: The letters that are known.
+        fits: fits(letter, node) returns whether a letter can stand for a node.
+    """
+    found = found or {}
+    if isinstance(form, ast.UnaryOp):
+        form, node = with_signed_numbers(form), with_signed_numbers(node)
+    letter = form.id if isinstance(form, ast.Name) else form
+    if is_letter(letter):
+        if letter in found:
+            if _same(found[letter], node):
+                yield found
+        elif fits(letter, node):
+            yield found | {letter: node}
+    elif isinstance(form, list):
+        yield from _sequences(form, node, found, fits)
+    elif not isinstance(form, ast.AST):
+        if form == node:
+            yield found
+    elif type(form) is type(node):
+        known = [found]
+        for part, other in zip(_fields(form), _fields(node), strict=True):
+            known = [new for way in known for new in ways(part, other, way, fits)]
+            if not known:
+                return
+        yield from known
 
 
-def _rest(pattern: ast.AST) -> str:
-    """Return the letter of *p or **k, or ""."""
-    match pattern:
-        case ast.Starred(value=ast.Name(id=letter)) | ast.keyword(arg=None, value=ast.Name(id=letter)):
-            return letter
-    return ""
+def _same(one: Any, other: Any) -> bool:
+    return one is other or (isinstance(one, ast.AST) and ast.dump(one) == ast.dump(other)) or one == other
+
+
+def _fields(node: ast.AST) -> list[Any]:
+    """Return the parts of a node. The keywords of a call stand behind its arguments."""
+    if isinstance(node, ast.Call):
+        return [node.func, [*node.args, *node.keywords]]
+    return [getattr(node, name) for name in node._fields if name not in ("ctx", "type_comment", "kind")]
+
+
+def _sequences(
+    form: list[Any], nodes: Any, found: Parts, fits: Callable[[str, Any], bool]
+) -> Iterator[Parts]:
+    """Yield the ways in which arguments, elements or statements have the form of others."""
+    if not form:
+        if not nodes:
+            yield found
+        return
+    first, *rest = form
+    if isinstance(first, ast.Starred) and isinstance(first.value, ast.Name):
+        for count in range(len(nodes) + 1):
+            yield from _sequences(rest, nodes[count:], found | {first.value.id: nodes[:count]}, fits)
+    elif isinstance(first, ast.Expr) and isinstance(first.value, ast.Name):
+        yield found | {first.value.id: nodes}  # the statements of a body
+    elif nodes:
+        for way in ways(first, nodes[0], found, fits):
+            yield from _sequences(rest, nodes[1:], way, fits)
 
 
 def filled(code: str, parts: Mapping[str, Any]) -> Any:
     """Return the syntax tree of some code, with parts in the places of its letters."""
-    return _filled(parsed(code), parts)
+    return with_names(parsed(code), parts)
 
 
-def _filled(pattern: Any, parts: Mapping[str, Any]) -> Any:
-    if isinstance(pattern, list):
-        found = [(parts.get(_rest(item)), item) for item in pattern]
-        lists = (rest if isinstance(rest, list) else [_filled(item, parts)] for rest, item in found)
-        return [item for items in lists for item in items]
-    if isinstance(pattern, ast.Name) and pattern.id in parts:
-        part = parts[pattern.id]
-        if isinstance(pattern.ctx, ast.Store) and hasattr(part, "ctx"):
-            part = copy.copy(part)
-            part.ctx = pattern.ctx
-        return part
-    if isinstance(pattern, ast.AST):
-        fields = {field: _filled(getattr(pattern, field), parts) for field in pattern._fields}
-        return type(pattern)(**fields)
-    return pattern
+def with_names(tree: Any, parts: Mapping[str, Any]) -> Any:
+    """Return a copy of a syntax tree with parts in the places of names."""
+    match tree:
+        case list():
+            filled_items = [with_names(item, parts) for item in tree]
+            lists = (item if isinstance(item, list) else [item] for item in filled_items)
+            return [item for items in lists for item in items]
+        case ast.Starred(value=ast.Name(id=name)) | ast.Expr(value=ast.Name(id=name)) if isinstance(
+            parts.get(name), list
+        ):
+            return parts[name]
+        case ast.Name(id=name) if name in parts:
+            part = parts[name]
+            if isinstance(tree.ctx, ast.Store) and hasattr(part, "ctx"):
+                part = copy.copy(part)
+                part.ctx = tree.ctx
+            return part
+        case ast.AST():
+            fields = {field: with_names(getattr(tree, field), parts) for field in tree._fields}
+            if isinstance(tree, ast.Attribute):
+                fields["attr"] = parts.get(tree.attr, tree.attr) if is_letter(tree.attr) else tree.attr
+            if isinstance(tree, ast.Call):
+                both = [*fields["args"], *fields["keywords"]]
+                fields["args"] = [part for part in both if not isinstance(part, ast.keyword)]
+                fields["keywords"] = [part for part in both if isinstance(part, ast.keyword)]
+            return type(tree)(**fields)
+    return tree
 
 
 def expression(text: str, **parts: ast.AST) -> ast.expr:
     """Return the syntax tree of an expression, in which nodes stand for some of the names."""
-    return with_names(parsed(text), parts)
-
-
-def with_names(tree: Any, parts: Mapping[str, ast.AST]) -> ast.expr:
-    """Return a copy of an expression with nodes in the places of names."""
-    node: ast.expr = _filled(tree, parts)
+    node: ast.expr = filled(text, parts)
     return node

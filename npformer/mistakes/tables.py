@@ -2,11 +2,27 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from textwrap import dedent
 
 
-def rows_of(table: str) -> Iterator[tuple[str, tuple[tuple[str, str], ...]]]:
-    r"""Yield the sentences of a table, each with its changes.
+@dataclass(frozen=True)
+class Mistake:
+    """A mistake that learners make, as a change of a solution.
+
+    Args:
+        says: A sentence that names the mistake with the names of the stub. It does not show the correct line.
+        changes: Pairs of a text in the source of the solution, and the text in its place.
+        is_shared: True if many solutions share the mistake.
+    """
+
+    says: str
+    changes: tuple[tuple[str, str], ...]
+    is_shared: bool = False
+
+
+def rows_of(table: str) -> Iterator[Mistake]:
+    r"""Yield the mistakes of a table.
 
     Args:
         table: A text with rows of the form
@@ -27,4 +43,4 @@ def rows_of(table: str) -> Iterator[tuple[str, tuple[tuple[str, str], ...]]]:
             old, _, new = change.partition("=> ")
             pairs.append((old.strip(" ") or above, new.strip(" ")))
         above = pairs[0][0]
-        yield says, tuple(pairs)
+        yield Mistake(says, tuple(pairs))

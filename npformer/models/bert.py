@@ -11,7 +11,6 @@ trained to find hidden tokens, and `npformer fill` asks it for them.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -27,25 +26,34 @@ from npformer.functional.linear import LinearCache
 from npformer.functional.masks import padding_mask
 from npformer.functional.norm import LayerNormCache
 from npformer.kernels import activation_dropout, activation_dropout_backward
-from npformer.models.settings import ModelSettings
+from npformer.models.settings import ModelSettings, registry
 from npformer.models.transformer.config import TransformerConfig
 from npformer.models.transformer.stacks import Encoder, StackCache
 from npformer.nn import Dropout, Embedding, LayerNorm, LearnedPositions, Linear, TiedProjection
 from npformer.nn.context import INFERENCE, AttentionMask, Context
+from npformer.nn.dropout import DropoutCache
 from npformer.nn.init import UNDRAWN, default_rng, normal
 from npformer.nn.module import Module, Parameter
-from npformer.validation import (
-    is_number,
-    require_choice,
-    require_count,
-    require_index,
-    require_share,
-)
 
 INITIAL_STD = 0.02  # the standard deviation of the initial weights
 
-COUNTS = ("vocab_size", "d_model", "n_layers", "n_heads", "max_length")
-SHARES = ("dropout", "attention_dropout", "label_smoothing")
+# the settings that differ from the defaults
+BERT_PRESETS = registry(
+    "preset of BERT",
+    {
+        "bert-base": {},
+        "bert-large": {"d_model": 1024, "n_layers": 24, "n_heads": 16},
+        "bert-small": {  # for minutes on two cores
+            "vocab_size": 1000,
+            "d_model": 96,
+            "n_layers": 2,
+            "n_heads": 4,
+            "max_length": 64,
+            "dropout": 0.0,  # the model reads each sentence few times, and never with the same tokens hidden
+            "attention_dropout": 0.0,
+        },
+    },
+)
 
 
 @dataclass(frozen=True)
@@ -57,6 +65,7 @@ class BertConfig(ModelSettings):
     """
 
     reads: ClassVar[str] = "sentences"
+    named: ClassVar[Registry[dict[str, Any]]] = BERT_PRESETS
 
     vocab_size: int = 30522
     d_model: int = 768
@@ -78,17 +87,13 @@ class BertConfig(ModelSettings):
     pad_id: int = 0  # the id of padding, to which no token attends and which has no loss
 
     def __post_init__(self) -> None:
-        require_choice("activation", self.activation, tuple(ACTIVATIONS))
-        for name in COUNTS:
-            require_count(name, getattr(self, name))
-        require_index("n_segments", self.n_segments)
-        if self.d_ff is not None:
-            require_count("d_ff", self.d_ff)
-        for name in SHARES:
-            require_share(name, getattr(self, name))
-        if not (is_number(self.norm_eps) and 0 < self.norm_eps < math.inf):
-            raise UserError(f"norm_eps is {self.norm_eps!r}: it must be a number above 0")
-        require_index("pad_id", self.pad_id)
+        self.require(
+            choices={"activation": tuple(ACTIVATIONS)},
+            counts=("vocab_size", "d_model", "n_layers", "n_heads", "max_length", "d_ff"),
+            indices=("n_segments", "pad_id"),
+            shares=("dropout", "attention_dropout", "label_smoothing"),
+            positive=("norm_eps",),
+        )
         if self.d_model % self.n_heads:
             raise UserError(
                 f"d_model {self.d_model} is not divisible by n_heads {self.n_heads}: change one of them"
@@ -135,33 +140,6 @@ class BertConfig(ModelSettings):
         head = (d * d + d) + norm + self.vocab_size
         return embedding + self.n_layers * (attention + feed_forward + 2 * norm) + head
 
-    @classmethod
-    def preset(cls, name: str, **changes: Any) -> BertConfig:
-        """Return the configuration with this name in BERT_PRESETS, with some settings changed.
-
-        Raises:
-            UserError: If the name or a setting is unknown, or if the settings are impossible.
-        """
-        return cls().replace(**(BERT_PRESETS.find(name) | changes))
-
-
-# the settings that differ from the defaults
-BERT_PRESETS: Registry[dict[str, Any]] = Registry("preset of BERT")
-BERT_PRESETS.register("bert-base", {})
-BERT_PRESETS.register("bert-large", {"d_model": 1024, "n_layers": 24, "n_heads": 16})
-BERT_PRESETS.register(  # for minutes on two cores
-    "bert-small",
-    {
-        "vocab_size": 1000,
-        "d_model": 96,
-        "n_layers": 2,
-        "n_heads": 4,
-        "max_length": 64,
-        "dropout": 0.0,  # the model reads each sentence few times, and never with the same tokens hidden
-        "attention_dropout": 0.0,
-    },
-)
-
 
 @cache_class
 class BertEmbeddingCache(NamedTuple):
@@ -171,7 +149,7 @@ class BertEmbeddingCache(NamedTuple):
     positions: Any
     segments: Any  # an EmbeddingCache, or None without segments
     norm: LayerNormCache
-    dropout_mask: Any  # (B, T, D), or None
+    dropout_mask: DropoutCache  # (B, T, D), or None
 
 
 class BertEmbedding(Module):
@@ -181,9 +159,7 @@ class BertEmbedding(Module):
     Shapes: ids (B, T), segment_ids (B, T) -> y (B, T, D).
 
     Args:
-        config: The configuration.
-        rng: The generator of the initial values.
-        dtype: The dtype of the parameters.
+        config, rng, dtype: As in Bert.
 
     Source: Devlin et al. 2019, section 3 and figure 2; Sanh et al. 2019, section 3 (without segments).
     """
@@ -239,7 +215,7 @@ class BertHeadCache(NamedTuple):
     dense: LinearCache
     activation: Any
     norm: LayerNormCache
-    output: Any
+    output: LinearCache
 
 
 class BertHead(Module):
@@ -250,10 +226,8 @@ class BertHead(Module):
     Shapes: x (B, T, D) -> logits (B, T, V).
 
     Args:
-        config: The configuration.
+        config, rng, dtype: As in Bert.
         tokens: The table of token vectors, of shape (V, D), which the head shares.
-        rng: The generator of the initial values.
-        dtype: The dtype of the parameters.
     """
 
     def __init__(self, config: BertConfig, tokens: Parameter, rng: np.random.Generator, dtype: Any) -> None:

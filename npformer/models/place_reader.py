@@ -13,6 +13,7 @@ import numpy as np
 from npformer.backend import Array
 from npformer.errors import UserError
 from npformer.functional.caches import cache_class
+from npformer.functional.linear import LinearCache
 from npformer.functional.softmax import log_softmax, log_softmax_backward
 from npformer.nn.attention.hard import HardAttention
 from npformer.nn.attention.luong import GlobalAttention
@@ -57,7 +58,7 @@ class ReaderCache(NamedTuple):
     """The cache of Reader."""
 
     attention: Any
-    readout: Any
+    readout: LinearCache
     log_probs: Any  # ([N,] B, 1, C)
 
 

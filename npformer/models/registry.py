@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from npformer.backend import to_numpy
 from npformer.errors import Registry, UserError, did_you_mean, in_context
-from npformer.models.bert import BERT_PRESETS, Bert, BertCache, BertConfig
-from npformer.models.gpt import GPT, GPT_PRESETS, GPTCache, GPTConfig
+from npformer.models.bert import Bert, BertCache, BertConfig
+from npformer.models.gpt import GPT, GPTCache, GPTConfig
 from npformer.models.recurrent import RecurrentConfig, RecurrentTranslator, TranslatorCache
-from npformer.models.recurrent.config import ARCHITECTURES as RECURRENT_ARCHITECTURES
-from npformer.models.transformer import Transformer, TransformerConfig
-from npformer.models.transformer.config import ARCHITECTURES as TRANSFORMER_ARCHITECTURES
-from npformer.models.universal import ARCHITECTURES as UNIVERSAL_ARCHITECTURES
+from npformer.models.transformer import Transformer, TransformerCache, TransformerConfig
 from npformer.models.universal import UniversalConfig, UniversalTransformer
 from npformer.storage.checkpoint import Checkpoint, check_floats
 from npformer.validation import require_file_settings, short
@@ -24,6 +21,7 @@ from npformer.validation import require_file_settings, short
 TranslatorConfig = TransformerConfig | RecurrentConfig
 ModelConfig = TranslatorConfig | GPTConfig | BertConfig
 Model = Transformer | RecurrentTranslator | GPT | Bert
+ModelCache = TransformerCache | TranslatorCache | GPTCache | BertCache  # of forward of any model
 
 # the name of each kind of configuration in a checkpoint
 KINDS: dict[str, type[ModelConfig]] = {
@@ -37,17 +35,11 @@ KINDS: dict[str, type[ModelConfig]] = {
 LARGEST_TABLE = 2**28  # numbers in a table of positions, which is not in the file
 
 ARCHITECTURES: Registry[ModelConfig] = Registry("architecture")
-for _name in TRANSFORMER_ARCHITECTURES.names():
-    ARCHITECTURES.register(_name, TransformerConfig.architecture(_name))
-for _name in RECURRENT_ARCHITECTURES.names():
-    ARCHITECTURES.register(_name, RecurrentConfig.architecture(_name))
-for _name in UNIVERSAL_ARCHITECTURES.names():
-    ARCHITECTURES.register(_name, UniversalConfig.architecture(_name))
-for _name in GPT_PRESETS.names():
-    # "small" is a Transformer
-    ARCHITECTURES.register("gpt-small" if _name == "small" else _name, GPTConfig.preset(_name))
-for _name in BERT_PRESETS.names():
-    ARCHITECTURES.register(_name, BertConfig.preset(_name))
+for _class in KINDS.values():
+    for _name in _class.named.names():
+        # "small" is a Transformer
+        _own = "gpt-small" if _class is GPTConfig and _name == "small" else _name
+        ARCHITECTURES.register(_own, _class.preset(_name))
 
 
 def build(config: ModelConfig, *, rng: np.random.Generator | None = None, dtype: Any = np.float32) -> Model:
@@ -178,7 +170,7 @@ def require_transformer(config: ModelConfig, what: str) -> None:
         raise UserError(f"{what} a Transformer, and this model is {kind_of(config)}: give another model")
 
 
-def attention_layers(cache: Any, kind: str) -> list[np.ndarray]:
+def attention_layers(cache: ModelCache, kind: str) -> list[np.ndarray]:
     """Return the attention weights of all layers.
 
     Args:
@@ -194,17 +186,17 @@ def attention_layers(cache: Any, kind: str) -> list[np.ndarray]:
     if isinstance(cache, TranslatorCache):
         weights = cache.decoder.weights  # (B, T, S)
         return [] if kind != "cross" or weights is None else [to_numpy(weights)[:, None]]
-    if kind == "self":
-        stack = cache if isinstance(cache, GPTCache) else cache.encoder
-        caches = [layer.self_attention for layer in stack.layers]
-    elif kind == "encoder":
-        caches = [layer.self_attention for layer in cache.encoder.layers]
+    if isinstance(cache, GPTCache):
+        layers: Sequence[Any] = cache.layers
+    elif isinstance(cache, TransformerCache) and kind != "encoder":
+        layers = cache.decoder.layers
     else:
-        caches = [layer.cross if kind == "cross" else layer.self_attention for layer in cache.decoder.layers]
-    return [to_numpy(cache.attention.weights) for cache in caches]
+        layers = cache.encoder.layers
+    part = "cross" if kind == "cross" else "self_attention"
+    return [to_numpy(getattr(layer, part).attention.weights) for layer in layers]
 
 
-def attention_arrays(cache: Any) -> dict[str, np.ndarray]:
+def attention_arrays(cache: ModelCache) -> dict[str, np.ndarray]:
     """Return the attention weights of all layers as one array for each kind of attention.
 
     Args:

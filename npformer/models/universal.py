@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from npformer.functional.masks import check_token_mask
 from npformer.functional.norm import LayerNormCache
 from npformer.functional.positions import LAYOUTS
 from npformer.functional.recurrent import masked_update, masked_update_backward
+from npformer.models.settings import registry
 from npformer.models.transformer.config import TransformerConfig
 from npformer.models.transformer.model import Transformer, TransformerCache, make_embedding, make_output
 from npformer.models.transformer.stacks import make_decoder_layer, make_encoder_layer, make_final_norm
@@ -38,24 +39,23 @@ MOST_STEPS = 1000  # of a layer; each step has a vector in a table, which is not
 # Transformer, within 1 %: the one layer of each stack is wider. So a step takes as long as all layers of that
 # Transformer. With 4 steps the decoder took 3.7 on average after 300 training steps of 115 ms, and the
 # validation loss was no lower (0.31) than with 2 (0.29, 65 ms)
-_SETTINGS: dict[str, dict[str, Any]] = {
-    "universal": {
-        "norm": "pre",
-        "final_norm": True,
-        "tied": "output",
-        "d_model": 128,
-        "d_ff": 300,
-        "n_heads": 4,
-        "n_layers": 2,
-        "max_length": 64,
-        "source_vocab": 10000,
-        "target_vocab": 10000,
+ARCHITECTURES = registry(
+    "architecture",
+    {
+        "universal": {
+            "norm": "pre",
+            "final_norm": True,
+            "tied": "output",
+            "d_model": 128,
+            "d_ff": 300,
+            "n_heads": 4,
+            "n_layers": 2,
+            "max_length": 64,
+            "source_vocab": 10000,
+            "target_vocab": 10000,
+        },
     },
-}
-
-ARCHITECTURES: Registry[dict[str, Any]] = Registry("architecture")
-for _name, _settings in _SETTINGS.items():
-    ARCHITECTURES.register(_name, _settings)
+)
 
 
 @dataclass(frozen=True)
@@ -68,6 +68,8 @@ class UniversalConfig(TransformerConfig):
     Raises:
         UserError: If a setting is impossible, or if two settings contradict each other.
     """
+
+    named: ClassVar[Registry[dict[str, Any]]] = ARCHITECTURES
 
     halting: bool = True  # stop each position separately; otherwise every position takes n_layers steps
     halting_epsilon: float = 0.01  # a position stops when its probabilities sum to at least 1 - this
@@ -86,15 +88,6 @@ class UniversalConfig(TransformerConfig):
     def distinct_layers(self) -> int:
         """The number of layers of each stack that have parameters of their own."""
         return 1
-
-    @classmethod
-    def architecture(cls, name: str, **changes: Any) -> UniversalConfig:
-        """Return the named configuration of ARCHITECTURES, with some settings changed.
-
-        Raises:
-            UserError: If the name or a setting is unknown, or if the settings are impossible.
-        """
-        return cls().replace(**(ARCHITECTURES.find(name) | changes))
 
 
 @cache_class
@@ -118,7 +111,7 @@ class StepCache(NamedTuple):
 class UniversalCache(NamedTuple):
     """The cache of UniversalEncoder and UniversalDecoder."""
 
-    steps: tuple[Any, ...]  # a StepCache for each step, until all positions have halted
+    steps: tuple[StepCache, ...]  # one for each step, until all positions have halted
     mix: MixCache | None  # None without halting
     norm: LayerNormCache | None
 
@@ -314,9 +307,7 @@ class UniversalEncoder(Universal):
         """Compute all steps.
 
         Args:
-            x: The vectors of the source tokens, of shape (B, S, D).
-            mask: Bool, broadcastable to (B, H, S, S), or an AttentionMask.
-            context: The settings of the forward pass.
+            x, mask, context: As in Encoder.forward.
             token_mask: Bool, of shape (B, S). False at positions that take no step. None for all True.
 
         Returns:
@@ -358,11 +349,7 @@ class UniversalDecoder(Universal):
         """Compute all steps.
 
         Args:
-            x: The vectors of the target tokens, of shape (B, T, D).
-            memory: The output of the encoder, of shape (B, S, D).
-            mask: Bool, broadcastable to (B, H, T, T), or an AttentionMask, for self-attention.
-            memory_mask: Bool, broadcastable to (B, H, T, S), or an AttentionMask, for cross-attention.
-            context: The settings of the forward pass.
+            x, memory, mask, memory_mask, context: As in Decoder.forward.
             token_mask: Bool, of shape (B, T). False at positions that take no step. None for all True.
 
         Returns:
@@ -467,10 +454,7 @@ class UniversalTransformer(Transformer):
         """Compute the logits of the next token at each position of target_in.
 
         Args:
-            source: The source token ids, of shape (B, S).
-            target_in: The target token ids, shifted right, of shape (B, T).
-            train: True turns dropout on.
-            rng: The generator for dropout. It is needed if train is True and the dropout is not 0.
+            source, target_in, train, rng: As in Transformer.forward.
             packed: Must be False.
 
         Returns:

@@ -79,7 +79,7 @@ class FeedForward(Module):
         y, outer = self.outer.forward(h)  # (..., D)
         return y, FeedForwardCache(inner, hidden, outer)
 
-    def backward(self, dy: Array, cache: Any) -> Array:
+    def backward(self, dy: Array, cache: FeedForwardCache) -> Array:
         """Return dx, of shape (..., D)."""
         dh = self.outer.backward(dy, cache.outer)
         dh = activation_dropout_backward(dh, cache.hidden)
@@ -147,7 +147,7 @@ class GatedFeedForward(Module):
         y, outer = self.outer.forward(h)  # (..., D)
         return y, GatedFeedForwardCache(gate_cache, value_cache, gated, dropout_mask, outer)
 
-    def backward(self, dy: Array, cache: Any) -> Array:
+    def backward(self, dy: Array, cache: GatedFeedForwardCache) -> Array:
         """Return dx, of shape (..., D)."""
         _, activate_backward = GATED_PAIRS[self.activation]
         dh = self.outer.backward(dy, cache.outer)  # (..., F)

@@ -126,7 +126,7 @@ class Recurrent(Module):
             steps.append(step)
         return xp.stack(states, 1), RecurrentCache(input_projection, tuple(steps), has_state)
 
-    def backward(self, dstates: Array, cache: Any) -> Any:
+    def backward(self, dstates: Array, cache: RecurrentCache) -> Any:
         """Return dx, of shape (B, T, D), or (dx, dstate) with dstate (B, M) if a state was given."""
         xp = array_module(dstates)
         dgates: list[Any] = [None] * dstates.shape[1]
@@ -162,13 +162,13 @@ class Recurrent(Module):
         after, updated = masked_update(after, state, real)
         return after, StepCache(hidden_projection, cell, updated)
 
-    def time_step_backward(self, dafter: Array, cache: Any) -> tuple[Array, Array]:
+    def time_step_backward(self, dafter: Array, cache: StepCache) -> tuple[Array, Array]:
         """Return dgates (B, P·N) and dstate (B, M). `dafter` (B, M) is the gradient of the new state."""
         xp = array_module(dafter)
         dold: Any = 0
         if cache.updated is not None:
             dafter, dold = masked_update_backward(dafter, cache.updated)
-        if self.kind == "lstm":
+        if isinstance(cache.cell, LSTMCache):
             dgates, dc = lstm_cell_backward(dafter, cache.cell)
             # the input of the cell is gates + hidden_gates, so dgates is the gradient of both
             dh = self.hidden_projection.backward(dgates, cache.hidden_projection)
@@ -229,7 +229,7 @@ class Bidirectional(Module):
         left, backwards = self.backwards.forward(x, mask=mask)  # (B, T, M)
         return xp.concatenate([right[..., :n], left[..., :n]], -1), BidirectionalCache(forwards, backwards)
 
-    def backward(self, dy: Array, cache: Any) -> Array:
+    def backward(self, dy: Array, cache: BidirectionalCache) -> Array:
         """Return dx, of shape (B, T, D)."""
         n = self.d_hidden
         # y = [h→, h←]; the c of an LSTM is not part of y, so its gradient is 0

@@ -10,9 +10,9 @@ from npformer.data.encoding import Encoding
 from npformer.errors import UserError, did_you_mean
 from npformer.functional.masks import causal_mask
 from npformer.generation import translate_ids
-from npformer.models.bert import Bert
-from npformer.models.gpt import GPT
-from npformer.models.registry import attention_arrays
+from npformer.models.bert import Bert, BertCache
+from npformer.models.gpt import GPT, GPTCache
+from npformer.models.registry import ModelCache, attention_arrays
 
 if TYPE_CHECKING:
     from npformer.plots import Figure
@@ -36,7 +36,7 @@ class ForwardPass(NamedTuple):
     target_ids: Array  # (1, T)
     predicted_ids: Array  # (1, T)
     logits: Any  # (1, T, V)
-    cache: Any
+    cache: Any  # a ModelCache
 
 
 class AttentionMaps:
@@ -66,11 +66,7 @@ class AttentionMaps:
         """Draw a heat map for every layer and head, and one of them large.
 
         Args:
-            kind: One of `kinds`. The default is "cross", or the first kind that the model has if it has no
-                "cross".
-            layer: The layer that is drawn large, counted from 0.
-            head: The head that is drawn large. If the layer or the head is not given, the most informative
-                head is drawn large, as `most_informative_head` chooses it, and the title says so.
+            kind, layer, head: As in `plot_head`, of the head that is drawn large.
 
         Raises:
             UserError: If the model has no such attention, layer or head, or if there are too many tokens for
@@ -126,11 +122,7 @@ class AttentionMaps:
         """Draw the attention of one head as lines from the queries to the keys.
 
         Args:
-            kind: One of `kinds`. The default is "cross", or the first kind that the model has if it has no
-                "cross".
-            layer: The layer, counted from 0.
-            head: The head, counted from 0. If the layer or the head is not given, the most informative head
-                is drawn, as `most_informative_head` chooses it, and the title says so.
+            kind, layer, head: As in `plot_head`.
             token: Draw only the lines of this query. The default is all queries.
 
         Raises:
@@ -233,7 +225,7 @@ class SentenceAttention(AttentionMaps):
     target_tokens: list[str]
     predicted_tokens: list[str]
     weights: dict[str, Array]
-    cache: Any = field(repr=False)
+    cache: Any = field(repr=False)  # a ModelCache
 
     def tokens(self, kind: str) -> tuple[list[str], list[str]]:
         """Return the tokens of the queries and those of the keys.
@@ -274,7 +266,7 @@ class TextAttention(AttentionMaps):
     pieces: list[str]
     weights: dict[str, Array]
     allowed: Array | None = field(repr=False)
-    cache: Any = field(repr=False)
+    cache: GPTCache | BertCache = field(repr=False)
 
     def tokens(self, kind: str = "self") -> tuple[list[str], list[str]]:
         """Return the tokens of the queries and those of the keys, which are the same."""
@@ -341,7 +333,7 @@ def _mask_of(model: GPT | Bert, length: int) -> Array | None:
     return causal_mask(length, np.empty(0), window=model.config.window)
 
 
-def _of_one_sentence(cache: Any) -> dict[str, Array]:
+def _of_one_sentence(cache: ModelCache) -> dict[str, Array]:
     """Return the weights of each kind of attention for a batch of one sentence, (L, H, queries, keys)."""
     return {kind: weights[:, 0] for kind, weights in attention_arrays(cache).items()}
 
@@ -439,13 +431,8 @@ def informativeness(weights: Array, mask: Array | None = None, *, by_distance: b
 def _guess(weights: Array, group: Array, allowed: Array) -> Array:
     """Guess each row of weights from the other rows: the mean weight of the same group, normalized.
 
-    Args:
-        weights: The attention weights, (..., T, S).
-        group: The number of the group of each place, (T, S). A row has at most one place of each group.
-        allowed: Bool, (T, S), True where a query may attend.
-
-    Returns:
-        The guessed weights, (..., T, S). A row is 0 if no other row has one of its groups.
+    A row has at most one place of each group, and is 0 if no other row has one of its groups.
+    Shapes: weights (..., T, S), group (T, S) numbers, allowed (T, S) bool -> (..., T, S).
     """
     flat, n_groups = group.ravel(), int(group.max()) + 1
     heads = weights.reshape(*weights.shape[:-2], -1)  # (..., T·S)

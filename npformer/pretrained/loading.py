@@ -75,10 +75,7 @@ def load_as(
 
     Args:
         wanted: The class of the kind.
-        model: As for `load`.
-        last: As for `load`.
-        backend: As for `load`.
-        progress: As for `load`.
+        model, last, backend, progress: As for `load`.
 
     Raises:
         UserError: As for `load`, and if the model is of another kind.
@@ -115,16 +112,7 @@ def _load(
 
 
 def _load_file(name: str, path: Path, backend: str) -> Loaded:
-    """Load the model in an exported file or in a checkpoint.
-
-    Args:
-        name: The name, folder or file that the caller gave.
-        path: The file.
-        backend: "numpy" or "cupy".
-
-    Raises:
-        UserError: If the file is damaged.
-    """
+    """Load the model in an exported file or in a checkpoint. `name` is what the caller of `load` gave."""
     if is_pretrained_file(path):
         content = read_pretrained(path)
         content.model.to(backend)
@@ -151,18 +139,7 @@ def is_hugging_face_folder(folder: Path) -> bool:
 def _load_hugging_face_folder(
     name: str, folder: Path, backend: str, dtype: Any, progress: Progress | None
 ) -> Loaded:
-    """Load the model of a Hugging Face folder. Its tokenizer is read at the first use of text.
-
-    Args:
-        name: The folder as the caller gave it.
-        folder: The folder.
-        backend: As for `load`.
-        dtype: "float32" or "float64".
-        progress: As for `load`.
-
-    Raises:
-        UserError: If the folder cannot be read.
-    """
+    """Load the model of a Hugging Face folder. Its tokenizer is read at the first use of text."""
     backend = choose_backend(backend)
     found = load_folder(folder, dtype, progress=progress)
     model = found.model.to(backend)

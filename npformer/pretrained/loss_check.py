@@ -99,16 +99,9 @@ def loss_on(loaded: Loaded, text: str, rng: Generator) -> tuple[Any, tuple[Array
 
 
 def _masked(loaded: GapFiller, text: str, ids: Array, rng: Generator) -> tuple[Array, Array]:
-    """Mask some tokens of a text, and return what the model reads and what it has to predict.
+    """Return what the model reads of a text, with masks, and what it has to predict, padding elsewhere.
 
-    Args:
-        loaded: The model.
-        text: The text, for messages.
-        ids: Its tokens, of shape (1, T).
-        rng: The generator of the places.
-
-    Returns:
-        The tokens with masks, and the tokens to predict with padding elsewhere, each of shape (1, T).
+    Shapes: ids (1, T) -> (1, T) each.
     """
     tokenizer = loaded.tokenizer
     places = np.flatnonzero([index not in tokenizer.special_ids for index in ids[0]])

@@ -254,15 +254,9 @@ def _integrate(
     start: float,
     end: float,
 ) -> _Piece:
-    """Integrate over a piece of the line with POINTS points.
+    """Integrate over the piece of the line from start x to end x, with POINTS points.
 
-    Args:
-        model: The model.
-        ids: The ids of each of its inputs, of shape (1, T).
-        vectors: The vectors x of each input, of shape (1, T, D).
-        output: The output whose score is explained.
-        start: The share of x at which the piece begins.
-        end: The share of x at which it ends.
+    Shapes: ids (1, T) and vectors (1, T, D) for each input.
     """
     places, weights = np.polynomial.legendre.leggauss(POINTS)  # from -1 to 1, where the weights sum to 2
     length = end - start

@@ -75,9 +75,8 @@ class TrainingConfig:
                     f"neither {one} nor {other} is given" if neither else f"both {one} and {other} are given"
                 )
                 raise UserError(f"{problem}: give exactly one of the two")
-        may_be_none = {*(name for pair in EITHER for name in pair), "bleu_every", "average_last"}
         for name in _COUNTS:
-            if name not in may_be_none or getattr(self, name) is not None:
+            if name not in _MAY_BE_NONE or getattr(self, name) is not None:
                 require_count(name, getattr(self, name))
         for name in ("factor", "learning_rate", "eps", "clip_norm"):
             value = getattr(self, name)
@@ -98,8 +97,6 @@ class TrainingConfig:
             )
         require_choice("schedule", self.schedule, SCHEDULES)
         require_share("decay_share", self.decay_share)
-        if self.lengthened_after is not None:
-            require_count("lengthened_after", self.lengthened_after)
         if not isinstance(self.seed, int) or self.seed < 0:
             raise UserError(f"seed is {self.seed!r}: it must be a whole number, 0 or more")
 
@@ -141,21 +138,13 @@ class TrainingConfig:
         return loader.count_steps(self.epochs)
 
 
-_COUNTS = (
-    "steps",
-    "epochs",
-    "batch_size",
-    "batch_tokens",
-    "accumulate",
-    "warmup_steps",
-    "validate_every",
-    "checkpoint_every",
-    "log_every",
-    "bleu_every",
-    "bleu_sentences",
-    "average_last",
-    "average_every",
+# the settings that count something, of which some may be None
+_COUNTS = tuple(
+    field.name
+    for field in dataclasses.fields(TrainingConfig)
+    if field.type in (int, int | None) and field.name != "seed"
 )
+_MAY_BE_NONE = {*EITHER[0], *EITHER[1], "bleu_every", "average_last", "lengthened_after"}
 
 
 def make_schedule(config: TrainingConfig, d_model: int, total_steps: int) -> Schedule:

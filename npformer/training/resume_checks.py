@@ -12,7 +12,7 @@ from npformer.training.run_folder import RunFolder
 
 # settings that may change when a run resumes
 CHANGEABLE = {"validate_every", "checkpoint_every", "log_every", "bleu_every", "bleu_sentences"}
-LENGTH = {"steps", "epochs", "lengthened_after"}  # checked by with_new_length
+LENGTH = {"steps", "epochs", "lengthened_after"}  # checked by _with_new_length
 
 
 def check_settings(
@@ -35,8 +35,8 @@ def check_settings(
         UserError: If the run cannot begin or continue with them.
     """
     if checkpoint is not None:
-        config = with_new_length(checkpoint, dataset, model_config, config, run.resume_command)
-        check_same_run(checkpoint, dataset, model_config, config)
+        config = _with_new_length(checkpoint, dataset, model_config, config, run.resume_command)
+        _check_same_run(checkpoint, dataset, model_config, config)
     elif config.lengthened_after is not None:
         raise UserError(
             f"lengthened_after is {config.lengthened_after}: a new run has no earlier end, so leave it out"
@@ -44,7 +44,7 @@ def check_settings(
     return config
 
 
-def with_new_length(
+def _with_new_length(
     checkpoint: Checkpoint,
     dataset: Dataset,
     model_config: ModelConfig,
@@ -56,13 +56,6 @@ def with_new_length(
     If every learning rate so far is the same in a run of the new length, the run continues as such a run. If
     not, only a run that has ended can be made longer: its learning rate decays anew, in the steps after the
     end (see `make_schedule`).
-
-    Args:
-        checkpoint: The last checkpoint of the run.
-        dataset: The dataset to train on.
-        model_config: The configuration of the model.
-        config: The settings of the training, with the new length.
-        resume_command: The command that resumes the run, for messages.
 
     Raises:
         UserError: If the run has more steps already, or cannot change its length before its end.
@@ -91,16 +84,10 @@ def with_new_length(
     return config.replace(lengthened_after=made)
 
 
-def check_same_run(
+def _check_same_run(
     checkpoint: Checkpoint, dataset: Dataset, model_config: ModelConfig, config: TrainingConfig
 ) -> None:
     """Check that a run resumes with the settings, vocabularies and data of its checkpoint.
-
-    Args:
-        checkpoint: The last checkpoint of the run.
-        dataset: The dataset to train on.
-        model_config: The configuration of the model.
-        config: The settings of the training.
 
     Raises:
         UserError: If anything differs. The message names the first difference.

@@ -68,7 +68,7 @@ def test_pytorchs_step_of_a_gpt_follows_npformers():
 
     model = GPT(GPT_TOY.config(), rng=np.random.default_rng(0))
     model.values *= 10
-    theirs, adam, smoothing = torch_step.make_gpt(GPT_TOY, "cpu")
+    theirs, adam, smoothing = torch_step.make_model(GPT_TOY, "cpu", fused=False)
     copy_weights(model, theirs)
     ours, batch = GPT_TOY.optimizer(model), GPT_TOY.batch()
     ids, targets = map(torch.from_numpy, batch)

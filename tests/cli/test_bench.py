@@ -14,7 +14,7 @@ from npformer.bench.setups import Setup
 from npformer.cli import bench
 from npformer.cli.main import main
 from npformer.errors import Registry, UserError
-from npformer.models.gpt import GPTConfig
+from npformer.models.gpt import GPT, GPTConfig
 from npformer.plots import text_problems
 from npformer.plots.curve_plots import cost_panels
 
@@ -120,14 +120,16 @@ def test_the_curves(toys, capsys, monkeypatch, tmp_path, figures):
 
 def test_decoding(monkeypatch, capsys):
     toy = replace(TOY, vocab_size=40, length=20)
-    gpt = GPTConfig(vocab_size=40, d_model=8, n_layers=1, n_heads=2, context=40)
+    gpt = GPT(GPTConfig(vocab_size=40, d_model=8, n_layers=1, n_heads=2, context=40))
     measurements = {
-        "one": lambda workers: decoding.with_and_without_cache(workers, setup=toy, length=6),
-        "many": lambda workers: decoding.batched_decoding(workers, 2, setup=toy, number=30),
-        "text": lambda workers: decoding.generation(workers, 3, config=gpt, length=6),
-        "products": lambda workers: decoding.generation_products(workers, 3, config=gpt, length=6),
+        "one": decoding.with_and_without_cache,
+        "many": lambda workers: decoding.batched_decoding(workers, 2),
+        "text": lambda workers: decoding.generation(workers, 3),
+        "products": lambda workers: decoding.generation_products(workers, 3),
     }
-    monkeypatch.setattr(decoding, "MEASUREMENTS", measurements)
+    sizes = {"LENGTH": 6, "SENTENCES": 30, "CONTINUATION": 6, "BASE8K": toy, "TINY": toy}
+    for name, value in (sizes | {"MEASUREMENTS": measurements, "_gpt": lambda: gpt}).items():
+        monkeypatch.setattr(decoding, name, value)
     one, many, text, products = json.loads(said(capsys, "bench --decoding --json"))
     assert (text["sentences"], text["tokens"]) == (products["sentences"], products["tokens"]) == (3, 18)
     assert (one["name"], one["sentences"], many["name"], many["sentences"]) == ("one", 1, "many", 30)

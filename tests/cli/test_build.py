@@ -4,7 +4,7 @@ import json
 import re
 
 import pytest
-from capstone_solutions import change, solution_text, solve
+from capstone_solutions import change, solve
 from commands import refused, said
 
 from npformer.cli import build
@@ -114,7 +114,7 @@ def test_from_an_empty_folder_to_a_transformer_that_translates(folder, capsys):
     exercises = [exercise for part in PARTS for exercise in part.exercises]
     for exercise in exercises:
         said(capsys, f"exercise start {exercise.name}")
-        (folder / f"{exercise.stem}.py").write_text(solution_text(exercise), encoding="utf-8")
+        (folder / f"{exercise.stem}.py").write_text(exercise.code, encoding="utf-8")
     assert "All your parts are in; 12 of 12 parts are yours." in words_of(
         said(capsys, "exercise check --all")
     )

@@ -24,13 +24,11 @@ WORDS = ["je", "suis", "étudiant"]
 @pytest.fixture
 def seen(monkeypatch, figures, capsys):
     """Return a function that runs the command and returns its status, its data and what it printed."""
-    attend = command.attend_under_masks
+    attend = command.MaskLab.attend
 
     def run(*arguments):
         kept = {}
-        monkeypatch.setattr(
-            command, "attend_under_masks", lambda *given: kept.setdefault("seen", attend(*given))
-        )
+        monkeypatch.setattr(command.MaskLab, "attend", lambda lab: kept.setdefault("seen", attend(lab)))
         status = main(["masks", *arguments])
         return status, kept.get("seen"), capsys.readouterr()
 

@@ -108,8 +108,8 @@ def test_the_validation_batches_are_always_the_same(file):
 def test_long_sentences_are_divided_and_nothing_is_lost(dataset):
     """A model that reads 4 tokens gets pieces of 3, with the end symbol."""
     loader = dataset.loader(4, **BATCHING)
-    assert max(map(len, loader.sentences)) == 3
-    pieces, sentences = (np.concatenate(parts).tolist() for parts in (loader.sentences, dataset.train))
+    assert max(map(len, loader.examples)) == 3
+    pieces, sentences = (np.concatenate(parts).tolist() for parts in (loader.examples, dataset.train))
     assert pieces == sentences
     assert next(loader.steps())[0].ids.shape[1] <= 4
 
@@ -120,8 +120,8 @@ def test_pieces_without_a_known_word_are_left_out(tmp_path):
     path.write_text("zebra gnu\nthe dog\nthe yak okapi emu\nthe dog\nthe dog\n", encoding="utf-8")
     dataset = sentence_dataset(path, min_count=2)
     assert len(dataset.train) == 4
-    assert len(dataset.loader(10, **BATCHING).sentences) == 3
-    assert len(dataset.loader(2, **BATCHING).sentences) == 5  # the, dog, the, the, dog
+    assert len(dataset.loader(10, **BATCHING).examples) == 3
+    assert len(dataset.loader(2, **BATCHING).examples) == 5  # the, dog, the, the, dog
     for batches in zip(range(20), dataset.loader(2, batch_size=1).steps(), strict=False):
         assert batches[1][0].tokens == 1
 

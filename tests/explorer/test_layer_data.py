@@ -10,7 +10,7 @@ from page_steps import Steps
 from npformer import nn
 from npformer.errors import UserError
 from npformer.explorer import explore_layer, layer_data
-from npformer.explorer.steps import data as steps_data
+from npformer.explorer.steps import recording
 from npformer.nn.module import Parameter
 
 
@@ -272,8 +272,8 @@ def test_a_gradient_of_another_shape_is_refused():
 
 
 def test_too_many_numbers_are_refused(monkeypatch):
-    monkeypatch.setattr(steps_data, "LARGEST_PAGE", 34)
+    monkeypatch.setattr(recording, "LARGEST_PAGE", 34)
     explore_layer(Scale(), X)  # gain 2 + 2, x 6 + 6, squared 6, y 6 + 6
-    monkeypatch.setattr(steps_data, "LARGEST_PAGE", 33)
+    monkeypatch.setattr(recording, "LARGEST_PAGE", 33)
     with pytest.raises(UserError, match="of Scale have 34 numbers, and a page has room for 33: give"):
         explore_layer(Scale(), X)

@@ -9,7 +9,7 @@ from readers import DESK
 from tiny_runs import bert_checkpoint
 
 from npformer.cli.main import main
-from npformer.explorer.steps import data as steps_data
+from npformer.explorer.steps import recording
 from npformer.storage.checkpoint import save_checkpoint
 
 pytestmark = pytest.mark.browser
@@ -153,7 +153,7 @@ def test_with_all_that_it_needs_the_page_asks_for_nothing(chromium, html):
 
 def test_a_text_whose_arrays_have_no_room_is_refused_in_one_sentence(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(steps_data, "LARGEST_PAGE", 1000)
+    monkeypatch.setattr(recording, "LARGEST_PAGE", 1000)
     save_checkpoint(bert_checkpoint(), "run.safetensors")
     assert main(["explore", "the cat sees a dog", "--model", "run.safetensors"]) == 2
     said = capsys.readouterr().err

@@ -13,9 +13,8 @@ from tiny_runs import CHARACTERS
 from npformer.data.text_codecs import CharacterCodec
 from npformer.errors import UserError
 from npformer.explorer import explore
-from npformer.explorer.model_data import MOST_TOKENS, explorer_name
+from npformer.explorer.model_data import MOST_TOKENS, explorer_name, labels_of
 from npformer.explorer.recorded import recorded_data
-from npformer.explorer.text_data import labels_of
 
 TEXT, OTHER = "the cat\nate", "a dog"
 LLAMA = {"norm": "rms", "positions": "rotary", "activation": "swiglu", "n_kv_heads": 1, "bias": False}

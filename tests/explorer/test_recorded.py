@@ -12,7 +12,7 @@ from word_translator import word_translator
 from npformer.errors import UserError
 from npformer.explorer import explore, recorded
 from npformer.explorer.recorded import recorded_data
-from npformer.explorer.steps import data as steps_data
+from npformer.explorer.steps import recording
 from npformer.models.universal import UniversalConfig, UniversalTransformer
 
 
@@ -192,9 +192,9 @@ def test_parameters_that_have_no_room_are_left_out(room, matrices, gradients, mo
 def test_too_many_numbers_are_refused(monkeypatch):
     model = load("gpt")
     count = sum(array.size for array in recorded_data(model, "the cat ate").arrays)
-    monkeypatch.setattr(steps_data, "LARGEST_PAGE", count)
+    monkeypatch.setattr(recording, "LARGEST_PAGE", count)
     recorded_data(model, "the cat ate")
-    monkeypatch.setattr(steps_data, "LARGEST_PAGE", count - 1)
+    monkeypatch.setattr(recording, "LARGEST_PAGE", count - 1)
     with pytest.raises(UserError, match=f"of this model have {count:,} numbers, and a page has room for"):
         recorded_data(model, "the cat ate")
 

@@ -3,15 +3,6 @@
 from npformer.learn.capstone.parts import PARTS
 from npformer.learn.exercises import EXERCISES
 from npformer.learn.tasks import Folder
-from npformer.mistakes.mutants import source_of
-
-
-def solution_text(exercise):
-    """Return a learner's file: the imports of the exercise, and the plain solution."""
-    module = next(iter(exercise.plain.values())).__module__
-    names = "globals().update({k: v for k, v in vars(_plain).items() if not k.startswith('__')})"
-    functions = [source_of(function) for function in exercise.plain.values()]
-    return "\n".join([f"import {module} as _plain", names, *functions])
 
 
 def solve(folder, *names):
@@ -26,7 +17,7 @@ def solve(folder, *names):
     parts = [part for part in PARTS if not names or part.name in names]
     for part in parts:
         for exercise in part.exercises:
-            learner.file(exercise).write_text(solution_text(exercise), encoding="utf-8")
+            learner.file(exercise).write_text(exercise.code, encoding="utf-8")
             learner.set_solved(exercise, True)
     return learner, parts
 

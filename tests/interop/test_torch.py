@@ -14,6 +14,7 @@ from tiny import tiny_config
 import npformer
 from npformer.errors import UserError
 from npformer.models.transformer import Encoder, Transformer
+from npformer.models.transformer.layers import layer_from_parts
 from npformer.nn import Context, Linear, MultiHeadAttention, Projection, RMSNorm, RotaryPositions
 from npformer.nn.attention import RelativeAttention
 
@@ -330,7 +331,9 @@ TO_TORCH = {
     "the layer is of class Projection: to_torch converts": lambda: Projection(4, [4], [2]),
     "the part layers.0 computes another seq": lambda: stack(norm="n-dna", final_norm=True),
     "the part layers.0.feed_forward has the activation 'none': to": lambda: stack(activation="none"),
-    "the layer has no layers, and PyTorch cannot run such a stack": lambda: Encoder.from_layers([]),
+    "the layer has no layers, and PyTorch cannot run such a stack": lambda: layer_from_parts(
+        Encoder, layers=[], norm=None
+    ),
     "the part layers.0.self_attention has heads of a width other": lambda: stack(n_heads=3, d_head=4),
     "the part layers.1.norm1 is of class RMSNorm: to_torch converts LayerNorm": with_rms_norm,
     "the layer is of class ndarray: to_torch converts MultiHeadAttention, EncoderLayer": lambda: np.ones(3),

@@ -4,10 +4,10 @@ import ast
 
 import pytest
 
-from npformer.learn.exercises.plain import PLAIN
+from npformer.learn.exercises import EXERCISES
 from npformer.mistakes.concepts import concepts_in
 from npformer.mistakes.mutants import source_of
-from npformer.mistakes.tables import rows_of
+from npformer.mistakes.tables import Mistake, rows_of
 
 NORM = """\
 def norm_backward(dy, cache):
@@ -71,8 +71,8 @@ def test_a_change_is_named_where_the_code_has_its_form(source, says, lines):
 
 
 def test_every_change_of_a_solution_is_code():
-    for solution in PLAIN.values():
-        for function in solution.values():
+    for exercise in EXERCISES:
+        for function in exercise.plain.values():
             source = source_of(function)
             for says, changes in concepts_in(source):
                 text = source
@@ -97,7 +97,7 @@ def test_a_row_may_replace_the_code_of_the_row_above_and_go_on_below():
     d\n => e && f => ## three
     """
     assert list(rows_of(table)) == [
-        ("one", (("a", "b"),)),
-        ("two words", (("a", "c"),)),
-        ("three", (("d\n", "e"), ("f", ""))),
+        Mistake("one", (("a", "b"),)),
+        Mistake("two words", (("a", "c"),)),
+        Mistake("three", (("d\n", "e"), ("f", ""))),
     ]

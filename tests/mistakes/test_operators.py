@@ -1,20 +1,26 @@
-"""The table of mistakes: the repair undoes what the grader makes, and tests plant the same changes."""
+"""The table of changes, and the letters in the code of its rows."""
 
 import ast
 
 import numpy as np
 import pytest
 
-from npformer.mistakes.mutants import likely
-from npformer.mistakes.operators import COMPARISONS, OPPOSITE, SIMPLER, TABLE, repairs
-from npformer.mistakes.syntax import filled, matched, parsed
+from npformer.mistakes.operators import (
+    COMPARISONS,
+    DERIVATIVES,
+    MISSING,
+    MISSING_VALUES,
+    OFTEN_MISSING,
+    OPERATIONS,
+    OPPOSITE,
+    SIMPLER,
+    STEPS,
+    repairs,
+)
+from npformer.mistakes.syntax import filled, matched, parsed, ways
 
-LETTERS = {letter: ast.Name(f"name_{letter}", ast.Load()) for letter in "abcdfijmtv"} | {
-    "p": [ast.Constant(1)],
-    "k": [ast.keyword("axis", ast.Constant(0))],
-}
-NAMES = {"": [part.id for part in LETTERS.values() if isinstance(part, ast.Name)]}
-BOTH = [row for row in TABLE if row.made and row.found]
+TABLE = (*MISSING_VALUES, *DERIVATIVES, *OFTEN_MISSING, *MISSING, *OPERATIONS, *STEPS)
+LETTERS = {letter: ast.Name(f"name_{letter}", ast.Load()) for letter in "ABIV"}
 
 
 def code_of(node):
@@ -22,25 +28,11 @@ def code_of(node):
 
 
 @pytest.mark.parametrize("row", TABLE, ids=lambda row: f"{row.right} as {row.wrong}")
-def test_a_row_changes_code_and_its_letters_are_found(row):
+def test_the_repair_undoes_a_row(row):
     right, wrong = (filled(code, LETTERS) for code in (row.right, row.wrong))
     assert code_of(right) != code_of(wrong)
-    assert row.made or row.found
-    known = matched(row.right, right)
-    assert known.keys() <= LETTERS.keys()
-    if row.made:
-        assert code_of(filled(row.wrong, known)) == code_of(wrong)
-
-
-@pytest.mark.parametrize("row", BOTH, ids=lambda row: f"{row.right} as {row.wrong}")
-def test_the_repair_undoes_what_the_grader_makes(row):
-    right = filled(row.right, LETTERS)
-    is_step = isinstance(parsed(row.wrong), ast.stmt) and isinstance(right, ast.expr)
-    node = ast.Expr(right) if is_step else right
-    changes = likely(node, NAMES)
-    wrong = next(new for _, new in changes if code_of(new) == code_of(filled(row.wrong, LETTERS)))
-    if "v" in row.right:  # the repair tries all variables in the place of v
-        assert code_of(filled(row.right, matched(row.wrong, wrong) | {"v": LETTERS["v"]})) == code_of(right)
+    if "V" in row.right:  # the repair tries all variables in the place of V
+        assert code_of(filled(row.right, matched(row.wrong, wrong) | {"V": LETTERS["V"]})) == code_of(right)
     else:
         assert code_of(right) in [code_of(new) for _, new in repairs([row], wrong)]
 
@@ -52,15 +44,41 @@ def test_operations_and_comparisons_have_another_one():
 
 
 def test_a_letter_that_occurs_twice_stands_for_the_same_code():
-    assert matched("a * b / b", parsed("x * y / y"))
-    assert matched("a * b / b", parsed("x * y / z")) is None
+    assert matched("A * B / B", parsed("x * y / y"))
+    assert matched("A * B / B", parsed("x * y / z")) is None
 
 
-@pytest.mark.parametrize(("code", "simpler"), SIMPLER)
+FORMS = [
+    ("F(*Q, X, *R)", "f(1, 2, k=3)", [("[]", "1"), ("[1]", "2")]),
+    ("A.M(-1)", "x.sum(-1)", []),
+    ("A.sum(-1)", "x.sum(-1)", [("x",)]),
+    ("A.T", "x.T", [("x",)]),
+    ("A - 1", "x - -1", []),
+]
+
+
+@pytest.mark.parametrize(("form", "code", "found"), FORMS)
+def test_a_form_matches_code_in_all_ways(form, code, found):
+    known = list(ways(parsed(form), parsed(code)))
+    texts = [
+        tuple(
+            str([ast.unparse(n) for n in way[x]]).replace("'", "")
+            if isinstance(way[x], list)
+            else ast.unparse(way[x])
+            for x in ("Q", "X", "A")
+            if x in way
+        )
+        for way in known
+    ]
+    assert texts[: len(found)] == found
+    assert bool(known) == bool(found)
+
+
+@pytest.mark.parametrize(("code", "simpler"), [row[:2] for row in SIMPLER])
 def test_simpler_code_has_the_same_value(code, simpler):
     kind = bool if any(sign in code for sign in ("not", "~")) else float
-    a, b = np.arange(4.0).reshape(2, 2).astype(kind), np.full((2, 2), 2).astype(kind)
+    A, B = np.arange(4.0).reshape(2, 2).astype(kind), np.full((2, 2), 2).astype(kind)
     if "not" in code:
-        a, b = True, False
-    assert np.array_equal(eval(code, {"a": a, "b": b}), eval(simpler, {"a": a, "b": b}))
+        A, B = True, False
+    assert np.array_equal(eval(code, {"A": A, "B": B}), eval(simpler, {"A": A, "B": B}))
     assert len(simpler) < len(code)

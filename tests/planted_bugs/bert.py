@@ -65,10 +65,12 @@ BUGS = {
         "rng.integers(len(SPECIALS), mask_id, ids.shape)": [
             ("masked_batch: a random token may be a special one", "wrong term", "len(SPECIALS) → 0"),
         ],
-        "batch_rng(self.seed, step, batch))": [
-            ("SentenceLoader: the same tokens hidden in each step", "wrong term", "step, batch → 0, batch"),
+        "batch_rng(self.seed, step, number))": [
+            ("SentenceLoader: the same tokens hidden in each step", "wrong term", "step, number → 0, number"),
         ],
-        "enumerate(self.plan.plan_steps(start), start + 1)": [
+    },
+    "data/loader.py": {
+        "enumerate(self.plan_steps(start), start + 1)": [
             (
                 "SentenceLoader: a resumed run hides the tokens of its first steps",
                 "wrong term",

@@ -148,8 +148,8 @@ def test_the_losses_of_a_bert_are_those_of_a_plain_loop(datasets, tmp_path):
     model = Bert(BertConfig(**(sizes | dataset.sizes)), rng=np.random.default_rng(7))
     optimizer, expected = Adam(model, betas=(0.9, 0.98), eps=1e-9), []
     loader, mask_id = dataset.loader(6, batch_size=5, seed=7), len(dataset.codec.tokens) - 1
-    for step, (plan,) in zip(range(1, 7), loader.plan.plan_steps(), strict=False):
-        sentences = [loader.sentences[i] for i in plan]
+    for step, (plan,) in zip(range(1, 7), loader.plan_steps(), strict=False):
+        sentences = [loader.examples[i] for i in plan]
         batch = masked_batch(sentences, mask_id, np.random.default_rng([7, 0, step, 1]))
         expected.append(step_loss(model, batch.ids, batch.target_out, pad_id=0))
         optimizer.step(0.01)

@@ -9,7 +9,6 @@ from npformer.checking.cases.kernels import KernelCase, kernel_cases
 from npformer.checking.cases.language import bert_cases, gpt_cases
 from npformer.checking.cases.latent import latent_cases
 from npformer.checking.cases.layers import batch_norm_cases, layer_cases
-from npformer.checking.cases.luong import attend_cases, luong_cases, similarity_cases
 from npformer.checking.cases.models import (
     model_cases,
     multi_head_cases,
@@ -18,7 +17,12 @@ from npformer.checking.cases.models import (
     stack_cases,
 )
 from npformer.checking.cases.pairs import attention_cases, pair_cases
-from npformer.checking.cases.recurrent import recurrent_cases
+from npformer.checking.cases.recurrent import (
+    attend_cases,
+    luong_cases,
+    recurrent_cases,
+    similarity_cases,
+)
 from npformer.checking.cases.relative import relative_cases
 from npformer.checking.cases.universal import universal_cases, universal_model_cases
 

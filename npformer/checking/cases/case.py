@@ -1,11 +1,13 @@
 """Case: a component, its inputs and its settings."""
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from npformer import functional as F
 from npformer.checking.check import gradcheck
 from npformer.checking.report import Report
 
@@ -55,6 +57,20 @@ def make_case(name: str, make: Maker, *makers: Maker, tolerance: float = 1e-12, 
     return Case(name, lambda rng: (make(rng), *(maker(rng) for maker in makers)), settings, tolerance)
 
 
-def pair_case(name: str, pair: tuple[Any, Any], *makers: Maker, **settings: Any) -> Case:
-    """Return the case of a pure pair."""
+def pair_case(name: str, pair: Any, *makers: Maker, **settings: Any) -> Case:
+    """Return the case of a pure pair, or of the pair to which a function of npformer.functional belongs."""
+    pair = pair if isinstance(pair, tuple) else (pair, getattr(F, f"{pair.__name__}_backward"))
     return make_case(name, given(pair), *makers, **settings)
+
+
+def made(kind: Any, /, *sizes: Any, **settings: Any) -> Maker:
+    """Return a function that builds a layer or a model, in float64 and with parameters of the generator."""
+    takes = inspect.signature(kind).parameters
+    takes_all = any(parameter.kind is parameter.VAR_KEYWORD for parameter in takes.values())
+
+    def make(rng: np.random.Generator) -> Any:
+        drawn = {"rng": rng, "dtype": np.float64}
+        own = {name: value for name, value in drawn.items() if takes_all or name in takes}
+        return kind(*sizes, **{**own, **settings})
+
+    return make

@@ -7,33 +7,27 @@ import numpy as np
 
 from npformer import functional as F
 from npformer.backend import Array, array_module, like
-from npformer.checking.cases.case import FF, B, Case, D, S, T, floats, given, make_case, pair_case
+from npformer.checking.cases.case import FF, B, Case, D, S, T, floats, given, made, make_case, pair_case
 from npformer.checking.cases.recurrent import TOKEN_MASK
 from npformer.functional.hard import HardAttendCache, straight_through_backward
 from npformer.models.place_reader import PLACES, SYMBOLS, Reader
 from npformer.nn.attention import HardAttention, Similarity
-from npformer.nn.attention.hard import estimate, expected_loss
+from npformer.nn.attention.hard import HardAttentionCache, estimate, expected_loss
 
 
 def hard_cases() -> Iterator[Case]:
     """Yield hard_attend, the log-probability of a draw, the entropy, and the layer with all three."""
     scores, v, mask = floats(B, T, S), floats(B, S, D), TOKEN_MASK[:, None]
-    attend = (F.hard_attend, F.hard_attend_backward)
-    yield pair_case("hard attend", attend, scores, v, rng=5)
-    yield pair_case("hard attend, most probable, mask", attend, scores, v, mask=mask)
-    yield pair_case("hard attend, 3 draws, mask", attend, scores, v, mask=mask, rng=5, draws=3)
-    log_probability = (F.log_probability, F.log_probability_backward)
+    yield pair_case("hard attend", F.hard_attend, scores, v, rng=5)
+    yield pair_case("hard attend, most probable, mask", F.hard_attend, scores, v, mask=mask)
+    yield pair_case("hard attend, 3 draws, mask", F.hard_attend, scores, v, mask=mask, rng=5, draws=3)
+    evenly = np.broadcast_to(mask / mask.sum(-1, keepdims=True), (B, T, S))
     for name, draws in {"": None, ", 3 draws": 3}.items():
-        sample = given(
-            F.one_hot_sample(np.broadcast_to(mask / mask.sum(-1, keepdims=True), (B, T, S)), _rng(), draws)
-        )
-        yield pair_case(f"log-probability of a choice{name}", log_probability, scores, sample)
-        yield pair_case(
-            f"log-probability of a choice, mask{name}", log_probability, scores, sample, mask=mask
-        )
-    entropy = (F.entropy, F.entropy_backward)
-    yield pair_case("entropy", entropy, scores)
-    yield pair_case("entropy, mask", entropy, scores, mask=mask)
+        inputs = (scores, given(F.one_hot_sample(evenly, _rng(), draws)))
+        yield pair_case(f"log-probability of a choice{name}", F.log_probability, *inputs)
+        yield pair_case(f"log-probability of a choice, mask{name}", F.log_probability, *inputs, mask=mask)
+    yield pair_case("entropy", F.entropy, scores)
+    yield pair_case("entropy, mask", F.entropy, scores, mask=mask)
     yield pair_case("straight through, as soft attention", _straight_through(mask), scores)
     yield make_case("score function, all draws", _Expected, floats(1, 2, 3), floats(1, 3, 3))
     settings: dict[str, Any] = {"mask": TOKEN_MASK, "train": True, "rng": 5}
@@ -42,9 +36,8 @@ def hard_cases() -> Iterator[Case]:
         yield make_case(f"HardAttention{name}", _Surrogate, *inputs, draws=draws, **settings)
     yield make_case("HardAttention, straight through", _StraightThrough, floats(B, T, D), **settings)
     places = floats(B, 1, PLACES), floats(B, PLACES, PLACES + SYMBOLS)
-    yield make_case("Reader, soft", lambda rng: Reader("soft", rng=rng), *places)
-    drawing: dict[str, Any] = {"train": True, "rng": 5, "draws": 3}
-    yield make_case("Reader, hard, 3 draws", lambda rng: Reader("hard", rng=rng), *places, **drawing)
+    yield make_case("Reader, soft", made(Reader, "soft"), *places)
+    yield make_case("Reader, hard, 3 draws", made(Reader, "hard"), *places, train=True, rng=5, draws=3)
 
 
 def _rng() -> np.random.Generator:
@@ -121,7 +114,7 @@ class _StraightThrough:
         scores, _ = self.layer.similarity.forward(queries, memory)
         return F.attend(scores, memory, mask[:, None])[0], cache
 
-    def backward(self, dy: Array, cache: Any) -> Array:
+    def backward(self, dy: Array, cache: HardAttentionCache) -> Array:
         return self.layer.backward(dy, cache)[0]
 
 
@@ -139,6 +132,6 @@ class _Surrogate:
         entropy = xp.broadcast_to(cache.entropy, log_prob.shape)
         return xp.concatenate([context, log_prob[..., None], entropy[..., None]], -1), cache
 
-    def backward(self, dy: Array, cache: Any) -> Any:
+    def backward(self, dy: Array, cache: HardAttentionCache) -> Any:
         dentropy = dy[..., -1] if dy.ndim == 3 else dy[..., -1].sum(0)  # all draws have the same entropy
         return self.layer.backward(dy[..., :-2], cache, dlog_prob=dy[..., -2], dentropy=dentropy)

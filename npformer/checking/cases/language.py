@@ -5,8 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from npformer.backend import Array
-from npformer.checking.cases.case import FF, B, Case, D, Maker, T, V, floats, given, make_case
+from npformer.checking.cases.case import FF, B, Case, D, Maker, T, V, floats, given, made, make_case
 from npformer.checking.cases.models import DROPPING, TARGET_IN, TARGET_OUT
 from npformer.checking.whole import LanguageModelWithLoss
 from npformer.models.bert import Bert, BertConfig, BertEmbedding, BertHead
@@ -46,7 +45,8 @@ def gpt_cases() -> Iterator[Case]:
         },
     }
     for name, changes in variants.items():
-        yield _model(GPT, name, GPTConfig(**(sizes | shared | changes)), TARGET_IN, TARGET_OUT)
+        model = _with_loss(GPT, GPTConfig(**(sizes | shared | changes)))
+        yield make_case(f"GPT, {name}", model, given(TARGET_IN), given(TARGET_OUT), **DROPPING)
 
 
 def bert_cases() -> Iterator[Case]:
@@ -54,41 +54,21 @@ def bert_cases() -> Iterator[Case]:
     sizes: dict[str, Any] = {"vocab_size": V, "d_model": D, "n_layers": 2, "n_heads": 3, "max_length": 8}
     dropping: dict[str, Any] = {"dropout": 0.2, "attention_dropout": 0.1}
     config = BertConfig(**sizes, **dropping)
-    yield make_case(
-        "BertEmbedding",
-        lambda rng: BertEmbedding(config, rng, np.float64),
-        given(HIDDEN),
-        given(SEGMENT_IDS),
-        **DROPPING,
-    )
-    yield make_case("BertHead", lambda rng: _bert_head(config, rng), floats(B, T, D))
+    ids, segments = given(HIDDEN), given(SEGMENT_IDS)
+    yield make_case("BertEmbedding", made(BertEmbedding, config), ids, segments, **DROPPING)
+    yield make_case("BertHead", made(_bert_head, config), floats(B, T, D))
     for name, changes in {
         "every option": {"d_ff": FF, "label_smoothing": 0.1, "n_segments": 3, "activation": "gelu_tanh"},
         "the activation of the paper": {},
     }.items():
-        yield make_case(
-            f"Bert, {name}",
-            _bert(BertConfig(**(sizes | dropping | changes))),
-            given(HIDDEN),
-            given(HIDDEN_TARGETS),
-            segment_ids=SEGMENT_IDS,
-            **DROPPING,
-        )
-
-
-def _bert(config: BertConfig) -> Maker:
-    return lambda rng: LanguageModelWithLoss(Bert(config, rng=rng, dtype=np.float64))
+        model = _with_loss(Bert, BertConfig(**(sizes | dropping | changes)))
+        settings: dict[str, Any] = {"segment_ids": SEGMENT_IDS, **DROPPING}
+        yield make_case(f"Bert, {name}", model, ids, given(HIDDEN_TARGETS), **settings)
 
 
 def _bert_head(config: BertConfig, rng: np.random.Generator) -> BertHead:
     return BertHead(config, Parameter(rng.standard_normal((V, D))), rng, np.float64)
 
 
-def _model(kind: Any, name: str, config: Any, ids: Array, target_out: Array) -> Case:
-    return make_case(
-        f"{kind.__name__}, {name}",
-        lambda rng: LanguageModelWithLoss(kind(config, rng=rng, dtype=np.float64)),
-        given(ids),
-        given(target_out),
-        **DROPPING,
-    )
+def _with_loss(kind: Any, config: GPTConfig | BertConfig) -> Maker:
+    return lambda rng: LanguageModelWithLoss(kind(config, rng=rng, dtype=np.float64))

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from npformer.checking.cases.case import FF, B, Case, D, H, Maker, S, T, V, floats, given, make_case
+from npformer.checking.cases.case import FF, B, Case, D, H, Maker, S, T, V, floats, given, made, make_case
 from npformer.checking.whole import ModelWithLoss
 from npformer.functional.masks import causal_mask, padding_mask, query_mask
 from npformer.functional.tutorial_masks import Masking
@@ -48,12 +48,20 @@ def multi_head_cases() -> Iterator[Case]:
     hidden: dict[str, Any] = {"mask": np.arange(T) < 3}
     yield make_case("BasicSelfAttention, mask", lambda _: BasicSelfAttention(), floats(B, T, D), **hidden)
     for name, option in options.items():
-        yield _self_attention(name, option)
-        yield _cross_attention(name, option)
+        yield from _both_attentions(name, option)
     for name, option in {"fused": {}, "fused, d_head 4, d_value 5": NARROW}.items():
-        yield _self_attention(name, option | {"fused": "qkv"})
-        yield _cross_attention(name, option | {"fused": "kv"})
-    yield from grouped_cases()
+        yield from _both_attentions(name, option, fused=True)
+    # query heads that share keys and values, also with rotary positions and a window
+    groups: dict[str, Any] = {"n_heads": 4, "n_kv_heads": 2, **NARROW}
+    for name, option in {"grouped": groups, "multi-query": {"n_kv_heads": 1, **NARROW}}.items():
+        yield from _both_attentions(name, option)
+        yield from _both_attentions(f"{name}, fused", option, fused=True)
+    rotary = RotaryPositions(T, NARROW["d_head"], dtype=np.float64)
+    window = padding_mask(TARGET_IN) & causal_mask(T, TARGET_IN, window=2)
+    for name, fused in {"": "no", ", fused": "qkv"}.items():
+        layer = _multi_head(groups | {"rotary": rotary, "dropout": 0.3, "fused": fused})
+        case = f"multi-head self, rotary, grouped, window{name}"
+        yield make_case(case, layer, floats(B, T, D), mask=window, **DROPPING)
     widths = (floats(B, T, D), floats(B, S, 4), floats(B, S, 5))
     yield make_case("multi-head, kdim 4, vdim 5", _multi_head({"kdim": 4, "vdim": 5}), *widths)
     yield _self_attention("no bias of Wo", {"output_bias": False})
@@ -61,31 +69,17 @@ def multi_head_cases() -> Iterator[Case]:
     yield make_case("multi-head, values apart", _multi_head({}), *apart, mask=padding_mask(SOURCE))
 
 
-def grouped_cases() -> Iterator[Case]:
-    """Yield attention whose query heads share keys and values, also with rotary positions and a window."""
-    for name, groups in {
-        "grouped": {"n_heads": 4, "n_kv_heads": 2},
-        "multi-query": {"n_kv_heads": 1},
-    }.items():
-        option = {**groups, **NARROW}
-        yield _self_attention(name, option)
-        yield _cross_attention(name, option)
-        yield _self_attention(f"{name}, fused", option | {"fused": "qkv"})
-        yield _cross_attention(f"{name}, fused", option | {"fused": "kv"})
-    rotary = RotaryPositions(T, NARROW["d_head"], dtype=np.float64)
-    window: dict[str, Any] = {
-        "mask": padding_mask(TARGET_IN) & causal_mask(T, TARGET_IN, window=2),
-        **DROPPING,
-    }
-    option = {"n_heads": 4, "n_kv_heads": 2, "rotary": rotary, "dropout": 0.3, **NARROW}
-    for name, fused in {"": "no", ", fused": "qkv"}.items():
-        layer = _multi_head(option | {"fused": fused})
-        yield make_case(f"multi-head self, rotary, grouped, window{name}", layer, floats(B, T, D), **window)
-
-
 def _multi_head(option: dict[str, Any]) -> Maker:
     kind: Any = TutorialAttention if "masking" in option else MultiHeadAttention
-    return lambda rng: kind(D, rng=rng, dtype=np.float64, **({"n_heads": H} | option))
+    return made(kind, D, **({"n_heads": H} | option))
+
+
+def _both_attentions(name: str, option: dict[str, Any], *, fused: bool = False) -> Iterator[Case]:
+    """Yield self-attention and cross-attention. If they are fused, all projections of an input are one."""
+    inputs = (floats(B, T, D), floats(B, S, D))
+    yield _self_attention(name, option | ({"fused": "qkv"} if fused else {}))
+    cross = _multi_head(option | ({"fused": "kv"} if fused else {}))
+    yield make_case(f"multi-head cross, {name}", cross, *inputs, mask=padding_mask(SOURCE), **DROPPING)
 
 
 def _self_attention(name: str, option: dict[str, Any]) -> Case:
@@ -94,28 +88,21 @@ def _self_attention(name: str, option: dict[str, Any]) -> Case:
     return make_case(f"multi-head self, {name}", _multi_head(option), floats(B, T, D), **settings)
 
 
-def _cross_attention(name: str, option: dict[str, Any]) -> Case:
-    inputs = (floats(B, T, D), floats(B, S, D))
-    settings: dict[str, Any] = {"mask": padding_mask(SOURCE), **DROPPING}
-    return make_case(f"multi-head cross, {name}", _multi_head(option), *inputs, **settings)
+SIZES: dict[str, Any] = {
+    "source_vocab": V,
+    "target_vocab": V,
+    "d_model": D,
+    "d_ff": FF,
+    "n_heads": H,
+    "n_layers": 2,
+    "max_length": 8,
+}
 
 
 def small_config(**changes: Any) -> TransformerConfig:
     """Return the configuration of a small model, with every kind of dropout and with label smoothing."""
-    settings: dict[str, Any] = {
-        "source_vocab": V,
-        "target_vocab": V,
-        "d_model": D,
-        "d_ff": FF,
-        "n_heads": H,
-        "n_layers": 2,
-        "max_length": 8,
-        "dropout": 0.1,
-        "attention_dropout": 0.1,
-        "feed_forward_dropout": 0.1,
-        "label_smoothing": 0.1,
-    }
-    return TransformerConfig().replace(**(settings | changes))
+    dropouts = ("dropout", "attention_dropout", "feed_forward_dropout", "label_smoothing")
+    return TransformerConfig().replace(**(SIZES | dict.fromkeys(dropouts, 0.1) | changes))
 
 
 PRE: dict[str, Any] = {"norm": "pre", "final_norm": True}
@@ -138,10 +125,9 @@ def stack_cases() -> Iterator[Case]:
         if name in sequences:  # their stacks are those of other layers
             del encoders["Encoder"], decoders["Decoder"]
         for kind, make in encoders.items():
-            yield make_case(f"{kind}, {name}", _made_from(make, config), memory, mask=source_mask, **DROPPING)
+            yield make_case(f"{kind}, {name}", made(make, config), memory, mask=source_mask, **DROPPING)
         for kind, make in decoders.items():
-            yield make_case(f"{kind}, {name}", _made_from(make, config), x, memory, **masks, **DROPPING)
-
+            yield make_case(f"{kind}, {name}", made(make, config), x, memory, **masks, **DROPPING)
     both: dict[str, Any] = {
         "source_mask": source_mask,
         "target_mask": target_mask,
@@ -151,12 +137,7 @@ def stack_cases() -> Iterator[Case]:
 
 
 def _encoder_decoder(rng: np.random.Generator) -> EncoderDecoder:
-    settings: dict[str, Any] = {"rng": rng, "dtype": np.float64}
-    return EncoderDecoder(Encoder(small_config(), **settings), Decoder(small_config(), **settings))
-
-
-def _made_from(thing: Any, config: TransformerConfig) -> Maker:
-    return lambda rng: thing(config, rng=rng, dtype=np.float64)
+    return EncoderDecoder(made(Encoder, small_config())(rng), made(Decoder, small_config())(rng))
 
 
 def model_cases() -> Iterator[Case]:
@@ -172,20 +153,11 @@ def model_cases() -> Iterator[Case]:
         "relative positions": {"positions": "relative", "max_distance": 2, "query_masking": "after"},
     }.items():
         yield model_case(name, small_config(**changes))
-    packed = _made_from(build, small_config())
-    yield make_case(
-        "Transformer, packed, logits",
-        packed,
-        given(SOURCE),
-        given(TARGET_IN),
-        packed=True,
-        tolerance=1e-11,
-        **DROPPING,
-    )
+    ids = (given(SOURCE), given(TARGET_IN))
+    packed: dict[str, Any] = {"packed": True, "tolerance": 1e-11, **DROPPING}
+    yield make_case("Transformer, packed, logits", made(build, small_config()), *ids, **packed)
     for name in ("paper-base", "jianshu-demo", "datawhale", "tensor2tensor", "paperspace"):
-        sizes = {"d_model": D, "d_ff": FF, "n_heads": H, "n_layers": 2, "max_length": 8}
-        vocabularies = {"source_vocab": V, "target_vocab": V}
-        yield model_case(name, TransformerConfig.architecture(name, **sizes, **vocabularies))
+        yield model_case(name, TransformerConfig.architecture(name, **SIZES))
 
 
 def recurrent_model_cases() -> Iterator[Case]:
@@ -217,17 +189,14 @@ def model_case(name: str, config: Any) -> Case:
         name: The name of the case, without that of the model.
         config: The configuration of the model.
     """
-    ids = (given(SOURCE), given(TARGET_IN), given(TARGET_OUT))
     names = {
         "transformer": "Transformer",
         "recurrent": "RecurrentTranslator",
         "universal": "UniversalTransformer",
     }
-    what = names[kind_of(config)]
-    return make_case(
-        f"{what}, {name}",
-        lambda rng: ModelWithLoss(build(config, rng=rng, dtype=np.float64)),
-        *ids,
-        tolerance=1e-11,
-        **DROPPING,
-    )
+    ids = (given(SOURCE), given(TARGET_IN), given(TARGET_OUT))
+
+    def make(rng: np.random.Generator) -> ModelWithLoss:
+        return ModelWithLoss(build(config, rng=rng, dtype=np.float64))
+
+    return make_case(f"{names[kind_of(config)]}, {name}", make, *ids, tolerance=1e-11, **DROPPING)

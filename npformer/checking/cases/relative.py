@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from npformer import functional as F
-from npformer.checking.cases.case import B, Case, D, H, Maker, S, T, floats, make_case, pair_case
+from npformer.checking.cases.case import B, Case, D, H, S, T, floats, made, make_case, pair_case
 from npformer.checking.cases.models import DROPPING, NARROW, TARGET_IN
 from npformer.functional.masks import causal_mask, padding_mask, query_mask
 from npformer.nn.attention import RelativeAttention
@@ -17,12 +17,11 @@ R = 5  # the number of vectors, for distances from -2 to 2, so that some tokens 
 def relative_cases() -> Iterator[Case]:
     """Yield the two pairs with all masks, and the layer with every option."""
     pairs = {
-        "relative attention": (F.relative_attention, F.relative_attention_backward),
-        "by distance": (F.relative_attention_by_distance, F.relative_attention_by_distance_backward),
+        "relative attention": F.relative_attention,
+        "by distance": F.relative_attention_by_distance,
     }
-    positions = (floats(R, 3), floats(R, 2))
+    inputs = (floats(B, H, T, 3), floats(B, H, S, 3), floats(B, H, S, 2), floats(R, 3), floats(R, 2))
     for name, pair in pairs.items():
-        inputs = (floats(B, H, T, 3), floats(B, H, S, 3), floats(B, H, S, 2), *positions)
         yield pair_case(f"{name}, dropout", pair, *inputs, p=0.3, rng=5)
         yield pair_case(f"{name}, last queries, unscaled", pair, *inputs, start=S - T, scale=1.0)
         masks = (np.arange(S) != 3) & (np.arange(T)[:, None] != 1)
@@ -42,9 +41,5 @@ def relative_cases() -> Iterator[Case]:
     mask = padding_mask(TARGET_IN) & causal_mask(T, TARGET_IN)
     settings: dict[str, Any] = {"mask": mask, "query_mask": query_mask(TARGET_IN), **DROPPING}
     for name, option in options.items():
-        yield make_case(f"RelativeAttention, {name}", _attention(option), floats(B, T, D), **settings)
-
-
-def _attention(option: dict[str, Any]) -> Maker:
-    settings: dict[str, Any] = {"max_distance": 2, "dtype": np.float64, **option}
-    return lambda rng: RelativeAttention(D, H, rng=rng, **settings)
+        attention = made(RelativeAttention, D, H, **({"max_distance": 2} | option))
+        yield make_case(f"RelativeAttention, {name}", attention, floats(B, T, D), **settings)

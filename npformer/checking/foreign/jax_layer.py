@@ -107,9 +107,7 @@ class JaxLayer(ForeignLayer):
         """Yield the error of the backward pass in a compiled function.
 
         Args:
-            dy: A gradient of the output.
-            grads: The gradients of all tensors for this dy, by name.
-            hessian: Yield a situation for second derivatives also where a note would do.
+            dy, grads, hessian: As in ForeignLayer.situations.
         """
         real = _real(self.point)
 

@@ -65,9 +65,7 @@ class ReferenceLayer(ForeignLayer):
         """Yield the difference of the two forward passes.
 
         Args:
-            dy: A gradient of the output.
-            grads: The gradients of all tensors for this dy, by name.
-            hessian: Yield a situation for second derivatives also where a note would do.
+            dy, grads, hessian: As in ForeignLayer.situations.
         """
         found = [
             np.asarray(part, np.float64)

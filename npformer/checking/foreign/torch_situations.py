@@ -15,13 +15,19 @@ import numpy as np
 import torch
 
 from npformer.backend import Array, is_array
-from npformer.checking.foreign.layer import Situation, WrongBackward, relative, smallest_size
-from npformer.checking.foreign.torch_layer import LayOut, TorchLayer
-from npformer.checking.foreign.torch_second import second_derivatives
+from npformer.checking.foreign.layer import Situation, WrongBackward, norm, relative, smallest_size
+from npformer.checking.foreign.torch_layer import LayOut, TorchLayer, differentiable_pairs
 from npformer.checking.trees import is_real, leaves, map_tree
 from npformer.errors import UserError
 
 TOLERANCE = 1e-10  # sums in another order differ by rounding errors only
+SECOND = "second derivatives"  # their row, and the numbers of their differences
+SECOND_TOLERANCE = 1e-5
+STEPS = (1e-3, 1e-4, 1e-5)
+WRONG_SECOND = (
+    "backward can be differentiated, with a wrong result: save only inputs and outputs, by "
+    "ctx.save_for_backward, and compute with tensors, or decorate backward with @once_differentiable"
+)
 
 Gradients = dict[str, Array]
 Outcome = Gradients | str  # the gradients, or what is wrong
@@ -49,9 +55,7 @@ class TorchLayerInUse(TorchLayer):
         """Yield the errors of the backward pass in one situation after the other.
 
         Args:
-            dy: A gradient of the output.
-            grads: The gradients of all tensors for this dy, by name.
-            hessian: Yield a situation for second derivatives also where a note would do.
+            dy, grads, hessian: As in ForeignLayer.situations.
         """
         scale = Scale(max(TOLERANCE, 16 * self.epsilon), smallest_size(dy, grads))
         again = _situation("a second backward pass", scale, _again(self, dy, grads))
@@ -186,3 +190,84 @@ def constant_outputs(layer: TorchLayer, grads: Gradients) -> Iterator[Situation]
             "differentiable?"
         )
         yield Situation("outputs without a gradient", np.inf, "moved inputs", 0.0, why)
+
+
+def second_derivatives(layer: TorchLayer, dy: Any, hessian: bool) -> Iterator[Situation]:
+    """Yield the error of the derivative of backward, or nothing where PyTorch says that there is none.
+
+    A Function that saves intermediate results is not written to be differentiated twice. If its second
+    derivatives are wrong, the report has a note.
+
+    Args:
+        layer: The layer in float64.
+        dy: A gradient of the output.
+        hessian: Yield the error also where a note would do.
+    """
+    if layer.is_rounded:
+        return
+    rng = np.random.default_rng(5)
+    real = [name for name, x in zip(layer.input_names, layer.point, strict=True) if _is_float(x)]
+    v = {name: rng.standard_normal(layer.point[layer.input_names.index(name)].shape) for name in real}
+    if not v:
+        return
+    numeric, uncertainty = _by_differences(layer, dy, v)
+    found = _by_autograd(layer, dy, v)
+    if found is None:
+        return
+    size = max(norm(numeric.values()), norm(found.values()), smallest_size(dy, layer.rerun(dy)))
+    error = norm(numeric[name] - found[name] for name in numeric) / size
+    if uncertainty > 1e-3 * size:
+        return  # near a kink the differences say nothing
+    tolerance = max(SECOND_TOLERANCE, 10 * uncertainty / size)
+    if error > tolerance and not hessian and layer.saves_intermediates:
+        layer.notes.append(f"second derivatives are wrong (hessian=True checks them): {WRONG_SECOND}")
+        return
+    why = "" if error <= tolerance else WRONG_SECOND
+    yield Situation(SECOND, error, "the derivative of backward", tolerance, why)
+
+
+def _is_float(x: Any) -> bool:
+    return isinstance(x, np.ndarray) and x.dtype.kind == "f"
+
+
+def _by_differences(layer: TorchLayer, dy: Any, v: dict[str, Array]) -> tuple[dict[str, Array], float]:
+    """Return the derivative of the gradients along v, and how far two steps differ."""
+    best: tuple[dict[str, Array], float] = ({}, np.inf)
+    for h in STEPS:
+        wide, narrow = (_central(layer, dy, v, step) for step in (h, h / 2))
+        error = norm(wide[name] - narrow[name] for name in wide)
+        if error < best[1] or not best[0]:
+            best = {name: (4 * narrow[name] - wide[name]) / 3 for name in wide}, error
+    return best
+
+
+def _central(layer: TorchLayer, dy: Any, v: dict[str, Array], h: float) -> dict[str, Array]:
+    above, below = (layer.rerun(dy, moved={name: s * h * v[name] for name in v}) for s in (1, -1))
+    return {name: (above[name] - below[name]) / (2 * h) for name in above}
+
+
+def _by_autograd(layer: TorchLayer, dy: Any, v: dict[str, Array]) -> dict[str, Array] | None:
+    """Return the derivative of <g, v> by every tensor, which is the same by symmetry, or None if refused."""
+    _, graph = layer.forward(*layer.point, **layer.settings)
+    leaves = graph.computation.leaves
+    pairs = list(differentiable_pairs(graph.outputs, dy))
+    if not pairs:
+        return None
+    outputs, along = zip(*pairs, strict=True)
+    along = tuple(d.detach().clone().requires_grad_() for d in along)
+    try:
+        inputs = [leaves[name] for name in v]
+        grads = torch.autograd.grad(outputs, inputs, along, create_graph=True, allow_unused=True)
+        total = sum(
+            ((g * torch.from_numpy(v[n])).sum() for n, g in zip(v, grads, strict=True) if g is not None)
+        )
+        if not isinstance(total, torch.Tensor) or not total.requires_grad:
+            returned: Any = [None] * len(leaves)
+        else:
+            returned = torch.autograd.grad(total, list(leaves.values()), allow_unused=True)
+    except (RuntimeError, NotImplementedError):
+        return None  # once_differentiable, or a derivative that PyTorch does not have
+    return {
+        name: np.zeros(t.shape) if g is None else g.detach().numpy()
+        for (name, t), g in zip(leaves.items(), returned, strict=True)
+    }

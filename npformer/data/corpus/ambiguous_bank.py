@@ -24,14 +24,14 @@ Besides its clues, a sentence is composed of constructions from four axes:
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from random import Random
 from typing import Literal
 
 from npformer.data.corpus import lexicon
 from npformer.data.corpus.bank_clues import BANKS, CLUES, SENSES, Clues, Sense
-from npformer.data.corpus.constructions import FORMS, WRAPPERS, Form, frame, wrapper
+from npformer.data.corpus.constructions import FORMS, WRAPPERS, frame, wrapper
 from npformer.data.corpus.draws import chance, pick, weighted
 from npformer.data.corpus.lexicon import PLACE_STATES, VERBS
 from npformer.data.corpus.pairs import Pair, Reference
@@ -41,22 +41,19 @@ from npformer.data.corpus.phrases import (
     HE,
     NOTHING,
     OWNERS,
+    PAST,
+    PRESENT,
     PRONOUNS,
     SHE,
     SO,
     TOO,
     VERY,
+    Form,
     I,
     NounPhrase,
     Phrase,
-    Tense,
-    be,
-    clause,
-    conjugate,
     is_adjective,
-    modified,
     noun_phrase,
-    predicate,
     words,
 )
 from npformer.data.tokens import tokenize
@@ -149,7 +146,7 @@ def draw_bank(rng: Random) -> Pair:
     sense = pick(rng, SENSES)
     conflict = chance(rng, 0.75)
     senses = {name: sense if name == decider or not conflict else _other(sense) for name in names}
-    return _sentence(rng, senses, FORMS[form], wrapped, modifier, middle) or draw_bank(rng)
+    return _sentence(rng, senses, form, wrapped, modifier, middle) or draw_bank(rng)
 
 
 def _other(sense: Sense) -> Sense:
@@ -195,7 +192,7 @@ def _draw_choices(rng: Random, clues: Sequence[str]) -> tuple[str, str, str, boo
 
 def famous_bank() -> tuple[Pair, Pair]:
     """Return the two sentences by which this ambiguity is usually explained."""
-    arrived = I + conjugate(I, VERBS["arrive at"], "past")
+    arrived = I.clause(VERBS["arrive at"], PAST)
     over_river = arrived + noun_phrase("the", BANKS["rive"]) + _after_crossing("river")
     over_road = arrived + noun_phrase("the", BANKS["banque"]) + _after_crossing("road")
     money = CLUES["banque"].purposes["money"]
@@ -222,18 +219,19 @@ def _with_reference(
 
 
 def _sentence(
-    rng: Random, senses: dict[str, Sense], form: Form, wrapped: str, modifier: str, middle: bool
+    rng: Random, senses: dict[str, Sense], form_name: str, wrapped: str, modifier: str, middle: bool
 ) -> Pair | None:
     """Return a sentence with these constructions, or None if it would be too long or mention a clue twice.
 
     Args:
         rng: The generator of the choices within the constructions.
         senses: The clue constructions, and the sense to which each of them points.
-        form: The form of the verb.
+        form_name: The name of the form of the verb.
         wrapped: The name of the words around the sentence, or "".
         modifier: The name of the words that describe the subject, or "".
         middle: Put words between bank and the clues after it.
     """
+    form = FORMS[form_name]
     who, owner = _someone(rng, noun=bool(modifier))
     clues: list[_Clue] = []
     if "person" in senses:
@@ -256,7 +254,7 @@ def _sentence(
         first += subject + clue.phrase + words("and", "et")
         subject = pronoun
     verb = VERBS[pick(rng, _verbs(senses, form))]
-    did = clause(subject, form.of(verb), form.tense, negative=form.negative, question=wrapped == "question")
+    did = subject.clause(verb, replace(form, question=wrapped == "question"))
     after = {clue.construction: clue.phrase for clue in clues}
     phrase = first + did + bank + after.pop("owner", NOTHING)
     if middle:
@@ -269,7 +267,7 @@ def _sentence(
     if len(phrase.english) > _LONGEST or any(phrase.english.count(word) > 1 for word in mentioned):
         return None
     middle_name = "middle" if middle else ""
-    constructions = (*sorted(senses), *frame(wrapped, form.name, modifier, middle_name))
+    constructions = (*sorted(senses), *frame(wrapped, form_name, modifier, middle_name))
     return _with_reference(phrase, deciders, decisive.sense, constructions)
 
 
@@ -309,21 +307,21 @@ def _modified(rng: Random, who: NounPhrase, owner: str, modifier: str, decisive:
     clues = CLUES[_other(decisive) if chance(rng, 0.75) else decisive]
     if modifier == "from":
         place = (lexicon.GROUNDS | lexicon.BUILDINGS)[pick(rng, clues.owners)]
-        return modified(who, words("from", "de") + noun_phrase("the", place))
+        return who.modified(words("from", "de") + noun_phrase("the", place))
     if modifier == "who wanted":
         purpose = clues.purposes[pick(rng, tuple(clues.purposes))]
         aim = Phrase(purpose.english, purpose.french[1:])  # without pour
-        return modified(who, words("who wanted", "qui a voulu") + aim)
+        return who.modified(words("who wanted", "qui a voulu") + aim)
     if modifier == "who found":
         thing = noun_phrase(owner, clues.tools[pick(rng, tuple(clues.tools))])
-        return modified(who, words("who found", "qui a trouvé") + thing)
+        return who.modified(words("who found", "qui a trouvé") + thing)
     names = [name for name in clues.people if name != who.english[-1]]
     other = noun_phrase("the", clues.people[pick(rng, names)])
     if modifier == "who saw":
-        return modified(who, words("who", "qui") + conjugate(who, VERBS["see"], "past") + other)
+        return who.modified(words("who", "qui") + who.conjugate(VERBS["see"], PAST) + other)
     if modifier == "who is liked":
         verb = VERBS[pick(rng, ("like", "look for"))]
-        return modified(who, words("who", "que") + other + conjugate(other, verb, "present"))
+        return who.modified(words("who", "que") + other.clause(verb, PRESENT))
     return who
 
 
@@ -339,16 +337,16 @@ def _draw_clue(rng: Random, name: str, sense: Sense, who: NounPhrase, owner: str
     if kind == "cause":
         noun, phrase = _cause(rng, clues, form, BECAUSE if name == "cause" or chance(rng, 0.5) else AS)
         return _Clue(name, sense, (noun,), phrase)
-    before_and: Tense = "present" if form.name == "present" else "past"
+    before_and = PRESENT if form == PRESENT else PAST
     if kind == "tool":
         tool = pick(rng, tuple(clues.tools))
         thing = noun_phrase(owner, clues.tools[tool])
-        took = conjugate(who, VERBS["take"], before_and)
+        took = who.conjugate(VERBS["take"], before_and)
         return _Clue(
             name, sense, tuple(tool.split()), (took if name == "tool and" else words("with", "avec")) + thing
         )
     ground = pick(rng, clues.crossed)
-    crossed = conjugate(who, VERBS["cross"], before_and) + noun_phrase("the", lexicon.GROUNDS[ground])
+    crossed = who.conjugate(VERBS["cross"], before_and) + noun_phrase("the", lexicon.GROUNDS[ground])
     return _Clue(name, sense, (ground,), crossed if name == "crossing and" else _after_crossing(ground))
 
 
@@ -389,13 +387,14 @@ def _about_a_bank(rng: Random) -> Pair:
     """Draw a sentence such as "the bank of the village was beautiful"."""
     sense = pick(rng, SENSES)
     place = pick(rng, CLUES[sense].owners)
-    form = FORMS[pick(rng, ("", "", "present", "didn't"))]
+    name = pick(rng, ("", "", "present", "didn't"))
+    form = FORMS[name]
     wrapped = pick(rng, WRAPPERS[:-1]) if chance(rng, 0.4) else ""
     state = pick(rng, (lexicon.QUALITIES["beautiful"], PLACE_STATES["crowded"], PLACE_STATES["deserted"]))
-    bank = modified(noun_phrase("the", BANKS[sense]), _of_owner(place))
-    is_state = be(bank, form.tense, negative=form.negative) + predicate(bank, state)
+    bank = noun_phrase("the", BANKS[sense]).modified(_of_owner(place))
+    is_state = bank.be(form) + bank.predicate(state)
     phrase = wrapper(rng, wrapped, form.tense, _SPEAKERS) + bank + is_state
-    return _with_reference(phrase, (place,), sense, ("owner of subject", *frame(wrapped, form.name)))
+    return _with_reference(phrase, (place,), sense, ("owner of subject", *frame(wrapped, name)))
 
 
 # The verbs of these sentences in their dictionary forms. The two verbs that take a cause are neighbours in

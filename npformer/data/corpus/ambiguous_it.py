@@ -16,13 +16,13 @@ A sentence is composed of constructions from five axes:
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 
 from npformer.data.corpus import lexicon
 from npformer.data.corpus.constructions import FORMS, WRAPPERS, frame, somebody, wrapper
 from npformer.data.corpus.draws import chance, pick
-from npformer.data.corpus.entries import Adjective, Noun, Verb
+from npformer.data.corpus.entries import Adjective, Noun, Verb, table_rows
 from npformer.data.corpus.lexicon import VERBS
 from npformer.data.corpus.pairs import Pair, Reference
 from npformer.data.corpus.phrases import (
@@ -30,17 +30,16 @@ from npformer.data.corpus.phrases import (
     BECAUSE,
     BUT,
     NOTHING,
+    PAST,
+    PRESENT,
     SINCE,
     SO,
     TOO,
     VERY,
     NounPhrase,
     Phrase,
-    clause,
-    conjugate,
     is_adjective,
     it_for,
-    modified,
     noun_phrase,
     words,
 )
@@ -66,24 +65,13 @@ class Action:
     negative: bool  # "didn't cross", not "avoided"
     animal_states: tuple[str, ...]
     places: dict[str, tuple[str, ...]]  # for each adjective, the places it fits
-    by_machines: bool = True
+    by_machines: bool
 
 
-def _action(verb: str, negative: bool, states: str, places: str, by_machines: bool = True) -> Action:
-    """Read an action from text. Each line of places is an adjective, a colon, and the nouns that it fits."""
-    fits = {}
-    for line in places.strip().splitlines():
-        adjective, nouns = line.split(":")
-        fits[adjective.strip()] = tuple(nouns.split())
-    return Action(lexicon.VERBS[verb], negative, tuple(states.split()), fits, by_machines)
-
-
-ACTIONS = (
-    _action(
-        "cross",
-        True,
-        "tired hungry scared ill injured young shy nervous lazy cautious slow",
-        """
+# The verb, whether it is negated, who acts, and the adjectives that explain why an animal does so; below, the
+# adjectives of a place that explain it, and the places that they fit.
+_ACTIONS = """
+    cross | didn't | anyone | tired hungry scared ill injured young shy nervous lazy cautious slow
         wide     : street road river field stream avenue square lake
         long     : bridge tunnel beach
         narrow   : bridge tunnel
@@ -94,13 +82,7 @@ ACTIONS = (
         flooded  : street road field garden park tunnel courtyard square avenue
         crowded  : street square beach park avenue bridge
         closed   : bridge park garden tunnel road street avenue
-        """,
-    ),
-    _action(
-        "avoid",
-        False,
-        "tired scared ill injured young shy nervous cautious",
-        """
+    avoid | did | anyone | tired scared ill injured young shy nervous cautious
         narrow   : bridge path tunnel street
         long     : path road tunnel
         steep    : path street road hill
@@ -108,38 +90,19 @@ ACTIONS = (
         slippery : bridge road street path rock
         flooded  : street road field garden park tunnel path cave
         crowded  : street square beach park avenue bridge courtyard
-        """,
-    ),
-    _action(
-        "leave",
-        False,
-        "hungry scared nervous shy ill",
-        """
+    leave | did | animals | hungry scared nervous shy ill
         deserted : beach park courtyard square cave forest
-        flooded : field garden park cave courtyard square beach tunnel
-        crowded : square beach park courtyard garden street
-        narrow  : cave tunnel path
-        """,
-        by_machines=False,
-    ),
-    _action(
-        "enter",
-        True,
-        "tired scared ill injured young shy nervous lazy cautious",
-        """
+        flooded  : field garden park cave courtyard square beach tunnel
+        crowded  : square beach park courtyard garden street
+        narrow   : cave tunnel path
+    enter | didn't | anyone | tired scared ill injured young shy nervous lazy cautious
         deserted : forest tunnel cave park courtyard
-        deep    : river lake stream cave
-        narrow  : tunnel cave courtyard
-        flooded : garden park tunnel cave field courtyard
-        crowded : park courtyard garden
-        closed  : park garden tunnel courtyard
-        """,
-    ),
-    _action(
-        "follow",
-        True,
-        "tired hungry scared ill injured young nervous lazy cautious slow",
-        """
+        deep     : river lake stream cave
+        narrow   : tunnel cave courtyard
+        flooded  : garden park tunnel cave field courtyard
+        crowded  : park courtyard garden
+        closed   : park garden tunnel courtyard
+    follow | didn't | anyone | tired hungry scared ill injured young nervous lazy cautious slow
         narrow   : path street stream
         long     : path road street river stream avenue
         steep    : path street road
@@ -148,20 +111,28 @@ ACTIONS = (
         flooded  : path road street avenue
         crowded  : street avenue path
         closed   : path road street avenue
-        """,
-    ),
-    _action(
-        "climb",
-        True,
-        "tired hungry scared ill injured young nervous lazy cautious slow",
-        """
+    climb | didn't | animals | tired hungry scared ill injured young nervous lazy cautious slow
         high     : wall rock hill mountain fence
         steep    : rock hill mountain
         slippery : wall rock hill
-        """,
-        by_machines=False,
-    ),
-)
+"""
+
+
+def _read_actions() -> tuple[Action, ...]:
+    """Return the actions of the table."""
+    actions: list[Action] = []
+    for line in _ACTIONS.strip().splitlines():
+        if "|" in line:
+            ((verb, did, who, states),) = table_rows(line)
+            action = Action(lexicon.VERBS[verb], did == "didn't", tuple(states.split()), {}, who == "anyone")
+            actions.append(action)
+        else:
+            adjective, nouns = line.split(":")
+            actions[-1].places[adjective.strip()] = tuple(nouns.split())
+    return tuple(actions)
+
+
+ACTIONS = _read_actions()
 
 _LONGEST = 18  # English words
 
@@ -321,9 +292,8 @@ def _sentence(
     before = wrapper(rng, choices.wrapper, form.tense)
     connective = _CONNECTIVE_WORDS[choices.connective.removesuffix(" first")]
     negative = form.negative or (action.negative and choices.connective != "but")
-    did = clause(
-        subject, form.of(action.verb), form.tense, negative=negative, question=choices.wrapper == "question"
-    )
+    form = replace(form, negative=negative, question=choices.wrapper == "question")
+    did = subject.clause(action.verb, form)
     reason = is_adjective(pronoun, form.tense, adjective, degree)
     if choices.connective.endswith(" first"):
         before, after = before + connective, did + place
@@ -345,19 +315,16 @@ def _with_distractor(
         in_english, in_french = pick(rng, (("near", "près de"), ("behind", "derrière")))
         building = lexicon.BUILDINGS[pick(rng, ("house", "school", "hotel", "station"))]
         near = words(in_english, in_french) + noun_phrase("the", building, plural=not plural_pronoun)
-        return (
-            (modified(subject, near), place) if name == "subject near" else (subject, modified(place, near))
-        )
+        return (subject.modified(near), place) if name == "subject near" else (subject, place.modified(near))
     person = somebody(rng)
     if name == "of subject":
-        return modified(subject, words("of", "de") + person), place
+        return subject.modified(words("of", "de") + person), place
     if name == "that saw":
-        saw = conjugate(subject, VERBS["see"], "past")
-        return modified(subject, words("that", "qui") + saw + person), place
+        saw = subject.conjugate(VERBS["see"], PAST)
+        return subject.modified(words("that", "qui") + saw + person), place
     if name == "that is liked":
         verb = VERBS[pick(rng, ("like", "look for"))]
-        likes = person + conjugate(person, verb, "present")
-        return modified(subject, words("that", "que") + likes), place
+        return subject.modified(words("that", "que") + person.clause(verb, PRESENT)), place
     return subject, place
 
 

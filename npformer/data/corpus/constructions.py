@@ -6,53 +6,36 @@ from it counts as a construction. All constructions of a sentence together are i
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from random import Random
 
 from npformer.data.corpus.draws import chance, pick
-from npformer.data.corpus.entries import Verb
 from npformer.data.corpus.lexicon import MODALS, PEOPLE, TRADES, VERBS_OF_SPEECH
 from npformer.data.corpus.phrases import (
     HE,
     NOTHING,
+    PAST,
+    PRESENT,
     SHE,
     WE,
+    Form,
     I,
     NounPhrase,
     Phrase,
     Tense,
-    conjugate,
     noun_phrase,
     words,
 )
 
-
-@dataclass(frozen=True)
-class Form:
-    """The form of a verb: its tense, and the verb before it, if any."""
-
-    name: str  # "" for the simple past
-    tense: Tense = "past"
-    modal: Verb | None = None
-    negative: bool = False
-
-    def of(self, verb: Verb) -> Verb:
-        """Return the verb with the modal before it: cross gives want to cross."""
-        return verb if self.modal is None else self.modal.before(verb)
-
-
+# the forms of the verb by their names; "" is the simple past
 FORMS = {
-    form.name: form
-    for form in (
-        Form(""),
-        Form("present", "present"),
-        Form("want", modal=MODALS["want to"]),
-        Form("going to", "present", modal=MODALS["be going to"]),
-        Form("had to", modal=MODALS["have to"]),
-        Form("couldn't", modal=MODALS["can"], negative=True),
-        Form("try", modal=MODALS["try to"]),
-        Form("didn't", negative=True),
-    )
+    "": PAST,
+    "present": PRESENT,
+    "want": Form(modal=MODALS["want to"]),
+    "going to": Form("present", MODALS["be going to"]),
+    "had to": Form(modal=MODALS["have to"]),
+    "couldn't": Form(modal=MODALS["can"], negative=True),
+    "try": Form(modal=MODALS["try to"]),
+    "didn't": Form(negative=True),
 }
 
 # What surrounds a sentence
@@ -89,10 +72,10 @@ def wrapper(rng: Random, name: str, tense: Tense, speakers: Sequence[NounPhrase]
     if name == "think":
         who = pick(rng, _THINKERS)
         verb = VERBS_OF_SPEECH[pick(rng, ("think that", "think that", "know that"))]
-        return who + conjugate(who, verb, "present")
+        return who.clause(verb, PRESENT)
     if name == "said":
         who = pick(rng, speakers) if speakers else pick(rng, (HE, SHE)) if chance(rng, 0.3) else somebody(rng)
-        return who + conjugate(who, VERBS_OF_SPEECH["say that"], "past")
+        return who.clause(VERBS_OF_SPEECH["say that"], PAST)
     return NOTHING
 
 

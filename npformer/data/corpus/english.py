@@ -24,9 +24,13 @@ def third_person(verb: str) -> str:
     return "has" if verb == "have" else _with_s(verb)
 
 
-def contracted_not(auxiliary: str) -> str:
-    """Return an auxiliary with a contracted not: did, didn't; can, can't."""
-    return "can't" if auxiliary == "can" else auxiliary + "n't"
+def negated(auxiliary: str, negative: bool) -> tuple[str, ...]:
+    """Return an auxiliary, with not if `negative`: did, didn't; can, can't."""
+    if not negative:
+        return (auxiliary,)
+    if auxiliary == "am":  # English has no contraction of am not
+        return ("am", "not")
+    return ("can't" if auxiliary == "can" else auxiliary + "n't",)
 
 
 def _with_s(word: str) -> str:

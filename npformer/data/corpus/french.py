@@ -29,13 +29,21 @@ _IRREGULAR_FEMININE = {
     "vieux": "vieille",
 }
 
-_POSSESSIVES = {
+# the French for an English article: masculine, feminine, plural
+_ARTICLES = {
+    "the": ("le", "la", "les"),
+    "a": ("un", "une", "des"),
+    "some": ("un", "une", "des"),
+    "this": ("ce", "cette", "ces"),
+    "these": ("ce", "cette", "ces"),
     "my": ("mon", "ma", "mes"),
     "his": ("son", "sa", "ses"),
     "her": ("son", "sa", "ses"),
     "our": ("notre", "notre", "nos"),
     "their": ("leur", "leur", "leurs"),
 }
+# the forms before a vowel sound: cet animal, mon école
+_ARTICLES_BEFORE_VOWEL = {"ce": "cet", "ma": "mon", "sa": "son"}
 
 
 def begins_with_vowel_sound(word: str) -> bool:
@@ -112,52 +120,25 @@ def agree(word: str, gender: Gender, number: Number = "singular", *, before: str
     return plural(form) if number == "plural" else form
 
 
-def definite(gender: Gender, number: Number) -> str:
-    """Return the article le, la or les, before elision."""
-    if number == "plural":
-        return "les"
-    return "la" if gender == "f" else "le"
+def article(english: str, gender: Gender, number: Number, *, before: str = "") -> str:
+    """Return the French for an English article, before elision; before= is the word that follows it.
 
-
-def indefinite(gender: Gender) -> str:
-    """Return the article un or une."""
-    return "une" if gender == "f" else "un"
-
-
-def partitive(gender: Gender) -> tuple[str, str]:
-    """Return the partitive article before contraction: de + le pain, de + la soupe, de + l'eau."""
-    return ("de", definite(gender, "singular"))
-
-
-def possessive(owner: str, gender: Gender, number: Number, *, before: str) -> str:
-    """Return the French for my, his, her, our or their; before= is the word that follows.
-
-    The French word agrees with the thing that is owned. Before a vowel sound, ma becomes mon: mon école.
+    The French word agrees with the thing: ce chat, cet animal, cette vache, ces chats; ma clé, mon école.
 
     Args:
-        owner: The English word.
-        gender: The gender of the thing that is owned.
-        number: The number of the thing that is owned.
-        before: The word that follows.
-    """
-    masculine, feminine_form, plural_form = _POSSESSIVES[owner]
-    if number == "plural":
-        return plural_form
-    if gender == "m" or begins_with_vowel_sound(before):
-        return masculine
-    return feminine_form
-
-
-def demonstrative(gender: Gender, number: Number, *, before: str) -> str:
-    """Return the French for this and these: ce chat, cet animal, cette vache, ces chats.
-
-    Args:
+        english: The English word: the, a, some, this, these, or my, his, her, our or their.
         gender: "m" or "f".
         number: "singular" or "plural".
-        before: The word that follows.
+        before: The word that follows, if any.
     """
+    masculine, feminine_form, plural_form = _ARTICLES[english]
     if number == "plural":
-        return "ces"
-    if gender == "f":
-        return "cette"
-    return "cet" if begins_with_vowel_sound(before) else "ce"
+        return plural_form
+    form = feminine_form if gender == "f" else masculine
+    elided = before and begins_with_vowel_sound(before)
+    return _ARTICLES_BEFORE_VOWEL.get(form, form) if elided else form
+
+
+def negated(finite: str, negative: bool) -> tuple[str, ...]:
+    """Return a finite verb, with ne ... pas around it if `negative`."""
+    return ("ne", finite, "pas") if negative else (finite,)

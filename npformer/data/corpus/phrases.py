@@ -3,7 +3,7 @@
 A phrase contains its words without elision and contraction. join() applies both to the whole sentence.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from npformer.data.corpus import english, french
@@ -42,6 +42,22 @@ class Phrase:
         return english.join_english(self.english), french.join_french(self.french)
 
 
+NOTHING = Phrase((), ())
+
+
+@dataclass(frozen=True)
+class Form:
+    """The form of a verb: its tense, the verb before it, if any, and a negation or a question."""
+
+    tense: Tense = "past"
+    modal: Verb | None = None
+    negative: bool = False
+    question: bool = False
+
+
+PAST, PRESENT = Form("past"), Form("present")
+
+
 @dataclass(frozen=True)
 class NounPhrase(Phrase):
     """A phrase that verbs and adjectives agree with."""
@@ -54,6 +70,62 @@ class NounPhrase(Phrase):
         """Singular for i and he, plural for we and they."""
         return "plural" if self.person in ("we", "they") else "singular"
 
+    def modified(self, modifier: Phrase) -> "NounPhrase":
+        """Return this phrase with a phrase that describes it: the dog of the girl."""
+        return replace(self, english=self.english + modifier.english, french=self.french + modifier.french)
+
+    def conjugate(self, verb: Verb, form: Form) -> Phrase:
+        """Return a verb whose subject this is; the French past is the passé composé."""
+        auxiliary, rest = self._english_verb(verb, form)
+        return Phrase(auxiliary + rest, self._french_verb(verb, form))
+
+    def clause(self, verb: Verb, form: Form) -> Phrase:
+        """Return this subject and its verb: "she crossed", or "did she cross", "est-ce qu'elle ..."."""
+        if not form.question:
+            return self + self.conjugate(verb, form)
+        auxiliary, rest = self._english_verb(verb, form)
+        in_french = ("est-ce", "que", *self.french, *self._french_verb(verb, form))
+        return Phrase(auxiliary + self.english + rest, in_french)
+
+    def _english_verb(self, verb: Verb, form: Form) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return the auxiliary, which precedes the subject in a question, and the rest of the verb."""
+        verb = form.modal.before(verb) if form.modal else verb
+        singular, past, rest = self.person == "he", form.tense == "past", verb.english_after
+        if verb.english == "be":
+            auxiliary = _BE[form.tense][self.person][0]
+        elif verb.english == "can":
+            auxiliary = "could" if past else "can"
+        elif form.negative or form.question:
+            auxiliary = "did" if past else "does" if singular else "do"
+            rest = (verb.english, *rest)
+        else:
+            third = english.third_person(verb.english) if singular else verb.english
+            return (), (verb.past if past else third, *rest)
+        return english.negated(auxiliary, form.negative), rest
+
+    def _french_verb(self, verb: Verb, form: Form) -> tuple[str, ...]:
+        """Return the verb in the présent or the passé composé, with ne ... pas around its first word."""
+        verb = form.modal.before(verb) if form.modal else verb
+        participle: tuple[str, ...] = ()
+        if form.tense == "present":
+            finite = verb.french_present(self.person)
+        elif verb.with_etre:
+            finite = _BE["present"][self.person][1]
+            participle = (french.agree(verb.participle, self.gender, self.number),)
+        else:
+            finite, participle = _HAVE_FRENCH[self.person], (verb.participle,)
+        return (*french.negated(finite, form.negative), *participle, *verb.french_after)
+
+    def be(self, form: Form) -> Phrase:
+        """Return the verb to be whose subject this is; the French past is the imparfait."""
+        in_english, in_french = _BE[form.tense][self.person]
+        return Phrase(english.negated(in_english, form.negative), french.negated(in_french, form.negative))
+
+    def predicate(self, adjective: Adjective, degree: Phrase = NOTHING) -> Phrase:
+        """Return an adjective that describes this subject, after a degree such as too: trop fatiguée."""
+        agreed = french.agree(adjective.french, self.gender, self.number)
+        return degree + Phrase((adjective.english,), (agreed,))
+
 
 # English does not show the gender of i, we and they. By convention it is masculine, so they is ils.
 I = NounPhrase(("i",), ("je",), "m", "i")  # noqa: E741 - the word itself
@@ -63,8 +135,6 @@ WE = NounPhrase(("we",), ("nous",), "m", "we")
 THEY = NounPhrase(("they",), ("ils",), "m", "they")
 PRONOUNS = (I, HE, SHE, WE, THEY)
 OWNERS = {"i": "my", "we": "our", "they": "their", "he": "his", "she": "her"}
-
-NOTHING = Phrase((), ())
 
 
 def words(english_text: str, french_text: str) -> Phrase:
@@ -109,124 +179,14 @@ def _french_determiner(
     determiner: str, gender: Gender, number: Number, following: str, adjective_first: bool, counted: bool
 ) -> tuple[str, ...]:
     """Return the French for an English determiner, given the word that follows it."""
-    if determiner in ("any", "a-none"):
-        return ("de",)
-    if determiner == "some":
-        if not counted:
-            return french.partitive(gender)
-        return ("de",) if adjective_first else ("des",)  # de grands chats, but des chats noirs
-    if determiner == "a":
-        return (french.indefinite(gender),)
-    if determiner in ("this", "these"):
-        return (french.demonstrative(gender, number, before=following),)
-    if determiner in OWNERS.values():
-        return (french.possessive(determiner, gender, number, before=following),)
+    if determiner == "some" and not counted:
+        return ("de", french.article("the", gender, "singular"))  # before contraction: de + le pain
+    if determiner in ("any", "a-none") or (determiner == "some" and adjective_first):
+        return ("de",)  # de grands chats, but des chats noirs
     if determiner in _NUMERALS:
         return (_NUMERALS[determiner],)
     # English has no article for things in general ("i like cats"), where French has les
-    return (french.definite(gender, number),)
-
-
-def modified(noun: NounPhrase, modifier: Phrase) -> NounPhrase:
-    """Return a noun phrase with a phrase that describes it: the dog of the girl."""
-    return NounPhrase(
-        noun.english + modifier.english, noun.french + modifier.french, noun.gender, noun.person
-    )
-
-
-def conjugate(subject: NounPhrase, verb: Verb, tense: Tense, *, negative: bool = False) -> Phrase:
-    """Return a verb that agrees with its subject; the French past is the passé composé.
-
-    Args:
-        subject: The subject, with which the verb agrees.
-        verb: The verb.
-        tense: "present" or "past".
-        negative: Use the negation.
-    """
-    auxiliary, rest = _english_verb(subject, verb, tense, negative=negative)
-    return Phrase(auxiliary + rest, _french_verb(subject, verb, tense, negative))
-
-
-def clause(
-    subject: NounPhrase, verb: Verb, tense: Tense, *, negative: bool = False, question: bool = False
-) -> Phrase:
-    """Return a subject and its verb: "she crossed", or as a question "did she cross", "est-ce qu'elle ...".
-
-    Args:
-        subject: The subject, with which the verb agrees.
-        verb: The verb.
-        tense: "present" or "past".
-        negative: Use the negation.
-        question: Ask.
-    """
-    if not question:
-        return subject + conjugate(subject, verb, tense, negative=negative)
-    auxiliary, rest = _english_verb(subject, verb, tense, negative=negative, question=True)
-    in_french = ("est-ce", "que", *subject.french, *_french_verb(subject, verb, tense, negative))
-    return Phrase(auxiliary + subject.english + rest, in_french)
-
-
-def _english_verb(
-    subject: NounPhrase, verb: Verb, tense: Tense, *, negative: bool, question: bool = False
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the auxiliary, which precedes the subject in a question, and the rest of the verb."""
-    singular = subject.person == "he"
-    if verb.english == "be":
-        auxiliary, rest = _BE[tense][subject.person][0], verb.english_after
-    elif verb.english == "can":
-        auxiliary, rest = "can" if tense == "present" else "could", verb.english_after
-    elif negative or question:
-        auxiliary = "did" if tense == "past" else "does" if singular else "do"
-        rest = (verb.english, *verb.english_after)
-    else:
-        third = english.third_person(verb.english) if singular else verb.english
-        return (), (verb.past if tense == "past" else third, *verb.english_after)
-    if negative:
-        # English has no contraction of am not
-        return (("am", "not") if auxiliary == "am" else (english.contracted_not(auxiliary),)), rest
-    return (auxiliary,), rest
-
-
-def _french_verb(subject: NounPhrase, verb: Verb, tense: Tense, negative: bool) -> tuple[str, ...]:
-    """Return the verb in the présent or the passé composé, with ne ... pas around its first word."""
-    participle: tuple[str, ...]
-    if tense == "present":
-        finite, participle = verb.french_present(subject.person), ()
-    elif verb.with_etre:
-        finite = _BE["present"][subject.person][1]
-        participle = (french.agree(verb.participle, subject.gender, subject.number),)
-    else:
-        finite, participle = _HAVE_FRENCH[subject.person], (verb.participle,)
-    negated = ("ne", finite, "pas") if negative else (finite,)
-    return (*negated, *participle, *verb.french_after)
-
-
-def be(subject: NounPhrase, tense: Tense, *, negative: bool = False) -> Phrase:
-    """Return the verb to be that agrees with its subject; the French past is the imparfait.
-
-    Args:
-        subject: The subject, with which the verb agrees.
-        tense: "present" or "past".
-        negative: Use the negation.
-    """
-    in_english, in_french = _BE[tense][subject.person]
-    if not negative:
-        return Phrase((in_english,), (in_french,))
-    # English has no contraction of am not
-    not_in_english = ("am", "not") if in_english == "am" else (english.contracted_not(in_english),)
-    return Phrase(not_in_english, ("ne", in_french, "pas"))
-
-
-def predicate(subject: NounPhrase, adjective: Adjective, degree: Phrase = NOTHING) -> Phrase:
-    """Return an adjective that describes the subject, after a degree such as too: trop fatiguée.
-
-    Args:
-        subject: The subject, with which the adjective agrees.
-        adjective: The adjective.
-        degree: A word such as too, or nothing.
-    """
-    agreed = french.agree(adjective.french, subject.gender, subject.number)
-    return degree + Phrase((adjective.english,), (agreed,))
+    return (french.article(determiner or "the", gender, number, before=following),)
 
 
 def is_adjective(subject: NounPhrase, tense: Tense, adjective: Adjective, degree: Phrase = NOTHING) -> Phrase:
@@ -238,7 +198,7 @@ def is_adjective(subject: NounPhrase, tense: Tense, adjective: Adjective, degree
         adjective: The adjective.
         degree: A word such as too, or nothing.
     """
-    return subject + be(subject, tense) + predicate(subject, adjective, degree)
+    return subject + subject.be(Form(tense)) + subject.predicate(adjective, degree)
 
 
 def it_for(noun: Noun, *, plural: bool = False) -> NounPhrase:

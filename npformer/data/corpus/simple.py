@@ -1,5 +1,6 @@
 """Simple sentences, without the two ambiguous words, which cover the rest of the grammar."""
 
+from dataclasses import replace
 from random import Random
 
 from npformer.data.corpus import french, lexicon
@@ -19,17 +20,14 @@ from npformer.data.corpus.phrases import (
     TOO,
     VERY,
     WE,
+    Form,
     I,
     NounPhrase,
     Phrase,
     Tense,
-    be,
-    clause,
-    conjugate,
     is_adjective,
     it_for,
     noun_phrase,
-    predicate,
     words,
 )
 from npformer.data.corpus.simple_parts import (
@@ -44,6 +42,7 @@ from npformer.data.corpus.simple_parts import (
     SEEN,
     adjectives,
     definite,
+    either_form,
     either_tense,
     indefinite,
     owners,
@@ -112,16 +111,15 @@ def in_some_form(rng: Random, who: NounPhrase, verb: Verb, *, negative: bool) ->
         negative: Use the negation.
     """
     if chance(rng, 0.3):
-        form = FORMS[
-            pick(rng, ("couldn't", "want", "going to") if negative else ("want", "going to", "had to", "try"))
-        ]
-        question = chance(rng, 0.15) and not negative
-        before = _day(rng, form.tense, 0.1) if not question else NOTHING
-        return before + clause(who, form.of(verb), form.tense, negative=negative, question=question)
+        names = ("couldn't", "want", "going to") if negative else ("want", "going to", "had to", "try")
+        form = FORMS[pick(rng, names)]
+        form = replace(form, negative=negative, question=chance(rng, 0.15) and not negative)
+        before = _day(rng, form.tense, 0.1) if not form.question else NOTHING
+        return before + who.clause(verb, form)
     tense = either_tense(rng)
     if chance(rng, 0.1):
-        return clause(who, verb, tense, negative=negative, question=True)
-    return _day(rng, tense, 0.1) + clause(who, verb, tense, negative=negative)
+        return who.clause(verb, Form(tense, negative=negative, question=True))
+    return _day(rng, tense, 0.1) + who.clause(verb, Form(tense, negative=negative))
 
 
 def _day(rng: Random, tense: Tense, probability: float) -> Phrase:
@@ -145,7 +143,7 @@ def liking(rng: Random) -> Phrase:
         what = noun_phrase("", noun, *adjectives(rng, noun), plural=True)
     else:
         what = noun_phrase(pick(rng, ("the", "this")), noun, *adjectives(rng, noun))
-    return who + conjugate(who, VERBS["like"], "present", negative=chance(rng, 0.3)) + what
+    return who.clause(VERBS["like"], Form("present", negative=chance(rng, 0.3))) + what
 
 
 def having(rng: Random) -> Phrase:
@@ -153,7 +151,7 @@ def having(rng: Random) -> Phrase:
     who = person(rng)
     negative = chance(rng, 0.3)
     what = indefinite(rng, pick(rng, OWNED), negative=negative)
-    return who + conjugate(who, VERBS["have"], "present", negative=negative) + what
+    return who.clause(VERBS["have"], Form("present", negative=negative)) + what
 
 
 def going(rng: Random) -> Phrase:
@@ -178,13 +176,13 @@ def thinking(rng: Random) -> Phrase:
     many = noun.counted and chance(rng, 0.5)
     if chance(rng, 0.5):
         who = person(rng)
-        verb = conjugate(who, VERBS["like"], "present", negative=chance(rng, 0.3))
+        verb = who.conjugate(VERBS["like"], Form("present", negative=chance(rng, 0.3)))
         determiner = "" if many else pick(rng, ("the", "this"))
         return who + verb + noun_phrase(determiner, noun, _THINKING, plural=many)
     determiner = pick(rng, ("the", "these" if many else "this", pick(rng, ("my", "our", "their"))))
     what = noun_phrase(determiner, noun, _THINKING, plural=many)
     quality = pick(rng, tuple(QUALITIES[name] for name in ("big", "small", "old", "beautiful")))
-    return what + be(what, either_tense(rng)) + predicate(what, quality, pick(rng, (NOTHING, VERY, TOO)))
+    return what + what.be(Form(either_tense(rng))) + what.predicate(quality, pick(rng, (NOTHING, VERY, TOO)))
 
 
 # Sentences about states
@@ -215,7 +213,7 @@ def mood(rng: Random) -> Phrase:
         who = definite(rng, pick(rng, _ANIMALS), probability=0.2)
         mood = MOODS[pick(rng, ("tired", "ill", "happy", "sad"))]
     degree = pick(rng, (NOTHING, VERY, TOO, SO))
-    return who + be(who, either_tense(rng), negative=chance(rng, 0.25)) + predicate(who, mood, degree)
+    return who + who.be(either_form(rng, 0.25)) + who.predicate(mood, degree)
 
 
 def quality(rng: Random) -> Phrase:
@@ -231,7 +229,7 @@ def quality(rng: Random) -> Phrase:
     # a colour has no degree: "too red" is unusual
     colour = quality in QUALITIES.values() and not quality.before
     degree = NOTHING if colour else pick(rng, (NOTHING, VERY, TOO, SO))
-    return what + be(what, either_tense(rng), negative=chance(rng, 0.25)) + predicate(what, quality, degree)
+    return what + what.be(either_form(rng, 0.25)) + what.predicate(quality, degree)
 
 
 def _quality_of(rng: Random, noun: Noun) -> Adjective:
@@ -246,7 +244,7 @@ def being_somewhere(rng: Random) -> Phrase:
     else:
         noun = pick(rng, PLACED)
         who, where = definite(rng, noun, ("my", "our", "their"), probability=0.2), somewhere(rng, noun)
-    return who + be(who, either_tense(rng), negative=chance(rng, 0.25)) + where
+    return who + who.be(either_form(rng, 0.25)) + where
 
 
 def existence(rng: Random) -> Phrase:
@@ -273,13 +271,11 @@ def part(rng: Random) -> Phrase:
     what = noun_phrase("the", part, plural=many)
     of = words("of", "de") + owner
     if chance(rng, 0.5):
-        is_quality = be(what, either_tense(rng), negative=chance(rng, 0.2)) + predicate(
-            what, _quality_of(rng, part)
-        )
+        is_quality = what.be(either_form(rng, 0.2)) + what.predicate(_quality_of(rng, part))
         return what + of + is_quality
     who = person(rng)
     verb = VERBS[pick(rng, ("see", "find", "look for"))]
-    return who + conjugate(who, verb, either_tense(rng), negative=chance(rng, 0.2)) + what + of
+    return who.clause(verb, either_form(rng, 0.2)) + what + of
 
 
 def comparison(rng: Random) -> Phrase:
@@ -294,8 +290,8 @@ def comparison(rng: Random) -> Phrase:
     in_english, name = pick(rng, comparatives)
     more = Adjective(in_english, QUALITIES[name].french)
     one, other = definite(rng, first, probability=0), definite(rng, second, probability=0)
-    compared = predicate(one, more, words("", "plus")) + words("than", "que") + other
-    return one + be(one, either_tense(rng), negative=chance(rng, 0.2)) + compared
+    compared = one.predicate(more, words("", "plus")) + words("than", "que") + other
+    return one + one.be(either_form(rng, 0.2)) + compared
 
 
 def reason(rng: Random) -> Phrase:
@@ -306,7 +302,8 @@ def reason(rng: Random) -> Phrase:
     verb = VERBS[pick(rng, ("go to", "arrive at", "stay near"))]
     # the reasons below, such as rain and illness, explain why someone stayed, or did not go or arrive
     negative = verb.english != "stay"
-    act = who + conjugate(who, verb, "past", negative=negative) + noun_phrase("the", pick(rng, DESTINATIONS))
+    went = who.clause(verb, Form(negative=negative))
+    act = went + noun_phrase("the", pick(rng, DESTINATIONS))
     if chance(rng, 0.35):
         return act + BECAUSE + pick(rng, _WEATHER)
     again = who if who in PRONOUNS else _PRONOUN_FOR[who.number, who.gender]
@@ -321,7 +318,7 @@ def _bought_for_its_looks(rng: Random, who: NounPhrase) -> Phrase:
     degree = pick(rng, (VERY, SO)) if quality.before else NOTHING
     tense: Tense = "present" if chance(rng, 0.4) else "past"
     verb, determiner = (VERBS["like"], "this") if tense == "present" else (VERBS["buy"], "the")
-    bought = who + conjugate(who, verb, tense) + noun_phrase(determiner, noun)
+    bought = who.clause(verb, Form(tense)) + noun_phrase(determiner, noun)
     return bought + BECAUSE + is_adjective(it_for(noun), tense, quality, degree)
 
 
@@ -344,13 +341,13 @@ def trade(rng: Random) -> Phrase:
     if chance(rng, 0.4):
         town = lexicon.BUILDINGS[pick(rng, _TOWNS)]
         place = words("in", "dans") + noun_phrase(pick(rng, ("the", "this")), town)
-    return who + be(who, either_tense(rng), negative=chance(rng, 0.25) and not quality) + what + place
+    return who + who.be(Form(either_tense(rng), negative=chance(rng, 0.25) and not quality)) + what + place
 
 
 def where(rng: Random) -> Phrase:
     """Draw a sentence such as "Where is the station?"."""
     what = definite(rng, pick(rng, PLACED + _BUILDINGS), ("my", "our", "their"))
-    return words("where", "où") + be(what, either_tense(rng)) + what
+    return words("where", "où") + what.be(Form(either_tense(rng))) + what
 
 
 _FIRST_WORDS = ("est-ce", "hier", "ce", "aujourd'hui")

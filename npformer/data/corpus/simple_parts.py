@@ -11,6 +11,7 @@ from npformer.data.corpus.phrases import (
     SHE,
     THEY,
     WE,
+    Form,
     I,
     NounPhrase,
     Phrase,
@@ -30,81 +31,50 @@ _ALL_NOUNS = (
     | lexicon.DRINKS
 )
 
-_COLOURS = "red white black"
+# The adjectives that fit all nouns of a table of the lexicon, and those of single nouns, which replace them.
+# "un vieux garçon" is a bachelor, "un grand homme" a great man, so that the boy is not old and the man not
+# big.
+_FITTING = """
+    PEOPLE                  : young old
+    boy girl                : small young
+    woman                   : young old beautiful
+    brother sister          : small big
+    doctor                  : young old new
+    ANIMALS                 : small beautiful old young black white
+    animal dog horse donkey : big small beautiful old young black white
+    cow                     : big beautiful old young black white
+    MACHINES                : big small beautiful old new red white black
+    GROUNDS                 : big small beautiful
+    street road             : long small beautiful old new
+    bridge                  : long small beautiful old new big
+    avenue                  : long beautiful big
+    path                    : long small beautiful old
+    river beach             : long small beautiful big
+    wall                    : long small old new white
+    garden                  : big small beautiful old new
+    BUILDINGS               : big small beautiful old new
+    house                   : big small beautiful old new red white black
+    village town            : big small beautiful old
+    THINGS                  : big small beautiful old new red white black
+    key                     : big small old new
+    letter                  : long beautiful old
+    flower                  : big small beautiful red white black
+    tree                    : big small beautiful old
+"""
 
 
-def _fits(kind: dict[str, Noun], adjectives: str, exceptions: str = "") -> dict[str, tuple[Adjective, ...]]:
-    """Return the adjectives of each noun. A line of exceptions is a noun, a colon, and its adjectives."""
-    fitting = dict.fromkeys(kind, adjectives)
-    for line in exceptions.strip().splitlines():
-        noun, own = line.split(":")
-        fitting[noun.strip()] = own
-    return {noun: tuple(lexicon.QUALITIES[name] for name in own.split()) for noun, own in fitting.items()}
+def _fitting() -> dict[str, tuple[Adjective, ...]]:
+    """Return the adjectives that fit each noun."""
+    fitting: dict[str, tuple[Adjective, ...]] = {}
+    for line in _FITTING.strip().splitlines():
+        names, adjectives = line.split(":")
+        fits = tuple(lexicon.QUALITIES[name] for name in adjectives.split())
+        for name in names.split():
+            fitting |= dict.fromkeys(getattr(lexicon, name) if name.isupper() else (name,), fits)
+    return fitting
 
 
-# The adjectives that fit each noun, beside it. "un vieux garçon" is a bachelor, "un grand homme" a great
-# man, so that the boy is not old and the man not big.
-FITTING = (
-    _fits(
-        lexicon.PEOPLE,
-        "young old",
-        """
-        boy     : small young
-        girl    : small young
-        woman   : young old beautiful
-        brother : small big
-        sister  : small big
-        doctor  : young old new
-        """,
-    )
-    | _fits(
-        lexicon.ANIMALS,
-        "small beautiful old young black white",
-        """
-        animal : big small beautiful old young black white
-        dog    : big small beautiful old young black white
-        horse  : big small beautiful old young black white
-        donkey : big small beautiful old young black white
-        cow    : big beautiful old young black white
-        """,
-    )
-    | _fits(lexicon.MACHINES, f"big small beautiful old new {_COLOURS}")
-    | _fits(
-        lexicon.GROUNDS,
-        "big small beautiful",
-        """
-        street : long small beautiful old new
-        road   : long small beautiful old new
-        bridge : long small beautiful old new big
-        avenue : long beautiful big
-        path   : long small beautiful old
-        river  : long small beautiful big
-        beach  : long small beautiful big
-        wall   : long small old new white
-        garden : big small beautiful old new
-        """,
-    )
-    | _fits(
-        lexicon.BUILDINGS,
-        "big small beautiful old new",
-        f"""
-        house   : big small beautiful old new {_COLOURS}
-        village : big small beautiful old
-        town    : big small beautiful old
-        """,
-    )
-    | _fits(
-        lexicon.THINGS,
-        f"big small beautiful old new {_COLOURS}",
-        f"""
-        key    : big small old new
-        letter : long beautiful old
-        book   : big small beautiful old new {_COLOURS}
-        flower : big small beautiful {_COLOURS}
-        tree   : big small beautiful old
-        """,
-    )
-)
+FITTING = _fitting()
 
 
 def _named(names: str) -> tuple[Noun, ...]:
@@ -176,6 +146,11 @@ DESTINATIONS = _named("school hospital market station hotel village park beach r
 def either_tense(rng: Random) -> Tense:
     """Draw the present or the past."""
     return pick(rng, ("present", "present", "past"))
+
+
+def either_form(rng: Random, negative: float) -> Form:
+    """Draw the present or the past, with a negation with this probability."""
+    return Form(either_tense(rng), negative=chance(rng, negative))
 
 
 def adjectives(rng: Random, noun: Noun, probability: float = 0.4) -> tuple[Adjective, ...]:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from npformer.backend import Array
 from npformer.explorer.steps.recording import RecordedStep, Recording
+from npformer.functional.residual import ActivationDropoutCache, ReluDropoutCache
 
 # the inner function of each activation y = x (inner + shift) factor, by the name of the activation
 GATES: dict[str, tuple[str, str, float, float]] = {
@@ -15,9 +14,9 @@ GATES: dict[str, tuple[str, str, float, float]] = {
 }
 
 
-def inner_of(name: str, cache: Any) -> Array | None:
+def inner_of(name: str, cache: ActivationDropoutCache | ReluDropoutCache) -> Array | None:
     """Return the inner function of an activation, such as Phi(x) of gelu: cache is of activation_dropout."""
-    return cache.activation[1] if name in GATES else None
+    return cache.activation[1] if isinstance(cache, ActivationDropoutCache) and name in GATES else None
 
 
 def record_activation(

@@ -11,7 +11,7 @@ from npformer.explorer.call_tree import Call
 from npformer.explorer.steps.heads import record_heads
 from npformer.explorer.steps.recording import RecordedStep, Recording, emits
 from npformer.explorer.steps.relative import record_relative_scores, record_relative_sums
-from npformer.functional.attention import attention_backward
+from npformer.functional.attention import AttentionCache, attention_backward
 from npformer.functional.heads import split_heads
 from npformer.functional.linear import linear_backward
 from npformer.functional.masks import mask_scores, mask_scores_backward
@@ -30,6 +30,8 @@ from npformer.functional.tutorial_masks import (
 from npformer.nn import MultiHeadAttention, RelativeAttention
 from npformer.nn.attention import TutorialAttention
 
+AnyAttentionCache = AttentionCache | ByDistanceCache | TutorialAttentionCache
+
 # the backward passes of attention, by the class of its cache; attention_backward for the others
 _BACKWARD: dict[type, Any] = {
     ByDistanceCache: relative_attention_by_distance_backward,
@@ -47,7 +49,7 @@ def _emit_attention(recording: Recording, call: Call, path: str) -> None:
     z, dz = split_heads(merged, module.n_heads), split_heads(dmerged, module.n_heads)  # (1, H, T, L)
     dq, dk, dv = _BACKWARD.get(type(cache), attention_backward)(dz, cache)[:3]
     q, k, v = record_heads(recording, call, path, (dq, dk, dv))
-    dweights, dmasked, dscores = _gradients_of_weights(dz, cache, is_relative)
+    dweights, dmasked, dscores = _gradients_of_weights(dz, cache)
 
     at = f"{path}.attention"
     record_scores = record_relative_scores if is_relative else _record_scores
@@ -84,11 +86,11 @@ def _record_sums(
     return recording.record("weighted_sum", f"{at}.z", z, dz, list(inputs))
 
 
-def _gradients_of_weights(dz: Array, cache: Any, is_relative: bool) -> tuple[Array, Array, Array]:
+def _gradients_of_weights(dz: Array, cache: AnyAttentionCache) -> tuple[Array, Array, Array]:
     """Return the gradients of the weights, and of the scores after and before the mask, (1, H, T, S)."""
     # z = weights v
     dweights = dz @ cache.v.swapaxes(-1, -2)
-    if is_relative and cache.value_product is not None:
+    if isinstance(cache, ByDistanceCache) and cache.value_product is not None:
         # z += share value_positions, where share = collect_by_distance(weights)
         dshare, _, _ = linear_backward(dz, cache.value_product)
         dweights = dweights + spread_by_distance(dshare, cache.distance)
@@ -98,7 +100,9 @@ def _gradients_of_weights(dz: Array, cache: Any, is_relative: bool) -> tuple[Arr
     return dweights, dmasked, mask_scores_backward(dmasked, cache.mask)
 
 
-def _record_mask(recording: Recording, at: str, cache: Any, step: RecordedStep, grad: Array) -> RecordedStep:
+def _record_mask(
+    recording: Recording, at: str, cache: AnyAttentionCache, step: RecordedStep, grad: Array
+) -> RecordedStep:
     """Add the step of the masked scores, if there is a mask, and return the last step."""
     if cache.mask is None:
         return step

@@ -37,9 +37,7 @@ def _emit_embedding(recording: Recording, call: Call, path: str) -> None:
 @emits(InputEmbedding)
 def _emit_input_embedding(recording: Recording, call: Call, path: str) -> None:
     module: Any = call.module
-    tokens = call.child(module.tokens)
-    assert tokens is not None
-    recording.emit(tokens)
+    recording.emit(call.part(module.tokens))
     step = recording.named(f"{path}.tokens.y")
     if module.positions is not None:
         inputs = [step, _positions(recording, module.positions, call.output.shape[1], path)]
@@ -58,9 +56,7 @@ def _positions(recording: Recording, module: Module, length: int, path: str) -> 
 @emits(BertEmbedding)
 def _emit_bert_embedding(recording: Recording, call: Call, path: str) -> None:
     module: Any = call.module
-    tokens, segments, norm = (call.child(m) for m in (module.tokens, module.segments, module.norm))
-    assert tokens is not None
-    assert norm is not None
+    tokens, norm, segments = call.part(module.tokens), call.part(module.norm), call.child(module.segments)
     recording.emit(tokens)
     x, dx = tokens.output, norm.d_inputs  # a sum passes its gradient to all terms
     table = _positions(recording, module.positions, x.shape[1], path)

@@ -16,9 +16,7 @@ _GATED = {"swiglu": "swish", "geglu": "gelu"}  # the activation of the gate
 @emits(FeedForward)
 def _emit_feed_forward(recording: Recording, call: Call, path: str) -> None:
     module: Any = call.module
-    inner, outer = call.child(module.inner), call.child(module.outer)
-    assert inner is not None
-    assert outer is not None
+    inner, outer = call.part(module.inner), call.part(module.outer)
     recording.emit(inner)
     at, x = f"{path}.hidden", recording.step_of(inner.output)
     gate = inner_of(module.activation, call.cache.hidden)
@@ -30,10 +28,7 @@ def _emit_feed_forward(recording: Recording, call: Call, path: str) -> None:
 @emits(GatedFeedForward)
 def _emit_gated_feed_forward(recording: Recording, call: Call, path: str) -> None:
     module: Any = call.module
-    gate, value, outer = (call.child(m) for m in (module.gate, module.value, module.outer))
-    assert gate is not None
-    assert value is not None
-    assert outer is not None
+    gate, value, outer = (call.part(m) for m in (module.gate, module.value, module.outer))
     recording.emit(gate)
     gated, dh = call.cache.gated, outer.d_inputs
     x, output = recording.step_of(gate.output), (gated.activated, dh * gated.value)
@@ -49,10 +44,7 @@ def _emit_gated_feed_forward(recording: Recording, call: Call, path: str) -> Non
 @emits(BertHead)
 def _emit_bert_head(recording: Recording, call: Call, path: str) -> None:
     module: Any = call.module
-    dense, norm, output = (call.child(m) for m in (module.dense, module.norm, module.output))
-    assert dense is not None
-    assert norm is not None
-    assert output is not None
+    dense, norm, output = (call.part(m) for m in (module.dense, module.norm, module.output))
     recording.emit(dense)
     x, gate = recording.step_of(dense.output), inner_of(module.activation, call.cache.activation)
     record_activation(recording, path, module.activation, x, gate, (norm.inputs[0], norm.d_inputs))

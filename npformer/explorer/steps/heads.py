@@ -32,8 +32,7 @@ def record_heads(
     rotation = call.cache.rotation
     steps: list[RecordedStep] = []
     for projection in module.projections:
-        made = call.child(projection)
-        assert made is not None
+        made = call.part(projection)
         recording.emit(made)
         first = len(steps)
         parts = [
@@ -72,11 +71,8 @@ class _HeadsBackward:
     ) -> RecordedStep:
         """Add the steps from the projection to attention, and return the last one.
 
-        Args:
-            recording: The recording.
-            path: The path of the attention layer.
-            x: The heads as the projection gives them, of shape (1, G, T, K).
-            source: The step of the projection, and the note of the split.
+        x, of shape (1, G, T, K), are the heads as the projection gives them, and `source` is the step of the
+        projection with the note of the split.
         """
         y, note = source
         paths = self._paths(path)

@@ -54,14 +54,9 @@ def _record_linear(
 ) -> RecordedStep:
     """Add the product of x and the weight, and the bias, and return the last step.
 
-    Args:
-        recording: The recording.
-        path: The path of the layer.
-        inputs: The steps of x and of the weight, or None for a weight that the page does not carry.
-        bias: The bias, or None.
-        output: The output and its gradient.
-        line: The key of the source lines of the product.
-        note: What the page needs to know of the columns of the output.
+    `inputs` are the steps of x and of the weight, or None for a weight that the page does not carry, and
+    `output` is the output with its gradient. `line` is the key of the source lines of the product, and `note`
+    what the page needs to know of the columns of the output.
     """
     y, dy = output
     if bias is None or None in inputs:  # without the weight, there is no arithmetic to show

@@ -7,6 +7,7 @@ from typing import Any
 from npformer.backend import Array
 from npformer.explorer.call_tree import Call
 from npformer.explorer.steps.recording import Recording, emits
+from npformer.functional.norm import LayerNormCache
 from npformer.nn import LayerNorm, RMSNorm
 
 
@@ -15,7 +16,9 @@ def _emit_layer_norm(recording: Recording, call: Call, path: str) -> None:
     record_layer_norm(recording, path, call.inputs[0], call, call.cache, call.module)
 
 
-def record_layer_norm(recording: Recording, path: str, x: Array, call: Call, cache: Any, layer: Any) -> None:
+def record_layer_norm(
+    recording: Recording, path: str, x: Array, call: Call, cache: LayerNormCache, layer: Any
+) -> None:
     """Add the steps of a layer norm.
 
     Args:

@@ -88,16 +88,7 @@ def config_of(settings: Settings) -> TransformerConfig:
 
 
 def _one_size(settings: Settings, name: str, default: int) -> int:
-    """Return a size that the encoder and the decoder have in common.
-
-    Args:
-        settings: The settings of the file.
-        name: The name of the size.
-        default: The size if the file does not say it.
-
-    Raises:
-        UserError: If they differ.
-    """
+    """Return a size that encoder and decoder have in common, and raise UserError if the sizes differ."""
     encoder, decoder = (settings.count(f"{side}_{name}", default) for side in ("encoder", "decoder"))
     if encoder != decoder:
         raise UserError(
@@ -108,11 +99,7 @@ def _one_size(settings: Settings, name: str, default: int) -> int:
 
 
 def _tied(settings: Settings) -> str:
-    """Return which tables are one: our setting `tied`.
-
-    Raises:
-        UserError: If the tables of the two languages are shared, and that of the output is not.
-    """
+    """Return which tables are one, our setting `tied`, or raise UserError for what ours cannot tie."""
     is_tied = settings.flag("tie_word_embeddings", True)
     if not settings.flag("share_encoder_decoder_embeddings", True):
         return "output" if is_tied else "none"
@@ -179,14 +166,7 @@ def _layer_rows(config: TransformerConfig, side: str, index: int) -> Iterator[We
 
 
 def _attention_rows(config: TransformerConfig, ours: str, theirs: str, fused: str) -> Iterator[WeightRow]:
-    """Yield the rows of an attention.
-
-    Args:
-        config: The configuration.
-        ours: The name of our layer.
-        theirs: The name of their layer.
-        fused: The projections that are one matrix of ours if config.fused_projections is True: "qkv" or "kv".
-    """
+    """Yield the rows of an attention, whose "qkv" or "kv" may be one matrix (config.fused_projections)."""
     names = {"q": "query", "k": "key", "v": "value"}
     groups = ["q", "k", "v"]
     if config.fused_projections:

@@ -23,7 +23,6 @@ from npformer.models.transformer import (
     PreNormEncoderLayer,
 )
 from npformer.models.transformer.layers import layer_from_parts
-from npformer.models.transformer.stacks import AnyDecoderLayer, AnyEncoderLayer
 from npformer.nn import (
     AddNorm,
     Dropout,
@@ -36,6 +35,16 @@ from npformer.nn import (
 )
 
 LINEAR = (nn.Linear, NonDynamicallyQuantizableLinear)  # the second one is the class of out_proj
+# the classes of layers with the norm after each sublayer, and before it
+LAYERS: dict[type, tuple[type[Module], type[Module]]] = {
+    nn.TransformerEncoderLayer: (EncoderLayer, PreNormEncoderLayer),
+    nn.TransformerDecoderLayer: (DecoderLayer, PreNormDecoderLayer),
+}
+# the classes of stacks, each with that of its layers
+STACKS: dict[type, tuple[type[Module], type]] = {
+    nn.TransformerEncoder: (Encoder, nn.TransformerEncoderLayer),
+    nn.TransformerDecoder: (Decoder, nn.TransformerDecoderLayer),
+}
 
 
 def from_torch(module: nn.Module, *, dtype: Any = None) -> Module:
@@ -89,10 +98,8 @@ class _Converter:
         """Return the layer of a module of any class that from_torch converts."""
         converters: dict[type, Callable[[Any], Module]] = {
             nn.MultiheadAttention: self.attention,
-            nn.TransformerEncoderLayer: self.encoder_layer,
-            nn.TransformerDecoderLayer: self.decoder_layer,
-            nn.TransformerEncoder: self.encoder,
-            nn.TransformerDecoder: self.decoder,
+            **dict.fromkeys(LAYERS, self.layer),
+            **dict.fromkeys(STACKS, self.stack),
             nn.Transformer: self.transformer,
             nn.LayerNorm: self.norm,
             **dict.fromkeys(LINEAR, self.linear),
@@ -239,49 +246,31 @@ class _Converter:
         self.require(dropout, nn.Dropout)
         return dropout.p
 
-    def encoder_layer(self, module: nn.TransformerEncoderLayer) -> AnyEncoderLayer:
-        """Return an EncoderLayer, or a PreNormEncoderLayer."""
-        self.require(module, nn.TransformerEncoderLayer)
-        kind: type[AnyEncoderLayer] = PreNormEncoderLayer if module.norm_first else EncoderLayer
+    def layer(self, module: Any, *classes: type) -> Module:
+        """Return the encoder or decoder layer of the class that has its norms in the same places."""
+        self.require(module, *(classes or LAYERS))
+        cross = {}
+        if isinstance(module, nn.TransformerDecoderLayer):
+            cross = {"cross": self.attention(module.multihead_attn), **self.norms(module, 2)}
         return layer_from_parts(
-            kind,
+            LAYERS[type(module)][module.norm_first],
             self_attention=self.attention(module.self_attn),
             **self.norms(module, 1),
+            **cross,
             feed_forward=self.feed_forward(module),
-            **self.norms(module, 2),
+            **self.norms(module, 3 if cross else 2),
         )
 
-    def decoder_layer(self, module: nn.TransformerDecoderLayer) -> AnyDecoderLayer:
-        """Return a DecoderLayer, or a PreNormDecoderLayer."""
-        self.require(module, nn.TransformerDecoderLayer)
-        kind: type[AnyDecoderLayer] = PreNormDecoderLayer if module.norm_first else DecoderLayer
-        return layer_from_parts(
-            kind,
-            self_attention=self.attention(module.self_attn),
-            **self.norms(module, 1),
-            cross=self.attention(module.multihead_attn),
-            **self.norms(module, 2),
-            feed_forward=self.feed_forward(module),
-            **self.norms(module, 3),
-        )
-
-    def encoder(self, module: nn.TransformerEncoder) -> Encoder:
-        """Return an Encoder."""
-        self.require(module, nn.TransformerEncoder)
-        layers: Any = module.layers
-        return Encoder.from_layers([self.encoder_layer(m) for m in layers], self.final_norm(module.norm))
-
-    def decoder(self, module: nn.TransformerDecoder) -> Decoder:
-        """Return a Decoder."""
-        self.require(module, nn.TransformerDecoder)
-        layers: Any = module.layers
-        return Decoder.from_layers([self.decoder_layer(m) for m in layers], self.final_norm(module.norm))
-
-    def final_norm(self, norm: Any) -> LayerNorm | None:
-        """Return the norm after the last layer of a stack, if there is one."""
-        return None if norm is None else self.norm(norm)
+    def stack(self, module: Any, *classes: type) -> Any:
+        """Return an Encoder or a Decoder."""
+        self.require(module, *(classes or STACKS))
+        kind, layer = STACKS[type(module)]
+        layers = [self.layer(each, layer) for each in module.layers]
+        norm = None if module.norm is None else self.norm(module.norm)
+        return layer_from_parts(kind, layers=layers, norm=norm)
 
     def transformer(self, module: nn.Transformer) -> EncoderDecoder:
         """Return an EncoderDecoder."""
         self.require(module, nn.Transformer)
-        return EncoderDecoder(self.encoder(module.encoder), self.decoder(module.decoder))
+        encoder = self.stack(module.encoder, nn.TransformerEncoder)
+        return EncoderDecoder(encoder, self.stack(module.decoder, nn.TransformerDecoder))

@@ -24,7 +24,6 @@ from npformer.models.transformer import (
     SequenceDecoderLayer,
     SequenceEncoderLayer,
 )
-from npformer.models.transformer.stacks import AnyDecoderLayer, AnyEncoderLayer
 from npformer.nn import (
     AddNorm,
     FeedForward,
@@ -84,10 +83,8 @@ class _Builder:
         """Return the module of a layer of any class that to_torch converts."""
         builders: dict[type, Callable[[Any], nn.Module]] = {
             MultiHeadAttention: self.attention,
-            **dict.fromkeys(ENCODER_LAYERS, self.encoder_layer),
-            **dict.fromkeys(DECODER_LAYERS, self.decoder_layer),
-            Encoder: self.encoder,
-            Decoder: self.decoder,
+            **dict.fromkeys((*ENCODER_LAYERS, *DECODER_LAYERS), self.layer),
+            **dict.fromkeys((Encoder, Decoder), self.stack),
             EncoderDecoder: self.transformer,
             LayerNorm: self.norm,
             Linear: self.linear,
@@ -192,16 +189,13 @@ class _Builder:
         norms = before if norm_first else [each.norm for each in after]
         return [_Norm(norm, each.dropout.p) for norm, each in zip(norms, after, strict=True)], norm_first
 
-    def transformer_layer(self, kind: Any, layer: Any, count: int) -> Any:
-        """Return an encoder or decoder layer with everything except cross-attention.
-
-        Args:
-            kind: The class, nn.TransformerEncoderLayer or nn.TransformerDecoderLayer.
-            layer: The layer of npformer.
-            count: The number of its sublayers.
-        """
+    def layer(self, layer: Any, *classes: type) -> Any:
+        """Return an nn.TransformerEncoderLayer or an nn.TransformerDecoderLayer."""
+        self.require(layer, *(classes or (*ENCODER_LAYERS, *DECODER_LAYERS)))
+        is_encoder = isinstance(layer, ENCODER_LAYERS)
+        kind: Any = nn.TransformerEncoderLayer if is_encoder else nn.TransformerDecoderLayer
         attention = self.attention(layer.self_attention)
-        norms, norm_first = self.norms(layer, count)
+        norms, norm_first = self.norms(layer, 2 if is_encoder else 3)
         network = layer.feed_forward
         self.require(network, FeedForward)
         if network.activation not in FUNCTIONS:
@@ -223,42 +217,21 @@ class _Builder:
         for number, norm in enumerate(norms, start=1):
             setattr(module, f"norm{number}", self.norm(norm.layer))
             getattr(module, f"dropout{number}").p = norm.dropout
+        if not is_encoder:
+            module.multihead_attn = self.attention(layer.cross)
         return module
 
-    def encoder_layer(self, layer: AnyEncoderLayer) -> nn.TransformerEncoderLayer:
-        """Return an nn.TransformerEncoderLayer."""
-        self.require(layer, *ENCODER_LAYERS)
-        return self.transformer_layer(nn.TransformerEncoderLayer, layer, 2)
-
-    def decoder_layer(self, layer: AnyDecoderLayer) -> nn.TransformerDecoderLayer:
-        """Return an nn.TransformerDecoderLayer."""
-        self.require(layer, *DECODER_LAYERS)
-        module = self.transformer_layer(nn.TransformerDecoderLayer, layer, 3)
-        module.multihead_attn = self.attention(layer.cross)
-        return module
-
-    def encoder(self, stack: Encoder) -> nn.TransformerEncoder:
-        """Return an nn.TransformerEncoder, which computes padding too, as npformer does."""
-        self.require(stack, Encoder)
-        module = nn.TransformerEncoder(NO_LAYER, 0, enable_nested_tensor=False)
-        return self.fill(module, stack, self.encoder_layer)
-
-    def decoder(self, stack: Decoder) -> nn.TransformerDecoder:
-        """Return an nn.TransformerDecoder."""
-        self.require(stack, Decoder)
-        return self.fill(nn.TransformerDecoder(NO_LAYER, 0), stack, self.decoder_layer)
-
-    def fill(self, module: Any, stack: Any, build: Callable[[Any], nn.Module]) -> Any:
-        """Give an empty stack of PyTorch its layers and its final norm.
-
-        Args:
-            module: The nn.TransformerEncoder or nn.TransformerDecoder.
-            stack: The stack of npformer.
-            build: The function that returns the module of a layer.
-        """
+    def stack(self, stack: Any, *classes: type) -> Any:
+        """Return an nn.TransformerEncoder, which computes padding too, as npformer does, or a decoder."""
+        self.require(stack, *(classes or (Encoder, Decoder)))
         if not stack.layers:
             self.refuse(stack, "has no layers, and PyTorch cannot run such a stack: add a layer")
-        module.layers = nn.ModuleList(map(build, stack.layers))
+        module: Any = nn.TransformerDecoder(NO_LAYER, 0)
+        layer_classes: tuple[type, ...] = DECODER_LAYERS
+        if isinstance(stack, Encoder):
+            module = nn.TransformerEncoder(NO_LAYER, 0, enable_nested_tensor=False)
+            layer_classes = ENCODER_LAYERS
+        module.layers = nn.ModuleList([self.layer(each, *layer_classes) for each in stack.layers])
         module.num_layers = len(stack.layers)
         module.norm = None if stack.norm is None else self.norm(stack.norm)
         return module
@@ -266,7 +239,7 @@ class _Builder:
     def transformer(self, model: EncoderDecoder) -> nn.Transformer:
         """Return an nn.Transformer."""
         self.require(model, EncoderDecoder)
-        encoder, decoder = self.encoder(model.encoder), self.decoder(model.decoder)
+        encoder, decoder = self.stack(model.encoder, Encoder), self.stack(model.decoder, Decoder)
         module = nn.Transformer(
             decoder.layers[0].self_attn.embed_dim,
             decoder.layers[0].self_attn.num_heads,

@@ -7,7 +7,7 @@ process, on these observations.
 import ast
 import traceback
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -46,28 +46,27 @@ def observe(specimen: Specimen, namespace: dict[str, Any], file: str = "") -> It
         yield observation
         if "error" in observation:
             return
-    yield _observe_training(specimen, own, file)
+
+    def train() -> dict[str, Any]:
+        losses, facts = specimen.train(own)
+        return {"losses": [float(loss) for loss in losses], "facts": dict(facts)}
+
+    yield _observed(train, describe_error, file)
 
 
 def _observe_trial(trial: Trial, own: Names, file: str) -> dict[str, Any]:
-    """Return what the code computes in a trial, under "result", or the exception that it raised."""
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
-        try:
-            return {"result": transported(trial.observe(own))}
-        except Exception as error:  # the learner's code may raise anything
-            return Verdict(False, _describe(error, file)).as_observation()
+    return _observed(lambda: transported(trial.observe(own)), _describe, file)
 
 
-def _observe_training(specimen: Specimen, own: Names, file: str) -> dict[str, Any]:
-    """Return the losses of the training and its other numbers, or the exception that the code raised."""
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
+def _observed(
+    work: Callable[[], Any], describe: Callable[[Exception, str], str], file: str
+) -> dict[str, Any]:
+    """Return the result of some work, under "result", or the exception that the code raised."""
+    with warnings.catch_warnings(action="ignore"), np.errstate(all="ignore"):
         try:
-            losses, facts = specimen.train(own)
-            return {"result": {"losses": [float(loss) for loss in losses], "facts": dict(facts)}}
+            return {"result": work()}
         except Exception as error:  # the learner's code may raise anything
-            return Verdict(False, describe_error(error, file)).as_observation()
+            return Verdict(False, describe(error, file)).as_observation()
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -89,8 +88,7 @@ def judge(specimen: Specimen, observations: Sequence[Any], file: str = "") -> Ve
     Raises:
         DamagedAnswer: If an observation does not have the form that `observe` gives it.
     """
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"), np.errstate(all="ignore"):
         verdict = _judge(specimen, observations, file)
     if verdict is not None and not verdict.solved and unchanged(specimen, Path(file)):
         return Verdict(False, UNCHANGED)

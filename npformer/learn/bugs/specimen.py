@@ -11,9 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-Names = (
-    SimpleNamespace  # the names that a file defines: the learner's file, or the code with or without the bug
-)
+# the names that a file defines: the learner's file, or the code with or without the bug
+Names = SimpleNamespace
 
 
 class Run(NamedTuple):
@@ -51,8 +50,6 @@ class Specimen:
     """Code with one bug. The code is the module npformer.learn.bugs.specimens.<name>.
 
     Args:
-        number: The number of the bug, from 1.
-        name: The name of the bug.
         summary: The symptom in one line, for the list.
         symptom: The symptom in paragraphs, where {bug[last]:.2f} and {right[last]:.2f} stand for numbers of
             the training with the bug and without it.
@@ -62,10 +59,9 @@ class Specimen:
         story: The explanation that the learner reads at the end, with numbers as in `symptom`.
         repair: The patch that takes the bug out, for `patched`.
         axes: The labels of the curve's axes.
+        number, name: The number of the bug, from 1, and its name, which the list of all bugs gives.
     """
 
-    number: int
-    name: str
     summary: str
     symptom: str
     train: Callable[[Names], Run]
@@ -74,6 +70,8 @@ class Specimen:
     story: str
     repair: str
     axes: tuple[str, str] = ("step", "loss")
+    number: int = 0
+    name: str = ""
 
     @property
     def title(self) -> str:

@@ -1,6 +1,6 @@
 """Functions that make trials: gradient checks, comparisons, searches for leaks, and checks of the dtype."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -75,9 +75,6 @@ def alike(label: str, make: Make) -> Trial:
         make: make(own) returns a dict from name to the two results.
     """
 
-    def observe(own: Names) -> Any:
-        return make(own)
-
     def judge(observed: Any, repaired: Names) -> None:
         for name in make(repaired):
             match _item(observed, name):
@@ -86,7 +83,68 @@ def alike(label: str, make: Make) -> Trial:
                 case _:
                     raise DamagedAnswer("not two results")
 
+    return Trial(label, make, judge)
+
+
+def as_right_layer(label: str, make: Make, *names: str, seed: int = 5, **settings: Any) -> Trial:
+    """Return a trial that compares the output and the gradients with those of a correct layer.
+
+    Args:
+        label: A description of the trial.
+        make: make(own) returns (the learner's layer or pair, the correct one, *inputs).
+        names: The names of the results, as in `results_of`.
+        seed: The seed of the gradient of the output.
+        settings: Keyword arguments of forward.
+    """
+
+    def dy(y: Array) -> Array:
+        return normal(*y.shape, seed=seed)
+
+    def observe(own: Names) -> dict[str, Any]:
+        mine, _, *inputs = make(own)
+        return results_of(mine, inputs, names, dy, **settings)
+
+    def judge(observed: Any, repaired: Names) -> None:
+        mine, right, *inputs = make(repaired)
+        for name, result in results_of(right, inputs, names, dy, named=mine, **settings).items():
+            compare(name, result, _item(observed, name), who="the code")
+
     return Trial(label, observe, judge)
+
+
+def results_of(
+    thing: Any,
+    inputs: Any,
+    names: Sequence[str],
+    dy: Callable[[Array], Array],
+    named: Any = None,
+    **settings: Any,
+) -> dict[str, Any]:
+    """Return the results of a forward and a backward pass by name.
+
+    Args:
+        thing: A layer, or a pair (forward, backward).
+        inputs: The inputs.
+        names: The names of the output, of the gradients of the inputs in order, and of the gradients of some
+            parameters, as in "weight.grad". If there is one name, backward does not run.
+        dy: dy(y) returns the gradient of the output y.
+        named: A layer with the same parameters, from which they take their names. The default is `thing`.
+        settings: Keyword arguments of forward. A number as rng is the seed of a generator.
+    """
+    forward, backward = thing if isinstance(thing, tuple) else (thing.forward, thing.backward)
+    if "rng" in settings:
+        settings = settings | {"rng": np.random.default_rng(settings["rng"])}
+    y, cache = forward(*inputs, **settings)
+    if len(names) == 1:
+        return {names[0]: y}
+    dinputs = backward(dy(y), cache)
+    of_inputs = [name for name in names[1:] if not name.endswith(".grad")]
+    given = dinputs if len(of_inputs) > 1 else [dinputs][: len(of_inputs)]
+    found = dict(zip(of_inputs, given, strict=True))
+    if len(of_inputs) + 1 < len(names):
+        pairs = zip((named or thing).named_parameters(), thing.parameters(), strict=True)
+        found |= {f"{name}.grad": parameter.grad for (name, _), parameter in pairs}
+    return {names[0]: y, **{name: found[name] for name in names[1:]}}
 
 
 def _item(observed: Any, name: str) -> Any:
@@ -99,15 +157,18 @@ def _item(observed: Any, name: str) -> Any:
 
 
 def no_leak(label: str, make: Make) -> Trial:
-    """Return a trial that searches for leaks. make(own) returns (forward, x) or (forward, x, mask)."""
+    """Return a trial that searches for leaks. make(own) returns (forward, x) or (forward, x, mask).
+
+    forward(x) returns (y, cache), as that of a layer.
+    """
 
     def observe(own: Names) -> Array:
         forward, x, *_ = make(own)
-        return movement(forward, x)
+        return movement(lambda x: forward(x)[0], x)
 
     def judge(observed: Any, repaired: Names) -> None:
         forward, x, *mask = make(repaired)
-        right = movement(forward, x)
+        right = movement(lambda x: forward(x)[0], x)
         if not is_array(observed) or (observed.dtype, observed.shape) != (right.dtype, right.shape):
             raise DamagedAnswer("no movement")
         try:
@@ -118,7 +179,24 @@ def no_leak(label: str, make: Make) -> Trial:
     return Trial(label, observe, judge)
 
 
-def float32_stays(label: str, make: Make) -> Trial:
+def float32_stays(make: Make, *names: str, **settings: Any) -> Trial:
+    """Return a trial of the dtype of a layer's results.
+
+    Args:
+        make: make(own) returns (layer or pair, *inputs), whose parameters are float32.
+        names: The names of the results, as in `results_of`.
+        settings: Keyword arguments of forward.
+    """
+
+    def results(own: Names) -> dict[str, Any]:
+        thing, *inputs = make(own)
+        inputs = [x.astype(np.float32) if x.dtype == np.float64 else x for x in inputs]
+        return results_of(thing, inputs, names, np.ones_like, **settings)
+
+    return all_float32("float32 stays float32", results)
+
+
+def all_float32(label: str, make: Make) -> Trial:
     """Return a trial of the dtype. make(own) returns arrays by name, computed from float32 arrays only."""
 
     def judge(observed: Any, repaired: Names) -> None:
@@ -138,9 +216,16 @@ def normal(*shape: int, seed: int = 1) -> Array:
     return np.random.default_rng(seed).standard_normal(shape)
 
 
-def random_parameters(layer: Any, seed: int = 2) -> Any:
+def random_parameters(layer: Any, dtype: Any = np.float64) -> Any:
     """Add normal random numbers to every parameter, so that no gain is 1 and no bias 0. Return the layer."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(2)
     for _, parameter in layer.named_parameters():
-        parameter.value = parameter.value + rng.standard_normal(parameter.shape)
+        parameter.value = (parameter.value + rng.standard_normal(parameter.shape)).astype(dtype)
+    return layer
+
+
+def with_parameters_of(mine: Any, layer: Any) -> Any:
+    """Give a layer the parameters of the learner's layer, in their order. Return the layer."""
+    for parameter, own in zip(layer.parameters(), mine.parameters(), strict=True):
+        parameter.value = own.value
     return layer

@@ -1,10 +1,10 @@
 """A Transformer whose twelve parts can be exchanged.
 
-The layers hold their parameters as those of the package do, and compute with the functions of the parts. The
-linear maps between the parts, the activation, and the order of the layers are the package's.
+It is the package's Transformer, whose layers become layers of the classes below. They hold the same
+parameters, and compute with the functions of the parts. The linear maps between the parts, the activation,
+and the order of the layers are the package's.
 """
 
-import math
 from functools import partial
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -20,20 +20,16 @@ from npformer.functional.losses import CrossEntropyCache
 from npformer.functional.norm import LayerNormCache
 from npformer.learn.capstone.functions import Functions
 from npformer.models.transformer import (
-    Decoder,
-    Encoder,
     PreNormDecoderLayer,
     PreNormEncoderLayer,
     Transformer,
     TransformerConfig,
 )
 from npformer.models.transformer.model import TransformerCache
-from npformer.nn import Dropout, Embedding, FeedForward, InputEmbedding, LayerNorm, TiedProjection
+from npformer.nn import Embedding, FeedForward, LayerNorm
 from npformer.nn.attention import MultiHeadAttention
 from npformer.nn.context import INFERENCE, Context
-from npformer.nn.positions import FixedPositions
-
-# every layer is made from the functions of the parts, the configuration and the dtype of its parameters
+from npformer.nn.module import Module
 
 
 def capstone_config(**sizes: Any) -> TransformerConfig:
@@ -49,12 +45,10 @@ def capstone_config(**sizes: Any) -> TransformerConfig:
     )
 
 
-class AssembledEmbedding(Embedding):
+class _Embedding(Embedding):
     """The table of token vectors: embedding and embedding_backward."""
 
-    def __init__(self, functions: Functions, vocab_size: int, d_model: int, dtype: Any) -> None:
-        super().__init__(vocab_size, d_model, scale=math.sqrt(d_model), zero_id=PAD, dtype=dtype)
-        self.functions = functions
+    functions: Functions
 
     def forward(self, ids: Array) -> tuple[Array, Any]:
         """Return y, of shape (..., D), and the cache."""
@@ -66,12 +60,10 @@ class AssembledEmbedding(Embedding):
         self.weight.accumulate(self.functions.embedding_backward(dy, cache))
 
 
-class AssembledHeads(MultiHeadAttention):
+class _Heads(MultiHeadAttention):
     """Multi-head attention: multi_head, attention, split_heads, merge_heads and their backward passes."""
 
-    def __init__(self, functions: Functions, config: TransformerConfig, dtype: Any) -> None:
-        super().__init__(config.d_model, config.n_heads, dtype=dtype)
-        self.functions = functions
+    functions: Functions
 
     def forward(
         self,
@@ -80,21 +72,9 @@ class AssembledHeads(MultiHeadAttention):
         value: Array | None = None,
         mask: Any = None,
         **settings: Any,
-    ) -> tuple[Array, Any]:
-        """Compute multi-head attention with keys and values of one input.
-
-        Args:
-            query: The input of the queries, of shape (B, T, D).
-            key: The input of keys and values, of shape (B, S, D). The default is query.
-            value: None, since key is the input of the values too.
-            mask: Bool, broadcastable to (B, H, T, S).
-            settings: The context of the package's layers, which is not needed without dropout.
-
-        Returns:
-            y, of shape (B, T, D), and the cache.
-        """
-        result: tuple[Array, Any] = self.functions.multi_head(self, query, key, mask)
-        return result
+    ) -> Any:
+        """Return y, of shape (B, T, D), and the cache. The values have the input of the keys."""
+        return self.functions.multi_head(self, query, key, mask)
 
     def backward(self, dy: Array, cache: Any) -> Any:
         """Return dquery (B, T, D), or (dquery, dmemory) in cross-attention."""
@@ -103,41 +83,22 @@ class AssembledHeads(MultiHeadAttention):
     def project(
         self, query: Array, key: Array, value: Array, packing: Any = None, key_packing: Any = None
     ) -> tuple[list[Array], Any]:
-        """Return the queries, keys and values of all heads, of shape (B, H, T, K), and the caches.
-
-        Args:
-            query: The input of the queries, of shape (B, T, D).
-            key: The input of the keys, of shape (B, S, D).
-            value: The input of the values, of shape (B, S, D).
-            packing, key_packing: None, since this Transformer does not pack its batches.
-        """
-        inputs = ((self.query, query), (self.key, key), (self.value, value))
-        results = [projection.forward(x) for projection, x in inputs]  # pairs of (B, T, D) and a cache
+        """Return the queries, keys and values of all heads, of shape (B, H, T, K), and the caches."""
+        results = self.query.forward(query), self.key.forward(key), self.value.forward(value)
         heads = [self.functions.split_heads(y, self.n_heads) for y, _ in results]
         return heads, tuple(cache for _, cache in results)
 
     def project_backward(self, dq: Array, dk: Array, dv: Array, cache: Any) -> list[Array]:
-        """Return [dquery, dkey, dvalue], the gradients of the inputs of the projections.
-
-        Args:
-            dq, dk, dv: The gradients of queries, keys and values, of shape (B, H, T, K).
-            cache: The cache of forward.
-        """
-        projections = (self.query, self.key, self.value)
-        return [
-            projection.backward(self.functions.merge_heads(dheads), projection_cache)
-            for projection, dheads, projection_cache in zip(
-                projections, (dq, dk, dv), cache.projections, strict=True
-            )
-        ]
+        """Return [dquery, dkey, dvalue], the gradients of the inputs of the projections."""
+        parts = zip((self.query, self.key, self.value), (dq, dk, dv), cache.projections, strict=True)
+        merge_heads = self.functions.merge_heads
+        return [projection.backward(merge_heads(dheads), cache) for projection, dheads, cache in parts]
 
 
-class AssembledNorm(LayerNorm):
+class _Norm(LayerNorm):
     """Layer norm: layer_norm and layer_norm_backward."""
 
-    def __init__(self, functions: Functions, config: TransformerConfig, dtype: Any) -> None:
-        super().__init__(config.d_model, eps=config.norm_eps, dtype=dtype)
-        self.functions = functions
+    functions: Functions
 
     def forward(self, x: Array) -> tuple[Array, Any]:
         """Return y, of shape (..., D), and the cache."""
@@ -147,115 +108,79 @@ class AssembledNorm(LayerNorm):
         rstd = 1 / np.sqrt((centered * centered).mean(-1, keepdims=True) + self.eps)  # (..., 1)
         return y, LayerNormCache(centered * rstd, rstd, gain)
 
-    def backward(self, dy: Array, cache: Any) -> Array:
+    def backward(self, dy: Array, cache: Any) -> Any:
         """Return dx, of shape (..., D)."""
         dx, dgain, dbias = self.functions.layer_norm_backward(dy, cache)
         for parameter, gradient in zip(self.parameters(), (dgain, dbias), strict=True):
             parameter.accumulate(gradient)
-        result: Array = dx
-        return result
-
-
-class AssembledFeedForward(FeedForward):
-    """The feed-forward network: feed_forward and feed_forward_backward."""
-
-    def __init__(self, functions: Functions, config: TransformerConfig, dtype: Any) -> None:
-        super().__init__(config.d_model, config.d_ff, activation=config.activation, dtype=dtype)
-        self.functions = functions
-
-    def forward(self, x: Array, context: Context = INFERENCE) -> tuple[Array, Any]:
-        """Return y, of shape (B, T, D), and the cache."""
-        result: tuple[Array, Any] = self.functions.feed_forward(self, x)
-        return result
-
-    def backward(self, dy: Array, cache: Any) -> Array:
-        """Return dx, of shape (B, T, D)."""
-        dx: Array = self.functions.feed_forward_backward(self, dy, cache)
         return dx
 
 
+class _FeedForward(FeedForward):
+    """The feed-forward network: feed_forward and feed_forward_backward."""
+
+    functions: Functions
+
+    def forward(self, x: Array, context: Context = INFERENCE) -> Any:
+        """Return y, of shape (B, T, D), and the cache."""
+        return self.functions.feed_forward(self, x)
+
+    def backward(self, dy: Array, cache: Any) -> Any:
+        """Return dx, of shape (B, T, D)."""
+        return self.functions.feed_forward_backward(self, dy, cache)
+
+
 @cache_class
-class AssembledLayerCache(NamedTuple):
+class _LayerCache(NamedTuple):
     """The cache of an encoder or decoder layer: that of pre_norm for each of its sublayers."""
 
     sublayers: tuple[Any, ...]
 
 
-class AssembledEncoderLayer(PreNormEncoderLayer):
+class _EncoderLayer(PreNormEncoderLayer):
     """An encoder layer with its residual connections: pre_norm and pre_norm_backward."""
 
-    def __init__(self, functions: Functions, config: TransformerConfig, dtype: Any) -> None:
-        self.functions = functions
-        self.self_attention = AssembledHeads(functions, config, dtype)
-        self.norm1, self.dropout1 = AssembledNorm(functions, config, dtype), Dropout(0.0)
-        self.feed_forward = AssembledFeedForward(functions, config, dtype)
-        self.norm2, self.dropout2 = AssembledNorm(functions, config, dtype), Dropout(0.0)
+    functions: Functions
 
     def forward(self, x: Array, mask: Any = None, context: Context = INFERENCE) -> tuple[Array, Any]:
-        """Compute the two sublayers.
-
-        Args:
-            x, mask: As in EncoderLayer.forward.
-            context: Not used, since there is no dropout.
-
-        Returns:
-            y, of shape (B, S, D), and the cache.
-        """
+        """Return y, of shape (B, S, D), and the cache."""
         pre_norm, attend = self.functions.pre_norm, partial(self.self_attention.forward, mask=mask)
         x, first = pre_norm(_parts(self, 1), x, attend)
         x, second = pre_norm(_parts(self, 2), x, self.feed_forward.forward)
-        return x, AssembledLayerCache((first, second))
+        return x, _LayerCache((first, second))
 
-    def backward(self, dy: Array, cache: Any) -> Array:
+    def backward(self, dy: Array, cache: Any) -> Any:
         """Return dx, of shape (B, S, D)."""
         pre_norm_backward, (first, second) = self.functions.pre_norm_backward, cache.sublayers
         dx = pre_norm_backward(_parts(self, 2), dy, second, self.feed_forward.backward)
-        dx = pre_norm_backward(_parts(self, 1), dx, first, self.self_attention.backward)
-        result: Array = dx
-        return result
+        return pre_norm_backward(_parts(self, 1), dx, first, self.self_attention.backward)
 
 
-class AssembledDecoderLayer(PreNormDecoderLayer):
+class _DecoderLayer(PreNormDecoderLayer):
     """A decoder layer with its residual connections: pre_norm and pre_norm_backward."""
 
-    def __init__(self, functions: Functions, config: TransformerConfig, dtype: Any) -> None:
-        self.functions = functions
-        self.self_attention = AssembledHeads(functions, config, dtype)
-        self.norm1, self.dropout1 = AssembledNorm(functions, config, dtype), Dropout(0.0)
-        self.cross = AssembledHeads(functions, config, dtype)
-        self.norm2, self.dropout2 = AssembledNorm(functions, config, dtype), Dropout(0.0)
-        self.feed_forward = AssembledFeedForward(functions, config, dtype)
-        self.norm3, self.dropout3 = AssembledNorm(functions, config, dtype), Dropout(0.0)
+    functions: Functions
 
     def forward(
         self, x: Array, memory: Array, mask: Any = None, memory_mask: Any = None, context: Context = INFERENCE
     ) -> tuple[Array, Any]:
-        """Compute the three sublayers.
-
-        Args:
-            x, memory, mask, memory_mask: As in DecoderLayer.forward.
-            context: Not used, since there is no dropout.
-
-        Returns:
-            y, of shape (B, T, D), and the cache.
-        """
+        """Return y, of shape (B, T, D), and the cache."""
         pre_norm, attend = self.functions.pre_norm, partial(self.self_attention.forward, mask=mask)
         x, first = pre_norm(_parts(self, 1), x, attend)
         x, second = pre_norm(_parts(self, 2), x, lambda h: self.cross.forward(h, memory, mask=memory_mask))
         x, third = pre_norm(_parts(self, 3), x, self.feed_forward.forward)
-        return x, AssembledLayerCache((first, second, third))
+        return x, _LayerCache((first, second, third))
 
     def backward(self, dy: Array, cache: Any) -> tuple[Array, Array]:
         """Return the gradients dx (B, T, D) and dmemory (B, S, D)."""
         pre_norm_backward, (first, second, third) = self.functions.pre_norm_backward, cache.sublayers
         dmemory: list[Array] = []
 
-        def cross_backward(dh: Array, cross_cache: Any) -> Array:
+        def cross_backward(dh: Array, cross_cache: Any) -> Any:
             """Return the gradient of the queries' input, and set that of the memory aside."""
             dqueries, of_memory = self.cross.backward(dh, cross_cache)
             dmemory.append(of_memory)
-            result: Array = dqueries
-            return result
+            return dqueries
 
         dx = pre_norm_backward(_parts(self, 3), dy, third, self.feed_forward.backward)
         dx = pre_norm_backward(_parts(self, 2), dx, second, cross_backward)
@@ -269,50 +194,53 @@ def _parts(layer: Any, number: int) -> SimpleNamespace:
     return SimpleNamespace(norm=getattr(layer, f"norm{number}"), dropout=getattr(layer, f"dropout{number}"))
 
 
+ASSEMBLED: dict[type, type] = {
+    Embedding: _Embedding,
+    MultiHeadAttention: _Heads,
+    LayerNorm: _Norm,
+    FeedForward: _FeedForward,
+    PreNormEncoderLayer: _EncoderLayer,
+    PreNormDecoderLayer: _DecoderLayer,
+}
+
+
+def _assemble(layer: Any, functions: Functions) -> None:
+    """Let all layers within a layer compute with the functions of the parts."""
+    for _, child in layer.children():
+        if isinstance(child, Module):
+            _assemble(child, functions)
+        if type(child) in ASSEMBLED:
+            child.__class__, child.functions = ASSEMBLED[type(child)], functions
+
+
 class AssembledTransformer(Transformer):
     """The Transformer of these parts. Shapes: source (B, S), target_in (B, T) -> logits (B, T, V).
 
     Args:
         functions: The functions of all parts.
         config: A configuration of capstone_config.
+        rng: The generator of the initial values.
         dtype: The dtype of the parameters.
     """
 
-    def __init__(self, functions: Functions, config: TransformerConfig, *, dtype: Any = np.float32) -> None:
-        self.config, self.functions = config, functions
-        self.source = self._make_input(config.source_vocab, dtype)
-        self.encoder = Encoder.from_layers(
-            [AssembledEncoderLayer(functions, config, dtype) for _ in range(config.n_layers)],
-            AssembledNorm(functions, config, dtype),
-        )
-        self.target = self._make_input(config.target_vocab, dtype)
-        self.decoder = Decoder.from_layers(
-            [AssembledDecoderLayer(functions, config, dtype) for _ in range(config.n_layers)],
-            AssembledNorm(functions, config, dtype),
-        )
-        self.output = TiedProjection(self.target.tokens.weight, bias=config.output_bias, dtype=dtype)
-        self.flatten()
-
-    def _make_input(self, vocab_size: int, dtype: Any) -> InputEmbedding:
-        """Return the input of a stack: the vectors of the tokens plus those of the positions."""
-        d_model, length = self.config.d_model, self.config.max_length
-        layer = InputEmbedding(vocab_size, d_model, length, dtype=dtype)
-        layer.tokens = AssembledEmbedding(self.functions, vocab_size, d_model, dtype)
-        layer.positions = FixedPositions(length, d_model, dtype=dtype)
-        layer.positions.table = np.asarray(self.functions.sinusoids(length, d_model)).astype(dtype)
-        return layer
+    def __init__(
+        self,
+        functions: Functions,
+        config: TransformerConfig,
+        *,
+        rng: np.random.Generator | None = None,
+        dtype: Any = np.float32,
+    ) -> None:
+        super().__init__(config, rng=rng, dtype=dtype)
+        self.functions = functions
+        _assemble(self, functions)
+        positions: Any
+        for positions in (self.source.positions, self.target.positions):
+            table = functions.sinusoids(config.max_length, config.d_model)
+            positions.table = np.asarray(table).astype(dtype)
 
     def forward(self, source: Any, target_in: Any, **settings: Any) -> tuple[Array, Any]:
-        """Compute the logits of the next token at each position of target_in.
-
-        Args:
-            source: The source token ids, of shape (B, S).
-            target_in: The target token ids, shifted right, of shape (B, T).
-            settings: Those of the package's Transformer, which change nothing here.
-
-        Returns:
-            The logits, of shape (B, T, V), and the cache.
-        """
+        """Return the logits of the next token at each position, of shape (B, T, V), and the cache."""
         source_mask = self.functions.padding_mask(source)  # (B, 1, 1, S)
         causal = self.functions.causal_mask(target_in.shape[1])  # (T, T)
         target_mask = self.functions.padding_mask(target_in) & causal  # (B, 1, T, T)

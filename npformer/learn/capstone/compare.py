@@ -19,7 +19,7 @@ from npformer.data.loader import Batch, make_batch
 from npformer.data.vocabulary import PAD, SPECIALS
 from npformer.generation import greedy
 from npformer.learn.capstone.assemble import AssembledTransformer, capstone_config, compute_loss
-from npformer.learn.capstone.functions import Functions, collect_functions
+from npformer.learn.capstone.functions import Functions, guarded
 from npformer.learn.capstone.parts import Part
 from npformer.learn.exercises import EXERCISES, Exercise, Verdict
 from npformer.learn.exercises.agreement import floor_of
@@ -27,7 +27,6 @@ from npformer.learn.tasks import Fault, Folder
 from npformer.learn.tasks.answer import DamagedAnswer
 from npformer.learn.tasks.compare import compare
 from npformer.learn.tasks.process import SECONDS, ask_child, check
-from npformer.learn.tasks.verdict import describe_error
 from npformer.models.transformer import Transformer
 from npformer.training.optimizer import Adam
 
@@ -148,72 +147,60 @@ def observe_parts(folder: str, *names: str) -> Iterator[dict[str, Any]]:
     trials = [(name, [name]) for name in names] if names[0] != TOGETHER else [(TOGETHER, list(names[1:]))]
     for name, own in trials:
         yield {"begin": name}
-        try:
-            with np.errstate(all="ignore"):
-                yield {"results": assembled_results(collect_functions(Path(folder), own))}
-        except GeneratorExit:
-            raise
-        except SystemExit as error:
-            yield {"error": f"your code ended the program (SystemExit {error.code}): leave out exit()"}
-        except BaseException as error:  # the learner's code may raise anything
-            yield {"error": describe_error(error, "")}
+        yield from guarded(Path(folder), own, lambda functions: {"results": assembled_results(functions)})
 
 
 def assembled_results(functions: Functions) -> dict[str, Any]:
     """Return what the assembled Transformer computes, by name."""
-    results: dict[str, Any] = {}
-    for seed in SEEDS:
-        model = AssembledTransformer(functions, CONFIG, dtype=np.float64)
-        _draw(model, seed)
-        batch = _batch()
-        logits, cache = model.forward(batch.source, batch.target_in)
-        loss, dlogits = compute_loss(functions, logits, batch.target_out)
-        sentences = functions.greedy(model, batch.source, max_length=LONGEST)
-        adam = Adam(model, eps=EPS)
-        model.backward(dlogits, cache)
-        results |= _named(seed, model, logits, loss, sentences)
-        results[f"the parameters after two steps of Adam (seed {seed})"] = _after_two_steps(
-            model, partial(functions.adam_step, adam, 0.01)
-        )
-    return results
+
+    def loss_of(logits: Any, targets: Any) -> tuple[float, Any]:
+        return compute_loss(functions, logits, targets)
+
+    def step_of(adam: Adam) -> Callable[[], Any]:
+        return partial(functions.adam_step, adam, 0.01)
+
+    model_of = partial(AssembledTransformer, functions, CONFIG, dtype=np.float64)
+    return _results(model_of, loss_of, functions.greedy, step_of)
 
 
 @cache
 def package_results() -> dict[str, Any]:
     """Return what the package's Transformer computes, by name."""
-    results: dict[str, Any] = {}
-    for seed in SEEDS:
-        model = Transformer(CONFIG, dtype=np.float64)
-        _draw(model, seed)
-        batch = _batch()
-        logits, cache = model.forward(batch.source, batch.target_in)
-        loss, loss_cache = F.cross_entropy(logits, batch.target_out, pad_id=PAD)
-        sentences = greedy(model, batch.source, max_length=LONGEST)
-        adam = Adam(model, eps=EPS)
-        model.backward(F.cross_entropy_backward(1.0, loss_cache), cache)
-        results |= _named(seed, model, logits, float(loss), sentences)
-        results[f"the parameters after two steps of Adam (seed {seed})"] = _after_two_steps(
-            model, partial(adam.step, 0.01)
-        )
-    return results
+
+    def loss_of(logits: Any, targets: Any) -> tuple[float, Any]:
+        loss, loss_cache = F.cross_entropy(logits, targets, pad_id=PAD)
+        return float(loss), F.cross_entropy_backward(1.0, loss_cache)
+
+    def step_of(adam: Adam) -> Callable[[], Any]:
+        return partial(adam.step, 0.01)
+
+    return _results(partial(Transformer, CONFIG, dtype=np.float64), loss_of, greedy, step_of)
 
 
-def _named(seed: int, model: Any, logits: Any, loss: float, sentences: Any) -> dict[str, Any]:
-    """Return the results of one seed by name.
+def _results(model_of: Any, loss_of: Any, search: Any, step_of: Any) -> dict[str, Any]:
+    """Return what a Transformer computes, by name: output, loss, gradients, translations and parameters.
 
     Args:
-        seed: The seed of the weights.
-        model: The Transformer after its backward pass.
-        logits: The logits, of shape (B, T, V).
-        loss: The loss.
-        sentences: The translations of greedy search.
+        model_of: model_of() returns a new Transformer.
+        loss_of: loss_of(logits, targets) returns the loss and its gradient.
+        search: Greedy search.
+        step_of: step_of(adam) returns a function that makes a step of Adam.
     """
-    gradients = {
-        f"{GRADIENT}{name} (seed {seed})": np.array(parameter.grad)
-        for name, parameter in model.named_parameters()
-    }
-    results = {f"the logits (seed {seed})": logits, f"the loss (seed {seed})": loss}
-    return results | gradients | {f"the translations of greedy search (seed {seed})": sentences}
+    results: dict[str, Any] = {}
+    for seed in SEEDS:
+        model, batch = model_of(), _batch()
+        _draw(model, seed)
+        logits, cache = model.forward(batch.source, batch.target_in)
+        loss, dlogits = loss_of(logits, batch.target_out)
+        found = {"the logits": logits, "the loss": loss}
+        sentences = search(model, batch.source, max_length=LONGEST)
+        step = step_of(Adam(model, eps=EPS))
+        model.backward(dlogits, cache)
+        found |= {f"{GRADIENT}{name}": np.array(p.grad) for name, p in model.named_parameters()}
+        found["the translations of greedy search"] = sentences
+        found["the parameters after two steps of Adam"] = _after_two_steps(model, step)
+        results |= {f"{name} (seed {seed})": value for name, value in found.items()}
+    return results
 
 
 def _after_two_steps(model: Any, step: Callable[[], Any]) -> Any:

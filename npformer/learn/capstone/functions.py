@@ -6,7 +6,7 @@ Transformer, so that the learner's attention computes with the learner's softmax
 """
 
 import math
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from types import FunctionType, SimpleNamespace
 from typing import Any, TypeAlias
@@ -19,6 +19,7 @@ from npformer.functional.attention import AttentionCache
 from npformer.learn.capstone.parts import PARTS
 from npformer.learn.exercises import Exercise
 from npformer.learn.exercises.topics.tools import output, without_like
+from npformer.learn.tasks.verdict import describe_error
 
 Function: TypeAlias = Callable[..., Any]
 Functions: TypeAlias = SimpleNamespace  # the functions of all parts by name
@@ -49,6 +50,27 @@ def collect_functions(folder: Path, own: Collection[str]) -> Functions:
             namespaces.append(namespace)
     _connect(functions, namespaces)
     return functions
+
+
+def guarded(
+    folder: Path, own: Collection[str], work: Callable[[Functions], dict[str, Any]]
+) -> Iterator[dict[str, Any]]:
+    """Yield the result of the work with the learner's functions, or a sentence about an exception as "error".
+
+    Args:
+        folder, own: As in `collect_functions`.
+        work: work(functions) computes with the functions of all parts.
+    """
+    try:
+        with np.errstate(all="ignore"):
+            result = work(collect_functions(folder, own))
+    except LearnersError as error:
+        result = {"error": str(error)}
+    except SystemExit as error:
+        result = {"error": f"your code ended the program (SystemExit {error.code}): leave out exit()"}
+    except BaseException as error:  # the learner's code may raise anything
+        result = {"error": describe_error(error, "")}
+    yield result
 
 
 def _run_file(folder: Path, exercise: Exercise) -> dict[str, Any]:

@@ -19,13 +19,11 @@ from npformer.data.dataset import builtin_dataset
 from npformer.data.loader import Batch, make_batch, pad
 from npformer.data.vocabulary import PAD
 from npformer.learn.capstone.assemble import AssembledTransformer, capstone_config, compute_loss
-from npformer.learn.capstone.functions import Functions, LearnersError, collect_functions
+from npformer.learn.capstone.functions import Functions, LearnersError, guarded
 from npformer.learn.capstone.parts import Part
 from npformer.learn.capstone.saved import KEY, TENSORS, SavedTransformer, fingerprint_of
 from npformer.learn.tasks import Folder
-from npformer.learn.tasks.process import Answer, ask_child
-from npformer.learn.tasks.verdict import describe_error
-from npformer.models.transformer import Transformer
+from npformer.learn.tasks.process import ask_child
 from npformer.storage.atomic import write_atomically
 from npformer.storage.checksummed import checksummed_bytes, read_checksummed
 from npformer.training.optimizer import Adam, clip_global_norm, cosine
@@ -40,6 +38,7 @@ WORDS = 7  # of the longest English sentence in training
 LONGEST = 30  # tokens of a translation
 SAMPLE = "the dog is tired"  # translated after every round
 WORST = 20  # steps over which the loss of a round is averaged
+UNREADABLE = "its results cannot be read"
 
 
 @dataclass(frozen=True)
@@ -100,41 +99,61 @@ def train_rounds(folder: Folder, saved: SavedTransformer, seconds: float = SECON
         "targets": pad([list(other) for _, other in examples]),  # (N, T)
         "sample": np.array(source.encode(SAMPLE)),
     }
-    with tempfile.TemporaryDirectory() as place:
-        path = Path(place) / "round.safetensors"
-        while not saved.finished:
-            count = min(ROUND, saved.steps - saved.step)
-            write_atomically(path, _round_bytes(saved, arrays))
-            function = "npformer.learn.capstone.training:train_round"
-            arguments = [str(folder.path), str(path), str(count), *saved.own]
-            answer = ask_child(function, arguments, folder.path, seconds=seconds)
-            sample = _take_round(saved, answer, count)
-            saved.save(folder.path)
-            loss = float(np.mean(saved.losses[-WORST:]))
-            yield Round(saved.step, loss, target.decode(sample))
+    while not saved.finished:
+        count = min(ROUND, saved.steps - saved.step)
+        results = _ask(folder, saved, arrays, "train_round", [str(count), *saved.own], seconds)
+        sample = _take_round(saved, results, count)
+        saved.save(folder.path)
+        loss = float(np.mean(saved.losses[-WORST:]))
+        yield Round(saved.step, loss, target.decode(sample))
 
 
-def _round_bytes(saved: SavedTransformer, arrays: dict[str, np.ndarray]) -> bytes:
-    """Return the content of the file that a child process reads."""
-    settings = {"steps": saved.steps, "step": saved.step, "sizes": saved.sizes}
-    return checksummed_bytes(arrays | saved.tensors, settings, key=KEY)
+def _ask(
+    folder: Folder,
+    saved: SavedTransformer,
+    arrays: dict[str, np.ndarray],
+    function: str,
+    arguments: Sequence[str],
+    seconds: float,
+) -> dict[str, Any]:
+    """Return the results of a function of this module, which runs in a child process.
 
-
-def _take_round(saved: SavedTransformer, answer: Answer, count: int) -> list[int]:
-    """Put the results of a round into the Transformer, and return the tokens of the sample.
+    Args:
+        folder: The folder of the learner's files.
+        saved: The Transformer.
+        arrays: Other arrays that the function needs.
+        function: The name of the function. Its first arguments are the folder, and the file with all arrays.
+        arguments: Its other arguments.
+        seconds: The limit on processor time.
 
     Raises:
-        LearnersError: If there are no results, or if they have another form.
+        LearnersError: If there are no results.
     """
+    settings = {"steps": saved.steps, "step": saved.step, "sizes": saved.sizes}
+    with tempfile.TemporaryDirectory() as place:
+        path = Path(place) / "arrays.safetensors"
+        write_atomically(path, checksummed_bytes(arrays | saved.tensors, settings, key=KEY))
+        given = [str(folder.path), str(path), *arguments]
+        answer = ask_child(f"{__name__}:{function}", given, folder.path, seconds=seconds)
     match answer.values:
         case [{"error": str(error)}]:
             raise LearnersError(error)
-        case [{"losses": [*losses], "sample": sample, "values": values, "m": m, "v": v}] if (
-            not answer.problem
-        ):
+        case [dict(results)] if not answer.problem:
+            return results
+    raise LearnersError(answer.problem or UNREADABLE)
+
+
+def _take_round(saved: SavedTransformer, results: dict[str, Any], count: int) -> list[int]:
+    """Put the results of a round into the Transformer, and return the tokens of the sample.
+
+    Raises:
+        LearnersError: If the results have another form.
+    """
+    match results:
+        case {"losses": [*losses], "sample": sample, "values": values, "m": m, "v": v}:
             tensors = dict(zip(TENSORS, (values, m, v), strict=True))
         case _:
-            raise LearnersError(answer.problem or "its results cannot be read")
+            raise LearnersError(UNREADABLE)
     shape = np.shape(saved.tensors["values"]) if saved.tensors else np.shape(values)
     right = all(
         isinstance(a, np.ndarray) and a.shape == shape and a.dtype == np.float32 for a in tensors.values()
@@ -162,18 +181,10 @@ def translate(
     """
     source, target = saved.codecs
     arrays = {"sources": pad([source.encode(sentence) for sentence in sentences])}
-    with tempfile.TemporaryDirectory() as place:
-        path = Path(place) / "sentences.safetensors"
-        write_atomically(path, _round_bytes(saved, arrays))
-        function = "npformer.learn.capstone.training:translate_ids"
-        answer = ask_child(function, [str(folder.path), str(path), *own], folder.path, seconds=seconds)
-    match answer.values:
-        case [{"error": str(error)}]:
-            raise LearnersError(error)
-        case [{"sentences": found}] if not answer.problem:
-            rows = _as_sentences(saved, found)
-        case _:
-            raise LearnersError(answer.problem or "its results cannot be read")
+    results = _ask(folder, saved, arrays, "translate_ids", own, seconds)
+    if "sentences" not in results:
+        raise LearnersError(UNREADABLE)
+    rows = _as_sentences(saved, results["sentences"])
     if len(rows) != len(sentences):
         raise LearnersError(f"greedy returns {len(rows)} sentences for {len(sentences)}")
     return [target.decode(row) for row in rows]
@@ -224,7 +235,7 @@ def train_round(folder: str, path: str, count: str, *own: str) -> Iterator[dict[
         (sample,) = functions.greedy(model, source, max_length=LONGEST)
         return {"losses": losses, "sample": sample, "values": model.values, "m": adam.m, "v": adam.v}
 
-    return _guarded(folder, own, work)
+    return guarded(Path(folder), own, work)
 
 
 def translate_ids(folder: str, path: str, *own: str) -> Iterator[dict[str, Any]]:
@@ -242,34 +253,16 @@ def translate_ids(folder: str, path: str, *own: str) -> Iterator[dict[str, Any]]
         source = make_batch([(_tokens(row), []) for row in tensors["sources"]]).source
         return {"sentences": functions.greedy(model, source, max_length=LONGEST)}
 
-    return _guarded(folder, own, work)
-
-
-def _guarded(folder: str, own: Sequence[str], work: Any) -> Iterator[dict[str, Any]]:
-    """Yield the result of the work with the learner's functions, or a sentence about an exception."""
-    try:
-        with np.errstate(all="ignore"):
-            result = work(collect_functions(Path(folder), own))
-    except LearnersError as error:
-        result = {"error": str(error)}
-    except SystemExit as error:
-        result = {"error": f"your code ended the program (SystemExit {error.code}): leave out exit()"}
-    except BaseException as error:  # the learner's code may raise anything
-        result = {"error": describe_error(error, "")}
-    yield result
+    return guarded(Path(folder), own, work)
 
 
 def _model_of(functions: Functions, tensors: dict[str, Any], settings: dict[str, Any]) -> tuple[Any, Adam]:
     """Return the assembled Transformer and its optimizer, as they are after the steps so far."""
     config = capstone_config(**settings["sizes"])
-    model = AssembledTransformer(functions, config)
-    if settings["step"] == 0:
-        drawn = Transformer(config, rng=np.random.default_rng(0)).state_dict()
-        model.load_state_dict(drawn)
-    else:
-        model.values[...] = tensors["values"]
+    model = AssembledTransformer(functions, config, rng=np.random.default_rng(0))
     adam = Adam(model)
     if settings["step"]:
+        model.values[...] = tensors["values"]
         adam.m[...], adam.v[...], adam.t = tensors["m"], tensors["v"], settings["step"]
     return model, adam
 

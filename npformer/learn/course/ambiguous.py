@@ -130,17 +130,13 @@ def weights_of_queries(sentences: AmbiguousSentences, cache: Any) -> dict[HeadKe
         sentences: The sentences.
         cache: The cache of the Transformer's forward pass over their batch.
     """
-    return dict(_weights_of_queries(sentences, attention_parts(cache)))
-
-
-def _weights_of_queries(
-    sentences: AmbiguousSentences, parts: dict[str, list[Any]]
-) -> Iterator[tuple[HeadKey, np.ndarray]]:
+    parts, found = attention_parts(cache), dict[HeadKey, np.ndarray]()
     for where, queries in (("encoder", sentences.word), ("cross", sentences.answer)):
         for layer, part in enumerate(parts[where]):
             weights = part.attention.weights  # (B, H, T, S)
             for head in range(weights.shape[1]):
-                yield (where, layer, head), weights[sentences.rows, head, queries]
+                found[where, layer, head] = weights[sentences.rows, head, queries]
+    return found
 
 
 @contextmanager

@@ -134,10 +134,10 @@ def chains() -> dict[str, list[str]]:
 
 def places() -> dict[str, LessonPlace]:
     """Return the place for each number of a chapter or a lesson in PLACES."""
-    found = {}
-    for number, chain, parts in table_rows(PLACES):
-        found[number] = LessonPlace(chain, tuple(parts.split(", ")) if parts else ())
-    return found
+    return {
+        number: LessonPlace(chain, tuple(parts.split(", ")) if parts else ())
+        for number, chain, parts in table_rows(PLACES)
+    }
 
 
 def place_of(name: str) -> LessonPlace | None:
@@ -161,12 +161,8 @@ def chapters_of_parts() -> dict[str, str]:
         if 1 <= chapter <= LAST_OF_THE_MODEL and place.chain != "training":
             for part in place.parts:
                 chapters.setdefault(IN_FIGURE.get(part, part), []).append(chapter)
-    return {part: _interval(sorted(numbers)) for part, numbers in chapters.items()}
-
-
-def _interval(numbers: list[int]) -> str:
-    first, last = numbers[0], numbers[-1]
-    return str(first) if first == last else f"{first}–{last}"
+    ends = {part: (str(min(numbers)), str(max(numbers))) for part, numbers in chapters.items()}
+    return {part: first if first == last else f"{first}–{last}" for part, (first, last) in ends.items()}
 
 
 def _marked(text: str) -> str:

@@ -1,4 +1,4 @@
-"""The chapters of the course by number, and the lessons into which those of earlier versions were split."""
+"""The chapters of the course by number, and the lessons of earlier versions, which have other names now."""
 
 TITLES = {
     0: "Introduction",
@@ -29,132 +29,26 @@ TITLES = {
     25: "Other people's models",
 }
 
-# the name of a lesson of an earlier version, and the names of the lessons that it became, in order
-NEW_NAMES = {
-    "00_forward_and_backward": ("00_2_forward_and_backward", "00_3_measured_derivatives"),
-    "04_attention_as_look_up": (
-        "04_1_attention_without_parameters",
-        "04_2_the_gradient_of_self_attention",
-        "04_3_from_a_dictionary_to_a_soft_lookup",
-        "04_4_query_key_and_value",
-        "04_5_similarity_functions",
-        "04_6_the_cost_of_similarities",
-    ),
-    "05_scaled_dot_product_attention": (
-        "05_1_scaled_dot_product_attention",
-        "05_2_the_backward_pass_of_attention",
-        "05_3_what_the_scale_does",
-    ),
-    "06_masks": (
-        "06_1_masks",
-        "06_2_minus_infinity_and_its_substitutes",
-        "06_3_leaks",
-        "06_4_query_masks_and_masks_from_vectors",
-    ),
-    "07_heads": (
-        "07_1_why_several_heads",
-        "07_2_all_heads_in_one_product",
-        "07_3_the_output_projection_and_the_backward_pass",
-        "07_4_testing_the_split",
-    ),
-    "08_residuals_and_layer_norm": (
-        "08_1_layer_norm",
-        "08_2_the_backward_pass_of_layer_norm",
-        "08_3_the_residual_connection",
-        "08_4_norm_before_or_after",
-        "08_5_layer_norm_and_batch_norm",
-    ),
-    "09_feed_forward": (
-        "09_1_the_feed_forward_network",
-        "09_2_activations_and_dead_units",
-        "09_3_a_memory_and_a_convolution",
-        "09_4_the_cost_of_the_feed_forward_network",
-    ),
-    "10_the_encoder": (
-        "10_1_one_encoder_layer",
-        "10_2_the_backward_pass_of_an_encoder_layer",
-        "10_3_the_whole_encoder",
-        "10_4_why_self_attention",
-        "10_5_what_a_second_layer_is_for",
-    ),
-    "11_the_decoder": (
-        "11_1_the_decoder_and_teacher_forcing",
-        "11_2_what_a_leak_does_to_training",
-        "11_3_encoder_decoder_attention",
-        "11_4_the_decoder_layer",
-        "11_5_one_memory_for_all_layers",
-    ),
-    "12_from_vectors_to_words": (
-        "12_1_the_cross_entropy",
-        "12_2_the_gradient_of_the_cross_entropy",
-        "12_3_label_smoothing_and_tied_weights",
-        "12_4_l2_distance_and_perplexity",
-    ),
-    "13_learning": (
-        "13_1_gradient_descent_and_momentum",
-        "13_2_adam",
-        "13_3_schedules_and_gradient_clipping",
-        "13_4_the_training_loop",
-        "13_5_training_a_translator",
-    ),
-    "14_decoding": (
-        "14_1_greedy_search_and_beam_search",
-        "14_2_exposure_bias_and_search_errors",
-        "14_3_length_normalization",
-        "14_4_the_kv_cache",
-    ),
-    "15_what_attention_learned": (
-        "15_1_tokens_that_heads_attend_to",
-        "15_2_attention_to_the_antecedent",
-        "15_3_head_ablation",
-        "15_4_gradient_times_input",
-    ),
-    "16_faster": (
-        "16_1_operations_and_memory_bandwidth",
-        "16_2_kernels",
-        "16_3_padding_and_threads",
-        "16_4_attention_in_blocks",
-    ),
-    "17_before_the_transformer": (
-        "17_1_lstm_and_gru_cells",
-        "17_2_backpropagation_through_time",
-        "17_3_vanishing_gradients",
-        "17_4_additive_and_global_attention",
-        "17_5_why_recurrence_is_sequential",
-    ),
-    "18_looking_locally": (
-        "18_1_local_attention",
-        "18_2_a_predicted_position",
-        "18_3_the_edge_of_the_window",
-        "18_4_learning_a_position",
-    ),
-    "19_hard_attention": (
-        "19_1_hard_attention",
-        "19_2_the_score_function_estimator",
-        "19_3_baselines",
-        "19_4_entropy_and_straight_through",
-        "19_5_soft_and_hard_attention_compared",
-    ),
-    "20_latent_attention": (
-        "20_1_a_task_that_needs_word_order",
-        "20_2_two_stage_attention",
-        "20_3_the_backward_pass_of_latent_attention",
-        "20_4_training_latent_attention",
-    ),
-    "21_beyond_absolute_positions": (
-        "21_1_relative_position_representations",
-        "21_2_relative_positions_by_distance",
-        "21_3_relative_and_absolute_positions",
-        "21_4_the_universal_transformer",
-        "21_5_training_with_a_ponder_cost",
-        "21_6_encoder_only_and_decoder_only_models",
-    ),
-    "22_a_real_translator": (
-        "22_1_byte_pair_encoding",
-        "22_2_token_batches_and_tied_embeddings",
-        "22_3_bleu",
-        "22_4_learning_rate_decay_and_checkpoint_averaging",
-        "22_5_the_beam_search_problem",
-        "22_6_a_real_translator",
-    ),
-}
+# the names of lessons of earlier versions: those that became whole chapters, and another with its parts
+SPLIT_LESSONS = (
+    "04_attention_as_look_up",
+    "05_scaled_dot_product_attention",
+    "06_masks",
+    "07_heads",
+    "08_residuals_and_layer_norm",
+    "09_feed_forward",
+    "10_the_encoder",
+    "11_the_decoder",
+    "12_from_vectors_to_words",
+    "13_learning",
+    "14_decoding",
+    "15_what_attention_learned",
+    "16_faster",
+    "17_before_the_transformer",
+    "18_looking_locally",
+    "19_hard_attention",
+    "20_latent_attention",
+    "21_beyond_absolute_positions",
+    "22_a_real_translator",
+)
+NEW_NAMES = {"00_forward_and_backward": ("00_2_forward_and_backward", "00_3_measured_derivatives")}

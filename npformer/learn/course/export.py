@@ -75,15 +75,15 @@ def as_notebook(lesson: Lesson) -> str:
     Raises:
         UserError: If a cell fails.
     """
-    cells, count = [_installation()], 1
+    installation = {"id": "installation", "metadata": {"tags": ["install"], **FOLDED}}
+    cells, count = [installation | _code(INSTALLATION, [], 1)], 1
     for index, (cell, outcome) in enumerate(run_without_error(lesson, "notebook")):
         entry: dict[str, Any] = {"id": f"cell-{index:03}", "metadata": _metadata(cell)}
         if outcome is None:
             entry |= {"cell_type": "markdown", "source": _lines(_for_notebook(cell.text))}
         else:
             count += 1
-            entry |= {"cell_type": "code", "source": _lines(cell.text)}
-            entry |= {"outputs": _outputs(outcome), "execution_count": count}
+            entry |= _code(cell.text, _outputs(outcome), count)
         cells.append(entry)
     notebook = {
         "cells": cells,
@@ -98,16 +98,9 @@ def as_notebook(lesson: Lesson) -> str:
     return json.dumps(notebook, ensure_ascii=False, indent=1) + "\n"
 
 
-def _installation() -> dict[str, Any]:
-    """Return the first cell of a notebook, which installs npformer where it is missing, as on Colab."""
-    return {
-        "cell_type": "code",
-        "id": "installation",
-        "metadata": {"tags": ["install"], **FOLDED},
-        "source": _lines(INSTALLATION),
-        "outputs": [],
-        "execution_count": 1,
-    }
+def _code(text: str, outputs: list[dict[str, Any]], count: int) -> dict[str, Any]:
+    """Return what a notebook stores of a cell of code."""
+    return {"cell_type": "code", "source": _lines(text), "outputs": outputs, "execution_count": count}
 
 
 def _lines(text: str) -> list[str]:

@@ -23,13 +23,8 @@ NAMESPACE = "http://www.w3.org/1998/Math/MathML"
 SPACES = re.compile(
     r"(\\(?:text|mathrm|operatorname\*?|begin|end)\{[^}]*\}|\\(?!(?:top|rangle)\b)[A-Za-z]+\s*|\\[^A-Za-z]\s*)|\s+(?=[\w(\[|\\])"
 )
-SUPERSCRIPTS = dict(
-    zip(
-        "0123456789+−=()abcdefghijklmnoprstuvwxyz⊤T′″‴",
-        "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻᵀᵀ′″‴",
-        strict=True,
-    )
-)
+NORMAL = "0123456789+−=()abcdefghijklmnoprstuvwxyz⊤T′″‴"
+SUPERSCRIPTS = dict(zip(NORMAL, "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻᵀᵀ′″‴", strict=True))
 SUBSCRIPTS = dict(zip("0123456789+−=()aehijklmnoprstuvx", "₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎ₐₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓ", strict=True))
 ACCENTS = dict(zip("^~¯―˙¨→", "\u0302\u0303\u0304\u0304\u0307\u0308\u20d7", strict=True))
 SPACED = set("=≠<>≤≥≈≡∼∝∈∉⊂⊆∪∩+−±×·⊙⊗⊕∘/→←↦↑↓∣⇒⇔⟹≔≪≫⋅∧∨")
@@ -37,16 +32,8 @@ CHARACTERS = {"-": "−", "∑": "Σ", "∏": "Π", "\xa0": " "}  # more legible
 CLOSING = set(")]}⟩,")
 OPENING = set("([{⟨") | {""}
 LARGE = set("ΣΠ∫")
-ARGUMENTS = {
-    "mfrac": 2,
-    "msub": 2,
-    "msup": 2,
-    "msubsup": 3,
-    "munder": 2,
-    "mover": 2,
-    "munderover": 3,
-    "mroot": 2,
-}
+ARGUMENTS = dict.fromkeys(("mfrac", "msub", "msup", "munder", "mover", "mroot"), 2)
+ARGUMENTS |= {"msubsup": 3, "munderover": 3}
 FENCES = {"(": "⎛⎜⎝", "[": "⎡⎢⎣", "{": "⎧⎨⎩", ")": "⎞⎟⎠", "]": "⎤⎥⎦", "}": "⎫⎬⎭", "|": "│││"}
 
 

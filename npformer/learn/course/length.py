@@ -17,8 +17,6 @@ WORDS_PER_MINUTE = 150
 LINES_PER_MINUTE = 6
 MINUTES_PER_QUESTION = 2  # and per formula to be derived
 ROUNDED_TO = 5  # minutes
-# what follows one of these headings may be as long as it needs to be
-END_MATTER = ("## What the source documents say", "## Summary")
 SEVERAL_LINES = re.compile(r"\\begin\{(aligned|align\*?|split)\}")
 WORD = re.compile(r"\S*\w\S*")
 FENCE = re.compile(r"^(```+|~~~+)[^\n]*\n.*?^\1[ ]*$", re.MULTILINE | re.DOTALL)
@@ -66,32 +64,3 @@ def import_lines(code: str) -> set[int]:
     """Return the numbers of the lines that belong to import statements."""
     nodes = [node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Import | ast.ImportFrom)]
     return {line for node in nodes for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)}
-
-
-def passages(lesson: Lesson) -> list[str]:
-    """Return the prose between two stops, in order, as far as the part that ends a lesson.
-
-    A stop is a cell of code, a picture (an image or a fenced block), or a question with its answer.
-    """
-    found, passage = [], list[str]()
-    for cell in lesson.cells:
-        blocks = [""] if cell.kind == "code" else _blocks(cell.text)
-        for block in blocks:
-            ends = block.startswith(END_MATTER)
-            if ends or not block or block.startswith(("**Question", "![")):
-                found.append("\n\n".join(passage))
-                passage = []
-            if ends:
-                return [passage for passage in found if passage]
-            if block:
-                passage.append(block)
-    return [passage for passage in [*found, "\n\n".join(passage)] if passage]
-
-
-def _blocks(text: str) -> list[str]:
-    """Return the paragraphs of prose; "" stands for a folded answer or a fenced block."""
-    blocks: list[str] = []
-    for part in split_answers(text):
-        shown = FENCE.sub("\n\n\0\n\n", part.text) if part.kind == "text" else "\0"
-        blocks += [block.replace("\0", "") for block in re.split(r"\n\s*\n", shown.strip("\n")) if block]
-    return blocks

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, get_type_hints
 
 from npformer.errors import UserError
-from npformer.learn.course.chapters import NEW_NAMES
+from npformer.learn.course.chapters import NEW_NAMES, SPLIT_LESSONS
 from npformer.learn.course.lesson import all_lessons
 from npformer.storage.atomic import reason
 from npformer.storage.state_file import StateFile
@@ -80,8 +80,12 @@ def last_lesson() -> str | None:
 
 def _split_lessons() -> dict[str, tuple[str, ...]]:
     """Return the names of lessons that were split, each with the names of the lessons that it became."""
-    existing = {lesson.name for lesson in all_lessons()}
-    return {old: parts for old, parts in NEW_NAMES.items() if old not in existing}
+    lessons = all_lessons()
+    became: dict[str, tuple[str, ...]] = {**NEW_NAMES}
+    for old in SPLIT_LESSONS:
+        became[old] = tuple(lesson.name for lesson in lessons if lesson.chapter == int(old[:2]))
+    existing = {lesson.name for lesson in lessons}
+    return {old: parts for old, parts in became.items() if old not in existing}
 
 
 def _part_of(place: LessonProgress, parts: tuple[str, ...]) -> int:

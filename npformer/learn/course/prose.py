@@ -6,7 +6,7 @@ and after a backslash are text. An answer is written as `<details><summary>Answe
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 DETAILS = re.compile(
@@ -47,23 +47,23 @@ class ProsePart(NamedTuple):
 
 def split_answers(text: str) -> list[ProsePart]:
     """Split prose into parts of the kinds "text" and "answer", in order. Empty parts are left out."""
-    parts, end = [], 0
-    for found in DETAILS.finditer(text):
-        parts += [ProsePart("text", text[end : found.start()].strip("\n"))]
-        parts += [ProsePart("answer", found["answer"].strip(), found["title"].strip())]
-        end = found.end()
-    parts.append(ProsePart("text", text[end:].strip("\n")))
-    return [part for part in parts if part.text.strip()]
+    answers = DETAILS.finditer(text)
+    return _split(text, answers, lambda a: ProsePart("answer", a["answer"].strip(), a["title"].strip()))
 
 
 def split_formulas(text: str) -> list[ProsePart]:
     """Split prose into parts of the kinds "text" and "latex", in order. Empty parts are left out."""
+    displayed = (found for found in FORMULA.finditer(text) if found["display"])
+    return _split(text, displayed, lambda found: ProsePart("latex", found["display"].strip()))
+
+
+def _split(
+    text: str, matches: Iterable[re.Match[str]], part: Callable[[re.Match[str]], ProsePart]
+) -> list[ProsePart]:
+    """Return the parts of the matches, and those of the text between them."""
     parts, end = [], 0
-    for found in FORMULA.finditer(text):
-        if not found["display"]:
-            continue
-        parts.append(ProsePart("text", text[end : found.start()].strip("\n")))
-        parts.append(ProsePart("latex", found["display"].strip()))
+    for found in matches:
+        parts += [ProsePart("text", text[end : found.start()].strip("\n")), part(found)]
         end = found.end()
     parts.append(ProsePart("text", text[end:].strip("\n")))
     return [part for part in parts if part.text.strip()]

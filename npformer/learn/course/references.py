@@ -8,7 +8,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from npformer.errors import UserError
-from npformer.learn.course.lesson import Lesson, all_lessons
+from npformer.learn.course.lesson import all_lessons
 
 PACKAGE = Path(__file__).parents[2]
 
@@ -62,7 +62,7 @@ def lesson_location(reference: str) -> SourceLocation:
         UserError: If there is no such lesson or heading.
     """
     number, _, heading = reference.partition(" ")
-    lessons = _lessons(number)
+    lessons = [lesson for lesson in all_lessons() if number in (lesson.number, str(lesson.chapter))]
     if not lessons:
         raise UserError(f"the index names lesson {number}, but there is no such lesson")
     for lesson in lessons:
@@ -72,11 +72,6 @@ def lesson_location(reference: str) -> SourceLocation:
                 name = f"lesson {lesson.number}, {found[1] if heading else lesson.title}"
                 return SourceLocation(name, lesson.path, line)
     raise UserError(f"the index names {heading!r} in lesson {number}, but no heading begins with it")
-
-
-def _lessons(number: str) -> list[Lesson]:
-    """Return the lesson with a number, or all lessons of a chapter."""
-    return [lesson for lesson in all_lessons() if number in (lesson.number, str(lesson.chapter))]
 
 
 def code_location(reference: str) -> SourceLocation:

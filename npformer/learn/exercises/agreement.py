@@ -54,10 +54,15 @@ class LearnersResults:
         others = (index for index in range(len(self._trials)) if index != first)
         return all(self._agree_in(functions, index) for index in (first, *others))
 
-    def are_finite(self, index: int) -> bool:
-        """Return whether the results of a trial contain neither NaN nor infinity."""
-        values = (self._results(index) or {}).values()
-        return all(np.isfinite(x).all() for x in values if is_array(x) and x.dtype.kind == "f")
+    def first_wrong(self) -> int | None:
+        """Return the number of the first trial with a wrong result, or None."""
+        return next((i for i in range(len(self._trials)) if not self._agree_in(self._package, i)), None)
+
+    def has_wrong_numbers(self, index: int) -> bool:
+        """Return whether a wrong result of a trial holds other numbers than NaN and infinity."""
+        due, found = results_of(self._trials[index][0], self._package), self._results(index) or {}
+        wrong = (value for name, value in found.items() if not _agrees(due[name], value))
+        return any(not is_array(x) or x.dtype.kind != "f" or np.isfinite(x).any() for x in wrong)
 
     def where_wrong(self) -> str:
         """Return a sentence about the only trial, or the only results, that are wrong, or ""."""
@@ -108,6 +113,13 @@ class LearnersResults:
         return None
 
 
+def _agrees(due: Any, value: Any) -> bool:
+    try:
+        return equal(due, value)
+    except Exception:  # the learner's result may be anything
+        return False
+
+
 def floor_of(gradients: Results) -> float:
     """Return the smallest number that errors of gradients are relative to: 1/1000 of the largest entry.
 
@@ -137,6 +149,8 @@ def equal(a: Any, b: Any, floor: float = 0.0) -> bool:
         a, b: The results.
         floor: The smallest number that the difference is relative to.
     """
+    if is_array(a) != is_array(b):  # NumPy's functions return numbers for arrays without axes
+        a, b = (np.asarray(x) if isinstance(x, np.generic) else x for x in (a, b))
     if not is_array(a) or not is_array(b) or a.dtype.kind not in "bif" or b.dtype.kind not in "bif":
         if isinstance(a, float) and isinstance(b, float):
             return math.isclose(a, b, rel_tol=TOLERANCE)

@@ -1,17 +1,30 @@
-"""The declaration of an exercise: the learner's file, its trials, its hints and the package's solution."""
+"""The declaration of an exercise: the learner's file, its trials, its hints and two solutions.
+
+One solution is the package's own. The other completes the learner's file as the hints suggest, in plain
+NumPy: in its source the grader makes mistakes. If the changed solution gives the learner's results, the
+message names the mistake.
+"""
 
 import ast
-from collections.abc import Callable, Iterator
+import linecache
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
-from npformer.learn.exercises.plain import MISTAKES, PLAIN, Mistake
+import numpy as np
+
+from npformer import functional as F
+from npformer.learn.exercises.special import special_mistakes
 from npformer.mistakes.concepts import concepts_in
 from npformer.mistakes.mutants import source_of
+from npformer.mistakes.tables import Mistake
 
 SEED = 11  # of the inputs of the public trials
+SOLUTION = "    # solution"  # the line before the lines that the learner writes
 HIDDEN = "hidden inputs"  # the label of trials on inputs that learners do not know
 
 Functions = SimpleNamespace  # the learner's functions by name, or the package's own
@@ -54,6 +67,20 @@ class Values:
     seed: int = SEED
 
 
+class Task:
+    """The parts of an exercise that are no text.
+
+    Args:
+        solution: The function of the package that solves it, or a tuple of one for each function of the text.
+        trials: The trials, in the order in which they are run.
+        writes: True if the functions are meant to change the arrays that they are given.
+    """
+
+    def __init__(self, solution: Any, *trials: "Gradients | Values", writes: bool = False) -> None:
+        self.solution = solution if isinstance(solution, tuple) else (solution,)
+        self.trials, self.writes = trials, writes
+
+
 @dataclass(frozen=True)
 class Exercise:
     """An exercise.
@@ -62,7 +89,8 @@ class Exercise:
         name: The name, which is also the name of the learner's file.
         chapter: The number of the chapter.
         title: One line for the list.
-        stub: Python text: imports, and functions with a docstring and no body.
+        code: Python text: imports, and functions with a docstring. After a line "    # solution" stands what
+            the learner writes.
         trials: The trials, in the order in which they are run.
         hints: The hints, from the first to the last.
         solution: For each function of the stub, the function of the package that solves it.
@@ -72,7 +100,7 @@ class Exercise:
     name: str
     chapter: int
     title: str
-    stub: str
+    code: str
     trials: tuple[Gradients | Values, ...]
     hints: tuple[str, ...]
     solution: dict[str, Callable[..., Any]]
@@ -94,24 +122,29 @@ class Exercise:
         return self.name
 
     @property
-    def plain(self) -> dict[str, Callable[..., Any]]:
-        """The plain solution by name: in its source the grader makes mistakes."""
-        return PLAIN[self.name]
+    def stub(self) -> str:
+        """The text of the learner's file when it is started: without its docstring, and the solution."""
+        return re.sub(rf"{SOLUTION}\n( {{4}}.+\n)*", "", self.code)
 
     @property
-    def mistakes(self) -> tuple[Mistake, ...]:
+    def plain(self) -> dict[str, Callable[..., Any]]:
+        """The plain solution: its functions by name."""
+        return _defined(f"<{self.name}>", self.code)
+
+    @property
+    def special_mistakes(self) -> list[Mistake]:
+        """The mistakes in the tables of the exercise."""
+        return special_mistakes()[self.name]
+
+    @property
+    def mistakes(self) -> list[Mistake]:
         """The mistakes that learners often make: first those that are special to the exercise."""
         return self.special_mistakes + self.shared_mistakes
 
     @property
-    def special_mistakes(self) -> tuple[Mistake, ...]:
-        """The mistakes in the table of the exercise."""
-        return MISTAKES[self.name]
-
-    @property
-    def shared_mistakes(self) -> tuple[Mistake, ...]:
+    def shared_mistakes(self) -> list[Mistake]:
         """The mistakes that many solutions share, where the solution has code of their form."""
-        return _shared(self.name)
+        return _shared(f"<{self.name}>", self.code)
 
     @property
     def functions(self) -> list[str]:
@@ -152,17 +185,30 @@ To see a hint, run:                                 npformer exercise hint{which
 
 
 @cache
-def _shared(name: str) -> tuple[Mistake, ...]:
+def _defined(file: str, code: str) -> dict[str, Callable[..., Any]]:
+    """Return the functions that some code defines, whose source inspect finds as if a file had the code.
+
+    A mistake in them may use np, math and npformer.functional, even if the code does not import them.
+    """
+    linecache.cache[file] = (len(code), None, code.splitlines(keepends=True), file)
+    namespace: dict[str, Any] = {"np": np, "math": math, **vars(F)}
+    exec(compile(code, file, "exec"), namespace)
+    names = [node.name for node in ast.parse(code).body if isinstance(node, ast.FunctionDef)]
+    return {name: namespace[name] for name in names}
+
+
+@cache
+def _shared(file: str, code: str) -> list[Mistake]:
     """Return the mistakes that many solutions share, as changes of the plain solution of an exercise."""
-    solution = PLAIN[name]
+    solution = _defined(file, code)
 
     def mistakes() -> Iterator[Mistake]:
-        for function in solution.values():
-            where = f"{function.__name__}: " * (len(solution) > 1)
+        for name, function in solution.items():
+            where = f"{name}: " * (len(solution) > 1)
             for says, changes in concepts_in(source_of(function)):
                 yield Mistake(where + says, changes, is_shared=True)
 
-    return tuple(mistakes())
+    return list(mistakes())
 
 
 def _hidden(trial: Gradients | Values, seed: int) -> Gradients | Values:
@@ -171,3 +217,33 @@ def _hidden(trial: Gradients | Values, seed: int) -> Gradients | Values:
     if isinstance(trial, Values):
         return replace(trial, seed=seed, label=label, run=trial.hidden or trial.run)
     return replace(trial, seed=seed, label=label)
+
+
+def exercises(text: str, tasks: Mapping[str, Task]) -> tuple[Exercise, ...]:
+    """Return the exercises in a text.
+
+    Args:
+        text: An exercise begins with a line "=== CHAPTER NAME: TITLE". Then come its code and
+            its hints, each of which begins with "--- ".
+        tasks: The parts of each exercise that are no text, by its name.
+    """
+
+    def read(section: str) -> Exercise:
+        head, _, body = section.partition("\n")
+        number, _, rest = head.partition(" ")
+        name, _, title = rest.partition(": ")
+        code, *hints = re.split("^--- ", body, flags=re.MULTILINE)
+        task = tasks[name]
+        functions = [node.name for node in ast.parse(code).body if isinstance(node, ast.FunctionDef)]
+        return Exercise(
+            name,
+            int(number),
+            title,
+            f"\n{code}",
+            task.trials,
+            tuple(" ".join(hint.split()) for hint in hints),
+            dict(zip(functions, task.solution, strict=True)),
+            task.writes,
+        )
+
+    return tuple(map(read, re.split("^=== ", text, flags=re.MULTILINE)[1:]))

@@ -1,107 +1,88 @@
-"""Explain a wrong result: find a mistake in the correct code that gives the same wrong numbers.
+"""Explain wrong results: find a mistake in the plain solution that gives the same numbers, or a repair.
 
-First come the mistakes with names (see plain/). Then the search makes one common mistake at a time in the
-plain solution: it leaves out a term, a factor or a sign, skips a call, or sums over another axis. If the
-changed function gives the same numbers as the learner's function, the message names this mistake. The message
-never shows the correct line.
+First come the mistakes with names: those that are special to the exercise, and those that many solutions
+share. If the solution with a mistake gives the numbers of the learner's functions, the message names it.
+Otherwise the repair changes the learner's own code (see repair.py). At last two mistakes with names are made
+at once. The message never shows the correct line.
 """
 
-import ast
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import combinations
 from types import SimpleNamespace
-from typing import TypeAlias
+from typing import Any
 
+import numpy as np
+
+from npformer.learn.exercises.agreement import LearnersResults
+from npformer.learn.exercises.exercise import Exercise
 from npformer.learn.exercises.own_lines import own_line
-from npformer.learn.exercises.plain import Mistake
+from npformer.learn.exercises.repair import repair
+from npformer.learn.tasks.verdict import observed_error
 from npformer.mistakes.budget import Budget, limited_memory
-from npformer.mistakes.mutants import (
-    STEP,
-    Changes,
-    Function,
-    changed_source,
-    likely,
-    mix_ups,
-    mutants,
-    source_of,
-    with_mistakes,
-)
+from npformer.mistakes.mutants import with_mistakes
+from npformer.mistakes.tables import Mistake
 
-Changed: TypeAlias = tuple[str, dict[str, Function]]  # a mistake in words, and the solution with it
-
-SECONDS = 1.5  # the limit of the search, in processor time: the result does not depend on other processes
+SECONDS = 0.75  # the limit of the pairs, in processor time: the result does not depend on other processes
 
 
 def explain(
-    solution: dict[str, Function],
-    mistakes: Sequence[Mistake],
-    agrees: Callable[[SimpleNamespace], bool],
-    *,
-    search: str = "likely",
-    repair: str = "",
-    file: str = "",
+    exercise: Exercise, functions: dict[str, Any], observations: Sequence[Any], file: str = ""
 ) -> str:
-    """Return a sentence about the change of the solution that gives all of the learner's results, or "".
+    """Return a sentence about the mistake in the learner's functions, or "".
 
-    A mistake with a name is preferred to a repair, and a repair to another change. A change that gives only
-    the first wrong result is not named: it is often not the mistake that the learner made.
+    A change that gives only the first wrong result is not named: it is often not the mistake that the learner
+    made.
 
     Args:
-        solution: The plain solution: functions by name.
-        mistakes: The mistakes with names.
-        agrees: Returns whether changed functions give the learner's results in all trials.
-        search: "named" tries the mistakes with names, and "likely" also other common changes and pairs of
-            named mistakes.
-        repair: What is wrong in the learner's own code, or "" if this is unknown.
-        file: The learner's file. The sentence names the line in which it computes the same variable.
+        exercise: The exercise.
+        functions: The learner's functions by name.
+        observations: The observations of the trials.
+        file: The learner's file. The sentence names a line of it.
     """
-    with limited_memory():
-        for text, functions in _changes(solution, mistakes, search, bool(repair)):
-            if agrees(SimpleNamespace(**functions)):
-                where = _own_lines(solution, file, functions)
-                return (text.partition(STEP)[0] if where else text) + where
-    return repair
-
-
-def _changes(
-    solution: dict[str, Function], mistakes: Sequence[Mistake], search: str, only_named: bool
-) -> Iterator[Changed]:
-    """Yield the changes that `explain` tries."""
-    yield from ((one.says, with_mistakes(solution, [one])) for one in mistakes)
-    if search == "likely" and not only_named:
-        yield from _timed(_unnamed(solution, (likely, mix_ups)))
-        yield from _timed(_pairs(solution, mistakes))
-
-
-def _own_lines(solution: dict[str, Function], file: str, changed: dict[str, Function]) -> str:
-    """Return a phrase with the line of the learner's file that belongs to the change, or ""."""
-    return "".join(
-        own_line(
-            ast.unparse(ast.parse(source_of(function))), changed_source(changed[name]), file, list(solution)
+    found = LearnersResults(exercise, SimpleNamespace(**exercise.solution), observations)
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        first = found.first_wrong()
+        if first is None:
+            return repair(exercise, functions, file) if observed_error(observations[-1]) else ""
+        # a change that gives NaN everywhere, such as the root of a negative number, explains no NaN
+        mistakes = exercise.mistakes if found.has_wrong_numbers(first) else exercise.special_mistakes
+        named = _first_that_agrees(exercise, functions, found, first, ([one] for one in mistakes), file)
+        return (
+            named
+            or repair(exercise, functions, file)
+            or _first_that_agrees(exercise, functions, found, first, _timed(_pairs(mistakes)), file)
         )
-        for name, function in solution.items()
-        if changed[name] is not function
-    )
 
 
-def _unnamed(solution: dict[str, Function], kinds: Iterable[Changes]) -> Iterator[Changed]:
-    """Yield the changes that mutants makes, in words, and the changed solutions."""
-    for changes in kinds:
-        for name, function in solution.items():
-            for text, mutant in mutants(function, changes):
-                yield f"the correct function gives the same numbers {text}", solution | {name: mutant}
+def _first_that_agrees(
+    exercise: Exercise,
+    functions: dict[str, Any],
+    found: LearnersResults,
+    first: int,
+    changes: Iterator[list[Mistake]],
+    file: str,
+) -> str:
+    """Return the names of the first mistakes with which the solution gives the learner's results, or ""."""
+    with limited_memory():
+        for mistakes in changes:
+            with suppress(SyntaxError):  # two mistakes may change the same line
+                changed = with_mistakes(exercise.plain, mistakes)
+                if found.agree(SimpleNamespace(**changed), first):
+                    says = "; and ".join(mistake.says for mistake in mistakes)
+                    return says + own_line(exercise, first, functions, changed, file)
+    return ""
 
 
-def _pairs(solution: dict[str, Function], mistakes: Sequence[Mistake]) -> Iterator[Changed]:
+def _pairs(mistakes: Iterable[Mistake]) -> Iterator[list[Mistake]]:
     """Yield the pairs of mistakes with names: first those that are special to the exercise."""
     pairs = combinations(mistakes, 2)
-    for one, other in sorted(pairs, key=lambda pair: pair[0].is_shared + pair[1].is_shared):
-        with suppress(SyntaxError):  # the two may change the same line
-            yield f"{one.says}; and {other.says}", with_mistakes(solution, [one, other])
+    yield from map(list, sorted(pairs, key=lambda pair: pair[0].is_shared + pair[1].is_shared))
 
 
-def _timed(changes: Iterable[Changed]) -> Iterator[Changed]:
+def _timed(changes: Iterator[list[Mistake]]) -> Iterator[list[Mistake]]:
     """Yield the changes until the time of the search is over."""
     limit = Budget(SECONDS)
     for change in changes:

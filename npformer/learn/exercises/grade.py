@@ -23,13 +23,13 @@ from npformer.learn.exercises.backward_calls import (
     target_of,
 )
 from npformer.learn.exercises.exercise import Exercise, Gradients, Values
-from npformer.learn.exercises.explain import explain
 from npformer.learn.exercises.observe import SHAPES_DIFFER, Watched, observe, verdict_on_error
 from npformer.learn.tasks.answer import DamagedAnswer, transported
 from npformer.learn.tasks.compare import compare
 from npformer.learn.tasks.verdict import Fault, Verdict, observed_error
 
-Explainer: TypeAlias = Callable[..., str]  # returns a sentence about the mistake
+# the mistake in the learner's code, or "", and a function that returns a sentence about the wrong results
+Clues: TypeAlias = tuple[str, Callable[[], str]]
 
 
 def grade(exercise: Exercise, functions: dict[str, Any], file: str = "") -> Verdict:
@@ -61,20 +61,20 @@ def judge(exercise: Exercise, observations: Sequence[Any], file: str = "") -> Ve
         DamagedAnswer: If an observation does not have the form that `observe` gives it.
     """
     checks, worst = 0, 0.0
-    observations, repair = _without_repair(observations)
+    observations, mistake = _without_mistake(observations)
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             found = LearnersResults(exercise, SimpleNamespace(**exercise.solution), observations)
-            for index, (trial, observation) in enumerate(zip(exercise.trials, observations, strict=False)):
-                explainer = _explainer(exercise, found, index, file, repair)
+            clues = mistake, found.where_wrong
+            for trial, observation in zip(exercise.trials, observations, strict=False):
                 if isinstance(trial, Gradients):
-                    more, error = _judge_gradients(exercise, trial, observation, explainer)
+                    more, error = _judge_gradients(exercise, trial, observation, clues)
                 else:
-                    more, error = _judge_values(exercise, trial, observation, explainer)
+                    more, error = _judge_values(exercise, trial, observation, clues)
                 checks, worst = checks + more, max(worst, error)
     except Fault as fault:
-        return _with_repair(fault.verdict, repair)
+        return _with_mistake(fault.verdict, mistake)
     except DamagedAnswer:
         raise
     except Exception as error:  # the learner's results may be anything
@@ -84,18 +84,18 @@ def judge(exercise: Exercise, observations: Sequence[Any], file: str = "") -> Ve
     return Verdict(True, f"solved: {checks} checks, largest relative error {worst:.0e}")
 
 
-def _without_repair(observations: Sequence[Any]) -> tuple[Sequence[Any], str]:
+def _without_mistake(observations: Sequence[Any]) -> tuple[Sequence[Any], str]:
     """Return the observations of the trials, and what is wrong in the learner's code, or "" if unknown."""
     match observations:
-        case [*trials, {"repair": str(says)}]:
+        case [*trials, {"mistake": str(says)}]:
             return trials, " ".join(says.splitlines())
     return observations, ""
 
 
-def _with_repair(verdict: Verdict, repair: str) -> Verdict:
-    """Return the verdict, with what is wrong in the learner's code as a clue if it has no better one."""
-    if repair and verdict.clues in ([], [SHAPES_DIFFER]):
-        verdict.clues = [repair]
+def _with_mistake(verdict: Verdict, mistake: str) -> Verdict:
+    """Return the verdict, with the mistake in the learner's code as a clue if it has no better one."""
+    if mistake and verdict.clues in ([], [SHAPES_DIFFER]):
+        verdict.clues = [mistake]
     return verdict
 
 
@@ -111,9 +111,7 @@ def _fault_in(observation: Any) -> Exception:
 # Trials by comparison
 
 
-def _judge_values(
-    exercise: Exercise, trial: Values, observation: Any, explainer: Explainer
-) -> tuple[int, float]:
+def _judge_values(exercise: Exercise, trial: Values, observation: Any, clues: Clues) -> tuple[int, float]:
     """Compare the results with the package's. Return the number of checks and the largest relative error."""
     match observation:
         case {"values": dict(found)}:
@@ -137,7 +135,8 @@ def _judge_values(
             who=_who(exercise),
             arrays=arrays,
             numbers=trial.numbers,
-            explain=explainer,
+            clue=clues[0],
+            where=clues[1],
         )
         worst = max(worst, _relative_error(value, found[name]))
     return len(right), worst
@@ -148,7 +147,7 @@ def _judge_values(
 
 
 def _judge_gradients(
-    exercise: Exercise, trial: Gradients, observation: Any, explainer: Explainer
+    exercise: Exercise, trial: Gradients, observation: Any, clues: Clues
 ) -> tuple[int, float]:
     """Compare the gradients with the package's, then check them.
 
@@ -158,7 +157,7 @@ def _judge_gradients(
         raise _fault_in(observation)
     player = Player(observation["calls"], _fault_in(observation))
     package = SimpleNamespace(**exercise.solution)
-    _compare_gradients(exercise, trial, gradients_by_name(trial, package, player.wrap), explainer)
+    _compare_gradients(exercise, trial, gradients_by_name(trial, package, player.wrap), clues)
     for dx in float32_gradients(trial, package, player.wrap):
         if is_array(dx) and dx.dtype != np.float32:
             raise Fault(
@@ -178,9 +177,7 @@ def _judge_gradients(
     return len(report.rows), max(row.error for row in report.rows)
 
 
-def _compare_gradients(
-    exercise: Exercise, trial: Gradients, found: dict[str, Any], explainer: Explainer
-) -> None:
+def _compare_gradients(exercise: Exercise, trial: Gradients, found: dict[str, Any], clues: Clues) -> None:
     """Compare the gradients with those of the package's backward pass."""
     package = SimpleNamespace(**exercise.solution)
     reference = target_of(trial, package, lambda thing: thing)
@@ -204,7 +201,8 @@ def _compare_gradients(
             others={names[other]: right[other] for other in right if other != tensor},
             numbers=numbers,
             floor=floor_of(right),
-            explain=explainer,
+            clue=clues[0],
+            where=clues[1],
         )
 
 
@@ -215,34 +213,6 @@ def gradient_name(target: CheckTarget, tensor: str) -> str:
 
 # ---------------------------------------------------------------------------------------------------------
 # Functions for both kinds of trials
-
-
-def _explainer(exercise: Exercise, found: LearnersResults, index: int, file: str, repair: str) -> Explainer:
-    """Return a function that searches for a mistake that gives the learner's results.
-
-    Args:
-        exercise: The exercise.
-        found: The learner's results in all trials.
-        index: The number of the first trial with a wrong result.
-        file: The learner's file.
-        repair: What is wrong in the learner's code, or "".
-    """
-
-    def explainer(search: str = "likely") -> str:
-        if search == "where":
-            return found.where_wrong()
-        # a change that gives NaN everywhere, such as the root of a negative number, explains no NaN
-        mistakes = exercise.mistakes if found.are_finite(index) else exercise.special_mistakes
-        return explain(
-            exercise.plain,
-            mistakes,
-            lambda functions: found.agree(functions, index),
-            search=search,
-            repair=repair,
-            file=file,
-        )
-
-    return explainer
 
 
 def _relative_error(right: Any, found: Any) -> float:

@@ -15,13 +15,12 @@ from typing import Any
 import numpy as np
 
 from npformer.backend import Array
-from npformer.learn.exercises.agreement import LearnersResults, far_from, results_of
+from npformer.learn.exercises.agreement import far_from, results_of
 from npformer.learn.exercises.backward_calls import FURTHER_CALLS, Recorder, gradients_by_name
 from npformer.learn.exercises.exercise import Exercise, Functions, Gradients, Values
 from npformer.learn.exercises.explain import explain
 from npformer.learn.exercises.inputs import Inputs
-from npformer.learn.exercises.repair import repair
-from npformer.learn.tasks.verdict import Fault, Verdict, describe_error, error_lines, observed_error
+from npformer.learn.tasks.verdict import Fault, Verdict, describe_error, error_lines
 
 SHAPES_DIFFER = "two shapes do not match: is an array transposed, or are two arrays exchanged?"
 
@@ -30,8 +29,7 @@ def observe(exercise: Exercise, functions: dict[str, Any], file: str = "") -> It
     """Run the trials up to the first exception, and yield an observation of each.
 
     An observation has the results of a comparison under "values", or the calls of a backward pass under
-    "calls". If a change of the learner's code makes all results right, one more observation says so under
-    "repair".
+    "calls". If a mistake is found that explains wrong results, one more observation says so under "mistake".
 
     Args:
         exercise: The exercise.
@@ -42,21 +40,9 @@ def observe(exercise: Exercise, functions: dict[str, Any], file: str = "") -> It
     for observation in _observe_trials(exercise, functions, file):
         observations.append(observation)
         yield observation
-    says = "" if _has_named_mistake(exercise, observations) else repair(exercise, functions, file)
+    says = explain(exercise, functions, observations, file)
     if says:
-        yield {"repair": says}
-
-
-def _has_named_mistake(exercise: Exercise, observations: Sequence[Any]) -> bool:
-    """Return whether the learner's results are those of a mistake with a name: no repair is needed then."""
-    if observed_error(observations[-1]):
-        return False
-    found = LearnersResults(exercise, SimpleNamespace(**exercise.solution), observations)
-    last = len(observations) - 1
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
-        plain, mistakes = exercise.plain, exercise.mistakes
-        return bool(explain(plain, mistakes, lambda functions: found.agree(functions, last), search="named"))
+        yield {"mistake": says}
 
 
 def _observe_trials(exercise: Exercise, functions: dict[str, Any], file: str) -> Iterator[dict[str, Any]]:

@@ -3,14 +3,13 @@
 The model and its task are in npformer/models/place_reader.py.
 """
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from npformer.backend import Array
 from npformer.functional.hard import score_function
-from npformer.models.place_reader import METHODS, Reader, make_places
+from npformer.models.place_reader import Reader, make_places
 from npformer.nn.attention.hard import MovingBaseline
 from npformer.training.optimizer import Adam
 
@@ -36,7 +35,7 @@ def learn(
     """Train a new model. The same arguments give the same result.
 
     Args:
-        method: One of METHODS.
+        method: One of METHODS of the model.
         steps: The number of training steps.
         batch: The number of examples in a batch.
         draws: The number of places that hard attention draws for each example.
@@ -83,29 +82,3 @@ def accuracy(reader: Reader, rng: np.random.Generator, n: int = 1000) -> float:
     places = make_places(n, rng)
     log_probs, _ = reader.forward(places.query, places.memory)
     return float((log_probs[:, 0].argmax(-1) == places.symbol).mean())
-
-
-class Compared(NamedTuple):
-    """The results of one method with several seeds."""
-
-    accuracies: Array  # (seeds,)
-    mean: float
-    spread: float  # the standard deviation over the seeds
-
-
-def compare(*, seeds: int = 5, methods: Sequence[str] = METHODS, **settings: Any) -> dict[str, Compared]:
-    """Train models by each method with several seeds.
-
-    Args:
-        seeds: The number of seeds.
-        methods: Some of METHODS.
-        settings: Arguments of `learn`.
-
-    Returns:
-        The results by method.
-    """
-    compared = {}
-    for method in methods:
-        accuracies = np.array([learn(method, seed=seed, **settings).accuracy for seed in range(seeds)])
-        compared[method] = Compared(accuracies, float(accuracies.mean()), float(accuracies.std()))
-    return compared

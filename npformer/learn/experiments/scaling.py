@@ -14,10 +14,9 @@ import numpy as np
 
 from npformer.backend import Array
 from npformer.data.text import TextDataset, text_dataset
-from npformer.learn.experiments.ablation import ADAMW, BATCH
-from npformer.learn.experiments.measured_runs import Result, Results, Trial, best_learning_rate, new_gpt, run
+from npformer.learn.experiments.ablation import ADAMW, BATCH, Stage, train_stage
+from npformer.learn.experiments.measured_runs import Result, Results, Trial, best_learning_rate
 from npformer.models.gpt import GPTConfig
-from npformer.training import TrainingConfig
 
 MEASURED = Path(__file__).with_name("scaling.json")  # the results that ship
 CONTEXT = 64
@@ -84,17 +83,7 @@ def train_size(trial: Trial, dataset: TextDataset) -> Result:
         trial: The arguments of the training.
         dataset: The text.
     """
-    model = new_gpt(model_config(trial.model), trial.seed)
-    config = TrainingConfig(
-        steps=trial.steps,
-        batch_size=BATCH,
-        seed=trial.seed,
-        warmup_steps=trial.steps // 10,
-        learning_rate=trial.learning_rate,
-        min_learning_rate=trial.learning_rate / 10,
-        **ADAMW,
-    )
-    return run(trial, model, dataset, config)
+    return train_stage(Stage(trial.model, model_config(trial.model), ADAMW), trial, dataset)
 
 
 def measure(path: str | PathLike[str], report: Callable[[Result], None] | None = None) -> list[Result]:

@@ -27,7 +27,8 @@ def compare(
     others: dict[str, Array] | None = None,
     numbers: Sequence[tuple[float, str]] = (),
     floor: float = 0.0,
-    explain: Callable[..., str] | None = None,
+    clue: str = "",
+    where: Callable[[], str] = str,
 ) -> None:
     """Check that a result of the learner's code is correct, up to a relative error of `TOLERANCE`.
 
@@ -43,9 +44,8 @@ def compare(
         numbers: Pairs (number, name) of numbers that may be a wrong factor.
         floor: The smallest number that errors are relative to, for a result that is 0 but for rounding
             errors.
-        explain: A function that returns a sentence about the mistake that would give `found`, or "" if it
-            finds none. `search` says which mistakes it tries, or is "where" for a sentence about the
-            results that are wrong.
+        clue: The mistake in the learner's code, or "" if it is unknown.
+        where: Returns a sentence about the results that are wrong, or "".
 
     Raises:
         Fault: If the result is wrong. The fault has the first wrong entry, likely causes and a picture.
@@ -53,12 +53,10 @@ def compare(
     _check_type(name, right, found, who)
     if isinstance(right, (list, tuple, str)) or right is None:
         if is_array(found) or found != right:
-            clue = explain() or explain(search="where") if explain else ""
-            raise Fault(f"{name} is {_short(found)} and should be {_short(right)}", (clue,))
+            raise Fault(f"{name} is {_short(found)} and should be {_short(right)}", (clue or where(),))
         return
     right_array, found_array = np.asarray(right), np.asarray(found)
     if right_array.shape != found_array.shape:
-        clue = explain(search="named") if explain else ""
         raise Fault(f"{name} has the wrong shape: {describe_shape(right_array, found_array, dy=dy)}", (clue,))
     if right_array.dtype.kind == "b" and not np.isin(found_array, (0, 1)).all():
         raise Fault(
@@ -76,7 +74,7 @@ def compare(
     )
     raise Fault(
         _describe_first(name, right_array, found_array, wrong),
-        _clues(context, explain),
+        (clue or _cause(context) or where() or UNKNOWN,),
         picture_of(name, right, found, wrong),
         difference_of(right, found, wrong),
     )
@@ -147,19 +145,14 @@ def _is_and_should_be(found: Any, right: Any) -> str:
     return f"is {is_} and should be {due}"
 
 
-def _clues(context: DiagnosisContext, explain: Callable[..., str] | None) -> tuple[str, ...]:
-    """Return the mistake that would give these numbers or, if none is found, a cause that they suggest."""
-    change = explain() if explain else ""
-    if change:
-        return (change,)
+def _cause(context: DiagnosisContext) -> str:
+    """Return a cause that the numbers suggest, or ""."""
     if not np.isfinite(context.found[np.isfinite(context.right)]).all():
-        return ("it contains NaN or infinity: is there a division by 0, a logarithm of 0, or inf - inf?",)
+        return "it contains NaN or infinity: is there a division by 0, a logarithm of 0, or inf - inf?"
     if has_few_digits(context.right, context.found):
-        return (IN_FLOAT32,)
-    clue = UNKNOWN if not np.isfinite(context.right).all() else describe(context)
-    if explain and clue == UNKNOWN:
-        clue = explain(search="where") or UNKNOWN
-    return (clue,)
+        return IN_FLOAT32
+    clue = describe(context) if np.isfinite(context.right).all() else UNKNOWN
+    return "" if clue == UNKNOWN else clue
 
 
 def _short(value: Any) -> str:

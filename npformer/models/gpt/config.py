@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -11,18 +10,12 @@ from npformer.errors import Registry, UserError
 from npformer.functional.activations import ACTIVATIONS
 from npformer.functional.gated import GATED_ACTIVATIONS
 from npformer.functional.rotary import ROTARY_LAYOUTS, Llama3Scaling
-from npformer.models.settings import ModelSettings
-from npformer.validation import (
-    is_number,
-    require_choice,
-    require_count,
-    require_flags,
-    require_index,
-    require_share,
-)
+from npformer.models.settings import ModelSettings, registry
 
-COUNTS = ("vocab_size", "d_model", "n_layers", "n_heads", "context", "rotary_original_context")
-COUNTS_OR_NONE = ("n_kv_heads", "head_dim", "d_ff", "window")
+COUNTS = (
+    *("vocab_size", "d_model", "n_layers", "n_heads", "context", "rotary_original_context"),
+    *("n_kv_heads", "head_dim", "d_ff", "window"),
+)
 POSITIVE = ("norm_eps", "rotary_base", "rotary_factor", "rotary_low_factor", "rotary_high_factor")
 CHOICES: dict[str, tuple[str, ...]] = {
     "norm": ("layer", "rms"),
@@ -31,6 +24,31 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "rotary_scaling": ("none", "llama3"),
     "activation": (*ACTIVATIONS, *GATED_ACTIVATIONS),
 }
+
+
+# nanoGPT's settings for the characters of Tiny Shakespeare, on a GPU and on a CPU
+_SHAKESPEARE = {"vocab_size": 65, "activation": "gelu", "bias": False}
+# the parts of Llama 2 and 3
+_LLAMA = {"vocab_size": 65, "norm": "rms", "positions": "rotary", "activation": "swiglu", "bias": False}
+_LARGE = {"d_model": 384, "n_layers": 6, "n_heads": 6, "context": 256, "dropout": 0.2}
+
+# the settings that differ from the defaults
+GPT_PRESETS = registry(
+    "preset of GPT",
+    {
+        "gpt2": {},
+        "gpt2-medium": {"d_model": 1024, "n_layers": 24, "n_heads": 16},
+        "nanogpt-shakespeare": _SHAKESPEARE | _LARGE,
+        "small": _SHAKESPEARE | {"d_model": 128, "n_layers": 4, "n_heads": 4, "context": 64},
+        "llama-style": _LLAMA | _LARGE | {"n_kv_heads": 2, "tied": False},
+        # for minutes on two cores
+        "gpt-shakespeare": _LLAMA
+        | {"d_model": 128, "n_layers": 4, "n_heads": 4, "d_ff": 352, "context": 128},
+        # for an hour on two cores
+        "gpt-shakespeare-long": _LLAMA
+        | {"d_model": 256, "n_layers": 6, "n_heads": 4, "d_ff": 688, "context": 128, "dropout": 0.2},
+    },
+)
 
 
 @dataclass(frozen=True)
@@ -42,6 +60,7 @@ class GPTConfig(ModelSettings):
     """
 
     reads: ClassVar[str] = "text"
+    named: ClassVar[Registry[dict[str, Any]]] = GPT_PRESETS
     later: ClassVar[Mapping[str, Any]] = {
         "head_dim": None,
         "rotary_scaling": "none",
@@ -81,23 +100,10 @@ class GPTConfig(ModelSettings):
     pad_id: int | None = None  # the id of padding after the end, which has no loss; None without padding
 
     def __post_init__(self) -> None:
-        for name, choices in CHOICES.items():
-            require_choice(name, getattr(self, name), choices)
-        for name in COUNTS:
-            require_count(name, getattr(self, name))
-        for name in COUNTS_OR_NONE:
-            if getattr(self, name) is not None:
-                require_count(name, getattr(self, name))
-        require_flags(self)
+        shares = ("dropout", "label_smoothing")
+        self.require(choices=CHOICES, counts=COUNTS, indices=("pad_id",), shares=shares, positive=POSITIVE)
         if self.qkv_bias is not None and not isinstance(self.qkv_bias, bool):
             raise UserError(f"qkv_bias is {self.qkv_bias!r}: it must be True, False or None")
-        for name in ("dropout", "label_smoothing"):
-            require_share(name, getattr(self, name))
-        for name in POSITIVE:
-            if not (is_number(getattr(self, name)) and 0 < getattr(self, name) < math.inf):
-                raise UserError(f"{name} is {getattr(self, name)!r}: it must be a number above 0")
-        if self.pad_id is not None:
-            require_index("pad_id", self.pad_id)
         self._require_heads()
 
     def _require_heads(self) -> None:
@@ -189,47 +195,3 @@ class GPTConfig(ModelSettings):
         tables = self.vocab_size * d * (1 if self.tied else 2)
         positions = self.context * d if self.positions == "learned" else 0
         return tables + positions + self.n_layers * (attention + feed_forward + 2 * norm) + norm
-
-    @classmethod
-    def preset(cls, name: str, **changes: Any) -> GPTConfig:
-        """Return the configuration with this name in GPT_PRESETS, with some settings changed.
-
-        Raises:
-            UserError: If the name or a setting is unknown, or if the settings are impossible.
-        """
-        return cls().replace(**(GPT_PRESETS.find(name) | changes))
-
-
-# the settings that differ from the defaults
-GPT_PRESETS: Registry[dict[str, Any]] = Registry("preset of GPT")
-GPT_PRESETS.register("gpt2", {})
-GPT_PRESETS.register("gpt2-medium", {"d_model": 1024, "n_layers": 24, "n_heads": 16})
-# nanoGPT's settings for the characters of Tiny Shakespeare, on a GPU and on a CPU
-_SHAKESPEARE = {"vocab_size": 65, "activation": "gelu", "bias": False}
-GPT_PRESETS.register(
-    "nanogpt-shakespeare",
-    _SHAKESPEARE | {"d_model": 384, "n_layers": 6, "n_heads": 6, "context": 256, "dropout": 0.2},
-)
-GPT_PRESETS.register("small", _SHAKESPEARE | {"d_model": 128, "n_layers": 4, "n_heads": 4, "context": 64})
-# the parts of Llama 2 and 3
-_LLAMA = {"vocab_size": 65, "norm": "rms", "positions": "rotary", "activation": "swiglu", "bias": False}
-GPT_PRESETS.register(  # in the size of nanogpt-shakespeare
-    "llama-style",
-    _LLAMA
-    | {
-        "d_model": 384,
-        "n_layers": 6,
-        "n_heads": 6,
-        "n_kv_heads": 2,
-        "context": 256,
-        "tied": False,
-        "dropout": 0.2,
-    },
-)
-GPT_PRESETS.register(  # for minutes on two cores
-    "gpt-shakespeare", _LLAMA | {"d_model": 128, "n_layers": 4, "n_heads": 4, "d_ff": 352, "context": 128}
-)
-GPT_PRESETS.register(  # for an hour on two cores
-    "gpt-shakespeare-long",
-    _LLAMA | {"d_model": 256, "n_layers": 6, "n_heads": 4, "d_ff": 688, "context": 128, "dropout": 0.2},
-)

@@ -66,10 +66,8 @@ class Block(Module):
     Shapes: x (B, T, D) -> y (B, T, D).
 
     Args:
-        config: The configuration.
+        config, rng, dtype: As in GPT.
         rotary: The rotation that all layers share, or None with learned positions.
-        rng: The generator of the initial values.
-        dtype: The dtype of the parameters.
 
     Source: Radford et al. 2019, section 2.3.
     """
@@ -331,10 +329,8 @@ def _make_attention(
     )
 
 
-def _make_feed_forward(
-    config: GPTConfig, rng: np.random.Generator, dtype: Any
-) -> FeedForward | GatedFeedForward:
-    """Return the feed-forward network of a configuration."""
+def _make_feed_forward(config: GPTConfig, rng: np.random.Generator, dtype: Any) -> Any:
+    """Return the feed-forward network of a configuration, a FeedForward or a GatedFeedForward."""
     kind: type[FeedForward | GatedFeedForward] = GatedFeedForward if config.is_gated else FeedForward
     return kind(
         config.d_model,

@@ -12,7 +12,7 @@ from npformer.functional.caches import cache_class
 from npformer.functional.embedding import EmbeddingCache
 from npformer.functional.ids import take_ids
 from npformer.functional.linear import LinearCache
-from npformer.functional.losses import cross_entropy, cross_entropy_backward
+from npformer.functional.losses import CrossEntropyCache, cross_entropy, cross_entropy_backward
 from npformer.nn import Embedding, Linear
 from npformer.nn.init import default_rng
 from npformer.nn.module import Module, Parameter
@@ -29,12 +29,7 @@ class DescriptionModel(Module):
     """The base class of the if-then models, which embeds the tokens of a description.
 
     Args:
-        vocab_size: The number of tokens.
-        d_model: The width D of the token vectors.
-        max_length: The largest length of a description.
-        pad_id: The id of padding.
-        rng: The generator of the initial values.
-        dtype: The dtype of the parameters.
+        vocab_size, d_model, max_length, pad_id, rng, dtype: As in BagOfWords.
     """
 
     def __init__(
@@ -142,7 +137,7 @@ class ProgramLoss:
         """Yield pairs (name, Parameter) of the model."""
         return self.model.named_parameters()
 
-    def forward(self, ids: Any, triggers: Array, actions: Array) -> tuple[Any, Any]:
+    def forward(self, ids: Any, triggers: Array, actions: Array) -> tuple[Any, tuple[Any, Any, Any]]:
         """Compute the loss.
 
         Args:
@@ -158,7 +153,7 @@ class ProgramLoss:
         action, action_cache = cross_entropy(program.action, actions)
         return trigger + action, (cache, trigger_cache, action_cache)
 
-    def backward(self, dloss: Any, cache: Any) -> None:
+    def backward(self, dloss: Any, cache: tuple[Any, CrossEntropyCache, CrossEntropyCache]) -> None:
         """Accumulate the gradients of all parameters of the model."""
         model_cache, trigger_cache, action_cache = cache
         # loss = trigger + action: a sum passes its gradient to both terms

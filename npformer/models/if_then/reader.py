@@ -100,17 +100,10 @@ class RecipeReader(DescriptionModel):
     (B, n_actions).
 
     Args:
-        vocab_size: The number of tokens.
-        n_triggers: The number of triggers.
-        n_actions: The number of actions.
-        d_model: The width D of the token vectors.
+        vocab_size, n_triggers, n_actions, d_model, max_length, pad_id, rng, dtype: As in BagOfWords.
         d_hidden: The width of each direction of the recurrent layer.
-        max_length: The largest length of a description.
         cell: "lstm" or "gru".
         orientation, measure: As in LatentAttention.
-        pad_id: The id of padding.
-        rng: The generator of the initial values.
-        dtype: The dtype of the parameters.
 
     Raises:
         UserError: If ids are outside the vocabulary, or descriptions are empty or longer than max_length.

@@ -4,19 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from npformer.errors import Registry, UserError
-from npformer.models.settings import ModelSettings
+from npformer.models.settings import ModelSettings, registry
 from npformer.nn.recurrent import KINDS
-from npformer.validation import (
-    is_number,
-    require_choice,
-    require_count,
-    require_flags,
-    require_index,
-    require_share,
-)
+from npformer.validation import is_number
 
 SMALL: dict[str, Any] = {
     "d_model": 96,
@@ -48,9 +41,7 @@ _SETTINGS: dict[str, dict[str, Any]] = {
     "rnn-local-p": SMALL | {"attention": "local-p", "window": 10, "d_hidden": 134},
 }
 
-ARCHITECTURES: Registry[dict[str, Any]] = Registry("architecture")
-for _name, _settings in _SETTINGS.items():
-    ARCHITECTURES.register(_name, _settings)
+ARCHITECTURES = registry("architecture", _SETTINGS)
 
 
 ATTENTIONS = ("none", "additive", "global", "local-m", "local-p")
@@ -64,6 +55,8 @@ class RecurrentConfig(ModelSettings):
     Raises:
         UserError: If a setting is impossible, or if two settings contradict each other.
     """
+
+    named: ClassVar[Registry[dict[str, Any]]] = ARCHITECTURES
 
     source_vocab: int = 37000
     target_vocab: int = 37000
@@ -90,15 +83,12 @@ class RecurrentConfig(ModelSettings):
     end_id: int = 3
 
     def __post_init__(self) -> None:
-        for name, choices in {"cell": tuple(KINDS), "attention": ATTENTIONS, "score": SCORES}.items():
-            require_choice(name, getattr(self, name), choices)
-        for name in ("source_vocab", "target_vocab", "d_model", "d_hidden", "max_length", "window"):
-            require_count(name, getattr(self, name))
-        for name in ("pad_id", "start_id", "end_id"):
-            require_index(name, getattr(self, name))
-        require_flags(self)
-        for name in ("dropout", "label_smoothing"):
-            require_share(name, getattr(self, name))
+        self.require(
+            choices={"cell": tuple(KINDS), "attention": ATTENTIONS, "score": SCORES},
+            counts=("source_vocab", "target_vocab", "d_model", "d_hidden", "max_length", "window"),
+            indices=("pad_id", "start_id", "end_id"),
+            shares=("dropout", "label_smoothing"),
+        )
         if not (is_number(self.forget_bias) and math.isfinite(self.forget_bias)):
             raise UserError(f"forget_bias is {self.forget_bias!r}: it must be a finite number")
         if self.bidirectional and self.d_hidden % 2:
@@ -118,12 +108,3 @@ class RecurrentConfig(ModelSettings):
     def least_parameters(self) -> int:
         """A number of parameters that the model has at least, without building it."""
         return (self.source_vocab + self.target_vocab) * self.d_model + self.d_hidden**2
-
-    @classmethod
-    def architecture(cls, name: str, **changes: Any) -> RecurrentConfig:
-        """Return the named configuration of ARCHITECTURES, with some settings changed.
-
-        Raises:
-            UserError: If the name or a setting is unknown, or if the settings are impossible.
-        """
-        return cls().replace(**(ARCHITECTURES.find(name) | changes))

@@ -10,11 +10,20 @@ from npformer.backend import Array, array_module
 from npformer.functional.caches import cache_class
 from npformer.models.recurrent.config import RecurrentConfig
 from npformer.nn import Recurrent
-from npformer.nn.attention.luong import AttentionalState, GlobalAttention, LocalMonotonic, LocalPredictive
+from npformer.nn.attention.luong import (
+    AttentionalState,
+    GlobalAttention,
+    GlobalAttentionCache,
+    LocalMonotonic,
+    LocalPredictive,
+    LocalPredictiveCache,
+)
 from npformer.nn.attention.similarity import Similarity
 from npformer.nn.init import default_rng
 from npformer.nn.module import Module
 from npformer.nn.recurrent import RecurrentCache
+
+AnyAttentionCache = GlobalAttentionCache | LocalPredictiveCache
 
 
 class Carried(NamedTuple):
@@ -29,15 +38,15 @@ class StepCache(NamedTuple):
     """The cache of one position."""
 
     cell: RecurrentCache
-    attention: Any  # None without attention
-    readout: Any  # the cache of AttentionalState, or None
+    attention: Any  # an AnyAttentionCache, or None without attention
+    readout: Any  # an AttentionalStateCache, or None
 
 
 @cache_class
 class DecoderCache(NamedTuple):
     """The cache of RecurrentDecoder."""
 
-    steps: tuple[Any, ...]  # a StepCache for each position
+    steps: tuple[StepCache, ...]  # one for each position
 
     @property
     def weights(self) -> Array | None:
@@ -61,9 +70,7 @@ class RecurrentDecoder(Module):
     Shapes: x (B, T, D), memory (B, S, N), mask (B, S) bool, state (B, M) -> y (B, T, N).
 
     Args:
-        config: The configuration.
-        rng: The generator of the initial values.
-        dtype: The dtype of the parameters.
+        config, rng, dtype: As in RecurrentTranslator.
 
     Source: Sutskever et al. 2014; Bahdanau et al. 2015; Luong et al. 2015, sections 3 and 3.3.
     """
@@ -187,7 +194,7 @@ class RecurrentDecoder(Module):
         context, cache = self.attention.forward(query, memory, mask, start=t)
         return context[:, 0], cache
 
-    def _attend_backward(self, dcontext: Array, cache: Any) -> tuple[Array, Array]:
+    def _attend_backward(self, dcontext: Array, cache: AnyAttentionCache) -> tuple[Array, Array]:
         """Return the gradients dstate (B, M) and dmemory (B, S, N)."""
         dquery, dmemory = self.attention.backward(dcontext[:, None], cache)
         return self._padded(dquery[:, 0]), dmemory
@@ -209,9 +216,7 @@ def make_attention(
     """Return the attention layer of a configuration.
 
     Args:
-        config: The configuration.
-        rng: The generator of the initial values.
-        dtype: The dtype of the parameters.
+        config, rng, dtype: As in RecurrentTranslator.
     """
     n, score = config.d_hidden, "perceptron" if config.attention == "additive" else config.score
     similarity = Similarity(score, n, n, rng=rng, dtype=dtype)

@@ -22,9 +22,7 @@ class RecurrentEncoder(Module):
     Shapes: x (B, S, D), mask (B, S) bool -> memory (B, S, N).
 
     Args:
-        config: The configuration.
-        rng: The generator of the initial values.
-        dtype: The dtype of the parameters.
+        config, rng, dtype: As in RecurrentTranslator.
     """
 
     def __init__(
@@ -32,7 +30,7 @@ class RecurrentEncoder(Module):
     ) -> None:
         rng = default_rng(rng)
         width = config.d_hidden // 2 if config.bidirectional else config.d_hidden
-        reader = Bidirectional if config.bidirectional else Recurrent
+        reader: Any = Bidirectional if config.bidirectional else Recurrent
         settings: dict[str, Any] = {"kind": config.cell, "forget_bias": config.forget_bias, "dtype": dtype}
         self.reader = reader(config.d_model, width, **settings, rng=rng)
         self.bidirectional, self.width = config.bidirectional, width
@@ -68,10 +66,8 @@ class Bridge(Module):
     backward direction (at position 0). Shapes: memory (B, S, N) -> state (B, M).
 
     Args:
-        config: The configuration.
+        config, rng, dtype: As in RecurrentTranslator.
         d_state: The width M of the state of the decoder.
-        rng: The generator of the initial values.
-        dtype: The dtype of the parameters.
 
     Source: Bahdanau et al. 2015, section A.2.2, where only the backward direction is used.
     """

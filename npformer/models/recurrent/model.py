@@ -10,13 +10,16 @@ from npformer.backend import Array
 from npformer.functional.caches import cache_class
 from npformer.functional.embedding import EmbeddingCache
 from npformer.functional.ids import check_pairs, take_ids
+from npformer.functional.linear import LinearCache
 from npformer.models.recurrent.config import RecurrentConfig
 from npformer.models.recurrent.decoder import DecoderCache, RecurrentDecoder
 from npformer.models.recurrent.encoder import Bridge, BridgeCache, RecurrentEncoder
 from npformer.nn import Dropout, Embedding, Linear
 from npformer.nn.context import Context
+from npformer.nn.dropout import DropoutCache
 from npformer.nn.init import default_rng
 from npformer.nn.module import Module
+from npformer.nn.recurrent import BidirectionalCache, RecurrentCache
 
 
 @cache_class
@@ -24,14 +27,14 @@ class TranslatorCache(NamedTuple):
     """The cache of RecurrentTranslator, with entries for each of its layers."""
 
     source: EmbeddingCache
-    source_dropout_mask: Any  # (B, S, D) the dropout mask, or None
-    encoder: Any
+    source_dropout_mask: DropoutCache  # (B, S, D) the dropout mask, or None
+    encoder: BidirectionalCache | RecurrentCache
     bridge: BridgeCache
     target: EmbeddingCache
-    target_dropout_mask: Any  # (B, T, D)
+    target_dropout_mask: DropoutCache  # (B, T, D)
     decoder: DecoderCache
-    output_dropout_mask: Any  # (B, T, N)
-    output: Any
+    output_dropout_mask: DropoutCache  # (B, T, N)
+    output: LinearCache
 
 
 class EncodedSource(NamedTuple):

@@ -6,21 +6,14 @@ import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from npformer.errors import Registry, UserError
 from npformer.functional.activations import ACTIVATIONS
 from npformer.functional.positions import LAYOUTS
 from npformer.functional.tutorial_masks import Masking
-from npformer.models.settings import ModelSettings
-from npformer.validation import (
-    is_number,
-    require_choice,
-    require_count,
-    require_flags,
-    require_index,
-    require_share,
-)
+from npformer.models.settings import ModelSettings, registry
+from npformer.validation import is_number, require_choice
 
 # The settings of the paper: one vocabulary and one table for both languages, no biases in attention. With a
 # vocabulary of 41,096 tokens, the numbers of parameters agree with table 3, except that of "big". No
@@ -122,9 +115,7 @@ _SETTINGS: dict[str, dict[str, Any]] = {
     "paperspace": DOCUMENT | {"masking_how": "add", "mask_fill": -1e9, "norm_eps": 1e-6},
 }
 
-ARCHITECTURES: Registry[dict[str, Any]] = Registry("architecture")
-for _name, _settings in _SETTINGS.items():
-    ARCHITECTURES.register(_name, _settings)
+ARCHITECTURES = registry("architecture", _SETTINGS)
 
 
 CHOICES: dict[str, tuple[str, ...]] = {
@@ -136,14 +127,8 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "query_masking": ("none", "after", "before"),
 }
 COUNTS = (
-    "source_vocab",
-    "target_vocab",
-    "d_model",
-    "d_ff",
-    "n_heads",
-    "n_layers",
-    "max_length",
-    "max_distance",
+    *("source_vocab", "target_vocab", "d_model", "d_ff", "n_heads", "n_layers", "d_head", "d_value"),
+    *("max_length", "max_distance"),
 )
 SHARES = ("dropout", "input_dropout", "attention_dropout", "feed_forward_dropout", "label_smoothing")
 
@@ -158,6 +143,8 @@ class TransformerConfig(ModelSettings):
     Raises:
         UserError: If a setting is impossible, or if two settings contradict each other.
     """
+
+    named: ClassVar[Registry[dict[str, Any]]] = ARCHITECTURES
 
     source_vocab: int = 37000
     target_vocab: int = 37000
@@ -201,24 +188,12 @@ class TransformerConfig(ModelSettings):
     end_id: int = 3
 
     def __post_init__(self) -> None:
-        for name, choices in CHOICES.items():
-            require_choice(name, getattr(self, name), choices)
         if isinstance(self.norm, str) and "-" in self.norm:
             check_sequence(self.norm)
         else:
             require_choice("norm", self.norm, ("post", "pre"))
-        for name in COUNTS:
-            require_count(name, getattr(self, name))
-        for name in ("d_head", "d_value"):
-            if getattr(self, name) is not None:
-                require_count(name, getattr(self, name))
-        for name in ("pad_id", "start_id", "end_id"):
-            require_index(name, getattr(self, name))
-        require_flags(self)
-        for name in SHARES:
-            require_share(name, getattr(self, name))
-        if not (is_number(self.norm_eps) and 0 < self.norm_eps < math.inf):
-            raise UserError(f"norm_eps is {self.norm_eps!r}: it must be a number above 0")
+        ids = ("pad_id", "start_id", "end_id")
+        self.require(choices=CHOICES, counts=COUNTS, indices=ids, shares=SHARES, positive=("norm_eps",))
         if not (is_number(self.mask_fill) and self.mask_fill < math.inf):  # False for NaN too
             raise UserError(f"mask_fill is {self.mask_fill!r}: give -inf, or a number far below 0")
         for is_impossible, message in self._impossible():
@@ -310,15 +285,6 @@ class TransformerConfig(ModelSettings):
         """The action of the masks on the scores (see Masking), or None if they are exact."""
         query = "after" if self.query_masking == "none" else self.query_masking
         return None if math.isinf(self.mask_fill) else Masking(self.mask_fill, self.masking_how, query)
-
-    @classmethod
-    def architecture(cls, name: str, **changes: Any) -> TransformerConfig:
-        """Return the named configuration of ARCHITECTURES, with some settings changed.
-
-        Raises:
-            UserError: If the name or a setting is unknown, or if the settings are impossible.
-        """
-        return cls().replace(**(ARCHITECTURES.find(name) | changes))
 
 
 def check_sequence(sequence: str) -> None:

@@ -121,12 +121,10 @@ class DecoderLayer(Module):
     (B, H, T, S) -> y (B, T, D).
 
     Args:
-        config: The configuration, whose norm is "post".
-        rng: The generator of the initial values.
-        dtype: The dtype of the parameters.
+        config, rng, dtype: As in EncoderLayer.
 
     Raises:
-        UserError: If the configuration has another norm.
+        UserError: As in EncoderLayer.
 
     Source: Vaswani et al. 2017, section 3.1.
     """
@@ -224,11 +222,9 @@ def make_attention(
     """Return multi-head attention with the settings of a configuration.
 
     Args:
-        config: The configuration.
+        config, rng, dtype: As in EncoderLayer.
         fused: The projections that are fused if config.fused_projections is True: "qkv" for self-attention,
             "kv" for cross-attention.
-        rng: The generator of the initial values.
-        dtype: The dtype of the parameters.
     """
     kind: type[MultiHeadAttention] = MultiHeadAttention
     settings: dict[str, Any] = {}
@@ -258,9 +254,7 @@ def make_feed_forward(config: TransformerConfig, rng: np.random.Generator | None
     """Return the feed-forward network with the settings of a configuration.
 
     Args:
-        config: The configuration.
-        rng: The generator of the initial values.
-        dtype: The dtype of the parameters.
+        config, rng, dtype: As in EncoderLayer.
     """
     return FeedForward(
         config.d_model,
@@ -295,8 +289,8 @@ def require_norm(config: TransformerConfig, norm: str, kind: type[Module]) -> No
         )
 
 
-def layer_from_parts(kind: type[Layer], **parts: Module) -> Layer:
-    """Return a layer that consists of these parts, which no configuration needs to describe.
+def layer_from_parts(kind: type[Layer], **parts: Any) -> Layer:
+    """Return a layer or a stack that consists of these parts, which no configuration needs to describe.
 
     Args:
         kind: The class of the layer, such as EncoderLayer.

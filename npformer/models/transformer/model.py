@@ -10,6 +10,7 @@ import numpy as np
 from npformer.backend import Array, array_module
 from npformer.functional.caches import cache_class
 from npformer.functional.ids import check_pairs, take_ids
+from npformer.functional.linear import LinearCache
 from npformer.functional.masks import causal_mask, padding_mask, query_mask
 from npformer.functional.packing import find_tokens, pack, unpack
 from npformer.models.transformer.config import TransformerConfig
@@ -27,10 +28,8 @@ def make_embedding(
     """Return the input embedding with the settings of a configuration.
 
     Args:
-        config: The configuration.
+        config, rng, dtype: As in Transformer.
         vocab_size: The number of tokens.
-        rng: The generator of the initial values.
-        dtype: The dtype of the parameters.
     """
     return InputEmbedding(
         vocab_size,
@@ -51,10 +50,8 @@ def make_output(
     """Return the projection from vectors to logits.
 
     Args:
-        config: The configuration.
+        config, rng, dtype: As in Transformer.
         tokens: The embedding whose weight a tied projection shares.
-        rng: The generator of the initial values.
-        dtype: The dtype of the parameters.
     """
     bias = config.output_bias
     if config.tied == "none":
@@ -83,7 +80,7 @@ class TransformerCache(NamedTuple):
     encoder: StackCache
     target: InputCache
     decoder: StackCache
-    output: Any
+    output: LinearCache
     packings: tuple[Any, ...]  # the packings of source and target, each None without packing
 
 

@@ -126,12 +126,10 @@ class PreNormDecoderLayer(Module):
     (B, H, T, S) -> y (B, T, D).
 
     Args:
-        config: The configuration, whose norm is "pre".
-        rng: The generator of the initial values.
-        dtype: The dtype of the parameters.
+        config, rng, dtype: As in PreNormEncoderLayer.
 
     Raises:
-        UserError: If the configuration has another norm.
+        UserError: As in PreNormEncoderLayer.
     """
 
     def __init__(

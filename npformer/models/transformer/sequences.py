@@ -215,12 +215,10 @@ class SequenceDecoderLayer(Module):
     (B, H, T, S) -> y (B, T, D).
 
     Args:
-        config: The configuration, whose norm is a sequence.
-        rng: The generator of the initial values.
-        dtype: The dtype of the parameters.
+        config, rng, dtype: As in SequenceEncoderLayer.
 
     Raises:
-        UserError: If the norm of the configuration is no sequence.
+        UserError: As in SequenceEncoderLayer.
     """
 
     def __init__(

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -58,13 +57,6 @@ class Encoder(Module):
         self.layers = [make_encoder_layer(config, rng=rng, dtype=dtype) for _ in range(config.n_layers)]
         self.norm = make_final_norm(config, dtype)
 
-    @classmethod
-    def from_layers(cls, layers: Sequence[AnyEncoderLayer], norm: LayerNorm | None = None) -> Self:
-        """Return an encoder that consists of these layers, followed by the norm if there is one."""
-        stack = cls.__new__(cls)
-        stack.layers, stack.norm = list(layers), norm
-        return stack
-
     def __getitem__(self, index: int) -> Any:
         return self.layers[index]
 
@@ -116,9 +108,7 @@ class Decoder(Module):
     (B, H, T, S) -> y (B, T, D).
 
     Args:
-        config: The configuration.
-        rng: The generator of the initial values.
-        dtype: The dtype of the parameters.
+        config, rng, dtype: As in Encoder.
     """
 
     def __init__(
@@ -127,13 +117,6 @@ class Decoder(Module):
         rng = default_rng(rng)
         self.layers = [make_decoder_layer(config, rng=rng, dtype=dtype) for _ in range(config.n_layers)]
         self.norm = make_final_norm(config, dtype)
-
-    @classmethod
-    def from_layers(cls, layers: Sequence[AnyDecoderLayer], norm: LayerNorm | None = None) -> Self:
-        """Return a decoder that consists of these layers, followed by the norm if there is one."""
-        stack = cls.__new__(cls)
-        stack.layers, stack.norm = list(layers), norm
-        return stack
 
     def __getitem__(self, index: int) -> Any:
         return self.layers[index]
@@ -272,9 +255,7 @@ def make_encoder_layer(
     """Return an encoder layer of the class that config.norm asks for.
 
     Args:
-        config: The configuration.
-        rng: The generator of the initial values.
-        dtype: The dtype of the parameters.
+        config, rng, dtype: As in Encoder.
     """
     classes: dict[str, type[AnyEncoderLayer]] = {"post": EncoderLayer, "pre": PreNormEncoderLayer}
     return classes.get(config.norm, SequenceEncoderLayer)(config, rng=rng, dtype=dtype)
@@ -286,9 +267,7 @@ def make_decoder_layer(
     """Return a decoder layer of the class that config.norm asks for.
 
     Args:
-        config: The configuration.
-        rng: The generator of the initial values.
-        dtype: The dtype of the parameters.
+        config, rng, dtype: As in Encoder.
     """
     classes: dict[str, type[AnyDecoderLayer]] = {"post": DecoderLayer, "pre": PreNormDecoderLayer}
     return classes.get(config.norm, SequenceDecoderLayer)(config, rng=rng, dtype=dtype)

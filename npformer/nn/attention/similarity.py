@@ -13,6 +13,10 @@ from npformer.functional.attend import AttendCache, attend, attend_backward
 from npformer.functional.attention import AttentionCache
 from npformer.functional.caches import cache_class
 from npformer.functional.similarity import (
+    ConcatSimilarityCache,
+    DotSimilarityCache,
+    GeneralSimilarityCache,
+    PerceptronSimilarityCache,
     concat_similarity,
     concat_similarity_backward,
     dot_similarity,
@@ -35,6 +39,10 @@ SIMILARITIES: dict[str, tuple[Any, Any]] = {
     "concat": (concat_similarity, concat_similarity_backward),
     "perceptron": (perceptron_similarity, perceptron_similarity_backward),
 }
+
+SimilarityCache = (
+    DotSimilarityCache | GeneralSimilarityCache | ConcatSimilarityCache | PerceptronSimilarityCache
+)
 
 
 class Similarity(Module):
@@ -87,7 +95,7 @@ class Similarity(Module):
         """The parameters, in the order in which the pair takes them."""
         return [getattr(self, name) for name in self.names]
 
-    def forward(self, q: Array, k: Array) -> tuple[Array, Any]:
+    def forward(self, q: Array, k: Array) -> tuple[Array, SimilarityCache]:
         """Return the scores, of shape (..., T, S), and the cache."""
         check_floats(q, (..., self.d_query), "Similarity", "q")
         check_floats(k, (..., self.d_key), "Similarity", "k")
@@ -95,7 +103,7 @@ class Similarity(Module):
         scores, cache = pair(q, k, *[weight.value for weight in self.weights])
         return scores if self.scale is None else scores * self.scale, cache
 
-    def backward(self, dscores: Array, cache: Any) -> tuple[Array, Array]:
+    def backward(self, dscores: Array, cache: SimilarityCache) -> tuple[Array, Array]:
         """Return the gradients dq (..., T, d_query) and dk (..., S, d_key)."""
         _, pair_backward = SIMILARITIES[self.kind]
         # scores = pair(q, k, weights) scale

@@ -3,21 +3,7 @@
 import pytest
 
 from npformer.data.corpus import english, french, lexicon
-from npformer.data.corpus.phrases import (
-    HE,
-    SHE,
-    THEY,
-    WE,
-    I,
-    be,
-    clause,
-    conjugate,
-    it_for,
-    modified,
-    noun_phrase,
-    predicate,
-    words,
-)
+from npformer.data.corpus.phrases import HE, SHE, THEY, WE, Form, I, it_for, noun_phrase, words
 
 
 @pytest.mark.parametrize(
@@ -175,7 +161,7 @@ NOT, ASKED, NOT_ASKED = {"negative": True}, {"question": True}, {"negative": Tru
 )
 def test_verbs_with_and_without_a_modal_verb(subject, modal, verb, tense, form, english_text, french_text):
     whole = lexicon.VERBS[verb] if modal is None else lexicon.MODALS[modal].before(lexicon.VERBS[verb])
-    assert clause(subject, whole, tense, **form).join() == (english_text, french_text)
+    assert subject.clause(whole, Form(tense, **form)).join() == (english_text, french_text)
 
 
 def test_pronouns_for_nouns():
@@ -187,14 +173,14 @@ def test_pronouns_for_nouns():
 def test_a_verb_agrees_with_the_subject_before_its_modifier():
     women = noun_phrase("the", lexicon.PEOPLE["woman"], plural=True)
     of_man = words("of", "de") + noun_phrase("the", lexicon.PEOPLE["man"])
-    did = clause(modified(women, of_man), lexicon.VERBS["arrive at"], "past", question=True)
+    did = women.modified(of_man).clause(lexicon.VERBS["arrive at"], Form("past", question=True))
     french_text = "est-ce que les femmes de l'homme sont arrivées à"
     assert did.join() == ("did the women of the man arrive at", french_text)
 
 
 def test_the_participle_after_etre_agrees_with_a_noun():
     women = noun_phrase("the", lexicon.PEOPLE["woman"], plural=True)
-    clause = women + conjugate(women, lexicon.VERBS["stay near"], "past", negative=True)
+    clause = women + women.conjugate(lexicon.VERBS["stay near"], Form("past", negative=True))
     assert clause.join() == ("the women didn't stay near", "les femmes ne sont pas restées près de")
 
 
@@ -210,7 +196,7 @@ def test_the_participle_after_etre_agrees_with_a_noun():
     ],
 )
 def test_to_be(subject, tense, negative, english_text, french_text):
-    phrase = be(subject, tense, negative=negative) + predicate(subject, lexicon.MOODS["happy"])
+    phrase = subject.be(Form(tense, negative=negative)) + subject.predicate(lexicon.MOODS["happy"])
     assert (subject + phrase).join() == (english_text, french_text)
 
 

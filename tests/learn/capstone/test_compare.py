@@ -100,7 +100,7 @@ def test_code_that_misbehaves_does_no_harm_and_is_named(tmp_path, monkeypatch):
 
 def test_code_that_prints_is_right_and_prints_nothing_here(tmp_path, capfd):
     learner, parts = solve(tmp_path, "softmax")
-    change(learner, "softmax", "def softmax(x: Any) -> Any:\n", "def softmax(x):\n    print('noise')\n")
+    change(learner, "softmax", "    # solution\n", "    print('noise')\n")
     assert compare_parts(learner, parts) == []
     assert "noise" not in capfd.readouterr().out
 

@@ -15,7 +15,6 @@ from npformer.learn.course.length import (
     import_lines,
     minutes_of,
     new_lines,
-    passages,
     plain,
 )
 from npformer.learn.course.lesson import Lesson
@@ -24,6 +23,37 @@ from npformer.learn.course.prose import formulas, replace_formulas, split_answer
 MOST_MINUTES = 30
 MOST_WORDS = 150  # before a cell of code, a picture or a question
 MOST_IMPORTS = 24  # lines of a cell, one screen
+# what follows one of these headings may be as long as it needs to be
+END_MATTER = ("## What the source documents say", "## Summary")
+
+
+def passages(lesson):
+    """Return the prose between two stops, in order, as far as the part that ends a lesson.
+
+    A stop is a cell of code, a picture (an image or a fenced block), or a question with its answer.
+    """
+    found, passage = [], []
+    for cell in lesson.cells:
+        blocks = [""] if cell.kind == "code" else blocks_of(cell.text)
+        for block in blocks:
+            ends = block.startswith(END_MATTER)
+            if ends or not block or block.startswith(("**Question", "![")):
+                found.append("\n\n".join(passage))
+                passage = []
+            if ends:
+                return [passage for passage in found if passage]
+            if block:
+                passage.append(block)
+    return [passage for passage in [*found, "\n\n".join(passage)] if passage]
+
+
+def blocks_of(text):
+    """Return the paragraphs of prose; "" stands for a folded answer or a fenced block."""
+    blocks = []
+    for part in split_answers(text):
+        shown = FENCE.sub("\n\n\0\n\n", part.text) if part.kind == "text" else "\0"
+        blocks += [block.replace("\0", "") for block in re.split(r"\n\s*\n", shown.strip("\n")) if block]
+    return blocks
 
 
 # ---------------------------------------------------------------------------------------------------------

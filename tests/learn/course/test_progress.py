@@ -7,7 +7,7 @@ from course import CHAPTERS, LESSONS
 
 from npformer.errors import UserError
 from npformer.learn.course import progress as progress_module
-from npformer.learn.course.chapters import NEW_NAMES, TITLES
+from npformer.learn.course.chapters import SPLIT_LESSONS, TITLES
 from npformer.learn.course.progress import (
     LessonProgress,
     Saved,
@@ -162,7 +162,8 @@ def test_the_lesson_before_the_split_keeps_its_name_while_it_exists(old_file, mo
 
 def test_each_lesson_that_was_split_became_a_whole_chapter():
     assert list(CHAPTERS) == list(TITLES)
-    for old, parts in NEW_NAMES.items():
-        names = [lesson.name for lesson in CHAPTERS[int(old[:2])]]
-        if not old.startswith("00"):  # chapter 0 has another lesson before it
-            assert old in names or list(parts) == names, old
+    assert all(old not in {lesson.name for lesson in LESSONS} for old in SPLIT_LESSONS)
+    became = progress_module._split_lessons()
+    assert became["00_forward_and_backward"] == ("00_2_forward_and_backward", "00_3_measured_derivatives")
+    assert became["13_learning"] == tuple(lesson.name for lesson in CHAPTERS[13])
+    assert [len(became[old]) for old in SPLIT_LESSONS[:4]] == [6, 3, 4, 4]

@@ -141,10 +141,10 @@ def test_a_limit_that_is_over_in_a_finalizer_ends_the_function(looks, own):
         functions["f"](Finalized)
 
 
-def test_the_child_cannot_answer_with_a_repair_instead_of_results():
+def test_the_child_cannot_answer_with_a_mistake_instead_of_results():
     observations = [*observe(DOT, DOT.plain)]
-    assert judge(DOT, [*observations, {"repair": "line 1: x\nis wrong"}]).solved
-    assert judge(DOT, [{"repair": "line 1: x"}]) is None
+    assert judge(DOT, [*observations, {"mistake": "line 1: x\nis wrong"}]).solved
+    assert judge(DOT, [{"mistake": "line 1: x"}]) is None
 
 
 FACTOR_TOO_EARLY = """

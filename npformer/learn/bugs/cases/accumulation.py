@@ -4,13 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from npformer.backend import Array
 from npformer.learn.bugs.specimen import Names, Run, Specimen
-from npformer.learn.bugs.toy_training import Chain, descend, token_loss, walks
+from npformer.learn.bugs.toys import Chain, Descent, cut, learn, token_loss, walks
 from npformer.learn.bugs.trials import equal
 from npformer.nn import Embedding, Linear
-
-STEPS, LR = 120, 2.0
 
 
 def model_of(vocab_size: int = 12, width: int = 8) -> Any:
@@ -22,24 +19,18 @@ def model_of(vocab_size: int = 12, width: int = 8) -> Any:
     )
 
 
-def cut(ids: Array) -> tuple[Any, Any]:
-    """Return (ids, targets) for the prediction of the next token."""
-    return ids[:, :-1], ids[:, 1:]
-
-
 def train(own: Names) -> Run:
     """Train on four batches per step: one of long sentences, three of short ones in another language."""
     model, rng = model_of(), np.random.default_rng(4)
     held_out = cut(walks(np.random.default_rng(9), 20, 41)), cut(12 - walks(np.random.default_rng(9), 60, 3))
-    used = []
+    tokens, used = sum(ids.size for ids, _ in held_out), []
 
     def step(_: int) -> float:
-        tokens = sum(ids.size for ids, _ in held_out)
         used.append(sum(token_loss(model, *pair) * pair[0].size for pair in held_out) / tokens)
         batches = [cut(walks(rng, 4, 41))] + [cut(12 - walks(rng, 4, 3)) for _ in range(3)]
         return own.loss_and_gradients(model, batches)
 
-    losses = descend(model, step, steps=STEPS, lr=LR)
+    losses = learn(model, step, steps=120, lr=2.0, optimizer=Descent(model))
     return Run(used, {"reported": float(np.mean(losses[-6:]))})
 
 
@@ -60,13 +51,9 @@ def compare_with_one_batch(own: Names, batches: Any) -> dict[str, Any]:
     loss = own.loss_and_gradients(model, batches)
     together = [np.concatenate(parts) for parts in zip(*batches, strict=True)]
     right = own.loss_and_gradients(whole, [tuple(together)])
-    return {
-        "the loss": (float(loss), float(right)),
-        **{
-            f"{name}.grad": (p.grad, q.grad)
-            for (name, p), (_, q) in zip(model.named_parameters(), whole.named_parameters(), strict=True)
-        },
-    }
+    pairs = zip(model.named_parameters(), whole.parameters(), strict=True)
+    gradients = {f"{name}.grad": (mine.grad, its.grad) for (name, mine), its in pairs}
+    return {"the loss": (float(loss), float(right)), **gradients}
 
 
 def one_batch(own: Names) -> dict[str, Any]:
@@ -85,9 +72,7 @@ def from_zero(own: Names) -> dict[str, Any]:
     return {"the gradients of a second call": (model.parameters()[0].grad, first)}
 
 
-ACCUMULATION = Specimen(
-    number=16,
-    name="accumulation",
+BUG = Specimen(
     summary="four small batches give another result than one large batch",
     symptom="""
     A large batch does not fit into memory. So each optimizer step accumulates the gradients of four small

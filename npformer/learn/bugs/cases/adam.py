@@ -6,13 +6,13 @@ import numpy as np
 
 from npformer.functional import relu, relu_backward
 from npformer.learn.bugs.specimen import Names, Run, Specimen
-from npformer.learn.bugs.toy_training import Chain, regression
-from npformer.learn.bugs.trials import equal, float32_stays, normal
+from npformer.learn.bugs.toys import Chain, draw_gradients, learn, regression
+from npformer.learn.bugs.trials import all_float32, equal
 from npformer.nn import Linear
-from npformer.nn.module import Parameter
+from npformer.nn.module import Module, Parameter
 from npformer.training.optimizer import Adam
 
-STEPS, LR, DEPTH = 150, 0.02, 6
+DEPTH = 6
 
 
 def train(own: Names) -> Run:
@@ -22,43 +22,30 @@ def train(own: Names) -> Run:
     for n_in in (8, *[16] * (DEPTH - 1)):
         layers += [Linear(n_in, 16, rng=rng, dtype=np.float64), (relu, relu_backward)]
     model = Chain(*layers, Linear(16, 4, rng=rng, dtype=np.float64))
-    adam, step = own.Adam(model.parameters()), regression(model, 32)
-    losses = []
-    for number in range(STEPS):
-        model.zero_grad()
-        losses.append(step(number))
-        adam.step(LR)
+    adam = own.Adam(model.parameters())
+    losses = learn(model, regression(model, 32), steps=150, lr=0.02, optimizer=adam)
     return Run(losses, {"parameters": len(model.parameters())})
 
 
-class Several:
-    """Parameters of the given sizes, both in one buffer and each by itself."""
+class Several(Module):
+    """Parameters of the given sizes."""
 
-    def __init__(self, *sizes: Any, dtype: Any = np.float64) -> None:
-        value = normal(sum(sizes)).astype(dtype)
-        self.cuts = np.cumsum(sizes)[:-1]
-        self.parts = [Parameter(np.array(part)) for part in np.split(value, self.cuts)]
-        self.values, self.grads = value, np.zeros_like(value)
-
-    def give(self, seed: int) -> None:
-        """Set the gradients for the next step."""
-        self.grads[...] = normal(len(self.grads), seed=seed)
-        for part, grad in zip(self.parts, np.split(self.grads, self.cuts), strict=True):
-            part.grad = np.array(grad)
+    def __init__(self, *sizes: int, dtype: Any = np.float64) -> None:
+        rng = np.random.default_rng(1)
+        self.parts = [Parameter(rng.standard_normal(size).astype(dtype)) for size in sizes]
 
 
-def steps(own: Names, *sizes: Any) -> Any:
+def steps(own: Names, *sizes: int) -> Any:
     """Compare the values after each of four steps with the package's."""
-    several = Several(*sizes)
-    mine = own.Adam(several.parts, betas=(0.8, 0.95), eps=1e-3)
-    package = Adam(several, betas=(0.8, 0.95), eps=1e-3)
-    result = {}
+    settings: dict[str, Any] = {"betas": (0.8, 0.95), "eps": 1e-3}
+    models, result = (Several(*sizes), Several(*sizes)), {}
+    optimizers = own.Adam(models[0].parts, **settings), Adam(models[1], **settings)
     for number in range(1, 5):
-        several.give(number)
-        mine.step(0.1)
-        package.step(0.1)
-        found = np.concatenate([part.value for part in several.parts])
-        result[f"the values after step {number}"] = (found, np.array(several.values))
+        for model, optimizer in zip(models, optimizers, strict=True):
+            draw_gradients(model, number)
+            optimizer.step(0.1)
+        found, right = (np.concatenate([part.value for part in model.parts]) for model in models)
+        result[f"the values after step {number}"] = (found, right)
     return result
 
 
@@ -68,7 +55,7 @@ def order(own: Names) -> dict[str, Any]:
     adams = [own.Adam(forth.parts), own.Adam(back.parts[::-1])]
     for number in range(3):
         for several, adam in zip((forth, back), adams, strict=True):
-            several.give(number)
+            draw_gradients(several, number)
             adam.step(0.1)
     return {"the first parameter of a list, moved to its end": (back.parts[0].value, forth.parts[0].value)}
 
@@ -81,9 +68,7 @@ def float32_results(own: Names) -> dict[str, Any]:
     return {"value": several.parts[0].value}
 
 
-ADAM = Specimen(
-    number=6,
-    name="adam",
+BUG = Specimen(
     summary="the first steps are too large, and the final loss too high",
     symptom="""
     A network with {bug[parameters]} parameter arrays is trained with this implementation of Adam. The loss is
@@ -95,7 +80,7 @@ ADAM = Specimen(
         equal("four steps with one parameter", lambda own: steps(own, 5)),
         equal("four steps with three parameters", lambda own: steps(own, 2, 4, 3)),
         equal("the order of the parameters does not matter", order),
-        float32_stays("float32 stays float32", float32_results),
+        all_float32("float32 stays float32", float32_results),
     ),
     hints=(
         "With one parameter the steps are correct, and with several they are not. Which variable do the "

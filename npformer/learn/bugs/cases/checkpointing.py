@@ -4,83 +4,42 @@ from typing import Any
 
 import numpy as np
 
-from npformer.backend import Array
 from npformer.learn.bugs.specimen import Names, Run, Specimen
-from npformer.learn.bugs.toy_training import adapt, squared_error
-from npformer.learn.bugs.trials import alike, equal, float32_stays, gradients, normal
+from npformer.learn.bugs.toys import Chain, Residual, learn, learn_numbers, squared_error
+from npformer.learn.bugs.trials import alike, as_right_layer, equal, float32_stays, gradients, normal
 from npformer.nn import FeedForward, Linear
-from npformer.nn.module import Module
 from npformer.nn.show import named_arrays
 
-STEPS, LR, RATE, DEPTH = 300, 0.01, 0.5, 3
-
-
-class Deep(Module):
-    """Checkpointed layers with residuals, x = x + layer(x), between two linear maps."""
-
-    def __init__(self, own: Names) -> None:
-        rng = np.random.default_rng(3)
-        self.enter = Linear(8, 16, rng=rng, dtype=np.float64)
-        self.layers = [
-            own.Checkpointed(FeedForward(16, 32, dropout=RATE, rng=rng, dtype=np.float64))
-            for _ in range(DEPTH)
-        ]
-        self.leave = Linear(16, 4, rng=rng, dtype=np.float64)
-
-    def forward(self, x: Array, **settings: Any) -> tuple[Any, Any]:
-        """Return (y, cache)."""
-        x, entered = self.enter.forward(x)
-        caches = []
-        for layer in self.layers:
-            h, cache = layer.forward(x, **settings)
-            x = x + h
-            caches.append(cache)
-        y, left = self.leave.forward(x)
-        return y, (entered, caches, left)
-
-    def backward(self, dy: Array, cache: Any) -> Any:
-        """Return dx."""
-        entered, caches, left = cache
-        dx = self.leave.backward(dy, left)
-        for layer, layer_cache in zip(self.layers[::-1], caches[::-1], strict=True):
-            dx = dx + layer.backward(dx, layer_cache)
-        return self.enter.backward(dx, entered)
+RATE, DEPTH = 0.5, 3
 
 
 def train(own: Names) -> Run:
-    """Train with dropout, and evaluate without."""
-    model, rng = Deep(own), np.random.default_rng(4)
-    teacher, held_out, used = normal(8, 4, seed=5), rng.standard_normal((200, 8)), []
+    """Train checkpointed layers with residuals with dropout, and evaluate without."""
+    rng, draws = np.random.default_rng(3), np.random.default_rng(4)
+    enter = Linear(8, 16, rng=rng, dtype=np.float64)
+    layers = [FeedForward(16, 32, dropout=RATE, rng=rng, dtype=np.float64) for _ in range(DEPTH)]
+    leave = Linear(16, 4, rng=rng, dtype=np.float64)
+    model = Chain(enter, *(Residual(own.Checkpointed(layer)) for layer in layers), leave)
+    teacher, held_out, used = normal(8, 4, seed=5), draws.standard_normal((200, 8)), []
 
     def step(number: int) -> float:
         used.append(squared_error(model.forward(held_out)[0], np.tanh(held_out @ teacher))[0])
-        x = rng.standard_normal((32, 8))
-        y, cache = model.forward(x, train=True, rng=np.random.default_rng(number))
-        loss, dy = squared_error(y, np.tanh(x @ teacher))
-        model.backward(dy, cache)
-        return loss
+        x, rng = draws.standard_normal((32, 8)), np.random.default_rng(number)
+        return learn_numbers(model, x, np.tanh(x @ teacher), train=True, rng=rng)
 
-    adapt(model, step, steps=STEPS, lr=LR)
+    learn(model, step, steps=300, lr=0.01)
     return Run(used, {})
 
 
 def layer_of(own: Names, dropout: float = 0.3, dtype: Any = np.float64) -> Any:
-    """Return a small checkpointed layer.
-
-    Args:
-        own: The names that the code defines.
-        dropout: The dropout probability of the layer.
-        dtype: The dtype of the parameters.
-    """
+    """Return a small checkpointed layer."""
     return own.Checkpointed(FeedForward(6, 9, dropout=dropout, dtype=dtype))
 
 
-def compare_with_layer(own: Names) -> dict[str, Any]:
-    """Compare y and dx without dropout with those of the layer itself."""
-    layer, x, dy = layer_of(own, dropout=0), normal(4, 6), normal(4, 6, seed=2)
-    y, cache = layer.forward(x, train=True, rng=np.random.default_rng(5))
-    right, right_cache = layer.layer.forward(x)
-    return {"y": (y, right), "dx": (layer.backward(dy, cache), layer.layer.backward(dy, right_cache))}
+def beside_layer(own: Names) -> Any:
+    """Return a checkpointed layer without dropout, the layer itself, and an input."""
+    layer = layer_of(own, dropout=0)
+    return layer, Chain(layer.layer), normal(4, 6)
 
 
 def undisturbed(own: Names) -> dict[str, Any]:
@@ -109,16 +68,7 @@ def small(own: Names) -> dict[str, Any]:
     return {"whether the cache contains activations of the inner layer": (9 in widths, False)}
 
 
-def float32_results(own: Names) -> dict[str, Any]:
-    """Return everything that is computed from float32."""
-    layer, x = layer_of(own, dtype=np.float32), normal(4, 6).astype(np.float32)
-    y, cache = layer.forward(x, train=True, rng=np.random.default_rng(5))
-    return {"y": y, "dx": layer.backward(np.ones_like(y), cache)}
-
-
-CHECKPOINTING = Specimen(
-    number=15,
-    name="checkpointing",
+BUG = Specimen(
     summary="correct without dropout, but with dropout the loss is high",
     symptom="""
     Activation checkpointing saves memory: a layer does not store its activations, and computes them again in
@@ -135,11 +85,20 @@ CHECKPOINTING = Specimen(
             train=True,
             rng=7,
         ),
-        equal("without dropout, y and dx are those of the layer without checkpointing", compare_with_layer),
+        as_right_layer(
+            "without dropout, y and dx are those of the layer without checkpointing",
+            beside_layer,
+            *("y", "dx"),
+            seed=2,
+            train=True,
+            rng=5,
+        ),
         alike("backward does not change the generator", undisturbed),
         equal("each forward pass draws a new dropout mask", different_masks),
         equal("the cache contains no activations", small),
-        float32_stays("float32 stays float32", float32_results),
+        float32_stays(
+            lambda own: (layer_of(own, dtype=np.float32), normal(4, 6)), "y", "dx", train=True, rng=5
+        ),
     ),
     hints=(
         "The bug is visible only with dropout. Run gradcheck with train=True and rng=7. Then each evaluation "

@@ -4,39 +4,39 @@ from typing import Any
 
 import numpy as np
 
+from npformer.backend import Array
 from npformer.functional import cross_entropy, cross_entropy_backward
 from npformer.learn.bugs.specimen import Names, Run, Specimen
-from npformer.learn.bugs.toy_training import Chain, descend, walks
-from npformer.learn.bugs.trials import equal, float32_stays, gradients, normal
+from npformer.learn.bugs.toys import Chain, Descent, cut, learn, walks
+from npformer.learn.bugs.trials import all_float32, equal, gradients, normal
 from npformer.nn import Embedding, Linear
 
-STEPS, LR = 40, 2.0
 FULL, PADDED = np.array([[3, 1, 4], [1, 5, 2]]), np.array([[3, 1, 4, 0, 0], [2, 0, 0, 0, 0]])
 
 
-def learn(own: Names, padding: int) -> list[float]:
+def losses(own: Names, padding: int) -> list[float]:
     """Train on predicting the next token of sentences of seven tokens followed by padding."""
     rng = np.random.default_rng(3)
     model = Chain(Embedding(12, 8, rng=rng, dtype=np.float64), Linear(8, 12, rng=rng, dtype=np.float64))
 
     def step(_: int) -> float:
-        ids = np.pad(walks(rng, 16, 8), ((0, 0), (0, padding)))
-        logits, cache = model.forward(ids[:, :-1])
-        loss, loss_cache = own.cross_entropy(logits, ids[:, 1:])
+        ids, targets = cut(np.pad(walks(rng, 16, 8), ((0, 0), (0, padding))))
+        logits, cache = model.forward(ids)
+        loss, loss_cache = own.cross_entropy(logits, targets)
         model.backward(own.cross_entropy_backward(1.0, loss_cache), cache)
         return float(loss)
 
-    return descend(model, step, steps=STEPS, lr=LR)
-
-
-def train(own: Names) -> Run:
-    """Train on the same sentences without padding and with 40 positions of padding each."""
-    return Run(learn(own, 40), {"bare": float(np.mean(learn(own, 0)[-10:]))})
+    return learn(model, step, steps=40, lr=2.0, optimizer=Descent(model))
 
 
 def pair(own: Names) -> tuple[Any, Any]:
     """Return the file's two functions."""
     return own.cross_entropy, own.cross_entropy_backward
+
+
+def gradient(own: Names, logits: Array, targets: Array) -> Any:
+    """Return dlogits for a dloss of 1."""
+    return own.cross_entropy_backward(1.0, own.cross_entropy(logits, targets)[1])
 
 
 def compare_with_package(own: Names) -> dict[str, Any]:
@@ -53,21 +53,12 @@ def compare_with_package(own: Names) -> dict[str, Any]:
 def more_padding(own: Names) -> dict[str, Any]:
     """Compare the gradient at the tokens with and without two more columns of padding."""
     logits = normal(2, 7, 6)
-    targets = np.pad(PADDED, ((0, 0), (0, 2)))
-    long = own.cross_entropy_backward(1.0, own.cross_entropy(logits, targets)[1])
-    short = own.cross_entropy_backward(1.0, own.cross_entropy(logits[:, :5], PADDED)[1])
+    long = gradient(own, logits, np.pad(PADDED, ((0, 0), (0, 2))))
+    short = gradient(own, logits[:, :5], PADDED)
     return {"dlogits of the same tokens with more padding": (long[:, :5], short)}
 
 
-def float32_results(own: Names) -> dict[str, Any]:
-    """Return everything that is computed from float32."""
-    _, cache = own.cross_entropy(normal(2, 5, 6).astype(np.float32), PADDED)
-    return {"dlogits": own.cross_entropy_backward(1.0, cache)}
-
-
-CROSS_ENTROPY = Specimen(
-    number=4,
-    name="cross-entropy",
+BUG = Specimen(
     summary="the more padding there is, the more slowly the model learns",
     symptom="""
     A language model is trained by plain gradient descent. If all sentences have the same length, the loss
@@ -75,13 +66,17 @@ CROSS_ENTROPY = Specimen(
     sentences. The loss ignores padding, so the result should be the same. But the loss is {bug[last]:.2f}.
     Without the bug, the losses are {right[bare]:.2f} and {right[last]:.2f}.
     """,
-    train=train,
+    # the same sentences without padding and with 40 positions of padding each
+    train=lambda own: Run(losses(own, 40), {"bare": float(np.mean(losses(own, 0)[-10:]))}),
     trials=(
         gradients("gradient check without padding", lambda own: (pair(own), normal(2, 3, 6), FULL)),
         gradients("gradient check with padding", lambda own: (pair(own), normal(2, 5, 6), PADDED)),
         equal("more padding does not change the gradient", more_padding),
         equal("loss and gradient are those of the package", compare_with_package),
-        float32_stays("float32 stays float32", float32_results),
+        all_float32(
+            "float32 stays float32",
+            lambda own: {"dlogits": gradient(own, normal(2, 5, 6).astype(np.float32), PADDED)},
+        ),
     ),
     hints=(
         "The loss itself is correct. Does cross_entropy_backward return the gradient of this loss?",

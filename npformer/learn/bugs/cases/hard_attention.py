@@ -10,8 +10,8 @@ from npformer.backend import Array
 from npformer.checking.cases.hard import SmallAnswer
 from npformer.functional import log_softmax, log_softmax_backward, softmax
 from npformer.learn.bugs.specimen import Names, Run, Specimen, Trial
-from npformer.learn.bugs.toy_training import adapt, descend
-from npformer.learn.bugs.trials import equal, float32_stays, gradients, normal
+from npformer.learn.bugs.toys import Descent, learn
+from npformer.learn.bugs.trials import all_float32, equal, gradients, normal
 from npformer.learn.tasks.answer import DamagedAnswer
 from npformer.learn.tasks.verdict import Fault
 from npformer.models.place_reader import PLACES, SYMBOLS, make_places
@@ -20,7 +20,7 @@ from npformer.nn.attention import Similarity
 from npformer.nn.attention.hard import estimate, every_sample
 from npformer.nn.module import Module
 
-STEPS, LR, ADAM_LR, BATCH = 300, 0.6, 0.03, 16
+LR, ADAM_LR, BATCH = 0.6, 0.03, 16
 
 
 class Reader(Module):
@@ -48,24 +48,21 @@ class Reader(Module):
         return -log_likelihood.mean()
 
 
-def learn(own: Names, draws: int, optimize: Any = descend, lr: float = LR) -> Run:
-    """Train a reader.
-
-    Args:
-        own: The names that the code defines.
-        draws: The number of samples for each sentence.
-        optimize: The training loop: `descend` or `adapt`.
-        lr: The learning rate.
-    """
+def trained(own: Names, draws: int, *, lr: float = LR, adam: bool = False) -> Run:
+    """Train a reader with a number of draws for each sentence, with Adam or by gradient descent."""
     rng = np.random.default_rng(3)
     reader = Reader(own, draws, rng)
-    return Run(optimize(reader, lambda _: reader.learn(make_places(BATCH, rng)), steps=STEPS, lr=lr), {})
+
+    def step(_: int) -> float:
+        return reader.learn(make_places(BATCH, rng))
+
+    return Run(learn(reader, step, steps=300, lr=lr, optimizer=None if adam else Descent(reader)), {})
 
 
 def train(own: Names) -> Run:
     """Train with two draws for each sentence, with one draw, and with Adam."""
-    one, adam = learn(own, 1), learn(own, 2, adapt, ADAM_LR)
-    return Run(learn(own, 2).losses, {"one": one.numbers()["last"], "adam": adam.numbers()["last"]})
+    one, adam = trained(own, 1), trained(own, 2, lr=ADAM_LR, adam=True)
+    return Run(trained(own, 2).losses, {"one": one.numbers()["last"], "adam": adam.numbers()["last"]})
 
 
 def attended(own: Names) -> tuple[Any, Any]:
@@ -162,9 +159,7 @@ def float32_results(own: Names) -> dict[str, Any]:
     return {"z": z, "dscores": dscores, "dv": dv}
 
 
-HARD_ATTENTION = Specimen(
-    number=21,
-    name="hard-attention",
+BUG = Specimen(
     summary="with two samples it learns slowly, with one sample not at all",
     symptom="""
     A model with hard attention learns to read the symbol at a given position of a memory. Hard attention
@@ -181,7 +176,7 @@ HARD_ATTENTION = Specimen(
         equal("one sample: the expected value of dscores is the gradient", means(1)),
         equal("three samples: the expected value of dscores is the gradient", means(3)),
         Trial("the variance of dscores is smaller than without a baseline", variance, varies_less),
-        float32_stays("float32 stays float32", float32_results),
+        all_float32("float32 stays float32", float32_results),
     ),
     hints=(
         "A gradient check is not possible for dscores, because it is random. But its expected value must be "

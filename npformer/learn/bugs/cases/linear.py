@@ -6,23 +6,15 @@ import numpy as np
 
 from npformer.functional import relu, relu_backward
 from npformer.learn.bugs.specimen import Names, Run, Specimen
-from npformer.learn.bugs.toy_training import Chain, descend, regression
+from npformer.learn.bugs.toys import Chain, Descent, learn, regression
 from npformer.learn.bugs.trials import equal, float32_stays, gradients, normal
 
-STEPS, LR = 150, 0.1
 
-
-def learn(own: Names, batch: int) -> list[float]:
+def losses(own: Names, batch: int) -> list[float]:
     """Train a network of two layers with batches of this size, and return the losses."""
     rng = np.random.default_rng(3)
     model = Chain(own.Linear(8, 32, rng=rng), (relu, relu_backward), own.Linear(32, 4, rng=rng))
-    return descend(model, regression(model, batch), steps=STEPS, lr=LR)
-
-
-def train(own: Names) -> Run:
-    """Train with batches of 4 and of 64."""
-    large = learn(own, 64)
-    return Run(large, {"small": float(np.mean(learn(own, 4)[-20:]))})
+    return learn(model, regression(model, batch), steps=150, lr=0.1, optimizer=Descent(model))
 
 
 def halves(own: Names) -> dict[str, Any]:
@@ -32,21 +24,12 @@ def halves(own: Names) -> dict[str, Any]:
     for part in (slice(0, 2), slice(2, 6)):
         parts.backward(dy[part], parts.forward(x[part])[1])
     return {
-        "weight.grad of two halves of a batch": (parts.weight.grad, whole.weight.grad),
-        "bias.grad of two halves of a batch": (parts.bias.grad, whole.bias.grad),
+        f"{name}.grad of two halves of a batch": (getattr(parts, name).grad, getattr(whole, name).grad)
+        for name in ("weight", "bias")
     }
 
 
-def float32_results(own: Names) -> dict[str, Any]:
-    """Return everything that is computed from float32."""
-    layer, x = own.Linear(5, 3, dtype=np.float32), normal(6, 5).astype(np.float32)
-    y, cache = layer.forward(x)
-    return {"y": y, "dx": layer.backward(np.ones_like(y), cache), "weight.grad": layer.weight.grad}
-
-
-LINEAR = Specimen(
-    number=1,
-    name="linear",
+BUG = Specimen(
     summary="the larger the batch, the more slowly the network learns",
     symptom="""
     A network with two of these layers is trained by plain gradient descent, always with the same learning
@@ -54,13 +37,15 @@ LINEAR = Specimen(
     {bug[last]:.2f} if they have 64 rows. Without the bug, these losses are {right[small]:.2f} and
     {right[last]:.2f}.
     """,
-    train=train,
+    train=lambda own: Run(losses(own, 64), {"small": float(np.mean(losses(own, 4)[-20:]))}),
     trials=(
         gradients("gradient check on a batch of one row", lambda own: (own.Linear(5, 3), normal(1, 5))),
         gradients("gradient check on seven rows", lambda own: (own.Linear(5, 3), normal(7, 5))),
         gradients("gradient check on two sentences of four", lambda own: (own.Linear(5, 3), normal(2, 4, 5))),
         equal("the two parts of a batch give the same gradients as the whole batch", halves),
-        float32_stays("float32 stays float32", float32_results),
+        float32_stays(
+            lambda own: (own.Linear(5, 3, dtype=np.float32), normal(6, 5)), "y", "dx", "weight.grad"
+        ),
     ),
     hints=(
         "The curve for batches of 64 looks as if the learning rate were smaller. Which number in the code "

@@ -7,14 +7,23 @@ import numpy as np
 from npformer.backend import Array
 from npformer.functional import cross_entropy, cross_entropy_backward
 from npformer.learn.bugs.specimen import Names, Run, Specimen
-from npformer.learn.bugs.toy_training import adapt
-from npformer.learn.bugs.trials import equal, float32_stays, gradients, normal, random_parameters
+from npformer.learn.bugs.toys import learn
+from npformer.learn.bugs.trials import (
+    as_right_layer,
+    equal,
+    float32_stays,
+    gradients,
+    normal,
+    random_parameters,
+    with_parameters_of,
+)
 from npformer.nn import Linear
 from npformer.nn.attention import LocalPredictive, Similarity
 from npformer.nn.module import Module
 
-STEPS, LR, SHORTEST, LONGEST, VOCAB_SIZE = 300, 0.03, 4, 12, 8
+SHORTEST, LONGEST, VOCAB_SIZE = 4, 12, 8
 REAL = np.arange(7) < np.array([[7], [4]])  # (B, S): the second sentence has four tokens
+COMPARED = ("context", "dqueries", "dmemory", "v.grad", "position.grad")
 
 
 class Model(Module):
@@ -24,22 +33,21 @@ class Model(Module):
         self.attention = own.LocalAttention(3, VOCAB_SIZE + LONGEST, reach=2, rng=rng)
         self.read = Linear(VOCAB_SIZE + LONGEST, VOCAB_SIZE, rng=rng, dtype=np.float64)
 
-    def forward(self, states: Array, memory: Array, mask: Array) -> tuple[Any, Any]:
-        """Return (logits, cache).
+    def loss(self, inputs: Any, targets: Array, *, learn: bool = False) -> float:
+        """Return the cross-entropy at the tokens.
 
         Args:
-            states: The states of the decoder, (B, T, 3).
-            memory: The vectors of the source, (B, S, V + S).
-            mask: Bool (B, S), True at tokens.
+            inputs: The states of the decoder (B, T, 3), the memory (B, S, V + S), and the mask (B, S).
+            targets: The target tokens, (B, T), −1 at padding.
+            learn: True to add the gradients.
         """
-        context, attended = self.attention.forward(states, memory, mask)
+        context, attended = self.attention.forward(*inputs)
         logits, read = self.read.forward(context)
-        return logits, (attended, read)
-
-    def backward(self, dlogits: Array, cache: Any) -> None:
-        """Add the gradients of the parameters."""
-        attended, read = cache
-        self.attention.backward(self.read.backward(dlogits, read), attended)
+        loss, judged = cross_entropy(logits, targets, pad_id=-1)
+        if learn:
+            dlogits = cross_entropy_backward(1.0, judged)
+            self.attention.backward(self.read.backward(dlogits, read), attended)
+        return float(loss)
 
 
 def sentences(rng: np.random.Generator, lengths: Any, padded: int) -> tuple[Any, Any, Any, Any]:
@@ -61,22 +69,6 @@ def sentences(rng: np.random.Generator, lengths: Any, padded: int) -> tuple[Any,
     return states, memory, mask, np.where(mask, targets, -1)
 
 
-def loss_of(model: Any, inputs: Any, targets: Array, *, learn: bool = False) -> float:
-    """Return the cross-entropy at the tokens.
-
-    Args:
-        model: The model.
-        inputs: The states, the memory and the mask.
-        targets: The target tokens, (B, T), −1 at padding.
-        learn: True to add the gradients to the model.
-    """
-    logits, cache = model.forward(*inputs)
-    loss, judged = cross_entropy(logits, targets, pad_id=-1)
-    if learn:
-        model.backward(cross_entropy_backward(1.0, judged), cache)
-    return float(loss)
-
-
 def train(own: Names) -> Run:
     """Train on batches of one length each, and evaluate on sentences of all lengths in one batch."""
     rng = np.random.default_rng(1)
@@ -85,26 +77,23 @@ def train(own: Names) -> Run:
     *mixed, wanted = sentences(np.random.default_rng(5), lengths, LONGEST)
 
     def step(_: int) -> float:
-        used.append(loss_of(model, mixed, wanted))
+        used.append(model.loss(mixed, wanted))
         length = int(rng.integers(SHORTEST, LONGEST + 1))
         *inputs, targets = sentences(rng, np.full((32, 1), length), length)
-        return loss_of(model, inputs, targets, learn=True)
+        return model.loss(inputs, targets, learn=True)
 
-    adapt(model, step, steps=STEPS, lr=LR)
+    learn(model, step, steps=300, lr=0.03)
     alone = []  # the same sentences, one by one
     for i, n in enumerate(lengths[:, 0]):
-        alone += [loss_of(model, [a[i : i + 1, :n] for a in mixed], wanted[i : i + 1, :n])] * n
+        alone += [model.loss([a[i : i + 1, :n] for a in mixed], wanted[i : i + 1, :n])] * n
     few = lengths[:, 0] <= 6
-    short = loss_of(model, [a[few] for a in mixed], wanted[few])
+    short = model.loss([a[few] for a in mixed], wanted[few])
     return Run(used, {"bare": float(np.mean(alone)), "short": short})
 
 
 def layer_of(own: Names, dtype: Any = np.float64) -> Any:
     """Return the file's attention with larger weights, so that p is not S / 2 everywhere."""
-    layer = random_parameters(own.LocalAttention(4, 5, reach=2, dtype=dtype))
-    for parameter in layer.parameters():
-        parameter.value = parameter.value.astype(dtype)
-    return layer
+    return random_parameters(own.LocalAttention(4, 5, reach=2, dtype=dtype), dtype)
 
 
 def example_sentences() -> tuple[Any, Any]:
@@ -112,27 +101,15 @@ def example_sentences() -> tuple[Any, Any]:
     return normal(2, 3, 4), normal(2, 7, 5, seed=3)
 
 
-def compare_with_package(own: Names, mask: Array) -> dict[str, Any]:
-    """Compare the context and the gradients with the package's."""
-    layer, (states, memory), dy = layer_of(own), example_sentences(), normal(2, 3, 5, seed=5)
-    other = LocalPredictive(Similarity("general", 4, 5, dtype=np.float64), reach=2, dtype=np.float64)
-    for mine, its in (
-        (layer.score.weight, other.similarity.weight),
-        (layer.position, other.position_weight),
-        (layer.v, other.position_v),
-    ):
-        its.value[...] = mine.value
-    context, cache = layer.forward(states, memory, mask)
-    right, right_cache = other.forward(states, memory, mask)
-    dstates, dmemory = layer.backward(dy, cache)
-    right_dstates, right_dmemory = other.backward(dy, right_cache)
-    return {
-        "context": (context, right),
-        "dqueries": (dstates, right_dstates),
-        "dmemory": (dmemory, right_dmemory),
-        "v.grad": (layer.v.grad, other.position_v.grad),
-        "position.grad": (layer.position.grad, other.position_weight.grad),
-    }
+def beside_package(mask: Array) -> Any:
+    """Return a function that returns the file's attention, the package's, and inputs."""
+
+    def make(own: Names) -> Any:
+        mine = layer_of(own)
+        right = LocalPredictive(Similarity("general", 4, 5, dtype=np.float64), reach=2, dtype=np.float64)
+        return mine, with_parameters_of(mine, right), *example_sentences(), mask
+
+    return make
 
 
 def with_and_without(own: Names) -> dict[str, Any]:
@@ -152,17 +129,7 @@ def further_padding(own: Names) -> dict[str, Any]:
     return {"the context with more padding": (padded, context)}
 
 
-def float32_results(own: Names) -> dict[str, Any]:
-    """Return everything that is computed from float32."""
-    layer, (states, memory) = layer_of(own, np.float32), example_sentences()
-    context, cache = layer.forward(states.astype(np.float32), memory.astype(np.float32), REAL)
-    dstates, dmemory = layer.backward(np.ones_like(context), cache)
-    return {"context": context, "dqueries": dstates, "dmemory": dmemory}
-
-
-LOCAL_ATTENTION = Specimen(
-    number=20,
-    name="local-attention",
+BUG = Specimen(
     summary="short sentences get worse results in a batch with long ones",
     symptom="""
     Local attention predicts a position for each query and attends to a window around this position. It is
@@ -178,17 +145,20 @@ LOCAL_ATTENTION = Specimen(
             "gradient check of the layer, with padding",
             lambda own: (layer_of(own), *example_sentences(), REAL),
         ),
-        equal(
+        as_right_layer(
             "without padding, values and gradients are those of the package",
-            lambda own: compare_with_package(own, REAL | True),
+            beside_package(REAL | True),
+            *COMPARED,
         ),
         equal("a sentence gives the same result alone and in a batch with a longer one", with_and_without),
         equal("more padding after all sentences changes nothing", further_padding),
-        equal(
-            "with padding, values and gradients are those of the package",
-            lambda own: compare_with_package(own, REAL),
+        as_right_layer(
+            "with padding, values and gradients are those of the package", beside_package(REAL), *COMPARED
         ),
-        float32_stays("float32 stays float32", float32_results),
+        float32_stays(
+            lambda own: (layer_of(own, np.float32), *example_sentences(), REAL),
+            *("context", "dqueries", "dmemory"),
+        ),
     ),
     hints=(
         "cache.weights shows that padding never gets a weight. So the mask is correct. Is the position of "

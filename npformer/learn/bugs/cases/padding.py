@@ -5,31 +5,25 @@ from typing import Any
 import numpy as np
 
 from npformer.learn.bugs.specimen import Names, Run, Specimen
-from npformer.learn.bugs.toy_training import adapt, learn_tokens, token_loss
+from npformer.learn.bugs.toys import backwards, learn, learn_tokens, token_loss
 from npformer.learn.bugs.trials import equal, float32_stays, gradients, random_parameters
 
-STEPS, LR, LENGTH, MOST = 200, 0.01, 6, 24
+LENGTH, MOST = 6, 24
 SHORT, LONG = np.array([[3, 1, 4]]), np.array([[3, 1, 4, 0, 0]])
-
-
-def backwards(rng: np.random.Generator, n: int) -> tuple[Any, Any]:
-    """Return sentences and their targets: the sentence reversed."""
-    ids = rng.integers(1, 12, (n, LENGTH))
-    return ids, ids[:, ::-1]
 
 
 def train(own: Names) -> Run:
     """Train on reversing sentences of one length, and evaluate on sentences with padding at their ends."""
     rng = np.random.default_rng(3)
     model, used = own.Encoder(12, 16, MOST, rng=rng), []
-    held_out = backwards(np.random.default_rng(4), 12)
+    held_out = backwards(np.random.default_rng(4), 12, LENGTH, lowest=1)
     padded = [np.pad(x, ((0, 0), (0, MOST - LENGTH))) for x in held_out]
 
     def step(_: int) -> float:
         used.append(token_loss(model, *padded, pad_id=0))
-        return learn_tokens(model, *backwards(rng, 16))
+        return learn_tokens(model, *backwards(rng, 16, LENGTH, lowest=1))
 
-    adapt(model, step, steps=STEPS, lr=LR)
+    learn(model, step, steps=200, lr=0.01)
     return Run(used, {"bare": token_loss(model, *held_out)})
 
 
@@ -38,8 +32,9 @@ def model_of(own: Names) -> Any:
     return random_parameters(own.Encoder(7, 8, 12))
 
 
-def with_and_without(own: Names, model: Any) -> dict[str, Any]:
+def with_and_without(own: Names) -> dict[str, Any]:
     """Compare the logits of a sentence with and without padding at its end."""
+    model = model_of(own)
     return {"the logits with padding": (model.forward(LONG)[0][:, :3], model.forward(SHORT)[0])}
 
 
@@ -58,14 +53,7 @@ def sums_to_zero(own: Names) -> dict[str, Any]:
     return {"which weights are not 0": (weights[0, 0] > 0, np.broadcast_to(LONG != 0, (5, 5)))}
 
 
-def float32_results(own: Names) -> dict[str, Any]:
-    """Return everything that is computed from float32."""
-    return {"logits": own.Encoder(7, 8, 12, dtype=np.float32).forward(LONG)[0]}
-
-
-PADDING = Specimen(
-    number=13,
-    name="padding",
+BUG = Specimen(
     summary="the results for a sentence depend on its padding",
     symptom="""
     An encoder is trained on sentences of one length, and it learns well: its loss on held-out sentences is
@@ -77,9 +65,9 @@ PADDING = Specimen(
     trials=(
         gradients("gradient check of the encoder", lambda own: (model_of(own), LONG)),
         equal("without padding, no token is masked", no_padding),
-        equal("padding after a sentence changes nothing", lambda own: with_and_without(own, model_of(own))),
+        equal("padding after a sentence changes nothing", with_and_without),
         equal("a token whose vector is 0 is not padding", sums_to_zero),
-        float32_stays("float32 stays float32", float32_results),
+        float32_stays(lambda own: (own.Encoder(7, 8, 12, dtype=np.float32), LONG), "logits"),
     ),
     hints=(
         "Run the encoder with one sentence, and then with the same sentence followed by two zeros. Which "

@@ -4,54 +4,27 @@ from typing import Any
 
 import numpy as np
 
-from npformer.backend import Array
 from npformer.functional.positions import sinusoids
 from npformer.learn.bugs.specimen import Names, Run, Specimen
-from npformer.learn.bugs.toy_training import adapt, learn_tokens
+from npformer.learn.bugs.toys import Chain, Residual, backwards, learn, learn_tokens
 from npformer.learn.bugs.trials import equal
 from npformer.nn import Embedding, Linear
 from npformer.nn.attention import MultiHeadAttention
-from npformer.nn.module import Module
 
-STEPS, LR, LENGTH = 200, 0.01, 40
-
-
-class Model(Module):
-    """A model with embeddings, the file's positions, attention and logits."""
-
-    def __init__(self, own: Names, rng: np.random.Generator) -> None:
-        self.table = own.sinusoids(LENGTH, 16)
-        self.tokens = Embedding(12, 16, rng=rng, dtype=np.float64)
-        self.attention = MultiHeadAttention(16, 2, rng=rng, dtype=np.float64)
-        self.output = Linear(16, 12, rng=rng, dtype=np.float64)
-
-    def forward(self, ids: Array) -> tuple[Any, Any]:
-        """Return (logits, cache)."""
-        x, tokens = self.tokens.forward(ids)
-        x = x + self.table[: ids.shape[1]]
-        h, attended = self.attention.forward(x)
-        y, output = self.output.forward(x + h)
-        return y, (tokens, attended, output)
-
-    def backward(self, dy: Array, cache: Any) -> None:
-        """Add the gradients of the parameters."""
-        tokens, attended, output = cache
-        dx = self.output.backward(dy, output)
-        self.tokens.backward(dx + self.attention.backward(dx, attended), tokens)
+LENGTH = 40
 
 
 def train(own: Names) -> Run:
     """Train on reversing sentences of 40 tokens: a position must find one that is far away."""
-    rng = np.random.default_rng(3)
-    model = Model(own, rng)
-
-    def step(_: int) -> float:
-        ids = rng.integers(0, 12, (8, LENGTH))
-        return learn_tokens(model, ids, ids[:, ::-1])
-
-    losses = adapt(model, step, steps=STEPS, lr=LR)
-    table = own.sinusoids(200, 64)
-    still = float((np.ptp(table, axis=0) < 0.1).mean())
+    rng, positions = np.random.default_rng(3), own.sinusoids(LENGTH, 16)
+    model = Chain(
+        Embedding(12, 16, rng=rng, dtype=np.float64),
+        (lambda x: (x + positions, None), lambda dy, cache: dy),
+        Residual(MultiHeadAttention(16, 2, rng=rng, dtype=np.float64)),
+        Linear(16, 12, rng=rng, dtype=np.float64),
+    )
+    losses = learn(model, lambda _: learn_tokens(model, *backwards(rng, 8, LENGTH)), steps=200, lr=0.01)
+    still = float((np.ptp(own.sinusoids(200, 64), axis=0) < 0.1).mean())
     return Run(losses, {"still": 100 * still})
 
 
@@ -84,9 +57,7 @@ def compare_with_package(own: Names) -> Any:
     return {f"sinusoids({n}, {d})": (own.sinusoids(n, d), sinusoids(n, d)) for n, d in ((10, 16), (50, 6))}
 
 
-POSITIONS = Specimen(
-    number=12,
-    name="positions",
+BUG = Specimen(
     summary="the loss is too high for long sentences",
     symptom="""
     A model learns to write sentences of 40 tokens backwards. With these positional encodings its loss is

@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 
 from npformer.learn.bugs.specimen import Names, Run, Specimen
-from npformer.learn.bugs.toy_training import Chain, adapt, learn_tokens
-from npformer.learn.bugs.trials import equal, float32_stays, gradients, normal
+from npformer.learn.bugs.toys import Chain, backwards, learn, learn_tokens
+from npformer.learn.bugs.trials import all_float32, equal, gradients, normal
 from npformer.nn import InputEmbedding, Linear
 from npformer.nn.show import named_arrays
 
-STEPS, LR, LENGTH = 150, 0.01, 9
+LENGTH = 9
 
 
 def train(own: Names) -> Run:
@@ -22,35 +22,33 @@ def train(own: Names) -> Run:
         own.SelfAttention(16, rng=rng),
         Linear(16, 12, rng=rng),
     )
-
-    def step(_: int) -> float:
-        ids = rng.integers(0, 12, (16, LENGTH))
-        return learn_tokens(model, ids, ids[:, ::-1])
-
-    losses = adapt(model, step, steps=STEPS, lr=LR)
+    losses = learn(model, lambda _: learn_tokens(model, *backwards(rng, 16, LENGTH)), steps=150, lr=0.01)
     logits, cache = model.forward(rng.integers(0, 12, (16, LENGTH)))
     size = sum(array.nbytes for _, array in named_arrays(cache))
     return Run(losses, {"kilobytes": size / 1000, "dtype": str(logits.dtype)})
 
 
+def forward(own: Names) -> Any:
+    """Return a layer in float32, its output and its cache."""
+    layer = own.SelfAttention(16)
+    return layer, *layer.forward(normal(2, 3, 16).astype(np.float32))
+
+
 def float32_results(own: Names) -> dict[str, Any]:
     """Return the output and the gradient for float32."""
-    layer, x = own.SelfAttention(16), normal(2, 3, 16).astype(np.float32)
-    y, cache = layer.forward(x)
+    layer, y, cache = forward(own)
     return {"y": y, "dx": layer.backward(np.ones_like(y), cache)}
 
 
 def low_cache(own: Names) -> Any:
     """Return the arrays of the cache for float32."""
-    layer, x = own.SelfAttention(16), normal(2, 3, 16).astype(np.float32)
-    return {f"cache.{name}": array for name, array in named_arrays(layer.forward(x)[1])}
+    return {f"cache.{name}": array for name, array in named_arrays(forward(own)[2])}
 
 
 def low_backward(own: Names) -> dict[str, Any]:
     """Return the gradient for a dy in float32, whatever the dtype of y."""
-    layer, x = own.SelfAttention(16), normal(2, 3, 16).astype(np.float32)
-    _, cache = layer.forward(x)
-    return {"dx": layer.backward(np.ones_like(x), cache)}
+    layer, _, cache = forward(own)
+    return {"dx": layer.backward(np.ones((2, 3, 16), np.float32), cache)}
 
 
 def values(own: Names) -> dict[str, Any]:
@@ -62,9 +60,7 @@ def values(own: Names) -> dict[str, Any]:
     return {"y": (layer.forward(x)[0], x + e / e.sum(-1, keepdims=True) @ v)}
 
 
-PRECISION = Specimen(
-    number=17,
-    name="precision",
+BUG = Specimen(
     summary="the loss is correct, but the model needs too much memory",
     symptom="""
     All parameters of a model are float32. Its loss after {bug[steps]} steps is {bug[last]:.3f}, and
@@ -76,9 +72,9 @@ PRECISION = Specimen(
     trials=(
         gradients("gradient check", lambda own: (own.SelfAttention(16, dtype=np.float64), normal(2, 3, 16))),
         equal("the output is that of the formula", values),
-        float32_stays("for float32 inputs, the output is float32", float32_results),
-        float32_stays("all arrays of the cache are float32", low_cache),
-        float32_stays("backward returns float32", low_backward),
+        all_float32("for float32 inputs, the output is float32", float32_results),
+        all_float32("all arrays of the cache are float32", low_cache),
+        all_float32("backward returns float32", low_backward),
     ),
     hints=(
         "show(cache) prints the dtype of every array in the cache. Which is the first one that is not "

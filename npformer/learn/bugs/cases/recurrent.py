@@ -7,15 +7,30 @@ import numpy as np
 from npformer.backend import Array
 from npformer.functional import cross_entropy, cross_entropy_backward
 from npformer.learn.bugs.specimen import Names, Run, Specimen
-from npformer.learn.bugs.toy_training import adapt
-from npformer.learn.bugs.trials import equal, float32_stays, gradients, normal, random_parameters
+from npformer.learn.bugs.toys import learn
+from npformer.learn.bugs.trials import (
+    as_right_layer,
+    equal,
+    float32_stays,
+    gradients,
+    normal,
+    random_parameters,
+    with_parameters_of,
+)
 from npformer.nn import Embedding, Linear, Recurrent
 from npformer.nn.module import Module
 
-STEPS, LR, MOST, WORDS = 150, 0.01, 8, 8
+MOST, WORDS = 8, 8
 ALL = np.ones((2, 5), bool)
 SHORTER = np.arange(5) < np.array([[3], [5]])  # (B, T) the first sentence ends in padding
 EARLIER = SHORTER[:, ::-1]  # or begins with it
+PARAMETERS = (
+    "input_projection.weight",
+    "input_projection.bias",
+    "hidden_projection.weight",
+    "hidden_projection.bias",
+)
+COMPARED = ("states", "dx", *(f"{name}.grad" for name in PARAMETERS))
 
 
 class Model(Module):
@@ -26,61 +41,39 @@ class Model(Module):
         self.reader = own.Reader(8, 16, rng=rng)
         self.output = Linear(16, WORDS, rng=rng, dtype=np.float64)
 
-    def learn(self, ids: Array, mask: Array, right: Any) -> Any:
-        """Add the gradients and return the loss.
-
-        Args:
-            ids: The tokens, (B, T).
-            mask: Bool (B, T), True at tokens.
-            right: The target token of each sentence, (B,).
-        """
+    def learn(self, ids: Array, mask: Array) -> Any:
+        """Add the gradients of naming the first token, and return the loss. Shapes: both (B, T)."""
         x, tokens = self.tokens.forward(ids)
         states, read = self.reader.forward(x, mask)
         logits, output = self.output.forward(states[:, -1])
-        loss, cache = cross_entropy(logits, right)
+        loss, cache = cross_entropy(logits, ids[:, 0])
         dstates = np.zeros_like(states)
         dstates[:, -1] = self.output.backward(cross_entropy_backward(1.0, cache), output)
         self.tokens.backward(self.reader.backward(dstates, read), tokens)
         return float(loss)
 
 
-def learn(own: Names, shortest: int) -> list[float]:
+def trained(own: Names, shortest: int) -> Run:
     """Train on naming the first token of sentences of `shortest` to MOST tokens, padded to MOST."""
     rng = np.random.default_rng(3)
     model = Model(own, rng)
 
     def step(_: int) -> float:
         ids = rng.integers(0, WORDS, (32, MOST))
-        mask = np.arange(MOST) < rng.integers(shortest, MOST + 1, (32, 1))
-        return model.learn(ids, mask, ids[:, 0])
+        return model.learn(ids, np.arange(MOST) < rng.integers(shortest, MOST + 1, (32, 1)))
 
-    return adapt(model, step, steps=STEPS, lr=LR)
-
-
-def train(own: Names) -> Run:
-    """Train on sentences of all lengths in one batch; and, without padding, on sentences of one length."""
-    return Run(learn(own, 1), {"bare": Run(learn(own, MOST), {}).numbers()["last"]})
+    return Run(learn(model, step, steps=150, lr=0.01), {})
 
 
-def reader_of(own: Names, dtype: Any = np.float64) -> Any:
+def reader_of(own: Names) -> Any:
     """Return a reader whose parameters are not the initial ones."""
-    return random_parameters(own.Reader(4, 3, dtype=dtype))
+    return random_parameters(own.Reader(4, 3))
 
 
-def compare_with_package(own: Names, mask: Array) -> Any:
-    """Compare the states and the gradients with the package's for the same parameters."""
+def beside_package(own: Names) -> Any:
+    """Return the file's reader, the package's, and an input."""
     reader, right = reader_of(own), Recurrent(4, 3, kind="gru", dtype=np.float64)
-    for mine, theirs in zip(reader.parameters(), right.parameters(), strict=True):
-        theirs.value = mine.value
-    x, dstates = normal(2, 5, 4), normal(2, 5, 3, seed=5)
-    states, cache = reader.forward(x, mask)
-    right_states, right_cache = right.forward(x, mask=mask)
-    found = {
-        "states": (states, right_states),
-        "dx": (reader.backward(dstates, cache), right.backward(dstates, right_cache)),
-    }
-    pairs = zip(reader.named_parameters(), right.parameters(), strict=True)
-    return found | {f"{name}.grad": (mine.grad, theirs.grad) for (name, mine), theirs in pairs}
+    return reader, with_parameters_of(reader, right), normal(2, 5, 4)
 
 
 def read_alone(own: Names) -> dict[str, Any]:
@@ -96,16 +89,7 @@ def read_alone(own: Names) -> dict[str, Any]:
     return {"the last state with padding": (padded, bare), "dx with padding": (dpadded, dbare)}
 
 
-def float32_results(own: Names) -> dict[str, Any]:
-    """Return everything that is computed from float32."""
-    reader, x = own.Reader(4, 3, dtype=np.float32), normal(2, 5, 4).astype(np.float32)
-    states, cache = reader.forward(x, SHORTER)
-    return {"states": states, "dx": reader.backward(np.ones_like(states), cache)}
-
-
-RECURRENT = Specimen(
-    number=19,
-    name="recurrent",
+BUG = Specimen(
     summary="learning is slow if the sentences have different lengths",
     symptom="""
     A recurrent network reads a sentence of one to eight tokens. From its last state, a linear layer has to
@@ -113,12 +97,15 @@ RECURRENT = Specimen(
     bug it is {right[last]:.2f}. If all sentences have eight tokens, the task is harder, but then the loss is
     {bug[bare]:.2f}, with and without the bug.
     """,
-    train=train,
+    # sentences of all lengths in one batch; and, without padding, sentences of one length
+    train=lambda own: Run(trained(own, 1).losses, {"bare": trained(own, MOST).numbers()["last"]}),
     trials=(
         gradients("gradient check without padding", lambda own: (reader_of(own), normal(2, 5, 4), ALL)),
-        equal(
+        as_right_layer(
             "without padding, values and gradients are those of the package",
-            lambda own: compare_with_package(own, ALL),
+            beside_package,
+            *COMPARED,
+            mask=ALL,
         ),
         gradients(
             "gradient check with padding after the tokens",
@@ -129,11 +116,15 @@ RECURRENT = Specimen(
             lambda own: (reader_of(own), normal(2, 5, 4), EARLIER),
         ),
         equal("padding after a sentence changes nothing", read_alone),
-        equal(
+        as_right_layer(
             "with padding, values and gradients are those of the package",
-            lambda own: compare_with_package(own, SHORTER),
+            beside_package,
+            *COMPARED,
+            mask=SHORTER,
         ),
-        float32_stays("float32 stays float32", float32_results),
+        float32_stays(
+            lambda own: (own.Reader(4, 3, dtype=np.float32), normal(2, 5, 4), SHORTER), "states", "dx"
+        ),
     ),
     hints=(
         "The loss uses only the state at the last position. Print dx. For which sentences of a batch is it "

@@ -5,35 +5,16 @@ from typing import Any
 import numpy as np
 
 from npformer.functional import rotary_table, rotate
-from npformer.learn.bugs.rotary_trials import (
+from npformer.learn.bugs.songs import (
     AS_IN_THE_PACKAGE,
     LAYER_GRADIENTS,
     NO_LEAK,
-    float32_results,
+    float32_with_decoding,
+    learn_songs,
+    word_by_word,
 )
-from npformer.learn.bugs.specimen import Names, Run, Specimen
-from npformer.learn.bugs.toy_songs import SongModel, learn_songs, share_right, songs
-from npformer.learn.bugs.trials import equal, float32_stays, normal
-
-
-def train(own: Names) -> Run:
-    """Train on continuing a sentence; then decode with whole prefixes and with a KV cache."""
-    rng = np.random.default_rng(3)
-    model = SongModel(own.RotaryAttention, rng)
-    losses = learn_songs(model, rng)
-    ids = songs(rng, 64)
-    facts = {"whole": share_right(model, ids), "right": share_right(model, ids, word_by_word=True)}
-    return Run(losses, facts)
-
-
-def token_by_token(own: Names) -> Any:
-    """Compare every output of forward with that of decode_step for the same token."""
-    layer, x, kv_cache = own.RotaryAttention(6), normal(2, 6, 6), None
-    whole, pairs = layer.forward(x)[0], {}
-    for t in range(6):
-        y, kv_cache = layer.decode_step(x[:, t : t + 1], kv_cache)
-        pairs[f"y of token {t}"] = (y, whole[:, t : t + 1])
-    return pairs
+from npformer.learn.bugs.specimen import Names, Specimen
+from npformer.learn.bugs.trials import equal, normal
 
 
 def order(own: Names) -> dict[str, Any]:
@@ -46,15 +27,7 @@ def order(own: Names) -> dict[str, Any]:
     return {"the keys of two equal tokens": (k, right)}
 
 
-def float32_everywhere(own: Names) -> dict[str, Any]:
-    """Return everything that is computed from float32, in decoding too."""
-    layer, x = own.RotaryAttention(6, dtype=np.float32), normal(2, 1, 6).astype(np.float32)
-    return {**float32_results(own), "y of decode_step": layer.decode_step(x)[0]}
-
-
-ROTARY_DECODING = Specimen(
-    number=26,
-    name="rotary-decoding",
+BUG = Specimen(
     summary="with a KV cache the model forgets the order of tokens",
     symptom="""
     A model with rotary positions learns sentences that repeat their first three tokens. After {bug[steps]}
@@ -62,14 +35,14 @@ ROTARY_DECODING = Specimen(
     sentence for each new token, {bug[whole]:.0f} % of the generated tokens are correct. With a KV cache it
     should generate the same tokens, but only {bug[right]:.0f} % are correct.
     """,
-    train=train,
+    train=lambda own: learn_songs(own.RotaryAttention, whole={}, right={"word_by_word": True}),
     trials=(
         LAYER_GRADIENTS,
         NO_LEAK,
         AS_IN_THE_PACKAGE,
-        equal("decode_step gives the same as forward", token_by_token),
+        equal("decode_step gives the same as forward", word_by_word(lambda own: own.RotaryAttention(6))),
         equal("in decode_step, equal tokens at two positions have different keys", order),
-        float32_stays("float32 stays float32", float32_everywhere),
+        float32_with_decoding(lambda own: own.RotaryAttention(6, dtype=np.float32)),
     ),
     hints=(
         "Training and forward are correct. Which angle does the rotation have in decode_step?",

@@ -4,18 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from npformer.learn.bugs.rotary_trials import LAYER_GRADIENTS, NO_LEAK, float32_results, move_sentence
-from npformer.learn.bugs.specimen import Names, Run, Specimen
-from npformer.learn.bugs.toy_songs import SongModel, learn_songs, share_right, songs
-from npformer.learn.bugs.trials import alike, equal, float32_stays, normal
-
-
-def train(own: Names) -> Run:
-    """Train on continuing sentences, and count the right tokens."""
-    rng = np.random.default_rng(3)
-    model = SongModel(own.RotaryAttention, rng)
-    losses = learn_songs(model, rng)
-    return Run(losses, {"right": share_right(model, songs(rng, 64))})
+from npformer.learn.bugs.songs import FLOAT32_STAYS, LAYER_GRADIENTS, NO_LEAK, learn_songs, move_sentence
+from npformer.learn.bugs.specimen import Names, Specimen
+from npformer.learn.bugs.trials import alike, equal, normal
 
 
 def lengths(own: Names) -> dict[str, Any]:
@@ -37,9 +28,7 @@ def position_0(own: Names) -> dict[str, Any]:
     return {"a vector at position 0": (own.turned(x, own.rotations(0, 1, 6)), x)}
 
 
-ROTARY_SIGN = Specimen(
-    number=25,
-    name="rotary-sign",
+BUG = Specimen(
     summary="the model learns tokens, but hardly their order",
     symptom="""
     A model with rotary positions learns sentences that repeat their first three tokens. After {bug[steps]}
@@ -47,7 +36,7 @@ ROTARY_SIGN = Specimen(
     sentence, {bug[right]:.0f} % of its tokens are correct. This is little more than a third, as if the model
     knew the three tokens but not their order. Without the bug it is {right[right]:.0f} %.
     """,
-    train=train,
+    train=lambda own: learn_songs(own.RotaryAttention, right={}),
     trials=(
         LAYER_GRADIENTS,
         NO_LEAK,
@@ -55,7 +44,7 @@ ROTARY_SIGN = Specimen(
         alike("a rotation does not change the length of a vector", lengths),
         alike("two steps by one position are one step by two", two_steps),
         alike("the output depends on distances only", move_sentence),
-        float32_stays("float32 stays float32", float32_results),
+        FLOAT32_STAYS,
     ),
     hints=(
         "A rotation has properties that you can test without knowing its formula. What does it do to the "

@@ -2,29 +2,17 @@
 
 from typing import Any
 
-import numpy as np
-
-from npformer.learn.bugs.rotary_trials import (
+from npformer.learn.bugs.songs import (
     AS_IN_THE_PACKAGE,
+    FLOAT32_STAYS,
     LATER,
     LAYER_GRADIENTS,
     NO_LEAK,
-    float32_results,
+    learn_songs,
     move_sentence,
 )
-from npformer.learn.bugs.specimen import Names, Run, Specimen
-from npformer.learn.bugs.toy_songs import SongModel, learn_songs, share_right, songs
-from npformer.learn.bugs.trials import alike, equal, float32_stays, normal
-
-
-def train(own: Names) -> Run:
-    """Train on sentences from position 0 on; then continue sentences that begin there or later."""
-    rng = np.random.default_rng(3)
-    model = SongModel(own.RotaryAttention, rng)
-    losses = learn_songs(model, rng)
-    ids = songs(rng, 64)
-    facts = {"right": share_right(model, ids), "later": share_right(model, ids, start=LATER)}
-    return Run(losses, facts)
+from npformer.learn.bugs.specimen import Names, Specimen
+from npformer.learn.bugs.trials import alike, equal, normal
 
 
 def weights(own: Names) -> dict[str, Any]:
@@ -41,9 +29,7 @@ def alone(own: Names) -> dict[str, Any]:
     return {"y of a single token": (layer.forward(x, LATER)[0], v)}
 
 
-ROTARY_VALUES = Specimen(
-    number=24,
-    name="rotary-values",
+BUG = Specimen(
     summary="a sentence is continued wrongly if it begins later",
     symptom="""
     A model with rotary positions learns sentences that repeat their first three tokens. After {bug[steps]}
@@ -52,7 +38,8 @@ ROTARY_VALUES = Specimen(
     only, so the same must be true at any other position. But if the sentence begins at position 10, only
     {bug[later]:.0f} % are correct. Without the bug it is {right[later]:.0f} %.
     """,
-    train=train,
+    # sentences that begin at position 0, as in training, and later
+    train=lambda own: learn_songs(own.RotaryAttention, right={}, later={"start": LATER}),
     trials=(
         LAYER_GRADIENTS,
         NO_LEAK,
@@ -60,7 +47,7 @@ ROTARY_VALUES = Specimen(
         alike("the output depends on distances only", move_sentence),
         equal("a token that attends only to itself reads its own value", alone),
         AS_IN_THE_PACKAGE,
-        float32_stays("float32 stays float32", float32_results),
+        FLOAT32_STAYS,
     ),
     hints=(
         "Compute the attention weights of the same sentence at position 0 and at position 10. Are they "

@@ -6,14 +6,14 @@ import numpy as np
 
 from npformer.functional import relu, relu_backward
 from npformer.learn.bugs.specimen import Names, Run, Specimen
-from npformer.learn.bugs.toy_training import Chain, adapt, regression
-from npformer.learn.bugs.trials import equal, float32_stays, gradients, normal
+from npformer.learn.bugs.toys import Chain, learn, regression
+from npformer.learn.bugs.trials import as_right_layer, equal, float32_stays, gradients, normal
 from npformer.nn import LayerNorm, Linear
 
-STEPS, LR, TIMES = 300, 0.01, 6
+TIMES = 6
 
 
-def learn(own: Names, times: int) -> Run:
+def trained(own: Names, times: int) -> Run:
     """Train one layer that runs several times, between two linear maps."""
     rng = np.random.default_rng(3)
     model = Chain(
@@ -22,22 +22,13 @@ def learn(own: Names, times: int) -> Run:
         LayerNorm(16, dtype=np.float64),
         Linear(16, 4, rng=rng, dtype=np.float64),
     )
-    return Run(adapt(model, regression(model, 32), steps=STEPS, lr=LR), {})
+    return Run(learn(model, regression(model, 32), steps=300, lr=0.01), {})
 
 
-def train(own: Names) -> Run:
-    """Train with six runs of the layer, and with one."""
-    return Run(learn(own, TIMES).losses, {"once": learn(own, 1).numbers()["last"]})
-
-
-def one_call(own: Names) -> dict[str, Any]:
-    """Compare one forward and one backward pass with the package's layers."""
-    layer, x, dy = own.FeedForward(6, 9), normal(4, 6), normal(4, 6, seed=2)
-    _, cache = layer.forward(x)
-    found = layer.backward(dy, cache)
-    right = Chain(layer.inner, (relu, relu_backward), layer.outer)
-    _, cache = right.forward(x)
-    return {"dx": (found, right.backward(dy, cache))}
+def beside_chain(own: Names) -> Any:
+    """Return the file's layer, the package's layers, and an input."""
+    layer = own.FeedForward(6, 9)
+    return layer, Chain(layer.inner, (relu, relu_backward), layer.outer), normal(4, 6)
 
 
 def two_calls(own: Names) -> dict[str, Any]:
@@ -50,16 +41,7 @@ def two_calls(own: Names) -> dict[str, Any]:
     return {"dx of the first of two calls": (layer.backward(dy, cache), alone)}
 
 
-def float32_results(own: Names) -> dict[str, Any]:
-    """Return everything that is computed from float32."""
-    model, x = own.Universal(2, 6, 9, dtype=np.float32), normal(4, 6).astype(np.float32)
-    y, cache = model.forward(x)
-    return {"y": y, "dx": model.backward(np.ones_like(y), cache)}
-
-
-SHARED_LAYER = Specimen(
-    number=8,
-    name="shared-layer",
+BUG = Specimen(
     summary="correct if the layer runs once, worse if it runs six times",
     symptom="""
     A network that applies this layer once learns normally: its loss is {bug[once]:.2f} after {bug[steps]}
@@ -67,16 +49,16 @@ SHARED_LAYER = Specimen(
     parameters. It should reach a lower loss. Without the bug it reaches {right[last]:.2f}, but with the bug
     it reaches only {bug[last]:.2f}.
     """,
-    train=train,
+    train=lambda own: Run(trained(own, TIMES).losses, {"once": trained(own, 1).numbers()["last"]}),
     trials=(
-        equal("one forward and one backward pass of the layer", one_call),
+        as_right_layer("one forward and one backward pass of the layer", beside_chain, "y", "dx", seed=2),
         equal("a second forward pass does not change the backward pass of the first", two_calls),
         gradients("gradient check of the layer", lambda own: (own.FeedForward(6, 9), normal(4, 6))),
         gradients(
             "gradient check of a model that runs the layer three times",
             lambda own: (own.Universal(3, 6, 9), normal(4, 6)),
         ),
-        float32_stays("float32 stays float32", float32_results),
+        float32_stays(lambda own: (own.Universal(2, 6, 9, dtype=np.float32), normal(4, 6)), "y", "dx"),
     ),
     hints=(
         "With n_times=1 everything is correct. How can a second forward pass influence the backward pass of "

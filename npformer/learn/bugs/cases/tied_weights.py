@@ -4,12 +4,11 @@ from typing import Any
 
 import numpy as np
 
-from npformer.backend import Array
 from npformer.learn.bugs.specimen import Names, Run, Specimen
-from npformer.learn.bugs.toy_training import descend, learn_tokens, walks
+from npformer.learn.bugs.toys import Descent, cut, learn, learn_tokens, walks
 from npformer.learn.bugs.trials import equal, float32_stays, gradients, normal
 
-STEPS, LR = 150, 0.2
+IDS, DLOGITS = np.array([[1, 2, 1]]), normal(1, 3, 7)
 
 
 def train(own: Names) -> Run:
@@ -18,25 +17,16 @@ def train(own: Names) -> Run:
     model = own.NextToken(12, 16, rng=rng)
 
     def step(_: int) -> float:
-        ids = walks(rng, 16, 9)
-        return learn_tokens(model, ids[:, :-1], ids[:, 1:])
+        return learn_tokens(model, *cut(walks(rng, 16, 9)))
 
-    return Run(descend(model, step, steps=STEPS, lr=LR), {})
+    return Run(learn(model, step, steps=150, lr=0.2, optimizer=Descent(model)), {})
 
 
-def gradients_of(own: Names, ids: Array, dlogits: Array, times: int = 1) -> Any:
-    """Return a new model after forward and backward.
-
-    Args:
-        own: The names that the code defines.
-        ids: The tokens, (B, T).
-        dlogits: The gradient of the logits, (B, T, V).
-        times: The number of forward and backward passes.
-    """
-    model = own.NextToken(7, 4)
+def trained_once(model: Any, times: int = 1) -> Any:
+    """Return the model after some forward and backward passes."""
     for _ in range(times):
-        _, cache = model.forward(ids)
-        model.backward(dlogits, cache)
+        _, cache = model.forward(IDS)
+        model.backward(DLOGITS, cache)
     return model
 
 
@@ -45,53 +35,31 @@ def input_end(own: Names) -> dict[str, Any]:
     model = own.NextToken(7, 4)
     for parameter in (model.between.weight, model.between.bias):
         parameter.value = np.zeros_like(parameter.value)
-    ids, dlogits = np.array([[1, 2, 1]]), normal(1, 3, 7)
-    _, cache = model.forward(ids)
-    model.backward(dlogits, cache)
-    return {"weight.grad": (model.weight.grad, np.zeros((7, 4)))}
+    return {"weight.grad": (trained_once(model).weight.grad, np.zeros((7, 4)))}
 
 
 def twice(own: Names) -> dict[str, Any]:
     """Check that the gradients of two backward passes accumulate."""
-    ids, dlogits = np.array([[1, 2, 1]]), normal(1, 3, 7)
-    one, two = gradients_of(own, ids, dlogits), gradients_of(own, ids, dlogits, times=2)
+    one, two = (trained_once(own.NextToken(7, 4), times) for times in (1, 2))
     return {"weight.grad after two backward passes": (two.weight.grad, 2 * one.weight.grad)}
 
 
 def unread(own: Names) -> dict[str, Any]:
     """Check that a token which is never an input gets a gradient from the projection."""
-    model = gradients_of(own, np.array([[1, 2, 1]]), normal(1, 3, 7))
-    return {
-        "whether the rows of tokens that are never inputs get a gradient": (
-            bool(model.weight.grad[3:].all()),
-            True,
-        )
-    }
+    gets_one = bool(trained_once(own.NextToken(7, 4)).weight.grad[3:].all())
+    return {"whether the rows of tokens that are never inputs get a gradient": (gets_one, True)}
 
 
 def linear_alone(own: Names) -> dict[str, Any]:
     """Compare the gradients of the linear map between the two uses."""
-    model = own.NextToken(7, 4)
-    ids, dlogits = np.array([[1, 2, 1]]), normal(1, 3, 7)
-    _, cache = model.forward(ids)
-    model.backward(dlogits, cache)
-    x, weight = model.weight.value[ids], model.weight.value
+    model = trained_once(own.NextToken(7, 4))
+    x, weight = model.weight.value[IDS], model.weight.value
     h = np.tanh(x @ model.between.weight.value + model.between.bias.value)
-    dz = dlogits @ weight * (1 - h * h)
+    dz = DLOGITS @ weight * (1 - h * h)
     return {"between.bias.grad": (model.between.bias.grad, dz.sum((0, 1)))}
 
 
-def float32_results(own: Names) -> dict[str, Any]:
-    """Return everything that is computed from float32."""
-    model = own.NextToken(7, 4, dtype=np.float32)
-    logits, cache = model.forward(np.array([[1, 2]]))
-    model.backward(np.ones_like(logits), cache)
-    return {"logits": logits, "weight.grad": model.weight.grad}
-
-
-TIED_WEIGHTS = Specimen(
-    number=7,
-    name="tied-weights",
+BUG = Specimen(
     summary="the model learns, but too slowly",
     symptom="""
     A language model has tied weights: the embedding and the output layer use the same table. After
@@ -102,12 +70,12 @@ TIED_WEIGHTS = Specimen(
     trials=(
         equal("the gradients of the layer between embedding and output layer", linear_alone),
         equal("the gradient from the embedding if the one from the output layer is 0", input_end),
-        gradients(
-            "gradient check of the whole model", lambda own: (own.NextToken(7, 4), np.array([[1, 2, 1]]))
-        ),
+        gradients("gradient check of the whole model", lambda own: (own.NextToken(7, 4), IDS)),
         equal("a token that is never an input gets a gradient", unread),
         equal("the gradients of two backward passes are added", twice),
-        float32_stays("float32 stays float32", float32_results),
+        float32_stays(
+            lambda own: (own.NextToken(7, 4, dtype=np.float32), np.array([[1, 2]])), "logits", "weight.grad"
+        ),
     ),
     hints=(
         "The embedding alone is correct, and so is the output layer alone. What do they have in common?",

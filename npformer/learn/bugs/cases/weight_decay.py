@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from npformer.learn.bugs.specimen import Names, Run, Specimen
-from npformer.learn.bugs.toy_training import Chain, squared_error
-from npformer.learn.bugs.trials import equal, float32_stays, normal
+from npformer.learn.bugs.toys import Chain, draw_gradients, learn_numbers
+from npformer.learn.bugs.trials import all_float32, equal, normal
 from npformer.nn import LayerNorm, Linear
 from npformer.training.optimizer import AdamW
 
@@ -23,85 +23,73 @@ def train(own: Names) -> Run:
     for number in range(STEPS):
         x = rng.standard_normal((32, 8))
         model.zero_grad()
-        y, cache = model.forward(x)
-        loss, dy = squared_error(y, np.tanh(x @ teacher) + OFFSET)
-        model.backward(dy, cache)
+        losses.append(learn_numbers(model, x, np.tanh(x @ teacher) + OFFSET))
         adamw.step(LR if number < 0.75 * STEPS else LR / 10)
-        losses.append(loss)
-    return Run(
-        losses, {"gain": float(norm.gain.value.mean()), "bias": float(model.parameters()[-1].value.mean())}
-    )
+    bias = model.parameters()[-1]
+    return Run(losses, {"gain": float(norm.gain.value.mean()), "bias": float(bias.value.mean())})
 
 
-def network(norm: bool, dtype: Any = np.float64) -> Any:
+def network(norm: bool = True, dtype: Any = np.float64) -> Any:
     """Return a linear map, and a layer norm if wanted, with parameters that are not the initial ones."""
     rng = np.random.default_rng(2)
-    layers: list[Any] = [Linear(3, 4, bias=False, rng=rng, dtype=dtype)]
-    if norm:
-        layers.append(LayerNorm(4, dtype=dtype))
-    model = Chain(*layers)
+    model = Chain(
+        Linear(3, 4, bias=False, rng=rng, dtype=dtype), *([LayerNorm(4, dtype=dtype)] if norm else [])
+    )
     for parameter in model.parameters():
         parameter.value[...] += rng.standard_normal(parameter.shape)
     return model
 
 
-def give(model: Any, seed: int) -> None:
-    """Set the gradients for the next step."""
-    rng = np.random.default_rng(seed)
-    for parameter in model.parameters():
-        parameter.grad[...] = rng.standard_normal(parameter.shape)
+def values(model: Any) -> dict[str, Any]:
+    """Return a copy of every parameter's value by name."""
+    return {name: np.array(parameter.value) for name, parameter in model.named_parameters()}
 
 
 def steps(own: Names, norm: bool) -> Any:
     """Compare the values after each of three steps with the package's."""
     settings: dict[str, Any] = {"betas": (0.8, 0.95), "eps": 1e-3, "weight_decay": 0.5}
-    mine, package, result = network(norm), network(norm), {}
+    mine, package, result = network(norm), network(norm), dict[str, Any]()
     found, right = own.AdamW(mine.parameters(), **settings), AdamW(package, **settings)
     for number in range(1, 4):
         for model, optimizer in ((mine, found), (package, right)):
-            give(model, number)
+            draw_gradients(model, number)
             optimizer.step(0.1)
-        for (name, p), (_, q) in zip(mine.named_parameters(), package.named_parameters(), strict=True):
-            result[f"{name} after step {number}"] = (np.array(p.value), np.array(q.value))
+        due = values(package)
+        result |= {f"{name} after step {number}": (value, due[name]) for name, value in values(mine).items()}
     return result
 
 
 def without_gradients(own: Names) -> dict[str, Any]:
     """Make a step with gradients that are 0: only the matrix changes, by the decay."""
-    model = network(True)
-    before = {name: np.array(parameter.value) for name, parameter in model.named_parameters()}
+    model = network()
+    before = values(model)
     own.AdamW(model.parameters(), weight_decay=0.5).step(0.1)
     return {
-        f"{name} after a step without gradients": (
-            np.array(parameter.value),
-            before[name] * (0.95 if parameter.value.ndim > 1 else 1),
-        )
-        for name, parameter in model.named_parameters()
+        f"{name} after a step without gradients": (value, before[name] * (0.95 if value.ndim > 1 else 1))
+        for name, value in values(model).items()
     }
 
 
 def without_decay(own: Names) -> dict[str, Any]:
     """Compare a step with the decay 0 with the package's."""
-    mine, package = network(True), network(True)
+    mine, package = network(), network()
     for model in (mine, package):
-        give(model, 1)
+        draw_gradients(model, 1)
     own.AdamW(mine.parameters(), weight_decay=0.0).step(0.1)
     AdamW(package, weight_decay=0.0).step(0.1)
-    pairs = zip(mine.named_parameters(), package.named_parameters(), strict=True)
-    return {f"{name} with the decay 0": (np.array(p.value), np.array(q.value)) for (name, p), (_, q) in pairs}
+    due = values(package)
+    return {f"{name} with the decay 0": (value, due[name]) for name, value in values(mine).items()}
 
 
 def float32_results(own: Names) -> dict[str, Any]:
     """Return the values after a step in float32."""
-    model = network(True, np.float32)
-    give(model, 1)
+    model = network(dtype=np.float32)
+    draw_gradients(model, 1)
     own.AdamW(model.parameters()).step(0.1)
-    return {name: np.array(parameter.value) for name, parameter in model.named_parameters()}
+    return values(model)
 
 
-WEIGHT_DECAY = Specimen(
-    number=28,
-    name="weight-decay",
+BUG = Specimen(
     summary="with weight decay, the loss stays too high",
     symptom="""
     A network with a layer norm is trained with this implementation of AdamW. The targets have the mean 20.
@@ -115,7 +103,7 @@ WEIGHT_DECAY = Specimen(
         equal("a step with the decay 0", without_decay),
         equal("three steps of a model with a matrix, a gain and a bias", lambda own: steps(own, True)),
         equal("without gradients, only matrices change", without_gradients),
-        float32_stays("float32 stays float32", float32_results),
+        all_float32("float32 stays float32", float32_results),
     ),
     hints=(
         "Read the docstring of AdamW. Which parameters decay, and which should?",

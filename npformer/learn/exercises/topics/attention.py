@@ -6,8 +6,8 @@ import numpy as np
 
 from npformer import functional as F
 from npformer.functional.masks import causal_mask
-from npformer.learn.exercises.exercise import Exercise, Functions, Values
-from npformer.learn.exercises.topics.tools import output, pair_trial
+from npformer.learn.exercises.exercise import Functions, Task, Values, exercises
+from npformer.learn.exercises.topics.tools import output, pairs
 
 QUERIES, KEYS, VALUES = (2, 4, 5), (2, 7, 5), (2, 7, 3)
 HEADS = "two heads, q (3, 2, 4, 5)"
@@ -36,12 +36,9 @@ def _attention(own: Functions, rng: np.random.Generator) -> dict[str, Any]:
     return result | {f"y of {HEADS}": output(own.attention(*heads))}
 
 
-ATTENTION = (
-    Exercise(
-        "dot-similarity-backward",
-        4,
-        "the gradients of the scores q kᵀ",
-        '''
+ATTENTION = exercises(
+    r'''
+=== 4 dot-similarity-backward: the gradients of the scores q kᵀ
 
 def dot_similarity_backward(dscores, cache):
     """Return the gradients of scores = q kᵀ, which means scores[t, s] = q_t · k_s.
@@ -51,24 +48,16 @@ def dot_similarity_backward(dscores, cache):
     Returns (dq, dk), with the shapes of q and k. a.swapaxes(-1, -2) transposes the last two axes.
     """
     q, k = cache
-''',
-        (
-            pair_trial("", F.dot_similarity, "dot_similarity_backward", QUERIES, KEYS),
-            pair_trial(HEADS, F.dot_similarity, "dot_similarity_backward", QUERIES_OF_HEADS, KEYS_OF_HEADS),
-        ),
-        (
-            "Row t of the scores depends on q_t, and column s depends on k_s. So the gradient of q_t is a "
-            "sum over row t, and the gradient of k_s is a sum over column s.",
-            "dq_t is the sum over s of dscores[t, s] k_s. Write this sum as a matrix product.",
-            "dq = dscores @ k. For dk, swap the last two axes of dscores and multiply by q.",
-        ),
-        {"dot_similarity_backward": F.dot_similarity_backward},
-    ),
-    Exercise(
-        "general-similarity-backward",
-        4,
-        "the gradients of the scores q weight kᵀ",
-        '''
+    # solution
+    dq = dscores @ k
+    dk = dscores.swapaxes(-1, -2) @ q
+    return dq, dk
+--- Row t of the scores depends on q_t, and column s depends on k_s. So the gradient of q_t is a sum over row
+    t, and the gradient of k_s is a sum over column s.
+--- dq_t is the sum over s of dscores[t, s] k_s. Write this sum as a matrix product.
+--- dq = dscores @ k. For dk, swap the last two axes of dscores and multiply by q.
+
+=== 4 general-similarity-backward: the gradients of the scores q weight kᵀ
 
 def general_similarity_backward(dscores, cache):
     """Return the gradients of scores = q weight kᵀ.
@@ -79,31 +68,19 @@ def general_similarity_backward(dscores, cache):
     Returns (dq, dk, dweight). All queries of all sentences use the same weight.
     """
     q, k, weight, projected = cache
-''',
-        (
-            pair_trial("", F.general_similarity, "general_similarity_backward", QUERIES, (2, 7, 6), (5, 6)),
-            pair_trial(
-                HEADS,
-                F.general_similarity,
-                "general_similarity_backward",
-                QUERIES_OF_HEADS,
-                (3, 2, 7, 6),
-                (5, 6),
-            ),
-        ),
-        (
-            "Begin with the last step, scores = projected kᵀ. It gives dprojected and dk.",
-            "The first step, projected = q weight, is a linear layer. Its dy is dprojected.",
-            "Reshape q and dprojected to rows with x.reshape(-1, x.shape[-1]). Then dweight is the "
-            "transpose of the first array times the second one.",
-        ),
-        {"general_similarity_backward": F.general_similarity_backward},
-    ),
-    Exercise(
-        "softmax",
-        5,
-        "softmax for large scores and for -inf",
-        '''
+    # solution
+    dprojected = dscores @ k
+    dk = dscores.swapaxes(-1, -2) @ projected
+    dq = dprojected @ weight.T
+    rows, drows = q.reshape(-1, q.shape[-1]), dprojected.reshape(-1, dprojected.shape[-1])
+    dweight = rows.T @ drows
+    return dq, dk, dweight
+--- Begin with the last step, scores = projected kᵀ. It gives dprojected and dk.
+--- The first step, projected = q weight, is a linear layer. Its dy is dprojected.
+--- Reshape q and dprojected to rows with x.reshape(-1, x.shape[-1]). Then dweight is the transpose of the
+    first array times the second one.
+
+=== 5 softmax: softmax for large scores and for -inf
 import numpy as np
 
 
@@ -113,21 +90,15 @@ def softmax(x):
     x  of shape (..., N). Entries may be as large as 1000. Some entries of a row may be -inf (masked).
     Returns y (..., N) with the dtype of x. Each row sums to 1, and an entry of -inf gives 0.
     """
-''',
-        (Values("", _softmax),),
-        (
-            "exp(1000) overflows. If you subtract the same number from all entries of a row, y does not "
-            "change. Which number helps?",
-            "Subtract the largest entry of each row, with keepdims=True. Then no exponent is larger than 0.",
-            "Compute e = np.exp(x - x.max(-1, keepdims=True)), and divide it by its sum over the last axis.",
-        ),
-        {"softmax": F.softmax},
-    ),
-    Exercise(
-        "softmax-backward",
-        5,
-        "the backward pass of softmax",
-        '''
+    # solution
+    e = np.exp(x - x.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
+--- exp(1000) overflows. If you subtract the same number from all entries of a row, y does not change. Which
+    number helps?
+--- Subtract the largest entry of each row, with keepdims=True. Then no exponent is larger than 0.
+--- Compute e = np.exp(x - x.max(-1, keepdims=True)), and divide it by its sum over the last axis.
+
+=== 5 softmax-backward: the backward pass of softmax
 import numpy as np
 
 
@@ -139,25 +110,15 @@ def softmax_backward(dy, cache):
     Returns dx (..., N). You do not need an N × N matrix.
     """
     y = cache
-''',
-        (
-            pair_trial("", F.softmax, "softmax_backward", (4, 5)),
-            pair_trial("x (2, 3, 5)", F.softmax, "softmax_backward", (2, 3, 5)),
-        ),
-        (
-            "x_j influences every y_i of its row, not only y_j, because exp(x_j) is part of the sum in the "
-            "denominator.",
-            "The Jacobian is diag(y) - y yᵀ. Multiply it by dy on paper. The result contains only one sum "
-            "for each row.",
-            "dx_i = y_i · (dy_i - Σ_j dy_j y_j). Use keepdims=True, so that the sum broadcasts.",
-        ),
-        {"softmax_backward": F.softmax_backward},
-    ),
-    Exercise(
-        "attention",
-        5,
-        "scaled dot-product attention, forward",
-        '''
+    # solution
+    return y * (dy - (dy * y).sum(-1, keepdims=True))
+--- x_j influences every y_i of its row, not only y_j, because exp(x_j) is part of the sum in the
+    denominator.
+--- The Jacobian is diag(y) - y yᵀ. Multiply it by dy on paper. The result contains only one sum for each
+    row.
+--- dx_i = y_i · (dy_i - Σ_j dy_j y_j). Use keepdims=True, so that the sum broadcasts.
+
+=== 5 attention: scaled dot-product attention, forward
 import numpy as np
 
 from npformer.functional import softmax  # softmax(x) -> (y, cache), over the last axis
@@ -172,22 +133,18 @@ def attention(q, k, v, mask=None):
     mask  bool, broadcastable to (..., T, S), True where a query may attend to a key; or None
     Returns y (..., T, L).
     """
-''',
-        (Values("", _attention, numbers=((5, "K"),)),),
-        (
-            "There are four steps: compute the scores, apply the mask, apply the softmax, and compute the "
-            "weighted mean of the values.",
-            "The scores are q @ k.swapaxes(-1, -2) / sqrt(K), of shape (..., T, S). K is q.shape[-1].",
-            "Before the softmax, np.where(mask, scores, -np.inf) applies the mask. The output is weights @ "
-            "v.",
-        ),
-        {"attention": F.attention},
-    ),
-    Exercise(
-        "attention-backward",
-        5,
-        "the backward pass of attention",
-        '''
+    # solution
+    scores = q @ k.swapaxes(-1, -2) / np.sqrt(q.shape[-1])
+    if mask is not None:
+        scores = np.where(mask, scores, -np.inf)
+    weights = softmax(scores)[0]
+    return weights @ v
+--- There are four steps: compute the scores, apply the mask, apply the softmax, and compute the weighted
+    mean of the values.
+--- The scores are q @ k.swapaxes(-1, -2) / sqrt(K), of shape (..., T, S). K is q.shape[-1].
+--- Before the softmax, np.where(mask, scores, -np.inf) applies the mask. The output is weights @ v.
+
+=== 5 attention-backward: the backward pass of attention
 import numpy as np
 
 from npformer.functional import softmax_backward  # softmax_backward(dweights, weights) -> dscores
@@ -206,28 +163,35 @@ def attention_backward(dy, cache):
     # y = weights @ v
     # weights = softmax(scores)
     # scores = q kᵀ scale
+    # solution
+    dweights = dy @ v.swapaxes(-1, -2)
+    dv = weights.swapaxes(-1, -2) @ dy
+    dscores = softmax_backward(dweights, weights) * scale
+    dq = dscores @ k
+    dk = dscores.swapaxes(-1, -2) @ q
+    return dq, dk, dv
+--- The forward pass has three steps: scores, weights, y. Go through them in the opposite order.
+--- y = weights @ v is a matrix product. So dweights = dy vᵀ and dv = weightsᵀ dy, where ᵀ swaps the last two
+    axes.
+--- dscores = softmax_backward(dweights, weights) * scale. Then dq = dscores @ k and dk = dscoresᵀ @ q.
 ''',
-        (
-            pair_trial("", F.attention, "attention_backward", QUERIES, KEYS, VALUES),
-            pair_trial(
-                "causal mask", F.attention, "attention_backward", (2, 6, 5), (2, 6, 5), (2, 6, 3), mask=CAUSAL
-            ),
-            pair_trial(
-                HEADS,
-                F.attention,
-                "attention_backward",
-                QUERIES_OF_HEADS,
-                KEYS_OF_HEADS,
-                VALUES_OF_HEADS,
-            ),
+    {
+        "dot-similarity-backward": pairs(
+            F.dot_similarity, ("", QUERIES, KEYS), (HEADS, QUERIES_OF_HEADS, KEYS_OF_HEADS)
         ),
-        (
-            "The forward pass has three steps: scores, weights, y. Go through them in the opposite order.",
-            "y = weights @ v is a matrix product. So dweights = dy vᵀ and dv = weightsᵀ dy, where ᵀ swaps "
-            "the last two axes.",
-            "dscores = softmax_backward(dweights, weights) * scale. Then dq = dscores @ k and "
-            "dk = dscoresᵀ @ q.",
+        "general-similarity-backward": pairs(
+            F.general_similarity,
+            ("", QUERIES, (2, 7, 6), (5, 6)),
+            (HEADS, QUERIES_OF_HEADS, (3, 2, 7, 6), (5, 6)),
         ),
-        {"attention_backward": F.attention_backward},
-    ),
+        "softmax": Task(F.softmax, Values("", _softmax)),
+        "softmax-backward": pairs(F.softmax, ("", (4, 5)), ("x (2, 3, 5)", (2, 3, 5))),
+        "attention": Task(F.attention, Values("", _attention, numbers=((5, "K"),))),
+        "attention-backward": pairs(
+            F.attention,
+            ("", QUERIES, KEYS, VALUES),
+            ("causal mask", (2, 6, 5), (2, 6, 5), (2, 6, 3), {"mask": CAUSAL}),
+            (HEADS, QUERIES_OF_HEADS, KEYS_OF_HEADS, VALUES_OF_HEADS),
+        ),
+    },
 )

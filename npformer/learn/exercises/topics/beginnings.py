@@ -8,9 +8,9 @@ from npformer import functional as F
 from npformer.checking.check_target import CheckTarget
 from npformer.checking.derivative import derivative_along
 from npformer.data.loader import pad, truncate
-from npformer.learn.exercises.exercise import Exercise, Functions, Values
+from npformer.learn.exercises.exercise import Functions, Task, Values, exercises
 from npformer.learn.exercises.topics import hidden_inputs
-from npformer.learn.exercises.topics.tools import pair_trial
+from npformer.learn.exercises.topics.tools import pair_trial, pairs
 
 
 def _derivatives(own: Functions, rng: np.random.Generator) -> dict[str, Any]:
@@ -58,12 +58,9 @@ def _without_bias(own: Functions, rng: np.random.Generator) -> dict[str, Any]:
     }
 
 
-BEGINNINGS = (
-    Exercise(
-        "swish-backward",
-        0,
-        "the backward pass of y = x · sigmoid(x)",
-        '''
+BEGINNINGS = exercises(
+    r'''
+=== 0 swish-backward: the backward pass of y = x · sigmoid(x)
 
 def swish_backward(dy, cache):
     """Return the gradient of y = x s, where s = sigmoid(x) = 1 / (1 + exp(-x)) for each entry of x.
@@ -74,20 +71,14 @@ def swish_backward(dy, cache):
     """
     x, s = cache
     # dx = ...
-''',
-        (pair_trial("", F.swish, "swish_backward", (4, 5)),),
-        (
-            "y is the product of x and s, and s depends on x too. So the product rule gives two terms.",
-            "The derivative of the sigmoid is s' = s (1 - s).",
-            "dx = dy · (s + x · s'), where s' is the derivative from hint 2.",
-        ),
-        {"swish_backward": F.swish_backward},
-    ),
-    Exercise(
-        "linear-backward",
-        0,
-        "the backward pass of y = x weight + bias",
-        '''
+    # solution
+    ds = s * (1 - s)
+    return dy * (s + x * ds)
+--- y is the product of x and s, and s depends on x too. So the product rule gives two terms.
+--- The derivative of the sigmoid is s' = s (1 - s).
+--- dx = dy · (s + x · s'), where s' is the derivative from hint 2.
+
+=== 0 linear-backward: the backward pass of y = x weight + bias
 import numpy as np
 
 
@@ -103,28 +94,20 @@ def linear_backward(dy, cache):
     x, weight, has_bias = cache
     rows = x.reshape(-1, x.shape[-1])  # (N, I)
     # reshape dy to rows (N, O) as well, then compute dbias, dweight and dx
-''',
-        (
-            pair_trial("", F.linear, "linear_backward", (4, 5), (5, 3), (3,)),
-            pair_trial("x (2, 4, 5)", F.linear, "linear_backward", (2, 4, 5), (5, 3), (3,)),
-            Values("", _without_bias),
-            pair_trial("no bias", F.linear, "linear_backward", (4, 5), (5, 3)),
-        ),
-        (
-            "Consider one entry of x, of weight and of bias. Which entries of y depend on it? Its gradient "
-            "is a sum over these entries.",
-            "The bias is added to every row, so dbias is the sum over the rows. dx and dweight are matrix "
-            "products. Use the shapes: for each of them only one product has the right shape.",
-            "dx = dy @ weight.T, and dweight = rows.T @ drows, where drows is dy as rows. In the end dx has "
-            "the shape of x.",
-        ),
-        {"linear_backward": F.linear_backward},
-    ),
-    Exercise(
-        "derivative",
-        0,
-        "a derivative by complex step",
-        '''
+    # solution
+    drows = dy.reshape(-1, dy.shape[-1])
+    dbias = drows.sum(0) if has_bias else None
+    dweight = rows.T @ drows
+    dx = drows @ weight.T
+    return dx.reshape(x.shape), dweight, dbias
+--- Consider one entry of x, of weight and of bias. Which entries of y depend on it? Its gradient is a sum
+    over these entries.
+--- The bias is added to every row, so dbias is the sum over the rows. dx and dweight are matrix products.
+    Use the shapes: for each of them only one product has the right shape.
+--- dx = dy @ weight.T, and dweight = rows.T @ drows, where drows is dy as rows. In the end dx has the shape
+    of x.
+
+=== 0 derivative: a derivative by complex step
 import numpy as np
 
 
@@ -139,22 +122,19 @@ def derivative_along(target, directions):
     where h is very small, for example 1e-20.
     """
     # y, _ = target.run(...)
-''',
-        (Values("", _derivatives),),
-        (
-            "Add 1j * h * v to each tensor, where v is its direction. The forward pass accepts complex "
-            "numbers.",
-            "The imaginary part of f(x) + ih f'(x)v is h times the derivative.",
-            "Call target.run with {name: target.tensors[name] + 1j * h * v} for every name in directions. "
-            "Return np.imag(y) / h.",
-        ),
-        {"derivative_along": derivative_along},
-    ),
-    Exercise(
-        "pad",
-        1,
-        "sentences of different lengths as one array",
-        '''
+    # solution
+    h = 1e-20
+    moved = {}
+    for name, v in directions.items():
+        moved[name] = target.tensors[name] + 1j * h * v
+    y, _ = target.run(moved)
+    return np.imag(y) / h
+--- Add 1j * h * v to each tensor, where v is its direction. The forward pass accepts complex numbers.
+--- The imaginary part of f(x) + ih f'(x)v is h times the derivative.
+--- Call target.run with {name: target.tensors[name] + 1j * h * v} for every name in directions. Return
+    np.imag(y) / h.
+
+=== 1 pad: sentences of different lengths as one array
 import numpy as np
 
 
@@ -164,22 +144,18 @@ def pad(rows, pad_id=0):
     rows    a list of B lists of ids, of any lengths
     Returns an integer array (B, T), where T is the length of the longest row.
     """
-''',
-        (Values("", _padded, hidden=hidden_inputs.padded),),
-        (
-            "First find the width of the array. Then fill the array with one number before you copy the "
-            "rows.",
-            "np.full makes an array in which all numbers are equal. Then copy list i to the first entries of "
-            "row i of this array.",
-            "padded = np.full((B, T), pad_id). Then padded[i, : len(row)] = row for each row.",
-        ),
-        {"pad": pad},
-    ),
-    Exercise(
-        "truncate",
-        1,
-        "a sentence cut to a maximum length",
-        '''
+    # solution
+    width = max(map(len, rows))
+    padded = np.full((len(rows), width), pad_id)
+    for i, row in enumerate(rows):
+        padded[i, : len(row)] = row
+    return padded
+--- First find the width of the array. Then fill the array with one number before you copy the rows.
+--- np.full makes an array in which all numbers are equal. Then copy list i to the first entries of row i of
+    this array.
+--- padded = np.full((B, T), pad_id). Then padded[i, : len(row)] = row for each row.
+
+=== 1 truncate: a sentence cut to a maximum length
 
 END = 3  # the id of the end symbol
 
@@ -190,14 +166,28 @@ def truncate(ids, max_length):
     ids  a list of ids
     Returns a list. For max_length = 3, [5, 6, 7, 8, 3] gives [5, 6, 3], and [5, 6, 7, 8] gives [5, 6, 7].
     """
+    # solution
+    if len(ids) <= max_length:
+        return list(ids)
+    if ids[-1] == END:
+        return [*ids[: max_length - 1], END]
+    return ids[:max_length]
+--- There are three cases: the list is short enough, it is too long and ends with END, or it is too long and
+    does not end with END.
+--- In the second case, keep max_length - 1 ids, so that there is space for END.
+--- The second case gives [*ids[: max_length - 1], END], and the third gives ids[:max_length].
 ''',
-        (Values("", _truncated, hidden=hidden_inputs.truncated),),
-        (
-            "There are three cases: the list is short enough, it is too long and ends with END, or it is too "
-            "long and does not end with END.",
-            "In the second case, keep max_length - 1 ids, so that there is space for END.",
-            "The second case gives [*ids[: max_length - 1], END], and the third gives ids[:max_length].",
+    {
+        "swish-backward": pairs(F.swish, ("", (4, 5))),
+        "linear-backward": Task(
+            F.linear_backward,
+            pair_trial("", F.linear, "linear_backward", (4, 5), (5, 3), (3,)),
+            pair_trial("x (2, 4, 5)", F.linear, "linear_backward", (2, 4, 5), (5, 3), (3,)),
+            Values("", _without_bias),
+            pair_trial("no bias", F.linear, "linear_backward", (4, 5), (5, 3)),
         ),
-        {"truncate": truncate},
-    ),
+        "derivative": Task(derivative_along, Values("", _derivatives)),
+        "pad": Task(pad, Values("", _padded, hidden=hidden_inputs.padded)),
+        "truncate": Task(truncate, Values("", _truncated, hidden=hidden_inputs.truncated)),
+    },
 )

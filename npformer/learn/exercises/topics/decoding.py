@@ -7,7 +7,7 @@ import numpy as np
 
 from npformer.generation import greedy
 from npformer.generation.beam import best_continuations, length_norm
-from npformer.learn.exercises.exercise import Exercise, Functions, Values
+from npformer.learn.exercises.exercise import Functions, Task, Values, exercises
 from npformer.learn.exercises.topics import hidden_inputs
 from npformer.models.transformer import Transformer, TransformerConfig
 from npformer.nn.attention import MultiHeadAttention
@@ -87,12 +87,9 @@ def _steps(own: Functions, rng: np.random.Generator) -> Any:
     return result
 
 
-DECODING = (
-    Exercise(
-        "greedy",
-        14,
-        "greedy search: the most probable next token",
-        '''
+DECODING = exercises(
+    r'''
+=== 14 greedy: greedy search: the most probable next token
 import numpy as np
 
 
@@ -106,21 +103,20 @@ def greedy(model, source, *, max_length):
     Never choose padding (id 0), the unknown token (1) or the start symbol (2). The end symbol is
     model.config.end_id. Returns a list of B lists of ids (Python ints), without start and end symbols.
     """
-''',
-        (Values("", _sentences, hidden=hidden_inputs.sentences),),
-        (
-            "Begin with an array (B, 1) of start symbols, and append one column of tokens in each step.",
-            "Set the logits of the three forbidden ids to -inf. Then use argmax over the last axis.",
-            "If a sentence has ended, continue with the others. At the end, cut each row at its first end "
-            "symbol.",
-        ),
-        {"greedy": greedy},
-    ),
-    Exercise(
-        "best-continuations",
-        14,
-        "one step of beam search",
-        '''
+    # solution
+    end = model.config.end_id
+    tokens = np.full((len(source), 1), model.config.start_id)
+    for _ in range(max_length):
+        logits = model.forward(source, tokens)[0][:, -1].copy()
+        logits[:, :3] = -np.inf
+        best = logits.argmax(-1)
+        tokens = np.concatenate([tokens, best[:, None]], 1)
+    return [row[: row.index(end)] if end in row else row for row in tokens[:, 1:].tolist()]
+--- Begin with an array (B, 1) of start symbols, and append one column of tokens in each step.
+--- Set the logits of the three forbidden ids to -inf. Then use argmax over the last axis.
+--- If a sentence has ended, continue with the others. At the end, cut each row at its first end symbol.
+
+=== 14 best-continuations: one step of beam search
 import numpy as np
 
 
@@ -133,21 +129,22 @@ def best_continuations(so_far, log_probs, n):
     totals of -inf, so the list may have fewer than n tuples. If totals are equal, the lower row comes first,
     and in the same row the lower token comes first.
     """
-''',
-        (Values("", _beams),),
-        (
-            "Compare all R · V sums with each other, not only those of the same row.",
-            "total = (so_far[:, None] + log_probs).reshape(-1). np.argsort(-total, kind='stable') returns "
-            "the indices from the largest sum to the smallest.",
-            "np.divmod(index, V) turns an index into row and token. Leave out the sums that are -inf.",
-        ),
-        {"best_continuations": best_continuations},
-    ),
-    Exercise(
-        "length-norm",
-        14,
-        "the length normalization of beam search",
-        '''
+    # solution
+    total = so_far[:, None] + log_probs
+    flat = total.reshape(-1)
+    order = np.argsort(-flat, kind="stable")[:n].tolist()
+    result = []
+    for i in order:
+        if flat[i] > -np.inf:
+            row, token = divmod(i, log_probs.shape[1])
+            result.append((row, token, float(flat[i])))
+    return result
+--- Compare all R · V sums with each other, not only those of the same row.
+--- total = (so_far[:, None] + log_probs).reshape(-1). np.argsort(-total, kind='stable') returns the indices
+    from the largest sum to the smallest.
+--- np.divmod(index, V) turns an index into row and token. Leave out the sums that are -inf.
+
+=== 14 length-norm: the length normalization of beam search
 
 def length_norm(length, length_penalty):
     """Return ((5 + length) / 6) to the power length_penalty.
@@ -155,20 +152,13 @@ def length_norm(length, length_penalty):
     Beam search divides the log-probability of a sentence by this number, so that long sentences are not at
     a disadvantage. Returns a number, which is 1 for a length of 1.
     """
-''',
-        (Values("", _norms, hidden=hidden_inputs.norms),),
-        (
-            "The formula is in the docstring. Be careful with the parentheses.",
-            "Compute the fraction first, and then the power.",
-            "((5 + length) / 6) ** ...",
-        ),
-        {"length_norm": length_norm},
-    ),
-    Exercise(
-        "cached-step",
-        14,
-        "one step of decoding with a KV cache",
-        '''
+    # solution
+    return ((5 + length) / 6) ** length_penalty
+--- The formula is in the docstring. Be careful with the parentheses.
+--- Compute the fraction first, and then the power.
+--- ((5 + length) / 6) ** ...
+
+=== 14 cached-step: one step of decoding with a KV cache
 import numpy as np
 
 from npformer.nn.attention import KVCache
@@ -186,15 +176,22 @@ def decode_step(layer, x, kv_cache=None):
     Returns (y, KVCache(k, v)). y has the shape (B, 1, D). The KVCache contains the keys and values of all
     positions, the new one last.
     """
+    # solution
+    (q, k, v), _ = layer.project(x, x, x)
+    if kv_cache is not None:
+        k = np.concatenate([kv_cache.k, k], 2)
+        v = np.concatenate([kv_cache.v, v], 2)
+    z, _ = attention(q, k, v)
+    y, _ = layer.output.forward(merge_heads(z))
+    return y, KVCache(k, v)
+--- Project x to get its query, key and value. The keys and values of the earlier positions are in kv_cache.
+--- np.concatenate([kv_cache.k, k], 2) appends the new key to the earlier ones. Do the same with v.
+--- Then call attention with q and all keys and values, then merge_heads, then layer.output.forward.
 ''',
-        (Values("", _steps),),
-        (
-            "Project x to get its query, key and value. The keys and values of the earlier positions are in "
-            "kv_cache.",
-            "np.concatenate([kv_cache.k, k], 2) appends the new key to the earlier ones. Do the same with v.",
-            "Then call attention with q and all keys and values, then merge_heads, then "
-            "layer.output.forward.",
-        ),
-        {"decode_step": MultiHeadAttention.decode_step},
-    ),
+    {
+        "greedy": Task(greedy, Values("", _sentences, hidden=hidden_inputs.sentences)),
+        "best-continuations": Task(best_continuations, Values("", _beams)),
+        "length-norm": Task(length_norm, Values("", _norms, hidden=hidden_inputs.norms)),
+        "cached-step": Task(MultiHeadAttention.decode_step, Values("", _steps)),
+    },
 )

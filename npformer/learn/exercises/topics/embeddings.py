@@ -7,7 +7,7 @@ import numpy as np
 from npformer import functional as F
 from npformer.backend import Array
 from npformer.functional.positions import sinusoids
-from npformer.learn.exercises.exercise import Exercise, Functions, Gradients, Values
+from npformer.learn.exercises.exercise import Functions, Gradients, Task, Values, exercises
 from npformer.learn.exercises.topics import hidden_inputs
 from npformer.learn.exercises.topics.tools import Borrowed, layer_trial, output
 from npformer.nn import Linear, TiedProjection
@@ -77,12 +77,9 @@ def _tables(own: Functions, rng: np.random.Generator) -> dict[str, Any]:
     return {"table": own.sinusoids(9, 6), "a table of width 2": own.sinusoids(4, 2)}
 
 
-EMBEDDINGS = (
-    Exercise(
-        "embedding",
-        2,
-        "a vector for each token, forward",
-        '''
+EMBEDDINGS = exercises(
+    r'''
+=== 2 embedding: a vector for each token, forward
 import numpy as np
 
 
@@ -95,21 +92,17 @@ def embedding(ids, table, scale=1.0, zero_id=None):
     zero_id  the id whose vector is replaced by 0, usually that of padding, or None
     Returns y (..., T, D) with the dtype of the table.
     """
-''',
-        (Values("", _vectors, numbers=((1.7, "scale"),)),),
-        (
-            "table[ids] selects a row of the table for each id. Its shape is that of ids, with an axis more.",
-            "ids == zero_id is True at the positions that must be 0. It lacks the last axis of y, and "
-            "[..., None] adds an axis of length 1.",
-            "Compute y = scale * table[ids]. If zero_id is not None, apply np.where(..., 0, y).",
-        ),
-        {"embedding": F.embedding},
-    ),
-    Exercise(
-        "embedding-backward",
-        2,
-        "the gradient of an embedding table",
-        '''
+    # solution
+    y = scale * table[ids]
+    if zero_id is not None:
+        y = np.where((ids == zero_id)[..., None], 0, y)
+    return y
+--- table[ids] selects a row of the table for each id. Its shape is that of ids, with an axis more.
+--- ids == zero_id is True at the positions that must be 0. It lacks the last axis of y, and [..., None] adds
+    an axis of length 1.
+--- Compute y = scale * table[ids]. If zero_id is not None, apply np.where(..., 0, y).
+
+=== 2 embedding-backward: the gradient of an embedding table
 import numpy as np
 
 
@@ -122,27 +115,19 @@ def embedding_backward(dy, cache):
     """
     ids, table, scale, zero_id = cache
     # begin with dtable = np.zeros(table.shape, dy.dtype)
-''',
-        (
-            _embedding_trial(""),
-            _embedding_trial("scale 1.7", scale=1.7),
-            _embedding_trial("scale 1.7, padding zero", scale=1.7, zero_id=0),
-            _embedding_trial("zero_id 4", zero_id=4),
-        ),
-        (
-            "In the forward pass, each position reads one row of the table. In the backward pass, it adds "
-            "its dy to this row. This operation is called scatter-add.",
-            "dtable[ids] += dy adds only once if an id occurs several times. np.add.at adds each time.",
-            "First set dy to 0 at the positions of zero_id, without changing the argument dy. Then call "
-            "np.add.at(dtable, ids, scale * dy).",
-        ),
-        {"embedding_backward": F.embedding_backward},
-    ),
-    Exercise(
-        "tied-backward",
-        2,
-        "an output layer with tied weights",
-        '''
+    # solution
+    dtable = np.zeros(table.shape, dy.dtype)
+    if zero_id is not None:
+        dy = np.where((ids == zero_id)[..., None], 0, dy)
+    np.add.at(dtable, ids, scale * dy)
+    return dtable
+--- In the forward pass, each position reads one row of the table. In the backward pass, it adds its dy to
+    this row. This operation is called scatter-add.
+--- dtable[ids] += dy adds only once if an id occurs several times. np.add.at adds each time.
+--- First set dy to 0 at the positions of zero_id, without changing the argument dy. Then call
+    np.add.at(dtable, ids, scale * dy).
+
+=== 2 tied-backward: an output layer with tied weights
 from npformer.functional import linear_backward
 
 
@@ -155,23 +140,17 @@ def tied_backward(layer, dy, cache):
            returns (dx, dw, dbias)
     Adds to layer.weight.grad and layer.bias.grad, and returns dx.
     """
-''',
-        (
-            layer_trial("", _tied(bias=True), "tied_backward", (2, 3, 4)),
-            layer_trial("no bias", _tied(bias=False), "tied_backward", (2, 3, 4)),
-        ),
-        (
-            "linear_backward computes the gradients. You only have to add each of them to the right array.",
-            "dw is the gradient of weightᵀ and has the shape (D, V). Transpose it.",
-            "layer.weight.grad += dw.T. Use += and not =, because the embedding adds to the same gradient.",
-        ),
-        {"tied_backward": TiedProjection.backward},
-    ),
-    Exercise(
-        "linear-layer-backward",
-        2,
-        "the backward pass of a layer with parameters",
-        '''
+    # solution
+    dx, dw, dbias = linear_backward(dy, cache)
+    layer.weight.grad += dw.T
+    if layer.bias is not None:
+        layer.bias.grad += dbias
+    return dx
+--- linear_backward computes the gradients. You only have to add each of them to the right array.
+--- dw is the gradient of weightᵀ and has the shape (D, V). Transpose it.
+--- layer.weight.grad += dw.T. Use += and not =, because the embedding adds to the same gradient.
+
+=== 2 linear-layer-backward: the backward pass of a layer with parameters
 from npformer.functional import linear_backward
 
 
@@ -184,30 +163,17 @@ def linear_layer_backward(layer, dy, cache):
     Adds to layer.weight.grad and layer.bias.grad, and returns dx. A model may use the layer several
     times before an optimizer step. Then the gradients of all uses must be added.
     """
-''',
-        (
-            layer_trial(
-                "", lambda rng: Linear(4, 3, rng=rng, dtype=np.float64), "linear_layer_backward", (2, 5, 4)
-            ),
-            layer_trial(
-                "no bias",
-                lambda rng: Linear(4, 3, bias=False, rng=rng, dtype=np.float64),
-                "linear_layer_backward",
-                (2, 4),
-            ),
-        ),
-        (
-            "linear_backward returns three gradients. What happens to each of them?",
-            "Two of them are added to .grad, and one is returned. Remember that layer.bias may be None.",
-            "layer.weight.grad += dweight, and the same for the bias if there is one. Return dx.",
-        ),
-        {"linear_layer_backward": Linear.backward},
-    ),
-    Exercise(
-        "sinusoids",
-        3,
-        "the paper's table of positional encodings",
-        '''
+    # solution
+    dx, dweight, dbias = linear_backward(dy, cache)
+    layer.weight.grad += dweight
+    if layer.bias is not None:
+        layer.bias.grad += dbias
+    return dx
+--- linear_backward returns three gradients. What happens to each of them?
+--- Two of them are added to .grad, and one is returned. Remember that layer.bias may be None.
+--- layer.weight.grad += dweight, and the same for the bias if there is one. Return dx.
+
+=== 3 sinusoids: the paper's table of positional encodings
 import numpy as np
 
 
@@ -216,21 +182,20 @@ def sinusoids(length, d_model):
 
     D is d_model, an even number. Returns an array (length, D) of float64 with one row for each position.
     """
-''',
-        (Values("", _tables, numbers=((10000, "10000"),), hidden=hidden_inputs.tables),),
-        (
-            "There are D/2 frequencies. Each of them is used in two adjacent columns.",
-            "Divide the positions, of shape (T, 1), by 10000 to the power of the exponents 2i/D, of shape "
-            "(D/2,). Broadcasting gives the angles (T, D/2).",
-            "table[:, 0::2] = np.sin(angle) and table[:, 1::2] = np.cos(angle).",
-        ),
-        {"sinusoids": sinusoids},
-    ),
-    Exercise(
-        "positions-backward",
-        3,
-        "learned positions, shared by all sentences",
-        '''
+    # solution
+    position = np.arange(length)[:, None]
+    i = np.arange(d_model // 2)
+    angle = position / 10000 ** (2 * i / d_model)
+    table = np.empty((length, d_model))
+    table[:, 0::2] = np.sin(angle)
+    table[:, 1::2] = np.cos(angle)
+    return table
+--- There are D/2 frequencies. Each of them is used in two adjacent columns.
+--- Divide the positions, of shape (T, 1), by 10000 to the power of the exponents 2i/D, of shape (D/2,).
+    Broadcasting gives the angles (T, D/2).
+--- table[:, 0::2] = np.sin(angle) and table[:, 1::2] = np.cos(angle).
+
+=== 3 positions-backward: learned positions, shared by all sentences
 
 def positions_backward(layer, dy, cache):
     """Compute the backward pass of y = x + weight[start : start + T].
@@ -242,13 +207,44 @@ def positions_backward(layer, dy, cache):
     Returns nothing, because positions are whole numbers and have no gradient.
     """
     start, length = cache
+    # solution
+    layer.weight.grad[start : start + length] += dy.sum(0)
+--- Each row of the table was added to one position of every sentence in the batch.
+--- So the gradient of the row is the sum of dy over the batch axis.
+--- layer.weight.grad[start : start + length] += dy.sum(0), which has the shape (T, D).
 ''',
-        (_positions_trial(),),
-        (
-            "Each row of the table was added to one position of every sentence in the batch.",
-            "So the gradient of the row is the sum of dy over the batch axis.",
-            "layer.weight.grad[start : start + length] += dy.sum(0), which has the shape (T, D).",
+    {
+        "embedding": Task(F.embedding, Values("", _vectors, numbers=((1.7, "scale"),))),
+        "embedding-backward": Task(
+            F.embedding_backward,
+            _embedding_trial(""),
+            _embedding_trial("scale 1.7", scale=1.7),
+            _embedding_trial("scale 1.7, padding zero", scale=1.7, zero_id=0),
+            _embedding_trial("zero_id 4", zero_id=4),
         ),
-        {"positions_backward": LearnedPositions.backward},
-    ),
+        "tied-backward": Task(
+            TiedProjection.backward,
+            layer_trial("", _tied(bias=True), "tied_backward", (2, 3, 4)),
+            layer_trial("no bias", _tied(bias=False), "tied_backward", (2, 3, 4)),
+        ),
+        "linear-layer-backward": Task(
+            Linear.backward,
+            layer_trial(
+                "",
+                lambda rng: Linear(4, 3, rng=rng, dtype=np.float64),
+                "linear_layer_backward",
+                (2, 5, 4),
+            ),
+            layer_trial(
+                "no bias",
+                lambda rng: Linear(4, 3, bias=False, rng=rng, dtype=np.float64),
+                "linear_layer_backward",
+                (2, 4),
+            ),
+        ),
+        "sinusoids": Task(
+            sinusoids, Values("", _tables, numbers=((10000, "10000"),), hidden=hidden_inputs.tables)
+        ),
+        "positions-backward": Task(LearnedPositions.backward, _positions_trial()),
+    },
 )

@@ -7,7 +7,7 @@ import numpy as np
 from npformer.backend import Array
 from npformer.data.text import windows
 from npformer.generation.sampling import token_probabilities
-from npformer.learn.exercises.exercise import Exercise, Functions, Values
+from npformer.learn.exercises.exercise import Functions, Task, Values, exercises
 from npformer.learn.exercises.topics import hidden_inputs
 from npformer.learn.exercises.topics.tools import output
 from npformer.learn.experiments.scaling import fit_power_law
@@ -120,12 +120,9 @@ def _power_laws(own: Functions, rng: np.random.Generator) -> dict[str, Any]:
     }
 
 
-GENERATION = (
-    Exercise(
-        "windows",
-        24,
-        "windows of a text and their targets",
-        '''
+GENERATION = exercises(
+    r'''
+=== 24 windows: windows of a text and their targets
 import numpy as np
 
 
@@ -138,20 +135,15 @@ def windows(ids, starts, length):
     Returns (inputs, targets), both of shape (B, T). targets[b, t] is the token of the text that follows
     inputs[b, t].
     """
-''',
-        (Values("", _windows),),
-        (
-            "A window needs T + 1 tokens of the text: the last one is a target only.",
-            "starts[:, None] + np.arange(length + 1) has the shape (B, T + 1). Use it as an index of ids.",
-            "The inputs are all columns but the last, and the targets are all columns but the first.",
-        ),
-        {"windows": windows},
-    ),
-    Exercise(
-        "temperature",
-        24,
-        "the probabilities of a temperature",
-        '''
+    # solution
+    places = starts[:, None] + np.arange(length + 1)
+    tokens = ids[places]
+    return tokens[:, :-1], tokens[:, 1:]
+--- A window needs T + 1 tokens of the text: the last one is a target only.
+--- starts[:, None] + np.arange(length + 1) has the shape (B, T + 1). Use it as an index of ids.
+--- The inputs are all columns but the last, and the targets are all columns but the first.
+
+=== 24 temperature: the probabilities of a temperature
 import numpy as np
 
 
@@ -162,19 +154,15 @@ def token_probabilities(logits, *, temperature):
     temperature  a number above 0
     Returns (B, V). Each row sums to 1.
     """
-''',
-        (Values("", _temperatures),),
-        (
-            "Divide the logits by the temperature before the softmax.",
-            "The softmax does not change if you subtract the largest number of each row. Do this before exp.",
-        ),
-        {"token_probabilities": token_probabilities},
-    ),
-    Exercise(
-        "nucleus",
-        24,
-        "top-p sampling: keep the most probable tokens",
-        '''
+    # solution
+    z = logits / temperature
+    z = z - z.max(-1, keepdims=True)
+    e = np.exp(z)
+    return e / e.sum(-1, keepdims=True)
+--- Divide the logits by the temperature before the softmax.
+--- The softmax does not change if you subtract the largest number of each row. Do this before exp.
+
+=== 24 nucleus: top-p sampling: keep the most probable tokens
 import numpy as np
 
 
@@ -187,22 +175,20 @@ def keep_nucleus(p, top_p):
     top_p  a number above 0 and at most 1
     Returns (B, V). Each row sums to 1.
     """
-''',
-        (Values("", _nuclei),),
-        (
-            "np.argsort(-p, axis=-1) gives the tokens of each row, the most probable one first.",
-            "Compute for each token the sum of all tokens that are more probable. A token is kept if this "
-            "sum is still below top_p. So the most probable token is always kept.",
-            "np.take_along_axis and np.put_along_axis convert between the order of the tokens and the sorted "
-            "order.",
-        ),
-        {"keep_nucleus": keep_nucleus},
-    ),
-    Exercise(
-        "cache-bytes",
-        24,
-        "the bytes of the KV cache of a GPT",
-        '''
+    # solution
+    order = np.argsort(-p, axis=-1)
+    ranked = np.take_along_axis(p, order, -1)
+    before = ranked.cumsum(-1) - ranked
+    ranked = np.where(before < top_p, ranked, 0)
+    result = np.zeros_like(p)
+    np.put_along_axis(result, order, ranked / ranked.sum(-1, keepdims=True), -1)
+    return result
+--- np.argsort(-p, axis=-1) gives the tokens of each row, the most probable one first.
+--- Compute for each token the sum of all tokens that are more probable. A token is kept if this sum is still
+    below top_p. So the most probable token is always kept.
+--- np.take_along_axis and np.put_along_axis convert between the order of the tokens and the sorted order.
+
+=== 24 cache-bytes: the bytes of the KV cache of a GPT
 
 def cache_bytes(config, length, batch, itemsize):
     """Return the number of bytes of the KV cache of a GPT.
@@ -216,20 +202,16 @@ def cache_bytes(config, length, batch, itemsize):
     With a window, only the last .window tokens need room.
     Returns an int.
     """
-''',
-        (Values("", _sizes, hidden=hidden_inputs.sizes),),
-        (
-            "Each layer stores a key and a value for each text, each head of keys and each token.",
-            "A head of keys is as wide as a query head. How wide is a query head?",
-            "A text that is shorter than the window needs room for its own tokens only.",
-        ),
-        {"cache_bytes": cache_bytes},
-    ),
-    Exercise(
-        "append-in-place",
-        24,
-        "append to a preallocated KV cache",
-        '''
+    # solution
+    heads = config.n_heads if config.n_kv_heads is None else config.n_kv_heads
+    width = config.d_model // config.n_heads
+    places = length if config.window is None else min(length, config.window)
+    return 2 * config.n_layers * heads * width * places * batch * itemsize
+--- Each layer stores a key and a value for each text, each head of keys and each token.
+--- A head of keys is as wide as a query head. How wide is a query head?
+--- A text that is shorter than the window needs room for its own tokens only.
+
+=== 24 append-in-place: append to a preallocated KV cache
 
 def append(k_room, v_room, length, k, v):
     """Write the keys and values of the next T positions into their room, in place.
@@ -241,20 +223,15 @@ def append(k_room, v_room, length, k, v):
     v       (B, G, T, L), the new values
     Returns (keys, values), of all length + T positions: views of k_room and v_room, without a copy.
     """
-''',
-        (Values("", _appended),),
-        (
-            "The positions are the axis 2. The new ones are number length to number length + T - 1.",
-            "k_room[:, :, a:b] = k writes into the array, and k_room[:, :, a:b] alone is a view of it.",
-        ),
-        {"append": append},
-        writes=True,
-    ),
-    Exercise(
-        "power-law",
-        24,
-        "fit a power law",
-        '''
+    # solution
+    end = length + k.shape[2]
+    k_room[:, :, length:end] = k
+    v_room[:, :, length:end] = v
+    return k_room[:, :, :end], v_room[:, :, :end]
+--- The positions are the axis 2. The new ones are number length to number length + T - 1.
+--- k_room[:, :, a:b] = k writes into the array, and k_room[:, :, a:b] alone is a view of it.
+
+=== 24 power-law: fit a power law
 import numpy as np
 
 
@@ -266,14 +243,22 @@ def fit_power_law(x, y):
     x, y  (N,), positive numbers
     Returns (a, alpha), two numbers.
     """
+    # solution
+    logx, logy = np.log(x), np.log(y)
+    u = logx - logx.mean()
+    slope = u @ logy / (u @ u)
+    height = logy.mean() - slope * logx.mean()
+    return np.exp(height), -slope
+--- log y = log a - alpha log x. So the slope of the line is -alpha, and its height at log x = 0 is log a.
+--- The slope is sum(u log y) / sum(u²), where u = log x - mean(log x). The line passes through the point
+    (mean(log x), mean(log y)).
 ''',
-        (Values("", _power_laws),),
-        (
-            "log y = log a - alpha log x. So the slope of the line is -alpha, and its height at log x = 0 is "
-            "log a.",
-            "The slope is sum(u log y) / sum(u²), where u = log x - mean(log x). The line passes through the "
-            "point (mean(log x), mean(log y)).",
-        ),
-        {"fit_power_law": fit_power_law},
-    ),
+    {
+        "windows": Task(windows, Values("", _windows)),
+        "temperature": Task(token_probabilities, Values("", _temperatures)),
+        "nucleus": Task(keep_nucleus, Values("", _nuclei)),
+        "cache-bytes": Task(cache_bytes, Values("", _sizes, hidden=hidden_inputs.sizes)),
+        "append-in-place": Task(append, Values("", _appended), writes=True),
+        "power-law": Task(fit_power_law, Values("", _power_laws)),
+    },
 )

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from npformer import functional as F
-from npformer.learn.exercises.exercise import Exercise, Functions, Values
-from npformer.learn.exercises.topics.tools import pair_trial
+from npformer.learn.exercises.exercise import Functions, Task, Values, exercises
+from npformer.learn.exercises.topics.tools import pairs
 
 SEEN = np.array([[[True] * 5, [True, True, False, True, False]]])  # (1, T, S)
 
@@ -30,12 +30,9 @@ def _rewards(own: Functions, rng: np.random.Generator) -> Any:
     return found
 
 
-HARD = (
-    Exercise(
-        "entropy-backward",
-        19,
-        "the gradient of the attention's entropy",
-        '''
+HARD = exercises(
+    r'''
+=== 19 entropy-backward: the gradient of the attention's entropy
 import numpy as np
 
 
@@ -48,25 +45,14 @@ def entropy_backward(dh, cache):
     Returns dscores (..., T, S).
     """
     a, h = cache.weights, cache.h
-''',
-        (
-            pair_trial("", F.entropy, "entropy_backward", (2, 3, 5)),
-            pair_trial("a mask", F.entropy, "entropy_backward", (2, 2, 5), mask=SEEN),
-        ),
-        (
-            "There are two steps: dH/da_i = -(log a_i + 1), and then the backward pass of the softmax from "
-            "lesson 5.2.",
-            "The backward pass of the softmax contains the sum of a_i (log a_i + 1) over the row. This sum "
-            "is 1 - H.",
-            "dscores = -dh[..., None] * a * (log a + h[..., None]). Where a is 0, use 0 instead of log a.",
-        ),
-        {"entropy_backward": F.entropy_backward},
-    ),
-    Exercise(
-        "score-function",
-        19,
-        "the gradients of sampled choices",
-        '''
+    # solution
+    log_a = np.where(a > 0, np.log(np.where(a > 0, a, 1)), 0)
+    return -dh[..., None] * a * (log_a + h[..., None])
+--- There are two steps: dH/da_i = -(log a_i + 1), and then the backward pass of the softmax from lesson 5.2.
+--- The backward pass of the softmax contains the sum of a_i (log a_i + 1) over the row. This sum is 1 - H.
+--- dscores = -dh[..., None] * a * (log a + h[..., None]). Where a is 0, use 0 instead of log a.
+
+=== 19 score-function: the gradients of sampled choices
 import numpy as np
 
 
@@ -82,23 +68,28 @@ def score_function(log_likelihood, baseline=0.0, *, reward_weight=1.0, entropy_w
     dentropy is the gradient of the entropy H of each sentence, of shape (B, 1). The last axis has length 1,
     because all T choices of a sentence get the same gradient.
     """
+    # solution
+    B = log_likelihood.shape[-1]
+    reward = (log_likelihood - baseline) * reward_weight
+    dlog_prob = -reward / log_likelihood.size
+    dentropy = np.full(B, -entropy_weight / B)
+    return dlog_prob[..., None], dentropy[..., None]
+--- The gradient of the expected value of f is the mean of f times the gradient of log p(s). So the gradient
+    of log p(s) is f, divided by the number of terms in the mean.
+--- The loss has a minus sign and is a mean. For the reward it is the mean over all samples and sentences.
+    For the entropy, which does not depend on the sample, it is the mean over the sentences.
+--- dlog_prob = -reward_weight * (log_likelihood - baseline) / log_likelihood.size. dentropy is
+    -entropy_weight / B for each of the B sentences. [..., None] adds the last axis.
 ''',
-        (
+    {
+        "entropy-backward": pairs(F.entropy, ("", (2, 3, 5)), ("a mask", (2, 2, 5), {"mask": SEEN})),
+        "score-function": Task(
+            F.score_function,
             Values(
                 "",
                 _rewards,
                 numbers=((3, "3 (samples)"), (4, "4 (sentences)"), (12, "12 (samples times sentences)")),
             ),
         ),
-        (
-            "The gradient of the expected value of f is the mean of f times the gradient of log p(s). So the "
-            "gradient of log p(s) is f, divided by the number of terms in the mean.",
-            "The loss has a minus sign and is a mean. For the reward it is the mean over all samples and "
-            "sentences. For the entropy, which does not depend on the sample, it is the mean over the "
-            "sentences.",
-            "dlog_prob = -reward_weight * (log_likelihood - baseline) / log_likelihood.size. dentropy is "
-            "-entropy_weight / B for each of the B sentences. [..., None] adds the last axis.",
-        ),
-        {"score_function": F.score_function},
-    ),
+    },
 )

@@ -6,7 +6,7 @@ import numpy as np
 
 from npformer import functional as F
 from npformer.functional.masks import causal_mask, local_mask, padding_mask
-from npformer.learn.exercises.exercise import Exercise, Functions, Gradients, Values
+from npformer.learn.exercises.exercise import Functions, Gradients, Task, Values, exercises
 from npformer.learn.exercises.topics import hidden_inputs
 from npformer.learn.exercises.topics.tools import layer_trial, output_and_cache, pair_trial, without_like
 from npformer.nn.attention import MultiHeadAttention, MultiHeadCache
@@ -77,12 +77,9 @@ def multi_head(layer: Any, query: Any, memory: Any = None, mask: Any = None) -> 
     return y, MultiHeadCache(projections, attention, output, n_inputs)
 
 
-HEADS = (
-    Exercise(
-        "causal-mask",
-        6,
-        "the mask that hides later positions",
-        '''
+HEADS = exercises(
+    r'''
+=== 6 causal-mask: the mask that hides later positions
 import numpy as np
 
 
@@ -92,21 +89,15 @@ def causal_mask(length):
     Returns a bool array (length, length). Rows are queries and columns are keys. An entry is True if the
     query may attend to the key.
     """
-''',
-        (Values("", _causal, hidden=hidden_inputs.causal),),
-        (
-            "Compare the position of the query with the position of the key.",
-            "With position = np.arange(length), position[:, None] is a column of queries and position[None, "
-            ":] is a row of keys. A comparison of the two broadcasts to a square.",
-            "An entry is True if the query's position is greater than or equal to the key's position.",
-        ),
-        {"causal_mask": causal_mask},
-    ),
-    Exercise(
-        "padding-mask",
-        6,
-        "the mask that hides padding",
-        '''
+    # solution
+    position = np.arange(length)
+    return position[None, :] <= position[:, None]
+--- Compare the position of the query with the position of the key.
+--- With position = np.arange(length), position[:, None] is a column of queries and position[None, :] is a
+    row of keys. A comparison of the two broadcasts to a square.
+--- An entry is True if the query's position is greater than or equal to the key's position.
+
+=== 6 padding-mask: the mask that hides padding
 import numpy as np
 
 
@@ -117,20 +108,13 @@ def padding_mask(ids, pad_id=0):
     Returns a bool array (B, 1, 1, S), which broadcasts to scores (B, H, T, S). An entry is True if the
     queries may attend to the key.
     """
-''',
-        (Values("", _padding, hidden=hidden_inputs.padding),),
-        (
-            "One comparison distinguishes tokens from padding. Then only the shape has to change.",
-            "x[:, None, None, :] inserts two axes of length 1 between the first and the last axis.",
-            "Compute ids != pad_id, and insert two axes.",
-        ),
-        {"padding_mask": padding_mask},
-    ),
-    Exercise(
-        "local-mask",
-        6,
-        "the mask of a window around each position",
-        '''
+    # solution
+    return (ids != pad_id)[:, None, None, :]
+--- One comparison distinguishes tokens from padding. Then only the shape has to change.
+--- x[:, None, None, :] inserts two axes of length 1 between the first and the last axis.
+--- Compute ids != pad_id, and insert two axes.
+
+=== 6 local-mask: the mask of a window around each position
 import numpy as np
 
 
@@ -139,21 +123,15 @@ def local_mask(length, width):
 
     Returns a bool array (length, length). An entry is True if the query (row) may attend to the key (column).
     """
-''',
-        (Values("", _local, hidden=hidden_inputs.local),),
-        (
-            "The mask depends on the distance between the two positions.",
-            "position[:, None] - position[None, :] is a square of these distances. Some of them are "
-            "negative.",
-            "An entry is True if the absolute value of the distance is at most width.",
-        ),
-        {"local_mask": local_mask},
-    ),
-    Exercise(
-        "mask-scores-backward",
-        6,
-        "the backward pass of masking scores",
-        '''
+    # solution
+    position = np.arange(length)
+    distance = position[:, None] - position[None, :]
+    return np.abs(distance) <= width
+--- The mask depends on the distance between the two positions.
+--- position[:, None] - position[None, :] is a square of these distances. Some of them are negative.
+--- An entry is True if the absolute value of the distance is at most width.
+
+=== 6 mask-scores-backward: the backward pass of masking scores
 import numpy as np
 
 
@@ -165,27 +143,13 @@ def mask_scores_backward(dscores, cache):
     Returns the gradient of the scores before the mask was applied.
     """
     mask = cache.mask
-''',
-        (
-            pair_trial(
-                "",
-                lambda scores: F.fill_scores(scores, RAGGED, F.Masking(-1e9)),
-                "mask_scores_backward",
-                (3, 4, 7),
-            ),
-        ),
-        (
-            "If a score was replaced by -1e9, does the result depend on it?",
-            "The gradient of a replaced score is 0. The gradient of every other score stays the same.",
-            "np.where(mask, ..., 0).",
-        ),
-        {"mask_scores_backward": F.fill_scores_backward},
-    ),
-    Exercise(
-        "split-heads",
-        7,
-        "splitting the model's width into heads",
-        '''
+    # solution
+    return np.where(mask, dscores, 0)
+--- If a score was replaced by -1e9, does the result depend on it?
+--- The gradient of a replaced score is 0. The gradient of every other score stays the same.
+--- np.where(mask, ..., 0).
+
+=== 7 split-heads: splitting the model's width into heads
 
 def split_heads(x, n_heads):
     """Split the last axis into heads, so that each head has its own matrix.
@@ -193,21 +157,15 @@ def split_heads(x, n_heads):
     x  (B, T, H·K): the first K numbers of a token belong to head 0, the next K to head 1, and so on
     Returns an array (B, H, T, K).
     """
-''',
-        (Values("", _split), _merge_trial()),
-        (
-            "First split the last axis into two axes, then move an axis. If you only reshape, the numbers of "
-            "different tokens are mixed.",
-            "x.reshape(B, T, H, K) splits the last axis.",
-            "Then swap axes 1 and 2.",
-        ),
-        {"split_heads": F.split_heads},
-    ),
-    Exercise(
-        "merge-heads",
-        7,
-        "concatenating the heads",
-        '''
+    # solution
+    B, T, D = x.shape
+    return x.reshape(B, T, n_heads, D // n_heads).swapaxes(1, 2)
+--- First split the last axis into two axes, then move an axis. If you only reshape, the numbers of different
+    tokens are mixed.
+--- x.reshape(B, T, H, K) splits the last axis.
+--- Then swap axes 1 and 2.
+
+=== 7 merge-heads: concatenating the heads
 
 def merge_heads(x):
     """Return the paper's Concat(head_1 .. head_H). This is the inverse of splitting into heads.
@@ -215,20 +173,14 @@ def merge_heads(x):
     x  (B, H, T, K)
     Returns an array (B, T, H·K). The first K numbers of a token are those of head 0.
     """
-''',
-        (Values("", _merged),),
-        (
-            "Before you reshape, the axes of heads and numbers, H and K, must be next to each other.",
-            "Swap the axes of heads and positions. This gives the shape (B, T, H, K).",
-            "Then reshape to (B, T, H·K).",
-        ),
-        {"merge_heads": F.merge_heads},
-    ),
-    Exercise(
-        "multi-head",
-        7,
-        "multi-head attention, forward",
-        '''
+    # solution
+    B, H, T, K = x.shape
+    return x.swapaxes(1, 2).reshape(B, T, H * K)
+--- Before you reshape, the axes of heads and numbers, H and K, must be next to each other.
+--- Swap the axes of heads and positions. This gives the shape (B, T, H, K).
+--- Then reshape to (B, T, H·K).
+
+=== 7 multi-head: multi-head attention, forward
 from npformer.functional import attention, merge_heads
 from npformer.nn.attention import MultiHeadCache
 
@@ -246,27 +198,20 @@ def multi_head(layer, query, memory=None, mask=None):
     Returns (y, cache). y has the shape (B, T, D). The cache is MultiHeadCache(projections, the cache of
     attention, the cache of layer.output, n_inputs). n_inputs is 1 in self-attention, and 2 with a memory.
     """
-''',
-        (
-            _forward_trial("self-attention", (3, 5, 6), None, None),
-            _forward_trial("causal mask", (3, 5, 6), None, causal_mask(5, np.zeros(1))),
-            _forward_trial("cross-attention", (3, 5, 6), (3, 7, 6), RAGGED[:, None]),
-        ),
-        (
-            "There are three steps: the projections, the attention of all heads, and the output layer. Each "
-            "returns a result and a cache. Keep all caches.",
-            "If memory is None, it is the query, and n_inputs is 1. layer.project(query, memory, memory) "
-            "gives q, k and v.",
-            "attention(q, k, v, mask) gives z (B, H, T, K). Concatenate its heads, and pass them to "
-            "layer.output.forward.",
-        ),
-        {"multi_head": multi_head},
-    ),
-    Exercise(
-        "multi-head-backward",
-        7,
-        "the backward pass of multi-head attention",
-        '''
+    # solution
+    n_inputs, memory = (1, query) if memory is None else (2, memory)
+    (q, k, v), projections = layer.project(query, memory, memory)
+    z, attended = attention(q, k, v, mask)
+    y, output = layer.output.forward(merge_heads(z))
+    return y, MultiHeadCache(projections, attended, output, n_inputs)
+--- There are three steps: the projections, the attention of all heads, and the output layer. Each returns a
+    result and a cache. Keep all caches.
+--- If memory is None, it is the query, and n_inputs is 1. layer.project(query, memory, memory) gives q, k
+    and v.
+--- attention(q, k, v, mask) gives z (B, H, T, K). Concatenate its heads, and pass them to
+    layer.output.forward.
+
+=== 7 multi-head-backward: the backward pass of multi-head attention
 from npformer.functional import attention_backward, split_heads
 
 
@@ -285,19 +230,45 @@ def multi_head_backward(layer, dy, cache):
     Returns dx (B, T, D) in self-attention, where x is query, key and value. In cross-attention
     (cache.n_inputs == 2), the memory is key and value. Then return (dquery, dmemory).
     """
+    # solution
+    dz = layer.output.backward(dy, cache.output)
+    dheads = split_heads(dz, layer.n_heads)
+    dq, dk, dv = attention_backward(dheads, cache.attention)
+    dquery, dkey, dvalue = layer.project_backward(dq, dk, dv, cache)
+    if cache.n_inputs == 2:
+        return dquery, dkey + dvalue
+    return dquery + dkey + dvalue
+--- The order of the backward pass is: output layer, concatenation of the heads, attention, projections.
+--- The backward pass of concatenating the heads is splitting: split_heads(dz, layer.n_heads), where dz is
+    the gradient that layer.output.backward returns.
+--- project_backward returns three gradients. In self-attention x was used three times, so return their sum.
+    In cross-attention the gradients of key and value are added to give dmemory.
 ''',
-        (
+    {
+        "causal-mask": Task(causal_mask, Values("", _causal, hidden=hidden_inputs.causal)),
+        "padding-mask": Task(padding_mask, Values("", _padding, hidden=hidden_inputs.padding)),
+        "local-mask": Task(local_mask, Values("", _local, hidden=hidden_inputs.local)),
+        "mask-scores-backward": Task(
+            F.fill_scores_backward,
+            pair_trial(
+                "",
+                lambda scores: F.fill_scores(scores, RAGGED, F.Masking(-1e9)),
+                "mask_scores_backward",
+                (3, 4, 7),
+            ),
+        ),
+        "split-heads": Task(F.split_heads, Values("", _split), _merge_trial()),
+        "merge-heads": Task(F.merge_heads, Values("", _merged)),
+        "multi-head": Task(
+            multi_head,
+            _forward_trial("self-attention", (3, 5, 6), None, None),
+            _forward_trial("causal mask", (3, 5, 6), None, causal_mask(5, np.zeros(1))),
+            _forward_trial("cross-attention", (3, 5, 6), (3, 7, 6), RAGGED[:, None]),
+        ),
+        "multi-head-backward": Task(
+            MultiHeadAttention.backward,
             layer_trial("self-attention", _multi_head, "multi_head_backward", (3, 5, 6)),
             layer_trial("cross-attention", _multi_head, "multi_head_backward", (3, 5, 6), (3, 4, 6)),
         ),
-        (
-            "The order of the backward pass is: output layer, concatenation of the heads, attention, "
-            "projections.",
-            "The backward pass of concatenating the heads is splitting: split_heads(dz, layer.n_heads), "
-            "where dz is the gradient that layer.output.backward returns.",
-            "project_backward returns three gradients. In self-attention x was used three times, so return "
-            "their sum. In cross-attention the gradients of key and value are added to give dmemory.",
-        ),
-        {"multi_head_backward": MultiHeadAttention.backward},
-    ),
+    },
 )

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from npformer import functional as F
-from npformer.learn.exercises.exercise import Exercise, Functions, Gradients
+from npformer.learn.exercises.exercise import Functions, Gradients, Task, exercises
 from npformer.learn.exercises.topics.tools import pair_trial
 
 PADDED = np.arange(5) < np.array([[4], [5]])  # (2, 5)
@@ -27,12 +27,9 @@ def _attend_trial(label: str, *batch: Any, mask: Any = None) -> Any:
     return pair_trial(label, F.latent_attend, "latent_attend_backward", *shapes, **settings)
 
 
-LATENT = (
-    Exercise(
-        "unit-weights-backward",
-        20,
-        "the gradient of a normalization of weights",
-        '''
+LATENT = exercises(
+    r'''
+=== 20 unit-weights-backward: the gradient of a normalization of weights
 
 def unit_weights_backward(dy, cache):
     """Return the gradient of y = w / length along the last axis.
@@ -43,26 +40,16 @@ def unit_weights_backward(dy, cache):
     Returns dw (..., S). You do not need an S × S matrix.
     """
     y, length, measure = cache
-''',
-        (
-            _unit_trial("sum", "sum", (2, 5)),
-            _unit_trial("euclidean", "euclidean", (2, 5)),
-            _unit_trial("sum, w (6,)", "sum", (6,)),
-        ),
-        (
-            "w_j influences y in two ways: it is the numerator of y_j, and it is a part of the length, which "
-            "is the denominator of every y_i.",
-            "The derivative of the length with respect to w_j is 1 for the sum, and w_j / length = y_j for "
-            "the Euclidean length.",
-            "dw_j = (dy_j - c_j · Σ_i dy_i y_i) / length, where c_j is the derivative from hint 2.",
-        ),
-        {"unit_weights_backward": F.unit_weights_backward},
-    ),
-    Exercise(
-        "latent-attend-backward",
-        20,
-        "the backward pass of latent attention",
-        '''
+    # solution
+    slope = 1 if measure == "sum" else y
+    return (dy - slope * (dy * y).sum(-1, keepdims=True)) / length
+--- w_j influences y in two ways: it is the numerator of y_j, and it is a part of the length, which is the
+    denominator of every y_i.
+--- The derivative of the length with respect to w_j is 1 for the sum, and w_j / length = y_j for the
+    Euclidean length.
+--- dw_j = (dy_j - c_j · Σ_i dy_i y_i) / length, where c_j is the derivative from hint 2.
+
+=== 20 latent-attend-backward: the backward pass of latent attention
 from npformer.functional import softmax_backward  # softmax_backward(dweights, weights) -> dscores
 from npformer.functional import unit_weights_backward  # unit_weights_backward(dweights, unit) -> dw
 
@@ -80,20 +67,32 @@ def latent_attend_backward(dy, cache):
     # weights = unit_weights(w)
     # w_i = Σ_j active_ij latent_j
     # active = softmax(active_scores), latent = softmax(latent_scores)
+    # solution
+    dweights = (v @ dy[..., None])[..., 0]
+    dv = weights[..., None] * dy[..., None, :]
+    dw = unit_weights_backward(dweights, unit)
+    dlatent = (active.swapaxes(-1, -2) @ dw[..., None])[..., 0]
+    dactive = dw[..., :, None] * latent[..., None, :]
+    return softmax_backward(dlatent, latent), softmax_backward(dactive, active), dv
+--- The forward pass has four steps, which are listed in the comments of your file from the last to the
+    first. Go through them in this order.
+--- dweights_j = v_j · dy, which is (v @ dy[..., None])[..., 0]. dv_j = weights_j dy, which is the product of
+    a column and a row.
+--- The gradient of active_ij is dw_i latent_j. The gradient of latent_j is Σ_i active_ij dw_i, which is
+    active.swapaxes(-1, -2) times dw.
 ''',
-        (
+    {
+        "unit-weights-backward": Task(
+            F.unit_weights_backward,
+            _unit_trial("sum", "sum", (2, 5)),
+            _unit_trial("euclidean", "euclidean", (2, 5)),
+            _unit_trial("sum, w (6,)", "sum", (6,)),
+        ),
+        "latent-attend-backward": Task(
+            F.latent_attend_backward,
             _attend_trial("one sentence"),
             _attend_trial("two sentences", 2),
             _attend_trial("padding", 2, mask=PADDED),
         ),
-        (
-            "The forward pass has four steps, which are listed in the comments of your file from the last to "
-            "the first. Go through them in this order.",
-            "dweights_j = v_j · dy, which is (v @ dy[..., None])[..., 0]. dv_j = weights_j dy, which is the "
-            "product of a column and a row.",
-            "The gradient of active_ij is dw_i latent_j. The gradient of latent_j is Σ_i active_ij dw_i, "
-            "which is active.swapaxes(-1, -2) times dw.",
-        ),
-        {"latent_attend_backward": F.latent_attend_backward},
-    ),
+    },
 )

@@ -7,7 +7,7 @@ import numpy as np
 
 from npformer import functional as F
 from npformer.backend import Array
-from npformer.learn.exercises.exercise import Exercise, Functions, Gradients, Values
+from npformer.learn.exercises.exercise import Functions, Gradients, Task, Values, exercises
 from npformer.learn.exercises.sublayer import (
     PostNorm,
     PostNormCache,
@@ -18,7 +18,7 @@ from npformer.learn.exercises.sublayer import (
     pre_norm,
     pre_norm_backward,
 )
-from npformer.learn.exercises.topics.tools import layer_trial, output, output_and_cache, pair_trial
+from npformer.learn.exercises.topics.tools import layer_trial, output, output_and_cache, pair_trial, pairs
 from npformer.nn import Context, Dropout, FeedForward, Linear
 from npformer.nn.feed_forward import FeedForwardCache
 
@@ -127,12 +127,9 @@ def _dropout_trial() -> Gradients:
     return Gradients("", make, {"p": 0.4, "rng": 3})
 
 
-LAYERS = (
-    Exercise(
-        "layer-norm",
-        8,
-        "layer normalization, forward",
-        '''
+LAYERS = exercises(
+    r'''
+=== 8 layer-norm: layer normalization, forward
 import numpy as np
 
 
@@ -144,20 +141,16 @@ def layer_norm(x, gain, bias, eps=1e-5):
     The variance is the mean of (x - mean)²: the sum is divided by D and not by D - 1.
     Returns y (..., D).
     """
-''',
-        (Values("", _normed),),
-        (
-            "Compute the mean and then the variance of each row, with keepdims=True so that they broadcast.",
-            "centered = x - mean, and the variance is the mean of centered². eps is added under the root.",
-            "gain * centered / np.sqrt(variance + eps) + bias.",
-        ),
-        {"layer_norm": F.layer_norm},
-    ),
-    Exercise(
-        "layer-norm-backward",
-        8,
-        "the backward pass of layer normalization",
-        '''
+    # solution
+    mean = x.mean(-1, keepdims=True)
+    variance = x.var(-1, keepdims=True)
+    xhat = (x - mean) / np.sqrt(variance + eps)
+    return gain * xhat + bias
+--- Compute the mean and then the variance of each row, with keepdims=True so that they broadcast.
+--- centered = x - mean, and the variance is the mean of centered². eps is added under the root.
+--- gain * centered / np.sqrt(variance + eps) + bias.
+
+=== 8 layer-norm-backward: the backward pass of layer normalization
 import numpy as np
 
 
@@ -171,25 +164,22 @@ def layer_norm_backward(dy, cache):
     xhat, rstd, gain = cache
     # first dbias and dgain, which are sums over all rows
     # then dxhat, and from it dx: xhat depends on x directly, through the mean, and through the variance
-''',
-        (
-            pair_trial("", F.layer_norm, "layer_norm_backward", (7, 5), (5,), (5,)),
-            pair_trial("x (2, 3, 5)", F.layer_norm, "layer_norm_backward", (2, 3, 5), (5,), (5,)),
-        ),
-        (
-            "dbias and dgain are sums over all axes except the last. dxhat = dy · gain.",
-            "If you add a number to all entries of a row of x, xhat does not change. If you multiply the "
-            "row by a number, xhat hardly changes. So each row of dx has mean 0 and is nearly orthogonal to "
-            "xhat. Two terms must therefore be subtracted from dxhat.",
-            "dx = rstd · (dxhat - mean(dxhat) - xhat · mean(dxhat · xhat)), with means over the last axis.",
-        ),
-        {"layer_norm_backward": F.layer_norm_backward},
-    ),
-    Exercise(
-        "residual",
-        8,
-        "residual connections, forward",
-        '''
+    # solution
+    rows = tuple(range(dy.ndim - 1))
+    dgain = (dy * xhat).sum(rows)
+    dbias = dy.sum(rows)
+    dxhat = dy * gain
+    along_mean = dxhat.mean(-1, keepdims=True)
+    along_xhat = (dxhat * xhat).mean(-1, keepdims=True)
+    dx = rstd * (dxhat - along_mean - xhat * along_xhat)
+    return dx, dgain, dbias
+--- dbias and dgain are sums over all axes except the last. dxhat = dy · gain.
+--- If you add a number to all entries of a row of x, xhat does not change. If you multiply the row by a
+    number, xhat hardly changes. So each row of dx has mean 0 and is nearly orthogonal to xhat. Two terms
+    must therefore be subtracted from dxhat.
+--- dx = rstd · (dxhat - mean(dxhat) - xhat · mean(dxhat · xhat)), with means over the last axis.
+
+=== 8 residual: residual connections, forward
 from npformer.learn.exercises.sublayer import PostNormCache, PreNormCache
 
 
@@ -201,6 +191,10 @@ def post_norm(layer, x, sublayer):
     sublayer  sublayer(x) returns (h, its cache)
     Returns (y, cache), where the cache is PostNormCache(sublayer's cache, norm's cache).
     """
+    # solution
+    h, sublayer_cache = sublayer(x)
+    y, add_norm = layer.norm.forward(x, h)
+    return y, PostNormCache(sublayer_cache, add_norm)
 
 
 def pre_norm(layer, x, sublayer):
@@ -212,25 +206,17 @@ def pre_norm(layer, x, sublayer):
     sublayer  sublayer(normed) returns (h, its cache)
     Returns (y, cache), where the cache is PreNormCache(norm's cache, sublayer's cache, dropout_mask).
     """
-''',
-        (
-            _residual("post_norm", PostNorm, PostNormCache, post_norm_backward),
-            _residual("pre_norm", PreNorm, PreNormCache, pre_norm_backward),
-        ),
-        (
-            "Each step returns a result and a cache. Keep the caches, and write the steps in the order of "
-            "the formula.",
-            "Post-norm has two steps: the sublayer, and the norm, whose method adds x itself. Pre-norm has "
-            "four: norm, sublayer, dropout, sum.",
-            "Pre-norm: the sublayer gets the normed x, and the sum has x itself: y = x + dropped.",
-        ),
-        {"post_norm": post_norm, "pre_norm": pre_norm},
-    ),
-    Exercise(
-        "residual-backward",
-        8,
-        "residual connections, post-norm and pre-norm",
-        '''
+    # solution
+    normed, norm = layer.norm.forward(x)
+    h, sublayer_cache = sublayer(normed)
+    dropped, dropout_mask = layer.dropout.forward(h)
+    return x + dropped, PreNormCache(norm, sublayer_cache, dropout_mask)
+--- Each step returns a result and a cache. Keep the caches, and write the steps in the order of the formula.
+--- Post-norm has two steps: the sublayer, and the norm, whose method adds x itself. Pre-norm has four: norm,
+    sublayer, dropout, sum.
+--- Pre-norm: the sublayer gets the normed x, and the sum has x itself: y = x + dropped.
+
+=== 8 residual-backward: residual connections, post-norm and pre-norm
 
 def post_norm_backward(layer, dy, cache, sublayer_backward):
     """Compute the backward pass of y = norm(x + dropout(h)), where h = f(x) and f is the sublayer.
@@ -240,6 +226,10 @@ def post_norm_backward(layer, dy, cache, sublayer_backward):
     sublayer_backward  sublayer_backward(dh, cache.sublayer) returns the gradient of the sublayer's input
     Returns the complete gradient dx, through the residual connection and through the sublayer.
     """
+    # solution
+    dx, dh = layer.norm.backward(dy, cache.add_norm)
+    dh = sublayer_backward(dh, cache.sublayer)
+    return dx + dh
 
 
 def pre_norm_backward(layer, dy, cache, sublayer_backward):
@@ -251,22 +241,17 @@ def pre_norm_backward(layer, dy, cache, sublayer_backward):
     sublayer_backward  sublayer_backward(dh, cache.sublayer) returns the gradient of the sublayer's input
     Returns the complete gradient dx, through the residual connection and through the sublayer.
     """
-''',
-        (_framed_trial("post"), _framed_trial("pre")),
-        (
-            "In the backward pass of a sum, both terms get the gradient of the sum, unchanged.",
-            "Post-norm: layer.norm.backward returns dx and dh. Pass dh to sublayer_backward, and add the "
-            "result to dx.",
-            "Pre-norm: the residual connection contributes dy itself. Pass dy also through dropout, sublayer "
-            "and norm, in this order, and add the result.",
-        ),
-        {"post_norm_backward": post_norm_backward, "pre_norm_backward": pre_norm_backward},
-    ),
-    Exercise(
-        "dropout-backward",
-        8,
-        "the backward pass of dropout",
-        '''
+    # solution
+    dropped = layer.dropout.backward(dy, cache.dropout_mask)
+    dnormed = sublayer_backward(dropped, cache.sublayer)
+    dnorm = layer.norm.backward(dnormed, cache.norm)
+    return dy + dnorm
+--- In the backward pass of a sum, both terms get the gradient of the sum, unchanged.
+--- Post-norm: layer.norm.backward returns dx and dh. Pass dh to sublayer_backward, and add the result to dx.
+--- Pre-norm: the residual connection contributes dy itself. Pass dy also through dropout, sublayer and norm,
+    in this order, and add the result.
+
+=== 8 dropout-backward: the backward pass of dropout
 
 def dropout_backward(dy, cache):
     """Return the gradient of y = x · dropout_mask.
@@ -277,23 +262,15 @@ def dropout_backward(dy, cache):
     Returns dx.
     """
     dropout_mask = cache
-''',
-        (
-            _dropout_trial(),
-            pair_trial("nothing dropped", F.dropout, "dropout_backward", (4, 6), p=0.0, rng=3),
-        ),
-        (
-            "The dropout_mask is a constant here. It is random and does not depend on x.",
-            "Each entry of y is the entry of x times the entry of the mask. What is its derivative?",
-            "dx = dy * dropout_mask. If dropout_mask is None, dx is dy.",
-        ),
-        {"dropout_backward": F.dropout_backward},
-    ),
-    Exercise(
-        "relu-backward",
-        9,
-        "the backward pass of max(0, x)",
-        '''
+    # solution
+    if dropout_mask is None:
+        return dy
+    return dy * dropout_mask
+--- The dropout_mask is a constant here. It is random and does not depend on x.
+--- Each entry of y is the entry of x times the entry of the mask. What is its derivative?
+--- dx = dy * dropout_mask. If dropout_mask is None, dx is dy.
+
+=== 9 relu-backward: the backward pass of max(0, x)
 import numpy as np
 
 
@@ -305,20 +282,13 @@ def relu_backward(dy, cache):
     Returns dx.
     """
     y = cache
-''',
-        (pair_trial("", F.relu, "relu_backward", (4, 6)),),
-        (
-            "Where x is negative, y is 0, so its derivative is 0.",
-            "Where x is positive, y = x, so its derivative is 1. These are the entries with y > 0.",
-            "np.where(y > 0, ..., 0).",
-        ),
-        {"relu_backward": F.relu_backward},
-    ),
-    Exercise(
-        "gelu-backward",
-        9,
-        "the backward pass of GELU",
-        '''
+    # solution
+    return np.where(y > 0, dy, 0)
+--- Where x is negative, y is 0, so its derivative is 0.
+--- Where x is positive, y = x, so its derivative is 1. These are the entries with y > 0.
+--- np.where(y > 0, ..., 0).
+
+=== 9 gelu-backward: the backward pass of GELU
 import math
 
 import numpy as np
@@ -332,20 +302,14 @@ def gelu_backward(dy, cache):
     Returns dx. The derivative of Phi is the density exp(-x²/2) / sqrt(2 pi).
     """
     x, phi = cache
-''',
-        (pair_trial("", F.gelu, "gelu_backward", (4, 6)),),
-        (
-            "y is the product of x and Phi(x), so the product rule gives two terms.",
-            "The first term is phi. The second term is x times the density.",
-            "dx = dy · (phi + x · density).",
-        ),
-        {"gelu_backward": F.gelu_backward},
-    ),
-    Exercise(
-        "feed-forward",
-        9,
-        "the feed-forward network, forward",
-        '''
+    # solution
+    density = np.exp(-(x**2) / 2) / math.sqrt(2 * math.pi)
+    return dy * (phi + x * density)
+--- y is the product of x and Phi(x), so the product rule gives two terms.
+--- The first term is phi. The second term is x times the density.
+--- dx = dy · (phi + x · density).
+
+=== 9 feed-forward: the feed-forward network, forward
 from npformer.kernels import activation_dropout
 from npformer.nn.feed_forward import FeedForwardCache
 
@@ -360,21 +324,17 @@ def feed_forward(layer, x):
     dropped.
     Returns (y, cache). The cache is FeedForwardCache(inner's, the activation's, outer's cache).
     """
-''',
-        (_feed_forward_trial("relu"), _feed_forward_trial("gelu")),
-        (
-            "There are three steps: the inner layer, the activation, the outer layer. Each returns a result "
-            "and a cache.",
-            "h, inner = layer.inner.forward(x) is the first step. The second step gets h.",
-            "Collect the three caches in the order of the steps, and return them after y.",
-        ),
-        {"feed_forward": FeedForward.forward},
-    ),
-    Exercise(
-        "feed-forward-backward",
-        9,
-        "the backward pass of the feed-forward network",
-        '''
+    # solution
+    h, inner = layer.inner.forward(x)
+    h, hidden = activation_dropout(h, layer.activation)
+    y, outer = layer.outer.forward(h)
+    return y, FeedForwardCache(inner, hidden, outer)
+--- There are three steps: the inner layer, the activation, the outer layer. Each returns a result and a
+    cache.
+--- h, inner = layer.inner.forward(x) is the first step. The second step gets h.
+--- Collect the three caches in the order of the steps, and return them after y.
+
+=== 9 feed-forward-backward: the backward pass of the feed-forward network
 from npformer.kernels import activation_dropout_backward
 
 
@@ -388,14 +348,38 @@ def feed_forward_backward(layer, dy, cache):
     activation_dropout_backward(dh, cache.hidden) is the backward pass of dropout(gelu(...)).
     Returns dx (B, T, D).
     """
+    # solution
+    dh = layer.outer.backward(dy, cache.outer)
+    dh = activation_dropout_backward(dh, cache.hidden)
+    return layer.inner.backward(dh, cache.inner)
+--- The forward pass has three steps. Go through them in the opposite order.
+--- The order is: layer.outer, activation_dropout_backward, layer.inner. Each takes the gradient that the
+    previous one returned.
+--- Begin with dh = layer.outer.backward(dy, cache.outer). The last step returns dx.
 ''',
-        (layer_trial("", _network, "feed_forward_backward", (2, 3, 4), **DROPPING),),
-        (
-            "The forward pass has three steps. Go through them in the opposite order.",
-            "The order is: layer.outer, activation_dropout_backward, layer.inner. Each takes the gradient "
-            "that the previous one returned.",
-            "Begin with dh = layer.outer.backward(dy, cache.outer). The last step returns dx.",
+    {
+        "layer-norm": Task(F.layer_norm, Values("", _normed)),
+        "layer-norm-backward": pairs(
+            F.layer_norm, ("", (7, 5), (5,), (5,)), ("x (2, 3, 5)", (2, 3, 5), (5,), (5,))
         ),
-        {"feed_forward_backward": FeedForward.backward},
-    ),
+        "residual": Task(
+            (post_norm, pre_norm),
+            _residual("post_norm", PostNorm, PostNormCache, post_norm_backward),
+            _residual("pre_norm", PreNorm, PreNormCache, pre_norm_backward),
+        ),
+        "residual-backward": Task(
+            (post_norm_backward, pre_norm_backward), _framed_trial("post"), _framed_trial("pre")
+        ),
+        "dropout-backward": Task(
+            F.dropout_backward,
+            _dropout_trial(),
+            pair_trial("nothing dropped", F.dropout, "dropout_backward", (4, 6), p=0.0, rng=3),
+        ),
+        "relu-backward": pairs(F.relu, ("", (4, 6))),
+        "gelu-backward": pairs(F.gelu, ("", (4, 6))),
+        "feed-forward": Task(FeedForward.forward, _feed_forward_trial("relu"), _feed_forward_trial("gelu")),
+        "feed-forward-backward": Task(
+            FeedForward.backward, layer_trial("", _network, "feed_forward_backward", (2, 3, 4), **DROPPING)
+        ),
+    },
 )

@@ -6,9 +6,9 @@ import numpy as np
 
 from npformer import functional as F
 from npformer.backend import Array
-from npformer.learn.exercises.exercise import Exercise, Functions, Gradients, Values
+from npformer.learn.exercises.exercise import Functions, Gradients, Task, Values, exercises
 from npformer.learn.exercises.topics import hidden_inputs
-from npformer.learn.exercises.topics.tools import output, pair_trial
+from npformer.learn.exercises.topics.tools import output, pairs
 
 TARGETS = np.array([[4, 1, 0, 0], [6, 2, 3, 0], [5, 5, 3, 2]])
 
@@ -48,12 +48,9 @@ def _divergence_trial(label: str, targets: Array) -> Gradients:
     return Gradients(label, make)
 
 
-LOSSES = (
-    Exercise(
-        "log-softmax-backward",
-        12,
-        "the backward pass of the logarithm of softmax",
-        '''
+LOSSES = exercises(
+    r'''
+=== 12 log-softmax-backward: the backward pass of the logarithm of softmax
 import numpy as np
 
 
@@ -65,24 +62,15 @@ def log_softmax_backward(dy, cache):
     Returns dx (..., N).
     """
     y = cache
-''',
-        (
-            pair_trial("", F.log_softmax, "log_softmax_backward", (4, 7)),
-            pair_trial("x (2, 3, 7)", F.log_softmax, "log_softmax_backward", (2, 3, 7)),
-        ),
-        (
-            "x_j influences y_j directly. It also influences every y_i of its row, because it is part of the "
-            "sum in the logarithm.",
-            "The derivative of log(sum exp(x)) with respect to x_j is the probability p_j = exp(y_j).",
-            "dx_j = dy_j - p_j · Σ_i dy_i, where the sum runs over the row.",
-        ),
-        {"log_softmax_backward": F.log_softmax_backward},
-    ),
-    Exercise(
-        "cross-entropy",
-        12,
-        "the loss of a batch with padding",
-        '''
+    # solution
+    p = np.exp(y)
+    return dy - p * dy.sum(-1, keepdims=True)
+--- x_j influences y_j directly. It also influences every y_i of its row, because it is part of the sum in
+    the logarithm.
+--- The derivative of log(sum exp(x)) with respect to x_j is the probability p_j = exp(y_j).
+--- dx_j = dy_j - p_j · Σ_i dy_i, where the sum runs over the row.
+
+=== 12 cross-entropy: the loss of a batch with padding
 import numpy as np
 
 from npformer.functional import log_softmax  # log_softmax(x) -> (log_probs, cache)
@@ -96,22 +84,19 @@ def cross_entropy(logits, targets, *, pad_id=None):
     Returns a number. Padding counts neither in the sum nor in the number of targets. If pad_id is None,
     there is no padding.
     """
-''',
-        (Values("", _losses, numbers=((12, "12 (all targets)"), (9, "9 (targets that are not padding)"))),),
-        (
-            "log_softmax returns log p of every token. You need only the entry of the target in each row.",
-            "rows = log_probs.reshape(-1, V). Then rows[np.arange(N), targets.reshape(-1)] selects one entry "
-            "of each of the N rows.",
-            "Sum the entries whose target is not pad_id, and divide by their number. The loss is the "
-            "negative of this mean.",
-        ),
-        {"cross_entropy": F.cross_entropy},
-    ),
-    Exercise(
-        "cross-entropy-backward",
-        12,
-        "cross-entropy: label smoothing and padding",
-        '''
+    # solution
+    log_probs = log_softmax(logits)[0]
+    rows, flat = log_probs.reshape(-1, log_probs.shape[-1]), targets.reshape(-1)
+    losses = -rows[np.arange(len(rows)), flat]
+    real = flat != pad_id if pad_id is not None else np.ones(len(flat), bool)
+    return (losses * real).sum() / real.sum()
+--- log_softmax returns log p of every token. You need only the entry of the target in each row.
+--- rows = log_probs.reshape(-1, V). Then rows[np.arange(N), targets.reshape(-1)] selects one entry of each
+    of the N rows.
+--- Sum the entries whose target is not pad_id, and divide by their number. The loss is the negative of this
+    mean.
+
+=== 12 cross-entropy-backward: cross-entropy: label smoothing and padding
 import numpy as np
 
 
@@ -127,26 +112,18 @@ def cross_entropy_backward(dloss, cache):
     Returns dlogits, with the shape cache.shape.
     """
     log_probs, targets, real, smoothing, shape, tokens = cache
-''',
-        (
-            _entropy_trial(""),
-            _entropy_trial("padding", pad_id=0),
-            _entropy_trial("padding, smoothing 0.2", pad_id=0, smoothing=0.2),
-        ),
-        (
-            "The gradient of the loss of a single row is p - q.",
-            "p = exp(log_probs). Subtract smoothing / V from every entry, and 1 - smoothing from the entry "
-            "of the target. drows[np.arange(N), targets] selects the entries of the targets.",
-            "Multiply by real[:, None] * dloss / tokens, because the loss is a mean over the tokens. Then "
-            "reshape to cache.shape.",
-        ),
-        {"cross_entropy_backward": F.cross_entropy_backward},
-    ),
-    Exercise(
-        "smooth-targets",
-        12,
-        "the target distribution of label smoothing",
-        '''
+    # solution
+    drows = np.exp(log_probs) - smoothing / shape[-1]
+    drows[np.arange(len(targets)), targets] -= 1 - smoothing
+    drows = real[:, None] * drows * dloss / tokens
+    return drows.reshape(shape)
+--- The gradient of the loss of a single row is p - q.
+--- p = exp(log_probs). Subtract smoothing / V from every entry, and 1 - smoothing from the entry of the
+    target. drows[np.arange(N), targets] selects the entries of the targets.
+--- Multiply by real[:, None] * dloss / tokens, because the loss is a mean over the tokens. Then reshape to
+    cache.shape.
+
+=== 12 smooth-targets: the target distribution of label smoothing
 import numpy as np
 
 
@@ -156,20 +133,14 @@ def smooth_targets(targets, n_classes, smoothing):
     targets  integers (...)
     Returns q (..., n_classes) in float64. Each row sums to 1.
     """
-''',
-        (Values("", _smooth, hidden=hidden_inputs.smooth),),
-        (
-            "Begin with the one-hot vectors. Each is a row of zeros with a 1 at the target.",
-            "targets[..., None] == np.arange(n_classes) is the one-hot array with dtype bool.",
-            "Multiply it by 1 - smoothing, and add smoothing / n_classes to every entry.",
-        ),
-        {"smooth_targets": F.smooth_targets},
-    ),
-    Exercise(
-        "kl-backward",
-        12,
-        "the gradient of the KL divergence",
-        '''
+    # solution
+    one_hot = (targets[..., None] == np.arange(n_classes)).astype(float)
+    return (1 - smoothing) * one_hot + smoothing / n_classes
+--- Begin with the one-hot vectors. Each is a row of zeros with a 1 at the target.
+--- targets[..., None] == np.arange(n_classes) is the one-hot array with dtype bool.
+--- Multiply it by 1 - smoothing, and add smoothing / n_classes to every entry.
+
+=== 12 kl-backward: the gradient of the KL divergence
 import numpy as np
 
 from npformer.functional import log_softmax_backward  # log_softmax_backward(dlog_p, log_p) -> dlogits
@@ -184,13 +155,31 @@ def kl_divergence_backward(dloss, cache):
     Returns dlogits (..., V).
     """
     log_p, q = cache
+    # solution
+    n = q.size // q.shape[-1]
+    dlog_p = -q * dloss / n
+    return log_softmax_backward(dlog_p, log_p)
+--- log q does not depend on the logits. Only the term -q_v log p_v has a gradient.
+--- dlog_p = -q · dloss / n, where n is the number of rows, q.size divided by V.
+--- Pass dlog_p to log_softmax_backward.
 ''',
-        (_divergence_trial("", TARGETS), _divergence_trial("logits (4, 7)", TARGETS[0])),
-        (
-            "log q does not depend on the logits. Only the term -q_v log p_v has a gradient.",
-            "dlog_p = -q · dloss / n, where n is the number of rows, q.size divided by V.",
-            "Pass dlog_p to log_softmax_backward.",
+    {
+        "log-softmax-backward": pairs(F.log_softmax, ("", (4, 7)), ("x (2, 3, 7)", (2, 3, 7))),
+        "cross-entropy": Task(
+            F.cross_entropy,
+            Values("", _losses, numbers=((12, "12 (all targets)"), (9, "9 (targets that are not padding)"))),
         ),
-        {"kl_divergence_backward": F.kl_divergence_backward},
-    ),
+        "cross-entropy-backward": Task(
+            F.cross_entropy_backward,
+            _entropy_trial(""),
+            _entropy_trial("padding", pad_id=0),
+            _entropy_trial("padding, smoothing 0.2", pad_id=0, smoothing=0.2),
+        ),
+        "smooth-targets": Task(F.smooth_targets, Values("", _smooth, hidden=hidden_inputs.smooth)),
+        "kl-backward": Task(
+            F.kl_divergence_backward,
+            _divergence_trial("", TARGETS),
+            _divergence_trial("logits (4, 7)", TARGETS[0]),
+        ),
+    },
 )

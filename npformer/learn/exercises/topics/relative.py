@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from npformer import functional as F
-from npformer.learn.exercises.exercise import Exercise, Functions, Gradients, Values
+from npformer.learn.exercises.exercise import Functions, Gradients, Task, Values, exercises
 from npformer.learn.exercises.topics.tools import output
 
 STEPS = np.array([[3, 1, 4, 2], [4, 0, 1, 3]])  # the number of steps of each position, from 0 to 4
@@ -46,12 +46,9 @@ def _mix_trial(label: str, took: Any) -> Gradients:
     return Gradients(label, make)
 
 
-RELATIVE = (
-    Exercise(
-        "collect-by-distance",
-        21,
-        "sums over the keys at each distance",
-        '''
+RELATIVE = exercises(
+    r'''
+=== 21 collect-by-distance: sums over the keys at each distance
 import numpy as np
 
 
@@ -64,27 +61,18 @@ def collect_by_distance(y, distance, n_distances):
     Returns x (..., T, R) with the dtype of y. An entry is 0 if no key has this distance. This function is
     also the backward pass of y_ts = x_tr with r = distance[t, s].
     """
-''',
-        (
-            Values("", _collected),
-            _spread_trial("as a backward pass", 2, 0),
-            _spread_trial("as a backward pass, later queries", 1, 3),
-        ),
-        (
-            "Several keys can have the same distance, and all of them must be added. An assignment "
-            "x[..., t, r] = y[..., t, s] would keep only the last one.",
-            "Treat one distance r at a time. The condition distance == r selects the entries of y to be "
-            "summed.",
-            "For each r, np.where(distance == r, y, 0).sum(-1) has the shape (..., T). Stack the results "
-            "along a new last axis.",
-        ),
-        {"collect_by_distance": F.collect_by_distance},
-    ),
-    Exercise(
-        "mix-states-backward",
-        21,
-        "the backward pass of adaptive halting",
-        '''
+    # solution
+    x = np.zeros((*y.shape[:-1], n_distances), y.dtype)
+    for r in range(n_distances):
+        x[..., r] = np.where(distance == r, y, 0).sum(-1)
+    return x
+--- Several keys can have the same distance, and all of them must be added. An assignment x[..., t, r] =
+    y[..., t, s] would keep only the last one.
+--- Treat one distance r at a time. The condition distance == r selects the entries of y to be summed.
+--- For each r, np.where(distance == r, y, 0).sum(-1) has the shape (..., T). Stack the results along a new
+    last axis.
+
+=== 21 mix-states-backward: the backward pass of adaptive halting
 import numpy as np
 
 
@@ -100,18 +88,29 @@ def mix_states_backward(dy, cache):
     used, so its gradient is 0.
     """
     states, weights, before, last = cache
+    # solution
+    dstates = weights[..., None] * dy
+    dweights = (states * dy).sum(-1)
+    dlast = np.where(last, dweights, 0).sum(0)
+    dp = np.where(before, dweights - dlast, 0)
+    return dstates, dp
+--- Begin with y = Σ_n w_n s_n. Compute the gradients of the states and of the weights. The gradient of a
+    weight is a sum over D.
+--- p_n influences two weights: w_n = p_n, and the last weight, from which p_n is subtracted.
+--- dp = np.where(before, dweights - dlast, 0). Here dlast (B, T) is the gradient of the last weight of each
+    position, the sum over n of np.where(last, dweights, 0).
 ''',
-        (
+    {
+        "collect-by-distance": Task(
+            F.collect_by_distance,
+            Values("", _collected),
+            _spread_trial("as a backward pass", 2, 0),
+            _spread_trial("as a backward pass, later queries", 1, 3),
+        ),
+        "mix-states-backward": Task(
+            F.mix_states_backward,
             _mix_trial("", TOOK),
             _mix_trial("one sentence, all take two steps", np.ones((2, 1, 3), bool)),
         ),
-        (
-            "Begin with y = Σ_n w_n s_n. Compute the gradients of the states and of the weights. The "
-            "gradient of a weight is a sum over D.",
-            "p_n influences two weights: w_n = p_n, and the last weight, from which p_n is subtracted.",
-            "dp = np.where(before, dweights - dlast, 0). Here dlast (B, T) is the gradient of the last "
-            "weight of each position, the sum over n of np.where(last, dweights, 0).",
-        ),
-        {"mix_states_backward": F.mix_states_backward},
-    ),
+    },
 )

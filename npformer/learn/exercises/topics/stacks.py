@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from npformer.functional.masks import causal_mask
-from npformer.learn.exercises.exercise import Exercise, Functions, Values
+from npformer.learn.exercises.exercise import Functions, Task, Values, exercises
 from npformer.learn.exercises.topics import hidden_inputs
 from npformer.learn.exercises.topics.tools import layer_trial
 from npformer.models.transformer import DecoderLayer, Encoder, EncoderLayer, TransformerConfig
@@ -30,12 +30,9 @@ def _shifted(own: Functions, rng: np.random.Generator) -> dict[str, Any]:
     }
 
 
-STACKS = (
-    Exercise(
-        "encoder-layer-backward",
-        10,
-        "the backward pass of a whole encoder layer",
-        '''
+STACKS = exercises(
+    r'''
+=== 10 encoder-layer-backward: the backward pass of a whole encoder layer
 
 def encoder_layer_backward(layer, dy, cache):
     """Compute the backward pass of an encoder layer.
@@ -51,28 +48,18 @@ def encoder_layer_backward(layer, dy, cache):
     cache  .self_attention, .norm1, .feed_forward and .norm2, the caches of the parts
     Returns dx (B, S, D).
     """
-''',
-        (
-            layer_trial("", _layer(EncoderLayer, "post"), "encoder_layer_backward", (2, 3, 6), **DROPPING),
-            layer_trial(
-                "one sentence", _layer(EncoderLayer, "post"), "encoder_layer_backward", (1, 4, 6), **DROPPING
-            ),
-        ),
-        (
-            "Read the forward pass from the last line to the first. Each line gives one call of a backward "
-            "method.",
-            "The x between the sublayers is used twice: by the feed-forward network and by layer.norm2. So "
-            "its gradient is a sum of two.",
-            "dx, dh = layer.norm2.backward(dy, cache.norm2), and then dx + layer.feed_forward.backward(dh, "
-            "cache.feed_forward). The same again with layer.norm1 and the self-attention.",
-        ),
-        {"encoder_layer_backward": EncoderLayer.backward},
-    ),
-    Exercise(
-        "encoder-backward",
-        10,
-        "the backward pass of a stack of encoder layers",
-        '''
+    # solution
+    dx, dh = layer.norm2.backward(dy, cache.norm2)
+    dx = dx + layer.feed_forward.backward(dh, cache.feed_forward)
+    dx, dh = layer.norm1.backward(dx, cache.norm1)
+    return dx + layer.self_attention.backward(dh, cache.self_attention)
+--- Read the forward pass from the last line to the first. Each line gives one call of a backward method.
+--- The x between the sublayers is used twice: by the feed-forward network and by layer.norm2. So its
+    gradient is a sum of two.
+--- dx, dh = layer.norm2.backward(dy, cache.norm2), and then dx + layer.feed_forward.backward(dh,
+    cache.feed_forward). The same again with layer.norm1 and the self-attention.
+
+=== 10 encoder-backward: the backward pass of a stack of encoder layers
 
 def encoder_backward(layer, dy, cache):
     """Compute the backward pass of the encoder: N layers in sequence, then a layer normalization or none.
@@ -83,23 +70,18 @@ def encoder_backward(layer, dy, cache):
     cache  .layers, the caches of the layers in the order of the layers; .norm, the cache of the norm
     Returns dx (B, S, D).
     """
-''',
-        (
-            layer_trial("", _layer(Encoder, "post", 3), "encoder_backward", (2, 3, 6)),
-            layer_trial("with a final norm", _layer(Encoder, "pre", 2), "encoder_backward", (2, 3, 6)),
-        ),
-        (
-            "The backward pass has the opposite order: first the norm if there is one, then the last layer.",
-            "Use zip for the layers and their caches, both in reversed order: layer.layers[::-1].",
-            "The dx that a layer returns is the dy of the layer before it.",
-        ),
-        {"encoder_backward": Encoder.backward},
-    ),
-    Exercise(
-        "decoder-layer-backward",
-        11,
-        "the backward pass of a decoder layer",
-        '''
+    # solution
+    dx = dy
+    if layer.norm is not None:
+        dx = layer.norm.backward(dx, cache.norm)
+    for one, c in zip(layer.layers[::-1], cache.layers[::-1], strict=True):
+        dx = one.backward(dx, c)
+    return dx
+--- The backward pass has the opposite order: first the norm if there is one, then the last layer.
+--- Use zip for the layers and their caches, both in reversed order: layer.layers[::-1].
+--- The dx that a layer returns is the dy of the layer before it.
+
+=== 11 decoder-layer-backward: the backward pass of a decoder layer
 
 def decoder_layer_backward(layer, dy, cache):
     """Compute the backward pass of a decoder layer.
@@ -119,8 +101,81 @@ def decoder_layer_backward(layer, dy, cache):
     cache  .self_attention, .norm1, .cross, .norm2, .feed_forward and .norm3, the caches of the parts
     Returns (dx, dmemory), of shapes (B, T, D) and (B, S, D).
     """
+    # solution
+    dx, dh = layer.norm3.backward(dy, cache.norm3)
+    dx = dx + layer.feed_forward.backward(dh, cache.feed_forward)
+    dx, dh = layer.norm2.backward(dx, cache.norm2)
+    dh, dmemory = layer.cross.backward(dh, cache.cross)
+    dx = dx + dh
+    dx, dh = layer.norm1.backward(dx, cache.norm1)
+    dx = dx + layer.self_attention.backward(dh, cache.self_attention)
+    return dx, dmemory
+--- The steps are those of the encoder layer, with one sublayer more. Begin with the last one.
+--- The x before each sublayer is used twice, so its gradient is a sum of two: the dx of the norm, and what
+    the backward method of the sublayer returns.
+--- The second sublayer returns two gradients: dh, dmemory = layer.cross.backward(dh, cache.cross). Keep
+    dmemory until the end.
+
+=== 11 decoder-backward: the backward pass of a stack of decoder layers
+
+def decoder_backward(layer, dy, cache):
+    """Compute the backward pass of the decoder: N layers in sequence, then a layer normalization or none.
+
+    All layers read the same memory.
+    layer  .layers, a list of N layers, whose method backward(dy, cache) returns (dx, dmemory); .norm, a layer
+           normalization or None, whose method backward(dy, cache) returns dx
+    dy     the gradient of the output, of shape (B, T, D)
+    cache  .layers, the caches of the layers in the order of the layers; .norm, the cache of the norm
+    Returns (dx, dmemory), of shapes (B, T, D) and (B, S, D).
+    """
+    # solution
+    dx, dmemory = dy, 0
+    if layer.norm is not None:
+        dx = layer.norm.backward(dx, cache.norm)
+    for one, c in zip(layer.layers[::-1], cache.layers[::-1], strict=True):
+        dx, dmemory_here = one.backward(dx, c)
+        dmemory = dmemory + dmemory_here
+    return dx, dmemory
+--- Go from the last layer to the first, as in the encoder.
+--- Every layer reads the memory, so every layer returns a gradient of it. How are they combined?
+--- dmemory is the sum of the gradients that the layers return.
+
+=== 11 shift-right: the decoder's input: the target shifted right
+import numpy as np
+
+
+def shifted_right(target, start_id):
+    """Return the decoder's input: the start symbol, then the target without its last token.
+
+    target  integers (B, T)
+    Returns integers (B, T).
+    """
+    # solution
+    start = np.full((len(target), 1), start_id, target.dtype)
+    return np.concatenate([start, target[:, :-1]], 1)
+--- At position t the decoder must read the target tokens before t, and not token t itself.
+--- The result is a column of start symbols, followed by all columns of the target except the last.
+--- np.concatenate([start, target[:, :-1]], 1), where start has the shape (B, 1) and the dtype of the target.
 ''',
-        (
+    {
+        "encoder-layer-backward": Task(
+            EncoderLayer.backward,
+            layer_trial("", _layer(EncoderLayer, "post"), "encoder_layer_backward", (2, 3, 6), **DROPPING),
+            layer_trial(
+                "one sentence",
+                _layer(EncoderLayer, "post"),
+                "encoder_layer_backward",
+                (1, 4, 6),
+                **DROPPING,
+            ),
+        ),
+        "encoder-backward": Task(
+            Encoder.backward,
+            layer_trial("", _layer(Encoder, "post", 3), "encoder_backward", (2, 3, 6)),
+            layer_trial("with a final norm", _layer(Encoder, "pre", 2), "encoder_backward", (2, 3, 6)),
+        ),
+        "decoder-layer-backward": Task(
+            DecoderLayer.backward,
             layer_trial(
                 "",
                 _layer(DecoderLayer, "post"),
@@ -140,67 +195,18 @@ def decoder_layer_backward(layer, dy, cache):
                 **DROPPING,
             ),
         ),
-        (
-            "The steps are those of the encoder layer, with one sublayer more. Begin with the last one.",
-            "The x before each sublayer is used twice, so its gradient is a sum of two: the dx of the norm, "
-            "and what the backward method of the sublayer returns.",
-            "The second sublayer returns two gradients: dh, dmemory = layer.cross.backward(dh, cache.cross). "
-            "Keep dmemory until the end.",
-        ),
-        {"decoder_layer_backward": DecoderLayer.backward},
-    ),
-    Exercise(
-        "decoder-backward",
-        11,
-        "the backward pass of a stack of decoder layers",
-        '''
-
-def decoder_backward(layer, dy, cache):
-    """Compute the backward pass of the decoder: N layers in sequence, then a layer normalization or none.
-
-    All layers read the same memory.
-    layer  .layers, a list of N layers, whose method backward(dy, cache) returns (dx, dmemory); .norm, a layer
-           normalization or None, whose method backward(dy, cache) returns dx
-    dy     the gradient of the output, of shape (B, T, D)
-    cache  .layers, the caches of the layers in the order of the layers; .norm, the cache of the norm
-    Returns (dx, dmemory), of shapes (B, T, D) and (B, S, D).
-    """
-''',
-        (
+        "decoder-backward": Task(
+            Decoder.backward,
             layer_trial("", _layer(Decoder, "pre", 3), "decoder_backward", (2, 4, 6), (2, 3, 6), mask=CAUSAL),
             layer_trial(
-                "no norm", _layer(Decoder, "post", 2), "decoder_backward", (2, 4, 6), (2, 3, 6), mask=CAUSAL
+                "no norm",
+                _layer(Decoder, "post", 2),
+                "decoder_backward",
+                (2, 4, 6),
+                (2, 3, 6),
+                mask=CAUSAL,
             ),
         ),
-        (
-            "Go from the last layer to the first, as in the encoder.",
-            "Every layer reads the memory, so every layer returns a gradient of it. How are they combined?",
-            "dmemory is the sum of the gradients that the layers return.",
-        ),
-        {"decoder_backward": Decoder.backward},
-    ),
-    Exercise(
-        "shift-right",
-        11,
-        "the decoder's input: the target shifted right",
-        '''
-import numpy as np
-
-
-def shifted_right(target, start_id):
-    """Return the decoder's input: the start symbol, then the target without its last token.
-
-    target  integers (B, T)
-    Returns integers (B, T).
-    """
-''',
-        (Values("", _shifted, hidden=hidden_inputs.shifted),),
-        (
-            "At position t the decoder must read the target tokens before t, and not token t itself.",
-            "The result is a column of start symbols, followed by all columns of the target except the last.",
-            "np.concatenate([start, target[:, :-1]], 1), where start has the shape (B, 1) and the dtype of "
-            "the target.",
-        ),
-        {"shifted_right": shifted_right},
-    ),
+        "shift-right": Task(shifted_right, Values("", _shifted, hidden=hidden_inputs.shifted)),
+    },
 )

@@ -8,9 +8,9 @@ import numpy as np
 from npformer import functional as F
 from npformer.backend import Array
 from npformer.functional import masks
-from npformer.learn.exercises.exercise import Exercise, Functions, Gradients, Values
+from npformer.learn.exercises.exercise import Functions, Gradients, Task, Values, exercises
 from npformer.learn.exercises.topics import hidden_inputs
-from npformer.learn.exercises.topics.tools import output, pair_trial
+from npformer.learn.exercises.topics.tools import output, pair_trial, pairs
 from npformer.learn.exercises.topics.training import adam_step
 from npformer.nn import Linear
 from npformer.training.optimizer import Adam, cosine
@@ -92,12 +92,9 @@ def _rates_with_a_floor(own: Functions, rng: np.random.Generator) -> dict[str, A
     }
 
 
-TODAY = (
-    Exercise(
-        "rms-norm-backward",
-        23,
-        "the backward pass of RMS norm",
-        '''
+TODAY = exercises(
+    r'''
+=== 23 rms-norm-backward: the backward pass of RMS norm
 import numpy as np
 
 
@@ -111,24 +108,19 @@ def rms_norm_backward(dy, cache):
     xhat, rrms, gain = cache
     # first dgain, which is a sum over all rows
     # then dxhat, and from it dx: xhat depends on x directly and through the mean of x²
-''',
-        (
-            pair_trial("", F.rms_norm, "rms_norm_backward", (7, 5), (5,)),
-            pair_trial("x (2, 3, 5)", F.rms_norm, "rms_norm_backward", (2, 3, 5), (5,)),
-        ),
-        (
-            "dgain is a sum over all axes except the last. dxhat = dy · gain.",
-            "If you multiply a row of x by a positive number, xhat hardly changes. So each row of dx must be "
-            "nearly orthogonal to xhat. One term must be subtracted from dxhat.",
-            "dx = rrms · (dxhat - xhat · mean(dxhat · xhat)), with the mean over the last axis.",
-        ),
-        {"rms_norm_backward": F.rms_norm_backward},
-    ),
-    Exercise(
-        "rotate",
-        23,
-        "rotary positions, forward",
-        '''
+    # solution
+    rows = tuple(range(dy.ndim - 1))
+    dgain = (dy * xhat).sum(rows)
+    dxhat = dy * gain
+    along_xhat = (dxhat * xhat).mean(-1, keepdims=True)
+    dx = rrms * (dxhat - xhat * along_xhat)
+    return dx, dgain
+--- dgain is a sum over all axes except the last. dxhat = dy · gain.
+--- If you multiply a row of x by a positive number, xhat hardly changes. So each row of dx must be nearly
+    orthogonal to xhat. One term must be subtracted from dxhat.
+--- dx = rrms · (dxhat - xhat · mean(dxhat · xhat)), with the mean over the last axis.
+
+=== 23 rotate: rotary positions, forward
 import numpy as np
 
 
@@ -141,20 +133,14 @@ def rotate(x, cos, sin):
     Returns y (..., T, K), where the numbers of a pair are at the places that they have in x.
     """
     half = x.shape[-1] // 2
-''',
-        (Values("", _rotations("rotate")),),
-        (
-            "a = x[..., :half] is the first half, with the first number of each pair. What is b?",
-            "Compute the two halves of y, each of shape (..., T, K/2), from a and b.",
-            "np.concatenate([a * cos - b * sin, ...], -1).",
-        ),
-        {"rotate": F.rotate},
-    ),
-    Exercise(
-        "rotate-backward",
-        23,
-        "the backward pass of rotary positions",
-        '''
+    # solution
+    a, b = x[..., :half], x[..., half:]
+    return np.concatenate([a * cos - b * sin, a * sin + b * cos], -1)
+--- a = x[..., :half] is the first half, with the first number of each pair. What is b?
+--- Compute the two halves of y, each of shape (..., T, K/2), from a and b.
+--- np.concatenate([a * cos - b * sin, ...], -1).
+
+=== 23 rotate-backward: the backward pass of rotary positions
 import numpy as np
 
 
@@ -168,23 +154,16 @@ def rotate_backward(dy, cache):
     """
     cos, sin, layout = cache
     half = dy.shape[-1] // 2
-''',
-        (_rotation_trial("", 0, 4, 6), _rotation_trial("x (2, 3, 4, 6)", 5, 2, 3, 4, 6)),
-        (
-            "Split dy into the gradients of the two halves of y. The number a influences both halves. So "
-            "its gradient has two terms. The same is true for b.",
-            "The factor of a in a cos - b sin is cos, and in a sin + b cos it is sin. What are the factors "
-            "of b?",
-            "The gradient of a is da = dy_a cos + dy_b sin, where dy_a and dy_b are the halves of dy. The "
-            "whole result is the rotation in the opposite direction.",
-        ),
-        {"rotate_backward": F.rotate_backward},
-    ),
-    Exercise(
-        "interleaved-rotation",
-        23,
-        "rotary positions for pairs of neighbours",
-        '''
+    # solution
+    a, b = dy[..., :half], dy[..., half:]
+    return np.concatenate([a * cos + b * sin, b * cos - a * sin], -1)
+--- Split dy into the gradients of the two halves of y. The number a influences both halves. So its gradient
+    has two terms. The same is true for b.
+--- The factor of a in a cos - b sin is cos, and in a sin + b cos it is sin. What are the factors of b?
+--- The gradient of a is da = dy_a cos + dy_b sin, where dy_a and dy_b are the halves of dy. The whole result
+    is the rotation in the opposite direction.
+
+=== 23 interleaved-rotation: rotary positions for pairs of neighbours
 import numpy as np
 
 
@@ -196,21 +175,18 @@ def rotate_interleaved(x, cos, sin):
     cos, sin  the cosine and the sine of the angle of each position and each pair, of shape (T, K/2)
     Returns y (..., T, K), where the numbers of a pair are at the places that they have in x.
     """
-''',
-        (Values("", _rotations("rotate_interleaved")),),
-        (
-            "x[..., 0::2] are the first numbers of all pairs. How do you get the second ones?",
-            "Make y with np.empty_like(x). Assign to every second number of y, from number 0 on, and then to "
-            "the others.",
-            "y[..., 0::2] = a * cos - b * sin, and y[..., 1::2] is the other number of each pair.",
-        ),
-        {"rotate_interleaved": rotate_interleaved},
-    ),
-    Exercise(
-        "swiglu-backward",
-        23,
-        "the backward pass of a gated activation",
-        '''
+    # solution
+    a, b = x[..., 0::2], x[..., 1::2]
+    y = np.empty_like(x)
+    y[..., 0::2] = a * cos - b * sin
+    y[..., 1::2] = a * sin + b * cos
+    return y
+--- x[..., 0::2] are the first numbers of all pairs. How do you get the second ones?
+--- Make y with np.empty_like(x). Assign to every second number of y, from number 0 on, and then to the
+    others.
+--- y[..., 0::2] = a * cos - b * sin, and y[..., 1::2] is the other number of each pair.
+
+=== 23 swiglu-backward: the backward pass of a gated activation
 import numpy as np
 
 
@@ -223,23 +199,15 @@ def swiglu_backward(dy, cache):
     Returns (dgate, dvalue), both of shape (..., F).
     """
     gate, s = cache.activation
-''',
-        (
-            pair_trial("", F.swiglu, "swiglu_backward", (4, 6), (4, 6)),
-            pair_trial("three axes", F.swiglu, "swiglu_backward", (2, 3, 5), (2, 3, 5)),
-        ),
-        (
-            "y is a product. The gradient of one factor is dy times the other factor.",
-            "dvalue = dy · swish(gate). For dgate, you need the derivative of swish as well.",
-            "swish(u) = u · s is a product too, and s' = s (1 - s). So swish' = s + u · s'.",
-        ),
-        {"swiglu_backward": F.swiglu_backward},
-    ),
-    Exercise(
-        "shared-keys-backward",
-        23,
-        "the gradient of keys that heads share",
-        '''
+    # solution
+    dvalue = dy * cache.activated
+    dgate = dy * cache.value * (s + gate * s * (1 - s))
+    return dgate, dvalue
+--- y is a product. The gradient of one factor is dy times the other factor.
+--- dvalue = dy · swish(gate). For dgate, you need the derivative of swish as well.
+--- swish(u) = u · s is a product too, and s' = s (1 - s). So swish' = s + u · s'.
+
+=== 23 shared-keys-backward: the gradient of keys that heads share
 import numpy as np
 
 
@@ -253,26 +221,14 @@ def repeat_heads_backward(dy, cache):
     """
     n_repeats = cache
     batch, n_heads, length, width = dy.shape
-''',
-        (
-            _shared_trial("two copies", 2, 2),
-            _shared_trial("three copies", 2, 3),
-            _shared_trial("one copy", 3, 1),
-            _shared_trial("one shared head", 1, 4),
-        ),
-        (
-            "Each head of x was used R times. What is the gradient of an array that is used several times?",
-            "Reshape dy so that the copies of a head have an axis of their own. The copies of a head are "
-            "next to each other.",
-            "The shape is (batch, n_heads // n_repeats, n_repeats, length, width). Then sum over one axis.",
-        ),
-        {"repeat_heads_backward": F.repeat_heads_backward},
-    ),
-    Exercise(
-        "window-mask",
-        23,
-        "a causal mask with a window",
-        '''
+    # solution
+    return dy.reshape(batch, n_heads // n_repeats, n_repeats, length, width).sum(2)
+--- Each head of x was used R times. What is the gradient of an array that is used several times?
+--- Reshape dy so that the copies of a head have an axis of their own. The copies of a head are next to each
+    other.
+--- The shape is (batch, n_heads // n_repeats, n_repeats, length, width). Then sum over one axis.
+
+=== 23 window-mask: a causal mask with a window
 import numpy as np
 
 
@@ -285,21 +241,15 @@ def causal_mask(length, window):
     Returns a bool array (T, T). Row t belongs to query t, and column s to key s. True means that query t may
     attend to key s.
     """
-''',
-        (Values("", _window_masks, hidden=hidden_inputs.window_masks),),
-        (
-            "Write the positions of the queries as a column (T, 1), and those of the keys as a row (T,). "
-            "A comparison of the two has the shape (T, T).",
-            "Two conditions must hold: the key is not after the query, and it is not before the window.",
-            "The distance query - key goes from 0 to window - 1.",
-        ),
-        {"causal_mask": causal_mask},
-    ),
-    Exercise(
-        "adamw-step",
-        23,
-        "one step of AdamW",
-        '''
+    # solution
+    query, key = np.arange(length)[:, None], np.arange(length)
+    return (query >= key) & (query - key < window)
+--- Write the positions of the queries as a column (T, 1), and those of the keys as a row (T,). A comparison
+    of the two has the shape (T, T).
+--- Two conditions must hold: the key is not after the query, and it is not before the window.
+--- The distance query - key goes from 0 to window - 1.
+
+=== 23 adamw-step: one step of AdamW
 import numpy as np
 
 
@@ -319,21 +269,20 @@ def adamw_step(adam, lr, weight_decay, decays):
     """
     beta1, beta2 = adam.betas
     g = adam.model.grads
-''',
-        (Values("", _decayed_steps, numbers=((0.03, "lr"), (0.4, "weight_decay"))),),
-        (
-            "Begin with the decay. It changes the values only. The gradient g stays as it is.",
-            "np.where(decays, adam.model.values, 0) are the values of the parameters that decay.",
-            "adam.model.values -= lr * weight_decay * np.where(...). Then make a step of Adam, as in the "
-            "exercise adam-step.",
-        ),
-        {"adamw_step": adamw_step},
-    ),
-    Exercise(
-        "cosine-floor",
-        23,
-        "a cosine schedule that ends at a floor",
-        '''
+    # solution
+    adam.model.values -= lr * weight_decay * np.where(decays, adam.model.values, 0)
+    adam.t += 1
+    adam.m[...] = beta1 * adam.m + (1 - beta1) * g
+    adam.v[...] = beta2 * adam.v + (1 - beta2) * g * g
+    m_hat = adam.m / (1 - beta1**adam.t)
+    v_hat = adam.v / (1 - beta2**adam.t)
+    adam.model.values -= lr * m_hat / (np.sqrt(v_hat) + adam.eps)
+--- Begin with the decay. It changes the values only. The gradient g stays as it is.
+--- np.where(decays, adam.model.values, 0) are the values of the parameters that decay.
+--- adam.model.values -= lr * weight_decay * np.where(...). Then make a step of Adam, as in the exercise
+    adam-step.
+
+=== 23 cosine-floor: a cosine schedule that ends at a floor
 import math
 
 
@@ -344,8 +293,39 @@ def cosine(peak, total_steps, warmup_steps, floor):
     falls to floor at total_steps, and it stays there.
     Returns a function that takes the number of the step, counted from 1, and returns the learning rate.
     """
+    # solution
+    def schedule(step):
+        if step < warmup_steps:
+            return peak * step / warmup_steps
+        done = min(1.0, (step - warmup_steps) / (total_steps - warmup_steps))
+        return floor + (peak - floor) * (1 + math.cos(math.pi * done)) / 2
+    return schedule
+--- done = (step - warmup_steps) / (total_steps - warmup_steps) grows from 0 to 1. Limit it to 1.
+--- (1 + cos(pi · done)) / 2 falls from 1 to 0. Which number must be multiplied by it, so that the rate falls
+    from peak to floor?
+--- After the warm-up, the rate is floor + (peak - floor) · (1 + cos(pi · done)) / 2.
 ''',
-        (
+    {
+        "rms-norm-backward": pairs(F.rms_norm, ("", (7, 5), (5,)), ("x (2, 3, 5)", (2, 3, 5), (5,))),
+        "rotate": Task(F.rotate, Values("", _rotations("rotate"))),
+        "rotate-backward": Task(
+            F.rotate_backward, _rotation_trial("", 0, 4, 6), _rotation_trial("x (2, 3, 4, 6)", 5, 2, 3, 4, 6)
+        ),
+        "interleaved-rotation": Task(rotate_interleaved, Values("", _rotations("rotate_interleaved"))),
+        "swiglu-backward": pairs(F.swiglu, ("", (4, 6), (4, 6)), ("three axes", (2, 3, 5), (2, 3, 5))),
+        "shared-keys-backward": Task(
+            F.repeat_heads_backward,
+            _shared_trial("two copies", 2, 2),
+            _shared_trial("three copies", 2, 3),
+            _shared_trial("one copy", 3, 1),
+            _shared_trial("one shared head", 1, 4),
+        ),
+        "window-mask": Task(causal_mask, Values("", _window_masks, hidden=hidden_inputs.window_masks)),
+        "adamw-step": Task(
+            adamw_step, Values("", _decayed_steps, numbers=((0.03, "lr"), (0.4, "weight_decay")))
+        ),
+        "cosine-floor": Task(
+            cosine,
             Values(
                 "",
                 _rates_with_a_floor,
@@ -353,12 +333,5 @@ def cosine(peak, total_steps, warmup_steps, floor):
                 hidden=hidden_inputs.rates_with_a_floor,
             ),
         ),
-        (
-            "done = (step - warmup_steps) / (total_steps - warmup_steps) grows from 0 to 1. Limit it to 1.",
-            "(1 + cos(pi · done)) / 2 falls from 1 to 0. Which number must be multiplied by it, so that the "
-            "rate falls from peak to floor?",
-            "After the warm-up, the rate is floor + (peak - floor) · (1 + cos(pi · done)) / 2.",
-        ),
-        {"cosine": cosine},
-    ),
+    },
 )

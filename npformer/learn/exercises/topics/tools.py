@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from npformer import functional as F
 from npformer.backend import Array
-from npformer.learn.exercises.exercise import Functions, Gradients
+from npformer.learn.exercises.exercise import Functions, Gradients, Task
 from npformer.learn.tasks.verdict import Fault
 
 
@@ -81,6 +82,23 @@ def pair_trial(
         return ((forward, getattr(own, name)), *inputs)
 
     return Gradients(label, make, settings)
+
+
+def pairs(forward: Callable[..., Any], *trials: Any) -> Task:
+    """Return the task to write the backward pass of a function of npformer.functional.
+
+    Args:
+        forward: The function. The learner's function has its name and "_backward".
+        trials: For each trial, its label, then the shapes, as in `pair_trial`. Keyword arguments of forward
+            may stand at the end, in a dict.
+    """
+    name = f"{forward.__name__}_backward"
+
+    def trial(label: str, *shapes: Any) -> Gradients:
+        settings = shapes[-1] if isinstance(shapes[-1], dict) else {}
+        return pair_trial(label, forward, name, *shapes[: len(shapes) - bool(settings)], **settings)
+
+    return Task(getattr(F, name), *(trial(*row) for row in trials))
 
 
 def layer_trial(label: str, build: Callable[..., Any], name: str, *shapes: Any, **settings: Any) -> Gradients:

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from npformer.learn.exercises.exercise import Exercise, Functions, Values
+from npformer.learn.exercises.exercise import Functions, Task, Values, exercises
 from npformer.learn.exercises.topics import hidden_inputs
 from npformer.nn import Linear
 from npformer.training.optimizer import Adam, clip_global_norm, cosine, warmup
@@ -62,12 +62,9 @@ def adam_step(adam: Any, lr: float) -> None:
     adam.model.values -= lr * m_hat / (np.sqrt(v_hat) + adam.eps)
 
 
-TRAINING = (
-    Exercise(
-        "adam-step",
-        13,
-        "one step of Adam",
-        '''
+TRAINING = exercises(
+    r'''
+=== 13 adam-step: one step of Adam
 import numpy as np
 
 
@@ -85,41 +82,36 @@ def adam_step(adam, lr):
     """
     beta1, beta2 = adam.betas
     g = adam.model.grads
-''',
-        (Values("", _three_steps, numbers=((0.03, "lr"),)),),
-        (
-            "First update adam.t, adam.m and adam.v, in this order. Then update the values.",
-            "m_hat = m / (1 - beta1**t), and v_hat = v / (1 - beta2**t).",
-            "adam.model.values -= lr * m_hat / (np.sqrt(v_hat) + adam.eps).",
-        ),
-        {"adam_step": adam_step},
-    ),
-    Exercise(
-        "warmup",
-        13,
-        "the paper's learning rate schedule",
-        '''
+    # solution
+    adam.t += 1
+    adam.m[...] = beta1 * adam.m + (1 - beta1) * g
+    adam.v[...] = beta2 * adam.v + (1 - beta2) * g * g
+    m_hat = adam.m / (1 - beta1**adam.t)
+    v_hat = adam.v / (1 - beta2**adam.t)
+    adam.model.values -= lr * m_hat / (np.sqrt(v_hat) + adam.eps)
+--- First update adam.t, adam.m and adam.v, in this order. Then update the values.
+--- m_hat = m / (1 - beta1**t), and v_hat = v / (1 - beta2**t).
+--- adam.model.values -= lr * m_hat / (np.sqrt(v_hat) + adam.eps).
+
+=== 13 warmup: the paper's learning rate schedule
 
 def warmup(d_model, warmup_steps=4000, factor=1.0):
     """Return the schedule lr = factor · d_model^-0.5 · min(step^-0.5, step · warmup_steps^-1.5).
 
     Returns a function that takes the number of the step, counted from 1, and returns the learning rate.
     """
-''',
-        (Values("", _rates, numbers=((64, "d_model"), (9, "warmup_steps")), hidden=hidden_inputs.rates),),
-        (
-            "The result is a function. Define it inside warmup with def schedule(step), or use a lambda.",
-            "To test your function: at step = warmup_steps both arguments of min are equal, and the learning "
-            "rate has its maximum.",
-            "return lambda step: factor * d_model**-0.5 * min(...).",
-        ),
-        {"warmup": warmup},
-    ),
-    Exercise(
-        "cosine-schedule",
-        13,
-        "a schedule that decreases like a cosine",
-        '''
+    # solution
+    def schedule(step):
+        decrease = step**-0.5
+        increase = step * warmup_steps**-1.5
+        return factor * d_model**-0.5 * min(decrease, increase)
+    return schedule
+--- The result is a function. Define it inside warmup with def schedule(step), or use a lambda.
+--- To test your function: at step = warmup_steps both arguments of min are equal, and the learning rate has
+    its maximum.
+--- return lambda step: factor * d_model**-0.5 * min(...).
+
+=== 13 cosine-schedule: a schedule that decreases like a cosine
 import math
 
 
@@ -130,21 +122,18 @@ def cosine(peak, total_steps, warmup_steps=0):
     decreases to 0 at total_steps, and it stays 0 afterwards.
     Returns a function that takes the number of the step, counted from 1, and returns the learning rate.
     """
-''',
-        (Values("", _cosine_rates, numbers=((0.3, "peak"),), hidden=hidden_inputs.cosine_rates),),
-        (
-            "There are two cases: step < warmup_steps, and step >= warmup_steps.",
-            "In the second case, done = (step - warmup_steps) / (total_steps - warmup_steps) increases from "
-            "0 to 1.",
-            "Then the learning rate is peak · (1 + cos(pi · done)) / 2. Limit done to at most 1.",
-        ),
-        {"cosine": cosine},
-    ),
-    Exercise(
-        "clip-gradient",
-        13,
-        "gradient clipping by the norm",
-        '''
+    # solution
+    def schedule(step):
+        if step < warmup_steps:
+            return peak * step / warmup_steps
+        done = min(1.0, (step - warmup_steps) / (total_steps - warmup_steps))
+        return peak * (1 + math.cos(math.pi * done)) / 2
+    return schedule
+--- There are two cases: step < warmup_steps, and step >= warmup_steps.
+--- In the second case, done = (step - warmup_steps) / (total_steps - warmup_steps) increases from 0 to 1.
+--- Then the learning rate is peak · (1 + cos(pi · done)) / 2. Limit done to at most 1.
+
+=== 13 clip-gradient: gradient clipping by the norm
 import math
 
 
@@ -154,15 +143,27 @@ def clip_global_norm(grads, max_norm):
     grads  (P,), the gradient of all parameters as one vector
     Returns the norm before scaling, a number.
     """
+    # solution
+    norm = math.sqrt((grads**2).sum())
+    if norm > max_norm:
+        grads *= max_norm / norm
+    return norm
+--- The Euclidean norm of a vector is the root of the sum of its squares.
+--- Change the gradient only if its norm is larger than max_norm. Multiply all entries by the same number, so
+    that the direction stays the same.
+--- grads *= max_norm / norm.
 ''',
-        (Values("", _clipped, numbers=((1.5, "max_norm"),)),),
-        (
-            "The Euclidean norm of a vector is the root of the sum of its squares.",
-            "Change the gradient only if its norm is larger than max_norm. Multiply all entries by the same "
-            "number, so that the direction stays the same.",
-            "grads *= max_norm / norm.",
+    {
+        "adam-step": Task(adam_step, Values("", _three_steps, numbers=((0.03, "lr"),))),
+        "warmup": Task(
+            warmup,
+            Values("", _rates, numbers=((64, "d_model"), (9, "warmup_steps")), hidden=hidden_inputs.rates),
         ),
-        {"clip_global_norm": clip_global_norm},
-        writes=True,
-    ),
+        "cosine-schedule": Task(
+            cosine, Values("", _cosine_rates, numbers=((0.3, "peak"),), hidden=hidden_inputs.cosine_rates)
+        ),
+        "clip-gradient": Task(
+            clip_global_norm, Values("", _clipped, numbers=((1.5, "max_norm"),)), writes=True
+        ),
+    },
 )

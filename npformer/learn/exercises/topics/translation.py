@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from npformer.data.subwords import Pieces
-from npformer.learn.exercises.exercise import Exercise, Functions, Values
+from npformer.learn.exercises.exercise import Functions, Task, Values, exercises
 from npformer.learn.exercises.topics import hidden_inputs
 
 # in the order in which training made them; the characters come last, and x is missing
@@ -63,12 +63,9 @@ def _scores(own: Functions, rng: np.random.Generator) -> Any:
     return {f"BLEU {name}": float(own.bleu(*both)) for name, both in lines.items()}
 
 
-TRANSLATION = (
-    Exercise(
-        "join-pieces",
-        22,
-        "byte-pair encoding of a word",
-        '''
+TRANSLATION = exercises(
+    r'''
+=== 22 join-pieces: byte-pair encoding of a word
 
 def join_pieces(pieces, text):
     """Split a word into subwords by byte-pair encoding.
@@ -81,22 +78,25 @@ def join_pieces(pieces, text):
     Repeat this until no pair can be joined. Characters that do not occur in pieces remain separate.
     Returns the list of strings.
     """
-''',
-        (Values("", _joined, hidden=hidden_inputs.joined),),
-        (
-            "Begin with parts = list(text). In a loop, find the pair with the lowest rank and join it.",
-            "The rank of the pair at position i is ranks.get(parts[i] + parts[i + 1]). It is None if the "
-            "concatenation is not a piece.",
-            "The minimum of the tuples (rank, i) is the leftmost pair with the lowest rank. Join it with "
-            "parts[i : i + 2] = [parts[i] + parts[i + 1]].",
-        ),
-        {"join_pieces": Pieces._join},
-    ),
-    Exercise(
-        "bleu",
-        22,
-        "BLEU: clipped n-grams and a brevity penalty",
-        '''
+    # solution
+    parts = list(text)
+    while True:
+        candidates = []
+        for i in range(len(parts) - 1):
+            rank = pieces.ranks.get(parts[i] + parts[i + 1])
+            if rank is not None:
+                candidates.append((rank, i))
+        if not candidates:
+            return parts
+        _, i = min(candidates)
+        parts[i : i + 2] = [parts[i] + parts[i + 1]]
+--- Begin with parts = list(text). In a loop, find the pair with the lowest rank and join it.
+--- The rank of the pair at position i is ranks.get(parts[i] + parts[i + 1]). It is None if the concatenation
+    is not a piece.
+--- The minimum of the tuples (rank, i) is the leftmost pair with the lowest rank. Join it with parts[i : i +
+    2] = [parts[i] + parts[i + 1]].
+
+=== 22 bleu: BLEU: clipped n-grams and a brevity penalty
 import math
 from collections import Counter
 
@@ -115,15 +115,34 @@ def bleu(translations, references):
     references. Then BLEU = 100 · min(1, exp(1 - r / c)) · (p_1 p_2 p_3 p_4)^(1/4).
     Returns this number, or 0 if there is no match for some n.
     """
+    # solution
+    def n_grams(words, n):
+        return Counter(tuple(words[i : i + n]) for i in range(len(words) - n + 1))
+    matches, totals = [0] * 4, [0] * 4
+    c = r = 0
+    for translation, reference in zip(translations, references, strict=True):
+        ours_words, theirs_words = translation.split(), reference.split()
+        c += len(ours_words)
+        r += len(theirs_words)
+        for n in range(1, 5):
+            ours, theirs = n_grams(ours_words, n), n_grams(theirs_words, n)
+            matches[n - 1] += sum((ours & theirs).values())
+            totals[n - 1] += sum(ours.values())
+    if not all(matches):
+        return 0.0
+    precisions = [a / b for a, b in zip(matches, totals, strict=True)]
+    penalty = min(1.0, math.exp(1 - r / c))
+    return 100 * penalty * math.exp(sum(math.log(p) for p in precisions) / 4)
+--- Counter(a) & Counter(b) contains the smaller one of the two counts of each n-gram.
+--- First sum the matches and the n-grams over all lines, and divide only at the end. BLEU is not the mean of
+    the scores of the lines.
+--- If the translations are longer than the references, exp(1 - r / c) is larger than 1. Then the brevity
+    penalty is 1.
 ''',
-        (Values("", _scores, ((4, "4, the largest n"), (100, "100")), hidden=hidden_inputs.scores),),
-        (
-            "Counter(a) & Counter(b) contains the smaller one of the two counts of each n-gram.",
-            "First sum the matches and the n-grams over all lines, and divide only at the end. BLEU is not "
-            "the mean of the scores of the lines.",
-            "If the translations are longer than the references, exp(1 - r / c) is larger than 1. Then the "
-            "brevity penalty is 1.",
+    {
+        "join-pieces": Task(Pieces._join, Values("", _joined, hidden=hidden_inputs.joined)),
+        "bleu": Task(
+            bleu, Values("", _scores, ((4, "4, the largest n"), (100, "100")), hidden=hidden_inputs.scores)
         ),
-        {"bleu": bleu},
-    ),
+    },
 )

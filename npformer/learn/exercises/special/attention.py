@@ -1,70 +1,4 @@
-"""Chapters 4 and 5: plain solutions, and the mistakes that are special to them."""
-
-from typing import Any
-
-import numpy as np
-
-from npformer.functional import softmax as softmax_
-from npformer.functional import softmax_backward as softmax_backward_
-from npformer.learn.exercises.plain.registry import plain
-
-
-@plain("dot-similarity-backward")
-def dot_similarity_backward(dscores: Any, cache: Any) -> Any:
-    """Return the gradients of the scores q kᵀ."""
-    q, k = cache
-    dq = dscores @ k
-    dk = dscores.swapaxes(-1, -2) @ q
-    return dq, dk
-
-
-@plain("general-similarity-backward")
-def general_similarity_backward(dscores: Any, cache: Any) -> Any:
-    """Return the gradients of the scores q weight kᵀ."""
-    q, k, weight, projected = cache
-    dprojected = dscores @ k
-    dk = dscores.swapaxes(-1, -2) @ projected
-    dq = dprojected @ weight.T
-    rows, drows = q.reshape(-1, q.shape[-1]), dprojected.reshape(-1, dprojected.shape[-1])
-    dweight = rows.T @ drows
-    return dq, dk, dweight
-
-
-@plain("softmax")
-def softmax(x: Any) -> Any:
-    """Return the softmax of the last axis, also for large scores and rows of -inf."""
-    e = np.exp(x - x.max(-1, keepdims=True))
-    return e / e.sum(-1, keepdims=True)
-
-
-@plain("softmax-backward")
-def softmax_backward(dy: Any, cache: Any) -> Any:
-    """Return the gradient of the scores."""
-    y = cache
-    return y * (dy - (dy * y).sum(-1, keepdims=True))
-
-
-@plain("attention")
-def attention(q: Any, k: Any, v: Any, mask: Any = None) -> Any:
-    """Return scaled dot-product attention."""
-    scores = q @ k.swapaxes(-1, -2) / np.sqrt(q.shape[-1])
-    if mask is not None:
-        scores = np.where(mask, scores, -np.inf)
-    weights = softmax_(scores)[0]
-    return weights @ v
-
-
-@plain("attention-backward")
-def attention_backward(dy: Any, cache: Any) -> Any:
-    """Return the gradients of the queries, the keys and the values."""
-    q, k, v, weights, scale = cache.q, cache.k, cache.v, cache.weights, cache.scale
-    dweights = dy @ v.swapaxes(-1, -2)
-    dv = weights.swapaxes(-1, -2) @ dy
-    dscores = softmax_backward_(dweights, weights) * scale
-    dq = dscores @ k
-    dk = dscores.swapaxes(-1, -2) @ q
-    return dq, dk, dv
-
+"""Chapters 4 and 5: the mistakes that are special to an exercise."""
 
 MISTAKES = r"""
 === dot-similarity-backward
@@ -81,7 +15,7 @@ dk = dscores.swapaxes(-1, -2) @ q => dk = np.zeros_like(k) + (dscores.swapaxes(-
     ## dk is summed over axis 0: each sentence has its own keys
 dq = dscores @ k => dq = np.zeros_like(q) + (dscores @ k).sum(0)
     ## dq is summed over axis 0: each sentence has its own queries
-q, k = cache => q, k = cache\n    dscores = softmax_backward_(dscores, softmax_(q @ k.swapaxes(-1, -2))[0])
+q, k = cache => q, k = cache\n    dscores = softmax_backward(dscores, softmax(q @ k.swapaxes(-1, -2))[0])
     ## dscores passes through the backward pass of a softmax: these scores have no softmax
 === general-similarity-backward
 rows.T @ drows => q[-1].reshape(-1, q.shape[-1]).T @ dprojected[-1].reshape(-1, dprojected.shape[-1])
@@ -127,7 +61,7 @@ e / e.sum(-1, keepdims=True) => e / (1 + e.sum(-1, keepdims=True))
     sigmoid: the other entries of the row depend on x_j too
 => (dy - y * dy.sum(-1, keepdims=True)) ## y stands outside the sum over the row and multiplies the sum of dy:
     dy must be weighted before it is summed
-y = cache => y = softmax_(cache)[0] ## the softmax is applied to the cache, which holds its output y already
+y = cache => y = softmax(cache)[0] ## the softmax is applied to the cache, which holds its output y already
 y * (dy - (dy * y).sum(-1, keepdims=True)) => dy - y * dy.sum(-1, keepdims=True)
     ## this is the backward pass of log-softmax
 => y - dy ## y - dy is the gradient of softmax and cross-entropy together: here dy is the gradient of y
@@ -141,7 +75,7 @@ y * (dy - (dy * y).sum(-1, keepdims=True)) => dy - y * dy.sum(-1, keepdims=True)
 => y * (dy * (1 - y) - (dy * y).sum(-1, keepdims=True))
     ## the diagonal is counted twice: the sum over the row contains it already
 === attention
-/ np.sqrt(q.shape[-1]) =>  && softmax_(scores)[0] => softmax_(scores)[0] / np.sqrt(q.shape[-1])
+/ np.sqrt(q.shape[-1]) =>  && softmax(scores)[0] => softmax(scores)[0] / np.sqrt(q.shape[-1])
     ## the division by sqrt(K) comes after the softmax: it must divide the scores, before the softmax
 => / np.sqrt(v.shape[-1])
     ## the square root is that of the width of the values, and must be that of K, the width of q and k
@@ -157,14 +91,14 @@ np.where(mask, scores, -np.inf) => scores && return weights => weights = weights
 => scores + mask
     ## the mask (0 and 1) is added to the scores, which hides nothing: a hidden score must become -inf
 => scores * mask ## the scores are multiplied by the mask: a hidden score becomes 0 instead of -inf
-softmax_(scores)[0] => softmax_(scores.swapaxes(-1, -2))[0].swapaxes(-1, -2)
+softmax(scores)[0] => softmax(scores.swapaxes(-1, -2))[0].swapaxes(-1, -2)
     ## the softmax runs over the wrong axis: over the queries instead of the keys
 => (scores == scores.max(-1, keepdims=True)).astype(scores.dtype)
     ## only the key with the largest score gets weight: the softmax shares the weight among all keys
 => np.exp(scores - scores.max()) / np.exp(scores - scores.max()).sum((-2, -1), keepdims=True)
     ## the weights of all queries together sum to 1: the softmax runs over the keys of each query
 => np.exp(scores) ## exp is not divided by its sum: the weights of a query must sum to 1
-=> softmax_(softmax_(scores)[0])[0] ## the softmax is applied twice
+=> softmax(softmax(scores)[0])[0] ## the softmax is applied twice
 => 1 / (1 + np.exp(-scores)) ## the sigmoid of each score is used instead of the softmax of each row
 => np.full_like(scores, 1 / scores.shape[-1]) ## the weights of all keys are equal: the scores are not used
 -np.inf => -1.0 ## a hidden score becomes -1, which does not hide the key: it must become -inf
@@ -174,11 +108,11 @@ scores = q @ => q, k = (a / np.linalg.norm(a, axis=-1, keepdims=True) for a in (
 === attention-backward
 -2) @ q => -2) @ q / scale ## the factor scale = 1/sqrt(K) is left out in dk
 dscores @ k => dscores @ k / scale ## the factor scale = 1/sqrt(K) is left out in dq
-softmax_backward_(dweights, weights) * scale => dweights
+softmax_backward(dweights, weights) * scale => dweights
     ## the backward pass of the softmax and the factor scale are left out
 dv = weights.swapaxes(-1, -2) @ dy => pass && dq = dscores => dv = dscores.swapaxes(-1, -2) @ dy\n    dq =
     dscores ## dv is computed from dscores instead of the weights
 => dv = np.ones_like(weights).swapaxes(-1, -2) @ dy ## dv is dy itself for each key, as if all weights were 1
-softmax_backward_(dweights, weights) => softmax_backward_(dweights, softmax_(dweights)[0])
+softmax_backward(dweights, weights) => softmax_backward(dweights, softmax(dweights)[0])
     ## the weights are not used in the backward pass of the softmax: they are computed from dweights again
 """

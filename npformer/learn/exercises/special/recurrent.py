@@ -1,37 +1,4 @@
-"""Chapter 17: plain solutions, and the mistakes that are special to them."""
-
-from typing import Any
-
-import numpy as np
-
-from npformer.learn.exercises.plain.registry import plain
-
-
-@plain("lstm-cell-backward")
-def lstm_cell_backward(dstate: Any, cache: Any) -> Any:
-    """Return the gradients of one step of an LSTM cell."""
-    c, i, f, g, o, tanh_c = cache
-    N = c.shape[-1]
-    dh, dcell = dstate[..., :N], dstate[..., N:]
-    do = dh * tanh_c
-    dcell = dcell + dh * o * (1 - tanh_c**2)
-    di, dg = dcell * g, dcell * i
-    df, dc = dcell * c, dcell * f
-    gates = [di * i * (1 - i), df * f * (1 - f), dg * (1 - g**2), do * o * (1 - o)]
-    return np.concatenate(gates, -1), dc
-
-
-@plain("gru-cell-backward")
-def gru_cell_backward(dy: Any, cache: Any) -> Any:
-    """Return the gradients of one step of a GRU cell."""
-    h, last, r, z, n = cache
-    dz = dy * (h - n)
-    dn, dh = dy * (1 - z), dy * z
-    dsum = dn * (1 - n**2)
-    dr, dlast = dsum * last, dsum * r
-    dr, dz = dr * r * (1 - r), dz * z * (1 - z)
-    return np.concatenate([dr, dz, dsum], -1), np.concatenate([dr, dz, dlast], -1), dh
-
+"""Chapter 17: the mistakes that are special to an exercise."""
 
 MISTAKES = r"""
 === lstm-cell-backward

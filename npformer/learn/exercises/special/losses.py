@@ -1,57 +1,4 @@
-"""Chapter 12: plain solutions, and the mistakes that are special to them."""
-
-from typing import Any
-
-import numpy as np
-
-from npformer.functional import log_softmax
-from npformer.functional import log_softmax_backward as log_softmax_backward_
-from npformer.learn.exercises.plain.registry import plain
-
-
-@plain("log-softmax-backward")
-def log_softmax_backward(dy: Any, cache: Any) -> Any:
-    """Return the gradient of the logarithm of softmax."""
-    y = cache
-    p = np.exp(y)
-    return dy - p * dy.sum(-1, keepdims=True)
-
-
-@plain("cross-entropy")
-def cross_entropy(logits: Any, targets: Any, *, pad_id: Any = None) -> Any:
-    """Return the mean loss of the targets that are not padding."""
-    log_probs = log_softmax(logits)[0]
-    rows, flat = log_probs.reshape(-1, log_probs.shape[-1]), targets.reshape(-1)
-    losses = -rows[np.arange(len(rows)), flat]
-    real = flat != pad_id if pad_id is not None else np.ones(len(flat), bool)
-    return (losses * real).sum() / real.sum()
-
-
-@plain("cross-entropy-backward")
-def cross_entropy_backward(dloss: Any, cache: Any) -> Any:
-    """Return the gradient of the loss with label smoothing and padding."""
-    log_probs, targets, real, smoothing, shape, tokens = cache
-    drows = np.exp(log_probs) - smoothing / shape[-1]
-    drows[np.arange(len(targets)), targets] -= 1 - smoothing
-    drows = real[:, None] * drows * dloss / tokens
-    return drows.reshape(shape)
-
-
-@plain("smooth-targets")
-def smooth_targets(targets: Any, n_classes: Any, smoothing: Any) -> Any:
-    """Return the target distributions of label smoothing."""
-    one_hot = (targets[..., None] == np.arange(n_classes)).astype(float)
-    return (1 - smoothing) * one_hot + smoothing / n_classes
-
-
-@plain("kl-backward")
-def kl_divergence_backward(dloss: Any, cache: Any) -> Any:
-    """Return the gradient of the KL divergence."""
-    log_p, q = cache
-    n = q.size // q.shape[-1]
-    dlog_p = -q * dloss / n
-    return log_softmax_backward_(dlog_p, log_p)
-
+"""Chapter 12: the mistakes that are special to an exercise."""
 
 MISTAKES = r"""
 === log-softmax-backward
@@ -195,8 +142,8 @@ q.size // q.shape[-1] => q.size
     ## the target is only the most probable class of q: q is a distribution
 => -np.log(np.where(q > 0, q, 1)) * ## log q is used instead of q
 (dlog_p, log_p) => (dlog_p, np.exp(log_p)) ## p is passed to log_softmax_backward instead of log_p
-log_softmax_backward_(dlog_p, log_p) => np.exp(log_p) * (dlog_p - (np.exp(log_p) * dlog_p).sum(-1,
+log_softmax_backward(dlog_p, log_p) => np.exp(log_p) * (dlog_p - (np.exp(log_p) * dlog_p).sum(-1,
     keepdims=True)) ## the backward pass of softmax is used instead of that of log-softmax
-return log_softmax_backward_(dlog_p, log_p) => return np.exp(log_p) * (np.exp(log_p) - q) * dloss / n
+return log_softmax_backward(dlog_p, log_p) => return np.exp(log_p) * (np.exp(log_p) - q) * dloss / n
     ## it is p - q times p: the gradient of the logits is the difference alone
 """

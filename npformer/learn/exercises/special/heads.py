@@ -1,79 +1,4 @@
-"""Chapters 6 and 7: plain solutions, and the mistakes that are special to them."""
-
-from typing import Any
-
-import numpy as np
-
-from npformer.functional import attention, attention_backward
-from npformer.functional import merge_heads as merge_heads_
-from npformer.functional import split_heads as split_heads_
-from npformer.learn.exercises.plain.registry import plain
-from npformer.nn.attention import MultiHeadCache
-
-
-@plain("causal-mask")
-def causal_mask(length: Any) -> Any:
-    """Return the mask that hides later positions."""
-    position = np.arange(length)
-    return position[None, :] <= position[:, None]
-
-
-@plain("padding-mask")
-def padding_mask(ids: Any, pad_id: Any = 0) -> Any:
-    """Return the mask that hides padding."""
-    return (ids != pad_id)[:, None, None, :]
-
-
-@plain("local-mask")
-def local_mask(length: Any, width: Any) -> Any:
-    """Return the mask of a window around each position."""
-    position = np.arange(length)
-    distance = position[:, None] - position[None, :]
-    return np.abs(distance) <= width
-
-
-@plain("mask-scores-backward")
-def mask_scores_backward(dscores: Any, cache: Any) -> Any:
-    """Return the gradient of scores that a mask has changed."""
-    mask = cache.mask
-    return np.where(mask, dscores, 0)
-
-
-@plain("split-heads")
-def split_heads(x: Any, n_heads: Any) -> Any:
-    """Return the vectors with their last axis split into heads."""
-    B, T, D = x.shape
-    return x.reshape(B, T, n_heads, D // n_heads).swapaxes(1, 2)
-
-
-@plain("merge-heads")
-def merge_heads(x: Any) -> Any:
-    """Return the vectors with their heads concatenated."""
-    B, H, T, K = x.shape
-    return x.swapaxes(1, 2).reshape(B, T, H * K)
-
-
-@plain("multi-head")
-def multi_head(layer: Any, query: Any, memory: Any = None, mask: Any = None) -> Any:
-    """Return the output of multi-head attention and its cache."""
-    n_inputs, memory = (1, query) if memory is None else (2, memory)
-    (q, k, v), projections = layer.project(query, memory, memory)
-    z, attended = attention(q, k, v, mask)
-    y, output = layer.output.forward(merge_heads_(z))
-    return y, MultiHeadCache(projections, attended, output, n_inputs)
-
-
-@plain("multi-head-backward")
-def multi_head_backward(layer: Any, dy: Any, cache: Any) -> Any:
-    """Return the gradients of the inputs of multi-head attention."""
-    dz = layer.output.backward(dy, cache.output)
-    dheads = split_heads_(dz, layer.n_heads)
-    dq, dk, dv = attention_backward(dheads, cache.attention)
-    dquery, dkey, dvalue = layer.project_backward(dq, dk, dv, cache)
-    if cache.n_inputs == 2:
-        return dquery, dkey + dvalue
-    return dquery + dkey + dvalue
-
+"""Chapters 6 and 7: the mistakes that are special to an exercise."""
 
 MISTAKES = r"""
 === causal-mask
@@ -185,7 +110,7 @@ x.swapaxes => x[:, ::-1].swapaxes ## the heads are in the opposite order
 .reshape(B, T, H * K) => ## only two axes are swapped: the heads must also be concatenated by a reshape
 === multi-head
 (q, k, v, mask) => (k, q, v, mask) ## queries and keys are exchanged
-layer.output.forward(merge_heads_(z)) => merge_heads_(z), layer.output.forward(merge_heads_(z))[1]
+layer.output.forward(merge_heads(z)) => merge_heads(z), layer.output.forward(merge_heads(z))[1]
     ## the output layer Wo is left out
 project(query, memory, memory) => project(query, query, query)
     ## the memory is not used: keys and values are those of the query
@@ -194,18 +119,18 @@ query, memory, memory) => query, memory, query) ## the values are those of the q
 => query, query, memory) ## the keys are those of the query instead of the memory
 v, mask) => v, None if mask is None else ~mask)
     ## the mask is reversed: True means that a query may attend to a key
-merge_heads_(z) => z.reshape(query.shape) ## the heads are merged without swapping axes: use merge_heads
-forward(merge_heads_(z)) => forward(merge_heads_(z) / z.shape[1])
+merge_heads(z) => z.reshape(query.shape) ## the heads are merged without swapping axes: use merge_heads
+forward(merge_heads(z)) => forward(merge_heads(z) / z.shape[1])
     ## attention is divided by the number of heads
 === multi-head-backward
 dquery + dkey + dvalue => dquery
     ## only the gradient of the query is returned: x is key and value too, so all three must be summed
 => dquery * dkey * dvalue ## the gradients of the three inputs are multiplied: they must be summed
-split_heads_(dz, layer.n_heads) => dz.reshape(cache.attention.q.shape)
+split_heads(dz, layer.n_heads) => dz.reshape(cache.attention.q.shape)
     ## dz is only reshaped to the heads instead of split with split_heads, which also swaps two axes
 => dz.reshape(*dz.shape[:2], -1, layer.n_heads).transpose(0, 3, 1, 2)
     ## dz is split into (K, H) and must be split into (H, K): the first K numbers belong to head 0
-=> split_heads_(dz, layer.n_heads) / layer.n_heads
+=> split_heads(dz, layer.n_heads) / layer.n_heads
     ## dheads is divided by the number of heads: each head gets its own part of dz
 layer.project_backward(dq, dk, dv, cache) => layer.project_backward(dk, dq, dv, cache)
     ## dq and dk are exchanged

@@ -1,94 +1,4 @@
-"""Chapters 18 to 21: plain solutions, and the mistakes that are special to them."""
-
-from typing import Any
-
-import numpy as np
-
-from npformer.functional import softmax_backward
-from npformer.functional import unit_weights_backward as unit_weights_backward_
-from npformer.learn.exercises.plain.registry import plain
-
-
-@plain("gaussian-window-backward")
-def gaussian_window_backward(dy: Any, cache: Any) -> Any:
-    """Return the gradients of weights that a Gaussian around a predicted position multiplies."""
-    weights, bell, away, sigma = cache
-    dweights = dy * bell
-    dbell = dy * weights
-    dp = (dbell * bell * away).sum(-1) / sigma**2
-    return dweights, dp
-
-
-@plain("predict-position-backward")
-def predict_position_backward(dp: Any, cache: Any) -> Any:
-    """Return the gradients of the predicted position S sigmoid(vᵀ tanh(weight h))."""
-    h, weight, v, lengths, hidden, share = cache
-    dlogit = dp * lengths * share * (1 - share)
-    dv = dlogit.reshape(-1) @ hidden.reshape(-1, hidden.shape[-1])
-    dtotal = dlogit[..., None] * v * (1 - hidden**2)
-    dweight = h.reshape(-1, h.shape[-1]).T @ dtotal.reshape(-1, dtotal.shape[-1])
-    return dtotal @ weight.T, dweight, dv
-
-
-@plain("entropy-backward")
-def entropy_backward(dh: Any, cache: Any) -> Any:
-    """Return the gradient of the scores from that of the entropy of their softmax."""
-    a, h = cache.weights, cache.h
-    log_a = np.where(a > 0, np.log(np.where(a > 0, a, 1)), 0)
-    return -dh[..., None] * a * (log_a + h[..., None])
-
-
-@plain("score-function")
-def score_function(
-    log_likelihood: Any, baseline: Any = 0.0, *, reward_weight: Any = 1.0, entropy_weight: Any = 0.0
-) -> Any:
-    """Return the score function estimate of the gradient of sampled choices."""
-    B = log_likelihood.shape[-1]
-    reward = (log_likelihood - baseline) * reward_weight
-    dlog_prob = -reward / log_likelihood.size
-    dentropy = np.full(B, -entropy_weight / B)
-    return dlog_prob[..., None], dentropy[..., None]
-
-
-@plain("unit-weights-backward")
-def unit_weights_backward(dy: Any, cache: Any) -> Any:
-    """Return the gradient of weights that are divided by their sum or their norm."""
-    y, length, measure = cache
-    slope = 1 if measure == "sum" else y
-    return (dy - slope * (dy * y).sum(-1, keepdims=True)) / length
-
-
-@plain("latent-attend-backward")
-def latent_attend_backward(dy: Any, cache: Any) -> Any:
-    """Return the gradients of attention over latent keys and values."""
-    v, latent, active, weights, unit = cache.v, cache.latent, cache.active, cache.weights, cache.unit
-    dweights = (v @ dy[..., None])[..., 0]
-    dv = weights[..., None] * dy[..., None, :]
-    dw = unit_weights_backward_(dweights, unit)
-    dlatent = (active.swapaxes(-1, -2) @ dw[..., None])[..., 0]
-    dactive = dw[..., :, None] * latent[..., None, :]
-    return softmax_backward(dlatent, latent), softmax_backward(dactive, active), dv
-
-
-@plain("collect-by-distance")
-def collect_by_distance(y: Any, distance: Any, n_distances: Any) -> Any:
-    """Return the sum over all pairs of a query and a key at each distance."""
-    x = np.zeros((*y.shape[:-1], n_distances), y.dtype)
-    for r in range(n_distances):
-        x[..., r] = np.where(distance == r, y, 0).sum(-1)
-    return x
-
-
-@plain("mix-states-backward")
-def mix_states_backward(dy: Any, cache: Any) -> Any:
-    """Return the gradients of the states that adaptive halting mixes, and of their probabilities."""
-    states, weights, before, last = cache
-    dstates = weights[..., None] * dy
-    dweights = (states * dy).sum(-1)
-    dlast = np.where(last, dweights, 0).sum(0)
-    dp = np.where(before, dweights - dlast, 0)
-    return dstates, dp
-
+"""Chapters 18 to 21: the mistakes that are special to an exercise."""
 
 MISTAKES = r"""
 === gaussian-window-backward
@@ -207,7 +117,7 @@ weights[..., None] * dy[..., None, :] => np.ones_like(v) * dy[..., None, :]
     ## dv is the mean of dy over the keys: each v_j gets weights_j dy
 softmax_backward(dlatent, latent) => dlatent && softmax_backward(dactive, active) => dactive
     ## softmax_backward is left out for both: the gradients of the scores are needed
-unit_weights_backward_(dweights, unit) => softmax_backward(dweights, weights)
+unit_weights_backward(dweights, unit) => softmax_backward(dweights, weights)
     ## softmax_backward is used instead of unit_weights_backward: the weights are divided by their length
 === collect-by-distance
 np.where(distance == r, y, 0).sum(-1) => np.where(distance == r, np.where((np.cumsum((distance == r)[:, ::-1],
