@@ -2,7 +2,7 @@
 
 Central differences with the steps h and h / 2 are combined so that the error of order h² cancels (Richardson
 extrapolation). The steps become smaller until the two differences agree. All steps are relative to the scales
-of the entries.
+of the entries. Larger steps follow where rounding errors are most of a difference, as in 1 + 1e-8 x.
 """
 
 from typing import Any
@@ -16,6 +16,8 @@ from npformer.checking.trees import is_real, leaves, map_tree, norm
 
 STEPS = (1e-3, 1e-4, 1e-5, 1e-6)
 ONE_SIDED_STEP = 1e-6
+LARGER_STEPS = 10.0 ** np.arange(-2, 13)
+EPSILON = float(np.finfo(float).eps)
 
 
 def extrapolated(target: CheckTarget, directions: dict[str, Array], shrink: float = 1.0) -> tuple[Any, float]:
@@ -35,6 +37,27 @@ def extrapolated(target: CheckTarget, directions: dict[str, Array], shrink: floa
             best = map_tree(lambda w, n: (4 * n - w) / 3, wide, narrow), error
         if error <= 1e-5 * norm(narrow):
             break
+    return _by_larger_steps(target, directions, best)
+
+
+def _by_larger_steps(
+    target: CheckTarget, directions: dict[str, Array], best: tuple[Any, float]
+) -> tuple[Any, float]:
+    """Return a better derivative than `best` if rounding errors of the output spoil it, and `best` otherwise.
+
+    Each step is ten times the last one. It must confirm what is known: else it crosses a kink or a bend.
+    """
+    size = EPSILON * norm(_output(target, directions, 0.0))
+    rounding = size / step_along(directions, target.scales, STEPS[0])
+    known = best[1] + rounding
+    for step in LARGER_STEPS if rounding > 1e-8 * norm(best[0]) else ():
+        h = step_along(directions, target.scales, step)
+        wide, narrow = central(target, directions, h), central(target, directions, h / 2)
+        error = distance(wide, narrow) + size / h
+        found = map_tree(lambda w, n: (4 * n - w) / 3, wide, narrow)
+        if not (error < known and distance(found, best[0]) <= 10 * known):
+            break
+        best, known = (found, error), error
     return best
 
 
