@@ -12,7 +12,7 @@ from npformer.kernels import linear, linear_backward
 from npformer.nn.checks import check_floats
 from npformer.nn.init import default_rng, xavier_uniform
 from npformer.nn.module import Module, Parameter
-from npformer.validation import require_count
+from npformer.validation import require_counts
 
 
 class Linear(Module):
@@ -37,8 +37,7 @@ class Linear(Module):
         rng: np.random.Generator | None = None,
         dtype: Any = np.float32,
     ) -> None:
-        require_count("n_in", n_in)
-        require_count("n_out", n_out)
+        require_counts(n_in=n_in, n_out=n_out)
         self.weight = Parameter(xavier_uniform(default_rng(rng), (n_in, n_out), dtype))
         self.bias = Parameter(np.zeros(n_out, dtype)) if bias else None
 

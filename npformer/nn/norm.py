@@ -89,6 +89,7 @@ class AddNorm(Module):
         bias: bool = True,
         dtype: Any = np.float32,
     ) -> None:
+        require_count("d_model", d_model)
         self.dropout, self.eps = dropout, eps
         self.gain = Parameter(np.ones(d_model, dtype))
         self.bias = Parameter(np.zeros(d_model, dtype)) if bias else None

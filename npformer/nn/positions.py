@@ -13,7 +13,7 @@ from npformer.kernels import rotate, rotate_backward
 from npformer.nn.checks import check_floats, check_length
 from npformer.nn.init import default_rng, normal
 from npformer.nn.module import Module, Parameter
-from npformer.validation import require_choice
+from npformer.validation import require_choice, require_counts
 
 
 class LearnedPositions(Module):
@@ -34,6 +34,7 @@ class LearnedPositions(Module):
         rng: np.random.Generator | None = None,
         dtype: Any = np.float32,
     ) -> None:
+        require_counts(max_length=max_length, d_model=d_model)
         self.weight = Parameter(normal(default_rng(rng), (max_length, d_model), d_model**-0.5, dtype))
 
     def forward(self, length: int, start: int | Array = 0) -> tuple[Array, tuple[int | Array, int]]:
@@ -71,6 +72,7 @@ class FixedPositions(Module):
     def __init__(
         self, max_length: int, d_model: int, *, layout: str = "interleaved", dtype: Any = np.float32
     ) -> None:
+        require_counts(max_length=max_length, d_model=d_model)
         self.table = sinusoids(max_length, d_model, layout).astype(dtype)
 
     def forward(self, length: int, start: int | Array = 0) -> tuple[Array, None]:
@@ -112,6 +114,7 @@ class RotaryPositions(Module):
         dtype: Any = np.float32,
     ) -> None:
         require_choice("layout", layout, ROTARY_LAYOUTS)
+        require_counts(max_length=max_length, d_head=d_head)
         self.layout = layout
         cos, sin = rotary_table(np.arange(max_length), d_head, base, scaling)
         self.cos, self.sin = cos.astype(dtype), sin.astype(dtype)  # (max_length, K/2)

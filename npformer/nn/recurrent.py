@@ -25,7 +25,7 @@ from npformer.nn.checks import check_floats
 from npformer.nn.init import default_rng
 from npformer.nn.linear import Linear
 from npformer.nn.module import Module
-from npformer.validation import require_count
+from npformer.validation import require_counts
 
 # for each kind: the number P of gates, and the number of vectors in the state (an LSTM has h and c)
 KINDS = {"lstm": (4, 2), "gru": (3, 1)}
@@ -85,7 +85,7 @@ class Recurrent(Module):
     ) -> None:
         if kind not in KINDS:
             raise UserError(f"kind is {kind!r}: choose one of {', '.join(KINDS)}")
-        require_count("d_hidden", d_hidden)
+        require_counts(d_in=d_in, d_hidden=d_hidden)
         rng = default_rng(rng)
         parts, states = KINDS[kind]
         self.kind, self.backwards, self.d_hidden = kind, backwards, d_hidden

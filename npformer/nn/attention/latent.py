@@ -21,7 +21,7 @@ from npformer.functional.masks import check_token_mask
 from npformer.nn.checks import check_floats
 from npformer.nn.init import default_rng, xavier_uniform
 from npformer.nn.module import Module, Parameter
-from npformer.validation import require_choice
+from npformer.validation import require_choice, require_counts
 
 
 @cache_class
@@ -90,6 +90,7 @@ class LatentAttention(Module):
     ) -> None:
         require_choice("orientation", orientation, ORIENTATIONS)
         require_choice("measure", measure, MEASURES)
+        require_counts(d_model=d_model, max_length=max_length)
         rng = default_rng(rng)
         self.orientation, self.measure, self.max_length = orientation, measure, max_length
         self.latent_weight = Parameter(xavier_uniform(rng, (d_model, 1), dtype))

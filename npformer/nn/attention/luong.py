@@ -33,6 +33,7 @@ from npformer.nn.checks import check_floats
 from npformer.nn.init import default_rng, xavier_uniform
 from npformer.nn.linear import Linear
 from npformer.nn.module import Module, Parameter
+from npformer.validation import require_counts
 
 
 @cache_class
@@ -304,6 +305,7 @@ class AttentionalState(Module):
         rng: np.random.Generator | None = None,
         dtype: Any = np.float32,
     ) -> None:
+        require_counts(d_context=d_context, d_state=d_state)
         self.d_context = d_context
         d_out = d_state if d_out is None else d_out
         self.join = Linear(d_context + d_state, d_out, bias=False, rng=rng, dtype=dtype)

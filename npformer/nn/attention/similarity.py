@@ -28,6 +28,7 @@ from npformer.nn.checks import check_batches, check_floats
 from npformer.nn.context import EVERYTHING, INFERENCE, AttentionMask, Context
 from npformer.nn.init import default_rng, xavier_uniform
 from npformer.nn.module import Module, Parameter
+from npformer.validation import require_counts
 
 SIMILARITIES: dict[str, tuple[Any, Any]] = {
     "dot": (dot_similarity, dot_similarity_backward),
@@ -137,6 +138,7 @@ def _shapes(kind: str, d_query: int, d_key: int, width: int) -> dict[str, tuple[
 def _check(kind: str, d_query: int, d_key: int, width: int | None) -> None:
     if kind not in SIMILARITIES:
         raise UserError(f"the similarity is {kind!r}: choose one of {', '.join(SIMILARITIES)}")
+    require_counts(d_query=d_query, d_key=d_key, width=1 if width is None else width)
     if kind == "dot" and d_query != d_key:
         raise UserError(
             f'a dot product takes queries and keys of equal width, not {d_query} and {d_key}: use "general"'
