@@ -28,6 +28,7 @@ from npformer.generation.search import BEAM
 from npformer.learn.console import plain_table, styled
 from npformer.learn.course.trained import LessonTraining, is_of_recipe, tour_recipe
 from npformer.pretrained import Translator, load
+from npformer.pretrained.attention import title_of
 from npformer.pretrained.train_on_files import threads_for
 from npformer.storage.atomic import explain_os_errors, make_folder, write_file
 from npformer.storage.checkpoint import load_checkpoint
@@ -278,15 +279,9 @@ def attention_maps(translator: Translator) -> "dict[str, Figure]":
 
     translator.model.to("numpy")
     found = translator.attention(IT_SENTENCES[0], beam=1, max_length=None)
-    english, french = found.source_tokens, found.target_tokens
-    kinds = {
-        "encoder": (english, english, "Encoder self-attention"),
-        "decoder": (french, french, "Decoder self-attention"),
-        "cross": (french, english, "Encoder-decoder attention"),
-    }
     return {
-        f"{kind}_attention": plots.attention_grid(found.weights[kind], queries, keys, title=title)
-        for kind, (queries, keys, title) in kinds.items()
+        f"{kind}_attention": plots.attention_grid(weights, *found.labels(kind), title=title_of(kind))
+        for kind, weights in found.weights.items()
     }
 
 
