@@ -245,9 +245,8 @@ def _not_found(name: str, remedy: str) -> str:
     hint = did_you_mean(name, names()) if names() else ""
     if hint.startswith("did"):
         return f"there is no model {name}: {hint}"
-    shipped = f"give a translator that ships ({', '.join(names())})"
-    other = shipped if names() else "no translator ships with this copy of npformer"
+    shipped = f" ({', '.join(names())} ships with npformer)" if names() else ""
     return (
-        f"there is no run {name}: train one with npformer train --run {name}, or give a Hugging Face folder "
-        f"on this machine; or {other}"
+        f"there is no model {name}{shipped}: give the folder of a run, which npformer train writes, or a "
+        f"Hugging Face folder, which huggingface-cli download {name} --local-dir {name} writes"
     )
