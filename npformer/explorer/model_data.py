@@ -80,7 +80,7 @@ def live_data(loaded: Translator, source: str, target: str | None = None) -> Pag
         target: Its translation. By default, the model translates with greedy search, as the page does.
 
     Raises:
-        UserError: If a sentence is empty or too long.
+        UserError: If a sentence is empty or too long, or if a word of the translation is unknown.
     """
     codecs = loaded.codec
     words = {
@@ -197,7 +197,12 @@ def _example(loaded: Translator, source: str, target: str | None) -> dict[str, A
     """
     require_words(loaded.codec.source, source, "sentence")
     if target is not None:
-        require_words(loaded.codec.target, target, "translation")
+        codec = loaded.codec.target
+        require_words(codec, target, "translation")
+        unknown = codec.vocabulary.unknown(codec.words(target))
+        if unknown:
+            words = ", ".join(map(repr, unknown))
+            raise UserError(f"the model does not know {words} of the translation: use other words")
     # an untrained model may never predict the end symbol
     longest = 2 * len(loaded.source_ids(source)) + 5
     longest = min(longest, loaded.model.config.max_length - 1, MOST_TOKENS - 1)

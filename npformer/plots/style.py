@@ -46,7 +46,7 @@ def families_for(text: str) -> list[str]:
 
 def no_font_for(missing: Sequence[str]) -> str:
     """Return the beginning of a message about characters that no installed font has."""
-    characters = "".join(sorted(missing))
+    characters = "".join(missing)
     return f"no installed font can draw {characters if len(characters) <= 8 else characters[:8] + ' …'}"
 
 

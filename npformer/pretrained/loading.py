@@ -245,8 +245,9 @@ def _not_found(name: str, remedy: str) -> str:
     hint = did_you_mean(name, names()) if names() else ""
     if hint.startswith("did"):
         return f"there is no model {name}: {hint}"
-    shipped = f" ({', '.join(names())} ships with npformer)" if names() else ""
+    shipped = f"give a translator that ships ({', '.join(names())})"
+    other = shipped if names() else "no translator ships with this copy of npformer"
     return (
-        f"there is no model {name}{shipped}: give the folder of a run, which npformer train writes, or a "
-        f"Hugging Face folder, which huggingface-cli download {name} --local-dir {name} writes"
+        f"there is no model {name}: give the folder of a run, which npformer train writes, or of Hugging "
+        f"Face, which huggingface-cli download NAME --local-dir FOLDER writes; or {other}"
     )
