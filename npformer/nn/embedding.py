@@ -13,7 +13,7 @@ from npformer.functional.embedding import EmbeddingCache
 from npformer.functional.linear import LinearCache
 from npformer.functional.positions import LAYOUTS
 from npformer.kernels import embedding, embedding_backward, linear, linear_backward
-from npformer.nn.checks import check_floats, check_token_ids
+from npformer.nn.checks import check_floats, check_gradient, check_token_ids
 from npformer.nn.context import INFERENCE, Context
 from npformer.nn.dropout import Dropout, DropoutCache
 from npformer.nn.init import UNDRAWN, default_rng, normal
@@ -62,6 +62,7 @@ class Embedding(Module):
 
     def backward(self, dy: Array, cache: EmbeddingCache) -> None:
         """Accumulate the gradient of the table. Return nothing, since ids have no gradient."""
+        check_gradient(dy, (*cache.ids.shape, self.weight.shape[1]), "Embedding")
         self.weight.accumulate(embedding_backward(dy, cache))
 
 
@@ -92,6 +93,7 @@ class TiedProjection(Module):
 
     def backward(self, dy: Array, cache: LinearCache) -> Array:
         """Return dx, of shape (..., D)."""
+        check_gradient(dy, (*cache.x.shape[:-1], len(self.weight.value)), "TiedProjection")
         dx, dweight, dbias = linear_backward(dy, cache)
         # forward used the transposed weight, so dweight has the shape (D, V)
         self.weight.accumulate(dweight.T)  # (V, D)

@@ -9,7 +9,7 @@ import numpy as np
 from npformer.backend import Array
 from npformer.functional.linear import LinearCache
 from npformer.kernels import linear, linear_backward
-from npformer.nn.checks import check_floats
+from npformer.nn.checks import check_floats, check_gradient
 from npformer.nn.init import default_rng, xavier_uniform
 from npformer.nn.module import Module, Parameter
 from npformer.validation import require_counts
@@ -48,6 +48,7 @@ class Linear(Module):
 
     def backward(self, dy: Array, cache: LinearCache) -> Array:
         """Return dx, of shape (..., n_in)."""
+        check_gradient(dy, (*cache.x.shape[:-1], self.weight.shape[1]), type(self).__name__)
         dx, dweight, dbias = linear_backward(dy, cache)
         self.weight.accumulate(dweight)
         if self.bias is not None:

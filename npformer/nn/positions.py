@@ -10,7 +10,7 @@ from npformer.backend import Array, like
 from npformer.functional.positions import sinusoids
 from npformer.functional.rotary import ROTARY_LAYOUTS, Llama3Scaling, RotaryCache, rotary_table
 from npformer.kernels import rotate, rotate_backward
-from npformer.nn.checks import check_floats, check_length
+from npformer.nn.checks import check_floats, check_gradient, check_length
 from npformer.nn.init import default_rng, normal
 from npformer.nn.module import Module, Parameter
 from npformer.validation import require_choice, require_counts
@@ -53,6 +53,7 @@ class LearnedPositions(Module):
     def backward(self, dy: Array, cache: tuple[int | Array, int]) -> None:
         """Accumulate the gradient of the table. Shapes: dy (B, T, D), the gradients in all B sentences."""
         start, length = cache
+        check_gradient(dy, ("B", length, self.weight.shape[1]), "LearnedPositions")
         # y = weight[start : start + length] was added to every sentence, so the B gradients are summed
         self.weight.accumulate(dy.sum(0), at=slice(start, start + length))
 
@@ -141,6 +142,7 @@ class RotaryPositions(Module):
 
     def backward(self, dy: Array, cache: RotaryCache) -> Array:
         """Return dx, of shape (B, H, T, K)."""
+        check_gradient(dy, ("B", "H", cache.cos.shape[-2], 2 * cache.cos.shape[-1]), "RotaryPositions")
         return rotate_backward(dy, cache)
 
 

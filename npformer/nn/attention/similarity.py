@@ -24,7 +24,7 @@ from npformer.functional.similarity import (
 )
 from npformer.kernels import attention, attention_backward
 from npformer.nn.attention.multi_head import MultiHeadAttention
-from npformer.nn.checks import check_batches, check_floats
+from npformer.nn.checks import check_batches, check_floats, check_gradient
 from npformer.nn.context import EVERYTHING, INFERENCE, AttentionMask, Context
 from npformer.nn.init import default_rng, xavier_uniform
 from npformer.nn.module import Module, Parameter
@@ -242,6 +242,7 @@ class BasicSelfAttention(Module):
 
     def backward(self, dy: Array, cache: AttentionCache) -> Array:
         """Return dx, of shape (B, T, D)."""
+        check_gradient(dy, cache.q.shape, "BasicSelfAttention")
         # x was used as query, key and value, so its three gradients are added
         dq, dk, dv = attention_backward(dy, cache)
         return dq + dk + dv
