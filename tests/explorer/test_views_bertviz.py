@@ -54,7 +54,7 @@ SHOWN = [
     ([SECOND_MAP], lambda page: "encoder, layer 0, head 1" in page.text_content(TOLD)),
     # the neuron view
     ([], lines_answer),
-    ([SECOND_MAP], lambda page: page.text_content(PRODUCTS).startswith("Head 2: ")),
+    ([SECOND_MAP], lambda page: page.text_content(PRODUCTS).startswith("Head 1: ")),
     ([], lambda page: answers(page, "#attention-products", 0.05, 59, PRODUCTS)),
 ]
 
