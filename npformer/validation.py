@@ -39,6 +39,12 @@ def require_count(name: str, value: Any) -> None:
         raise UserError(f"{name} is {short(value)}: it must be at most {LARGEST_COUNT:,}")
 
 
+def require_counts(**values: Any) -> None:
+    """Raise UserError unless each value is a whole number of 1 or more."""
+    for name, value in values.items():
+        require_count(name, value)
+
+
 def require_index(name: str, value: Any) -> None:
     """Raise UserError unless the value is a whole number of 0 or more."""
     if not isinstance(value, Integral) or isinstance(value, bool) or value < 0:

@@ -135,7 +135,8 @@ def test_links_are_absolute_on_pypi():
     files = [path for path in ROOT.glob("*.*") if path.suffix in (".md", ".toml", ".py", ".in")]
     files += (ROOT / "npformer").rglob("*.py")
     having = {path.relative_to(ROOT).as_posix() for path in files if address in path.read_text("utf-8")}
-    assert having == {"setup.py", "npformer/learn/site/lesson_links.py"}  # equal: test_start_here
+    notebooks = "npformer/learn/course/export.py"  # equal: test_export
+    assert having == {"setup.py", "npformer/learn/site/lesson_links.py", notebooks}  # equal: test_start_here
     for url in space["URLS"].values():  # the pages are in the repository
         path = url.removeprefix(address).removeprefix("/blob/main/").removeprefix("/tree/main/")
         assert path in ("", "/issues", PUBLISHED) or (ROOT / path).exists(), url

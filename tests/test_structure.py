@@ -153,7 +153,7 @@ def test_no_files_import_each_other():
 
 # test files of a topic that concerns several modules
 TOPICS = {
-    "checking": {"blind_spots", "collection", "gradcheck"},
+    "checking": {"blind_spots", "collection", "gradcheck", "new_layers"},
     "cli": {"fuzz", "refusals", "subwords"},
     "data/corpus": {"corpus", "spelling"},
     "explorer": {"animation", "engine", "lessons", "views"},
@@ -172,7 +172,7 @@ TOPICS = {
         "torch_parity",
         "translators",
     },
-    "nn": {"batch_norm", "input_errors", "protocol"},
+    "nn": {"batch_norm", "edges", "input_errors", "protocol"},
     "storage": {"command_kills", "damaged_files", "writers"},
     "training": {"kills", "mpi"},
 }

@@ -6,7 +6,7 @@ No numbers are subtracted, so h can be so small that the next term vanishes: the
 Differences, for forward passes that do not take complex numbers or that have kinks: a central difference
 subtracts two nearly equal numbers and reaches about nine digits. Those with the steps h and h / 2 are
 combined so that the error of order h² cancels (Richardson extrapolation). The steps become smaller until the
-two differences agree.
+two differences agree. Larger steps follow where rounding errors are most of a difference, as in 1 + 1e-8 x.
 
 Steps and directions are measured in units of the entries of a tensor. A step of 1e-4 is small beside an entry
 of 1, and large beside one of 1e-6. So each entry has a scale, which is its own size, and a derivative is
@@ -26,6 +26,8 @@ from npformer.checking.trees import is_real, leaves, map_tree, norm
 METHOD_NAMES = {"complex": "complex step", "difference": "central difference"}
 STEP = {"complex": 1e-20, "difference": 1e-6}  # relative to the scales
 STEPS = (1e-3, 1e-4, 1e-5, 1e-6)  # of an extrapolation
+LARGER_STEPS = 10.0 ** np.arange(-2, 13)
+EPSILON = float(np.finfo(float).eps)
 
 
 def typical(scales: Array) -> float:
@@ -90,6 +92,27 @@ def extrapolated(target: CheckTarget, directions: dict[str, Array], shrink: floa
             best = map_tree(lambda w, n: (4 * n - w) / 3, wide, narrow), error
         if error <= 1e-5 * norm(narrow):
             break
+    return _by_larger_steps(target, directions, best)
+
+
+def _by_larger_steps(
+    target: CheckTarget, directions: dict[str, Array], best: tuple[Any, float]
+) -> tuple[Any, float]:
+    """Return a better derivative than `best` if rounding errors of the output spoil it, and `best` otherwise.
+
+    Each step is ten times the last one. It must confirm what is known: else it crosses a kink or a bend.
+    """
+    size = EPSILON * norm(_output(target, directions, 0.0))
+    rounding = size / step_along(directions, target.scales, STEPS[0])
+    known = best[1] + rounding
+    for step in LARGER_STEPS if rounding > 1e-8 * norm(best[0]) else ():
+        h = step_along(directions, target.scales, step)
+        wide, narrow = central(target, directions, h), central(target, directions, h / 2)
+        error = distance(wide, narrow) + size / h
+        found = map_tree(lambda w, n: (4 * n - w) / 3, wide, narrow)
+        if not (error < known and distance(found, best[0]) <= 10 * known):
+            break
+        best, known = (found, error), error
     return best
 
 

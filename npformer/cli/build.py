@@ -29,7 +29,7 @@ from npformer.learn.capstone.training import (
 from npformer.learn.capstone.training import SECONDS as LIMIT
 from npformer.learn.console import plain_table, styled
 from npformer.learn.exercises import EXERCISES
-from npformer.learn.tasks import Folder
+from npformer.learn.tasks import Folder, find_folder
 
 COMPARISON = 30.0  # the limit in seconds on the comparison of all parts, which takes about two
 HELD_OUT = 100  # sentences that are translated after the training
@@ -241,7 +241,7 @@ class Build:
 
 def run(arguments: Namespace) -> int:
     """Show the parts, train or translate. Return 0, or 1 if a part of the learner is wrong."""
-    folder = Folder(Path(arguments.dir))
+    folder = Folder(find_folder(arguments.dir))
     if folder.path.exists() and not folder.path.is_dir():
         raise UserError(f"{printable(folder.path)} is a file: give the folder of your exercises with --dir")
     build = Build(arguments, folder, own_parts(folder))

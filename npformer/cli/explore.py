@@ -4,7 +4,7 @@ import webbrowser
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from npformer.cli.load_model import ANY_MODEL, add_model_arguments, load_any
+from npformer.cli.load_model import ANY_MODEL, add_model_arguments, load_any, note_unknown_words
 from npformer.cli.options import add_backend_argument
 from npformer.cli.output import note, print_line
 from npformer.errors import UserError
@@ -44,7 +44,9 @@ def run(arguments: Namespace) -> int:
     path = Path(arguments.out)
     require_place(path)
     loaded = load_any(arguments, arguments.backend)
-    page = explore(loaded, arguments.sentence or example_for(loaded), arguments.target)
+    sentence = arguments.sentence or example_for(loaded)
+    note_unknown_words(loaded, sentence)
+    page = explore(loaded, sentence, arguments.target)
     page.save(path)
     reason = why_not_live(loaded)
     if reason is not None:
@@ -64,7 +66,7 @@ def explore_command(loaded: Loaded, text: str, *, last: bool = False) -> str | N
         last: Whether the model is the last checkpoint of its run.
     """
     n_tokens = len(loaded.tokenizer.encode(text).ids)
-    if loaded.unknown_words(text) or not 2 <= n_tokens <= MOST_TOKENS:
+    if not 2 <= n_tokens <= MOST_TOKENS:
         return None
     options = f"--model {shell_word(loaded.name)}{' --last' * last} --open"
     # without "--", the command would read a text such as "-5 degrees" as an option

@@ -24,7 +24,7 @@ ANY_MODEL = f"{MODEL}, of a translator, a language model or a masked language mo
 
 
 def add_model_arguments(
-    parser: ArgumentParser, default: str = "the run trained last", *, models: str = MODEL
+    parser: ArgumentParser, default: str = "the run trained last, or en-de", *, models: str = MODEL
 ) -> None:
     """Add --model, which takes what `npformer.load` takes, and --last.
 
@@ -51,7 +51,7 @@ def add_search_arguments(parser: ArgumentParser) -> None:
 
 
 def load_any(arguments: Namespace, backend: str = "numpy") -> Loaded:
-    """Load the model that --model and --last choose, of any kind, or the run trained last.
+    """Load the model that --model and --last choose, of any kind, or that of `newest_run`.
 
     Raises:
         UserError: If there is no such model, or if its file is damaged.
@@ -61,7 +61,7 @@ def load_any(arguments: Namespace, backend: str = "numpy") -> Loaded:
 
 
 def load_kind(wanted: type[AnyLoaded], arguments: Namespace, backend: str = "numpy") -> AnyLoaded:
-    """Load the model of one kind that --model and --last choose, or the run trained last.
+    """Load the model of one kind that --model and --last choose, or that of `newest_run`.
 
     Args:
         wanted: The class of the kind.
@@ -124,19 +124,20 @@ def note_missing_fonts(tokens: Iterable[str]) -> None:
         note(f"{no_font_for(missing)}, so the pictures have code points such as U+6211: {FONT_ADVICE}")
 
 
-def newest_run(remedy: str = "") -> Path:
-    """Return the run below runs/ or tour/ whose checkpoint was written last.
+def newest_run(remedy: str = "") -> Path | str:
+    """Return the run below runs/ or tour/ whose checkpoint was written last, or a translator that ships.
 
     Args:
-        remedy: What to do if there is none, for the message; by default, train a translator or take one that
-            ships.
+        remedy: What to do if there is no run and a translator does not help, for the message.
 
     Raises:
         UserError: If there is none.
     """
     checkpoints = [*Path("runs").glob("*/last.safetensors"), *Path("tour").glob("*/last.safetensors")]
     if not checkpoints:
-        models = " or ".join(["give --model RUN", *(f"--model {name}" for name in names())])
-        remedy = remedy or f"train one with npformer train, or {models}"
+        if not remedy and names():
+            note(f"there is no run below runs/ or tour/, so this is {names()[0]}, a translator that ships")
+            return names()[0]
+        remedy = remedy or "train one with npformer train, or give --model RUN"
         raise UserError(f"there is no run below runs/ or tour/: {remedy}")
     return max(checkpoints, key=lambda path: path.stat().st_mtime).parent

@@ -8,7 +8,7 @@ import numpy as np
 
 from npformer.checking.leaks import describe_leaks
 from npformer.cli.limits import require_labels
-from npformer.cli.load_model import add_model_arguments, load_kind
+from npformer.cli.load_model import add_model_arguments, load_kind, note_missing_fonts
 from npformer.cli.mask_bench import MISTAKES, MaskLab, Seen, TokenSequence
 from npformer.cli.options import INDEX, SEED, add, excludes, needs, only_if
 from npformer.cli.output import console, note, print_line
@@ -66,6 +66,7 @@ def run(arguments: Namespace) -> int:
     check(arguments)
     seen = MaskLab(*open_model(arguments), arguments).attend()
     pictures = draw(seen, Path(arguments.out))
+    note_missing_fonts([*seen.queries, *seen.keys])
     for _, path in pictures:
         print_line(f"wrote {path}")
     print_pictures(console(), pictures)
@@ -176,9 +177,13 @@ def draw(seen: Seen, folder: Path) -> "list[tuple[Figure, Path]]":
     """
     from npformer import plots  # matplotlib takes a second to load
     from npformer.plots.masks import MOST_NUMBERED, leak_map, mask_panels
-    from npformer.plots.style import literal
+    from npformer.plots.style import drawable, literal
 
-    queries, keys, numbers = seen.queries, seen.keys, max(seen.scores.shape) <= MOST_NUMBERED
+    queries, keys, numbers = (
+        drawable(seen.queries),
+        drawable(seen.keys),
+        max(seen.scores.shape) <= MOST_NUMBERED,
+    )
     where = literal(seen.where)
     masks = seen.masks or {"no mask": np.ones(seen.mask.shape, bool)}
     figures = {

@@ -13,7 +13,7 @@ from npformer.errors import UserError
 from npformer.escaping import printable, shell_word
 from npformer.learn.console import plain_table, styled
 from npformer.learn.course.terminal import print_in_pages
-from npformer.learn.tasks import Folder, TaskRegistry, Verdict
+from npformer.learn.tasks import Folder, TaskRegistry, Verdict, find_folder
 from npformer.learn.tasks.process import SECONDS, check
 from npformer.learn.tasks.registry import T
 
@@ -103,7 +103,7 @@ class TaskCommand(Generic[T]):
 
     def run(self, arguments: Namespace) -> int:
         """Run the action. Return 0, or 1 if a check found a mistake."""
-        folder = Folder(Path(arguments.dir))
+        folder = Folder(find_folder(arguments.dir))
         status = self.actions[arguments.action](arguments, folder)
         if folder.remark:
             note(folder.remark)
@@ -113,7 +113,7 @@ class TaskCommand(Generic[T]):
         """Print a table of the tasks with the learner's progress."""
         shown = self.tasks_to_list(arguments.name)
         number, *others = self.tasks.columns
-        table = plain_table(f">{number}", *others, "state")
+        table = plain_table(f">{number}", *others, "state", wrapped=(number, others[-1]))
         states = {task.name: folder.state(task) for task in shown}
         for task in shown:
             state = states[task.name]

@@ -1,4 +1,4 @@
-"""npformer tour: the whole package in two minutes."""
+"""npformer tour: train, translate, check, look and explore in four minutes."""
 
 import shutil
 import sys
@@ -28,10 +28,11 @@ from npformer.generation.search import BEAM
 from npformer.learn.console import plain_table, styled
 from npformer.learn.course.trained import LessonTraining, is_of_recipe, tour_recipe
 from npformer.pretrained import Translator, load
+from npformer.pretrained.attention import title_of
 from npformer.pretrained.train_on_files import threads_for
 from npformer.storage.atomic import explain_os_errors, make_folder, write_file
 from npformer.storage.checkpoint import load_checkpoint
-from npformer.training import train
+from npformer.training import TrainingConfig, train
 from npformer.training.presets import find_preset
 from npformer.training.run_folder import RunFolder
 
@@ -48,6 +49,7 @@ BANK_SENTENCES = (
     "i arrived at the bank after crossing the road to get some money",
 )
 PRESET = find_preset("small")
+ANOTHER_RUN = "holds another run, which the tour does not replace: give another --out"
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -76,7 +78,7 @@ def run(arguments: Namespace) -> int:
     make_folder(folder, advice="give another --out")
     out.print(
         styled(
-            ("npformer tour", "bold"), ": train, translate, check, look, explore. Three minutes on two cores."
+            ("npformer tour", "bold"), ": train, translate, check, look, explore. Four minutes on two cores."
         )
     )
 
@@ -89,7 +91,9 @@ def run(arguments: Namespace) -> int:
 
     _heading(out, "3. Check", "every backward pass against its forward pass, by complex step")
     begin = time.perf_counter()
-    reports = [case.check() for case in all_cases()]
+    cases = all_cases()
+    out.print(f"checking {len(cases)} components, which takes about a minute ...", style="dim")
+    reports = [case.check() for case in cases]
     show = partial(print_table, grouped=True) if arguments.verbose else print_verdict
     show(out, reports, time.perf_counter() - begin)
 
@@ -128,18 +132,21 @@ def train_translator(out: Console, folder: Path, arguments: Namespace, backend: 
     """
     run = RunFolder(folder)
     saved = load_checkpoint(run.last) if run.last.exists() else None
-    out.print("making the sentences ...", style="dim")
-    dataset, model, training = tour_recipe(arguments.seed)
+    training = PRESET.training.replace(seed=arguments.seed)
     if arguments.steps is not None:
         training = training.replace(steps=arguments.steps, warmup_steps=max(1, arguments.steps // 10))
+    if saved is None:
+        forget_start(run)
+    elif TrainingConfig.from_checkpoint(saved) != training:
+        raise UserError(f"{folder} {ANOTHER_RUN}")
+    out.print("making the sentences ...", style="dim")
+    dataset, model, _ = tour_recipe()
     out.print(
         f"{len(dataset.train):,} pairs, {model.source_vocab} English and {model.target_vocab} French words, "
         f"d_model {model.d_model}, {model.n_heads} heads, {model.n_layers} + {model.n_layers} layers"
     )
-    if saved is None:
-        forget_start(run)
-    elif not is_of_recipe(saved, LessonTraining(dataset, model, training)):
-        raise UserError(f"{folder} holds another run, which the tour does not replace: give another --out")
+    if saved is not None and not is_of_recipe(saved, LessonTraining(dataset, model, training)):
+        raise UserError(f"{folder} {ANOTHER_RUN}")
     if saved is not None and saved.step == training.steps:
         out.print(f"an earlier tour has trained this translator: {printable(run.last)}", soft_wrap=True)
         return Translator.from_checkpoint(saved, backend)
@@ -168,7 +175,7 @@ def forget_start(run: RunFolder) -> None:
         UserError: If the folder holds another file of a run.
     """
     if run.best.exists():
-        raise UserError(f"{run.path} holds another run, which the tour does not replace: give another --out")
+        raise UserError(f"{run.path} {ANOTHER_RUN}")
     with explain_os_errors(run.log, "removed", "give another --out"):
         run.log.unlink(missing_ok=True)
 
@@ -278,15 +285,9 @@ def attention_maps(translator: Translator) -> "dict[str, Figure]":
 
     translator.model.to("numpy")
     found = translator.attention(IT_SENTENCES[0], beam=1, max_length=None)
-    english, french = found.source_tokens, found.target_tokens
-    kinds = {
-        "encoder": (english, english, "Encoder self-attention"),
-        "decoder": (french, french, "Decoder self-attention"),
-        "cross": (french, english, "Encoder-decoder attention"),
-    }
     return {
-        f"{kind}_attention": plots.attention_grid(found.weights[kind], queries, keys, title=title)
-        for kind, (queries, keys, title) in kinds.items()
+        f"{kind}_attention": plots.attention_grid(weights, *found.labels(kind), title=title_of(kind))
+        for kind, weights in found.weights.items()
     }
 
 
@@ -331,6 +332,6 @@ def next_steps(folder: Path) -> list[tuple[str, str]]:
     steps = [
         (f'npformer translate --model {run} "the dog is tired"', "translate a sentence of your own"),
         ("npformer lesson 0", "step through the course, Enter by Enter"),
-        ("npformer gradcheck my_layer.py:MyLayer --shape 2,5,8", "check a layer of your own"),
+        ("npformer exercise start softmax-backward", "write a backward pass, which is checked"),
     ]
     return [(command.replace("npformer", own_command(), 1), what) for command, what in steps]

@@ -17,8 +17,7 @@ import numpy as np
 from npformer.backend import Array, to_numpy
 from npformer.data.codecs import Codec, TextCodec
 from npformer.data.text_codecs import ByteCodec, CharacterCodec
-from npformer.data.vocabulary import SPECIALS
-from npformer.errors import UserError, nearest, quantity
+from npformer.errors import UserError, quantity
 from npformer.escaping import printable
 from npformer.explorer.code_lines import code_of_steps
 from npformer.generation.codec_tokenizers import LongTextTokenizer
@@ -87,7 +86,7 @@ def live_data(loaded: Translator, source: str, target: str | None = None) -> Pag
         target: Its translation. By default, the model translates with greedy search, as the page does.
 
     Raises:
-        UserError: If a sentence is empty or too long, or if the model does not know a word.
+        UserError: If a sentence is empty or too long, or if a word of the translation is unknown.
     """
     codecs = loaded.codec
     words = {
@@ -200,11 +199,16 @@ def _example(loaded: Translator, source: str, target: str | None) -> dict[str, A
     """Return the texts and the ids of a sentence and its translation, each with its end symbol.
 
     Raises:
-        UserError: If a sentence is empty or too long, or if the model does not know a word.
+        UserError: If a sentence is empty or too long.
     """
-    require_known(loaded.codec.source, source, "sentence")
+    require_words(loaded.codec.source, source, "sentence")
     if target is not None:
-        require_known(loaded.codec.target, target, "translation")
+        codec = loaded.codec.target
+        require_words(codec, target, "translation")
+        unknown = codec.vocabulary.unknown(codec.words(target))
+        if unknown:
+            words = ", ".join(map(repr, unknown))
+            raise UserError(f"the model does not know {words} of the translation: use other words")
     # an untrained model may never predict the end symbol
     longest = 2 * len(loaded.source_ids(source)) + 5
     longest = min(longest, loaded.model.config.max_length - 1, MOST_TOKENS - 1)
@@ -214,8 +218,8 @@ def _example(loaded: Translator, source: str, target: str | None) -> dict[str, A
     return {"source": source, "target": text, "source_ids": source_ids, "target_ids": target_ids}
 
 
-def require_known(codec: Codec, text: str, side: str) -> None:
-    """Check that a text has words, that all of them are in a vocabulary, and that a page has room for them.
+def require_words(codec: Codec, text: str, side: str) -> None:
+    """Check that a text has words, and that a page has room for them. An unknown word is read as <UNK>.
 
     Args:
         codec: The codec of the side.
@@ -223,23 +227,12 @@ def require_known(codec: Codec, text: str, side: str) -> None:
         side: The noun for the text in messages, such as "sentence".
 
     Raises:
-        UserError: If it does not. The message suggests known words.
+        UserError: If it does not.
     """
     words = codec.words(text)
     if not words:
         raise UserError(f"the {side} {text!r} is empty: write at least one word")
     require_room(len(words) + 1, side)
-    unknown = codec.vocabulary.unknown(words)
-    if unknown:
-        known = codec.vocabulary.words[len(SPECIALS) :]
-        shown = ", ".join(_with_suggestion(word, known) for word in unknown)
-        raise UserError(f"the model does not know {shown}: use words of its vocabulary")
-
-
-def _with_suggestion(word: str, known: Sequence[str]) -> str:
-    """Return a word in quotes, followed by the nearest known word if one is similar."""
-    near = nearest(word, known)
-    return repr(word) if near is None else f"{word!r} (did you mean {near}?)"
 
 
 def require_room(n_tokens: int, side: str) -> None:

@@ -18,8 +18,8 @@ from npformer.explorer.model_data import (
     MOST_TOKENS,
     PageData,
     config_data,
-    require_known,
     require_room,
+    require_words,
     title_of,
     variants_of,
 )
@@ -118,7 +118,6 @@ def _example_of(loaded: Loaded, source: str, target: str | None) -> Example:
     if not encoding.ids:
         raise UserError(f"the text {source!r} is empty: write at least one word")
     require_room(len(encoding.ids), "text")
-    _require_words(loaded, source)
     ids = np.array([encoding.ids])
     targets = _targets_of_gaps(loaded, encoding.ids, target) if isinstance(loaded, GapFiller) else None
     if targets is None:  # a language model predicts the next token
@@ -170,7 +169,9 @@ def _sentence_pair(loaded: Translator, source: str, target: str | None) -> Examp
             if count == 1:
                 raise UserError(f"the {side} {text!r} is empty: write at least one word")
             require_room(count, side)
-    _require_words(loaded, source)
+    codec = loaded.codec.source if loaded.has_codecs else None
+    if isinstance(codec, TextCodec):
+        require_words(codec, source, "sentence")
     search = loaded.search_settings()
     longest = min(2 * len(loaded.source_ids(source)) + 5, config.max_length - 1, MOST_TOKENS - 1)
     search["max_length"] = min(longest, search.get("max_length", longest))
@@ -184,17 +185,6 @@ def _sentence_pair(loaded: Translator, source: str, target: str | None) -> Examp
     }
     ids = run.source_ids, run.target_ids
     return Example(ids, run.predicted_ids, config.label_smoothing, data, loaded.target_tokenizer.piece)
-
-
-def _require_words(loaded: Loaded, text: str) -> None:
-    """Raise UserError if a model does not know a word of a text."""
-    codec = loaded.codec.source if isinstance(loaded, Translator) and loaded.has_codecs else None
-    if isinstance(codec, TextCodec):
-        require_known(codec, text, "sentence")
-    unknown = loaded.unknown_words(text)
-    if unknown:
-        words = ", ".join(map(repr, unknown))
-        raise UserError(f"the model does not know {words}: use words of its vocabulary")
 
 
 # The model

@@ -9,7 +9,13 @@ from npformer.backend import Array, array_module
 from npformer.errors import UserError
 from npformer.functional.caches import cache_class
 from npformer.functional.half import sums_in_float32
-from npformer.functional.softmax import log_softmax, log_softmax_backward, softmax, softmax_backward
+from npformer.functional.softmax import (
+    check_entries,
+    log_softmax,
+    log_softmax_backward,
+    softmax,
+    softmax_backward,
+)
 
 
 @cache_class
@@ -56,6 +62,7 @@ def cross_entropy(
     Source: Szegedy et al. 2016, section 7 (label smoothing); Vaswani et al. 2017, section 5.4.
     """
     xp = array_module(logits)
+    check_entries(logits)
     rows = logits.reshape(-1, logits.shape[-1])  # (N, V)
     targets = targets.reshape(-1)  # (N,)
     log_probs, _ = log_softmax(rows)  # (N, V)

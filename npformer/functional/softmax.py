@@ -1,7 +1,16 @@
 """The softmax and its logarithm over the last axis, with their backward passes."""
 
 from npformer.backend import Array, array_module
+from npformer.errors import UserError
 from npformer.functional.half import sums_in_float32
+
+
+def check_entries(x: Array) -> None:
+    """Raise UserError if the rows of x are empty. Shapes: x (..., N)."""
+    if x.shape[-1] == 0:
+        raise UserError(
+            f"a softmax needs at least one entry in each row, and got an array of shape {x.shape}"
+        )
 
 
 @sums_in_float32
@@ -17,6 +26,7 @@ def softmax(x: Array) -> tuple[Array, Array]:
         y, and the cache, which is y itself.
     """
     xp = array_module(x)
+    check_entries(x)
     # subtracting the maximum of the row does not change the result, and prevents an overflow of exp
     peak = x.real.max(-1, keepdims=True)  # (..., 1)
     peak = xp.where(xp.isfinite(peak), peak, 0)
@@ -49,6 +59,7 @@ def log_softmax(x: Array) -> tuple[Array, Array]:
         y, and the cache, which is y itself.
     """
     xp = array_module(x)
+    check_entries(x)
     shifted = x - x.real.max(-1, keepdims=True)  # (..., N)
     y = shifted - xp.log(xp.exp(shifted).sum(-1, keepdims=True))
     return y, y

@@ -35,6 +35,20 @@ def check_floats(x: Any, shape: tuple[Axis, ...], layer: str, name: str = "x") -
     _check_shape(x, shape, layer, name)
 
 
+def check_gradient(dy: Any, shape: tuple[Axis, ...], layer: str) -> None:
+    """Check that dy, the gradient of the output of a layer, is an array of floats with the output's shape.
+
+    Args:
+        dy: The gradient.
+        shape: The axes of the output, as in check_floats.
+        layer: The name of the layer, for the message.
+
+    Raises:
+        UserError: If dy is not an array, has another dtype, or has another shape.
+    """
+    check_floats(dy, shape, f"{layer}.backward", "dy")
+
+
 def check_token_ids(ids: Any, shape: tuple[Axis, ...], n: int, layer: str) -> None:
     """Check that ids is an array of integers in [0, n) with this shape.
 

@@ -3,7 +3,7 @@
 from npformer.backend import Array
 from npformer.kernels import dropout, dropout_backward
 from npformer.kernels.shared import DropoutMask
-from npformer.nn.checks import check_floats
+from npformer.nn.checks import check_floats, check_gradient
 from npformer.nn.context import INFERENCE, Context
 from npformer.nn.module import Module
 
@@ -28,4 +28,6 @@ class Dropout(Module):
 
     def backward(self, dy: Array, cache: DropoutCache) -> Array:
         """Return dx, of the shape of x."""
+        mask = cache.kept if isinstance(cache, DropoutMask) else cache
+        check_gradient(dy, (...,) if mask is None else mask.shape, "Dropout")
         return dropout_backward(dy, cache)

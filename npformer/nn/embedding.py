@@ -13,13 +13,13 @@ from npformer.functional.embedding import EmbeddingCache
 from npformer.functional.linear import LinearCache
 from npformer.functional.positions import LAYOUTS
 from npformer.kernels import embedding, embedding_backward, linear, linear_backward
-from npformer.nn.checks import check_floats, check_token_ids
+from npformer.nn.checks import check_floats, check_gradient, check_token_ids
 from npformer.nn.context import INFERENCE, Context
 from npformer.nn.dropout import Dropout, DropoutCache
 from npformer.nn.init import UNDRAWN, default_rng, normal
 from npformer.nn.module import Module, Parameter
 from npformer.nn.positions import FixedPositions, LearnedPositions
-from npformer.validation import require_count
+from npformer.validation import require_counts
 
 
 class Embedding(Module):
@@ -50,8 +50,7 @@ class Embedding(Module):
     ) -> None:
         self.scale = scale
         self.zero_id = zero_id
-        require_count("n", n)
-        require_count("d_model", d_model)
+        require_counts(n=n, d_model=d_model)
         self.weight = Parameter(normal(default_rng(rng), (n, d_model), d_model**-0.5, dtype))
         if zero_id is not None and rng is not UNDRAWN:
             self.weight.value[zero_id] = 0
@@ -63,6 +62,7 @@ class Embedding(Module):
 
     def backward(self, dy: Array, cache: EmbeddingCache) -> None:
         """Accumulate the gradient of the table. Return nothing, since ids have no gradient."""
+        check_gradient(dy, (*cache.ids.shape, self.weight.shape[1]), "Embedding")
         self.weight.accumulate(embedding_backward(dy, cache))
 
 
@@ -93,6 +93,7 @@ class TiedProjection(Module):
 
     def backward(self, dy: Array, cache: LinearCache) -> Array:
         """Return dx, of shape (..., D)."""
+        check_gradient(dy, (*cache.x.shape[:-1], len(self.weight.value)), "TiedProjection")
         dx, dweight, dbias = linear_backward(dy, cache)
         # forward used the transposed weight, so dweight has the shape (D, V)
         self.weight.accumulate(dweight.T)  # (V, D)
@@ -144,6 +145,7 @@ class InputEmbedding(Module):
         rng: np.random.Generator | None = None,
         dtype: Any = np.float32,
     ) -> None:
+        require_counts(d_model=d_model)
         rng = default_rng(rng)
         factor = math.sqrt(d_model) if scale else 1.0
         self.tokens = Embedding(vocab_size, d_model, scale=factor, zero_id=zero_id, rng=rng, dtype=dtype)

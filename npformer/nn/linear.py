@@ -9,10 +9,10 @@ import numpy as np
 from npformer.backend import Array
 from npformer.functional.linear import LinearCache
 from npformer.kernels import linear, linear_backward
-from npformer.nn.checks import check_floats
+from npformer.nn.checks import check_floats, check_gradient
 from npformer.nn.init import default_rng, xavier_uniform
 from npformer.nn.module import Module, Parameter
-from npformer.validation import require_count
+from npformer.validation import require_counts
 
 
 class Linear(Module):
@@ -37,8 +37,7 @@ class Linear(Module):
         rng: np.random.Generator | None = None,
         dtype: Any = np.float32,
     ) -> None:
-        require_count("n_in", n_in)
-        require_count("n_out", n_out)
+        require_counts(n_in=n_in, n_out=n_out)
         self.weight = Parameter(xavier_uniform(default_rng(rng), (n_in, n_out), dtype))
         self.bias = Parameter(np.zeros(n_out, dtype)) if bias else None
 
@@ -49,6 +48,7 @@ class Linear(Module):
 
     def backward(self, dy: Array, cache: LinearCache) -> Array:
         """Return dx, of shape (..., n_in)."""
+        check_gradient(dy, (*cache.x.shape[:-1], self.weight.shape[1]), type(self).__name__)
         dx, dweight, dbias = linear_backward(dy, cache)
         self.weight.accumulate(dweight)
         if self.bias is not None:

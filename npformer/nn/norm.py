@@ -17,7 +17,7 @@ from npformer.kernels import (
     rms_norm,
     rms_norm_backward,
 )
-from npformer.nn.checks import check_floats
+from npformer.nn.checks import check_floats, check_gradient
 from npformer.nn.context import INFERENCE, Context
 from npformer.nn.module import Module, Parameter
 from npformer.validation import require_count
@@ -58,6 +58,7 @@ class LayerNorm(Module):
 
     def backward(self, dy: Array, cache: LayerNormCache) -> Array:
         """Return dx, of shape (..., D)."""
+        check_gradient(dy, cache.xhat.shape, "LayerNorm")
         dx, dgain, dbias = layer_norm_backward(dy, cache)
         self.gain.accumulate(dgain)
         if self.bias is not None:
@@ -89,6 +90,7 @@ class AddNorm(Module):
         bias: bool = True,
         dtype: Any = np.float32,
     ) -> None:
+        require_count("d_model", d_model)
         self.dropout, self.eps = dropout, eps
         self.gain = Parameter(np.ones(d_model, dtype))
         self.bias = Parameter(np.zeros(d_model, dtype)) if bias else None
@@ -112,6 +114,7 @@ class AddNorm(Module):
 
     def backward(self, dy: Array, cache: AddNormCache) -> tuple[Array, Array]:
         """Return the gradients (dx, dh), each of shape (..., D)."""
+        check_gradient(dy, cache.norm.xhat.shape, "AddNorm")
         dx, dh, dgain, dbias = add_norm_backward(dy, cache)
         self.gain.accumulate(dgain)
         if self.bias is not None:
@@ -146,6 +149,7 @@ class RMSNorm(Module):
 
     def backward(self, dy: Array, cache: RMSNormCache) -> Array:
         """Return dx, of shape (..., D)."""
+        check_gradient(dy, cache.xhat.shape, "RMSNorm")
         dx, dgain = rms_norm_backward(dy, cache)
         self.gain.accumulate(dgain)
         return dx
@@ -208,6 +212,7 @@ class BatchNorm(Module):
 
     def backward(self, dy: Array, cache: BatchNormCache) -> Array:
         """Return dx, of shape (..., D)."""
+        check_gradient(dy, cache.xhat.shape, "BatchNorm")
         dx, dgain, dbias = batch_norm_backward(dy, cache)
         self.gain.accumulate(dgain)
         self.bias.accumulate(dbias)

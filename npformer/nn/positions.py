@@ -10,10 +10,10 @@ from npformer.backend import Array, like
 from npformer.functional.positions import sinusoids
 from npformer.functional.rotary import ROTARY_LAYOUTS, Llama3Scaling, RotaryCache, rotary_table
 from npformer.kernels import rotate, rotate_backward
-from npformer.nn.checks import check_floats, check_length
+from npformer.nn.checks import check_floats, check_gradient, check_length
 from npformer.nn.init import default_rng, normal
 from npformer.nn.module import Module, Parameter
-from npformer.validation import require_choice
+from npformer.validation import require_choice, require_counts
 
 
 class LearnedPositions(Module):
@@ -34,6 +34,7 @@ class LearnedPositions(Module):
         rng: np.random.Generator | None = None,
         dtype: Any = np.float32,
     ) -> None:
+        require_counts(max_length=max_length, d_model=d_model)
         self.weight = Parameter(normal(default_rng(rng), (max_length, d_model), d_model**-0.5, dtype))
 
     def forward(self, length: int, start: int | Array = 0) -> tuple[Array, tuple[int | Array, int]]:
@@ -52,6 +53,7 @@ class LearnedPositions(Module):
     def backward(self, dy: Array, cache: tuple[int | Array, int]) -> None:
         """Accumulate the gradient of the table. Shapes: dy (B, T, D), the gradients in all B sentences."""
         start, length = cache
+        check_gradient(dy, ("B", length, self.weight.shape[1]), "LearnedPositions")
         # y = weight[start : start + length] was added to every sentence, so the B gradients are summed
         self.weight.accumulate(dy.sum(0), at=slice(start, start + length))
 
@@ -71,6 +73,7 @@ class FixedPositions(Module):
     def __init__(
         self, max_length: int, d_model: int, *, layout: str = "interleaved", dtype: Any = np.float32
     ) -> None:
+        require_counts(max_length=max_length, d_model=d_model)
         self.table = sinusoids(max_length, d_model, layout).astype(dtype)
 
     def forward(self, length: int, start: int | Array = 0) -> tuple[Array, None]:
@@ -112,6 +115,7 @@ class RotaryPositions(Module):
         dtype: Any = np.float32,
     ) -> None:
         require_choice("layout", layout, ROTARY_LAYOUTS)
+        require_counts(max_length=max_length, d_head=d_head)
         self.layout = layout
         cos, sin = rotary_table(np.arange(max_length), d_head, base, scaling)
         self.cos, self.sin = cos.astype(dtype), sin.astype(dtype)  # (max_length, K/2)
@@ -138,6 +142,7 @@ class RotaryPositions(Module):
 
     def backward(self, dy: Array, cache: RotaryCache) -> Array:
         """Return dx, of shape (B, H, T, K)."""
+        check_gradient(dy, ("B", "H", cache.cos.shape[-2], 2 * cache.cos.shape[-1]), "RotaryPositions")
         return rotate_backward(dy, cache)
 
 

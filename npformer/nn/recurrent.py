@@ -21,11 +21,11 @@ from npformer.functional.recurrent import (
     masked_update,
     masked_update_backward,
 )
-from npformer.nn.checks import check_floats
+from npformer.nn.checks import check_floats, check_gradient
 from npformer.nn.init import default_rng
 from npformer.nn.linear import Linear
 from npformer.nn.module import Module
-from npformer.validation import require_count
+from npformer.validation import require_counts
 
 # for each kind: the number P of gates, and the number of vectors in the state (an LSTM has h and c)
 KINDS = {"lstm": (4, 2), "gru": (3, 1)}
@@ -85,7 +85,7 @@ class Recurrent(Module):
     ) -> None:
         if kind not in KINDS:
             raise UserError(f"kind is {kind!r}: choose one of {', '.join(KINDS)}")
-        require_count("d_hidden", d_hidden)
+        require_counts(d_in=d_in, d_hidden=d_hidden)
         rng = default_rng(rng)
         parts, states = KINDS[kind]
         self.kind, self.backwards, self.d_hidden = kind, backwards, d_hidden
@@ -128,6 +128,7 @@ class Recurrent(Module):
 
     def backward(self, dstates: Array, cache: RecurrentCache) -> Any:
         """Return dx, of shape (B, T, D), or (dx, dstate) with dstate (B, M) if a state was given."""
+        check_gradient(dstates, (*cache.input_projection.x.shape[:-1], self.d_state), "Recurrent")
         xp = array_module(dstates)
         dgates: list[Any] = [None] * dstates.shape[1]
         dstate: Any = 0  # no position uses the last state
@@ -231,6 +232,8 @@ class Bidirectional(Module):
 
     def backward(self, dy: Array, cache: BidirectionalCache) -> Array:
         """Return dx, of shape (B, T, D)."""
+        x = cache.forwards.input_projection.x  # (B, T, D)
+        check_gradient(dy, (*x.shape[:-1], 2 * self.d_hidden), "Bidirectional")
         n = self.d_hidden
         # y = [h→, h←]; the c of an LSTM is not part of y, so its gradient is 0
         dx = self.forwards.backward(self._padded(dy[..., :n]), cache.forwards)

@@ -44,14 +44,14 @@ def families_for(text: str) -> list[str]:
     return families
 
 
-def no_font_for(missing: set[str]) -> str:
+def no_font_for(missing: Sequence[str]) -> str:
     """Return the beginning of a message about characters that no installed font has."""
-    characters = "".join(sorted(missing))
+    characters = "".join(missing)
     return f"no installed font can draw {characters if len(characters) <= 8 else characters[:8] + ' …'}"
 
 
-def missing_characters(text: str) -> set[str]:
-    """Return the characters of a text that no installed font has."""
+def missing_characters(text: str) -> list[str]:
+    """Return the characters of a text that no installed font has, in their order."""
     return _cover_with_new_fonts(text)[1]
 
 
@@ -61,22 +61,22 @@ def drawable(texts: Sequence[str]) -> list[str]:
     return ["".join(f"U+{ord(c):04X}" if c in missing else c for c in text) for text in texts]
 
 
-def _cover_with_new_fonts(text: str) -> tuple[list[str], set[str]]:
+def _cover_with_new_fonts(text: str) -> tuple[list[str], list[str]]:
     families, missing = _cover(text)
     if missing and _add_new_fonts():
         families, missing = _cover(text)
     return families, missing
 
 
-def _cover(text: str) -> tuple[list[str], set[str]]:
-    """Return font families for the text, and the characters that none of them has."""
-    missing = {c for c in text if c.isprintable() and not _has(_path(FIRST), c)}
+def _cover(text: str) -> tuple[list[str], list[str]]:
+    """Return font families for the text, and the characters that none of them has, in their order."""
+    missing = [c for c in dict.fromkeys(text) if c.isprintable() and not _has(_path(FIRST), c)]
     families = [FIRST]
     for name in _others() if missing else ():
-        covered = {c for c in missing if _has(_path(name), c)}
-        if covered:
+        rest = [c for c in missing if not _has(_path(name), c)]
+        if len(rest) < len(missing):
             families.append(name)
-            missing -= covered
+            missing = rest
         if not missing:
             break
     return families, missing

@@ -75,7 +75,7 @@ class AttentionMaps:
         from npformer import plots  # matplotlib takes a second to load
 
         kind, layer, head, reason = self._chosen(kind, layer, head)
-        queries, keys = self._labels(kind)
+        queries, keys = self.labels(kind)
         large = (layer, head) if min(len(queries), len(keys)) > 2 else None  # two tokens are large anyway
         return plots.attention_grid(
             self.weights[kind],
@@ -83,7 +83,7 @@ class AttentionMaps:
             keys,
             mask=self.mask(kind),
             large=large,
-            title=_title(kind) + (reason and f"; {reason}" if large else ""),
+            title=title_of(kind) + (reason and f"; {reason}" if large else ""),
         )
 
     def plot_head(
@@ -105,8 +105,8 @@ class AttentionMaps:
         from npformer import plots
 
         kind, layer, head, reason = self._chosen(kind, layer, head)
-        queries, keys = self._labels(kind)
-        title = f"{_title(kind)}, {reason or name_of_head(layer, head)}"
+        queries, keys = self.labels(kind)
+        title = f"{title_of(kind)}, {reason or name_of_head(layer, head)}"
         return plots.attention_map(
             self.weights[kind][layer, head], queries, keys, mask=self.mask(kind), title=title
         )
@@ -137,10 +137,10 @@ class AttentionMaps:
             raise UserError(f"{token!r} is not a query of the {KINDS[kind]}: {did_you_mean(token, queries)}")
         return plots.word_lines(
             self.weights[kind][layer, [head]],
-            *self._labels(kind),
+            *self.labels(kind),
             heads=[head],
             query=None if token is None else queries.index(token),
-            title=f"{_title(kind)}, {reason or name_of_head(layer, head)}",
+            title=f"{title_of(kind)}, {reason or name_of_head(layer, head)}",
         )
 
     def most_informative_head(
@@ -188,8 +188,12 @@ class AttentionMaps:
         which = f"{name_of_head(layer, head)}, the most informative head{among}"
         return kind, layer, head, f"{which}: its weights depend most on the words"
 
-    def _labels(self, kind: str) -> tuple[list[str], list[str]]:
-        """Return the labels of the queries and those of the keys, as the installed fonts can draw them."""
+    def labels(self, kind: str) -> tuple[list[str], list[str]]:
+        """Return the labels of the queries and those of the keys, as the installed fonts can draw them.
+
+        A query of a decoder is named by two tokens, the one that is read and the one that is predicted:
+        "<S> → le".
+        """
         from npformer.plots.style import drawable
 
         queries, keys = self.tokens(kind)
@@ -239,6 +243,16 @@ class SentenceAttention(AttentionMaps):
         }
         self.require_kind(kind)
         return queries[kind], self.target_tokens if kind == "decoder" else self.source_tokens
+
+    def labels(self, kind: str) -> tuple[list[str], list[str]]:
+        """Return the labels of the queries and those of the keys, as in the base class."""
+        from npformer.plots.style import drawable
+
+        queries, keys = super().labels(kind)
+        if kind != "encoder":
+            pairs = zip(drawable(self.target_tokens), drawable(self.predicted_tokens), strict=True)
+            queries = [f"{read} → {predicted}" for read, predicted in pairs]
+        return queries, keys
 
     def mask(self, kind: str) -> Array | None:
         """Return the causal mask of the decoder; the other kinds have none for a single sentence."""
@@ -449,5 +463,6 @@ def name_of_head(layer: int, head: int) -> str:
     return f"layer {layer}, head {head}"
 
 
-def _title(kind: str) -> str:
+def title_of(kind: str) -> str:
+    """Return the title of the pictures of one of KINDS."""
     return KINDS[kind][0].upper() + KINDS[kind][1:]

@@ -225,6 +225,6 @@ def _not_found(name: str, remedy: str) -> str:
     shipped = f"give a translator that ships ({', '.join(names())})"
     other = shipped if names() else "no translator ships with this copy of npformer"
     return (
-        f"there is no run {name}: train one with npformer train --run {name}, or give a Hugging Face folder "
-        f"on this machine; or {other}"
+        f"there is no model {name}: give the folder of a run, which npformer train writes, or of Hugging "
+        f"Face, which huggingface-cli download NAME --local-dir FOLDER writes; or {other}"
     )

@@ -7,8 +7,10 @@ import pytest
 from commands import refused, said
 from processor_time import processor_time
 
+from npformer.cli import tasks as cli_tasks
 from npformer.cli.main import main
 from npformer.learn.bugs import BUGS
+from npformer.learn.console import TextConsole
 from npformer.learn.exercises import EXERCISES
 from npformer.learn.tasks.process import check, check_here
 
@@ -150,10 +152,28 @@ def test_the_list_of_one_chapter(file, capsys):
     assert "0 of 4 solved. To continue: npformer exercise check softmax-backward" in out
 
 
+@pytest.mark.parametrize("columns", [80, 100])
 @pytest.mark.parametrize(("command", "tasks"), [("exercise", EXERCISES), ("bugs", BUGS)])
-def test_the_list_fits_a_terminal_of_100_columns(command, tasks, tmp_path, monkeypatch, capsys):
+def test_the_list_fits_a_terminal(command, tasks, columns, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "100")
-    lines = [line.rstrip() for line in said(capsys, f"{command} list").splitlines()]
-    assert max(map(len, lines)) <= 100
+    monkeypatch.setattr(cli_tasks, "console", lambda: TextConsole(width=columns))
+    printed = said(capsys, f"{command} list")
+    lines = [line.rstrip() for line in printed.splitlines()]
+    assert max(map(len, lines)) <= columns
     assert all(any(f" {each.name} " in line for line in lines) for each in tasks)
+    assert "…" not in printed  # a title that is too long is broken at spaces
+    assert printed.count("not started") == len(tasks)
+
+
+def test_commands_find_the_folder_in_which_they_are_given(file, capsys, monkeypatch):
+    monkeypatch.chdir(file.parent)
+    assert "returns nothing" in said(capsys, "exercise check", status=1)
+    assert "Wrote softmax.py" in said(capsys, "exercise start softmax")
+    assert state(capsys, "softmax") == "started"
+    assert not (file.parent / "exercises").exists()
+    monkeypatch.chdir(file.parents[1])
+    assert state(capsys, "softmax") == "started"
+    other = file.parents[1] / "other" / "exercises"  # without files of npformer, it is any folder
+    other.mkdir(parents=True)
+    monkeypatch.chdir(other)
+    assert "Wrote exercises/softmax.py" in said(capsys, "exercise start softmax")

@@ -71,6 +71,14 @@ def test_a_model_that_is_not_live_has_a_recorded_page(name, text, reason, capsys
     assert Path("explorer.html").read_text("utf-8") == npformer.load(f"runs/{name}").explore(text).html
 
 
+@pytest.mark.parametrize(("name", "kind"), [("words", "live"), ("bert", "recorded")])
+def test_a_word_that_the_model_does_not_know_is_read_as_by_translate(name, kind, capsys):
+    assert main(["explore", "the zebra", "--model", f"runs/{name}"]) == 0
+    assert "npformer: the model does not know 'zebra' and reads <UNK> instead" in capsys.readouterr().err
+    head = head_of("explorer.html")
+    assert (head["kind"], head["example"]["source"]) == (kind, "the zebra")
+
+
 def test_a_gpt_of_characters_has_a_live_page(capsys):
     assert main(["explore", "the cat", "--model", "runs/gpt"]) == 0
     assert capsys.readouterr().err == ""
@@ -137,8 +145,8 @@ def test_the_command_for_a_text_that_looks_like_an_option():
 
 
 @pytest.mark.usefixtures("figures")
-@pytest.mark.parametrize("text", ["the zebra", "the " * 48])
-def test_attention_names_no_page_that_the_explorer_refuses(text, capsys):
+def test_attention_names_no_page_that_the_explorer_refuses(capsys):
+    text = "the " * 48
     assert main(["attention", text, "--model", "runs/words", "--kind", "encoder"]) == 0
     assert suggested(capsys) is None
     refused(capsys, "explore", text)

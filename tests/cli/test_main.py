@@ -109,7 +109,11 @@ def test_a_short_tour(capsys, folder, short_tour):
     assert len(re.findall(exact, printed)) == 2  # where they are translated, and at the end
     assert "new frames" not in printed
     assert len(short_tour) >= 4
-    assert 'npformer translate --model little/run "the dog is tired"' in printed
+    steps = [line.split(maxsplit=1)[1] for line in printed.splitlines() if re.match(r"  \S*npformer ", line)]
+    assert steps[:2] == ['translate --model little/run "the dog is tired"', "lesson 0"]
+    assert len(steps) == 3
+    for step in steps:
+        assert said(capsys, step)
     page = (folder / "little/explorer.html").read_text("utf-8")
     head = json.loads(re.search(r'id="head">(.*?)</script>', page)[1])
     assert (head["kind"], head["example"]["source"]) == ("live", tour.IT_SENTENCES[0])

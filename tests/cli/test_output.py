@@ -257,7 +257,7 @@ PROCESSES = [
     pytest.param("npformer pretrained >&-; exit $?", 2, "it is closed", marks=NIGHTLY),
     pytest.param("npformer translate x --model nowhere 2>/dev/full; exit $?", 2, "", marks=NIGHTLY),
     pytest.param(
-        "npformer translate --model nowhere <&-; exit $?", 2, "there is no run nowhere", marks=NIGHTLY
+        "npformer translate --model nowhere <&-; exit $?", 2, "there is no model nowhere", marks=NIGHTLY
     ),
 ]
 
@@ -294,7 +294,7 @@ def test_a_terminal_without_unicode_gets_plain_signs(encoding, environment, tmp_
     assert done.returncode == 2
     assert "embedding" in done.stdout.decode(encoding)
     error = done.stderr.decode(encoding)
-    assert error.startswith("npformer: there is no run ")
+    assert error.startswith("npformer: there is no model ")
     assert error.count("\n") == 1
 
 

@@ -175,14 +175,18 @@ def test_translate_with_a_pretrained_model(capsys, monkeypatch):
 
 
 def test_a_run_is_chosen_by_folder_or_by_file(capsys):
-    """Without --model, it is the run trained last; where there is none, the pretrained models are named."""
+    """Without --model, it is the run trained last; where there is none, the translator that ships."""
     best = said(capsys, "translate", SENTENCE)
     assert said(capsys, "translate --model runs/toy/best.safetensors", SENTENCE) == best
     last = said(capsys, "translate --model runs/toy --last", SENTENCE)
     assert said(capsys, "translate --model runs/toy/last.safetensors", SENTENCE) == last
     assert last != best
     shutil.rmtree("runs")
-    assert "give --model RUN or --model en-de" in refused(capsys, "translate", SENTENCE)
+    assert main(["translate", SENTENCE]) == 0
+    out, err = capsys.readouterr()
+    there_is_none = "npformer: there is no run below runs/ or tour/"
+    assert err == f"{there_is_none}, so this is en-de, a translator that ships\n"
+    assert out == said(capsys, "translate --model en-de", SENTENCE)
 
 
 def test_attention_of_a_pretrained_model(capsys, monkeypatch):

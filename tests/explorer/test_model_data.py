@@ -150,8 +150,7 @@ def test_the_vocabularies_and_their_rules():
         ("", None, "the sentence '' is empty: write at least one word"),
         (" \n", None, r"the sentence ' \\n' is empty"),
         (DOG, " ", "the translation ' ' is empty"),
-        ("the dgo is xyzzy", None, r"does not know 'dgo' \(did you mean dog\?\), 'xyzzy': use words of its"),
-        (DOG, "le chein", r"the model does not know 'chein' \(did you mean chien\?\)"),
+        (DOG, "le chein", "the model does not know 'chein' of the translation"),
         (
             "the " * MOST_TOKENS,
             None,

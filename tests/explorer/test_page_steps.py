@@ -116,7 +116,7 @@ def test_the_tokens_with_the_largest_gradient_are_named(page):
     tokens = ["the", "dog", "is", "tired", "</S>"]
     q, k = (f"encoder.1.self_attention.attention.{name}" for name in "qk")
     # k stands transposed
-    for path, of in (("source.sum", "row"), (q, "row of head 1"), (k, "column of head 1")):
+    for path, of in (("source.sum", "row"), (q, "row of head 0"), (k, "column of head 0")):
         show_gradient(page, path)
         norms = row_norms(page, path)
         first, second = np.argsort(norms)[::-1][:2]
@@ -130,7 +130,7 @@ def test_the_tokens_with_the_largest_gradient_are_named(page):
         assert shown == pytest.approx(norms[[first, second]], rel=5e-3)
     show_gradient(page, q)
     page.click("#heads button:nth-child(2)")
-    found = re.match(r"Largest row of head 2: “\S+” \(L2 norm (\S+)\)", page.text_content("#row-norms"))
+    found = re.match(r"Largest row of head 1: “\S+” \(L2 norm (\S+)\)", page.text_content("#row-norms"))
     assert shown_number(found[1]) == pytest.approx(row_norms(page, q, head=1).max(), rel=5e-3)
     table = "source.tokens.weight"
     show_gradient(page, table)

@@ -162,7 +162,7 @@ def test_a_head_is_switched_off_and_before_and_after_stand_side_by_side(reader):
     reader.press("#changes .row button")
     wait_until_generated(reader.page)
     assert text(reader, "#changed") == "1 change"
-    assert "encoder, layer 1: head 1 off" in text(reader, "#changes .result")
+    assert "encoder, layer 0: head 0 off" in text(reader, "#changes .result")
     for name, old, new in (
         ("Loss with label smoothing 0.1", before, loss(reader)),
         ("Cross-entropy without it", plain_before, cross_entropy(reader)),
@@ -379,7 +379,7 @@ def test_a_small_map_is_chosen_and_its_head_switched_off(reader):
         reader.page.tap("#attention-maps", position={"x": 110, "y": min(40, box["height"] - 5)})
     else:
         reader.choose_cell("#attention-maps")
-    assert "encoder, layer 1, head 1" in text(reader, TOLD)
+    assert "encoder, layer 0, head 0" in text(reader, TOLD)
     assert text(reader, note) == ""
     reader.press(switch)
     assert loss(reader) != before

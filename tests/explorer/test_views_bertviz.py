@@ -20,8 +20,8 @@ PRODUCTS = "section[aria-label='Query and keys'] p"
 # what is clicked: a selector, and for a picture the place in it
 CROSS = ('#attention button[data-choice="decoder.0.cross"]', None)
 ENCODER = ('#attention button[data-choice="encoder.1.self_attention"]', None)
-SECOND_MAP = ("#attention-maps", {"x": 260, "y": 60})  # encoder, layer 1, head 2
-SECOND_HEAD = ('button[aria-label="Lines of head 2"]', None)
+SECOND_MAP = ("#attention-maps", {"x": 260, "y": 60})  # encoder, layer 0, head 1
+SECOND_HEAD = ('button[aria-label="Lines of head 1"]', None)
 
 
 def heads(page):
@@ -44,17 +44,17 @@ def lines_answer(page):
 SHOWN = [
     # the head view
     ([], lambda page: heads(page) == 2),
-    ([CROSS], lambda page: "cross-attention, layer 1" in page.text_content(TOLD) and heads(page) == 2),
-    ([ENCODER], lambda page: "encoder, layer 2" in page.text_content(TOLD)),
+    ([CROSS], lambda page: "cross-attention, layer 0" in page.text_content(TOLD) and heads(page) == 2),
+    ([ENCODER], lambda page: "encoder, layer 1" in page.text_content(TOLD)),
     ([SECOND_MAP], lambda page: heads(page) == 1),
     ([SECOND_HEAD], lambda page: heads(page) == 1),
     ([], lines_answer),
     # the model view
     ([], lambda page: page.is_visible("#attention-maps")),
-    ([SECOND_MAP], lambda page: "encoder, layer 1, head 2" in page.text_content(TOLD)),
+    ([SECOND_MAP], lambda page: "encoder, layer 0, head 1" in page.text_content(TOLD)),
     # the neuron view
     ([], lines_answer),
-    ([SECOND_MAP], lambda page: page.text_content(PRODUCTS).startswith("Head 2: ")),
+    ([SECOND_MAP], lambda page: page.text_content(PRODUCTS).startswith("Head 1: ")),
     ([], lambda page: answers(page, "#attention-products", 0.05, 59, PRODUCTS)),
 ]
 

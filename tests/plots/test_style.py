@@ -168,7 +168,7 @@ def test_a_font_installed_after_the_font_cache_was_written_is_found(monkeypatch)
     only = "\ufdd0"  # a code point without a character, which no font has
     installed = []
     monkeypatch.setattr(
-        style, "_cover", lambda text: (["DejaVu Sans", *installed], set(only[len(installed) :]))
+        style, "_cover", lambda text: (["DejaVu Sans", *installed], [*only[len(installed) :]])
     )
     monkeypatch.setattr(style, "findSystemFonts", lambda: ["/fonts/new.ttf"])
     monkeypatch.setattr(style.fontManager, "addfont", installed.append)

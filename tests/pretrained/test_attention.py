@@ -7,6 +7,7 @@ import pytest
 from head_oracle import informativeness_row_by_row
 from matplotlib.text import Text
 
+import npformer
 from npformer.pretrained.attention import TextAttention, informativeness
 
 N = 8
@@ -37,6 +38,19 @@ def test_a_head_that_looks_up_words_is_the_most_informative():
     assert values[0].argmax() == 3
     assert values[0, 3] > 0.7
     assert values[0, 3] > values[0, 4] > values[0, :3].max()
+
+
+def test_a_query_of_a_decoder_is_named_by_the_token_that_is_read_and_the_one_that_is_predicted():
+    found = npformer.load("en-de").attention("A dog runs.")
+    source, read, predicted = found.source_tokens, found.target_tokens, found.predicted_tokens
+    both = [f"{one} → {other}" for one, other in zip(read, predicted, strict=True)]
+    assert both[0] == f"<S> → {predicted[0]}"
+    assert both[-1] == f"{read[-1]} → </S>"
+    assert found.labels("encoder") == (source, source)
+    assert found.labels("decoder") == (both, read)
+    assert found.labels("cross") == (both, source)
+    for figure in (found.plot("cross"), found.plot_head("cross"), found.plot_lines("cross")):
+        assert set(both) <= {text.get_text() for text in figure.findobj(Text)}
 
 
 @pytest.mark.parametrize("by_distance", [False, True])

@@ -15,6 +15,7 @@ import numpy as np
 import torch
 
 from npformer.backend import Array, is_array
+from npformer.checking.check_target import scales_of
 from npformer.checking.foreign.layer import Situation, WrongBackward, norm, relative, smallest_size
 from npformer.checking.foreign.torch_layer import LayOut, TorchLayer, differentiable_pairs
 from npformer.checking.trees import is_real, leaves, map_tree
@@ -23,6 +24,7 @@ from npformer.errors import UserError
 TOLERANCE = 1e-10  # sums in another order differ by rounding errors only
 SECOND = "second derivatives"  # their row, and the numbers of their differences
 SECOND_TOLERANCE = 1e-5
+TINY = float(np.finfo(float).tiny)
 STEPS = (1e-3, 1e-4, 1e-5)
 WRONG_SECOND = (
     "backward can be differentiated, with a wrong result: save only inputs and outputs, by "
@@ -206,16 +208,18 @@ def second_derivatives(layer: TorchLayer, dy: Any, hessian: bool) -> Iterator[Si
     if layer.is_rounded:
         return
     rng = np.random.default_rng(5)
-    real = [name for name, x in zip(layer.input_names, layer.point, strict=True) if _is_float(x)]
-    v = {name: rng.standard_normal(layer.point[layer.input_names.index(name)].shape) for name in real}
-    if not v:
+    inputs = {name: x for name, x in zip(layer.input_names, layer.point, strict=True) if _is_float(x)}
+    if not inputs:
         return
-    numeric, uncertainty = _by_differences(layer, dy, v)
+    scales = {name: scales_of(x) for name, x in inputs.items()}
+    v = {name: scale * rng.standard_normal(scale.shape) for name, scale in scales.items()}
+    scales |= {name: scales_of(parameter.value) for name, parameter in layer.parameters.items()}
+    numeric, uncertainty = _by_differences(layer, dy, v, scales)
     found = _by_autograd(layer, dy, v)
     if found is None:
         return
-    size = max(norm(numeric.values()), norm(found.values()), smallest_size(dy, layer.rerun(dy)))
-    error = norm(numeric[name] - found[name] for name in numeric) / size
+    size = max(_size(numeric, scales), _size(found, scales), 1e-3 * _size(layer.rerun(dy), scales), TINY)
+    error = _size({name: numeric[name] - found[name] for name in numeric}, scales) / size
     if uncertainty > 1e-3 * size:
         return  # near a kink the differences say nothing
     tolerance = max(SECOND_TOLERANCE, 10 * uncertainty / size)
@@ -230,12 +234,19 @@ def _is_float(x: Any) -> bool:
     return isinstance(x, np.ndarray) and x.dtype.kind == "f"
 
 
-def _by_differences(layer: TorchLayer, dy: Any, v: dict[str, Array]) -> tuple[dict[str, Array], float]:
+def _size(gradients: dict[str, Array], scales: dict[str, Array]) -> float:
+    """Return the norm of gradients in units of the output, whatever the units of each tensor are."""
+    return norm(g * scales[name] for name, g in gradients.items())
+
+
+def _by_differences(
+    layer: TorchLayer, dy: Any, v: dict[str, Array], scales: dict[str, Array]
+) -> tuple[dict[str, Array], float]:
     """Return the derivative of the gradients along v, and how far two steps differ."""
     best: tuple[dict[str, Array], float] = ({}, np.inf)
     for h in STEPS:
         wide, narrow = (_central(layer, dy, v, step) for step in (h, h / 2))
-        error = norm(wide[name] - narrow[name] for name in wide)
+        error = _size({name: wide[name] - narrow[name] for name in wide}, scales)
         if error < best[1] or not best[0]:
             best = {name: (4 * narrow[name] - wide[name]) / 3 for name in wide}, error
     return best

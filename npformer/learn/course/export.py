@@ -13,10 +13,10 @@ from npformer.learn.course.lesson import Cell, Lesson
 from npformer.learn.course.markup import cell_html, inline_figure, prose
 from npformer.learn.course.pictures import Picture
 from npformer.learn.course.prose import split_answers
-from npformer.version import __version__
 
-# the address from which notebooks install the package: until it is published, a wheel beside the notebook
-PACKAGE = f"npformer-{__version__}-py3-none-any.whl"
+PACKAGE = (
+    "git+https://github.com/npformer/npformer"  # from which notebooks install it; setup.py has the address
+)
 INSTALLATION = f"""\
 # npformer is installed here if it is missing, as on Colab
 import importlib.util

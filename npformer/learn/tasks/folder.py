@@ -14,6 +14,13 @@ NOTE = ".progress.json"
 _ENTRIES = {"current": str, "solved": list[str], "hints": dict}
 
 
+def find_folder(given: str) -> Path:
+    """Return the folder with this name. Inside such a folder, the name means this folder."""
+    path, here = Path(given), Path.cwd()
+    inside = here.name == given and (here / NOTE).exists() and not path.exists()
+    return Path() if inside else path
+
+
 class Folder:
     """The folder with the learner's files. A file is written once, when its task is started.
 

@@ -23,6 +23,7 @@ from npformer.functional.hard import (
 )
 from npformer.functional.masks import check_token_mask
 from npformer.nn.attention.similarity import check_queries
+from npformer.nn.checks import check_gradient
 from npformer.nn.module import Module
 
 
@@ -137,6 +138,8 @@ class HardAttention(Module):
         Raises:
             UserError: If straight_through is True and dlog_prob or dentropy is given.
         """
+        attend = cache.attend
+        check_gradient(dcontext, (*attend.sample.shape[:-1], attend.v.shape[-1]), "HardAttention")
         if self.straight_through:
             if dlog_prob is not None or dentropy is not None:
                 raise UserError("with straight_through there is no dlog_prob and no dentropy: leave them out")

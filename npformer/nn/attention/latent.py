@@ -18,10 +18,10 @@ from npformer.functional.latent import (
 )
 from npformer.functional.linear import LinearCache, linear, linear_backward
 from npformer.functional.masks import check_token_mask
-from npformer.nn.checks import check_floats
+from npformer.nn.checks import check_floats, check_gradient
 from npformer.nn.init import default_rng, xavier_uniform
 from npformer.nn.module import Module, Parameter
-from npformer.validation import require_choice
+from npformer.validation import require_choice, require_counts
 
 
 @cache_class
@@ -90,6 +90,7 @@ class LatentAttention(Module):
     ) -> None:
         require_choice("orientation", orientation, ORIENTATIONS)
         require_choice("measure", measure, MEASURES)
+        require_counts(d_model=d_model, max_length=max_length)
         rng = default_rng(rng)
         self.orientation, self.measure, self.max_length = orientation, measure, max_length
         self.latent_weight = Parameter(xavier_uniform(rng, (d_model, 1), dtype))
@@ -133,6 +134,8 @@ class LatentAttention(Module):
 
     def backward(self, do: Array, cache: LatentAttentionCache) -> Any:
         """Return de, of shape (B, S, D), or (de, dvalues) with dvalues (B, S, L) if values were given."""
+        v = cache.attend.v  # (B, S, L)
+        check_gradient(do, (*v.shape[:-2], v.shape[-1]), "LatentAttention")
         dlatent_scores, dactive_scores, dvalues = latent_attend_backward(do, cache.attend)
         # latent_scores = e · u
         de, dlatent_weight, _ = linear_backward(dlatent_scores[..., None], cache.latent_scores)

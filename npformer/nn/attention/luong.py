@@ -29,10 +29,11 @@ from npformer.functional.window import (
     predict_position_backward,
 )
 from npformer.nn.attention.similarity import check_queries
-from npformer.nn.checks import check_floats
+from npformer.nn.checks import check_floats, check_gradient
 from npformer.nn.init import default_rng, xavier_uniform
 from npformer.nn.linear import Linear
 from npformer.nn.module import Module, Parameter
+from npformer.validation import require_counts
 
 
 @cache_class
@@ -91,6 +92,8 @@ class GlobalAttention(Module):
 
     def backward(self, dcontext: Array, cache: GlobalAttentionCache) -> tuple[Array, Array]:
         """Return the gradients dqueries (B, T, N) and dmemory (B, S, M)."""
+        v = cache.attend.v  # (B, S, M)
+        check_gradient(dcontext, (len(v), "T", v.shape[-1]), type(self).__name__)
         # context = softmax(scores) memory
         dscores, dvalues = attend_backward(dcontext, cache.attend)
         # scores = similarity(queries, memory): the memory is used as keys and as values
@@ -250,6 +253,7 @@ class LocalPredictive(Module):
 
     def backward(self, dcontext: Array, cache: LocalPredictiveCache) -> tuple[Array, Array]:
         """Return the gradients dqueries (B, T, N) and dmemory (B, S, M)."""
+        check_gradient(dcontext, (*cache.weights.shape[:-1], cache.memory.shape[-1]), "LocalPredictive")
         # context = weights memory
         dweights = dcontext @ cache.memory.swapaxes(-1, -2)  # (B, T, S)
         dvalues = cache.weights.swapaxes(-1, -2) @ dcontext  # (B, S, M)
@@ -304,6 +308,7 @@ class AttentionalState(Module):
         rng: np.random.Generator | None = None,
         dtype: Any = np.float32,
     ) -> None:
+        require_counts(d_context=d_context, d_state=d_state)
         self.d_context = d_context
         d_out = d_state if d_out is None else d_out
         self.join = Linear(d_context + d_state, d_out, bias=False, rng=rng, dtype=dtype)
@@ -324,6 +329,7 @@ class AttentionalState(Module):
 
     def backward(self, dy: Array, cache: AttentionalStateCache) -> tuple[Array, Array]:
         """Return the gradients dcontext (..., d_context) and dstate (..., d_state)."""
+        check_gradient(dy, cache.y.shape, "AttentionalState")
         # y = tanh(joined), and tanh' = 1 - tanh²
         dboth = self.join.backward(dy * (1 - cache.y * cache.y), cache.join)
         # both = [context; state]

@@ -22,7 +22,7 @@ from npformer.nn.init import default_rng
 from npformer.nn.linear import Linear
 from npformer.nn.module import Module
 from npformer.nn.positions import RotaryPositions
-from npformer.validation import require_choice, require_count
+from npformer.validation import require_choice, require_counts
 
 FUSED = {"no": 3, "kv": 2, "qkv": 1}  # the number of projections
 NO_ROTATION = (
@@ -112,6 +112,7 @@ class MultiHeadAttention(Module):
         self.n_heads, self.n_kv_heads, self.n_repeats = n_heads, n_kv_heads, n_heads // n_kv_heads
         self.d_head = d_model // n_heads if d_head is None else d_head
         self.d_value = self.d_head if d_value is None else d_value
+        require_counts(d_head=self.d_head, d_value=self.d_value)
         self.d_inputs = d_model, kdim, vdim
         self.fused, self.dropout, self.rotary = fused, dropout, rotary
         self.scale = None if scale else 1.0  # None stands for 1 / sqrt(K)
@@ -421,17 +422,16 @@ class MultiHeadAttention(Module):
 
 def _check_heads(d_model: int, n_heads: int, n_kv_heads: int, d_head: int | None) -> None:
     """Check that the width can be divided among the heads, and the query heads among the heads of keys."""
-    if d_head is None and (n_heads < 1 or d_model % n_heads):
+    require_counts(d_model=d_model, n_heads=n_heads, n_kv_heads=n_kv_heads)
+    if d_head is None and d_model % n_heads:
         raise UserError(
             f"d_model {d_model} is not divisible by {n_heads} heads: change one of them, or give d_head"
         )
-    if n_kv_heads < 1 or n_heads % n_kv_heads:
+    if n_heads % n_kv_heads:
         raise UserError(
             f"{n_heads} query heads cannot share {n_kv_heads} heads of keys and values equally: make "
             "n_kv_heads a divisor of n_heads"
         )
-    for name, count in (("d_model", d_model), ("n_heads", n_heads), ("n_kv_heads", n_kv_heads)):
-        require_count(name, count)
 
 
 def _check_fused(fused: str, d_model: int, kdim: int, vdim: int) -> None:

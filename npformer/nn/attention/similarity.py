@@ -28,10 +28,11 @@ from npformer.functional.similarity import (
 )
 from npformer.kernels import attention, attention_backward
 from npformer.nn.attention.multi_head import MultiHeadAttention
-from npformer.nn.checks import check_batches, check_floats
+from npformer.nn.checks import check_batches, check_floats, check_gradient
 from npformer.nn.context import EVERYTHING, INFERENCE, AttentionMask, Context
 from npformer.nn.init import default_rng, xavier_uniform
 from npformer.nn.module import Module, Parameter
+from npformer.validation import require_counts
 
 SIMILARITIES: dict[str, tuple[Any, Any]] = {
     "dot": (dot_similarity, dot_similarity_backward),
@@ -145,6 +146,7 @@ def _shapes(kind: str, d_query: int, d_key: int, width: int) -> dict[str, tuple[
 def _check(kind: str, d_query: int, d_key: int, width: int | None) -> None:
     if kind not in SIMILARITIES:
         raise UserError(f"the similarity is {kind!r}: choose one of {', '.join(SIMILARITIES)}")
+    require_counts(d_query=d_query, d_key=d_key, width=1 if width is None else width)
     if kind == "dot" and d_query != d_key:
         raise UserError(
             f'a dot product takes queries and keys of equal width, not {d_query} and {d_key}: use "general"'
@@ -248,6 +250,7 @@ class BasicSelfAttention(Module):
 
     def backward(self, dy: Array, cache: AttentionCache) -> Array:
         """Return dx, of shape (B, T, D)."""
+        check_gradient(dy, cache.q.shape, "BasicSelfAttention")
         # x was used as query, key and value, so its three gradients are added
         dq, dk, dv = attention_backward(dy, cache)
         return dq + dk + dv

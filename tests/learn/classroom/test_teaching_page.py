@@ -1,5 +1,6 @@
 """The computed parts of docs/teaching.md, and the two plans."""
 
+import ast
 import re
 from pathlib import Path
 
@@ -39,6 +40,15 @@ def test_a_plan_names_lessons_and_exercises_in_the_order_of_the_course(plan, wee
     for week in plan:
         chapters = {number.split(".")[0] for number in week.lessons}
         assert {str(EXERCISES.find(name).chapter) for name in week.exercises} <= chapters
+
+
+@pytest.mark.parametrize("week", [*SIX_WEEKS, *TWELVE_WEEKS], ids=lambda week: week.topic)
+def test_no_file_of_a_week_imports_what_another_of_the_week_asks_for(week):
+    files = {name: ast.parse(EXERCISES.find(name).file_text()) for name in week.exercises}
+    asked = {node.name for tree in files.values() for node in tree.body if isinstance(node, ast.FunctionDef)}
+    for name, tree in files.items():
+        imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+        assert not asked & {alias.name for node in imports for alias in node.names}, name
 
 
 def test_every_exercise_has_a_lesson_and_mistakes():

@@ -2,7 +2,6 @@
 
 import json
 import re
-import tomllib
 
 import pytest
 from course import LESSONS
@@ -18,7 +17,6 @@ from npformer.learn.course.markup import cell_html, inline_figure, prose
 from npformer.learn.course.pictures import Picture
 from npformer.learn.course.progress import LessonProgress, save_progress
 from npformer.plots import curves
-from npformer.version import __version__
 
 LESSON = find_lesson("5.1")
 pytestmark = pytest.mark.usefixtures("inside")
@@ -48,11 +46,8 @@ def test_the_first_cell_of_a_notebook_installs_npformer_only_where_it_is_missing
     assert called == [f"install --quiet {PACKAGE}"]
 
 
-def test_the_wheel_that_notebooks_install_is_the_one_that_is_built():
-    with open(ROOT / "pyproject.toml", "rb") as file:
-        settings = tomllib.load(file)["tool"]["setuptools"]["dynamic"]
-    assert settings["version"] == {"attr": "npformer.version.__version__"}
-    assert f"npformer-{__version__}-py3-none-any.whl" == PACKAGE
+def test_notebooks_install_the_package_from_the_address_of_the_project():
+    assert f'ADDRESS = "{PACKAGE.removeprefix("git+")}"' in (ROOT / "setup.py").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(("option", "what"), [("--notebook", "notebook"), ("--html", "page")])

@@ -148,7 +148,7 @@ export function placeText(session, step, index, named = step.shape.map(() => tru
     .map(({ name, labels }, i) => {
       const place = places[i];
       if (!named[i]) return "";
-      if (name === "head") return `head ${place + 1}`;
+      if (name === "head") return `head ${place}`;
       if (!labels) return step.shape[i] === 1 ? "" : `${name} ${place}`;
       const role = !isMap ? "" : i === axes.length - 1 ? "key " : "query ";
       return `${role}“${labels[place]}”`;

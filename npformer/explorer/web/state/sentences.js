@@ -209,7 +209,7 @@ export function blockTitle(block, tape) {
     const isAround = ["add", "norm"].includes(name);
     const of = isAround ? ` (${name === "add" ? "to" : "around"} ${sublayerOf(block, tape)})` : "";
     const stack = parts.slice(0, layer).filter((part) => part !== "layers");
-    return [...stack, `layer ${+parts[layer] + 1}`, name + of].join(", ");
+    return [...stack, `layer ${parts[layer]}`, name + of].join(", ");
   }
   return (
     {

@@ -19,9 +19,9 @@ export class AttentionControls {
       { sublayers, chosen, sublayer, head } = view,
       isOff = view.isOff(sublayer, head);
     const names = sublayers.map(
-      ({ name, kind, layer }) => /** @type {[string, string]} */ ([name, `${kind} ${layer + 1}`]),
+      ({ name, kind, layer }) => /** @type {[string, string]} */ ([name, `${kind} ${layer}`]),
     );
-    const pairs = this.allHeads.map((h) => /** @type {[number, string]} */ ([h, String(h + 1)]));
+    const pairs = this.allHeads.map((h) => /** @type {[number, string]} */ ([h, String(h)]));
     replaceContent(
       this.root,
       choice("quantity", QUANTITIES, view.quantity, (quantity) => this.set({ quantity })),
@@ -66,11 +66,11 @@ export class AttentionControls {
       isShown = shown.includes(head);
     const others = shown.filter((h) => h !== head);
     return button(
-      String(head + 1),
+      String(head),
       () => this.set({ lineHeads: isShown ? others : [...others, head].sort((a, b) => a - b) }),
       {
         "aria-pressed": isShown,
-        "aria-label": `Lines of head ${head + 1}`,
+        "aria-label": `Lines of head ${head}`,
         styles: { borderBottom: `4px solid ${HEAD_COLORS[head % HEAD_COLORS.length]}` },
       },
     );

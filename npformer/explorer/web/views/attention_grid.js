@@ -53,10 +53,10 @@ export class AttentionGrid {
       if (!sublayer) continue;
       if (head === 0) {
         surface.text(0, y + size / 2 - 7, sublayer.kind, { size: 11.5, color: theme.ink });
-        surface.text(0, y + size / 2 + 8, `layer ${sublayer.layer + 1}`, { size: 11.5, color: theme.faint });
+        surface.text(0, y + size / 2 + 8, `layer ${sublayer.layer}`, { size: 11.5, color: theme.faint });
       }
       if (y < 30)
-        surface.text(x + size / 2, 9, `head ${head + 1}`, {
+        surface.text(x + size / 2, 9, `head ${head}`, {
           size: size < 45 ? 9 : 11.5,
           color: theme.faint,
           align: "center",

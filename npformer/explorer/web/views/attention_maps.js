@@ -93,7 +93,7 @@ function predictedTokens(session, length) {
 export function mapOf(sublayers, sublayer, head, quantity) {
   const { weights, queries, keys } = sublayer,
     cells = queries.length * keys.length;
-  const where = `${sublayer.kind}, layer ${sublayer.layer + 1}`;
+  const where = `${sublayer.kind}, layer ${sublayer.layer}`;
   if (quantity === "mean") {
     return {
       matrix: meanOfHeads(weights),
@@ -118,7 +118,7 @@ export function mapOf(sublayers, sublayer, head, quantity) {
     queries,
     keys,
     isGradient,
-    title: `${where}, head ${head + 1}${isGradient ? ", gradient of the loss" : ""}`,
+    title: `${where}, head ${head}${isGradient ? ", gradient of the loss" : ""}`,
   };
 }
 

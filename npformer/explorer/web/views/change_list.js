@@ -8,7 +8,7 @@ import { numberText } from "../drawing/number_texts.js";
 
 /** What a change says of its entries, by its kind. @type {Record<string, (list: any[]) => string>} */
 const TEXTS = {
-  heads: (list) => `head ${list.map((head) => head + 1).join(", ")} off`,
+  heads: (list) => `head ${list.join(", ")} off`,
   masks: (list) => `${list.length} cells of the mask set`,
   values: (list) => list.map(([index, value]) => `entry ${index} = ${numberText(value)}`).join(", "),
   dropout: (list) => `${list.length} entries dropped`,
@@ -87,5 +87,5 @@ export class ChangeList {
 
 /** @param {import("./attention_maps.js").Sublayer} sublayer */
 export function titleOf({ kind, layer }) {
-  return `${kind}, layer ${layer + 1}`;
+  return `${kind}, layer ${layer}`;
 }

@@ -113,7 +113,7 @@ export class ChangesView {
       const buttons = Array.from({ length: session.config.n_heads }, (_, head) => {
         const isOff = off.includes(head);
         return button(
-          String(head + 1),
+          String(head),
           () => {
             session.setEdits(
               "heads",
@@ -122,7 +122,7 @@ export class ChangesView {
             );
             explorer.recompute();
           },
-          { "aria-pressed": !isOff, "aria-label": `${title}, head ${head + 1}`, title: isOff ? "off" : "on" },
+          { "aria-pressed": !isOff, "aria-label": `${title}, head ${head}`, title: isOff ? "off" : "on" },
         );
       });
       return element(
@@ -181,7 +181,7 @@ export class ChangesView {
 
   renderMask() {
     const names = sublayersOf(this.explorer).map(
-      ({ name, kind, layer }) => /** @type {[string, string]} */ ([name, `${kind} ${layer + 1}`]),
+      ({ name, kind, layer }) => /** @type {[string, string]} */ ([name, `${kind} ${layer}`]),
     );
     replaceContent(
       this.masks,

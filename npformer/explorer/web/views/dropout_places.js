@@ -19,12 +19,7 @@ export function dropoutPlaces({ tape, session: { config } }) {
     name: side === "embedding" ? side : `${side} embedding`,
   }));
   for (const [path, { data }] of names) {
-    const layer = path
-      .split(".")
-      .slice(0, 2)
-      .join(" ")
-      .replace("layers", "layer")
-      .replace(/\d+/, (n) => String(+n + 1));
+    const layer = path.split(".").slice(0, 2).join(" ").replace("layers", "layer");
     if (path.endsWith(".attention.weights")) {
       const base = path.replace(/\.weights$/, "");
       places.push({

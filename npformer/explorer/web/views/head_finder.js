@@ -98,7 +98,7 @@ export class HeadFinder {
       const { sublayer, head, query, key, weight } = one,
         isChosen = sublayer.name === this.view.sublayer && head === this.view.head;
       const off = this.view.isOff(sublayer.name, head) ? " (off)" : "";
-      const title = `${sublayer.kind}, layer ${sublayer.layer + 1}, head ${head + 1}${off}`;
+      const title = `${sublayer.kind}, layer ${sublayer.layer}, head ${head}${off}`;
       const bar = element("i", { className: "positive" });
       bar.style.width = `${100 * weight}%`; // of a full bar, which is the weight 1
       return element(

@@ -91,7 +91,7 @@ export class NeuronView {
       { name, sum, weight } = this.numbers[s];
     const times = scale === 1 ? "It" : `Times ${numberText(scale)}, it`;
     this.told.textContent =
-      `Head ${view.head + 1}: the query q of “${view.chosen.queries[t]}” is multiplied by the key k of ` +
+      `Head ${view.head}: the query q of “${view.chosen.queries[t]}” is multiplied by the key k of ` +
       "each token, entry by entry. The sum of the products is q · k. " +
       `${times} is the score, and the softmax of all scores gives the weights. ` +
       `For “${name}”, q · k is ${numberText(sum)}, and the weight is ${numberText(weight)}.`;

@@ -55,7 +55,7 @@ export function rowNormsSentence({ slice, rows, norms, isPart, head }) {
   if (!(norms[first] > 0)) return "The gradient of each row is 0.";
   const named = (/** @type {number} */ row) => `${rowName(slice, row)} (L2 norm ${numberText(norms[row])})`;
   const kind = [slice.isTransposed ? "column" : "row", isPart ? "shown" : ""];
-  if (head !== null) kind.push(`of head ${head + 1}`);
+  if (head !== null) kind.push(`of head ${head}`);
   const rest = norms[second] > 0 ? `, then ${named(second)}` : "; all others are 0";
   return `Largest ${kind.filter(Boolean).join(" ")}: ${named(first)}${rest}.`;
 }

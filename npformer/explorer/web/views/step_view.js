@@ -121,7 +121,7 @@ export class StepView {
       explorer.index = head * length + (explorer.index % length);
       explorer.changed();
     };
-    const pairs = heads.map((h) => /** @type {[number, string]} */ ([h, String(h + 1)]));
+    const pairs = heads.map((h) => /** @type {[number, string]} */ ([h, String(h)]));
     replaceContent(
       byId("heads"),
       ...(heads.length ? ["head ", choice("head", pairs, explorer.head, choose)] : []),
