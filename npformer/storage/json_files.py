@@ -7,6 +7,7 @@ and the settings in checkpoints and exported translators.
 
 import json
 import math
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn
@@ -16,6 +17,7 @@ from npformer.storage.atomic import explain_os_errors
 from npformer.validation import has_type, short, type_name
 
 MOST_BYTES = 1 << 26  # 64 MB; the longest JSON text of a real run is that of a codec, of a few MB
+MOST_VALUES = 10_000_000  # the tokenizer of a large model has a million
 DEEPEST = 50  # levels of lists and objects; the files of the package have at most 4
 LONGEST_NUMBER = 300  # digits; a longer one is beyond the range of a float
 
@@ -47,7 +49,7 @@ def parse_json(text: bytes | str, what: str, advice: str, *, infinite: bool = Fa
 
     Raises:
         UserError: If the text is too long, not UTF-8, not JSON or nested too deeply, or has a number that is
-            not finite or a string that is not Unicode.
+            not finite, an object with two entries of one name, or a string that is not Unicode.
     """
 
     def fail(problem: str) -> NoReturn:
@@ -64,6 +66,12 @@ def parse_json(text: bytes | str, what: str, advice: str, *, infinite: bool = Fa
             fail(f"has a number that is too large ({short(digits)})")
         return value
 
+    def distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):  # readers would disagree about the value
+            fail(f"has the entry {short(Counter(name for name, _ in pairs).most_common(1)[0][0])} twice")
+        return found
+
     def integer(digits: str) -> int:
         if len(digits) > LONGEST_NUMBER:
             fail(f"has a number that is too large ({short(digits)})")
@@ -73,7 +81,15 @@ def parse_json(text: bytes | str, what: str, advice: str, *, infinite: bool = Fa
         fail(f"has more than {MOST_BYTES >> 20} MB")
     try:
         decoded = text.decode("utf-8") if isinstance(text, bytes) else text
-        value = json.loads(decoded, parse_constant=constant, parse_float=number, parse_int=integer)
+        if most_values(decoded) > MOST_VALUES:  # each takes far more memory than its text
+            fail(f"has more than {MOST_VALUES:,} values")
+        value = json.loads(
+            decoded,
+            parse_constant=constant,
+            parse_float=number,
+            parse_int=integer,
+            object_pairs_hook=distinct,
+        )
     except UnicodeDecodeError as error:
         fail(f"is not UTF-8 text (byte {error.start})")
     except json.JSONDecodeError as error:
@@ -82,6 +98,11 @@ def parse_json(text: bytes | str, what: str, advice: str, *, infinite: bool = Fa
         fail(f"is nested deeper than {DEEPEST} levels")
     _check_tree(value, fail)
     return value
+
+
+def most_values(text: str) -> int:
+    """Return a number of values that a JSON text cannot exceed, without reading it."""
+    return 1 + sum(map(text.count, ",[{"))
 
 
 def require_object(content: Any, what: str, advice: str) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from npformer.errors import UserError
-from npformer.storage.atomic import create_atomically, make_folder, reason, write_file
+from npformer.storage.atomic import create_atomically, make_folder, reason, refuse_link_outside, write_file
 from npformer.storage.json_files import parse_json, require_object, require_version
 from npformer.validation import has_type, is_number
 
@@ -92,6 +92,7 @@ class RunFolder:
     def _open_log(self) -> io.FileIO:
         """Open the log to append to it, and lock it."""
         try:
+            refuse_link_outside(self.log)
             file = io.FileIO(self.log, "ab")  # without a buffer: the system gets each line at once
         except (OSError, ValueError) as error:
             raise UserError(

@@ -51,9 +51,9 @@ def test_an_unchanged_file_is_downloaded_only_once_and_a_changed_one_again(serve
 
 
 def test_a_link_stays_a_link(server, tmp_path):
-    elsewhere = tmp_path / "elsewhere"
-    elsewhere.write_text("old")
     (tmp_path / "raw").mkdir()
+    elsewhere = tmp_path / "raw" / "elsewhere"
+    elsewhere.write_text("old")
     (tmp_path / NAME).symlink_to(elsewhere)
     get(server, tmp_path)
     assert_whole(tmp_path)
