@@ -139,11 +139,11 @@ def require_place(path: Path, *, advice: str = "give another file") -> None:
 
 
 @contextlib.contextmanager
-def explain_os_errors(path: Path, verb: str, advice: str) -> Iterator[None]:
+def explain_os_errors(path: Path | str, verb: str, advice: str) -> Iterator[None]:
     """Convert an OSError to a UserError of the form "PATH cannot be VERB (REASON): ADVICE".
 
     Args:
-        path: The file or folder.
+        path: The file or folder, or a noun for it.
         verb: The past participle of the attempt, such as "written".
         advice: The end of the message.
     """

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from npformer.errors import UserError, nearest
-from npformer.storage.atomic import explain_os_errors
+from npformer.storage.bounded import read_up_to
 from npformer.validation import has_type, short, type_name
 
 MOST_BYTES = 1 << 26  # 64 MB; the longest JSON text of a real run is that of a codec, of a few MB
@@ -33,9 +33,7 @@ def read_json(path: Path, what: str, advice: str) -> Any:
     Raises:
         UserError: If the file is missing, cannot be read, or is not JSON that the package accepts.
     """
-    with explain_os_errors(path, "read", advice), open(path, "rb") as file:
-        data = file.read(MOST_BYTES + 1)  # not all of it: /dev/zero has no end
-    return parse_json(data, what, advice)
+    return parse_json(read_up_to(path, MOST_BYTES, advice), what, advice)
 
 
 def parse_json(text: bytes | str, what: str, advice: str, *, infinite: bool = False) -> Any:
