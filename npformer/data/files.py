@@ -91,7 +91,9 @@ def _text_blocks(path: Path, advice: str) -> Iterator[str]:
         except UnicodeDecodeError as error:
             line += data.count(b"\n", 0, error.start)
             byte = data[error.start]
-            raise UserError(f"{path} is not UTF-8 text at line {line} (byte 0x{byte:02x}): {advice}") from None
+            raise UserError(
+                f"{path} is not UTF-8 text at line {line} (byte 0x{byte:02x}): {advice}"
+            ) from None
         mark, line = "", line + data.count(b"\n")
         if text:
             yield text

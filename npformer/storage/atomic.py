@@ -216,7 +216,9 @@ def _temporary_file(path: Path, data: bytes) -> Iterator[Path]:
         try:
             with contextlib.suppress(OSError):  # of a file system without locks
                 if fcntl is not None:
-                    fcntl.flock(file, fcntl.LOCK_EX)  # until the file is closed, also by the end of the process
+                    fcntl.flock(
+                        file, fcntl.LOCK_EX
+                    )  # until the file is closed, also by the end of the process
             file.write(data)
             file.flush()
             _copy_permissions(path, temporary)

@@ -8,7 +8,7 @@ and the settings in checkpoints and exported translators.
 import json
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -98,9 +98,10 @@ def parse_json(text: bytes | str, what: str, advice: str, *, infinite: bool = Fa
     return value
 
 
-def most_values(text: str) -> int:
+def most_values(text: str | bytes) -> int:
     """Return a number of values that a JSON text cannot exceed, without reading it."""
-    return 1 + sum(map(text.count, ",[{"))
+    marks: Iterable[Any] = ",[{" if isinstance(text, str) else b",[{"
+    return 1 + sum(map(text.count, marks))
 
 
 def require_object(content: Any, what: str, advice: str) -> dict[str, Any]:

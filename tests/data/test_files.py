@@ -184,7 +184,9 @@ ENDLESS = {
 @pytest.mark.parametrize("read", [read_lines, read_text, lambda path: read_parallel(path, path)])
 def test_files_without_end_are_read_up_to_the_limit(write, small_limits, read, name):
     path = write("text", ENDLESS[name])
-    with pytest.raises(UserError, match=rf"{re.escape(str(path))} has more than (1 MB|1,000 lines): give a small"):
+    with pytest.raises(
+        UserError, match=rf"{re.escape(str(path))} has more than (1 MB|1,000 lines): give a small"
+    ):
         read(path)
 
 
@@ -202,7 +204,10 @@ def test_the_real_limits_hold_a_large_corpus_and_keep_the_memory_small():
 def test_no_more_is_read_than_a_limit_needs(write, small_limits, monkeypatch):
     """Neither the file beyond the limit of lines, nor its faults."""
     lines = b"line\n" * 10 + b"\xff\n" * (1 << 21)
-    short, long = write("short", b"line\n" * 9 + b"\n" + b"line\n" * 5), write("long.gz", gzip.compress(lines))
+    short, long = (
+        write("short", b"line\n" * 9 + b"\n" + b"line\n" * 5),
+        write("long.gz", gzip.compress(lines)),
+    )
     monkeypatch.setattr(files, "PIECE", 50)
     assert read_lines(long, limit=10) == ["line"] * 10
     assert read_parallel(short, long, limit=9).pairs == [("line", "line")] * 9

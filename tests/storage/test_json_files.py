@@ -117,7 +117,9 @@ def test_an_object_with_two_entries_of_one_name_is_refused(text):
         parse_json(text, "the file", "mend it")
 
 
-@pytest.mark.parametrize("text", ["[" + "[]," * 20 + "0]", "[" + "1," * 30 + "1]", '{"a":' * 25 + "0" + "}" * 25])
+@pytest.mark.parametrize(
+    "text", ["[" + "[]," * 20 + "0]", "[" + "1," * 30 + "1]", '{"a":' * 25 + "0" + "}" * 25]
+)
 def test_a_text_with_too_many_values_is_refused_before_it_is_read(monkeypatch, text):
     monkeypatch.setattr(json_files, "MOST_VALUES", 24)
     monkeypatch.setattr(json_files.json, "loads", None)

@@ -157,7 +157,7 @@ def _verdict(assignment: Assignment, exercise: Exercise, text: str, as_nobody: b
         function = "npformer.learn.classroom.assess:observe_solution"
         arguments = [exercise.name, str(assignment.seed), str(file), "nobody" if as_nobody else "self"]
         limits: dict[str, Any] = {"seconds": assignment.seconds, "memory": assignment.memory}
-        answer = ask_child(function, arguments, file, folder=work, **limits)
+        answer = ask_child(function, arguments, file, confined_to=work, **limits)
         verdict = judge_answer(EXERCISES, task, answer, str(file))
     return _without_path(verdict, str(file))
 
