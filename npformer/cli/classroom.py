@@ -31,7 +31,7 @@ from npformer.learn.classroom.teaching_page import with_computed_parts
 from npformer.learn.course.terminal import print_in_pages
 from npformer.learn.exercises import EXERCISES
 from npformer.learn.tasks.process import SECONDS as LIMIT
-from npformer.storage.atomic import explain_os_errors, make_folder, require_place, write_file
+from npformer.storage.atomic import explain_os_errors, locked_folder, make_folder, require_place, write_file
 from npformer.storage.json_files import read_json
 
 LAYOUTS = ("nbgrader", "gradescope")
@@ -248,7 +248,12 @@ def remembered(assignment: Assignment, arguments: Namespace, out: Path) -> Assig
     Raises:
         UserError: If the note of the last time is damaged.
     """
-    file = out / SETTINGS
+    with locked_folder(out):  # two graders of one class take the same seed
+        return _remembered(assignment, arguments, out / SETTINGS)
+
+
+def _remembered(assignment: Assignment, arguments: Namespace, file: Path) -> Assignment:
+    """Return the assignment with the seed in a file, if it has one, and write the file."""
     if file.exists() and arguments.seed is None:
         what = f"{file}, which holds the seed of the last time,"
         before = read_json(file, what, "give a seed with --seed, or another folder with --out")

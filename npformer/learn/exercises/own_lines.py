@@ -24,13 +24,13 @@ def own_line(before: str, after: str, file: str, functions: list[str]) -> str:
     """
     try:
         tree = ast.parse(Path(file).read_text(encoding="utf-8"))
-    except (OSError, ValueError, SyntaxError):
+        own = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name in functions]
+        lines = defaultdict(set)
+        for function in own:
+            for name, line in _computed(function):
+                lines[name].add(line)
+    except (OSError, ValueError, SyntaxError, RecursionError, MemoryError):
         return ""
-    own = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name in functions]
-    lines = defaultdict(set)
-    for function in own:
-        for name, line in _computed(function):
-            lines[name].add(line)
     changed = dict.fromkeys(name for name in _changed(before, after) if len(lines[name]) == 1)
     phrases = [
         f"line {min(lines[name])} " + ("returns the result" if name == RETURNED else f"computes {name}")
