@@ -74,7 +74,8 @@ def confine_to(folder: Path) -> None:
     rules = call(_CREATE_RULESET, handled, len(handled), 0)
     packages = {Path(__file__).parents[2], Path(np.__file__).parents[1]}
     libraries = {Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
-    for path in {*map(Path, _SYSTEM), *packages, *libraries, folder.parent}:
+    python = {Path(sys.executable), Path(sys.prefix, "pyvenv.cfg")}
+    for path in {*map(Path, _SYSTEM), *python, *packages, *libraries, folder.parent}:
         _allow(rules, path, _READ)
     _allow(rules, folder, rights)
     _allow(rules, Path(os.devnull), rights)

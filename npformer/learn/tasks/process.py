@@ -14,7 +14,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -35,6 +35,7 @@ MEMORY = 2 << 30  # bytes that one process may allocate
 ONE_THREAD = dict.fromkeys(
     ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1"
 )
+KEPT = ("PATH", "HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "SYSTEMROOT", "VIRTUAL_ENV")
 
 
 @dataclass
@@ -154,6 +155,9 @@ def _altogether(seconds: float) -> float:
 def _run_child(request: Request, answers: BinaryIO, stack: BinaryIO) -> int | None:
     """Return the exit status of the child process, or None if the supervisor did not end it in time."""
     path = os.pathsep.join(os.path.abspath(entry) for entry in sys.path if entry)
+    kept: Mapping[str, str] = os.environ
+    if request.confined:  # the environment of a teacher may hold passwords
+        kept = {name: os.environ[name] for name in KEPT if name in os.environ}
     process = subprocess.Popen(
         [sys.executable, "-P", "-m", "npformer.learn.tasks.child"],
         stdin=subprocess.PIPE,  # for the request; when it closes, the supervisor ends all processes
@@ -161,7 +165,7 @@ def _run_child(request: Request, answers: BinaryIO, stack: BinaryIO) -> int | No
         stderr=stack,
         start_new_session=True,
         cwd=request.confined or None,
-        env=os.environ | ONE_THREAD | {"PYTHONPATH": path},
+        env=kept | ONE_THREAD | {"PYTHONPATH": path},
     )
     try:
         assert process.stdin is not None

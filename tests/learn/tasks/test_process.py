@@ -37,14 +37,6 @@ def judged(tmp_path, monkeypatch):
     return judge
 
 
-@pytest.fixture
-def namespaces():
-    """Skip a test where the system does not let this user have namespaces."""
-    code = "import npformer.learn.tasks.confinement as c, sys; sys.exit(not c.enter_namespaces())"
-    if subprocess.run([sys.executable, "-c", code], check=False).returncode:
-        pytest.skip("the system allows no namespaces")
-
-
 @POSIX
 def test_a_solution_that_forks_answers_once(judged):
     assert judged(RIGHT + "import os\nos.fork()\n").solved
