@@ -117,6 +117,21 @@ def make_folder(folder: Path, *, advice: str = "give another folder") -> None:
         _try_to_write_beside(folder / "file")
 
 
+def require_folder_place(folder: Path, *, advice: str = "give another folder") -> None:
+    """Check that a folder can probably be made, or files written there, before minutes of work.
+
+    Args:
+        folder: The folder.
+        advice: The end of the error message.
+
+    Raises:
+        UserError: If it is a file, or if the folder above it that exists cannot be written to.
+    """
+    with explain_os_errors(folder, "written", advice):
+        folder = folder.absolute()
+        _try_to_write_beside(next(each for each in (folder, *folder.parents) if each.exists()) / "file")
+
+
 def require_place(path: Path, *, advice: str = "give another file") -> None:
     """Check that a file can probably be written, before minutes of work.
 
