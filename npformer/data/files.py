@@ -164,7 +164,7 @@ def _pieces(path: Path) -> Iterator[bytes]:
     try:
         with open(path, "rb") as file:
             is_zipped = path.suffix.lower() == ".gz" or file.peek(2).startswith(_GZIP_MAGIC)
-            stream = gzip.open(file) if is_zipped else file
+            stream = gzip.GzipFile(fileobj=file) if is_zipped else file
             while piece := stream.read(PIECE):
                 size += len(piece)
                 if size > MOST_BYTES:

@@ -216,7 +216,7 @@ def _new_temporary_path(path: Path) -> Path:
 
 
 def _try_to_write_beside(path: Path) -> None:
-    """Raise OSError if no file can be made in the folder. What the system says of permissions may be wrong."""
+    """Raise OSError if no file can be made beside a path, whatever the system says of permissions."""
     temporary = _new_temporary_path(path)
     with open(temporary, "xb"):
         temporary.unlink()

@@ -94,7 +94,8 @@ class RunFolder:
     def _open_log(self) -> io.FileIO:
         """Open the log to append to it, and lock it."""
         try:
-            refuse_link_outside(self.log)
+            for path in (self.log, self.last, self.best, self.averaged):
+                refuse_link_outside(path)
             file = io.FileIO(self.log, "ab")  # without a buffer: the system gets each line at once
         except (OSError, ValueError) as error:
             raise UserError(

@@ -3,7 +3,6 @@
 import gzip
 import os
 import re
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings

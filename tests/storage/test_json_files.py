@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from npformer.errors import UserError
-from npformer.interop.tensor_files import read_header
+from npformer.interop.tensor_files import BITS, read_header
 from npformer.storage import checksummed, json_files
 from npformer.storage.bounded import read_up_to
 from npformer.storage.checksummed import checksummed_bytes, read_checksummed
@@ -36,7 +36,7 @@ def headers():
         yield HEADER | {"a": array | {"shape": [value]}}
     for name in array:
         yield HEADER | {"a": {other: value for other, value in array.items() if other != name}}
-    for dtype in "BOOL F4 F6_E2M3 F8_E4M3 F8_E5M2 F8_E8M0 BF16 F16 C64 U16 I64 U64 F64".split():
+    for dtype in [*BITS, "F128"]:
         yield HEADER | {"a": array | {"dtype": dtype}}
         yield HEADER | {"a": {"dtype": dtype, "shape": [0], "data_offsets": [0, 0]}}
 
@@ -51,7 +51,7 @@ def texts():
 
 
 def with_header(text):
-    """Return the bytes of a file with this header and the right checksum, so that later checks are reached."""
+    """Return the bytes of a file with this header and the right checksum, to reach later checks."""
     header = text.encode("utf-8", "surrogatepass")
     data = len(header).to_bytes(8, "little") + header + BYTES[END:]
     if checksummed._LABEL not in data:
@@ -62,17 +62,17 @@ def with_header(text):
 
 
 def test_every_type_of_every_field_of_a_header_is_read_or_refused_in_one_sentence(tmp_path):
-    path, refused, tried = tmp_path / "x.safetensors", 0, 0
+    path, outcomes = tmp_path / "x.safetensors", []
     for text in [*map(json.dumps, headers()), *texts()]:
         path.write_bytes(with_header(text))
         for read in (read_checksummed, read_header):
-            tried += 1
             try:
                 read(path)
+                outcomes.append("")
             except UserError as error:
-                refused += 1
-                assert "\n" not in str(error), text
-    assert refused > 0.75 * tried
+                outcomes.append(str(error))
+    assert not any("\n" in outcome for outcome in outcomes)
+    assert sum(map(bool, outcomes)) > 0.75 * len(outcomes)
 
 
 def test_the_unchanged_header_is_read(tmp_path):

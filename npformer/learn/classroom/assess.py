@@ -168,7 +168,7 @@ def _verdict(assignment: Assignment, exercise: Exercise, text: str, as_nobody: b
 def hidden_seed(assignment: Assignment, name: str, text: str) -> int | None:
     """Return the seed of the hidden inputs of a solution, or None for the public inputs alone.
 
-    Each text has inputs of its own, so it is of no use to a student that a solution prints those that it gets.
+    Each text has inputs of its own, so it is of no use to a student that a solution prints its inputs.
     """
     if assignment.seed is None:
         return None

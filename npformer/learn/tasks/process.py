@@ -14,7 +14,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -155,9 +155,8 @@ def _altogether(seconds: float) -> float:
 def _run_child(request: Request, answers: BinaryIO, stack: BinaryIO) -> int | None:
     """Return the exit status of the child process, or None if the supervisor did not end it in time."""
     path = os.pathsep.join(os.path.abspath(entry) for entry in sys.path if entry)
-    kept: Mapping[str, str] = os.environ
-    if request.confined:  # the environment of a teacher may hold passwords
-        kept = {name: os.environ[name] for name in KEPT if name in os.environ}
+    # the environment of a teacher may hold passwords
+    kept = {name: os.environ[name] for name in os.environ if not request.confined or name in KEPT}
     process = subprocess.Popen(
         [sys.executable, "-P", "-m", "npformer.learn.tasks.child"],
         stdin=subprocess.PIPE,  # for the request; when it closes, the supervisor ends all processes

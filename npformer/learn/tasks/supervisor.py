@@ -1,4 +1,4 @@
-"""The supervisor: a process that holds the limits of a learner's code, and ends every process that it started.
+"""The supervisor: a process that limits a learner's code, and ends every process that it started.
 
 On Linux the learner's processes are in a namespace of their own where the system allows it: they cannot see
 the supervisor, and all end with the first process of the namespace. The supervisor is also a child
@@ -147,9 +147,10 @@ def _excess(processes: list[int], start: _Used, limits: Limits) -> str:
         return f"it started more than {MOST_PROCESSES} processes"
     if used.seconds - start.seconds > MARGIN * limits.seconds + MORE:
         return f"all its processes together ran for more than {limits.seconds:g} seconds of processor time"
-    if used.memory - start.memory > limits.memory:  # shared memory counts several times there
-        if sum(map(_share_of_memory, processes)) - start.memory > limits.memory:
-            return f"all its processes together took more than {limits.memory >> 20:,} MB of memory"
+    # shared memory counts several times in the first number, which is found quickly
+    numbers = (used.memory, sum(map(_share_of_memory, processes)) if used.memory > limits.memory else 0)
+    if min(numbers) - start.memory > limits.memory:
+        return f"all its processes together took more than {limits.memory >> 20:,} MB of memory"
     return ""
 
 

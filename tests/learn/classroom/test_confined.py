@@ -118,7 +118,7 @@ def test_a_solution_can_do_what_solutions_need():
         "import os, tempfile, math, json, subprocess, multiprocessing, numpy.linalg, fractions, sys\n"
         "open('own', 'w').write('text'); print(open('own').read(), open(__file__).read()[:6])\n"
         "os.mkdir('folder'); os.rename('own', 'folder/other'); print(os.listdir('folder'))\n"
-        "print(numpy.linalg.norm([3, 4]), numpy.random.default_rng().random() < 1, file=open(os.devnull, 'w'))\n"
+        "print(numpy.linalg.norm([3, 4]), numpy.random.default_rng(), file=open(os.devnull, 'w'))\n"
         "print(subprocess.run([sys.executable, '-c', 'print(1 + 1)'], capture_output=True).stdout)\n"
     )
     result = assess(ASSIGNMENT, NAME, RIGHT + code)

@@ -186,7 +186,7 @@ CUNNING = {
     ),
     "children that have ended": (
         CLEARED
-        + "while True:\n    if os.fork() == 0:\n        sum(range(10**6))\n        os._exit(0)\n    os.wait()",
+        + "while True:\n    if os.fork() == 0:\n        sum(range(10**6)); os._exit(0)\n    os.wait()",
         "ran for more than 0.5 seconds of processor time",
     ),
     "orphans that loop": (
@@ -205,8 +205,8 @@ CUNNING = {
         "took more than 256 MB of memory",
     ),
     "memory of children": (
-        "import os\nfor _ in range(6):\n    if os.fork() == 0:\n        x = b'x' * (100 << 20)\n        import time; "
-        "time.sleep(1e6)\nimport time; time.sleep(1e6)",
+        "import os, time\nfor _ in range(6):\n    if os.fork() == 0:\n        x = b'x' * (100 << 20)\n"
+        "        time.sleep(1e6)\ntime.sleep(1e6)",
         "took more than 256 MB of memory",
     ),
     "a file in memory": (
