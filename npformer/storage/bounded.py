@@ -24,5 +24,11 @@ def read_up_to(path: Path, most: int, advice: str, *, what: str = "") -> bytes:
 
 
 def too_large(what: Path | str, most: int, advice: str) -> UserError:
-    """Return the error for a file with more bytes than `most`."""
+    """Return the error for a file with more bytes than `most`.
+
+    Args:
+        what: The path of the file, or a noun for it.
+        most: The largest number of bytes.
+        advice: The end of the message.
+    """
     return UserError(f"{what} has more than {most >> 20} MB: {advice}")

@@ -9,6 +9,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -64,12 +65,6 @@ def parse_json(text: bytes | str, what: str, advice: str, *, infinite: bool = Fa
             fail(f"has a number that is too large ({short(digits)})")
         return value
 
-    def distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) < len(pairs):  # readers would disagree about the value
-            fail(f"has the entry {short(Counter(name for name, _ in pairs).most_common(1)[0][0])} twice")
-        return found
-
     def integer(digits: str) -> int:
         if len(digits) > LONGEST_NUMBER:
             fail(f"has a number that is too large ({short(digits)})")
@@ -81,13 +76,8 @@ def parse_json(text: bytes | str, what: str, advice: str, *, infinite: bool = Fa
         decoded = text.decode("utf-8") if isinstance(text, bytes) else text
         if most_values(decoded) > MOST_VALUES:  # each takes far more memory than its text
             fail(f"has more than {MOST_VALUES:,} values")
-        value = json.loads(
-            decoded,
-            parse_constant=constant,
-            parse_float=number,
-            parse_int=integer,
-            object_pairs_hook=distinct,
-        )
+        numbers = {"parse_constant": constant, "parse_float": number, "parse_int": integer}
+        value = json.loads(decoded, **numbers, object_pairs_hook=partial(_object, fail))
     except UnicodeDecodeError as error:
         fail(f"is not UTF-8 text (byte {error.start})")
     except json.JSONDecodeError as error:
@@ -176,6 +166,14 @@ def require_entries(
             raise UserError(
                 f"the entry {name!r} of {what} is {short(value)}, not {type_name(known[name])}: {advice}"
             )
+
+
+def _object(fail: Any, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the object with these entries. Call fail(problem) for two of one name: which one counts?"""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        fail(f"has the entry {short(Counter(name for name, _ in pairs).most_common(1)[0][0])} twice")
+    return found
 
 
 def _check_tree(value: Any, fail: Any) -> None:

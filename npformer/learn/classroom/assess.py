@@ -169,6 +169,11 @@ def hidden_seed(assignment: Assignment, name: str, text: str) -> int | None:
     """Return the seed of the hidden inputs of a solution, or None for the public inputs alone.
 
     Each text has inputs of its own, so it is of no use to a student that a solution prints its inputs.
+
+    Args:
+        assignment: The assignment.
+        name: The name of the exercise.
+        text: The text of the solution.
     """
     if assignment.seed is None:
         return None

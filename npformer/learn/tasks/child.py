@@ -31,7 +31,7 @@ PRINTED = 2000  # the number of characters of the learner's output that are kept
 
 
 class Request(NamedTuple):
-    """What the child process runs."""
+    """A request to the child process: what it runs, and the limits."""
 
     function: str  # as "MODULE:NAME"
     arguments: list[str]  # of the function

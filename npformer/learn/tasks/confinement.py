@@ -1,4 +1,4 @@
-"""What a learner's process can reach on Linux: no network, no other process, and no files of others.
+"""Confinement of a learner's process on Linux: no network, no other processes, and no files of others.
 
 None of this needs privileges, and each part is left out where the system does not have or allow it:
 
@@ -50,9 +50,9 @@ def enter_namespaces() -> bool:
     if unshare(_NEW_USER | _NEW_PID | _NEW_NET | _NEW_IPC) != 0:
         return False
     with contextlib.suppress(OSError):  # files keep their owners
-        Path("/proc/self/setgroups").write_text("deny")
-        Path("/proc/self/uid_map").write_text(f"{user} {user} 1")
-        Path("/proc/self/gid_map").write_text(f"{group} {group} 1")
+        Path("/proc/self/setgroups").write_text("deny", encoding="ascii")
+        Path("/proc/self/uid_map").write_text(f"{user} {user} 1", encoding="ascii")
+        Path("/proc/self/gid_map").write_text(f"{group} {group} 1", encoding="ascii")
     return True
 
 

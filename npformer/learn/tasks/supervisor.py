@@ -38,7 +38,7 @@ FAREWELL = 30.0  # the largest number of seconds for which the supervisor tries 
 
 
 class Limits(NamedTuple):
-    """What the learner's processes may use together once the learner's code runs."""
+    """The limits on what the learner's processes use together once the learner's code runs."""
 
     seconds: float  # of processor time
     altogether: float  # seconds by the clock
@@ -46,7 +46,7 @@ class Limits(NamedTuple):
 
 
 class _Used(NamedTuple):
-    """What all processes have used so far."""
+    """The time and the memory that all processes have used so far."""
 
     seconds: float
     memory: int
