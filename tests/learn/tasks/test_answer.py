@@ -153,6 +153,10 @@ def test_an_answer_takes_little_memory(name):
     assert "Memory" not in verdict.message
 
 
+def test_an_array_of_objects_takes_no_memory():
+    assert decode(OBJECTS).strides == (0,)
+
+
 def test_results_with_too_many_values_are_refused_where_they_arise():
     assert len(transported([0] * 900_000)) == 900_000
     with pytest.raises(TooLarge, match="more than 1,000,000 values"):
