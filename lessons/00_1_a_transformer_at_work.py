@@ -43,11 +43,11 @@ assert translation == "Zwei Hunde spielen im Schnee."
 #
 # The model writes one German **token**, a word or a punctuation mark, after another. Before it writes a
 # token, it computes a weight for each token of the English sentence. This computation is called
-# **attention**. A large weight means that the English token contributes much to the German one.
+# **attention**. A large weight means that the model takes much from this English token.
 #
-# The decoder of this model has four layers, and each layer has four **heads**, which compute weights of their
-# own. The next cell takes the mean over the four heads of the third layer. The picture calls a German token
-# the *query* and an English token the *key*; chapter 4 explains these words.
+# The part that writes, the **decoder**, has four layers, and each layer has four **heads**, which compute
+# weights of their own. The next cell takes the mean over the four heads of the third layer. The picture calls
+# a German token the *query* and an English token the *key*; chapter 4 explains these words.
 
 # %%
 attention = translator.attention(sentence)
@@ -64,7 +64,8 @@ show_figure(figure, "00_1_attention", caption)
 
 # %% [markdown]
 # In the row of "hunde" the largest weight is that of "dogs", and in the row of "schnee" that of "snow".
-# Nobody told the model which words belong together. It learned this from pairs of sentences.
+# Nobody told the model which words belong together. It learned this from pairs of sentences. Whether a large
+# weight also *decides* a word is another question, which lesson 15.4 (`15_4_gradient_times_input`) measures.
 
 # %% tags=["check"]
 best = {token: english[row.argmax()] for token, row in zip(german, weights, strict=True)}
@@ -110,8 +111,8 @@ caption = "The Transformer of the paper: beside each part stands the chapter tha
 show_figure(course_map(), "00_1_map", caption)
 
 # %% [markdown]
-# Every lesson begins with one line of this map, as at the top of this page. The part that the lesson explains
-# is in brackets and in capitals. These are the chapters:
+# Every lesson begins with one line of this map, with the part that it explains in brackets and in capitals.
+# These are the chapters:
 #
 # | chapter | you build |
 # |---|---|
@@ -123,6 +124,7 @@ show_figure(course_map(), "00_1_map", caption)
 # | 15–16 | measurements: what attention learns, and where the time goes |
 # | 17–21 | models before and after the Transformer |
 # | 22 | a translator like the one above |
+# | 23–25 | a GPT of today |
 
 # %% [markdown]
 # ## One gradient check

@@ -314,7 +314,7 @@ assert (np.sort(np.concatenate(epochs[0])) == np.arange(len(lengths))).all()  # 
 
 
 def together_again(first, second):
-    """Return the share of pairs in a batch of the first plan that share one of the second."""
+    """Return the share of pairs from one first batch that are also in one second batch."""
     batch_of = np.zeros(len(lengths), int)
     for number, batch in enumerate(first):
         batch_of[batch] = number

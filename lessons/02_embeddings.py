@@ -404,8 +404,7 @@ show_figure(cell_product(grids), "02_tied", caption)
 # At the input, only tokens that were read get a gradient. `<PAD>` gets none, because nothing is predicted
 # from it. At the output, every token gets a gradient at every step. A training step moves the row of the
 # right token towards h, and all other rows away from it. So with tied weights even a rare token is trained at
-# every step. The row of `<PAD>` also changes. This does no harm to `zero_id`, which writes zeros into y and
-# not into the table.
+# every step. The row of `<PAD>` also changes, but `zero_id` writes its zeros into y, not into the table.
 #
 # ## Check the gradient
 #
@@ -468,7 +467,7 @@ assert not report.ok
 # > - *图解transformer* draws three tokens, "Je suis étudiant", with a vector of four numbers each. It adds
 # >   positions and mentions no factor.
 # > - *一步步解析Attention is All You Need!* has a setting `zero_pad`, which replaces row 0 by zeros in every
-# >   forward pass. The document takes vectors whose sum is 0 for padding. But its
+# >   forward pass. The document recognizes padding by vectors whose sum is 0. But its
 # >   next statement adds positions, so the sums are not 0 any more (chapter 6).
 
 # %% [markdown]

@@ -34,14 +34,14 @@ rng = np.random.default_rng(4)
 #
 # **Attention** is the layer that brings information from other tokens into the vector of a token. It computes
 # a weight for each token, and then the average of all vectors with these weights. The picture shows this for
-# *saw*. You will compute such weights in this lesson.
+# *dog*. You will compute these weights in this lesson.
 #
 # ```text
 #    x of "the"   x of "dog"   x of "saw"   x of "the"   x of "bird"      each (D,)
-#      × .01        × .66        × .01        × .01        × .30          the weights of "saw"
+#      × .01        × .66        × .01        × .01        × .30          the weights of "dog"
 #         └────────────┴──────────  +  ──────────┴────────────┘
 #                                   ↓
-#                               y of "saw"                                (D,) the weighted average
+#                               y of "dog"                                (D,) the weighted average
 # ```
 #
 # This chapter begins with attention that has no parameters. Then it explains attention as a lookup, and adds
@@ -59,7 +59,8 @@ rng = np.random.default_rng(4)
 # y_i &= \sum_j p_{ij}\, x_j
 # \end{aligned}$$
 #
-# 1. The **score** $s_{ij}$ is a dot product. It is large if the two vectors are similar.
+# 1. The **score** $s_{ij}$ is a dot product. It is large if the two vectors have similar directions, and if
+#    they are long.
 # 2. The **softmax** turns the scores of token $i$ into **attention weights** $p_{ij}$. They are positive, and
 #    their sum over $j$ is 1.
 # 3. The output $y_i$ is the average of all vectors with these weights.
@@ -210,7 +211,7 @@ assert shares[64][1] > 0.9999995
 # is the vector that these tokens average.
 # </details>
 #
-# So one vector has several tasks. Lesson 4.2 (`04_2_the_gradient_of_self_attention`) separates them.
+# So one vector has several tasks. Lesson 4.4 (`04_4_query_key_and_value`) separates them.
 
 # %% [markdown]
 # **Your turn.** In the terminal, make the vector of *saw* more similar to that of *dog*:

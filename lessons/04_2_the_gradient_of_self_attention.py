@@ -103,10 +103,10 @@ assert_allclose(dx, sum(attention_backward(dy, cache)), rtol=1e-9, atol=1e-12)
 print("y and dx are those of the package")
 
 # %% [markdown]
-# Is each of the three gradients correct? We can check them one at a time with the complex step of lesson 0.2.
-# We add a small imaginary number times a direction $v$ to $x$ in one role only. In the other two roles, $x$
-# stays as it is. The imaginary part of the loss then gives the measured derivative. It must agree with the
-# derivative that our gradient claims.
+# Is each of the three gradients correct? We can check them one at a time with the complex step of lesson 0.3
+# (`00_3_measured_derivatives`). We replace $x$ by $x + ihv$ in one of its three roles, with a direction $v$
+# and a tiny $h$. In the other two roles, $x$ stays as it is. The imaginary part of the loss then gives the
+# measured derivative. It must agree with the derivative that our gradient claims.
 
 # %%
 v = rng.integers(0, 2, x.shape) * 2.0 - 1  # a direction with entries ±1

@@ -2,7 +2,7 @@
 # # 4.3 · From a dictionary to a soft lookup
 #
 # *About 20 minutes. You need: attention weights (lesson 4.1, `04_1_attention_without_parameters`), the
-# derivative by a complex step (lesson 0.2, `00_2_forward_and_backward`).*
+# derivative by a complex step (lesson 0.3, `00_3_measured_derivatives`).*
 #
 # **After this lesson you can**
 #

@@ -88,9 +88,8 @@ assert_allclose(weights, cache.weights, rtol=1e-12)
 # dv_{si} &= \sum_t p_{ts}\, dy_{ti} & \quad dV &= P^\top dY
 # \end{aligned}$$
 #
-# In words: the gradient of a weight is the dot product of $dy$ with the value of that weight. The gradient of
-# a value is the sum of $dy$ over all queries, each multiplied by the weight that the query gave to this
-# value.
+# In words: $dp_{ts}$ is the dot product of $dy_t$ and the value $v_s$. And $dv_s$ is the sum of the $dy_t$ of
+# all queries, each multiplied by the weight $p_{ts}$ that the query gave to key $s$.
 
 # %%
 dy = rng.standard_normal(y.shape)  # (T, K)
@@ -129,8 +128,7 @@ print(jacobian)
 # &= p_j \left(dp_j - \sum_i dp_i\, p_i\right)
 # \end{aligned}$$
 #
-# The last line does not need the Jacobian. It needs only one sum for each row, and so S numbers in place of
-# the S² numbers of the Jacobian.
+# The Jacobian has S² numbers for each row. The last line does not need it. It needs one sum for each row.
 #
 # The sum $\sum_i dp_i\, p_i$ is the mean of $dp$, weighted with the attention weights. So the gradient of a
 # score is **the difference between its own $dp_j$ and the weighted mean**, multiplied by its attention

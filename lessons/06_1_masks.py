@@ -96,6 +96,7 @@ for t in range(6):
         padding[t, s] = ids[0, s] != 0
         causal[t, s] = s <= t
 
+# causal_mask uses the ids only to see whether the arrays are on the CPU or on a GPU
 print("padding", padding_mask(ids).shape, "  causal", causal_mask(6, ids).shape)
 mask = padding_mask(ids) & causal_mask(6, ids)  # (B, 1, T, S)
 
@@ -126,7 +127,7 @@ show_figure(figure, "06_masks", "A row is a query, a column a key; together: com
 #
 # $$p_s = \frac{m_s \exp(s_s)}{\sum_r m_r \exp(s_r)}$$
 #
-# The method of the paper computes the same without changing the softmax. It replaces the score of a masked
+# The paper computes the same weights with the usual softmax. It replaces the score of a masked
 # key by −∞. Because $\exp(-\infty) = 0$, this key adds nothing to the sum, and its weight is exactly 0.
 #
 # The cell computes attention in both ways. The loop leaves out the masked keys, and the vectorized version
@@ -160,9 +161,9 @@ show_figure(figure, "06_softmax", caption)
 # %% [markdown]
 # ## The backward pass with a mask
 #
-# Masking is an operation of its own. Its input is the score $s_s$, and its output $s'_s$ goes into the
-# softmax. Where the mask is True, $s'_s = s_s$. Where it is False, $s'_s = -\infty$, whatever the score is.
-# So the derivative is 1 or 0, and the chain rule gives the gradient:
+# Masking is one more operation, between the scores and the softmax. It replaces each score $s_s$ by $s'_s$.
+# Where the mask is True, $s'_s = s_s$. Where it is False, $s'_s = -\infty$, whatever the score is. So the
+# derivative is 1 or 0, and the chain rule gives the gradient:
 #
 # $$\begin{aligned}
 # \frac{\partial s'_s}{\partial s_s} &= m_s \\

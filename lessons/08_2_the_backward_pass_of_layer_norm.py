@@ -126,8 +126,9 @@ print("dx, dgain and dbias are those of the package")
 # &= r\, (d\hat{x}_i - \hat{x}_i\, \langle d\hat{x}\, \hat{x} \rangle)
 # \end{aligned}$$
 #
-# After that, the step of the mean subtracts $\langle dc \rangle$. Because $\langle \hat{x} \rangle = 0$, this
-# is $r\, \langle d\hat{x} \rangle$. So the whole backward pass is
+# The first step of the forward pass subtracts the mean. So the last step of the backward pass subtracts the
+# mean $\langle dc \rangle$ from $dc$. Because $\langle \hat{x} \rangle = 0$, this mean is
+# $r\, \langle d\hat{x} \rangle$. So the whole backward pass is
 #
 # $$dx_i = r\, (d\hat{x}_i - \langle d\hat{x} \rangle - \hat{x}_i\, \langle d\hat{x}\, \hat{x} \rangle)$$
 

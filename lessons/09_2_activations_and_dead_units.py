@@ -2,7 +2,7 @@
 # # 9.2 · Activations and dead units
 #
 # *About 25 minutes. You need: the feed-forward network (lesson 9.1, `09_1_the_feed_forward_network`), the
-# product rule, the complex step (lesson 0.2, `00_2_forward_and_backward`).*
+# product rule, the complex step (lesson 0.3, `00_3_measured_derivatives`).*
 #
 # **After this lesson you can**
 #
@@ -90,7 +90,7 @@ for name, (value, slope) in made.items():
     f, f_backward = ACTIVATIONS[name]
     assert_allclose(value, f(grid)[0], atol=1e-15)
     assert_allclose(slope, f_backward(np.ones_like(grid), f(grid)[1]), atol=1e-14)
-    measured = f(grid + 1e-20j)[0].imag / 1e-20  # the complex step of lesson 0.2
+    measured = f(grid + 1e-20j)[0].imag / 1e-20  # the complex step of lesson 0.3
     assert_allclose(slope, measured, atol=1e-14)
 
 # %% tags=["plot"]
@@ -134,7 +134,7 @@ assert_allclose(made["swish"][0][lowest], grid[lowest] + 1, atol=1e-3)
 # ## Activations and the complex step
 #
 # The gradient check computes the forward pass with a complex number $x + ih$, where $h$ is tiny. The
-# imaginary part of the result gives the derivative (lesson 0.2). ReLU, $\Phi$ and $\sigma$ can each be
+# imaginary part of the result gives the derivative (lesson 0.3). ReLU, $\Phi$ and $\sigma$ can each be
 # written in a form that fails there:
 #
 # - $\max(0, x) = (x + |x|)/2$ is correct for real numbers. But the absolute value of a complex number is

@@ -109,8 +109,8 @@ assert_allclose(y, y_package, rtol=1e-12)
 # We begin with the feed-forward half. Let $ds$ be the gradient of the sum inside a norm. The symbol ← means
 # that a term is added.
 #
-# - Line 11, $y = \mathrm{norm}_2(a + f)$: the backward pass of the norm gives $ds$. Both terms of the sum
-#   get it: $da = ds$ is the direct path, and the sublayer path begins with $df = ds$.
+# - Line 11, $y = \mathrm{norm}_2(a + f)$: the backward pass of the norm gives $ds$. A sum
+#   passes its gradient to both terms: $da = ds$ is the direct path, and $df = ds$ begins the sublayer path.
 # - Line 10, $f = h W_2 + b_2$: $dh = df\, W_2^\top$.
 # - Line 9, the ReLU: $dh$ remains where $h > 0$, and becomes 0 elsewhere.
 # - Line 8, $h = a W_1 + b_1$: $da$ ← $dh\, W_1^\top$, where the sublayer path ends.

@@ -2,7 +2,7 @@
 # # 10.4 · Why self-attention?
 #
 # *About 25 minutes. You need: self-attention (lesson 5.1, `05_1_scaled_dot_product_attention`), the encoder
-# layer (lesson 10.1, `10_1_one_encoder_layer`), the complex step (lesson 0.2, `00_2_forward_and_backward`).*
+# layer (lesson 10.1, `10_1_one_encoder_layer`), the complex step (lesson 0.3, `00_3_measured_derivatives`).*
 #
 # **After this lesson you can**
 #
@@ -169,7 +169,7 @@ assert_allclose(quadratic / (linear_part + quadratic), 0.008, atol=0.0005)
 # stands $j$ places before the last one, and change it a little along a direction $v$ of length 1. Then we see
 # how far the output of the last token moves. We do this for a recurrent layer, for a stack of six
 # convolutions, and for one layer of self-attention. All have random weights. The derivative is computed with
-# a complex step (lesson 0.2).
+# a complex step (lesson 0.3).
 
 # %%
 

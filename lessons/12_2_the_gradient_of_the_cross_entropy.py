@@ -71,8 +71,8 @@ q = np.eye(V)[3]  # (V,) the right token is "thanks", with the id 3
 # The last step uses that the numbers $q_v$ sum to 1. **The gradient is the predicted probability minus the
 # target probability.** It contains no logarithm and no division by a small number, so it cannot overflow.
 #
-# The cell computes the gradient in three ways. It uses the sum of the second line, then the result, and
-# then the chain rule through the softmax of lesson 5.2. The last way starts from $dp_v = -q_v / p_v$.
+# The cell computes the gradient in three ways: by the sum in the second line, by the result $p - q$, and by
+# the chain rule from $dp_v = -q_v / p_v$ through the softmax of lesson 5.2.
 
 # %%
 dlogits = np.zeros(V)  # (V,)
@@ -119,7 +119,7 @@ show_figure(figure, "12_gradient", caption)
 # The factor 1/N also appears in the gradient. It is $dz = (p - q) / N$ at a real token, and 0 at padding.
 
 # %%
-targets = np.array([[4, 1, 0, 0], [6, 2, 3, 0]])  # (B, T), 0 is padding
+targets = np.array([[4, 1, 0, 0], [6, 2, 3, 0]])  # (B, T), here the id 0 is padding
 z = rng.standard_normal((2, 4, 7))  # (B, T, V)
 real = targets != 0  # (B, T)
 N = real.sum()

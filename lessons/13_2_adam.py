@@ -275,7 +275,8 @@ show_figure(figure, "13_without_correction", caption)
 # Two numbers for each parameter, m and v, and the counter t. So it needs twice the memory of the parameters.
 # </details>
 #
-# **Question.** A parameter had gradient 0 in all steps so far. What is its next step?
+# **Question.** A parameter had gradient 0 in all steps so far, the present one included. How far does the
+# present step move it?
 #
 # <details><summary>Answer</summary>
 # Its m and v are 0, so the quotient is 0/ε = 0, and the parameter does not move. Without ε it would be 0/0.

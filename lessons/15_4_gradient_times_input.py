@@ -2,7 +2,7 @@
 # # 15.4 · Gradient times input
 #
 # *About 30 minutes. You need: the backward pass of attention (lesson 5.2,
-# `05_2_the_backward_pass_of_attention`), the complex step (lesson 0.2, `00_2_forward_and_backward`), head
+# `05_2_the_backward_pass_of_attention`), the complex step (lesson 0.3, `00_3_measured_derivatives`), head
 # ablation (lesson 15.3, `15_3_head_ablation`).*
 #
 # **After this lesson you can**

@@ -78,17 +78,12 @@ def normal(*shape):
 # %% [markdown]
 # ## Use matrix products
 #
-# NumPy computes the product of two matrices with BLAS, the library for matrix products (lesson 16.1). But
-# `np.dot` does not use BLAS if an array has three axes. The first method helps: reshape the array to two
-# axes, so that all sentences form one large matrix.
-#
-# The second method replaces a sum by a product. The sum along each row is a product with a vector of ones,
+# NumPy computes a product such as `x @ w` with BLAS, the library for matrix products (lesson 16.1). Other
+# operations can be written as products, too. The sum along each row is a product with a vector of ones,
 # $x\,\mathbf{1}$. BLAS computes it faster than `sum`, because it processes several numbers with each
 # instruction.
 
 # %%
-x, w = normal(8, 32, 128), normal(128, 128)  # (B, T, D), (D, O)
-compare("two axes", lambda: (x.reshape(-1, 128) @ w).reshape(x.shape), lambda: np.dot(x, w))
 rows, ones = normal(4096, 256), np.ones(256, np.float32)  # (N, D), (D,)
 compare("sums as products", lambda: rows @ ones, lambda: rows.sum(-1), atol=1e-3)
 
@@ -161,8 +156,8 @@ compare("softmax in place", softmax_in_place, lambda: F.softmax(scores)[0])
 # After each sublayer come dropout, a sum and a layer norm. These are about ten operations, and each of them
 # reads an array of a megabyte or more from memory. A kernel takes a **block** of 65,536 numbers (256
 # kilobytes). It applies all ten operations to the block while it is in the processor's cache. Then it goes
-# on to the next block. This is called **kernel fusion**: several operations are combined, so that the
-# memory delivers each number only once.
+# on to the next block. This is called **cache blocking**: all operations work on one block, so that
+# the memory delivers each number only once.
 #
 # ```text
 # plain pair   x ─▶ [dropout] ─▶ memory ─▶ [sum] ─▶ memory ─▶ [norm] ─▶ memory     (N, D) each time
@@ -195,7 +190,7 @@ compare("residual, norm in blocks", residual, atol=2e-3)
 compare("Adam in blocks", adam)
 
 # %% [markdown]
-# **Question.** The cache of a processor has 1 megabyte. Is a block of 65,536 numbers small enough if a fused
+# **Question.** The cache of a processor has 1 megabyte. Is a block of 65,536 numbers small enough if a
 # kernel needs three arrays at the same time?
 #
 # <details><summary>Answer</summary>
@@ -281,9 +276,9 @@ show_figure(figure, "16_methods", caption)
 # ## Summary
 #
 # - A kernel is a fast version of a plain pair that gives the same results up to rounding.
-# - Matrix products with two axes use BLAS, and a sum along rows is a product with a vector of ones.
+# - A sum along rows is a product with a vector of ones, and BLAS computes products fast.
 # - 16 random bits are enough for one decision of dropout.
-# - Kernel fusion applies several operations to a block while it is in the processor's cache.
+# - Cache blocking applies several operations to a block while it is in the processor's cache.
 # - The cross-entropy overwrites the logits with their gradient, so it needs no other array of this size.
 
 # %% [markdown]

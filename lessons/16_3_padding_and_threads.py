@@ -216,7 +216,8 @@ for row in MEASURED.splitlines():
 # - **Calls return early.** A call only starts the work on the GPU and returns before it is finished. Wait
 #   before you read a clock.
 # - **Each call costs microseconds**, even for a small array. So `npformer/kernels/gpu/` combines the
-#   operations of a whole formula into one call (`cupy.fuse`). This is the kernel fusion of lesson 16.2.
+#   operations of a whole formula into one call (`cupy.fuse`). This is called
+#   **kernel fusion**.
 
 # %%
 if choose_backend("auto") == "cupy":

@@ -164,8 +164,9 @@ assert_allclose([dp, (dw * w * away / sigma**2).sum()], dp_package, rtol=1e-12)
 # formula of the softmax gradient, da is equal to its weighted mean.
 # </details>
 #
-# The position is different. The weights w have no fixed sum. If all $dw_s$ are equal, p moves in the
-# direction in which the sum of the weights becomes larger. We check both statements with numbers.
+# The position is different, because the weights w have no fixed sum. If all $dw_s$ are 1, then $dp$ is the
+# derivative of this sum. A step of p in the direction of $dp$ makes the sum larger. Gradient descent steps
+# against $dp$, so it makes the sum smaller. We check both statements with numbers.
 
 # %%
 print("dscores for equal da:", abs(F.softmax_backward(np.ones(S), a)).max())

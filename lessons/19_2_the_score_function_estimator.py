@@ -180,8 +180,8 @@ assert_allclose(made.dv, dv, atol=1e-14)
 # The estimate is never exact. So the question is whether its error is larger than chance allows. As in lesson
 # 19.1, we divide the error by the standard error.
 #
-# **Question.** About how many standard errors is the largest of eight errors, if the estimator is right? And
-# if the estimator is wrong, what happens to this number when N grows?
+# **Question.** We divide eight errors by their standard errors. How large is the largest of the eight
+# quotients if the estimator is right? And if it is wrong, how does this quotient change when N grows?
 #
 # <details><summary>Answer</summary>
 # One or two standard errors are normal. If the estimator is wrong, the error stays and the standard error

@@ -49,7 +49,8 @@ sentences = [recipe.description.lower().split() for recipe in recipes.FAMOUS]
 # - The **active weights** answer the second question. They are computed from the latent weights, and they
 #   multiply the values.
 #
-# The layer that uses them is called **latent attention**.
+# The layer that uses them is called **latent attention** (Liu et al., 2016). The multi-head latent attention
+# of DeepSeek (2024) is something else: it compresses keys and values.
 
 # %% [markdown]
 # ## The definition

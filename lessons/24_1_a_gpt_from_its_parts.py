@@ -176,9 +176,9 @@ print(f"gradient · v = {slope:.8f}   difference = {numeric:.8f}")
 assert_allclose(slope, numeric, rtol=1e-6)
 
 # %% [markdown]
-# The gradient checker compares the derivative along every single parameter of a layer. It uses the complex
-# step (lesson 0.2, `00_2_forward_and_backward`), so it is more precise. The cell shows the cache of the
-# feed-forward network of the first block. Then the gradient checker checks this network. The command
+# The gradient checker compares the derivative in one random direction for each tensor of a layer. It uses the
+# complex step (lesson 0.3, `00_3_measured_derivatives`), so it is more precise. The cell shows the cache of
+# the feed-forward network of the first block. Then the gradient checker checks this network. The command
 # `npformer gradcheck` checks GPTs with all options.
 
 # %%
@@ -221,8 +221,10 @@ assert baselines["unigram"] > 3.3
 assert 2.4 < baselines["bigram"] < 2.6
 
 # %% [markdown]
-# The loss in nats uses the natural logarithm. Divided by $\ln 2$, this loss is the number of **bits per
-# character**. This unit allows comparisons between models whose tokens differ.
+# The loss in nats uses the natural logarithm. Divided by $\ln 2$, it is the number of bits per token. Here
+# each token is a character. If the tokens are longer, the loss is also divided by the mean number of
+# characters in a token. The result, **bits per character**, allows comparisons between models whose tokens
+# differ.
 
 # %% [markdown]
 # ## Training
@@ -287,8 +289,8 @@ assert codec.decode(drawn).count(" ") > 10
 # - Each window of T + 1 tokens trains T predictions at once, because the mask is causal.
 # - A GPT is the decoder without encoder-decoder attention: embedding, blocks, a norm, and a linear layer.
 # - Before training, the loss is about ln V; the unigram and the bigram model show what is easy to learn.
-# - Bits per character are the loss divided by ln 2; they can be compared between models with different
-#   tokens.
+# - Bits per character are the loss divided by ln 2 and by the characters per token; they can be compared
+#   between models with different tokens.
 
 # %% [markdown]
 # ## Questions

@@ -295,10 +295,12 @@ assert abs(with_embedding[3] - law[3]) > 0.02
 
 # %% [markdown]
 # Kaplan et al. found the exponent .73: a larger computer should mostly train larger models. Hoffmann et al.
-# found about .5. They trained a model with 70 billion parameters on 1.4 trillion tokens. This model was
-# better than a model with 280 billion parameters and fewer tokens, for the same number of operations. One
-# reason for the two different exponents is the learning-rate schedule. In the study of Kaplan et al., the
-# schedule did not end at the last step of each training.
+# found about .5. Their model with 70 billion parameters, trained on 1.4 trillion tokens, was better than one
+# with 280 billion and fewer tokens, for the same number of operations.
+#
+# Why do the exponents differ? Porian et al. (2024) repeated both studies and found three causes. Kaplan et
+# al. did not count the operations of the last layer, their warm-up was too long for small models, and they
+# did not tune the optimizer for each size. The output above agrees with the first cause.
 #
 # The interval of our exponent contains both .73 and .5. So our experiment cannot decide between these two
 # exponents.

@@ -343,8 +343,8 @@ show_figure(figure, "25_contributions", "The plural noun at the beginning contri
 # ## A gradient check of the whole model
 #
 # The contributions are correct only if the backward pass is correct. For each tensor of the model, the
-# function `check_loss` draws a random direction $v$. By the complex step (lesson 0.2,
-# `00_2_forward_and_backward`), it computes the derivative of the loss along $v$. This derivative must be the
+# function `check_loss` draws a random direction $v$. By the complex step (lesson 0.3,
+# `00_3_measured_derivatives`), it computes the derivative of the loss along $v$. This derivative must be the
 # product of the gradient with $v$.
 
 # %%

@@ -24,8 +24,8 @@ HEADING = """\
 The chapters and lessons of the course, with the minutes of each lesson and what you can do afterwards. This
 page was written by `npformer lessons --write`.
 
-Run a lesson with `npformer lesson 0.1` in the terminal. `npformer lesson 0.1 --notebook` writes it as a
-Jupyter notebook, and `npformer lesson 0.1 --html` as a page with its figures and typeset formulas. The title
+Run a lesson with `npformer lesson 0.0` in the terminal. `npformer lesson 0.0 --notebook` writes it as a
+Jupyter notebook, and `npformer lesson 0.0 --html` as a page with its figures and typeset formulas. The title
 of a lesson below leads to its file, and "read" to its page on the project's site, with all outputs. The line
 below the title of a chapter shows which part of the architecture its lessons explain.
 """

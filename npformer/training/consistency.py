@@ -14,10 +14,10 @@ the logits of the first pass is
 because both passes have the same q. The gradients d1 and d2 of the cross-entropy therefore suffice, and no
 distribution has to be computed again.
 
-Wu et al. do not fix the targets. Their loss CE(q, p1) + CE(q, p2) + α/2 (KL(p1 ‖ p2) + KL(p2 ‖ p1)) has the
-same gradient to first order in p1 - p2, apart from the factor 1 / (2 T).
+Liang et al. do not fix the targets. Their loss CE(q, p1) + CE(q, p2) + α/2 (KL(p1 ‖ p2) + KL(p2 ‖ p1)) has
+the same gradient to first order in p1 - p2, apart from the factor 1 / (2 T).
 
-Sources: Wu et al. 2021, "R-Drop: Regularized dropout for neural networks"; Zhang et al. 2018, "Deep mutual
+Sources: Liang et al. 2021, "R-Drop: Regularized dropout for neural networks"; Zhang et al. 2018, "Deep mutual
 learning".
 """
 

@@ -29,7 +29,7 @@ class Week:
 SIX_WEEKS = (
     Week(
         "Forward and backward; words, embeddings, positions",
-        ("0.1", "0.2", "1", "2", "3"),
+        ("0.0", "0.1", "0.2", "1", "2", "3"),
         ("linear-backward", "pad", "embedding-backward", "sinusoids"),
         "`npformer tour`, and the first page of the explorer",
     ),
@@ -68,7 +68,7 @@ SIX_WEEKS = (
 TWELVE_WEEKS = (
     Week(
         "Forward and backward",
-        ("0.1", "0.2", "1"),
+        ("0.0", "0.1", "0.2", "0.3", "1"),
         ("swish-backward", "linear-backward", "derivative", "pad", "truncate"),
         "`npformer tour`",
     ),

@@ -23,8 +23,10 @@ language model  | ids, embedding, layers, norm, linear, softmax
 
 # chapter, or a lesson that differs from its chapter | chain | parts that are treated; without any, the chain
 PLACES = """
+0.0  | training        |
 0.1  | model           |
 0.2  | model           | linear
+0.3  | model           | linear
 1    | model           | ids
 2    | model           | embedding
 3    | model           | positions

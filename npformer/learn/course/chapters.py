@@ -31,7 +31,7 @@ TITLES = {
 
 # the name of a lesson of an earlier version, and the names of the lessons that it became, in order
 NEW_NAMES = {
-    "00_forward_and_backward": ("00_2_forward_and_backward",),
+    "00_forward_and_backward": ("00_2_forward_and_backward", "00_3_measured_derivatives"),
     "04_attention_as_look_up": (
         "04_1_attention_without_parameters",
         "04_2_the_gradient_of_self_attention",

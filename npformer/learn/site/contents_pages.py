@@ -30,8 +30,8 @@ def contents_page(lessons: Sequence[Lesson]) -> Page:
         "<h1>The course</h1>",
         f"<p>{len(lessons)} lessons in {len(by_chapter)} chapters, about {round(minutes / 60)} hours. Below "
         "the title of each lesson stands what you can do after it. You can read the lessons here "
-        "with all their results, or run them: <code>npformer lesson 0.1</code> steps through a lesson in the "
-        "terminal, and <code>npformer lesson 0.1 --notebook</code> writes it as a notebook.</p>",
+        "with all their results, or run them: <code>npformer lesson 0.0</code> steps through a lesson in the "
+        "terminal, and <code>npformer lesson 0.0 --notebook</code> writes it as a notebook.</p>",
         f'<p>A <a href="../{EXERCISE_LIST}">list of exercises</a> has the functions to write yourself.</p>',
         '<h2 id="chapters">The chapters</h2>',
         _chapter_list(list(by_chapter)),

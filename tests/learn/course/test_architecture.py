@@ -57,7 +57,7 @@ def test_a_lesson_has_its_own_place_or_that_of_its_chapter():
     assert place_of("12_1_the_cross_entropy").parts == ("linear", "softmax")
     assert place_of("12_2_the_gradient_of_the_cross_entropy").parts == ("loss",)
     assert place_of("03_positions").parts == ("positions",)
-    for name in ("99_nothing", "00_3_nothing", "positions"):
+    for name in ("99_nothing", "00_9_nothing", "positions"):
         assert place_of(name) is None
 
 

@@ -27,7 +27,7 @@ def test_a_progress_that_cannot_be_saved_is_reported(screens, tmp_path):
     (tmp_path / "file").write_text("")
     first, *_, left = screens("lesson", "0.2", typed=["g 2", "q"], XDG_STATE_HOME=str(tmp_path / "file"))
     assert "your progress cannot be saved in" in first
-    stopped = "You stopped at step 2 of 21, but your progress is not saved. To go on: "
+    stopped = "You stopped at step 2 of 14, but your progress is not saved. To go on: "
     assert f"{stopped}npformer lesson 0.2, then g 2." in " ".join(left.split())
 
 
