@@ -18,7 +18,7 @@ from npformer.cli.output import console, note, print_line
 from npformer.errors import UserError
 from npformer.learn.course.terminal_pictures import print_pictures
 from npformer.pretrained.attention import KINDS, AttentionMaps, SentenceAttention, name_of_head
-from npformer.storage.atomic import make_folder
+from npformer.storage.atomic import make_folder, require_folder_place
 
 if TYPE_CHECKING:
     from npformer.plots import Figure
@@ -53,6 +53,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> int:
     """Let the model read the sentence and write the pictures. Return 0."""
+    require_folder_place(Path(arguments.out), advice="give a folder that may be, with --out")
     loaded = load_any(arguments)
     found: AttentionMaps = loaded.attention(arguments.sentence)
     note_unknown_words(loaded, arguments.sentence)

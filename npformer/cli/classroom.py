@@ -31,7 +31,7 @@ from npformer.learn.classroom.teaching_page import with_computed_parts
 from npformer.learn.course.terminal import print_in_pages
 from npformer.learn.exercises import EXERCISES
 from npformer.learn.tasks.process import SECONDS as LIMIT
-from npformer.storage.atomic import explain_os_errors, make_folder, require_place, write_file
+from npformer.storage.atomic import explain_os_errors, locked_folder, make_folder, require_place, write_file
 from npformer.storage.json_files import read_json
 
 LAYOUTS = ("nbgrader", "gradescope")
@@ -178,7 +178,8 @@ def grade(arguments: Namespace) -> int:
     table = Path(arguments.csv) if arguments.csv else out / "grades.csv"
     require_place(table, advice="give another file with --csv")
     assignment = assignment_of(arguments, chosen_exercises(arguments.exercise or ()))
-    assignment = _remembered(assignment, out / SETTINGS, keep_seed=arguments.seed is None)
+    with locked_folder(out):  # two graders of one class take the same seed
+        assignment = _remembered(assignment, out / SETTINGS, keep_seed=arguments.seed is None)
     works = read_class(assignment, submissions)
     if not arguments.exercise:
         assignment = _submitted(assignment, works, folder)

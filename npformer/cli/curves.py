@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from npformer.plots import Curve, Panel
 
 FILE = "curves.png"
+LARGEST = 1e100  # of a number; larger ones are drawn as this one
 MAX_POINTS = 250  # the most points of a curve; of more points, the means of neighbours are drawn
 MAX_NOISY_POINTS = 2000  # the same for a curve that is drawn smoothed as well
 
@@ -81,7 +82,8 @@ def _curve(
     from npformer.plots import Curve
 
     found = [(entry["seconds"] / 60, entry[name]) for entry in log if name in entry]
-    x, y = np.array(found, np.float64).reshape(-1, 2).T
+    # sums and axes of larger numbers overflow
+    x, y = np.clip(np.array(found, np.float64), -LARGEST, LARGEST).reshape(-1, 2).T
     if marked:
         return Curve(x, y, label, marked=True)
     most = MAX_NOISY_POINTS if smooth else MAX_POINTS

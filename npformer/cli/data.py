@@ -16,7 +16,7 @@ from npformer.data.files import read_lines
 from npformer.errors import UserError
 from npformer.escaping import printable, shell_word
 from npformer.learn.console import text_column
-from npformer.storage.atomic import make_folder, temporary_path, write_file
+from npformer.storage.atomic import is_temporary, make_folder, write_file
 from npformer.validation import require_name
 
 EPILOG = """\
@@ -77,7 +77,7 @@ def _keep_out_of_git(folder: Path) -> None:
     """Have git ignore a new folder, wherever it is: the licence forbids publishing the corpus."""
     ignore = folder / ".gitignore"
     # a folder with files may have a .gitignore of its own, or be under version control on purpose
-    if folder.is_dir() and any(path != temporary_path(ignore) for path in folder.iterdir()):
+    if folder.is_dir() and not all(map(is_temporary, folder.iterdir())):
         return
     make_folder(folder, advice="give another --folder")
     write_file(ignore, b"*\n", advice="give another --folder")

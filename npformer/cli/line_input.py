@@ -12,6 +12,7 @@ from npformer.errors import UserError
 # the number of lines in the first block, and in the largest: each block is twice as long as the one before
 FIRST, MOST = 64, 1024
 BYTES = 1 << 16  # as many as a pipe holds
+LONGEST = 1 << 20  # bytes of a line
 WAIT = 0.01  # seconds in which a program that writes quickly continues
 
 
@@ -22,13 +23,19 @@ def read_blocks(stream: BufferedIOBase) -> Iterator[list[str]]:
     open pipe is yielded at once, and the blocks of a file are full. Only one block is in memory.
 
     Raises:
-        UserError: If there is no line, or, after the lines before it, if a line is not UTF-8.
+        UserError: If there is no line, or, after the lines before it, if a line is not UTF-8 or too long.
     """
     number = 0
     for raw_lines in _raw_blocks(stream):
         lines: list[str] = []
         for raw in raw_lines:
             number += 1
+            if len(raw) > LONGEST:
+                yield lines
+                raise UserError(
+                    f"standard input, line {number}, has more than {LONGEST >> 20} MB: "
+                    "give one sentence on each line"
+                )
             try:
                 lines.append(raw.decode("utf-8").removesuffix("\r"))
             except UnicodeDecodeError:
@@ -45,7 +52,7 @@ def _raw_blocks(stream: BufferedIOBase) -> Iterator[list[bytes]]:
     """Yield the lines of a stream in blocks."""
     lines: deque[bytes] = deque()
     beginning: list[bytes] = []  # of a line whose end was not read yet
-    size, ended = FIRST, False
+    size, ended, length = FIRST, False, 0
     while not ended or lines:
         while not ended and len(lines) < size and (not lines or _has_arrived(stream)):
             data = stream.read1(BYTES)
@@ -54,8 +61,10 @@ def _raw_blocks(stream: BufferedIOBase) -> Iterator[list[bytes]]:
             if complete:
                 lines.append(b"".join([*beginning, complete[0]]))
                 lines.extend(complete[1:])
-                beginning = []
+                beginning, length = [], 0
             beginning.append(rest)
+            length += len(rest)
+            ended = ended or length > LONGEST  # a line without end is not read further
             if ended and any(beginning):
                 lines.append(b"".join(beginning))  # the last line has no end
         if lines:

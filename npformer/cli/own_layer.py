@@ -57,7 +57,12 @@ def check_own_layer(
         raise UserError(f"there is no file {file}: give the path of a Python file")
     arguments = [file, name, json.dumps(shapes), method, str(seed)]
     answer = ask_child(
-        "npformer.cli.own_layer:observe_layer", arguments, Path(file), seconds=seconds, memory=MEMORY
+        "npformer.cli.own_layer:observe_layer",
+        arguments,
+        Path(file),
+        seconds=seconds,
+        memory=MEMORY,
+        isolated=False,
     )
     return _report(what, name, answer), answer.printed
 

@@ -17,6 +17,7 @@ from npformer.cli.output import console, note, print_line, print_lines
 from npformer.learn.course.terminal_pictures import print_pictures
 from npformer.pretrained.input_gradients import SCORES
 from npformer.pretrained.saliency import METHODS, MOST_POINTS, POINTS, TOLERANCE, Saliency
+from npformer.storage.atomic import require_place
 
 LIMIT = 1_000_000  # points
 
@@ -72,6 +73,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> int:
     """Print the contributions of all tokens as a table, and draw them. Return 0."""
+    require_place(Path(arguments.out), advice="give a folder that exists and may be written to")
     loaded = load_any(arguments)
     settings: dict[str, Any] = {
         name: getattr(arguments, name) for name in ("target", "position", "score", "method", "tolerance")

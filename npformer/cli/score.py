@@ -102,13 +102,13 @@ def _read_both(source: str, reference: str, limit: int | None) -> tuple[list[str
     Raises:
         UserError: If a file cannot be read, or one file has more lines than the other.
     """
-    sources, references = read_lines(source), read_lines(reference)
+    sources, references = read_lines(source, limit=limit), read_lines(reference, limit=limit)
     if len(sources) != len(references):
         raise UserError(
             f"{source} has {len(sources)} lines but {reference} has {len(references)}: "
             "line n of one must translate line n of the other"
         )
-    return sources[:limit], references[:limit]
+    return sources, references
 
 
 def json_row(found: "TranslationScore", arguments: Namespace) -> dict[str, Any]:

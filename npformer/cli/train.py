@@ -51,6 +51,7 @@ from npformer.pretrained.train_on_files import (
     run_name,
     threads_for,
 )
+from npformer.storage.atomic import require_folder_place
 from npformer.training import Report, Result, TrainingConfig
 from npformer.training import resume as resume_run
 from npformer.training import train as train_run
@@ -309,6 +310,8 @@ def _begin(arguments: Namespace, out: Console, report: Report) -> tuple[Result, 
             f"the preset {preset.name} continues the training of another one: add --start-from with a model "
             f"of the preset {preset.continues}, such as runs/{preset.continues}"
         )
+    if arguments.run:
+        require_folder_place(Path(arguments.run), advice="choose another folder for the run")
     dataset, name = open_data(arguments, preset)
     for remark in dataset.remarks:
         out.print(remark, soft_wrap=True)

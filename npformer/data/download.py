@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from npformer.errors import UserError
-from npformer.storage.atomic import explain_os_errors, write_atomically
+from npformer.storage.atomic import explain_os_errors, refuse_link_outside, write_atomically
 
 ATTEMPTS = 4  # after this number of attempts in a row without new data, a download fails
 PAUSE = 0.5  # seconds before the next attempt; doubled after each attempt without new data
@@ -83,10 +83,12 @@ def fetch(
     if not re.fullmatch(r"https?://[!-~]+", url):
         raise UserError(f"{base_url!r} is not an address: give one that begins with https:// or http://")
     target = folder / file.name
-    if target.is_symlink():  # a link stays a link
-        target = Path(os.path.realpath(target))
+    with _explained(target, "written"):
+        refuse_link_outside(target)
+    target = Path(os.path.realpath(target))  # a link stays a link
     part = part_of(target)
     with _explained(part, "written"):
+        refuse_link_outside(part)
         part.parent.mkdir(parents=True, exist_ok=True)
     resumed = _size(part) > 0
     _complete(file, url, part, report, attempts, pause, timeout)

@@ -17,8 +17,8 @@ from npformer.errors import UserError
 from npformer.interop.library_errors import library_errors
 from npformer.interop.pieces import WORD_BEGIN, Span, cut, require_unicode
 from npformer.interop.token_settings import ADVICE, TokenSettings, clean_up
-from npformer.storage.atomic import explain_os_errors
-from npformer.storage.json_files import read_json, require_object
+from npformer.storage.bounded import read_up_to
+from npformer.storage.json_files import MOST_BYTES, read_json, require_object
 from npformer.validation import has_type
 
 DEFAULTS = {"unk_token": "<unk>", "eos_token": "</s>", "pad_token": "<pad>"}
@@ -216,8 +216,7 @@ def _processor(path: Path) -> Any:
             "pip install 'npformer[hf]', or give ids instead of text"
         ) from None
     processor = sentencepiece.SentencePieceProcessor()
-    with explain_os_errors(path, "read", ADVICE):
-        data = path.read_bytes()
+    data = read_up_to(path, MOST_BYTES, ADVICE)
     with library_errors(f"{path} is not a model that sentencepiece reads", ADVICE):
         processor.LoadFromSerializedProto(data)
     return processor

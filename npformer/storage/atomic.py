@@ -11,10 +11,10 @@ import os
 import signal
 import stat
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
-from typing import BinaryIO
 
 from npformer.errors import UserError
 
@@ -23,30 +23,49 @@ try:
 except ImportError:  # Windows, which refuses to rename a file that another process has open
     fcntl = None  # type: ignore[assignment]
 
+SYSTEM_FOLDERS = ("/dev", "/proc/self/fd")  # whose links name what is open, such as /dev/stdout
 _LONGEST_NAME = 255  # bytes, on the file systems of Linux, macOS and Windows
+_ENDING = ".partial"  # of the names of temporary files
+_RANDOM_BYTES = 6  # in such a name
+_SECONDS_TO_LOCK = 60.0  # the time for which an empty temporary file may have no lock yet
 _ENDING_SIGNALS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
 
 def write_atomically(path: Path, data: bytes) -> None:
     """Replace the content of a file.
 
-    The data are written to a temporary file in the same folder and flushed to the disk. Then the temporary
-    file is renamed, which happens completely or not at all. A second process that writes the same file waits
-    for the first one, except on Windows. If anything fails, or Ctrl-C or SIGTERM arrives, the temporary file
-    is removed. An existing file keeps its permissions, and a symbolic link stays one: the file that it points
-    to is replaced. A device or a pipe, such as /dev/null, is written to directly.
+    The data are written to a temporary file in the same folder, which has a name of its own for each write,
+    and flushed to the disk. Then the temporary file is renamed, which happens completely or not at all. If
+    anything fails, or Ctrl-C or SIGTERM arrives, the temporary file is removed. What a killed process left is
+    removed by the next write of the same file.
+
+    An existing file keeps its permissions. A symbolic link stays one: the file that it points to is replaced,
+    unless it lies outside the folder of the link. A device or a pipe, such as /dev/null, is written to
+    directly.
 
     Raises:
         OSError: If the file cannot be written. It then has its old content.
     """
-    if path.exists() and not path.is_file() and not path.is_dir():  # a rename would replace the device
+    if is_device(path):  # a rename would replace the device
         path.write_bytes(data)
         return
+    refuse_link_outside(path)
     path = Path(os.path.realpath(path))
     _require_permission(path)
     with _temporary_file(path, data) as temporary:
         os.replace(temporary, path)
     _sync_folder(path.parent)
+
+
+def refuse_link_outside(path: Path) -> None:
+    """Raise OSError if a path is a symbolic link to a file outside its folder.
+
+    A folder from a stranger may hold links under the names that npformer writes.
+    """
+    folder, target = (os.path.realpath(each) for each in (path.parent, path))
+    is_own = Path(target).is_relative_to(folder) or folder in SYSTEM_FOLDERS  # /dev/stdout is a link too
+    if path.is_symlink() and not is_own and not path.is_char_device():  # such as /dev/null
+        raise OSError(errno.ELOOP, f"it is a link to {target}, outside its folder", str(path))
 
 
 def create_atomically(path: Path, data: bytes) -> None:
@@ -95,8 +114,22 @@ def make_folder(folder: Path, *, advice: str = "give another folder") -> None:
     """
     with explain_os_errors(folder, "written", advice):
         folder.mkdir(parents=True, exist_ok=True)
-        if not os.access(folder, os.W_OK | os.X_OK):
-            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        _try_to_write_beside(folder / "file")
+
+
+def require_folder_place(folder: Path, *, advice: str = "give another folder") -> None:
+    """Check that a folder can probably be made, or files written there, before minutes of work.
+
+    Args:
+        folder: The folder.
+        advice: The end of the error message.
+
+    Raises:
+        UserError: If it is a file, or if the folder above it that exists cannot be written to.
+    """
+    with explain_os_errors(folder, "written", advice):
+        folder = folder.absolute()
+        _try_to_write_beside(next(each for each in (folder, *folder.parents) if each.exists()) / "file")
 
 
 def require_place(path: Path, *, advice: str = "give another file") -> None:
@@ -113,16 +146,19 @@ def require_place(path: Path, *, advice: str = "give another file") -> None:
         raise UserError(f"{path} cannot be written (it is a folder): {advice}")
     if not path.parent.is_dir():
         raise UserError(f"{path} cannot be written (there is no folder {path.parent}): {advice}")
-    if not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise UserError(f"{path} cannot be written (Permission denied): {advice}")
+    with explain_os_errors(path, "written", advice):
+        _require_permission(path)
+        if not is_device(path):
+            refuse_link_outside(path)
+            _try_to_write_beside(Path(os.path.realpath(path)))
 
 
 @contextlib.contextmanager
-def explain_os_errors(path: Path, verb: str, advice: str) -> Iterator[None]:
+def explain_os_errors(path: Path | str, verb: str, advice: str) -> Iterator[None]:
     """Convert an OSError to a UserError of the form "PATH cannot be VERB (REASON): ADVICE".
 
     Args:
-        path: The file or folder.
+        path: The file or folder, or a noun for it.
         verb: The past participle of the attempt, such as "written".
         advice: The end of the message.
     """
@@ -139,26 +175,65 @@ def reason(error: Exception) -> str:
     return getattr(error, "strerror", None) or str(error)
 
 
-def temporary_path(path: Path) -> Path:
-    """Return the path of the temporary file.
+def is_temporary(path: Path) -> bool:
+    """Return whether a path has the name of a temporary file of this module."""
+    return path.name.startswith(".") and path.name.endswith(_ENDING)
 
-    It is always the same for a file, so that the next write overwrites what a killed process left. A lock
-    keeps two processes from writing to it at the same time.
+
+@contextlib.contextmanager
+def locked_folder(folder: Path) -> Iterator[None]:
+    """Wait until no other process is in this context for the same folder: to read a file, and replace it.
+
+    Nothing is locked on Windows, on file systems without locks, and if there is no such folder.
     """
-    name = f".{path.name}.partial"
-    if len(os.fsencode(name)) > _LONGEST_NAME:
-        name = f".{hashlib.sha256(os.fsencode(path.name)).hexdigest()}.partial"
-    return path.with_name(name)
+    descriptor = None
+    with contextlib.suppress(OSError):
+        if fcntl is not None:
+            descriptor = os.open(folder, os.O_RDONLY)
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+    try:
+        yield
+    finally:
+        if descriptor is not None:
+            os.close(descriptor)
+
+
+def is_device(path: Path) -> bool:
+    """Return whether a path names something else than a file or a folder, such as a pipe."""
+    return path.exists() and not path.is_file() and not path.is_dir()
+
+
+def _beginning(path: Path) -> str:
+    """Return how the names of all temporary files of a file begin."""
+    name = f".{path.name}."
+    if len(os.fsencode(name)) > _LONGEST_NAME - len(_ENDING) - 2 * _RANDOM_BYTES:
+        name = f".{hashlib.sha256(os.fsencode(path.name)).hexdigest()}."
+    return name
+
+
+def _new_temporary_path(path: Path) -> Path:
+    return path.with_name(f"{_beginning(path)}{os.urandom(_RANDOM_BYTES).hex()}{_ENDING}")
+
+
+def _try_to_write_beside(path: Path) -> None:
+    """Raise OSError if no file can be made beside a path, whatever the system says of permissions."""
+    temporary = _new_temporary_path(path)
+    with open(temporary, "xb"):
+        temporary.unlink()
 
 
 @contextlib.contextmanager
 def _temporary_file(path: Path, data: bytes) -> Iterator[Path]:
     """Write data and the permissions of `path` to a temporary file, and remove it if it still exists then."""
-    temporary = temporary_path(path)
-    with _locked(temporary) as file, _removed_on_signals(file, temporary):
+    _remove_abandoned(path)
+    temporary = _new_temporary_path(path)
+    with open(temporary, "xb") as file, _removed_on_signals(temporary):
         try:
-            if file.tell():  # a killed process left it, and it could not be emptied before the lock
-                file.truncate(0)
+            with contextlib.suppress(OSError):  # of a file system without locks
+                if fcntl is not None:
+                    fcntl.flock(
+                        file, fcntl.LOCK_EX
+                    )  # until the file is closed, also by the end of the process
             file.write(data)
             file.flush()
             _copy_permissions(path, temporary)
@@ -167,38 +242,36 @@ def _temporary_file(path: Path, data: bytes) -> Iterator[Path]:
                 file.close()
             yield temporary
         finally:  # after Ctrl-C too
-            _remove(file, temporary)
+            with contextlib.suppress(OSError):
+                temporary.unlink()
 
 
-@contextlib.contextmanager
-def _locked(temporary: Path) -> Iterator[BinaryIO]:
-    """Open the temporary file, and wait until no other process writes to it."""
-    while True:
-        with open(temporary, "ab") as file:
-            if fcntl is not None:
-                fcntl.flock(file, fcntl.LOCK_EX)
-            # if the path names another file now, the process that held the lock has renamed this one
-            if fcntl is None or _is_at(file, temporary):
-                yield file
-                return
-
-
-def _is_at(file: BinaryIO, path: Path) -> bool:
-    """Return whether the path still names this open file."""
-    with contextlib.suppress(FileNotFoundError):
-        return os.path.samestat(os.fstat(file.fileno()), path.stat())
-    return False
-
-
-def _remove(file: BinaryIO, temporary: Path) -> None:
-    """Remove the temporary file, unless it was renamed and the name belongs to another process now."""
+def _remove_abandoned(path: Path) -> None:
+    """Remove the temporary files of a file that killed processes have left, which nobody has locked."""
+    beginning = _beginning(path)
     with contextlib.suppress(OSError):
-        if fcntl is None or _is_at(file, temporary):
-            temporary.unlink()
+        for entry in os.scandir(path.parent):
+            is_file = entry.name.startswith(beginning) and entry.is_file(follow_symlinks=False)
+            if is_file and entry.name.endswith(_ENDING):
+                _remove_unlocked(Path(entry.path))
+
+
+def _remove_unlocked(temporary: Path) -> None:
+    """Remove a temporary file, unless a process writes to it."""
+    with contextlib.suppress(OSError):
+        if fcntl is None:
+            temporary.unlink()  # Windows refuses it for a file that is open
+            return
+        with open(temporary, "rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            status = os.fstat(file.fileno())
+            # a new file that its writer is about to lock is empty
+            if status.st_size or time.time() - status.st_mtime > _SECONDS_TO_LOCK:
+                temporary.unlink()
 
 
 @contextlib.contextmanager
-def _removed_on_signals(file: BinaryIO, temporary: Path) -> Iterator[None]:
+def _removed_on_signals(temporary: Path) -> Iterator[None]:
     """Remove the temporary file if a signal such as SIGTERM ends the process.
 
     Nothing changes outside the main thread, where Python allows no handlers, or for a signal that the program
@@ -206,7 +279,8 @@ def _removed_on_signals(file: BinaryIO, temporary: Path) -> Iterator[None]:
     """
 
     def on_signal(number: int, frame: FrameType | None) -> None:
-        _remove(file, temporary)
+        with contextlib.suppress(OSError):
+            temporary.unlink()
         signal.signal(number, signal.SIG_DFL)
         signal.raise_signal(number)  # the process ends, as it would have
 

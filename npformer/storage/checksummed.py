@@ -6,6 +6,7 @@ the place of the checksum. Any safetensors reader can read the tensors.
 
 import hashlib
 import json
+import os
 from os import PathLike
 from pathlib import Path
 from textwrap import shorten
@@ -16,13 +17,14 @@ from safetensors import SafetensorError
 from safetensors import numpy as safetensors
 
 from npformer.errors import UserError
-from npformer.storage.atomic import reason
+from npformer.storage.atomic import is_device, reason
 from npformer.storage.json_files import parse_json, require_object
 
 # the beginning of the metadata in the file, where quotation marks are escaped
 _LABEL = rb"{\"sha256\": \""
 _NO_DIGEST = b"0" * 64
 
+LARGEST_UNSEEN = 64 << 20  # bytes of the largest file that is read before its header is seen
 MOST_LETTERS = 120  # of an error of the library in a message
 
 
@@ -81,7 +83,8 @@ def read_checksummed(
 
 def _settings(data: bytes, path: str | PathLike[str], key: str, what: str, remedy: str) -> dict[str, Any]:
     """Return the settings in a safetensors file, and raise UserError if it is not ours or was altered."""
-    header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
+    length = int.from_bytes(data[:8], "little")
+    header = parse_json(data[8 : 8 + length], f"the header of {path}", remedy)
     text = (header.get("__metadata__") or {}).get(key)
     if text is None or _LABEL not in data:
         raise UserError(
@@ -102,7 +105,14 @@ def _with_digest(data: bytes, start: int, digest: bytes) -> bytes:
 
 def _read(path: Path, what: str) -> bytes:
     try:
-        return path.read_bytes()
+        if is_device(path):  # a pipe would wait for ever, and a device may have no end
+            raise UserError(f"{path} is not a file: give the file of a {what}")
+        with open(path, "rb") as file:
+            if os.fstat(file.fileno()).st_size > LARGEST_UNSEEN:
+                if _LABEL not in file.read(LARGEST_UNSEEN):  # the header comes first
+                    raise UserError(f"{path} is not a {what} of npformer: use another")
+                file.seek(0)
+            return file.read()
     except FileNotFoundError:
         raise UserError(f"there is no {what} {path}: check the name and the folder") from None
     except IsADirectoryError:

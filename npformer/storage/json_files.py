@@ -7,15 +7,18 @@ and the settings in checkpoints and exported translators.
 
 import json
 import math
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
 from npformer.errors import UserError, nearest
-from npformer.storage.atomic import explain_os_errors
+from npformer.storage.bounded import read_up_to
 from npformer.validation import has_type, short, type_name
 
 MOST_BYTES = 1 << 26  # 64 MB; the longest JSON text of a real run is that of a codec, of a few MB
+MOST_VALUES = 10_000_000  # the tokenizer of a large model has a million
 DEEPEST = 50  # levels of lists and objects; the files of the package have at most 4
 LONGEST_NUMBER = 300  # digits; a longer one is beyond the range of a float
 
@@ -31,9 +34,7 @@ def read_json(path: Path, what: str, advice: str) -> Any:
     Raises:
         UserError: If the file is missing, cannot be read, or is not JSON that the package accepts.
     """
-    with explain_os_errors(path, "read", advice), open(path, "rb") as file:
-        data = file.read(MOST_BYTES + 1)  # not all of it: /dev/zero has no end
-    return parse_json(data, what, advice)
+    return parse_json(read_up_to(path, MOST_BYTES, advice), what, advice)
 
 
 def parse_json(text: bytes | str, what: str, advice: str, *, infinite: bool = False) -> Any:
@@ -47,7 +48,7 @@ def parse_json(text: bytes | str, what: str, advice: str, *, infinite: bool = Fa
 
     Raises:
         UserError: If the text is too long, not UTF-8, not JSON or nested too deeply, or has a number that is
-            not finite or a string that is not Unicode.
+            not finite, an object with two entries of one name, or a string that is not Unicode.
     """
 
     def fail(problem: str) -> NoReturn:
@@ -73,7 +74,10 @@ def parse_json(text: bytes | str, what: str, advice: str, *, infinite: bool = Fa
         fail(f"has more than {MOST_BYTES >> 20} MB")
     try:
         decoded = text.decode("utf-8") if isinstance(text, bytes) else text
-        value = json.loads(decoded, parse_constant=constant, parse_float=number, parse_int=integer)
+        if most_values(decoded) > MOST_VALUES:  # each takes far more memory than its text
+            fail(f"has more than {MOST_VALUES:,} values")
+        numbers = {"parse_constant": constant, "parse_float": number, "parse_int": integer}
+        value = json.loads(decoded, **numbers, object_pairs_hook=partial(_object, fail))
     except UnicodeDecodeError as error:
         fail(f"is not UTF-8 text (byte {error.start})")
     except json.JSONDecodeError as error:
@@ -82,6 +86,12 @@ def parse_json(text: bytes | str, what: str, advice: str, *, infinite: bool = Fa
         fail(f"is nested deeper than {DEEPEST} levels")
     _check_tree(value, fail)
     return value
+
+
+def most_values(text: str | bytes) -> int:
+    """Return a number of values that a JSON text cannot exceed, without reading it."""
+    marks: Iterable[Any] = ",[{" if isinstance(text, str) else b",[{"
+    return 1 + sum(map(text.count, marks))
 
 
 def require_object(content: Any, what: str, advice: str) -> dict[str, Any]:
@@ -156,6 +166,14 @@ def require_entries(
             raise UserError(
                 f"the entry {name!r} of {what} is {short(value)}, not {type_name(known[name])}: {advice}"
             )
+
+
+def _object(fail: Any, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the object with these entries. Call fail(problem) for two of one name: which one counts?"""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        fail(f"has the entry {short(Counter(name for name, _ in pairs).most_common(1)[0][0])} twice")
+    return found
 
 
 def _check_tree(value: Any, fail: Any) -> None:

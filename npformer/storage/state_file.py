@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from npformer.errors import UserError
-from npformer.storage.atomic import create_atomically, write_atomically
+from npformer.storage.atomic import create_atomically, locked_folder, write_atomically
 from npformer.storage.json_files import MOST_BYTES, parse_json, require_object, require_version
 
 FORMAT = 1  # increases when an older npformer could no longer read a new file
@@ -38,6 +38,22 @@ class StateFile:
             UserError: If a newer npformer wrote the file.
         """
         return self._load()[0]
+
+    def update(self, change: Callable[[dict[str, Any]], dict[str, Any]]) -> str:
+        """Replace the content by change(content), and lose nothing that another process writes meanwhile.
+
+        Args:
+            change: Returns the new content. It may read the file.
+
+        Returns:
+            A note about the copy of a damaged file, or "".
+
+        Raises:
+            OSError: If the file cannot be written.
+            UserError: If a newer npformer wrote the file that is there.
+        """
+        with locked_folder(self.path.parent):
+            return self.write(change(self.read()))
 
     def write(self, content: dict[str, Any]) -> str:
         """Replace the content.

@@ -16,7 +16,8 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from npformer.errors import UserError
-from npformer.storage.atomic import create_atomically, make_folder, reason, write_file
+from npformer.storage.atomic import create_atomically, make_folder, reason, refuse_link_outside, write_file
+from npformer.storage.bounded import read_up_to
 from npformer.storage.json_files import parse_json, require_object, require_version
 from npformer.validation import has_type, is_number
 
@@ -29,6 +30,7 @@ except ImportError:  # Windows
 
 FORMAT = 1  # of the log; increases when an older npformer could no longer read a new one
 _HEADER = json.dumps({"format": FORMAT}).encode() + b"\n"
+MOST_BYTES, MOST_LINES = 1 << 28, 2_000_000  # of a log: those of 20 million steps
 _LAST_STEP = 10**15
 
 
@@ -92,6 +94,8 @@ class RunFolder:
     def _open_log(self) -> io.FileIO:
         """Open the log to append to it, and lock it."""
         try:
+            for path in (self.log, self.last, self.best, self.averaged):
+                refuse_link_outside(path)
             file = io.FileIO(self.log, "ab")  # without a buffer: the system gets each line at once
         except (OSError, ValueError) as error:
             raise UserError(
@@ -138,8 +142,7 @@ class RunFolder:
             UserError: If a newer npformer wrote the log, or if a file cannot be written.
         """
         assert self._file is not None
-        with self._explained_log_errors():
-            data = self.log.read_bytes()
+        data = read_up_to(self.log, MOST_BYTES, "move the folder away", what=f"the log {self.log}")
         content = _parse_log(data, self.log)
         for path in self.snapshots():
             if path > self.snapshot(step):
@@ -200,10 +203,7 @@ def read_log(run_dir: str | PathLike[str]) -> list[dict[str, Any]]:
         UserError: If the log cannot be read, a line of it is damaged, or a newer npformer wrote it.
     """
     run = RunFolder(run_dir)
-    try:
-        data = run.log.read_bytes()
-    except (OSError, ValueError) as error:
-        raise UserError(f"the log {run.log} cannot be read ({reason(error)}): give a run's folder") from None
+    data = read_up_to(run.log, MOST_BYTES, "give a run's folder", what=f"the log {run.log}")
     content = _parse_log(data, run.log)
     if content.damaged:
         raise UserError(
@@ -238,6 +238,8 @@ def _parse_log(data: bytes, path: Path) -> _Content:
     damaged: list[int] = []
     end = step = 0
     for number, text in enumerate(data.split(b"\n")[:-1], 1):
+        if len(lines) + len(damaged) == MOST_LINES:
+            raise UserError(f"the log {path} has more than {MOST_LINES:,} lines: give another run's folder")
         end += len(text) + 1
         try:
             entry = require_object(parse_json(text, "", ""), "", "")

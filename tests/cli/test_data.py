@@ -118,7 +118,7 @@ def test_a_copy_from_a_folder(source, inside, capsys):
 def test_a_new_folder_is_ignored_by_git_even_if_the_first_attempt_was_killed(source, inside):
     folder = inside / "data/multi30k"
     folder.mkdir(parents=True)
-    (folder / "..gitignore.partial").write_bytes(b"*")
+    (folder / "..gitignore.0123456789ab.partial").write_bytes(b"*")
     assert data("--from", str(source)) == 0
     assert there(folder) == COMPLETE
 

@@ -51,14 +51,24 @@ def test_an_unchanged_file_is_downloaded_only_once_and_a_changed_one_again(serve
 
 
 def test_a_link_stays_a_link(server, tmp_path):
-    elsewhere = tmp_path / "elsewhere"
-    elsewhere.write_text("old")
     (tmp_path / "raw").mkdir()
+    elsewhere = tmp_path / "raw" / "elsewhere"
+    elsewhere.write_text("old")
     (tmp_path / NAME).symlink_to(elsewhere)
     get(server, tmp_path)
-    assert_whole(tmp_path)
     assert (tmp_path / NAME).is_symlink()
     assert elsewhere.read_bytes() == DATA
+
+
+@pytest.mark.parametrize("name", [NAME, f"{NAME}.part"])
+def test_a_link_to_a_file_outside_the_folder_is_refused(server, tmp_path, name):
+    outside = tmp_path / "outside"
+    outside.write_text("old")
+    (tmp_path / "raw").mkdir()
+    (tmp_path / name).symlink_to(outside)
+    with pytest.raises(UserError, match="outside its folder"):
+        get(server, tmp_path)
+    assert outside.read_text() == "old"
 
 
 ANSWERS = {  # what the server does, and the first bytes that are asked for

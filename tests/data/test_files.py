@@ -1,14 +1,15 @@
 """Reading text files, correct and faulty."""
 
 import gzip
+import os
 import re
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from npformer.data.files import ParallelText, read_lines, read_parallel
+from npformer.data import files
+from npformer.data.files import ParallelText, read_lines, read_parallel, read_text
 from npformer.errors import UserError
 
 
@@ -80,11 +81,11 @@ def test_a_name_that_cannot_be_opened(tmp_path, name):
 
 
 def test_a_file_without_permission(write, monkeypatch):
-    def refuse(path):
+    def refuse(path, mode):
         raise PermissionError(13, "Permission denied", str(path))
 
     # an administrator may read every file, so the refusal is simulated
-    monkeypatch.setattr(Path, "read_bytes", refuse)
+    monkeypatch.setattr(files, "open", refuse, raising=False)
     told = r"secret.en' cannot be read .*Permission denied.* name and permissions"
     with pytest.raises(UserError, match=told):
         read_lines(write("secret.en", "one\n"))
@@ -156,3 +157,70 @@ def test_a_limit_below_one(write):
     path = write("a.en", "1\n")
     with pytest.raises(UserError, match="limit is 0: it must be 1 or more"):
         read_parallel(path, path, limit=0)
+
+
+# --- files without end ---
+
+
+@pytest.fixture
+def small_limits(monkeypatch):
+    """Lower the limits, so that a test needs neither the time nor the memory of the real ones."""
+    monkeypatch.setattr(files, "MOST_BYTES", 1 << 20)
+    monkeypatch.setattr(files, "MOST_LINES", 1000)
+    monkeypatch.setattr(files, "PIECE", 1 << 16)
+
+
+ENDLESS = {
+    "a line": b"x" * (1 << 20) + b"y",
+    "lines": b"a\n" * (1 << 20),
+    "zipped zeros": gzip.compress(b"\0" * (1 << 24)),
+    "zipped twice and more": gzip.compress(b"line\n" * 1000) * 1000,
+    "characters of four bytes": "😀".encode() * (1 << 19),
+}
+
+
+@pytest.mark.parametrize("name", ENDLESS)
+@pytest.mark.parametrize("read", [read_lines, read_text, lambda path: read_parallel(path, path)])
+def test_files_without_end_are_read_up_to_the_limit(write, small_limits, read, name):
+    path = write("text", ENDLESS[name])
+    with pytest.raises(
+        UserError, match=rf"{re.escape(str(path))} has more than (1 MB|1,000 lines): give a small"
+    ):
+        read(path)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/zero"), reason="a device of Unix")
+@pytest.mark.parametrize("read", [read_lines, read_text])
+def test_a_device_without_end(small_limits, read):
+    with pytest.raises(UserError, match="/dev/zero has more than 1 MB"):
+        read("/dev/zero")
+
+
+def test_the_real_limits_hold_a_large_corpus_and_keep_the_memory_small():
+    assert 4 * files.MOST_BYTES + 80 * files.MOST_LINES < 2 << 30
+
+
+def test_no_more_is_read_than_a_limit_needs(write, small_limits, monkeypatch):
+    """Neither the file beyond the limit of lines, nor its faults."""
+    lines = b"line\n" * 10 + b"\xff\n" * (1 << 21)
+    short, long = (
+        write("short", b"line\n" * 9 + b"\n" + b"line\n" * 5),
+        write("long.gz", gzip.compress(lines)),
+    )
+    monkeypatch.setattr(files, "PIECE", 50)
+    assert read_lines(long, limit=10) == ["line"] * 10
+    assert read_parallel(short, long, limit=9).pairs == [("line", "line")] * 9
+    with pytest.raises(UserError, match="not UTF-8 text at line 11"):
+        read_parallel(short, long, limit=10)
+
+
+@pytest.mark.parametrize("piece", [1, 2, 3, 7])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_pieces_of_any_size_give_the_same_text(write, monkeypatch, piece, end):
+    monkeypatch.setattr(files, "PIECE", piece)
+    path = write("text", "\ufeffété" + end + end + "我" * 5 + end + "\ufeff" + end)
+    assert read_lines(path) == ["été", "", "我" * 5, "\ufeff"]
+    assert read_text(path) == "été\n\n" + "我" * 5 + "\n\ufeff\n"
+    assert read_text(path, any_bytes=True).encode() == path.read_bytes()
+    with pytest.raises(UserError, match=r"not UTF-8 text at line 3 \(byte 0xe6\)"):
+        read_lines(write("cut", path.read_bytes()[: -4 - 2 * len(end)]))

@@ -7,6 +7,7 @@ import stat
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -15,9 +16,11 @@ from npformer import UserError
 from npformer.storage import atomic
 from npformer.storage.atomic import (
     create_atomically,
+    is_temporary,
+    locked_folder,
     make_folder,
+    refuse_link_outside,
     require_place,
-    temporary_path,
     write_atomically,
     write_file,
 )
@@ -65,7 +68,7 @@ def test_an_error_in_any_call_leaves_the_old_file_or_the_new_one(tmp_path, monke
         content = path.read_bytes() if path.exists() else None
         old = b"old" if write is write_atomically else None
         assert content in (old, b"new" * 1000)
-        assert not temporary_path(path).exists()
+        assert not any(map(is_temporary, tmp_path.iterdir()))
     assert "raised" in outcomes
     assert outcomes[-1] == "written"
 
@@ -96,10 +99,14 @@ def test_a_signal_during_a_write_leaves_the_old_file_and_no_temporary_one(tmp_pa
     assert os.listdir(tmp_path) == ["file"]
 
 
-@pytest.mark.parametrize("left", [b"", b"left by a killed process" * 10_000])
-def test_writers_at_the_same_time_never_mix_their_data(tmp_path, left):
+@pytest.mark.parametrize("locks", [True, False])
+def test_writers_at_the_same_time_never_mix_their_data(tmp_path, monkeypatch, locks):
+    def no_locks(*arguments):
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    if not locks:  # as on some network file systems
+        monkeypatch.setattr(atomic.fcntl, "flock", no_locks)
     path = tmp_path / "file"
-    temporary_path(path).write_bytes(left)
     texts = [bytes([letter]) * 100_000 for letter in b"abcd"]
     read = []
 
@@ -119,6 +126,115 @@ def test_handlers_of_signals_are_restored(tmp_path):
     before = signal.getsignal(signal.SIGTERM)
     write_atomically(tmp_path / "file", b"new")
     assert signal.getsignal(signal.SIGTERM) == before
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from npformer.storage import atomic
+real = os.{call}
+def kill(*arguments):
+    {before}
+    os.kill(os.getpid(), signal.SIGKILL)
+os.{call} = kill
+atomic.{write}(Path(sys.argv[1]), b"new" * 1000)
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals")
+@pytest.mark.parametrize(
+    ("write", "call", "before"),
+    [
+        ("write_atomically", "fsync", ""),
+        ("write_atomically", "replace", ""),
+        ("create_atomically", "link", ""),
+        ("create_atomically", "link", "real(*arguments)"),  # two names of one file are left
+    ],
+)
+def test_what_a_killed_process_left_is_removed_by_the_next_write(tmp_path, write, call, before):
+    path = tmp_path / "file"
+    if write == "write_atomically":
+        path.write_text("old")
+    code = KILLED.format(write=write, call=call, before=before)
+    subprocess.run([sys.executable, "-c", code, str(path)], check=False)
+    assert len(os.listdir(tmp_path)) == 2 - (not path.exists())
+    if before:
+        os.link(path, tmp_path / "reader")  # as a reader that has the file open
+    (tmp_path / ".file.other").write_text("")
+    write_atomically(path, b"newer")
+    assert path.read_bytes() == b"newer"
+    if before:
+        assert (tmp_path / "reader").read_bytes() == b"new" * 1000
+        (tmp_path / "reader").unlink()
+    assert sorted(os.listdir(tmp_path)) == [".file.other", "file"]
+
+
+def test_the_file_of_another_writer_is_not_removed(tmp_path, monkeypatch):
+    """Two writers are between the temporary file and the rename at the same time."""
+    path, real = tmp_path / "file", os.replace
+
+    def replace(*arguments):
+        monkeypatch.setattr(os, "replace", real)
+        write_atomically(path, b"second")
+        real(*arguments)
+
+    monkeypatch.setattr(os, "replace", replace)
+    write_atomically(path, b"first")
+    assert path.read_bytes() == b"first"
+    assert os.listdir(tmp_path) == ["file"]
+
+
+def test_one_process_at_a_time_is_in_a_locked_folder(tmp_path):
+    count = tmp_path / "count"
+    count.write_text("0")
+
+    def increase(_):
+        with locked_folder(tmp_path):
+            count.write_text(f"{int(count.read_text()) + 1}")
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(increase, range(200)))
+    assert count.read_text() == "200"
+    with locked_folder(tmp_path / "missing"):
+        pass
+
+
+@pytest.mark.parametrize("where", ["../outside/file", "../outside/new", "../inside-too", "/proc/self/status"])
+def test_a_link_to_a_file_outside_its_folder_is_refused(tmp_path, where):
+    for folder in ("inside", "outside", "inside-too"):
+        (tmp_path / folder).mkdir()
+    outside = tmp_path / "outside" / "file"
+    outside.write_text("old")
+    link = tmp_path / "inside" / "file"
+    link.symlink_to(where)
+    for attempt in (lambda: write_file(link, b"new"), lambda: require_place(link)):
+        with pytest.raises(UserError, match=r"outside its folder|it is a folder") as error:
+            attempt()
+        assert "\n" not in str(error.value)
+    with pytest.raises(OSError, match="it is a link to"):
+        refuse_link_outside(link)
+    assert outside.read_text() == "old"
+    assert os.listdir(tmp_path / "outside") == ["file"]
+
+
+@pytest.mark.parametrize("name", [".file.partial", ".file.0123456789ab.partial"])
+def test_links_under_the_names_of_temporary_files_are_not_followed(tmp_path, name):
+    (tmp_path / "inside").mkdir()
+    outside = tmp_path / "outside"
+    outside.write_text("old")
+    (tmp_path / "inside" / name).symlink_to(outside)
+    write_atomically(tmp_path / "inside" / "file", b"new")
+    assert outside.read_text() == "old"
+    assert sorted(os.listdir(tmp_path / "inside")) == [name, "file"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="folders of the system, where even root can make no file")
+@pytest.mark.parametrize("folder", ["/proc", "/sys", "/proc/self"])
+def test_a_place_in_a_folder_of_the_system_is_refused_before_the_work(folder):
+    with pytest.raises(UserError, match="cannot be written"):
+        require_place(Path(folder, "x.html"))
+    with pytest.raises(UserError, match="cannot be written"):
+        make_folder(Path(folder))
 
 
 @pytest.mark.parametrize("old", ["old", None])
@@ -163,7 +279,8 @@ def test_the_longest_names(tmp_path, name):
     write_atomically(path, b"new")
     assert path.read_bytes() == b"new"
     assert os.listdir(tmp_path) == [name]
-    assert temporary_path(path) != temporary_path(path.with_name(name[:-1] + "y"))
+    other = path.with_name(name[:-1] + "y")
+    assert atomic._beginning(path) != atomic._beginning(other)
 
 
 @pytest.mark.parametrize("name", ["x" * 256, "a\0b"], ids=["too long", "a null character"])

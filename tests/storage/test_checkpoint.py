@@ -1,6 +1,7 @@
 """Checkpoints: equal bytes for equal states, detection of altered bytes, and safety on a full disk."""
 
 import dataclasses
+import io
 import json
 import math
 import os
@@ -167,7 +168,8 @@ def test_a_write_to_a_full_device_leaves_the_old_file(tmp_path, path, monkeypatc
     before = path.read_bytes()
     full = tmp_path / "partial"
     full.symlink_to("/dev/full")
-    monkeypatch.setattr(atomic, "temporary_path", lambda path: full)
+    monkeypatch.setattr(atomic, "_new_temporary_path", lambda path: full)
+    monkeypatch.setattr(atomic, "open", lambda path, mode: io.FileIO(path, "w"), raising=False)
     with pytest.raises(UserError) as error:
         save_checkpoint(make_checkpoint(step=4), path)
     assert "the checkpoint of step 4 could not be written" in str(error.value)

@@ -213,9 +213,7 @@ class Trials:
 
     def is_written(self, name):
         """Return whether a file is one that the command writes, or lies in a folder that it writes."""
-        return any(
-            name == each or name.startswith((f"{each}/", f".{each}.partial")) for each in self.command.writes
-        )
+        return any(name == each or name.startswith((f"{each}/", f".{each}.")) for each in self.command.writes)
 
 
 ENDS = {".png": b"IEND\xaeB`\x82", ".svg": b"</svg>", ".html": b"</html>"}

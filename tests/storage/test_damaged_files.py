@@ -256,7 +256,7 @@ class Notes(Texts):
     def read(self):
         folder = Folder(self.folder)
         found, before = folder._note.read(), self.file.read_bytes()
-        folder._update_note(current="09_z")
+        folder._update_note(lambda note: note | {"current": "09_z"})
         assert folder._note.read() == found | {"current": "09_z"}
         require_kept(self.file, before, lambda content: found == _without(content, "format"))
         return found

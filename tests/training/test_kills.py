@@ -10,7 +10,7 @@ from training_runs import assert_same
 from training_worker import MEASURED, tiny_run
 from worker_process import WORKER, WorkerProcess
 
-from npformer.storage.atomic import temporary_path
+from npformer.storage.atomic import is_temporary
 from npformer.storage.checkpoint import load_checkpoint
 from npformer.training import RunFolder
 
@@ -108,7 +108,7 @@ def test_a_full_disk_stops_the_run_and_keeps_the_previous_checkpoint(run, unbrok
     assert "the checkpoint of step 10 could not be written to" in errors
     assert "File too large" in errors
     assert assert_whole(run) == 8
-    assert not temporary_path(RunFolder(run).last).exists()
+    assert not any(map(is_temporary, RunFolder(run).path.iterdir()))
     assert_same(finish(run), unbroken)
 
 

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import warnings
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,8 @@ from training_runs import losses
 from training_worker import tiny_run
 
 from npformer import UserError
-from npformer.training import RunFolder, read_log
+from npformer.cli.curves import draw_curves
+from npformer.training import RunFolder, read_log, run_folder
 from npformer.training.events import Noted
 
 
@@ -124,3 +126,52 @@ def test_a_last_line_that_a_crash_cut_short_is_left_out(run, finished, rest):
     assert resume(run) == []
     assert log.read_bytes() == (finished / "log.jsonl").read_bytes()
     assert not (run / "log.damaged.jsonl").exists()
+
+
+@pytest.mark.parametrize(
+    "name", ["log.jsonl", "last.safetensors", "best.safetensors", "averaged.safetensors", "curves.png"]
+)
+@pytest.mark.parametrize("left", [None, b"old"])
+def test_links_that_lead_outside_are_refused(tmp_path, name, left):
+    """A run's folder from a stranger may hold links under the names that training writes."""
+    outside, run = tmp_path / "outside", tmp_path / "run"
+    run.mkdir()
+    if left is not None:
+        outside.write_bytes(left)
+    (run / name).symlink_to(outside)
+
+    def train_and_draw():
+        tiny_run(run, steps=4, average_last=2, average_every=1)
+        draw_curves(run)
+
+    with pytest.raises(UserError, match=r"outside its folder|already holds a run") as error:
+        train_and_draw()
+    assert "\n" not in str(error.value)
+    assert (outside.read_bytes() if outside.exists() else None) == left
+
+
+def test_a_log_is_read_up_to_a_limit(run, monkeypatch):
+    monkeypatch.setattr(run_folder, "MOST_LINES", 3)
+    with pytest.raises(UserError, match="has more than 3 lines"):
+        read_log(run)
+    monkeypatch.setattr(run_folder, "MOST_BYTES", 1 << 20)
+    with open(run / "log.jsonl", "ab") as log:
+        log.truncate(2 << 20)
+    for read in (read_log, resume):
+        with pytest.raises(UserError, match=r"log\.jsonl has more than 1 MB"):
+            read(run)
+
+
+@pytest.mark.parametrize("number", [1e308, -1e308, 5e-324])
+@pytest.mark.parametrize("name", ["loss", "lr", "seconds", "tokens_per_second", "valid_loss"])
+def test_curves_of_extreme_numbers(run, number, name):
+    lines = [json.loads(line) for line in (run / "log.jsonl").read_text().splitlines()]
+    changed = [line | {name: number} if "step" in line else line for line in lines]
+    (run / "log.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in changed))
+    if name == "seconds" and number < 0:
+        with pytest.raises(UserError, match="is damaged"):
+            draw_curves(run)
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert draw_curves(run).stat().st_size > 1000

@@ -120,7 +120,7 @@ def unchanged(specimen: Specimen, file: Path) -> bool:
     """Return whether the learner's file still holds the program with the bug."""
     try:
         return ast.dump(ast.parse(file.read_bytes())) == ast.dump(ast.parse(specimen.file_text()))
-    except (OSError, SyntaxError, ValueError):
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
         return False
 
 

@@ -5,11 +5,13 @@ the submitted file lies and what it is called, and what the solution writes besi
 """
 
 import ast
+import hashlib
+import json
 import os
 import sys
 import tempfile
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -78,15 +80,15 @@ def without_solution(assignment: Assignment, exercise: str, status: str, message
     return Result(exercise, status, 0.0, assignment.points, message)
 
 
-def assess(assignment: Assignment, name: str, text: str, *, as_nobody: bool = False) -> Result:
+def assess(assignment: Assignment, name: str, text: str) -> Result:
     """Grade the text of a solution with the public and the hidden trials of an exercise.
+
+    If this process is that of root, the solution runs as the user "nobody".
 
     Args:
         assignment: The assignment.
         name: The name of the exercise.
         text: The text of the solution.
-        as_nobody: Run the solution as the user "nobody", who can write nothing outside its folder. Only root
-            can do this, and for other users it has no effect.
 
     Returns:
         The result: all points if every trial passes, otherwise 0 and the diagnosis of the first mistake.
@@ -96,7 +98,7 @@ def assess(assignment: Assignment, name: str, text: str, *, as_nobody: bool = Fa
         return without_solution(
             assignment, exercise.name, UNTOUCHED, "nothing was written: the solution is as it was given"
         )
-    verdict = _verdict(assignment, exercise, text, as_nobody and _may_run_as_nobody())
+    verdict = _verdict(assignment, exercise, text, _may_run_as_nobody())
     return Result(
         exercise.name,
         SOLVED if verdict.solved else WRONG,
@@ -120,14 +122,14 @@ def _code_of(text: str) -> str:
     that stand for missing code, or the text itself if it is not Python."""
     try:
         tree = ast.parse(text)
+        if ast.get_docstring(tree) is not None:
+            tree.body = tree.body[1:]
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef):
+                node.body = [each for each in node.body if not _stands_for_code(each)]
+        return ast.dump(tree)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return text
-    if ast.get_docstring(tree) is not None:
-        tree.body = tree.body[1:]
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef):
-            node.body = [each for each in node.body if not _stands_for_code(each)]
-    return ast.dump(tree)
 
 
 def _stands_for_code(node: ast.stmt) -> bool:
@@ -144,7 +146,8 @@ def _stands_for_code(node: ast.stmt) -> bool:
 
 def _verdict(assignment: Assignment, exercise: Exercise, text: str, as_nobody: bool) -> Verdict:
     """Return the verdict on a text, which runs in a folder of its own."""
-    task = assignment.task(exercise.name)
+    seed = hidden_seed(assignment, exercise.name, text)
+    task = replace(assignment, seed=seed).task(exercise.name)
     with tempfile.TemporaryDirectory(prefix="npformer-", ignore_cleanup_errors=True) as name:
         work = Path(name, "work")
         work.mkdir()
@@ -155,11 +158,27 @@ def _verdict(assignment: Assignment, exercise: Exercise, text: str, as_nobody: b
             os.chmod(file, 0o644)
             os.chmod(work, 0o777)
         function = "npformer.learn.classroom.assess:observe_solution"
-        arguments = [exercise.name, str(assignment.seed), str(file), "nobody" if as_nobody else "self"]
+        arguments = [exercise.name, str(seed), str(file), "nobody" if as_nobody else "self"]
         limits: dict[str, Any] = {"seconds": assignment.seconds, "memory": assignment.memory}
-        answer = ask_child(function, arguments, file, folder=work, **limits)
+        answer = ask_child(function, arguments, file, confined_to=work, **limits)
         verdict = judge_answer(EXERCISES, task, answer, str(file))
     return _without_path(verdict, str(file))
+
+
+def hidden_seed(assignment: Assignment, name: str, text: str) -> int | None:
+    """Return the seed of the hidden inputs of a solution, or None for the public inputs alone.
+
+    Each text has inputs of its own, so it is of no use to a student that a solution prints its inputs.
+
+    Args:
+        assignment: The assignment.
+        name: The name of the exercise.
+        text: The text of the solution.
+    """
+    if assignment.seed is None:
+        return None
+    content = json.dumps([assignment.seed, name, text]).encode()
+    return int.from_bytes(hashlib.sha256(content).digest()[:4], "little")
 
 
 def observe_solution(name: str, seed: str, file: str, user: str) -> Iterator[Any]:

@@ -1,8 +1,7 @@
 """Grade one submission on Gradescope: python -m npformer.learn.classroom.autograder ROOT
 
 ROOT is /autograder there. It has source/ with the autograder, submission/ with the student's files, and
-results/, where results.json is written. A solution runs as the user "nobody", since Gradescope runs this
-program as root.
+results/, where results.json is written.
 """
 
 import json
@@ -40,7 +39,7 @@ def main(root: str) -> None:
         if text is None:
             results.append(without_solution(assignment, name, MISSING, f"there is no file {name}.py"))
         else:
-            results.append(assess(assignment, name, text, as_nobody=True))
+            results.append(assess(assignment, name, text))
     make_folder(Path(root, "results"))
     report = json.dumps(as_gradescope(assignment, results), indent=1)
     write_file(Path(root, "results", "results.json"), report.encode())

@@ -46,11 +46,15 @@ pre:focus-visible, summary:focus-visible, a:focus-visible { outline: 3px solid #
 
 
 def page_name(student: str) -> str:
-    """Return the name of a student's page: plain letters only, and another name for each student."""
-    if re.fullmatch(r"[a-z0-9_-]{1,60}", student):
+    """Return the name of a student's page: plain letters only, and another name for each student.
+
+    No student has the page of the class, a name that Windows refuses, or one that ends like a digest.
+    """
+    taken = r"class|con|prn|aux|nul|(com|lpt)\d|.*-[0-9a-f]{16}"
+    if re.fullmatch(r"[a-z0-9_-]{1,60}", student) and not re.fullmatch(taken, student):
         return f"{student}.html"
     plain = re.sub(r"[^A-Za-z0-9_-]+", "-", student).strip("-")[:40] or "student"
-    digest = hashlib.sha256(student.encode(errors="surrogateescape")).hexdigest()[:8]
+    digest = hashlib.sha256(student.encode(errors="surrogateescape")).hexdigest()[:16]
     return f"{plain}-{digest}.html"
 
 

@@ -120,11 +120,14 @@ def save_progress(name: str, progress: LessonProgress) -> Saved:
         return Saved(
             False, "your progress cannot be saved: there is no home folder, so set HOME or XDG_STATE_HOME"
         )
-    try:
+
+    def change(_: dict[str, Any]) -> dict[str, Any]:
         lessons = load_progress() | {name: progress}
+        return {"last": name, "lessons": {key: asdict(value) for key, value in lessons.items()}}
+
+    try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        content = {"last": name, "lessons": {key: asdict(value) for key, value in lessons.items()}}
-        return Saved(True, _state().write(content))
+        return Saved(True, _state().update(change))
     except OSError as error:
         return Saved(False, f"your progress cannot be saved in {path} ({reason(error)})")
     except UserError as error:

@@ -46,13 +46,20 @@ class SiteFolder:
         old = self._listed()
         self._write_list({*old, *files})  # whatever happens from here on, the folder is known as a site
         for path, data in files.items():
-            target = self.path / path
+            target = self._target(path)
             make_folder(target.parent, advice=ADVICE)
             write_file(target, data, advice=ADVICE)
         for path in old - files.keys():
             with explain_os_errors(self.path / path, "removed", ADVICE):
-                (self.path / path).unlink(missing_ok=True)
+                self._target(path).unlink(missing_ok=True)
         self._write_list(set(files))
+
+    def _target(self, path: str) -> Path:
+        """Return the path of a file of the site, or raise UserError if a link leads its folder outside."""
+        target = self.path / path
+        if not target.parent.resolve().is_relative_to(self.path.resolve()):
+            raise UserError(f"{target} cannot be written (a link leads outside {self.path}): {ADVICE}")
+        return target
 
     def _write_list(self, files: set[str]) -> None:
         text = json.dumps({"format": 1, "files": sorted(files)}, ensure_ascii=False, indent=0)

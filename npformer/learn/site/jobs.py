@@ -3,7 +3,9 @@
 import contextlib
 import multiprocessing
 import os
+import shutil
 import signal
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
@@ -23,7 +25,7 @@ def run_jobs(jobs: Sequence[Job[T]], folder: Path, workers: int, done: Callable[
 
     Args:
         jobs: The jobs. With several workers, each of them must be one that Python can pickle.
-        folder: The working folder of the jobs.
+        folder: The working folder of the jobs, a temporary one.
         workers: The number of processes. With 1, the jobs run in this process.
         done: Is called after each job.
 
@@ -75,5 +77,15 @@ def _wait_for(futures: Sequence[Future[T]], done: Callable[[], None]) -> None:
 def _prepare(folder: Path) -> None:
     """Prepare a process for its jobs. The first process receives Ctrl-C and ends the others."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, args=(folder,), daemon=True).start()
     os.chdir(folder)
     threadpool_limits(1, user_api="blas")
+
+
+def _end_with_parent(folder: Path) -> None:
+    """End this process, and remove the temporary working folder, once the first process was killed."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    shutil.rmtree(folder, ignore_errors=True)
+    os._exit(1)

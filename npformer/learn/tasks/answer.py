@@ -14,8 +14,11 @@ from typing import Any
 import numpy as np
 
 from npformer.backend import is_array, to_numpy
+from npformer.storage.json_files import most_values
 
 LARGEST = 32 << 20  # bytes of a line
+MOST_VALUES = 1_000_000  # of an answer; each takes far more memory than its text
+LONGEST_NAME = 100  # characters of the name of a type
 DEEPEST = 20  # levels of lists in lists
 _DTYPE = re.compile(r"[<>|=]?(b1|[iu][1248]|f[248]|c8|c16|U\d{1,6}|S\d{1,6})")
 
@@ -42,11 +45,13 @@ def encode(value: Any) -> bytes:
     """Return the value as one line of JSON.
 
     Raises:
-        TooLarge: If the line has more than `LARGEST` bytes.
+        TooLarge: If the line has more than `LARGEST` bytes or `MOST_VALUES` values.
     """
     line = json.dumps(_plain(value, DEEPEST, [LARGEST])).encode()
     if len(line) > LARGEST:
         raise TooLarge(f"more than {LARGEST >> 20} MB")
+    if most_values(line) > MOST_VALUES:
+        raise TooLarge(f"more than {MOST_VALUES:,} values")
     return line
 
 
@@ -57,6 +62,8 @@ def decode(line: bytes) -> Any:
         DamagedAnswer: If the line is not one that `encode` writes.
     """
     try:
+        if len(line) > LARGEST or most_values(line) > MOST_VALUES:
+            raise ValueError("too large")
         return _value(json.loads(line))
     except (ValueError, TypeError, KeyError, RecursionError, MemoryError, binascii.Error) as error:
         raise DamagedAnswer(f"{type(error).__name__} in {line[:40]!r}") from None
@@ -115,9 +122,9 @@ def _value(plain: Any) -> Any:
         case {"scalar": [str(dtype), list(shape), str(data)]}:
             return _array(dtype, shape, data)[()]
         case {"objects": list(shape)}:
-            return np.empty(_checked(shape), object)
+            return np.broadcast_to(np.array(None, object), _checked(shape))  # takes no memory
         case {"other": [str(name), str(text)]}:
-            return type(name, (StandIn,), {})(text)
+            return type(name[:LONGEST_NAME], (StandIn,), {})(text)
         case dict():
             raise ValueError("an unknown kind of value")
     return plain

@@ -2,51 +2,63 @@
 
 The parent starts it as
 
-    python -m npformer.learn.tasks.child FUNCTION SECONDS ALTOGETHER MEMORY ARGUMENTS...
+    python -m npformer.learn.tasks.child
 
-where FUNCTION is MODULE:NAME. The function takes the arguments, loads what it needs and returns an iterator
-that runs the learner's code. The limits apply to the iterator. Its values are the answer: a line of the
-standard output each (see answer.py). A last line says that the answer is complete.
+and writes a line of JSON to its standard input: what to run, and the limits (see Request). They are not
+arguments, which the learner's code could read. The function loads what it needs and returns an iterator that
+runs the learner's code. The limits apply to the iterator. Its values are the answer: a line of the standard
+output each (see answer.py). A last line says that the answer is complete.
 """
 
 import importlib
 import io
+import json
 import os
 import sys
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 from npformer.learn.tasks.answer import TooLarge, encode
+from npformer.learn.tasks.confinement import confine_to
 from npformer.learn.tasks.limits import limit_resources, limit_time
 from npformer.learn.tasks.registry import T, TaskRegistry
-from npformer.learn.tasks.supervisor import fork_under_supervision
+from npformer.learn.tasks.supervisor import Limits, fork_under_supervision
 from npformer.learn.tasks.verdict import describe_error
 
-STARTUP = 60.0  # additional seconds for the child to start and to end, which is slow on a busy machine
 PRINTED = 2000  # the number of characters of the learner's output that are kept
 
 
-def main(function: str, seconds: str, altogether: str, memory: str, *arguments: str) -> None:
-    """Run the function's iterator within the limits, write its values and exit.
+class Request(NamedTuple):
+    """A request to the child process: what it runs, and the limits."""
 
-    Args:
-        function: The function, as "MODULE:NAME".
-        seconds: The limit on processor time.
-        altogether: The limit on time by the clock, in seconds.
-        memory: The limit on memory, in bytes.
-        arguments: The arguments of the function.
-    """
+    function: str  # as "MODULE:NAME"
+    arguments: list[str]  # of the function
+    seconds: float  # the limit on processor time
+    altogether: float  # the limit on time by the clock, in seconds
+    memory: int  # the limit on memory, in bytes
+    isolated: bool  # without a network, and apart from other processes
+    confined: str  # the only folder that may be written to, or "" for no such limit
+
+
+def main(request: Request) -> None:
+    """Run the function's iterator within the limits, write its values and exit."""
+    begun = None
     if hasattr(os, "fork"):
-        fork_under_supervision(float(altogether) + STARTUP, _report)
+        limits = Limits(request.seconds, request.altogether, request.memory)
+        begun = fork_under_supervision(limits, _report, isolated=request.isolated)
     answers, stack = _take_streams()
-    module, _, name = function.partition(":")
-    values = getattr(importlib.import_module(module), name)(*arguments)
+    module, _, name = request.function.partition(":")
+    values = getattr(importlib.import_module(module), name)(*request.arguments)
     sys.stdout = sys.stderr = output = Beginning()
     worker = os.getpid()
-    limit_resources(int(memory))
-    limit_time(float(seconds), float(altogether), stack)
+    limit_resources(request.memory, request.seconds)
+    if request.confined:
+        confine_to(Path(request.confined))
+    if begun is not None:
+        os.close(begun)
+    limit_time(request.seconds, request.altogether, stack)
     for value in values:
         if os.getpid() != worker:
             os._exit(0)  # a copy that the learner's code forked: one process answers
@@ -144,4 +156,4 @@ def observe_file(tasks: TaskRegistry[T], task: T, file: str) -> Iterator[Any]:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main(Request(*json.loads(sys.stdin.buffer.readline())))

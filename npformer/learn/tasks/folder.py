@@ -1,6 +1,6 @@
 """The learner's folder: one file for each task, and a note of the tasks that were started and solved."""
 
-import contextlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +60,7 @@ class Folder:
             raise UserError(
                 f"{file} cannot be written ({reason(error)}): give another folder with --dir"
             ) from None
-        self._update_note(current=task.stem)
+        self._update_note(lambda note: note | {"current": task.stem})
         return file
 
     def state(self, task: Task) -> str:
@@ -76,21 +76,26 @@ class Folder:
 
     def set_solved(self, task: Task, solved: bool) -> None:
         """Note the result of a check."""
-        others = [stem for stem in self._note.read().get("solved", []) if stem != task.stem]
-        self._update_note(current=task.stem, solved=[*others, task.stem] if solved else others)
+
+        def change(note: dict[str, Any]) -> dict[str, Any]:
+            others = [stem for stem in note.get("solved", []) if stem != task.stem]
+            return note | {"current": task.stem, "solved": [*others, task.stem] if solved else others}
+
+        self._update_note(change)
 
     def next_hint(self, task: Task) -> int:
         """Return the number of hints to show now, which is one more than the last time."""
-        hints = self._note.read().get("hints", {})
-        number = min(hints.get(task.stem, 0) + 1, len(task.hints))
+        number = min(self._note.read().get("hints", {}).get(task.stem, 0) + 1, len(task.hints))
         if self.path.is_dir():
-            self._update_note(hints=hints | {task.stem: number})
+            self._update_note(lambda note: note | {"hints": note.get("hints", {}) | {task.stem: number}})
         return number
 
-    def _update_note(self, **changes: Any) -> None:
-        """Write the note with some changes. Do nothing if the folder cannot be written to."""
-        with contextlib.suppress(OSError):
-            self.remark = self._note.write(self._note.read() | changes) or self.remark
+    def _update_note(self, change: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+        """Change the note. Say so if it cannot be written."""
+        try:
+            self.remark = self._note.update(change) or self.remark
+        except OSError as error:
+            self.remark = f"{self._note.path} cannot be written ({reason(error)})"
 
 
 def _cleaned(note: dict[str, Any]) -> dict[str, Any]:

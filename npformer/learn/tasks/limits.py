@@ -2,9 +2,11 @@
 
 import contextlib
 import faulthandler
+import math
 import os
 import signal
 import sys
+import time
 from typing import TextIO
 
 FILE_SIZE = 64 << 20  # bytes of the largest file that may be written
@@ -13,17 +15,19 @@ MORE_TASKS = 100  # processes and threads that the user may have beyond those th
 HAS_TIMER = hasattr(signal, "setitimer")  # of processor time
 
 
-def limit_resources(memory: int) -> None:
+def limit_resources(memory: int, seconds: float) -> None:
     """Limit this process and those that it will start. Do nothing where the system has no such limits.
 
     Args:
         memory: The largest number of bytes that one process may allocate.
+        seconds: The limit on processor time, for a process that clears the timer of limit_time.
     """
     try:
         import resource
     except ImportError:  # Windows
         return
     limits = {
+        "RLIMIT_CPU": math.ceil(time.process_time() + 1.2 * seconds) + 1,
         "RLIMIT_DATA": memory,  # not RLIMIT_AS: libraries reserve addresses that they never use
         "RLIMIT_FSIZE": FILE_SIZE,
         "RLIMIT_NOFILE": OPEN_FILES,

@@ -6,6 +6,8 @@ compares it with the right results and comes to the verdict. So a learner's file
 """
 
 import contextlib
+import io
+import json
 import os
 import re
 import signal
@@ -18,12 +20,13 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from npformer.errors import UserError
-from npformer.learn.tasks.answer import DamagedAnswer, decode, transported
-from npformer.learn.tasks.child import STARTUP, observe_file
+from npformer.learn.tasks.answer import MOST_VALUES, DamagedAnswer, decode, transported
+from npformer.learn.tasks.child import Request, observe_file
 from npformer.learn.tasks.limits import FILE_SIZE, HAS_TIMER
 from npformer.learn.tasks.registry import T, TaskRegistry
-from npformer.learn.tasks.supervisor import FAREWELL
+from npformer.learn.tasks.supervisor import FAREWELL, STARTUP
 from npformer.learn.tasks.verdict import Verdict
+from npformer.storage.json_files import most_values
 
 SECONDS = 10.0  # the default limit on processor time
 PATIENCE = 20.0  # additional seconds by the clock
@@ -32,6 +35,7 @@ MEMORY = 2 << 30  # bytes that one process may allocate
 ONE_THREAD = dict.fromkeys(
     ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1"
 )
+KEPT = ("PATH", "HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "SYSTEMROOT", "VIRTUAL_ENV")
 
 
 @dataclass
@@ -116,7 +120,8 @@ def ask_child(
     *,
     seconds: float = SECONDS,
     memory: int = MEMORY,
-    folder: Path | None = None,
+    confined_to: Path | None = None,
+    isolated: bool = True,
 ) -> Answer:
     """Run a function of child.py's kind in a child process and return its answer.
 
@@ -126,13 +131,16 @@ def ask_child(
         file: The file with the code that runs. Messages name its lines.
         seconds: The limit on processor time.
         memory: The limit on memory, in bytes.
-        folder: The working folder of the child process; the default is that of this process.
+        confined_to: The working folder of the child process, the only one that it can write to where the
+            system allows such a limit. By default it has the working folder of this process and no limit.
+        isolated: Leave the child process no network and no other processes, where the system allows it.
     """
     seconds = min(max(seconds, 0.01), 1e6)  # what timers take
     with tempfile.TemporaryFile() as answers, tempfile.TemporaryFile() as stack:
         altogether = _altogether(seconds)
-        command = [function, str(seconds), str(altogether), str(memory), *arguments]
-        status = _run_child(command, answers, stack, altogether + 2 * STARTUP, folder)
+        confined = "" if confined_to is None else str(confined_to)
+        request = Request(function, [*arguments], seconds, altogether, memory, isolated, confined)
+        status = _run_child(request, answers, stack)
         answer = _read(answers)
         if answer.problem:
             answer.problem = _problem(status, _text(stack), answer.problem, file, seconds)
@@ -144,22 +152,26 @@ def _altogether(seconds: float) -> float:
     return 5 * seconds + PATIENCE if HAS_TIMER else seconds
 
 
-def _run_child(
-    command: Sequence[str], answers: BinaryIO, stack: BinaryIO, limit: float, folder: Path | None
-) -> int | None:
-    """Return the exit status of the child process, or None if it was ended after the limit in seconds."""
+def _run_child(request: Request, answers: BinaryIO, stack: BinaryIO) -> int | None:
+    """Return the exit status of the child process, or None if the supervisor did not end it in time."""
     path = os.pathsep.join(os.path.abspath(entry) for entry in sys.path if entry)
+    # the environment of a teacher may hold passwords
+    kept = {name: os.environ[name] for name in os.environ if not request.confined or name in KEPT}
     process = subprocess.Popen(
-        [sys.executable, "-P", "-m", "npformer.learn.tasks.child", *command],
-        stdin=subprocess.PIPE,  # when it closes, the supervisor ends all processes
+        [sys.executable, "-P", "-m", "npformer.learn.tasks.child"],
+        stdin=subprocess.PIPE,  # for the request; when it closes, the supervisor ends all processes
         stdout=answers,
         stderr=stack,
         start_new_session=True,
-        cwd=folder,
-        env=os.environ | ONE_THREAD | {"PYTHONPATH": path},
+        cwd=request.confined or None,
+        env=kept | ONE_THREAD | {"PYTHONPATH": path},
     )
     try:
-        return process.wait(limit)
+        assert process.stdin is not None
+        with contextlib.suppress(BrokenPipeError):
+            process.stdin.write(json.dumps(request).encode() + b"\n")
+            process.stdin.flush()
+        return process.wait(2 * request.altogether + 2 * STARTUP)
     except subprocess.TimeoutExpired:
         return None
     finally:
@@ -183,8 +195,11 @@ def _read(answers: BinaryIO) -> Answer:
     """Read the lines of an answer. What follows a line that cannot be read is not read either."""
     answer = Answer()
     answers.seek(0)
-    for line in answers.read(FILE_SIZE).splitlines():
-        if not line:
+    data = answers.read(FILE_SIZE)
+    if most_values(data) > MOST_VALUES:
+        return Answer(problem=f"its results are too large to be checked (more than {MOST_VALUES:,} values)")
+    for line in io.BytesIO(data):
+        if not line.strip():
             continue
         try:
             content = decode(line)

@@ -1,70 +1,157 @@
-"""The supervisor: a process that ends every process that the learner's code started.
+"""The supervisor: a process that limits a learner's code, and ends every process that it started.
 
-On Linux the supervisor becomes a child subreaper: a descendant whose own parent has ended becomes a child of
-the supervisor, also if it left its session (setsid) or forked twice. So the supervisor finds and ends all of
-them. On other systems it ends the process group, which such a process may have left.
+On Linux the learner's processes are in a namespace of their own where the system allows it: they cannot see
+the supervisor, and all end with the first process of the namespace. The supervisor is also a child
+subreaper: a descendant whose own parent has ended becomes its child, also if it left its session (setsid) or
+forked twice. So it finds and ends all of them. On other systems it ends the process group, which such a
+process may have left.
 
-The learner's code runs under the same user, so it can send signals to the supervisor and to npformer itself.
-This is not prevented. The learner's own process ends with the supervisor. A program that forks without end is
-stopped by a limit on the number of processes (see limits.py), from which the system exempts root.
+The limits of the learner's process (see limits.py) stop it in the line that runs, but code can clear timers,
+and they do not see shared memory or other processes. So the supervisor measures what all processes use.
+
+Without a namespace the learner's code can send signals to the supervisor and to npformer itself, which run
+under the same user. The learner's own process then ends with the supervisor. A program that forks without end
+is stopped by a limit on the number of processes, from which the system exempts root.
 """
 
 import contextlib
-import ctypes
 import os
 import select
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
+from npformer.learn.tasks.confinement import (
+    PR_SET_CHILD_SUBREAPER,
+    PR_SET_PDEATHSIG,
+    enter_namespaces,
+    prctl,
+)
+
+STARTUP = 60.0  # additional seconds for the child to start and to end, which is slow on a busy machine
 MOST_PROCESSES = 32
-PATROL = 0.1  # seconds between two counts of the processes
+PATROL = 0.1  # seconds between two measurements
+MARGIN, MORE = 1.2, 0.3  # the factor and the seconds by which the supervisor waits longer than the process
 FAREWELL = 30.0  # the largest number of seconds for which the supervisor tries to end processes
-_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 
 
-def fork_under_supervision(seconds: float, report: Callable[[str], None]) -> None:
+class Limits(NamedTuple):
+    """The limits on what the learner's processes use together once the learner's code runs."""
+
+    seconds: float  # of processor time
+    altogether: float  # seconds by the clock
+    memory: int  # bytes
+
+
+class _Used(NamedTuple):
+    """The time and the memory that all processes have used so far."""
+
+    seconds: float
+    memory: int
+
+
+def fork_under_supervision(limits: Limits, report: Callable[[str], None], *, isolated: bool) -> int:
     """Fork, and return in the new process. The old one becomes its supervisor and never returns.
 
-    The supervisor ends all descendants once the new process has ended, has run too long or has started too
-    many processes, or once the standard input is closed, which happens at the latest when the parent ends.
-    Then it ends in the same way as the new process: with its status or by the same signal.
+    The supervisor ends all descendants once the new process has ended, has exceeded a limit or has started
+    too many processes, or once the standard input is closed, which happens at the latest when the parent
+    ends. Then it ends in the same way as the new process: with its status or by the same signal.
 
     Args:
-        seconds: The time after which all processes are ended.
+        limits: The limits.
         report: A function that takes a sentence about the reason why the processes were ended.
+        isolated: Give the processes no network, and numbers of their own, where the system allows it.
+
+    Returns:
+        A file descriptor to close when the learner's code begins: the limits apply from then on.
     """
-    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    prctl(PR_SET_CHILD_SUBREAPER, 1)
+    begins, begun = os.pipe()
+    ends, ended = os.pipe()
+    has_namespace = isolated and enter_namespaces()
     worker = os.fork()
     if worker == 0:
+        prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        os.close(begins)
+        os.close(ends)
+        if has_namespace:
+            _fork_from_first_process(ended, begun)
+        os.close(ended)
         os.setpgid(0, 0)
-        _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        return
-    status, why = _watch(worker, time.monotonic() + seconds)
+        prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        return begun
+    os.close(begun)
+    os.close(ended)
+    status, why = _watch(worker, limits, begins)
     _end_descendants(worker)
     if why:
         report(why)
+    elif inner := os.read(ends, 16):
+        status = int(inner)
     _end_like(status)
+    raise AssertionError
 
 
-def _watch(worker: int, end: float) -> tuple[int, str]:
+def _fork_from_first_process(ended: int, begun: int) -> None:
+    """Fork, and return in the new process. The old one, the first of its namespace, waits for it and ends.
+
+    The first process gets no signals from its namespace, and the kernel ends all others with it.
+
+    Args:
+        ended: A file descriptor to which the status of the new process is written.
+        begun: A file descriptor that only the new process keeps.
+    """
+    worker = os.fork()
+    if worker == 0:
+        return
+    os.close(begun)
+    while True:
+        process, status = os.wait()
+        if process == worker:
+            os.write(ended, str(os.waitstatus_to_exitcode(status)).encode())
+            os._exit(0)
+
+
+def _watch(worker: int, limits: Limits, begins: int) -> tuple[int, str]:
     """Wait for the worker. Return its status (negative for a signal), and why it must be ended, or ""."""
-    wakes = [0]  # the standard input
+    wakes = [0, begins]  # the standard input, and the pipe that the worker closes
     with contextlib.suppress(AttributeError, OSError):  # of systems without it
         wakes.append(os.pidfd_open(worker))  # readable once the worker has ended
+    start, end = _Used(0, 0), time.monotonic() + STARTUP
     while True:
         ended, status = os.waitpid(-1, os.WNOHANG)  # the worker, or a process that has lost its own parent
         if ended == worker:
             return os.waitstatus_to_exitcode(status), ""
         if ended:
             continue
-        if 0 in select.select(wakes, [], [], PATROL)[0]:
+        ready = select.select(wakes, [], [], PATROL)[0]
+        if 0 in ready:
             return -signal.SIGKILL, "the check was interrupted"
+        processes = _descendants()
+        if begins in ready:
+            wakes.remove(begins)
+            start, end = _used(processes), time.monotonic() + MARGIN * limits.altogether + MORE
+        why = _excess(processes, start, limits) if begins not in wakes else ""
         if time.monotonic() > end:
-            return -signal.SIGKILL, "it took too long"
-        if len(_descendants()) > MOST_PROCESSES:
-            return -signal.SIGKILL, f"it started more than {MOST_PROCESSES} processes"
+            why = "it took too long"
+        if why:
+            return -signal.SIGKILL, why
+
+
+def _excess(processes: list[int], start: _Used, limits: Limits) -> str:
+    """Return which limit the processes exceed, or ""."""
+    used = _used(processes)
+    if len(processes) > MOST_PROCESSES:
+        return f"it started more than {MOST_PROCESSES} processes"
+    if used.seconds - start.seconds > MARGIN * limits.seconds + MORE:
+        return f"all its processes together ran for more than {limits.seconds:g} seconds of processor time"
+    # shared memory counts several times in the first number, which is found quickly
+    numbers = (used.memory, sum(map(_share_of_memory, processes)) if used.memory > limits.memory else 0)
+    if min(numbers) - start.memory > limits.memory:
+        return f"all its processes together took more than {limits.memory >> 20:,} MB of memory"
+    return ""
 
 
 def _end_descendants(worker: int) -> None:
@@ -89,14 +176,40 @@ def _descendants() -> list[int]:
     children: dict[int, list[int]] = {}
     for process in os.listdir("/proc") if sys.platform == "linux" else []:
         if process.isdecimal():
-            with contextlib.suppress(OSError, IndexError), open(f"/proc/{process}/stat", "rb") as file:
-                # "12 (name) S 7 ...": the parent follows the name, which may hold brackets itself
-                parent = int(file.read().rpartition(b")")[2].split()[1])
-                children.setdefault(parent, []).append(int(process))
+            for fields in _fields(int(process)):
+                children.setdefault(int(fields[1]), []).append(int(process))
     found = list(children.get(os.getpid(), []))
     for descendant in found:  # the list grows while it is read
         found += children.get(descendant, [])
     return found
+
+
+def _fields(process: int) -> Iterator[list[bytes]]:
+    """Yield what the system says about a process that exists, from its state on (`man 5 proc_pid_stat`)."""
+    with contextlib.suppress(OSError), open(f"/proc/{process}/stat", "rb") as file:
+        # "12 (name) S 7 ...": the parent follows the name, which may hold brackets itself
+        yield file.read().rpartition(b")")[2].split()
+
+
+def _used(processes: list[int]) -> _Used:
+    """Return what these processes, and those that have ended and were waited for, have used."""
+    times = os.times()
+    ticks = pages = 0
+    for process in processes:
+        for fields in _fields(process):
+            ticks += sum(map(int, fields[11:15]))  # of the process and of its children, for user and system
+            pages += int(fields[21])
+    per_second, page = (os.sysconf(name) for name in ("SC_CLK_TCK", "SC_PAGE_SIZE"))
+    return _Used(times.children_user + times.children_system + ticks / per_second, pages * page)
+
+
+def _share_of_memory(process: int) -> int:
+    """Return the bytes that a process holds, with its share of what it has in common with others."""
+    with contextlib.suppress(OSError), open(f"/proc/{process}/smaps_rollup", "rb") as file:
+        for line in file:
+            if line.startswith(b"Pss:"):
+                return int(line.split()[1]) << 10
+    return _used([process]).memory
 
 
 def _end_like(status: int) -> None:
@@ -107,10 +220,3 @@ def _end_like(status: int) -> None:
         os.kill(os.getpid(), -status)
         time.sleep(1)  # the signal arrives at once; the process does not go on
     os._exit(status if status >= 0 else 1)
-
-
-def _prctl(option: int, value: int) -> None:
-    """Set an option of this process on Linux."""
-    if sys.platform == "linux":
-        with contextlib.suppress(OSError, AttributeError):
-            ctypes.CDLL(None).prctl(option, value, 0, 0, 0)

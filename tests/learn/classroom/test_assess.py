@@ -11,6 +11,7 @@ from npformer.errors import UserError
 from npformer.learn.classroom.assess import MISSING, SOLVED, assess, is_untouched
 from npformer.learn.classroom.assess import WRONG as MISTAKEN
 from npformer.learn.classroom.assignment import Assignment, assignment_from, chosen_exercises
+from npformer.learn.classroom.cells import defines
 from npformer.learn.classroom.copied import own_function_of_package
 from npformer.learn.classroom.worker import result_from
 from npformer.learn.exercises import EXERCISES, grade
@@ -54,6 +55,30 @@ def test_an_untouched_stub_is_recognized_and_its_solution_is_right(exercise):
     assert grade(exercise.with_hidden_trials(3), namespace).solved
     assert not own_function_of_package(exercise, solved)
     assert not own_function_of_package(exercise, exercise.stub)
+
+
+DEEP = {
+    "a sum": "1" + " + 1" * 2500,
+    "attributes": "lambda a: a" + ".real" * 2500,
+    "calls": "lambda a: a" + "()" * 2500,
+    "indices": "lambda a: a" + "[0]" * 2500,
+    "signs": "-" * 1500 + "1",
+    "conditions": "1 if 0 else " * 900 + "1",
+    "functions": "lambda: " * 900 + "1",
+}
+
+
+@pytest.mark.parametrize("name", DEEP)
+def test_deep_expressions_are_read_or_left_alone(name):
+    exercise = EXERCISES.find(NAME)
+    text = RIGHT + f"z = {DEEP[name]}\n"
+    assert not is_untouched(exercise, text)
+    assert not own_function_of_package(exercise, text)
+    assert defines(text, exercise.functions)
+
+
+def test_a_right_solution_with_a_deep_sum_has_all_points():
+    assert assess(ASSIGNMENT, NAME, RIGHT + f"z = {DEEP['a sum']}\n").points == ASSIGNMENT.points
 
 
 # ---------------------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from classroom_solutions import HARMFUL, RIGHT, UNTOUCHED, WRONG
 from parsed_page import ParsedPage
 from waiting import wait_until
 
+from npformer.errors import UserError
 from npformer.learn.classroom import grade_class as module
 from npformer.learn.classroom.assess import SOLVED, without_solution
 from npformer.learn.classroom.assignment import Assignment
@@ -186,6 +187,27 @@ def test_names_of_pages_are_plain_and_differ():
     names = [page_name(student) for student in NASTY]
     assert all(re.fullmatch(r"[A-Za-z0-9_-]{1,60}\.html", name) for name in names)
     assert len({name.lower() for name in names}) == len(names)
+
+
+def test_no_student_has_the_page_of_the_class_or_of_another_student():
+    names = ["class", "Class", "con", "com1", "nul"]
+    names += [page_name(student).removesuffix(".html") for student in (*NASTY, *names)]  # chosen on purpose
+    pages = [page_name(name) for name in {*NASTY, *names}]
+    assert len({page.lower() for page in pages}) == len(pages)
+    assert not {"class.html", "con.html", "com1.html", "nul.html"} & {page.lower() for page in pages}
+    assert page_name("ada") == "ada.html"
+    assert page_name("ada-lovelace-1") == "ada-lovelace-1.html"
+
+
+def test_a_folder_of_results_with_links_is_refused_in_one_sentence(tmp_path, quick):
+    works, store = works_of({"ada": RIGHT}), tmp_path / "store"
+    outside = tmp_path / "outside"
+    outside.write_text("old")
+    store.mkdir()
+    (store / f"{module._key(ASSIGNMENT, NAME, RIGHT)}.json").symlink_to(outside)
+    with pytest.raises(UserError, match="outside its folder"):
+        grade_class(ASSIGNMENT, works, store, 1)
+    assert outside.read_text() == "old"
 
 
 def test_a_csv_cell_is_no_formula_and_one_line():

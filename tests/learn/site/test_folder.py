@@ -78,3 +78,21 @@ def test_a_full_disk_leaves_no_half_page_and_the_site_can_be_written_again(tmp_p
     folder.check()
     folder.write(new)
     assert content(tmp_path) == new
+
+
+@pytest.mark.parametrize("link", ["lessons", "index.html", LIST])
+def test_links_that_lead_outside_are_refused(tmp_path, link):
+    outside, site = tmp_path / "outside", SiteFolder(tmp_path / "site")
+    site.path.mkdir()
+    outside.mkdir()
+    (outside / "05_1.html").write_text("mine")
+    (outside / LIST).write_text('{"files": ["lessons/05_1.html"]}')
+    (outside / "index.html").write_text("mine")
+    (site.path / link).symlink_to(outside / ("" if link == "lessons" else link))
+    if link != LIST:
+        (site.path / LIST).write_text('{"files": ["lessons/05_1.html"]}')
+    before = content(outside)
+    for files in (FILES, {"index.html": b"new"}):
+        with pytest.raises(UserError, match=r"outside"):
+            site.write(files)
+    assert content(outside) == before

@@ -1,14 +1,20 @@
 """The format of answers: values arrive as they were sent, and damaged or forged lines do no harm."""
 
 import contextlib
+import io
 import json
+import sys
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from npformer.learn.exercises import EXERCISES
 from npformer.learn.tasks.answer import LARGEST, DamagedAnswer, TooLarge, decode, encode, transported
+from npformer.learn.tasks.limits import FILE_SIZE
+from npformer.learn.tasks.process import _read, judge_answer
+from npformer.mistakes.budget import limited_memory
 
 VALUES = {
     "nothing": None,
@@ -112,3 +118,48 @@ PLAIN = st.recursive(
 def test_any_json_is_read_or_refused(plain):
     with contextlib.suppress(DamagedAnswer):
         decode(json.dumps(plain).encode())
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Answers that are small and would take much memory
+
+
+def line_of(value):
+    return b'{"dict": {"value": ' + value + b"}}\n"
+
+
+OBJECTS = b'{"objects": [33554432]}'
+GREEDY = {
+    "results of objects": line_of(b'{"dict": {"values": {"dict": {"dx": ' + OBJECTS + b"}}}}") * 12,
+    "lists of objects": line_of(b"[" + b",".join([OBJECTS] * 1000) + b"]"),
+    "empty lists": line_of(b"[" + b"[]," * 10**7 + b"0]"),
+    "types": line_of(b"[" + b'{"other":["a",""]},' * 10**6 + b"0]"),
+    "a long name": line_of(b'{"other":["' + b"x" * (31 << 20) + b'",""]}') * 2,
+    "floats": line_of(b"[" + b"0.1," * (7 << 20) + b"0]") * 2,
+    "arrays": line_of(b"[" + b'{"array":["<f8",[0,33554432],""]},' * 150_000 + b"0]"),
+    "lines": b'{"dict":{"value":0}}\n' * 2_000_000,
+    "empty lines": b"\n" * FILE_SIZE,
+}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is limited on Linux only")
+@pytest.mark.parametrize("name", GREEDY)
+def test_an_answer_takes_little_memory(name):
+    exercise = EXERCISES.find("softmax-backward")
+    with limited_memory(500 << 20):
+        answer = _read(io.BytesIO(GREEDY[name]))
+        verdict = judge_answer(EXERCISES, exercise, answer, "file.py")
+    assert not verdict.solved
+    assert "Memory" not in verdict.message
+
+
+def test_an_array_of_objects_takes_no_memory():
+    assert decode(OBJECTS).strides == (0,)
+
+
+def test_results_with_too_many_values_are_refused_where_they_arise():
+    assert len(transported([0] * 900_000)) == 900_000
+    with pytest.raises(TooLarge, match="more than 1,000,000 values"):
+        encode([0] * 1_100_000)
+    with pytest.raises(DamagedAnswer):
+        decode(b"[" + b"0," * 1_100_000 + b"0]")

@@ -164,6 +164,76 @@ GREEDY = {
 }
 
 
+CLEARED = """
+import faulthandler, os, signal, time
+faulthandler.cancel_dump_traceback_later()
+signal.setitimer(signal.ITIMER_PROF, 0)
+"""
+FORKED = """
+for _ in range(3):
+    if os.fork() == 0:
+        time.sleep(0.2)
+        while True: pass
+"""
+CUNNING = {
+    "a loop without timers": (
+        CLEARED + "while True: pass",
+        "ran for more than 0.5 seconds of processor time",
+    ),
+    "children that loop": (
+        CLEARED + FORKED + "time.sleep(1e6)",
+        "ran for more than 0.5 seconds of processor time",
+    ),
+    "children that have ended": (
+        CLEARED
+        + "while True:\n    if os.fork() == 0:\n        sum(range(10**6)); os._exit(0)\n    os.wait()",
+        "ran for more than 0.5 seconds of processor time",
+    ),
+    "orphans that loop": (
+        CLEARED + "if os.fork() == 0:\n    os.fork(); os.setsid()\n    while True: pass\ntime.sleep(1e6)",
+        "ran for more than 0.5 seconds of processor time",
+    ),
+    "threads that loop": (
+        CLEARED
+        + "import threading\nfor _ in range(3): threading.Thread(target=lambda: sum(range(10**12))).start()\n"
+        "time.sleep(1e6)",
+        "ran for more than 0.5 seconds of processor time",
+    ),
+    "asleep without timers": (CLEARED + "time.sleep(1e6)", "it took too long"),
+    "shared memory": (
+        "import mmap\nm = mmap.mmap(-1, 1 << 30)\nfor i in range(0, 1 << 30, 4096): m[i] = 1",
+        "took more than 256 MB of memory",
+    ),
+    "memory of children": (
+        "import os, time\nfor _ in range(6):\n    if os.fork() == 0:\n        x = b'x' * (100 << 20)\n"
+        "        time.sleep(1e6)\ntime.sleep(1e6)",
+        "took more than 256 MB of memory",
+    ),
+    "a file in memory": (
+        "import os, mmap, time\nmaps = []\nfor _ in range(16):\n    f = os.memfd_create('x')\n"
+        "    os.truncate(f, 60 << 20)\n    maps.append(mmap.mmap(f, 60 << 20))\n"
+        "    for i in range(0, 60 << 20, 4096): maps[-1][i] = 1\ntime.sleep(1e6)",
+        "took more than 256 MB of memory",
+    ),
+}
+
+
+@LINUX
+@pytest.mark.parametrize("name", CUNNING)
+def test_limits_hold_for_code_that_evades_those_of_its_process(name, judged, monkeypatch):
+    code, words = CUNNING[name]
+    if words == "it took too long":
+        monkeypatch.setattr(process, "PATIENCE", 0)
+    run = process.ask_child
+    monkeypatch.setattr(process, "ask_child", lambda *a, **s: run(*a, **s, memory=256 << 20))
+    before = os.times()
+    verdict = judged(WRONG + code + "\n", 0.5 if "processor" in words or "long" in words else 20)
+    assert words in verdict.message
+    after = os.times()
+    used = after.children_user + after.children_system - before.children_user - before.children_system
+    assert used < 6  # a second and the start of Python
+
+
 @POSIX
 @pytest.mark.parametrize("name", GREEDY)
 def test_limits(name, judged, tmp_path, monkeypatch):
@@ -189,13 +259,13 @@ def test_results_without_end_are_refused(judged):
 # ---------------------------------------------------------------------------------------------------------
 # Processes that are left behind
 
-# each writes its own number into the file "pids" and then sleeps
+# each writes its number for the test, which is in no namespace, into the file "pids" and then sleeps
 START = """
 import os, subprocess, sys, time
 
 def sleep():
     with open("pids", "a") as file:
-        file.write(f"{os.getpid()}\\n")
+        file.write(os.readlink("/proc/self") + "\\n")
     time.sleep(1e6)
 
 def fork(function):
@@ -211,7 +281,7 @@ def another_group():
     os.setpgid(0, 0)
     sleep()
 
-SLEEP = "import os, time; open('pids', 'a').write(f'{os.getpid()}\\\\n'); time.sleep(1e6)"
+SLEEP = "import os, time; open('pids', 'a').write(os.readlink('/proc/self') + '\\\\n'); time.sleep(1e6)"
 for function in (sleep, daemon, another_group):
     fork(function)
 subprocess.Popen([sys.executable, "-S", "-c", SLEEP], start_new_session=True, close_fds=False)
@@ -246,7 +316,19 @@ def test_many_processes_are_ended(judged, tmp_path):
 
 
 @LINUX
-def test_a_file_that_ends_the_supervisor(judged, tmp_path):
+def test_a_file_cannot_end_the_supervisor_or_other_processes(judged, tmp_path, namespaces):
+    with subprocess.Popen([sys.executable, "-S", "-c", "input()"], stdin=subprocess.PIPE) as other:
+        code = f"for n in (os.getppid(), {os.getpid()}, {other.pid}):\n    try: os.kill(n, 9)\n"
+        assert judged(RIGHT + START + code + "    except OSError: pass\n").solved
+        assert other.poll() is None
+        other.communicate(b"\n")
+    assert alive(numbers(tmp_path)) == []
+
+
+@LINUX
+def test_a_file_that_ends_the_supervisor_without_a_namespace(judged, tmp_path, monkeypatch):
+    run = process.ask_child
+    monkeypatch.setattr(process, "ask_child", lambda *a, **s: run(*a, **s, isolated=False))
     code = "import os, time\nopen('pids', 'w').write(str(os.getpid()))\nos.kill(os.getppid(), 9)\n"
     verdict = judged(RIGHT + code + "time.sleep(1e6)\n")
     assert verdict.message == "your code was killed by signal 9 before the check was over"

@@ -39,7 +39,7 @@ function storeTheme(theme) {
 
 /** Unfold the element to which the address leads. */
 function unfoldTarget() {
-  const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  const target = document.querySelector(":target"); // an address may be no text, such as #%
   if (target instanceof HTMLDetailsElement) target.open = true;
 }
 
