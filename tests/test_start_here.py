@@ -68,9 +68,11 @@ def test_the_steps_of_a_reader_work(section, tmp_path, monkeypatch, capsys):
 def test_the_comparison_is_fair_and_dated():
     assert re.search(r"read on 20\d\d-\d\d-\d\d", COMPARISON)
     sections = re.split(r"^## ", COMPARISON, flags=re.MULTILINE)[1:]
-    assert [section.splitlines()[0] for section in sections] == PROJECTS
-    for section in sections:
+    *projects, courses = sections
+    assert [section.splitlines()[0] for section in projects] == PROJECTS
+    for section in projects:
         assert "It is **better** " in section
+    assert courses.count("\n- [**") == courses.count("It is **better** ") == 5
     header = next(line for line in COMPARISON.splitlines() if line.startswith("| |"))
     assert header.count("](https://") == len(PROJECTS)
 

@@ -76,8 +76,14 @@ def parse_json(text: bytes | str, what: str, advice: str, *, infinite: bool = Fa
         decoded = text.decode("utf-8") if isinstance(text, bytes) else text
         if most_values(decoded) > MOST_VALUES:  # each takes far more memory than its text
             fail(f"has more than {MOST_VALUES:,} values")
-        numbers = {"parse_constant": constant, "parse_float": number, "parse_int": integer}
-        value = json.loads(decoded, **numbers, object_pairs_hook=partial(_object, fail))
+        pairs = partial(_object, fail)
+        value = json.loads(
+            decoded,
+            parse_constant=constant,
+            parse_float=number,
+            parse_int=integer,
+            object_pairs_hook=pairs,
+        )
     except UnicodeDecodeError as error:
         fail(f"is not UTF-8 text (byte {error.start})")
     except json.JSONDecodeError as error:
