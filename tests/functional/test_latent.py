@@ -38,6 +38,20 @@ def test_each_sentence_by_the_equations(options):
     np.testing.assert_allclose(cache.active[WORDS].sum(-1), 1, rtol=1e-14)
 
 
+@every_option
+def test_more_leading_axes_are_more_sentences(options):
+    """Each sentence of a (2, 2, 5) batch has the weights and the gradients that it has alone."""
+    inputs = [np.stack([x, x[::-1]]) for x in (LATENT, ACTIVE, V, WORDS)]
+    y, cache = F.latent_attend(*inputs, **options)
+    grads = F.latent_attend_backward(np.cos(y), cache)
+    for where in np.ndindex(2, 2):
+        alone, alone_cache = F.latent_attend(*(x[where] for x in inputs), **options)
+        np.testing.assert_allclose(y[where], alone, rtol=1e-13)
+        expected = F.latent_attend_backward(np.cos(alone), alone_cache)
+        for grad, of_one in zip(grads, expected, strict=True):
+            np.testing.assert_allclose(grad[where], of_one, rtol=1e-10, atol=1e-15)
+
+
 def test_the_papers_product_sums_to_1_without_normalization():
     """w = A l, with a softmax in each column of A: dividing by the sum changes nothing."""
     _, cache = F.latent_attend(LATENT, ACTIVE, V, WORDS, orientation="columns")

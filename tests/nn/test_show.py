@@ -30,6 +30,13 @@ def test_show_prints_the_text(capsys):
     assert capsys.readouterr().out == "tuple\n  0 (2) float64: 1. 1.\n  1 (3) float64: 0. 0. 0.\n"
 
 
+def test_show_prints_three_numbers_unless_it_is_told_otherwise(capsys):
+    show(np.arange(6))
+    show(np.arange(6), numbers=5)
+    assert capsys.readouterr().out == "ndarray (6) int64: 0 1 2 …\nndarray (6) int64: 0 1 2 3 4 …\n"
+    assert as_text(np.arange(6)) == "ndarray (6) int64: 0 1 2 …"
+
+
 def test_a_models_cache_is_a_tree_that_mirrors_the_model():
     source, target_in, _ = tiny_batch()
     _, cache = tiny_model().forward(source, target_in)

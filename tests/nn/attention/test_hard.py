@@ -116,6 +116,18 @@ def test_a_baseline_changes_the_variance_but_not_the_mean():
     assert with_one.variance < 0.5 * without.variance
 
 
+def test_the_two_baselines_are_the_mean_of_the_log_likelihood_and_0():
+    draws = every_draw(*CASE)
+    mean = sum(p * r for p, r in zip(draws.probability, draws.log_likelihood, strict=True))
+    for found, baseline in zip(with_and_without_baseline(*CASE), (mean, 0.0), strict=True):
+        assert found.variance == pytest.approx(estimate(*CASE, baseline=baseline).variance, rel=1e-12)
+    weighted = with_and_without_baseline(*CASE, entropy_weight=ENTROPY, reward_weight=0.5)
+    settings = {"entropy_weight": ENTROPY, "reward_weight": 0.5}
+    for found, baseline in zip(weighted, (mean, 0.0), strict=True):
+        expected = estimate(*CASE, baseline=baseline, **settings)
+        np.testing.assert_allclose(found.dscores, expected.dscores, rtol=1e-12)
+
+
 def test_the_variance_computed_with_loops():
     draws = every_draw(*CASE)
     a, _ = F.softmax(np.where(SEEN, SMALL, -np.inf))
