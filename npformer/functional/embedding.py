@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from npformer.backend import Array, array_module
 from npformer.functional.caches import cache_class
+from npformer.functional.half import sums_in_float32
 
 
 @cache_class
@@ -39,6 +40,7 @@ def embedding(
     return y, EmbeddingCache(ids, table, scale, zero_id)
 
 
+@sums_in_float32
 def embedding_backward(dy: Array, cache: EmbeddingCache) -> Array:
     """Return dtable, of shape (V, D): the dy of each position is added to the row of its id."""
     ids, table, scale, zero_id = cache

@@ -17,7 +17,8 @@ R = TypeVar("R")
 def sums_in_float32(function: Callable[P, R]) -> Callable[P, R]:
     """Decorate one function of a pair: where an argument is float16, compute in float32.
 
-    The output, or the gradients, are rounded to float16. The cache of such a call holds float32 arrays.
+    The output, or the gradients, are rounded to float16; a result of bools stays as it is. The cache of such
+    a call holds float32 arrays.
     """
     is_backward = function.__name__.endswith("_backward")
     compute: Any = function  # of float32 arrays
@@ -48,4 +49,4 @@ def _widened(arg: Any) -> Any:
 
 
 def _rounded(part: Any) -> Any:
-    return None if part is None else part.astype("float16")
+    return part.astype("float16") if getattr(part, "dtype", None) == "float32" else part

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from npformer.backend import Array, array_module
 from npformer.functional.caches import cache_class
+from npformer.functional.half import sums_in_float32
 
 
 @cache_class
@@ -36,6 +37,7 @@ class MixCache(NamedTuple):
         return self.steps.astype(self.weights.real.dtype) + self.remainder
 
 
+@sums_in_float32
 def mix_states(states: Array, p: Array, taken: Array) -> tuple[Array, MixCache]:
     """Compute y = Σ_n w_n s_n, the mean of the states s_n, weighted by the probabilities p_n of stopping.
 
@@ -61,6 +63,7 @@ def mix_states(states: Array, p: Array, taken: Array) -> tuple[Array, MixCache]:
     return y, MixCache(states, weights, before, last)
 
 
+@sums_in_float32
 def mix_states_backward(dy: Array, cache: MixCache, *, dponder: Array | None = None) -> tuple[Array, Array]:
     """Compute the gradients of y = Σ_n w_n s_n.
 

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from npformer.backend import Array, Generator, array_module, random_uniform
 from npformer.errors import UserError
 from npformer.functional.caches import cache_class
+from npformer.functional.half import sums_in_float32
 from npformer.functional.masks import mask_scores
 from npformer.functional.softmax import softmax, softmax_backward
 
@@ -30,6 +31,7 @@ def one_hot_argmax(weights: Array) -> Array:
     return best & (weights.real > 0)
 
 
+@sums_in_float32
 def one_hot_sample(weights: Array, rng: Generator, draws: int | None = None) -> Array:
     """Draw one value for each query with these probabilities: s ~ Multinoulli(weights).
 
@@ -109,6 +111,7 @@ def hard_attend(
     return sample @ v, HardAttendCache(v, sample, weights)
 
 
+@sums_in_float32
 def hard_attend_backward(
     dz: Array, cache: HardAttendCache, *, dlog_prob: Array | None = None, dentropy: Array | None = None
 ) -> tuple[Array, Array]:
@@ -280,6 +283,7 @@ def _log_probability(weights: Array, sample: Array) -> Array:
     return xp.log(xp.where(sample, weights, 1)).sum(-1)  # log 1 = 0 at the values that were not drawn
 
 
+@sums_in_float32
 def _entropy(weights: Array) -> Array:
     return -(weights * _log(weights)).sum(-1)
 

@@ -10,6 +10,7 @@ query head its own copy, so that attention is computed as with separate heads.
 """
 
 from npformer.backend import Array, array_module
+from npformer.functional.half import sums_in_float32
 
 
 def split_heads(x: Array, n_heads: int) -> Array:
@@ -60,6 +61,7 @@ def repeat_heads(x: Array, n_repeats: int) -> tuple[Array, int]:
     return (x if n_repeats == 1 else array_module(x).repeat(x, n_repeats, axis=1)), n_repeats
 
 
+@sums_in_float32
 def repeat_heads_backward(dy: Array, cache: int) -> Array:
     """Return dx, of shape (B, G, S, K): the gradient of a shared head is the sum over its R copies."""
     n_repeats = cache

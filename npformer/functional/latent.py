@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from npformer.backend import Array, array_module
 from npformer.functional.caches import cache_class
+from npformer.functional.half import sums_in_float32
 from npformer.functional.masks import mask_scores
 from npformer.functional.softmax import softmax, softmax_backward
 from npformer.validation import require_choice
@@ -28,6 +29,7 @@ class UnitWeightsCache(NamedTuple):
     measure: str
 
 
+@sums_in_float32
 def unit_weights(w: Array, measure: str = "sum") -> tuple[Array, UnitWeightsCache]:
     """Compute y = w / length, which has length 1. If all weights of a row are 0, they stay 0.
 
@@ -47,6 +49,7 @@ def unit_weights(w: Array, measure: str = "sum") -> tuple[Array, UnitWeightsCach
     return y, UnitWeightsCache(y, length, measure)
 
 
+@sums_in_float32
 def unit_weights_backward(dy: Array, cache: UnitWeightsCache) -> Array:
     """Return dw, of shape (..., S), the gradient of y = w / length."""
     y, length, measure = cache

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from npformer.backend import Array
 from npformer.functional.caches import cache_class
+from npformer.functional.half import sums_in_float32
 
 
 @cache_class
@@ -34,6 +35,7 @@ def linear(x: Array, weight: Array, bias: Array | None = None) -> tuple[Array, L
     return y.reshape(*x.shape[:-1], weight.shape[1]), LinearCache(x, weight, bias is not None)
 
 
+@sums_in_float32
 def linear_backward(dy: Array, cache: LinearCache) -> tuple[Array, Array, Array | None]:
     """Return the gradients dx (..., I), dweight (I, O) and dbias (O,), which is None if there is no bias."""
     x, weight, has_bias = cache
@@ -62,4 +64,10 @@ def sum_to_shape(gradient: Array, shape: tuple[int, ...]) -> Array:
         return gradient
     lead = gradient.ndim - len(shape)
     repeated = (lead + i for i, n in enumerate(shape) if n == 1)
-    return gradient.sum((*range(lead), *repeated), keepdims=True).reshape(shape)
+    return _summed(gradient, (*range(lead), *repeated)).reshape(shape)
+
+
+@sums_in_float32
+def _summed(x: Array, axes: tuple[int, ...]) -> Array:
+    """Return the sum over these axes, which have length 1 in the result."""
+    return x.sum(axes, keepdims=True)

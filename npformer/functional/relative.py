@@ -15,6 +15,7 @@ from npformer.functional.attend import AttentionWeightsCache, attention_weights,
 from npformer.functional.attention import AttentionCache, attention, attention_backward
 from npformer.functional.caches import cache_class
 from npformer.functional.embedding import EmbeddingCache, embedding, embedding_backward
+from npformer.functional.half import sums_in_float32
 from npformer.functional.linear import LinearCache, linear, linear_backward, sum_to_shape
 
 
@@ -99,6 +100,7 @@ def relative_attention(
     return y[..., 0, :], RelativeAttentionCache(attention_cache, key_cache, value_cache)
 
 
+@sums_in_float32
 def relative_attention_backward(
     dy: Array, cache: RelativeAttentionCache
 ) -> tuple[Array, Array, Array, Array | None, Array | None]:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from npformer.backend import Array, array_module
 from npformer.functional.caches import cache_class
+from npformer.functional.half import sums_in_float32
 from npformer.functional.linear import sum_to_shape
 
 
@@ -111,6 +112,7 @@ def concat_similarity(q: Array, k: Array, weight: Array) -> tuple[Array, ConcatS
     return of_query[..., :, None] + of_key[..., None, :], ConcatSimilarityCache(q, k, weight)
 
 
+@sums_in_float32
 def concat_similarity_backward(dscores: Array, cache: ConcatSimilarityCache) -> tuple[Array, Array, Array]:
     """Return the gradients dq (..., T, K), dk (..., S, L) and dweight (K + L,)."""
     q, k, weight = cache
@@ -161,6 +163,7 @@ def perceptron_similarity(
     return hidden @ v, PerceptronSimilarityCache(q, k, query_weight, key_weight, v, hidden)
 
 
+@sums_in_float32
 def perceptron_similarity_backward(
     dscores: Array, cache: PerceptronSimilarityCache
 ) -> tuple[Array, Array, Array, Array, Array]:

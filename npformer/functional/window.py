@@ -8,6 +8,7 @@ from typing import NamedTuple
 from npformer.backend import Array, array_module
 from npformer.functional.activations import sigmoid, sigmoid_backward
 from npformer.functional.caches import cache_class
+from npformer.functional.half import sums_in_float32
 
 
 def inside_window(p: Array, length: int, reach: float) -> Array:
@@ -88,6 +89,7 @@ class GaussianWindowCache(NamedTuple):
     sigma: float
 
 
+@sums_in_float32
 def gaussian_window(weights: Array, p: Array, sigma: float) -> tuple[Array, GaussianWindowCache]:
     """Compute y_s = weights_s exp(-(s - p)² / (2 sigma²)), which reduces the weights far from p.
 
@@ -110,6 +112,7 @@ def gaussian_window(weights: Array, p: Array, sigma: float) -> tuple[Array, Gaus
     return weights * bell, GaussianWindowCache(weights, bell, away, sigma)
 
 
+@sums_in_float32
 def gaussian_window_backward(dy: Array, cache: GaussianWindowCache) -> tuple[Array, Array]:
     """Return the gradients dweights (..., S) and dp (...) of y = weights exp(-(s - p)² / (2 sigma²))."""
     weights, bell, away, sigma = cache

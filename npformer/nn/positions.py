@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from npformer.backend import Array, like
+from npformer.functional.linear import sum_to_shape
 from npformer.functional.positions import sinusoids
 from npformer.functional.rotary import ROTARY_LAYOUTS, Llama3Scaling, RotaryCache, rotary_table
 from npformer.kernels import rotate, rotate_backward
@@ -55,7 +56,7 @@ class LearnedPositions(Module):
         start, length = cache
         check_gradient(dy, ("B", length, self.weight.shape[1]), "LearnedPositions")
         # y = weight[start : start + length] was added to every sentence, so the B gradients are summed
-        self.weight.accumulate(dy.sum(0), at=slice(start, start + length))
+        self.weight.accumulate(sum_to_shape(dy, dy.shape[1:]), at=slice(start, start + length))
 
 
 class FixedPositions(Module):
