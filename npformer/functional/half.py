@@ -8,8 +8,6 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
-from npformer.backend import is_array
-
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -25,7 +23,7 @@ def sums_in_float32(function: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(function)
     def called(*args: P.args, **settings: P.kwargs) -> R:
-        if not any(_is_half(arg) for arg in args):
+        if not any(map(_is_half, args)):
             return function(*args, **settings)
         result: Any = compute(*map(_widened, args), **settings)
         if not isinstance(result, tuple):
@@ -41,7 +39,8 @@ def sums_in_float32(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def _is_half(value: Any) -> bool:
-    return is_array(value) and value.dtype == "float16"
+    dtype = getattr(value, "dtype", None)  # an array of NumPy or of CuPy has one
+    return getattr(dtype, "char", None) == "e"  # much faster than a comparison with the name
 
 
 def _widened(arg: Any) -> Any:
