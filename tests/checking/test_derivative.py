@@ -50,6 +50,25 @@ def test_a_small_part_that_takes_no_complex_numbers_is_noticed():
     assert report.rows[0].method == "central difference"
 
 
+@pytest.mark.parametrize("scale", [1e-10, 1e-8, 1e-6])
+@pytest.mark.parametrize("seed", range(3))
+def test_an_output_that_hardly_changes(scale, seed):
+    """Near 0, log(1 + exp(x)) is log 2 + x / 2, and the rounding errors of log 2 are a part of x."""
+    softplus = (lambda x: np.logaddexp(0, x)), (lambda x: 1 / (1 + np.exp(-x)))
+    assert gradcheck(pair(*softplus), scale * X, seed=seed).ok
+    assert not gradcheck(pair(softplus[0], lambda x: 1.001 * softplus[1](x)), scale * X, seed=seed).ok
+
+
+def test_a_forward_pass_that_is_another_function_of_complex_numbers():
+    """The complex step is not asked about the function of real numbers, so differences decide."""
+    factor = 1 + 2e-5
+    f = lambda x: x * x if np.iscomplexobj(x) else factor * x * x  # noqa: E731
+    assert not gradcheck(pair(f, lambda x: 2 * x), X).ok
+    report = gradcheck(pair(f, lambda x: 2 * factor * x), X)
+    assert report.ok
+    assert report.rows[0].method == "central difference"
+
+
 @pytest.mark.parametrize("size", [1e154, 1e160, 1e300])
 def test_a_gradient_whose_square_is_beyond_all_floats(size):
     assert not gradcheck((lambda x: (np.sin(x), x), lambda dy, x: dy * np.cos(x) * size), X).ok
