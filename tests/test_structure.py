@@ -172,7 +172,7 @@ TOPICS = {
         "torch_parity",
         "translators",
     },
-    "nn": {"batch_norm", "edges", "input_errors", "protocol"},
+    "nn": {"batch_norm", "edges", "half", "input_errors", "protocol"},
     "storage": {"command_kills", "damaged_files", "writers"},
     "training": {"kills", "mpi"},
 }

@@ -20,12 +20,15 @@ BUGS = {
         ],
     },
     "nn/checks.py": {
+        'dy.shape == shape and dy.dtype.kind in "fc"': [
+            ("dy: integers of the right shape", "dropped branch", "dy.shape == shape"),
+        ],
         'check_floats(dy, shape, f"{layer}.backward", "dy")': [
             ("dy: not checked", "dropped branch", "pass"),
             ("dy: any shape", "dropped branch", "shape → (...,)"),
         ],
         'x.dtype.kind in "fc" and _fits(x.shape, shape)': [
-            ("dy: integers", "dropped branch", "_fits(x.shape, shape)"),
+            ("dy: integers of any shape that fits", "dropped branch", "_fits(x.shape, shape)"),
         ],
     },
     "functional/linear.py": {
