@@ -53,7 +53,7 @@ class LearnedPositions(Module):
     def backward(self, dy: Array, cache: tuple[int | Array, int]) -> None:
         """Accumulate the gradient of the table. Shapes: dy (B, T, D), the gradients in all B sentences."""
         start, length = cache
-        check_gradient(dy, ("B", length, self.weight.shape[1]), "LearnedPositions")
+        check_gradient(dy, (*np.shape(dy)[:1], length, self.weight.value.shape[1]), "LearnedPositions")
         # y = weight[start : start + length] was added to every sentence, so the B gradients are summed
         self.weight.accumulate(dy.sum(0), at=slice(start, start + length))
 
