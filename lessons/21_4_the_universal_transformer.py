@@ -237,9 +237,9 @@ assert report.ok
 #
 # **Question.** Why does the output use a mean of all states, and not only the last state?
 #
-# <details><summary>Answer</summary> With the last state alone, the halting probabilities would decide only
-# the number of steps. It is an integer, so it has no useful gradient. As weights of the mean, the
-# probabilities get a gradient.
+# <details><summary>Answer</summary>
+# With the last state alone, the halting probabilities would decide only the number of steps. It is an
+# integer, so it has no useful gradient. As weights of the mean, the probabilities get a gradient.
 # </details>
 #
 # **Question.** A word has $p_1 = .995$ and ε = .01. What are its number of steps, its weights and its cost?

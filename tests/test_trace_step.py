@@ -6,7 +6,7 @@ from trace_step import trace, trace_step
 
 from npformer import functional as F
 
-MOST_CALLS = {"llama": 400, "gpt": 380, "transformer": 1000}
+MOST_CALLS = {"llama": 400, "gpt": 350, "transformer": 1000}
 MOST_DEEP = 16
 
 

@@ -13,7 +13,6 @@ Source: https://huggingface.co/docs/safetensors.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator
 from io import BufferedReader
@@ -28,7 +27,7 @@ from npformer.backend import Array
 from npformer.errors import UserError
 from npformer.escaping import printable
 from npformer.storage.atomic import explain_os_errors
-from npformer.storage.json_files import read_json, require_object
+from npformer.storage.json_files import parse_json, read_json, require_object
 from npformer.validation import short
 
 ONE_FILE = "model.safetensors"
@@ -170,7 +169,7 @@ def read_header(path: Path) -> dict[str, StoredTensor]:
             except SafetensorError as error:
                 why = printable(shorten(str(error), MOST_LETTERS, placeholder=" ..."))
                 raise UserError(f"{path} is not a complete safetensors file ({why}): {REMEDY}") from None
-            header = json.loads(file.read(length))
+            header = parse_json(file.read(length), f"the header of {path}", REMEDY)
     header.pop("__metadata__", None)
     tensors = {}
     for name, entry in header.items():

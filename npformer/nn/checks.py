@@ -46,9 +46,8 @@ def check_gradient(dy: Any, shape: tuple[Axis, ...], layer: str) -> None:
     Raises:
         UserError: If dy is not an array, has another dtype, or has another shape.
     """
-    if isinstance(dy, np.ndarray) and dy.shape == shape and dy.dtype.kind in "fc":
-        return  # the usual case, written for speed
-    check_floats(dy, shape, f"{layer}.backward", "dy")
+    if not (isinstance(dy, np.ndarray) and dy.shape == shape and dy.dtype.kind in "fc"):
+        check_floats(dy, shape, f"{layer}.backward", "dy")
 
 
 def check_token_ids(ids: Any, shape: tuple[Axis, ...], n: int, layer: str) -> None:

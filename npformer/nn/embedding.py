@@ -62,7 +62,7 @@ class Embedding(Module):
 
     def backward(self, dy: Array, cache: EmbeddingCache) -> None:
         """Accumulate the gradient of the table. Return nothing, since ids have no gradient."""
-        check_gradient(dy, (*cache.ids.shape, self.weight.shape[1]), "Embedding")
+        check_gradient(dy, (*cache.ids.shape, self.weight.value.shape[1]), "Embedding")
         self.weight.accumulate(embedding_backward(dy, cache))
 
 

@@ -48,7 +48,7 @@ class Linear(Module):
 
     def backward(self, dy: Array, cache: LinearCache) -> Array:
         """Return dx, of shape (..., n_in)."""
-        check_gradient(dy, (*cache.x.shape[:-1], self.weight.shape[1]), type(self).__name__)
+        check_gradient(dy, (*cache.x.shape[:-1], self.weight.value.shape[1]), type(self).__name__)
         dx, dweight, dbias = linear_backward(dy, cache)
         self.weight.accumulate(dweight)
         if self.bias is not None:

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from npformer.backend import Array, like
-from npformer.functional.linear import sum_to_shape
 from npformer.functional.positions import sinusoids
 from npformer.functional.rotary import ROTARY_LAYOUTS, Llama3Scaling, RotaryCache, rotary_table
 from npformer.kernels import rotate, rotate_backward
@@ -54,9 +53,10 @@ class LearnedPositions(Module):
     def backward(self, dy: Array, cache: tuple[int | Array, int]) -> None:
         """Accumulate the gradient of the table. Shapes: dy (B, T, D), the gradients in all B sentences."""
         start, length = cache
-        check_gradient(dy, ("B", length, self.weight.shape[1]), "LearnedPositions")
+        check_gradient(dy, (*np.shape(dy)[:1], length, self.weight.value.shape[1]), "LearnedPositions")
         # y = weight[start : start + length] was added to every sentence, so the B gradients are summed
-        self.weight.accumulate(sum_to_shape(dy, dy.shape[1:]), at=slice(start, start + length))
+        total = dy.sum(0, dtype=np.promote_types(dy.dtype, np.float32))  # float16 is added in float32
+        self.weight.accumulate(total.astype(dy.dtype, copy=False), at=slice(start, start + length))
 
 
 class FixedPositions(Module):

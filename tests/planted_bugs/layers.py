@@ -61,7 +61,7 @@ BUGS = {
         "self.tokens.backward(dx, cache.tokens)": [("InputEmbedding: tokens lost", "dropped branch", "pass")],
     },
     "nn/positions.py": {
-        "self.weight.accumulate(sum_to_shape(dy, dy.shape[1:]), at=slice(start, start + length))": [
+        "self.weight.accumulate(total.astype(dy.dtype, copy=False), at=slice(start, start + length))": [
             ("LearnedPositions: weight", "= for +=", "self.weight.grad[start : start + length] = dy.sum(0)"),
             (
                 "LearnedPositions: from one sentence",

@@ -54,7 +54,7 @@ def test_a_name_a_file_a_run_and_a_checkpoint(place):
     ("name", "last", "words"),
     [
         ("en-ed", False, "there is no model en-ed: did you mean en-de?"),
-        ("nowhere", False, r"there is no run nowhere: .* --run nowhere, .*Hugging.*\(en-de\)"),
+        ("nowhere", False, r"there is no model nowhere: .* npformer train .*Hugging.*\(en-de\)"),
         ("gone.safetensors", False, "there is no file gone.safetensors"),
         ("hub", False, "config.json in hub has no setting 'model_type'"),
         ("empty", False, "empty has neither the checkpoints of a run nor the config.json of a Hugging Face"),

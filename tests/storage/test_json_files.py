@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from npformer.errors import UserError
-from npformer.interop.tensor_files import BITS, read_header
+from npformer.interop.tensor_files import read_header
 from npformer.storage import checksummed, json_files
 from npformer.storage.bounded import read_up_to
 from npformer.storage.checksummed import checksummed_bytes, read_checksummed
@@ -36,7 +36,7 @@ def headers():
         yield HEADER | {"a": array | {"shape": [value]}}
     for name in array:
         yield HEADER | {"a": {other: value for other, value in array.items() if other != name}}
-    for dtype in [*BITS, "F128"]:
+    for dtype in ["F64", "F16", "BF16", "F8_E4M3", "I8", "U64", "BOOL", "F128"]:
         yield HEADER | {"a": array | {"dtype": dtype}}
         yield HEADER | {"a": {"dtype": dtype, "shape": [0], "data_offsets": [0, 0]}}
 
@@ -92,7 +92,7 @@ def test_a_name_that_a_header_has_twice_is_refused(tmp_path, old):
     path.write_bytes(with_header(TEXT.replace(old, f"{old}{first},{old}")))
     with pytest.raises(UserError, match=r"twice|duplicate|not a complete safetensors file"):
         read_checksummed(path)
-    with pytest.raises(UserError, match="twice"):
+    with pytest.raises(UserError, match=r"twice|duplicate field"):  # the library refuses its own fields
         read_header(path)
 
 

@@ -24,7 +24,7 @@ from npformer.mistakes.budget import Budget, limited_memory
 from npformer.mistakes.mutants import with_mistakes
 from npformer.mistakes.tables import Mistake
 
-SECONDS = 0.75  # the limit of the pairs, in processor time: the result does not depend on other processes
+SECONDS = 1.5  # the limit of the pairs, in processor time: the result does not depend on other processes
 
 
 def explain(

@@ -25,7 +25,7 @@ from npformer.mistakes.scope import scope_of
 from npformer.mistakes.search import Right, Search
 from npformer.mistakes.source import EditableFunction
 
-SECONDS = 1.75  # the limit of the search, in processor time
+SECONDS = 2.0  # the limit of the search, in processor time
 MOST = 3  # edits that one message names
 
 

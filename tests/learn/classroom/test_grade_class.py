@@ -118,27 +118,30 @@ def test_an_interruption_loses_nothing(tmp_path, quick):
     assert len(quick) == 5
 
 
-def workers():
-    """Return the numbers of the children of this process that are workers."""
+def processes_of(module):
+    """Return the numbers of the processes that run a module of Python, with the numbers of their parents."""
     found = set()
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             parent = int((process / "stat").read_text().rpartition(")")[2].split()[1])
-            if parent == os.getpid() and b"npformer.learn" in (process / "cmdline").read_bytes():
-                found.add(process.name)
+            if module.encode() in (process / "cmdline").read_bytes():
+                found.add((process.name, parent))
     return found
+
+
+def workers():
+    """Return the numbers of the children of this process that are workers."""
+    return {number for number, parent in processes_of("npformer.learn") if parent == os.getpid()}
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
 def test_a_worker_that_is_closed_leaves_nothing_behind(tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    started = tmp_path / "started"
-    text = f"open({str(started)!r}, 'w').close()\nwhile True: pass\n" + RIGHT
-    works = works_of({"ada": text})
-    before = workers()
+    works = works_of({"ada": "while True: pass\n" + RIGHT})
+    before, solutions = workers(), processes_of("npformer.learn.tasks.child")
 
     def close_soon():
-        wait_until(started.exists)
+        wait_until(lambda: processes_of("npformer.learn.tasks.child") > solutions)
         raise KeyboardInterrupt
 
     monkeypatch.setattr(module, "wait", lambda *arguments, **settings: close_soon())
