@@ -85,7 +85,7 @@ class Presses:
 
 def most_important_head(page):
     """Return the button of the head of the last cross-attention without which the loss is largest."""
-    name = re.compile(r"^cross-attention, layer 2, head")
+    name = re.compile(r"^cross-attention, layer 1, head")
     heads = page.locator("#changes").get_by_role("button", name=name)
     losses = []
     for i in range(heads.count()):

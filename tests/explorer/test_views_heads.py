@@ -29,7 +29,7 @@ def found(page):
 
 def titled(name, head):
     stack, layer, kind = name.split(".")
-    return f"{'cross-attention' if kind == 'cross' else stack}, layer {int(layer) + 1}, head {head + 1}"
+    return f"{'cross-attention' if kind == 'cross' else stack}, layer {layer}, head {head}"
 
 
 def check(page, expected):

@@ -12,7 +12,7 @@ QUESTIONS = {
     "teacher forcing": {"lessons/11_1.html"},
     "gradient vanish": {"lessons/17_3.html"},
     "padding mask wrong": {"lessons/06_1.html", "lessons/06_3.html", "zoo/13.html"},
-    "how to check my gradient": {"lessons/00_2.html", "reference/checking.html"},
+    "how to check my gradient": {"lessons/00_2.html", "lessons/00_3.html", "reference/checking.html"},
     "what is query key value": {"lessons/04_4.html"},
     "why multiple heads": {"lessons/07_1.html"},
     "layernorm backward": {"lessons/08_2.html"},
