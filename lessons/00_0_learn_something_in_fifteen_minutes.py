@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 0.0 · Learn something in fifteen minutes
 #
-# *About 25 minutes; the first loss falls after ten. You need: a little Python, and the derivative of x².*
+# *About 25 minutes; after ten you have trained a model. You need: a little NumPy, and the derivative of x².*
 #
 # **After this lesson you can**
 #
@@ -55,11 +55,11 @@ assert {"w": w, "x": x, "t": t, "p": p, "e": e, "L": loss} == values
 #
 # To reduce the loss, the model needs to know one thing: if $w$ becomes a little larger, does $L$ become
 # larger or smaller, and how fast? The answer is the derivative of $L$ with respect to $w$. It is called the
-# **gradient** of $w$, and in this course it is always written $dw$.
+# **gradient** of $w$. This course always writes it as $dw$, short for $dL/dw$.
 #
-# We find it by walking through the graph from right to left. At each operation we ask how fast its result
-# changes when its input changes, and we multiply this rate by the gradient of the result. This is the **chain
-# rule**.
+# We find it by walking through the graph from right to left, beginning with $dL = 1$. Suppose we know how
+# fast $L$ changes with the result of an operation. We multiply it by how fast this result changes with the
+# input. This gives the gradient of the input. It is the **chain rule**.
 
 # %% tags=["plot"]
 slopes = {"L": 1.0, "e": -8.0, "p": -8.0, "w": -16.0}
@@ -92,8 +92,8 @@ assert dw == -16
 assert abs((larger - loss) / 0.001 - dw) < 0.01
 
 # %% [markdown]
-# The measurement agrees with the gradient in the first digits. Lesson 0.2
-# (`00_2_forward_and_backward`) explains why it does not agree in all of them.
+# The measurement differs from the gradient by only 0.004, because $L$ is not a straight line. Lesson 0.3
+# (`00_3_measured_derivatives`) is about such errors.
 #
 # ## Ten steps
 #
@@ -128,11 +128,12 @@ assert abs(losses[-1] - 0.0016) < 1e-4
 assert abs(w * x - 5) < 0.03
 
 # %% [markdown]
-# The loss fell from 16 to 0.002, and the prediction is almost 5. **You have trained a model.** A large
-# language model learns with the same four steps. It only has more weights, and a longer formula.
+# The last step began with the loss 0.002, and after its update the prediction is 4.976. **You have trained a
+# model.** A large language model repeats the same three things: forward pass, backward pass, update. It only
+# has more weights, and a longer formula.
 #
 # **Your turn.** Take the ten steps again with a learning rate of 0.1, and then with 0.3. In the terminal,
-# type `!w = 0.5`, and then `!for _ in range(10): w = w - 0.3 * 2 * (w * x - t) * x; print(w * x)`.
+# type `!w = 0.5`, and then `!for _ in range(10): w = w - 0.3 * 2 * (w * x - t) * x; print((w * x - t) ** 2)`.
 #
 # **Question.** With the learning rate 0.3 the loss *grows*, although each step moves $w$ against its
 # gradient. Why?
@@ -158,10 +159,11 @@ x = np.array([[float(word in review.split()) for word in words] for review in re
 print(x)  # a row for each review, a column for each word
 
 # %% [markdown]
-# A product with a matrix gives all six predictions at once: row $n$ of `x @ w` is the sum of the weights of
-# the words in review $n$. The loss is the mean of the six squared errors. The rest is as before, with one
-# difference. A word occurs in several reviews, so its gradient is a *sum* over these reviews. The product
-# with the transposed matrix, `x.T @ dp`, computes these sums.
+# A product with a matrix gives all six predictions at once: entry 0 of `x @ w` is the weight of *good* plus
+# the weight of *film*. Three things differ from before. The loss is the mean of the six squared errors, so
+# $dp$ is divided by 6. A word occurs in several reviews, so its gradient is a *sum*: that of *good* is $dp_0
+# + dp_2$. The product with the transposed matrix, `x.T @ dp`, computes these sums. And the learning rate is
+# 0.5.
 
 # %%
 
@@ -197,8 +199,9 @@ assert np.abs((np.array(measured) - losses[0]) / 1e-6 - gradient).max() < 1e-5
 
 # %% [markdown]
 # Nobody told the model which words praise a film. It found that *great* is worth 2 stars and *boring* −2, and
-# that *film* and *music* say nothing. It can also rate a review that it has never seen: for "great music" it
-# predicts 2 stars.
+# that *film* and *music* say nothing. (Other weights would give the same predictions; the model found these
+# because it began at 0.) It can also rate a review that it has never seen: for "great music" it predicts 2
+# stars.
 #
 # ## What this model cannot learn
 #
@@ -221,8 +224,8 @@ assert abs(w[0] - 1 / 3) < 1e-3
 
 # %% [markdown]
 # The loss stops at 0.667, however many steps you take. Even *good*, which the model knew before, is now worth
-# only 0.33. The word *not* would have to be worth −2 beside *good*, and 2 beside *bad*. But it has a single
-# weight, and the model gives it 0.
+# only 0.33. Beside *good* with its 1 star, *not* would have to be −2, because 1 − 2 = −1. Beside *bad* it
+# would have to be 2. But it has a single weight, and the model gives it 0.
 #
 # So no weights are right for all reviews. The model needs another *formula*, in which the contribution of a
 # word depends on the words around it. Such a formula is **attention**, and chapter 4 begins with it.
@@ -243,16 +246,16 @@ assert abs(w[0] - 1 / 3) < 1e-3
 #
 # <details><summary>Answer</summary>
 # $p = w x$ changes $w$ times as fast as $x$. So $dx = dp \cdot w = -8 \cdot 0.5 = -4$. The model does not
-# change its input, but in a larger model the input comes from an earlier layer, which needs this gradient.
+# change its input, but in a larger model the input comes from an earlier part, which needs this gradient.
 # </details>
 #
-# **Question.** In the first step of the six reviews, which word has the largest gradient?
+# **Question.** In the first step of the six reviews, how large is the gradient of each word?
 #
 # <details><summary>Answer</summary>
-# All predictions are 0, so $dp_n$ is $-2 t_n / 6$. The word *good* occurs in two reviews with 1 star, and
-# *great* in one review with 2 stars: both have the gradient $-\tfrac{2}{3}$, and *bad* and *boring* have
-# $+\tfrac{2}{3}$. The gradients of *film* ($-\tfrac{2}{3}$) and *music* ($+\tfrac{2}{3}$) are as large, since
-# the stars of their reviews do not add up to 0. Later steps take these two weights back to 0.
+# All six have the size $\tfrac{2}{3}$. All predictions are 0, so $dp_n$ is $-2 t_n / 6$. The word *good*
+# occurs in two reviews with 1 star, and *great* in one with 2 stars: both have $-\tfrac{2}{3}$, and *bad* and
+# *boring* have $+\tfrac{2}{3}$. *film* ($-\tfrac{2}{3}$) and *music* ($+\tfrac{2}{3}$) move at first, too,
+# since the stars of their reviews do not add up to 0. Later steps take these two weights back to 0.
 # </details>
 
 # %% [markdown]

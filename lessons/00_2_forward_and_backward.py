@@ -28,9 +28,9 @@ rng = np.random.default_rng(0)
 # %% [markdown]
 # ## From numbers to arrays
 #
-# In lesson 0.0 a model learned with the gradients of seven weights. The Transformer of the paper has 65
-# million weights. How can so many derivatives be written in a few lines? This lesson answers the question for
-# the smallest layer, $y = xW + b$.
+# In lesson 0.0 a model learned with the gradients of seven weights. The Transformer of *Attention Is All You
+# Need* has 65 million weights. How can so many derivatives be written in a few lines? This lesson answers the
+# question for the smallest layer, $y = xW + b$.
 
 # %% [markdown]
 # ## Arrays and their shapes
@@ -82,8 +82,8 @@ print("with keepdims\n", square - square.mean(-1, keepdims=True))  # (3, 3) - (3
 #
 # > FFN(x) = max(0, xW₁ + b₁)W₂ + b₂
 #
-# We write the layer for single numbers first. Let n be the index of a token, i that of an input component,
-# and j that of an output component:
+# We write the layer for single numbers first. Let n count all B · T tokens of the batch, i the components of
+# the input, and j those of the output:
 #
 # $$y_{nj} = \sum_i x_{ni} w_{ij} + b_j$$
 #
@@ -107,7 +107,8 @@ print("three computations, one result:", y[0, 0])
 # ## The loss and the gradient of an array
 #
 # In a network, further layers turn y into the loss L. In this lesson we replace them by a simple formula. If
-# L were the sum of y, all entries of dy would be 1, and some mistakes would not show. So we choose:
+# L were the sum of y, all entries of dy would be 1, and exchanging two tokens of dy would not show. We
+# choose:
 #
 # $$L = \frac{1}{2} \sum \tanh(y)^2$$
 #
@@ -183,8 +184,8 @@ assert_allclose(dx, dx_slow, rtol=1e-12)
 # \end{aligned}
 # $$
 #
-# To write the first sum as a matrix product, we put all N = B · T tokens into one matrix: `rows` has shape
-# (6, 4) and `drows` (6, 5). Then $dW = X^\top dY$.
+# To write the first sum as a matrix product, we put all N = B · T tokens into one matrix: X (`rows`) has
+# shape (6, 4), and dY (`drows`) has (6, 5). Then $dW = X^\top dY$.
 
 # %%
 rows = x.reshape(6, 4)  # (N, D)
@@ -220,7 +221,7 @@ show_figure(cell_product(grids), "00_dw", "dW = xᵀ dy: each entry is a sum ove
 # %% [markdown]
 # The gradient of b shows a general rule: **what the forward pass copies, the backward pass adds up.**
 # Broadcasting copied b to six tokens, so db is a sum over six tokens. Conversely, a sum in the forward pass
-# becomes a copy in the backward pass.
+# becomes a copy in the backward pass: if $s = y_1 + y_2$, then $dy_1$ and $dy_2$ are both $ds$.
 #
 # ## The pair of functions and the cache
 #
@@ -275,7 +276,8 @@ assert report.ok
 assert wrong_report.failures[0].tensor == "bias"
 
 # %% [markdown]
-# The report names the array, the first wrong entry and the factor by which it is wrong. A network with this
+# The number in each row is the relative error; about 1e-16 is rounding alone. The report names the array, the
+# first wrong entry and the factor by which it is wrong. A network with this
 # mistake still learns, but its bias changes six times too slowly. So you would hardly notice the mistake in
 # the loss.
 #
@@ -283,7 +285,7 @@ assert wrong_report.failures[0].tensor == "bias"
 #
 # With correct gradients, the layer can learn. As in lesson 0.0, a training step computes the loss, the
 # gradients, and then the updates. The target is the output of another linear layer, whose weights the layer
-# has to find.
+# has to find. The loss is now $\frac{1}{2} \sum (y - t)^2$, so $dy = y - t$.
 
 # %%
 w_right, b_right = rng.standard_normal((4, 5)), rng.standard_normal(5)
@@ -295,6 +297,7 @@ for _ in range(300):
     dx, dw, db = linear_backward(y - target, cache)  # backward
     w, b = w - 0.05 * dw, b - 0.05 * db  # update
 print(f"loss {losses[0]:.2f} → {losses[-1]:.2e}")
+print(f"largest error of a weight {np.abs(w - w_right).max():.4f}")
 
 # %% tags=["check"]
 assert losses[0] > 10

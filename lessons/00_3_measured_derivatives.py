@@ -1,8 +1,8 @@
 # %% [markdown]
 # # 0.3 · Measured derivatives
 #
-# *About 20 minutes. You need: the linear layer and its gradients (lesson 0.2, `00_2_forward_and_backward`),
-# complex numbers, the Taylor series.*
+# *About 20 minutes, which you may skip at first. You need: the linear layer and its gradients (lesson 0.2,
+# `00_2_forward_and_backward`), complex numbers, the Taylor series.*
 #
 # **After this lesson you can**
 #
@@ -42,10 +42,11 @@ dx, dw, db = linear_backward(activated * (1 - activated * activated), cache)
 #
 # $$L(w + hv) - L(w) = h \langle dw, v \rangle + O(h^2)$$
 #
-# Here $\langle dw, v \rangle$ is the sum of the products of corresponding entries. We choose every entry of v
-# as +1 or −1, so every entry of dw contributes. One measurement then checks all 20 entries, and it would
-# check a million in the same way. Two mistakes may cancel by chance, so the gradient checker of
-# the package also measures along a second direction.
+# Here $O(h^2)$ stands for terms of the size of $h^2$, and $\langle dw, v \rangle$ is the sum of the products
+# of corresponding entries. From now on $L(h)$ means $L(w + hv)$, and $L'$ is its derivative at $h = 0$. We
+# choose every entry of v as +1 or −1, so every entry of dw contributes. One measurement then checks all 20
+# entries, and it would check a million in the same way. Two mistakes may cancel by chance, so the gradient
+# checker of the package measures along a second direction, too.
 
 # %%
 v = rng.integers(0, 2, w.shape) * 2.0 - 1  # ±1, the shape of w
@@ -60,18 +61,19 @@ def loss_along(h):
 computed = (dw * v).sum()
 measured = (loss_along(1e-6) - loss_along(0)) / 1e-6
 
-# %% tags=["check"]
 print(f"computed by the backward pass   {computed:.15f}")
 print(f"measured with h = 1e-6          {measured:.15f}")
 
 # %% [markdown]
-# Six digits agree. Do the others differ because our gradient is wrong, or because the measurement is
-# inaccurate? We try smaller values of h.
+# Rounded to six digits, both are −0.571668. Do the others differ because our gradient is wrong, or because
+# the measurement is inaccurate? We try smaller values of h.
 
-# %% tags=["check"]
+# %%
 for h in (1e-4, 1e-6, 1e-8, 1e-10, 1e-12, 1e-14, 1e-16):
     measured = (loss_along(h) - loss_along(0)) / h
     print(f"h = {h:.0e}   measured {measured:+.9f}   off by {abs(measured / computed - 1):.0e}")
+
+# %% tags=["check"]
 assert measured == 0  # at the last h, no digit of L changes
 
 # %% [markdown]
@@ -80,10 +82,10 @@ assert measured == 0  # at the last h, no digit of L changes
 #
 # - **Truncation error.** We ignore the further terms of the Taylor series. They become smaller when h becomes
 #   smaller.
-# - **Rounding error.** A float64 number has about 16 digits. Rounding changes a number by at most the share
-#   $\varepsilon \approx 1.1 \cdot 10^{-16}$. L(h) and L(0) begin with the same digits. These digits cancel in
-#   the subtraction, and only the last, inaccurate digits remain. Their error is divided by h, so it becomes
-#   *larger* when h becomes smaller.
+# - **Rounding error.** A float64 number has about 16 digits. Rounding changes a number $a$ by at most
+#   $\varepsilon |a|$, with $\varepsilon \approx 1.1 \cdot 10^{-16}$. L(h) and L(0) begin with the same
+#   digits. These digits cancel in the subtraction, and only the last, inaccurate digits remain. Their error
+#   is divided by h, so it becomes *larger* when h becomes smaller.
 #
 # So far we used a **forward difference**, from 0 to h. A **central difference** goes from −h to h. Then L″
 # cancels, and the truncation error is much smaller:
@@ -107,7 +109,9 @@ central = [(loss_along(h) - loss_along(-h)) / (2 * h) for h in steps]
 #
 # ## The complex step
 #
-# There is a better way: choose an *imaginary* step ih. The Taylor series is the same:
+# There is a better way: choose an *imaginary* step ih. For example, $(3 + ih)^2 = 9 - h^2 + 6ih$. The
+# imaginary part, divided by h, is 6: the derivative of $x^2$ at 3. In general, the Taylor series is the same
+# as before:
 #
 # $$L(ih) = L + ih L' - \frac{h^2}{2} L'' - \frac{ih^3}{6} L''' + \dots$$
 #
@@ -115,9 +119,9 @@ central = [(loss_along(h) - loss_along(-h)) / (2 * h) for h in steps]
 #
 # $$\frac{\operatorname{Im} L(ih)}{h} = L' - \frac{h^2}{6} L''' + \dots$$
 #
-# **Nothing is subtracted, so no digits cancel.** Therefore h may be so small that the term with $h^2$ is
-# negligible: for example $10^{-20}$ or even $10^{-200}$. This method is called the **complex step** (Squire
-# and Trapp, 1998). The next cell compares the three methods.
+# **No two nearly equal numbers are subtracted, so no digits cancel.** Therefore h may be so small that the
+# term with $h^2$ is negligible: for example $10^{-20}$ or even $10^{-200}$. This method is called the
+# **complex step** (Squire and Trapp, 1998). The next cell compares the three methods.
 
 # %%
 complex_step = [loss_along(1j * h).imag / h for h in steps]
@@ -138,7 +142,7 @@ figure = curves(
     legend=True,
     title="Three methods to measure one derivative",
 )
-caption = "Differences reach errors of 9e-8 and 4e-10 at best; the complex step reaches 1e-16"
+caption = "Differences reach errors of 9e-8 and 4e-10; the complex step stays below 2e-15"
 show_figure(figure, "00_error_over_h", caption)
 
 # %% tags=["check"]
@@ -148,10 +152,10 @@ assert (errors[2, 8:] < 2e-15).all()  # every h from 1e-9 down
 print("error at h = 1e-200:", abs(loss_along(1e-200j).imag / 1e-200 / computed - 1))
 
 # %% [markdown]
-# Read the curves from the right, where h is large. The error of the forward difference falls with slope 1,
-# because it is $\frac{h}{2} L''$. The other two fall with slope 2. They lie on one line, because their errors
-# are $\frac{h^2}{6} L'''$ with opposite signs. For smaller h, rounding makes the two differences worse again,
-# with slope −1. The complex step stays accurate.
+# Read the curves from the right, where h is large. From h = 0.01 on, the error of the forward difference
+# falls with slope 1, because it is $\frac{h}{2} L''$. The other two fall with slope 2. They lie on one line,
+# because their errors are $\frac{h^2}{6} L'''$ with opposite signs. For smaller h, rounding makes the two
+# differences worse again, with slope −1. The complex step stays accurate.
 #
 # ## Why sixteen digits matter
 #
@@ -170,16 +174,17 @@ def linear_backward_in_float32(dy, cache):
 by_difference = gradcheck((linear, linear_backward_in_float32), x, w, b, method="difference")
 by_complex_step = gradcheck((linear, linear_backward_in_float32), x, w, b)
 
-# %% tags=["check"]
 print("central differences: ", "all right" if by_difference.ok else "WRONG")
 print("complex step:        ", "all right" if by_complex_step.ok else "WRONG")
+
+# %% tags=["check"]
 assert by_difference.ok
 assert not by_complex_step.ok
 
 # %% [markdown]
 # Central differences are inaccurate, so with them the checker must accept errors up to $10^{-6}$. The mistake
-# causes an error of only about $10^{-8}$, so the checker does not find it. With the complex step, the checker
-# accepts errors up to only $10^{-11}$, and it finds the mistake.
+# causes an error of only about $4 \cdot 10^{-8}$, so the checker does not find it. With the complex step, the
+# checker accepts errors up to only $10^{-11}$, and it finds the mistake.
 #
 # ## What the complex step requires
 #
@@ -201,15 +206,16 @@ print("derivative of |x| at 3, with where:", np.imag(absolute(np.complex128(3 + 
 
 # %% [markdown]
 # For this reason the package compares numbers by `.real`, subtracts `x.real.max()` in the softmax, and writes
-# `(x * x).mean()` instead of `var`.
+# `(x * x).mean()` instead of `var`, for an x whose mean was subtracted.
 #
 # ## The gradient checker
 #
 # A **gradient check** compares the gradients of a backward pass with measured derivatives of the forward
 # pass. `gradcheck` draws a random dy and, for every array, a random direction of ±1. It makes one complex
 # step for each array, which gives one line of the report. The other lines test further properties. The
-# backward pass must be linear in dy, and it must not modify its inputs. If it is called twice, the gradients
-# of parameters must add up. The line "adjoint" of the report tests the gradients of all arrays together.
+# backward pass must be linear in dy (twice dy gives twice the gradients), and it must not modify its inputs.
+# A second call must add to the gradients of parameters. The line "adjoint" is the second direction: a new dy,
+# and all arrays changed together.
 
 # %%
 report = gradcheck((linear, linear_backward), x, w, b)
@@ -255,7 +261,7 @@ assert np.abs(linear_twice_b(x, w, b)[0] - y).max() > 1
 # - A central difference has a much smaller truncation error than a forward difference.
 # - The complex step measures a derivative without cancellation, to about 16 digits.
 # - It needs a forward pass that computes with complex numbers and keeps the imaginary part.
-# - A gradient check tests whether the backward pass belongs to the forward pass, not whether both are wanted.
+# - A gradient check tests whether the backward pass belongs to the forward pass, and nothing else.
 
 # %% [markdown]
 # ## Questions
@@ -273,6 +279,6 @@ assert np.abs(linear_twice_b(x, w, b)[0] - y).max() > 1
 # `npformer exercise list 0` lists the exercises.
 #
 # - `npformer exercise start derivative`: compute the derivative of a function by a complex step.
-# - By hand: compute $(3 + ih)^2$, and read the derivative of $x^2$ at 3 from its imaginary part.
+# - By hand: compute $(2 + ih)^3$, and read the derivative of $x^3$ at 2 from its imaginary part.
 #
 # **Next**: lesson 1 (`01_words_to_ids`), which turns sentences into arrays of numbers.

@@ -84,7 +84,7 @@ def cross_entropy_backward(dloss: float | Array, cache: CrossEntropyCache) -> Ar
     """Return dlogits, of shape (..., V): dloss (p - q) / tokens at tokens, and 0 at padding."""
     log_probs, targets, real, smoothing, shape, tokens = cache
     xp = array_module(log_probs)
-    # loss = (sum over the tokens of -sum_v q_v log p_v) / tokens; the gradient of one term is p - q
+    # loss = (sum over the tokens of -sum_v q_v log p_v) / tokens; d log p_v / dlogit_j = [v = j] - p_j
     drows = xp.exp(log_probs) - smoothing / shape[-1]  # (N, V)
     drows[xp.arange(len(targets)), targets] -= 1 - smoothing
     drows = drows * (real[:, None] * (dloss / tokens))

@@ -50,8 +50,8 @@ def layer_norm_backward(dy: Array, cache: LayerNormCache) -> tuple[Array, Array,
     dbias = dy.sum(rows)  # (D,)
     dgain = (dy * xhat).sum(rows)  # (D,)
     dxhat = dy * gain  # (..., D)
-    # xhat = (x - mean) rstd: adding a number to a row, or scaling the row, does not change xhat,
-    # so dx has no mean and no component along xhat
+    # xhat = (x - mean) rstd, where mean and rstd depend on the whole row: d mean / dx_i = 1 / D
+    # and d rstd / dx_i = -rstd² xhat_i / D
     along = (dxhat * xhat).mean(-1, keepdims=True)  # (..., 1)
     dx = rstd * (dxhat - dxhat.mean(-1, keepdims=True) - xhat * along)
     return dx, dgain, dbias
