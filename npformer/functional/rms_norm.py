@@ -51,7 +51,7 @@ def rms_norm_backward(dy: Array, cache: RMSNormCache) -> tuple[Array, Array]:
     # y = gain xhat
     dgain = (dy * xhat).sum(rows)  # (D,)
     dxhat = dy * gain  # (..., D)
-    # xhat = x rrms: scaling a row does not change xhat, so dx has no component along xhat
+    # xhat = x rrms, where rrms depends on the whole row: d rrms / dx_i = -rrms² xhat_i / D
     along = (dxhat * xhat).mean(-1, keepdims=True)  # (..., 1)
     dx = rrms * (dxhat - xhat * along)  # (..., D)
     return dx, dgain
