@@ -53,7 +53,8 @@ class LearnedPositions(Module):
     def backward(self, dy: Array, cache: tuple[int | Array, int]) -> None:
         """Accumulate the gradient of the table. Shapes: dy (B, T, D), the gradients in all B sentences."""
         start, length = cache
-        check_gradient(dy, (*np.shape(dy)[:1], length, self.weight.value.shape[1]), "LearnedPositions")
+        batch, width = getattr(dy, "shape", ())[:1], self.weight.value.shape[1]
+        check_gradient(dy, (*batch, length, width), "LearnedPositions")
         # y = weight[start : start + length] was added to every sentence, so the B gradients are summed
         total = dy.sum(0, dtype=np.promote_types(dy.dtype, np.float32))  # float16 is added in float32
         self.weight.accumulate(total.astype(dy.dtype, copy=False), at=slice(start, start + length))
