@@ -26,10 +26,17 @@ from npformer.storage.atomic import make_folder, write_file
 # the settings that act only in training, that say only how our projections are stored, or whose effect is
 # compared in another way
 WITHOUT_EFFECT = {
-    *("dropout", "attention_dropout", "feed_forward_dropout", "embedding_dropout", "label_smoothing"),
+    "dropout",
+    "attention_dropout",
+    "feed_forward_dropout",
+    "embedding_dropout",
+    "label_smoothing",
     "fused_projections",
     # of the scaling
-    *("rotary_factor", "rotary_low_factor", "rotary_high_factor", "rotary_original_context"),
+    "rotary_factor",
+    "rotary_low_factor",
+    "rotary_high_factor",
+    "rotary_original_context",
     "pad_id",  # a GPT has no loss at padding; where it is masked, it is in the settings of the family
 }
 # the settings for which None stands for a usual value, and the property with the value that has an effect

@@ -27,8 +27,16 @@ _EACH = [
     for part in parts
 ]
 PARTS = (
-    *("encoder", "decoder", "attention", "self-attention", "cross-attention", "feed-forward", "add & norm"),
-    *("embedding", "positions", "output"),
+    "encoder",
+    "decoder",
+    "attention",
+    "self-attention",
+    "cross-attention",
+    "feed-forward",
+    "add & norm",
+    "embedding",
+    "positions",
+    "output",
     *_EACH,
     *(f"{name} norm" for name in _EACH),
 )

@@ -13,8 +13,16 @@ from npformer.functional.rotary import ROTARY_LAYOUTS, Llama3Scaling
 from npformer.models.settings import ModelSettings, registry
 
 COUNTS = (
-    *("vocab_size", "d_model", "n_layers", "n_heads", "context", "rotary_original_context"),
-    *("n_kv_heads", "head_dim", "d_ff", "window"),
+    "vocab_size",
+    "d_model",
+    "n_layers",
+    "n_heads",
+    "context",
+    "rotary_original_context",
+    "n_kv_heads",
+    "head_dim",
+    "d_ff",
+    "window",
 )
 POSITIVE = ("norm_eps", "rotary_base", "rotary_factor", "rotary_low_factor", "rotary_high_factor")
 CHOICES: dict[str, tuple[str, ...]] = {

@@ -329,8 +329,10 @@ def _make_attention(
     )
 
 
-def _make_feed_forward(config: GPTConfig, rng: np.random.Generator, dtype: Any) -> Any:
-    """Return the feed-forward network of a configuration, a FeedForward or a GatedFeedForward."""
+def _make_feed_forward(
+    config: GPTConfig, rng: np.random.Generator, dtype: Any
+) -> FeedForward | GatedFeedForward:
+    """Return the feed-forward network of a configuration."""
     kind: type[FeedForward | GatedFeedForward] = GatedFeedForward if config.is_gated else FeedForward
     return kind(
         config.d_model,

@@ -127,8 +127,16 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "query_masking": ("none", "after", "before"),
 }
 COUNTS = (
-    *("source_vocab", "target_vocab", "d_model", "d_ff", "n_heads", "n_layers", "d_head", "d_value"),
-    *("max_length", "max_distance"),
+    "source_vocab",
+    "target_vocab",
+    "d_model",
+    "d_ff",
+    "n_heads",
+    "n_layers",
+    "d_head",
+    "d_value",
+    "max_length",
+    "max_distance",
 )
 SHARES = ("dropout", "input_dropout", "attention_dropout", "feed_forward_dropout", "label_smoothing")
 

@@ -88,7 +88,8 @@ BUG = Specimen(
         as_right_layer(
             "without dropout, y and dx are those of the layer without checkpointing",
             beside_layer,
-            *("y", "dx"),
+            "y",
+            "dx",
             seed=2,
             train=True,
             rng=5,

@@ -68,7 +68,10 @@ BUG = Specimen(
         as_right_layer(
             "values and gradients are those of the package",
             beside_package,
-            *("y", "dx", "gain.grad", "bias.grad"),
+            "y",
+            "dx",
+            "gain.grad",
+            "bias.grad",
         ),
         float32_stays(lambda own: (norm_of(own, dtype=np.float32), normal(4, 6)), "y", "dx"),
     ),

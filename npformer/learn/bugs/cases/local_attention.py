@@ -157,7 +157,9 @@ BUG = Specimen(
         ),
         float32_stays(
             lambda own: (layer_of(own, np.float32), *example_sentences(), REAL),
-            *("context", "dqueries", "dmemory"),
+            "context",
+            "dqueries",
+            "dmemory",
         ),
     ),
     hints=(
