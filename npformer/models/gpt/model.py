@@ -329,10 +329,8 @@ def _make_attention(
     )
 
 
-def _make_feed_forward(
-    config: GPTConfig, rng: np.random.Generator, dtype: Any
-) -> FeedForward | GatedFeedForward:
-    """Return the feed-forward network of a configuration."""
+def _make_feed_forward(config: GPTConfig, rng: np.random.Generator, dtype: Any) -> Any:
+    """Return a FeedForward or a GatedFeedForward. With Any, backward takes the cache of either one."""
     kind: type[FeedForward | GatedFeedForward] = GatedFeedForward if config.is_gated else FeedForward
     return kind(
         config.d_model,
