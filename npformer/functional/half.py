@@ -1,7 +1,7 @@
 """Half precision: sums of float16 numbers are added in float32, and only the result is rounded to float16.
 
 float16 holds whole numbers up to 2,048 exactly and no number above 65,504, so a sum over a row overflows
-early. Matrix products are left as NumPy computes them.
+early. The products of forward passes, such as x @ weight, are left as NumPy computes them.
 """
 
 from collections.abc import Callable
