@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from npformer.backend import Array
+from npformer.errors import UserError
 
 # Stands for the generator where no values are drawn, since all of them will be read from a file
 UNDRAWN = np.random.default_rng(0)
@@ -44,8 +45,16 @@ def normal(rng: np.random.Generator, shape: tuple[int, ...], std: float, dtype: 
 
 
 def default_rng(rng: np.random.Generator | None) -> np.random.Generator:
-    """Return the generator, or a new one with seed 0, so that a layer without a generator is reproducible."""
-    return np.random.default_rng(0) if rng is None else rng
+    """Return the generator, or a new one with seed 0, so that a layer without a generator is reproducible.
+
+    Raises:
+        UserError: If rng is a seed: all layers of a model would draw the same values from it.
+    """
+    if rng is None:
+        return np.random.default_rng(0)
+    if not isinstance(rng, np.random.Generator):
+        raise UserError(f"rng is {rng!r}: give a generator, such as np.random.default_rng(0)")
+    return rng
 
 
 def _zeros(shape: tuple[int, ...], dtype: Any) -> Array:

@@ -124,3 +124,11 @@ HEADS = LAYERS["MultiHeadAttention"].forward
 def test_other_inputs_that_do_not_fit(call, sentence):
     with pytest.raises(UserError, match=sentence):
         call()
+
+
+@pytest.mark.parametrize("rng", [0, np.int64(0), "0", np.random.RandomState(0)])
+@pytest.mark.parametrize("layer", [Linear, Embedding, FeedForward, Recurrent, MultiHeadAttention])
+def test_a_seed_in_place_of_a_generator(layer, rng):
+    """It is refused, since parts of equal shape would begin with equal weights."""
+    with pytest.raises(UserError, match=r"^rng is .*: give a generator, such as np.random.default_rng\(0\)$"):
+        layer(4, 2, rng=rng)

@@ -98,7 +98,7 @@ async function copy(field) {
  * @param {Explorer} explorer
  */
 function keptTexts({ session, view }) {
-  const file = decodeURIComponent(location.pathname.split("/").pop() ?? "");
+  const file = fileName();
   return [
     "The link opens this page as you see it: it keeps the sentence, " +
       `${session.countEdits() ? "your changes, " : ""}the tab “${tabName()}”, and in it ${KEPT[view]}.`,
@@ -111,6 +111,16 @@ function keptTexts({ session, view }) {
         "and pastes the link into the field below."
       : "",
   ].filter(Boolean);
+}
+
+/** Return the name of the page's file. A typed address may hold a "%" of its own: it stays as it is. */
+function fileName() {
+  const name = location.pathname.split("/").pop() ?? "";
+  try {
+    return decodeURIComponent(name);
+  } catch {
+    return name;
+  }
 }
 
 /** Return the name of the present tab. */
