@@ -39,6 +39,11 @@ def escape(character: str) -> str:
     return character.encode("unicode_escape").decode()
 
 
+def token_label(token: str) -> str:
+    """Return a token as a table shows it, in quotes if it has spaces or other invisible characters."""
+    return token if token and not token[0].isspace() and printable(token) == token else repr(token)
+
+
 def markdown(text: object) -> str:
     """Return a text as Markdown that shows it as it is, on one line: <S>, *, | and [a](b) are not markup."""
     return _MARKDOWN.sub(r"\\\g<0>", printable(text)).replace("|", "&#124;")  # a bar ends a table's cell

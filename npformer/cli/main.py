@@ -34,6 +34,8 @@ COMMANDS = {
     "attention": "draw the attention weights of a trained model for a sentence of yours",
     "explore": "write a page to follow every number of a model, forward and backward, in a browser",
     "saliency": "show how much each token that a model reads contributes to a token that it predicts",
+    "lens": "show what a model would predict after each of its layers, and what each part adds to a logit",
+    "patch": "find the activation that carries the difference between two sentences",
     "figures": "draw the figures of the source documents and of the course, all or some, from real tensors",
     "masks": "apply masks to a sentence of yours: scores, weights, and a test for leaks",
     "gradcheck": "check the gradients of every component, of a layer of your own, or of a trained model",

@@ -33,13 +33,13 @@ from npformer.explorer.steps import (
     steps_data,
 )
 from npformer.kernels import plain_pairs
+from npformer.lenses.taps import FixedParameter
 from npformer.models.registry import Model, kind_of
 from npformer.models.transformer import TransformerConfig
 from npformer.nn import Embedding, LearnedPositions, Linear, TiedProjection
 from npformer.nn.module import Module, Parameter
 from npformer.pretrained import GapFiller, Translator
 from npformer.pretrained.attention import forward_pass
-from npformer.pretrained.input_gradients import FixedParameter
 from npformer.pretrained.loaded import Loaded
 from npformer.version import __version__
 

@@ -5,6 +5,7 @@
 - attention_arrays: the attention of a whole model, in the forms in which libraries return it
 - attention_lines: attention as lines between tokens
 - cells, board, boxes: matrices as cells, and schematics of boxes and arrows
+- lens_maps: the predictions of every layer, and the effects of patches
 - graph: a computation of numbers, with its gradients
 - bars, curve_plots, search_tree: probabilities and scores, curves, and the tree of a beam search
 - composition: several pictures in one figure, key frames, and GIFs
@@ -35,6 +36,7 @@ from npformer.plots.heat_maps import (
     value_map,
 )
 from npformer.plots.legibility import text_problems
+from npformer.plots.lens_maps import patch_grid, prediction_grid
 from npformer.plots.masks import leak_map, mask_panels
 from npformer.plots.search_tree import beam_tree, steps_of_trace
 from npformer.plots.style import save
@@ -58,6 +60,8 @@ __all__ = [
     "leak_map",
     "mask_map",
     "mask_panels",
+    "patch_grid",
+    "prediction_grid",
     "probability_bars",
     "probability_panels",
     "save",

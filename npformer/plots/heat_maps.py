@@ -84,6 +84,7 @@ class HeatMap:
     keys: list[str] | None
     scale: Scale
     numbers: bool = False
+    written: list[str] | None = None  # a word for each cell, row by row, in place of its number
     title: str | None = None
     axis_labels: tuple[str, str] = ("query", "key")
     legend: tuple[tuple[str, str], ...] = ()  # pairs (colour, text)
@@ -96,7 +97,7 @@ class HeatMap:
         unlabelled = self.queries is None and self.keys is None
         least = 0.02 if unlabelled else max(FINEST, word_line(SMALL) / max(self.every))
         if self.numbers:
-            least = max(least, widest(self.texts, SMALL) + 2 * GAP)
+            least = max(least, (widest(self.texts, SMALL) + 2 * GAP) / self.stretch[1])
         return least
 
     @property
@@ -107,8 +108,9 @@ class HeatMap:
 
     @property
     def texts(self) -> list[str]:
-        """The numbers as written in the cells that are not masked, row by row."""
-        return [number(v) for v, shown in zip(self.values.flat, self.mask.flat, strict=True) if shown]
+        """What is written in the cells that are not masked, row by row."""
+        texts = map(number, self.values.flat) if self.written is None else self.written
+        return [text for text, shown in zip(texts, self.mask.flat, strict=True) if shown]
 
 
 class Room(NamedTuple):
@@ -297,12 +299,10 @@ def _draw_on(ax: Axes, heat: HeatMap, r: Room) -> AxesImage:
         ax.grid(which="minor", color="white", linewidth=0.6)
         ax.tick_params(which="minor", length=0)
     if heat.numbers:
-        for (row, column), value in np.ndenumerate(heat.values):
-            if heat.mask[row, column]:
-                background = image.cmap(image.norm(value))[:3]
-                ax.text(
-                    column, row, number(value), size=SMALL, ha="center", va="center", color=ink_on(background)
-                )
+        style: dict[str, Any] = {"size": SMALL, "ha": "center", "va": "center", "parse_math": False}
+        for (row, column), text in zip(np.argwhere(heat.mask).tolist(), heat.texts, strict=True):
+            background = image.cmap(image.norm(heat.values[row, column]))[:3]
+            ax.text(column, row, text, color=ink_on(background), **style)
     if heat.title:
         ax.set_title(heat.title, size=PANEL, pad=9)
     if heat.legend:

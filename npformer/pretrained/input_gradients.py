@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from npformer.backend import Array, array_module
 from npformer.errors import UserError
 from npformer.functional.softmax import log_softmax, log_softmax_backward
+from npformer.lenses.taps import FixedParameter, fixed_parameters
 from npformer.models.bert import Bert
 from npformer.models.gpt import GPT
 from npformer.models.registry import Model
@@ -27,16 +28,6 @@ class Output(NamedTuple):
     position: int  # t, among the T positions of the logits
     token: int
     score: str = SCORES[0]  # one of SCORES
-
-
-class FixedParameter(Parameter):
-    """A parameter whose gradient nobody needs, and which would fill the memory in a large model.
-
-    It has none, and what a backward pass adds to it is dropped.
-    """
-
-    def accumulate(self, gradient: Any, *, at: Any = ...) -> None:
-        """Drop a gradient. If a kernel has not evaluated it yet, it is never evaluated."""
 
 
 class GivenVectors(Module):
@@ -99,7 +90,7 @@ def with_vectors(model: Model, vectors: Sequence[Array]) -> tuple[Any, list[Para
     """
     embeddings = input_embeddings(model)
     tables = [GivenVectors(embedding, each) for embedding, each in zip(embeddings, vectors, strict=True)]
-    replaced: dict[int, Any] = {id(p): FixedParameter(p.value) for p in model.parameters()}
+    replaced = fixed_parameters(model)
     replaced |= {id(embedding): table for embedding, table in zip(embeddings, tables, strict=True)}
     return model.shared_copy(replaced), [table.vectors for table in tables]
 

@@ -13,7 +13,7 @@ from npformer.data.encoding import Encoding, Tokenizer
 from npformer.data.moses import tokenised
 from npformer.data.text import TextLoader
 from npformer.data.text_codecs import ByteCodec
-from npformer.errors import UserError, did_you_mean, in_context, quantity
+from npformer.errors import UserError, did_you_mean, in_context
 from npformer.escaping import printable
 from npformer.generation import Gap, TextStream, sample_ids, translate_ids
 from npformer.generation.batch_decode import translate_in_parts
@@ -33,6 +33,7 @@ from npformer.pretrained.attention import (
 )
 from npformer.pretrained.card import Card
 from npformer.pretrained.input_gradients import Output
+from npformer.pretrained.inside import Inside, Reading, most_probable
 from npformer.pretrained.saliency import MOST_POINTS, TOLERANCE, Inputs, Saliency, saliency_of
 from npformer.storage.checkpoint import Checkpoint
 from npformer.validation import require_choice, short
@@ -52,7 +53,7 @@ class Kind(NamedTuple):
     maker: str  # the command that trains one
 
 
-class Translator:
+class Translator(Inside):
     """An encoder-decoder model with the tokenizers of its two languages.
 
     `npformer.load` returns one. `Translator.of_codecs` and `Translator.from_checkpoint` make one of a model
@@ -341,6 +342,22 @@ class Translator:
             most_points=most_points,
         )
 
+    @property
+    def _writes(self) -> Tokenizer:
+        return self.target_tokenizer
+
+    def _reading(self, text: str, **search: Any) -> Reading:
+        run = forward_pass(self, _text(text), **(self.search_settings() | search))
+        ids, tokens = [run.source_ids, run.target_ids], [run.source, run.target]
+        return Reading(ids, tokens, run.predicted_ids[0].tolist(), 0)
+
+    def _usual_place(self, reading: Reading, token: int | None) -> int:
+        return reading.predicted.index(token) if token in reading.predicted else reading.usual
+
+    def _differs(self, own: Reading, other: Reading) -> int:
+        pairs = zip(own.predicted, other.predicted, strict=False)
+        return next((place for place, (a, b) in enumerate(pairs) if a != b), own.usual)
+
     def explore(self, sentence: str, translation: str | None = None) -> "Page":
         """Return a page on which one follows every number of the model, forward and backward.
 
@@ -395,7 +412,7 @@ class Translator:
         return f"<translator {printable(self.name)}{title}: {kind} with {count:,} parameters>"
 
 
-class TextModel:
+class TextModel(Inside):
     """A trained model that reads one text, with its tokenizer: the base of the two classes below.
 
     Attributes:
@@ -535,24 +552,19 @@ class TextModel:
 
     def _most_probable(self, encoding: Encoding, position: int) -> int:
         """Return the most probable token at a position, special tokens aside."""
-        logits = self.logits([encoding.ids])[0, position]  # (V,)
-        logits[sorted(self.tokenizer.special_ids)] = -np.inf
-        return int(logits.argmax())
+        return most_probable(self.logits([encoding.ids])[0], self.tokenizer.special_ids)[position]
 
-    def _token(self, target: str) -> int:
-        """Return the id of the only token of a text, or of the token with this label, special tokens aside.
+    @property
+    def _writes(self) -> Tokenizer:
+        return self.tokenizer
 
-        A part of a word, such as "·graph", can be given by its label only.
-        """
-        special = self.tokenizer.special_ids
-        ids = [index for index in self.tokenizer.encode(target).ids if index not in special]
-        if len(ids) == 1:
-            return ids[0]
-        for index in range(self.model.config.target_vocab):
-            if index not in special and self.tokenizer.piece(index) == target:
-                return index
-        count = quantity(len(ids), "token") if ids else "no token"
-        raise UserError(f"the target {target!r} is {count} of this model: give a text of one token")
+    def _reading(self, text: str, **search: Any) -> Reading:
+        if search:
+            raise UserError(f"a {self.kind.noun} has no setting {', '.join(search)}: leave it out")
+        encoding = self._encoded(text, most=self._longest)
+        ids = np.array([encoding.ids])
+        predicted = most_probable(self.logits(ids)[0], self.tokenizer.special_ids)
+        return Reading([ids], [encoding.pieces], predicted, self._usual_position(text, encoding))
 
     def __repr__(self) -> str:
         kind, count = type(self.model).__name__, self.model.count_parameters()

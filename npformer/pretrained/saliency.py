@@ -21,7 +21,7 @@ import numpy as np
 
 from npformer.backend import Array, like, to_numpy
 from npformer.errors import UserError
-from npformer.escaping import printable
+from npformer.escaping import token_label
 from npformer.models.registry import Model
 from npformer.pretrained.input_gradients import Output, input_vectors, scores_and_gradients
 from npformer.validation import require_choice
@@ -102,12 +102,14 @@ class Saliency:
     def table(self) -> str:
         """Return the contributions as plain text: a line for each token, with its number and a bar."""
         largest = max(float(abs(each).max()) for each in self.scores.values())
-        width = max(len(_label(token)) for tokens in self.tokens.values() for token in tokens)
+        width = max(len(token_label(token)) for tokens in self.tokens.values() for token in tokens)
         lines = [self._title()]
         for name, scores in self.scores.items():
             lines += [name] if len(self.scores) > 1 else []
             for token, score in zip(self.tokens[name], scores.tolist(), strict=True):
-                lines.append(f"  {_label(token):{width}}  {score:+10.4f}  {_bar(score, largest)}".rstrip())
+                lines.append(
+                    f"  {token_label(token):{width}}  {score:+10.4f}  {_bar(score, largest)}".rstrip()
+                )
         return "\n".join([*lines, self._conclusion()])
 
     def plot(self) -> "Figure":
@@ -129,7 +131,7 @@ class Saliency:
         )
 
     def _title(self) -> str:
-        return f"{self.score} {self.value:.3f} of {_label(self.explained)}: {METHODS[self.method]}"
+        return f"{self.score} {self.value:.3f} of {token_label(self.explained)}: {METHODS[self.method]}"
 
     def _conclusion(self) -> str:
         """Return the sum of the contributions, beside what it has to be if the method is complete."""
@@ -285,11 +287,6 @@ def _dot_products(vectors: Sequence[Array], gradients: Sequence[Array]) -> list[
 def _largest(scores: Array) -> list[int]:
     """Return the places of the largest contributions, MOST_BARS at most, in the order of the text."""
     return sorted(np.argsort(-abs(scores), kind="stable")[:MOST_BARS].tolist())
-
-
-def _label(token: str) -> str:
-    """Return a token as it is shown in a table, in quotes if it has spaces or other invisible characters."""
-    return token if token and not token[0].isspace() and printable(token) == token else repr(token)
 
 
 def _bar(score: float, largest: float) -> str:
