@@ -47,13 +47,12 @@ def run(arguments: Namespace) -> int:
     if arguments.parts:
         settings = {name: getattr(arguments, name) for name in ("target", "versus", "position")}
         parts = loaded.attribution(arguments.text, **settings)
-        table, plot, shown = parts.table(), parts.plot, [parts.explained]
+        table, figure, shown = parts.table(), parts.plot(), [parts.explained]
     else:
         lens = loaded.lens(arguments.text)
-        table, plot, shown = lens.table(arguments.position), lens.plot, lens.tokens
+        table, figure, shown = lens.table(arguments.position), lens.plot(), lens.tokens
     note_unknown_words(loaded, arguments.text)
     print_lines(table)
-    figure = plot()
     note_missing_fonts(shown)
     print_line(f"wrote {save(figure, path)}")
     print_pictures(console(), [(figure, path)])

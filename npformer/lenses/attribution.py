@@ -61,7 +61,7 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class LogitAttribution:
-    """What the parts of a model add to the logit of a token, or to the difference of two logits.
+    """The terms that the parts of a model add to the logit of a token, or to the difference of two logits.
 
     Attributes:
         explained: The token, or "A − B" for a difference.

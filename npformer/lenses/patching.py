@@ -7,9 +7,10 @@ into the run on the text. The activations whose patch changes the prediction car
     exact:        score(activation of the other text) - score
     first order:  (activation of the other text - activation) · ∂score / ∂activation
 
-The score is the logit of the first token minus that of the second. The exact effects need one forward pass for
-each activation. The gradient gives all effects of first order by one backward pass (attribution patching). The
-two disagree where the model is far from linear between the two activations, as where a softmax is saturated.
+The score is the logit of the first token minus that of the second. The exact effects need one forward pass
+for each activation. The gradient gives all effects of first order by one backward pass (attribution
+patching). The two disagree where the model is far from linear between the two activations, as where a softmax
+is saturated.
 
 Source: Meng et al. 2022, "Locating and editing factual associations in GPT", section 2 (activation patching);
 Nanda 2023, "Attribution patching".
@@ -17,7 +18,7 @@ Nanda 2023, "Attribution patching".
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -111,13 +112,13 @@ class Patching:
         from npformer import plots  # matplotlib takes a second to load
         from npformer.plots.style import drawable
 
-        maps = []
-        for name, each in self.effects.items():
-            columns = drawable(each.columns)
-            maps += [
-                (f"{name} {kind}".strip(), values, each.rows, columns)
+        maps = [
+            [
+                (f"{name} {kind}".strip(), values, each.rows, drawable(each.columns))
                 for kind, values in (("exact", each.exact), ("first order", each.first_order))
             ]
+            for name, each in self.effects.items()
+        ]
         return plots.patch_grid(maps, title=drawable([self.explained])[0])
 
     def __repr__(self) -> str:
@@ -169,31 +170,34 @@ def patching_of(
             )
     watched = watchable(model)
     sites = {name: _sites(stack, what) for name, stack in stacks(watched).items()}
-    taps = [site.tap for each in sites.values() for site in each]
-
-    def score(logits: Array) -> Array:  # (B, T, V) -> (B,)
-        row = logits[:, output.position]
-        return row[:, output.token] - (row[:, versus] if versus is not None else 0)
+    every = [site for each in sites.values() for site in each]
 
     logits, _ = watched.forward(*other_ids)
-    other_score, others = float(score(logits)[0]), [tap.y for tap in taps]
+    other_score, others = float(_score(logits, output, versus)[0]), [site.tap.y for site in every]
     logits, cache = watched.forward(*ids)
-    own_score = float(score(logits)[0])
+    score = float(_score(logits, output, versus)[0])
     watched.backward(score_gradient(logits, output, versus), cache)
+    pairs = list(zip(every, others, strict=True))
+    # all of them first, since each patched run leaves other activations in the taps
+    estimates = [_first_order(site, other) for site, other in pairs]
+    runs = (_patched(watched, ids, site, other) for site, other in pairs)
+    exact = [np.concatenate([_score(each, output, versus) for each in run]) - score for run in runs]
 
-    found = {}
+    found, start = {}, 0
     for (name, of_stack), labels_of_stack in zip(sites.items(), tokens, strict=True):
-        first_order = [_first_order(site, other) for site, other in zip(of_stack, others, strict=False)]
-        exact = [
-            _exact(watched, ids, site, other, score) for site, other in zip(of_stack, others, strict=False)
-        ]
-        others = others[len(of_stack) :]
+        rows = slice(start, start := start + len(of_stack))
         n_heads = of_stack[0].n_heads
         columns = list(labels_of_stack) if n_heads is None else [f"head {head}" for head in range(n_heads)]
-        found[name] = Effects(
-            [s.row for s in of_stack], columns, np.array(exact) - own_score, np.array(first_order)
-        )
-    return Patching(*labels, output.position, own_score, other_score, found)
+        names = [site.row for site in of_stack]
+        found[name] = Effects(names, columns, np.array(exact[rows]), np.array(estimates[rows]))
+    return Patching(*labels, output.position, score, other_score, found)
+
+
+def _score(logits: Array, output: Output, versus: int | None) -> Array:
+    """Return the logit of a token minus that of another one, on the host. Shapes: (B, T, V) -> (B,)."""
+    row = to_numpy(logits[:, output.position])  # (B, V)
+    score: Array = row[:, output.token] - (0 if versus is None else row[:, versus])
+    return score
 
 
 def _sites(stack: Any, what: str) -> list[_Site]:
@@ -234,31 +238,27 @@ def _first_order(site: _Site, other: Array) -> Array:
     return sums
 
 
-def _exact(
-    watched: Any, ids: Sequence[Array], site: _Site, other: Array, score: Callable[[Array], Array]
-) -> Array:
-    """Return the score with each patch at one site, of shape (M,): a few places at a time."""
+def _patched(watched: Any, ids: Sequence[Array], site: _Site, other: Array) -> Iterator[Array]:
+    """Yield the logits (B, T, V) with each patch at one site: M runs in all, a few at a time."""
     xp = array_module(other)
     n_places = _by_place(other, site).shape[1]
-    found = []
     for start in range(0, n_places, BATCH):
         places = xp.arange(start, min(start + BATCH, n_places))
         runs = xp.arange(len(places))
 
-        def patched(y: Array, places: Array = places, runs: Array = runs) -> Array:
+        def patch(y: Array, places: Array = places, runs: Array = runs) -> Array:
             y = y.copy()
-            _by_place(y, site)[runs, places] = _by_place(other, site)[0, places]
+            _by_place(y, site)[runs, places] = _by_place(other, site)[0, places]  # a view of y
             return y
 
-        site.tap.patch = patched
+        site.tap.patch = patch
         logits, _ = watched.forward(*(np.repeat(each, len(places), 0) for each in ids))
-        found.append(to_numpy(score(logits)))
+        yield logits
     site.tap.patch = None
-    return np.concatenate(found)
 
 
 def _table(name: str, effects: Effects, difference: float) -> str:
-    """Return the effects in one stack as text: a line for each place, and a column for each row of effects."""
+    """Return the effects in one stack as text, with a line for each place and a column for each layer."""
     rows = [row.removeprefix("layer ") for row in effects.rows]
     if difference:
         texts = np.vectorize(lambda effect: f"{round(100 * effect / difference)}")(effects.exact)

@@ -180,6 +180,15 @@ def score_gradient(logits: Array, output: Output, versus: int | None = None) -> 
 
 
 def require_index(name: str, value: Any, count: int) -> None:
-    """Raise UserError for a value that is no number among 0 .. count - 1."""
+    """Check a position or a token.
+
+    Args:
+        name: "position" or "token".
+        value: Its number.
+        count: The number of those that an output has.
+
+    Raises:
+        UserError: If the value is no whole number among 0 .. count - 1.
+    """
     if not (isinstance(value, int | np.integer) and 0 <= value < count):
         raise UserError(f"{name} is {value!r}: this output has {name}s 0 .. {count - 1}")

@@ -108,7 +108,7 @@ class HeatMap:
 
     @property
     def texts(self) -> list[str]:
-        """What is written in the cells that are not masked, row by row."""
+        """The text in each cell that is not masked, row by row."""
         texts = map(number, self.values.flat) if self.written is None else self.written
         return [text for text, shown in zip(texts, self.mask.flat, strict=True) if shown]
 

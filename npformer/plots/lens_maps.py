@@ -1,4 +1,4 @@
-"""What happens between the layers of a model: the predictions of every layer, and the effects of patches."""
+"""Pictures of what happens between the layers: predictions of every layer, and effects of patches."""
 
 from collections.abc import Sequence
 
@@ -6,8 +6,17 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
-from npformer.plots.heat_maps import HeatMap, Scale, heat_row, make_heat_map, signed_scale
-from npformer.plots.layout import array
+from npformer.plots.heat_maps import (
+    HeatMap,
+    Room,
+    Scale,
+    draw_at,
+    heat_row,
+    make_heat_map,
+    room,
+    signed_scale,
+)
+from npformer.plots.layout import MAX_SIDE, PAD, array, titled_figure
 from npformer.plots.palette import weight_map
 from npformer.plots.style import drawing
 
@@ -48,29 +57,57 @@ def prediction_grid(
 
 
 def patch_grid(
-    effects: Sequence[tuple[str, ArrayLike, Sequence[str], Sequence[str]]],
+    effects: Sequence[Sequence[tuple[str, ArrayLike, Sequence[str], Sequence[str]]]],
     *,
     title: str | None = None,
 ) -> Figure:
-    """Draw the effects of patches as heat maps beside each other, with the same colours, last layer on top.
+    """Draw the effects of patches as heat maps in rows, all with the same colours, last layer on top.
 
     Args:
-        effects: For each map, its title, the effects (N, M), the names of its N rows and of its M columns.
+        effects: For each row of heat maps, and for each map in it, its title, the effects (N, M), the names
+            of its N rows and of its M columns.
         title: A title above the picture.
 
     Raises:
         UserError: If a shape is wrong, a number is not finite, or the maps do not fit in a picture.
     """
-    with drawing(title, *(names for _, _, rows, columns in effects for names in (rows, columns))):
-        heats: list[HeatMap] = []
-        for name, values, rows, columns in effects:
-            heat = make_heat_map(array(values, "effects", 2)[::-1], list(rows)[::-1], columns, name="scores")
-            heat.title, heat.axis_labels = name, ("", "")
-            heats.append(heat)
-        every = np.concatenate([heat.values.ravel() for heat in heats])
-        for heat in heats:
-            heat.scale = signed_scale(every, "effect")
-        return heat_row(heats, title)
+    every = [each for row in effects for each in row]
+    with drawing(title, *(names for _, _, rows, columns in every for names in (rows, columns))):
+        largest = np.concatenate([array(values, "effects", 2).ravel() for _, values, _, _ in every])
+        lines = [[_effect_map(*each, signed_scale(largest, "effect")) for each in row] for row in effects]
+        cell = min(heat.cell for line in lines for heat in line)
+        least = max(heat.least_cell for line in lines for heat in line)
+        rooms, width = _rooms(lines, cell)
+        while width + 2 * PAD > MAX_SIDE and cell > least:
+            cell = max(least, 0.97 * cell)
+            rooms, width = _rooms(lines, cell)
+        heights = [max(r.total[1] for r in line) for line in rooms]
+        height = sum(heights) + PAD * (len(lines) - 1)
+        what = f"a heat map of {len(every[0][2])} × {len(every[0][3])} words"
+        figure, left = titled_figure(width, height, title, what=what)
+        top = PAD + height
+        for line, own, high in zip(lines, rooms, heights, strict=True):
+            x = left
+            for heat, r in zip(line, own, strict=True):
+                draw_at(figure, heat, x, top, cell=cell, bar=heat is line[-1])
+                x += r.total[0] + PAD
+            top -= high + PAD
+        return figure
+
+
+def _rooms(lines: list[list[HeatMap]], cell: float) -> tuple[list[list[Room]], float]:
+    """Return the room of each heat map with cells of a size, a colour bar after each row, and the width."""
+    rooms = [[room(heat, cell, bar=heat is line[-1]) for heat in line] for line in lines]
+    return rooms, max(sum(r.total[0] for r in line) + PAD * (len(line) - 1) for line in rooms)
+
+
+def _effect_map(
+    name: str, values: ArrayLike, rows: Sequence[str], columns: Sequence[str], scale: Scale
+) -> HeatMap:
+    """Return the heat map of the effects of a stack, last layer on top."""
+    heat = make_heat_map(array(values, "effects", 2)[::-1], list(rows)[::-1], columns, name="scores")
+    heat.title, heat.axis_labels, heat.scale = name, ("", ""), scale
+    return heat
 
 
 def _cut(word: str) -> str:

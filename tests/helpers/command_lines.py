@@ -42,6 +42,10 @@ explore 'the cat' --model runs/text --backend numpy
 saliency 'the cat' --model runs/text --last --target s --position 1 --score logit --points 8 --tolerance 0.5 \
  --out new.png
 saliency 'the [MASK] sleeps' --model runs/sentences --method gradient
+lens 'the cat' --model runs/text --last --position 1 --out new.png
+lens 'the cat' --model runs/text --parts --target s --versus a --position 1
+patch 'the cat' 'the dog' --model runs/text --last --what heads --target s --versus a --position 1 \
+ --out new.png
 masks 'je suis' --pad 1 --causal --window 1 --layer 0 --head 1 --seed 3 --out new
 masks 'je suis' --causal --mistake shifted
 masks 'le chat' --cross 'the cat' --model runs/tiny --last

@@ -41,6 +41,47 @@ BUGS = {
             ("RotaryPositions: angles not scaled", "dropped branch", "base, scaling → base"),
         ],
     },
+    "lenses/taps.py": {
+        "{id(p): FixedParameter(p.value) for": [
+            ("input gradients: those of the weights added to the model", "lost tie", "{id(p): p for"),
+        ],
+        "gradient[:, output.position, token] += sign": [
+            ("score gradient: sign of the other token", "sign", "+= sign → += abs(sign)"),
+        ],
+        "x if norm is None else norm(x)": [
+            ("logit lens: without the last norm", "dropped branch", "model.output(x)"),
+        ],
+    },
+    "lenses/attribution.py": {
+        "return 0.0 if bias is None else float((bias.value * dy).sum())": [
+            ("attribution: biases left out", "dropped branch", "return 0.0"),
+        ],
+        "dx = dx - dx.mean(-1, keepdims=True)": [
+            ("attribution: the mean counts as constant, too", "dropped branch", "dx = dx"),
+        ],
+        "dx = dy * self.part.gain.value * cache": [
+            (
+                "attribution: without the gain",
+                "missing scale",
+                "dy * self.part.gain.value * cache → dy * cache",
+            ),
+        ],
+        "return cache[0] if len(cache) == 1": [
+            ("attribution: sublayers pass a gradient on", "wrong term", "cache[0] if → dy if"),
+        ],
+    },
+    "lenses/patching.py": {
+        "(other - site.tap.y) * site.tap.dy": [
+            ("attribution patching: sign", "sign", "(site.tap.y - other) * site.tap.dy"),
+            ("attribution patching: the whole activation", "wrong term", "other * site.tap.dy"),
+        ],
+        "_by_place(other, site)[0, places]": [
+            ("patching: all runs get the first place", "wrong term", "[0, places] → [0, places * 0]"),
+        ],
+        "return heads.swapaxes(1, 2)": [
+            ("patching: heads taken for tokens", "wrong term", "return heads"),
+        ],
+    },
     "pretrained/input_gradients.py": {
         "self.vectors.accumulate(dy)": [
             ("GivenVectors: sign", "sign", "self.vectors.accumulate(-dy)"),
@@ -48,9 +89,6 @@ BUGS = {
         ],
         "dlogits[:, output.position] = drow": [
             ("input gradients: the position before", "wrong term", "dlogits[:, output.position - 1] = drow"),
-        ],
-        "{id(p): FixedParameter(p.value) for": [
-            ("input gradients: those of the weights added to the model", "lost tie", "{id(p): p for"),
         ],
         "return values, [parameter.grad for parameter in parameters]": [
             ("input gradients: source and target swapped", "swapped", "parameters → parameters[::-1]"),

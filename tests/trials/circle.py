@@ -34,6 +34,9 @@ MORE = (  # these test what no test of those folders does, or test it in fewer s
     "learn/capstone/test_training.py",
     "pretrained/test_input_gradients.py",
     "pretrained/test_saliency.py",
+    "lenses/test_logit_lens.py",
+    "lenses/test_attribution.py",
+    "lenses/test_patching.py",
     "pretrained/test_loss_check.py",
     "interop/test_mapped_tensors.py",
 )

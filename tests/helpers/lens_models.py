@@ -1,0 +1,40 @@
+"""Small random models of every kind that the lenses look into, with ids that they can read."""
+
+import numpy as np
+
+from npformer.models.bert import Bert, BertConfig
+from npformer.models.gpt import GPT, GPTConfig
+from npformer.models.transformer import Transformer, TransformerConfig
+
+GPT_SIZES = {"vocab_size": 17, "d_model": 16, "n_layers": 3, "n_heads": 4, "context": 12}
+SIZES = {"source_vocab": 17, "target_vocab": 17, "d_model": 16, "d_ff": 32, "n_heads": 4, "n_layers": 2}
+UNNORMALIZED = ("pre", "n-da", "n-dna")  # their stacks end with a norm
+
+
+def _shaken(model):
+    """Return a model all of whose parameters, biases and gains too, are random."""
+    rng = np.random.default_rng(1)
+    model.values += 0.2 * rng.standard_normal(model.values.shape).astype(model.values.dtype)
+    return model
+
+
+def _transformer(norm):
+    return _shaken(
+        Transformer(TransformerConfig(**SIZES, max_length=12, norm=norm, final_norm=norm in UNNORMALIZED))
+    )
+
+
+MODELS = {
+    "gpt": lambda: _shaken(GPT(GPTConfig(**GPT_SIZES))),
+    "llama": lambda: _shaken(GPT(GPTConfig.preset("llama-style").replace(**GPT_SIZES, n_kv_heads=2))),
+    "bert": lambda: _shaken(
+        Bert(BertConfig(vocab_size=17, d_model=16, n_layers=2, n_heads=4, max_length=12))
+    ),
+} | {norm: lambda norm=norm: _transformer(norm) for norm in ("post", *UNNORMALIZED, "-dan", "n-dan")}
+
+
+def ids_of(model, seed=0):
+    """Return the ids of each input of a model: 6 tokens, and 5 for a decoder."""
+    rng, n = np.random.default_rng(seed), min(model.config.target_vocab, 9)
+    ids = rng.integers(4, n, (1, 6))
+    return [ids, rng.integers(4, n, (1, 5))] if isinstance(model, Transformer) else [ids]
