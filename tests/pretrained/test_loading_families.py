@@ -64,6 +64,18 @@ def test_integrated_gradients_are_complete(folders, family):
 
 
 @every_family
+def test_lenses_look_into_every_family(folders, family):
+    loaded = npformer.load(folders[family])
+    text = text_of(family)
+    lens, parts = loaded.lens(text), loaded.attribution(text)
+    run = loaded._reading(text)
+    assert lens.ids[-1, :, 0].tolist() == loaded.model(*run.ids)[0].argmax(-1).tolist()
+    assert parts.sum == pytest.approx(parts.total, abs=1e-10)
+    other = text.replace("king", "duke" if "bert" in family else "king")
+    assert loaded.patch(text, other).table()
+
+
+@every_family
 def test_gradcheck_passes_and_names_the_tensors_of_a_wrong_gradient(folders, family, monkeypatch, capsys):
     command = ["gradcheck", "--model", str(folders[family]), "The king has lost his crown.", "--json"]
     assert main(command) == 0
