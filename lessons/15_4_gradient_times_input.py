@@ -343,4 +343,4 @@ assert correlation_with_cost(same_heads) > 0.3
 # - By hand: show that $\sum_s p_s\, g_s = 0$ for every query.
 # - Which token has the largest mean slope for the head with the highest cost? Compute `slopes` for its layer.
 #
-# **Next**: lesson 16.1 (`16_1_operations_and_memory_bandwidth`) asks where the time of a training step goes.
+# **Next**: lesson 15.5 (`15_5_what_each_layer_predicts`) reads the model after each of its layers.

@@ -1,0 +1,189 @@
+# %% [markdown]
+# # 15.6 · Activation patching
+#
+# *About 20 minutes. You need: gradient times input (lesson 15.4, `15_4_gradient_times_input`), the logit lens
+# (lesson 15.5, `15_5_what_each_layer_predicts`).*
+#
+# **After this lesson you can**
+#
+# - find the activation that carries a difference between two sentences;
+# - estimate the effects of all patches from one backward pass, and say where the estimate fails;
+# - plan a patching experiment with a fair pair of sentences.
+#
+# `each layer: x → [ATTENTION] → add & norm → feed-forward → add & norm → y`
+
+# %%
+import numpy as np
+from numpy.testing import assert_allclose
+
+import npformer
+from npformer.learn.course import show_figure
+
+translator = npformer.load("en-de")
+patching = translator.patch("A man is sleeping.", "A woman is sleeping.")
+
+# %% tags=["plot"]
+show_figure(patching.plot(), "15_patching", "Effects of activations of 'A woman is sleeping.'")
+
+# %% [markdown]
+# ## An experiment with two sentences
+#
+# *A man is sleeping* begins with *ein* in German, and *A woman is sleeping* with *eine*. The English article
+# is the same. So the decoder must know the noun before it writes the first word. Where in the model is this
+# knowledge?
+#
+# The picture answers with an experiment. The model reads both sentences, and we keep all activations of the
+# second run. Then it reads the first sentence again, but one activation, the vector of one token after one
+# layer, is replaced by that of the other sentence. This is **activation patching** (Meng et al. 2022). If the
+# prediction changes from *ein* to *eine*, this vector carries the difference.
+#
+# The score is a difference of logits, as in lesson 15.1 (`15_1_tokens_that_heads_attend_to`):
+#
+# $$\delta = \ell_{\mathit{ein}} - \ell_{\mathit{eine}}$$
+
+# %%
+print(patching.table())
+
+# %% tags=["check"]
+encoder, decoder = patching.effects["encoder"], patching.effects["decoder"]
+difference = patching.other_score - patching.score
+assert patching.score > 0 > patching.other_score
+assert (encoder.exact[:, 1] / difference > 0.9).all()  # of "man"
+assert_allclose(decoder.exact[-1, 0] / difference, 1, atol=1e-4)
+
+# %% [markdown]
+# A patch of *man* moves the score from one run to the other, by 100 percent of the difference. This holds in
+# every layer of the encoder. No other vector matters. So the encoder leaves the gender in the vector of the
+# noun, although its attention could have copied it to others.
+#
+# In the decoder, only the first position counts, where *ein* is predicted. The effect grows from layer to
+# layer: each cross-attention brings a part of the knowledge. After the last layer the effect is 100 percent,
+# and this is no discovery: the logits are computed from this vector alone.
+#
+# **Question.** What would be the effect of a patch of all vectors of the first encoder layer at once?
+#
+# <details><summary>Answer</summary>
+# 100 percent, exactly. Everything after this layer depends on nothing else of the sentence, so the run would
+# be the other run, to the last bit.
+# </details>
+
+# %% [markdown]
+# ## Which head?
+#
+# The decoder reads the encoder by the heads of cross-attention. So we patch the output of one head at a time,
+# at all tokens, before the output matrix.
+
+# %%
+heads = translator.patch("A man is sleeping.", "A woman is sleeping.", what="heads")
+print(heads.table().split("\n\n")[-1])
+
+# %% tags=["check"]
+share = heads.effects["decoder"].exact / (heads.other_score - heads.score)  # (rows, heads)
+row, head = np.unravel_index(share.argmax(), share.shape)
+assert heads.effects["decoder"].rows[row] == "layer 3 cross"
+assert share.max() > 0.3
+
+# %% [markdown]
+# One head of the last layer carries about half of the difference, and two more a fifth and a tenth of it. The
+# effects need not add up to 100 percent. Two heads can bring the same knowledge, so that either is enough;
+# or two patches have an effect only together.
+#
+# **Question.** The first decoder layer's self-attention has the effect 0. Why must it?
+#
+# <details><summary>Answer</summary>
+# Nothing of the source has reached the decoder before its first cross-attention. So this activation is the
+# same in both runs, and its patch changes nothing.
+# </details>
+
+# %% [markdown]
+# ## All effects from one backward pass
+#
+# A patch needs a forward pass. GPT-2 has 12 layers, and a text of 100 tokens has 1,200 vectors: that many
+# forward passes. Lesson 15.4 predicted ablations from a gradient. The same works here. Let $a$ be an
+# activation of the first run, and $a'$ the one of the second. To first order, the patch changes the score by
+#
+# $$\Delta\delta \approx \left\langle a' - a,\ \frac{\partial \delta}{\partial a} \right\rangle$$
+#
+# One backward pass gives the gradients of all activations at once. This is **attribution patching** (Nanda
+# 2023). An ablation is the patch with $a' = 0$, and gives $-\langle a, da \rangle$ again. The right half of
+# the picture shows these estimates.
+
+# %%
+for name, effects in patching.effects.items():
+    exact, estimate = effects.exact / difference, effects.first_order / difference
+    place = np.unravel_index(exact.argmax(), exact.shape)
+    correlation = np.corrcoef(exact.ravel(), estimate.ravel())[0, 1]
+    largest = f"largest effect {exact[place]:.2f}, estimate {estimate[place]:.2f}"
+    print(f"{name}: {largest}, correlation {correlation:.2f}")
+
+# %% tags=["check"]
+assert np.corrcoef(encoder.exact.ravel(), encoder.first_order.ravel())[0, 1] > 0.9
+assert encoder.exact[0, 1] / difference > 1.5 * encoder.first_order[0, 1] / difference
+of_heads = heads.effects["decoder"]
+assert np.abs(of_heads.exact - of_heads.first_order).max() < abs(difference) / 5
+
+# %% [markdown]
+# The estimates find the right token, and they are much too small in the encoder. The gradient is right; it is
+# the slope at $a$. The step from *man* to *woman* is long, and along it the softmax of attention and the norms
+# change the slope. For the heads, which are nearer to the output, the estimates are good. So a common plan is:
+# estimate all effects, and measure the few large ones.
+#
+# **Question.** Would the estimates of the same score be better for the pair *A man is sleeping* and *A boy is
+# sleeping*?
+#
+# <details><summary>Answer</summary>
+# The step from *man* to *boy* is probably shorter, so the slope changes less. But then the score hardly
+# differs between the runs, and there is little to explain: both sentences begin with *ein*.
+# </details>
+#
+# **Your turn.** Try pairs such as *A man is sleeping* and *A man is reading*. At which position do the
+# translations differ, and which vectors of the encoder carry the verb?
+
+# %% [markdown]
+# ## A fair pair
+#
+# The two sentences must have the same number of tokens, since a patch goes from a place to the same place.
+# They should differ in one thing only. With *A man is sleeping* and *The children are reading*, almost every
+# patch would change something, and none would tell you why.
+#
+# One pair is an anecdote. A head that carries the gender of *woman* may not carry that of *girl*, a word of
+# neuter gender in German. Before you call a head "the gender head", try ten pairs, and one pair for which you
+# expect no effect.
+
+# %% [markdown]
+# ## Summary
+#
+# - A patch replaces one activation by that of another sentence. Its effect on the score is an experiment.
+# - Vectors of a layer say *where* something is known, and heads say *how* it gets from place to place.
+# - $\langle a' - a, da \rangle$ estimates all effects by one backward pass, and fails where the step is long.
+# - A fair pair differs in one thing. Several pairs make a finding.
+# - Patching sees only what differs between the two inputs.
+
+# %% [markdown]
+# ## Questions
+#
+# **Question.** Why is the score a difference of two logits, and not the probability of *eine*?
+#
+# <details><summary>Answer</summary>
+# Near the output, the difference is nearly linear in the activations, and it does not saturate. A probability
+# hardly moves between .97 and .99 while the logits change much.
+# </details>
+#
+# **Question.** A patch of a head has the effect 0. Does the head not attend to *man*?
+#
+# <details><summary>Answer</summary>
+# It may attend to *man* and bring something in which the two sentences agree, such as that it is a person.
+# Patching sees differences only.
+# </details>
+
+# %% [markdown]
+# ## Exercises
+#
+# `npformer exercise list` has no exercises for this chapter. Try these in the terminal:
+#
+# - Patch `what="feed-forward"`. Do the networks of the encoder matter for the gender of *man*?
+# - Find a pair of sentences for which the largest effect in the encoder is not at the word that differs.
+#
+# Heimersheim and Nanda, "How to use and interpret activation patching" (2024), collect what can go wrong.
+#
+# **Next**: lesson 16.1 (`16_1_operations_and_memory_bandwidth`) asks where the time of a training step goes.
