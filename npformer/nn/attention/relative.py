@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
@@ -114,22 +114,13 @@ class RelativeAttention(MultiHeadAttention):
             self.value_positions.accumulate(dvalue_positions)
         return dq, dk, dv
 
-    def project_memory(self, memory: Array) -> NoReturn:
+    def check_cross_attention(self) -> None:
         """Raise an error: there is no distance between the tokens of two sentences.
 
         Raises:
             UserError: Always.
         """
-        raise UserError(_NO_DISTANCE)
-
-    def _count_inputs(self, key: Array | None, value: Any) -> int:
-        n_inputs = super()._count_inputs(key, value)
-        if n_inputs > 1:
-            raise UserError(_NO_DISTANCE)
-        return n_inputs
-
-
-_NO_DISTANCE = (
-    "relative positions need queries and keys of one sentence, and separate keys were given: use "
-    "MultiHeadAttention for cross-attention"
-)
+        raise UserError(
+            "relative positions need queries and keys of one sentence, and separate keys were given: use "
+            "MultiHeadAttention for cross-attention"
+        )
