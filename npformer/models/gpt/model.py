@@ -65,7 +65,9 @@ class Block(Module):
     Shapes: x (B, T, D) -> y (B, T, D).
 
     Args:
-        config, rng, dtype: As in GPT.
+        config: The configuration.
+        rng: The generator of the initial values.
+        dtype: The dtype of the parameters.
         rotary: The rotation that all layers share, or None with learned positions.
 
     Source: Radford et al. 2019, section 2.3.
@@ -92,16 +94,18 @@ class Block(Module):
         Returns:
             y, of shape (B, T, D), and the cache.
         """
-        h, norm1 = self.norm1.forward(x)
-        h, self_attention = self.self_attention.forward(h, mask=mask, context=context)
-        h, dropout1 = self.dropout1.forward(h, context)
+        h, norm1_cache = self.norm1.forward(x)
+        h, self_attention_cache = self.self_attention.forward(h, mask=mask, context=context)
+        h, dropout1_cache = self.dropout1.forward(h, context)
         x = x + h  # the residual connection
 
-        h, norm2 = self.norm2.forward(x)
-        h, feed_forward = self.feed_forward.forward(h, context)
-        h, dropout2 = self.dropout2.forward(h, context)
+        h, norm2_cache = self.norm2.forward(x)
+        h, feed_forward_cache = self.feed_forward.forward(h, context)
+        h, dropout2_cache = self.dropout2.forward(h, context)
         x = x + h
-        return x, BlockCache(norm1, self_attention, dropout1, norm2, feed_forward, dropout2)
+        return x, BlockCache(
+            norm1_cache, self_attention_cache, dropout1_cache, norm2_cache, feed_forward_cache, dropout2_cache
+        )
 
     def backward(self, dy: Array, cache: BlockCache) -> Array:
         """Return dx, of shape (B, T, D)."""
@@ -188,17 +192,20 @@ class GPT(GPTDecoding, Module):
         ids = self._take_ids(ids)
         context = Context(train, rng)
         mask = AttentionMask(causal_mask(ids.shape[1], ids, window=self.config.window))  # (T, T)
-        x, embedding = self.embedding.forward(ids, context)  # (B, T, D)
-        layers = []
+        x, embedding_cache = self.embedding.forward(ids, context)  # (B, T, D)
+        layer_caches = []
         for layer in self.layers:
-            x, cache = layer.forward(x, mask, context)
-            layers.append(cache)
-        x, norm = self.norm.forward(x)
-        logits, output = self.output.forward(x)  # (B, T, V)
-        return logits, GPTCache(embedding, tuple(layers), norm, output)
+            x, layer_cache = layer.forward(x, mask, context)
+            layer_caches.append(layer_cache)
+        x, norm_cache = self.norm.forward(x)
+        logits, output_cache = self.output.forward(x)  # (B, T, V)
+        return logits, GPTCache(embedding_cache, tuple(layer_caches), norm_cache, output_cache)
 
     def backward(self, dlogits: Array, cache: GPTCache) -> None:
-        """Accumulate the gradients of all parameters. Return nothing, since ids have no gradient."""
+        """Accumulate the gradients of all parameters. Return nothing, since ids have no gradient.
+
+        Shapes: dlogits (B, T, V).
+        """
         dx = self.output.backward(dlogits, cache.output)  # (B, T, D)
         dx = self.norm.backward(dx, cache.norm)
         for layer, layer_cache in zip(self.layers[::-1], cache.layers[::-1], strict=True):

@@ -150,20 +150,22 @@ class MultiHeadAttention(AttentionDecoding, Module):
         check_arrays(self, query, key, value, mask.packing, key_packing)
 
         # q = query Wq, k = key Wk, v = value Wv: (B, H, T, K), (B, G, S, K) and (B, G, S, L)
-        (q, k, v), projections = self.project(query, key, value, mask.packing, key_packing)
-        rotation = None
+        (q, k, v), projection_caches = self.project(query, key, value, mask.packing, key_packing)
+        rotation_cache = None
         if self.rotary is not None:
-            q, rotation = self.rotary.forward(q)
-            k, _ = rotate(k, *rotation)  # with the cosines and sines of the same positions
+            q, rotation_cache = self.rotary.forward(q)
+            k, _ = rotate(k, *rotation_cache)  # with the cosines and sines of the same positions
         if self.n_repeats > 1:  # several query heads share a head of keys and values
             k, _ = repeat_heads(k, self.n_repeats)  # (B, H, S, K)
             v, _ = repeat_heads(v, self.n_repeats)  # (B, H, S, L)
         z, attention_cache = self.attend(q, k, v, mask, context)  # (B, H, T, L)
         y = pack(merge_heads(z), mask.packing)  # Concat(z_1 .. z_H): (B, T, H·L)
-        output = None
+        output_cache = None
         if self.output is not None:
-            y, output = self.output.forward(y)  # (B, T, D)
-        return y, MultiHeadCache(projections, attention_cache, output, n_inputs, mask.packing, rotation)
+            y, output_cache = self.output.forward(y)  # (B, T, D)
+        return y, MultiHeadCache(
+            projection_caches, attention_cache, output_cache, n_inputs, mask.packing, rotation_cache
+        )
 
     def backward(self, dy: Array, cache: MultiHeadCache) -> Any:
         """Return the gradients of the arrays that forward was given.

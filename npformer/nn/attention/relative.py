@@ -28,8 +28,8 @@ class RelativeAttention(MultiHeadAttention):
     aK_ij and aV_ij are the vectors of the distance j - i. A distance above max_distance uses the vector of
     max_distance, and likewise in the other direction. So there are 2 max_distance + 1 vectors. All heads
     share them. There is no cross-attention, since there is no distance between the tokens of two sentences.
-    In decoding, the new tokens follow the tokens of the KV cache. Shapes: x (B, T, D) -> y (B, T, D), with
-    masks as in MultiHeadAttention.
+    In decoding, the new tokens follow the tokens of the KV cache. Shapes: x (B, T, D), mask bool,
+    broadcastable to (B, H, T, T) -> y (B, T, D).
 
     Args:
         d_model: The width D.
@@ -42,8 +42,8 @@ class RelativeAttention(MultiHeadAttention):
         settings: The other settings of MultiHeadAttention.
 
     Raises:
-        UserError: As in MultiHeadAttention, if max_distance is not a positive integer, or if key or value is
-            given.
+        UserError: If a setting is impossible, if the shapes of the arrays do not agree, if a mask has another
+            dtype or shape, if max_distance is not a positive integer, or if key or value is given.
 
     Source: Shaw et al. 2018, section 3.
     """
