@@ -73,7 +73,11 @@ def movement(forward: Forward, x: Any, *, change: Change | None = None) -> Array
     """Return the largest change of each output when each token changes, by one forward pass for each token.
 
     Args:
-        forward, x, change: As in `assert_no_leak`.
+        forward: A function of one sentence. It returns an array with one row for each output, or (array,
+            cache).
+        x: The sentence: ids (S,), or vectors (S, D), with or without a batch axis of 1.
+        change: A function (x, s) that returns the sentence with token s changed. By default a vector gets
+            normal noise added, and an id becomes the next different id of the sentence.
 
     Returns:
         An array (T, S), float64. It is exactly 0 if output t does not depend on token s.

@@ -25,7 +25,10 @@ def reason_of_shape(right: Array, found: Array, rtol: float = 1e-9, dy: Any = No
     """Return a colon and the reason why a result has another shape than the correct one, or "".
 
     Args:
-        right, found, rtol, dy: As in describe_shape.
+        right: The correct result.
+        found: The result with another shape.
+        rtol: The relative tolerance of comparisons.
+        dy: The gradient of the output, if the result is a gradient.
     """
     if found.dtype.kind not in "bif":
         return ""

@@ -152,7 +152,7 @@ STEP_LINES: dict[str, StepLines] = {
         "functional/activations.py::gelu_backward | density",
         "9.2",
     ),
-    "tanh": _pair("activations.gelu_tanh", "t", "dinner", "9.2"),
+    "tanh": _pair("activations.gelu_tanh", "t", "inner_slope", "9.2"),
     "gated": _pair("gated.swiglu", "return", "dactivated", "23.3"),
     "log_softmax": _pair("softmax.log_softmax", "y =", "return", "12.1", "12.2"),
     "losses": _pair(

@@ -14,6 +14,8 @@ from npformer.backend import Array, array_module, erf
 def relu(x: Array) -> tuple[Array, Array]:
     """Compute y = max(0, x).
 
+    Shapes: x (...) -> y (...).
+
     Returns:
         y, and the cache, which is y itself.
 
@@ -25,7 +27,7 @@ def relu(x: Array) -> tuple[Array, Array]:
 
 
 def relu_backward(dy: Array, cache: Array) -> Array:
-    """Return dx = dy where y > 0, and 0 elsewhere."""
+    """Return dx = dy where y > 0, and 0 elsewhere, of the shape of dy."""
     y = cache
     xp = array_module(dy)
     # y = max(0, x): the derivative is 1 where x > 0, and 0 elsewhere
@@ -35,6 +37,8 @@ def relu_backward(dy: Array, cache: Array) -> Array:
 def gelu(x: Array) -> tuple[Array, tuple[Array, Array]]:
     """Compute y = x Phi(x), where Phi is the distribution function of the standard normal distribution.
 
+    Shapes: x (...) -> y (...).
+
     Source: Hendrycks and Gimpel 2016.
     """
     phi = _normal_cdf(x)
@@ -42,7 +46,7 @@ def gelu(x: Array) -> tuple[Array, tuple[Array, Array]]:
 
 
 def gelu_backward(dy: Array, cache: tuple[Array, Array]) -> Array:
-    """Return dx = dy (Phi(x) + x Phi'(x))."""
+    """Return dx = dy (Phi(x) + x Phi'(x)), of the shape of dy."""
     x, phi = cache
     xp = array_module(dy)
     # y = x Phi(x): the product rule, where Phi' is the density of the normal distribution
@@ -67,6 +71,7 @@ def gelu_tanh(x: Array) -> tuple[Array, tuple[Array, Array]]:
     """Compute y = x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) / 2.
 
     GPT-2 and the later versions of Google's BERT code use this approximation of gelu.
+    Shapes: x (...) -> y (...).
 
     Source: Hendrycks and Gimpel 2016, section 2.
     """
@@ -76,16 +81,21 @@ def gelu_tanh(x: Array) -> tuple[Array, tuple[Array, Array]]:
 
 
 def gelu_tanh_backward(dy: Array, cache: tuple[Array, Array]) -> Array:
-    """Return dx = dy ((1 + t) + x (1 - t^2) inner') / 2, where t = tanh(inner(x))."""
+    """Return dx = dy ((1 + t) + x (1 - t^2) inner') / 2, where t = tanh(inner(x)).
+
+    Shapes: dy (...) -> dx (...).
+    """
     x, t = cache
     # inner = sqrt(2/pi) (x + 0.044715 x^3)
-    dinner = TANH_SCALE * (1 + 3 * 0.044715 * x * x)
+    inner_slope = TANH_SCALE * (1 + 3 * 0.044715 * x * x)
     # y = x (1 + t) / 2: the product rule, where tanh' = 1 - tanh^2
-    return dy * ((1 + t) + x * (1 - t * t) * dinner) / 2
+    return dy * ((1 + t) + x * (1 - t * t) * inner_slope) / 2
 
 
 def sigmoid(x: Array) -> tuple[Array, Array]:
     """Compute y = 1 / (1 + exp(-x)) as (1 + tanh(x / 2)) / 2, which cannot overflow.
+
+    Shapes: x (...) -> y (...).
 
     Returns:
         y, and the cache, which is y itself.
@@ -95,13 +105,15 @@ def sigmoid(x: Array) -> tuple[Array, Array]:
 
 
 def sigmoid_backward(dy: Array, cache: Array) -> Array:
-    """Return dx = dy y (1 - y)."""
+    """Return dx = dy y (1 - y), of the shape of dy."""
     y = cache
     return dy * y * (1 - y)
 
 
 def swish(x: Array) -> tuple[Array, tuple[Array, Array]]:
     """Compute y = x sigmoid(x), also called SiLU.
+
+    Shapes: x (...) -> y (...).
 
     Source: Ramachandran et al. 2017.
     """
@@ -110,7 +122,7 @@ def swish(x: Array) -> tuple[Array, tuple[Array, Array]]:
 
 
 def swish_backward(dy: Array, cache: tuple[Array, Array]) -> Array:
-    """Return dx = dy (s + x s (1 - s)), where s = sigmoid(x)."""
+    """Return dx = dy (s + x s (1 - s)), where s = sigmoid(x), of the shape of dy."""
     x, s = cache
     # y = x s: the product rule, where sigmoid' = s (1 - s)
     return dy * (s + x * s * (1 - s))

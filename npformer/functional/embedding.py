@@ -40,6 +40,7 @@ def embedding(
     return y, EmbeddingCache(ids, table, scale, zero_id)
 
 
+# the decorator has no effect unless dy is float16
 @sums_in_float32
 def embedding_backward(dy: Array, cache: EmbeddingCache) -> Array:
     """Return dtable, of shape (V, D): the dy of each position is added to the row of its id."""

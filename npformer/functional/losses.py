@@ -66,17 +66,17 @@ def cross_entropy(
     rows = logits.reshape(-1, logits.shape[-1])  # (N, V)
     targets = targets.reshape(-1)  # (N,)
     log_probs, _ = log_softmax(rows)  # (N, V)
-    is_real = targets != pad_id if pad_id is not None else xp.ones(targets.shape, bool)
-    check_targets(targets, is_real, rows.shape[-1])
-    targets = xp.where(is_real, targets, 0)  # pad_id may lie outside the vocabulary, such as -100
-    real = is_real.astype(rows.real.dtype)
+    is_token = targets != pad_id if pad_id is not None else xp.ones(targets.shape, bool)
+    check_targets(targets, is_token, rows.shape[-1])
+    targets = xp.where(is_token, targets, 0)  # pad_id may lie outside the vocabulary, such as -100
+    real = is_token.astype(rows.real.dtype)
     tokens = max(1, int(real.sum())) if tokens is None else tokens
     at_target = log_probs[xp.arange(len(targets)), targets]  # (N,) one entry of each row
     losses = -(1 - smoothing) * at_target  # (N,)
     if smoothing:  # 0 log 0 is 0: without smoothing, a token whose logit is -inf has no part in the loss
         losses = losses - smoothing * log_probs.mean(-1)
     cache = CrossEntropyCache(log_probs, targets, real, smoothing, logits.shape, tokens)
-    return xp.where(is_real, losses, 0).sum() / tokens, cache
+    return xp.where(is_token, losses, 0).sum() / tokens, cache
 
 
 @sums_in_float32
@@ -91,18 +91,18 @@ def cross_entropy_backward(dloss: float | Array, cache: CrossEntropyCache) -> Ar
     return drows.reshape(shape)
 
 
-def check_targets(targets: Array, is_real: Array, vocab_size: int) -> None:
+def check_targets(targets: Array, is_token: Array, vocab_size: int) -> None:
     """Check that the targets are in [0, vocab_size), since NumPy reads -1 as the index of the last token.
 
     Args:
         targets: Integers, of shape (N,).
-        is_real: Bool, of shape (N,). False marks padding, which is not checked.
+        is_token: Bool, of shape (N,). False marks padding, which is not checked.
         vocab_size: The number of tokens.
 
     Raises:
         UserError: If a target is outside [0, vocab_size). The message names the first one.
     """
-    wrong = is_real & ((targets < 0) | (targets >= vocab_size))
+    wrong = is_token & ((targets < 0) | (targets >= vocab_size))
     if bool(wrong.any()):
         first = int(array_module(targets).argmax(wrong))
         raise UserError(

@@ -119,25 +119,25 @@ def gru_cell_backward(dy: Array, cache: GRUCache) -> tuple[Array, Array, Array]:
     return xp.concatenate([dr, dz, dsum], -1), xp.concatenate([dr, dz, dlast], -1), dh
 
 
-def masked_update(new: Array, old: Array, real: Array) -> tuple[Array, Array]:
+def masked_update(new: Array, old: Array, is_token: Array) -> tuple[Array, Array]:
     """Return the new state where there is a token, and the old state where there is padding.
 
     Args:
         new: The new state, of shape (..., N).
         old: The old state, of shape (..., N).
-        real: Bool, of shape (...). True at tokens and False at padding.
+        is_token: Bool, of shape (...). True at tokens and False at padding.
 
     Returns:
-        The state, of shape (..., N), and the cache, which is `real` with shape (..., 1).
+        The state, of shape (..., N), and the cache, which is `is_token` with shape (..., 1).
     """
-    real = real[..., None]  # (..., 1)
-    return array_module(new).where(real, new, old), real
+    is_token = is_token[..., None]  # (..., 1)
+    return array_module(new).where(is_token, new, old), is_token
 
 
 def masked_update_backward(dy: Array, cache: Array) -> tuple[Array, Array]:
     """Return the gradients dnew and dold, each of shape (..., N). At each entry one of them is 0."""
-    real, xp = cache, array_module(dy)
-    return xp.where(real, dy, 0), xp.where(real, 0, dy)
+    is_token, xp = cache, array_module(dy)
+    return xp.where(is_token, dy, 0), xp.where(is_token, 0, dy)
 
 
 def _parts(x: Array, n: int) -> list[Array]:

@@ -107,6 +107,7 @@ def relative_attention_backward(
     """Return the gradients (dq, dk, dv, dkey_positions, dvalue_positions), each shaped like its argument.
 
     dkey_positions and dvalue_positions are None if key_positions and value_positions were None.
+    Shapes: dy (..., T, L).
     """
     # y = attention of each query to its own keys and values
     dq, dkeys, dvalues = attention_backward(dy[..., None, :], cache.attention)
@@ -241,6 +242,7 @@ def relative_attention_by_distance_backward(
     """Return the gradients (dq, dk, dv, dkey_positions, dvalue_positions), each shaped like its argument.
 
     dkey_positions and dvalue_positions are None if key_positions and value_positions were None.
+    Shapes: dy (..., T, L).
     """
     q, k, v, distance, key_product, weights_cache, value_product, scale = cache
     dkey_positions = dvalue_positions = None

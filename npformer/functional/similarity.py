@@ -167,7 +167,10 @@ def perceptron_similarity(
 def perceptron_similarity_backward(
     dscores: Array, cache: PerceptronSimilarityCache
 ) -> tuple[Array, Array, Array, Array, Array]:
-    """Return the gradients (dq, dk, dquery_weight, dkey_weight, dv), each shaped like its argument."""
+    """Return the gradients (dq, dk, dquery_weight, dkey_weight, dv), each shaped like its argument.
+
+    Shapes: dscores (..., T, S).
+    """
     q, k, query_weight, key_weight, v, hidden = cache
     # scores = hidden v
     dhidden = dscores[..., None] * v  # (..., T, S, J)

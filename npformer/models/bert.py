@@ -159,7 +159,9 @@ class BertEmbedding(Module):
     Shapes: ids (B, T), segment_ids (B, T) -> y (B, T, D).
 
     Args:
-        config, rng, dtype: As in Bert.
+        config: The configuration.
+        rng: The generator of the initial values.
+        dtype: The dtype of the parameters.
 
     Source: Devlin et al. 2019, section 3 and figure 2; Sanh et al. 2019, section 3 (without segments).
     """
@@ -187,15 +189,15 @@ class BertEmbedding(Module):
         Returns:
             y, of shape (B, T, D), and the cache.
         """
-        x, tokens = self.tokens.forward(ids)  # (B, T, D)
-        p, positions = self.positions.forward(ids.shape[1])  # (T, D)
-        x, segments = x + p, None
+        x, tokens_cache = self.tokens.forward(ids)  # (B, T, D)
+        p, positions_cache = self.positions.forward(ids.shape[1])  # (T, D)
+        x, segments_cache = x + p, None
         if self.segments is not None:
-            s, segments = self.segments.forward(segment_ids)  # (B, T, D)
+            s, segments_cache = self.segments.forward(segment_ids)  # (B, T, D)
             x = x + s
-        y, norm = self.norm.forward(x)
+        y, norm_cache = self.norm.forward(x)
         y, dropout_mask = self.dropout.forward(y, context)
-        return y, BertEmbeddingCache(tokens, positions, segments, norm, dropout_mask)
+        return y, BertEmbeddingCache(tokens_cache, positions_cache, segments_cache, norm_cache, dropout_mask)
 
     def backward(self, dy: Array, cache: BertEmbeddingCache) -> None:
         """Accumulate the gradients of the tables. Return nothing, since ids have no gradient."""
@@ -226,7 +228,9 @@ class BertHead(Module):
     Shapes: x (B, T, D) -> logits (B, T, V).
 
     Args:
-        config, rng, dtype: As in Bert.
+        config: The configuration.
+        rng: The generator of the initial values.
+        dtype: The dtype of the parameters.
         tokens: The table of token vectors, of shape (V, D), which the head shares.
     """
 
@@ -238,11 +242,11 @@ class BertHead(Module):
 
     def forward(self, x: Array) -> tuple[Array, BertHeadCache]:
         """Return the logits, of shape (B, T, V), and the cache."""
-        h, dense = self.dense.forward(x)  # (B, T, D)
-        h, activation = activation_dropout(h, self.activation)
-        h, norm = self.norm.forward(h)
-        logits, output = self.output.forward(h)  # (B, T, V)
-        return logits, BertHeadCache(dense, activation, norm, output)
+        h, dense_cache = self.dense.forward(x)  # (B, T, D)
+        h, activation_cache = activation_dropout(h, self.activation)
+        h, norm_cache = self.norm.forward(h)
+        logits, output_cache = self.output.forward(h)  # (B, T, V)
+        return logits, BertHeadCache(dense_cache, activation_cache, norm_cache, output_cache)
 
     def backward(self, dlogits: Array, cache: BertHeadCache) -> Array:
         """Return dx, of shape (B, T, D)."""
@@ -319,13 +323,16 @@ class Bert(Module):
         segment_ids = self._take_segment_ids(segment_ids, ids)
         context = Context(train, rng)
         mask = AttentionMask(padding_mask(ids, config.pad_id))  # (B, 1, 1, T)
-        x, embedding = self.embedding.forward(ids, segment_ids, context)  # (B, T, D)
-        x, encoder = self.encoder.forward(x, mask, context)
-        logits, head = self.head.forward(x)  # (B, T, V)
-        return logits, BertCache(embedding, encoder, head)
+        x, embedding_cache = self.embedding.forward(ids, segment_ids, context)  # (B, T, D)
+        x, encoder_cache = self.encoder.forward(x, mask, context)
+        logits, head_cache = self.head.forward(x)  # (B, T, V)
+        return logits, BertCache(embedding_cache, encoder_cache, head_cache)
 
     def backward(self, dlogits: Array, cache: BertCache) -> None:
-        """Accumulate the gradients of all parameters. Return nothing, since ids have no gradient."""
+        """Accumulate the gradients of all parameters. Return nothing, since ids have no gradient.
+
+        Shapes: dlogits (B, T, V).
+        """
         dx = self.head.backward(dlogits, cache.head)  # (B, T, D)
         dx = self.encoder.backward(dx, cache.encoder)
         self.embedding.backward(dx, cache.embedding)

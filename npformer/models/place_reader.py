@@ -92,10 +92,10 @@ class Reader(Module):
 
         The keyword arguments are train, rng and draws of HardAttention.
         """
-        context, attention = self.attention.forward(query, memory, **drawing)
-        logits, readout = self.readout.forward(context)
+        context, attention_cache = self.attention.forward(query, memory, **drawing)
+        logits, readout_cache = self.readout.forward(context)
         log_probs, _ = log_softmax(logits)
-        return log_probs, ReaderCache(attention, readout, log_probs)
+        return log_probs, ReaderCache(attention_cache, readout_cache, log_probs)
 
     def backward(self, dlog_probs: Array, cache: ReaderCache, **choices: Any) -> Any:
         """Return the gradients dquery (B, 1, S) and dmemory (B, S, S + C).

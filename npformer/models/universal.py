@@ -195,9 +195,9 @@ class Universal(Module):
         all_run = token_mask is None or self.halting is None
         running: Any = array_module(x).ones(x.shape[:2], bool) if all_run else token_mask  # (B, T) not halted
         for n in range(1, self.n_steps + 1):
-            new, layer = self.layer.forward(self._with_vectors(x, n), *others)
+            new, layer_cache = self.layer.forward(self._with_vectors(x, n), *others)
             x, halt, running = self._halt(new, x, running, steps)
-            steps.append(StepCache(layer, halt))
+            steps.append(StepCache(layer_cache, halt))
             if not running.any():
                 break
         y, mix = self._mix(x, steps)
@@ -247,10 +247,10 @@ class Universal(Module):
         if self.halting is None:
             return new, None, running
         x, updated = masked_update(new, old, running)
-        logit, unit = self.halting.forward(x)  # (B, T, 1)
+        logit, unit_cache = self.halting.forward(x)  # (B, T, 1)
         p, _ = sigmoid(logit)
         total = p.real + sum(step.halt.p.real for step in steps)  # (B, T, 1)
-        return x, HaltCache(updated, unit, p), running & (total[..., 0] < 1 - self.epsilon)
+        return x, HaltCache(updated, unit_cache, p), running & (total[..., 0] < 1 - self.epsilon)
 
     def _halt_backward(self, dstate: Any, dp: Any, cache: HaltCache | None) -> tuple[Any, Any]:
         """Return the gradients (dnew, dold) of the output of the layer and of the state before the step."""
@@ -307,7 +307,10 @@ class UniversalEncoder(Universal):
         """Compute all steps.
 
         Args:
-            x, mask, context: As in Encoder.forward.
+            x: The vectors of the source tokens, of shape (B, S, D).
+            mask: Bool, broadcastable to (B, H, S, S), or an AttentionMask. True means that the query may
+                attend to the key.
+            context: The settings of the forward pass.
             token_mask: Bool, of shape (B, S). False at positions that take no step. None for all True.
 
         Returns:
@@ -349,7 +352,11 @@ class UniversalDecoder(Universal):
         """Compute all steps.
 
         Args:
-            x, memory, mask, memory_mask, context: As in Decoder.forward.
+            x: The vectors of the target tokens, of shape (B, T, D).
+            memory: The output of the encoder, of shape (B, S, D).
+            mask: Bool, broadcastable to (B, H, T, T), or an AttentionMask, for self-attention.
+            memory_mask: Bool, broadcastable to (B, H, T, S), or an AttentionMask, for cross-attention.
+            context: The settings of the forward pass.
             token_mask: Bool, of shape (B, T). False at positions that take no step. None for all True.
 
         Returns:
@@ -413,7 +420,7 @@ class UniversalTransformer(Transformer):
         dtype: The dtype of the parameters.
 
     Raises:
-        UserError: As in Transformer.
+        UserError: If ids are outside the vocabulary, or if sentences are empty or longer than max_length.
 
     Source: Dehghani et al. 2019; the loss is that of Graves 2016, section 2.1.
     """
@@ -454,7 +461,10 @@ class UniversalTransformer(Transformer):
         """Compute the logits of the next token at each position of target_in.
 
         Args:
-            source, target_in, train, rng: As in Transformer.forward.
+            source: The source token ids, of shape (B, S).
+            target_in: The target token ids, shifted right, of shape (B, T).
+            train: True turns dropout on.
+            rng: The generator for dropout. It is needed if train is True and the dropout is not 0.
             packed: Must be False.
 
         Returns:
@@ -471,13 +481,15 @@ class UniversalTransformer(Transformer):
         of_target = self._with_start_marked(target_in) != self.config.pad_id
 
         x, source_cache = self.source.forward(source, context)  # (B, S, D)
-        memory, encoder = self.encoder.forward(x, masks.encoder, context, token_mask=of_source)
+        memory, encoder_cache = self.encoder.forward(x, masks.encoder, context, token_mask=of_source)
         x, target_cache = self.target.forward(target_in, context)  # (B, T, D)
-        x, decoder = self.decoder.forward(
+        x, decoder_cache = self.decoder.forward(
             x, memory, masks.decoder, masks.cross, context, token_mask=of_target
         )
-        logits, output = self.output.forward(x)  # (B, T, V)
-        return logits, TransformerCache(source_cache, encoder, target_cache, decoder, output, (None, None))
+        logits, output_cache = self.output.forward(x)  # (B, T, V)
+        return logits, TransformerCache(
+            source_cache, encoder_cache, target_cache, decoder_cache, output_cache, (None, None)
+        )
 
     def backward(self, dlogits: Array, cache: Any, *, dponder: float = 0.0) -> None:
         """Accumulate the gradients of all parameters. Return nothing, since ids have no gradient.

@@ -68,8 +68,9 @@ class AttentionMask:
         """Return an AttentionMask. If mask is a bool array or None, it becomes `allowed` of a new one.
 
         Args:
-            mask: A bool array, None, or an AttentionMask, which is returned unchanged.
-            queries: The query mask of a new AttentionMask.
+            mask: Bool, broadcastable to the scores (B, H, T, S), or None, or an AttentionMask, which is
+                returned unchanged.
+            queries: The query mask of a new AttentionMask: bool, broadcastable to (B, H, T, 1), or None.
 
         Raises:
             UserError: If a mask has three axes. Its first axis would be that of the heads, which is rarely

@@ -15,6 +15,9 @@ class Dropout(Module):
 
     The mask is 0 with probability p and 1 / (1 - p) otherwise.
 
+    Args:
+        p: The dropout probability, at least 0 and less than 1.
+
     Source: Srivastava et al. 2014.
     """
 

@@ -61,7 +61,10 @@ class Embedding(Module):
         return embedding(ids, self.weight.value, self.scale, self.zero_id)
 
     def backward(self, dy: Array, cache: EmbeddingCache) -> None:
-        """Accumulate the gradient of the table. Return nothing, since ids have no gradient."""
+        """Accumulate the gradient of the table. Return nothing, since ids have no gradient.
+
+        Shapes: dy (..., D).
+        """
         check_gradient(dy, (*cache.ids.shape, self.weight.value.shape[1]), "Embedding")
         self.weight.accumulate(embedding_backward(dy, cache))
 
@@ -171,16 +174,19 @@ class InputEmbedding(Module):
             y, of shape (B, T, D), and the cache.
         """
         check_token_ids(ids, ("B", "T"), len(self.tokens.weight.value), "InputEmbedding")
-        x, tokens = self.tokens.forward(ids)  # (B, T, D)
-        positions = None
+        x, tokens_cache = self.tokens.forward(ids)  # (B, T, D)
+        positions_cache = None
         if self.positions is not None:
-            p, positions = self.positions.forward(ids.shape[1], start)  # (T, D), or (B, T, D)
+            p, positions_cache = self.positions.forward(ids.shape[1], start)  # (T, D), or (B, T, D)
             x = x + p
         y, dropout_mask = self.dropout.forward(x, context)
-        return y, InputCache(tokens, positions, dropout_mask, y)
+        return y, InputCache(tokens_cache, positions_cache, dropout_mask, y)
 
     def backward(self, dy: Array, cache: InputCache) -> None:
-        """Accumulate the gradients of both tables. Return nothing, since ids have no gradient."""
+        """Accumulate the gradients of both tables. Return nothing, since ids have no gradient.
+
+        Shapes: dy (B, T, D).
+        """
         # y = dropout(x)
         dx = self.dropout.backward(dy, cache.dropout_mask)
         # x = tokens + positions: a sum passes its gradient to both terms

@@ -74,10 +74,10 @@ class FeedForward(Module):
     def forward(self, x: Array, context: Context = INFERENCE) -> tuple[Array, FeedForwardCache]:
         """Return y, of shape (..., D), and the cache."""
         check_floats(x, (..., self.inner.weight.shape[0]), "FeedForward")
-        h, inner = self.inner.forward(x)  # (..., F)
-        h, hidden = activation_dropout(h, self.activation, context.dropout(self.dropout), context.rng)
-        y, outer = self.outer.forward(h)  # (..., D)
-        return y, FeedForwardCache(inner, hidden, outer)
+        h, inner_cache = self.inner.forward(x)  # (..., F)
+        h, hidden_cache = activation_dropout(h, self.activation, context.dropout(self.dropout), context.rng)
+        y, outer_cache = self.outer.forward(h)  # (..., D)
+        return y, FeedForwardCache(inner_cache, hidden_cache, outer_cache)
 
     def backward(self, dy: Array, cache: FeedForwardCache) -> Array:
         """Return dx, of shape (..., D)."""
@@ -142,10 +142,10 @@ class GatedFeedForward(Module):
         activate, _ = GATED_PAIRS[self.activation]
         gate, gate_cache = self.gate.forward(x)  # (..., F)
         value, value_cache = self.value.forward(x)  # (..., F)
-        h, gated = activate(gate, value)  # (..., F)
+        h, gated_cache = activate(gate, value)  # (..., F)
         h, dropout_mask = dropout(h, context.dropout(self.dropout), context.rng)
-        y, outer = self.outer.forward(h)  # (..., D)
-        return y, GatedFeedForwardCache(gate_cache, value_cache, gated, dropout_mask, outer)
+        y, outer_cache = self.outer.forward(h)  # (..., D)
+        return y, GatedFeedForwardCache(gate_cache, value_cache, gated_cache, dropout_mask, outer_cache)
 
     def backward(self, dy: Array, cache: GatedFeedForwardCache) -> Array:
         """Return dx, of shape (..., D)."""

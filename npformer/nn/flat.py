@@ -227,8 +227,8 @@ class Flattening:
         """Let the parameters of a module on the host lie apart, until `values` or `grads` joins them.
 
         Args:
-            values: The new values of some parameters, by their dotted names, such as maps of a file. The
-                other parameters get arrays of their own, whose numbers are arbitrary.
+            values: The new values of some parameters, of their shapes, by their dotted names, such as maps of
+                a file. The other parameters get arrays of their own, whose numbers are arbitrary.
         """
         for name, parameter in self.named_parameters():
             given = values.get(name)

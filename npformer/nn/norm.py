@@ -53,7 +53,7 @@ class LayerNorm(Module):
         """Return y, of shape (..., D), and the cache."""
         gain = self.gain.value
         check_floats(x, (..., len(gain)), "LayerNorm")
-        bias = self.bias.value if self.bias is not None else array_module(gain).zeros_like(gain)
+        bias = self.bias.value if self.bias is not None else array_module(gain).zeros(gain.shape, gain.dtype)
         return layer_norm(x, gain, bias, self.eps)
 
     def backward(self, dy: Array, cache: LayerNormCache) -> Array:
@@ -109,7 +109,7 @@ class AddNorm(Module):
         gain = self.gain.value
         check_floats(x, (..., len(gain)), "AddNorm")
         check_floats(h, x.shape, "AddNorm", "h")
-        bias = self.bias.value if self.bias is not None else array_module(gain).zeros_like(gain)
+        bias = self.bias.value if self.bias is not None else array_module(gain).zeros(gain.shape, gain.dtype)
         return add_norm(x, h, gain, bias, self.eps, context.dropout(self.dropout), context.rng)
 
     def backward(self, dy: Array, cache: AddNormCache) -> tuple[Array, Array]:

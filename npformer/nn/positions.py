@@ -83,7 +83,7 @@ class FixedPositions(Module):
         return _rows(self.table, length, start, "FixedPositions"), None
 
     def backward(self, dy: Array, cache: None) -> None:
-        """Do nothing, since the table is not learned."""
+        """Do nothing, since the table is not learned. Shapes: dy (B, T, D)."""
 
 
 class RotaryPositions(Module):

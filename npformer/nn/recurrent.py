@@ -115,7 +115,7 @@ class Recurrent(Module):
         check_token_mask(mask, x)
         xp = array_module(x)
         # one product for all positions
-        gates, input_projection = self.input_projection.forward(x)  # (B, T, P·N)
+        gates, input_projection_cache = self.input_projection.forward(x)  # (B, T, P·N)
         has_state = state is not None
         state = xp.zeros((len(x), self.d_state), gates.dtype) if state is None else state  # (B, M)
         states: list[Any] = [None] * x.shape[1]
@@ -124,7 +124,7 @@ class Recurrent(Module):
             state, step = self.time_step(gates[:, t], state, None if mask is None else mask[:, t])
             states[t] = state
             steps.append(step)
-        return xp.stack(states, 1), RecurrentCache(input_projection, tuple(steps), has_state)
+        return xp.stack(states, 1), RecurrentCache(input_projection_cache, tuple(steps), has_state)
 
     def backward(self, dstates: Array, cache: RecurrentCache) -> Any:
         """Return dx, of shape (B, T, D), or (dx, dstate) with dstate (B, M) if a state was given."""
@@ -139,29 +139,30 @@ class Recurrent(Module):
         dx = self.input_projection.backward(xp.stack(dgates, 1), cache.input_projection)
         return (dx, dstate) if cache.has_state else dx
 
-    def time_step(self, gates: Array, state: Array, real: Array | None = None) -> tuple[Array, StepCache]:
+    def time_step(self, gates: Array, state: Array, is_token: Array | None = None) -> tuple[Array, StepCache]:
         """Compute the state of one position from the state of the position before.
 
         Args:
             gates: The input projection of this position, of shape (B, P·N).
             state: The state before this position, of shape (B, M).
-            real: Bool, of shape (B,). False at padding, where the state does not change. None for all True.
+            is_token: Bool, of shape (B,). False at padding, where the state does not change. None for all
+                True.
 
         Returns:
             The state, of shape (B, M), and the cache.
         """
         n = self.d_hidden
-        cell: Any
+        cell_cache: Any
         h = state[:, :n]  # (B, N)
-        hidden_gates, hidden_projection = self.hidden_projection.forward(h)  # (B, P·N)
+        hidden_gates, hidden_projection_cache = self.hidden_projection.forward(h)  # (B, P·N)
         if self.kind == "lstm":
-            after, cell = lstm_cell(gates + hidden_gates, state[:, n:])  # (B, 2N)
+            after, cell_cache = lstm_cell(gates + hidden_gates, state[:, n:])  # (B, 2N)
         else:
-            after, cell = gru_cell(gates, hidden_gates, h)  # (B, N)
-        if real is None:
-            return after, StepCache(hidden_projection, cell, None)
-        after, updated = masked_update(after, state, real)
-        return after, StepCache(hidden_projection, cell, updated)
+            after, cell_cache = gru_cell(gates, hidden_gates, h)  # (B, N)
+        if is_token is None:
+            return after, StepCache(hidden_projection_cache, cell_cache, None)
+        after, updated = masked_update(after, state, is_token)
+        return after, StepCache(hidden_projection_cache, cell_cache, updated)
 
     def time_step_backward(self, dafter: Array, cache: StepCache) -> tuple[Array, Array]:
         """Return dgates (B, P·N) and dstate (B, M). `dafter` (B, M) is the gradient of the new state."""
@@ -226,9 +227,11 @@ class Bidirectional(Module):
     def forward(self, x: Array, *, mask: Array | None = None) -> tuple[Array, BidirectionalCache]:
         """Return y, of shape (B, T, 2N), and the cache."""
         n, xp = self.d_hidden, array_module(x)
-        right, forwards = self.forwards.forward(x, mask=mask)  # (B, T, M)
-        left, backwards = self.backwards.forward(x, mask=mask)  # (B, T, M)
-        return xp.concatenate([right[..., :n], left[..., :n]], -1), BidirectionalCache(forwards, backwards)
+        right, forwards_cache = self.forwards.forward(x, mask=mask)  # (B, T, M)
+        left, backwards_cache = self.backwards.forward(x, mask=mask)  # (B, T, M)
+        return xp.concatenate([right[..., :n], left[..., :n]], -1), BidirectionalCache(
+            forwards_cache, backwards_cache
+        )
 
     def backward(self, dy: Array, cache: BidirectionalCache) -> Array:
         """Return dx, of shape (B, T, D)."""

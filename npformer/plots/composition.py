@@ -140,7 +140,10 @@ def animated_gif(
 
     Args:
         draw, frames: A function that makes the figure of a frame, and its arguments, one for each frame.
-        path, seconds: The file, which ends in .gif, and the time for which each frame is shown.
+        path, seconds: The file, which ends in .gif, and the seconds for which each frame is shown.
+
+    Returns:
+        The path.
 
     Raises:
         UserError: If the name does not end in .gif, the frames differ in size, or the file cannot be written.

@@ -66,7 +66,11 @@ class AttentionMaps:
         """Draw a heat map for every layer and head, and one of them large.
 
         Args:
-            kind, layer, head: As in `plot_head`, of the head that is drawn large.
+            kind: The kind of attention of the large map, one of `kinds`. The default is "cross", or the first
+                kind that the model has if it has no "cross".
+            layer: The layer of the large map, counted from 0.
+            head: The head of the large map, counted from 0. If the layer or the head is not given, it is the
+                most informative head, as `most_informative_head` chooses it.
 
         Raises:
             UserError: If the model has no such attention, layer or head, or if there are too many tokens for
@@ -122,7 +126,11 @@ class AttentionMaps:
         """Draw the attention of one head as lines from the queries to the keys.
 
         Args:
-            kind, layer, head: As in `plot_head`.
+            kind: One of `kinds`. The default is "cross", or the first kind that the model has if it has no
+                "cross".
+            layer: The layer, counted from 0.
+            head: The head, counted from 0. If the layer or the head is not given, the most informative head
+                is drawn, as `most_informative_head` chooses it, and the title says so.
             token: Draw only the lines of this query. The default is all queries.
 
         Raises:

@@ -486,7 +486,10 @@ class TextModel(Inside):
             target: The output token. By default, the most probable one at the position.
             position: The position among the tokens of the text, from 0, at which it is predicted. By default,
                 a language model predicts at the last token, and a masked language model at the first gap.
-            score, method, tolerance, most_points: As in Translator.saliency.
+            score: "log-probability" or "logit".
+            method: "integrated" for integrated gradients, or "gradient" for gradient × input.
+            tolerance: The largest error of the sum of integrated gradients, in units of the score.
+            most_points: The largest number of points of integrated gradients.
 
         Raises:
             UserError: If the model cannot read the text, if the target is not one token of the model, or if a

@@ -1,7 +1,11 @@
 """One training step: forward pass, loss, backward pass, clipping and update.
 
-What some runs add stands beside it: the threads and processes that share a batch in workers.py and ranks.py,
-R-Drop in consistency.py, the search for the origin of a NaN in nan_checks.py.
+Several workers (threads) can share a batch. Each of them computes on a replica of the model, which has the
+same parameters in memory and its own gradients, so that no two threads add to the same array. The gradients
+of all replicas are then added. A single worker computes on the model itself.
+
+What some runs add stands beside it: workers and processes in workers.py and ranks.py, R-Drop in
+consistency.py, the search for the origin of a NaN in nan_checks.py.
 """
 
 import math
@@ -16,7 +20,7 @@ from npformer.kernels import cross_entropy_backward, cross_entropy_in_place
 from npformer.training.consistency import add_consistency, twice
 from npformer.training.nan_checks import check_gradients, check_loss, check_parameters
 from npformer.training.optimizer import Adam, clip_global_norm
-from npformer.training.workers import Workers
+from npformer.training.workers import Share, Workers
 
 
 def make_step(
@@ -55,35 +59,102 @@ def make_step(
         WorkerError: If another error stops a worker.
     """
     workers = workers or Workers(model)
-    config, tokens = model.config, sum(batch.tokens for batch in batches)
-    n_predictions = 2 * tokens if r_drop else tokens
+    tokens = sum(batch.tokens for batch in batches)
 
-    def forward_and_backward(replica: Any, batch: TrainingBatch, rng: np.random.Generator | None) -> float:
-        batch, rng = twice(batch) if r_drop else batch, generator_near(rng, replica.reference)
-        logits, targets, cache = forward(replica, batch, rng)
-        mean, loss_cache = cross_entropy_in_place(
-            logits, targets, smoothing=config.label_smoothing, pad_id=config.pad_id, tokens=n_predictions
-        )
-        cost, ponder = ponder_cost(replica, cache, n_predictions)
-        loss = float(mean + cost)  # converted only once, because the conversion waits for the GPU
-        check_loss(loss, replica, cache, logits)
-
-        dlogits = [cross_entropy_backward(1, loss_cache)]
-        if r_drop:
-            add_consistency(dlogits[0], r_drop)
-        # the gradient of the logits is the largest array: backward gets the only reference, and frees it
-        del logits, loss_cache
-        replica.backward(dlogits.pop(), cache, **ponder)
+    def compute_share(share: Share) -> float:
+        """Compute the gradients of one worker's share of the batches, and return its part of the loss."""
+        share.replica.zero_grad()
+        loss = 0.0
+        for batch, rng in share.parts:
+            loss += forward_and_backward(share.replica, batch, rng, tokens, r_drop)
         return loss
 
-    loss = workers.sum_over(forward_and_backward, batches, rngs)  # and the gradients, in model.grads
+    # forward, loss and backward: the gradients of all workers are added in model.grads
+    loss = workers.sum_over(compute_share, batches, rngs)
     if optimizer is None:
         return loss, tokens, math.nan
+    # clip
     norm = clip_global_norm(model.grads, clip_norm or np.inf)
     check_gradients(norm, model)
+    # update
     optimizer.step(lr, workers.run_on_slices)
     check_parameters(model)
     return loss, tokens, norm
+
+
+def forward_and_backward(
+    replica: Any, batch: TrainingBatch, rng: np.random.Generator | None, tokens: int, r_drop: float
+) -> float:
+    """Add the gradients of a batch to those of a replica.
+
+    Args:
+        replica: The model, or a replica of it.
+        batch: The batch, or a part of it.
+        rng: The generator for dropout; None computes without dropout.
+        tokens: The number of target tokens in all batches of the step, over which the loss is a mean.
+        r_drop: The weight of consistency, as for make_step.
+
+    Returns:
+        The part of the loss that comes from this batch.
+    """
+    config, n_predictions = replica.config, 2 * tokens if r_drop else tokens
+    # forward
+    batch = twice(batch) if r_drop else batch
+    rng = generator_near(rng, replica.reference)  # rng itself, or a generator on the GPU of the model
+    logits, targets, cache = forward(replica, batch, rng)
+    # loss
+    mean, loss_cache = cross_entropy_in_place(
+        logits, targets, smoothing=config.label_smoothing, pad_id=config.pad_id, tokens=n_predictions
+    )
+    cost, ponder = ponder_cost(replica, cache, n_predictions)
+    loss = float(mean + cost)  # converted only once, because the conversion waits for the GPU
+    check_loss(loss, replica, cache, logits)
+    # backward
+    dlogits = [cross_entropy_backward(1, loss_cache)]
+    if r_drop:
+        add_consistency(dlogits[0], r_drop)
+    # the gradient of the logits is the largest array: backward gets the only reference, and frees it
+    del logits, loss_cache
+    replica.backward(dlogits.pop(), cache, **ponder)
+    return loss
+
+
+def forward(
+    model: Any, batch: TrainingBatch, rng: np.random.Generator | None = None
+) -> tuple[Array, Array, Any]:
+    """Run the model forward on a batch. A model that supports packing computes logits of real tokens only.
+
+    Args:
+        model: The model.
+        batch: The batch.
+        rng: The generator for dropout; None computes without dropout.
+
+    Returns:
+        The logits, the targets in the same order, and the cache.
+    """
+    settings: dict[str, Any] = {} if rng is None else {"train": True, "rng": rng}
+    targets = batch.target_out
+    if model.supports_packing:
+        settings["packed"] = True
+        targets = targets[batch.inputs[-1] != model.config.pad_id]
+    logits, cache = model.forward(*batch.inputs, **settings)
+    return logits, like(targets, logits), cache  # like moves the targets to the device of the logits
+
+
+def ponder_cost(model: Any, cache: Any, tokens: int) -> tuple[Any, dict[str, float]]:
+    """Return the term of the loss that a Universal Transformer adds, and the argument of its backward pass.
+
+    For the other models, they are 0 and no argument.
+
+    Args:
+        model: The model.
+        cache: The cache of its forward pass.
+        tokens: The number of predictions over which the loss is a mean.
+    """
+    if not model.has_ponder_cost:
+        return 0.0, {}
+    dponder = model.config.ponder_weight / tokens
+    return dponder * model.ponder_cost(cache), {"dponder": dponder}
 
 
 def loss_and_gradients(
@@ -110,44 +181,6 @@ def loss_and_gradients(
     """
     loss, tokens, _ = make_step(model, None, batches, rngs, 0.0, None, workers, r_drop)
     return loss, tokens
-
-
-def forward(
-    model: Any, batch: TrainingBatch, rng: np.random.Generator | None = None
-) -> tuple[Array, Array, Any]:
-    """Run the model forward on a batch. A model that supports packing computes logits of real tokens only.
-
-    Args:
-        model: The model.
-        batch: The batch.
-        rng: The generator for dropout; None computes without dropout.
-
-    Returns:
-        The logits, the targets in the same order, and the cache.
-    """
-    settings: dict[str, Any] = {} if rng is None else {"train": True, "rng": rng}
-    targets = batch.target_out
-    if model.supports_packing:
-        settings["packed"] = True
-        targets = targets[batch.inputs[-1] != model.config.pad_id]
-    logits, cache = model.forward(*batch.inputs, **settings)
-    return logits, like(targets, logits), cache
-
-
-def ponder_cost(model: Any, cache: Any, tokens: int) -> tuple[Any, dict[str, float]]:
-    """Return the term of the loss that a Universal Transformer adds, and the argument of its backward pass.
-
-    For the other models, they are 0 and no argument.
-
-    Args:
-        model: The model.
-        cache: The cache of its forward pass.
-        tokens: The number of predictions over which the loss is a mean.
-    """
-    if not model.has_ponder_cost:
-        return 0.0, {}
-    dponder = model.config.ponder_weight / tokens
-    return dponder * model.ponder_cost(cache), {"dponder": dponder}
 
 
 def dropout_rngs(seed: int, step: int, batches: int) -> list[np.random.Generator]:

@@ -31,7 +31,7 @@ class WorkerError(UserError):
 class Share(NamedTuple):
     """The part of a step's batches that one worker computes."""
 
-    model: Any  # the worker's replica
+    replica: Any  # worker 0 has the model itself
     parts: list[tuple[TrainingBatch, np.random.Generator | None]]  # each part with its generator for dropout
 
 
@@ -75,30 +75,22 @@ class Workers:
 
     def sum_over(
         self,
-        function: Callable[[Any, TrainingBatch, np.random.Generator | None], float],
+        function: Callable[[Share], float],
         batches: Sequence[TrainingBatch],
         rngs: Sequence[np.random.Generator] | None = None,
     ) -> float:
         """Compute the batches of a step in parallel. Their gradients add up in the gradients of the model.
 
         Args:
-            function: Runs a replica of the model forward and backward on a batch or a part of it, called with
-                the replica, the batch and the generator for dropout. It returns the part's share of the loss.
+            function: Computes the gradients of a share of the batches in the gradients of its replica, and
+                returns the part of the loss.
             batches: The batches.
             rngs: One generator for dropout for each batch; None for no dropout.
 
         Returns:
             The sum of the losses.
         """
-
-        def compute(share: Share) -> float:
-            share.model.zero_grad()
-            loss = 0.0
-            for batch, rng in share.parts:
-                loss += function(share.model, batch, rng)
-            return loss
-
-        losses, grads = self.run(compute, self.split(batches, rngs)), self.models[0].grads
+        losses, grads = self.run(function, self.split(batches, rngs)), self.models[0].grads
         if self.count > 1:
             self.run_on_slices(self._add_replicas, len(grads))
         return self.ranks.all_reduce(sum(losses), grads)

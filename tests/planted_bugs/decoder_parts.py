@@ -118,6 +118,8 @@ BUGS = {
                 "self.rotary.backward(dk, cache.rotation), self.rotary.backward(dq, cache.rotation)",
             ),
         ],
+    },
+    "nn/attention/decoding.py": {
         "start = 0 if kv_cache is None else kv_cache.length": [
             ("decoding, rotary: positions restart at each step", "wrong term", "start = 0"),
         ],

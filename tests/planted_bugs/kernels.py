@@ -160,7 +160,7 @@ BUGS = {
         "share * (smoothing / vocab_size)": [
             ("cross-entropy kernel: smoothing not over V", "missing scale", "share * smoothing"),
         ],
-        "share = is_real.astype(rows.dtype) / tokens": [
+        "share = is_token.astype(rows.dtype) / tokens": [
             (
                 "cross-entropy kernel: padding counts",
                 "wrong mask",

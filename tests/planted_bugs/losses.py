@@ -13,7 +13,7 @@ BUGS = {
         "    if smoothing:  # 0 log 0 is 0": [
             ("cross-entropy: NaN for an impossible token", "wrong term", "if smoothing: → if True:"),
         ],
-        "xp.where(is_real, losses, 0).sum() / tokens": [
+        "xp.where(is_token, losses, 0).sum() / tokens": [
             (
                 "cross-entropy: NaN for an impossible token at padding",
                 "wrong mask",

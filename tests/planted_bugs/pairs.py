@@ -13,12 +13,24 @@ BUGS = {
         "density = xp.exp(-x * x / 2) / math.sqrt(2 * math.pi)": [
             ("gelu: density without √2", "missing scale", "2 * math.pi → math.pi"),
         ],
-        "dinner = TANH_SCALE * (1 + 3 * 0.044715 * x * x)": [
-            ("gelu_tanh: x³ without its 3", "missing scale", "dinner = TANH_SCALE * (1 + 0.044715 * x * x)"),
+        "inner_slope = TANH_SCALE * (1 + 3 * 0.044715 * x * x)": [
+            (
+                "gelu_tanh: x³ without its 3",
+                "missing scale",
+                "inner_slope = TANH_SCALE * (1 + 0.044715 * x * x)",
+            ),
         ],
-        "return dy * ((1 + t) + x * (1 - t * t) * dinner) / 2": [
-            ("gelu_tanh: 1 - t for 1 - t²", "wrong term", "return dy * ((1 + t) + x * (1 - t) * dinner) / 2"),
-            ("gelu_tanh: not halved", "missing scale", "return dy * ((1 + t) + x * (1 - t * t) * dinner)"),
+        "return dy * ((1 + t) + x * (1 - t * t) * inner_slope) / 2": [
+            (
+                "gelu_tanh: 1 - t for 1 - t²",
+                "wrong term",
+                "return dy * ((1 + t) + x * (1 - t) * inner_slope) / 2",
+            ),
+            (
+                "gelu_tanh: not halved",
+                "missing scale",
+                "return dy * ((1 + t) + x * (1 - t * t) * inner_slope)",
+            ),
         ],
         "return dy * (s + x * s * (1 - s))": [
             ("swish: sign", "sign", "return dy * (s - x * s * (1 - s))"),

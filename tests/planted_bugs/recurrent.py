@@ -28,16 +28,16 @@ BUGS = {
             ("GRU: the input's part of n multiplied by r too", "wrong term", "[dr, dz, dlast], -1)"),
         ],
         "dsum = dn * (1 - n * n)": [("GRU: tanh's slope left out", "missing scale", "dsum = dn")],
-        "return xp.where(real, dy, 0), xp.where(real, 0, dy)": [
+        "return xp.where(is_token, dy, 0), xp.where(is_token, 0, dy)": [
             (
                 "masked_update: padding passes the gradient of the new state",
                 "wrong mask",
-                "xp.where(real, dy, 0) → dy",
+                "xp.where(is_token, dy, 0) → dy",
             ),
             (
                 "masked_update: old and new swapped",
                 "swapped",
-                "return xp.where(real, 0, dy), xp.where(real, dy, 0)",
+                "return xp.where(is_token, 0, dy), xp.where(is_token, dy, 0)",
             ),
         ],
     },

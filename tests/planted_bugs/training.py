@@ -114,8 +114,8 @@ BUGS = {
         ],
     },
     "training/step.py": {
-        "n_predictions = 2 * tokens if r_drop else tokens": [
-            ("R-Drop: the gradient of the sum of both passes", "missing scale", "n_predictions = tokens"),
+        "2 * tokens if r_drop else tokens": [
+            ("R-Drop: the gradient of the sum of both passes", "missing scale", "tokens"),
         ],
     },
 }

@@ -5,7 +5,7 @@ from planted_bugs.bug import Place
 BUGS = {
     "models/transformer/layers.py": {
         # the gradients stay right
-        Place("x, norm1 = self.norm1.forward(x, h, context)", nth=2, of=2): [
+        Place("x, norm1_cache = self.norm1.forward(x, h, context)", nth=2, of=2): [
             ("DecoderLayer: no dropout after self-attention", "dropped branch", "h, context → h"),
         ],
         # the gradients stay right
@@ -202,11 +202,11 @@ BUGS = {
                 "self.encoder.backward(dmemory, cache.encoder)\n        dx = dmemory\n",
             ),
         ],
-        "TransformerCache(source_cache, encoder, target_cache,": [
+        "source_cache, encoder_cache, target_cache, decoder_cache, output_cache, packings": [
             (
                 "Transformer: source and target caches swapped",
                 "swapped",
-                "TransformerCache(target_cache, encoder, source_cache,",
+                "target_cache, encoder_cache, source_cache, decoder_cache, output_cache, packings",
             ),
         ],
     },

@@ -27,7 +27,7 @@ class Case:
     tolerance: float = 1e-12  # for the complex step
 
     def check(self, method: str = "complex", seed: int = 0) -> Report:
-        """Run the gradient check. With the complex step, second derivatives are checked as well."""
+        """Return the report of the gradient check. The complex step checks second derivatives as well."""
         thing, *inputs = self.build(np.random.default_rng(seed + 1))
         exact = method == "complex"
         options: dict[str, Any] = {"hessian": exact, "tolerance": self.tolerance if exact else None}

@@ -51,7 +51,7 @@ class KernelCase:
     settings: dict[str, Any] = field(default_factory=dict)
 
     def check(self, method: str = "complex", seed: int = 0) -> Report:
-        """Compare the kernel with the plain pair. There is one way to do so, so the method is not used."""
+        """Return the report of the kernel beside its plain pair. Any method gives the same report."""
         rng = np.random.default_rng(seed + 1)
         inputs = [_cast(x, np.float32) for x in self.draw(rng)]
         rows = []

@@ -107,7 +107,9 @@ class JaxLayer(ForeignLayer):
         """Yield the error of the backward pass in a compiled function.
 
         Args:
-            dy, grads, hessian: As in ForeignLayer.situations.
+            dy: A gradient of the output.
+            grads: The gradients of all tensors for this dy, by name.
+            hessian: Yield a situation for second derivatives also where a note would do.
         """
         real = _real(self.point)
 

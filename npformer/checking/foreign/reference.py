@@ -65,7 +65,9 @@ class ReferenceLayer(ForeignLayer):
         """Yield the difference of the two forward passes.
 
         Args:
-            dy, grads, hessian: As in ForeignLayer.situations.
+            dy: A gradient of the output.
+            grads: The gradients of all tensors for this dy, by name.
+            hessian: Yield a situation for second derivatives also where a note would do.
         """
         found = [
             np.asarray(part, np.float64)

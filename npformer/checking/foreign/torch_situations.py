@@ -57,7 +57,9 @@ class TorchLayerInUse(TorchLayer):
         """Yield the errors of the backward pass in one situation after the other.
 
         Args:
-            dy, grads, hessian: As in ForeignLayer.situations.
+            dy: A gradient of the output.
+            grads: The gradients of all tensors for this dy, by name.
+            hessian: Yield a situation for second derivatives also where a note would do.
         """
         scale = Scale(max(TOLERANCE, 16 * self.epsilon), smallest_size(dy, grads))
         again = _situation("a second backward pass", scale, _again(self, dy, grads))

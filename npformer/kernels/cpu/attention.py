@@ -129,7 +129,7 @@ def softmax_in_place(scores: Array, mask: Array | None) -> None:
         scores -= np.where(is_safe, 0, peak)
         np.exp(scores, out=scores)
     total = row_sums(scores)
-    scores *= np.divide(1, total, out=np.zeros_like(total), where=total != 0)[..., None]
+    scores *= (1 / np.where(total == 0, 1, total))[..., None]  # a row with the sum 0 stays 0
 
 
 def drop(weights: Array, dropout_mask: DropoutMask | None, block: slice) -> Array:

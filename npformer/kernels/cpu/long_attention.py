@@ -90,7 +90,7 @@ def long_attention(
         peak = np.where(np.isneginf(peak), 0, peak)
         weights = np.exp(scores - peak[:, None])
         total = row_sums(weights)
-        weights *= np.divide(1, total, out=np.zeros_like(total), where=total != 0)[:, None]
+        weights *= (1 / np.where(total == 0, 1, total))[:, None]  # a row with the sum 0 stays 0
         with np.errstate(divide="ignore"):
             log_total[index] = np.where(total == 0, np.inf, peak + np.log(total))
         np.matmul(_dropped(weights, cache, index), v[head], out=y[index])

@@ -45,16 +45,16 @@ def cross_entropy(
         UserError: If a target that counts is outside [0, V).
     """
     rows, targets = as_rows(logits), targets.reshape(-1)  # (N, V), (N,)
-    is_real = targets != pad_id if pad_id is not None else np.ones(targets.shape, bool)
-    check_targets(targets, is_real, rows.shape[-1])
-    targets = np.where(is_real, targets, 0)
-    tokens = max(1, int(is_real.sum())) if tokens is None else tokens
-    share = is_real.astype(rows.dtype) / tokens  # (N,) the factor of each row in the loss
+    is_token = targets != pad_id if pad_id is not None else np.ones(targets.shape, bool)
+    check_targets(targets, is_token, rows.shape[-1])
+    targets = np.where(is_token, targets, 0)
+    tokens = max(1, int(is_token.sum())) if tokens is None else tokens
+    share = is_token.astype(rows.dtype) / tokens  # (N,) the factor of each row in the loss
     drows = rows if overwrite else np.empty_like(rows)
     loss = 0.0
     for block in blocks(*rows.shape):
         losses = _row_losses(rows[block], drows[block], targets[block], share[block], smoothing)
-        loss += float((np.where(is_real[block], losses, 0) * share[block]).sum(dtype=np.float64))
+        loss += float((np.where(is_token[block], losses, 0) * share[block]).sum(dtype=np.float64))
     return rows.dtype.type(loss), GradientCache(drows.reshape(logits.shape), tokens)
 
 

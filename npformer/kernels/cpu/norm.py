@@ -47,8 +47,7 @@ def layer_norm(x: Array, gain: Array, bias: Array, eps: float = 1e-5) -> tuple[A
     rows = x.reshape(-1, x.shape[-1])  # (N, D)
     outputs = _allocate(rows)
     for block in blocks(*rows.shape):
-        np.copyto(outputs.xhat[block], rows[block])
-        _normalize(outputs, block, gain, bias, eps)
+        _normalize(rows[block], outputs, block, gain, bias, eps)
     return _shaped(outputs, x, gain)
 
 
@@ -88,14 +87,14 @@ def add_norm(
     x_rows, h_rows = x.reshape(-1, x.shape[-1]), h.reshape(-1, h.shape[-1])  # (N, D)
     outputs = _allocate(x_rows)
     for block in blocks(*x_rows.shape):
-        xhat = outputs.xhat[block]  # x + dropout(h), until _normalize overwrites it
+        total = outputs.xhat[block]  # x + dropout(h), until _normalize overwrites it
         if dropout_mask is None:
-            np.add(x_rows[block], h_rows[block], out=xhat)
+            np.add(x_rows[block], h_rows[block], out=total)
         else:
-            np.multiply(h_rows[block], as_rows(dropout_mask.kept)[block], out=xhat)
-            xhat *= dropout_mask.factor
-            xhat += x_rows[block]
-        _normalize(outputs, block, gain, bias, eps)
+            np.multiply(h_rows[block], as_rows(dropout_mask.kept)[block], out=total)
+            total *= dropout_mask.factor
+            total += x_rows[block]
+        _normalize(total, outputs, block, gain, bias, eps)
     y, norm = _shaped(outputs, x, gain)
     return y, AddNormCache(dropout_mask, norm)
 
@@ -117,11 +116,11 @@ def _shaped(outputs: _Outputs, x: Array, gain: Array) -> tuple[Array, LayerNormC
     return outputs.y.reshape(x.shape), LayerNormCache(outputs.xhat.reshape(x.shape), rstd, gain)
 
 
-def _normalize(outputs: _Outputs, block: slice, gain: Array, bias: Array, eps: float) -> None:
-    """Normalize the rows of xhat in place to mean 0 and variance 1, and compute rstd and y."""
+def _normalize(rows: Array, outputs: _Outputs, block: slice, gain: Array, bias: Array, eps: float) -> None:
+    """Compute the outputs of a block of rows (n, D), which may be the block of xhat itself."""
     xhat, rstd, y = outputs.xhat[block], outputs.rstd[block], outputs.y[block]
-    width = xhat.shape[-1]
-    xhat -= (row_sums(xhat) / width)[:, None]
+    width = rows.shape[-1]
+    np.subtract(rows, (row_sums(rows) / width)[:, None], out=xhat)
     variance = np.vecdot(xhat, xhat) / width
     rstd[:, 0] = 1 / np.sqrt(variance + eps)
     xhat *= rstd
@@ -138,7 +137,7 @@ def _backward(
     rstd = cache.rstd.reshape(-1, 1)
     dx = np.empty_like(drows)
     dh = dx if dropout_mask is None else np.empty_like(drows)
-    dgain, dbias = np.zeros_like(gain), np.zeros_like(gain)
+    dgain, dbias = np.zeros(width, gain.dtype), np.zeros(width, gain.dtype)
     for block in blocks(*drows.shape):
         dyb, xb, dxb = drows[block], xhat[block], dx[block]
         # y = gain xhat + bias

@@ -83,8 +83,8 @@ def gelu_tanh_gradient(xp: Any, dy: Array, x: Array) -> Array:
         dy, x: The gradient of y, and the input, of shape (...).
     """
     t = _inner_tanh(xp, x)
-    dinner = TANH_SCALE * (1 + 3 * 0.044715 * x * x)
-    return dy * ((1 + t) + x * (1 - t * t) * dinner) * 0.5
+    inner_slope = TANH_SCALE * (1 + 3 * 0.044715 * x * x)
+    return dy * ((1 + t) + x * (1 - t * t) * inner_slope) * 0.5
 
 
 @fused

@@ -139,10 +139,10 @@ def cross_entropy(
     vocab_size = logits.shape[-1]
     rows = as_rows(logits if overwrite else logits.copy())  # (N, V)
     targets = targets.reshape(-1)  # (N,)
-    is_real = targets != pad_id if pad_id is not None else xp.ones(targets.shape, bool)
-    is_right = ~is_real | ((targets >= 0) & (targets < vocab_size))
-    tokens = xp.maximum(is_real.sum(), 1) if tokens is None else tokens
-    share = (is_real / tokens).astype(rows.dtype)  # (N,) the factor of each row in the loss
+    is_token = targets != pad_id if pad_id is not None else xp.ones(targets.shape, bool)
+    is_right = ~is_token | ((targets >= 0) & (targets < vocab_size))
+    tokens = xp.maximum(is_token.sum(), 1) if tokens is None else tokens
+    share = (is_token / tokens).astype(rows.dtype)  # (N,) the factor of each row in the loss
     settings = 1 - smoothing, smoothing / vocab_size  # at_target and everywhere
     peak = row_max(rows)[:, None]  # (N, 1)
     log_total = row_log_total(rows, peak)  # (N,)

@@ -58,7 +58,8 @@ def guarded(
     """Yield the result of the work with the learner's functions, or a sentence about an exception as "error".
 
     Args:
-        folder, own: As in `collect_functions`.
+        folder: The folder of the learner's files, which are run.
+        own: The names of the parts that are the learner's. The others are the package's.
         work: work(functions) computes with the functions of all parts.
     """
     try:

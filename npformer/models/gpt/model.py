@@ -16,13 +16,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from npformer.backend import Array, like
-from npformer.errors import UserError
+from npformer.backend import Array
 from npformer.functional.caches import cache_class
 from npformer.functional.ids import take_ids
 from npformer.functional.linear import LinearCache
 from npformer.functional.masks import causal_mask
 from npformer.models.gpt.config import GPTConfig
+from npformer.models.gpt.decoding import GPTDecoding
 from npformer.nn import (
     Dropout,
     FeedForward,
@@ -31,7 +31,6 @@ from npformer.nn import (
     LayerNorm,
     Linear,
     MultiHeadAttention,
-    PreallocatedKVCache,
     RMSNorm,
     RotaryPositions,
     TiedProjection,
@@ -48,7 +47,7 @@ from npformer.nn.norm import NormCache
 INITIAL_STD = 0.02  # the standard deviation of the initial weights, as in GPT-2
 
 
-@cache_class
+@cache_class  # a short repr, and tables in notebooks
 class BlockCache(NamedTuple):
     """The cache of Block, with one entry for each of its parts."""
 
@@ -66,7 +65,9 @@ class Block(Module):
     Shapes: x (B, T, D) -> y (B, T, D).
 
     Args:
-        config, rng, dtype: As in GPT.
+        config: The configuration.
+        rng: The generator of the initial values.
+        dtype: The dtype of the parameters.
         rotary: The rotation that all layers share, or None with learned positions.
 
     Source: Radford et al. 2019, section 2.3.
@@ -93,16 +94,18 @@ class Block(Module):
         Returns:
             y, of shape (B, T, D), and the cache.
         """
-        h, norm1 = self.norm1.forward(x)
-        h, self_attention = self.self_attention.forward(h, mask=mask, context=context)
-        h, dropout1 = self.dropout1.forward(h, context)
+        h, norm1_cache = self.norm1.forward(x)
+        h, self_attention_cache = self.self_attention.forward(h, mask=mask, context=context)
+        h, dropout1_cache = self.dropout1.forward(h, context)
         x = x + h  # the residual connection
 
-        h, norm2 = self.norm2.forward(x)
-        h, feed_forward = self.feed_forward.forward(h, context)
-        h, dropout2 = self.dropout2.forward(h, context)
+        h, norm2_cache = self.norm2.forward(x)
+        h, feed_forward_cache = self.feed_forward.forward(h, context)
+        h, dropout2_cache = self.dropout2.forward(h, context)
         x = x + h
-        return x, BlockCache(norm1, self_attention, dropout1, norm2, feed_forward, dropout2)
+        return x, BlockCache(
+            norm1_cache, self_attention_cache, dropout1_cache, norm2_cache, feed_forward_cache, dropout2_cache
+        )
 
     def backward(self, dy: Array, cache: BlockCache) -> Array:
         """Return dx, of shape (B, T, D)."""
@@ -118,22 +121,6 @@ class Block(Module):
         dh = self.self_attention.backward(dh, cache.self_attention)
         return dx + self.norm1.backward(dh, cache.norm1)
 
-    def decode_step(self, x: Array, kv_cache: PreallocatedKVCache, mask: Array | None) -> Array:
-        """Compute the next T positions, without a cache for a backward pass.
-
-        Args:
-            x: The vectors of the tokens, of shape (B, T, D).
-            kv_cache: The keys and values of the S positions before, to which those of x are added.
-            mask: Bool, broadcastable to (B, H, T, S + T). True means that the query may attend to the key.
-                None means that all queries may attend to all keys.
-
-        Returns:
-            y, of shape (B, T, D).
-        """
-        h, _ = self.self_attention.decode_step(self.norm1(x), kv_cache, mask)
-        x = x + h
-        return x + self.feed_forward(self.norm2(x))
-
 
 @cache_class
 class GPTCache(NamedTuple):
@@ -145,7 +132,7 @@ class GPTCache(NamedTuple):
     output: LinearCache
 
 
-class GPT(Module):
+class GPT(GPTDecoding, Module):
     """A decoder-only Transformer, which predicts the next token from the tokens before it.
 
     Shapes: ids (B, T) integers -> logits (B, T, V). The logits at position t are those of token t + 1.
@@ -205,85 +192,25 @@ class GPT(Module):
         ids = self._take_ids(ids)
         context = Context(train, rng)
         mask = AttentionMask(causal_mask(ids.shape[1], ids, window=self.config.window))  # (T, T)
-        x, embedding = self.embedding.forward(ids, context)  # (B, T, D)
-        layers = []
+        x, embedding_cache = self.embedding.forward(ids, context)  # (B, T, D)
+        layer_caches = []
         for layer in self.layers:
-            x, cache = layer.forward(x, mask, context)
-            layers.append(cache)
-        x, norm = self.norm.forward(x)
-        logits, output = self.output.forward(x)  # (B, T, V)
-        return logits, GPTCache(embedding, tuple(layers), norm, output)
+            x, layer_cache = layer.forward(x, mask, context)
+            layer_caches.append(layer_cache)
+        x, norm_cache = self.norm.forward(x)
+        logits, output_cache = self.output.forward(x)  # (B, T, V)
+        return logits, GPTCache(embedding_cache, tuple(layer_caches), norm_cache, output_cache)
 
     def backward(self, dlogits: Array, cache: GPTCache) -> None:
-        """Accumulate the gradients of all parameters. Return nothing, since ids have no gradient."""
+        """Accumulate the gradients of all parameters. Return nothing, since ids have no gradient.
+
+        Shapes: dlogits (B, T, V).
+        """
         dx = self.output.backward(dlogits, cache.output)  # (B, T, D)
         dx = self.norm.backward(dx, cache.norm)
         for layer, layer_cache in zip(self.layers[::-1], cache.layers[::-1], strict=True):
             dx = layer.backward(dx, layer_cache)
         self.embedding.backward(dx, cache.embedding)
-
-    def empty_kv_cache(self, capacity: int | None = None) -> list[PreallocatedKVCache]:
-        """Return the KV cache before the first position, one for each layer.
-
-        Args:
-            capacity: The largest number of positions. The default is the context.
-        """
-        return [
-            PreallocatedKVCache(self.config.context if capacity is None else capacity) for _ in self.layers
-        ]
-
-    def decode_step(
-        self,
-        ids: Any,
-        start: int | Array,
-        kv_cache: list[PreallocatedKVCache] | None,
-        *,
-        lengths: Array | None = None,
-    ) -> tuple[Array, list[PreallocatedKVCache]]:
-        """Compute the logits of the next token from the newest tokens and the KV cache.
-
-        Args:
-            ids: The newest tokens of each sentence: one, of shape (B,), or several, of shape (B, T), such as
-                a whole prompt.
-            start: The position of the first of these tokens, which is the number of tokens that the KV cache
-                holds: one number for all sentences, or an array (B,) on the host.
-            kv_cache: The KV cache that the previous call returned. At the first position it is None, or the
-                result of empty_kv_cache.
-            lengths: The number of tokens of each sentence, an array (B,) on the host, if ids are prompts of
-                different lengths with padding at the end. The default is T for all sentences.
-
-        Returns:
-            The logits after the last token, of shape (B, V), and the KV cache, which is extended in place.
-
-        Raises:
-            UserError: If ids are outside the vocabulary, if there are more tokens than the context, or if
-                the KV cache holds another number of tokens than start.
-        """
-        ids = self._take_ids(ids if np.ndim(ids) > 1 else ids[:, None], int(np.max(start)))  # (B, T)
-        kv_cache = self.empty_kv_cache() if kv_cache is None else kv_cache
-        if not np.array_equal(kv_cache[0].length, start):
-            raise UserError(
-                f"start is {start}, and the KV cache holds {kv_cache[0].length} tokens: make them equal"
-            )
-        mask = self._step_mask(ids, start)
-        x, _ = self.embedding.forward(ids, start=start)  # (B, T, D)
-        for layer, layer_kv_cache in zip(self.layers, kv_cache, strict=True):
-            x = layer.decode_step(x, layer_kv_cache, mask)
-        if lengths is None:
-            x = x[:, -1]  # (B, D) the last token predicts the next one
-        else:
-            x = x[like(np.arange(len(x)), x), like(lengths - 1, x)]
-            for layer_kv_cache in kv_cache:
-                layer_kv_cache.length = start + lengths  # forget the padding
-        x, _ = self.norm.forward(x)
-        logits, _ = self.output.forward(x)  # (B, V)
-        return logits, kv_cache
-
-    def _step_mask(self, ids: Array, start: int | Array) -> Array | None:
-        """Return the mask of a step of decoding, or None if its only token attends to all keys."""
-        if ids.shape[1] == 1 and self.config.window is None and isinstance(start, int):
-            return None
-        return causal_mask(ids.shape[1], ids, window=self.config.window, start=start)
 
     def _draw_weights(self, rng: np.random.Generator) -> None:
         """Draw the matrices anew from the normal distribution, as GPT-2 does.

@@ -29,7 +29,12 @@ class DescriptionModel(Module):
     """The base class of the if-then models, which embeds the tokens of a description.
 
     Args:
-        vocab_size, d_model, max_length, pad_id, rng, dtype: As in BagOfWords.
+        vocab_size: The number of tokens.
+        d_model: The width D of the token vectors.
+        max_length: The largest length of a description.
+        pad_id: The id of padding.
+        rng: The generator of the initial values.
+        dtype: The dtype of the parameters.
     """
 
     def __init__(
@@ -128,6 +133,9 @@ class ProgramLoss:
 
     It has the methods forward and backward of a layer. So gradcheck(ProgramLoss(model), ids, triggers,
     actions) checks all parameters of the model at once.
+
+    Args:
+        model: The model, a BagOfWords or a RecipeReader.
     """
 
     def __init__(self, model: Any) -> None:

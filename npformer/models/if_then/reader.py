@@ -70,9 +70,9 @@ class Answer(Module):
         Returns:
             The logits, of shape (B, C), and the cache.
         """
-        o, attention = self.attention.forward(states, tokens, mask=mask)  # (B, D)
-        logits, output = self.output.forward(o)  # (B, C)
-        return logits, AnswerCache(attention, output)
+        o, attention_cache = self.attention.forward(states, tokens, mask=mask)  # (B, D)
+        logits, output_cache = self.output.forward(o)  # (B, C)
+        return logits, AnswerCache(attention_cache, output_cache)
 
     def backward(self, dlogits: Array, cache: AnswerCache) -> tuple[Array, Array]:
         """Return the gradients dstates (B, S, E) and dtokens (B, S, D)."""
@@ -100,10 +100,18 @@ class RecipeReader(DescriptionModel):
     (B, n_actions).
 
     Args:
-        vocab_size, n_triggers, n_actions, d_model, max_length, pad_id, rng, dtype: As in BagOfWords.
+        vocab_size: The number of tokens.
+        n_triggers: The number of triggers.
+        n_actions: The number of actions.
+        d_model: The width D of the token vectors.
+        max_length: The largest length of a description.
+        pad_id: The id of padding.
+        rng: The generator of the initial values.
+        dtype: The dtype of the parameters.
         d_hidden: The width of each direction of the recurrent layer.
         cell: "lstm" or "gru".
-        orientation, measure: As in LatentAttention.
+        orientation: The active weights of latent attention: "rows" for w = D l, "columns" for w = Dᵀ l.
+        measure: The norm by which the active weights are divided: "sum" or "euclidean".
 
     Raises:
         UserError: If ids are outside the vocabulary, or descriptions are empty or longer than max_length.
@@ -137,11 +145,11 @@ class RecipeReader(DescriptionModel):
 
     def forward(self, ids: Any) -> tuple[Program, ReaderCache]:
         """Return the Program with the logits (B, n_triggers) and (B, n_actions), and the cache."""
-        x, mask, tokens = self.embed(ids)  # (B, S, D)
-        states, reading = self.reading.forward(x, mask=mask)  # (B, S, E)
+        x, mask, tokens_cache = self.embed(ids)  # (B, S, D)
+        states, reading_cache = self.reading.forward(x, mask=mask)  # (B, S, E)
         trigger, trigger_cache = self.trigger.forward(states, x, mask)
         action, action_cache = self.action.forward(states, x, mask)
-        return Program(trigger, action), ReaderCache(tokens, reading, trigger_cache, action_cache)
+        return Program(trigger, action), ReaderCache(tokens_cache, reading_cache, trigger_cache, action_cache)
 
     def backward(self, dprogram: Program, cache: ReaderCache) -> None:
         """Accumulate the gradients of all parameters. Return nothing, since ids have no gradient."""

@@ -70,7 +70,9 @@ class RecurrentDecoder(Module):
     Shapes: x (B, T, D), memory (B, S, N), mask (B, S) bool, state (B, M) -> y (B, T, N).
 
     Args:
-        config, rng, dtype: As in RecurrentTranslator.
+        config: The configuration.
+        rng: The generator of the initial values.
+        dtype: The dtype of the parameters.
 
     Source: Sutskever et al. 2014; Bahdanau et al. 2015; Luong et al. 2015, sections 3 and 3.3.
     """
@@ -120,7 +122,7 @@ class RecurrentDecoder(Module):
         return array_module(dy).stack(dx, 1), dmemory, dcarried.state
 
     def begin(self, state: Array) -> Carried:
-        """Return the state of the decoder before the first position."""
+        """Return the state of the decoder before the first position. Shapes: state (B, M)."""
         fed = array_module(state).zeros((len(state), self.d_hidden), state.dtype) if self.feeding else None
         return Carried(state, fed)
 
@@ -140,20 +142,24 @@ class RecurrentDecoder(Module):
             y, of shape (B, N), the state after this position, and the cache.
         """
         xp = array_module(x)
-        attention = readout = context = None
+        attention_cache = readout_cache = context = None
         if self.early:
-            context, attention = self._attend(carried.state, memory, mask, t)  # (B, N)
+            context, attention_cache = self._attend(carried.state, memory, mask, t)  # (B, N)
             x = xp.concatenate([x, context], -1)
         elif self.feeding:
             x = xp.concatenate([x, carried.fed], -1)
-        states, cell = self.cell.forward(x[:, None], carried.state)  # (B, 1, M)
+        states, cell_cache = self.cell.forward(x[:, None], carried.state)  # (B, 1, M)
         state = states[:, 0]
         y = state[:, : self.d_hidden]
         if self.attention is not None:
             if not self.early:
-                context, attention = self._attend(state, memory, mask, t)
-            y, readout = self.readout.forward(context, y)
-        return y, Carried(state, y if self.feeding else None), StepCache(cell, attention, readout)
+                context, attention_cache = self._attend(state, memory, mask, t)
+            y, readout_cache = self.readout.forward(context, y)
+        return (
+            y,
+            Carried(state, y if self.feeding else None),
+            StepCache(cell_cache, attention_cache, readout_cache),
+        )
 
     def decode_step_backward(self, dy: Any, dcarried: Carried, cache: StepCache) -> tuple[Any, Carried, Any]:
         """Compute the gradients of one position.
@@ -216,7 +222,9 @@ def make_attention(
     """Return the attention layer of a configuration.
 
     Args:
-        config, rng, dtype: As in RecurrentTranslator.
+        config: The configuration.
+        rng: The generator of the initial values.
+        dtype: The dtype of the parameters.
     """
     n, score = config.d_hidden, "perceptron" if config.attention == "additive" else config.score
     similarity = Similarity(score, n, n, rng=rng, dtype=dtype)

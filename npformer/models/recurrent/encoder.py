@@ -22,7 +22,9 @@ class RecurrentEncoder(Module):
     Shapes: x (B, S, D), mask (B, S) bool -> memory (B, S, N).
 
     Args:
-        config, rng, dtype: As in RecurrentTranslator.
+        config: The configuration.
+        rng: The generator of the initial values.
+        dtype: The dtype of the parameters.
     """
 
     def __init__(
@@ -66,7 +68,9 @@ class Bridge(Module):
     backward direction (at position 0). Shapes: memory (B, S, N) -> state (B, M).
 
     Args:
-        config, rng, dtype: As in RecurrentTranslator.
+        config: The configuration.
+        rng: The generator of the initial values.
+        dtype: The dtype of the parameters.
         d_state: The width M of the state of the decoder.
 
     Source: Bahdanau et al. 2015, section A.2.2, where only the backward direction is used.
@@ -88,9 +92,9 @@ class Bridge(Module):
         xp = array_module(memory)
         # padding does not change a state, so memory[:, -1] is the state after the last token
         end = xp.concatenate([memory[:, -1, : self.half], memory[:, 0, self.half :]], -1)  # (B, N)
-        state, linear = self.linear.forward(end)
+        state, linear_cache = self.linear.forward(end)
         state = xp.tanh(state)
-        return state, BridgeCache(linear, state, memory.shape)
+        return state, BridgeCache(linear_cache, state, memory.shape)
 
     def backward(self, dstate: Array, cache: BridgeCache) -> Array:
         """Return dmemory, of shape (B, S, N), which is 0 except at the first and the last position."""

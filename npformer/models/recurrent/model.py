@@ -99,27 +99,30 @@ class RecurrentTranslator(Module):
         mask = source != self.config.pad_id  # (B, S)
         x, source_cache = self.source.forward(source)  # (B, S, D)
         x, source_dropout_mask = self.dropout.forward(x, context)
-        memory, encoder = self.encoder.forward(x, mask)  # (B, S, N)
-        state, bridge = self.bridge.forward(memory)  # (B, M)
+        memory, encoder_cache = self.encoder.forward(x, mask)  # (B, S, N)
+        state, bridge_cache = self.bridge.forward(memory)  # (B, M)
         x, target_cache = self.target.forward(target_in)  # (B, T, D)
         x, target_dropout_mask = self.dropout.forward(x, context)
-        y, decoder = self.decoder.forward(x, memory, mask, state)  # (B, T, N)
+        y, decoder_cache = self.decoder.forward(x, memory, mask, state)  # (B, T, N)
         y, output_dropout_mask = self.dropout.forward(y, context)
-        logits, output = self.output.forward(y)  # (B, T, V)
+        logits, output_cache = self.output.forward(y)  # (B, T, V)
         return logits, TranslatorCache(
             source_cache,
             source_dropout_mask,
-            encoder,
-            bridge,
+            encoder_cache,
+            bridge_cache,
             target_cache,
             target_dropout_mask,
-            decoder,
+            decoder_cache,
             output_dropout_mask,
-            output,
+            output_cache,
         )
 
     def backward(self, dlogits: Array, cache: TranslatorCache) -> None:
-        """Accumulate the gradients of all parameters. Return nothing, since ids have no gradient."""
+        """Accumulate the gradients of all parameters. Return nothing, since ids have no gradient.
+
+        Shapes: dlogits (B, T, V).
+        """
         dy = self.output.backward(dlogits, cache.output)
         dy = self.dropout.backward(dy, cache.output_dropout_mask)
         dx, dmemory, dstate = self.decoder.backward(dy, cache.decoder)
@@ -135,7 +138,14 @@ class RecurrentTranslator(Module):
     # Inference: one position after another, without caches for a backward pass.
 
     def encode(self, source: Any) -> tuple[Any, Array]:
-        """Encode the source (B, S). Return an EncodedSource, and the source mask (B, S), True at tokens."""
+        """Compute the memory and the initial state of the decoder, once for each sentence.
+
+        Args:
+            source: The source token ids, of shape (B, S).
+
+        Returns:
+            An EncodedSource, and the source mask, bool, of shape (B, S), True at tokens.
+        """
         source = self._take_ids(source, self.config.source_vocab, "source")
         mask = source != self.config.pad_id
         x, _ = self.source.forward(source)

@@ -80,12 +80,12 @@ class EncoderLayer(Module):
             y, of shape (B, S, D), and the cache.
         """
         # every position attends to every position
-        h, self_attention = self.self_attention.forward(x, mask=mask, context=context)
-        x, norm1 = self.norm1.forward(x, h, context)  # norm(x + dropout(h))
+        h, self_attention_cache = self.self_attention.forward(x, mask=mask, context=context)
+        x, norm1_cache = self.norm1.forward(x, h, context)  # norm(x + dropout(h))
         # the same network is applied to each position
-        h, feed_forward = self.feed_forward.forward(x, context)
-        x, norm2 = self.norm2.forward(x, h, context)
-        return x, EncoderLayerCache(self_attention, norm1, feed_forward, norm2)
+        h, feed_forward_cache = self.feed_forward.forward(x, context)
+        x, norm2_cache = self.norm2.forward(x, h, context)
+        return x, EncoderLayerCache(self_attention_cache, norm1_cache, feed_forward_cache, norm2_cache)
 
     def backward(self, dy: Array, cache: EncoderLayerCache) -> Array:
         """Return dx, of shape (B, S, D)."""
@@ -121,10 +121,12 @@ class DecoderLayer(Module):
     (B, H, T, S) -> y (B, T, D).
 
     Args:
-        config, rng, dtype: As in EncoderLayer.
+        config: The configuration, whose norm is "post".
+        rng: The generator of the initial values.
+        dtype: The dtype of the parameters.
 
     Raises:
-        UserError: As in EncoderLayer.
+        UserError: If the configuration has another norm.
 
     Source: Vaswani et al. 2017, section 3.1.
     """
@@ -162,15 +164,17 @@ class DecoderLayer(Module):
             y, of shape (B, T, D), and the cache.
         """
         # every position attends to itself and to the positions before it
-        h, self_attention = self.self_attention.forward(x, mask=mask, context=context)
-        x, norm1 = self.norm1.forward(x, h, context)  # norm(x + dropout(h))
+        h, self_attention_cache = self.self_attention.forward(x, mask=mask, context=context)
+        x, norm1_cache = self.norm1.forward(x, h, context)  # norm(x + dropout(h))
         # queries from the decoder, keys and values from the encoder
-        h, cross = self.cross.forward(x, memory, mask=memory_mask, context=context)
-        x, norm2 = self.norm2.forward(x, h, context)
+        h, cross_cache = self.cross.forward(x, memory, mask=memory_mask, context=context)
+        x, norm2_cache = self.norm2.forward(x, h, context)
         # the same network is applied to each position
-        h, feed_forward = self.feed_forward.forward(x, context)
-        x, norm3 = self.norm3.forward(x, h, context)
-        return x, DecoderLayerCache(self_attention, norm1, cross, norm2, feed_forward, norm3)
+        h, feed_forward_cache = self.feed_forward.forward(x, context)
+        x, norm3_cache = self.norm3.forward(x, h, context)
+        return x, DecoderLayerCache(
+            self_attention_cache, norm1_cache, cross_cache, norm2_cache, feed_forward_cache, norm3_cache
+        )
 
     def backward(self, dy: Array, cache: DecoderLayerCache) -> tuple[Array, Array]:
         """Return the gradients dx (B, T, D) and dmemory (B, S, D)."""
@@ -222,7 +226,9 @@ def make_attention(
     """Return multi-head attention with the settings of a configuration.
 
     Args:
-        config, rng, dtype: As in EncoderLayer.
+        config: The configuration.
+        rng: The generator of the initial values.
+        dtype: The dtype of the parameters.
         fused: The projections that are fused if config.fused_projections is True: "qkv" for self-attention,
             "kv" for cross-attention.
     """
@@ -254,7 +260,9 @@ def make_feed_forward(config: TransformerConfig, rng: np.random.Generator | None
     """Return the feed-forward network with the settings of a configuration.
 
     Args:
-        config, rng, dtype: As in EncoderLayer.
+        config: The configuration.
+        rng: The generator of the initial values.
+        dtype: The dtype of the parameters.
     """
     return FeedForward(
         config.d_model,

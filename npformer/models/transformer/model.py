@@ -28,7 +28,9 @@ def make_embedding(
     """Return the input embedding with the settings of a configuration.
 
     Args:
-        config, rng, dtype: As in Transformer.
+        config: The configuration.
+        rng: The generator of the initial values.
+        dtype: The dtype of the parameters.
         vocab_size: The number of tokens.
     """
     return InputEmbedding(
@@ -50,7 +52,9 @@ def make_output(
     """Return the projection from vectors to logits.
 
     Args:
-        config, rng, dtype: As in Transformer.
+        config: The configuration.
+        rng: The generator of the initial values.
+        dtype: The dtype of the parameters.
         tokens: The embedding whose weight a tied projection shares.
     """
     bias = config.output_bias
@@ -157,14 +161,21 @@ class Transformer(Module):
         packings = (masks.encoder.packing, masks.decoder.packing)
 
         x, source_cache = self.source.forward(source, context)  # (B, S, D)
-        memory, encoder = self.encoder.forward(pack(x, packings[0]), masks.encoder, context)
+        memory, encoder_cache = self.encoder.forward(pack(x, packings[0]), masks.encoder, context)
         x, target_cache = self.target.forward(target_in, context)  # (B, T, D)
-        x, decoder = self.decoder.forward(pack(x, packings[1]), memory, masks.decoder, masks.cross, context)
-        logits, output = self.output.forward(x)  # (B, T, V)
-        return logits, TransformerCache(source_cache, encoder, target_cache, decoder, output, packings)
+        x, decoder_cache = self.decoder.forward(
+            pack(x, packings[1]), memory, masks.decoder, masks.cross, context
+        )
+        logits, output_cache = self.output.forward(x)  # (B, T, V)
+        return logits, TransformerCache(
+            source_cache, encoder_cache, target_cache, decoder_cache, output_cache, packings
+        )
 
     def backward(self, dlogits: Array, cache: TransformerCache) -> None:
-        """Accumulate the gradients of all parameters. Return nothing, since ids have no gradient."""
+        """Accumulate the gradients of all parameters. Return nothing, since ids have no gradient.
+
+        Shapes: dlogits (B, T, V).
+        """
         dx = self.output.backward(dlogits, cache.output)
         del dlogits  # a large array, whose memory can be freed if the caller does not use it either
         dx, dmemory = self.decoder.backward(dx, cache.decoder)

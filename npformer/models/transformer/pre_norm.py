@@ -71,21 +71,26 @@ class PreNormEncoderLayer(Module):
         """Compute self-attention, then the feed-forward network.
 
         Args:
-            x, mask, context: As in EncoderLayer.forward.
+            x: The vectors of the tokens, of shape (B, S, D).
+            mask: Bool, broadcastable to (B, H, S, S), or an AttentionMask. True means that the query may
+                attend to the key.
+            context: The settings of the forward pass.
 
         Returns:
             y, of shape (B, S, D), and the cache.
         """
-        h, norm1 = self.norm1.forward(x)
-        h, self_attention = self.self_attention.forward(h, mask=mask, context=context)
-        h, dropout1 = self.dropout1.forward(h, context)
+        h, norm1_cache = self.norm1.forward(x)
+        h, self_attention_cache = self.self_attention.forward(h, mask=mask, context=context)
+        h, dropout1_cache = self.dropout1.forward(h, context)
         x = x + h  # the residual connection
 
-        h, norm2 = self.norm2.forward(x)
-        h, feed_forward = self.feed_forward.forward(h, context)
-        h, dropout2 = self.dropout2.forward(h, context)
+        h, norm2_cache = self.norm2.forward(x)
+        h, feed_forward_cache = self.feed_forward.forward(h, context)
+        h, dropout2_cache = self.dropout2.forward(h, context)
         x = x + h
-        return x, PreNormEncoderLayerCache(norm1, self_attention, dropout1, norm2, feed_forward, dropout2)
+        return x, PreNormEncoderLayerCache(
+            norm1_cache, self_attention_cache, dropout1_cache, norm2_cache, feed_forward_cache, dropout2_cache
+        )
 
     def backward(self, dy: Array, cache: PreNormEncoderLayerCache) -> Array:
         """Return dx, of shape (B, S, D)."""
@@ -126,10 +131,12 @@ class PreNormDecoderLayer(Module):
     (B, H, T, S) -> y (B, T, D).
 
     Args:
-        config, rng, dtype: As in PreNormEncoderLayer.
+        config: The configuration, whose norm is "pre".
+        rng: The generator of the initial values.
+        dtype: The dtype of the parameters.
 
     Raises:
-        UserError: As in PreNormEncoderLayer.
+        UserError: If the configuration has another norm.
     """
 
     def __init__(
@@ -158,27 +165,39 @@ class PreNormDecoderLayer(Module):
         """Compute masked self-attention, cross-attention and the feed-forward network.
 
         Args:
-            x, memory, mask, memory_mask, context: As in DecoderLayer.forward.
+            x: The vectors of the target tokens, of shape (B, T, D).
+            memory: The output of the encoder, of shape (B, S, D).
+            mask: Bool, broadcastable to (B, H, T, T), or an AttentionMask, for self-attention.
+            memory_mask: Bool, broadcastable to (B, H, T, S), or an AttentionMask, for cross-attention.
+            context: The settings of the forward pass.
 
         Returns:
             y, of shape (B, T, D), and the cache.
         """
-        h, norm1 = self.norm1.forward(x)
-        h, self_attention = self.self_attention.forward(h, mask=mask, context=context)
-        h, dropout1 = self.dropout1.forward(h, context)
+        h, norm1_cache = self.norm1.forward(x)
+        h, self_attention_cache = self.self_attention.forward(h, mask=mask, context=context)
+        h, dropout1_cache = self.dropout1.forward(h, context)
         x = x + h  # the residual connection
 
-        h, norm2 = self.norm2.forward(x)
-        h, cross = self.cross.forward(h, memory, mask=memory_mask, context=context)
-        h, dropout2 = self.dropout2.forward(h, context)
+        h, norm2_cache = self.norm2.forward(x)
+        h, cross_cache = self.cross.forward(h, memory, mask=memory_mask, context=context)
+        h, dropout2_cache = self.dropout2.forward(h, context)
         x = x + h
 
-        h, norm3 = self.norm3.forward(x)
-        h, feed_forward = self.feed_forward.forward(h, context)
-        h, dropout3 = self.dropout3.forward(h, context)
+        h, norm3_cache = self.norm3.forward(x)
+        h, feed_forward_cache = self.feed_forward.forward(h, context)
+        h, dropout3_cache = self.dropout3.forward(h, context)
         x = x + h
         return x, PreNormDecoderLayerCache(
-            norm1, self_attention, dropout1, norm2, cross, dropout2, norm3, feed_forward, dropout3
+            norm1_cache,
+            self_attention_cache,
+            dropout1_cache,
+            norm2_cache,
+            cross_cache,
+            dropout2_cache,
+            norm3_cache,
+            feed_forward_cache,
+            dropout3_cache,
         )
 
     def backward(self, dy: Array, cache: PreNormDecoderLayerCache) -> tuple[Array, Array]:
@@ -214,7 +233,10 @@ class PreNormDecoderLayer(Module):
         """Compute the next position, without a cache for a backward pass.
 
         Args:
-            x, kv_cache, memory_kv, memory_mask: As in DecoderLayer.decode_step.
+            x: The vector of the position, of shape (B, 1, D).
+            kv_cache: The keys and values of the positions before, or None at the first position.
+            memory_kv: The keys and values of the memory, from project_memory.
+            memory_mask: Bool, broadcastable to (B, H, 1, S), or an AttentionMask.
 
         Returns:
             y, of shape (B, 1, D), and the new KV cache.

@@ -98,15 +98,15 @@ class Postprocess(Module):
         Returns:
             y, of shape (..., D), and the cache.
         """
-        dropout_mask = norm = None
+        dropout_mask = norm_cache = None
         for letter in self.letters:
             if letter == "d":
                 h, dropout_mask = self.dropout.forward(h, context)
             elif letter == "a":
                 h = x + h
             else:
-                h, norm = self.norm.forward(h)
-        return h, PostprocessCache(dropout_mask, norm)
+                h, norm_cache = self.norm.forward(h)
+        return h, PostprocessCache(dropout_mask, norm_cache)
 
     def backward(self, dy: Array, cache: PostprocessCache) -> tuple[Array, Array]:
         """Return the gradients dx and dh, each of shape (..., D)."""
@@ -162,20 +162,28 @@ class SequenceEncoderLayer(Module):
         """Compute self-attention, then the feed-forward network.
 
         Args:
-            x, mask, context: As in EncoderLayer.forward.
+            x: The vectors of the tokens, of shape (B, S, D).
+            mask: Bool, broadcastable to (B, H, S, S), or an AttentionMask. True means that the query may
+                attend to the key.
+            context: The settings of the forward pass.
 
         Returns:
             y, of shape (B, S, D), and the cache.
         """
-        h, preprocess1 = self.preprocess1.forward(x)
-        h, self_attention = self.self_attention.forward(h, mask=mask, context=context)
-        x, postprocess1 = self.postprocess1.forward(x, h, context)
+        h, preprocess1_cache = self.preprocess1.forward(x)
+        h, self_attention_cache = self.self_attention.forward(h, mask=mask, context=context)
+        x, postprocess1_cache = self.postprocess1.forward(x, h, context)
 
-        h, preprocess2 = self.preprocess2.forward(x)
-        h, feed_forward = self.feed_forward.forward(h, context)
-        x, postprocess2 = self.postprocess2.forward(x, h, context)
+        h, preprocess2_cache = self.preprocess2.forward(x)
+        h, feed_forward_cache = self.feed_forward.forward(h, context)
+        x, postprocess2_cache = self.postprocess2.forward(x, h, context)
         return x, SequenceEncoderLayerCache(
-            preprocess1, self_attention, postprocess1, preprocess2, feed_forward, postprocess2
+            preprocess1_cache,
+            self_attention_cache,
+            postprocess1_cache,
+            preprocess2_cache,
+            feed_forward_cache,
+            postprocess2_cache,
         )
 
     def backward(self, dy: Array, cache: SequenceEncoderLayerCache) -> Array:
@@ -215,10 +223,12 @@ class SequenceDecoderLayer(Module):
     (B, H, T, S) -> y (B, T, D).
 
     Args:
-        config, rng, dtype: As in SequenceEncoderLayer.
+        config: The configuration, whose norm is a sequence.
+        rng: The generator of the initial values.
+        dtype: The dtype of the parameters.
 
     Raises:
-        UserError: As in SequenceEncoderLayer.
+        UserError: If the norm of the configuration is no sequence.
     """
 
     def __init__(
@@ -243,32 +253,36 @@ class SequenceDecoderLayer(Module):
         """Compute masked self-attention, cross-attention and the feed-forward network.
 
         Args:
-            x, memory, mask, memory_mask, context: As in DecoderLayer.forward.
+            x: The vectors of the target tokens, of shape (B, T, D).
+            memory: The output of the encoder, of shape (B, S, D).
+            mask: Bool, broadcastable to (B, H, T, T), or an AttentionMask, for self-attention.
+            memory_mask: Bool, broadcastable to (B, H, T, S), or an AttentionMask, for cross-attention.
+            context: The settings of the forward pass.
 
         Returns:
             y, of shape (B, T, D), and the cache.
         """
-        h, preprocess1 = self.preprocess1.forward(x)
-        h, self_attention = self.self_attention.forward(h, mask=mask, context=context)
-        x, postprocess1 = self.postprocess1.forward(x, h, context)
+        h, preprocess1_cache = self.preprocess1.forward(x)
+        h, self_attention_cache = self.self_attention.forward(h, mask=mask, context=context)
+        x, postprocess1_cache = self.postprocess1.forward(x, h, context)
 
-        h, preprocess2 = self.preprocess2.forward(x)
-        h, cross = self.cross.forward(h, memory, mask=memory_mask, context=context)
-        x, postprocess2 = self.postprocess2.forward(x, h, context)
+        h, preprocess2_cache = self.preprocess2.forward(x)
+        h, cross_cache = self.cross.forward(h, memory, mask=memory_mask, context=context)
+        x, postprocess2_cache = self.postprocess2.forward(x, h, context)
 
-        h, preprocess3 = self.preprocess3.forward(x)
-        h, feed_forward = self.feed_forward.forward(h, context)
-        x, postprocess3 = self.postprocess3.forward(x, h, context)
+        h, preprocess3_cache = self.preprocess3.forward(x)
+        h, feed_forward_cache = self.feed_forward.forward(h, context)
+        x, postprocess3_cache = self.postprocess3.forward(x, h, context)
         return x, SequenceDecoderLayerCache(
-            preprocess1,
-            self_attention,
-            postprocess1,
-            preprocess2,
-            cross,
-            postprocess2,
-            preprocess3,
-            feed_forward,
-            postprocess3,
+            preprocess1_cache,
+            self_attention_cache,
+            postprocess1_cache,
+            preprocess2_cache,
+            cross_cache,
+            postprocess2_cache,
+            preprocess3_cache,
+            feed_forward_cache,
+            postprocess3_cache,
         )
 
     def backward(self, dy: Array, cache: SequenceDecoderLayerCache) -> tuple[Array, Array]:
@@ -305,7 +319,10 @@ class SequenceDecoderLayer(Module):
         """Compute the next position, without a cache for a backward pass.
 
         Args:
-            x, kv_cache, memory_kv, memory_mask: As in DecoderLayer.decode_step.
+            x: The vector of the position, of shape (B, 1, D).
+            kv_cache: The keys and values of the positions before, or None at the first position.
+            memory_kv: The keys and values of the memory, from project_memory.
+            memory_mask: Bool, broadcastable to (B, H, 1, S), or an AttentionMask.
 
         Returns:
             y, of shape (B, 1, D), and the new KV cache.

@@ -73,13 +73,13 @@ class Encoder(Module):
         Returns:
             The memory, of shape (B, S, D), and the cache.
         """
-        caches, norm = [], None
+        caches, norm_cache = [], None
         for layer in self.layers:
             x, cache = layer.forward(x, mask, context)
             caches.append(cache)
         if self.norm is not None:
-            x, norm = self.norm.forward(x)
-        return x, StackCache(tuple(caches), norm)
+            x, norm_cache = self.norm.forward(x)
+        return x, StackCache(tuple(caches), norm_cache)
 
     def backward(self, dy: Array, cache: StackCache) -> Array:
         """Return dx, of shape (B, S, D)."""
@@ -108,7 +108,9 @@ class Decoder(Module):
     (B, H, T, S) -> y (B, T, D).
 
     Args:
-        config, rng, dtype: As in Encoder.
+        config: The configuration.
+        rng: The generator of the initial values.
+        dtype: The dtype of the parameters.
     """
 
     def __init__(
@@ -141,13 +143,13 @@ class Decoder(Module):
         Returns:
             y, of shape (B, T, D), and the cache.
         """
-        caches, norm = [], None
+        caches, norm_cache = [], None
         for layer in self.layers:
             x, cache = layer.forward(x, memory, mask, memory_mask, context)
             caches.append(cache)
         if self.norm is not None:
-            x, norm = self.norm.forward(x)
-        return x, StackCache(tuple(caches), norm)
+            x, norm_cache = self.norm.forward(x)
+        return x, StackCache(tuple(caches), norm_cache)
 
     def backward(self, dy: Array, cache: StackCache) -> tuple[Array, Array]:
         """Return the gradients dx (B, T, D) and dmemory (B, S, D)."""
@@ -239,9 +241,9 @@ class EncoderDecoder(Module):
         Returns:
             y, of shape (B, T, D), and the cache.
         """
-        memory, encoder = self.encoder.forward(source, source_mask, context)  # (B, S, D)
-        y, decoder = self.decoder.forward(target, memory, target_mask, memory_mask, context)
-        return y, EncoderDecoderCache(encoder, decoder)
+        memory, encoder_cache = self.encoder.forward(source, source_mask, context)  # (B, S, D)
+        y, decoder_cache = self.decoder.forward(target, memory, target_mask, memory_mask, context)
+        return y, EncoderDecoderCache(encoder_cache, decoder_cache)
 
     def backward(self, dy: Array, cache: EncoderDecoderCache) -> tuple[Array, Array]:
         """Return the gradients dsource (B, S, D) and dtarget (B, T, D)."""
@@ -255,7 +257,9 @@ def make_encoder_layer(
     """Return an encoder layer of the class that config.norm asks for.
 
     Args:
-        config, rng, dtype: As in Encoder.
+        config: The configuration.
+        rng: The generator of the initial values.
+        dtype: The dtype of the parameters.
     """
     classes: dict[str, type[AnyEncoderLayer]] = {"post": EncoderLayer, "pre": PreNormEncoderLayer}
     return classes.get(config.norm, SequenceEncoderLayer)(config, rng=rng, dtype=dtype)
@@ -267,7 +271,9 @@ def make_decoder_layer(
     """Return a decoder layer of the class that config.norm asks for.
 
     Args:
-        config, rng, dtype: As in Encoder.
+        config: The configuration.
+        rng: The generator of the initial values.
+        dtype: The dtype of the parameters.
     """
     classes: dict[str, type[AnyDecoderLayer]] = {"post": DecoderLayer, "pre": PreNormDecoderLayer}
     return classes.get(config.norm, SequenceDecoderLayer)(config, rng=rng, dtype=dtype)

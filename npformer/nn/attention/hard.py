@@ -219,7 +219,11 @@ def expected_loss(
     """Compute the expected loss -Σ_s p(s) log p(y | s) - λ_e H over all draws.
 
     Args:
-        scores, v, answer, mask: As in every_draw.
+        scores: The scores of one sentence, of shape (1, T, S).
+        v: The values, of shape (1, S, L).
+        answer: A pair of functions (f, f_backward). f maps the context z (N, 1, T, L) to the log-likelihood
+            log p(y | s) (N, 1) of the right answer.
+        mask: Bool, broadcastable to (1, T, S). True means that the query may read the position.
         entropy_weight: λ_e.
 
     Returns:
@@ -250,7 +254,11 @@ def estimate(
     """Return the mean and the variance of the gradient estimated from one draw.
 
     Args:
-        scores, v, answer, mask: As in every_draw.
+        scores: The scores of one sentence, of shape (1, T, S).
+        v: The values, of shape (1, S, L).
+        answer: A pair of functions (f, f_backward). f maps the context z (N, 1, T, L) to the log-likelihood
+            log p(y | s) (N, 1) of the right answer.
+        mask: Bool, broadcastable to (1, T, S). True means that the query may read the position.
         straight_through: Use the straight-through gradient instead of the score function.
         settings: The settings of score_function.
     """
@@ -291,7 +299,11 @@ def with_and_without_baseline(
     Both have the same mean. The value of a MovingBaseline approaches the first b.
 
     Args:
-        scores, v, answer, mask: As in every_draw.
+        scores: The scores of one sentence, of shape (1, T, S).
+        v: The values, of shape (1, S, L).
+        answer: A pair of functions (f, f_backward). f maps the context z (N, 1, T, L) to the log-likelihood
+            log p(y | s) (N, 1) of the right answer.
+        mask: Bool, broadcastable to (1, T, S). True means that the query may read the position.
         settings: The other settings of score_function.
     """
     draws = every_draw(scores, v, answer, mask)

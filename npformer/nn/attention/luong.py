@@ -113,14 +113,15 @@ class LocalMonotonic(GlobalAttention):
     """Local-m attention: query t attends only to the positions in the window [t - D, t + D].
 
     The context is 0 if the window contains no token, which happens more than D positions after the last
-    token. Shapes: as in GlobalAttention.
+    token. Shapes: queries (B, T, N), memory (B, S, M), mask bool (B, S), True at
+    tokens and False at padding -> context (B, T, M).
 
     Args:
         similarity: The layer that compares queries and memory, such as Similarity.
         reach: The half width D of the window.
 
     Raises:
-        UserError: As in GlobalAttention, or if the reach is negative.
+        UserError: If the mask has another shape or dtype, or if the reach is negative.
 
     Source: Luong et al. 2015, section 3.2.
     """
@@ -186,7 +187,9 @@ class LocalPredictive(Module):
     The parameters v and weight are position_v and position_weight. The tokens are at 0 .. S - 1, and p_t is
     between 0 and S. So a window with D ≥ 1 always contains a token. As a function of p_t, the
     weights jump where a token enters or leaves the window. There they have no derivative. The backward pass
-    returns the derivative for a fixed set of tokens in the window. Shapes: as in GlobalAttention.
+    returns the derivative for a fixed set of tokens in the window.
+    Shapes: queries (B, T, N), memory (B, S, M), mask bool (B, S), True at tokens and False at padding ->
+    context (B, T, M).
 
     A small D can stop the learning. At the start p_t is near S / 2 at every position. Adam moves all entries
     of v and of weight by the same amount in each step, and these movements add up in the argument of the
@@ -204,7 +207,7 @@ class LocalPredictive(Module):
         dtype: The dtype of the parameters.
 
     Raises:
-        UserError: As in GlobalAttention, or if the reach is 0 or less.
+        UserError: If the mask has another shape or dtype, or if the reach is 0 or less.
 
     Source: Luong et al. 2015, section 3.2.
     """
@@ -323,9 +326,9 @@ class AttentionalState(Module):
             "state",
         )
         xp = array_module(context)
-        joined, join = self.join.forward(xp.concatenate([context, state], -1))
+        joined, join_cache = self.join.forward(xp.concatenate([context, state], -1))
         y = xp.tanh(joined)
-        return y, AttentionalStateCache(join, y)
+        return y, AttentionalStateCache(join_cache, y)
 
     def backward(self, dy: Array, cache: AttentionalStateCache) -> tuple[Array, Array]:
         """Return the gradients dcontext (..., d_context) and dstate (..., d_state)."""

@@ -2,33 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from npformer.backend import Array
-from npformer.errors import UserError
 from npformer.functional.attention import AttentionCache
 from npformer.functional.caches import cache_class
 from npformer.functional.heads import merge_heads, repeat_heads, repeat_heads_backward, split_heads
 from npformer.functional.packing import Packing, pack, unpack
 from npformer.kernels import attention, attention_backward, rotate
-from npformer.nn.attention.kv_cache import KVCache, PreallocatedKVCache
+from npformer.nn.attention.checks import check_arrays, check_fused, check_heads, check_inputs
+from npformer.nn.attention.decoding import AttentionDecoding
 from npformer.nn.attention.projections import Projection, ProjectionCache
-from npformer.nn.checks import check_batches, check_floats
 from npformer.nn.context import EVERYTHING, INFERENCE, AttentionMask, Context
 from npformer.nn.init import default_rng
 from npformer.nn.linear import Linear
 from npformer.nn.module import Module
 from npformer.nn.positions import RotaryPositions
-from npformer.validation import require_choice, require_counts
-
-FUSED = {"no": 3, "kv": 2, "qkv": 1}  # the number of projections
-NO_ROTATION = (
-    "rotary positions need queries and keys of one sentence, and separate keys were given: leave out rotary "
-    "for cross-attention"
-)
+from npformer.validation import require_counts
 
 
 @cache_class
@@ -43,7 +35,7 @@ class MultiHeadCache(NamedTuple):
     rotation: Any = None  # the RotaryCache of queries and keys, or None without rotary positions
 
 
-class MultiHeadAttention(Module):
+class MultiHeadAttention(AttentionDecoding, Module):
     """Multi-head attention: several attention functions in parallel, each with its own projections.
 
         y = Concat(head_1 .. head_H) Wo,  head_h = attention(query Wq_h, key Wk_h, value Wv_h)
@@ -81,8 +73,6 @@ class MultiHeadAttention(Module):
         section 2.2 (grouped-query attention); Su et al. 2021 (rotary positions).
     """
 
-    uses_query_index = False  # True if the scores depend on the index of a query, and not on its vector only
-
     def __init__(
         self,
         d_model: int,
@@ -107,8 +97,8 @@ class MultiHeadAttention(Module):
         rng = default_rng(rng)
         n_kv_heads = n_heads if n_kv_heads is None else n_kv_heads
         kdim, vdim = d_model if kdim is None else kdim, d_model if vdim is None else vdim
-        _check_heads(d_model, n_heads, n_kv_heads, d_head)
-        _check_fused(fused, d_model, kdim, vdim)
+        check_heads(d_model, n_heads, n_kv_heads, d_head)
+        check_fused(fused, d_model, kdim, vdim)
         self.n_heads, self.n_kv_heads, self.n_repeats = n_heads, n_kv_heads, n_heads // n_kv_heads
         self.d_head = d_model // n_heads if d_head is None else d_head
         self.d_value = self.d_head if d_value is None else d_value
@@ -152,27 +142,30 @@ class MultiHeadAttention(Module):
         """
         mask = AttentionMask.of(mask, query_mask)
         context = Context(train, rng) if context is None else context
-        n_inputs = self._count_inputs(key, value)
+        check_inputs(self, key, value)
+        n_inputs = 1 + (key is not None) + (value is not None)
         key = query if key is None else key
         value = key if value is None else value
         key_packing = mask.packing if n_inputs == 1 else mask.key_packing
-        self._check_arrays(query, key, value, mask.packing, key_packing)
+        check_arrays(self, query, key, value, mask.packing, key_packing)
 
         # q = query Wq, k = key Wk, v = value Wv: (B, H, T, K), (B, G, S, K) and (B, G, S, L)
-        (q, k, v), projections = self.project(query, key, value, mask.packing, key_packing)
-        rotation = None
+        (q, k, v), projection_caches = self.project(query, key, value, mask.packing, key_packing)
+        rotation_cache = None
         if self.rotary is not None:
-            q, rotation = self.rotary.forward(q)
-            k, _ = rotate(k, *rotation)  # with the cosines and sines of the same positions
+            q, rotation_cache = self.rotary.forward(q)
+            k, _ = rotate(k, *rotation_cache)  # with the cosines and sines of the same positions
         if self.n_repeats > 1:  # several query heads share a head of keys and values
             k, _ = repeat_heads(k, self.n_repeats)  # (B, H, S, K)
             v, _ = repeat_heads(v, self.n_repeats)  # (B, H, S, L)
         z, attention_cache = self.attend(q, k, v, mask, context)  # (B, H, T, L)
         y = pack(merge_heads(z), mask.packing)  # Concat(z_1 .. z_H): (B, T, H·L)
-        output = None
+        output_cache = None
         if self.output is not None:
-            y, output = self.output.forward(y)  # (B, T, D)
-        return y, MultiHeadCache(projections, attention_cache, output, n_inputs, mask.packing, rotation)
+            y, output_cache = self.output.forward(y)  # (B, T, D)
+        return y, MultiHeadCache(
+            projection_caches, attention_cache, output_cache, n_inputs, mask.packing, rotation_cache
+        )
 
     def backward(self, dy: Array, cache: MultiHeadCache) -> Any:
         """Return the gradients of the arrays that forward was given.
@@ -271,89 +264,6 @@ class MultiHeadAttention(Module):
         """Return the gradients dq (B, H, T, K), dk (B, H, S, K) and dv (B, H, S, L)."""
         return attention_backward(dz, cache)
 
-    # Decoding: the keys and values of earlier positions come from a KV cache, and no backward pass follows.
-
-    def decode_step(
-        self,
-        x: Array,
-        kv_cache: KVCache | PreallocatedKVCache | None = None,
-        mask: Array | AttentionMask | None = None,
-    ) -> tuple[Array, Any]:
-        """Compute self-attention for the next positions, which follow those of the KV cache.
-
-        Args:
-            x: The vectors of the next positions, of shape (B, T, D).
-            kv_cache: The keys and values of the S positions before. None at the first position begins a
-                KVCache, and an empty PreallocatedKVCache is extended in place.
-            mask: Bool, broadcastable to (B, H, T, S + T). True means that the query may attend to the key.
-                The default allows all keys, which is right for T = 1. For more positions, or for a window,
-                give causal_mask(T, x, window=window, start=S).
-
-        Returns:
-            y, of shape (B, T, D), and the keys and values of all S + T positions.
-        """
-        (q, k, v), _ = self.project(x, x, x)
-        if self.rotary is not None:
-            start = 0 if kv_cache is None else kv_cache.length
-            q, k = self.rotary(q, start), self.rotary(k, start)
-        kv_cache = KVCache(k, v) if kv_cache is None else kv_cache.extended(k, v)
-        return self._attend(q, kv_cache, mask), kv_cache
-
-    def project_memory(self, memory: Array) -> KVCache:
-        """Return the keys and values of the memory (B, S, D), which are computed once for each sentence.
-
-        Raises:
-            UserError: If the layer has rotary positions.
-        """
-        if self.rotary is not None:
-            raise UserError(NO_ROTATION)
-        (_, k, v), _ = self.project(memory[:, :0], memory, memory)  # no queries yet
-        return KVCache(k, v)
-
-    def attend_memory(self, x: Array, memory_kv: KVCache, mask: Array | AttentionMask | None = None) -> Array:
-        """Compute the cross-attention of x to the memory.
-
-        Args:
-            x: The vectors of the decoder, of shape (B, T, D).
-            memory_kv: The result of project_memory.
-            mask: Bool, broadcastable to (B, H, T, S). True means that the query may attend to the key.
-
-        Returns:
-            y, of shape (B, T, D).
-        """
-        (q,), _ = self.query.project(x)
-        return self._attend(q, memory_kv, mask)
-
-    def _attend(
-        self, q: Array, kv_cache: KVCache | PreallocatedKVCache, mask: Array | AttentionMask | None
-    ) -> Array:
-        """Return y, of shape (B, T, D), for the queries q (B, H, T, K)."""
-        mask = AttentionMask.of(mask)
-        if self.n_repeats > 1 and q.shape[2] == 1 and not self.uses_query_index:
-            z = self._attend_shared(q, kv_cache, mask)
-        else:
-            k, _ = repeat_heads(kv_cache.k, self.n_repeats)
-            v, _ = repeat_heads(kv_cache.v, self.n_repeats)
-            z, _ = self.attend(q, k, v, mask)
-        y = merge_heads(z)
-        return y if self.output is None else self.output(y)
-
-    def _attend_shared(self, q: Array, kv_cache: KVCache | PreallocatedKVCache, mask: AttentionMask) -> Array:
-        """Compute the attention of one position without copies of the keys and values for each query head.
-
-        The R query heads that share a head of keys become R queries of one head.
-        Shapes: q (B, H, 1, K) -> z (B, H, 1, L).
-        """
-        batch, n_heads, _, width = q.shape
-        groups, allowed = (self.n_kv_heads, self.n_repeats), mask.allowed
-        if allowed is not None and allowed.ndim > 2 and allowed.shape[-3] > 1:  # a mask for each query head
-            allowed = allowed.reshape(*allowed.shape[:-3], *groups, allowed.shape[-1])
-        q = q.reshape(batch, *groups, width)  # (B, G, R, K)
-        z, _ = self.attend(q, kv_cache.k, kv_cache.v, replace(mask, allowed=allowed))  # (B, G, R, L)
-        return z.reshape(batch, n_heads, 1, z.shape[-1])
-
-    # Projections that are computed together, and checks of what the caller gives.
-
     def _make_projections(self, **settings: Any) -> None:
         """Make Wq, Wk and Wv, or fewer wider matrices that hold several of them side by side."""
         d_model, kdim, vdim = self.d_inputs
@@ -375,70 +285,3 @@ class MultiHeadAttention(Module):
         if self.fused == "qkv":
             return [self.query_key_value]
         return [self.query, self.key_value] if self.fused == "kv" else [self.query, self.key, self.value]
-
-    def _count_inputs(self, key: Array | None, value: Array | None) -> int:
-        """Return the number of arrays among query, key and value that the caller gave.
-
-        Fused projections allow fewer than three.
-        """
-        if key is None and value is not None:
-            raise UserError("value was given without key: give both, or neither")
-        n_inputs = 1 + (key is not None) + (value is not None)
-        if self.rotary is not None and n_inputs > 1:
-            raise UserError(NO_ROTATION)
-        most = FUSED[self.fused]
-        if n_inputs > most:
-            raise UserError(
-                f'projections fused as "{self.fused}" take {most} of query, key and value, and {n_inputs} '
-                'were given: use fused="no"'
-            )
-        return n_inputs
-
-    def _check_arrays(
-        self,
-        query: Array,
-        key: Array,
-        value: Array,
-        packing: Packing | None,
-        key_packing: Packing | None,
-    ) -> None:
-        """Check the shapes of the inputs, (B, T, D) or packed rows (N, D)."""
-        layer = type(self).__name__
-        d_model, kdim, vdim = self.d_inputs
-        for name, x, x_packing, width in (
-            ("query", query, packing, d_model),
-            ("key", key, key_packing, kdim),
-            ("value", value, key_packing, vdim),
-        ):
-            check_floats(x, ("B", "T", width) if x_packing is None else ("N", width), layer, name)
-        if packing is None and key_packing is None:
-            check_batches(layer, query=query, key=key, value=value)
-            if key.shape[1] != value.shape[1]:
-                raise UserError(
-                    f"{layer} takes a value for each key and got key of shape {key.shape} and value of shape "
-                    f"{value.shape}: make the second axes equal"
-                )
-
-
-def _check_heads(d_model: int, n_heads: int, n_kv_heads: int, d_head: int | None) -> None:
-    """Check that the width can be divided among the heads, and the query heads among the heads of keys."""
-    require_counts(d_model=d_model, n_heads=n_heads, n_kv_heads=n_kv_heads)
-    if d_head is None and d_model % n_heads:
-        raise UserError(
-            f"d_model {d_model} is not divisible by {n_heads} heads: change one of them, or give d_head"
-        )
-    if n_heads % n_kv_heads:
-        raise UserError(
-            f"{n_heads} query heads cannot share {n_kv_heads} heads of keys and values equally: make "
-            "n_kv_heads a divisor of n_heads"
-        )
-
-
-def _check_fused(fused: str, d_model: int, kdim: int, vdim: int) -> None:
-    """Check that projections are fused in a known way, and only if their inputs have one width."""
-    require_choice("fused", fused, tuple(FUSED))
-    if fused != "no" and not d_model == kdim == vdim:
-        raise UserError(
-            f'projections fused as "{fused}" have one input, and d_model is {d_model}, kdim {kdim} and vdim '
-            f'{vdim}: make them equal, or use fused="no"'
-        )

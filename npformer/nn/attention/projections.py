@@ -72,14 +72,14 @@ class Projection(Linear):
         `packing` is the packing of x, or None if x is not packed.
         """
         activate, _ = ACTIVATIONS[self.activation]
-        y, linear = self.forward(x)
-        y, activation = activate(y)
+        y, linear_cache = self.forward(x)
+        y, activation_cache = activate(y)
         y = unpack(y, packing)  # (B, T, W)
         parts, start = [], 0
         for width, n_heads in zip(self.widths, self.n_heads, strict=True):
             parts.append(split_heads(y[..., start : start + width], n_heads))
             start += width
-        return parts, ProjectionCache(linear, activation, packing)
+        return parts, ProjectionCache(linear_cache, activation_cache, packing)
 
     def project_backward(self, dparts: Sequence[Array], cache: ProjectionCache) -> Array:
         """Return dx, of the shape of x, from a list with the gradient (B, H, T, width / H) of each part."""

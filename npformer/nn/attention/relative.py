@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
@@ -28,8 +28,8 @@ class RelativeAttention(MultiHeadAttention):
     aK_ij and aV_ij are the vectors of the distance j - i. A distance above max_distance uses the vector of
     max_distance, and likewise in the other direction. So there are 2 max_distance + 1 vectors. All heads
     share them. There is no cross-attention, since there is no distance between the tokens of two sentences.
-    In decoding, the new tokens follow the tokens of the KV cache. Shapes: x (B, T, D) -> y (B, T, D), with
-    masks as in MultiHeadAttention.
+    In decoding, the new tokens follow the tokens of the KV cache. Shapes: x (B, T, D), mask bool,
+    broadcastable to (B, H, T, T) -> y (B, T, D).
 
     Args:
         d_model: The width D.
@@ -42,8 +42,8 @@ class RelativeAttention(MultiHeadAttention):
         settings: The other settings of MultiHeadAttention.
 
     Raises:
-        UserError: As in MultiHeadAttention, if max_distance is not a positive integer, or if key or value is
-            given.
+        UserError: If a setting is impossible, if the shapes of the arrays do not agree, if a mask has another
+            dtype or shape, if max_distance is not a positive integer, or if key or value is given.
 
     Source: Shaw et al. 2018, section 3.
     """
@@ -114,22 +114,13 @@ class RelativeAttention(MultiHeadAttention):
             self.value_positions.accumulate(dvalue_positions)
         return dq, dk, dv
 
-    def project_memory(self, memory: Array) -> NoReturn:
+    def check_cross_attention(self) -> None:
         """Raise an error: there is no distance between the tokens of two sentences.
 
         Raises:
             UserError: Always.
         """
-        raise UserError(_NO_DISTANCE)
-
-    def _count_inputs(self, key: Array | None, value: Any) -> int:
-        n_inputs = super()._count_inputs(key, value)
-        if n_inputs > 1:
-            raise UserError(_NO_DISTANCE)
-        return n_inputs
-
-
-_NO_DISTANCE = (
-    "relative positions need queries and keys of one sentence, and separate keys were given: use "
-    "MultiHeadAttention for cross-attention"
-)
+        raise UserError(
+            "relative positions need queries and keys of one sentence, and separate keys were given: use "
+            "MultiHeadAttention for cross-attention"
+        )

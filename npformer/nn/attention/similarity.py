@@ -174,7 +174,7 @@ class SimilarityAttention(MultiHeadAttention):
         y = Concat(head_1 .. head_H) Wo,  head_h = softmax(similarity(query Wq_h, key Wk_h)) value Wv_h
 
     All heads share the weights of the similarity. With "dot" the layer computes the same as
-    MultiHeadAttention. Shapes: as in MultiHeadAttention.
+    MultiHeadAttention. Shapes: query (B, T, D), key and value (B, S, D) -> y (B, T, D).
 
     Args:
         d_model: The width D.
@@ -186,7 +186,8 @@ class SimilarityAttention(MultiHeadAttention):
         settings: The other settings of MultiHeadAttention.
 
     Raises:
-        UserError: As in MultiHeadAttention, or if the similarity is unknown.
+        UserError: If a setting is impossible, if the shapes of the arrays do not agree, if a mask has another
+            dtype or shape, or if the similarity is unknown.
 
     Source: Vaswani et al. 2017, section 3.2; Luong et al. 2015, section 3.1.
     """

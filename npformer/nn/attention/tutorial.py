@@ -19,7 +19,7 @@ class TutorialAttention(MultiHeadAttention):
     """Multi-head attention for the presets jianshu-demo, datawhale and paperspace.
 
     The masks are bool as in MultiHeadAttention, but masked scores become large negative numbers.
-    Shapes: as in MultiHeadAttention.
+    Shapes: query (B, T, D), key and value (B, S, D) -> y (B, T, D).
 
     Args:
         d_model: The width D.
