@@ -8,7 +8,7 @@ import functools
 from collections import defaultdict
 
 import pytest
-from planted_bugs import BUGS, KINDS, Bug, NoLongerApplies
+from planted_bugs import BUGS, Bug, NoLongerApplies
 from planted_bugs.bug import ROOT, Place, bugs_in
 
 FOLDERS = ("functional", "kernels", "nn", "models")
@@ -35,8 +35,7 @@ def test_every_bug_can_still_be_planted():
             pytest.fail(f"with the planted bug {bug.name!r}, {bug.file} is no Python: {error}")
 
 
-def test_all_bugs_are_different_and_some_are_of_every_kind():
-    assert {bug.kind for bug in BUGS} == set(KINDS)
+def test_all_bugs_are_different():
     same = defaultdict(list)
     for bug in BUGS:
         same[bug.name].append(bug.name)
@@ -78,22 +77,22 @@ def test_every_backward_pass_has_one():
 
 
 def test_a_declaration_names_the_file_the_right_text_and_each_wrong_one():
-    first = {"f(x, y)": [("negative", "sign", "-f(x, y)"), ("y for x", "swapped", "x, → y,")]}
-    second = {Place("dx", nth=2, of=3): [("second", "sign", "-dx")]}
+    first = {"f(x, y)": {"negative": "-f(x, y)", "y for x": "x, → y,"}}
+    second = {Place("dx", nth=2, of=3): {"second": "-dx"}}
     bugs = list(bugs_in({"one.py": first, "two.py": second}))
     assert bugs == [
-        Bug("negative", "sign", "one.py", "f(x, y)", "-f(x, y)"),
-        Bug("y for x", "swapped", "one.py", "f(x, y)", "f(y, y)"),
-        Bug("second", "sign", "two.py", "dx", "-dx", nth=2, of=3),
+        Bug("negative", "one.py", "f(x, y)", "-f(x, y)"),
+        Bug("y for x", "one.py", "f(x, y)", "f(y, y)"),
+        Bug("second", "two.py", "dx", "-dx", nth=2, of=3),
     ]
     assert bugs[2].changed("dx dx dx") == "dx -dx dx"
     with pytest.raises(AssertionError, match="must hold 'x' once"):
-        list(bugs_in({"one.py": {"x * x": [("no such part", "sign", "x → -x")]}}))
+        list(bugs_in({"one.py": {"x * x": {"no such part": "x → -x"}}}))
 
 
 def test_the_error_for_a_bug_that_no_longer_applies():
     for old, of in (("no such text", 1), ("return", 1)):
-        bug = Bug("stale", "sign", "functional/linear.py", old, "", of=of)
+        bug = Bug("stale", "functional/linear.py", old, "", of=of)
         with pytest.raises(
             NoLongerApplies, match=r"planted bug 'stale' no longer applies: functional/linear"
         ):

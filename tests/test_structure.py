@@ -154,9 +154,9 @@ def test_no_files_import_each_other():
 
 # test files of a topic that concerns several modules
 TOPICS = {
-    "checking": {"blind_spots", "collection", "gradcheck", "new_layers"},
+    "checking": {"blind_spots", "collection", "gradcheck"},
     "cli": {"fuzz", "refusals", "subwords"},
-    "data/corpus": {"corpus", "spelling"},
+    "data/corpus": {"corpus"},
     "explorer": {"animation", "engine", "lessons", "views"},
     "functional": {"broadcasting", "document_numbers", "golden", "pairs"},
     "kernels": {"gpu_training_step", "random_cases"},

@@ -15,9 +15,9 @@ Some changes look like bugs but are correct, so they are not in the list:
 from importlib import import_module
 from pathlib import Path
 
-from planted_bugs.bug import KINDS, Bug, NoLongerApplies, bugs_in
+from planted_bugs.bug import Bug, NoLongerApplies, bugs_in
 
 TOPICS = sorted({path.stem for path in Path(__file__).parent.glob("*.py")} - {"__init__", "bug", "run"})
 BUGS = tuple(bug for topic in TOPICS for bug in bugs_in(import_module(f"planted_bugs.{topic}").BUGS))
 
-__all__ = ["BUGS", "KINDS", "Bug", "NoLongerApplies"]
+__all__ = ["BUGS", "Bug", "NoLongerApplies"]

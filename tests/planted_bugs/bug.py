@@ -4,25 +4,11 @@ from typing import NamedTuple
 
 from trials.trial import ROOT, write_source
 
-KINDS = (
-    "sign",
-    "missing sum",  # an axis or a term is not summed, or it is averaged where it should be summed
-    "missing scale",  # a factor is missing, or applied where it does not belong
-    "transposed",  # or reshaped where it should be transposed
-    "wrong mask",
-    "dropped branch",
-    "lost tie",  # one array has become two, or two have become one
-    "= for +=",
-    "swapped",  # two things of one kind have been exchanged
-    "wrong term",  # another number or array than the right one
-)
-
 
 class Bug(NamedTuple):
     """A change at one place in one file: `old` becomes `new`."""
 
     name: str
-    kind: str  # one of KINDS
     file: str  # relative to npformer/
     old: str
     new: str
@@ -54,7 +40,7 @@ class Bug(NamedTuple):
     @property
     def declaration(self):
         """The change as text: the record tries the bug again when it differs."""
-        return repr(self[2:])
+        return repr(self[1:])
 
     def plant(self, package):
         """Write the bug into a copy of the package, or raise NoLongerApplies."""
@@ -70,7 +56,7 @@ class Place(NamedTuple):
 
 
 def bugs_in(files):
-    """Return the bugs that a dict declares as {file: {right text: [(name, kind, wrong text), ...]}}.
+    """Return the bugs that a dict declares as {file: {right text: {name: wrong text}}}.
 
     Of a long text, a bug may give only the part that differs, as "right part → wrong part". A text that a
     file has several times stands in a Place.
@@ -78,12 +64,12 @@ def bugs_in(files):
     for file, places in files.items():
         for place, wrong in places.items():
             place = place if isinstance(place, Place) else Place(place, 1, 1)
-            for name, kind, new in wrong:
+            for name, new in wrong.items():
                 part, arrow, other = new.partition(" → ")
                 if arrow:
                     assert place.text.count(part) == 1, f"{name}: {place.text!r} must hold {part!r} once"
                     new = place.text.replace(part, other)
-                yield Bug(name, kind, file, place.text, new, place.nth, place.of)
+                yield Bug(name, file, place.text, new, place.nth, place.of)
 
 
 class NoLongerApplies(Exception):

@@ -2,73 +2,53 @@
 
 BUGS = {
     "checking/derivative.py": {
-        "return _by_larger_steps(target, directions, best)": [
-            ("checker: no larger steps beside a large constant", "dropped branch", "return best"),
-        ],
-        "least + float(sides.min(0).sum()), most + float(sides.max(0).sum())": [
-            (
-                "checker: a kink allows the derivative from above alone",
-                "dropped branch",
-                "least + float(sides[1].sum()), most + float(sides[1].sum())",
-            ),
-        ],
+        "return _by_larger_steps(target, directions, best)": {
+            "checker: no larger steps beside a large constant": "return best"
+        },
+        "least + float(sides.min(0).sum()), most + float(sides.max(0).sum())": {
+            "checker: a kink allows the derivative from above alone": (
+                "least + float(sides[1].sum()), most + float(sides[1].sum())"
+            )
+        },
     },
     "checking/analytic.py": {
-        "if noise > SAME * size + 100 * zero_output:": [
-            ("checker: complex step of another real part", "dropped branch", "if False:"),
-        ],
-        "return found <= VANISHING * before": [
-            ("checker: complex step through the modulus", "dropped branch", "return True"),
-        ],
+        "if noise > SAME * size + 100 * zero_output:": {
+            "checker: complex step of another real part": "if False:"
+        },
+        "return found <= VANISHING * before": {"checker: complex step through the modulus": "return True"},
     },
     "checking/check_target.py": {
-        "sizes = np.abs(x)": [
-            ("checker: one scale for all entries", "missing scale", "sizes = np.abs(x) * 0")
-        ],
+        "sizes = np.abs(x)": {"checker: one scale for all entries": "sizes = np.abs(x) * 0"}
     },
     "checking/trees.py": {
-        "return largest * float(np.sqrt(sum(float(((part / largest) ** 2).sum()) for part in parts)))": [
-            (
-                "checker: a norm that overflows",
-                "missing scale",
-                "return float(np.sqrt(sum(float((part**2).sum()) for part in parts)))",
-            ),
-        ],
+        "return largest * float(np.sqrt(sum(float(((part / largest) ** 2).sum()) for part in parts)))": {
+            "checker: a norm that overflows": (
+                "return float(np.sqrt(sum(float((part**2).sum()) for part in parts)))"
+            )
+        }
     },
     "checking/draw.py": {
-        "units = {n: scales[n] if methods": [
-            (
-                "checker: directions that do not know the scale",
-                "missing scale",
-                "units = {n: np.ones_like(scales[n]) if methods",
-            ),
-        ],
-        "all(is_between(v * unit, 10 * slack)[0] for v in several)": [
-            ("checker: a tie that is counted twice", "dropped branch", "True"),
-        ],
+        "units = {n: scales[n] if methods": {
+            "checker: directions that do not know the scale": "units = {n: np.ones_like(scales[n]) if methods"
+        },
+        "all(is_between(v * unit, 10 * slack)[0] for v in several)": {
+            "checker: a tie that is counted twice": "True"
+        },
     },
     "checking/check.py": {
-        'off_kinks="difference" in methods.values()': [
-            ("checker: the adjoint is checked at a tie", "dropped branch", "off_kinks=False"),
-        ],
+        'off_kinks="difference" in methods.values()': {
+            "checker: the adjoint is checked at a tie": "off_kinks=False"
+        }
     },
     "checking/situations.py": {
-        "target.run_twice_as_long()": [
-            ("checker: the state of the last forward pass", "dropped branch", "target.run()"),
-        ],
-        "if not error <= max(worst, SAME):": [
-            ("checker: layouts of dy are not compared", "dropped branch", "if False:"),
-        ],
-        "for lay_out in (np.asfortranarray, lambda": [
-            (
-                "checker: no dy in the order of columns",
-                "dropped branch",
-                "np.asfortranarray → np.ascontiguousarray",
-            ),
-        ],
-        "if draw.target.given_float32:": [("checker: nothing in float32", "dropped branch", "if False:")],
-        "found = _gradients(draw, point, np.float32)": [
-            ("checker: float32 compared in float64", "wrong term", "np.float32 → np.float64"),
-        ],
+        "target.run_twice_as_long()": {"checker: the state of the last forward pass": "target.run()"},
+        "if not error <= max(worst, SAME):": {"checker: layouts of dy are not compared": "if False:"},
+        "for lay_out in (np.asfortranarray, lambda": {
+            "checker: no dy in the order of columns": "np.asfortranarray → np.ascontiguousarray"
+        },
+        "if draw.target.given_float32:": {"checker: nothing in float32": "if False:"},
+        "found = _gradients(draw, point, np.float32)": {
+            "checker: float32 compared in float64": "np.float32 → np.float64"
+        },
     },
 }

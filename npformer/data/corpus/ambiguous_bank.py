@@ -25,6 +25,7 @@ Besides its clues, a sentence is composed of constructions from four axes:
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import combinations
 from random import Random
 from typing import Literal
@@ -103,11 +104,13 @@ _MOVING = ("arrive at", "walk to", "run to")
 _SEEING = ("see", "look for", "find")
 
 
+@cache
 def kind_of(construction: str) -> Kind:
     """Return the kind of a clue construction: tool for "tool first"."""
     return next(kind for kind in PRIORITY if construction.startswith(kind))
 
 
+@cache
 def bank_compatible(one: str, other: str) -> bool:
     """Return whether a sentence may have both constructions."""
     both = {one, other}

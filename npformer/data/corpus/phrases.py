@@ -4,6 +4,7 @@ A phrase contains its words without elision and contraction. join() applies both
 """
 
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Literal
 
 from npformer.data.corpus import english, french
@@ -142,6 +143,7 @@ def words(english_text: str, french_text: str) -> Phrase:
     return Phrase(tuple(english_text.split()), tuple(french_text.split()))
 
 
+@cache
 def noun_phrase(
     determiner: str, noun: Noun, *adjectives: Adjective, plural: bool = False, counted: bool = True
 ) -> NounPhrase:
