@@ -22,6 +22,7 @@ from npformer.generation.batch_decode import require_settings, search_in_parts
 from npformer.generation.codec_tokenizers import LongTextTokenizer, SentenceTokenizer
 from npformer.generation.detokenize import in_form
 from npformer.generation.fill_in import fill_gaps, mask_of, unknown_words
+from npformer.generation.sampling import require_sampling
 from npformer.generation.search import BEAM, LENGTH_PENALTY
 from npformer.models.bert import Bert
 from npformer.models.gpt import GPT, GPTConfig
@@ -38,7 +39,7 @@ from npformer.pretrained.input_gradients import Output
 from npformer.pretrained.saliency import MOST_POINTS, TOLERANCE, Inputs, Saliency, saliency_of
 from npformer.pretrained.translation import Translation, describe
 from npformer.storage.checkpoint import Checkpoint
-from npformer.validation import require_choice, short
+from npformer.validation import require_choice, require_index, short
 
 if TYPE_CHECKING:
     from npformer.explorer import Page
@@ -697,7 +698,7 @@ class TextGenerator(TextModel):
         Args:
             text: The beginning of a text, or a list of beginnings.
             n_tokens: The number of tokens after each beginning. There are fewer after a stop string.
-            settings: The settings of `stream`. Without rng, each token is the most probable one.
+            settings: The settings of `stream`. Without any, each token is the most probable one.
 
         Returns:
             The text, or the list of texts in the same order, with their beginnings.
@@ -705,21 +706,23 @@ class TextGenerator(TextModel):
         Raises:
             UserError: As for `stream`.
         """
+        require_sampling(settings, ("n_tokens", "stop"))
         prompts = _texts(text)
         steps = self.stream(prompts, n_tokens, **settings)
         texts = ["".join(pieces) for pieces in zip(prompts, *steps, strict=True)]
         return texts[0] if isinstance(text, str) else texts
 
     def stream(
-        self, prompts: Sequence[str], n_tokens: int, *, stop: Sequence[str] = (), **settings: Any
+        self, prompts: Sequence[str], n_tokens: int, *, stop: str | Sequence[str] = (), **settings: Any
     ) -> Iterator[list[str]]:
         """Continue each prompt, and return the pieces of text as soon as they are known.
 
         Args:
             prompts: The beginnings of B texts.
             n_tokens: The number of tokens after each prompt. There are fewer after a stop string.
-            stop: Strings that end a text, and that do not belong to it.
-            settings: The settings of sampling: temperature, top_k, top_p and rng.
+            stop: One or several strings that end a text, and that do not belong to it.
+            settings: The settings of sampling, as in `sample_ids`: temperature, top_k, top_p, and seed or
+                rng. Without any, each token is the most probable one.
 
         Returns:
             An iterator of lists with the next piece of each of the B texts, which may be "". It ends when all
@@ -727,13 +730,17 @@ class TextGenerator(TextModel):
 
         Raises:
             UserError: If a prompt is empty, too long for the model, or has characters that it does not know,
-                or if a setting is impossible.
+                or if a setting is unknown or impossible.
         """
+        require_sampling(settings, ("n_tokens", "stop"))
+        ends = [stop] if isinstance(stop, str) else stop
+        if not (np.iterable(ends) and all(isinstance(end, str) for end in ends)):
+            raise UserError(f"stop is {short(stop)}: give a string, or a list of strings")
         prompt_ids, tokenizer = [], self.tokenizer
-        for number, prompt in enumerate(prompts, 1):
+        for number, prompt in enumerate(_texts(prompts), 1):
             with in_context(f"prompt {number}"):
                 prompt_ids.append(tokenizer.encode(prompt).ids)
-        streams = [TextStream(tokenizer, ids, stop) for ids in prompt_ids]
+        streams = [TextStream(tokenizer, ids, ends) for ids in prompt_ids]
         return _pieces(streams, sample_ids(self.model, prompt_ids, n_tokens, **settings))
 
     @property
@@ -857,7 +864,8 @@ def _place_of(target: str | None, position: int | None, predicted: list[str]) ->
 
 def _require_position(position: int, count: int, what: str) -> None:
     """Raise UserError for a position that is not among 0 .. count - 1, those of `what`."""
-    if not 0 <= position < count:
+    require_index("position", position)
+    if position >= count:
         raise UserError(f"position is {position}: {what} has positions 0 .. {count - 1}")
 
 

@@ -228,6 +228,7 @@ WITHOUT_EFFECT = {
         "--direction en-fr": "--preset gpt-shakespeare",
     },
     "build": {"": "--steps 2"},
+    "translate": {"--json": "--scores | --alignment"},
     "saliency": {"a --method gradient": "--tolerance 0.1 | --points 80"},
     "generate": {
         "--greedy": "--temperature 1 | --top-k 2 | --top-p 0.5 | --seed 0",
