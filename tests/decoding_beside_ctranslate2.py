@@ -177,7 +177,7 @@ def print_row(beam, rounds):
 def compare(arguments, work):
     """Run the rounds and print the table. Return the exit status."""
     loaded = load(MODEL)
-    sources = [loaded.translator.source_ids(line) for line in read_lines(arguments.text)]
+    sources = [loaded.source_ids(line) for line in read_lines(arguments.text)]
     (work / "sources.json").write_text(json.dumps(sources))
     convert(loaded.model, work / "ctranslate2")
     rounds = [

@@ -4,8 +4,6 @@ import math
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable
 
-import numpy as np
-
 from npformer.cli.load_model import add_model_arguments, load_kind
 from npformer.cli.options import COUNT, POSITIVE, SEED, Real, Rule, Whole, add, add_backend_argument, excludes
 from npformer.cli.output import print_data, print_line
@@ -70,15 +68,9 @@ def run(arguments: Namespace) -> int:
     if arguments.perplexity is not None:
         print_line(_describe_perplexity(loaded, arguments.perplexity))
         return 0
-    steps = loaded.stream(
-        arguments.prompts,
-        arguments.tokens,
-        stop=arguments.stop,
-        temperature=arguments.temperature,
-        top_k=arguments.top_k,
-        top_p=arguments.top_p,
-        rng=None if arguments.greedy else np.random.default_rng(arguments.seed),
-    )
+    names = () if arguments.greedy else ("temperature", "top_k", "top_p", "seed")
+    draws = {name: getattr(arguments, name) for name in names}
+    steps = loaded.stream(arguments.prompts, arguments.tokens, stop=arguments.stop, **draws)
     print_texts(arguments.prompts, steps)
     return 0
 

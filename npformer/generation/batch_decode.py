@@ -4,19 +4,23 @@ Each row of a batch is computed as if its sentence were alone, so the batches ch
 only. The batches do not depend on the number of threads, so the results are bitwise the same for any number.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import inspect
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain, takewhile
-from typing import Any
+from typing import Any, get_type_hints
 
+import numpy as np
 from threadpoolctl import threadpool_limits
 
 from npformer.backend import Array, is_cupy
 from npformer.data import END, pad
-from npformer.errors import UserError
-from npformer.generation.beam import beam_search
+from npformer.generation.beam import Hypothesis, beam_search, check_beam
 from npformer.generation.greedy import greedy
+from npformer.generation.prefixes import Begin
 from npformer.generation.search import LENGTH_PENALTY, Limits, one_for_each, usual_limits
+from npformer.validation import require_counts, require_name, require_types
 
 BATCH_TOKENS = 2048  # source tokens of a batch times the beam: about 150 rows for sentences of 14 tokens
 
@@ -27,39 +31,45 @@ def translate_ids(model: Any, sources: Sequence[Sequence[int]], **settings: Any)
     Args:
         model: An encoder-decoder model.
         sources: A list of ids for each sentence, its end symbol included.
-        settings: The settings of `translate_in_parts`.
+        settings: The settings of `search_in_parts`.
 
     Returns:
         A list of ids for each sentence, without start and end symbols.
 
     Raises:
-        UserError: If the model cannot read a source, or a setting is out of range.
+        UserError: If the model cannot read a source, or a setting is unknown or out of range.
     """
-    return list(chain.from_iterable(translate_in_parts(model, sources, **settings)))
+    require_settings(settings)
+    found = chain.from_iterable(search_in_parts(model, sources, **settings))
+    return [hypotheses[0].ids if hypotheses else [] for hypotheses in found]
 
 
-def translate_in_parts(
+def search_in_parts(
     model: Any,
     sources: Sequence[Sequence[int]],
+    n_best: int = 1,
     *,
     beam: int = 1,
     max_length: Limits = None,
+    begin: Begin = None,
     threads: int = 2,
     batch_tokens: int = BATCH_TOKENS,
     progress: Callable[[int], None] | None = None,
     **search: Any,
-) -> Iterator[list[list[int]]]:
-    """Translate many sentences and yield the translations in the same order, each as soon as it can be.
+) -> Iterator[list[list[Hypothesis]]]:
+    """Search for the translations of many sentences, and yield them in the same order, as soon as possible.
 
     Sentences of similar length go through the model together. A source that is empty or an end symbol alone
-    has an empty translation.
+    has no translation.
 
     Args:
         model: An encoder-decoder model.
         sources: A list of ids for each sentence, its end symbol included.
+        n_best: The number of translations of each sentence, at most `beam`.
         beam: The beam of beam search; 1 is greedy search.
         max_length: The largest number of tokens, one number for all sentences or one for each. By default,
-            the numbers that usual_limits returns.
+            the numbers that usual_limits returns, and the tokens of `begin`.
+        begin: The ids of the tokens with which the translations of each sentence begin. By default, none.
         threads: The number of threads that translate batches.
         batch_tokens: The number of source tokens of a batch, padding included, times the beam.
         progress: A function that is called with the number of sentences finished since the last call.
@@ -67,24 +77,28 @@ def translate_in_parts(
             translation of a sentence is empty), cached, allow_unk, rules and renormalize. See beam_search.
 
     Yields:
-        The translations of the next sentences, whose batches and those of all sentences before are done: a
-        list of ids for each, without start and end symbols.
+        The translations of the next sentences, whose batches and those of all sentences before are done: at
+        most n_best hypotheses for each, best first. Greedy search computes no probabilities: they are nan.
 
     Raises:
-        UserError: If the model cannot read a source, or a setting is out of range.
+        UserError: If the model cannot read a source, or a setting is unknown or out of range.
     """
-    _check(beam, threads, batch_tokens)
+    require_settings(search)
+    require_counts(threads=threads, batch_tokens=batch_tokens)
+    check_beam(beam, search.get("length_penalty", LENGTH_PENALTY), n_best)
     n = len(sources)
-    limits = usual_limits(model.config, sources) if max_length is None else one_for_each(max_length, n)
+    begin = [[]] * n if begin is None else begin
+    limits = _limits(model.config, sources, begin) if max_length is None else one_for_each(max_length, n)
 
-    def translate(indices: list[int]) -> list[list[int]]:
+    def translate(indices: list[int]) -> list[list[Hypothesis]]:
         source = pad([sources[index] for index in indices], model.config.pad_id)  # (B, S)
-        return _search(model, source, limits[indices], beam, **search)
+        beginnings = [begin[index] for index in indices]
+        return _search(model, source, limits[indices], beam, n_best, begin=beginnings, **search)
 
     progress = progress or (lambda count: None)
     batches = batches_by_length(sources, batch_tokens // beam, model.config.end_id)
     translated = set(chain.from_iterable(batches))
-    translations: dict[int, list[int]] = {index: [] for index in range(n) if index not in translated}
+    translations: dict[int, list[Hypothesis]] = {index: [] for index in range(n) if index not in translated}
     progress(len(translations))  # the empty sentences
     yielded = 0
     # a GPU runs one kernel after another, so more threads would gain nothing
@@ -103,6 +117,7 @@ def _search(
     source: Array,
     limits: Array,
     beam: int,
+    n_best: int,
     *,
     length_penalty: float = LENGTH_PENALTY,
     min_length: int = 1,
@@ -110,27 +125,56 @@ def _search(
     allow_unk: bool = False,
     rules: str = "paper",
     renormalize: bool = False,
-) -> list[list[int]]:
-    """Translate a batch (B, S) and return B lists of ids. Greedy search ignores settings of beam search."""
+    begin: Begin = None,
+) -> list[list[Hypothesis]]:
+    """Translate a batch (B, S), n_best times each. Greedy search ignores settings of beam search."""
     shared: dict[str, Any] = {
         "max_length": limits,
         "min_length": min_length,
         "cached": cached,
         "allow_unk": allow_unk,
+        "begin": begin,
     }
     if beam == 1:
-        return greedy(model, source, **shared)
-    found = beam_search(
+        return [[Hypothesis(ids, math.nan, math.nan)] for ids in greedy(model, source, **shared)]
+    return beam_search(
         model,
         source,
         beam=beam,
         length_penalty=length_penalty,
-        n_best=1,
+        n_best=n_best,
         rules=rules,
         renormalize=renormalize,
         **shared,
     )
-    return [hypotheses[0].ids for hypotheses in found]
+
+
+# the names of all settings of search_in_parts
+SETTINGS = [
+    name
+    for function in (search_in_parts, _search)
+    for name, parameter in inspect.signature(function).parameters.items()
+    if parameter.kind is parameter.KEYWORD_ONLY
+]
+
+
+def require_settings(settings: Mapping[str, Any], others: Sequence[str] = ()) -> None:
+    """Raise UserError for an unknown setting of search_in_parts, or for one of `_search` with a wrong type.
+
+    Args:
+        settings: The settings by name.
+        others: Further names that the caller's function takes, for the message.
+    """
+    for name in settings:
+        require_name(name, [*others, *SETTINGS], "setting of the search")
+    require_types(settings, {name: hint for name, hint in get_type_hints(_search).items() if name != "begin"})
+
+
+def _limits(config: Any, sources: Sequence[Sequence[int]], begin: Sequence[Sequence[int]]) -> Array:
+    """Return the largest number of tokens of each translation: the usual one, after its beginning."""
+    lengths = np.array([len(ids) for ids in begin], int)
+    limits: Array = np.minimum(config.max_length - 1, usual_limits(config, sources) + lengths)
+    return limits
 
 
 def batches_by_length(
@@ -165,9 +209,3 @@ def _map_in_threads(f: Callable[[Any], Any], items: Iterable[Any], threads: int)
             return
         with ThreadPoolExecutor(threads) as pool:
             yield from pool.map(f, items)  # after an error it starts no further items
-
-
-def _check(beam: int, threads: int, batch_tokens: int) -> None:
-    for name, number in (("beam", beam), ("threads", threads), ("batch_tokens", batch_tokens)):
-        if number < 1:
-            raise UserError(f"{name} is {number}: it must be 1 or more")

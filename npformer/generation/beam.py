@@ -21,12 +21,14 @@ translations are to be the same there and here.
 import math
 from bisect import insort
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from npformer.backend import Array
 from npformer.errors import UserError
+from npformer.generation.prefixes import Begin, Prefixes
 from npformer.generation.search import (
     BEAM,
     LENGTH_PENALTY,
@@ -39,7 +41,7 @@ from npformer.generation.search import (
     length_limits,
 )
 from npformer.generation.state import DecodingState, start
-from npformer.validation import require_choice
+from npformer.validation import is_number, require_choice, require_count
 
 
 class Hypothesis(NamedTuple):
@@ -78,6 +80,7 @@ def beam_search(
     n_best: int | None = None,
     cached: bool = True,
     allow_unk: bool = False,
+    begin: Begin = None,
     first: Sequence[int] | None = None,
     rules: str = "paper",
     renormalize: bool = False,
@@ -99,6 +102,8 @@ def beam_search(
             of the same translations, and the search ends sooner.
         cached: False computes all positions again at each step.
         allow_unk: Allow the choice of <UNK>.
+        begin: The ids of the tokens with which all translations of each of the B sentences begin. By default,
+            none. Their probabilities count in log p.
         first: The ids among which the first token is chosen; by default all.
         rules: One of RULES: "paper", or "transformers" for the score log p(y | source) / |y|^length_penalty
             and the search of TransformersSearch.
@@ -110,43 +115,58 @@ def beam_search(
         B lists of n_best hypotheses, best first; fewer only if there are no more.
 
     Raises:
-        UserError: If the model cannot read the source, or a setting is out of range.
+        UserError: If the model cannot read the source, or a setting is out of range, or if a beginning is
+            longer than max_length or has a token that is never chosen.
 
     Source: Wu et al. 2016, section 7; a beam of 4 and a penalty of 0.6 from Vaswani et al. 2017, section 6.1.
     """
-    _check(beam, length_penalty, n_best)
+    check_beam(beam, length_penalty, n_best)
     require_choice("rules", rules, tuple(RULES))
     config = model.config
     source = check_source(config, source)
     limits = length_limits(config, source, max_length, min_length)  # (B,)
     forbidden = forbidden_tokens(config, allow_unk=allow_unk)
+    prefixes = Prefixes(config, begin, limits, forbidden)
     not_first = [] if first is None else sorted(set(range(config.target_vocab)) - set(first))
 
     settings = (config.end_id, beam, length_penalty)
     searches = [RULES[rules](*settings, limit, n_best) for limit in limits.tolist()]
-    n_candidates = searches[0].n_candidates
+    best = partial(best_tokens, n=searches[0].n_candidates, end_id=config.end_id, renormalize=renormalize)
+    state = start(model, source, cached=cached)
 
     def next_tokens(logits: Array, length: int) -> NextTokens:
         # the n best continuations of a sentence are among the n best of each of its hypotheses
         early = [config.end_id] if length < min_length else []
         early += not_first if length == 0 else []
-        return best_tokens(logits, forbidden + early, n_candidates, config.end_id, renormalize=renormalize)
+        return best(logits, forbidden + early, forced=prefixes.next(state.sentence, length))
 
-    _run(searches, start(model, source, cached=cached), config.start_id, next_tokens)
+    _run(searches, state, config.start_id, next_tokens)
     if trace is not None:
         trace.extend(search.steps for search in searches)
     return [search.finished[: search.n_best] for search in searches]
 
 
-def _check(beam: int, length_penalty: float, n_best: int | None) -> None:
-    if beam < 1:
-        raise UserError(f"beam is {beam}: it must be 1 or more")
-    if not 0 <= length_penalty <= MOST_LENGTH_PENALTY:
+def check_beam(beam: int, length_penalty: float, n_best: int | None) -> None:
+    """Check the settings of beam search.
+
+    Args:
+        beam, length_penalty, n_best: As in beam_search.
+
+    Raises:
+        UserError: If one of them is impossible.
+    """
+    require_count("beam", beam)
+    if not (is_number(length_penalty) and 0 <= length_penalty <= MOST_LENGTH_PENALTY):
         raise UserError(
-            f"length_penalty is {length_penalty}: it must be 0 (none) or more, at most {MOST_LENGTH_PENALTY}"
+            f"length_penalty is {length_penalty!r}: it must be 0 (none) or more, "
+            f"at most {MOST_LENGTH_PENALTY}"
         )
-    if n_best is not None and not 1 <= n_best <= beam:
-        raise UserError(f"n_best is {n_best}: a beam of {beam} finds 1 to {beam}")
+    if n_best is not None:
+        require_count("n_best", n_best)
+        if n_best > beam:
+            raise UserError(
+                f"n_best is {n_best}: a beam of {beam} finds {beam} at most, so give a larger beam"
+            )
 
 
 def _run(

@@ -11,6 +11,7 @@ from npformer.data.encoding import Encoding, Tokenizer
 from npformer.errors import UserError, quantity
 from npformer.functional import softmax
 from npformer.generation.codec_tokenizers import SentenceTokenizer
+from npformer.validation import require_count
 
 
 class Gap(NamedTuple):
@@ -70,7 +71,8 @@ def fill_gaps(model: Any, tokenizer: Tokenizer, text: str, *, k: int = 5) -> lis
         raise UserError(f"{text!r} has no {mask}: write it in place of each word to be found")
     special = sorted(tokenizer.special_ids)
     n_choices = model.config.target_vocab - len(special)  # the tokens that can be proposed
-    if not 1 <= k <= n_choices:
+    require_count("k", k)
+    if k > n_choices:
         raise UserError(f"k is {k}, and the model knows {quantity(n_choices, 'word')}: give 1 to {n_choices}")
     logits, _ = model.forward(np.array([ids]))  # (1, T, V)
     probabilities, _ = softmax(to_numpy(logits)[0])  # (T, V)

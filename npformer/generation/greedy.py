@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from npformer.generation.prefixes import Begin, Prefixes
 from npformer.generation.search import Limits, best_token, check_source, forbidden_tokens, length_limits
 from npformer.generation.state import start
 
@@ -18,6 +19,7 @@ def greedy(
     min_length: int = 0,
     cached: bool = True,
     allow_unk: bool = False,
+    begin: Begin = None,
 ) -> list[list[int]]:
     """Return y_t = argmax_w p(w | y_1 .. y_{t-1}, source) for each sentence, up to the end symbol.
 
@@ -33,12 +35,14 @@ def greedy(
         min_length: The number of tokens before the end symbol is allowed.
         cached: False computes all positions again at each step.
         allow_unk: Allow the choice of <UNK>.
+        begin: The ids of the tokens with which each of the B translations begins. By default, none.
 
     Returns:
         B lists of ids, without start and end symbols.
 
     Raises:
-        UserError: If the model cannot read the source or hold max_length tokens.
+        UserError: If the model cannot read the source or hold max_length tokens, or if a beginning is longer
+            or has a token that is never chosen.
 
     Source: Vaswani et al. 2017, section 6.1 (max_length).
     """
@@ -46,6 +50,7 @@ def greedy(
     source = check_source(config, source)
     limits = length_limits(config, source, max_length, min_length)  # (B,)
     forbidden = forbidden_tokens(config, allow_unk=allow_unk)
+    prefixes = Prefixes(config, begin, limits, forbidden)
     translations: list[list[int]] = [[] for _ in source]
     state = start(model, source, cached=cached)
     tokens = np.full(len(source), config.start_id)  # (R,) the last token of each row
@@ -54,6 +59,8 @@ def greedy(
     while live.any():
         early = [config.end_id] if length < min_length else []
         tokens = best_token(state.decode_step(tokens), forbidden + early)  # (R,)
+        if (forced := prefixes.next(state.sentence, length)) is not None:
+            tokens = np.where(forced >= 0, forced, tokens)
         length += 1
         continues = live & (tokens != config.end_id)  # (R,)
         for row in np.flatnonzero(continues).tolist():

@@ -5,7 +5,8 @@ small probabilities. Each of these tokens is unlikely, but together they would o
 is enough to spoil a text.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -15,6 +16,7 @@ from npformer.backend import Array, to_numpy
 from npformer.errors import UserError, quantity
 from npformer.functional.softmax import softmax
 from npformer.generation.search import DIVERGED, best_token
+from npformer.validation import is_number, require_count, require_index, require_name, short
 
 Prompts = Sequence[Sequence[int]] | Array
 
@@ -89,7 +91,7 @@ def choose_tokens(
     logits: Array,
     rng: np.random.Generator | None = None,
     *,
-    temperature: float = 1.0,
+    temperature: float | None = None,
     top_k: int | None = None,
     top_p: float | None = None,
 ) -> Array:
@@ -97,9 +99,9 @@ def choose_tokens(
 
     Args:
         logits: The logits of the next token, of shape (B, V).
-        rng: The generator of the draws. Without it, the most probable token is chosen (greedy decoding), and
-            the other arguments change nothing.
-        temperature, top_k, top_p: See token_probabilities.
+        rng: The generator of the draws.
+        temperature, top_k, top_p: See token_probabilities. If one of them is given without rng, the generator
+            is a new one. Without all four, the most probable token is chosen (greedy decoding).
 
     Returns:
         The ids, of shape (B,), on the host.
@@ -107,9 +109,10 @@ def choose_tokens(
     Raises:
         UserError: If a setting is impossible, or if the logits are not finite.
     """
-    check_sampling(temperature, top_k, top_p)
+    rng = sampling_generator(rng, None, temperature, top_k, top_p)
     if rng is None:
         return best_token(logits, [])
+    temperature = 1.0 if temperature is None else temperature
     return draw_tokens(token_probabilities(logits, temperature=temperature, top_k=top_k, top_p=top_p), rng)
 
 
@@ -118,9 +121,10 @@ def sample_ids(
     prompt_ids: Prompts,
     n_tokens: int,
     *,
-    temperature: float = 1.0,
+    temperature: float | None = None,
     top_k: int | None = None,
     top_p: float | None = None,
+    seed: int | None = None,
     rng: np.random.Generator | None = None,
 ) -> Iterator[Array]:
     """Continue each prompt of a batch, and yield the next token of all prompts as soon as it is chosen.
@@ -135,7 +139,9 @@ def sample_ids(
         prompt_ids: The ids of B prompts, each of at least one token and of at most model.config.context.
         n_tokens: The number of tokens after each prompt.
         temperature, top_k, top_p: See token_probabilities.
-        rng: The generator of the draws. Without it, the most probable token is chosen each time.
+        seed: The seed of the draws, a whole number. Each call with the same seed draws the same tokens.
+        rng: The generator of the draws, in place of a seed. If another setting is given without both, each
+            call draws other tokens. Without any setting, the most probable token is chosen each time.
 
     Returns:
         An iterator of n_tokens arrays of ids, each of shape (B,).
@@ -144,13 +150,58 @@ def sample_ids(
         UserError: If a setting is impossible, or if a prompt is empty, longer than the context or outside the
             vocabulary.
     """
-    check_sampling(temperature, top_k, top_p)
-    if n_tokens < 1:
-        raise UserError(f"n_tokens is {n_tokens}: it must be 1 or more")
+    rng = sampling_generator(rng, seed, temperature, top_k, top_p)
+    require_count("n_tokens", n_tokens)
     prompts = [[int(token) for token in prompt] for prompt in prompt_ids]
     _check_prompts(prompts, model.config.context)
     choose = partial(choose_tokens, rng=rng, temperature=temperature, top_k=top_k, top_p=top_p)
     return _continue(model, prompts, n_tokens, choose)
+
+
+# the names of all settings of sample_ids
+SETTINGS = [
+    name
+    for name, parameter in inspect.signature(sample_ids).parameters.items()
+    if parameter.kind is parameter.KEYWORD_ONLY
+]
+
+
+def require_sampling(names: Iterable[str], others: Sequence[str] = ()) -> None:
+    """Raise UserError unless all names are settings of sample_ids.
+
+    Args:
+        names: The names of the settings that were given.
+        others: Further names that the caller's function takes, for the message.
+    """
+    for name in names:
+        require_name(name, [*others, *SETTINGS], "setting of sampling")
+
+
+def sampling_generator(
+    rng: np.random.Generator | None,
+    seed: int | None,
+    temperature: float | None,
+    top_k: int | None,
+    top_p: float | None,
+) -> np.random.Generator | None:
+    """Return the generator of the draws, or None if no setting asks for draws (greedy decoding).
+
+    Args:
+        rng, seed, temperature, top_k, top_p: See sample_ids.
+
+    Raises:
+        UserError: If a setting is impossible, or if both rng and seed are given.
+    """
+    check_sampling(1.0 if temperature is None else temperature, top_k, top_p)
+    if rng is not None and seed is not None:
+        raise UserError(f"seed is {seed!r} and there is an rng, too: give one of them")
+    if rng is not None and not isinstance(rng, np.random.Generator):
+        raise UserError(f"rng is {short(rng)}: give a generator, such as np.random.default_rng(0), or a seed")
+    if seed is not None:
+        require_index("seed", seed)
+    if rng is None and (seed, temperature, top_k, top_p) != (None,) * 4:
+        return np.random.default_rng(seed)
+    return rng
 
 
 def check_sampling(temperature: float, top_k: int | None = None, top_p: float | None = None) -> None:
@@ -162,14 +213,15 @@ def check_sampling(temperature: float, top_k: int | None = None, top_p: float | 
     Raises:
         UserError: If one of them is impossible.
     """
-    if not temperature > 0:
+    if not (is_number(temperature) and temperature > 0):
         raise UserError(
-            f"temperature is {temperature}: it must be above 0; leave out rng for the most probable tokens"
+            f"temperature is {short(temperature)}: it must be a number above 0; leave out all settings of "
+            "sampling for the most probable tokens"
         )
-    if top_k is not None and top_k < 1:
-        raise UserError(f"top_k is {top_k}: it must be 1 or more")
-    if top_p is not None and not 0 < top_p <= 1:
-        raise UserError(f"top_p is {top_p}: it must be above 0 and at most 1")
+    if top_k is not None:
+        require_count("top_k", top_k)
+    if top_p is not None and not (is_number(top_p) and 0 < top_p <= 1):
+        raise UserError(f"top_p is {short(top_p)}: it must be a number above 0 and at most 1")
 
 
 def _check_prompts(prompts: list[list[int]], context: int) -> None:

@@ -6,10 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from npformer.backend import Array, array_module, is_array, to_numpy
+from npformer.backend import Array, array_module, is_array, like, to_numpy
 from npformer.data import UNK
 from npformer.errors import UserError, quantity
 from npformer.functional.ids import check_ids
+from npformer.validation import require_index, short
 
 # "We set the maximum output length during inference to input length + 50" (Vaswani et al. 2017, section 6.1)
 EXTRA_TOKENS = 50
@@ -67,7 +68,8 @@ def length_limits(config: Any, source: Array, max_length: Limits = None, min_len
             sentence, or if min_length is larger than a limit.
     """
     limits = _limits(config, source, max_length)
-    if not 0 <= min_length <= limits.min():
+    require_index("min_length", min_length)
+    if min_length > limits.min():
         raise UserError(f"min_length is {min_length}: give 0 to {limits.min()}, the largest number of tokens")
     return limits
 
@@ -106,6 +108,8 @@ def one_for_each(max_length: int | Sequence[int] | Array, n: int) -> Array:
         UserError: If there are neither one nor n numbers.
     """
     limits = np.asarray(max_length)
+    if limits.size and limits.dtype.kind not in "iu":
+        raise UserError(f"max_length is {short(max_length)}: give a whole number, or one for each sentence")
     if limits.shape not in ((), (n,)):
         raise UserError(
             f"max_length holds {quantity(limits.size, 'number')}: give one, or one for each of {n}"
@@ -166,7 +170,13 @@ class NextTokens(NamedTuple):
 
 
 def best_tokens(
-    logits: Array, forbidden: list[int], n: int, end_id: int, *, renormalize: bool = False
+    logits: Array,
+    forbidden: list[int],
+    n: int,
+    end_id: int,
+    *,
+    renormalize: bool = False,
+    forced: Array | None = None,
 ) -> NextTokens:
     """Return the n most probable tokens of each row. Of equally probable ones, the first are chosen.
 
@@ -179,6 +189,7 @@ def best_tokens(
         end_id: The id of the end symbol, whose log-probability is returned in any case.
         renormalize: Scale the probabilities of the allowed tokens so that they sum to 1. By default, they
             are those that the model gives them.
+        forced: For each row the only token that may follow, or -1 if any may, of shape (R,), on the host.
 
     Raises:
         UserError: If the logits are not finite.
@@ -188,6 +199,12 @@ def best_tokens(
         logits[:, forbidden] = -math.inf
     log_total = log_sum_exp(logits)[:, None]  # (R, 1)
     logits[:, forbidden] = -math.inf
+    if forced is not None:
+        rows = np.flatnonzero(forced >= 0)
+        only, forced = like(rows, logits), like(forced[rows], logits)
+        kept = logits[only, forced]
+        logits[only] = -math.inf
+        logits[only, forced] = kept
     tokens, chosen = largest(logits, min(n, logits.shape[1]))
     return NextTokens(tokens, chosen - log_total, end - log_total[:, 0])
 

@@ -13,6 +13,7 @@ from npformer.pretrained.store import (
     save_pretrained,
     weights_fingerprint,
 )
+from npformer.pretrained.translation import Translation
 
 __all__ = [
     "Card",
@@ -24,6 +25,7 @@ __all__ = [
     "SentenceAttention",
     "TextAttention",
     "TextGenerator",
+    "Translation",
     "Translator",
     "load",
     "names",

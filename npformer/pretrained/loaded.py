@@ -1,7 +1,9 @@
 """The trained models that npformer.load returns: Translator, TextGenerator and GapFiller."""
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar, overload
 
 import numpy as np
@@ -15,11 +17,12 @@ from npformer.data.text import TextLoader
 from npformer.data.text_codecs import ByteCodec
 from npformer.errors import UserError, did_you_mean, in_context
 from npformer.escaping import printable
-from npformer.generation import Gap, TextStream, sample_ids, translate_ids
-from npformer.generation.batch_decode import translate_in_parts
+from npformer.generation import Gap, Hypothesis, TextStream, sample_ids
+from npformer.generation.batch_decode import require_settings, search_in_parts
 from npformer.generation.codec_tokenizers import LongTextTokenizer, SentenceTokenizer
 from npformer.generation.detokenize import in_form
 from npformer.generation.fill_in import fill_gaps, mask_of, unknown_words
+from npformer.generation.sampling import require_sampling
 from npformer.generation.search import BEAM, LENGTH_PENALTY
 from npformer.models.bert import Bert
 from npformer.models.gpt import GPT, GPTConfig
@@ -35,8 +38,9 @@ from npformer.pretrained.card import Card
 from npformer.pretrained.input_gradients import Output
 from npformer.pretrained.inside import Inside, Reading, most_probable
 from npformer.pretrained.saliency import MOST_POINTS, TOLERANCE, Inputs, Saliency, saliency_of
+from npformer.pretrained.translation import Translation, describe
 from npformer.storage.checkpoint import Checkpoint
-from npformer.validation import require_choice, short
+from npformer.validation import require_choice, require_index, short
 
 if TYPE_CHECKING:
     from npformer.explorer import Page
@@ -166,60 +170,172 @@ class Translator(Inside):
         return CodecPair(source.codec, target.codec)
 
     @overload
-    def translate(self, text: str, **settings: Any) -> str: ...
+    def translate(self, text: str, *, n_best: None = None, **settings: Any) -> str: ...
 
     @overload
-    def translate(self, text: list[str] | tuple[str, ...], **settings: Any) -> list[str]: ...
+    def translate(
+        self, text: list[str] | tuple[str, ...], *, n_best: None = None, **settings: Any
+    ) -> list[str]: ...
 
-    def translate(self, text: str | Sequence[str], *, form: str = "raw", **settings: Any) -> str | list[str]:
+    @overload
+    def translate(self, text: str, *, n_best: int, **settings: Any) -> list[Translation]: ...
+
+    @overload
+    def translate(
+        self, text: list[str] | tuple[str, ...], *, n_best: int, **settings: Any
+    ) -> list[list[Translation]]: ...
+
+    def translate(self, text: str | Sequence[str], *, n_best: int | None = None, **settings: Any) -> Any:
         """Translate one sentence or a list of sentences.
+
+            npformer.load("en-de").translate("A man is riding a bicycle.")  # a string
+            npformer.load("en-de").translate("A man is riding a bicycle.", n_best=3)  # three Translations
 
         Args:
             text: A sentence, or a list of sentences. The translation of an empty sentence is empty.
-            form: "raw" for text as people write it, or "tokenised" for lowercase text with a space before
-                each punctuation mark, in which BLEU is often computed.
-            settings: Settings of the search: beam, length_penalty, max_length, threads and the others of
-                `translate_ids`. The defaults are those of `search_settings`.
+            n_best: Return this number of translations of each sentence, best first, with their scores and
+                alignments. It is at most the beam.
+            settings: begin, the text with which the translation begins, or a list with one for each sentence;
+                form, "raw" for text as people write it, or "tokenised" for lowercase text with a space before
+                each punctuation mark, in which BLEU is often computed; and the settings of the search: beam,
+                length_penalty, max_length, threads and the others of `search_in_parts`. Their defaults are
+                those of `search_settings`.
 
         Returns:
-            The translation, or the list of translations in the same order.
+            The translation, or the list of translations in the same order. With n_best, a list of
+            Translations in place of each translation. There are fewer than n_best only if there are no more.
 
         Raises:
-            UserError: If a sentence is too long for the model or a setting is out of range; before any
-                sentence is translated.
+            UserError: If a sentence or a beginning is too long for the model, if a beginning has an unknown
+                word, or if a setting is unknown or out of range; before any sentence is translated.
         """
-        require_choice("form", form, ("raw", "tokenised"))
-        sources = [self._read(line, number) for number, line in enumerate(_texts(text), 1)]
-        found = translate_ids(self.model, sources, **(self.search_settings() | settings))
-        translations = [self.text_of(ids, form) for ids in found]
+        texts = _texts(text)
+        sources = [self._read(line, number) for number, line in enumerate(texts, 1)]
+        translations = list(chain.from_iterable(self._translated(texts, sources, n_best, **settings)))
         return translations[0] if isinstance(text, str) else translations
 
     def translate_stream(
-        self, lines: Sequence[str], *, first_line: int = 1, **settings: Any
-    ) -> Iterator[list[str]]:
+        self, lines: Sequence[str], *, first_line: int = 1, n_best: int | None = None, **settings: Any
+    ) -> Iterator[list[Any]]:
         """Translate lines as `translate` does, and yield the translations as soon as they are known.
 
         Args:
             lines: The lines. The translation of an empty line is empty.
             first_line: The line number of the first line, for messages.
-            settings: Settings of the search, as in `translate`.
+            n_best: As in `translate`.
+            settings: As in `translate`.
 
         Yields:
-            The translations of the next lines, in the order of the lines.
+            The translations of the next lines, in the order of the lines. With n_best, a list of Translations
+            in place of each.
 
         Raises:
             UserError: If a line is too long for the model, after the translations of the lines before it.
         """
+        texts = _texts(lines)
         sources, refused = [], None
         try:
-            for number, line in enumerate(_texts(lines), first_line):
+            for number, line in enumerate(texts, first_line):
                 sources.append(self._read(line, number))
         except UserError as error:
             refused = error
-        for part in translate_in_parts(self.model, sources, **(self.search_settings() | settings)):
-            yield [self.text_of(ids) for ids in part]
+        yield from self._translated(texts[: len(sources)], sources, n_best, **settings)
         if refused is not None:
             raise refused
+
+    def _translated(
+        self,
+        texts: list[str],
+        sources: list[list[int]],
+        n_best: int | None,
+        *,
+        begin: str | Sequence[str] | None = None,
+        form: str = "raw",
+        **search: Any,
+    ) -> Iterator[list[Any]]:
+        """Yield the translations of the next sentences, given as texts and as ids: texts or Translations."""
+        require_choice("form", form, ("raw", "tokenised"))
+        require_settings(search, ("n_best", "form"))
+        search = self.search_settings() | {"begin": self._beginnings(begin, len(texts))} | search
+        done = 0
+        for part in search_in_parts(self.model, sources, 1 if n_best is None else n_best, **search):
+            if n_best is None:
+                yield [self.text_of(found[0].ids if found else [], form) for found in part]
+            else:
+                encodings = [self.source_tokenizer.encode(text) for text in texts[done : done + len(part)]]
+                yield self._described(encodings, part, form)
+            done += len(part)
+
+    def _described(
+        self, sources: list[Encoding], found: list[list[Hypothesis]], form: str = "raw"
+    ) -> list[list[Translation]]:
+        """Return the hypotheses of each sentence with their texts, scores and alignments."""
+        text_of = partial(self.text_of, form=form)
+        return describe(self.model, sources, found, self.target_tokenizer.piece, text_of)
+
+    def _beginnings(self, begin: str | Sequence[str] | None, count: int) -> list[list[int]]:
+        """Return the ids of the text with which the translation of each sentence begins.
+
+        Raises:
+            UserError: If there is not one text for each sentence, or if a text has an unknown word.
+        """
+        texts = [begin or ""] * count if begin is None or isinstance(begin, str) else _texts(begin)
+        if len(texts) != count:
+            raise UserError(
+                f"begin has {quantity(len(texts), 'text')} for {quantity(count, 'sentence')}: give one text "
+                "for all of them, or one for each"
+            )
+        tokenizer = self.target_tokenizer
+        for text in dict.fromkeys(texts):
+            if unknown := unknown_words(tokenizer, text):
+                raise UserError(
+                    f"begin has {', '.join(map(repr, unknown))}, which the model cannot write: begin with "
+                    "other words"
+                )
+        return [tokenizer.encode(text).ids[:-1] for text in texts]  # without the end symbol
+
+    @overload
+    def score(self, source: str, target: str) -> Translation: ...
+
+    @overload
+    def score(
+        self, source: list[str] | tuple[str, ...], target: list[str] | tuple[str, ...]
+    ) -> list[Translation]: ...
+
+    def score(self, source: str | Sequence[str], target: str | Sequence[str]) -> Any:
+        """Return the log-probability and the alignment of a translation that is given.
+
+            npformer.load("en-de").score("A man sleeps.", "Ein Mann schläft.").log_prob
+
+        Args:
+            source: A sentence, or a list of sentences.
+            target: Its translation, or a list of translations. A word that the model does not know counts as
+                <UNK>. An empty translation is the end symbol alone.
+
+        Returns:
+            A Translation, or the list of Translations in the same order.
+
+        Raises:
+            UserError: If there is not one translation for each sentence, or if a sentence is empty, or one of
+                them is too long for the model.
+        """
+        sources, targets = _texts(source), _texts(target)
+        if isinstance(source, str) != isinstance(target, str) or len(sources) != len(targets):
+            raise UserError(
+                f"source is {short(source)} and target is {short(target)}: give a text and its translation, "
+                "or two lists of the same length"
+            )
+        read, found = [], []
+        for number, (sentence, translation) in enumerate(zip(sources, targets, strict=True), 1):
+            if len(self._read(sentence, number)) == 1:
+                raise UserError(f"line {number} is empty: write at least one word")
+            read.append(self.source_tokenizer.encode(sentence))
+            ids = self.target_tokenizer.encode(translation).ids
+            self._require_room(ids, f"the translation of line {number}")
+            found.append([Hypothesis(ids[:-1], math.nan, math.nan)])  # describe adds the end symbol
+        described = self._described(read, found)
+        scored = [each._replace(text=text) for (each,), text in zip(described, targets, strict=True)]
+        return scored[0] if isinstance(source, str) else scored
 
     def source_ids(self, text: str) -> list[int]:
         """Return the ids of a sentence and its end symbol."""
@@ -398,13 +514,18 @@ class Translator(Inside):
 
     def _read(self, text: str, line: int) -> list[int]:
         """Return the ids of a sentence and its end symbol, or raise UserError with its line number."""
-        ids, limit = self.source_ids(text), self.model.config.max_length
+        ids = self.source_ids(text)
+        self._require_room(ids, f"line {line}")
+        return ids
+
+    def _require_room(self, ids: list[int], name: str) -> None:
+        """Raise UserError if the model cannot hold the ids of a sentence and its end symbol."""
+        limit = self.model.config.max_length
         if len(ids) > limit:
             raise UserError(
-                f"line {line} has {len(ids)} tokens, its end included, and the model's limit is {limit}: "
+                f"{name} has {len(ids)} tokens, its end included, and the model's limit is {limit}: "
                 "split the sentence, or train a model with a larger max_length"
             )
-        return ids
 
     def __repr__(self) -> str:
         title = f" ({printable(self.card.title)})" if self.card else ""
@@ -592,7 +713,7 @@ class TextGenerator(TextModel):
         Args:
             text: The beginning of a text, or a list of beginnings.
             n_tokens: The number of tokens after each beginning. There are fewer after a stop string.
-            settings: The settings of `stream`. Without rng, each token is the most probable one.
+            settings: The settings of `stream`. Without any, each token is the most probable one.
 
         Returns:
             The text, or the list of texts in the same order, with their beginnings.
@@ -600,21 +721,23 @@ class TextGenerator(TextModel):
         Raises:
             UserError: As for `stream`.
         """
+        require_sampling(settings, ("n_tokens", "stop"))
         prompts = _texts(text)
         steps = self.stream(prompts, n_tokens, **settings)
         texts = ["".join(pieces) for pieces in zip(prompts, *steps, strict=True)]
         return texts[0] if isinstance(text, str) else texts
 
     def stream(
-        self, prompts: Sequence[str], n_tokens: int, *, stop: Sequence[str] = (), **settings: Any
+        self, prompts: Sequence[str], n_tokens: int, *, stop: str | Sequence[str] = (), **settings: Any
     ) -> Iterator[list[str]]:
         """Continue each prompt, and return the pieces of text as soon as they are known.
 
         Args:
             prompts: The beginnings of B texts.
             n_tokens: The number of tokens after each prompt. There are fewer after a stop string.
-            stop: Strings that end a text, and that do not belong to it.
-            settings: The settings of sampling: temperature, top_k, top_p and rng.
+            stop: One or several strings that end a text, and that do not belong to it.
+            settings: The settings of sampling, as in `sample_ids`: temperature, top_k, top_p, and seed or
+                rng. Without any, each token is the most probable one.
 
         Returns:
             An iterator of lists with the next piece of each of the B texts, which may be "". It ends when all
@@ -622,13 +745,17 @@ class TextGenerator(TextModel):
 
         Raises:
             UserError: If a prompt is empty, too long for the model, or has characters that it does not know,
-                or if a setting is impossible.
+                or if a setting is unknown or impossible.
         """
+        require_sampling(settings, ("n_tokens", "stop"))
+        ends = [stop] if isinstance(stop, str) else stop
+        if not (np.iterable(ends) and all(isinstance(end, str) for end in ends)):
+            raise UserError(f"stop is {short(stop)}: give a string, or a list of strings")
         prompt_ids, tokenizer = [], self.tokenizer
-        for number, prompt in enumerate(prompts, 1):
+        for number, prompt in enumerate(_texts(prompts), 1):
             with in_context(f"prompt {number}"):
                 prompt_ids.append(tokenizer.encode(prompt).ids)
-        streams = [TextStream(tokenizer, ids, stop) for ids in prompt_ids]
+        streams = [TextStream(tokenizer, ids, ends) for ids in prompt_ids]
         return _pieces(streams, sample_ids(self.model, prompt_ids, n_tokens, **settings))
 
     @property
@@ -752,7 +879,8 @@ def _place_of(target: str | None, position: int | None, predicted: list[str]) ->
 
 def _require_position(position: int, count: int, what: str) -> None:
     """Raise UserError for a position that is not among 0 .. count - 1, those of `what`."""
-    if not 0 <= position < count:
+    require_index("position", position)
+    if position >= count:
         raise UserError(f"position is {position}: {what} has positions 0 .. {count - 1}")
 
 

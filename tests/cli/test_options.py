@@ -229,6 +229,7 @@ WITHOUT_EFFECT = {
     },
     "build": {"": "--steps 2"},
     "lens": {"a": "--target b | --versus b"},
+    "translate": {"--json": "--scores | --alignment"},
     "saliency": {"a --method gradient": "--tolerance 0.1 | --points 80"},
     "generate": {
         "--greedy": "--temperature 1 | --top-k 2 | --top-p 0.5 | --seed 0",

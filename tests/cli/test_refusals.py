@@ -188,6 +188,8 @@ MISTAKES = [
     ("site new --only 99", "unknown lesson '99'"),
     ("site new --only 3 --model none", "none"),
     ("translate 'the cat' ' ' --model runs/tiny", "line 2 is empty"),
+    ("translate 'the cat' --model runs/tiny --n-best 5", "--n-best is 5, and a beam of 4 finds 4 at most"),
+    ("translate 'the cat' --model runs/tiny --beam 1 --n-best 2", "--n-best is 2, and a beam of 1 finds 1"),
     ("translate 'the cat' --model nowhere", "there is no model nowhere"),
     ("translate 'the cat' --model runs/text", "runs/text is a language model, which cannot translate"),
     ("train train.en short.fr", "train.en has 12 lines but short.fr has 1"),

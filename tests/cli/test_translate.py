@@ -1,6 +1,7 @@
 """npformer translate on files and pipes: lines are translated as they arrive, in order."""
 
 import io
+import json
 import os
 import select
 import shlex
@@ -9,8 +10,9 @@ import sys
 from itertools import chain
 from pathlib import Path
 
+import numpy as np
 import pytest
-from toy_pretrained import toy_checkpoint
+from toy_pretrained import toy_checkpoint, toy_codec
 from waiting import PATIENCE
 
 import npformer
@@ -18,8 +20,10 @@ from npformer import UserError
 from npformer.cli import line_input
 from npformer.cli.line_input import BYTES, FIRST, MOST, read_blocks, size_in_bytes
 from npformer.cli.main import main
-from npformer.cli.translate import translate_lines
+from npformer.cli.translate import Columns, translate_lines
 from npformer.generation import batch_decode
+from npformer.models.recurrent import RecurrentConfig, RecurrentTranslator
+from npformer.pretrained import Translator
 from npformer.storage.checkpoint import save_checkpoint
 
 LINES = ["a man is riding a bicycle .", "", "two dogs", "a", "a man and a dog are in an inn .", "mmm"] * 40
@@ -226,3 +230,68 @@ def test_lines_before_a_mistake_are_printed(capsys, read_from):
     printed = capsys.readouterr()
     assert printed.out.count("\n") == 2
     assert printed.err.startswith("npformer: line 3 has ")
+
+
+# scores, alignments and several translations
+
+
+def printed(capsys, *options):
+    """Return the lines of standard output of npformer translate with the run and these options."""
+    assert main(["translate", "--model", "toy", *options]) == 0
+    return capsys.readouterr().out.splitlines()
+
+
+def test_columns(place, capsys):
+    loaded, texts = npformer.load("toy"), ["a man", "two dogs"]
+    best = loaded.translate(texts, n_best=2)
+    assert printed(capsys, *texts, "--scores") == [
+        f"{first.text} ||| {first.score:.4f} ||| {' '.join(f'{each:.4f}' for each in first.log_probs)}"
+        for first, _ in best
+    ]
+    pairs = [[" ".join(f"{s}-{t}" for t, s in enumerate(each.alignment)) for each in two] for two in best]
+    assert printed(capsys, *texts, "--alignment") == [
+        f"{first.text} ||| {shown}" for (first, _), (shown, _) in zip(best, pairs, strict=True)
+    ]
+    assert printed(capsys, *texts, "--n-best", "2", "--alignment") == [
+        f"{number} ||| {each.text} ||| {each.score:.4f} ||| {shown}"
+        for number, (two, both) in enumerate(zip(best, pairs, strict=True), 1)
+        for each, shown in zip(two, both, strict=True)
+    ]
+    assert [line.split(" ||| ")[0] for line in printed(capsys, *texts, "--n-best", "1")] == ["1", "2"]
+    assert printed(capsys, *texts, "--scores", "--beam", "1")
+
+
+def test_json_has_one_object_for_each_line(place, capsys, monkeypatch):
+    loaded = npformer.load("toy")
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"a man\n\ntwo dogs\n"), encoding="utf-8"))
+    rows = [json.loads(line) for line in printed(capsys, "--json", "--n-best", "3")]
+    assert [row["line"] for row in rows] == [1, 2, 3]
+    assert [row["source"] for row in rows] == ["a man", "", "two dogs"]
+    assert [row["source_tokens"] for row in rows] == [
+        loaded.source_tokenizer.encode(row["source"]).pieces for row in rows
+    ]
+    for row, best in zip(rows, loaded.translate(["a man", "", "two dogs"], n_best=3), strict=True):
+        found = [{**each, "source_tokens": row["source_tokens"]} for each in row["translations"]]
+        assert found == [each._asdict() for each in best]
+    (row,) = [json.loads(line) for line in printed(capsys, "--json", "a man")]
+    assert len(row["translations"]) == 1
+
+
+def test_a_model_without_attention_has_no_alignment(place, capsys):
+    config = RecurrentConfig(
+        attention="none",
+        d_model=8,
+        d_hidden=8,
+        source_vocab=len(toy_codec("en").vocabulary),
+        target_vocab=len(toy_codec("de").vocabulary),
+    )
+    model = RecurrentTranslator(config, rng=np.random.default_rng(0))
+    loaded = Translator.of_codecs(model, toy_codec("en"), toy_codec("de"))
+    (found,) = loaded.translate("a man", n_best=1)
+    assert found.alignment is None
+    with pytest.raises(
+        UserError, match="no encoder-decoder attention, which aligns words: leave out --align"
+    ):
+        translate_lines(loaded, ["a man"], {"n_best": 1}, columns=Columns(alignment=True))
+    translate_lines(loaded, ["a man"], {"n_best": 1}, columns=Columns(json=True))
+    assert json.loads(capsys.readouterr().out)["translations"][0]["alignment"] is None

@@ -129,6 +129,11 @@ def test_progress_counts_every_sentence_once():
     ("settings", "message"),
     [
         ({"beam": 0}, "beam is 0"),
+        ({"beam": 2.0}, "beam is 2.0: it must be a whole number"),
+        ({"bean": 4}, "unknown setting of the search 'bean': did you mean beam?"),
+        ({"n_best": 1}, "unknown setting of the search 'n_best': choose one of beam, max_length, "),
+        ({"cached": "no"}, "cached is 'no': it must be true or false"),
+        ({"min_length": "4"}, "min_length is '4': it must be a whole number"),
         ({"threads": 0}, "threads is 0"),
         ({"batch_tokens": 0}, "batch_tokens is 0"),
         ({"max_length": 0}, "max_length is 0: give 1 to 255"),

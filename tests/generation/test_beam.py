@@ -252,8 +252,11 @@ def test_trace_is_the_search_tree():
     [
         ({"beam": 0}, "beam is 0"),
         ({"length_penalty": -0.5}, "length_penalty is -0.5"),
-        ({"n_best": 0}, "n_best is 0: a beam of 4 finds 1 to 4"),
-        ({"n_best": 5}, "n_best is 5"),
+        ({"n_best": 0}, "n_best is 0: it must be a whole number, 1 or more"),
+        ({"n_best": 5}, "n_best is 5: a beam of 4 finds 4 at most, so give a larger beam"),
+        ({"n_best": True}, "n_best is True: it must be a whole number"),
+        ({"beam": "3"}, "beam is '3': it must be a whole number"),
+        ({"length_penalty": "1"}, "length_penalty is '1': it must be 0"),
         ({"min_length": -1}, "min_length is -1"),
         ({"length_penalty": float("nan")}, "length_penalty is nan"),
         ({"rules": "fairseq"}, "rules is 'fairseq': choose one of paper, transformers"),

@@ -64,8 +64,8 @@ def test_the_table():
     ("text", "k", "message"),
     [
         ("the cat", 5, r"'the cat' has no \[MASK\]: write it in place"),
-        (f"the {MASK}", 0, "k is 0, and the model knows 8 words: give 1 to 8"),
-        (f"the {MASK}", 9, "k is 9"),
+        (f"the {MASK}", 0, "k is 0: it must be a whole number, 1 or more"),
+        (f"the {MASK}", 9, "k is 9, and the model knows 8 words: give 1 to 8"),
         (f"{MASK} " * 12, 5, "the text has 12 tokens, and the model reads at most 9: shorten it"),
     ],
 )

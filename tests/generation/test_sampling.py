@@ -133,6 +133,18 @@ def test_without_a_generator_or_with_the_best_token_only_decoding_is_greedy():
         np.testing.assert_array_equal(choose_tokens(np.zeros((1, 4)), **settings), [0])
 
 
+@pytest.mark.parametrize("settings", [{"temperature": 3.0}, {"top_k": 3}, {"top_p": 0.9}, {"seed": 5}])
+def test_a_setting_of_sampling_draws_without_a_generator(settings):
+    texts = {tuple(sampled(tiny(), [[1]], 20, **settings)[0].tolist()) for _ in range(3)}
+    assert tuple(sampled(tiny(), [[1]], 20)[0].tolist()) not in texts
+    assert len(texts) == (1 if "seed" in settings else 3)
+    if "seed" in settings:
+        with_rng = sampled(tiny(), [[1]], 20, rng=np.random.default_rng(settings["seed"]))[0]
+        assert texts == {tuple(with_rng.tolist())}
+    else:
+        assert len({*choose_tokens(np.zeros((200, 11)), **settings).tolist()}) > 2
+
+
 # Texts
 
 
@@ -203,13 +215,27 @@ def test_a_seed_gives_the_same_text():
 @pytest.mark.parametrize(
     ("prompts", "settings", "message"),
     [
-        ([[1]], {"temperature": 0.0}, "temperature is 0.0: it must be above 0; leave out rng"),
+        (
+            [[1]],
+            {"temperature": 0.0},
+            "temperature is 0.0: it must be a number above 0; leave out all settings",
+        ),
         ([[1]], {"temperature": -1.0}, "temperature is -1.0"),
         ([[1]], {"temperature": float("nan")}, "temperature is nan"),
-        ([[1]], {"top_k": 0}, "top_k is 0: it must be 1 or more"),
-        ([[1]], {"top_p": 0.0}, "top_p is 0.0: it must be above 0 and at most 1"),
-        ([[1]], {"top_p": 1.1}, "top_p is 1.1: it must be above 0 and at most 1"),
-        ([[1]], {"n_tokens": 0}, "n_tokens is 0: it must be 1 or more"),
+        ([[1]], {"temperature": "hot"}, "temperature is 'hot': it must be a number above 0"),
+        ([[1]], {"temperature": True}, "temperature is True: it must be a number above 0"),
+        ([[1]], {"top_k": 0}, "top_k is 0: it must be a whole number, 1 or more"),
+        ([[1]], {"top_k": 2.5}, "top_k is 2.5: it must be a whole number, 1 or more"),
+        ([[1]], {"top_p": "0.9"}, "top_p is '0.9': it must be a number above 0 and at most 1"),
+        ([[1]], {"seed": -1}, "seed is -1: it must be a whole number, 0 or more"),
+        ([[1]], {"seed": "a"}, "seed is 'a': it must be a whole number, 0 or more"),
+        ([[1]], {"rng": 3}, r"rng is 3: give a generator, such as np.random.default_rng\(0\), or a seed"),
+        ([[1]], {"rng": np.random.default_rng(0), "seed": 3}, "seed is 3 and there is an rng, too: give one"),
+        ([[1]], {"n_tokens": "5"}, "n_tokens is '5': it must be a whole number, 1 or more"),
+        ([[1]], {"n_tokens": 2.0}, "n_tokens is 2.0: it must be a whole number, 1 or more"),
+        ([[1]], {"top_p": 0.0}, "top_p is 0.0: it must be a number above 0 and at most 1"),
+        ([[1]], {"top_p": 1.1}, "top_p is 1.1: it must be a number above 0 and at most 1"),
+        ([[1]], {"n_tokens": 0}, "n_tokens is 0: it must be a whole number, 1 or more"),
         ([], {}, "there is no prompt: give at least one"),
         ([[1], []], {}, "prompt 2 is empty: give at least one token"),
         ([[1], [1] * 13], {}, "prompt 2 has 13 tokens, and the model reads 12 at most: shorten it"),

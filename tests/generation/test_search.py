@@ -48,8 +48,10 @@ def test_the_limits_of_each_sentence(config, limits, expected):
         ((256,), "max_length is 256: give 1 to 255"),
         (([4, 256],), "max_length is 256: give 1 to 255"),
         (([4, 5, 6],), "max_length holds 3 numbers: give one, or one for each of 2"),
-        (([4, 9], -1), "min_length is -1: give 0 to 4"),
+        (([4, 9], -1), "min_length is -1: it must be a whole number, 0 or more"),
         (([4, 9], 5), "min_length is 5: give 0 to 4"),
+        (([4.5, 9],), r"max_length is \[4.5, 9\]: give a whole number, or one for each sentence"),
+        (("4",), "max_length is '4': give a whole number"),
     ],
 )
 def test_impossible_limits_are_refused(limits, message):

@@ -6,7 +6,8 @@ from hugging_face_oracles import by_their_names
 
 from npformer.data import pad
 from npformer.functional.losses import cross_entropy, cross_entropy_backward
-from npformer.generation.batch_decode import translate_ids
+from npformer.generation.batch_decode import search_in_parts, translate_ids
+from npformer.generation.scoring import score_ids
 from npformer.interop import load_folder
 from npformer.interop.families.marian import MARIAN
 from npformer.interop.generation_file import search_settings
@@ -92,3 +93,37 @@ def test_the_translations_of_many_sentences(translator):
     assert translate_ids(model, sources, **search_settings(folder, model.config)) == expected
     assert len({len(ids) for ids in expected}) > 4  # some end early, and the longest are cut
     assert len(set(map(tuple, expected))) > 30
+
+
+def test_the_best_translations_and_their_scores(translator):
+    oracle, folder = translator
+    model, beam = load_folder(folder, np.float64).model, oracle.generation_config.num_beams or 1
+    sources = random_sources(np.random.default_rng(2), N_SENTENCES)
+    padded = torch.tensor(pad(sources, PAD))
+    outputs = oracle.generate(
+        padded,
+        attention_mask=(padded != PAD).long(),
+        num_return_sequences=beam,
+        output_scores=True,
+        return_dict_in_generate=True,
+    )
+    rows = outputs.sequences.tolist()
+    expected = [ids[1 : ids.index(END)] for ids in rows]
+    parts = search_in_parts(model, sources, beam, **search_settings(folder, model.config))
+    found = [each for part in parts for hypotheses in part for each in hypotheses]
+    assert [each.ids for each in found] == expected
+    if beam > 1:  # greedy search has no scores
+        scores = outputs.sequences_scores.numpy()  # transformers adds in float32
+        np.testing.assert_allclose([each.score for each in found], scores, rtol=1e-5)
+
+    # the log-probability of each token, as the forward pass of transformers has it
+    targets = [[*ids, END] for ids in expected]
+    repeated = [ids for ids in sources for _ in range(beam)]
+    target = torch.tensor(pad(targets, PAD))
+    source = torch.tensor(pad(repeated, PAD))
+    target_in = torch.tensor(shifted_right(target.numpy(), PAD))
+    with torch.no_grad():
+        logits = oracle(source, attention_mask=(source != PAD).long(), decoder_input_ids=target_in).logits
+    log_p = torch.log_softmax(logits, -1).gather(-1, target[..., None])[..., 0].numpy()
+    for each, row, ids in zip(score_ids(model, repeated, targets), log_p, targets, strict=True):
+        np.testing.assert_allclose(each.log_probs, row[: len(ids)], atol=1e-10)

@@ -119,6 +119,11 @@ def test_texts_are_those_of_the_sampled_tokens():
     greedy = loaded.generate("the ", 20)
     assert [greedy] == loaded.generate(["the "], 20, top_k=1, rng=np.random.default_rng(3))
     assert loaded.generate("the ", 20, stop=[greedy[10]]) in greedy[:10]
+    assert loaded.generate("the ", 20, stop=greedy[5:7]) in greedy[:5]
+    seeded = loaded.generate(prompts, 20, seed=3, **draws)
+    assert seeded == expected
+    assert len({loaded.generate("the ", 20, temperature=3.0) for _ in range(3)}) == 3
+    assert ["".join(pieces) for pieces in zip(*loaded.stream("the ", 20), strict=True)] == [greedy[4:]]
     with pytest.raises(UserError, match="prompt 2: the text has the character 'z'"):
         loaded.generate(["the", "zoo"], 3)
 
@@ -162,6 +167,30 @@ LONG = "the cat and the dog " * 4
         ("translator", lambda m: m.translate(np.array([4, 5])), r"the text is .*4.*: give a string"),
         ("translator", lambda m: m.translate(None), "the text is None: give a string"),
         ("gpt", lambda m: m.generate([3], 2), "the text is 3: give a string"),
+        (
+            "gpt",
+            lambda m: m.generate("a", 2, temprature=2),
+            "unknown setting of sampling 'temprature': did you",
+        ),
+        (
+            "gpt",
+            lambda m: m.generate("a", 2, ston="a"),
+            "unknown setting of sampling 'ston': did you mean stop?",
+        ),
+        ("gpt", lambda m: m.generate("a", "2"), "n_tokens is '2': it must be a whole number, 1 or more"),
+        ("gpt", lambda m: m.generate("a", True), "n_tokens is True: it must be a whole number, 1 or more"),
+        ("gpt", lambda m: m.generate("a", 2, stop=3), "stop is 3: give a string, or a list of strings"),
+        (
+            "gpt",
+            lambda m: m.generate("a", 2, stop=[3]),
+            r"stop is \[3\]: give a string, or a list of strings",
+        ),
+        (
+            "gpt",
+            lambda m: m.saliency("the", position="1"),
+            "position is '1': it must be a whole number, 0 or",
+        ),
+        ("bert", lambda m: m.fill(GAP, k="3"), "k is '3': it must be a whole number, 1 or more"),
         ("gpt", lambda m: m.saliency([[3]]), r"the text is \[\[3\]\]: give a string"),
         ("gpt", lambda m: m.attention(""), "the text '' is empty: give at least one token"),
         ("gpt", lambda m: m.attention(LONG), r"the text has \d+ tokens, and the model reads 12 at most"),

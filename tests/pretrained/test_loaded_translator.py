@@ -9,7 +9,7 @@ from decoding_models import SMALL, random_model
 from npformer.data import END, LANGUAGES, TextCodec
 from npformer.data.moses import tokenised
 from npformer.errors import UserError
-from npformer.generation import beam_search, greedy
+from npformer.generation import Hypothesis, beam_search, greedy
 from npformer.models.transformer import TransformerConfig
 from npformer.pretrained import Translator, loaded
 
@@ -75,7 +75,10 @@ def test_the_error_for_sentences_that_are_too_long_names_them(translator):
 
 def test_the_form_of_a_translation(translator, monkeypatch):
     ids = translator.codec.target.encode(FRENCH[1])
-    monkeypatch.setattr(loaded, "translate_ids", lambda model, sources, **settings: [ids for _ in sources])
+    found = [Hypothesis(ids, 0.0, 0.0)]
+    monkeypatch.setattr(
+        loaded, "search_in_parts", lambda model, sources, *n, **settings: [[found] * len(sources)]
+    )
     assert translator.translate("dog") == translator.text_of(ids) == "l'homme dort."
     assert translator.translate(["dog"], form="tokenised") == [tokenised(FRENCH[1], "fr")]
     with pytest.raises(UserError, match="form is 'lower': choose one of raw, tokenised"):

@@ -35,6 +35,12 @@ def test_texts_tokens_and_attention(tmp_path):
     assert loaded.translate(texts) == tokenizer.batch_decode(ids, skip_special_tokens=True)
     assert len(set(map(tuple, expected))) > N_SENTENCES / 2
 
+    best = oracle.generate(**inputs, num_return_sequences=4, output_scores=True, return_dict_in_generate=True)
+    found = [each for four in loaded.translate(texts, n_best=4) for each in four]
+    assert [each.text for each in found] == tokenizer.batch_decode(best.sequences, skip_special_tokens=True)
+    scores = best.sequences_scores.numpy()  # transformers adds in float32
+    np.testing.assert_allclose([each.score for each in found], scores, rtol=1e-5)
+
     found = loaded.attention(texts[4])
     target_in = torch.tensor([[oracle.config.decoder_start_token_id, *expected[4]]])
     one = tokenizer([texts[4]], return_tensors="pt")

@@ -1,0 +1,57 @@
+"""The tokens with which translations must begin, which the searches choose before they search."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from npformer.backend import Array
+from npformer.errors import UserError, quantity
+
+Begin = Sequence[Sequence[int]] | None  # the first ids of each translation
+
+
+class Prefixes:
+    """The tokens with which translations must begin.
+
+    Args:
+        config: The model's configuration.
+        begin: The ids of the first tokens of each of B translations, perhaps none. None for no such tokens.
+        limits: The largest number of tokens of each translation, of shape (B,).
+        forbidden: The ids that are never chosen.
+
+    Raises:
+        UserError: If there are not B lists, or if one is too long or has an id that is never chosen.
+    """
+
+    def __init__(self, config: Any, begin: Begin, limits: Array, forbidden: list[int]) -> None:
+        begin = [[]] * len(limits) if begin is None else begin
+        if len(begin) != len(limits):
+            raise UserError(f"begin has {quantity(len(begin), 'list')} of ids: give one for each sentence")
+        allowed = set(range(config.target_vocab)) - {*forbidden, config.end_id}
+        for ids, limit in zip(begin, limits.tolist(), strict=True):
+            if len(ids) > limit:
+                raise UserError(
+                    f"begin has {quantity(len(ids), 'token')}, and this translation has {limit} at most: "
+                    "give a shorter beginning, or a larger max_length"
+                )
+            for token in ids:
+                if token not in allowed:
+                    raise UserError(
+                        f"begin has the id {token}, which a translation cannot have: leave it out"
+                    )
+        self.ids = np.full(
+            (len(begin), max(map(len, begin), default=0)), -1
+        )  # (B, P) -1 where any may follow
+        for row, ids in zip(self.ids, begin, strict=True):
+            row[: len(ids)] = ids
+
+    def next(self, sentence: Array, length: int) -> Array | None:
+        """Return the token that must follow `length` tokens of each hypothesis, or -1 where any may follow.
+
+        Shapes: sentence (R,), the number of each hypothesis's sentence -> (R,). None if all are -1.
+        """
+        if length >= self.ids.shape[1]:
+            return None
+        tokens: Array = self.ids[sentence, length]
+        return tokens
