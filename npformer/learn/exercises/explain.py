@@ -6,11 +6,14 @@ Otherwise the repair changes the learner's own code (see repair.py). At last two
 at once. The message never shows the correct line.
 """
 
+import math
+import re
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import combinations
-from types import SimpleNamespace
+from pathlib import Path
+from types import CodeType, FunctionType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -49,6 +52,8 @@ def explain(
             return repair(exercise, functions, file) if observed_error(observations[-1]) else ""
         # a change that gives NaN everywhere, such as the root of a negative number, explains no NaN
         mistakes = exercise.mistakes if found.has_wrong_numbers(first) else exercise.special_mistakes
+        numbers = _numbers(functions.values()) - _numbers(exercise.plain.values())
+        mistakes = [one for mistake in mistakes for one in mistake.with_numbers(sorted(numbers))]
         named = _first_that_agrees(exercise, functions, found, first, ([one] for one in mistakes), file)
         return (
             named
@@ -68,12 +73,39 @@ def _first_that_agrees(
     """Return the names of the first mistakes with which the solution gives the learner's results, or ""."""
     with limited_memory():
         for mistakes in changes:
-            with suppress(SyntaxError):  # two mistakes may change the same line
+            with suppress(SyntaxError, ValueError):  # two mistakes may change the same line
                 changed = with_mistakes(exercise.plain, mistakes)
                 if found.agree(SimpleNamespace(**changed), first):
                     says = "; and ".join(mistake.says for mistake in mistakes)
+                    says = _with_meanings(says, exercise, file)
                     return says + own_line(exercise, first, functions, changed, file)
     return ""
+
+
+def _with_meanings(says: str, exercise: Exercise, file: str) -> str:
+    """Return a sentence that says what a gradient is whose name the learner's file does not use."""
+    if not Path(file).is_file():
+        return says
+    used, of_solution = (
+        set(re.findall(r"\w+", text)) for text in (Path(file).read_text(encoding="utf-8"), exercise.code)
+    )
+    for name in sorted(set(re.findall(r"\bd\w+", says)) & of_solution - used):
+        if name[1:] in of_solution:
+            says = re.sub(rf"\b{name}\b", f"{name} (the gradient of {name[1:]})", says, count=1)
+    return says
+
+
+def _numbers(parts: Iterable[Any]) -> set[float]:
+    """Return the finite numbers in functions and code, and those among other things."""
+    found: set[float] = set()
+    for part in parts:
+        if isinstance(part, FunctionType | CodeType):
+            found |= _numbers(getattr(part, "__code__", part).co_consts)
+        elif isinstance(part, tuple):
+            found |= _numbers(part)
+        elif type(part) in (int, float) and math.isfinite(part):
+            found.add(part)
+    return found
 
 
 def _pairs(mistakes: Iterable[Mistake]) -> Iterator[list[Mistake]]:
