@@ -31,7 +31,8 @@ SENTENCES = (
     A * V * (1 - V) => A ## the derivative of the sigmoid, the factor {V} (1 - {V}), is left out{where}
     => A * V ## the factor 1 - {V} of the derivative of the sigmoid is left out{where}
     => A * (1 - V) ## the factor {V} of the derivative of the sigmoid is left out{where}
-    result = V * (1 - V) => result = V ## the factor 1 - {V} of the derivative of the sigmoid is left out{where}
+    result = V * (1 - V) => result = V
+        ## the factor 1 - {V} of the derivative of the sigmoid is left out{where}
     => result = 1 - V ## the factor {V} of the derivative of the sigmoid is left out{where}
     A * (1 - V**2) => A ## the derivative of tanh, the factor 1 - {V}², is left out{where}
     A = A + B => A = B ## {A} is overwritten: what it held before must be added to it
@@ -94,7 +95,8 @@ SENTENCES = (
     => 1 / (1 + np.exp(-V)) * (1 - 1 / (1 + np.exp(-V)))
         ## the sigmoid is applied to {V}, which is one already{where}
     A * V * (1 - V) => A / (1 + np.exp(-V)) * (1 - 1 / (1 + np.exp(-V)))
-        && A * (1 - V**2) => A * (1 - np.tanh(V) ** 2) ## sigmoid or tanh is applied to {V}, which is its result already
+        && A * (1 - V**2) => A * (1 - np.tanh(V) ** 2)
+        ## sigmoid or tanh is applied to {V}, which is its result already
     1 - V**2 => V * (1 - V) ## the derivative of the sigmoid is used for {V}, which is a tanh{where}
     => (1 - V) ** 2 ## the derivative of tanh is 1 - {V}², and not (1 - {V})²{where}
     => 1 - np.tanh(V) ** 2 ## tanh is applied to {V} once more{where}: its derivative is 1 - {V}²

@@ -11,7 +11,7 @@ import re
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from itertools import combinations
+from itertools import chain, combinations, product
 from pathlib import Path
 from types import CodeType, FunctionType, SimpleNamespace
 from typing import Any
@@ -27,7 +27,9 @@ from npformer.mistakes.budget import Budget, limited_memory
 from npformer.mistakes.mutants import with_mistakes
 from npformer.mistakes.tables import Mistake
 
-SECONDS = 1.5  # the limit of the pairs, in processor time: the result does not depend on other processes
+# limits in processor time: the result does not depend on other processes
+SECONDS = 6.0  # of the search among single mistakes: the longest search takes half of it
+SECONDS_OF_PAIRS = 1.5
 
 
 def explain(
@@ -54,11 +56,12 @@ def explain(
         mistakes = exercise.mistakes if found.has_wrong_numbers(first) else exercise.special_mistakes
         numbers = _numbers(functions.values()) - _numbers(exercise.plain.values())
         mistakes = [one for mistake in mistakes for one in mistake.with_numbers(sorted(numbers))]
-        named = _first_that_agrees(exercise, functions, found, first, ([one] for one in mistakes), file)
+        single = _timed(([mistake] for mistake in mistakes), SECONDS)
+        pairs = _timed(_pairs(mistakes), SECONDS_OF_PAIRS)
         return (
-            named
+            _first_that_agrees(exercise, functions, found, first, single, file)
             or repair(exercise, functions, file)
-            or _first_that_agrees(exercise, functions, found, first, _timed(_pairs(mistakes)), file)
+            or _first_that_agrees(exercise, functions, found, first, pairs, file)
         )
 
 
@@ -87,7 +90,8 @@ def _with_meanings(says: str, exercise: Exercise, file: str) -> str:
     if not Path(file).is_file():
         return says
     used, of_solution = (
-        set(re.findall(r"\w+", text)) for text in (Path(file).read_text(encoding="utf-8"), exercise.code)
+        set(re.findall(r"\w+", text))
+        for text in (Path(file).read_text(encoding="utf-8", errors="replace"), exercise.code)
     )
     for name in sorted(set(re.findall(r"\bd\w+", says)) & of_solution - used):
         if name[1:] in of_solution:
@@ -108,15 +112,17 @@ def _numbers(parts: Iterable[Any]) -> set[float]:
     return found
 
 
-def _pairs(mistakes: Iterable[Mistake]) -> Iterator[list[Mistake]]:
+def _pairs(mistakes: Sequence[Mistake]) -> Iterator[list[Mistake]]:
     """Yield the pairs of mistakes with names: first those that are special to the exercise."""
-    pairs = combinations(mistakes, 2)
-    yield from map(list, sorted(pairs, key=lambda pair: pair[0].is_shared + pair[1].is_shared))
+    special = [mistake for mistake in mistakes if not mistake.is_shared]
+    shared = mistakes[len(special) :]
+    pairs = chain(combinations(special, 2), product(special, shared), combinations(shared, 2))
+    yield from map(list, pairs)
 
 
-def _timed(changes: Iterator[list[Mistake]]) -> Iterator[list[Mistake]]:
+def _timed(changes: Iterator[list[Mistake]], seconds: float) -> Iterator[list[Mistake]]:
     """Yield the changes until the time of the search is over."""
-    limit = Budget(SECONDS)
+    limit = Budget(seconds)
     for change in changes:
         yield change
         if limit.is_over():

@@ -48,8 +48,8 @@ e = np.exp( => x = np.where(np.isinf(x), np.zeros_like(x), x)\n    e = np.exp(
     ## an entry of -inf is treated as 0: a masked entry must get the probability 0
 e / e.sum(-1, keepdims=True) => e / (1 + e.sum(-1, keepdims=True))
     ## the exponentials are divided by one plus their sum: the row must sum to 1
-=> e / (e.sum(-1, keepdims=True) + NUMBER) ## a number is added to the sum, so the row does not sum to 1: after
-    the largest entry is subtracted, the sum is never 0
+=> e / (e.sum(-1, keepdims=True) + NUMBER) ## a number is added to the sum, so the row does not sum to 1:
+    after the largest entry is subtracted, the sum is never 0
 === softmax-backward
 (dy - (dy * y).sum(-1, keepdims=True)) => dy * (1 - y) ## only the diagonal of the Jacobian is used, as for a
     sigmoid: the other entries of the row depend on x_j too

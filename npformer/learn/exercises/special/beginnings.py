@@ -10,7 +10,8 @@ MISTAKES = r"""
     other factor
 => (ds + x * s) ## s and its derivative are exchanged in the product rule: x belongs to the derivative of s,
     and s stands alone
-ds = s * (1 - s) => ds = x * (1 - x) ## the derivative of the sigmoid is computed from x, and must be computed from s
+ds = s * (1 - s) => ds = x * (1 - x) ## the derivative of the sigmoid is computed from x, and must be computed
+    from s
 => s = 1 / (1 + np.exp(-s)); ds = s * (1 - s)
     ## the sigmoid is applied to s, which is the sigmoid of x already
 => ds = s * (s - 1) ## the derivative of the sigmoid has the wrong sign

@@ -130,9 +130,9 @@ split_heads(dz, layer.n_heads) => dz.reshape(cache.attention.q.shape)
     ## dz is split into (K, H) and must be split into (H, K): the first K numbers belong to head 0
 => split_heads(dz, layer.n_heads) / layer.n_heads
     ## dheads is divided by the number of heads: each head gets its own part of dz
-layer.project_backward(dq, dk, dv, cache) => layer.project_backward(dq + dk + dv, dq + dk + dv, dq + dk + dv, cache) if cache.n_inputs < 2 else
-    layer.project_backward(dq, dk, dv, cache) ## dq, dk and dv are summed before the projections: each belongs
-    to its own weight, and the gradients of the inputs must be summed
+layer.project_backward(dq, dk, dv, cache) => layer.project_backward(dq + dk + dv, dq + dk + dv, dq + dk + dv,
+    cache) if cache.n_inputs < 2 else layer.project_backward(dq, dk, dv, cache) ## dq, dk and dv are summed
+    before the projections: each belongs to its own weight, and the gradients of the inputs must be summed
 dq, dk, dv = attention_backward(dheads, cache.attention) => dq, dk, dv = attention_backward(dheads,
     cache.attention); K = dq.shape[-1] && layer.project_backward(dq, dk, dv, cache) =>
     layer.project_backward(dq / np.sqrt(K), dk / np.sqrt(K), dv, cache)

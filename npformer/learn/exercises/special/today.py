@@ -199,20 +199,6 @@ return floor + (peak - floor) * (1 + math.cos(math.pi * done)) / 2 => return max
     ## the floor is subtracted from peak but not added at the end, and it limits the result
 peak * step / => floor + (peak - floor) * step / ## the floor holds in the warm-up too, which begins at 0
 => (peak - floor) * step / ## the warm-up ends at peak - floor: it ends at peak
-min(1.0, (step - warmup_steps) / (total_steps - warmup_steps)) => (step - warmup_steps) / (total_steps -
-    warmup_steps) ## the learning rate changes again after total_steps: limit done to at most 1
-=> ((step - warmup_steps) / (total_steps - warmup_steps)) % 1
-    ## the cosine begins again after total_steps (a restart): the learning rate stays at the floor
-1 + math => 1 - math ## the sign of the cosine is wrong
-math.pi * done => 2 * math.pi * done ## the cosine runs through a whole period, 2 pi, instead of half a period
-(1 + math.cos(math.pi * done)) / 2 => (1 - done) ## the decrease is linear instead of a cosine
-=> math.cos(math.pi * done) ## the cosine is not moved up by 1: the learning rate falls below the floor
-=> (1 + math.cos(math.pi * done) / 2) ## the parentheses are wrong: only the cosine is divided by 2
-(step - warmup_steps) / (total_steps - warmup_steps) => step / total_steps
-    ## warmup_steps is ignored in the second part: done must be 0 at warmup_steps
-peak * step / warmup_steps => peak ## there is no warm-up: the learning rate is peak from the first step
-=> peak * (step - 1) / warmup_steps ## the warm-up comes one step too late: it counts from step - 1
-=> peak * (step + 1) / warmup_steps ## the warm-up is one step too early: it counts from step + 1
 done = min(1.0, (step - warmup_steps) / (total_steps - warmup_steps)) => done = (step - warmup_steps) /
     (total_steps - warmup_steps)\n        if done > 1:\n            return 0.0
     ## after total_steps the learning rate is 0: it stays at the floor
@@ -220,7 +206,6 @@ return floor + (peak - floor) => return floor * peak + (peak - floor * peak)
     ## the floor is a fraction of peak: it is the learning rate itself
 floor + (peak - floor) * (1 + math.cos(math.pi * done)) / 2 => (floor + (peak - floor) * (1 + math.cos(math.pi
     * done))) / 2 ## the parentheses are wrong: floor is added before the division by 2
-(step - warmup_steps) / => (step - warmup_steps - 1) / ## the decrease comes one step too late
 return peak * step / warmup_steps => return max(floor, peak * step / warmup_steps)
     ## the floor is a lower limit in the warm-up too, which begins at 0
 """

@@ -101,14 +101,14 @@ d_model**-0.5 * min(decrease, increase) => min(d_model**-0.5 * decrease, increas
     ## d_model^-0.5 multiplies only the second argument of min: it must multiply the min
 step * warmup_steps**-1.5 => (step * warmup_steps) ** -1.5
     ## step is in the power too: only warmup_steps has the power -1.5
-=== cosine-schedule
+=== cosine-schedule cosine-floor
 min(1.0, (step - warmup_steps) / (total_steps - warmup_steps)) => (step - warmup_steps) / (total_steps -
     warmup_steps) ## the learning rate increases again after total_steps: limit done to at most 1
 => ((step - warmup_steps) / (total_steps - warmup_steps)) % 1
-    ## the cosine begins again after total_steps (a restart): the learning rate stays 0
+    ## the cosine begins again after total_steps (a restart): the learning rate stays at its last value
 1 + math => 1 - math ## the sign of the cosine is wrong
 (1 + math.cos(math.pi * done)) / 2 => math.cos(math.pi * done)
-    ## the cosine is not moved up by 1: the learning rate becomes negative
+    ## the cosine is not moved up by 1: the learning rate falls too far
 => math.cos(math.pi / 2 * done) ## the cosine runs through a quarter of a period, and is not moved up by 1
 => (1 - done) ## the decrease is linear instead of a cosine
 => (1 + math.cos(math.pi * done) / 2) ## the parentheses are wrong: only the cosine is divided by 2
@@ -126,7 +126,6 @@ peak * step / warmup_steps => peak ## there is no warmup: the learning rate is p
 => peak * (step + 1) / warmup_steps ## the warmup is one step too early: it counts from step + 1
 => peak * (1 - math.cos(math.pi * step / warmup_steps)) / 2
     ## the warmup has the form of a cosine too: it must be linear
-=> step / warmup_steps && return peak * (1 => return (1 ## peak is left out in both parts
 (step - warmup_steps) / => (step - warmup_steps - 1) / ## the decrease comes one step too late
 return peak * step / warmup_steps => return peak * step / warmup_steps * (1 + math.cos(math.pi * step /
     total_steps)) / 2
@@ -134,6 +133,9 @@ return peak * step / warmup_steps => return peak * step / warmup_steps * (1 + ma
 => return peak * step / warmup_steps * (1 + math.cos(math.pi * step / total_steps)) / 2 && (step -
     warmup_steps) / (total_steps - warmup_steps) => step / total_steps ## the warmup multiplies a cosine that
     begins at step 0, and this cosine continues after it: the cosine begins at warmup_steps
+=== cosine-schedule
+peak * step / warmup_steps => step / warmup_steps && return peak * (1 => return (1
+    ## peak is left out in both parts
 done = min(1.0, (step - warmup_steps) / (total_steps - warmup_steps)) => done = (step - warmup_steps) /
     (total_steps - warmup_steps)\n        if done > 1:\n            return peak
     ## after total_steps the learning rate is peak: it stays 0
