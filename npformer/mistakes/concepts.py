@@ -9,9 +9,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import Any, TypeAlias, TypeGuard
+from typing import Any, NamedTuple, TypeAlias, TypeGuard
 
-from npformer.mistakes.operators import Change, changes
 from npformer.mistakes.sentences import SENTENCES
 from npformer.mistakes.syntax import (
     Parts,
@@ -22,15 +21,25 @@ from npformer.mistakes.syntax import (
     with_names,
     with_signed_numbers,
 )
+from npformer.mistakes.tables import rows_of
 
 Text: TypeAlias = tuple[str, str]  # a text of the source, and the text in its place
 Place: TypeAlias = tuple[ast.stmt, ast.AST, Any]  # a statement, a node in it, and the node in its place
+Named: TypeAlias = tuple[str, Place]  # the sentence of a mistake at a place
 
 SHORT = 36  # characters of the longest expression that a sentence shows
-MOST_AT_ONCE = 4  # places of one change that a learner makes at once
+MOST_AT_ONCE = 4  # places of a mistake that a learner makes at once
 STATISTICS = ("sum", "mean", "var", "std", "max")
 NO_FUNCTIONS = (*STATISTICS, "reshape", "swapaxes", "transpose", "len", "range", "arange")
 WHOLE = "result = "
+
+
+class Form(NamedTuple):
+    """The right and the wrong code of a mistake, as syntax trees with letters."""
+
+    right: Any
+    wrong: Any
+    is_whole: bool  # True for the whole value of a line
 
 
 @dataclass(frozen=True)
@@ -80,6 +89,7 @@ def concepts_in(source: str) -> Iterator[tuple[str, tuple[Text, ...]]]:
     """Yield the mistakes in a function: a sentence, and the changes of lines of the source.
 
     A change that a learner can make in several places is yielded for each place, then for all places at once.
+    A row with several changes is yielded for all places of all its changes in a statement at once.
 
     Args:
         source: The source of one function, not indented.
@@ -89,27 +99,36 @@ def concepts_in(source: str) -> Iterator[tuple[str, tuple[Text, ...]]]:
     if not isinstance(function, ast.FunctionDef) or any(isinstance(n, ast.While) for n in ast.walk(tree)):
         return  # a changed while loop might never end
     nodes = list(_roles(function))
-    for form, wrong, is_whole, template in concepts():
-        groups: dict[str, list[tuple[str, Place]]] = defaultdict(list)
-        for statement, node, role in nodes:
-            if (is_whole and not role.is_whole) or not (
-                isinstance(form, ast.Name) or kind_of(form) == kind_of(node)
-            ):
-                continue
-            for found in ways(form, node, fits=role.fits):
-                for parts in _completed(form, wrong, found, role):
-                    words = {letter: words_of(part) for letter, part in parts.items()}
-                    where, result = f" in {role.target}" * bool(role.target), role.target or "the result"
-                    says = template.format(where=where, result=result, **words)
-                    groups[words.get("W", "")].append((says, (statement, node, with_names(wrong, parts))))
+    for forms, template in concepts():
+        groups: dict[tuple[str, ast.stmt | None], list[Named]] = defaultdict(list)
+        for form in forms:
+            for other, (says, place) in _places(form, template, nodes):
+                groups[other, place[0] if len(forms) > 1 else None].append((says, place))
         for group in groups.values():
-            chosen = [[change] for change in group]
+            chosen = [[change] for change in group] if len(forms) == 1 else []
             if 2 <= len(group) <= MOST_AT_ONCE and _are_apart([place for _, place in group]):
                 chosen.append(group)
             for together in chosen:
                 texts = _texts(source, [place for _, place in together])
                 if texts:
                     yield "; and ".join(dict.fromkeys(says for says, _ in together)), texts
+
+
+def _places(
+    form: Form, template: str, nodes: list[tuple[ast.stmt, ast.AST, Role]]
+) -> Iterator[tuple[str, Named]]:
+    """Yield the places of a form with their sentences, each after the variable that W stands for, or ""."""
+    for statement, node, role in nodes:
+        if (form.is_whole and not role.is_whole) or not (
+            isinstance(form.right, ast.Name) or kind_of(form.right) == kind_of(node)
+        ):
+            continue
+        for found in ways(form.right, node, fits=role.fits):
+            for parts in _completed(form.right, form.wrong, found, role):
+                words = {letter: words_of(part) for letter, part in parts.items()}
+                where, result = f" in {role.target}" * bool(role.target), role.target or "the result"
+                says = template.format(where=where, result=result, **words)
+                yield words.get("W", ""), (says, (statement, node, with_names(form.wrong, parts)))
 
 
 class _Folded(ast.NodeTransformer):
@@ -130,20 +149,16 @@ def _are_apart(places: list[Place]) -> bool:
 
 
 @cache
-def concepts() -> tuple[tuple[Any, Any, bool, str], ...]:
-    """Return the form of the right code of each row, that of the wrong code, and the sentence.
+def concepts() -> tuple[tuple[list[Form], str], ...]:
+    """Return the forms of each row, and its sentence."""
 
-    Between them stands whether the form is that of the whole value of a line.
-    """
-
-    def read(row: Change) -> tuple[Any, Any, bool, str]:
-        is_whole = row.right.startswith(WHOLE)
-        right, wrong = (_Folded().visit(ast.parse(code.removeprefix(WHOLE))).body[0] for code in row[:2])
+    def read(change: tuple[str, str]) -> Form:
+        right, wrong = (_Folded().visit(ast.parse(code.removeprefix(WHOLE))).body[0] for code in change)
         if isinstance(right, ast.Expr) and isinstance(wrong, ast.Expr):
             right, wrong = right.value, wrong.value
-        return right, wrong, is_whole, row.says
+        return Form(right, wrong, change[0].startswith(WHOLE))
 
-    return tuple(map(read, changes(SENTENCES)))
+    return tuple(([*map(read, row.changes)], row.says) for row in rows_of(SENTENCES))
 
 
 def _roles(function: ast.FunctionDef) -> Iterator[tuple[ast.stmt, ast.AST, Role]]:

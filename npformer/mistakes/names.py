@@ -135,9 +135,10 @@ def _values_in(function: Definition) -> Iterator[tuple[ast.stmt, ast.expr]]:
 
 
 def _names_in(value: ast.expr) -> Counter[str]:
-    """Count the variables in an expression, without the names of modules."""
+    """Count the variables in an expression, without the names of modules and those of its own loops."""
     names = [node for node in ast.walk(value) if isinstance(node, ast.Name) and not is_module(node)]
-    return Counter(node.id for node in names if node.id != "self")
+    own = {node.id for node in names if isinstance(node.ctx, ast.Store)}
+    return Counter(node.id for node in names if node.id not in ("self", *own))
 
 
 def _renamed(statement: ast.stmt, value: ast.expr, says: str, new: dict[str, ast.expr]) -> Edit:

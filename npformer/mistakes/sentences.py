@@ -9,6 +9,7 @@ Single capital letters stand for parts of the code:
     G   the incoming gradient, where a gradient is computed
     *Q, *R, *S   any number of arguments or elements
     other letters: any expression, or the statements of a case
+    NUMBER   a number in the learner's code that the solution does not have, each in turn
 
 "result = A" stands for the whole value of a line. In a template, {A} is the text of a part, {result} is
 what the line computes, and {where} is the same with "in", or nothing in a returned value. If two rows give
@@ -27,10 +28,20 @@ SIGNS = {
 
 SENTENCES = (
     r"""
+    A * V * (1 - V) => A ## the derivative of the sigmoid, the factor {V} (1 - {V}), is left out{where}
+    => A * V ## the factor 1 - {V} of the derivative of the sigmoid is left out{where}
+    => A * (1 - V) ## the factor {V} of the derivative of the sigmoid is left out{where}
+    result = V * (1 - V) => result = V
+        ## the factor 1 - {V} of the derivative of the sigmoid is left out{where}
+    => result = 1 - V ## the factor {V} of the derivative of the sigmoid is left out{where}
+    A * (1 - V**2) => A ## the derivative of tanh, the factor 1 - {V}², is left out{where}
+    A = A + B => A = B ## {A} is overwritten: what it held before must be added to it
     A + B => A ## the term {B} is left out{where}
     A + B => B ## the term {A} is left out{where}
-    A - B => A ## the term {B} is left out{where}
+    A - B => A ## {B} is not subtracted from {A}{where}: the term is left out
     A - B => -B ## the term {A} is left out{where}
+    A if B else X => A ## {A} is used in every case{where}: it belongs to the case {B} only
+    => X ## {X} is used in every case{where}: it is wrong in the case {B}
     # sums and means
     A.sum(*R) => A.mean(*R) ## the sum of {A} is averaged{where}: it must be a sum and not a mean
     A.mean(*R) => A.sum(*R) ## the mean of {A} is a sum{where}: it is not divided by the number of entries
@@ -79,11 +90,13 @@ SENTENCES = (
     V * B => np.abs(V) * B ## the absolute value of {V} is used{where}: its sign counts
 
     # derivatives
-    A * V * (1 - V) => A ## the derivative of the sigmoid, the factor {V} (1 - {V}), is left out{where}
-    => A * (1 - V**2) ## the derivative of tanh is used for {V}, which is a sigmoid{where}
+    A * V * (1 - V) => A * (1 - V**2) ## the derivative of tanh is used for {V}, which is a sigmoid{where}
     V * (1 - V) => 1 - V**2 ## the derivative of tanh is used for {V}, which is a sigmoid{where}
     => 1 / (1 + np.exp(-V)) * (1 - 1 / (1 + np.exp(-V)))
         ## the sigmoid is applied to {V}, which is one already{where}
+    A * V * (1 - V) => A / (1 + np.exp(-V)) * (1 - 1 / (1 + np.exp(-V)))
+        && A * (1 - V**2) => A * (1 - np.tanh(V) ** 2)
+        ## sigmoid or tanh is applied to {V}, which is its result already
     1 - V**2 => V * (1 - V) ## the derivative of the sigmoid is used for {V}, which is a tanh{where}
     => (1 - V) ** 2 ## the derivative of tanh is 1 - {V}², and not (1 - {V})²{where}
     => 1 - np.tanh(V) ** 2 ## tanh is applied to {V} once more{where}: its derivative is 1 - {V}²
@@ -165,12 +178,9 @@ SENTENCES = (
         ## the condition {A} is reversed{where}: the two cases are exchanged
     => np.where(A, B, -B) ## the entries that are not selected are -{B} instead of {X}{where}
     => np.where(A, B, 1) ## the entries that are not selected are 1 instead of {X}{where}
-    => np.where(A, B, -1e9) ## the entries that are not selected are -1e9 instead of {X}{where}
+    => np.where(A, B, NUMBER) ## the entries that are not selected are NUMBER instead of {X}{where}
     => np.where(A, B, -np.inf) ## the entries that are not selected are -inf instead of {X}{where}
-    => np.where(A, B, 0.01 * B) ## the entries that are not selected are 0.01 {B} instead of {X}{where}
-    => np.where(A, B, 0.1 * B) ## the entries that are not selected are 0.1 {B} instead of {X}{where}
-    => np.where(A, B, 0.2 * B) ## the entries that are not selected are 0.2 {B} instead of {X}{where}
-    => np.where(A, B, 0.5 * B) ## the entries that are not selected are half of {B} instead of {X}{where}
+    => np.where(A, B, NUMBER * B) ## the entries that are not selected are NUMBER {B} instead of {X}{where}
     F(A, *R)[0] => A ## {F} is left out{where}: {A} is used directly
     F(*Q, A, *R) => A ## {F} is left out{where}: {A} is used directly
     F(A, *R) => F(F(A, *R), *R) ## {F} is applied twice{where}
@@ -206,6 +216,11 @@ SENTENCES = (
         for sign, others in SIGNS.items()
         for other, wrong in zip(others.split(), (EQUALITY, "reversed", *["wrong"] * 3), strict=True)
     )
+    + "".join(
+        rf"""
+    V {sign} B => W {sign} B ## the condition looks at {{W}} instead of {{V}}: {{V}} {sign} {{B}} decides"""
+        for sign in SIGNS
+    )
     + r"""
     A is not None => A ## {A} of 0 is treated like None: compare with `is not None`
     A & B => A ## the condition {B} is left out{where}
@@ -234,12 +249,14 @@ SENTENCES = (
     np.arange(A) => np.arange(-1, A - 1) ## the numbers begin with -1 instead of 0{where}
     range(A) => range(1, A) ## the first number of a range, 0, is left out{where}
     range(A) => range(A - 1) ## the last number of a range, {A} - 1, is left out{where}
-    C => C + 1 ## {C} is one more than it should be{where}
-    C => C - 1 ## {C} is one less than it should be{where}
+    C => NUMBER ## NUMBER is used instead of {C}{where}
+    C => C + 1 ## the number {C} is needed{where}: one more is used
+    C => C - 1 ## the number {C} is needed{where}: one less is used
 
     # names
     A = F(*R) => F(*R) ## the result of {F} is not used
     V => W ## {result} is computed from {W} instead of {V}
+    V[B] => W ## {result} is computed from {W} instead of {V}
     V => -V ## the sign of {V} is wrong{where}
     V => np.abs(V) ## the absolute value of {V} is used{where}: its sign counts
     V => np.exp(V) ## exp is applied to {V}{where}, and should not be

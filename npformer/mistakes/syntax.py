@@ -225,7 +225,10 @@ def ways(
 
 
 def _same(one: Any, other: Any) -> bool:
-    return one is other or (isinstance(one, ast.AST) and ast.dump(one) == ast.dump(other)) or one == other
+    """Return whether two parts of code are the same: a variable that is set is the one that is read."""
+    if isinstance(one, ast.AST) and isinstance(other, ast.AST):
+        return ast.unparse(one) == ast.unparse(other)
+    return bool(one == other)
 
 
 def _fields(node: ast.AST) -> list[Any]:

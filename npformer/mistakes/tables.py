@@ -1,9 +1,11 @@
 """Tables of mistakes: the form that the mistakes of one exercise and those of many share."""
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from textwrap import dedent
+
+NUMBER = "NUMBER"
 
 
 @dataclass(frozen=True)
@@ -20,6 +22,16 @@ class Mistake:
     changes: tuple[tuple[str, str], ...]
     is_shared: bool = False
 
+    def with_numbers(self, numbers: Iterable[float]) -> "Iterator[Mistake]":
+        """Yield the mistake with each of some numbers in the place of NUMBER, or as it is without one."""
+        if all(NUMBER not in new for _, new in self.changes):
+            yield self
+            return
+        for number in numbers:
+            text = f"({number})" if number < 0 else str(number)
+            changes = tuple((old, new.replace(NUMBER, text)) for old, new in self.changes)
+            yield replace(self, says=self.says.replace(NUMBER, str(number)), changes=changes)
+
 
 def rows_of(table: str) -> Iterator[Mistake]:
     r"""Yield the mistakes of a table.
@@ -29,6 +41,7 @@ def rows_of(table: str) -> Iterator[Mistake]:
 
             correct code => wrong code ## the sentence
 
+            In the wrong code and the sentence, NUMBER stands for a number of the learner's code.
             Several changes are separated by " && ". A change that begins with "=>" replaces the same code
             as that of the row above. In the code, \n ends a line. An indented line continues the row above.
             Other lines are comments.

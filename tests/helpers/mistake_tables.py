@@ -72,9 +72,10 @@ def count_steps(monkeypatch, edits, mistakes=1000):
     Args:
         monkeypatch: The fixture.
         edits: The number of edits of the learner's code that are tried.
-        mistakes: The number of mistakes that are made in the solution.
+        mistakes: The number of pairs of mistakes that are made in the solution.
     """
-    monkeypatch.setattr(explain, "Budget", lambda seconds: _limit_of(mistakes))
+    limits_of = {explain.SECONDS: 10**9, explain.SECONDS_OF_PAIRS: mistakes}
+    monkeypatch.setattr(explain, "Budget", lambda seconds: _limit_of(limits_of[seconds]))
     monkeypatch.setattr(repair, "Budget", lambda seconds: _limit_of(10**9))  # of lines
     limits = defaultdict(lambda: _limit_of(edits))
     monkeypatch.setattr(repair.RightResults, "is_over", lambda goal: limits[goal].is_over())

@@ -25,6 +25,13 @@ def stack_backward(layers, dy, caches, mask=None):
         dy = np.where(mask, dy, 0)
     return dy
 """
+GATES = """\
+def gates_backward(dy, g, h, total, has_gate):
+    dh = np.where(g > 0, dy, 0)
+    total = total + dh
+    slope = h if has_gate else 1
+    return dy * g * (1 - g), dy * (1 - h**2), slope * total[:, None]
+"""
 
 
 def named(source):
@@ -37,7 +44,11 @@ def named(source):
 
 NAMES = [
     (NORM, "the factor dy is left out in dxhat: the chain rule multiplies by it", ["dxhat = gain"]),
-    (NORM, "the term xhat · along is left out in dx", ["dx = rstd * dxhat"]),
+    (
+        NORM,
+        "xhat · along is not subtracted from dxhat in dx: the term is left out",
+        ["dx = rstd * dxhat"],
+    ),
     (
         NORM,
         "the mean of dxhat · xhat is a sum in along: it is not divided by the number of entries",
@@ -51,6 +62,15 @@ NAMES = [
     (NORM, "dx is divided by the batch size: it must be a sum, not averaged", None),
     (NORM, "along is computed from dy instead of dxhat", ["along = (dy * xhat).mean(-1, keepdims=True)"]),
     (STACK, "layer.backward is called twice", None),
+    (GATES, "total is overwritten: what it held before must be added to it", ["total = dh"]),
+    (GATES, "1 is used in every case in slope: it is wrong in the case has_gate", ["slope = 1"]),
+    (GATES, "the condition looks at dy instead of g: g > 0 decides", ["dh = np.where(dy > 0, dy, 0)"]),
+    (
+        GATES,
+        "sigmoid or tanh is applied to g, which is its result already; and sigmoid or tanh is applied to h, "
+        "which is its result already",
+        None,
+    ),
     (STACK, "the case in which mask is not None is left out", ["pass"]),
     (STACK, "mask of 0 is treated like None: compare with `is not None`", None),
     (STACK, "the condition mask is left out in dy: dy is used for all entries", ["dy = dy"]),
@@ -101,3 +121,13 @@ def test_a_row_may_replace_the_code_of_the_row_above_and_go_on_below():
         Mistake("two words", (("a", "c"),)),
         Mistake("three", (("d\n", "e"), ("f", ""))),
     ]
+
+
+def test_a_number_of_the_learners_code_stands_for_the_word_number():
+    (mistake,) = rows_of("A + eps => A + NUMBER ## NUMBER is added")
+    small, negative = mistake.with_numbers([1e-6, -2])
+    assert (small.says, small.changes) == ("1e-06 is added", (("A + eps", "A + 1e-06"),))
+    assert negative.changes == (("A + eps", "A + (-2)"),)
+    (other,) = rows_of("A => B ## A is left out")
+    assert [*other.with_numbers([])] == [other]
+    assert [*mistake.with_numbers([])] == []

@@ -11,6 +11,7 @@ from npformer.learn.course.chapters import TITLES
 from npformer.learn.course.lesson import Lesson, all_lessons
 from npformer.learn.course.references import SourceLocation
 from npformer.learn.exercises import EXERCISES, Exercise
+from npformer.mistakes.tables import NUMBER, Mistake
 
 SHOWN = 2  # mistakes of an exercise on the page
 
@@ -94,14 +95,18 @@ def guidance(exercises: Sequence[str]) -> str:
         parts.append(f"{exercise.name} (chapter {exercise.chapter}): {exercise.title}")
         parts += [f"  - {sentence}" for sentence in sentences(exercise)]
         parts.append("  Mistakes that many exercises share, in this one:")
-        shared = dict.fromkeys(mistake.says for mistake in exercise.shared_mistakes)
+        shared = dict.fromkeys(_in_words(mistake) for mistake in exercise.shared_mistakes)
         parts += [f"  - {sentence}" for sentence in shared]
     return "\n".join(parts)
 
 
 def sentences(exercise: Exercise) -> list[str]:
     """Return the sentences about the mistakes that are special to an exercise, each once."""
-    return list(dict.fromkeys(mistake.says for mistake in exercise.special_mistakes))
+    return list(dict.fromkeys(map(_in_words, exercise.special_mistakes)))
+
+
+def _in_words(mistake: Mistake) -> str:
+    return mistake.says.replace(NUMBER, "another number")
 
 
 def families_table() -> str:

@@ -6,11 +6,14 @@ Otherwise the repair changes the learner's own code (see repair.py). At last two
 at once. The message never shows the correct line.
 """
 
+import math
+import re
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from itertools import combinations
-from types import SimpleNamespace
+from itertools import chain, combinations, product
+from pathlib import Path
+from types import CodeType, FunctionType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -24,7 +27,9 @@ from npformer.mistakes.budget import Budget, limited_memory
 from npformer.mistakes.mutants import with_mistakes
 from npformer.mistakes.tables import Mistake
 
-SECONDS = 1.5  # the limit of the pairs, in processor time: the result does not depend on other processes
+# limits in processor time: the result does not depend on other processes
+SECONDS = 6.0  # of the search among single mistakes: the longest search takes half of it
+SECONDS_OF_PAIRS = 1.5
 
 
 def explain(
@@ -49,11 +54,14 @@ def explain(
             return repair(exercise, functions, file) if observed_error(observations[-1]) else ""
         # a change that gives NaN everywhere, such as the root of a negative number, explains no NaN
         mistakes = exercise.mistakes if found.has_wrong_numbers(first) else exercise.special_mistakes
-        named = _first_that_agrees(exercise, functions, found, first, ([one] for one in mistakes), file)
+        numbers = _numbers(functions.values()) - _numbers(exercise.plain.values())
+        mistakes = [one for mistake in mistakes for one in mistake.with_numbers(sorted(numbers))]
+        single = _timed(([mistake] for mistake in mistakes), SECONDS)
+        pairs = _timed(_pairs(mistakes), SECONDS_OF_PAIRS)
         return (
-            named
+            _first_that_agrees(exercise, functions, found, first, single, file)
             or repair(exercise, functions, file)
-            or _first_that_agrees(exercise, functions, found, first, _timed(_pairs(mistakes)), file)
+            or _first_that_agrees(exercise, functions, found, first, pairs, file)
         )
 
 
@@ -68,23 +76,53 @@ def _first_that_agrees(
     """Return the names of the first mistakes with which the solution gives the learner's results, or ""."""
     with limited_memory():
         for mistakes in changes:
-            with suppress(SyntaxError):  # two mistakes may change the same line
+            with suppress(SyntaxError, ValueError):  # two mistakes may change the same line
                 changed = with_mistakes(exercise.plain, mistakes)
                 if found.agree(SimpleNamespace(**changed), first):
                     says = "; and ".join(mistake.says for mistake in mistakes)
+                    says = _with_meanings(says, exercise, file)
                     return says + own_line(exercise, first, functions, changed, file)
     return ""
 
 
-def _pairs(mistakes: Iterable[Mistake]) -> Iterator[list[Mistake]]:
+def _with_meanings(says: str, exercise: Exercise, file: str) -> str:
+    """Return a sentence that says what a gradient is whose name the learner's file does not use."""
+    if not Path(file).is_file():
+        return says
+    used, of_solution = (
+        set(re.findall(r"\w+", text))
+        for text in (Path(file).read_text(encoding="utf-8", errors="replace"), exercise.code)
+    )
+    for name in sorted(set(re.findall(r"\bd\w+", says)) & of_solution - used):
+        if name[1:] in of_solution:
+            says = re.sub(rf"\b{name}\b", f"{name} (the gradient of {name[1:]})", says, count=1)
+    return says
+
+
+def _numbers(parts: Iterable[Any]) -> set[float]:
+    """Return the finite numbers in functions and code, and those among other things."""
+    found: set[float] = set()
+    for part in parts:
+        if isinstance(part, FunctionType | CodeType):
+            found |= _numbers(getattr(part, "__code__", part).co_consts)
+        elif isinstance(part, tuple):
+            found |= _numbers(part)
+        elif type(part) in (int, float) and math.isfinite(part):
+            found.add(part)
+    return found
+
+
+def _pairs(mistakes: Sequence[Mistake]) -> Iterator[list[Mistake]]:
     """Yield the pairs of mistakes with names: first those that are special to the exercise."""
-    pairs = combinations(mistakes, 2)
-    yield from map(list, sorted(pairs, key=lambda pair: pair[0].is_shared + pair[1].is_shared))
+    special = [mistake for mistake in mistakes if not mistake.is_shared]
+    shared = mistakes[len(special) :]
+    pairs = chain(combinations(special, 2), product(special, shared), combinations(shared, 2))
+    yield from map(list, pairs)
 
 
-def _timed(changes: Iterator[list[Mistake]]) -> Iterator[list[Mistake]]:
+def _timed(changes: Iterator[list[Mistake]], seconds: float) -> Iterator[list[Mistake]]:
     """Yield the changes until the time of the search is over."""
-    limit = Budget(SECONDS)
+    limit = Budget(seconds)
     for change in changes:
         yield change
         if limit.is_over():

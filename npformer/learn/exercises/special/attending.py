@@ -11,32 +11,18 @@ dweights = dy * bell => dweights = dy * weights && dbell = dy * weights => dbell
     ## dp contains only the nearest place: the places of the row must be summed
 * away). => * away**2 / 2). ## away is squared, as in the exponent: its derivative contains away once
 === predict-position-backward
-dp * lengths * share * (1 - share) => dp * lengths
-    ## the derivative of the sigmoid, the factor share (1 - share), is left out
-=> dp * lengths * (1 - share**2) ## the derivative of tanh is used for share, which is a sigmoid
-=> dp * (lengths * share) * (1 - lengths * share)
+dp * lengths * share * (1 - share) => dp * (lengths * share) * (1 - lengths * share)
     ## the derivative of the sigmoid is computed from p: it must be computed from share = p / lengths
-* (1 - hidden**2) => ## the derivative of tanh, the factor 1 - hidden², is left out
-=> * hidden * (1 - hidden) ## the derivative of the sigmoid is used for hidden, which is a tanh
-=> * (1 - hidden) ## the derivative of tanh is 1 - hidden², and not 1 - hidden
-=> * (1 - hidden) ** 2 ## the derivative of tanh is 1 - hidden², and not (1 - hidden)²
-share * (1 => (1 ## the factor share is left out in the derivative of the sigmoid
-* (1 - share) => ## the factor 1 - share is left out in the derivative of the sigmoid
+* (1 - hidden**2) => * (1 - hidden) ## the derivative of tanh is 1 - hidden², and not 1 - hidden
 dv = dlogit.reshape(-1) @ hidden.reshape(-1, hidden.shape[-1]) => dv = dlogit.reshape(-1) @ (hidden * (1 -
     hidden**2)).reshape(-1, hidden.shape[-1]) ## dv contains the derivative of tanh, 1 - hidden²: v comes
     after the tanh, so dv is the sum of dlogit · hidden
 => dv = dlogit.reshape(-1) @ (1 - hidden**2).reshape(-1, hidden.shape[-1])
     ## dv is the sum of dlogit · (1 - hidden²): the derivative by v is hidden itself
-dv = dlogit.reshape(-1) => dv = dp.reshape(-1)
-    ## dv is computed from dp instead of dlogit: lengths and the derivative of the sigmoid are missing
-=> dv = dlogit.reshape(-1) / dlogit.size && dweight = => dweight = 1 / dlogit.size *
+dv = dlogit.reshape(-1) => dv = dlogit.reshape(-1) / dlogit.size && dweight = => dweight = 1 / dlogit.size *
     ## dv and dweight are divided by the number of states: they must be sums, not averaged
-dtotal = dlogit[..., None] => dtotal = dp[..., None]
-    ## dtotal is computed from dp instead of dlogit: lengths and the derivative of the sigmoid are missing
 dlogit.reshape(-1) @ hidden.reshape(-1, hidden.shape[-1]) => dlogit.reshape(-1)[-1] * hidden.reshape(-1,
     hidden.shape[-1])[-1] ## dv is that of the last state only: those of all states must be summed
-dtotal.reshape(-1, dtotal.shape[-1]) => (dtotal.reshape(-1, dtotal.shape[-1]) * (np.arange(dlogit.size) ==
-    dlogit.size - 1)[:, None]) ## dweight is that of the last state only: those of all states must be summed
 dlogit = => share = 1 / (1 + np.exp(-share))\n    dlogit =
     ## the sigmoid is applied to share, which is a sigmoid already
 === entropy-backward
@@ -51,7 +37,7 @@ dlogit = => share = 1 / (1 + np.exp(-share))\n    dlogit =
 -dh[..., None] * a => -a ## the factor dh is left out
 np.where(a > 0, np.log(np.where(a > 0, a, 1)), 0) => np.log(a)
     ## log 0 is not avoided where a weight is 0, which gives NaN
-=> np.log(a + 1e-6) ## a small number is added to a under the logarithm, which changes the gradient: treat
+=> np.log(a + NUMBER) ## a small number is added to a under the logarithm, which changes the gradient: treat
     weights of 0 separately
 (log_a + h[..., None]) => (log_a + 1 + h[..., None])
     ## 1 is added to log a and h: it is cancelled by the backward pass of the softmax
@@ -87,9 +73,7 @@ dlog_prob = -reward => reward = reward / reward.std(); dlog_prob = -reward
 => reward = np.maximum(reward, 0); dlog_prob = -reward
     ## negative rewards are set to 0: they make a choice less probable
 === unit-weights-backward
-1 if measure == "sum" else y => y
-    ## the case "sum" is treated like "euclidean": the derivative of the sum is 1 and not y_j
-=> 1 if measure == "sum" else y * length
+1 if measure == "sum" else y => 1 if measure == "sum" else y * length
     ## w is used instead of y in the derivative of the Euclidean length: it is w_j / length, which is y_j
 => 1 if measure == "sum" else 2 * y ## the derivative of the square, 2 y, is used for the Euclidean length:
     the 2 is cancelled by the square root
@@ -130,7 +114,6 @@ np.where(distance == r, y, 0).sum(-1) => np.where(distance == r, np.where((np.cu
 => np.where((distance == r) & (np.cumsum(distance == r, 1) == 1), y, 0).sum(-1)
     ## the first key of each distance is kept: several keys with the same distance must be added
 => np.where(distance == r, y, 1).prod(-1) ## the entries of a distance are multiplied instead of summed
-range(n_distances) => range(n_distances - 1) ## the last distance, n_distances - 1, is left out
 == r => == n_distances - 1 - r ## the distances are in the reverse order
 => == r + 1 ## the distances are counted from 1: entry 0 belongs to the distance 0
 => == r - 1 ## the sums are one place too late: entry r belongs to the distance r
@@ -149,9 +132,7 @@ np.where(before, dweights - dlast, 0) => np.where(last, dweights - dlast, 0)
 => np.where(before | last, dweights, 0) ## the p of the last step gets a gradient, and dlast is left out in dp
 => weights * (dweights - (weights * dweights).sum(0))
     ## the backward pass of softmax is applied to the gradient of the weights
-np.where(last, dweights, 0).sum(0) => dweights.sum(0)
-    ## dlast is the sum over all steps: only the last step of each position counts
-=> np.where(last, weights * dweights, 0).sum(0)
+np.where(last, dweights, 0).sum(0) => np.where(last, weights * dweights, 0).sum(0)
     ## dlast is multiplied by the weight of the last step: it is the gradient of this weight
 => dweights.mean(0)
     ## the mean of the gradients of all weights is subtracted in dp: it must be that of the last step

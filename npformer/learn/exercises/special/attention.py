@@ -48,13 +48,7 @@ e = np.exp( => x = np.where(np.isinf(x), np.zeros_like(x), x)\n    e = np.exp(
     ## an entry of -inf is treated as 0: a masked entry must get the probability 0
 e / e.sum(-1, keepdims=True) => e / (1 + e.sum(-1, keepdims=True))
     ## the exponentials are divided by one plus their sum: the row must sum to 1
-=> e / (e.sum(-1, keepdims=True) + 1e-3) ## a small number is added to the sum, so the row does not sum to 1:
-    after the largest entry is subtracted, the sum is never 0
-=> e / (e.sum(-1, keepdims=True) + 1e-5) ## a small number is added to the sum, so the row does not sum to 1:
-    after the largest entry is subtracted, the sum is never 0
-=> e / (e.sum(-1, keepdims=True) + 1e-6) ## a small number is added to the sum, so the row does not sum to 1:
-    after the largest entry is subtracted, the sum is never 0
-=> e / (e.sum(-1, keepdims=True) + 1e-8) ## a small number is added to the sum, so the row does not sum to 1:
+=> e / (e.sum(-1, keepdims=True) + NUMBER) ## a number is added to the sum, so the row does not sum to 1:
     after the largest entry is subtracted, the sum is never 0
 === softmax-backward
 (dy - (dy * y).sum(-1, keepdims=True)) => dy * (1 - y) ## only the diagonal of the Jacobian is used, as for a
@@ -91,18 +85,14 @@ np.where(mask, scores, -np.inf) => scores && return weights => weights = weights
 => scores + mask
     ## the mask (0 and 1) is added to the scores, which hides nothing: a hidden score must become -inf
 => scores * mask ## the scores are multiplied by the mask: a hidden score becomes 0 instead of -inf
-softmax(scores)[0] => softmax(scores.swapaxes(-1, -2))[0].swapaxes(-1, -2)
-    ## the softmax runs over the wrong axis: over the queries instead of the keys
-=> (scores == scores.max(-1, keepdims=True)).astype(scores.dtype)
+softmax(scores)[0] => (scores == scores.max(-1, keepdims=True)).astype(scores.dtype)
     ## only the key with the largest score gets weight: the softmax shares the weight among all keys
 => np.exp(scores - scores.max()) / np.exp(scores - scores.max()).sum((-2, -1), keepdims=True)
     ## the weights of all queries together sum to 1: the softmax runs over the keys of each query
 => np.exp(scores) ## exp is not divided by its sum: the weights of a query must sum to 1
-=> softmax(softmax(scores)[0])[0] ## the softmax is applied twice
 => 1 / (1 + np.exp(-scores)) ## the sigmoid of each score is used instead of the softmax of each row
 => np.full_like(scores, 1 / scores.shape[-1]) ## the weights of all keys are equal: the scores are not used
--np.inf => -1.0 ## a hidden score becomes -1, which does not hide the key: it must become -inf
-=> -10.0 ## a hidden score becomes -10, which does not hide the key: it must become -inf
+-np.inf => NUMBER ## a hidden score becomes NUMBER, which does not hide the key: it must become -inf
 scores = q @ => q, k = (a / np.linalg.norm(a, axis=-1, keepdims=True) for a in (q, k))\n    scores = q @ ## q
     and k are divided by their lengths (cosine similarity): the scores are plain products, divided by sqrt(K)
 === attention-backward

@@ -10,10 +10,8 @@ MISTAKES = r"""
     other factor
 => (ds + x * s) ## s and its derivative are exchanged in the product rule: x belongs to the derivative of s,
     and s stands alone
-ds = s * (1 - s) => ds = 1 - s ## the derivative of the sigmoid is wrong: its factor s is left out
-=> ds = s ## the derivative of the sigmoid is wrong: its factor 1 - s is left out
-=> ds = x * (1 - x) ## the derivative of the sigmoid is computed from x, and must be computed from s
-=> ds = 1 - s**2 ## the derivative of tanh is used instead of the derivative of the sigmoid
+ds = s * (1 - s) => ds = x * (1 - x) ## the derivative of the sigmoid is computed from x, and must be computed
+    from s
 => s = 1 / (1 + np.exp(-s)); ds = s * (1 - s)
     ## the sigmoid is applied to s, which is the sigmoid of x already
 => ds = s * (s - 1) ## the derivative of the sigmoid has the wrong sign
@@ -21,12 +19,7 @@ dy * (s + x * ds) => s + dy * x * ds ## dy multiplies only the second term: it b
 => np.where(x > 0, dy, 0)
     ## this is the gradient of ReLU: swish lets a part of the gradient pass where x is negative too
 === linear-backward
-drows.sum(0) if => drows if ## dbias is not summed over the rows
-if has_bias else None => ## dbias is computed although there is no bias: has_bias is not used
-rows.T @ drows => rows[-1:].T @ drows[-1:]
-    ## dweight is that of the last row only: the products of all rows must be summed
-=> rows[:1].T @ drows[:1] ## dweight is that of the first row only: the products of all rows must be summed
-=> x[-1].reshape(-1, x.shape[-1]).T @ dy[-1].reshape(-1, dy.shape[-1])
+rows.T @ drows => x[-1].reshape(-1, x.shape[-1]).T @ dy[-1].reshape(-1, dy.shape[-1])
     ## dweight is that of the last entry of axis 0 only: those of all sentences must be summed
 drows.sum(0) => drows.mean(0) && @ drows => @ drows / len(rows)
     ## the gradients of weight and bias are averaged over the rows: they must be sums
@@ -39,19 +32,8 @@ np.imag(y) / h => np.imag(y) ## it is not divided by h
 np.imag(y) => np.real(y) ## the real part of y is used instead of the imaginary part
 moved[name] = target.tensors[name] => moved = {}; moved[name] = target.tensors[name]
     ## only one of the tensors is moved: all tensors must be moved at once, in one call of target.run
-h = 1e-20 => h = 0.1 ## h is too large: the error of the complex step grows like h²
-=> h = 1e-2 ## h is too large: the error of the complex step grows like h²
-=> h = 1e-3 ## h is too large: the error of the complex step grows like h²
-=> h = 1e-4 ## h is too large: the error of the complex step grows like h²
-=> h = 1e-2 && 1j * h * v => h * v && np.imag(y) / h => (y - target.run({})[0]) / h
-    ## a difference quotient with a real step is computed: it has an error that a complex step avoids
-=> h = 1e-3 && 1j * h * v => h * v && np.imag(y) / h => (y - target.run({})[0]) / h
-    ## a difference quotient with a real step is computed: it has an error that a complex step avoids
-=> h = 1e-4 && 1j * h * v => h * v && np.imag(y) / h => (y - target.run({})[0]) / h
-    ## a difference quotient with a real step is computed: it has an error that a complex step avoids
-=> h = 1e-5 && 1j * h * v => h * v && np.imag(y) / h => (y - target.run({})[0]) / h
-    ## a difference quotient with a real step is computed: it has an error that a complex step avoids
-=> h = 1e-6 && 1j * h * v => h * v && np.imag(y) / h => (y - target.run({})[0]) / h
+h = 1e-20 => h = NUMBER ## h is too large: the error of the complex step grows like h²
+=> h = NUMBER && 1j * h * v => h * v && np.imag(y) / h => (y - target.run({})[0]) / h
     ## a difference quotient with a real step is computed: it has an error that a complex step avoids
 1j * h * v => 1j * h * v * target.tensors[name]
     ## the step is multiplied by the tensor: the direction itself must be added

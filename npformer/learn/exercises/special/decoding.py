@@ -90,8 +90,6 @@ np.argsort(-flat, kind="stable")[:n].tolist() => [r * log_probs.shape[1] + t for
 if flat[i] > -np.inf => if True ## totals of -inf are not left out: these tokens are forbidden
 flat[i])) => log_probs[row, token])) ## the total of a tuple is only log_probs: so_far is left out in it
 [:n] => [:1] ## only the best continuation is returned instead of n
-=> [: n - 1] ## n - 1 continuations are returned instead of n
-=> [: n + 1] ## the n + 1 best are returned instead of n
 log_probs.shape[1]) => log_probs.shape[0])
     ## the index is divided by the number of rows instead of V, the number of tokens
 total.reshape(-1) => total.T.reshape(-1) && row, token = divmod(i, log_probs.shape[1]) => token, row =
@@ -117,7 +115,7 @@ so_far[:, None] + log_probs => so_far[:, None] + log_probs - np.log(np.exp(log_p
 ** length_penalty => * length_penalty ## the fraction is multiplied by length_penalty, which must be its power
 => ** -length_penalty ## the power has the wrong sign: the score is divided by this number later
 => ** (1 / length_penalty) ## the power is 1 / length_penalty: it is length_penalty
-=> ** 0.6 ## the power is fixed at 0.6: length_penalty is ignored
+=> **NUMBER ## the power is fixed at NUMBER: length_penalty is ignored
 ((5 + length) / 6) => length ## the length itself is used instead of (5 + length) / 6
 5 + length) / 6 => 6 + length) / 5 ## 5 and 6 are exchanged
 / 6) => / (6 + length)) ## the divisor is 6 + length: it is 6

@@ -66,8 +66,7 @@ np.sin(angle) => np.COS(angle) && np.cos(angle) => np.sin(angle) && np.COS => np
     0 if D is 2: the exponent is 2i/D
 0::2 => : d_model // 2 && 1::2 => d_model // 2 :
     ## the sines are in the left half and the cosines in the right half: they must alternate, column by column
-10000 => 1000 ## the base is 1000 instead of 10000
-=> 100000 ## the base is 100000 instead of 10000
+10000 => NUMBER ## the base is NUMBER instead of 10000
 np.cos(angle) => np.cos(position / 10000 ** ((2 * i + 1) / d_model))
     ## the cosine has another exponent than the sine of the same pair: in both it is 2i/D
 10000 ** (2 * i / d_model) => (10000 * (2 * i / d_model))

@@ -62,7 +62,6 @@ return np.abs(distance) <= width => return np.abs(distance) <= width & (distance
 np.abs(distance) <= width => np.minimum(np.abs(distance), length - np.abs(distance)) <= width
     ## the window wraps around at the ends: the first position does not attend to the last ones
 === mask-scores-backward
-dscores, 0) => dscores, -np.inf) ## masked scores get an infinite gradient: their gradient should be 0
 np.where(mask, dscores, 0) => np.where(mask, np.ones_like(dscores), 0)
     ## the mask itself is returned: dscores is left out
 => np.where(mask, dscores, dscores - 1e9)
@@ -109,7 +108,6 @@ reshape(B, T, H * K) => reshape(B * T, H * K)
 x.swapaxes => x[:, ::-1].swapaxes ## the heads are in the opposite order
 .reshape(B, T, H * K) => ## only two axes are swapped: the heads must also be concatenated by a reshape
 === multi-head
-(q, k, v, mask) => (k, q, v, mask) ## queries and keys are exchanged
 layer.output.forward(merge_heads(z)) => merge_heads(z), layer.output.forward(merge_heads(z))[1]
     ## the output layer Wo is left out
 project(query, memory, memory) => project(query, query, query)
@@ -132,12 +130,9 @@ split_heads(dz, layer.n_heads) => dz.reshape(cache.attention.q.shape)
     ## dz is split into (K, H) and must be split into (H, K): the first K numbers belong to head 0
 => split_heads(dz, layer.n_heads) / layer.n_heads
     ## dheads is divided by the number of heads: each head gets its own part of dz
-layer.project_backward(dq, dk, dv, cache) => layer.project_backward(dk, dq, dv, cache)
-    ## dq and dk are exchanged
-=> layer.project_backward(dv, dk, dq, cache) ## dq and dv are exchanged
-=> layer.project_backward(dq + dk + dv, dq + dk + dv, dq + dk + dv, cache) if cache.n_inputs < 2 else
-    layer.project_backward(dq, dk, dv, cache) ## dq, dk and dv are summed before the projections: each belongs
-    to its own weight, and the gradients of the inputs must be summed
+layer.project_backward(dq, dk, dv, cache) => layer.project_backward(dq + dk + dv, dq + dk + dv, dq + dk + dv,
+    cache) if cache.n_inputs < 2 else layer.project_backward(dq, dk, dv, cache) ## dq, dk and dv are summed
+    before the projections: each belongs to its own weight, and the gradients of the inputs must be summed
 dq, dk, dv = attention_backward(dheads, cache.attention) => dq, dk, dv = attention_backward(dheads,
     cache.attention); K = dq.shape[-1] && layer.project_backward(dq, dk, dv, cache) =>
     layer.project_backward(dq / np.sqrt(K), dk / np.sqrt(K), dv, cache)

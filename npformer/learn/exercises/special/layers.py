@@ -11,7 +11,7 @@ gain * xhat + bias => gain * (xhat + bias) ## the parentheses are wrong: the bia
 => bias * xhat + gain ## gain and bias are exchanged
 (x - mean) => x && x.var(-1, keepdims=True) => (x**2).mean(-1, keepdims=True)
     ## the mean is not subtracted, as in RMS norm
-+ eps => + 1e-5 ## the argument eps is not used: its default, 1e-5, is used always
++ eps => + NUMBER ## the argument eps is not used: NUMBER is used always
 gain * xhat => (1 + gain) * xhat
     ## 1 + gain is used instead of gain, as in models whose gain is stored as the difference from 1
 (x - mean) / np.sqrt(variance + eps) => x / np.sqrt(variance + eps) - mean
@@ -86,7 +86,6 @@ dnormed = sublayer_backward(dropped, cache.sublayer)\n    dnorm = layer.norm.bac
 === dropout-backward
 dy * dropout_mask => dy * (dropout_mask > 0)
     ## the factor 1 / (1 - p) is left out: the dropped entries are 0, but the others are not rescaled
-=> dy / dropout_mask ## dy is divided by dropout_mask instead of multiplied, which gives infinity or NaN
 return dy * dropout_mask => return np.where(dropout_mask > 0, 0, dy)
     ## the two cases are exchanged: the gradient of the dropped entries should be 0
 => return np.where(dropout_mask == 1, dy, 0)
@@ -100,7 +99,6 @@ return dy\n => return 0 * dy\n ## if dropout_mask is None, nothing was dropped: 
 === relu-backward
 np.where(y > 0, dy, 0) => dy
     ## it is dy itself: the condition y > 0 is left out, or it is y >= 0, which is true for every entry
-=> np.maximum(dy, 0) ## ReLU is applied to dy: the sign of dy does not count, only y
 => np.where(y > 0, np.maximum(dy, 0), 0)
     ## ReLU is applied to dy as well: the sign of dy does not count, only y
 => dy * y * (1 - y) ## this is the derivative of the sigmoid: that of ReLU is 1 where y > 0 and 0 elsewhere
@@ -112,7 +110,6 @@ y > 0 => y > y.mean() ## the entries above the mean pass: the limit is 0
 === gelu-backward
 (phi + x * density) => phi ## the product rule has a second term, because Phi depends on x too: it is left out
 => (x * density) ## the product rule has two terms: the term phi is left out
-=> (phi * x * density) ## phi and the density are multiplied: the product rule adds two terms
 => (x * phi + density)
     ## phi stands with x, and the density alone: the term phi has no factor x, and the density has it
 x * density => density ## the factor x in front of the density is left out

@@ -132,7 +132,6 @@ q.size // q.shape[-1] => q.size
 -q * => -np.exp(log_p) * ## p = exp(log_p) is used instead of q
 => q * (np.log(q) - log_p) * ## the loss is used instead of its derivative: log q and log p must not occur in
     dlog_p, because q is a constant
-=> -q * log_p * ## the loss is used instead of its derivative: log_p must not occur in dlog_p
 => np.exp(log_p) * (log_p - np.log(np.where(q > 0, q, 1)) + 1) *
     ## this is the gradient of the divergence with p and q exchanged: the terms are weighted with q, not p
 => (np.log(np.where(q > 0, q, 1)) + 1 - log_p) *
@@ -141,7 +140,6 @@ q.size // q.shape[-1] => q.size
 => -1.0 * (q == q.max(-1, keepdims=True)) *
     ## the target is only the most probable class of q: q is a distribution
 => -np.log(np.where(q > 0, q, 1)) * ## log q is used instead of q
-(dlog_p, log_p) => (dlog_p, np.exp(log_p)) ## p is passed to log_softmax_backward instead of log_p
 log_softmax_backward(dlog_p, log_p) => np.exp(log_p) * (dlog_p - (np.exp(log_p) * dlog_p).sum(-1,
     keepdims=True)) ## the backward pass of softmax is used instead of that of log-softmax
 return log_softmax_backward(dlog_p, log_p) => return np.exp(log_p) * (np.exp(log_p) - q) * dloss / n

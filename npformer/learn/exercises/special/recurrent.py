@@ -2,21 +2,11 @@
 
 MISTAKES = r"""
 === lstm-cell-backward
-dcell + dh * o * (1 - tanh_c**2) => dcell + dh * o
-    ## the derivative of tanh(c'), the factor 1 - tanh_c², is left out
-=> dcell + dh * o * (1 - tanh_c) ** 2
-    ## the derivative of tanh(c') is wrong: it is 1 - tanh_c² and not (1 - tanh_c)²
-=> dcell + dh * o * tanh_c * (1 - tanh_c) ## the derivative of the sigmoid is used instead of that of tanh(c')
-=> dcell + dh * tanh_c * (1 - tanh_c**2) ## o and tanh(c') are exchanged in the gradient of c' through h': o
-    is the factor, and tanh is differentiated
+dcell + dh * o * (1 - tanh_c**2) => dcell + dh * tanh_c * (1 - tanh_c**2) ## o and tanh(c') are exchanged in
+    the gradient of c' through h': o is the factor, and tanh is differentiated
 => dcell + dh * o * (1 - np.tanh(c) ** 2) ## tanh(c') is differentiated at c: its derivative is 1 - tanh_c²
-dg * (1 - g**2) => dg * g * (1 - g) ## the derivative of the sigmoid is used for g, which is a tanh
-=> dg ## the derivative of tanh, the factor 1 - g², is left out for g
-do * o * (1 - o) => do ## the derivative of the sigmoid, the factor o (1 - o), is left out for o
-di * i * (1 - i) => di ## the derivative of the sigmoid, the factor i (1 - i), is left out for i
-=> di && df * f * (1 - f) => df && do * o * (1 - o) => do && dg * (1 - g**2) => dg ## the derivatives of all
-    gates are left out: dgates must be the gradients before the sigmoids and the tanh
-df * f * (1 - f) => df ## the derivative of the sigmoid, the factor f (1 - f), is left out for f
+di * i * (1 - i) => di && df * f * (1 - f) => df && do * o * (1 - o) => do && dg * (1 - g**2) => dg ## the
+    derivatives of all gates are left out: dgates must be the gradients before the sigmoids and the tanh
 do = dh * tanh_c => do = dh * (1 - tanh_c**2)
     ## do contains the derivative of tanh: h' is o times tanh(c'), so do is dh times tanh_c
 dcell * c, dcell * f => dcell * c, dcell * f + dstate[..., N:] ## the incoming gradient of c' is added to dc
@@ -41,19 +31,12 @@ gates = [di * i * (1 - i), df * f * (1 - f), dg * (1 - g**2), do * o * (1 - o)] 
     ## the gradient of gn is multiplied by r: only that of hn contains the factor r
 => [0 * dr, 0 * dz, dsum] ## gr and gz get no gradient: r and z depend on both gates and hidden gates
 => [dsum, dr, dz] && [dr, dz, dlast] => [dlast, dr, dz] ## the gradient of n comes first: the order is r, z, n
-dsum = dn * (1 - n**2) => dsum = dn * n * (1 - n)
-    ## the derivative of the sigmoid is used for n, which is a tanh
-=> dsum = dn ## the derivative of tanh, the factor 1 - n², is left out for n
-=> dsum = dn && dr * r * (1 - r), dz * z * (1 - z) => dr, dz
+dsum = dn * (1 - n**2) => dsum = dn && dr * r * (1 - r), dz * z * (1 - z) => dr, dz
     ## the derivatives of all gates are left out: the gradients before the sigmoids and the tanh are needed
-dr * r * (1 - r) => dr ## the derivative of the sigmoid, the factor r (1 - r), is left out for r
-dz * z * (1 - z) => dz ## the derivative of the sigmoid, the factor z (1 - z), is left out for z
 dy * (h - n) => dy * (n - h) && dy * (1 - z), dy * z => dy * z, dy * (1 - z)
     ## these are the gradients of h' = (1 - z) h + z n, another convention: here z belongs to h
 [dr, dz, dlast] => [0 * dr, 0 * dz, dlast]
     ## hr and hz get no gradient: r and z depend on both gates and hidden gates
-dr * r * (1 - r), dz * z * (1 - z) => dr * (1 - r**2), dz * (1 - z**2)
-    ## the derivative of tanh is used for r and z, which are sigmoids
 dsum * last, dsum * r => dsum * h, dsum ## the reset gate is applied to h, as in the first GRU: here it
     multiplies hn, so dr contains hn, and only the gradient of hn contains r
 dsum], -1) => dsum], 0) && dlast], -1) => dlast], 0)

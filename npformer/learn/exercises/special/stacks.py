@@ -2,13 +2,9 @@
 
 MISTAKES = r"""
 === encoder-layer-backward decoder-layer-backward
-+ layer.self_attention.backward(dh, cache.self_attention) =>
-    ## the backward pass of the self-attention is left out
 feed_forward.backward(dh => feed_forward.backward(dx
     ## the feed-forward network gets dx instead of dh, so dropout is left out
 === encoder-layer-backward
-+ layer.feed_forward.backward(dh, cache.feed_forward) =>
-    ## the backward pass of the feed-forward network is left out
 dx = dx + layer.feed_forward => dx = dy + dx + layer.feed_forward
     ## dy is added to the dx of layer.norm2: the residual connection lies inside the norm
 dx, dh = layer.norm2.backward(dy, cache.norm2) => dx, dh = layer.norm1.backward(dy, cache.norm1) && dx = dx +

@@ -114,22 +114,12 @@ dy * cache.activated => dy * gate ## dvalue is multiplied by gate instead of swi
 => dy * cache.value && dy * cache.value * ( => dy * cache.activated * (
     ## the factors of dgate and dvalue are exchanged: dvalue contains swish(gate), and dgate the value
 => dy * (s + gate * s * (1 - s)) ## the derivative of swish is also a factor of dvalue
-(s + gate * s * (1 - s)) => s
-    ## the derivative of swish lacks the term gate · s (1 - s): s depends on gate too
-=> (gate * s * (1 - s)) ## the derivative of swish lacks the term s
-=> cache.activated ## dgate is multiplied by swish(gate) instead of its derivative
+(s + gate * s * (1 - s)) => cache.activated ## dgate is multiplied by swish(gate) instead of its derivative
 => (gate > 0) ## this is the backward pass of ReGLU, whose gate is ReLU: the derivative of swish is needed
-=> (s * gate * s * (1 - s)) ## the derivatives of the factors are multiplied: the product rule adds two terms
-gate * s * (1 - s) => s * (1 - s) ## the factor gate is left out in the derivative of swish
-=> cache.activated * s * (1 - s) ## dgate contains swish(gate) in place of gate
+gate * s * (1 - s) => cache.activated * s * (1 - s) ## dgate contains swish(gate) in place of gate
 dy * cache.value * (s + gate * s * (1 - s)) => dy * cache.value
     ## the derivative of swish is left out in dgate
-=> dy * cache.value * s + gate * s * (1 - s)
-    ## dy and value multiply only the first term of the derivative of swish: they belong to both
-s + gate => s - gate ## the sign of the second term of the derivative of swish is wrong
-(1 - s) => (1 + s) ## the factor 1 - s is 1 + s in the derivative of swish
-s * (1 - s) => (1 - s**2) ## the derivative of tanh is used for s, which is a sigmoid
-=> cache.activated * (1 - cache.activated)
+s * (1 - s) => cache.activated * (1 - cache.activated)
     ## the derivative of swish contains swish(gate) (1 - swish(gate)): it must contain s (1 - s)
 gate, s = cache.activation => gate, s = cache.activation[0], 1 / (1 + np.exp(-cache.activation[1]))
     ## the sigmoid is applied to s once more
@@ -160,8 +150,6 @@ query >= key => query > key ## the position itself is left out
 => (query - key == window - 1)
     ## only the key at the beginning of the window is shown: all keys of the window must be shown
 => ((query - key) % length < window) ## the window wraps around: the first positions attend to the last ones
-return (query >= key) & (query - key < window) => return ~((query >= key) & (query - key < window))
-    ## the mask is inverted: True must mean that the query may attend to the key
 (query - key < window) => (query // window == key // window)
     ## the positions are divided into blocks: the window must move with the position
 => (key < window) ## the first keys are shown to all queries: the window must move with the position
@@ -203,8 +191,6 @@ lr * m_hat => lr * decays * m_hat
     ## the parameters that do not decay are not changed by Adam's step either: decays is about the decay only
 np.sqrt(v_hat) => v_hat ## the square root of v is left out
 === cosine-floor
-(peak - floor) * => peak *
-    ## the floor is added, but the cosine falls from peak to 0: the sum begins above peak
 floor + (peak - floor) => peak ## the floor is left out: the learning rate falls from peak to 0
 return floor + (peak - floor) * (1 + math.cos(math.pi * done)) / 2 => return max(floor, peak * (1 +
     math.cos(math.pi * done)) / 2)
@@ -213,22 +199,6 @@ return floor + (peak - floor) * (1 + math.cos(math.pi * done)) / 2 => return max
     ## the floor is subtracted from peak but not added at the end, and it limits the result
 peak * step / => floor + (peak - floor) * step / ## the floor holds in the warm-up too, which begins at 0
 => (peak - floor) * step / ## the warm-up ends at peak - floor: it ends at peak
-min(1.0, (step - warmup_steps) / (total_steps - warmup_steps)) => (step - warmup_steps) / (total_steps -
-    warmup_steps) ## the learning rate changes again after total_steps: limit done to at most 1
-=> ((step - warmup_steps) / (total_steps - warmup_steps)) % 1
-    ## the cosine begins again after total_steps (a restart): the learning rate stays at the floor
-1 + math => 1 - math ## the sign of the cosine is wrong
-math.pi * done => 2 * math.pi * done ## the cosine runs through a whole period, 2 pi, instead of half a period
-(1 + math.cos(math.pi * done)) / 2 => (1 - done) ## the decrease is linear instead of a cosine
-=> math.cos(math.pi * done) ## the cosine is not moved up by 1: the learning rate falls below the floor
-=> (1 + math.cos(math.pi * done) / 2) ## the parentheses are wrong: only the cosine is divided by 2
-/ (total_steps - warmup_steps) => / total_steps
-    ## the decrease is divided by total_steps instead of total_steps - warmup_steps
-(step - warmup_steps) / (total_steps - warmup_steps) => step / total_steps
-    ## warmup_steps is ignored in the second part: done must be 0 at warmup_steps
-peak * step / warmup_steps => peak ## there is no warm-up: the learning rate is peak from the first step
-=> peak * (step - 1) / warmup_steps ## the warm-up comes one step too late: it counts from step - 1
-=> peak * (step + 1) / warmup_steps ## the warm-up is one step too early: it counts from step + 1
 done = min(1.0, (step - warmup_steps) / (total_steps - warmup_steps)) => done = (step - warmup_steps) /
     (total_steps - warmup_steps)\n        if done > 1:\n            return 0.0
     ## after total_steps the learning rate is 0: it stays at the floor
@@ -236,7 +206,6 @@ return floor + (peak - floor) => return floor * peak + (peak - floor * peak)
     ## the floor is a fraction of peak: it is the learning rate itself
 floor + (peak - floor) * (1 + math.cos(math.pi * done)) / 2 => (floor + (peak - floor) * (1 + math.cos(math.pi
     * done))) / 2 ## the parentheses are wrong: floor is added before the division by 2
-(step - warmup_steps) / => (step - warmup_steps - 1) / ## the decrease comes one step too late
 return peak * step / warmup_steps => return max(floor, peak * step / warmup_steps)
     ## the floor is a lower limit in the warm-up too, which begins at 0
 """

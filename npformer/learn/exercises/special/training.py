@@ -57,7 +57,6 @@ beta2 * adam.v + (1 - beta2) * g => (1 - beta2) * adam.v + beta2 * g ## b2 and 1
     ## all parameters share one v, the sum of the squares of all gradients: each parameter has its own
 beta2 * adam.v + (1 - beta2) * g * g => adam.v + g * g
     ## v is the sum of all squared gradients, as in AdaGrad: it is a moving mean
-1 - beta2**adam.t => 1 - beta1**adam.t ## the bias correction of v uses b1: it must use b2
 lr * m_hat / (np.sqrt(v_hat) + adam.eps) => lr * m_hat / np.sqrt(v_hat) + adam.eps
     ## the parentheses are wrong: eps is added to the quotient, and must be added to the root of v
 lr * m_hat => lr / np.sqrt(adam.t) * m_hat ## the learning rate is divided by the root of t
@@ -102,14 +101,14 @@ d_model**-0.5 * min(decrease, increase) => min(d_model**-0.5 * decrease, increas
     ## d_model^-0.5 multiplies only the second argument of min: it must multiply the min
 step * warmup_steps**-1.5 => (step * warmup_steps) ** -1.5
     ## step is in the power too: only warmup_steps has the power -1.5
-=== cosine-schedule
+=== cosine-schedule cosine-floor
 min(1.0, (step - warmup_steps) / (total_steps - warmup_steps)) => (step - warmup_steps) / (total_steps -
     warmup_steps) ## the learning rate increases again after total_steps: limit done to at most 1
 => ((step - warmup_steps) / (total_steps - warmup_steps)) % 1
-    ## the cosine begins again after total_steps (a restart): the learning rate stays 0
+    ## the cosine begins again after total_steps (a restart): the learning rate stays at its last value
 1 + math => 1 - math ## the sign of the cosine is wrong
 (1 + math.cos(math.pi * done)) / 2 => math.cos(math.pi * done)
-    ## the cosine is not moved up by 1: the learning rate becomes negative
+    ## the cosine is not moved up by 1: the learning rate falls too far
 => math.cos(math.pi / 2 * done) ## the cosine runs through a quarter of a period, and is not moved up by 1
 => (1 - done) ## the decrease is linear instead of a cosine
 => (1 + math.cos(math.pi * done) / 2) ## the parentheses are wrong: only the cosine is divided by 2
@@ -120,8 +119,6 @@ min(1.0, (step - warmup_steps) / (total_steps - warmup_steps)) => (step - warmup
     ## negative values of the cosine are set to 0: it must be moved up by 1 and halved
 (step - warmup_steps) / (total_steps - warmup_steps) => step / total_steps
     ## warmup_steps is ignored in the second part: done must be 0 at warmup_steps
-/ (total_steps - warmup_steps) => / total_steps
-    ## the decrease is divided by total_steps instead of total_steps - warmup_steps
 math.pi * done => 2 * math.pi * done ## the cosine runs through a whole period, 2 pi, instead of half a period
 => 180 * done ## the angle is in degrees: math.cos takes radians
 peak * step / warmup_steps => peak ## there is no warmup: the learning rate is peak from the first step
@@ -129,8 +126,6 @@ peak * step / warmup_steps => peak ## there is no warmup: the learning rate is p
 => peak * (step + 1) / warmup_steps ## the warmup is one step too early: it counts from step + 1
 => peak * (1 - math.cos(math.pi * step / warmup_steps)) / 2
     ## the warmup has the form of a cosine too: it must be linear
-=> step / warmup_steps && return peak * (1 => return (1 ## peak is left out in both parts
-=> peak * step / total_steps ## the warmup divides by total_steps: it ends at warmup_steps
 (step - warmup_steps) / => (step - warmup_steps - 1) / ## the decrease comes one step too late
 return peak * step / warmup_steps => return peak * step / warmup_steps * (1 + math.cos(math.pi * step /
     total_steps)) / 2
@@ -138,6 +133,9 @@ return peak * step / warmup_steps => return peak * step / warmup_steps * (1 + ma
 => return peak * step / warmup_steps * (1 + math.cos(math.pi * step / total_steps)) / 2 && (step -
     warmup_steps) / (total_steps - warmup_steps) => step / total_steps ## the warmup multiplies a cosine that
     begins at step 0, and this cosine continues after it: the cosine begins at warmup_steps
+=== cosine-schedule
+peak * step / warmup_steps => step / warmup_steps && return peak * (1 => return (1
+    ## peak is left out in both parts
 done = min(1.0, (step - warmup_steps) / (total_steps - warmup_steps)) => done = (step - warmup_steps) /
     (total_steps - warmup_steps)\n        if done > 1:\n            return peak
     ## after total_steps the learning rate is peak: it stays 0
@@ -160,7 +158,7 @@ norm > max_norm => True && grads *= max_norm / norm => np.clip(grads, -max_norm,
     entry is clipped separately, which changes the direction: all must be multiplied by the same number
 max_norm / norm => 1 / norm ## max_norm is left out: the gradient is scaled to the norm 1
 => (max_norm / norm) ** 2 ## the gradient is scaled twice
-=> max_norm / (norm + 1e-6) ## a small number is added to the norm, as in PyTorch: divide by the norm itself
+=> max_norm / (norm + NUMBER) ## a small number is added to the norm, as in PyTorch: divide by the norm itself
 return norm => return min(norm, max_norm) ## the norm after scaling is returned, and must be the norm before
 => return norm**2 ## the square of the norm is returned
 => return min(1.0, max_norm / norm) ## the scale is returned: the norm before scaling must be returned
