@@ -96,7 +96,10 @@ def gradient_flow(
             if step.text:
                 board.sign(middle, y, str(next(numbers)), radius=RADIUS)
                 from_above = any(places[name][1] > y for name in step.inputs)
-                above = RADIUS + (0.16 if gradients else 0.3)  # above the names of the arrays, or below them
+                above = RADIUS + 0.16
+                if not gradients:  # above the names of the arrays of the row
+                    row = next(row for row in rows if result in row)
+                    above = max(blocks[name].height for name in row if name != ".") + 2 * 0.16
                 board.text(middle, y - RADIUS - 0.16 if from_above else y + above, step.text, size=LETTERS)
                 edge = middle + math.sqrt(RADIUS**2 - lane**2), y
                 _arrows(board, edge, goal, middle, lane, backward=result in gradients)
