@@ -20,7 +20,7 @@ from npformer import show
 from npformer.functional.attention import attention
 from npformer.functional.softmax import softmax
 from npformer.learn.course import show_figure
-from npformer.plots import attention_map
+from npformer.plots import Grid, Step, attention_map, cell_product, gradient_flow
 
 rng = np.random.default_rng(4)
 
@@ -33,19 +33,39 @@ rng = np.random.default_rng(4)
 # who saw whom.
 #
 # **Attention** is the layer that brings information from other tokens into the vector of a token. It computes
-# a weight for each token, and then the average of all vectors with these weights. The picture shows this for
-# *dog*. You will compute these weights in this lesson.
+# a weight for each token, and then the average of all vectors with these weights. This chapter begins with
+# attention that has no parameters. Later lessons add weight matrices and compare four ways of computing
+# scores.
 #
-# ```text
-#    x of "the"   x of "dog"   x of "saw"   x of "the"   x of "bird"      each (D,)
-#      × .01        × .66        × .01        × .01        × .30          the weights of "dog"
-#         └────────────┴──────────  +  ──────────┴────────────┘
-#                                   ↓
-#                               y of "dog"                                (D,) the weighted average
-# ```
-#
-# This chapter begins with attention that has no parameters. Then it explains attention as a lookup, and adds
-# weight matrices. At the end it compares four ways of computing scores.
+# For our example we choose the entries of the vectors by hand. They say whether a word is an animal, flies,
+# is an action, or is an article. Every vector has length 2.
+
+# %%
+words = ["the", "dog", "saw", "the", "bird"]
+x = np.array(  # (T, D)
+    [  # animal, flies, action, article
+        [0.0, 0.0, 0.0, 2.0],
+        [2.0, 0.0, 0.0, 0.0],
+        [0.0, 0.0, 2.0, 0.0],
+        [0.0, 0.0, 0.0, 2.0],
+        [1.6, 1.2, 0.0, 0.0],
+    ]
+)
+
+# %% tags=["plot"]
+bird, _ = softmax(x @ x[4])  # (T,) the weights of "bird"
+parts = [
+    Grid(bird[:, None], "weight", "r", rows=words, numbers=True, shade=True),
+    "×",
+    Grid(x, "vector", "x", numbers=True, decimals=1, shade=True),
+    Grid(bird @ x, "→ average", "z", numbers=True, decimals=1, shade=True),
+]
+caption = "The new vector of bird: each vector times its weight, and then the sum"
+show_figure(cell_product(parts), "04_bird", caption)
+
+# %% [markdown]
+# The picture shows the average for *bird*. The next section says where its weights come from. In a trained
+# model, the vectors come from training, and a single entry rarely has a simple meaning.
 
 # %% [markdown]
 # ## Attention without parameters
@@ -66,30 +86,8 @@ rng = np.random.default_rng(4)
 # 3. The output $y_i$ is the average of all vectors with these weights.
 #
 # We say that token $i$ **attends to** token $j$ with the weight $p_{ij}$. All vectors come from the same
-# sentence, so this is **self-attention**. With matrices, the three steps are:
+# sentence, so this is **self-attention**.
 #
-# ```text
-# X (T, D) ─┬─→ scores S = X Xᵀ (T, T) ─→ softmax of each row ─→ weights P (T, T) ─┐
-#           └──────────────────────────────────────────────────────────────────────┴─→ Y = P X (T, D)
-# ```
-#
-# $X$ has one row for each token. For our example we choose the entries of the vectors by hand. They say
-# whether a word is an animal, flies, is an action, or is an article. Every vector has length 2. In a trained
-# model, the entries come from training, and a single entry rarely has a simple meaning.
-
-# %%
-words = ["the", "dog", "saw", "the", "bird"]
-x = np.array(  # (T, D)
-    [  # animal, flies, action, article
-        [0.0, 0.0, 0.0, 2.0],
-        [2.0, 0.0, 0.0, 0.0],
-        [0.0, 0.0, 2.0, 0.0],
-        [0.0, 0.0, 0.0, 2.0],
-        [1.6, 1.2, 0.0, 0.0],
-    ]
-)
-
-# %% [markdown]
 # **Question.** To which tokens will *dog* attend most? Compute its five scores first.
 #
 # <details><summary>Answer</summary>
@@ -97,6 +95,23 @@ x = np.array(  # (T, D)
 # tokens get small weights, but not 0, because the exponential function is always positive.
 # </details>
 #
+# The picture shows the three steps for all tokens at once. $X$ has one row for each token.
+
+# %% tags=["plot"]
+layout = """.  scores  weights  y
+            x    .       .     ."""
+arrays = {"x": x, "scores": x @ x.T, "weights": softmax(x @ x.T)[0]}
+arrays["y"] = arrays["weights"] @ x
+steps = {
+    "scores": Step("x xᵀ", ["x"]),
+    "weights": Step("softmax", ["scores"]),
+    "y": Step("weights x", ["weights", "x"]),
+}
+axes = {"x": "T D", "scores": "T T", "weights": "T T", "y": "T D"}
+caption = "Self-attention without parameters: T tokens, and D entries of each vector"
+show_figure(gradient_flow(layout, arrays, steps, axes=axes), "04_1_steps", caption)
+
+# %% [markdown]
 # The cell computes the layer with matrices. Row $i$ of `weights` contains the weights of token $i$.
 
 # %%

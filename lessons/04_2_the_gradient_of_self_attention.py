@@ -19,45 +19,68 @@ from numpy.testing import assert_allclose
 from npformer.checking import gradcheck
 from npformer.functional.attention import attention, attention_backward
 from npformer.functional.softmax import softmax, softmax_backward
+from npformer.learn.course import show_figure
+from npformer.plots import Step, gradient_flow
 
 rng = np.random.default_rng(4)
 
 # %% [markdown]
-# ## The layer again
+# ## The input x occurs three times
 #
-# Lesson 4.1 computed self-attention without parameters:
-#
-# $$S = X X^\top, \qquad P = \mathrm{softmax}(S), \qquad Y = P X$$
-#
-# $X$ has one row for each of the T tokens. The cell computes the layer for five random vectors. After
-# that we derive the backward pass: the gradient of the loss with respect to $X$.
+# The cell computes self-attention without parameters, as in lesson 4.1, for five random vectors. Then it
+# draws random numbers for `dy`, the gradient that arrives from the rest of the model.
 
 # %%
 x = rng.standard_normal((5, 4))  # (T, D)
 weights, _ = softmax(x @ x.T)  # (T, T)
 y = weights @ x  # (T, D)
+dy = rng.standard_normal(y.shape)  # (T, D)
+
+# %% tags=["plot"]
+layout = """.  q  scores  weights  y
+            x  k    .       .     .
+            .  v    .       .     ."""
+arrays = {"x": x, "q": x, "k": x, "v": x, "scores": x @ x.T, "weights": weights, "y": y}
+axes = dict.fromkeys("xqkvy", "T D") | {"scores": "T T", "weights": "T T"}
+copies = {name: Step("", ["x"]) for name in "qkv"}
+steps = copies | {
+    "scores": Step("q kᵀ", ["q", "k"]),
+    "weights": Step("softmax", ["scores"]),
+    "y": Step("weights v", ["weights", "v"]),
+}
+figure = gradient_flow(layout, arrays, steps, axes=axes)
+show_figure(figure, "04_2_forward", "Forward: x has three roles, q, k and v")
 
 # %% [markdown]
-# ## The input x occurs three times
+# The picture shows the three steps of the layer, where $X$ has one row for each of the T tokens:
+#
+# $$S = X X^\top, \qquad P = \mathrm{softmax}(S), \qquad Y = P X$$
 #
 # Written for token $i$, the formulas are $s_{ij} = x_i \cdot x_j$ and $y_i = \sum_j p_{ij}\, x_j$. The same
-# $x$ has three roles in them:
+# $x$ has three roles in them. We write an array for each, although the three are still equal:
 #
-# 1. In $s_{ij}$, the vector $x_i$ is compared with all others. This role is the **query**.
-# 2. In $s_{ij}$, the vector $x_j$ is what a query is compared with. This role is the **key**.
-# 3. In $y_i$, the vector $x_j$ is what is averaged. This role is the **value**.
-#
-# We write three arrays Q, K and V for the three roles, although they are still equal:
-#
-# ```text
-# X (T, D) ─┬─ as queries ─→ Q (T, D) ─┐
-#           ├─ as keys ────→ K (T, D) ─┴─→ S = Q Kᵀ (T, T) ─→ P = softmax(S) (T, T) ─┐
-#           └─ as values ──→ V (T, D) ───────────────────────────────────────────────┴─→ Y = P V (T, D)
-# ```
+# 1. In $s_{ij}$, the vector $x_i$ is compared with all others. This role is the **query**, in $Q$.
+# 2. In $s_{ij}$, the vector $x_j$ is what a query is compared with. This role is the **key**, in $K$.
+# 3. In $y_i$, the vector $x_j$ is what is averaged. This role is the **value**, in $V$.
 
 # %% [markdown]
-# Each array has a gradient of its own. The forward pass used $x$ in three places, so the backward pass adds
-# up the three gradients (lesson 0.2):
+# ## The way back
+
+# %% tags=["plot"]
+caption = "Backward: dy leads to the gradients of the three roles, and dx is their sum"
+
+
+def backward(**gradients):
+    """Draw the backward pass. The gradients that are not given are empty."""
+    return gradient_flow(layout, arrays, steps, dict.fromkeys(arrays) | gradients, axes=axes)
+
+
+show_figure(backward(y=dy), "04_2_backward", caption)
+
+# %% [markdown]
+# The dashed rectangles are the gradients. Except for $dY$ they are still empty, and this lesson fills them in
+# from right to left. The forward pass used $x$ in three places, so the backward pass adds up the gradients of
+# the three roles (lesson 0.2):
 #
 # $$dx = dq + dk + dv$$
 #
@@ -71,9 +94,12 @@ y = weights @ x  # (T, D)
 # \end{aligned}$$
 
 # %%
-dy = rng.standard_normal(y.shape)  # (T, D)
 dv = weights.T @ dy  # (T, D)
 dweights = dy @ x.T  # (T, T)
+
+# %% tags=["plot"]
+figure = backward(y=dy, weights=dweights, v=dv)
+show_figure(figure, "04_2_step_3", "After step 3: dy has given dweights and dv")
 
 # %% [markdown]
 # Next comes the softmax. Its backward pass computes $dS$ from $dP$. Here we take it from the package. Lesson
@@ -96,6 +122,10 @@ dk = dscores.T @ x  # (T, D)
 dx = dq + dk + dv
 
 y_package, cache = attention(x, x, x, scale=1.0)  # without the scale of chapter 5
+
+# %% tags=["plot"]
+figure = backward(y=dy, weights=dweights, v=dv, scores=dscores, q=dq, k=dk, x=dx)
+show_figure(figure, "04_2_all", "After steps 2 and 1 and the sum: all gradients")
 
 # %% tags=["check"]
 assert_allclose(y, y_package, rtol=1e-12)

@@ -22,38 +22,55 @@ from npformer import show
 from npformer.functional.attention import attention
 from npformer.functional.softmax import softmax
 from npformer.learn.course import show_figure
-from npformer.plots import Grid, cell_product, softmax_panels
+from npformer.plots import Grid, Step, cell_product, gradient_flow, softmax_panels
 
 rng = np.random.default_rng(5)
 words = ["Thinking", "Machines"]
 
 # %% [markdown]
-# ## The definition
+# ## The layer in one picture
 #
 # Chapter 4 explained the idea of attention. Every token has a query, a key and a value. The new vector of a
 # token is a weighted average of the values of all tokens.
 
+# %% tags=["plot"]
+example = np.random.default_rng(0).standard_normal((3, 4, 6))  # q, k and v of four tokens
+output, example_cache = attention(*example)
+layout = """q  scores  weights  y
+            k    .        v     ."""
+steps = {
+    "scores": Step("q kᵀ / √K", ["q", "k"]),
+    "weights": Step("softmax", ["scores"]),
+    "y": Step("weights v", ["weights", "v"]),
+}
+arrays = dict(zip("qkv", example, strict=True)) | {"y": output}
+arrays |= {"scores": example_cache.scores, "weights": example_cache.weights}
+axes = {"q": "T K", "k": "S K", "v": "S K", "scores": "T S", "weights": "T S", "y": "T K"}
+figure = gradient_flow(layout, arrays, steps, axes=axes)
+caption = "Attention for four tokens: three steps lead from q, k and v to the output y"
+show_figure(figure, "05_1_attention", caption)
+
+# %% [markdown]
+# A rectangle is an array, darker where a number is larger in absolute value. Its axes are T queries, S keys,
+# or the width K of a vector ($d_k$). A circle is a step:
 #
-# The Transformer uses **scaled dot-product attention**. *Attention Is All You Need* defines it in section
-# 3.2.1:
+# 1. Each query is compared with each key. This gives the scores.
+# 2. The softmax turns each row of scores into weights that sum to 1.
+# 3. Each output is an average of the values, with these weights.
+#
+# In this lesson all three come from the same tokens $x$, so T = S.
+
+# %% [markdown]
+# ## The definition
+#
+# This is **scaled dot-product attention**. *Attention Is All You Need* defines it in section 3.2.1:
 #
 # > We compute the dot products of the query with all keys, divide each by √dₖ, and apply a softmax function
 # > to obtain the weights on the values.
 #
-# Let the rows of $Q$, $K$ and $V$ be the queries, the keys and the values. Then this is equation (1) of the
-# paper:
+# The rows of $Q$, $K$ and $V$ are the queries, keys and values. Equation (1) of the paper is
 #
 # $$\mathrm{Attention}(Q, K, V) = \mathrm{softmax}\left(\frac{Q K^\top}{\sqrt{d_k}}\right) V$$
-
-# %% [markdown]
-# The diagram shows the formula with the shapes of the arrays. There are T queries and S keys, and K is $d_k$,
-# the width of a query and a key. In this lesson all of them come from the same tokens $x$, so T = S.
-#
-# ```text
-# x (T, D) ─┬─ × W^Q ─→ q (T, K) ─┐
-#           ├─ × W^K ─→ k (S, K) ─┴─→ scores (T, S) ─→ softmax ─→ weights (T, S) ─┐
-#           └─ × W^V ─→ v (S, K) ─────────────────────────────────────────────────┴─→ y (T, K)
-# ```
 #
 # **Question.** Of the arrays q, k and v, two must have the same width, and two must have the same number of
 # rows. Which ones?

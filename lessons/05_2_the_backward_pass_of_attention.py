@@ -23,20 +23,17 @@ from npformer.checking import gradcheck
 from npformer.functional.attention import attention, attention_backward
 from npformer.functional.softmax import softmax
 from npformer.learn.course import show_figure
-from npformer.plots import score_map
+from npformer.plots import Step, gradient_flow, score_map
 
 rng = np.random.default_rng(5)
 words = ["Thinking", "Machines"]
 
 # %% [markdown]
-# ## The forward pass again
+# ## Forward, then backward
 #
-# The forward pass of attention has three lines. With $c = 1/\sqrt{d_k}$ they are
-#
-# $$S = c\, Q K^\top, \qquad P = \mathrm{softmax}(S), \qquad Y = P V$$
-#
-# In this lesson the queries, keys and values of two tokens are random numbers of width $d_k = 64$. The
-# derivation is the same for all numbers.
+# In this lesson the queries, keys and values of two tokens are random numbers of width $d_k = 64$. The cell
+# computes the output as in lesson 5.1. Then it draws random numbers for `dy`, the gradient that arrives from
+# the rest of the model.
 
 # %%
 d_k = 64
@@ -46,9 +43,43 @@ c = 1 / math.sqrt(d_k)
 scores = c * q @ k.T  # (T, S)
 weights, _ = softmax(scores)  # (T, S)
 y = weights @ v  # (T, K)
+dy = rng.standard_normal(y.shape)  # (T, K)
 print(weights)
 
+# %% tags=["plot"]
+layout = """q  scores  weights  y
+            k    .        v     ."""
+arrays = {"q": q, "k": k, "v": v, "scores": scores, "weights": weights, "y": y}
+axes = {"q": "T K", "k": "S K", "v": "S K", "scores": "T S", "weights": "T S", "y": "T K"}
+steps = {
+    "scores": Step("c q kᵀ", ["q", "k"]),
+    "weights": Step("softmax", ["scores"]),
+    "y": Step("weights v", ["weights", "v"]),
+}
+
+
+def backward(**gradients):
+    """Draw the backward pass. The gradients that are not given are empty."""
+    return gradient_flow(layout, arrays, steps, dict.fromkeys(arrays) | gradients, axes=axes)
+
+
+forward = gradient_flow(layout, arrays, steps, axes=axes)
+show_figure(forward, "05_2_forward", "Forward: three steps lead from q, k and v to the output y")
+caption = "Backward: steps 3, 2 and 1 lead from dy to the gradients dq, dk and dv, still empty"
+show_figure(backward(y=dy), "05_2_backward", caption)
+
 # %% [markdown]
+# A rectangle is an array. Its cells are darker where the numbers are larger in absolute value. The letters
+# are its axes: there are T queries and S keys, and K is the width of a vector. A circle is a step of the
+# computation. With $c = 1/\sqrt{d_k}$, the three steps are
+#
+# $$S = c\, Q K^\top, \qquad P = \mathrm{softmax}(S), \qquad Y = P V$$
+#
+# As in lesson 0.2, a $d$ before a name means the gradient of the loss with respect to this array. It has the
+# shape of the array. The backward pass begins with $dY$ and ends with $dQ$, $dK$ and $dV$. It takes the three
+# steps in reverse order. At each step, it computes the gradients of the inputs from the gradient of the
+# result. In the following sections you fill in the empty rectangles.
+#
 # The function `attention` of the package computes the same output. It also returns the cache that its
 # backward pass needs.
 
@@ -60,20 +91,7 @@ assert_allclose(y, y_package, rtol=1e-12)
 assert_allclose(weights, cache.weights, rtol=1e-12)
 
 # %% [markdown]
-# ## The backward pass, from the last line to the first
-#
-# As in lesson 0.2, a $d$ before a name means the gradient of the loss with respect to this array. The
-# backward pass begins with $dY$, of shape (T, K), and ends with $dQ$, $dK$ and $dV$. We take the three lines
-# in reverse order, and for each line we compute the gradients of its inputs:
-#
-# ```text
-# forward   q, k ──→ scores S ──→ weights P ──→ output Y          v ──→ Y
-# backward  dq, dk ←── dS     ←── dP        ←── dY                dv ←── dY
-# shapes    (T, K), (S, K)    (T, S)    (T, S)    (T, K)          (S, K)
-# ```
-
-# %% [markdown]
-# ### The third line: Y = P V
+# ## Step 3: Y = P V
 #
 # Each output is a sum over the keys. Written for entry $i$ of output $t$, it is
 #
@@ -92,12 +110,15 @@ assert_allclose(weights, cache.weights, rtol=1e-12)
 # all queries, each multiplied by the weight $p_{ts}$ that the query gave to key $s$.
 
 # %%
-dy = rng.standard_normal(y.shape)  # (T, K)
 dweights = dy @ v.T  # (T, S)
 dv = weights.T @ dy  # (S, K)
 
+# %% tags=["plot"]
+figure = backward(y=dy, weights=dweights, v=dv)
+show_figure(figure, "05_2_step_3", "After step 3: dy has given dweights and dv")
+
 # %% [markdown]
-# ### The second line: P = softmax(S)
+# ## Step 2: P = softmax(S)
 #
 # Each row has a softmax of its own, so we consider one row and leave out its index $t$. With
 # $e_i = \exp(s_i)$ and $Z = \sum_m e_m$, the weights are $p_i = e_i / Z$.
@@ -154,11 +175,13 @@ assert_allclose(dscores.sum(-1), 0, atol=1e-9)
 # </details>
 
 # %% tags=["plot"]
+figure = backward(y=dy, weights=dweights, v=dv, scores=dscores)
+show_figure(figure, "05_2_step_2", "After step 2: dweights has given dscores")
 figure = score_map(dscores, words, words, numbers=True)
 show_figure(figure, "05_dscores", "dscores: each row sums to 0")
 
 # %% [markdown]
-# ### The first line: S = c Q Kᵀ
+# ## Step 1: S = c Q Kᵀ
 #
 # A score is a dot product, $s_{ts} = c \sum_i q_{ti}\, k_{si}$. The query $t$ occurs in the scores of all
 # keys $s$, and the key $s$ occurs in the scores of all queries $t$. The chain rule adds these contributions:
@@ -182,6 +205,10 @@ print("largest difference from the package:", abs(dq - dq_package).max())
 assert_allclose(dq, dq_package, rtol=1e-9)
 assert_allclose(dk, dk_package, rtol=1e-9)
 assert_allclose(dv, dv_package, rtol=1e-9)
+
+# %% tags=["plot"]
+figure = backward(y=dy, weights=dweights, v=dv, scores=dscores, q=dq, k=dk)
+show_figure(figure, "05_2_step_1", "After step 1: dscores has given dq and dk")
 
 # %% [markdown]
 # This is the whole backward pass of attention: four products of matrices, and one sum along each row. Compare
@@ -211,7 +238,7 @@ assert report.ok
 # %% [markdown]
 # ## Summary
 #
-# - The backward pass takes the three lines of the forward pass in reverse order.
+# - The backward pass takes the three steps of the forward pass in reverse order.
 # - For Y = P V the gradients are $dP = dY\,V^\top$ and $dV = P^\top dY$.
 # - The gradient of a score is $p_j (dp_j - \sum_i dp_i\,p_i)$; the gradients of a query's scores sum to 0.
 # - For S = c Q Kᵀ the gradients are $dQ = c\,dS\,K$ and $dK = c\,dS^\top Q$.

@@ -19,32 +19,72 @@ from numpy.testing import assert_allclose
 from npformer.checking import gradcheck
 from npformer.functional.norm import layer_norm, layer_norm_backward
 from npformer.learn.course import show_figure
-from npformer.plots import Figure
+from npformer.plots import Figure, Step, gradient_flow
 
 rng = np.random.default_rng(8)
 
 # %% [markdown]
-# ## The forward pass again
+# ## Forward, then backward
 #
-# Layer norm computes the mean $m$ and the variance $v$ of the D numbers of a token. The normalized vector and
-# the output are
-#
-# $$\hat{x}_i = \frac{x_i - m}{\sqrt{v + \varepsilon}}, \qquad y_i = g_i\, \hat{x}_i + b_i$$
-#
-# Every $x_i$ has an effect on every $y_j$ of the same token, because it is part of $m$ and $v$. This makes
-# the backward pass longer than that of most layers. We derive it in small steps and simplify it at the end.
+# Layer norm computes the mean $m$ and the variance $v$ of the D numbers of a token. The cell does this in
+# small steps. It also draws random numbers for `dy`, the gradient that arrives from the rest of the model.
 
 # %%
 x = rng.standard_normal((2, 3, 4))  # (B, T, D)
 gain, bias = rng.standard_normal(4), rng.standard_normal(4)  # (D,)
 eps = 1e-5
-y, cache = layer_norm(x, gain, bias)
-xhat = cache.xhat  # (B, T, D)
+c = x - x.mean(-1, keepdims=True)  # (B, T, D)
+v = (c * c).mean(-1, keepdims=True)  # (B, T, 1)
+r = (v + eps) ** -0.5  # (B, T, 1)
+xhat = c * r  # (B, T, D)
+y = gain * xhat + bias  # (B, T, D)
+y_package, cache = layer_norm(x, gain, bias)
+dy = rng.standard_normal(y.shape)  # (B, T, D)
+
+# %% tags=["check"]
+assert_allclose(y, y_package, rtol=1e-12)
+assert_allclose(xhat, cache.xhat, rtol=1e-12)
+
+# %% tags=["plot"]
+layout = """x  c  .  .  xhat  y
+            .  .  v  r  .     ."""
+arrays = {"x": x, "c": c, "v": v, "r": r, "xhat": xhat, "y": y}
+arrays = {name: array[0, 1] for name, array in arrays.items()}  # one token
+axes = dict.fromkeys(arrays, "D") | {"v": "1", "r": "1"}
+steps = {
+    "c": Step("x − m", ["x"]),
+    "v": Step("mean c²", ["c"]),
+    "r": Step("1/√(v+ε)", ["v"]),
+    "xhat": Step("c r", ["c", "r"]),
+    "y": Step("× g + b", ["xhat"]),
+}
+
+
+def backward(**gradients):
+    """Draw the backward pass of a token. The gradients that are not given are empty."""
+    given = {name: gradient[0, 1] for name, gradient in gradients.items()}
+    return gradient_flow(layout, arrays, steps, dict.fromkeys(arrays) | given, axes=axes)
+
+
+figure = gradient_flow(layout, arrays, steps, axes=axes)
+show_figure(figure, "08_2_forward", "Forward, for one token: c is used twice, in steps 2 and 4")
+caption = "Backward: dy leads back through five steps to dx, and dc is a sum of two parts"
+show_figure(backward(y=dy), "08_2_backward", caption)
+
+# %% [markdown]
+# A circle is a step, and a dashed rectangle is a gradient. Written as formulas, the normalized vector and the
+# output are
+#
+# $$\hat{x}_i = \frac{x_i - m}{\sqrt{v + \varepsilon}}, \qquad y_i = g_i\, \hat{x}_i + b_i$$
+#
+# Every $x_i$ has an effect on every $y_j$ of the same token, because it is part of $m$ and $v$. This makes
+# the backward pass longer than that of most layers. We fill in the empty rectangles from right to left, and
+# simplify the result at the end.
 
 # %% [markdown]
 # ## Backward, one operation at a time
 #
-# We begin with the last line, $y_i = g_i\, \hat{x}_i + b_i$. All tokens of all sentences use the same $g$ and
+# We begin with step 5, $y_i = g_i\, \hat{x}_i + b_i$. All tokens of all sentences use the same $g$ and
 # $b$, so their gradients are sums over all tokens $n$:
 #
 # $$\begin{aligned}
@@ -54,21 +94,15 @@ xhat = cache.xhat  # (B, T, D)
 # \end{aligned}$$
 
 # %%
-dy = rng.standard_normal(y.shape)  # (B, T, D)
 db = dy.sum((0, 1))  # (D,)
 dg = (dy * xhat).sum((0, 1))  # (D,)
 dxhat = dy * gain  # (B, T, D)
 
 # %% [markdown]
-# The other steps concern one token only. We give each step a name:
+# The other steps concern one token only.
 #
-# ```text
-# x (D,) ─→ c = x − m (D,) ─┬──────────────────────────────────────────────→ x̂ = c · r (D,)
-#                           └─→ v = mean of c² (1,) ─→ r = (v + ε)^(−½) (1,) ──↑
-# ```
-#
-# **The product.** In $\hat{x}_i = c_i\, r$ there is one $r$ for all D numbers. So the gradient of $r$ is a
-# sum:
+# **Step 4, the product.** In $\hat{x}_i = c_i\, r$ there is one $r$ for all D numbers. So the gradient of $r$
+# is a sum:
 #
 # $$\begin{aligned}
 # dc_i &= r\, d\hat{x}_i \\
@@ -76,14 +110,15 @@ dxhat = dy * gain  # (B, T, D)
 # \end{aligned}$$
 
 # %%
-c = x - x.mean(-1, keepdims=True)  # (B, T, D)
-v = (c * c).mean(-1, keepdims=True)  # (B, T, 1)
-r = (v + eps) ** -0.5  # (B, T, 1)
 dc = r * dxhat  # (B, T, D)
 dr = (dxhat * c).sum(-1, keepdims=True)  # (B, T, 1)
 
+# %% tags=["plot"]
+caption = "After steps 5 and 4: dr has arrived, and dc has its first part"
+show_figure(backward(y=dy, xhat=dxhat, c=dc, r=dr), "08_2_step_4", caption)
+
 # %% [markdown]
-# **The variance.** The derivative of $r = (v + \varepsilon)^{-1/2}$ with respect to $v$ is
+# **Steps 3 and 2, the variance.** The derivative of $r = (v + \varepsilon)^{-1/2}$ with respect to $v$ is
 # $-\frac12 (v + \varepsilon)^{-3/2} = -\frac12 r^3$. The derivative of $v$ with respect to $c_i$ is $2c_i/D$.
 # So $c_i$ gets a second contribution, which is added to the first:
 #
@@ -92,8 +127,8 @@ dr = (dxhat * c).sum(-1, keepdims=True)  # (B, T, 1)
 # dc_i &= r\, d\hat{x}_i + \frac{2}{D}\, c_i\, dv
 # \end{aligned}$$
 #
-# **The mean.** In $c_i = x_i - m$, the gradient of $c_i$ goes to $x_i$, and with a minus sign to $m$. The
-# mean $m$ occurs in every $c_i$, so its gradient is a sum. Each $x_i$ has the factor $1/D$ in $m$:
+# **Step 1, the mean.** In $c_i = x_i - m$, the gradient of $c_i$ goes to $x_i$, and with a minus sign to $m$.
+# The mean $m$ occurs in every $c_i$, so its gradient is a sum. Each $x_i$ has the factor $1/D$ in $m$:
 #
 # $$\begin{aligned}
 # dm &= -\sum_i dc_i \\
@@ -112,6 +147,10 @@ assert_allclose(dx, dx_package, rtol=1e-9)
 assert_allclose(dg, dg_package, rtol=1e-9)
 assert_allclose(db, db_package, rtol=1e-9)
 print("dx, dgain and dbias are those of the package")
+
+# %% tags=["plot"]
+caption = "After steps 3, 2 and 1: dc has both parts, and dx is complete"
+show_figure(backward(y=dy, xhat=dxhat, c=dc, r=dr, v=dv, x=dx), "08_2_all", caption)
 
 # %% [markdown]
 # ## The same in one line

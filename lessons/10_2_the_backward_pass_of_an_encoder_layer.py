@@ -24,7 +24,7 @@ from npformer import show
 from npformer.functional.masks import padding_mask
 from npformer.learn.course import show_figure
 from npformer.models.transformer import EncoderLayer, TransformerConfig
-from npformer.plots import cell_grid
+from npformer.plots import Step, cell_grid, gradient_flow
 
 rng = np.random.default_rng(10)
 
@@ -77,21 +77,44 @@ print("output", y.shape, "  first entries", y[0, 1, :3])
 # %% tags=["check"]
 assert_allclose(y, y_package, rtol=1e-12)
 
+# %% tags=["plot"]
+axes = dict.fromkeys("xmsafy", "S D")
+attention_half = {
+    "layout": "x  .  s  a \n .  m  .  .",
+    "steps": {
+        "m": Step("attention", ["x"]),
+        "s": Step("x + m", ["x", "m"]),
+        "a": Step("norm", ["s"]),
+    },
+    "arrays": {"x": x[0], "m": m[0], "s": (x + m)[0], "a": a[0]},
+    "axes": axes,
+}
+feed_forward_half = {
+    "layout": "a  .  s  y \n .  f  .  .",
+    "steps": {
+        "f": Step("feed-forward", ["a"]),
+        "s": Step("a + f", ["a", "f"]),
+        "y": Step("norm", ["s"]),
+    },
+    "arrays": {"a": a[0], "f": f[0], "s": (a + f)[0], "y": y[0]},
+    "axes": axes,
+}
+figure = gradient_flow(**attention_half)
+show_figure(figure, "10_2_attention", "Forward, lines 1 to 7: from x to a")
+figure = gradient_flow(**feed_forward_half)
+show_figure(figure, "10_2_feed_forward", "Forward, lines 8 to 11: from a to y")
+figure = gradient_flow(**feed_forward_half, gradients=dict.fromkeys("afsy"))
+show_figure(figure, "10_2_feed_forward_back", "Backward, lines 11 to 8: from dy to da")
+figure = gradient_flow(**attention_half, gradients=dict.fromkeys("xmsa"))
+show_figure(figure, "10_2_attention_back", "Backward, lines 7 to 1: from da to dx")
+
 # %% [markdown]
-# The array $x$ is used in lines 1, 2, 3 and 7, and the array $a$ in lines 8 and 11. In each of the two
-# residual connections, the gradient has a direct path and a sublayer path (lesson 8.3,
-# `08_3_the_residual_connection`):
-#
-# ```text
-# dy ─▶ norm₂' ─▶ du₂ ─┬─▶ linear' ─▶ ReLU' ─▶ linear' ─▶ + ─▶ da (B, S, D)
-#                      └──────────── direct path ─────────▲
-#
-# da ─▶ norm₁' ─▶ du₁ ─┬─▶ linear' ─▶ attention' ─▶ dq, dk, dv ─▶ linear' ─▶ + ─▶ dx (B, S, D)
-#                      └─────────────────── direct path ─────────────────────▲
-# ```
-#
-# A prime marks the backward pass of a part. Each gradient has the shape of its forward array.
-#
+# The pictures show the two halves of the layer for the first sentence: S tokens of width D. Circle 1 stands
+# for lines 1 to 6 or 8 to 10. Circles 2 and 3 are lines 7 and 11: a sum $s$ and its norm. The gradients of
+# $x$ and $a$ arrive on a direct path, the long dashed arrow, and on a sublayer path (lesson 8.3,
+# `08_3_the_residual_connection`).
+
+# %% [markdown]
 # ## Backward: the eleven lines in reverse order
 #
 # In which order must the gradients be computed? An array may pass on its gradient only when this gradient
@@ -170,6 +193,14 @@ for short, dpart, cache in (("v", dv, c_v), ("k", dk, c_k), ("q", dq, c_q)):  # 
     term, *grads[short] = F.linear_backward(dpart, cache)
     dx = dx + term
 print("dx", dx.shape, "  first entries", dx[0, 1, :3])
+
+# %% tags=["plot"]
+given = {"y": dy[0], "s": df[0], "f": df[0], "a": da[0]}
+figure = gradient_flow(**feed_forward_half, gradients=given)
+show_figure(figure, "10_2_da", "da: the sum of its direct path and its sublayer path")
+given = {"a": da[0], "s": dm[0], "m": dm[0], "x": dx[0]}
+figure = gradient_flow(**attention_half, gradients=given)
+show_figure(figure, "10_2_dx", "dx: the same, where the attention adds three terms")
 
 # %% [markdown]
 # The layer of the package contains the same lines, distributed over its parts. We compare all 16 parameters

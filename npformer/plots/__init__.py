@@ -6,7 +6,7 @@
 - attention_lines: attention as lines between tokens
 - cells, board, boxes: matrices as cells, and schematics of boxes and arrows
 - lens_maps: the predictions of every layer, and the effects of patches
-- graph: a computation of numbers, with its gradients
+- graph, flow: a computation of numbers, or of arrays, with its gradients
 - bars, curve_plots, search_tree: probabilities and scores, curves, and the tree of a beam search
 - composition: several pictures in one figure, key frames, and GIFs
 - palette: colours
@@ -26,6 +26,7 @@ from npformer.plots.bars import probability_bars, probability_panels, score_bars
 from npformer.plots.cells import Grid, cell_grid, cell_product
 from npformer.plots.composition import animated_gif, key_frames
 from npformer.plots.curve_plots import Curve, Panel, curve_page, curves
+from npformer.plots.flow import Step, gradient_flow
 from npformer.plots.graph import computation_graph
 from npformer.plots.heat_maps import (
     attention_grid,
@@ -46,6 +47,7 @@ __all__ = [
     "Figure",
     "Grid",
     "Panel",
+    "Step",
     "animated_gif",
     "attention",
     "attention_grid",
@@ -56,6 +58,7 @@ __all__ = [
     "computation_graph",
     "curve_page",
     "curves",
+    "gradient_flow",
     "key_frames",
     "leak_map",
     "mask_map",

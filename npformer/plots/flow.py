@@ -1,0 +1,271 @@
+"""A computation of arrays, drawn as rectangles of cells, with the flow of its gradients."""
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from matplotlib.collections import PolyCollection
+from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+from numpy.typing import ArrayLike
+
+from npformer.backend import to_numpy
+from npformer.errors import UserError
+from npformer.plots.board import Board, new_board
+from npformer.plots.boxes import Point
+from npformer.plots.palette import COLOURS
+from npformer.plots.style import FORMULA, line_height, widest
+
+LETTERS = 11.0  # points, of axes and operations: 9 pixels where a telephone shows a picture of 5.5 inches
+ENTRY, SHORTEST, LONGEST = 0.075, 0.24, 0.56  # inches: the length of an entry, and of the sides of an array
+BETWEEN = 0.17  # inches, from the cells of an array to those of its gradient
+LANE = 0.13  # inches, from the middle of a block to its forward and to its backward arrows
+TURN = 0.07  # inches, from the middle of two columns to arrows that lead to another row
+BESIDE = 0.15  # inches, for the letter of the rows
+RADIUS = 0.17  # inches, of the circle of an operation
+LEAST_GAP, COPY_GAP = 0.66, 0.36  # inches, between two columns, with an operation and with copies only
+FORWARD, BACKWARD = (
+    ("#f4f7fa", "#1d5fa8"),
+    ("#fdf6ef", "#b85c00"),
+)  # the colours of 0 and of the largest number
+
+
+class Step(NamedTuple):
+    """An operation of `gradient_flow`.
+
+    Attributes:
+        text: The operation in a few letters, such as "softmax". An empty text is a copy.
+        inputs: The names of the arrays that it uses.
+    """
+
+    text: str
+    inputs: Sequence[str]
+
+
+def gradient_flow(
+    layout: str,
+    arrays: Mapping[str, ArrayLike],
+    steps: Mapping[str, Step],
+    gradients: Mapping[str, ArrayLike | None] | None = None,
+    *,
+    axes: Mapping[str, str],
+    title: str | None = None,
+) -> Figure:
+    """Draw a computation of arrays. Each array is a rectangle of cells, darker where a number is larger.
+
+        layout = "x h y
+                  w . ."  # in two lines
+        steps = {"h": Step("x w", ["x", "w"]), "y": Step("tanh", ["h"])}
+        axes = {"x": "T D", "w": "D F", "h": "T F", "y": "T F"}
+        gradient_flow(layout, arrays, steps, {"y": dy, "h": None, "w": None}, axes=axes)
+
+    Args:
+        layout: The names of the arrays in rows and columns, as they are drawn. A dot is an empty place. A
+            result must stand to the right of the arrays that it is computed from.
+        arrays: The numbers of each array, of one or two axes. An array of one axis is drawn as a row.
+        steps: For each result, the operation that computes it. Circles have the numbers of the operations.
+        gradients: The gradients of some arrays. They are drawn below the arrays, with dashed arrows from the
+            gradient of each result to those of its inputs. None is a gradient that is not computed yet.
+        axes: For each array, the letters of its axes, with spaces between them.
+        title: A title above the picture.
+
+    Raises:
+        UserError: If a name is missing or stands in a wrong place, or if a shape is wrong.
+    """
+    gradients = gradients or {}
+    rows = [line.split() for line in layout.strip().splitlines()]
+    column = {name: index for row in rows for index, name in enumerate(row) if name != "."}
+    _check(column, arrays, steps, gradients, axes)
+    lane = LANE if gradients else 0.0
+    texts = [*(f"d{name}" for name in column), *axes.values(), *(step.text for step in steps.values())]
+    with new_board(texts, title=title, what="this graph") as board:
+        blocks = {
+            name: Block(name, arrays[name], axes[name].split(), name in gradients, gradients.get(name))
+            for name in column
+        }
+        places, middles = _places(rows, column, blocks, steps, 2 if gradients else 1)
+        for name, block in blocks.items():
+            block.draw(board, *places[name], lane)
+        numbers = itertools.count(1)
+        for result, step in steps.items():
+            (x, y), middle = places[result], middles[column[result]]
+            goal = x - blocks[result].width / 2, y
+            if step.text:
+                board.sign(middle, y, str(next(numbers)), radius=RADIUS)
+                from_above = any(places[name][1] > y for name in step.inputs)
+                above = RADIUS + 0.16
+                if not gradients:  # above the names of the arrays of the row
+                    row = next(row for row in rows if result in row)
+                    above = max(blocks[name].height for name in row if name != ".") + 2 * 0.16
+                board.text(middle, y - RADIUS - 0.16 if from_above else y + above, step.text, size=LETTERS)
+                edge = middle + math.sqrt(RADIUS**2 - lane**2), y
+                _arrows(board, edge, goal, middle, lane, backward=result in gradients)
+            for name in step.inputs:
+                start = places[name][0] + blocks[name].width / 2, places[name][1]
+                backward = name in gradients and result in gradients
+                end = (middle, y) if step.text else goal
+                _arrows(board, start, end, middle, lane, backward=backward)
+    return board.figure
+
+
+class Block:
+    """An array of the picture, with its gradient below it.
+
+    Args:
+        name: The name of the array.
+        numbers: Its numbers.
+        letters: The letters of its axes.
+        has_gradient: Whether its gradient has a rectangle.
+        gradient: The numbers of its gradient, or None for an empty rectangle.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        numbers: ArrayLike,
+        letters: Sequence[str],
+        has_gradient: bool,
+        gradient: ArrayLike | None,
+    ) -> None:
+        self.name, self.letters, self.has_gradient = name, letters, has_gradient
+        self.numbers = np.atleast_2d(to_numpy(numbers))  # (N, M)
+        self.gradient = None if gradient is None else np.atleast_2d(to_numpy(gradient))  # (N, M)
+        self.height, self.width = np.clip(ENTRY * np.array(self.numbers.shape), SHORTEST, LONGEST).tolist()
+        named = widest([f"d{name}" if has_gradient else name], FORMULA)
+        beside = BESIDE if len(letters) > 1 else 0.0
+        self.left = max(self.width / 2 + beside, named / 2)  # inches of room on each side of the middle
+        self.right = max(self.width, named) / 2
+
+    def draw(self, board: Board, x: float, y: float, lane: float) -> None:
+        """Draw the array with the middle of its arrows at a place.
+
+        Args:
+            board, x, y: The board, and the place.
+            lane: The height of the forward arrows above the place: 0 in a picture without gradients.
+        """
+        bottom = (
+            y + lane - (LANE - BETWEEN / 2)
+        )  # arrows end near the lower edge, below the letter of the rows
+        self._draw_cells(board, x, bottom, self.numbers, FORWARD, "-")
+        over = bottom + self.height + line_height(FORMULA) / 2
+        board.text(x, over, self.name, size=FORMULA, style="italic")
+        *rows, columns = self.letters
+        board.text(x, bottom - BETWEEN / 2, columns, size=LETTERS, color=COLOURS["faint"])
+        for letter in rows:
+            left, height = x - self.width / 2 - 0.04, bottom + self.height / 2 + 0.03
+            board.text(left, height, letter, size=LETTERS, ha="right", color=COLOURS["faint"])
+        if self.has_gradient:
+            bottom -= BETWEEN + self.height
+            self._draw_cells(board, x, bottom, self.gradient, BACKWARD, (0, (3, 1.6)))
+            below = bottom - line_height(FORMULA) / 2
+            board.text(x, below, f"d{self.name}", size=FORMULA, style="italic", color=BACKWARD[1])
+
+    def _draw_cells(
+        self,
+        board: Board,
+        x: float,
+        bottom: float,
+        numbers: np.ndarray | None,
+        colours: tuple[str, str],
+        line: str | tuple[int, tuple[float, float]],
+    ) -> None:
+        """Draw a frame, and cells that are darker where the absolute value of a number is larger."""
+        left, top = x - self.width / 2, bottom + self.height
+        frame = Rectangle((left, bottom), self.width, self.height, facecolor="none", edgecolor=colours[1])
+        frame.set(linewidth=1.4, linestyle=line, zorder=5, clip_on=False)
+        board.ax.add_patch(frame)
+        board.take(left, bottom, left + self.width, top)
+        if numbers is None:
+            return
+        high, wide = np.array([self.height, self.width]) / numbers.shape
+        row, column = np.indices(numbers.shape).reshape(2, -1)
+        starts = np.stack([left + wide * column, top - high * (row + 1)], -1)  # (N·M, 2)
+        corners = np.array([[0, 0], [wide, 0], [wide, high], [0, high]])  # (4, 2)
+        size = np.abs(numbers.astype(np.float64)).ravel()
+        faces = LinearSegmentedColormap.from_list("size", colours)(size / (size.max() or 1.0))
+        cells = PolyCollection(starts[:, None] + corners, facecolors=faces, edgecolors=faces)
+        cells.set(linewidth=0.3, zorder=4, clip_on=False)
+        board.ax.add_collection(cells, autolim=False)
+
+
+def _places(
+    rows: Sequence[Sequence[str]],
+    column: Mapping[str, int],
+    blocks: Mapping[str, Block],
+    steps: Mapping[str, Step],
+    stories: int,
+) -> tuple[dict[str, Point], list[float]]:
+    """Return the middle of the arrows of each array, and the middle of the space before each column."""
+    middles, centres, right = list[float](), list[float](), 0.0
+    for index in range(max(column.values()) + 1):
+        here = [name for name, place in column.items() if place == index]
+        texts = [steps[name].text for name in here if name in steps and steps[name].text]
+        gap = max(LEAST_GAP, widest(texts, LETTERS) + 0.1) if texts else COPY_GAP
+        middles.append(right + gap / 2)
+        centres.append(right + gap + max(blocks[name].left for name in here))
+        right = centres[-1] + max(blocks[name].right for name in here)
+    places, top = dict[str, Point](), 0.0
+    for row in rows:
+        here = [name for name in row if name != "."]
+        high = stories * (max(blocks[name].height for name in here) + line_height(FORMULA)) + BETWEEN
+        places |= {name: (centres[column[name]], top - high / 2) for name in here}
+        top -= high + 0.1
+    return places, middles
+
+
+def _arrows(board: Board, start: Point, end: Point, middle: float, lane: float, *, backward: bool) -> None:
+    """Draw the forward arrow from start to end, and a dashed arrow back. They turn at `middle`.
+
+    If `middle` is the x of the end, then the end is the centre of a circle, and the arrows end at its edge.
+    """
+    (x0, y0), (x1, y1) = start, end
+    up = math.copysign(1.0, y1 - y0)
+    for sign, is_back in ((1, False), (-1, True))[: 1 + backward]:
+        height, turn = sign * lane, middle - sign * up * (TURN if lane else 0.0)
+        if y0 == y1:
+            edge = math.sqrt(RADIUS**2 - lane**2) if x1 == middle else 0.0
+            points = [(x0, y0 + height), (x1 - edge, y1 + height)]
+        elif x1 == middle:
+            edge = math.sqrt(RADIUS**2 - (turn - middle) ** 2)
+            points = [(x0, y0 + height), (turn, y0 + height), (turn, y1 - up * edge)]
+        else:
+            points = [(x0, y0 + height), (turn, y0 + height), (turn, y1 + height), (x1, y1 + height)]
+        if is_back:
+            board.arrow(*points[::-1], colour="highlight", dashed=True)
+        else:
+            board.arrow(*points)
+
+
+def _check(
+    column: Mapping[str, int],
+    arrays: Mapping[str, ArrayLike],
+    steps: Mapping[str, Step],
+    gradients: Mapping[str, ArrayLike | None],
+    axes: Mapping[str, str],
+) -> None:
+    """Raise UserError if a name is missing or stands in a wrong place, or if a shape is wrong."""
+    for name in column:
+        if name not in arrays or name not in axes:
+            raise UserError(
+                f"{name} of the layout is missing in arrays or axes: give its numbers and letters"
+            )
+        shape = np.shape(to_numpy(arrays[name]))
+        if len(shape) not in (1, 2) or len(shape) != len(axes[name].split()):
+            raise UserError(
+                f"{name} has shape {shape}, and its axes are {axes[name]!r}: give one or two axes, and a "
+                "letter for each"
+            )
+        gradient = gradients.get(name)
+        if gradient is not None and np.shape(to_numpy(gradient)) != shape:
+            other = np.shape(to_numpy(gradient))
+            raise UserError(f"{name} has shape {shape}, and its gradient {other}: give equal shapes")
+    for name in (*gradients, *steps, *(name for step in steps.values() for name in step.inputs)):
+        if name not in column:
+            raise UserError(f"the layout has no {name}: add it, or remove it from steps and gradients")
+    for result, step in steps.items():
+        for name in step.inputs:
+            if column[name] >= column[result]:
+                raise UserError(f"{result} uses {name}: place it to the right of {name} in the layout")
