@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 0.0 · Learn something in fifteen minutes
 #
-# *About 25 minutes; after ten you have trained a model. You need: a little NumPy, and the derivative of x².*
+# *About 30 minutes; after nine you have trained a model. You need: a little NumPy, and the derivative of x².*
 #
 # **After this lesson you can**
 #

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 0.2 · Forward and backward
 #
-# *About 25 minutes. You need: NumPy arrays, the product of two matrices, the gradients of lesson 0.0
+# *About 35 minutes. You need: NumPy arrays, the product of two matrices, the gradients of lesson 0.0
 # (`00_0_learn_something_in_fifteen_minutes`).*
 #
 # **After this lesson you can**

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 0.3 · Measured derivatives
 #
-# *About 20 minutes, which you may skip at first. You need: the linear layer and its gradients (lesson 0.2,
+# *About 30 minutes, which you may skip at first. You need: the linear layer and its gradients (lesson 0.2,
 # `00_2_forward_and_backward`), complex numbers, the Taylor series.*
 #
 # **After this lesson you can**

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 1 · Words to ids
 #
-# *About 30 minutes. You need: shapes of arrays, the gradient check (lesson 0.2,
+# *About 40 minutes. You need: shapes of arrays, the gradient check (lesson 0.2,
 # `00_2_forward_and_backward`).*
 #
 # **After this lesson you can**

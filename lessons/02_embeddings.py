@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 2 · Embeddings
 #
-# *About 30 minutes. You need: the gradients of a linear layer (lesson 0.2, `00_2_forward_and_backward`),
+# *About 50 minutes. You need: the gradients of a linear layer (lesson 0.2, `00_2_forward_and_backward`),
 # ids and padding (lesson 1, `01_words_to_ids`).*
 #
 # **After this lesson you can**

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 3 · Positions
 #
-# *About 30 minutes. You need: embeddings (lesson 2, `02_embeddings`), sine and cosine of a sum of two
+# *About 45 minutes. You need: embeddings (lesson 2, `02_embeddings`), sine and cosine of a sum of two
 # angles.*
 #
 # **After this lesson you can**

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 4.2 · The gradient of self-attention
 #
-# *About 25 minutes. You need: attention without parameters (lesson 4.1, `04_1_attention_without_parameters`),
+# *About 30 minutes. You need: attention without parameters (lesson 4.1, `04_1_attention_without_parameters`),
 # gradients and the gradient check (lesson 0.2, `00_2_forward_and_backward`).*
 #
 # **After this lesson you can**

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 4.4 · Query, key and value
 #
-# *About 20 minutes. You need: self-attention and its gradient (lessons 4.1,
+# *About 25 minutes. You need: self-attention and its gradient (lessons 4.1,
 # `04_1_attention_without_parameters`, and 4.2, `04_2_the_gradient_of_self_attention`), the soft lookup
 # (lesson 4.3, `04_3_from_a_dictionary_to_a_soft_lookup`), the linear layer (lesson 0.2,
 # `00_2_forward_and_backward`).*

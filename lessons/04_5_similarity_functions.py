@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 4.5 · Similarity functions
 #
-# *About 25 minutes. You need: queries and keys (lesson 4.4, `04_4_query_key_and_value`), the gradient of the
+# *About 30 minutes. You need: queries and keys (lesson 4.4, `04_4_query_key_and_value`), the gradient of the
 # scores (lesson 4.2, `04_2_the_gradient_of_self_attention`).*
 #
 # **After this lesson you can**

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 5.1 · Scaled dot-product attention
 #
-# *About 25 minutes. You need: queries, keys and values (lesson 4.4, `04_4_query_key_and_value`), the
+# *About 30 minutes. You need: queries, keys and values (lesson 4.4, `04_4_query_key_and_value`), the
 # softmax, products of matrices.*
 #
 # **After this lesson you can**

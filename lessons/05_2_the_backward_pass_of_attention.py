@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 5.2 · The backward pass of attention
 #
-# *About 30 minutes. You need: the forward pass of attention (lesson 5.1,
+# *About 35 minutes. You need: the forward pass of attention (lesson 5.1,
 # `05_1_scaled_dot_product_attention`), gradients and the gradient check (lesson 0.2,
 # `00_2_forward_and_backward`), the chain rule.*
 #

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 6.1 · Masks: which keys a query may attend to
 #
-# *About 25 minutes. You need: scaled dot-product attention (lesson 5.1, `05_1_scaled_dot_product_attention`)
+# *About 30 minutes. You need: scaled dot-product attention (lesson 5.1, `05_1_scaled_dot_product_attention`)
 # and its backward pass (lesson 5.2, `05_2_the_backward_pass_of_attention`), padding (lesson 1,
 # `01_words_to_ids`).*
 #

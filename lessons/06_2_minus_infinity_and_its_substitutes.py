@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 6.2 · Minus infinity and its substitutes
 #
-# *About 25 minutes. You need: masks (lesson 6.1, `06_1_masks`), float32 and float64.*
+# *About 30 minutes. You need: masks (lesson 6.1, `06_1_masks`), float32 and float64.*
 #
 # **After this lesson you can**
 #

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 6.3 · Leaks
 #
-# *About 25 minutes. You need: the causal mask (lesson 6.1, `06_1_masks`), the embedding (lesson 2,
+# *About 30 minutes. You need: the causal mask (lesson 6.1, `06_1_masks`), the embedding (lesson 2,
 # `02_embeddings`).*
 #
 # **After this lesson you can**

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 7.1 · Why several heads?
 #
-# *About 30 minutes. You need: scaled dot-product attention (lesson 5.1, `05_1_scaled_dot_product_attention`),
+# *About 35 minutes. You need: scaled dot-product attention (lesson 5.1, `05_1_scaled_dot_product_attention`),
 # the mean and the variance of random numbers.*
 #
 # **After this lesson you can**

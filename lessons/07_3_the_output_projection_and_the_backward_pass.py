@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 7.3 · The output projection, and the backward pass
 #
-# *About 30 minutes. You need: multi-head attention (lesson 7.2, `07_2_all_heads_in_one_product`), the
+# *About 35 minutes. You need: multi-head attention (lesson 7.2, `07_2_all_heads_in_one_product`), the
 # backward pass of attention (lesson 5.2, `05_2_the_backward_pass_of_attention`) and of a linear layer (lesson
 # 0.2, `00_2_forward_and_backward`).*
 #

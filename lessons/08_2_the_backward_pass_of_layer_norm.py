@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 8.2 · The backward pass of layer norm
 #
-# *About 30 minutes. You need: layer norm (lesson 8.1, `08_1_layer_norm`), the chain rule, the gradient check
+# *About 35 minutes. You need: layer norm (lesson 8.1, `08_1_layer_norm`), the chain rule, the gradient check
 # (lesson 0.2, `00_2_forward_and_backward`).*
 #
 # **After this lesson you can**

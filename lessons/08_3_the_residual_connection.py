@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 8.3 · The residual connection
 #
-# *About 20 minutes. You need: layer norm forward and backward (lessons 8.1, `08_1_layer_norm`, and 8.2,
+# *About 30 minutes. You need: layer norm forward and backward (lessons 8.1, `08_1_layer_norm`, and 8.2,
 # `08_2_the_backward_pass_of_layer_norm`), the linear layer (lesson 0.2, `00_2_forward_and_backward`).*
 #
 # **After this lesson you can**

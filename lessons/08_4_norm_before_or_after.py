@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 8.4 · Norm before or after
 #
-# *About 25 minutes. You need: layer norm and its backward pass (lessons 8.1, `08_1_layer_norm`, and 8.2,
+# *About 30 minutes. You need: layer norm and its backward pass (lessons 8.1, `08_1_layer_norm`, and 8.2,
 # `08_2_the_backward_pass_of_layer_norm`), the direct path and the sublayer path (lesson 8.3,
 # `08_3_the_residual_connection`).*
 #

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 9.1 · The feed-forward network
 #
-# *About 30 minutes. You need: the linear layer and its backward pass (lesson 0.2,
+# *About 35 minutes. You need: the linear layer and its backward pass (lesson 0.2,
 # `00_2_forward_and_backward`), attention (lesson 5.1, `05_1_scaled_dot_product_attention`).*
 #
 # **After this lesson you can**

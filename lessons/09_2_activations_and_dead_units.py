@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 9.2 · Activations and dead units
 #
-# *About 25 minutes. You need: the feed-forward network (lesson 9.1, `09_1_the_feed_forward_network`), the
+# *About 30 minutes. You need: the feed-forward network (lesson 9.1, `09_1_the_feed_forward_network`), the
 # product rule, the complex step (lesson 0.3, `00_3_measured_derivatives`).*
 #
 # **After this lesson you can**

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 9.3 · A memory and a convolution
 #
-# *About 25 minutes. You need: the feed-forward network (lesson 9.1, `09_1_the_feed_forward_network`),
+# *About 30 minutes. You need: the feed-forward network (lesson 9.1, `09_1_the_feed_forward_network`),
 # queries, keys and values (lesson 4.4, `04_4_query_key_and_value`), masks (lesson 6.1, `06_1_masks`).*
 #
 # **After this lesson you can**

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 10.3 · The whole encoder
 #
-# *About 20 minutes. You need: an encoder layer, forward and backward (lessons 10.1, `10_1_one_encoder_layer`,
+# *About 25 minutes. You need: an encoder layer, forward and backward (lessons 10.1, `10_1_one_encoder_layer`,
 # and 10.2, `10_2_the_backward_pass_of_an_encoder_layer`), padding masks (lesson 6.1, `06_1_masks`).*
 #
 # **After this lesson you can**

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 10.4 · Why self-attention?
 #
-# *About 25 minutes. You need: self-attention (lesson 5.1, `05_1_scaled_dot_product_attention`), the encoder
+# *About 30 minutes. You need: self-attention (lesson 5.1, `05_1_scaled_dot_product_attention`), the encoder
 # layer (lesson 10.1, `10_1_one_encoder_layer`), the complex step (lesson 0.3, `00_3_measured_derivatives`).*
 #
 # **After this lesson you can**

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 10.5 · What a second layer is for
 #
-# *About 20 minutes. You need: the encoder (lesson 10.3, `10_3_the_whole_encoder`), queries and keys (lesson
+# *About 25 minutes. You need: the encoder (lesson 10.3, `10_3_the_whole_encoder`), queries and keys (lesson
 # 4.4, `04_4_query_key_and_value`), positions (lesson 3, `03_positions`).*
 #
 # **After this lesson you can**

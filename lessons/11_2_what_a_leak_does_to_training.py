@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 11.2 · What a leak does to training
 #
-# *About 25 minutes. You need: the shift, the causal mask and the leak test (lesson 11.1,
+# *About 30 minutes. You need: the shift, the causal mask and the leak test (lesson 11.1,
 # `11_1_the_decoder_and_teacher_forcing`).*
 #
 # **After this lesson you can**

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 11.4 · The decoder layer
 #
-# *About 25 minutes. You need: encoder-decoder attention and its backward pass (lesson 11.3,
+# *About 30 minutes. You need: encoder-decoder attention and its backward pass (lesson 11.3,
 # `11_3_encoder_decoder_attention`), the encoder layer and its backward pass (lesson 10.2,
 # `10_2_the_backward_pass_of_an_encoder_layer`).*
 #

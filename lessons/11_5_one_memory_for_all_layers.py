@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 11.5 · One memory for all layers
 #
-# *About 20 minutes. You need: the decoder layer and its gradient $dM$ (lesson 11.4,
+# *About 25 minutes. You need: the decoder layer and its gradient $dM$ (lesson 11.4,
 # `11_4_the_decoder_layer`), the stack of layers (lesson 10.3, `10_3_the_whole_encoder`), the chain rule
 # (lesson 0.2, `00_2_forward_and_backward`).*
 #

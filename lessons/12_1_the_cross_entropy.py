@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 12.1 · The cross-entropy
 #
-# *About 25 minutes. You need: the softmax (lesson 5.1, `05_1_scaled_dot_product_attention`), the decoder
+# *About 35 minutes. You need: the softmax (lesson 5.1, `05_1_scaled_dot_product_attention`), the decoder
 # (lesson 11.1, `11_1_the_decoder_and_teacher_forcing`).*
 #
 # **After this lesson you can**

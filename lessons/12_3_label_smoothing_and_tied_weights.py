@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 12.3 · Label smoothing and tied weights
 #
-# *About 25 minutes. You need: the cross-entropy and its gradient (lessons 12.1, `12_1_the_cross_entropy`, and
+# *About 35 minutes. You need: the cross-entropy and its gradient (lessons 12.1, `12_1_the_cross_entropy`, and
 # 12.2, `12_2_the_gradient_of_the_cross_entropy`), the embedding (lesson 2, `02_embeddings`).*
 #
 # **After this lesson you can**

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 13.1 · Gradient descent and momentum
 #
-# *About 25 minutes. You need: the gradient of a loss (lesson 0.2, `00_2_forward_and_backward`), the
+# *About 30 minutes. You need: the gradient of a loss (lesson 0.2, `00_2_forward_and_backward`), the
 # cross-entropy (lesson 12.1, `12_1_the_cross_entropy`).*
 #
 # **After this lesson you can**

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 13.2 · Adam
 #
-# *About 30 minutes. You need: gradient descent and momentum (lesson 13.1,
+# *About 40 minutes. You need: gradient descent and momentum (lesson 13.1,
 # `13_1_gradient_descent_and_momentum`), the mean and the variance of a random number.*
 #
 # **After this lesson you can**

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 13.3 · Learning-rate schedules and gradient clipping
 #
-# *About 25 minutes. You need: Adam and the length of its steps (lesson 13.2, `13_2_adam`).*
+# *About 30 minutes. You need: Adam and the length of its steps (lesson 13.2, `13_2_adam`).*
 #
 # **After this lesson you can**
 #

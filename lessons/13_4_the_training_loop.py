@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 13.4 · The training loop
 #
-# *About 30 minutes. You need: Adam (lesson 13.2, `13_2_adam`), schedules and clipping (lesson 13.3,
+# *About 35 minutes. You need: Adam (lesson 13.2, `13_2_adam`), schedules and clipping (lesson 13.3,
 # `13_3_schedules_and_gradient_clipping`), teacher forcing (lesson 11.1,
 # `11_1_the_decoder_and_teacher_forcing`).*
 #

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 13.5 · Training a translator
 #
-# *About 25 minutes. You need: the training loop (lesson 13.4, `13_4_the_training_loop`), label smoothing and
+# *About 30 minutes. You need: the training loop (lesson 13.4, `13_4_the_training_loop`), label smoothing and
 # the smallest possible loss (lesson 12.3, `12_3_label_smoothing_and_tied_weights`).*
 #
 # **After this lesson you can**

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 14.1 · Greedy search and beam search
 #
-# *About 30 minutes. You need: the decoder (lesson 11.1, `11_1_the_decoder_and_teacher_forcing`) and the
+# *About 35 minutes. You need: the decoder (lesson 11.1, `11_1_the_decoder_and_teacher_forcing`) and the
 # log-softmax (lesson 12.1, `12_1_the_cross_entropy`).*
 #
 # **After this lesson you can**

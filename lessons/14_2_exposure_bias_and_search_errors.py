@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 14.2 · Exposure bias and search errors
 #
-# *About 25 minutes. You need: teacher forcing (lesson 11.1, `11_1_the_decoder_and_teacher_forcing`), greedy
+# *About 30 minutes. You need: teacher forcing (lesson 11.1, `11_1_the_decoder_and_teacher_forcing`), greedy
 # search and beam search (lesson 14.1, `14_1_greedy_search_and_beam_search`).*
 #
 # **After this lesson you can**

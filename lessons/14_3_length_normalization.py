@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 14.3 · Length normalization
 #
-# *About 20 minutes. You need: beam search (lesson 14.1, `14_1_greedy_search_and_beam_search`), search errors
+# *About 25 minutes. You need: beam search (lesson 14.1, `14_1_greedy_search_and_beam_search`), search errors
 # and model errors (lesson 14.2, `14_2_exposure_bias_and_search_errors`).*
 #
 # **After this lesson you can**

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 14.4 · The KV cache
 #
-# *About 30 minutes. You need: the decoder layer and the memory (lessons 11.4, `11_4_the_decoder_layer`, and
+# *About 35 minutes. You need: the decoder layer and the memory (lessons 11.4, `11_4_the_decoder_layer`, and
 # 11.5, `11_5_one_memory_for_all_layers`), greedy search (lesson 14.1, `14_1_greedy_search_and_beam_search`).*
 #
 # **After this lesson you can**

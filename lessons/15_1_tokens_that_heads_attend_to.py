@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 15.1 · Which tokens the heads attend to
 #
-# *About 30 minutes. You need: attention weights (lesson 5.1, `05_1_scaled_dot_product_attention`), several
+# *About 35 minutes. You need: attention weights (lesson 5.1, `05_1_scaled_dot_product_attention`), several
 # heads (chapter 7), cross-attention (chapter 11), the trained translator (lesson 13.5,
 # `13_5_training_a_translator`).*
 #

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 15.2 · How often a head attends to the antecedent
 #
-# *About 30 minutes. You need: the logit difference and the six kinds of tokens (lesson 15.1,
+# *About 35 minutes. You need: the logit difference and the six kinds of tokens (lesson 15.1,
 # `15_1_tokens_that_heads_attend_to`).*
 #
 # **After this lesson you can**

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 15.3 · Head ablation
 #
-# *About 30 minutes. You need: the output projection $W^O$ (lesson 7.3,
+# *About 35 minutes. You need: the output projection $W^O$ (lesson 7.3,
 # `07_3_the_output_projection_and_the_backward_pass`), the logit difference (lesson 15.1,
 # `15_1_tokens_that_heads_attend_to`), hit rates (lesson 15.2, `15_2_attention_to_the_antecedent`).*
 #

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 15.4 · Gradient times input
 #
-# *About 30 minutes. You need: the backward pass of attention (lesson 5.2,
+# *About 40 minutes. You need: the backward pass of attention (lesson 5.2,
 # `05_2_the_backward_pass_of_attention`), the complex step (lesson 0.3, `00_3_measured_derivatives`), head
 # ablation (lesson 15.3, `15_3_head_ablation`).*
 #

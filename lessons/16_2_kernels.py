@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 16.2 · Kernels
 #
-# *About 30 minutes. You need: arithmetic intensity and memory bandwidth (lesson 16.1,
+# *About 35 minutes. You need: arithmetic intensity and memory bandwidth (lesson 16.1,
 # `16_1_operations_and_memory_bandwidth`), the layers of chapters 5, 8, 9 and 12.*
 #
 # **After this lesson you can**

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 16.3 · Batches without padding, threads and the GPU
 #
-# *About 25 minutes. You need: padding (lesson 1, `01_words_to_ids`), kernels (lesson 16.2, `16_2_kernels`), a
+# *About 30 minutes. You need: padding (lesson 1, `01_words_to_ids`), kernels (lesson 16.2, `16_2_kernels`), a
 # whole model and its training step (lesson 13.4, `13_4_the_training_loop`).*
 #
 # **After this lesson you can**

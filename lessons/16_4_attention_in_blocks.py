@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 16.4 · Attention in blocks
 #
-# *About 30 minutes. You need: the backward pass of attention (lesson 5.2,
+# *About 35 minutes. You need: the backward pass of attention (lesson 5.2,
 # `05_2_the_backward_pass_of_attention`), blocks (lesson 16.2, `16_2_kernels`).*
 #
 # **After this lesson you can**

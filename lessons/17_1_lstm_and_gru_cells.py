@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 17.1 · The cells of recurrent networks: LSTM and GRU
 #
-# *About 30 minutes. You need: forward, backward and the gradient check (lesson 0.2,
+# *About 40 minutes. You need: forward, backward and the gradient check (lesson 0.2,
 # `00_2_forward_and_backward`), the chain rule.*
 #
 # **After this lesson you can**

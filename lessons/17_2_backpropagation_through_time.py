@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 17.2 · Backpropagation through time
 #
-# *About 30 minutes. You need: the LSTM and GRU cells (lesson 17.1, `17_1_lstm_and_gru_cells`), masks of
+# *About 35 minutes. You need: the LSTM and GRU cells (lesson 17.1, `17_1_lstm_and_gru_cells`), masks of
 # padding (chapter 6).*
 #
 # **After this lesson you can**

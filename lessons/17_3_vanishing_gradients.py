@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 17.3 · Vanishing gradients, and a sentence in one vector
 #
-# *About 30 minutes. You need: LSTM and GRU cells (lesson 17.1, `17_1_lstm_and_gru_cells`), backpropagation
+# *About 35 minutes. You need: LSTM and GRU cells (lesson 17.1, `17_1_lstm_and_gru_cells`), backpropagation
 # through time (lesson 17.2, `17_2_backpropagation_through_time`).*
 #
 # **After this lesson you can**

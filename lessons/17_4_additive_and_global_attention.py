@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 17.4 · Additive and global attention
 #
-# *About 30 minutes. You need: similarity functions (lesson 4.5, `04_5_similarity_functions`), the backward
+# *About 40 minutes. You need: similarity functions (lesson 4.5, `04_5_similarity_functions`), the backward
 # pass of attention (lesson 5.2, `05_2_the_backward_pass_of_attention`), the bottleneck of one vector (lesson
 # 17.3, `17_3_vanishing_gradients`).*
 #

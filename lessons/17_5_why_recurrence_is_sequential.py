@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 17.5 · Why recurrence is sequential, and what was measured
 #
-# *About 30 minutes. You need: additive and global attention (lesson 17.4,
+# *About 35 minutes. You need: additive and global attention (lesson 17.4,
 # `17_4_additive_and_global_attention`), reasons for self-attention (lesson 10.4, `10_4_why_self_attention`).*
 #
 # **After this lesson you can**

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 18.1 · Local attention: a window at a fixed position
 #
-# *About 20 minutes. You need: global attention (lesson 17.4, `17_4_additive_and_global_attention`), masks
+# *About 25 minutes. You need: global attention (lesson 17.4, `17_4_additive_and_global_attention`), masks
 # (lesson 6.1, `06_1_masks`).*
 #
 # **After this lesson you can**

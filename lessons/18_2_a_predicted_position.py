@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 18.2 · A predicted position: local-p
 #
-# *About 30 minutes. You need: local attention (lesson 18.1, `18_1_local_attention`), the gradient of the
+# *About 35 minutes. You need: local attention (lesson 18.1, `18_1_local_attention`), the gradient of the
 # softmax (lesson 5.2, `05_2_the_backward_pass_of_attention`).*
 #
 # **After this lesson you can**

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 18.4 · Can the position be learned?
 #
-# *About 30 minutes. You need: local-m and local-p (lessons 18.1, `18_1_local_attention`, and 18.2,
+# *About 35 minutes. You need: local-m and local-p (lessons 18.1, `18_1_local_attention`, and 18.2,
 # `18_2_a_predicted_position`).*
 #
 # **After this lesson you can**

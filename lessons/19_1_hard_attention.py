@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 19.1 · Hard attention
 #
-# *About 25 minutes. You need: attention as a weighted average (lesson 5.1,
+# *About 30 minutes. You need: attention as a weighted average (lesson 5.1,
 # `05_1_scaled_dot_product_attention`), the cross-entropy (lesson 12.1, `12_1_the_cross_entropy`).*
 #
 # **After this lesson you can**

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 19.3 · Baselines: the same mean, less variance
 #
-# *About 30 minutes. You need: the score-function estimator (lesson 19.2,
+# *About 35 minutes. You need: the score-function estimator (lesson 19.2,
 # `19_2_the_score_function_estimator`), mean and variance.*
 #
 # **After this lesson you can**

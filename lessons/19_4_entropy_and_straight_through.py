@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 19.4 · Entropy, and the straight-through estimator
 #
-# *About 25 minutes. You need: the score-function estimator (lesson 19.2,
+# *About 35 minutes. You need: the score-function estimator (lesson 19.2,
 # `19_2_the_score_function_estimator`), baselines (lesson 19.3, `19_3_baselines`), the gradient of the softmax
 # (lesson 5.2, `05_2_the_backward_pass_of_attention`).*
 #

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 19.5 · Soft and hard attention compared
 #
-# *About 15 minutes. You need: the score-function estimator with a baseline (lessons 19.2,
+# *About 20 minutes. You need: the score-function estimator with a baseline (lessons 19.2,
 # `19_2_the_score_function_estimator`, and 19.3, `19_3_baselines`), the straight-through estimator (lesson
 # 19.4, `19_4_entropy_and_straight_through`).*
 #

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 20.2 · Two-stage attention
 #
-# *About 30 minutes. You need: if-then recipes and the limit of a single query (lesson 20.1,
+# *About 35 minutes. You need: if-then recipes and the limit of a single query (lesson 20.1,
 # `20_1_a_task_that_needs_word_order`), masks (lesson 6.1, `06_1_masks`).*
 #
 # **After this lesson you can**

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 20.3 · The backward pass of latent attention
 #
-# *About 30 minutes. You need: the forward pass of latent attention (lesson 20.2,
+# *About 40 minutes. You need: the forward pass of latent attention (lesson 20.2,
 # `20_2_two_stage_attention`), the gradient of the softmax (lesson 5.2,
 # `05_2_the_backward_pass_of_attention`).*
 #

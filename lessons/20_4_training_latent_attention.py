@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 20.4 · Training latent attention
 #
-# *About 30 minutes. You need: latent attention (lesson 20.2, `20_2_two_stage_attention`), the bound for a
+# *About 35 minutes. You need: latent attention (lesson 20.2, `20_2_two_stage_attention`), the bound for a
 # bag of words (lesson 20.1, `20_1_a_task_that_needs_word_order`), recurrent networks (chapter 17).*
 #
 # **After this lesson you can**

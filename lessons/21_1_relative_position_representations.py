@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 21.1 · Relative position representations
 #
-# *About 25 minutes. You need: positions (lesson 3, `03_positions`), the backward pass of attention
+# *About 35 minutes. You need: positions (lesson 3, `03_positions`), the backward pass of attention
 # (lesson 5.2, `05_2_the_backward_pass_of_attention`).*
 #
 # **After this lesson you can**

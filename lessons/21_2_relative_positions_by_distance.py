@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 21.2 · Relative positions by distance
 #
-# *About 20 minutes. You need: relative position representations (lesson 21.1,
+# *About 25 minutes. You need: relative position representations (lesson 21.1,
 # `21_1_relative_position_representations`).*
 #
 # **After this lesson you can**

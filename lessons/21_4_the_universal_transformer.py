@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 21.4 · The Universal Transformer
 #
-# *About 30 minutes. You need: the encoder (lesson 10.3, `10_3_the_whole_encoder`), backpropagation through
+# *About 35 minutes. You need: the encoder (lesson 10.3, `10_3_the_whole_encoder`), backpropagation through
 # time (lesson 17.2, `17_2_backpropagation_through_time`).*
 #
 # **After this lesson you can**

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 21.5 · Training with a ponder cost
 #
-# *About 30 minutes. You need: the Universal Transformer and adaptive computation time (lesson 21.4,
+# *About 35 minutes. You need: the Universal Transformer and adaptive computation time (lesson 21.4,
 # `21_4_the_universal_transformer`), local attention (lesson 18.1, `18_1_local_attention`).*
 #
 # **After this lesson you can**

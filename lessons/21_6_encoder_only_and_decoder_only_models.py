@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 21.6 · Encoder-only and decoder-only models
 #
-# *About 20 minutes. You need: masks (lesson 6.1, `06_1_masks`), the encoder and the decoder (chapters 10
+# *About 25 minutes. You need: masks (lesson 6.1, `06_1_masks`), the encoder and the decoder (chapters 10
 # and 11), the cross-entropy (lesson 12.1, `12_1_the_cross_entropy`).*
 #
 # **After this lesson you can**

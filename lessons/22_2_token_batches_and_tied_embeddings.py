@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 22.2 · Batches by tokens, and tied embeddings
 #
-# *About 25 minutes. You need: subwords (lesson 22.1, `22_1_byte_pair_encoding`), batches and padding
+# *About 30 minutes. You need: subwords (lesson 22.1, `22_1_byte_pair_encoding`), batches and padding
 # (lesson 1, `01_words_to_ids`), label smoothing and tied weights (lesson 12.3,
 # `12_3_label_smoothing_and_tied_weights`).*
 #

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 22.3 · BLEU
 #
-# *About 25 minutes. You need: nothing but Python.*
+# *About 30 minutes. You need: nothing but Python.*
 #
 # **After this lesson you can**
 #

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 22.4 · Learning-rate decay and checkpoint averaging
 #
-# *About 25 minutes. You need: the learning-rate schedule of the paper (lesson 13.3,
+# *About 30 minutes. You need: the learning-rate schedule of the paper (lesson 13.3,
 # `13_3_schedules_and_gradient_clipping`), BLEU (lesson 22.3, `22_3_bleu`), batches by tokens (lesson 22.2,
 # `22_2_token_batches_and_tied_embeddings`).*
 #

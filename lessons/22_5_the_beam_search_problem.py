@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 22.5 · The beam search problem
 #
-# *About 25 minutes. You need: beam search and the length penalty (lesson 14.3,
+# *About 30 minutes. You need: beam search and the length penalty (lesson 14.3,
 # `14_3_length_normalization`), the training of lesson 22.4
 # (`22_4_learning_rate_decay_and_checkpoint_averaging`).*
 #

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 23.2 · Rotary positions
 #
-# *About 25 minutes. You need: sinusoids and rotations (lesson 3, `03_positions`), the scores of attention
+# *About 30 minutes. You need: sinusoids and rotations (lesson 3, `03_positions`), the scores of attention
 # (lesson 5.1, `05_1_scaled_dot_product_attention`).*
 #
 # **After this lesson you can**

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 23.3 · Gated feed-forward networks
 #
-# *About 20 minutes. You need: the feed-forward network (lesson 9.1, `09_1_the_feed_forward_network`), the
+# *About 25 minutes. You need: the feed-forward network (lesson 9.1, `09_1_the_feed_forward_network`), the
 # gradient of a product (lesson 0.2, `00_2_forward_and_backward`).*
 #
 # **After this lesson you can**

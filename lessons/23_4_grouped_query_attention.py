@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 23.4 · Grouped-query attention and sliding windows
 #
-# *About 20 minutes. You need: multi-head attention (lesson 7.2, `07_2_all_heads_in_one_product`), masks
+# *About 25 minutes. You need: multi-head attention (lesson 7.2, `07_2_all_heads_in_one_product`), masks
 # (lesson 6.1, `06_1_masks`), the KV cache (lesson 14.4, `14_4_the_kv_cache`).*
 #
 # **After this lesson you can**

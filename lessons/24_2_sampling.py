@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 24.2 · Sampling
 #
-# *About 25 minutes. You need: the softmax (lesson 4.1, `04_1_attention_without_parameters`), greedy search
+# *About 30 minutes. You need: the softmax (lesson 4.1, `04_1_attention_without_parameters`), greedy search
 # (lesson 14.1, `14_1_greedy_search_and_beam_search`), a GPT (lesson 24.1, `24_1_a_gpt_from_its_parts`).*
 #
 # **After this lesson you can**

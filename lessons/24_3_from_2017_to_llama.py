@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 24.3 · From 2017 to Llama
 #
-# *About 25 minutes. You need: the place of the norm (lesson 8.4, `08_4_norm_before_or_after`), chapter 23, a
+# *About 30 minutes. You need: the place of the norm (lesson 8.4, `08_4_norm_before_or_after`), chapter 23, a
 # GPT (lesson 24.1, `24_1_a_gpt_from_its_parts`).*
 #
 # **After this lesson you can**

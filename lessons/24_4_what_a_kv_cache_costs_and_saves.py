@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 24.4 · What a KV cache costs and saves
 #
-# *About 30 minutes. You need: the KV cache of a translator (lesson 14.4, `14_4_the_kv_cache`), arithmetic
+# *About 40 minutes. You need: the KV cache of a translator (lesson 14.4, `14_4_the_kv_cache`), arithmetic
 # intensity (lesson 16.1, `16_1_operations_and_memory_bandwidth`), grouped-query attention and sliding
 # windows (lesson 23.4, `23_4_grouped_query_attention`), a GPT (lesson 24.1, `24_1_a_gpt_from_its_parts`).*
 #

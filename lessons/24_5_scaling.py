@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 24.5 · Scaling
 #
-# *About 30 minutes. You need: the loss of a GPT (lesson 24.1, `24_1_a_gpt_from_its_parts`), the experiment of
+# *About 40 minutes. You need: the loss of a GPT (lesson 24.1, `24_1_a_gpt_from_its_parts`), the experiment of
 # lesson 24.3 (`24_3_from_2017_to_llama`), logarithms.*
 #
 # **After this lesson you can**

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 25 · A real model under the microscope
 #
-# *About 30 minutes. You need: the parts of a GPT (lesson 24.1, `24_1_a_gpt_from_its_parts`), tied weights
+# *About 35 minutes. You need: the parts of a GPT (lesson 24.1, `24_1_a_gpt_from_its_parts`), tied weights
 # (lesson 12.3, `12_3_label_smoothing_and_tied_weights`), gradient times input (lesson 15.4,
 # `15_4_gradient_times_input`).*
 #

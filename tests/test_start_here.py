@@ -12,6 +12,8 @@ import npformer
 from npformer.cli.main import main
 from npformer.interop.families import FAMILIES
 from npformer.learn.bugs import BUGS
+from npformer.learn.course.length import minutes_of
+from npformer.learn.course.lesson import find_lesson
 from npformer.learn.exercises import EXERCISES
 from npformer.learn.site.lesson_links import PUBLISHED, REPOSITORY
 
@@ -44,6 +46,11 @@ def test_each_of_five_readers_has_three_steps_and_a_first_success():
             assert re.fullmatch(r"`npformer .+`|\[.+\]\(.+\)", step)
             assert re.fullmatch(r"\d+ (s|minutes)( to read)?", time)
             assert result
+
+
+def test_the_minutes_of_a_lesson_are_those_of_the_formula():
+    stated = re.findall(r"`npformer lesson ([\d.]+)` \| (\d+) minutes to read", START)
+    assert stated == [("0.0", str(minutes_of(find_lesson("0.0"))))]
 
 
 @pytest.mark.parametrize("section", READERS, ids=lambda section: section.splitlines()[0])

@@ -13,6 +13,7 @@ from npformer.learn.course.export import as_notebook, as_page
 from npformer.learn.course.lesson import NUMBER, Lesson, all_lessons, find_chapter
 from npformer.learn.course.pictures import FOLDER
 from npformer.learn.course.progress import LessonProgress, last_lesson, load_progress
+from npformer.learn.course.routes import MAIN, next_on, place_on_routes, routes_of
 from npformer.learn.course.stepper import Stepper
 from npformer.learn.course.terminal import lesson_console
 from npformer.learn.exercises import EXERCISES
@@ -79,6 +80,8 @@ def _step(lesson: Lesson, arguments: Namespace) -> int:
     begin = 0 if arguments.restart or not stops else place.step
     out = lesson_console(console())
     folder = Path(arguments.figures)
+    if not begin:
+        out.print(styled((place_on_routes(lesson), "dim")))
     stepper = Stepper(lesson, out, folder, stops=stops, done=place.done, next=_next(lesson))
     if begin:
         title = f"{lesson.number} · {lesson.title}"
@@ -94,8 +97,12 @@ def _next(lesson: Lesson) -> str:
     after = next(iter(lessons[lessons.index(lesson) + 1 :]), None)
     if after is None:
         lines.append("That was the last lesson. To find bugs in programs, run npformer bugs")
-    else:
-        lines.append(f"Next: npformer lesson {after.number} ({after.title})")
+    on_routes = {route.title: next_on(route, lesson) for route in routes_of(lesson) or [MAIN]}
+    for title, following in on_routes.items():
+        if following is not None:
+            lines.append(f"Next on the {title}: npformer lesson {following.number} ({following.title})")
+    if after is not None and after not in on_routes.values():
+        lines.append(f"Next of all lessons: npformer lesson {after.number} ({after.title})")
     return "\n".join(lines)
 
 
@@ -125,14 +132,19 @@ def _open(which: str) -> Lesson:
 
 
 def _open_last() -> Lesson:
-    """Return the lesson that was open last, the next one if its end was reached, or else the first one."""
+    """Return the lesson that was open last, or the first one.
+
+    If its end was reached, return the next one on the main route, or of all lessons if it is on no route.
+    """
     lessons, name = all_lessons(), last_lesson()
     last = next((n for n, lesson in enumerate(lessons) if lesson.name == name), None)
     if last is None:
         return lessons[0]
     place = load_progress().get(lessons[last].name, LessonProgress())
-    ended = place.done and not place.begun
-    return lessons[min(last + ended, len(lessons) - 1)]
+    if place.begun or not place.done:
+        return lessons[last]
+    following = next_on(MAIN, lessons[last]) if MAIN in routes_of(lessons[last]) else None
+    return following or lessons[min(last + 1, len(lessons) - 1)]
 
 
 def _write(

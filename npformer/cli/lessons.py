@@ -7,6 +7,7 @@ from pathlib import Path
 from rich.text import Text
 
 from npformer.cli.glossary import add_write, save_page
+from npformer.cli.options import add, excludes
 from npformer.cli.output import console
 from npformer.learn.console import plain_table, styled
 from npformer.learn.course.architecture import place_of
@@ -15,8 +16,11 @@ from npformer.learn.course.length import minutes_of
 from npformer.learn.course.lesson import Lesson, all_lessons
 from npformer.learn.course.progress import LessonProgress, load_progress
 from npformer.learn.course.references import SourceLocation
+from npformer.learn.course.routes import MAIN, ROUTES, Route, length_of, routes_of
 from npformer.learn.course.terminal import print_in_pages
 from npformer.learn.site.lesson_links import PUBLISHED, page_of
+
+RULES = (excludes("--write", "--route", "it writes all lessons"),)
 
 HEADING = """\
 # The course
@@ -28,11 +32,18 @@ Run a lesson with `npformer lesson 0.0` in the terminal. `npformer lesson 0.0 --
 Jupyter notebook, and `npformer lesson 0.0 --html` as a page with its figures and typeset formulas. The title
 of a lesson below leads to its file, and "read" to its page on the project's site, with all outputs. The line
 below the title of a chapter shows which part of the architecture its lessons explain.
+
+You need not read all lessons. `npformer lessons --route main` lists those of the main route, and
+`--route engineers` those of the route for engineers. Each lesson names the next one on its route.
+
+| route | length | lessons | what you have at its end |
+|---|---|---|---|
 """
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Add the argument of the command."""
+    """Add the arguments of the command."""
+    add(parser, "--route", "list the lessons of one route only", ROUTES)
     add_write(parser, "README.md")
 
 
@@ -41,34 +52,58 @@ def run(arguments: Namespace) -> int:
     if arguments.write is not None:
         save_page(arguments, as_page)
         return 0
-    lessons, places = all_lessons(), load_progress()
-    titles = ("", "lesson", "minutes", "progress")
-    table = plain_table(">", "lesson", ">minutes", "progress", wrapped=titles)
+    route = ROUTES[arguments.route] if arguments.route else None
+    lessons, places = all_lessons() if route is None else route.lessons, load_progress()
+    titles = ("", "lesson", "minutes", "routes", "progress")
+    table = plain_table(">", "lesson", ">minutes", "routes", "progress", wrapped=titles)
     for chapter, group in groupby(lessons, key=lambda lesson: lesson.chapter):
         of_chapter = list(group)
-        if len(of_chapter) > 1:
+        if len(of_chapter) > 1 and route is None:
             minutes = sum(minutes_of(lesson) for lesson in of_chapter)
-            table.add_row(str(chapter), TITLES[chapter], str(minutes), "", style="bold")
+            table.add_row(str(chapter), TITLES[chapter], str(minutes), "", "", style="bold")
         for lesson in of_chapter:
             progress = progress_of(lesson, places.get(lesson.name, LessonProgress()))
-            table.add_row(lesson.number, lesson.title, str(minutes_of(lesson)), progress)
+            table.add_row(
+                lesson.number, lesson.title, str(minutes_of(lesson)), _routes_cell(lesson), progress
+            )
     print_in_pages(
         console(),
         table,
         "",
-        _on(lessons, places),
+        *_routes_or_length(route, lessons),
+        _on(lessons, places, route),
         "Other commands of the course: npformer exercise (write functions), npformer bugs (find bugs),\n"
         "npformer glossary WORD (definitions), npformer index WORD (lesson and code of an equation).",
     )
     return 0
 
 
-def _on(lessons: list[Lesson], places: dict[str, LessonProgress]) -> Text:
-    """Return a line that says how to continue."""
+def _routes_cell(lesson: Lesson) -> str:
+    return ", ".join(route.name for route in routes_of(lesson))
+
+
+def _routes_or_length(route: Route | None, lessons: list[Lesson]) -> list[Text]:
+    """Return the length of the route, or how to see the routes if the list has all lessons."""
+    if route is not None:
+        return [styled((f"The {route.title}", "bold"), f" ({route.length}): {route.goal}.")]
+    hints = [
+        styled((f"npformer lessons --route {each.name}", "bold"), f" ({each.length}): {each.goal}.")
+        for each in ROUTES.values()
+    ]
+    return [
+        styled(("All lessons", "bold"), f" ({length_of(lessons)}). You need not read all of them:"),
+        *hints,
+    ]
+
+
+def _on(lessons: list[Lesson], places: dict[str, LessonProgress], route: Route | None) -> Text:
+    """Return a line that says how to continue. Without a route, the lessons of the main route come first."""
+    what = "the course" if route is None else f"the {route.title}"
     if all(places.get(lesson.name, LessonProgress()).done for lesson in lessons):
-        return styled("All lessons are done.")
-    number = next_of(lessons, places).number
-    how = " continues the course." if places else " begins the course."
+        return styled("All lessons are done." if route is None else f"All lessons of {what} are done.")
+    first = [lesson for lesson in lessons if route is None and MAIN in routes_of(lesson)]
+    number = next_of([*first, *lessons], places).number
+    how = f" continues {what}." if places else f" begins {what}."
     return styled((f"npformer lesson {number}", "bold"), how)
 
 
@@ -88,14 +123,14 @@ def next_of(lessons: list[Lesson], places: dict[str, LessonProgress]) -> Lesson:
 
 def as_page(folder: Path) -> str:
     """Return the map of the course in Markdown, with links that work in this folder."""
-    parts = [HEADING]
+    parts = [HEADING, *(_route_row(route, folder) for route in ROUTES.values())]
     for chapter, group in groupby(all_lessons(), key=lambda lesson: lesson.chapter):
         lessons = list(group)
         parts.append(f"\n## {chapter} · {TITLES[chapter]}\n")
         place = place_of(f"{chapter:02}_")
         if place is not None:
             parts.append(f"\n`{place.line}`\n")
-        parts.append("\n| lesson | page | minutes | afterwards you can |\n|---|---|---|---|\n")
+        parts.append("\n| lesson | page | minutes | routes | afterwards you can |\n|---|---|---|---|---|\n")
         parts += [_row(lesson, folder) for lesson in lessons]
     return "".join(parts)
 
@@ -105,4 +140,11 @@ def _row(lesson: Lesson, folder: Path) -> str:
     link = SourceLocation(name, lesson.path, 1).link(folder, name)
     goals = "; ".join(lesson.goals).replace("|", "\\|")
     page = f"[read]({PUBLISHED}/{page_of(lesson)})"
-    return f"| {link} | {page} | {minutes_of(lesson)} | {goals} |\n"
+    return f"| {link} | {page} | {minutes_of(lesson)} | {_routes_cell(lesson)} | {goals} |\n"
+
+
+def _route_row(route: Route, folder: Path) -> str:
+    links = ", ".join(
+        SourceLocation(lesson.number, lesson.path, 1).link(folder, lesson.number) for lesson in route.lessons
+    )
+    return f"| {route.name} | {route.length} | {links} | {route.goal} |\n"

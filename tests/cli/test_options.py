@@ -202,6 +202,7 @@ WITHOUT_EFFECT = {
     "lesson": {
         "1": " | ".join(f"{a} {b}" for a in ("--notebook", "--html") for b in ("--restart", "--figures f"))
     },
+    "lessons": {"--route main": "--write"},
     "masks": {
         "--cross a": "--window 1 | --causal",
         "": "--last | --model a --seed 0",

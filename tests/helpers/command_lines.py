@@ -70,6 +70,7 @@ lesson 1 --notebook 1.ipynb --html 1.html
 lesson 5.1 --restart --figures new
 lessons
 lessons --write new.md
+lessons --route engineers
 exercise list 5 --dir exercises
 exercise start softmax --dir exercises
 exercise check --all --seconds 5 --dir exercises

@@ -13,6 +13,7 @@ from npformer.learn.course.lesson import Cell, Lesson
 from npformer.learn.course.markup import cell_html, inline_figure, prose
 from npformer.learn.course.pictures import Picture
 from npformer.learn.course.prose import split_answers
+from npformer.learn.course.routes import place_on_routes
 
 PACKAGE = (
     "git+https://github.com/npformer/npformer"  # from which notebooks install it; setup.py has the address
@@ -36,7 +37,7 @@ def as_page(lesson: Lesson) -> str:
         prose(cell.text) if outcome is None else cell_html(cell, outcome, inline_figure)
         for cell, outcome in run_without_error(lesson, "page")
     ]
-    body[1:1] = _map(lesson)
+    body[1:1] = [f'<p class="route">{html.escape(place_on_routes(lesson))}</p>', *_map(lesson)]
     title = html.escape(f"{lesson.number} · {lesson.title}")
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -80,7 +81,8 @@ def as_notebook(lesson: Lesson) -> str:
     for index, (cell, outcome) in enumerate(run_without_error(lesson, "notebook")):
         entry: dict[str, Any] = {"id": f"cell-{index:03}", "metadata": _metadata(cell)}
         if outcome is None:
-            entry |= {"cell_type": "markdown", "source": _lines(_for_notebook(cell.text))}
+            text = _for_notebook(cell.text) + (f"\n\n*{place_on_routes(lesson)}*" if index == 0 else "")
+            entry |= {"cell_type": "markdown", "source": _lines(text)}
         else:
             count += 1
             entry |= _code(cell.text, _outputs(outcome), count)
@@ -173,6 +175,7 @@ mtable[columnspacing="0em"] mtd { padding-left: 0; padding-right: 0; }
 math[display="block"] { display: block math; overflow-x: auto; margin: .6em 0; }
 details { margin: 1em 0; }
 summary { cursor: pointer; color: var(--faint); }
+.route { color: var(--faint); font-size: .9rem; }
 blockquote { margin: 1em 0; padding-left: 1em; border-left: 3px solid var(--line); }
 .c, .c1 { color: var(--comment); font-style: italic; }
 .k, .kn, .kc, .ow { font-weight: bold; }

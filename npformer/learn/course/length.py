@@ -1,9 +1,10 @@
 """The length of a lesson: the minutes that it takes, counted from its text and its code by a fixed formula.
 
-A minute is 150 words of prose or 6 new lines of code. Each question and each formula to be derived takes 2
-minutes more. A question is one with a folded answer, and a formula to be derived is one of several lines
-(`aligned`). Lines of code are new unless they are blank, import something, occurred before in the lesson, or
-belong to a cell with tags, whose code is folded.
+A minute is 130 words of prose or 5 new lines of code. A formula in a line is read symbol by symbol, and each
+symbol counts as a word. A formula on lines of its own takes a minute, and one more if it has several lines
+(`aligned`), because it is to be derived. Each question with a folded answer takes 2 minutes. Lines of code
+are new unless they are blank, import something, occurred before in the lesson, or belong to a cell with tags,
+whose code is folded.
 """
 
 import ast
@@ -13,27 +14,43 @@ from math import ceil
 from npformer.learn.course.lesson import Cell, Lesson
 from npformer.learn.course.prose import formulas, replace_formulas, split_answers
 
-WORDS_PER_MINUTE = 150
-LINES_PER_MINUTE = 6
-MINUTES_PER_QUESTION = 2  # and per formula to be derived
+WORDS_PER_MINUTE = 130
+LINES_PER_MINUTE = 5
+MINUTES_PER_QUESTION = 2
 ROUNDED_TO = 5  # minutes
 SEVERAL_LINES = re.compile(r"\\begin\{(aligned|align\*?|split)\}")
 WORD = re.compile(r"\S*\w\S*")
 FENCE = re.compile(r"^(```+|~~~+)[^\n]*\n.*?^\1[ ]*$", re.MULTILINE | re.DOTALL)
+# a word in a formula, a command, a number or a sign; braces, _ and ^ only say where the symbols stand
+SYMBOL = re.compile(r"\\(?:mathrm|text|operatorname)\{[^{}]*\}|\\[A-Za-z]+|\d+(?:\.\d+)?|[^\s{}_^&~\\]")
+NO_SYMBOLS = (r"\left", r"\right", r"\quad", r"\qquad")
 CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`).+?(?<!`)\1(?!`)", re.DOTALL)
 
 
 def minutes_of(lesson: Lesson) -> int:
     """Return the minutes that a lesson takes by the formula, rounded up to a multiple of five."""
-    texts = [cell.text for cell in lesson.cells if cell.kind == "prose"]
+    return ceil(reading_time(lesson.cells) / ROUNDED_TO) * ROUNDED_TO
+
+
+def reading_time(cells: list[Cell]) -> float:
+    """Return the minutes that some cells of a lesson take by the formula."""
+    texts = [cell.text for cell in cells if cell.kind == "prose"]
     answers = sum(part.kind == "answer" for text in texts for part in split_answers(text))
-    derivations = sum(bool(SEVERAL_LINES.search(latex)) for text in texts for latex, _ in formulas(text))
-    minutes = (
-        sum(map(count_words, texts)) / WORDS_PER_MINUTE
-        + len(new_lines(lesson.cells)) / LINES_PER_MINUTE
-        + (answers + derivations) * MINUTES_PER_QUESTION
+    found = [formula for text in texts for formula in formulas(text)]
+    displayed = [latex for latex, display in found if display]
+    symbols = [count_symbols(latex) for latex, display in found if not display]
+    words = sum(map(count_words, texts)) + sum(symbols) - len(symbols)  # count_words counts each as one word
+    return (
+        words / WORDS_PER_MINUTE
+        + len(new_lines(cells)) / LINES_PER_MINUTE
+        + sum(2 if SEVERAL_LINES.search(latex) else 1 for latex in displayed)
+        + answers * MINUTES_PER_QUESTION
     )
-    return ceil(minutes / ROUNDED_TO) * ROUNDED_TO
+
+
+def count_symbols(latex: str) -> int:
+    """Return the number of symbols in a formula in LaTeX. A number or a word is one symbol."""
+    return len([symbol for symbol in SYMBOL.findall(latex) if symbol not in NO_SYMBOLS])
 
 
 def count_words(text: str) -> int:

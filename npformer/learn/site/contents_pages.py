@@ -8,6 +8,7 @@ from npformer.learn.course.architecture import place_of
 from npformer.learn.course.chapters import TITLES
 from npformer.learn.course.length import minutes_of
 from npformer.learn.course.lesson import Lesson
+from npformer.learn.course.routes import ROUTES, Route
 from npformer.learn.exercises import EXERCISES
 from npformer.learn.site.exercise_blocks import STARTED, id_of
 from npformer.learn.site.lesson_links import CONTENTS, file_of, page_of
@@ -33,6 +34,9 @@ def contents_page(lessons: Sequence[Lesson]) -> Page:
         "with all their results, or run them: <code>npformer lesson 0.0</code> steps through a lesson in the "
         "terminal, and <code>npformer lesson 0.0 --notebook</code> writes it as a notebook.</p>",
         f'<p>A <a href="../{EXERCISE_LIST}">list of exercises</a> has the functions to write yourself.</p>',
+        '<h2 id="routes">Routes</h2>',
+        "<p>You need not read all lessons. Two routes lead through them:</p>",
+        *(_route(route, lessons) for route in ROUTES.values()),
         '<h2 id="chapters">The chapters</h2>',
         _chapter_list(list(by_chapter)),
         '<h2 id="map">The map</h2>',
@@ -40,6 +44,15 @@ def contents_page(lessons: Sequence[Lesson]) -> Page:
         *(_chapter(number, group) for number, group in by_chapter.items()),
     ]
     return Page(CONTENTS, "The course", "Lessons", "\n".join(body), {MAP: _map()}, ("contents", "chapters"))
+
+
+def _route(route: Route, lessons: Sequence[Lesson]) -> str:
+    """Return a route with links to its lessons, as far as the site has them."""
+    links = ", ".join(
+        f'<a href="{file_of(each)}">{each.number}</a>' if each in lessons else each.number
+        for each in route.lessons
+    )
+    return f"<p><b>The {route.title}</b> ({route.length}): {escape(route.goal)}. Lessons {links}.</p>"
 
 
 def _map() -> bytes:

@@ -11,6 +11,7 @@ from npformer.learn.course.export import run_without_error
 from npformer.learn.course.lesson import Cell, Lesson
 from npformer.learn.course.markup import cell_html, prose
 from npformer.learn.course.pictures import Picture
+from npformer.learn.course.routes import place_on_routes
 from npformer.learn.site.exercise_blocks import with_exercises
 from npformer.learn.site.explorer_links import with_view
 from npformer.learn.site.html_text import slug, with_heading_ids
@@ -37,7 +38,7 @@ def lesson_page(lesson: Lesson, lessons: Collection[Lesson], *, has_explorer: bo
     figures = FigureFiles(file_of(lesson).removesuffix(".html"))
     rows = run_without_error(lesson, "page")
     parts = [_cell(row, lesson, figures, has_explorer=has_explorer) for row in rows]
-    parts[1:1] = _map(lesson, figures)
+    parts[1:1] = [f"<p><small>{escape(place_on_routes(lesson))}</small></p>", *_map(lesson, figures)]
     body = with_heading_ids("\n".join(parts))
     body = link_lessons(body, names_of(lessons), lesson)
     body = link_terms(body, lesson, "../glossary.html")

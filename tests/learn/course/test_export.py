@@ -16,6 +16,7 @@ from npformer.learn.course.lesson import Cell, find_lesson
 from npformer.learn.course.markup import cell_html, inline_figure, prose
 from npformer.learn.course.pictures import Picture
 from npformer.learn.course.progress import LessonProgress, save_progress
+from npformer.learn.course.routes import ROUTES
 from npformer.plots import curves
 
 LESSON = find_lesson("5.1")
@@ -131,8 +132,10 @@ def test_the_list_names_every_lesson_with_its_minutes(capsys):
 
 
 @pytest.fixture
-def five(course, inside):
-    """Make a course of five lessons in three chapters."""
+def five(course, inside, monkeypatch):
+    """Make a course of five lessons in three chapters, without routes."""
+    for name in list(ROUTES):
+        monkeypatch.delitem(ROUTES, name)
     names = ("01_a", "02_1_b", "02_2_c", "02_3_d", "03_e")
     course({name: f"# %% [markdown]\n# # 0 · Title {name[-1]}\n" for name in names})
     return inside

@@ -11,16 +11,19 @@ from npformer.learn.course.latex import to_mathml, to_text
 from npformer.learn.course.length import (
     CODE_SPAN,
     FENCE,
+    count_symbols,
     count_words,
     import_lines,
     minutes_of,
     new_lines,
     plain,
+    reading_time,
 )
-from npformer.learn.course.lesson import Lesson
+from npformer.learn.course.lesson import Lesson, find_lesson
 from npformer.learn.course.prose import formulas, replace_formulas, split_answers
 
-MOST_MINUTES = 30
+MOST_MINUTES = 50
+MOST_BEFORE_A_LOSS_FALLS = 15  # minutes of reading
 MOST_WORDS = 150  # before a cell of code, a picture or a question
 MOST_IMPORTS = 24  # lines of a cell, one screen
 # what follows one of these headings may be as long as it needs to be
@@ -65,6 +68,13 @@ def test_the_opening_says_how_long_it_takes_and_what_the_reader_needs(lesson):
     opening = lesson.cells[0].text
     stated = re.search(r"^\*About (\d+) minutes\b[^*]*\. You need: [^*]+\*$", opening, re.MULTILINE)
     assert int(stated[1]) == minutes_of(lesson) <= MOST_MINUTES
+
+
+def test_a_loss_of_the_readers_own_falls_in_the_first_quarter_of_an_hour():
+    cells = find_lesson("0.0").cells
+    trained = next(n for n, cell in enumerate(cells) if "losses" in cell.text and "print" in cell.text)
+    assert "# update" in cells[trained].text
+    assert 5 < reading_time(cells[: trained + 1]) <= MOST_BEFORE_A_LOSS_FALLS
 
 
 @each_lesson
@@ -192,17 +202,31 @@ def test_words_lines_questions_and_derivations_are_counted(lesson):
     assert new_lines(lesson.cells) == ["x = 1", "y = 2  # a comment"]
 
 
+def test_the_minutes_of_words_lines_formulas_and_questions(lesson):
+    # x + y counts as three words; one formula has several lines; one question
+    assert reading_time(lesson.cells) == pytest.approx((26 + 2) / 130 + 2 / 5 + 1 + 2 + 2)
+
+
+@pytest.mark.parametrize(
+    ("latex", "count"),
+    [("x", 1), ("x_{ti}", 3), (r"dw = dp \cdot 0.5", 7), (r"\mathrm{softmax}(S)", 4), (r"\left(a\right)", 3)],
+)
+def test_the_symbols_of_a_formula_are_counted(latex, count):
+    assert count_symbols(latex) == count
+
+
 def test_the_minutes_are_rounded_up_to_five(lesson):
-    # 26 / 150 + 2 / 6 + 2 × (1 answer + 1 derivation) = 4.5
-    assert minutes_of(lesson) == 5
-    more = lesson.path.read_text(encoding="utf-8").replace("count.", "count. " + "word " * 75)
+    short = lesson.path.read_text(encoding="utf-8").replace("$$a = b$$", "")
+    lesson.path.write_text(short, encoding="utf-8")  # 4.6 minutes
+    assert minutes_of(Lesson(lesson.path)) == 5
+    more = short.replace("count.", "count. " + "word " * 75)
     lesson.path.write_text(more, encoding="utf-8")
     assert minutes_of(Lesson(lesson.path)) == 10
 
 
 def test_the_list_of_lessons_shows_the_minutes_of_the_formula(lesson, capsys):
     lesson.path.write_text(
-        lesson.path.read_text(encoding="utf-8").replace("count.", "w " * 4500), encoding="utf-8"
+        lesson.path.read_text(encoding="utf-8").replace("count.", "w " * 3800), encoding="utf-8"
     )
     assert main(["lessons"]) == 0
     assert re.search(r"90 .* 35\s", capsys.readouterr().out)

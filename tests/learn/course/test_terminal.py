@@ -34,7 +34,14 @@ def test_a_progress_that_cannot_be_saved_is_reported(screens, tmp_path):
 def test_the_end_leads_to_the_exercises_and_to_the_next_lesson(screens):
     *_, end = screens("lesson", "3", typed=[f"g {len(find_lesson('3').steps)}"])
     assert "Exercises of this chapter: npformer exercise list 3\n" in end
-    assert "Next: npformer lesson 4.1 (Attention without parameters)" in end
+    assert "Next on the main route: npformer lesson 4.1 (Attention without parameters)" in end
+
+
+def test_the_end_names_the_next_of_each_route_and_of_all_lessons(screens):
+    *_, end = screens("lesson", "5.2", typed=[f"g {len(find_lesson('5.2').steps)}"])
+    assert "Next on the main route: npformer lesson 6.1 (" in end
+    assert "Next on the route for engineers: npformer lesson 6.1 (" in end
+    assert "Next of all lessons: npformer lesson 5.3 (" in end
 
 
 def test_a_list_longer_than_the_screen_is_shown_in_pages(screens):

@@ -1,0 +1,82 @@
+"""Routes through the course: which lessons to read if there is no time for all of them."""
+
+from dataclasses import dataclass
+
+from npformer.learn.course.length import minutes_of
+from npformer.learn.course.lesson import Lesson, all_lessons
+
+
+@dataclass(frozen=True)
+class Route:
+    """A selection of lessons, in the order of the course.
+
+    Args:
+        name: The name on the command line.
+        title: The name in a sentence.
+        goal: What the reader has at its end.
+        numbers: The numbers of its lessons, separated by spaces.
+    """
+
+    name: str
+    title: str
+    goal: str
+    numbers: str
+
+    @property
+    def lessons(self) -> list[Lesson]:
+        """The lessons of the route."""
+        numbers = self.numbers.split()
+        return [lesson for lesson in all_lessons() if lesson.number in numbers]
+
+    @property
+    def length(self) -> str:
+        """The number of its lessons and hours, such as "24 lessons, 10.9 hours"."""
+        return length_of(self.lessons)
+
+
+MAIN = Route(
+    "main",
+    "main route",
+    "from the first loss that falls to a translator that you trained, with every gradient on the way",
+    "0.0 0.1 0.2 1 2 3 4.1 4.2 4.4 5.1 5.2 6.1 7.1 8.1 8.2 8.3 9.1 10.1 10.2 11.1 11.3 12.1 12.2 13.5",
+)
+ENGINEERS = Route(
+    "engineers",
+    "route for engineers",
+    "attention and its backward pass, the parts of today's models, and a GPT that writes with a KV cache",
+    "0.2 5.1 5.2 6.1 7.2 8.2 14.4 23.1 23.2 23.3 23.4 23.5 24.1 24.2 24.3 24.4",
+)
+ROUTES = {route.name: route for route in (MAIN, ENGINEERS)}
+
+
+def length_of(lessons: list[Lesson]) -> str:
+    """Return the number of some lessons and their hours as text."""
+    hours = sum(map(minutes_of, lessons)) / 60
+    return f"{len(lessons)} lesson{'s' * (len(lessons) != 1)}, {hours:.1f} hours"
+
+
+def routes_of(lesson: Lesson) -> list[Route]:
+    """Return the routes on which a lesson lies."""
+    return [route for route in ROUTES.values() if lesson.number in route.numbers.split()]
+
+
+def next_on(route: Route, lesson: Lesson) -> Lesson | None:
+    """Return the first lesson of a route after a lesson, which need not be on it, or None."""
+    lessons = all_lessons()
+    later = lessons[lessons.index(lesson) + 1 :]
+    return next((each for each in later if route in routes_of(each)), None)
+
+
+def place_on_routes(lesson: Lesson) -> str:
+    """Return a line that says on which routes a lesson lies, and how the main route goes on if on none."""
+    places = [
+        f"lesson {route.lessons.index(lesson) + 1} of {len(route.lessons)} on the {route.title}"
+        for route in routes_of(lesson)
+    ]
+    if places:
+        line = f"This is {' and '.join(places)}."
+        return line if MAIN in routes_of(lesson) else f"{line} It is not on the main route."
+    after = next_on(MAIN, lesson)
+    if after is None:
+        return "This lesson comes after the main route."
+    return f"You may skip this lesson: the main route goes on with lesson {after.number} ({after.title})."
