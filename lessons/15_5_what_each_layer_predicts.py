@@ -1,7 +1,8 @@
 # %% [markdown]
 # # 15.5 · What each layer predicts
 #
-# *About 30 minutes. You need: layer normalization (lesson 8.1, `08_1_layer_norm`), gradient times input (lesson 15.4, `15_4_gradient_times_input`).*
+# *About 30 minutes. You need: layer normalization (lesson 8.1, `08_1_layer_norm`), gradient times input
+# (lesson 15.4, `15_4_gradient_times_input`).*
 #
 # **After this lesson you can**
 #

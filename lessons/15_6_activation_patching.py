@@ -123,12 +123,12 @@ of_heads = heads.effects["decoder"]
 assert np.abs(of_heads.exact - of_heads.first_order).max() < abs(difference) / 5
 
 # %% [markdown]
-# The estimates find the right token, and they are much too small in the encoder. The gradient is right; it is
-# the slope at $a$. The step from *man* to *woman* is long, and along it the softmax of attention and the norms
-# change the slope. For the heads, which are nearer to the output, the estimates are good. So a common plan is:
-# estimate all effects, and measure the few large ones.
+# The estimates find the right token, and they are much too small in the encoder. The gradient is right; it
+# is the slope at $a$. The step from *man* to *woman* is long, and along it the softmax of attention and the
+# norms change the slope. For the heads, which are nearer to the output, the estimates are good. So a common
+# plan is: estimate all effects, and measure the few large ones.
 #
-# **Question.** Would the estimates of the same score be better for the pair *A man is sleeping* and *A boy is
+# **Question.** Would the estimates of the same score be better for *A man is sleeping* and *A boy is
 # sleeping*?
 #
 # <details><summary>Answer</summary>

@@ -15,7 +15,7 @@ from npformer.data.encoding import Encoding, Tokenizer
 from npformer.data.moses import tokenised
 from npformer.data.text import TextLoader
 from npformer.data.text_codecs import ByteCodec
-from npformer.errors import UserError, did_you_mean, in_context
+from npformer.errors import UserError, did_you_mean, in_context, quantity
 from npformer.escaping import printable
 from npformer.generation import Gap, Hypothesis, TextStream, sample_ids
 from npformer.generation.batch_decode import require_settings, search_in_parts

@@ -10,129 +10,125 @@ BUGS = {
             "RMS norm: sign of the mean square": "dx = rrms * (dxhat + xhat * along)",
         },
         "along = (dxhat * xhat).mean(-1, keepdims=True)": {
-            "RMS norm: along summed": "along = (dxhat * xhat).sum(-1, keepdims=True)",
+            "RMS norm: along summed": "along = (dxhat * xhat).sum(-1, keepdims=True)"
         },
-        "dxhat = dy * gain": {
-            "RMS norm: gain left out": "dxhat = dy",
-        },
-        "dgain = (dy * xhat).sum(rows)": {
-            "RMS norm: dgain over one axis": "(rows) → (0)",
-        },
+        "dxhat = dy * gain": {"RMS norm: gain left out": "dxhat = dy"},
+        "dgain = (dy * xhat).sum(rows)": {"RMS norm: dgain over one axis": "(rows) → (0)"},
     },
     "nn/norm.py": {
         Place("self.gain.accumulate(dgain)", nth=3, of=4): {
             "RMSNorm: gain": "self.gain.grad = dgain",
             "RMSNorm: gain lost": "pass",
-        },
+        }
     },
     "functional/rotary.py": {
         "dx, _ = rotate(dy, cos, -sin, layout)": {
             "rotary: backward rotates forward": "dx, _ = rotate(dy, cos, sin, layout)",
-            "rotary: backward in the other layout": 'layout → "halves" if layout == "interleaved" else "interleaved"',
+            "rotary: backward in the other layout": (
+                'layout → "halves" if layout == "interleaved" else "interleaved"'
+            ),
         },
         "y[..., second] = a * sin + b * cos": {
-            "rotary: sine and cosine swapped in the second number": "sin + b * cos → cos + b * sin",
+            "rotary: sine and cosine swapped in the second number": "sin + b * cos → cos + b * sin"
         },
         "-np.arange(0, width, 2) / width": {
-            "rotary: angles of all columns, not of pairs": "-np.arange(width // 2) / width",
+            "rotary: angles of all columns, not of pairs": "-np.arange(width // 2) / width"
         },
     },
     "nn/positions.py": {
         "return table[start : start + length]": {
-            "RotaryPositions: positions restart at each call": "return table[:length]",
+            "RotaryPositions: positions restart at each call": "return table[:length]"
         },
-        "return rotate_backward(dy, cache)": {
-            "RotaryPositions: backward skipped": "return dy",
-        },
+        "return rotate_backward(dy, cache)": {"RotaryPositions: backward skipped": "return dy"},
     },
     "functional/gated.py": {
         Place("dactivated, dvalue = dy * cache.value, dy * cache.activated", nth=1, of=2): {
-            "swiglu: factors swapped": "dactivated, dvalue → dvalue, dactivated",
+            "swiglu: factors swapped": "dactivated, dvalue → dvalue, dactivated"
         },
         "return swish_backward(dactivated, cache.activation), dvalue": {
-            "swiglu: activation skipped": "return dactivated, dvalue",
+            "swiglu: activation skipped": "return dactivated, dvalue"
         },
         Place("dactivated, dvalue = dy * cache.value, dy * cache.activated", nth=2, of=2): {
-            "geglu: factors swapped": "dactivated, dvalue → dvalue, dactivated",
+            "geglu: factors swapped": "dactivated, dvalue → dvalue, dactivated"
         },
         "return gelu_backward(dactivated, cache.activation), dvalue": {
-            "geglu: gradients swapped": "return dvalue, gelu_backward(dactivated, cache.activation)",
+            "geglu: gradients swapped": "return dvalue, gelu_backward(dactivated, cache.activation)"
         },
     },
     "nn/feed_forward.py": {
         "return self.gate.backward(dgate, cache.gate) + self.value.backward(dvalue, cache.value)": {
             "GatedFeedForward: gradient through the gate": "return self.value.backward(dvalue, cache.value)",
-            "GatedFeedForward: gate and value swapped": "return self.gate.backward(dvalue, cache.gate) + self.value.backward(dgate, cache.value)",
+            "GatedFeedForward: gate and value swapped": (
+                "return self.gate.backward(dvalue, cache.gate) + self.value.backward(dgate, cache.value)"
+            ),
         },
-        "dh = dropout_backward(dh, cache.dropout_mask)": {
-            "GatedFeedForward: dropout skipped": "dh = dh",
-        },
+        "dh = dropout_backward(dh, cache.dropout_mask)": {"GatedFeedForward: dropout skipped": "dh = dh"},
     },
     "functional/heads.py": {
         "return dy.reshape(batch, n_heads // n_repeats, n_repeats, length, width).sum(2)": {
             "repeat heads: averaged": "sum(2) → mean(2)",
             "repeat heads: first copy only": ".sum(2) → [:, :, 0]",
-            "repeat heads: summed over the groups": "return dy.reshape(batch, n_repeats, n_heads // n_repeats, length, width).sum(1)",
-        },
+            "repeat heads: summed over the groups": (
+                "return dy.reshape(batch, n_repeats, n_heads // n_repeats, length, width).sum(1)"
+            ),
+        }
     },
     "nn/attention/multi_head.py": {
         "dv = repeat_heads_backward(dv, self.n_repeats)": {
-            "multi-head, grouped: dv of the first query head of each group": "dv = dv[:, :: self.n_repeats]",
+            "multi-head, grouped: dv of the first query head of each group": "dv = dv[:, :: self.n_repeats]"
         },
         "dk = repeat_heads_backward(dk, self.n_repeats)": {
-            "multi-head: shared heads averaged": ") → ) / self.n_repeats",
+            "multi-head: shared heads averaged": ") → ) / self.n_repeats"
         },
         "self.rotary.backward(dq, cache.rotation), self.rotary.backward(dk, cache.rotation)": {
             "multi-head, rotary: dk not rotated back": "self.rotary.backward(dk, cache.rotation) → dk",
-            "multi-head, rotary: dq and dk swapped": "self.rotary.backward(dk, cache.rotation), self.rotary.backward(dq, cache.rotation)",
+            "multi-head, rotary: dq and dk swapped": (
+                "self.rotary.backward(dk, cache.rotation), self.rotary.backward(dq, cache.rotation)"
+            ),
         },
     },
     "nn/attention/decoding.py": {
         "start = 0 if kv_cache is None else kv_cache.length": {
-            "decoding, rotary: positions restart at each step": "start = 0",
+            "decoding, rotary: positions restart at each step": "start = 0"
         },
         "q = q.reshape(batch, *groups, width)  # (B, G, R, K)": {
-            "decoding, shared keys: the query heads of a group are interleaved": "q = q.reshape(batch, *groups[::-1], width).swapaxes(1, 2)",
+            "decoding, shared keys: the query heads of a group are interleaved": (
+                "q = q.reshape(batch, *groups[::-1], width).swapaxes(1, 2)"
+            )
         },
     },
     "nn/attention/kv_cache.py": {
         "new = slice(self.length, self.length + n_new)": {
-            "KV cache: each step overwrites the first positions": "new = slice(0, n_new)",
+            "KV cache: each step overwrites the first positions": "new = slice(0, n_new)"
         },
         "else self.length[to_numpy(rows)]": {
-            "KV cache: the lengths of the sentences are not reordered": "else self.length",
+            "KV cache: the lengths of the sentences are not reordered": "else self.length"
         },
     },
     "functional/masks.py": {
         "return (query >= key) & (query < key + window)": {
-            "causal mask: window one too long": "query < → query <=",
+            "causal mask: window one too long": "query < → query <="
         },
         "query = xp.arange(start, start + length)[:, None]": {
-            "causal mask: the start left out": "query = xp.arange(length)[:, None]",
+            "causal mask: the start left out": "query = xp.arange(length)[:, None]"
         },
     },
     "models/gpt/model.py": {
         "dh = self.feed_forward.backward(dh, cache.feed_forward)": {
-            "GPT block: feed-forward network skipped": "pass",
+            "GPT block: feed-forward network skipped": "pass"
         },
         "dx = dx + self.norm2.backward(dh, cache.norm2)": {
-            "GPT block: identity path around the feed-forward lost": "dx + self → self",
+            "GPT block: identity path around the feed-forward lost": "dx + self → self"
         },
         "return dx + self.norm1.backward(dh, cache.norm1)": {
             "GPT block: attention skipped": "return dx",
             "GPT block: identity path around attention lost": "dx + self → self",
         },
-        "dh = self.dropout1.backward(dx, cache.dropout1)": {
-            "GPT block: dropout skipped": "dh = dx",
-        },
-        "dx = self.norm.backward(dx, cache.norm)": {
-            "GPT: final norm skipped": "pass",
-        },
+        "dh = self.dropout1.backward(dx, cache.dropout1)": {"GPT block: dropout skipped": "dh = dx"},
+        "dx = self.norm.backward(dx, cache.norm)": {"GPT: final norm skipped": "pass"},
         "zip(self.layers[::-1], cache.layers[::-1], strict=True)": {
-            "GPT: layers in forward order": "zip(self.layers, cache.layers, strict=True)",
+            "GPT: layers in forward order": "zip(self.layers, cache.layers, strict=True)"
         },
-        "self.embedding.backward(dx, cache.embedding)": {
-            "GPT: embedding lost": "pass",
-        },
+        "self.embedding.backward(dx, cache.embedding)": {"GPT: embedding lost": "pass"},
     },
 }

@@ -5,57 +5,49 @@ BUGS = {
         "marked[:, 0] = self.config.end_id": {
             "Transformer: a start symbol with the id of padding is masked": "end_id → pad_id",
             "Transformer: no padding is masked where the start symbol has its id": ":, 0 → :",
-        },
+        }
     },
-    "models/bert.py": {
-        "x = x + s\n": {
-            "BertEmbedding: vectors of segments not added": "x = x + 0 * s\n",
-        },
-    },
+    "models/bert.py": {"x = x + s\n": {"BertEmbedding: vectors of segments not added": "x = x + 0 * s\n"}},
     "models/transformer/stacks.py": {
         "return self.encoder.backward(dmemory, cache.encoder), dtarget": {
-            "EncoderDecoder: gradients of source and target swapped": "return dtarget, self.encoder.backward(dmemory, cache.encoder)",
-        },
+            "EncoderDecoder: gradients of source and target swapped": (
+                "return dtarget, self.encoder.backward(dmemory, cache.encoder)"
+            )
+        }
     },
     "functional/rotary.py": {
         "(share + (1 - share) / self.factor)": {
-            "Llama3Scaling: angles multiplied by the factor": "/ self → * self",
+            "Llama3Scaling: angles multiplied by the factor": "/ self → * self"
         },
         "turns = self.original_context * speeds / (2 * math.pi)": {
-            "Llama3Scaling: radians taken for turns": "speeds / (2 * math.pi) → speeds",
+            "Llama3Scaling: radians taken for turns": "speeds / (2 * math.pi) → speeds"
         },
         "share = np.clip((turns - self.low) / (self.high - self.low), 0, 1)": {
-            "Llama3Scaling: shares below 0 and above 1": "share = (turns - self.low) / (self.high - self.low)",
+            "Llama3Scaling: shares below 0 and above 1": "share = (turns - self.low) / (self.high - self.low)"
         },
     },
     "nn/positions.py": {
         "rotary_table(np.arange(max_length), d_head, base, scaling)": {
-            "RotaryPositions: angles not scaled": "base, scaling → base",
-        },
+            "RotaryPositions: angles not scaled": "base, scaling → base"
+        }
     },
     "lenses/taps.py": {
         "{id(p): FixedParameter(p.value) for": {
-            "input gradients: those of the weights added to the model": "{id(p): p for",
+            "input gradients: those of the weights added to the model": "{id(p): p for"
         },
         "gradient[:, output.position, token] += sign": {
-            "score gradient: sign of the other token": "+= sign → += abs(sign)",
+            "score gradient: sign of the other token": "+= sign → += abs(sign)"
         },
-        "x if norm is None else norm(x)": {
-            "logit lens: without the last norm": "model.output(x)",
-        },
+        "x if norm is None else norm(x)": {"logit lens: without the last norm": "x"},
     },
     "lenses/attribution.py": {
         "return 0.0 if bias is None else float((bias.value * dy).sum())": {
-            "attribution: biases left out": "return 0.0",
+            "attribution: biases left out": "return 0.0"
         },
-        "dx = dx - dx.mean(-1, keepdims=True)": {
-            "attribution: the mean counts as constant, too": "dx = dx",
-        },
-        "dx = dy * self.part.gain.value * cache": {
-            "attribution: without the gain": "dy * self.part.gain.value * cache → dy * cache",
-        },
+        "dx = dx - dx.mean(-1, keepdims=True)": {"attribution: the mean counts as constant, too": "dx = dx"},
+        "dx = dy * self.part.gain.value * cache": {"attribution: without the gain": "dx = dy * cache"},
         "return cache[0] if len(cache) == 1": {
-            "attribution: sublayers pass a gradient on": "cache[0] if → dy if",
+            "attribution: sublayers pass a gradient on": "return dy if len(cache) == 1"
         },
     },
     "lenses/patching.py": {
@@ -64,11 +56,9 @@ BUGS = {
             "attribution patching: the whole activation": "other * site.tap.dy",
         },
         "_by_place(other, site)[0, places]": {
-            "patching: all runs get the first place": "[0, places] → [0, places * 0]",
+            "patching: all runs get the first place": "[0, places] → [0, places * 0]"
         },
-        "return heads.swapaxes(1, 2)": {
-            "patching: heads taken for tokens": "return heads",
-        },
+        "return heads.swapaxes(1, 2)": {"patching: heads taken for tokens": "return heads"},
     },
     "pretrained/input_gradients.py": {
         "self.vectors.accumulate(dy)": {
@@ -76,17 +66,15 @@ BUGS = {
             "GivenVectors: mean over the variants": "dy → dy / len(dy)",
         },
         "dlogits[:, output.position] = drow": {
-            "input gradients: the position before": "dlogits[:, output.position - 1] = drow",
+            "input gradients: the position before": "dlogits[:, output.position - 1] = drow"
         },
         "return values, [parameter.grad for parameter in parameters]": {
-            "input gradients: source and target swapped": "parameters → parameters[::-1]",
+            "input gradients: source and target swapped": "parameters → parameters[::-1]"
         },
         "log_softmax_backward(dvalues, cache)": {
-            "input gradients: log-probability without its softmax": "dvalues",
+            "input gradients: log-probability without its softmax": "dvalues"
         },
-        "dvalues[:, output.token] = 1": {
-            "input gradients: sign": "dvalues[:, output.token] = -1",
-        },
+        "dvalues[:, output.token] = 1": {"input gradients: sign": "dvalues[:, output.token] = -1"},
     },
     "pretrained/saliency.py": {
         "weights = np.concatenate([[0], length * weights / 2, [0]])": {
@@ -94,40 +82,36 @@ BUGS = {
             "integrated gradients: length of the piece left out": "length * weights → weights",
         },
         "_times(weights, each).sum(0, keepdims=True)": {
-            "integrated gradients: mean over the points": "each).sum(0 → each).mean(0",
+            "integrated gradients: mean over the points": "each).sum(0 → each).mean(0"
         },
-        "np.sum(parts, axis=0)": {
-            "integrated gradients: the first piece only": "parts[0]",
-        },
+        "np.sum(parts, axis=0)": {"integrated gradients: the first piece only": "parts[0]"},
         "(to_numpy(x).astype(np.float64) * to_numpy(dx)).sum(-1)": {
-            "gradient × input: input left out": "to_numpy(dx).astype(np.float64).sum(-1)",
+            "gradient × input: input left out": "to_numpy(dx).astype(np.float64).sum(-1)"
         },
     },
     "pretrained/loss_check.py": {
         "(ids[:, :-1], ids[:, 1:])": {
-            "check_loss: a language model predicts the token that it reads": ":, 1: → :, :-1",
+            "check_loss: a language model predicts the token that it reads": ":, 1: → :, :-1"
         },
         "masked[0, chosen], targets[0, chosen] = tokenizer.mask_id, ids[0, chosen]": {
-            "check_loss: a masked language model predicts every token": "masked[0, chosen], targets[...] = tokenizer.mask_id, ids",
+            "check_loss: a masked language model predicts every token": (
+                "masked[0, chosen], targets[...] = tokenizer.mask_id, ids"
+            )
         },
         "directions = {tensor: signs(rng, draw.target.tensors[tensor].shape) for tensor in tensors}": {
-            "check_loss: only the first tensor of a group": "in tensors → in tensors[:1]",
+            "check_loss: only the first tensor of a group": "in tensors → in tensors[:1]"
         },
     },
     "interop/mapped_tensors.py": {
         "access=mmap.ACCESS_COPY, offset=page)": {
-            "map_tensor: the numbers at the beginning of the file": "offset=page → offset=0",
+            "map_tensor: the numbers at the beginning of the file": "offset=page → offset=0"
         },
-        "access=mmap.ACCESS_COPY": {
-            "map_tensor: a map that cannot be written to": "access=mmap.ACCESS_READ",
-        },
-        " or tensor.start % dtype.itemsize:": {
-            "map_tensor: numbers that are not aligned": ":",
-        },
+        "access=mmap.ACCESS_COPY": {"map_tensor: a map that cannot be written to": "access=mmap.ACCESS_READ"},
+        " or tensor.start % dtype.itemsize:": {"map_tensor: numbers that are not aligned": ":"},
     },
     "interop/families/family.py": {
         "len(self.theirs) == 1 and not self.transpose": {
-            "load_folder: a matrix (out, in) is mapped as it stands": "len(self.theirs) == 1",
-        },
+            "load_folder: a matrix (out, in) is mapped as it stands": "len(self.theirs) == 1"
+        }
     },
 }
