@@ -104,6 +104,11 @@ def open_folder(folder: str | PathLike[str]) -> FolderContent:
     """
     folder = Path(folder)
     settings = read_settings(folder)
+    if not settings.has("model_type"):
+        raise UserError(
+            f"{settings.place} has no model_type, which old versions of transformers did not write: add the "
+            'family of the model, such as "model_type": "bert"'
+        )
     family = settings.choice("model_type", {name: FAMILIES.find(name) for name in FAMILIES.names()})
     if settings.has("quantization_config"):
         raise UserError(f"{settings.place} describes quantized weights: use a model without quantization")

@@ -229,9 +229,19 @@ def _no_tensors(folder: Path) -> str:
     for path in _pickles(folder):
         return (
             f"{folder} has its weights in {path.name}, a pickle, and reading a pickle runs code from it: "
-            "convert it with transformers, AutoModel.from_pretrained(FOLDER).save_pretrained(NEW_FOLDER)"
+            f"convert it with transformers, {_class_of(folder)}.from_pretrained(FOLDER).save_pretrained(NEW) "
+            "and AutoTokenizer.from_pretrained(FOLDER).save_pretrained(NEW)"
         )
     return f"{folder} has neither {ONE_FILE} nor {INDEX}: give a folder of a model with safetensors files"
+
+
+def _class_of(folder: Path) -> str:
+    """Return the class of transformers that reads a folder with its head, as its config.json names it."""
+    try:
+        (name, *_) = read_json(folder / "config.json", "config.json", REMEDY)["architectures"]
+    except (UserError, LookupError, TypeError, ValueError):  # there is no such file, entry or list
+        name = None
+    return name if isinstance(name, str) and name.isidentifier() else "AutoModelForPreTraining"
 
 
 def _pickles(folder: Path) -> Iterator[Path]:

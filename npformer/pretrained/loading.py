@@ -26,7 +26,9 @@ from npformer.pretrained.loaded import (
     require_kind,
 )
 from npformer.pretrained.store import SUFFIX, is_pretrained_file, names, pretrained_path, read_pretrained
+from npformer.pretrained.unreadable import what_file, what_folder
 from npformer.storage.checkpoint import load_checkpoint
+from npformer.validation import short
 
 PARTS = ("config.json", "model", "pytorch_model")  # with which the names of the files in such a folder begin
 
@@ -100,6 +102,10 @@ def _load(
     remedy: str = "",
 ) -> Loaded:
     """Load a model as `load` does. If there is none, the message ends with the remedy, unless that is ""."""
+    if not isinstance(model, str | os.PathLike):
+        raise UserError(
+            f"a model is loaded by its name, folder or file, and not by {short(model)}: give one of these"
+        )
     name = os.fspath(model)
     if name not in names() and not last and is_hugging_face_folder(Path(name)):
         dtype = "float32" if dtype is None else dtype
@@ -192,6 +198,8 @@ def find_model(name: str, *, last: bool = False, remedy: str = "") -> Path:
     if path.is_file() and path.name.startswith(PARTS) and is_hugging_face_folder(path.parent):
         raise UserError(f"{path} is a part of the Hugging Face folder {path.parent}: give the folder")
     if path.is_file():
+        if said := what_file(path):
+            raise UserError(said)
         return path
     raise UserError(_not_found(name, remedy))
 
@@ -206,7 +214,8 @@ def _checkpoint_in(folder: Path, *, last: bool) -> Path:
         )
     if not newest.exists() and not best.exists():
         raise UserError(
-            f"{folder} has neither the checkpoints of a run nor the config.json of a Hugging Face folder: "
+            what_folder(folder)
+            or f"{folder} has neither the checkpoints of a run nor the config.json of a Hugging Face folder: "
             "check the name"
         )
     # a run that was stopped before its first validation has no best checkpoint

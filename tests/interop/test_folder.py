@@ -177,7 +177,7 @@ def test_a_model_that_memory_cannot_hold(tmp_path, monkeypatch):
 
 LLAMAS = {
     r"model_type is 'mistral' in .*config.json.*, and npformer supports gpt2": {"model_type": "mistral"},
-    "config.json in .* has no setting 'model_type'": {"model_type": None},
+    "config.json in .* has no model_type": {"model_type": None},
     "describes quantized weights": {"quantization_config": {"bits": 4}},
     "has no setting 'vocab_size'": {"vocab_size": None},
     "vocab_size is '9' in .*: it must be a whole number": {"vocab_size": "9"},
@@ -251,7 +251,11 @@ def test_a_folder_without_config_json(tmp_path):
 
 
 def test_a_pickle_is_refused(tmp_path):
-    (tmp_path / "config.json").write_text(json.dumps(GPT2))
     (tmp_path / "pytorch_model.bin").write_bytes(b"\x80\x02.")
-    with refused(r"pytorch_model.bin, a pickle, .*: convert it with transformers"):
-        load_folder(tmp_path)
+    heads = {"GPT2LMHeadModel": ["GPT2LMHeadModel"], "AutoModelForPreTraining": ["no name", []]}
+    for name, given in heads.items():  # the class that keeps the head of the model
+        for architectures in (given, {}, None) if name.startswith("Auto") else (given,):
+            content = GPT2 | {"architectures": architectures}
+            (tmp_path / "config.json").write_text(json.dumps(content))
+            with refused(rf"pytorch_model.bin, a pickle, .*, {name}\..* and AutoTokenizer\.from_pretrained"):
+                load_folder(tmp_path)

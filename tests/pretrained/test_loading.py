@@ -56,7 +56,7 @@ def test_a_name_a_file_a_run_and_a_checkpoint(place):
         ("en-ed", False, "there is no model en-ed: did you mean en-de?"),
         ("nowhere", False, r"there is no model nowhere: .* npformer train .*Hugging.*\(en-de\)"),
         ("gone.safetensors", False, "there is no file gone.safetensors"),
-        ("hub", False, "config.json in hub has no setting 'model_type'"),
+        ("hub", False, r"config.json in hub has no model_type, .*: add the family of the model"),
         ("empty", False, "empty has neither the checkpoints of a run nor the config.json of a Hugging Face"),
         ("text.txt", False, "is not a complete safetensors file"),
         ("hub/model.safetensors", False, "hub/model.safetensors is a part of the .* folder hub: give the fo"),
@@ -73,6 +73,52 @@ def test_invalid_names_are_refused(place, name, last, words):
     (place / "text.txt").write_text("no model")
     with pytest.raises(UserError, match=words):
         npformer.load(name, last=last)
+
+
+@pytest.mark.parametrize(
+    "name", ["x.gguf", "x.onnx", "x.h5", "x.msgpack", "x.pt", "x.PTH", "x.ckpt", "x.bin"]
+)
+def test_files_of_other_programs_are_named(place, name):
+    (place / "folder").mkdir()
+    (place / "folder" / name).write_bytes(b"GGUF")
+    for path in (f"folder/{name}", "folder"):
+        with pytest.raises(
+            UserError, match=rf"^folder/{name} is an? [\w ]+.*: (give|save) .*folder"
+        ) as refused:
+            npformer.load(path)
+        assert "safetensors" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ('{"base_model_name_or_path": "gpt2"}', "^adapter has an adapter of PEFT for 'gpt2', .*: merge them"),
+        ("{}", "^adapter has an adapter of PEFT, and not the model itself: merge them"),
+        ("[", "^adapter has an adapter of PEFT, and not the model itself: merge them"),
+    ],
+)
+def test_an_adapter_is_no_model(place, content, words):
+    (place / "adapter").mkdir()
+    (place / "adapter/adapter_config.json").write_text(content)
+    with pytest.raises(UserError, match=words):
+        npformer.load("adapter")
+
+
+def test_a_cache_has_the_model_in_a_folder_of_its_own(place):
+    (place / "models--x/snapshots/abc").mkdir(parents=True)
+    for name in ("models--x", "models--x/snapshots"):
+        with pytest.raises(UserError, match=r"is a cache of Hugging Face, .*: give models--x/snapshots/abc$"):
+            npformer.load(name)
+    (place / "models--x/snapshots/abd").mkdir()
+    with pytest.raises(UserError, match=r"give a folder below snapshots$"):
+        npformer.load("models--x")
+
+
+def test_a_model_is_loaded_by_its_name():
+    with pytest.raises(
+        UserError, match=r"^a model is loaded by its name, .* <translator en-de .*: give one of"
+    ):
+        npformer.load(npformer.load("en-de"))
 
 
 def test_a_hugging_face_folder_is_a_language_model(place):
