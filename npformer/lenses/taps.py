@@ -170,16 +170,16 @@ def score_gradient(logits: Array, output: Output, versus: int | None = None) -> 
     Raises:
         UserError: If there is no such position or token.
     """
-    require_index("position", output.position, logits.shape[1])
+    require_among("position", output.position, logits.shape[1])
     gradient = array_module(logits).zeros_like(logits)
     for token, sign in ((output.token, 1), (versus, -1)):
         if token is not None:
-            require_index("token", token, logits.shape[2])
+            require_among("token", token, logits.shape[2])
             gradient[:, output.position, token] += sign
     return gradient
 
 
-def require_index(name: str, value: Any, count: int) -> None:
+def require_among(name: str, value: Any, count: int) -> None:
     """Check a position or a token.
 
     Args:
