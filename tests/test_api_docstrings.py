@@ -96,6 +96,8 @@ def lacks(item):
     missing = [
         a.name for a in arguments if not re.search(rf"^    (\*?\w+, )*{a.name}\b.*:", described, re.MULTILINE)
     ]
+    if len(arguments) == 1 and f"`{arguments[0].name}`" in text.partition("\n")[0]:
+        missing = []  # the first sentence says what the only argument is
     if missing and len(arguments) >= (1 if inspect.isclass(item.thing) else 3):
         yield f"arguments: {', '.join(missing)}"
     node = ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]

@@ -11,10 +11,11 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
-from npformer.backend import is_cupy
+from npformer.backend import Array, is_cupy
 
 P = ParamSpec("P")
 R = TypeVar("R")
+Cache = TypeVar("Cache")
 Backward = TypeVar("Backward", bound=Callable[..., Any])
 
 _backward_of: dict[type, Callable[..., Any]] = {}  # the backward pass of a kernel, by the class of its caches
@@ -96,3 +97,21 @@ def backward_of(*caches: type) -> Callable[[Backward], Backward]:
         return backward
 
     return register
+
+
+def with_cache(
+    forward: Callable[P, tuple[Array, Any]], cache_class: Callable[..., Cache]
+) -> Callable[P, tuple[Array, Cache]]:
+    """Return a forward pass that computes the same, and whose cache leads to another backward pass.
+
+    Args:
+        forward: The forward pass, whose cache is a named tuple.
+        cache_class: The class of the new cache, which has the same fields.
+    """
+
+    @wraps(forward)
+    def computed(*args: P.args, **settings: P.kwargs) -> tuple[Array, Cache]:
+        y, cache = forward(*args, **settings)
+        return y, cache_class(*cache)
+
+    return computed

@@ -58,7 +58,7 @@ class AttentionMask:
 
     @property
     def pairs(self) -> Array | None:
-        """Bool, True if the query may attend to the key and is no padding. None stands for all True."""
+        """Bool, True if the query may attend to the key and is not padding. None stands for all True."""
         if self.queries is None:
             return self.allowed
         return self.queries if self.allowed is None else self.allowed & self.queries

@@ -18,11 +18,7 @@ from npformer.nn.show import tree
 
 
 class Parameter(FlatPart):
-    """A learned array `value`, and `grad`, the sum of its gradients since zero_grad, of the same shape.
-
-    Args:
-        value: The initial values, of any shape. The array itself becomes `value`.
-    """
+    """A learned array `value`, and `grad`, the sum of its gradients since zero_grad, of the same shape."""
 
     def __init__(self, value: Array) -> None:
         self.value = value

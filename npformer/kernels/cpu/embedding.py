@@ -2,10 +2,10 @@
 
 import numpy as np
 
+from npformer import functional as plain
 from npformer.backend import Array
 from npformer.functional.embedding import EmbeddingCache as PlainEmbeddingCache
-from npformer.functional.embedding import embedding as plain_embedding
-from npformer.kernels.choice import backward_of
+from npformer.kernels.choice import backward_of, with_cache
 from npformer.kernels.lazy import LazyRows
 from npformer.kernels.shared import as_rows
 
@@ -16,22 +16,7 @@ class EmbeddingCache(PlainEmbeddingCache):
     __slots__ = ()
 
 
-def embedding(
-    ids: Array, table: Array, scale: float = 1.0, zero_id: int | None = None
-) -> tuple[Array, EmbeddingCache]:
-    """Compute y = scale table[ids] with npformer.functional.embedding, since indexing cannot be made faster.
-
-    Args:
-        ids: Integers in [0, V), of shape (...).
-        table: The vectors, of shape (V, D).
-        scale: The factor of all vectors.
-        zero_id: The id whose vector is replaced by 0, or None.
-
-    Returns:
-        y, of shape (..., D), and the cache.
-    """
-    y, cache = plain_embedding(ids, table, scale, zero_id)
-    return y, EmbeddingCache(*cache)
+embedding = with_cache(plain.embedding, EmbeddingCache)
 
 
 @backward_of(EmbeddingCache)

@@ -2,10 +2,10 @@
 
 from typing import Any
 
+from npformer import functional as plain
 from npformer.backend import Array, fused
 from npformer.functional.embedding import EmbeddingCache as PlainEmbeddingCache
-from npformer.functional.embedding import embedding as plain_embedding
-from npformer.kernels.choice import backward_of
+from npformer.kernels.choice import backward_of, with_cache
 from npformer.kernels.lazy import LazyRows
 from npformer.kernels.shared import as_rows
 
@@ -33,22 +33,7 @@ def read_gradient(xp: Any, dy: Array, ids: Array, scale: float, zero_id: int | N
     return dy * scale if zero_id is None else xp.where(ids == zero_id, 0, dy * scale)
 
 
-def embedding(
-    ids: Array, table: Array, scale: float = 1.0, zero_id: int | None = None
-) -> tuple[Array, EmbeddingCache]:
-    """Compute y = scale table[ids] with npformer.functional.embedding.
-
-    Args:
-        ids: Integers in [0, V), of shape (...).
-        table: The vectors, of shape (V, D).
-        scale: The factor of all vectors.
-        zero_id: The id whose vector is replaced by 0, or None.
-
-    Returns:
-        y, of shape (..., D), and the cache.
-    """
-    y, cache = plain_embedding(ids, table, scale, zero_id)
-    return y, EmbeddingCache(*cache)
+embedding = with_cache(plain.embedding, EmbeddingCache)
 
 
 @backward_of(EmbeddingCache)

@@ -3,7 +3,7 @@
 from npformer.backend import Array
 from npformer.functional.linear import LinearCache as PlainLinearCache
 from npformer.kernels import cpu
-from npformer.kernels.choice import backward_of
+from npformer.kernels.choice import backward_of, with_cache
 from npformer.kernels.gpu.sums import column_sums
 from npformer.kernels.lazy import LazyProduct
 
@@ -14,19 +14,7 @@ class LinearCache(PlainLinearCache):
     __slots__ = ()
 
 
-def linear(x: Array, weight: Array, bias: Array | None = None) -> tuple[Array, LinearCache]:
-    """Compute y = x weight + bias as the kernel for NumPy does.
-
-    Args:
-        x: The input, of shape (..., I).
-        weight: The matrix, of shape (I, O).
-        bias: The shift, of shape (O,), or None.
-
-    Returns:
-        y, of shape (..., O), and the cache.
-    """
-    y, cache = cpu.linear(x, weight, bias)
-    return y, LinearCache(*cache)
+linear = with_cache(cpu.linear, LinearCache)
 
 
 @backward_of(LinearCache)

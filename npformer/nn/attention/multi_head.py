@@ -188,11 +188,12 @@ class MultiHeadAttention(AttentionDecoding, Module):
             dq, dk = self.rotary.backward(dq, cache.rotation), self.rotary.backward(dk, cache.rotation)
         # q, k, v = query Wq, key Wk, value Wv
         grads = self.project_backward(dq, dk, dv, cache)  # one for each projection
+        # an array from which several of them were computed gets the sum of their gradients
         if cache.n_inputs == 3:
             return tuple(grads)
-        if cache.n_inputs == 2:  # keys and values were computed from one array, so their gradients are added
+        if cache.n_inputs == 2:
             return grads[0], sum(grads[2:], grads[1])
-        return sum(grads[1:], grads[0])  # queries, keys and values were computed from one array
+        return sum(grads[1:], grads[0])  # grads[0] + grads[1] + grads[2], or fewer if they are fused
 
     def project(
         self,
