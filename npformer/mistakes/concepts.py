@@ -256,7 +256,7 @@ def _texts(source: str, places: list[Place]) -> tuple[Text, ...]:
 
 
 def _replaced(node: Any, new_of: dict[int, Any]) -> Any:
-    """Return a copy of a node with new nodes in the place of others."""
+    """Return a copy of a node with new nodes instead of others."""
     if isinstance(node, list):
         return [_replaced(part, new_of) for part in node]
     if not isinstance(node, ast.AST):
