@@ -103,12 +103,15 @@ def _numbers(parts: Iterable[Any]) -> set[float]:
     """Return the finite numbers in functions and code, and those among other things."""
     found: set[float] = set()
     for part in parts:
-        if isinstance(part, FunctionType | CodeType):
-            found |= _numbers(getattr(part, "__code__", part).co_consts)
-        elif isinstance(part, tuple):
-            found |= _numbers(part)
-        elif type(part) in (int, float) and math.isfinite(part):
-            found.add(part)
+        match part:
+            case FunctionType():
+                found |= _numbers([part.__code__])
+            case CodeType():
+                found |= _numbers(part.co_consts)
+            case tuple():
+                found |= _numbers(part)
+            case int() | float() if not isinstance(part, bool) and math.isfinite(part):
+                found.add(part)
     return found
 
 
