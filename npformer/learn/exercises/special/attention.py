@@ -34,8 +34,6 @@ x - x.max(-1, keepdims=True) => x
 => x / x.max(-1, keepdims=True) ## the entries are divided by the largest one: it must be subtracted
 x.max => x.min ## the smallest entry of the row, or its mean, is subtracted instead of the largest: with -inf
     this gives NaN
-x.max(-1, keepdims=True) => x.max() ## the largest entry of the whole array is subtracted instead of that of
-    each row: in a row of much smaller entries, exp gives only zeros
 np.exp( => 10.0 ** ( ## powers of 10 are used instead of exp
 np.exp(x - x.max(-1, keepdims=True)) => x ## exp is left out: the entries themselves are divided by their sum
 e.sum(-1, keepdims=True) => np.sqrt((e**2).sum(-1, keepdims=True))
