@@ -44,7 +44,7 @@ ALIKE = (
 )
 REDUCTIONS = ("sum", "mean", "max", "min", "var", "std")
 AXES = ("-1, keepdims=True", "-1", "0", "-2", "0, keepdims=True", "", "(0, 1)", "(-2, -1)")
-MOST_COPIES = 8  # of an array side by side, in the place of np.repeat
+MOST_COPIES = 8  # of an array side by side, instead of np.repeat
 ONE_BY_ONE = "the copies come entry by entry (a a b b), and must come one after the other (a b a b)"
 SIDE_BY_SIDE = "the copies come one after the other (a b a b), and must come entry by entry (a a b b)"
 
@@ -62,7 +62,7 @@ def of_function_and_axes(node: ast.Call) -> Iterator[Reading]:
 
 
 def _of_function(node: ast.Call) -> Iterator[Reading]:
-    """Yield other functions in the place of the one that is called."""
+    """Yield other functions instead of the one that is called."""
     name = called(node)
     for group in ALIKE:
         for other in group if name in group else ():
@@ -145,7 +145,7 @@ def _of_copies(node: ast.Call) -> Iterator[Reading]:
 # Arguments, indices and slices
 
 
-FROM_ZERO: tuple[tuple[str, str], ...] = (  # other ranges than 0, ..., b - 1, and what is due
+FROM_ZERO: tuple[tuple[str, str], ...] = (  # other ranges than 0, ..., b - 1, and what must change
     ("1, b", "begin with 1"),
     ("1, b + 1", "begin with 1 and end one later"),
     ("b + 1", "end one later"),
@@ -198,13 +198,16 @@ def _of_subscript(node: ast.Subscript, scope: Scope) -> Iterator[Reading]:
 
 
 def _without_call(node: ast.Call) -> Iterator[Reading]:
-    """Yield the arguments, or the object, of a call that is too much."""
+    """Yield the arguments, or the object, of a call that should not be there."""
     name = called(node)
     for argument in node.args:
         if not isinstance(argument, (ast.Constant, ast.Starred)):
-            yield f"the call of {name} is too much: its argument is needed itself", argument
+            yield f"the call of {name} should not be there: its argument itself is needed", argument
     if isinstance(node.func, ast.Attribute) and not is_module(node.func.value):
-        yield f"the call of {name} is too much: {shown(node.func.value)} is needed itself", node.func.value
+        yield (
+            f"the call of {name} should not be there: {shown(node.func.value)} itself is needed",
+            node.func.value,
+        )
         if name == "transpose":
             says = f"{shown(node)} fits only one number of axes, and only the last two must be exchanged"
             yield says, expression("a.swapaxes(-1, -2)", a=node.func.value)
@@ -250,7 +253,7 @@ def _of_arguments(node: ast.Call) -> Iterator[Reading]:
         )
     for index, argument in enumerate(node.args[1:], 1):
         args = [*node.args[:index], *node.args[index + 1 :]]
-        says = f"the argument {shown(argument)} of {name} is too much"
+        says = f"the argument {shown(argument)} of {name} should not be there"
         yield says, ast.Call(node.func, args, node.keywords)
 
 
@@ -270,7 +273,7 @@ def _of_keywords(node: ast.Call) -> Iterator[Reading]:
     name = ast.unparse(node.func).rpartition(".")[2]
     for index, keyword in enumerate(node.keywords):
         others = [*node.keywords[:index], *node.keywords[index + 1 :]]
-        says = f"the argument {keyword.arg} of {name} is too much"
+        says = f"the argument {keyword.arg} of {name} should not be there"
         yield says, ast.Call(node.func, node.args, others)
 
 

@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from itertools import combinations
 from typing import Any, NamedTuple, TypeAlias, TypeGuard
 
 from npformer.mistakes.sentences import SENTENCES
@@ -88,7 +89,8 @@ class Role:
 def concepts_in(source: str) -> Iterator[tuple[str, tuple[Text, ...]]]:
     """Yield the mistakes in a function: a sentence, and the changes of lines of the source.
 
-    A change that a learner can make in several places is yielded for each place, then for all places at once.
+    A change that a learner can make in several places is yielded for each place, then for all places at once,
+    and a change of whole values also for two results of the function at once.
     A row with several changes is yielded for all places of all its changes in a statement at once.
 
     Args:
@@ -106,12 +108,19 @@ def concepts_in(source: str) -> Iterator[tuple[str, tuple[Text, ...]]]:
                 groups[other, place[0] if len(forms) > 1 else None].append((says, place))
         for group in groups.values():
             chosen = [[change] for change in group] if len(forms) == 1 else []
-            if 2 <= len(group) <= MOST_AT_ONCE and _are_apart([place for _, place in group]):
-                chosen.append(group)
+            results = [change for change in group if forms[0].is_whole and _is_result(change[1][0])]
+            for several in (group, *combinations(results, 2)):
+                if 2 <= len(several) <= MOST_AT_ONCE and _are_apart([place for _, place in several]):
+                    chosen.append([*several])
             for together in chosen:
                 texts = _texts(source, [place for _, place in together])
                 if texts:
                     yield "; and ".join(dict.fromkeys(says for says, _ in together)), texts
+
+
+def _is_result(statement: ast.stmt) -> bool:
+    """Return whether a statement returns values or changes the gradient of a parameter."""
+    return isinstance(statement, ast.Return) or _target(statement).endswith(".grad")
 
 
 def _places(
@@ -173,13 +182,15 @@ def _roles(function: ast.FunctionDef) -> Iterator[tuple[ast.stmt, ast.AST, Role]
         target, value = _target(statement), getattr(statement, "value", None)
         is_returned = isinstance(statement, ast.Return)
         wholes = value.elts if is_returned and isinstance(value, ast.Tuple) else [value]
-        wholes = [node for node in wholes if is_returned or not isinstance(node, ast.Name | ast.Tuple)]
+        is_used = isinstance(statement, ast.Return | ast.AugAssign)
+        wholes = [node for node in wholes if is_used or not isinstance(node, ast.Name | ast.Tuple)]
         skipped = {id(node) for s in inner for node in ast.walk(s)}
         skipped |= {id(node.value) for node in ast.walk(statement) if _is_shape(node)}
         for node in ast.walk(statement):
             if id(node) not in skipped:
                 is_whole = any(node is whole for whole in wholes) and "Cache(" not in ast.unparse(node)
-                yield statement, node, Role(target, tuple(known), given, is_whole)
+                own = node.id if is_whole and isinstance(node, ast.Name) else ""
+                yield statement, node, Role(target or own, tuple(known), given, is_whole)
                 if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id != "_":
                     known[node.id] = None
 
@@ -256,7 +267,7 @@ def _texts(source: str, places: list[Place]) -> tuple[Text, ...]:
 
 
 def _replaced(node: Any, new_of: dict[int, Any]) -> Any:
-    """Return a copy of a node with new nodes in the place of others."""
+    """Return a copy of a node with new nodes instead of others."""
     if isinstance(node, list):
         return [_replaced(part, new_of) for part in node]
     if not isinstance(node, ast.AST):

@@ -87,7 +87,7 @@ def _of_conditions(node: ast.BoolOp) -> Iterator[Reading]:
     )
     if len(node.values) == 2:
         for one, other in (node.values, node.values[::-1]):
-            yield f"the condition {shown(one)} is too much", other
+            yield f"the condition {shown(one)} should not be there", other
 
 
 def _of_comparison(node: ast.Compare) -> Iterator[Reading]:

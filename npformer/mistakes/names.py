@@ -55,14 +55,14 @@ def _is_test(site: Site) -> bool:
 
 
 def of_variables(site: Site, scope: Scope) -> Iterator[Reading]:
-    """Yield a variable in the place of a longer expression."""
+    """Yield a variable instead of a longer expression."""
     if is_value(site) and not isinstance(site.node, Numbers) and scope.has_real_results:
         for name in scope.variables:
             yield f"{shown(site.node)} is used instead of {name}", expression(name)
 
 
 def of_expressions(site: Site, scope: Scope) -> Iterator[Reading]:
-    """Yield a longer expression, or an attribute, in the place of a value."""
+    """Yield a longer expression, or an attribute, instead of a value."""
     if not is_value(site) or not scope.parts:
         return
     text = ast.unparse(site.node)

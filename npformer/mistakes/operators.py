@@ -113,26 +113,26 @@ MISSING = changes(
     A > 0 => A ## it must be compared with 0
     """
 )
-# one operation instead of another, or one that is too much
+# one operation instead of another, or one that should not be there
 OPERATIONS = changes(
     r"""
     A + B => A - B ## the sign of the term {B} is wrong
     A - B => A + B ## the sign of the term {B} is wrong
-    A => A / B ## the division by {B} is too much
+    A => A / B ## the division by {B} should not be there
     A * B => A / B ## it is divided by {B} instead of multiplied
     B / A => A / B ## the numerator and the denominator are exchanged
     A // B => A / B ## the quotient of {A} and {B} must be rounded down
-    A => A + B ## the term {B} is too much
-    B => A + B ## the term {A} is too much
+    A => A + B ## the term {B} should not be there
+    B => A + B ## the term {A} should not be there
     B - A => A + B ## the sign of the term {A} is wrong
     A * B => A + B ## {A} and {B} are added instead of multiplied
-    A => A - B ## the term {B} is too much
-    -B => A - B ## the term {A} is too much
+    A => A - B ## the term {B} should not be there
+    -B => A - B ## the term {A} should not be there
     B - A => A - B ## {A} and {B} are exchanged in the difference
     -A - B => A - B ## the sign of {A} is wrong
     A * B => A - B ## {A} and {B} are subtracted instead of multiplied
-    A => A * B ## the factor {B} is too much
-    B => A * B ## the factor {A} is too much
+    A => A * B ## the factor {B} should not be there
+    B => A * B ## the factor {A} should not be there
     A / B => A * B ## it is multiplied by {B} instead of divided
     B / A => A * B ## it is multiplied by {A} instead of divided
     A + B => A * B ## {A} and {B} are multiplied instead of added
@@ -147,10 +147,10 @@ OPERATIONS = changes(
     B @ A.swapaxes(-1, -2) => A @ B
         ## in the product of {A} and {B}, the matrices are exchanged, and one is not transposed
     B.swapaxes(-1, -2) @ A.swapaxes(-1, -2) => A @ B ## the product of {A} and {B} is transposed
-    A => A @ B ## the product with {B} is too much
-    B => A @ B ## the product with {A} is too much
+    A => A @ B ## the product with {B} should not be there
+    B => A @ B ## the product with {A} should not be there
     A * B => A @ B ## in the product of {A} and {B}, matrices are multiplied instead of entries
-    A => A**B ## the power of {A} is too much
+    A => A**B ## the power of {A} should not be there
     A**-B => A**B ## the power of {A} has the wrong sign
     """
     + "\n".join(f"    A**{power} => A**B ## {{A}} is raised to the wrong power" for power in POWERS)
@@ -161,11 +161,11 @@ OPERATIONS = changes(
     A % B => A // B ## // is used instead of %
     A // B => A % B ## % is used instead of //
     A | B => A & B ## & is used instead of |
-    A => A & B ## the condition {B} is too much
-    B => A & B ## the condition {A} is too much
+    A => A & B ## the condition {B} should not be there
+    B => A & B ## the condition {A} should not be there
     A & B => A | B ## | is used instead of &
-    A => A | B ## the condition {B} is too much
-    B => A | B ## the condition {A} is too much
+    A => A | B ## the condition {B} should not be there
+    B => A | B ## the condition {A} should not be there
     """
 )
 STEPS = changes(

@@ -472,7 +472,7 @@ FEWEST = 4  # entries of an array that is no multiple of another by chance
 
 
 def formula(context: DiagnosisContext) -> str:
-    """Recognize the formula of the correct gradient, or of the term that is missing or too much."""
+    """Recognize the formula of the correct gradient, or of a term that is missing or should not be there."""
     if context.wrong.mean() < 0.5:
         return ""  # the pattern of single entries says more
     formulas = [item for item in _formulas(context) if item[1].any()]

@@ -267,13 +267,14 @@ SENTENCES = (
 
     # whole values
     result = A => result = A / len(G) ## {result} is divided by the batch size: it must be a sum, not averaged
-    => result = A / G.size ## {result} is divided by the number of its entries: it must be a sum, not averaged
+    => result = A / G.size
+        ## {result} is divided by the number of entries of {G}: it must be a sum, not averaged
     => result = A / (G.size // G.shape[-1])
         ## {result} is divided by the number of rows: it must be a sum, not averaged
     => result = A / G.shape[-1]
-        ## {result} is divided by the length of the last axis: it must be a sum, not averaged
+        ## {result} is divided by the length of the last axis of {G}: it must be a sum, not averaged
     => result = A / G.shape[-2]
-        ## {result} is divided by the length of the last axis but one: it must be a sum, not averaged
+        ## {result} is divided by the length of the last axis but one of {G}: it must be a sum, not averaged
     => result = 2 * A ## {result} is twice as large as it should be: it is multiplied by 2
     => result = A / 2 ## {result} is half as large as it should be: it is divided by 2
     => result = W + A ## {W} is added to {result}: there is no such residual connection

@@ -47,7 +47,7 @@ def of_statements(site: Site, scope: Scope) -> Iterator[Reading]:
     if isinstance(node, (ast.AugAssign, ast.Assign, ast.Expr, ast.If, ast.Break, ast.Continue, ast.For)):
         text = ast.unparse(node)
         step = "this step" if "\n" in text or len(text) > SHORT else f"the step {text}"
-        yield f"{step} is too much", ast.Pass()
+        yield f"{step} should not be there", ast.Pass()
     match node:
         case ast.AugAssign():
             yield (
@@ -82,9 +82,12 @@ def _of_condition(node: ast.If | ast.IfExp) -> Iterator[Reading]:
         says = f"{condition} may be 0, which counts as false: the test must be whether it is None"
         yield says, with_test(expression("a is not None", a=test))
     yield f"the condition {condition} is reversed", with_test(ast.UnaryOp(ast.Not(), test))
-    yield f"the condition {condition} is too much: this case is right always", with_test(ast.Constant(True))
+    yield (
+        f"the condition {condition} should not be there: this case is always right",
+        with_test(ast.Constant(True)),
+    )
     if isinstance(node, ast.IfExp):
-        yield f"the case {condition} is too much: the other one is right always", node.orelse
+        yield f"the case {condition} should not be there: the other case is always right", node.orelse
 
 
 def of_order(function: Definition, scope: Scope) -> Iterator[Edit]:
@@ -190,7 +193,7 @@ def _chained(function: Definition, statement: ast.stmt, total: str, given: str, 
 def _replaced(
     function: Definition, old: ast.stmt, new: ast.stmt
 ) -> Iterator[tuple[ast.AST, str, list[ast.stmt]]]:
-    """Yield the change that puts another statement in the place of one."""
+    """Yield the change that replaces a statement by another."""
     for node in ast.walk(function):
         body = getattr(node, "body", None)
         if isinstance(body, list) and any(statement is old for statement in body):

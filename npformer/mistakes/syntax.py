@@ -80,7 +80,7 @@ class Site:
     statement: ast.AST
 
     def edit(self, says: str, new: ast.AST) -> Edit:
-        """Return the edit that puts another node in the place of this one."""
+        """Return the edit that replaces this node by another."""
         value: ast.AST | list[ast.AST] = new
         if self.index is not None:
             siblings = getattr(self.parent, self.field)

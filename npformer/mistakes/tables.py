@@ -23,14 +23,15 @@ class Mistake:
     is_shared: bool = False
 
     def with_numbers(self, numbers: Iterable[float]) -> "Iterator[Mistake]":
-        """Yield the mistake with each of some numbers in the place of NUMBER, or as it is without one."""
+        """Yield the mistake with each of some numbers instead of NUMBER, or as it is without one."""
         if all(NUMBER not in new for _, new in self.changes):
             yield self
             return
         for number in numbers:
             text = f"({number})" if number < 0 else str(number)
             changes = tuple((old, new.replace(NUMBER, text)) for old, new in self.changes)
-            yield replace(self, says=self.says.replace(NUMBER, str(number)), changes=changes)
+            says = self.says.replace(NUMBER, f"{number:.6g}".replace("e+0", "e").replace("e-0", "e-"))
+            yield replace(self, says=says, changes=changes)
 
 
 def rows_of(table: str) -> Iterator[Mistake]:

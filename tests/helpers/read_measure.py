@@ -18,9 +18,14 @@ the mistake, counted from 1 in the code. Entries of the other kinds have a note 
 """
 
 import re
+from collections import Counter
 from typing import NamedTuple
 
+from mistake_tables import PLACES, functions_of
 from paths import TESTS
+
+from npformer.learn.exercises import EXERCISES, grade
+from npformer.mistakes.patterns import UNKNOWN
 
 FOLDER = TESTS / "learn" / "exercises" / "measure"
 KINDS, HALVES = ("wrong", "right", "unnameable"), ("development", "held_out")
@@ -87,3 +92,29 @@ def _is_in(message, alternative):
     if len(alternative) <= WHOLE and alternative[-1].isalnum():
         pattern += r"(?!\w)"
     return re.search(pattern, message) is not None
+
+
+def scores(solutions, folder):
+    """Grade solutions, and count them, those that are accepted, and what the messages about the others say.
+
+    Args:
+        solutions: The solutions.
+        folder: A folder for their files.
+
+    Returns:
+        A Counter of the solutions, of those that are accepted, of those with a clue that names a mistake, of
+        messages with the words of the mistake, and of messages with its line.
+    """
+    counts = Counter(dict.fromkeys(("solutions", "accepted", "with a clue", "named", "exact line"), 0))
+    for number, solution in enumerate(solutions):
+        file = folder / f"{solution.exercise}_{number}.py"
+        file.write_text(solution.code, encoding="utf-8")
+        exercise = EXERCISES.find(solution.exercise)
+        verdict = grade(exercise, functions_of(solution.code, str(file)), str(file))
+        message = " ".join([verdict.message, *verdict.clues])
+        counts["solutions"] += 1
+        counts["accepted"] += verdict.solved
+        counts["with a clue"] += any(c != UNKNOWN and not re.match(PLACES, c) for c in verdict.clues)
+        counts["named"] += bool(solution.words) and has_words(message, solution.words)
+        counts["exact line"] += str(solution.line) in re.findall(r"\bline (\d+)", message)
+    return counts

@@ -126,7 +126,7 @@ def test_a_row_may_replace_the_code_of_the_row_above_and_go_on_below():
 def test_a_number_of_the_learners_code_stands_for_the_word_number():
     (mistake,) = rows_of("A + eps => A + NUMBER ## NUMBER is added")
     small, negative = mistake.with_numbers([1e-6, -2])
-    assert (small.says, small.changes) == ("1e-06 is added", (("A + eps", "A + 1e-06"),))
+    assert (small.says, small.changes) == ("1e-6 is added", (("A + eps", "A + 1e-06"),))
     assert negative.changes == (("A + eps", "A + (-2)"),)
     (other,) = rows_of("A => B ## A is left out")
     assert [*other.with_numbers([])] == [other]

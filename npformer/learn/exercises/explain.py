@@ -6,7 +6,6 @@ Otherwise the repair changes the learner's own code (see repair.py). At last two
 at once. The message never shows the correct line.
 """
 
-import math
 import re
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
@@ -30,6 +29,9 @@ from npformer.mistakes.tables import Mistake
 # limits in processor time: the result does not depend on other processes
 SECONDS = 6.0  # of the search among single mistakes: the longest search takes half of it
 SECONDS_OF_PAIRS = 1.5
+
+LARGEST = 1e30  # larger numbers of the learner's code are not tried
+MOST_NUMBERS = 20
 
 
 def explain(
@@ -55,7 +57,9 @@ def explain(
         # a change that gives NaN everywhere, such as the root of a negative number, explains no NaN
         mistakes = exercise.mistakes if found.has_wrong_numbers(first) else exercise.special_mistakes
         numbers = _numbers(functions.values()) - _numbers(exercise.plain.values())
-        mistakes = [one for mistake in mistakes for one in mistake.with_numbers(sorted(numbers))]
+        mistakes = [
+            one for mistake in mistakes for one in mistake.with_numbers(sorted(numbers)[:MOST_NUMBERS])
+        ]
         single = _timed(([mistake] for mistake in mistakes), SECONDS)
         pairs = _timed(_pairs(mistakes), SECONDS_OF_PAIRS)
         return (
@@ -100,15 +104,18 @@ def _with_meanings(says: str, exercise: Exercise, file: str) -> str:
 
 
 def _numbers(parts: Iterable[Any]) -> set[float]:
-    """Return the finite numbers in functions and code, and those among other things."""
+    """Return the numbers in functions and code, and those among other things."""
     found: set[float] = set()
     for part in parts:
-        if isinstance(part, FunctionType | CodeType):
-            found |= _numbers(getattr(part, "__code__", part).co_consts)
-        elif isinstance(part, tuple):
-            found |= _numbers(part)
-        elif type(part) in (int, float) and math.isfinite(part):
-            found.add(part)
+        match part:
+            case FunctionType():
+                found |= _numbers([part.__code__])
+            case CodeType():
+                found |= _numbers(part.co_consts)
+            case tuple():
+                found |= _numbers(part)
+            case int() | float() if not isinstance(part, bool) and abs(part) < LARGEST:
+                found.add(part)
     return found
 
 

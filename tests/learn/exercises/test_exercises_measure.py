@@ -1,9 +1,14 @@
-"""The solutions that measure the grader: their files are complete and well formed. No solution is graded."""
+"""The solutions that measure the grader: their files are complete and well formed.
+
+Those of development are graded. The held-out ones are not: tests/score_grader.py only counts what the grader
+says of them.
+"""
 
 import ast
 
 import pytest
-from read_measure import HALVES, KINDS, has_words, read_measure
+from mistake_tables import count_steps, drawn
+from read_measure import HALVES, KINDS, has_words, read_measure, scores
 
 from npformer.learn.exercises.topics import ALL
 
@@ -74,3 +79,23 @@ def test_a_word_counts_at_the_beginning_of_a_word_and_a_short_one_alone():
     assert has_words("The factor v is missing.", (("v",),))
     assert not has_words("The value is wrong.", (("v",),))
     assert has_words("1 - z is there twice", (("1 - z",),))
+
+
+def test_the_mistakes_of_development_are_named(tmp_path, monkeypatch):
+    """By day, a fifth of the solutions stands for all of them."""
+    count_steps(monkeypatch, edits=500, mistakes=800)
+    counts = scores(drawn(SOLUTIONS["wrong", "development"], 5), tmp_path)
+    assert counts["accepted"] == 0
+    assert counts["named"] >= 0.9 * counts["solutions"], counts
+    assert counts["exact line"] >= 0.5 * counts["solutions"], counts
+
+
+def test_the_right_solutions_of_development_are_accepted(tmp_path):
+    counts = scores(SOLUTIONS["right", "development"], tmp_path)
+    assert counts["accepted"] == counts["solutions"]
+
+
+def test_no_mistake_is_named_where_none_has_a_name(tmp_path, monkeypatch):
+    count_steps(monkeypatch, edits=500, mistakes=800)
+    counts = scores(drawn(SOLUTIONS["unnameable", "development"], 5), tmp_path)
+    assert counts["with a clue"] == 0

@@ -10,6 +10,7 @@ from mistake_tables import count_steps, drawn, functions_of, mistakes_of
 from npformer.learn.exercises import EXERCISES, grade, judge
 from npformer.learn.exercises.observe import observe
 from npformer.learn.exercises.repair import TooManySteps, limited, repair
+from npformer.learn.exercises.topics.translation import PIECES
 from npformer.mistakes import edits
 from npformer.mistakes.budget import Budget
 
@@ -170,3 +171,25 @@ def test_a_change_that_makes_some_results_right_is_told_unless_it_may_be_chance(
 def test_the_prints_of_changed_code_are_not_shown(own, capsys):
     repair(DOT, *own(BEGINNING + "    print('again')\n    return d @ q, d.swapaxes(-1, -2) @ q"))
     assert capsys.readouterr().out == ""
+
+
+HIGHEST_RANK = """
+def join_pieces(pieces, text):
+    parts = list(text)
+    while True:
+        pairs = enumerate(zip(parts, parts[1:]))
+        found = [(pieces.ranks[a + b], -i) for i, (a, b) in pairs if a + b in pieces.ranks]
+        if not found:
+            return parts
+        _, i = max(found)
+        i = -i
+        parts[i : i + 2] = [parts[i] + parts[i + 1]]
+"""
+
+
+def test_an_edit_does_not_change_the_objects_of_a_trial(own):
+    """The loop of a comprehension keeps its variables: `for i, (a, pieces.ranks) in` would write ranks."""
+    ranks = dict(PIECES.ranks)
+    verdict = grade(EXERCISES.find("join-pieces"), *own(HIGHEST_RANK))
+    assert PIECES.ranks == ranks
+    assert verdict.message.startswith("the pieces of ▁lower is ")

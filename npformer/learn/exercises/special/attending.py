@@ -13,14 +13,11 @@ dweights = dy * bell => dweights = dy * weights && dbell = dy * weights => dbell
 === predict-position-backward
 dp * lengths * share * (1 - share) => dp * (lengths * share) * (1 - lengths * share)
     ## the derivative of the sigmoid is computed from p: it must be computed from share = p / lengths
-* (1 - hidden**2) => * (1 - hidden) ## the derivative of tanh is 1 - hidden², and not 1 - hidden
 dv = dlogit.reshape(-1) @ hidden.reshape(-1, hidden.shape[-1]) => dv = dlogit.reshape(-1) @ (hidden * (1 -
     hidden**2)).reshape(-1, hidden.shape[-1]) ## dv contains the derivative of tanh, 1 - hidden²: v comes
     after the tanh, so dv is the sum of dlogit · hidden
 => dv = dlogit.reshape(-1) @ (1 - hidden**2).reshape(-1, hidden.shape[-1])
     ## dv is the sum of dlogit · (1 - hidden²): the derivative by v is hidden itself
-dv = dlogit.reshape(-1) => dv = dlogit.reshape(-1) / dlogit.size && dweight = => dweight = 1 / dlogit.size *
-    ## dv and dweight are divided by the number of states: they must be sums, not averaged
 dlogit.reshape(-1) @ hidden.reshape(-1, hidden.shape[-1]) => dlogit.reshape(-1)[-1] * hidden.reshape(-1,
     hidden.shape[-1])[-1] ## dv is that of the last state only: those of all states must be summed
 dlogit = => share = 1 / (1 + np.exp(-share))\n    dlogit =
@@ -52,7 +49,6 @@ return -dh[..., None] => return -dh[..., None] / a.shape[-1]
 === score-function
 -reward / log_likelihood.size => -reward / B
     ## dlog_prob is divided by the number of sentences only: the mean is over samples and sentences
-=> -reward && -entropy_weight / B => -entropy_weight ## neither gradient is divided: the loss is a mean
 -entropy_weight / B => -entropy_weight / log_likelihood.size ## dentropy is divided by the number of samples
     times sentences, and the entropy does not depend on the sample: divide by the sentences
 => -1 / B ## the factor entropy_weight is left out

@@ -8,8 +8,6 @@ dscores @ k => dscores @ k / np.sqrt(k.shape[-1]) ## dq is divided by sqrt(K), a
 => dscores @ (dscores.swapaxes(-1, -2) @ q) ## dq is computed from dk instead of k
 => dscores @ k / k.shape[-2] && -2) @ q => -2) @ q / q.shape[-2]
     ## dq is divided by the number of keys, and dk by the number of queries: the products must be sums
-=> dscores @ k / len(q) && -2) @ q => -2) @ q / len(q)
-    ## dq and dk are divided by the batch size: a gradient must not be averaged here
 -2) @ q => -2) @ q / np.sqrt(k.shape[-1]) ## dk is divided by sqrt(K), and these scores are not scaled
 dk = dscores.swapaxes(-1, -2) @ q => dk = np.zeros_like(k) + (dscores.swapaxes(-1, -2) @ q).sum(0)
     ## dk is summed over axis 0: each sentence has its own keys
@@ -36,8 +34,6 @@ x - x.max(-1, keepdims=True) => x
 => x / x.max(-1, keepdims=True) ## the entries are divided by the largest one: it must be subtracted
 x.max => x.min ## the smallest entry of the row, or its mean, is subtracted instead of the largest: with -inf
     this gives NaN
-x.max(-1, keepdims=True) => x.max() ## the largest entry of the whole array is subtracted instead of that of
-    each row: in a row of much smaller entries, exp gives only zeros
 np.exp( => 10.0 ** ( ## powers of 10 are used instead of exp
 np.exp(x - x.max(-1, keepdims=True)) => x ## exp is left out: the entries themselves are divided by their sum
 e.sum(-1, keepdims=True) => np.sqrt((e**2).sum(-1, keepdims=True))

@@ -27,26 +27,13 @@ return dtable => return dtable / np.maximum(1, np.bincount(ids.ravel(), minlengt
 np.zeros(table.shape, dy.dtype) => table.astype(dy.dtype)
     ## dtable begins with the table itself: it must begin with zeros
 scale * dy => np.sqrt(table.shape[1]) * dy ## the factor is sqrt(D), and must be the scale of the cache
-=== tied-backward linear-layer-backward
-+= dbias => += dbias / len(dy)
-    ## the gradient of the bias is divided by the batch size: it must not be averaged here
-=> += dbias / (dy.size // dy.shape[-1])
-    ## the gradient of the bias is divided by the number of positions: it must be a sum
 === tied-backward
 dw.T => dw.reshape(layer.weight.grad.shape)
     ## dw is reshaped to the shape of the weight: it must be transposed
-+= dw.T => += dw.T / (dy.size // dy.shape[-1]) && += dbias => += dbias / (dy.size // dy.shape[-1])
-    ## the gradients of weight and bias are divided by the number of positions: they must be sums
 layer.weight.grad += dw.T\n    if layer.bias is not None:\n => if layer.bias is not
     None:\n        layer.weight.grad += dw.T\n
     ## without a bias nothing is added to layer.weight.grad: the weight has a gradient in both cases
 === linear-layer-backward
-+= dweight => += dweight / len(dy)
-    ## the gradient of the weight is divided by the batch size: it must not be averaged here
-=> += dweight / (dy.size // dy.shape[-1]) && += dbias => += dbias / (dy.size // dy.shape[-1])
-    ## the gradients of weight and bias are divided by the number of positions: they must be sums
-=> += dweight / (dy.size // dy.shape[-1])
-    ## the gradient of the weight is divided by the number of positions: it must be a sum
 layer.weight.grad += dweight\n    if layer.bias is not None:\n => if layer.bias is not
     None:\n        layer.weight.grad += dweight\n
     ## without a bias nothing is added to layer.weight.grad: the weight has a gradient in both cases

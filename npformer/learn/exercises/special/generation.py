@@ -24,7 +24,6 @@ starts[:, None] + => length * starts[:, None] % (len(ids) - length) +
 starts[:, None] => 0 * starts[:, None] ## all windows begin at the first place: starts is not used
 ids[places] => ids[places] && tokens[:, :-1], tokens[:, 1:] => tokens[:, :-1], ids[(places[:, 1:] + 1) %
     len(ids)] ## the targets are two tokens later than the inputs
-=> places ## the places are returned: they must be replaced by the tokens at these places
 === temperature
 z = z - z.max(-1, keepdims=True) => pass
     ## the maximum is not subtracted before exp, so that large logits give inf
@@ -119,7 +118,6 @@ length + k.shape[2] => length + 1 && k_room[:, :, length:end] = k => k_room[:, :
 np.log(x), np.log(y) => x, y ## the line is fitted to x and y themselves, and not to their logarithms
 np.log(x) => x ## only y is a logarithm: x must be one as well
 np.log(y) => y ## only x is a logarithm: y must be one as well
-- slope * logx.mean() => ## a is the mean of y: the line has its height at log x = 0
 u @ logy / (u @ u) => (logy[-1] - logy[0]) / (logx[-1] - logx[0])
     ## the line passes through the first and the last point: all points must count
 """

@@ -41,9 +41,6 @@ rstd * (dxhat - along_mean - xhat * along_xhat) => rstd * dxhat - along_mean - x
     ## the term through the mean is left out, and gain is left out in the mean of dxhat · xhat
 dxhat.mean(-1, keepdims=True) => dxhat.mean() && xhat).mean(-1, keepdims=True) => xhat).mean()
     ## both means run over all entries: each row needs its own means
-dgain = (dy * xhat).sum(rows) => dgain = (dy * gain * xhat).sum(rows) && dbias = dy.sum(rows) => dbias = (dy *
-    gain).sum(rows)
-    ## dgain and dbias are computed from dxhat, which contains gain, and must be computed from dy
 dgain = (dy * xhat) => dgain = (dy * xhat / rstd)
     ## x - mean is used instead of xhat in dgain: the division by the standard deviation is left out
 along_mean = dxhat.mean(-1, keepdims=True) => along_mean = gain * dy.mean(-1, keepdims=True)

@@ -2,9 +2,8 @@
 
 MISTAKES = r"""
 === lstm-cell-backward
-dcell + dh * o * (1 - tanh_c**2) => dcell + dh * tanh_c * (1 - tanh_c**2) ## o and tanh(c') are exchanged in
-    the gradient of c' through h': o is the factor, and tanh is differentiated
-=> dcell + dh * o * (1 - np.tanh(c) ** 2) ## tanh(c') is differentiated at c: its derivative is 1 - tanh_c²
+dcell + dh * o * (1 - tanh_c**2) => dcell + dh * o * (1 - np.tanh(c) ** 2) ## tanh(c') is differentiated at c:
+    its derivative is 1 - tanh_c²
 di * i * (1 - i) => di && df * f * (1 - f) => df && do * o * (1 - o) => do && dg * (1 - g**2) => dg ## the
     derivatives of all gates are left out: dgates must be the gradients before the sigmoids and the tanh
 do = dh * tanh_c => do = dh * (1 - tanh_c**2)

@@ -187,8 +187,6 @@ adam.model.values -= lr * weight_decay * np.where(decays, adam.model.values, 0) 
     -= lr * m_hat / (np.sqrt(v_hat) + adam.eps) => adam.model.values -= lr * m_hat / (np.sqrt(v_hat) +
     adam.eps)\n    adam.model.values -= lr * weight_decay * np.where(decays, adam.model.values, 0)
     ## the decay comes after the step of Adam, and must come before it
-lr * m_hat => lr * decays * m_hat
-    ## the parameters that do not decay are not changed by Adam's step either: decays is about the decay only
 np.sqrt(v_hat) => v_hat ## the square root of v is left out
 === cosine-floor
 floor + (peak - floor) => peak ## the floor is left out: the learning rate falls from peak to 0

@@ -39,8 +39,6 @@ adam.t += 1 => pass && adam.model.values -= lr * m_hat / (np.sqrt(v_hat) + adam.
     ## (1 - b)^t is used instead of 1 - b^t
 => 1 - beta_2**adam.t && 1 - beta2**adam.t => 1 - beta1**adam.t && beta_2 => beta2
     ## b1 and b2 are exchanged in the bias corrections
-=> 1 - beta2**adam.t ## the bias correction of m uses b2: it must use b1
-adam.t += 1 => pass ## adam.t is not advanced: the step is left out
 np.sqrt(v_hat) + adam.eps => np.sqrt(v_hat + adam.eps)
     ## eps is added to v under the square root, and must be added to the root
 g * g => np.abs(g) ## the absolute value of the gradient stands in v instead of its square
