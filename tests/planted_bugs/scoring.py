@@ -17,7 +17,7 @@ BUGS = {
             ("alignment: the last layer alone", "missing sum", "in layers → in layers[-1:]"),
         ],
         "aligned(weights[row, : len(ids), : len(sources[row])])": [
-            ("alignment: end symbol of the longest source", "wrong term", "aligned(weights[row, : len(ids)])"),
+            ("alignment: end of the longest source", "wrong term", "aligned(weights[row, : len(ids)])"),
         ],
         "weights[:-1, :-1].argmax(-1)": [
             ("alignment: words aligned with the end symbol", "wrong mask", "weights[:-1].argmax(-1)"),
