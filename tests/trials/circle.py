@@ -30,6 +30,8 @@ MORE = (  # these test what no test of those folders does, or test it in fewer s
     "generation/test_bleu_statistics.py",
     "generation/test_invented_words.py",
     "generation/test_fast_state.py",
+    "generation/test_scoring.py",
+    "generation/test_prefixes.py",
     "learn/capstone/test_compare.py",
     "learn/capstone/test_training.py",
     "pretrained/test_input_gradients.py",
