@@ -50,9 +50,9 @@ caption = "The way back: from dy, the layer computes a gradient for each of its 
 show_figure(figure, "00_2_gradients", caption)
 
 # %% [markdown]
-# The layer computes $y = xW + b$ for six tokens. A rectangle is an array, darker where a number is larger in
-# absolute value, and the letters are its axes. The dashed rectangles are the gradients, which are still
-# empty. Each has the shape of its array.
+# The layer computes $y = xW + b$ for six tokens. A rectangle is an array, and the letters are its axes. The
+# stronger the colour of a cell, the larger its number in absolute value. The dashed rectangles are the
+# gradients, which are still empty. Each has the shape of its array.
 
 # %% [markdown]
 # ## Arrays and their shapes

@@ -57,7 +57,7 @@ def masked(allowed):
     return gradient_flow(layout, arrays, steps, axes=axes)
 
 
-caption = "A mask: a query (row) may attend to the keys (columns) where it is dark"
+caption = "A mask: a query (row) may attend to the keys (columns) whose cells are blue"
 show_figure(masked(np.tri(6, dtype=bool)), "06_1_causal", caption)
 
 # %% [markdown]

@@ -54,7 +54,9 @@ def gradient_flow(
     axes: Mapping[str, str],
     title: str | None = None,
 ) -> Figure:
-    """Draw a computation of arrays. Each array is a rectangle of cells, darker where a number is larger.
+    """Draw a computation of arrays. An array is a rectangle of cells.
+
+    The larger the absolute value of a number, the stronger the colour of its cell.
 
         layout = "x h y
                   w . ."  # in two lines
@@ -172,7 +174,7 @@ class Block:
         colours: tuple[str, str],
         line: str | tuple[int, tuple[float, float]],
     ) -> None:
-        """Draw a frame, and cells that are darker where the absolute value of a number is larger."""
+        """Draw a frame, and cells whose colour grows with the absolute value of their number."""
         left, top = x - self.width / 2, bottom + self.height
         frame = Rectangle((left, bottom), self.width, self.height, facecolor="none", edgecolor=colours[1])
         frame.set(linewidth=1.4, linestyle=line, zorder=5, clip_on=False)
