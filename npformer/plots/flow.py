@@ -97,12 +97,13 @@ def gradient_flow(
             goal = x - blocks[result].width / 2, y
             if step.text:
                 board.sign(middle, y, str(next(numbers)), radius=RADIUS)
-                from_above = any(places[name][1] > y for name in step.inputs)
-                above = RADIUS + 0.16
+                over = RADIUS + 0.16
                 if not gradients:  # above the names of the arrays of the row
                     row = next(row for row in rows if result in row)
-                    above = max(blocks[name].height for name in row if name != ".") + 2 * 0.16
-                board.text(middle, y - RADIUS - 0.16 if from_above else y + above, step.text, size=LETTERS)
+                    over = max(blocks[name].height for name in row if name != ".") + 2 * 0.16
+                _write_operation(
+                    board, step.text, (middle, y), [places[name][1] for name in step.inputs], over
+                )
                 edge = middle + math.sqrt(RADIUS**2 - lane**2), y
                 _arrows(board, edge, goal, middle, lane, backward=result in gradients)
             for name in step.inputs:
@@ -207,15 +208,33 @@ def _places(
         texts = [steps[name].text for name in here if name in steps and steps[name].text]
         gap = max(LEAST_GAP, widest(texts, LETTERS) + 0.1) if texts else COPY_GAP
         middles.append(right + gap / 2)
-        centres.append(right + gap + max(blocks[name].left for name in here))
-        right = centres[-1] + max(blocks[name].right for name in here)
+        centres.append(right + gap + max((blocks[name].left for name in here), default=0.0))
+        right = centres[-1] + max((blocks[name].right for name in here), default=0.0)
     places, top = dict[str, Point](), 0.0
     for row in rows:
         here = [name for name in row if name != "."]
-        high = stories * (max(blocks[name].height for name in here) + line_height(FORMULA)) + BETWEEN
+        tallest = max((blocks[name].height for name in here), default=0.0)
+        high = stories * (tallest + line_height(FORMULA)) + BETWEEN
         places |= {name: (centres[column[name]], top - high / 2) for name in here}
         top -= high + 0.1
     return places, middles
+
+
+def _write_operation(board: Board, text: str, centre: Point, heights: Sequence[float], over: float) -> None:
+    """Write an operation at a height over the centre of its circle, or where none of its arrows comes from.
+
+    Args:
+        board, text, centre: The board, the text, and the centre of the circle.
+        heights: The heights from which the arrows come.
+        over: The height of the text over the centre.
+    """
+    x, y = centre
+    if max(heights) <= y:
+        board.text(x, y + over, text, size=LETTERS)
+    elif min(heights) >= y:
+        board.text(x, y - RADIUS - 0.16, text, size=LETTERS)
+    else:
+        board.text(x - RADIUS - 0.06, y, text, size=LETTERS, ha="right")
 
 
 def _arrows(board: Board, start: Point, end: Point, middle: float, lane: float, *, backward: bool) -> None:

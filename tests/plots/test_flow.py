@@ -92,6 +92,20 @@ def test_gradients_have_arrows_to_the_left_and_are_empty_until_they_are_computed
     assert all(start[0] > end[0] for start, end in back)
 
 
+@pytest.mark.parametrize(
+    ("layout", "side"),
+    [("a . y\n b . .", "above"), ("a . .\n b y .", "below"), ("a . .\n . y .\n b . .", "left")],
+)
+def test_an_operation_is_written_where_none_of_its_arrows_comes_from(layout, side):
+    arrays = dict.fromkeys("aby", np.ones((2, 3)))
+    figure = gradient_flow(layout, arrays, {"y": Step("add", ["a", "b"])}, axes=dict.fromkeys("aby", "T D"))
+    assert text_problems(figure) == []
+    (x, y), (circle_x, circle_y) = places(figure, "add")[0], places(figure, "1")[0]
+    assert (y > circle_y, y < circle_y, x < circle_x) == tuple(
+        side == each for each in ("above", "below", "left")
+    )
+
+
 def test_copies_have_no_circle_and_a_vector_is_a_row():
     copies = {"q": Step("", ["x"]), "k": Step("", ["x"]), "s": Step("q · k", ["q", "k"])}
     arrays = {"x": np.arange(4.0), "q": np.arange(4.0), "k": np.arange(4.0), "s": np.array([14.0])}
