@@ -81,6 +81,7 @@ def gradient_flow(
     rows = [line.split() for line in layout.strip().splitlines()]
     column = {name: index for row in rows for index, name in enumerate(row) if name != "."}
     _check(column, arrays, steps, gradients, axes)
+    _check_ways(rows, column, steps)
     lane = LANE if gradients else 0.0
     texts = [*(f"d{name}" for name in column), *axes.values(), *(step.text for step in steps.values())]
     with new_board(texts, title=title, what="this graph") as board:
@@ -290,3 +291,25 @@ def _check(
         for name in step.inputs:
             if column[name] >= column[result]:
                 raise UserError(f"{result} uses {name}: place it to the right of {name} in the layout")
+
+
+def _check_ways(rows: Sequence[Sequence[str]], column: Mapping[str, int], steps: Mapping[str, Step]) -> None:
+    """Raise UserError if an arrow would lead through another array, or the circle of another result."""
+    row = {name: index for index, names in enumerate(rows) for name in names if name != "."}
+    for result, step in steps.items():
+        for name in step.inputs:
+            passed = [each for each in rows[row[name]][column[name] + 1 : column[result]] if each != "."]
+            low, high = sorted((row[name], row[result]))
+            passed += [
+                other
+                for other, its in steps.items()
+                if its.text
+                and other != result
+                and column[other] == column[result]
+                and low <= row[other] <= high
+            ]
+            if passed:
+                raise UserError(
+                    f"the arrow from {name} to {result} would lead through {passed[0]} or its circle: place "
+                    "them in other rows or columns"
+                )

@@ -106,6 +106,16 @@ def test_an_operation_is_written_where_none_of_its_arrows_comes_from(layout, sid
     )
 
 
+def test_an_arrow_through_another_circle_is_refused():
+    arrays = {name: np.ones(2) for name in "pab"}
+    steps = {"a": Step("first", ["p"]), "b": Step("second", ["p"])}
+    with pytest.raises(
+        UserError, match="the arrow from p to b would lead through a or its circle: place them"
+    ):
+        gradient_flow("p a\n . b", arrays, steps, axes=dict.fromkeys("pab", "D"))
+    gradient_flow(". a\n p .\n . b", arrays, steps, axes=dict.fromkeys("pab", "D"))
+
+
 def test_copies_have_no_circle_and_a_vector_is_a_row():
     copies = {"q": Step("", ["x"]), "k": Step("", ["x"]), "s": Step("q · k", ["q", "k"])}
     arrays = {"x": np.arange(4.0), "q": np.arange(4.0), "k": np.arange(4.0), "s": np.array([14.0])}
@@ -134,6 +144,11 @@ def test_copies_have_no_circle_and_a_vector_is_a_row():
         (
             {"layout": "scores q weights y\nk . v ."},
             "scores uses q: place it to the right of q in the layout",
+        ),
+        ({"layout": "q scores k weights y\n. . . v ."}, "scores uses k: place it to the right of k"),
+        (
+            {"layout": "q . scores weights y\nk v . . ."},
+            "the arrow from k to scores would lead through v or its",
         ),
         ({"gradients": {"x": None}}, "the layout has no x"),
         (
