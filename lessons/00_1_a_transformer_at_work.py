@@ -79,32 +79,12 @@ assert (config.d_model, config.target_vocab) == (128, 10_000)
 # %% [markdown]
 # ## The architecture
 #
-# The diagram shows how the data flow through the model, from top to bottom. S is the number of English
-# tokens, and T is the number of German tokens. Each token is represented by a vector of 128 numbers. In the
-# end, the model has, at each German token, a probability for each of the 10,000 tokens of its vocabulary. At
-# the right you see the chapter that explains a part.
-#
-# ```text
-#  English ids (S)          German ids (T)          chapter 1
-#    │ embedding              │ embedding           chapter 2
-#    │ + positions            │ + positions         chapter 3
-#    ▼ (S, 128)               ▼ (T, 128)
-# ┌────────────────┐       ┌────────────────┐
-# │ attention      │       │ attention      │       chapters 4 to 7
-# │ add & norm     │       │ add & norm     │       chapter 8
-# │                │   ┌──▶│ attention      │       chapters 4 to 7
-# │                │   │   │ add & norm     │       chapter 8
-# │ feed-forward   │   │   │ feed-forward   │       chapter 9
-# │ add & norm     │   │   │ add & norm     │       chapter 8
-# └─── encoder ────┘   │   └─── decoder ────┘       chapters 10 and 11
-#    │ (S, 128)        │      │ (T, 128)
-#    └─────────────────┘      │ linear, softmax     chapter 12
-#                             ▼
-#                           probabilities (T, 10000)
-# ```
-#
-# The figure shows the same parts as in the paper *Attention Is All You Need*, where the data flow from bottom
-# to top. The number beside each part is the number of the chapter that explains it.
+# The figure shows the parts of the model as in the paper *Attention Is All You Need*, where the data flow
+# from bottom to top. The column at the left is the encoder, which reads the English sentence. The column at
+# the right is the decoder, which writes the German one. The vectors of the encoder enter the decoder in its
+# middle. Each token is represented by a vector of 128 numbers. In the end, the model has, at each German
+# token, a probability for each of the 10,000 tokens of its vocabulary. The number beside each part is the
+# number of the chapter that explains it.
 
 # %% tags=["plot"]
 caption = "The Transformer of the paper: beside each part stands the chapter that explains it"

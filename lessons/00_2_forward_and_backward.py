@@ -21,7 +21,7 @@ from npformer import show
 from npformer.checking import gradcheck
 from npformer.functional.linear import linear, linear_backward
 from npformer.learn.course import show_figure
-from npformer.plots import Grid, cell_product
+from npformer.plots import Grid, Step, cell_product, gradient_flow
 
 rng = np.random.default_rng(0)
 
@@ -30,7 +30,29 @@ rng = np.random.default_rng(0)
 #
 # In lesson 0.0 a model learned with the gradients of seven weights. The Transformer of *Attention Is All You
 # Need* has 65 million weights. How can so many derivatives be written in a few lines? This lesson answers the
-# question for the smallest layer, $y = xW + b$.
+# question for the smallest layer.
+
+# %% tags=["plot"]
+same = np.random.default_rng(0)  # it draws the numbers of this lesson
+first = {"x": same.standard_normal((6, 4)), "w": same.standard_normal((4, 5))}
+first["b"] = same.standard_normal(5)
+first["y"] = first["x"] @ first["w"] + first["b"]
+layout = """x  y
+            w  .
+            b  ."""
+steps = {"y": Step("x w + b", ["x", "w", "b"])}
+axes = {"x": "T D", "w": "D O", "b": "O", "y": "T O"}
+caption = "A linear layer: y is computed from x, w and b"
+show_figure(gradient_flow(layout, first, steps, axes=axes), "00_2_layer", caption)
+empty = dict.fromkeys(first)
+figure = gradient_flow(layout, first, steps, empty, axes=axes)
+caption = "The way back: from dy, the layer computes a gradient for each of its inputs"
+show_figure(figure, "00_2_gradients", caption)
+
+# %% [markdown]
+# The layer computes $y = xW + b$ for six tokens. A rectangle is an array, and the letters are its axes. The
+# stronger the colour of a cell, the larger its number in absolute value. The dashed rectangles are the
+# gradients, which are still empty. Each has the shape of its array.
 
 # %% [markdown]
 # ## Arrays and their shapes
@@ -129,19 +151,14 @@ print(f"L = {loss:.4f}, dy has shape {dy.shape}")
 #
 # The **backward pass** of a layer receives dy, the gradient of its output. It returns the gradients of
 # everything that the forward pass received: dx, dw and db. It does not need to know how the later layers
-# compute L, because it needs only dy from them. So the data flow in two directions:
-#
-# ```text
-# forward    x (B, T, D) ──┐
-#            w (D, O)    ──┼──▶ linear ──▶ y (B, T, O) ──▶ later layers ──▶ L
-#            b (O,)      ──┘       │
-#                            cache: x and w
-#                                  ▼
-# backward   dx (B, T, D) ◀──┐
-#            dw (D, O)    ◀──┼── linear_backward ◀── dy (B, T, O) ◀── later layers
-#            db (O,)      ◀──┘
-# ```
-#
+# compute L, because it needs only dy from them. The picture shows $dy$ with the numbers of our example.
+
+# %% tags=["plot"]
+figure = gradient_flow(layout, first, steps, empty | {"y": dy.reshape(6, 5)}, axes=axes)
+caption = "dy has arrived; now the layer computes dx, dw and db. Its cache holds x and w"
+show_figure(figure, "00_2_dy", caption)
+
+# %% [markdown]
 # ### The gradient of x
 #
 # Take one entry $x_{ni}$. It affects every output component of its own token n, and no output of another

@@ -19,7 +19,7 @@ from numpy.testing import assert_allclose
 from npformer.functional.attention import attention
 from npformer.functional.softmax import softmax
 from npformer.learn.course import show_figure
-from npformer.plots import curves
+from npformer.plots import Step, curves, gradient_flow
 
 h = 1e-20  # the size of a complex step
 
@@ -49,12 +49,23 @@ except KeyError as error:
 # key is the one with the largest dot product with the query. It gets the weight 1, and all others get the
 # weight 0. The product of the weights and the values is the answer. This is a **hard lookup**. It has an
 # answer for every query.
-#
-# ```text
-# query (1, 2) ─┬─→ dot products (1, S) ─→ weights (1, S) ─┐
-# keys (S, 2) ──┘                                          ├─→ answer (1, 3)
-# values (S, 3) ───────────────────────────────────────────┘
-# ```
+
+# %% tags=["plot"]
+angles = np.array([0, 120, 240, 40]) * np.pi / 180
+arrows = np.stack([np.cos(angles), np.sin(angles)], -1)  # (4, 2): three keys and a query
+products = arrows[3:] @ arrows[:3].T  # (1, S)
+arrays = {"query": arrows[3:], "keys": arrows[:3], "products": products, "values": np.eye(3)}
+arrays["weights"] = 1.0 * (products == products.max())
+arrays["answer"] = arrays["weights"] @ arrays["values"]
+steps = {
+    "products": Step("dot", ["query", "keys"]),
+    "weights": Step("max", ["products"]),
+    "answer": Step("sum", ["weights", "values"]),
+}
+axes = {"query": "1 2", "keys": "S 2", "products": "1 S", "weights": "1 S", "values": "S 3"}
+layout = "query products weights answer \n keys . values ."
+figure = gradient_flow(layout, arrays, steps, axes=axes | {"answer": "1 3"})
+show_figure(figure, "04_3_lookup", "A hard lookup: only the nearest key gets a weight")
 
 # %%
 

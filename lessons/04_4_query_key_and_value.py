@@ -22,7 +22,7 @@ from npformer import MultiHeadAttention
 from npformer.checking import gradcheck
 from npformer.functional.attention import attention, attention_backward
 from npformer.learn.course import show_figure
-from npformer.plots import Grid, cell_product
+from npformer.plots import Grid, Step, cell_product, gradient_flow
 
 rng = np.random.default_rng(4)
 
@@ -30,7 +30,8 @@ rng = np.random.default_rng(4)
 # ## One vector with three roles
 #
 # In self-attention, every token vector is used as a query, as a key and as a value. In lesson 4.1 all three
-# were the same vector $x$. Then a token attended most to itself, if all vectors had the same length.
+# were the same vector $x$. Then a token attended most to itself, if all vectors had the same length. In this
+# lesson the three roles get different vectors.
 #
 # We use the same example again. The entries of the vectors say whether a word is an animal, flies, is an
 # action, or is an article.
@@ -59,17 +60,31 @@ x = np.array(  # (T, D)
 #
 # In self-attention, every token has all three roles. But what a token needs is often different from what it
 # is. For example, an action needs to know which animals take part, and it is not an animal itself. So each
-# role gets its own weight matrix:
+# role gets its own weight matrix.
+
+# %% tags=["plot"]
+layout = """.  q  scores  weights  z
+            x  k    .       .     .
+            .  v    .       .     ."""
+matrices = np.random.default_rng(0).standard_normal((3, 4, 2))  # three times (D, K)
+arrays = {"x": x} | dict(zip("qkv", x @ matrices, strict=True))
+output, example_cache = attention(arrays["q"], arrays["k"], arrays["v"])
+arrays |= {"scores": example_cache.scores, "weights": example_cache.weights, "z": output}
+steps = {name: Step("", ["x"]) for name in "qkv"} | {
+    "scores": Step("q kᵀ", ["q", "k"]),
+    "weights": Step("softmax", ["scores"]),
+    "z": Step("weights v", ["weights", "v"]),
+}
+axes = {"x": "T D", "q": "T K", "k": "T K", "v": "T L", "z": "T L"}
+axes |= {"scores": "T T", "weights": "T T"}
+caption = "From x to z: q, k and v are products of x and three different matrices, here random"
+show_figure(gradient_flow(layout, arrays, steps, axes=axes), "04_4_roles", caption)
+
+# %% [markdown]
+# The three products of the picture are
 #
 # $$Q = X W^Q, \qquad K = X W^K, \qquad V = X W^V$$
 #
-# ```text
-# X (T, D) ─┬─ × W^Q (D, K) ─→ Q (T, K) ─┐
-#           ├─ × W^K (D, K) ─→ K (T, K) ─┴─→ S = Q Kᵀ (T, T) ─→ softmax ─→ P (T, T) ─┐
-#           └─ × W^V (D, L) ─→ V (T, L) ─────────────────────────────────────────────┴─→ Z = P V (T, L)
-# ```
-
-# %% [markdown]
 # - The **query** $q_i$ says what token $i$ needs.
 # - The **key** $k_j$ says what token $j$ offers. It is compared with the queries.
 # - The **value** $v_j$ is the information that other tokens receive from token $j$.

@@ -18,6 +18,8 @@ from numpy.testing import assert_allclose
 
 from npformer.functional import similarity
 from npformer.functional.softmax import softmax, softmax_backward
+from npformer.learn.course import show_figure
+from npformer.plots import Step, gradient_flow
 
 rng = np.random.default_rng(4)
 
@@ -38,13 +40,19 @@ rng = np.random.default_rng(4)
 #
 # The brackets $[q; k]$ mean that the two vectors are written one after the other. In this lesson, queries
 # have the width K and keys the width L. The similarity function is the first step of attention:
-#
-# ```text
-# queries (T, K) ─┐
-#                 ├─→ [similarity] ─→ scores (T, S) ─→ softmax ─→ weights (T, S)
-# keys (S, L) ────┘
-# ```
-#
+
+# %% tags=["plot"]
+same = np.random.default_rng(0)
+arrays = {"q": same.standard_normal((3, 4)), "k": same.standard_normal((5, 6))}
+w = same.standard_normal((4, 6))  # (K, L)
+arrays["scores"], _ = similarity.general_similarity(arrays["q"], arrays["k"], w)
+arrays["weights"], _ = softmax(arrays["scores"])
+steps = {"scores": Step("similarity", ["q", "k"]), "weights": Step("softmax", ["scores"])}
+axes = {"q": "T K", "k": "S L", "scores": "T S", "weights": "T S"}
+figure = gradient_flow("q scores weights \n k . .", arrays, steps, axes=axes)
+show_figure(figure, "04_5_similarity", "Each query is compared with each key")
+
+# %% [markdown]
 # **Question.** Which of the four functions has no parameters? Which of them work if K and L are different?
 #
 # <details><summary>Answer</summary>

@@ -51,8 +51,8 @@ caption = "Attention for four tokens: three steps lead from q, k and v to the ou
 show_figure(figure, "05_1_attention", caption)
 
 # %% [markdown]
-# A rectangle is an array, darker where a number is larger in absolute value. Its axes are T queries, S keys,
-# or the width K of a vector ($d_k$). A circle is a step:
+# A rectangle is an array: the stronger the colour, the larger the absolute value. Its axes are T queries, S
+# keys, or the width K of a vector ($d_k$). A circle is a step:
 #
 # 1. Each query is compared with each key. This gives the scores.
 # 2. The softmax turns each row of scores into weights that sum to 1.

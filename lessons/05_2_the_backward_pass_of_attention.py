@@ -69,9 +69,9 @@ caption = "Backward: steps 3, 2 and 1 lead from dy to the gradients dq, dk and d
 show_figure(backward(y=dy), "05_2_backward", caption)
 
 # %% [markdown]
-# A rectangle is an array. Its cells are darker where the numbers are larger in absolute value. The letters
-# are its axes: there are T queries and S keys, and K is the width of a vector. A circle is a step of the
-# computation. With $c = 1/\sqrt{d_k}$, the three steps are
+# A rectangle is an array. The stronger the colour of a cell, the larger its number in absolute value. The
+# letters are its axes: there are T queries and S keys, and K is the width of a vector. A circle is a step of
+# the computation. With $c = 1/\sqrt{d_k}$, the three steps are
 #
 # $$S = c\, Q K^\top, \qquad P = \mathrm{softmax}(S), \qquad Y = P V$$
 #

@@ -22,22 +22,31 @@ from numpy.testing import assert_allclose
 from npformer.functional.attention import attention, attention_backward
 from npformer.functional.softmax import softmax
 from npformer.learn.course import show_figure
-from npformer.plots import curves
+from npformer.plots import Step, curves, gradient_flow
 
 rng = np.random.default_rng(5)
 
 # %% [markdown]
 # ## The reason that the paper gives
 #
-# Scaled dot-product attention divides the scores by $\sqrt{d_k}$ before the softmax. The diagram shows the
-# place of this division:
-#
-# ```text
-# q (T, K) ─┐
-#           ├─→ q · k (T, S) ─→ [÷ √dₖ] ─→ scores (T, S) ─→ softmax ─→ weights (T, S)
-# k (S, K) ─┘
-# ```
-#
+# Scaled dot-product attention divides the scores by $\sqrt{d_k}$ before the softmax. The picture shows the
+# place of this division.
+
+# %% tags=["plot"]
+same = np.random.default_rng(0)
+q, k = same.standard_normal((2, 4, 6))  # each (T, K)
+arrays = {"q": q, "k": k, "products": q @ k.T, "scores": q @ k.T / math.sqrt(6)}
+arrays["weights"], _ = softmax(arrays["scores"])
+steps = {
+    "products": Step("q kᵀ", ["q", "k"]),
+    "scores": Step("÷ √K", ["products"]),
+    "weights": Step("softmax", ["scores"]),
+}
+axes = {"q": "T K", "k": "S K"} | dict.fromkeys(("products", "scores", "weights"), "T S")
+figure = gradient_flow("q products scores weights \n k . . .", arrays, steps, axes=axes)
+show_figure(figure, "05_3_scale", "Step 2 is the division that this lesson is about")
+
+# %% [markdown]
 # The paper gives a reason for it in section 3.2.1:
 #
 # > We suspect that for large values of dₖ, the dot products grow large in magnitude, pushing the softmax

@@ -26,13 +26,41 @@ from npformer.functional.attention import attention, attention_backward
 from npformer.functional.masks import causal_mask, padding_mask
 from npformer.functional.softmax import softmax, softmax_backward
 from npformer.learn.course import show_figure
-from npformer.plots import mask_panels, softmax_panels
+from npformer.plots import Step, gradient_flow, mask_panels, softmax_panels
 
 rng = np.random.default_rng(6)
 
 # %% [markdown]
 # ## Why masks?
 #
+# A **mask** says which query may attend to which key. It enters the softmax, and the weights of all other
+# keys become 0.
+
+# %% tags=["plot"]
+layout = """q  scores  weights  y
+            k  mask      v     ."""
+example = np.random.default_rng(0).standard_normal((3, 6, 4))  # q, k and v of six tokens
+steps = {
+    "scores": Step("q kᵀ / √K", ["q", "k"]),
+    "weights": Step("softmax", ["scores", "mask"]),
+    "y": Step("weights v", ["weights", "v"]),
+}
+axes = dict.fromkeys("qy", "T K") | dict.fromkeys("kv", "S K")
+axes |= dict.fromkeys(("scores", "mask", "weights"), "T S")
+
+
+def masked(allowed):
+    """Draw attention with a mask."""
+    y, cache = attention(*example, allowed)
+    arrays = dict(zip("qkv", example, strict=True)) | {"mask": allowed, "y": y}
+    arrays |= {"scores": example[0] @ example[1].T / 2, "weights": cache.weights}
+    return gradient_flow(layout, arrays, steps, axes=axes)
+
+
+caption = "A mask: a query (row) may attend to the keys (columns) whose cells are blue"
+show_figure(masked(np.tri(6, dtype=bool)), "06_1_causal", caption)
+
+# %% [markdown]
 # In chapter 5 every query attends to every key. In a Transformer this is wrong in two situations.
 #
 # **Padding.** The sentences of a batch have different lengths. To store them in one array, we append the
@@ -48,9 +76,9 @@ rng = np.random.default_rng(6)
 # at once, so the token to be predicted is part of its input. If a query may attend to this token, the decoder
 # only learns to copy it.
 #
-# A **mask** is a bool array that says which query may attend to which key. It has the shape of the scores,
-# (T, S), or broadcasts to it. In npformer, **True means that the query may attend to the key**. Where it is
-# False, we say that the key is *masked* for this query.
+# A mask is a bool array. It has the shape of the scores, (T, S), or broadcasts to it. In npformer, **True
+# means that the query may attend to the key**. Where it is False, we say that the key is *masked* for this
+# query.
 
 # %% [markdown]
 # ## The definition
@@ -60,15 +88,11 @@ rng = np.random.default_rng(6)
 # > We implement this inside of scaled dot-product attention by masking out (setting to −∞) all values in the
 # > input of the softmax which correspond to illegal connections.
 #
-# The mask acts between scores and softmax:
-#
-# ```text
-# q (T, K) ─┐                mask (T, S), bool
-#           │                        ↓
-# k (S, K) ─┴─→ scores ─→ [−∞ where it is False] ─→ softmax ─→ weights ─┐
-#               (T, S)            (T, S)                       (T, S)   │
-# v (S, K) ─────────────────────────────────────────────────────────────┴─→ y (T, K)
-# ```
+# The mask acts between scores and softmax.
+
+# %% tags=["plot"]
+figure = masked(np.tile([True, True, True, True, False, False], (6, 1)))
+show_figure(figure, "06_1_padding", "Another mask: no query may attend to the last two keys")
 
 # %% [markdown]
 # There are two common masks:

@@ -28,6 +28,8 @@ from npformer.functional.tutorial_masks import (
     tutorial_attention,
     tutorial_attention_backward,
 )
+from npformer.learn.course import show_figure
+from npformer.plots import Step, gradient_flow
 
 rng = np.random.default_rng(6)
 q, k, v = rng.standard_normal((3, 6, 8))  # (T, K), (S, K), (S, K)
@@ -38,11 +40,16 @@ dy = rng.standard_normal((6, 8))  # (T, K) the gradient of the output
 # ## Numbers in place of −∞
 #
 # The paper sets the scores of masked keys to −∞ before the softmax:
-#
-# ```text
-# scores (T, S) ─→ [−∞ where the mask is False] ─→ softmax ─→ weights (T, S)
-# ```
-#
+
+# %% tags=["plot"]
+allowed = causal_mask(6, q)  # (T, S)
+arrays = {"scores": scores, "mask": allowed, "weights": attention(q, k, v, allowed)[1].weights}
+steps = {"weights": Step("−∞, softmax", ["scores", "mask"])}
+axes = dict.fromkeys(arrays, "T S")
+figure = gradient_flow("scores weights \n mask .", arrays, steps, axes=axes)
+show_figure(figure, "06_2_mask", "A score becomes −∞ where the mask is False, and its weight 0")
+
+# %% [markdown]
 # Our documents do not use −∞ in their code. *一步步解析Attention is All You Need!* replaces the score by
 # −2³² + 1, and *图解transformer* by −1e10. *The components of the Transformer* **adds** −1e9 to the score.
 # Does the difference matter?

@@ -19,6 +19,8 @@ import numpy as np
 from numpy.testing import assert_allclose
 
 from npformer import MultiHeadAttention
+from npformer.learn.course import show_figure
+from npformer.plots import cell_grid
 
 rng = np.random.default_rng(7)
 
@@ -37,22 +39,25 @@ rng = np.random.default_rng(7)
 # ## An example: six people at a table
 #
 # How much does a single head lose? We use an example that is small enough to be solved on paper. Six people
-# sit at a round table:
-#
-# ```text
-#          Ann   Ben                x of Ben       = [ note of Ben  | 0 1 0 0 0 0 ]
-#       Fay         Cem             wanted by Ben  = [ note of Ann  | note of Cem ]
-#          Eve   Dot
-# ```
-#
-# Each person has a **note** with six random numbers. Each person wants two notes: the note of the left
-# neighbour and the note of the right neighbour. The two notes must arrive side by side and unmixed.
+# sit at a round table, in the order of the picture.
+
+# %% tags=["plot"]
+people = ["Ann", "Ben", "Cem", "Dot", "Eve", "Fay"]
+heads = np.roll(np.eye(6, dtype=int), -1, axis=1) + 2 * np.roll(np.eye(6, dtype=int), 1, axis=1)
+colours = [("q", heads == 1), ("k", heads == 2)]
+looks = {"numbers": True, "colour": "plain", "edge": "weight", "painted": colours}
+figure = cell_grid(heads, rows=people, columns=people, **looks)
+caption = "Head 1 reads the left neighbour of each person (row), and head 2 the right one"
+show_figure(figure, "07_1_heads", caption)
+
+# %% [markdown]
+# Fay also sits next to Ann. Each person has a **note** with six random numbers. Each person wants the notes
+# of both neighbours, side by side and unmixed. The picture shows how two heads can do this.
 #
 # The people are the tokens of our "sentence". The vector $x$ of a person has 12 entries. The first six are
 # the note. The other six encode the seat, with a 1 at the number of the seat and 0 elsewhere.
 
 # %%
-people = ["Ann", "Ben", "Cem", "Dot", "Eve", "Fay"]
 
 
 def tables(n):

@@ -23,7 +23,7 @@ from npformer.functional import heads as package
 from npformer.functional.attention import attention
 from npformer.functional.heads import merge_heads, split_heads
 from npformer.learn.course import show_figure
-from npformer.plots import Grid, cell_product
+from npformer.plots import Grid, Step, cell_product, gradient_flow
 
 rng = np.random.default_rng(7)
 
@@ -52,14 +52,32 @@ def loop_over_heads(x, w_q, w_k, w_v, w_o):
 #
 # So the H matrices of shape (D, K) are stored as one matrix of shape (D, H·K). The whole calculation, with
 # its shapes, is this:
-#
-# ```text
-# x (B, T, D) ─┬─ × W^Q ─→ (B, T, H·K) ─ split ─→ q (B, H, T, K) ─┐
-#              ├─ × W^K ─→ (B, T, H·K) ─ split ─→ k (B, H, T, K) ─┼─→ attention
-#              └─ × W^V ─→ (B, T, H·K) ─ split ─→ v (B, H, T, K) ─┘       │
-#                                                                         ↓
-# y (B, T, D) ←─ × W^O ──── concat (B, T, H·K) ←──────── merge ──── z (B, H, T, K)
-# ```
+
+# %% tags=["plot"]
+layout = """x  all_q  q1  z1  joined  y
+            .  .      q2  z2  .       ."""
+same = np.random.default_rng(0)
+parts = {"x": same.standard_normal((4, 4))}  # (T, D)
+parts["all_q"] = parts["x"] @ same.standard_normal((4, 4))  # (T, H·K)
+parts |= {"q1": parts["all_q"][:, :2], "q2": parts["all_q"][:, 2:]}  # (T, K)
+for head in "12":
+    keys, values = same.standard_normal((2, 4, 2))
+    parts[f"z{head}"], _ = attention(parts[f"q{head}"], keys, values)
+parts["joined"] = np.concatenate([parts["z1"], parts["z2"]], -1)  # (T, H·K)
+parts["y"] = parts["joined"] @ same.standard_normal((4, 4))  # (T, D)
+steps = {
+    "all_q": Step("× W", ["x"]),
+    "q1": Step("", ["all_q"]),
+    "q2": Step("", ["all_q"]),
+    "z1": Step("", ["q1"]),
+    "z2": Step("", ["q2"]),
+    "joined": Step("", ["z1", "z2"]),
+    "y": Step("× W", ["joined"]),
+}
+axes = dict.fromkeys(parts, "T K") | dict.fromkeys(("all_q", "joined"), "T HK")
+figure = gradient_flow(layout, parts, steps, axes=axes | {"x": "T D", "y": "T D"})
+caption = "The path of the queries: one product, split into two heads, joined after attention"
+show_figure(figure, "07_2_path", caption)
 
 # %% [markdown]
 # The input holds two sentences of six tokens. The weights are random, because zeros and identity matrices

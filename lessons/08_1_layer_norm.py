@@ -21,7 +21,7 @@ from numpy.testing import assert_allclose
 from npformer import show
 from npformer.functional.norm import layer_norm
 from npformer.learn.course import show_figure
-from npformer.plots import Grid, cell_product
+from npformer.plots import Grid, Step, cell_product, gradient_flow
 
 rng = np.random.default_rng(8)
 
@@ -35,18 +35,27 @@ rng = np.random.default_rng(8)
 # > We employ a residual connection [11] around each of the two sub-layers, followed by layer
 # > normalization [1]. That is, the output of each sub-layer is LayerNorm(x + Sublayer(x)), where Sublayer(x)
 # > is the function implemented by the sub-layer itself.
-#
-# B is the number of sentences, T the number of tokens in a sentence, and D the length of a vector.
-#
-# ```text
-#              ┌─────────────── direct path ───────────────┐
-# x (B, T, D) ─┤                                           + ─→ s (B, T, D) ─→ norm ─→ y (B, T, D)
-#              └─→ sublayer f ─→ f(x) (B, T, D) ─→ dropout ┘
-# ```
-#
-# The diagram shows both operations of this chapter, the sum and the norm. We begin with the norm. Why is it
-# needed? Each sublayer adds something to $x$, so the numbers could grow from layer to layer. The norm brings
-# them back to the same size. Lesson 8.3 (`08_3_the_residual_connection`) explains the sum.
+
+# %% tags=["plot"]
+layout = """x  .  s  y
+            .  f  .  ."""
+example = np.random.default_rng(0).standard_normal((2, 3, 4))  # x and f(x) of three tokens
+total = example.sum(0)  # (T, D)
+y_example, _ = layer_norm(total, np.ones(4), np.zeros(4))
+arrays = {"x": example[0], "f": example[1], "s": total, "y": y_example}
+steps = {
+    "f": Step("sublayer", ["x"]),
+    "s": Step("x + f", ["x", "f"]),
+    "y": Step("norm", ["s"]),
+}
+figure = gradient_flow(layout, arrays, steps, axes=dict.fromkeys(arrays, "T D"))
+show_figure(figure, "08_1_add_and_norm", "Add & norm: the sum of x and a sublayer is normalized")
+
+# %% [markdown]
+# The picture shows both operations of this chapter, the sum and the norm, for T tokens of length D. We begin
+# with the norm. Why is it needed? Each sublayer adds something to $x$, so the numbers could grow from layer
+# to layer. The norm brings them back to the same size. Lesson 8.3 (`08_3_the_residual_connection`) explains
+# the sum.
 
 # %% [markdown]
 # The paper does not define LayerNorm. It cites Ba, Kiros and Hinton (2016). **Layer normalization**, in short

@@ -25,7 +25,7 @@ from npformer.functional.norm import layer_norm, layer_norm_backward
 from npformer.learn.course import show_figure
 from npformer.nn import AddNorm, Context, Dropout, LayerNorm, Linear
 from npformer.nn.module import Module
-from npformer.plots import Grid, cell_product
+from npformer.plots import Grid, Step, cell_product, gradient_flow
 
 rng = np.random.default_rng(8)
 x = rng.standard_normal((2, 3, 4))  # (B, T, D)
@@ -33,7 +33,30 @@ dy = rng.standard_normal((2, 3, 4))  # (B, T, D)
 
 # %% [markdown]
 # ## Why a sum?
-#
+
+# %% tags=["plot"]
+layout = """x  .  s  y
+            .  h  .  ."""
+steps = {
+    "h": Step("f(x)", ["x"]),
+    "s": Step("x + h", ["x", "h"]),
+    "y": Step("norm", ["s"]),
+}
+
+
+def drawn(arrays, gradients=None):
+    """Draw a residual connection for the first sentence."""
+    values = {name: array[0] for name, array in arrays.items()}
+    given = {name: gradient[0] for name, gradient in (gradients or {}).items()}
+    shown = dict.fromkeys(arrays) | given if given else None
+    return gradient_flow(layout, values, steps, shown, axes=dict.fromkeys(arrays, "T D"))
+
+
+h, _ = Linear(4, 4, rng=np.random.default_rng(0), dtype=np.float64).forward(x)
+arrays = {"x": x, "h": h, "s": x + h, "y": layer_norm(x + h, np.ones(4), np.zeros(4))[0]}
+show_figure(drawn(arrays), "08_3_forward", "Forward: x takes two paths to the sum s")
+
+# %% [markdown]
 # If every layer replaced its input, each layer would have to learn to pass on all information that later
 # layers need. This makes deep networks hard to train. He et al. (2015) solved the problem with a sum.
 #
@@ -49,13 +72,12 @@ dy = rng.standard_normal((2, 3, 4))  # (B, T, D)
 #
 # The backward pass follows two rules of lesson 0.2. A sum passes its gradient unchanged to both terms. And an
 # array that is used twice gets the sum of two gradients:
-#
-# ```text
-#                              ┌──────────────── direct path: ds ────────────────┐
-# dy ─→ backward of norm ─→ ds ┤                                                 + ─→ dx (B, T, D)
-#                              └─→ sublayer path: backward pass of f ────────────┘
-# ```
-#
+
+# %% tags=["plot"]
+caption = "Backward: dx is the sum of the direct path and the sublayer path"
+show_figure(drawn(arrays, {"y": dy}), "08_3_backward", caption)
+
+# %% [markdown]
 # In the package the class `AddNorm` computes the sum and the norm. Its `forward` takes $x$ and $h = f(x)$. It
 # also takes a `Context`, which says whether the pass belongs to training, where dropout is applied. In the
 # next cell the sublayer is a linear layer. The layers of the package have these lines for each of their
@@ -99,6 +121,10 @@ y, norm_cache = layer_norm(x + h, norm.gain.value, norm.bias.value)
 ds, _, _ = layer_norm_backward(dy, norm_cache)
 through, _, _ = linear_backward(ds, f_cache)
 dx = ds + through
+
+# %% tags=["plot"]
+figure = drawn(arrays, {"y": dy, "s": ds, "h": ds, "x": dx})
+show_figure(figure, "08_3_dx", "ds and dh are equal, and dx is the sum of two gradients")
 
 # %% tags=["check"]
 y_package, caches = model.forward(x)

@@ -18,10 +18,11 @@ import numpy as np
 from numpy.testing import assert_allclose
 from threadpoolctl import threadpool_limits
 
+from npformer.functional.norm import layer_norm
 from npformer.learn.course import show_figure
 from npformer.models.transformer import Encoder, TransformerConfig
 from npformer.nn import AddNorm
-from npformer.plots import curves
+from npformer.plots import Step, curves, gradient_flow
 
 threadpool_limits(1, user_api="blas")  # small products run fastest on one thread: chapter 16
 
@@ -29,15 +30,31 @@ threadpool_limits(1, user_api="blas")  # small products run fastest on one threa
 # ## Before or after
 #
 # There are two places for the norm of a residual connection:
-#
-# ```text
-# post-norm    x (B, T, D) ─┬─→ sublayer ─→ + ─→ norm ─→ y (B, T, D)
-#                           └───────────────↑
-#
-# pre-norm     x (B, T, D) ─┬─→ norm ─→ sublayer ─→ + ─→ y (B, T, D)
-#                           └───────────────────────↑
-# ```
-#
+
+# %% tags=["plot"]
+same = np.random.default_rng(0)
+x, w = same.standard_normal((4, 6)), same.standard_normal((6, 6))
+ones, zeros = np.ones(6), np.zeros(6)
+post = {"x": x, "f": x @ w, "s": x + x @ w, "y": layer_norm(x + x @ w, ones, zeros)[0]}
+n, _ = layer_norm(x, ones, zeros)
+pre = {"x": x, "n": n, "f": n @ w, "y": x + n @ w}
+post_steps = {
+    "f": Step("sublayer", ["x"]),
+    "s": Step("x + f", ["x", "f"]),
+    "y": Step("norm", ["s"]),
+}
+pre_steps = {
+    "n": Step("norm", ["x"]),
+    "f": Step("sublayer", ["n"]),
+    "y": Step("x + f", ["x", "f"]),
+}
+axes = dict.fromkeys("xnfsy", "T D")
+figure = gradient_flow("x . s y \n . f . .", post, post_steps, dict.fromkeys(post), axes=axes)
+show_figure(figure, "08_4_post", "Post-norm: every path from dy to dx goes through the norm")
+figure = gradient_flow("x . . y \n . n f .", pre, pre_steps, dict.fromkeys(pre), axes=axes)
+show_figure(figure, "08_4_pre", "Pre-norm: dy reaches dx on a path without a norm")
+
+# %% [markdown]
 # The paper normalizes the sum. This is called **post-norm**. *Attention机制详解（二）* shows a later version
 # of the authors' own code. It normalizes the input of the sublayer, and once more the output of the whole
 # stack. This is called **pre-norm**. Let $J$ be the Jacobian of $f$, so that the backward pass of $f$

@@ -20,19 +20,34 @@ from npformer import MultiHeadAttention, show
 from npformer.checking import gradcheck
 from npformer.learn.course import show_figure
 from npformer.nn import FeedForward
-from npformer.plots import cell_grid
+from npformer.plots import Step, cell_grid, gradient_flow
 
 rng = np.random.default_rng(9)
 
 # %% [markdown]
 # ## Why another layer after attention?
-#
+
 # Attention only *mixes*. The output of a head is a weighted average of values, and each value is a linear
 # function of one token. So attention collects information from several tokens. But for given weights it is
 # linear.
 #
 # The **feed-forward network** follows attention in every layer. It computes a nonlinear function of the
 # vector of each token. It has two thirds of the parameters of an encoder layer.
+
+# %% tags=["plot"]
+same = np.random.default_rng(0)
+arrays = {"x": same.standard_normal((5, 4))}  # (T, D)
+arrays["h"] = arrays["x"] @ same.standard_normal((4, 8))  # (T, F)
+arrays["a"] = np.maximum(0, arrays["h"])
+arrays["y"] = arrays["a"] @ same.standard_normal((8, 4))
+steps = {
+    "h": Step("x w1 + b1", ["x"]),
+    "a": Step("max(0, h)", ["h"]),
+    "y": Step("a w2 + b2", ["a"]),
+}
+axes = {"x": "T D", "h": "T F", "a": "T F", "y": "T D"}
+caption = "The feed-forward network: each row, a token, becomes wide and then narrow again"
+show_figure(gradient_flow("x h a y", arrays, steps, axes=axes), "09_1_network", caption)
 
 # %% [markdown]
 # ## The passage in the paper
@@ -46,11 +61,7 @@ rng = np.random.default_rng(9)
 # > d_ff = 2048.
 #
 # So the vector becomes four times as wide, each entry goes through a nonlinear function, and the vector
-# becomes narrow again. We write D for d_model and F for d_ff:
-#
-# ```text
-# x (B, T, D) ─→ x W₁ + b₁ ─→ h (B, T, F) ─→ max(0, h) ─→ a (B, T, F) ─→ a W₂ + b₂ ─→ y (B, T, D)
-# ```
+# becomes narrow again. We write D for d_model and F for d_ff, as in the picture. White cells are 0.
 
 # %% [markdown]
 # A nonlinear function that is applied to each number separately is called an **activation**. The activation

@@ -22,7 +22,7 @@ from npformer.checking import gradcheck
 from npformer.functional.activations import ACTIVATIONS
 from npformer.learn.course import show_figure
 from npformer.nn import FeedForward
-from npformer.plots import curves
+from npformer.plots import Step, curves, gradient_flow
 
 rng = np.random.default_rng(9)
 x = rng.standard_normal((2, 5, 4))  # (B, T, D)
@@ -30,11 +30,24 @@ x = rng.standard_normal((2, 5, 4))  # (B, T, D)
 # %% [markdown]
 # The **activation** is the function between the two linear layers of the network. It is applied to each of
 # the F numbers of each token separately:
-#
-# ```text
-# x (B, T, D) ─→ linear ─→ h (B, T, F) ─→ ACTIVATION ─→ a (B, T, F) ─→ linear ─→ y (B, T, D)
-# ```
-#
+
+# %% tags=["plot"]
+same = np.random.default_rng(0)
+arrays = {"x": same.standard_normal((5, 4))}  # (T, D)
+arrays["h"] = arrays["x"] @ same.standard_normal((4, 8))  # (T, F)
+arrays["a"] = np.maximum(0, arrays["h"])
+arrays["y"] = arrays["a"] @ same.standard_normal((8, 4))
+steps = {
+    "h": Step("x w1 + b1", ["x"]),
+    "a": Step("activation", ["h"]),
+    "y": Step("a w2 + b2", ["a"]),
+}
+axes = {"x": "T D", "h": "T F", "a": "T F", "y": "T D"}
+figure = gradient_flow("x h a y", arrays, steps, axes=axes)
+caption = "The activation is step 2. Here it is ReLU: the white cells of a are 0"
+show_figure(figure, "09_2_activation", caption)
+
+# %% [markdown]
 # The paper uses ReLU, $\max(0, h)$. Each of the F places is called a unit. This lesson compares ReLU with
 # other activations, and shows how a unit can stop learning.
 #

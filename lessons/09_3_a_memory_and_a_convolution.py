@@ -18,7 +18,7 @@ from numpy.testing import assert_allclose
 
 from npformer.learn.course import show_figure
 from npformer.nn import FeedForward
-from npformer.plots import attention_map, mask_map
+from npformer.plots import Step, attention_map, gradient_flow, mask_map
 
 rng = np.random.default_rng(9)
 
@@ -26,11 +26,23 @@ rng = np.random.default_rng(9)
 # ## The network again
 #
 # The feed-forward network computes $\max(0,\, x W_1 + b_1)\, W_2 + b_2$ for each token separately:
-#
-# ```text
-# x (B, T, D) ─→ x W₁ + b₁ ─→ h (B, T, F) ─→ max(0, h) ─→ a (B, T, F) ─→ a W₂ + b₂ ─→ y (B, T, D)
-# ```
-#
+
+# %% tags=["plot"]
+same = np.random.default_rng(0)
+arrays = {"x": same.standard_normal((5, 4))}  # (T, D)
+arrays["h"] = arrays["x"] @ same.standard_normal((4, 8))  # (T, F)
+arrays["a"] = np.maximum(0, arrays["h"])
+arrays["y"] = arrays["a"] @ same.standard_normal((8, 4))
+steps = {
+    "h": Step("x w1 + b1", ["x"]),
+    "a": Step("max(0, h)", ["h"]),
+    "y": Step("a w2 + b2", ["a"]),
+}
+axes = {"x": "T D", "h": "T F", "a": "T F", "y": "T D"}
+figure = gradient_flow("x h a y", arrays, steps, axes=axes)
+show_figure(figure, "09_3_network", "The feed-forward network: each row is a token")
+
+# %% [markdown]
 # In this lesson we do not change it. We read its formula in two other ways.
 
 # %%

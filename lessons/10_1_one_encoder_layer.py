@@ -26,7 +26,7 @@ from npformer.functional.positions import sinusoids
 from npformer.learn.course import show_figure
 from npformer.models.transformer import EncoderLayer, TransformerConfig
 from npformer.nn import InputEmbedding
-from npformer.plots import attention_grid
+from npformer.plots import Step, attention_grid, gradient_flow
 
 rng = np.random.default_rng(10)
 
@@ -43,21 +43,39 @@ rng = np.random.default_rng(10)
 # "Identical" means that all layers have the same structure. Each has weights of its own.
 
 # %% [markdown]
-# The diagram shows one **encoder layer** with its two **sublayers**. B is the number of sentences, S the
-# number of tokens, D the length of a vector, and F the width of the feed-forward network. Each sublayer has
-# a residual connection, which adds the input of the sublayer to its output. A layer norm follows.
-#
-# ```text
-# ids (B, S) ──▶ embedding × √D, + positions ──▶ x (B, S, D)
-#
-# x (B, S, D) ─┬─▶ self-attention ──▶ m (B, S, D) ──▶ + ──▶ norm₁ ──▶ a (B, S, D)
-#              └─────────── direct path ──────────────▲
-#
-# a (B, S, D) ─┬─▶ linear ──▶ h (B, S, F) ──▶ ReLU ──▶ linear ──▶ f (B, S, D) ──▶ + ──▶ norm₂ ──▶ y
-#              └──────────────────────────── direct path ─────────────────────────▲       (B, S, D)
-# ```
+# The pictures show one **encoder layer** with its two **sublayers**. S is the number of tokens and D the
+# length of a vector. Each sublayer has a residual connection, which adds the input of the sublayer to its
+# output. A layer norm follows.
+
+# %% tags=["plot"]
+same = np.random.default_rng(0)
+example = {"x": same.standard_normal((5, 12))}  # (S, D)
+example["m"], _ = F.attention(example["x"], example["x"], example["x"])
+example["x + m"] = example["x"] + example["m"]
+example["a"], _ = F.layer_norm(example["x + m"], np.ones(12), np.zeros(12))
+hidden = np.maximum(0, example["a"] @ same.standard_normal((12, 20)))  # (S, F)
+example["f"] = hidden @ same.standard_normal((20, 12))
+example["a + f"] = example["a"] + example["f"]
+example["y"], _ = F.layer_norm(example["a + f"], np.ones(12), np.zeros(12))
+
+for name, start, through, sublayer, end in (
+    ("10_1_attention", "x", "m", "self-attention", "a"),
+    ("10_1_feed_forward", "a", "f", "feed-forward", "y"),
+):
+    steps = {
+        through: Step(sublayer, [start]),
+        "s": Step(f"{start} + {through}", [start, through]),
+        end: Step("norm", ["s"]),
+    }
+    arrays = {name: example[name] for name in (start, through, end)}
+    arrays["s"] = example[f"{start} + {through}"]
+    layout = f"{start} . s {end} \n . {through} . ."
+    figure = gradient_flow(layout, arrays, steps, axes=dict.fromkeys(arrays, "S D"))
+    show_figure(figure, name, f"From {start} to {end}: the sublayer, the sum s and the norm")
 
 # %% [markdown]
+# Inside the feed-forward network, each vector has F numbers.
+#
 # In this lesson we compute one layer, forward. The next lessons of the chapter derive its backward pass,
 # build the whole encoder, compare self-attention with other layers, and show what a second layer is good for.
 #

@@ -17,11 +17,12 @@ import numpy as np
 from numpy.testing import assert_allclose
 
 from npformer import Transformer, TransformerConfig, assert_no_leak
+from npformer.functional.attention import attention
 from npformer.functional.masks import causal_mask, padding_mask
 from npformer.learn.course import show_figure
 from npformer.models.transformer import shifted_right
 from npformer.models.transformer.model import TransformerCache
-from npformer.plots import mask_map
+from npformer.plots import Step, gradient_flow, mask_map
 
 # %% [markdown]
 # ## What the decoder does
@@ -30,24 +31,30 @@ from npformer.plots import mask_map
 # **memory**. The **decoder** reads the memory and writes the translation, one token after the other. Before
 # each token it knows the source and the tokens that it has written so far.
 #
-# A decoder layer has three sublayers. The diagram shows one layer, with B sentences, S source tokens, T
-# target tokens and vectors of length D. The first sublayer is **masked self-attention** among the target
-# tokens. The second one is **encoder-decoder attention**: its queries come from the decoder, and its keys
-# and values from the memory. The third one is the feed-forward network of chapter 9.
-#
-# ```text
-#   target_in (B, T)                                    source (B, S)
-#        │ embedding, positions                              │ embedding, positions, encoder
-#        ▼                                                   ▼
-#   x (B, T, D) ──▶ masked self-attention ──▶ add & norm     memory (B, S, D)
-#                                                 │          │
-#                   x₁ (B, T, D) ◀────────────────┘          │ keys, values
-#                        │ queries                           │
-#                        └──▶ encoder-decoder attention ◀────┘ ──▶ add & norm
-#                                                                      │
-#                   x₂ (B, T, D) ◀─────────────────────────────────────┘
-#                        └──▶ feed-forward ──▶ add & norm ──▶ y (B, T, D) ──▶ next layer
-# ```
+# A decoder layer has three sublayers, one after the other. The picture shows one layer, with S source tokens,
+# T target tokens and vectors of length D. The sum and the norm after each sublayer are left out.
+
+# %% tags=["plot"]
+same = np.random.default_rng(0)
+x, memory = same.standard_normal((4, 3)), same.standard_normal((5, 3))  # (T, D), (S, D)
+x1, _ = attention(x, x, x, causal_mask(4, x))
+x2, _ = attention(x1, memory, memory)
+out = np.maximum(0, x2 @ same.standard_normal((3, 8))) @ same.standard_normal((8, 3))
+steps = {
+    "x1": Step("self-attention", ["x"]),
+    "x2": Step("cross-attention", ["x1", "memory"]),
+    "y": Step("feed-forward", ["x2"]),
+}
+arrays = {"x": x, "x1": x1, "memory": memory, "x2": x2, "y": out}
+axes = dict.fromkeys(arrays, "T D") | {"memory": "S D"}
+figure = gradient_flow("x x1 x2 y \n . memory . .", arrays, steps, axes=axes)
+show_figure(figure, "11_1_layer", "A decoder layer: the memory enters its second sublayer")
+
+# %% [markdown]
+# 1. **Masked self-attention** among the target tokens.
+# 2. **Encoder-decoder attention**, or cross-attention: its queries come from the decoder, and its keys and
+#    values from the memory.
+# 3. The feed-forward network of chapter 9.
 
 # %% [markdown]
 # There is a difficulty. During training, all positions of the decoder are computed at once, from a sentence

@@ -23,13 +23,34 @@ from npformer import functional as F
 from npformer.checking import gradcheck
 from npformer.learn.course import show_figure
 from npformer.models.transformer import DecoderLayer
-from npformer.plots import attention_grid
+from npformer.plots import Step, attention_grid, gradient_flow
 
 rng = np.random.default_rng(11)
 
 # %% [markdown]
 # ## Encoder-decoder attention
-#
+
+# %% tags=["plot"]
+layout = """x       q  scores  weights  z
+            memory  k    .       .     .
+            .       v    .       .     ."""
+same = np.random.default_rng(0)
+q, k, v = (same.standard_normal((length, 3)) for length in (5, 3, 3))  # (T, K), (S, K), (S, K)
+z, example_cache = F.attention(q, k, v)
+arrays = {"x": same.standard_normal((5, 4)), "memory": same.standard_normal((3, 4))}
+arrays |= {"q": q, "k": k, "v": v}
+arrays |= {"scores": example_cache.scores, "weights": example_cache.weights, "z": z}
+steps = {"q": Step("", ["x"]), "k": Step("", ["memory"]), "v": Step("", ["memory"])} | {
+    "scores": Step("q kᵀ", ["q", "k"]),
+    "weights": Step("softmax", ["scores"]),
+    "z": Step("weights v", ["weights", "v"]),
+}
+axes = {"x": "T D", "memory": "S D", "q": "T K", "k": "S K", "v": "S K", "z": "T K"}
+axes |= {"scores": "T S", "weights": "T S"}
+caption = "T queries come from x; S keys and values come from the memory"
+show_figure(gradient_flow(layout, arrays, steps, axes=axes), "11_3_cross", caption)
+
+# %% [markdown]
 # The source enters the decoder only through the second sublayer. Section 3.2.3 of the paper says:
 #
 # > the queries come from the previous decoder layer, and the memory keys and values come from the output of
@@ -42,13 +63,6 @@ rng = np.random.default_rng(11)
 # K &= M W_K + b_K \\
 # V &= M W_V + b_V
 # \end{aligned}$$
-#
-# ```text
-# x (B, T, D) ──────────▶ W_Q ──▶ Q (T, dₖ) ──┬──▶ scores (T, S) ──▶ softmax ──▶ weights (T, S)
-#                                             │                                      │
-# memory (B, S, D) ──┬──▶ W_K ──▶ K (S, dₖ) ──┘                                      ▼
-#                    └──▶ W_V ──▶ V (S, dₖ) ──────────────────────────────▶ weights · V (T, dₖ)
-# ```
 #
 # The shapes of Q, K and V are those of one sentence and one head. The heads are joined and multiplied by
 # $W_O$ at the end, as in lesson 7.3.

@@ -22,7 +22,7 @@ from npformer import functional as F
 from npformer.checking import gradcheck
 from npformer.learn.course import show_figure
 from npformer.models.transformer import DecoderLayer
-from npformer.plots import cell_grid
+from npformer.plots import Step, cell_grid, gradient_flow
 
 rng = np.random.default_rng(11)
 
@@ -133,21 +133,24 @@ assert_allclose(made, y_package, rtol=1e-9)
 # %% [markdown]
 # Let $u_1 = x + a$, $u_2 = x_1 + c$ and $u_3 = x_2 + f$ be the inputs of the three norms. Let
 # $h = x_2 W_1 + b_1$, and let $\mathrm{norm}_i'$ be the backward pass of a norm (lesson 8.2,
-# `08_2_the_backward_pass_of_layer_norm`). The diagram shows the paths of the gradient. A prime marks the
-# backward pass of a part:
-#
-# ```text
-# dy ──▶ norm₃' ──▶ du₃ ─┬──▶ feed-forward' ─────────────▶ + ──▶ dx₂ (B, T, D)
-#                        └──────── direct path ───────────▲
-#
-# dx₂ ──▶ norm₂' ──▶ du₂ ─┬──▶ encoder-decoder attention' ─┬─▶ + ──▶ dx₁ (B, T, D)
-#                         └──────── direct path ───────────│───▲
-#                                                          └─▶ dM (B, S, D), to the encoder
-#
-# dx₁ ──▶ norm₁' ──▶ du₁ ─┬──▶ self-attention' ─────────────▶ + ──▶ dx (B, T, D)
-#                         └──────── direct path ──────────────▲
-# ```
-#
+# `08_2_the_backward_pass_of_layer_norm`). The picture shows the paths of the gradient in the second sublayer.
+# The two others have no memory.
+
+# %% tags=["plot"]
+layout = """x1      .  u2  x2
+            memory  c  .   ."""
+steps = {
+    "c": Step("attend", ["x1", "memory"]),
+    "u2": Step("x1 + c", ["x1", "c"]),
+    "x2": Step("norm", ["u2"]),
+}
+arrays = {"x1": x1[0], "memory": memory[0], "c": c[0], "u2": (x1 + c)[0], "x2": x2[0]}
+axes = dict.fromkeys(arrays, "T D") | {"memory": "S D"}
+figure = gradient_flow(layout, arrays, steps, dict.fromkeys(arrays), axes=axes)
+caption = "From dx2 to dx1 on two paths, and to dmemory, which leaves the layer"
+show_figure(figure, "11_4_paths", caption)
+
+# %% [markdown]
 # From the last line to the first:
 #
 # $$\begin{aligned}

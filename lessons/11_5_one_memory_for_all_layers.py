@@ -22,7 +22,7 @@ from npformer.checking import gradcheck
 from npformer.checking.whole import ModelWithLoss
 from npformer.learn.course import show_figure
 from npformer.models.transformer import Decoder, DecoderLayer, EncoderLayer, shifted_right
-from npformer.plots import Grid, cell_product
+from npformer.plots import Grid, Step, cell_product, gradient_flow
 
 rng = np.random.default_rng(11)
 
@@ -31,12 +31,18 @@ rng = np.random.default_rng(11)
 #
 # *一步步解析Attention is All You Need!* says, above its picture of both stacks, that the output of the last
 # encoder layer goes to *every* decoder layer. So the memory is used N times.
-#
-# ```text
-#             ┌──▶ decoder layer 0 ──▶ dM₀ ──┐
-# memory M ───┼──▶ decoder layer 1 ──▶ dM₁ ──┼──▶ dM = dM₀ + dM₁ + dM₂ ──▶ encoder
-# (B, S, D)   └──▶ decoder layer 2 ──▶ dM₂ ──┘    (B, S, D)
-# ```
+
+# %% tags=["plot"]
+same = np.random.default_rng(0)
+m, first, second, third = same.standard_normal((4, 4, 6))  # the memory and its gradients
+copies = {f"m{n}": Step("", ["memory"]) for n in range(3)}
+arrays = dict.fromkeys(("memory", *copies), m)
+gradients = {"m0": first, "m1": second, "m2": third, "memory": first + second + third}
+layout = ". m0 \n memory m1 \n . m2"
+axes = dict.fromkeys(arrays, "S D")
+figure = gradient_flow(layout, arrays, copies, gradients, axes=axes)
+caption = "Three decoder layers read the memory, and dmemory is the sum of their gradients"
+show_figure(figure, "11_5_memory", caption)
 
 # %% [markdown]
 # Why is the gradient of the memory a sum? Imagine that each layer has its own copy of the memory,

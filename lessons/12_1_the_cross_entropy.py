@@ -18,7 +18,7 @@ from numpy.testing import assert_allclose
 
 from npformer import functional as F
 from npformer.learn.course import show_figure
-from npformer.plots import Grid, cell_product, probability_bars
+from npformer.plots import Grid, Step, cell_product, gradient_flow, probability_bars
 
 rng = np.random.default_rng(12)
 vocabulary = ["a", "am", "I", "thanks", "student", "<eos>"]  # ids 0 .. 5
@@ -31,18 +31,30 @@ vocabulary = ["a", "am", "I", "thanks", "student", "<eos>"]  # ids 0 .. 5
 # know how wrong the choice is. A **loss** is a single number that measures this. The backward pass starts
 # at the loss: it computes in which direction each number of the vector should change.
 #
-# The diagram shows the whole computation of this chapter. B is the number of sentences, T the number of
-# positions, D the length of a vector, and V the size of the vocabulary.
-#
-# ```text
-# forward    x (B, T, D) ──▶ linear ──▶ z (B, T, V) ──▶ log-softmax ──▶ log p (B, T, V)
-#                                                                            │
-#            targets (B, T) ─────────────────────────────────────────────────┤
-#                                                                            ▼
-#            loss, one number ◀── mean over real tokens ◀── −log p(target) (B, T)
-#
-# backward   dx (B, T, D) ◀── linear ◀── dz = (p − q) / N (B, T, V) ◀── dloss = 1
-# ```
+# The picture shows the whole computation of this chapter. T is the number of positions, D the length of a
+# vector, and V the size of the vocabulary.
+
+# %% tags=["plot"]
+same = np.random.default_rng(0)
+vectors = same.standard_normal((4, 3))  # (T, D)
+z = vectors @ same.standard_normal((3, 4))  # (T, V)
+logp, _ = F.log_softmax(z)
+targets = np.eye(4)[[2, 1, 0, 3]]  # (T, V)
+losses = -(logp * targets).sum(-1, keepdims=True)  # (T, 1)
+arrays = {"x": vectors, "z": z, "logp": logp, "targets": targets, "losses": losses}
+arrays["loss"] = [losses.mean()]
+steps = {
+    "z": Step("linear", ["x"]),
+    "logp": Step("log-softmax", ["z"]),
+    "losses": Step("pick", ["logp", "targets"]),
+    "loss": Step("mean", ["losses"]),
+}
+axes = {"x": "T D", "z": "T V", "logp": "T V", "targets": "T V", "losses": "T 1", "loss": "1"}
+figure = gradient_flow("x z logp losses loss \n . . targets . .", arrays, steps, axes=axes)
+show_figure(figure, "12_1_loss", "From the vectors of the decoder to the loss, one number")
+
+# %% [markdown]
+# Step 3 picks −log p of the target at each position.
 
 # %% [markdown]
 # ## Vector, logits, probabilities, token

@@ -21,7 +21,7 @@ from npformer import functional as F
 from npformer import show
 from npformer.checking import gradcheck
 from npformer.learn.course import show_figure
-from npformer.plots import Grid, cell_product
+from npformer.plots import Grid, Step, cell_product, gradient_flow
 
 rng = np.random.default_rng(12)
 V = 6
@@ -32,14 +32,29 @@ q = np.eye(V)[3]  # (V,) the right token is "thanks", with the id 3
 # ## Where the backward pass starts
 #
 # The backward pass of a model starts at its loss. The first gradient is that of the loss itself, which is 1.
-# This lesson computes the next one, the gradient $dz$ of the logits:
-#
-# ```text
-# forward    z (B, T, V) ─▶ log-softmax ─▶ log p (B, T, V) ─▶ −log p(target) (B, T) ─▶ mean ─▶ loss
-#
-# backward   dz = (p − q) / N (B, T, V) ◀───────────────────────────────────────────── dloss = 1
-# ```
-#
+# This lesson computes the gradient $dz$ of the logits.
+
+# %% tags=["plot"]
+z = np.random.default_rng(0).standard_normal((4, V))  # (T, V)
+logp, _ = F.log_softmax(z)
+targets = np.eye(V)[[2, 1, 0, 4]]  # (T, V)
+losses = -(logp * targets).sum(-1, keepdims=True)  # (T, 1)
+steps = {
+    "logp": Step("log-softmax", ["z"]),
+    "losses": Step("pick", ["logp", "targets"]),
+    "loss": Step("mean", ["losses"]),
+}
+arrays = {"z": z, "logp": logp, "targets": targets, "losses": losses, "loss": [losses.mean()]}
+axes = {"z": "T V", "logp": "T V", "targets": "T V", "losses": "T 1", "loss": "1"}
+layout = "z logp losses loss \n . targets . ."
+figure = gradient_flow(layout, arrays, steps, axes=axes)
+show_figure(figure, "12_2_forward", "Forward: from the logits z to the loss")
+gradients = {"loss": [1.0], "losses": np.full((4, 1), 1 / 4), "logp": -targets / 4}
+gradients["z"] = (np.exp(logp) - targets) / 4
+figure = gradient_flow(layout, arrays, steps, gradients, axes=axes)
+show_figure(figure, "12_2_backward", "Backward: from dloss = 1 to dz, for T = 4 positions")
+
+# %% [markdown]
 # ## Backward: p − q
 #
 # We take a single row, and let $q$ be any distribution. First we need the derivative of log p by the logit

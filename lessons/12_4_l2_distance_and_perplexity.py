@@ -22,7 +22,7 @@ from numpy.testing import assert_allclose
 from npformer import functional as F
 from npformer.checking import gradcheck
 from npformer.learn.course import show_figure
-from npformer.plots import curves
+from npformer.plots import Step, curves, gradient_flow
 
 rng = np.random.default_rng(12)
 V = 6
@@ -34,12 +34,21 @@ q = np.eye(V)[thanks]  # (V,)
 #
 # The cross-entropy is one way to measure how far the probabilities $p$ are from the target $q$. The L2
 # distance is another. Both losses begin in the same way:
-#
-# ```text
-# z (V,) ──▶ softmax ──▶ p (V,) ──┬──▶ −log p(target)   cross-entropy
-#                                 └──▶ ‖p − q‖          L2 distance
-# ```
-#
+
+# %% tags=["plot"]
+z = np.random.default_rng(0).standard_normal(V)  # (V,)
+p, _ = F.softmax(z)
+arrays = {"z": z, "p": p, "entropy": [-np.log(p[thanks])], "distance": [np.linalg.norm(p - q)]}
+steps = {
+    "p": Step("softmax", ["z"]),
+    "entropy": Step("−log p", ["p"]),
+    "distance": Step("‖p − q‖", ["p"]),
+}
+axes = {"z": "V", "p": "V", "entropy": "1", "distance": "1"}
+figure = gradient_flow(". . entropy \n z p . \n . . distance", arrays, steps, axes=axes)
+show_figure(figure, "12_4_losses", "Two losses of the same probabilities")
+
+# %% [markdown]
 # The L2 distance is also 0 for $p = q$ and positive otherwise. So why is it not used as the loss? Its
 # gradient has to pass through the softmax, and there it can become almost 0. Take two tokens with the
 # probabilities $p = (1 - s, s)$, where the second token is right. Then $q = (0, 1)$, and the distance is

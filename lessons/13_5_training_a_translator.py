@@ -18,15 +18,16 @@ import math
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from npformer import TransformerConfig
+from npformer import Transformer, TransformerConfig
+from npformer.data import make_batch
 from npformer.data.corpus import builtin_corpus
 from npformer.generation.evaluation import evaluate_families
 from npformer.learn.course import show_figure
 from npformer.learn.course.trained import FOLDER, lesson_recipe, prepare
-from npformer.plots import curves
+from npformer.plots import Step, curves, gradient_flow
 from npformer.pretrained import Translator
 from npformer.storage.checkpoint import load_checkpoint
-from npformer.training import Validated, read_log, train
+from npformer.training import Validated, loss_and_gradients, read_log, train
 from npformer.training.presets import find_preset
 
 threadpool_limits(1, user_api="blas")  # one thread is fastest for small products
@@ -45,17 +46,24 @@ threadpool_limits(1, user_api="blas")  # one thread is fastest for small product
 # The test set contains only new combinations. In each of its sentences there are two words, or two
 # constructions, that never occur together in a training sentence. So a model that has only memorized the
 # training set cannot translate them.
-#
-# The diagram shows a training run. A **checkpoint** is a file with the parameters of the model and everything
-# else that is needed to continue the training.
-#
-# ```text
-# training set ──▶ batch (B, S), (B, T) ──▶ training step ──▶ w (P,) ──┬──▶ checkpoint ──▶ translator
-#                        ▲                                    │        │                       │
-#                        └────────── the next step ───────────┘        ▼                       ▼
-# validation set ─────────────────────────────────────────────────▶ loss in the log            │
-# test set ────────────────────────────────────────────────────────────────────────────▶ share correct
-# ```
+
+# %% tags=["plot"]
+example = lesson_recipe()
+first_model = Transformer(example.model, rng=np.random.default_rng(0))
+first_batch = make_batch(example.dataset.train[:6])
+first_loss, _ = loss_and_gradients(first_model, [first_batch])
+name, w = next(iter(first_model.named_parameters()))
+arrays = {"batch": first_batch.source, "w": w.value[:8, :8], "loss": [first_loss]}
+axes = {"batch": "B S", "w": "V D", "loss": "1"}
+steps = {"loss": Step("model", ["batch", "w"])}
+slopes = {"loss": [1.0], "w": w.grad[:8, :8]}
+figure = gradient_flow("batch loss \n w .", arrays, steps, slopes, axes=axes)
+caption = "A training step: a batch and the parameters w give the loss, and the loss gives dw"
+show_figure(figure, "13_5_step", caption)
+
+# %% [markdown]
+# A row of the batch is a sentence, and $w$ is a corner of the first parameter. A training run repeats this
+# step, and sometimes writes a **checkpoint**: a file with everything that is needed to continue.
 
 # %%
 recipe = lesson_recipe()

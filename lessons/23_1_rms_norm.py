@@ -21,7 +21,7 @@ from npformer import show
 from npformer.checking import gradcheck
 from npformer.learn.course import show_figure
 from npformer.nn import LayerNorm, RMSNorm
-from npformer.plots import Grid, cell_product
+from npformer.plots import Grid, Step, cell_product, gradient_flow
 
 rng = np.random.default_rng(23)
 
@@ -103,13 +103,26 @@ show_figure(figure, "23_rms_norm", caption)
 # %% [markdown]
 # ## Backward, one operation at a time
 #
-# The diagram is that of lesson 8.2 without the first step:
-#
-# ```text
-# x (D,) ─┬────────────────────────────────────────────────────────────→ x̂ = x · r (D,) ─→ y = g x̂ (D,)
-#         └─→ u = mean of x² (1,) ─→ r = (u + ε)^(−½) (1,) ──────────────↑
-# ```
-#
+# The picture is that of lesson 8.2 without the first step.
+
+# %% tags=["plot"]
+layout = """x  .  .  xhat  y
+            .  u  r  .     ."""
+u = (x * x).mean(-1, keepdims=True)  # (B, T, 1)
+one = {"x": x, "u": u, "r": r, "xhat": xhat, "y": y}
+one = {name: array[0, 0] for name, array in one.items()}
+steps = {
+    "u": Step("mean x²", ["x"]),
+    "r": Step("1/√(u+ε)", ["u"]),
+    "xhat": Step("x r", ["x", "r"]),
+    "y": Step("× g", ["xhat"]),
+}
+axes = dict.fromkeys(one, "D") | {"u": "1", "r": "1"}
+figure = gradient_flow(layout, one, steps, dict.fromkeys(one), axes=axes)
+caption = "RMS norm of one token: dx is the sum of two paths, through xhat and through u"
+show_figure(figure, "23_1_paths", caption)
+
+# %% [markdown]
 # The gain is shared by all tokens $n$, so its gradient is a sum over the tokens. The other steps concern one
 # token. Each $x_i$ has two effects: it is a factor of $\hat{x}_i$, and it is part of $u$. Let
 # $\langle a \rangle$ be the mean of the D numbers of a token:

@@ -21,7 +21,7 @@ from npformer import show
 from npformer.checking import gradcheck
 from npformer.learn.course import show_figure
 from npformer.nn import FeedForward, GatedFeedForward
-from npformer.plots import curves
+from npformer.plots import Step, curves, gradient_flow
 
 rng = np.random.default_rng(23)
 
@@ -34,6 +34,31 @@ rng = np.random.default_rng(23)
 # A **gate** separates these two tasks. One linear map of $x$ computes a number, the *value*. A second linear
 # map of $x$ computes the *gate*, which decides how much of the value passes: the value is multiplied by a
 # function of the gate. In the LSTM (lesson 17.1, `17_1_lstm_and_gru_cells`), this function is the sigmoid.
+
+# %% tags=["plot"]
+layout = """x  gate   a  h  y
+            .  value  .  .  ."""
+same = np.random.default_rng(0)
+x = same.standard_normal((5, 4))  # (T, D)
+gate, value = x @ same.standard_normal((2, 4, 7))  # (T, F)
+a = gate / (1 + np.exp(-gate))
+arrays = {"x": x, "gate": gate, "value": value, "a": a, "h": a * value}
+arrays["y"] = arrays["h"] @ same.standard_normal((7, 4))
+steps = {
+    "gate": Step("", ["x"]),
+    "value": Step("", ["x"]),
+    "a": Step("f(gate)", ["gate"]),
+    "h": Step("a · value", ["a", "value"]),
+    "y": Step("h w2", ["h"]),
+}
+axes = dict.fromkeys(arrays, "T F") | {"x": "T D", "y": "T D"}
+caption = "A gated network: gate and value are products of x and two matrices"
+show_figure(gradient_flow(layout, arrays, steps, axes=axes), "23_3_gate", caption)
+
+# %% [markdown]
+# In the picture, T is the number of tokens, D the length of their vectors, and F the width of the hidden
+# layer. The gate $x W_g$ goes through a function $f$. Then it is multiplied by the value $x W_v$, entry by
+# entry, so a value passes only where its gate is open.
 #
 # Shazeer (*GLU Variants Improve Transformer*, 2020) tried several activations $f$ for the gate:
 #
@@ -42,16 +67,6 @@ rng = np.random.default_rng(23)
 # The sign $\odot$ multiplies entry by entry. With $f = \mathrm{swish}$ the network is called **SwiGLU**, and
 # with $f = \mathrm{gelu}$ it is called **GEGLU**. Here $\mathrm{swish}(u) = u\, \mathrm{sigmoid}(u)$. GLU
 # stands for *gated linear unit*.
-
-# %% [markdown]
-# The diagram shows the two branches and the shapes. F is the width of the hidden layer:
-#
-# ```text
-#              ┌─→ times W_g ─→ gate  (B, T, F) ─→ swish ─→ (B, T, F) ─┐
-# x (B, T, D) ─┤                                                       ⊙ ─→ h (B, T, F)
-#              └─→ times W_v ─→ value (B, T, F) ───────────────────────┘
-# h (B, T, F) ─→ times W_2 ─→ y (B, T, D)
-# ```
 
 # %%
 D, F_width = 6, 16

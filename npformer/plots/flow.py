@@ -54,7 +54,9 @@ def gradient_flow(
     axes: Mapping[str, str],
     title: str | None = None,
 ) -> Figure:
-    """Draw a computation of arrays. Each array is a rectangle of cells, darker where a number is larger.
+    """Draw a computation of arrays. An array is a rectangle of cells.
+
+    The larger the absolute value of a number, the stronger the colour of its cell.
 
         layout = "x h y
                   w . ."  # in two lines
@@ -79,6 +81,7 @@ def gradient_flow(
     rows = [line.split() for line in layout.strip().splitlines()]
     column = {name: index for row in rows for index, name in enumerate(row) if name != "."}
     _check(column, arrays, steps, gradients, axes)
+    _check_ways(rows, column, steps)
     lane = LANE if gradients else 0.0
     texts = [*(f"d{name}" for name in column), *axes.values(), *(step.text for step in steps.values())]
     with new_board(texts, title=title, what="this graph") as board:
@@ -95,12 +98,13 @@ def gradient_flow(
             goal = x - blocks[result].width / 2, y
             if step.text:
                 board.sign(middle, y, str(next(numbers)), radius=RADIUS)
-                from_above = any(places[name][1] > y for name in step.inputs)
-                above = RADIUS + 0.16
+                over = RADIUS + 0.16
                 if not gradients:  # above the names of the arrays of the row
                     row = next(row for row in rows if result in row)
-                    above = max(blocks[name].height for name in row if name != ".") + 2 * 0.16
-                board.text(middle, y - RADIUS - 0.16 if from_above else y + above, step.text, size=LETTERS)
+                    over = max(blocks[name].height for name in row if name != ".") + 2 * 0.16
+                _write_operation(
+                    board, step.text, (middle, y), [places[name][1] for name in step.inputs], over
+                )
                 edge = middle + math.sqrt(RADIUS**2 - lane**2), y
                 _arrows(board, edge, goal, middle, lane, backward=result in gradients)
             for name in step.inputs:
@@ -172,7 +176,7 @@ class Block:
         colours: tuple[str, str],
         line: str | tuple[int, tuple[float, float]],
     ) -> None:
-        """Draw a frame, and cells that are darker where the absolute value of a number is larger."""
+        """Draw a frame, and cells whose colour grows with the absolute value of their number."""
         left, top = x - self.width / 2, bottom + self.height
         frame = Rectangle((left, bottom), self.width, self.height, facecolor="none", edgecolor=colours[1])
         frame.set(linewidth=1.4, linestyle=line, zorder=5, clip_on=False)
@@ -205,15 +209,33 @@ def _places(
         texts = [steps[name].text for name in here if name in steps and steps[name].text]
         gap = max(LEAST_GAP, widest(texts, LETTERS) + 0.1) if texts else COPY_GAP
         middles.append(right + gap / 2)
-        centres.append(right + gap + max(blocks[name].left for name in here))
-        right = centres[-1] + max(blocks[name].right for name in here)
+        centres.append(right + gap + max((blocks[name].left for name in here), default=0.0))
+        right = centres[-1] + max((blocks[name].right for name in here), default=0.0)
     places, top = dict[str, Point](), 0.0
     for row in rows:
         here = [name for name in row if name != "."]
-        high = stories * (max(blocks[name].height for name in here) + line_height(FORMULA)) + BETWEEN
+        tallest = max((blocks[name].height for name in here), default=0.0)
+        high = stories * (tallest + line_height(FORMULA)) + BETWEEN
         places |= {name: (centres[column[name]], top - high / 2) for name in here}
         top -= high + 0.1
     return places, middles
+
+
+def _write_operation(board: Board, text: str, centre: Point, heights: Sequence[float], over: float) -> None:
+    """Write an operation at a height over the centre of its circle, or where none of its arrows comes from.
+
+    Args:
+        board, text, centre: The board, the text, and the centre of the circle.
+        heights: The heights from which the arrows come.
+        over: The height of the text over the centre.
+    """
+    x, y = centre
+    if max(heights) <= y:
+        board.text(x, y + over, text, size=LETTERS)
+    elif min(heights) >= y:
+        board.text(x, y - RADIUS - 0.16, text, size=LETTERS)
+    else:
+        board.text(x - RADIUS - 0.06, y, text, size=LETTERS, ha="right")
 
 
 def _arrows(board: Board, start: Point, end: Point, middle: float, lane: float, *, backward: bool) -> None:
@@ -269,3 +291,25 @@ def _check(
         for name in step.inputs:
             if column[name] >= column[result]:
                 raise UserError(f"{result} uses {name}: place it to the right of {name} in the layout")
+
+
+def _check_ways(rows: Sequence[Sequence[str]], column: Mapping[str, int], steps: Mapping[str, Step]) -> None:
+    """Raise UserError if an arrow would lead through another array, or the circle of another result."""
+    row = {name: index for index, names in enumerate(rows) for name in names if name != "."}
+    for result, step in steps.items():
+        for name in step.inputs:
+            passed = [each for each in rows[row[name]][column[name] + 1 : column[result]] if each != "."]
+            low, high = sorted((row[name], row[result]))
+            passed += [
+                other
+                for other, its in steps.items()
+                if its.text
+                and other != result
+                and column[other] == column[result]
+                and low <= row[other] <= high
+            ]
+            if passed:
+                raise UserError(
+                    f"the arrow from {name} to {result} would lead through {passed[0]} or its circle: place "
+                    "them in other rows or columns"
+                )

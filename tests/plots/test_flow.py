@@ -92,6 +92,30 @@ def test_gradients_have_arrows_to_the_left_and_are_empty_until_they_are_computed
     assert all(start[0] > end[0] for start, end in back)
 
 
+@pytest.mark.parametrize(
+    ("layout", "side"),
+    [("a . y\n b . .", "above"), ("a . .\n b y .", "below"), ("a . .\n . y .\n b . .", "left")],
+)
+def test_an_operation_is_written_where_none_of_its_arrows_comes_from(layout, side):
+    arrays = dict.fromkeys("aby", np.ones((2, 3)))
+    figure = gradient_flow(layout, arrays, {"y": Step("add", ["a", "b"])}, axes=dict.fromkeys("aby", "T D"))
+    assert text_problems(figure) == []
+    (x, y), (circle_x, circle_y) = places(figure, "add")[0], places(figure, "1")[0]
+    assert (y > circle_y, y < circle_y, x < circle_x) == tuple(
+        side == each for each in ("above", "below", "left")
+    )
+
+
+def test_an_arrow_through_another_circle_is_refused():
+    arrays = {name: np.ones(2) for name in "pab"}
+    steps = {"a": Step("first", ["p"]), "b": Step("second", ["p"])}
+    with pytest.raises(
+        UserError, match="the arrow from p to b would lead through a or its circle: place them"
+    ):
+        gradient_flow("p a\n . b", arrays, steps, axes=dict.fromkeys("pab", "D"))
+    gradient_flow(". a\n p .\n . b", arrays, steps, axes=dict.fromkeys("pab", "D"))
+
+
 def test_copies_have_no_circle_and_a_vector_is_a_row():
     copies = {"q": Step("", ["x"]), "k": Step("", ["x"]), "s": Step("q · k", ["q", "k"])}
     arrays = {"x": np.arange(4.0), "q": np.arange(4.0), "k": np.arange(4.0), "s": np.array([14.0])}
@@ -120,6 +144,11 @@ def test_copies_have_no_circle_and_a_vector_is_a_row():
         (
             {"layout": "scores q weights y\nk . v ."},
             "scores uses q: place it to the right of q in the layout",
+        ),
+        ({"layout": "q scores k weights y\n. . . v ."}, "scores uses k: place it to the right of k"),
+        (
+            {"layout": "q . scores weights y\nk v . . ."},
+            "the arrow from k to scores would lead through v or its",
         ),
         ({"gradients": {"x": None}}, "the layout has no x"),
         (
