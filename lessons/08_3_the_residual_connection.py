@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 8.3 · The residual connection
 #
-# *About 30 minutes. You need: layer norm forward and backward (lessons 8.1, `08_1_layer_norm`, and 8.2,
+# *About 25 minutes. You need: layer norm forward and backward (lessons 8.1, `08_1_layer_norm`, and 8.2,
 # `08_2_the_backward_pass_of_layer_norm`), the linear layer (lesson 0.2, `00_2_forward_and_backward`).*
 #
 # **After this lesson you can**
@@ -246,13 +246,6 @@ show_figure(figure, "08_dropout", caption)
 # The sublayer path contributes 0, because the output of $f$ does not depend on $x$. The direct path remains:
 # $dx = ds$, the gradient after the backward pass of the norm.
 # </details>
-#
-# **Question.** Dropout with $p = 0.2$ is applied to $h = (4, -8, 0)$. Which values can each entry have?
-#
-# <details><summary>Answer</summary>
-# Each entry is 0, or its old value divided by .8. So the first one is 0 or 5, the second one is 0 or −10, and
-# the third one is 0.
-# </details>
 
 # %% [markdown]
 # ## Exercises
@@ -271,6 +264,7 @@ show_figure(figure, "08_dropout", caption)
 # - See both paths of the gradient in a real model: run `npformer explore --model en-de "A dog runs." --open`,
 #   and replace the end of the address, from `#` on, by
 #   `#direction=backward&step=encoder.0.add1.sum`.
+# - On paper: dropout with p = 0.2 is applied to h = (4, −8, 0). Which values can each entry have?
 #
 # **Next**: lesson 8.4 (`08_4_norm_before_or_after`), what the norm and the direct path do for the gradient in
 # a stack of 24 layers.
