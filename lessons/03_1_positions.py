@@ -180,15 +180,15 @@ assert round(10000 ** (510 / 512)) == 9647
 # %% [markdown]
 # ## Learned positions
 #
-# There is another way: a table of parameters P with one row for each position. It is learned like the table
+# There is another way: a table of parameters PE with one row for each position. It is learned like the table
 # of embeddings. Its rows are drawn in the same way but not multiplied by √D, so their length is 1 at first.
 # During training they have to grow. For sentence n, place t and component i:
 #
-# $$y_{nti} = x_{nti} + P_{ti}$$
+# $$y_{nti} = x_{nti} + PE_{ti}$$
 #
-# An addition passes its gradient on unchanged, so $dx_{nti} = dy_{nti}$. The gradient of P is
+# An addition passes its gradient on unchanged, so $dx_{nti} = dy_{nti}$. The gradient of the table is
 #
-# $$dP_{ti} = \sum_n dy_{nti} \frac{\partial y_{nti}}{\partial P_{ti}} = \sum_n dy_{nti}$$
+# $$dPE_{ti} = \sum_n dy_{nti} \frac{\partial y_{nti}}{\partial PE_{ti}} = \sum_n dy_{nti}$$
 #
 # This is the rule of lesson 2.1: row t was copied to every sentence, so its
 # gradient is the sum over all sentences. Sinusoids have no parameters, so they need no gradient.
@@ -267,15 +267,15 @@ wanted = np.array([0, 1, 0, 0, -1])  # (T,)
 
 def train(rate):
     """Train embeddings, and positions with a rate of their own. Return y and the losses."""
-    E, P = 0.1 * rng.standard_normal((4, 8)), np.zeros((5, 8))  # (V, D), (T, D)
+    E, PE = 0.1 * rng.standard_normal((4, 8)), np.zeros((5, 8))  # (V, D), (T, D)
     losses = []
     for _ in range(40):
-        y = (E[two] + P).sum(-1)  # (B, T)
+        y = (E[two] + PE).sum(-1)  # (B, T)
         e = y - wanted
         losses.append((e * e).mean())
         dx = np.repeat(2 * e[..., None] / e.size, 8, axis=-1)  # (B, T, D)
         np.add.at(E, two, -0.1 * dx)  # the update of the rows that were read
-        P -= rate * dx.sum(0)
+        PE -= rate * dx.sum(0)
     return y, losses
 
 
@@ -291,7 +291,7 @@ assert_allclose(train(0)[1][-1], 0.4, atol=1e-3)
 # %% [markdown]
 # Without positions the loss stops at 0.4. Each animal should have 1 in one sentence and −1 in the other, so
 # its embedding gets two gradients of opposite sign, and the best answer is 0. With positions the loss falls
-# to almost 0: row 1 of P has learned to say 1, and row 4 says −1.
+# to almost 0: row 1 of the table of positions has learned to say 1, and row 4 says −1.
 
 # %% [markdown]
 # ## What the source documents say

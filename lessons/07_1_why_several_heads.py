@@ -79,12 +79,13 @@ print("Ben has", x[0, 1, :2], "…   Cem wants from the left", wanted[0, 2, :2],
 # The person wants $a$ and $b$, but gets only $z$. All other operations of the layer are linear, and the other
 # numbers of the notes say nothing about $a$. So the best estimate of $a$ is a multiple $m z$.
 #
-# Let $E$ be the expected value, the mean over many tables. The numbers of the notes are independent, with
-# mean 0 and variance 1. So $E\,a^2 = E\,b^2 = 1$ and $E\,ab = 0$. It follows that $E\,az = p$ and
-# $E\,z^2 = p^2 + r^2$. The mean squared error of the estimate is
+# Let $\mathrm{E}$ be the expected value, the mean over many tables. The numbers of the notes are
+# independent, with mean 0 and variance 1. So $\mathrm{E}\,a^2 = \mathrm{E}\,b^2 = 1$ and $\mathrm{E}\,ab =
+# 0$. It follows that $\mathrm{E}\,az = p$ and $\mathrm{E}\,z^2 = p^2 + r^2$. The mean squared error of the
+# estimate is
 #
 # $$\begin{aligned}
-# E\,(a - m z)^2 &= E\,a^2 - 2m\,E\,az + m^2\,E\,z^2 \\
+# \mathrm{E}\,(a - m z)^2 &= \mathrm{E}\,a^2 - 2m\,\mathrm{E}\,az + m^2\,\mathrm{E}\,z^2 \\
 # &= 1 - 2 m p + m^2 (p^2 + r^2)
 # \end{aligned}$$
 

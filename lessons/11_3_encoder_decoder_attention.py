@@ -208,7 +208,7 @@ for step in range(300):
     for parameter in cross.parameters():
         parameter.value -= 0.2 * parameter.grad
     if step in (0, 299):
-        print(f"loss {(e * e).mean():.3f}, of target 0:", cache.attention.weights[0, 0, 0].round(2))
+        print(f"loss {(e * e).mean():.3f}, of target 0", cache.attention.weights[0, 0, 0].round(2))
 
 # %% tags=["check"]
 assert (e * e).mean() < 0.02
