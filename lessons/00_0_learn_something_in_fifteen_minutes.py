@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 0.0 · Learn something in fifteen minutes
 #
-# *About 30 minutes; after nine you have trained a model. You need: a little NumPy, and the derivative of x².*
+# *About 25 minutes; after nine you have trained a model. You need: a little NumPy, and the derivative of x².*
 #
 # **After this lesson you can**
 #
@@ -248,15 +248,6 @@ assert abs(w[0] - 1 / 3) < 1e-3
 # $p = w x$ changes $w$ times as fast as $x$. So $dx = dp \cdot w = -8 \cdot 0.5 = -4$. The model does not
 # change its input, but in a larger model the input comes from an earlier part, which needs this gradient.
 # </details>
-#
-# **Question.** In the first step of the six reviews, how large is the gradient of each word?
-#
-# <details><summary>Answer</summary>
-# All six have the size $\tfrac{2}{3}$. All predictions are 0, so $dp_n$ is $-2 t_n / 6$. The word *good*
-# occurs in two reviews with 1 star, and *great* in one with 2 stars: both have $-\tfrac{2}{3}$, and *bad* and
-# *boring* have $+\tfrac{2}{3}$. *film* ($-\tfrac{2}{3}$) and *music* ($+\tfrac{2}{3}$) move at first, too,
-# since the stars of their reviews do not add up to 0. Later steps take these two weights back to 0.
-# </details>
 
 # %% [markdown]
 # ## Exercises
@@ -266,5 +257,7 @@ assert abs(w[0] - 1 / 3) < 1e-3
 # - Replace the loss by $L = |e|$. What is $de$ now? Take ten steps, and explain what the prediction does
 #   near the target.
 # - Write three reviews of your own, with new words, and train on all of them.
+# - By hand: in the first step of the six reviews, how large is the gradient of each word? Which two words get
+#   a gradient, although their weights are 0 in the end?
 #
 # **Next**: lesson 0.1 (`00_1_a_transformer_at_work`), a model with millions of weights at work.

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 0.2 · Forward and backward
 #
-# *About 35 minutes. You need: NumPy arrays, the product of two matrices, the gradients of lesson 0.0
+# *About 30 minutes. You need: NumPy arrays, the product of two matrices, the gradients of lesson 0.0
 # (`00_0_learn_something_in_fifteen_minutes`).*
 #
 # **After this lesson you can**
@@ -326,7 +326,7 @@ assert losses[-1] < 1e-2
 # > - *一步步解析Attention is All You Need!*, *图解transformer*, *Attention机制详解（二）* and *The components
 # >   of the Transformer* show forward passes only. TensorFlow or PyTorch derives the backward passes from
 # >   them.
-# > - Weights here have the shape (in, out), as in the paper's xW + b. PyTorch's `nn.Linear`, which
+# > - Weights here have the shape (in, out). PyTorch's `nn.Linear`, which
 # >   *图解transformer* uses, stores them as (out, in) and computes xWᵀ + b. Transpose them before you compare
 # >   numbers.
 
@@ -358,5 +358,4 @@ assert losses[-1] < 1e-2
 #   number of axes before the last one.
 # - By hand: y = x − mean(x). Which term of dx is easily forgotten?
 #
-# **Next**: lesson 0.3 (`00_3_measured_derivatives`), how a derivative is measured to sixteen digits. If you
-# want to go on with the model, read lesson 1 (`01_words_to_ids`) first.
+# **Next**: lesson 0.3 (`00_3_measured_derivatives`), how a derivative is measured to sixteen digits.

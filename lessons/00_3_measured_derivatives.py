@@ -281,4 +281,4 @@ assert np.abs(linear_twice_b(x, w, b)[0] - y).max() > 1
 # - `npformer exercise start derivative`: compute the derivative of a function by a complex step.
 # - By hand: compute $(2 + ih)^3$, and read the derivative of $x^3$ at 2 from its imaginary part.
 #
-# **Next**: lesson 1 (`01_words_to_ids`), which turns sentences into arrays of numbers.
+# **Next**: lesson 1.1 (`01_1_words_to_ids`), which turns sentences into arrays of numbers.

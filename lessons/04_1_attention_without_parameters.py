@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 4.1 · Attention without parameters
 #
-# *About 30 minutes. You need: token vectors (lesson 2, `02_embeddings`), dot products, and the softmax
+# *About 30 minutes. You need: token vectors (lesson 2.1, `02_1_embeddings`), dot products, and the softmax
 # function.*
 #
 # **After this lesson you can**
@@ -27,10 +27,10 @@ rng = np.random.default_rng(4)
 # %% [markdown]
 # ## Why attention?
 #
-# After lessons 2 (`02_embeddings`) and 3 (`03_positions`), every token of a sentence has a vector. This
-# vector says which token it is and where it stands. It says nothing about the other tokens. But the meaning
-# of a token depends on the others. In the sentence *the dog saw the bird*, the vector of *saw* should contain
-# who saw whom.
+# After lessons 2.1 (`02_1_embeddings`) and 3.1 (`03_1_positions`), every token of a sentence has a vector.
+# This vector says which token it is and where it stands. It says nothing about the other tokens. But the
+# meaning of a token depends on the others. In the sentence *the dog saw the bird*, the vector of *saw*
+# should contain who saw whom.
 #
 # **Attention** is the layer that brings information from other tokens into the vector of a token. It computes
 # a weight for each token, and then the average of all vectors with these weights. This chapter begins with

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 4.2 · The gradient of self-attention
 #
-# *About 30 minutes. You need: attention without parameters (lesson 4.1, `04_1_attention_without_parameters`),
+# *About 25 minutes. You need: attention without parameters (lesson 4.1, `04_1_attention_without_parameters`),
 # gradients and the gradient check (lesson 0.2, `00_2_forward_and_backward`).*
 #
 # **After this lesson you can**
@@ -216,14 +216,6 @@ assert not gradcheck((basic, forgets_the_keys), sentence).ok
 # The entry $ds_{ij}$ belongs to query i and key j. The gradient of key j is a sum over all queries i, and
 # these are the rows of dS. The transposed matrix has one row for each key.
 # </details>
-#
-# **Question.** A mistake leaves out $dv$ instead of $dk$. Are there inputs for which the gradient check does
-# not find this mistake?
-#
-# <details><summary>Answer</summary>
-# No. The outputs depend on the values whenever a weight is not 0, and a softmax has only positive weights. So
-# $dv$ is not 0, and the check finds the difference.
-# </details>
 
 # %% [markdown]
 # ## Exercises
@@ -234,6 +226,7 @@ assert not gradcheck((basic, forgets_the_keys), sentence).ok
 # - `npformer exercise start dot-similarity-backward`: compute the gradients of the scores q kᵀ. They are two
 #   products. Which matrix is transposed?
 # - By hand: there is only one token. Show that y = x, that dq = dk = 0, and that dx = dy.
+# - Leave out dv instead of dk in the backward pass. Does the gradient check find it for every input?
 #
 # **Next**: lesson 4.3 (`04_3_from_a_dictionary_to_a_soft_lookup`), the origin of the words query, key and
 # value.

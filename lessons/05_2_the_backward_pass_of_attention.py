@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 5.2 · The backward pass of attention
 #
-# *About 35 minutes. You need: the forward pass of attention (lesson 5.1,
+# *About 30 minutes. You need: the forward pass of attention (lesson 5.1,
 # `05_1_scaled_dot_product_attention`), gradients and the gradient check (lesson 0.2,
 # `00_2_forward_and_backward`), the chain rule.*
 #
@@ -231,9 +231,24 @@ print(report)
 assert report.ok
 
 # %% [markdown]
-# **Your turn.** In the terminal, remove the sum from the backward pass of the softmax with
-# `!dscores = weights * dweights`. Then compute `!c * dscores @ k - dq_package`. The gradient check would find
-# this mistake at once.
+# ## A query learns where to attend
+#
+# Four keys are given, and the values say which key was read: value $s$ is 1 at place $s$. The query begins at
+# 0, so its weights are all 1/4. We train the query, so that the output becomes the value of key 2.
+
+# %%
+keys, values = rng.standard_normal((4, 8)), np.eye(4)  # (S, K), (S, S)
+query, losses = np.zeros((1, 8)), []  # (T, K)
+for _ in range(60):
+    output, cache = attention(query, keys, values)  # (T, S)
+    e = output - values[2]
+    losses.append((e * e).sum())
+    query = query - attention_backward(2 * e, cache)[0]
+print(f"loss {losses[0]:.2f} → {losses[-1]:.2f}, weights {cache.weights[0].round(2)}")
+
+# %% tags=["check"]
+assert losses == sorted(losses, reverse=True)
+assert cache.weights[0, 2] > 0.8
 
 # %% [markdown]
 # ## Summary
@@ -251,14 +266,6 @@ assert report.ok
 #
 # <details><summary>Answer</summary>
 # The Jacobian of a row is diag(p) − p pᵀ. It contains only the output p of the softmax.
-# </details>
-#
-# **Question.** A query gives almost all of its weight to one key. Which gradients become small: those of the
-# scores, of the values, or both?
-#
-# <details><summary>Answer</summary>
-# Those of the scores: in $p_j (dp_j - \sum_i dp_i\,p_i)$, either the factor or the bracket is nearly 0. The
-# value with the large weight still receives almost the full gradient, since dV = Pᵀ dY.
 # </details>
 
 # %% [markdown]

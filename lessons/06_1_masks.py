@@ -2,8 +2,8 @@
 # # 6.1 · Masks: which keys a query may attend to
 #
 # *About 30 minutes. You need: scaled dot-product attention (lesson 5.1, `05_1_scaled_dot_product_attention`)
-# and its backward pass (lesson 5.2, `05_2_the_backward_pass_of_attention`), padding (lesson 1,
-# `01_words_to_ids`).*
+# and its backward pass (lesson 5.2, `05_2_the_backward_pass_of_attention`), padding (lesson 1.1,
+# `01_1_words_to_ids`).*
 #
 # **After this lesson you can**
 #
@@ -64,7 +64,7 @@ show_figure(masked(np.tri(6, dtype=bool)), "06_1_causal", caption)
 # In chapter 5 every query attends to every key. In a Transformer this is wrong in two situations.
 #
 # **Padding.** The sentences of a batch have different lengths. To store them in one array, we append the
-# token `<PAD>` to the shorter sentences (lesson 1). These tokens mean nothing, so no result may depend on
+# token `<PAD>` to the shorter sentences (lesson 1.1). These tokens mean nothing, so no result may depend on
 # them.
 #
 # ```text
@@ -244,14 +244,35 @@ print(report)
 assert report.ok
 
 # %% [markdown]
-# **Your turn.** In the terminal, change the key and the value of a padding token with `!k[5] += 100` and
-# `!v[5] += 100`. Then compare `!attention(q, k, v, mask)[0] - y`. Predict the result first.
+# ## A masked key never learns
+#
+# We train the keys and the values themselves, with random outputs as targets. Places 4 and 5 are padding.
+
+# %%
+k_new, v_new, losses = k.copy(), v.copy(), []
+target = rng.standard_normal(y.shape)
+for _ in range(100):
+    output, cache = attention(q, k_new, v_new, mask)
+    e = output - target
+    losses.append((e * e).mean())
+    _, dk, dv = attention_backward(2 * e / len(e), cache)
+    k_new, v_new = k_new - dk / 2, v_new - dv / 2
+print(f"loss {losses[0]:.2f} → {losses[-1]:.2f}")
+print("changes of the keys  ", abs(k_new - k).max(-1).round(2))
+print("changes of the values", abs(v_new - v).max(-1).round(2))
+
+# %% tags=["check"]
+assert losses[-1] < losses[0] / 1.5
+assert_array_equal(k_new[4:], k[4:])
+assert_array_equal(v_new[4:], v[4:])
 
 # %% [markdown]
 # ## What the source documents say
 #
 # > - **True and False.** In *图解transformer* 0 means masked, and in *The components of the Transformer* 1
-# >   does. In npformer True means that the query may attend, and a mask that is not bool is refused.
+# >   does. In npformer True means that the query may attend, and a mask that is not bool is refused. PyTorch
+# >   has both: True means "may attend" in `scaled_dot_product_attention`, and "masked" in
+# >   `nn.MultiheadAttention` and `nn.Transformer`.
 # > - **The diagonal.** *一步步解析Attention is All You Need!* and *图解transformer* say that the decoder
 # >   attends only to what is before position i. Their masks keep the diagonal, which is correct: position i
 # >   of the input holds token i − 1 of the output.
@@ -273,13 +294,6 @@ assert report.ok
 #
 # <details><summary>Answer</summary>
 # It is the causal mask. The padding mask is different for each sentence, but the same for all queries.
-# </details>
-#
-# **Question.** Why are masks combined with `&` and not with `|`?
-#
-# <details><summary>Answer</summary>
-# True means that the query may attend to the key. A key must be allowed by all masks, so all of them must be
-# True.
 # </details>
 
 # %% [markdown]

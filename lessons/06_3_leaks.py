@@ -1,8 +1,8 @@
 # %% [markdown]
 # # 6.3 · Leaks
 #
-# *About 30 minutes. You need: the causal mask (lesson 6.1, `06_1_masks`), the embedding (lesson 2,
-# `02_embeddings`).*
+# *About 30 minutes. You need: the causal mask (lesson 6.1, `06_1_masks`), the embedding (lesson 2.1,
+# `02_1_embeddings`).*
 #
 # **After this lesson you can**
 #

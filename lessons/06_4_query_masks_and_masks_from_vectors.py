@@ -2,7 +2,7 @@
 # # 6.4 · Query masks, and masks from vectors
 #
 # *About 20 minutes. You need: the padding mask (lesson 6.1, `06_1_masks`), attention and its gradients
-# (lesson 5.2, `05_2_the_backward_pass_of_attention`), position vectors (lesson 3, `03_positions`).*
+# (lesson 5.2, `05_2_the_backward_pass_of_attention`), position vectors (lesson 3.1, `03_1_positions`).*
 #
 # **After this lesson you can**
 #

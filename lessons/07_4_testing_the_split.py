@@ -238,8 +238,9 @@ for n_heads, bleu in {1: 24.9, 4: 25.5, 8: 25.8, 16: 25.8, 32: 25.4}.items():
 #
 # *The components of the Transformer* motivates heads in another way. Two sentences with the same tokens in
 # another order would get the same scores. This is true, but several heads do not change it. If the rows of
-# $x$ are permuted, the rows of $y$ are permuted in the same way. Information about the order must be part of
-# $x$. In our example it is the seat, and in a model it is the position encoding of lesson 3 (`03_positions`).
+# $x$ are permuted, the rows of $y$ are permuted in the same way. Information about the order must be part
+# of $x$. In our example it is the seat, and in a model it is the position encoding of lesson 3.1
+# (`03_1_positions`).
 #
 # The cell tests this. It also tests that one head without $W^O$ is the attention of chapter 5.
 

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 8.2 · The backward pass of layer norm
 #
-# *About 35 minutes. You need: layer norm (lesson 8.1, `08_1_layer_norm`), the chain rule, the gradient check
+# *About 30 minutes. You need: layer norm (lesson 8.1, `08_1_layer_norm`), the chain rule, the gradient check
 # (lesson 0.2, `00_2_forward_and_backward`).*
 #
 # **After this lesson you can**
@@ -196,16 +196,8 @@ assert_allclose(left, r * along * eps / (v + eps), rtol=1e-6)
 # For D = 3 we can draw this. All vectors $x - m$ lie in the plane that is orthogonal to (1, 1, 1). Layer norm
 # moves each of them along a ray to the circle of radius $\sqrt{3}$.
 #
-# **Question.** Consider a point on the circle, and a gradient $d\hat{x}$ there. Which part of it does layer
-# norm remove in the backward pass?
-#
-# <details><summary>Answer</summary>
-# The direction of the ray, because this is the direction of $\hat{x}$. Only the part that is tangent to the
-# circle remains.
-# </details>
-#
 # The figure shows $d\hat{x}$ in grey. The blue arrow is what remains of it for $x$: the part **tangent to the
-# circle**.
+# circle**. The part along the ray is removed.
 
 # %%
 plane = np.array([[1, -1, 0], [1, 1, -2]]).T / np.sqrt([2, 6])  # (D, 2) two axes in the plane
@@ -248,7 +240,7 @@ show_figure(figure, "08_circle", caption)
 # The cell checks each of them twice: with gain 1 and bias 0, and with random values. The argument
 # `randomize=False` means that `gradcheck` uses exactly the given values, and no others.
 
-# %%
+# %% tags=["check"]
 
 
 def gain_at_the_end(dy, cache):

@@ -2,7 +2,7 @@
 # # 8.5 · Layer norm and batch norm
 #
 # *About 20 minutes. You need: layer norm and its backward pass (lessons 8.1, `08_1_layer_norm`, and 8.2,
-# `08_2_the_backward_pass_of_layer_norm`), padding (lesson 1, `01_words_to_ids`).*
+# `08_2_the_backward_pass_of_layer_norm`), padding (lesson 1.1, `01_1_words_to_ids`).*
 #
 # **After this lesson you can**
 #

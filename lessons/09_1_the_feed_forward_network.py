@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 9.1 · The feed-forward network
 #
-# *About 35 minutes. You need: the linear layer and its backward pass (lesson 0.2,
+# *About 30 minutes. You need: the linear layer and its backward pass (lesson 0.2,
 # `00_2_forward_and_backward`), attention (lesson 5.1, `05_1_scaled_dot_product_attention`).*
 #
 # **After this lesson you can**
@@ -128,13 +128,9 @@ assert_allclose(y, y_package, rtol=1e-12)
 # 2. If the tokens are permuted, the outputs are permuted in the same way.
 # 3. If one token changes, only its own output changes.
 #
-# **Question.** Which of these three properties does attention have?
-#
-# <details><summary>Answer</summary>
-# Only the second one. The output of a token in attention depends on all tokens.
-# </details>
+# Attention has only the second of these properties: its output for a token depends on all tokens.
 
-# %%
+# %% tags=["check"]
 attend = MultiHeadAttention(4, 1, dtype=np.float64)
 changed = x.copy()
 changed[:, 4] += 1  # another token in place of "tired"
@@ -269,6 +265,38 @@ print(report)
 
 # %% tags=["check"]
 assert report.ok
+
+# %% [markdown]
+# ## It learns what *not* does
+#
+# The model of lesson 0.0 (`00_0_learn_something_in_fifteen_minutes`) added one weight for each word. With the
+# reviews "not good film" and "not bad film" its loss stopped at 0.667. A feed-forward network reads the same
+# rows of zeros and ones, and its first output is the number of stars.
+
+# %% tags=["check"]
+vocabulary = ["good", "bad", "great", "boring", "film", "music", "not"]
+reviews = ["good film", "bad film", "good music", "bad music", "great film", "boring music"]
+reviews += ["not good film", "not bad film"]
+counts = np.array([[float(word in review.split()) for word in vocabulary] for review in reviews])
+stars = np.array([1.0, -1, 1, -1, 2, -2, -1, 1])  # (N,)
+
+# %%
+network, losses = FeedForward(7, 16, rng=rng, dtype=np.float64), []
+for _ in range(400):
+    y, cache = network.forward(counts)  # (N, 7)
+    e = y[:, 0] - stars
+    losses.append((e * e).mean())
+    network.zero_grad()
+    network.backward(np.outer(2 * e / 8, np.eye(7)[0]), cache)  # the other outputs get 0
+    for parameter in network.parameters():
+        parameter.value -= 0.1 * parameter.grad
+print(f"loss {losses[0]:.3f} → {losses[-1]:.6f}")
+
+# %% tags=["check"]
+assert losses[-1] < 1e-3
+
+# %% [markdown]
+# The loss falls to almost 0. A hidden unit can be active only if *not* and *good* occur together.
 
 # %% [markdown]
 # ## What the source documents say

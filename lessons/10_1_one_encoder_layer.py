@@ -1,10 +1,10 @@
 # %% [markdown]
 # # 10.1 · One encoder layer
 #
-# *About 25 minutes. You need: embeddings and positions (lessons 2, `02_embeddings`, and 3, `03_positions`),
-# multi-head attention (lesson 7.2, `07_2_all_heads_in_one_product`), residual connections and layer norm
-# (lesson 8.3, `08_3_the_residual_connection`), the feed-forward network (lesson 9.1,
-# `09_1_the_feed_forward_network`).*
+# *About 25 minutes. You need: embeddings and positions (lessons 2.1, `02_1_embeddings`, and 3.1,
+# `03_1_positions`), multi-head attention (lesson 7.2, `07_2_all_heads_in_one_product`), residual
+# connections and layer norm (lesson 8.3, `08_3_the_residual_connection`), the feed-forward network (lesson
+# 9.1, `09_1_the_feed_forward_network`).*
 #
 # **After this lesson you can**
 #
@@ -214,9 +214,27 @@ show_figure(figure, "10_layer", caption)
 # </details>
 
 # %% [markdown]
-# **Your turn.** In the terminal, compute another token with `!layer_for_token(x[0], 4)`, and compare it with
-# `!y[0, 4]`. The second sentence contains padding. Why does `!layer_for_token(x[1], 0)` differ from
-# `!y[1, 0]`?
+# ## The layer learns
+#
+# Each token should get the (normalized) vector of the token before it. The positions are added with a
+# factor of 3, so that they are easy to see.
+
+# %%
+tokens = rng.standard_normal((8, 5, 12))  # (B, S, D)
+wanted = np.roll(tokens, 1, axis=1)  # the first token wants the last one
+wanted = (wanted - wanted.mean(-1, keepdims=True)) / wanted.std(-1, keepdims=True)
+learner, losses = EncoderLayer(config, rng=rng, dtype=np.float64), []
+for _ in range(300):
+    y, cache = learner.forward(tokens + 3 * sinusoids(5, 12))
+    losses.append(((y - wanted) ** 2).mean())
+    learner.zero_grad()
+    learner.backward(2 * (y - wanted) / 40, cache)
+    for parameter in learner.parameters():
+        parameter.value -= 0.1 * parameter.grad
+print(f"loss {losses[0]:.2f} → {losses[-1]:.2f}")
+
+# %% tags=["check"]
+assert losses[-1] < losses[0] / 5
 
 # %% [markdown]
 # ## Summary
@@ -237,18 +255,13 @@ show_figure(figure, "10_layer", caption)
 # <details><summary>Answer</summary>
 # Lines 1, 2 and 3, which compute q, k and v. All others need the result of a line before them.
 # </details>
-#
-# **Question.** In which of the eleven lines does information move from one token to another?
-#
-# <details><summary>Answer</summary>
-# Only in line 5, the attention. All other lines treat each token separately.
-# </details>
 
 # %% [markdown]
 # ## Exercises
 #
 # `npformer exercise list 10` lists the exercises of this chapter. They belong to the next two lessons.
 #
+# - In which of the eleven lines does information move from one token to another?
 # - By hand: write the shapes of q, qh, z, m, h and f for B = 64, S = 25, D = 512, H = 8 and F = 2048.
 # - By hand: how would the eleven lines change if the norm stood before each sublayer (pre-norm)? Lesson 8.4
 #   (`08_4_norm_before_or_after`) has the formula.

@@ -28,7 +28,7 @@ rng = np.random.default_rng(10)
 
 # %% [markdown]
 # We use two sentences, "the animal was too tired" and "it slept". The shorter one is padded with the id 0.
-# Embedding and positions are those of lessons 2 (`02_embeddings`) and 3 (`03_positions`).
+# Embedding and positions are those of lessons 2.1 (`02_1_embeddings`) and 3.1 (`03_1_positions`).
 
 # %%
 ids = np.array([[1, 2, 3, 4, 5], [6, 7, 0, 0, 0]])  # (B, S)

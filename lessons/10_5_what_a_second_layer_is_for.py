@@ -2,7 +2,7 @@
 # # 10.5 · What a second layer is for
 #
 # *About 25 minutes. You need: the encoder (lesson 10.3, `10_3_the_whole_encoder`), queries and keys (lesson
-# 4.4, `04_4_query_key_and_value`), positions (lesson 3, `03_positions`).*
+# 4.4, `04_4_query_key_and_value`), positions (lesson 3.1, `03_1_positions`).*
 #
 # **After this lesson you can**
 #

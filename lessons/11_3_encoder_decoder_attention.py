@@ -18,7 +18,7 @@
 import numpy as np
 from numpy.testing import assert_allclose
 
-from npformer import TransformerConfig, show
+from npformer import MultiHeadAttention, TransformerConfig, show
 from npformer import functional as F
 from npformer.checking import gradcheck
 from npformer.learn.course import show_figure
@@ -72,14 +72,8 @@ show_figure(gradient_flow(layout, arrays, steps, axes=axes), "11_3_cross", capti
 # shape (S, $d_k$). They are computed from the same memory, but with two different matrices, so they are
 # different.
 #
-# **Question.** What is the shape of the attention weights of one head?
-#
-# <details><summary>Answer</summary>
-# (T, S). There is one row for each target token, and one column for each source token.
-# </details>
-#
 # The next cell computes the sublayer with loops. It uses a layer of the package, whose gains and biases are
-# random. With their usual initial values, 1 and 0, mistakes could remain hidden.
+# random.
 
 # %%
 tiny = TransformerConfig(9, 9, d_model=8, d_ff=12, n_heads=2, n_layers=2, dropout=0.0)
@@ -102,7 +96,6 @@ for h in range(H):
         for s in range(S):
             slow[t, own] += e[s] / sum(e) * v[s]
 slow = slow @ p["cross.output.weight"] + p["cross.output.bias"]  # (T, D)
-print("largest difference:", abs(slow - layer.cross.forward(x, memory)[0][0]).max())
 
 # %% tags=["check"]
 assert_allclose(slow, layer.cross.forward(x, memory)[0][0], rtol=1e-9)
@@ -122,8 +115,8 @@ assert abs(k - v).max() > 1
 #
 # The gradient $dX$ stays in the decoder. The gradient $dM$ leaves the decoder and goes to the encoder.
 #
-# Self-attention is the special case $M = X$. There all three gradients add up. So one pair of functions is
-# enough for both kinds of attention. The cell writes them with functions from the lessons named above.
+# In self-attention $M = X$, and all three gradients add up. So one pair of functions serves both kinds of
+# attention. The cell writes them with functions from the lessons named above.
 
 # %%
 g = {}  # gradients, under the names of p
@@ -212,14 +205,36 @@ print(report)
 assert report.ok
 
 # %% [markdown]
+# ## It learns which source token to read
+#
+# Each source token has a note of three numbers, and target token t wants the note of source token 4 − t.
+
+# %%
+notes, seats = rng.standard_normal((64, 5, 3)), np.tile(np.eye(5), (64, 1, 1))
+memory = np.concatenate([notes, seats], -1)  # (B, S, D): a note and the place of the token
+x = np.concatenate([0 * notes, seats], -1)  # (B, T, D): the place alone
+cross = MultiHeadAttention(8, 1, rng=rng, dtype=np.float64)
+for step in range(300):
+    y, cache = cross.forward(x, memory)
+    e = y - memory[:, ::-1]
+    cross.zero_grad()
+    cross.backward(2 * e / 320, cache)
+    for parameter in cross.parameters():
+        parameter.value -= 0.2 * parameter.grad
+    if step in (0, 299):
+        print(f"loss {(e * e).mean():.3f}, of target 0", cache.attention.weights[0, 0, 0].round(2))
+
+# %% tags=["check"]
+assert (e * e).mean() < 0.02
+assert (cache.attention.weights[0, 0].argmax(-1) == [4, 3, 2, 1, 0]).all()
+
+# %% [markdown]
 # ## What the source documents say
 #
 # > - *图解transformer* says "K = V = the decoder's output". In fact the *encoder's* output is used, as its
 # >   own second point says a few lines below. And K and V are two different products of it.
 # > - *一步步解析Attention is All You Need!* says that the second sublayer attends to "the encoder's input".
 # >   Later in the same sentence, and in its code, it is the encoder's output.
-# > - *Attention机制详解（二）* describes it correctly: k and v always have the same source, and only in
-# >   this sublayer q has another one.
 # > - The paper's "previous decoder layer" is, in its figure 1, the norm after the masked self-attention.
 
 # %% [markdown]

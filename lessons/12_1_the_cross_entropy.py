@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 12.1 · The cross-entropy
 #
-# *About 35 minutes. You need: the softmax (lesson 5.1, `05_1_scaled_dot_product_attention`), the decoder
+# *About 30 minutes. You need: the softmax (lesson 5.1, `05_1_scaled_dot_product_attention`), the decoder
 # (lesson 11.1, `11_1_the_decoder_and_teacher_forcing`).*
 #
 # **After this lesson you can**
@@ -270,12 +270,6 @@ assert_allclose(losses.mean(), 0.0776, atol=5e-5)
 # <details><summary>Answer</summary>
 # All probabilities are 1/6, because equal logits give equal probabilities. The cross-entropy is log 6 = 1.79.
 # </details>
-#
-# **Question.** Can the cross-entropy of a one-hot target be negative?
-#
-# <details><summary>Answer</summary>
-# No. A probability is at most 1, so its logarithm is at most 0, and −log p is at least 0.
-# </details>
 
 # %% [markdown]
 # ## Exercises
@@ -285,5 +279,6 @@ assert_allclose(losses.mean(), 0.0776, atol=5e-5)
 # - By hand: p = (1/2, 1/4, 1/4), and the second token is right. Compute the L2 distance, the cross-entropy
 #   and the KL divergence.
 # - By hand: compute the log-softmax of (3, 3, 3, 3), with the largest logit subtracted first.
+# - On paper: show that the cross-entropy of a one-hot target is never negative.
 #
 # **Next**: lesson 12.2 (`12_2_the_gradient_of_the_cross_entropy`), the derivation of p − q.

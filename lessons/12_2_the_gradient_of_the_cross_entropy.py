@@ -2,8 +2,8 @@
 # # 12.2 · The gradient of the cross-entropy
 #
 # *About 30 minutes. You need: log-softmax and cross-entropy (lesson 12.1, `12_1_the_cross_entropy`), the
-# softmax and its gradient (lesson 5.2, `05_2_the_backward_pass_of_attention`), padding (lesson 1,
-# `01_words_to_ids`).*
+# softmax and its gradient (lesson 5.2, `05_2_the_backward_pass_of_attention`), padding (lesson 1.1,
+# `01_1_words_to_ids`).*
 #
 # **After this lesson you can**
 #

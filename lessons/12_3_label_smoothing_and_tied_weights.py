@@ -2,7 +2,7 @@
 # # 12.3 · Label smoothing and tied weights
 #
 # *About 35 minutes. You need: the cross-entropy and its gradient (lessons 12.1, `12_1_the_cross_entropy`, and
-# 12.2, `12_2_the_gradient_of_the_cross_entropy`), the embedding (lesson 2, `02_embeddings`).*
+# 12.2, `12_2_the_gradient_of_the_cross_entropy`), the embedding (lesson 2.1, `02_1_embeddings`).*
 #
 # **After this lesson you can**
 #
@@ -166,7 +166,7 @@ assert_allclose(soft.max() / soft.min(), 55)
 #
 # In this term, no row is 0 in general, because every token gets a probability. At the input, the embedding is
 # $x = \sqrt{D}\, E_{\mathrm{ids}}$. There the row of each token that was read gets $\sqrt{D}\, dx$ in
-# addition. This is the scatter-add of lesson 2. The example leaves out all layers between input and output,
+# addition. This is the scatter-add of lesson 2.1. The example leaves out all layers between input and output,
 # so that it stays short.
 
 # %%

@@ -1,8 +1,8 @@
 # %% [markdown]
 # # 16.3 · Batches without padding, threads and the GPU
 #
-# *About 30 minutes. You need: padding (lesson 1, `01_words_to_ids`), kernels (lesson 16.2, `16_2_kernels`), a
-# whole model and its training step (lesson 13.4, `13_4_the_training_loop`).*
+# *About 30 minutes. You need: padding (lesson 1.1, `01_1_words_to_ids`), kernels (lesson 16.2,
+# `16_2_kernels`), a whole model and its training step (lesson 13.4, `13_4_the_training_loop`).*
 #
 # **After this lesson you can**
 #
@@ -88,8 +88,8 @@ assert_allclose(packed, padded[batch.target_in != PAD], rtol=1e-7, atol=1e-9)
 # **Question.** A batch has one sentence of 100 tokens and 31 sentences of 10 tokens. What share of all
 # positions belongs to real tokens?
 #
-# <details><summary>Answer</summary>
-# 410 of 3200, which is 13 %. This is also why a batch should contain sentences of similar length (lesson 1).
+# <details><summary>Answer</summary> 410 of 3200, which is 13 %. This is also why a batch should contain
+# sentences of similar length (lesson 22.2, `22_2_token_batches_and_tied_embeddings`).
 # </details>
 
 # %% [markdown]

@@ -2,7 +2,7 @@
 # # 20.1 · A task that needs word order
 #
 # *About 30 minutes. You need: the softmax and attention (lesson 5.1, `05_1_scaled_dot_product_attention`),
-# embeddings (lesson 2, `02_embeddings`).*
+# embeddings (lesson 2.1, `02_1_embeddings`).*
 #
 # **After this lesson you can**
 #

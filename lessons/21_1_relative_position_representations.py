@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 21.1 · Relative position representations
 #
-# *About 35 minutes. You need: positions (lesson 3, `03_positions`), the backward pass of attention
+# *About 35 minutes. You need: positions (lesson 3.1, `03_1_positions`), the backward pass of attention
 # (lesson 5.2, `05_2_the_backward_pass_of_attention`).*
 #
 # **After this lesson you can**
@@ -29,7 +29,7 @@ rng = np.random.default_rng(21)
 # %% [markdown]
 # ## Why relative positions?
 #
-# In the original Transformer, a vector for the position is added to each word vector (lesson 3). This is an
+# In the original Transformer, a vector for the position is added to each word vector (lesson 3.1). This is an
 # **absolute position**: it is counted from the start of the sentence. But the meaning of a word often
 # depends on the words near it. The distance between two words is called their **relative position**.
 #

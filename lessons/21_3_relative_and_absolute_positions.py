@@ -2,7 +2,7 @@
 # # 21.3 · Relative and absolute positions compared
 #
 # *About 25 minutes. You need: relative position representations (lesson 21.1,
-# `21_1_relative_position_representations`), sinusoids (lesson 3, `03_positions`).*
+# `21_1_relative_position_representations`), sinusoids (lesson 3.1, `03_1_positions`).*
 #
 # **After this lesson you can**
 #
@@ -56,7 +56,7 @@ threadpool_limits(1, user_api="blas")  # small products run fastest on one threa
 
 # %% [markdown]
 # The model is one encoder layer with d_model 32 and two heads. It uses relative positions with $k = 4$, or
-# the sinusoids of lesson 3 (`positions="interleaved"`).
+# the sinusoids of lesson 3.1 (`positions="interleaved"`).
 #
 # Training uses sentences of 4 to 10 words. We then test on sentences of 5 to 30 words. The ability of a
 # model to solve its task on longer sentences than those of the training is called **length
@@ -148,8 +148,9 @@ show_figure(figure, "21_lengths", caption)
 # **"Two before", relative positions.** One of the nine distances is −2. The model needs only its vectors,
 # and it works at every length.
 #
-# **"Two before", sinusoids.** A solution for every length exists, and lesson 3 constructed such a head by
-# hand. But training finds a solution that works up to about ten words. At 30 words, about 70 % are wrong.
+# **"Two before", sinusoids.** A solution for every length exists, and lesson 3.2
+# (`03_2_an_offset_is_a_rotation`) constructed such a head by hand. But training finds a solution that works
+# up to about ten words. At 30 words, about 70 % are wrong.
 #
 # **"Third", sinusoids.** Position 2 has its own sinusoids, so every query can find it.
 #

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 22.1 · Byte-pair encoding
 #
-# *About 30 minutes. You need: words and ids (lesson 1, `01_words_to_ids`).*
+# *About 30 minutes. You need: words and ids (lesson 1.1, `01_1_words_to_ids`).*
 #
 # **After this lesson you can**
 #

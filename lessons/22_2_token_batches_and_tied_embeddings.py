@@ -2,7 +2,7 @@
 # # 22.2 · Batches by tokens, and tied embeddings
 #
 # *About 30 minutes. You need: subwords (lesson 22.1, `22_1_byte_pair_encoding`), batches and padding
-# (lesson 1, `01_words_to_ids`), label smoothing and tied weights (lesson 12.3,
+# (lesson 1.1, `01_1_words_to_ids`), label smoothing and tied weights (lesson 12.3,
 # `12_3_label_smoothing_and_tied_weights`).*
 #
 # **After this lesson you can**
@@ -23,7 +23,7 @@ from npformer.checking.whole import ModelWithLoss
 from npformer.data import make_batch
 from npformer.learn.course import show_figure
 from npformer.learn.course.short_sentences import short_sentences
-from npformer.plots import Grid, cell_product
+from npformer.plots import Grid, cell_product, curves
 
 rng = np.random.default_rng(22)
 
@@ -77,13 +77,41 @@ assert all(len(ids) * sizes[ids].max() <= 1024 for ids in plan)
 assert places < places_mixed
 
 # %% [markdown]
-# **Question.** Why are the batches shuffled after they were cut?
+# **Question.** Why are the lengths changed at random, and why are the batches shuffled after they were cut?
 #
 # <details><summary>Answer</summary>
-# Otherwise the model would see all short sentences first, and then longer and longer ones. The last steps
-# of each pass would be made with long sentences only.
+# With exact sorting, a sentence would share its batch with the same others in every pass. Without shuffling,
+# the model would see all short sentences first, and the last steps of each pass would be made with long
+# sentences only.
 # </details>
 #
+# How much padding there is depends on the size of a batch. The more sentences a random batch contains, the
+# longer its longest sentence is.
+
+# %% tags=["plot"]
+batch_sizes = np.array([1, 2, 4, 8, 16, 32, 64, 128, 256])
+padding_curves = np.zeros((2, 9))
+for j, n in enumerate(batch_sizes.tolist()):
+    in_order = rng.permutation(len(sizes))
+    chance = np.array_split(in_order, -(-len(sizes) // n))
+    planned = data.plan_batches(sizes, seed=0, epoch=0, batch_size=n)
+    for i, batches in enumerate((chance, planned)):
+        cells = sum(len(ids) * sizes[ids].max(0).sum() for ids in batches)
+        padding_curves[i, j] = 1 - tokens / cells
+figure = curves(
+    100 * padding_curves,
+    batch_sizes,
+    labels=["at random", "sorted by length"],
+    xlabel="sentences in a batch",
+    ylabel="% of the cells that are padding",
+    xscale="log",
+)
+show_figure(figure, "22_2_padding", "Sorted batches need little padding at every size")
+
+# %% tags=["check"]
+assert (padding_curves[1, 1:7] < padding_curves[0, 1:7] / 4).all()
+
+# %% [markdown]
 # ## One embedding table
 #
 # A Transformer has three matrices with one row or column for each token: the embeddings of the source,

@@ -1,8 +1,9 @@
 # %% [markdown]
 # # 23.2 · Rotary positions
 #
-# *About 30 minutes. You need: sinusoids and rotations (lesson 3, `03_positions`), the scores of attention
-# (lesson 5.1, `05_1_scaled_dot_product_attention`).*
+# *About 30 minutes. You need: sinusoids and rotations (lessons 3.1, `03_1_positions`, and 3.2,
+# `03_2_an_offset_is_a_rotation`), the scores of attention (lesson 5.1,
+# `05_1_scaled_dot_product_attention`).*
 #
 # **After this lesson you can**
 #
@@ -29,7 +30,7 @@ rng = np.random.default_rng(23)
 # ## Why rotate?
 #
 # In the Transformer of 2017, a vector of sinusoids for the position is *added* to the vector of the token.
-# Lesson 3 showed that the sinusoids have a useful property: a step by k positions is a rotation. But the
+# Lesson 3.2 showed that the sinusoids have a useful property: a step by k positions is a rotation. But the
 # model must learn to use this property, because words and positions are mixed in one sum.
 #
 # Relative positions (lesson 21.1, `21_1_relative_position_representations`) put the distance into the scores.
@@ -54,7 +55,7 @@ rng = np.random.default_rng(23)
 #
 # $$R_t = \begin{pmatrix} \cos t\theta & -\sin t\theta \\ \sin t\theta & \cos t\theta \end{pmatrix}$$
 #
-# Lesson 3 proved the rules $R_t^\top = R_{-t}$ and $R_s R_t = R_{s + t}$. With these rules, the dot product
+# Lesson 3.2 proved the rules $R_t^\top = R_{-t}$ and $R_s R_t = R_{s + t}$. With these rules, the dot product
 # of a rotated query at $t$ and a rotated key at $s$ is
 #
 # $$(R_t q) \cdot (R_s k) = q^\top R_t^\top R_s\, k = q \cdot (R_{s - t}\, k)$$
@@ -110,7 +111,7 @@ show_figure(figure, "23_rotation", caption)
 # ## Many pairs
 #
 # The queries of a head have K numbers, for example 64. They form K / 2 pairs. Pair $i$ has its own angle per
-# position, with the same formula as the sinusoids of lesson 3:
+# position, with the same formula as the sinusoids of lesson 3.1:
 #
 # $$\theta_i = 10000^{-2i/K}$$
 #

@@ -34,7 +34,8 @@ of a lesson below leads to its file, and "read" to its page on the project's sit
 below the title of a chapter shows which part of the architecture its lessons explain.
 
 You need not read all lessons. `npformer lessons --route main` lists those of the main route, and
-`--route engineers` those of the route for engineers. Each lesson names the next one on its route.
+`--route engineers` those of the route for engineers. Each lesson names the next one on its route. The letters
+of formulas and shapes are in [the notation](../docs/notation.md).
 
 | route | length | lessons | what you have at its end |
 |---|---|---|---|

@@ -23,8 +23,8 @@ class StepLines(NamedTuple):
 # the lessons, by their numbers
 LESSONS = {
     "0.2": "00_2_forward_and_backward.py",
-    "2": "02_embeddings.py",
-    "3": "03_positions.py",
+    "2.1": "02_1_embeddings.py",
+    "3.1": "03_1_positions.py",
     "4.1": "04_1_attention_without_parameters.py",
     "4.2": "04_2_the_gradient_of_self_attention.py",
     "5.1": "05_1_scaled_dot_product_attention.py",
@@ -71,11 +71,11 @@ def _layer(place: str, begin: str, gradient: str, *lessons: str) -> StepLines:
 
 
 STEP_LINES: dict[str, StepLines] = {
-    "embed": _pair("embedding.embedding", "y = table", "xp.add.at", "2"),
+    "embed": _pair("embedding.embedding", "y = table", "xp.add.at", "2.1"),
     "add_positions": _layer(
-        "nn/embedding.py::InputEmbedding", "x =", "self.positions.backward | self.tokens.backward", "3"
+        "nn/embedding.py::InputEmbedding", "x =", "self.positions.backward | self.tokens.backward", "3.1"
     ),
-    "constant": _lines("nn/positions.py::FixedPositions.__init__ | self.table", None, "3"),
+    "constant": _lines("nn/positions.py::FixedPositions.__init__ | self.table", None, "3.1"),
     "parameter": _lines(
         "nn/module.py::Parameter.__init__ | self.value",
         "nn/module.py::Parameter.accumulate | grad[at]",

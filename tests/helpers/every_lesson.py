@@ -23,6 +23,7 @@ from npformer.learn.course import export
 from npformer.learn.course.pictures import Picture
 from npformer.learn.course.progress import load_progress
 from npformer.learn.course.prose import formulas
+from npformer.learn.course.routes import place_on_routes
 from npformer.learn.figures import course_map
 from npformer.plots import text_problems
 
@@ -129,7 +130,8 @@ class EveryLesson:
         # Markdown in a folded answer needs an empty line before it
         sources = ["".join(cell["source"]).replace("</summary>\n\n", "</summary>\n") for cell in cells[1:]]
         sources = [source.replace("\n\n</details>", "\n</details>") for source in sources]
-        assert sources == [cell.text for cell in lesson.cells]
+        first, *others = [cell.text for cell in lesson.cells]
+        assert sources == [f"{first}\n\n*{place_on_routes(lesson)}*", *others]
         code = [cell for cell in cells if cell["cell_type"] == "code"]
         assert [cell["execution_count"] for cell in code] == list(range(1, len(code) + 1))
         for cell, (_, outcome) in zip(cells[1:], rows, strict=True):

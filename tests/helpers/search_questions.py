@@ -24,8 +24,8 @@ QUESTIONS = {
     "adam bias correction": {"lessons/13_2.html"},
     "learning rate warmup": {"lessons/13_3.html"},
     "gradient clipping": {"lessons/13_3.html"},
-    "positional encoding sin cos": {"lessons/03.html"},
-    "embedding times sqrt d_model": {"lessons/02.html"},
+    "positional encoding sin cos": {"lessons/03_1.html"},
+    "embedding times sqrt d_model": {"lessons/02_1.html"},
     "dropout at inference": {"lessons/08_3.html", "zoo/05.html"},
     "cross entropy gradient p - q": {"lessons/12_2.html"},
     "softmax nan all masked": {"lessons/06_2.html"},
@@ -35,7 +35,7 @@ QUESTIONS = {
     "top p sampling temperature": {"lessons/24_2.html"},
     "flash attention": {"lessons/16_4.html"},
     "grouped query attention": {"lessons/23_4.html"},
-    "weight tying": {"lessons/12_3.html", "lessons/22_2.html", "lessons/02.html"},
+    "weight tying": {"lessons/12_3.html", "lessons/22_2.html", "lessons/02_1.html"},
     "dead relu": {"lessons/09_2.html"},
     "causal mask future leak": {"lessons/06_3.html", "lessons/11_2.html"},
     "pre norm vs post norm": {"lessons/08_4.html"},
@@ -58,7 +58,7 @@ HELD_OUT = {
     "what does the transformer actually do": {"lessons/00_1.html"},
     "why do we add x back after attention": {"lessons/08_3.html"},
     "how does it choose the next word": {"lessons/14_1.html", "lessons/24_2.html"},
-    "what is a token id": {"lessons/01.html"},
+    "what is a token id": {"lessons/01_1.html"},
     "why not just use an rnn": {"lessons/10_4.html", "lessons/17_5.html", "lessons/17_3.html"},
     "how many parameters in the ffn": {"lessons/09_4.html"},
     # a PyTorch user
@@ -69,12 +69,12 @@ HELD_OUT = {
     "CrossEntropyLoss ignore_index": {"lessons/12_1.html", "lessons/12_2.html", "reference/functional.html"},
     "view transpose heads wrong": {"lessons/07_2.html", "lessons/07_4.html", "zoo/09.html"},
     # a reader who is not a native speaker
-    "sentence order how model know": {"lessons/03.html"},
+    "sentence order how model know": {"lessons/03_1.html"},
     "decoder see future word problem": {"lessons/06_3.html", "lessons/11_1.html", "lessons/11_2.html"},
     "speed up generate": {"lessons/14_4.html", "lessons/24_4.html"},
     "which word is important for attention": {f"lessons/15_{part}.html" for part in (1, 2, 3, 4)},
     "measure quality of translation": {"lessons/22_3.html"},
-    "why word vector multiply root": {"lessons/02.html"},
+    "why word vector multiply root": {"lessons/02_1.html"},
 }
 
 MISSPELT = {

@@ -29,7 +29,7 @@ class Week:
 SIX_WEEKS = (
     Week(
         "Forward and backward; words, embeddings, positions",
-        ("0.0", "0.1", "0.2", "1", "2", "3"),
+        ("0.0", "0.1", "0.2", "1.1", "2.1", "3.1"),
         ("linear-backward", "pad", "embedding-backward", "sinusoids"),
         "`npformer tour`, and the first page of the explorer",
     ),
@@ -68,13 +68,13 @@ SIX_WEEKS = (
 TWELVE_WEEKS = (
     Week(
         "Forward and backward",
-        ("0.0", "0.1", "0.2", "0.3", "1"),
+        ("0.0", "0.1", "0.2", "0.3", "1.1"),
         ("swish-backward", "linear-backward", "derivative", "pad", "truncate"),
         "`npformer tour`",
     ),
     Week(
         "Embeddings and positions",
-        ("2", "3"),
+        ("1.2", "2.1", "2.2", "3.1", "3.2"),
         ("embedding", "embedding-backward", "tied-backward", "sinusoids", "positions-backward"),
         "`npformer gradcheck` on a function of one's own",
     ),

@@ -29,7 +29,7 @@ TITLES = {
     25: "Other people's models",
 }
 
-# the names of lessons of earlier versions: those that became whole chapters, and another with its parts
+# the names of lessons of earlier versions: those that became whole chapters, and others with their parts
 SPLIT_LESSONS = (
     "04_attention_as_look_up",
     "05_scaled_dot_product_attention",
@@ -51,4 +51,9 @@ SPLIT_LESSONS = (
     "21_beyond_absolute_positions",
     "22_a_real_translator",
 )
-NEW_NAMES = {"00_forward_and_backward": ("00_2_forward_and_backward", "00_3_measured_derivatives")}
+NEW_NAMES = {
+    "00_forward_and_backward": ("00_2_forward_and_backward", "00_3_measured_derivatives"),
+    "01_words_to_ids": ("01_1_words_to_ids", "01_2_what_padding_must_not_do"),
+    "02_embeddings": ("02_1_embeddings", "02_2_the_scale_and_tied_weights"),
+    "03_positions": ("03_1_positions", "03_2_an_offset_is_a_rotation"),
+}

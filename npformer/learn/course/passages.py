@@ -32,7 +32,7 @@ SOURCES = {
     3.5         | PE(pos, 2i) = sin(pos / 10000^(2i/d)), PE(pos, 2i + 1) = cos | 3 The table; 3 An offset; 3 Learned | functional/positions.sinusoids; nn/positions.LearnedPositions
     4, table 1  | complexity, sequential operations, path length | 10 Why self-attention | functional/attention.attention
     5.1         | byte-pair encoding, one vocabulary for both languages | 22 Subwords; 22 One embedding table | data/subwords.Pieces; data/subwords.SubwordCodec
-    5.1         | sentences of similar length in a batch | 1 How much of it is padding | data/loader.plan_batches
+    5.1         | sentences of similar length in a batch | 22 Batches by the number | data/loader.plan_batches
     5.2         | 0.4 seconds a step, 100,000 steps | 16 The passage | training/trainer.Trainer
     5.3         | Adam with β₁ = .9, β₂ = .98, ε = 1e-9 | 13 The definition; 13 The bias correction; 13 The length of a step | training/optimizer.Adam
     5.3, (3)    | lrate = d^−.5 · min(step^−.5, step · warmup^−1.5) | 13 The learning-rate schedule | training/optimizer.warmup

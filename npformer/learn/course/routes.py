@@ -38,7 +38,7 @@ MAIN = Route(
     "main",
     "main route",
     "from the first loss that falls to a translator that you trained, with every gradient on the way",
-    "0.0 0.1 0.2 1 2 3 4.1 4.2 4.4 5.1 5.2 6.1 7.1 8.1 8.2 8.3 9.1 10.1 10.2 11.1 11.3 12.1 12.2 13.5",
+    "0.0 0.1 0.2 1.1 2.1 3.1 4.1 4.2 4.4 5.1 5.2 6.1 7.1 8.1 8.2 8.3 9.1 10.1 10.2 11.1 11.3 12.1 12.2 13.5",
 )
 ENGINEERS = Route(
     "engineers",

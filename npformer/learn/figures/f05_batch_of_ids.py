@@ -18,7 +18,7 @@ from npformer.plots.cells import CELL, Placed
 ROLES = ("padding", "weight", "position", "k")
 
 
-@figure("F05", "A batch as matrices of ids", "jianshu", "FW", "1")
+@figure("F05", "A batch as matrices of ids", "jianshu", "FW", "1.1")
 def batch_of_ids(
     *, sentences: int = 10, length: int = 10, first: int = 0, pairs: Sequence[tuple[str, str]] | None = None
 ) -> Drawing:

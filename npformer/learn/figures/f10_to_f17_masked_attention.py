@@ -22,7 +22,7 @@ def _grid_of(example: Example, values: Array, label: str, role: str, **more: Any
     return numbered(values, label, role, padded=example.padded, show_shape=True, **more)
 
 
-@figure("F10", "From ids to vectors", "jianshu", "FW", "2", PaddedSentence)
+@figure("F10", "From ids to vectors", "jianshu", "FW", "2.1", PaddedSentence)
 def embedding_grid(padded: PaddedSentence, *, positions: str = "none") -> Drawing:
     """Draw the ids of a padded sentence at the left, and at the right their rows of the embedding table.
 

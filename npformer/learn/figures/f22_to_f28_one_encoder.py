@@ -29,7 +29,7 @@ from npformer.plots.style import LABEL, drawing, number, widest
 GAP = 0.45  # between the vectors of two words, in inches
 
 
-@figure("F22", "Three words and their vectors", "datawhale", "FW", "2", embedded, sentence=STUDENT)
+@figure("F22", "Three words and their vectors", "datawhale", "FW", "2.1", embedded, sentence=STUDENT)
 def words_as_vectors(vectors: WordVectors) -> Drawing:
     """Draw each word of a sentence below the vector from its embedding."""
     words, x, _ = vectors
@@ -48,7 +48,13 @@ def words_as_vectors(vectors: WordVectors) -> Drawing:
 
 
 @figure(
-    "F23", "Embeddings with a time signal", "datawhale", "FW", "3", embedded_with_positions, sentence=STUDENT
+    "F23",
+    "Embeddings with a time signal",
+    "datawhale",
+    "FW",
+    "3.1",
+    embedded_with_positions,
+    sentence=STUDENT,
 )
 def time_signal(vectors: Embedded) -> Drawing:
     """Draw word vector + position vector = the input of encoder #0."""
@@ -119,7 +125,7 @@ NAMES = {
 }
 
 
-@figure("F24", "Position vectors as cells", "datawhale", "FO", "3", embedded, sentence=STUDENT)
+@figure("F24", "Position vectors as cells", "datawhale", "FO", "3.1", embedded, sentence=STUDENT)
 def position_cells(vectors: WordVectors, *, layout: str = "halves") -> Drawing:
     """Draw the position vector of each word above its word vector, to which it is added.
 
@@ -147,7 +153,7 @@ def position_cells(vectors: WordVectors, *, layout: str = "halves") -> Drawing:
     return Drawing(board.figure, caption)
 
 
-@figure("F25", "Dimensions 4 to 7 over positions", "datawhale", "FO", "3")
+@figure("F25", "Dimensions 4 to 7 over positions", "datawhale", "FO", "3.1")
 def position_curves(
     *, dims: tuple[int, ...] = (4, 5, 6, 7), length: int = 100, d_model: int = 20, layout: str = "interleaved"
 ) -> Drawing:
@@ -200,7 +206,7 @@ def period(dim: int, d_model: int, layout: str) -> float:
     return float(2 * math.pi * 10000**exponent)
 
 
-@figure("F26", "Position vectors as heat maps", "datawhale", "FO", "3")
+@figure("F26", "Position vectors as heat maps", "datawhale", "FO", "3.1")
 def position_maps(
     *,
     upper: tuple[int, int, str] = (20, 512, "halves"),

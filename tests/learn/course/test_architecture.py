@@ -56,7 +56,7 @@ def test_the_parts_of_a_lesson_are_in_brackets_and_capitals():
 def test_a_lesson_has_its_own_place_or_that_of_its_chapter():
     assert place_of("12_1_the_cross_entropy").parts == ("linear", "softmax")
     assert place_of("12_2_the_gradient_of_the_cross_entropy").parts == ("loss",)
-    assert place_of("03_positions").parts == ("positions",)
+    assert place_of("03_1_positions").parts == ("positions",)
     for name in ("99_nothing", "00_9_nothing", "positions"):
         assert place_of(name) is None
 
@@ -75,7 +75,7 @@ def test_the_picture_has_the_chapter_of_every_part():
 
 @pytest.mark.parametrize(
     ("name", "marks"),
-    [("00_1_a_transformer_at_work", 0), ("03_positions", 2), ("10_1_x", 1), ("09_1_x", 2), ("21_4_x", 2)],
+    [("00_1_a_transformer_at_work", 0), ("03_1_positions", 2), ("10_1_x", 1), ("09_1_x", 2), ("21_4_x", 2)],
 )
 def test_the_parts_of_the_lesson_are_highlighted(name, marks):
     figure = course_map(place_of(name).highlighted)

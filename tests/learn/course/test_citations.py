@@ -1,7 +1,7 @@
 """Citations of lessons: each lesson and chapter that a text cites exists, and files are named.
 
-The rules are: "lesson 4.2" cites a lesson, "lesson 1" the only lesson of a chapter, and "chapter 4" a whole
-chapter. A lesson names each lesson that it cites at least once by its file, such as `02_embeddings`.
+The rules are: "lesson 4.2" cites a lesson, "lesson 25" the only lesson of a chapter, and "chapter 4" a whole
+chapter. A lesson names each lesson that it cites at least once by its file, such as `02_1_embeddings`.
 """
 
 import re
@@ -91,10 +91,14 @@ def test_a_lesson_ends_with_the_next_one(lesson):
 def test_citations_are_found_and_those_of_no_lesson_or_chapter():
     for text, found, unknown in (
         ("See lesson 4.2 and chapter 5.", "lesson 4.2, chapter 5", ""),
-        ("Lessons 1, 2 and 3; chapters 4\nto 6", "lesson 1, lesson 2, lesson 3, chapter 4, chapter 6", ""),
-        ("lessons 1 (`01_words_to_ids`) and\n5.2", "lesson 1, lesson 5.2", ""),
+        (
+            "Lessons 1.1, 2.1 and 25; chapters 4\nto 6",
+            "lesson 1.1, lesson 2.1, lesson 25, chapter 4, chapter 6",
+            "",
+        ),
+        ("lessons 1.1 (`01_1_words_to_ids`) and\n5.2", "lesson 1.1, lesson 5.2", ""),
         ("`npformer lesson 4`, section 3.2, lesson_4, the lesson, 4 chapters", "", ""),
-        ("lesson 1.1, chapter 77", "lesson 1.1, chapter 77", "lesson 1.1, chapter 77"),
+        ("lesson 1.9, chapter 77", "lesson 1.9, chapter 77", "lesson 1.9, chapter 77"),
         ("chapter 4.1, see `01_words_to_id`", "chapter 4.1", "chapter 4.1, 01_words_to_id"),
     ):
         assert ", ".join(" ".join(citation) for citation in citations(text)) == found

@@ -21,8 +21,10 @@ from npformer.learn.course.length import (
 )
 from npformer.learn.course.lesson import Lesson, find_lesson
 from npformer.learn.course.prose import formulas, replace_formulas, split_answers
+from npformer.learn.course.routes import MAIN
 
-MOST_MINUTES = 50
+MOST_MINUTES = 40
+MOST_ON_THE_MAIN_ROUTE = 30
 MOST_BEFORE_A_LOSS_FALLS = 15  # minutes of reading
 MOST_WORDS = 150  # before a cell of code, a picture or a question
 MOST_IMPORTS = 24  # lines of a cell, one screen
@@ -67,7 +69,8 @@ def blocks_of(text):
 def test_the_opening_says_how_long_it_takes_and_what_the_reader_needs(lesson):
     opening = lesson.cells[0].text
     stated = re.search(r"^\*About (\d+) minutes\b[^*]*\. You need: [^*]+\*$", opening, re.MULTILINE)
-    assert int(stated[1]) == minutes_of(lesson) <= MOST_MINUTES
+    most = MOST_ON_THE_MAIN_ROUTE if lesson in MAIN.lessons else MOST_MINUTES
+    assert int(stated[1]) == minutes_of(lesson) <= most
 
 
 def test_a_loss_of_the_readers_own_falls_in_the_first_quarter_of_an_hour():

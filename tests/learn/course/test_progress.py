@@ -165,5 +165,8 @@ def test_each_lesson_that_was_split_became_a_whole_chapter():
     assert all(old not in {lesson.name for lesson in LESSONS} for old in SPLIT_LESSONS)
     became = progress_module._split_lessons()
     assert became["00_forward_and_backward"] == ("00_2_forward_and_backward", "00_3_measured_derivatives")
+    assert became["01_words_to_ids"] == tuple(lesson.name for lesson in CHAPTERS[1])
+    assert became["02_embeddings"] == tuple(lesson.name for lesson in CHAPTERS[2])
+    assert became["03_positions"] == tuple(lesson.name for lesson in CHAPTERS[3])
     assert became["13_learning"] == tuple(lesson.name for lesson in CHAPTERS[13])
     assert [len(became[old]) for old in SPLIT_LESSONS[:4]] == [6, 3, 4, 4]

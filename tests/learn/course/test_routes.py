@@ -25,6 +25,7 @@ def test_each_number_of_a_route_is_a_lesson_in_the_order_of_the_course(route):
 def test_the_length_of_the_routes():
     assert 20 <= len(MAIN.lessons) <= 24
     hours = {route.name: sum(map(minutes_of, route.lessons)) / 60 for route in ROUTES.values()}
+    assert 9 <= hours["main"] <= 11
     assert 7.5 <= hours["engineers"] <= 8.5
 
 

@@ -12,8 +12,8 @@ OWN = find_lesson("5.2")
 CASES = {
     "see lesson 4.4, <code>04_4_query_key_and_value</code>.": 'see <a href="04_4.html">lesson 4.4</a>.',
     "Lesson 5.3\n(<code>05_3_what_the_scale_does</code>)": '<a href="05_3.html">Lesson 5.3</a>',
-    "lessons 1, 2 and 5.1": (
-        'lessons <a href="01.html">1</a>, <a href="02.html">2</a> and <a href="05_1.html">5.1</a>'
+    "lessons 25, 2.1 and 5.1": (
+        'lessons <a href="25.html">25</a>, <a href="02_1.html">2.1</a> and <a href="05_1.html">5.1</a>'
     ),
     "this is lesson 5.2 (<code>05_2_the_backward_pass_of_attention</code>)": "this is lesson 5.2",
     "<code>lesson 4.4</code> and <h1>lesson 4.4</h1>": "<code>lesson 4.4</code> and <h1>lesson 4.4</h1>",
@@ -32,4 +32,4 @@ def test_a_lesson_is_linked_wherever_it_is_named(html):
 def test_every_lesson_has_a_page_of_its_own():
     files = [file_of(lesson) for lesson in LESSONS]
     assert len(set(files)) == len(files)
-    assert {"00_1.html", "01.html", "05_1.html", "25.html"} <= set(files)
+    assert {"00_1.html", "01_1.html", "05_1.html", "25.html"} <= set(files)

@@ -1,0 +1,335 @@
+# %% [markdown]
+# # 3.1 · Positions
+#
+# *About 30 minutes. You need: embeddings (lesson 2.1, `02_1_embeddings`), sine and cosine.*
+#
+# **After this lesson you can**
+#
+# - show that attention alone does not know the order of the tokens;
+# - compute the sinusoids of the paper;
+# - derive the gradient of learned positions, and train them.
+#
+# `model: ids → embedding → [POSITIONS] → encoder → decoder → linear → softmax`
+
+# %%
+import math
+
+import numpy as np
+from numpy.testing import assert_allclose
+
+from npformer import MultiHeadAttention, show
+from npformer.checking import gradcheck
+from npformer.functional.attention import attention
+from npformer.functional.positions import sinusoids
+from npformer.learn.course import show_figure
+from npformer.nn import InputEmbedding, LearnedPositions
+from npformer.plots import curves, value_map
+
+rng = np.random.default_rng(3)
+f8 = {"rng": rng, "dtype": np.float64}
+
+# %% [markdown]
+# ## Why positions?
+#
+# "the cat sees the dog" and "the dog sees the cat" consist of the same five words in another order. We will
+# see that attention cannot distinguish them. The paper solves this problem in section 3.5:
+#
+# > Since our model contains no recurrence and no convolution, in order for the model to make use of the order
+# > of the sequence, we must inject some information about the relative or absolute position of the tokens in
+# > the sequence.
+#
+# Each position gets a vector, a **positional encoding**, which is added to the embedding of the token at this
+# position:
+#
+# ```text
+# ids (B, T) ──▶ embedding · √D (B, T, D) ──▶ (+) ──▶ dropout ──▶ first layer (B, T, D)
+#                                              ▲
+#              positional encodings (T, D) ────┘   the same T rows for all B sentences
+# ```
+
+# %% tags=["plot"]
+figure = value_map(sinusoids(50, 64), xlabel="dimension", ylabel="position")
+caption = "A vector for each position: row 0 is added to the first token, row 1 to the second"
+show_figure(figure, "03_1_table", caption)
+
+# %% [markdown]
+# The paper computes these vectors with sines and cosines, called **sinusoids**:
+#
+# $$PE_{(pos,\, 2i)} = \sin(pos / 10000^{2i/D})$$
+#
+# $$PE_{(pos,\, 2i+1)} = \cos(pos / 10000^{2i/D}), \qquad i = 0, \dots, D/2 - 1$$
+#
+# > We chose this function because we hypothesized it would allow the model to easily learn to attend by
+# > relative positions, since for any fixed offset k, PE_pos+k can be represented as a linear function of
+# > PE_pos.
+#
+# These passages make three claims: without positions the order is lost, sinusoids restore it, and an offset
+# is a linear function. You test the first two here, and the third in lesson 3.2
+# (`03_2_an_offset_is_a_rotation`).
+#
+# ## Without positions, the order is lost
+#
+# Does the encoder compute different vectors for the cat that sees and for the cat that is seen? We apply
+# attention, the topic of chapters 4 and 5, to both sentences.
+
+# %%
+the, cat, sees, dog = rng.standard_normal((4, 8))  # (D,) each
+x = np.stack([the, cat, sees, the, dog])  # (T, D)
+order = [3, 4, 2, 0, 1]
+permuted = x[order]  # the dog sees the cat
+
+layer = MultiHeadAttention(8, 4, **f8)
+y, y_permuted = (layer.forward(z[None])[0][0] for z in (x, permuted))  # (T, D)
+print("cat, who sees:   ", y[1, :4])
+print("cat, who is seen:", y_permuted[4, :4])
+
+# %% [markdown]
+# Both vectors are equal. To prove that this is true for all weights, let Π be a matrix that permutes the
+# tokens. The queries Q, keys K and values V are computed from each token separately, so they are permuted in
+# the same way. Let S be the scores, P the attention weights, and $c = 1/\sqrt{d_k}$. A prime marks the
+# permuted sentence:
+#
+# $$
+# \begin{aligned}
+# S' &= c\, (\Pi Q)(\Pi K)^\top = \Pi S \Pi^\top \\
+# P' &= \mathrm{softmax}(S') = \Pi P \Pi^\top \\
+# Y' &= P' (\Pi V) = \Pi P \Pi^\top \Pi V = \Pi Y
+# \end{aligned}
+# $$
+#
+# The second line holds because a softmax works within each row, and the order in the row does not matter. The
+# third line uses $\Pi^\top \Pi = 1$, where 1 is the identity matrix. So if you permute the tokens, the
+# outputs are permuted, and nothing else changes. Attention is **permutation-equivariant**.
+
+# %% tags=["check"]
+assert_allclose(y_permuted, y[order], rtol=1e-12)
+one_head = [attention(z, z, z)[0] for z in (x, permuted)]
+assert_allclose(one_head[1], one_head[0][order], rtol=1e-12)
+
+# %% [markdown]
+# The other parts of an encoder layer (chapters 8 and 9) process each token separately, so they do not help.
+# The encoder would treat a sentence as a collection of words without order. In the decoder the causal mask of
+# chapter 6 gives some information: the first token attends to one token, the second to two.
+#
+# Now we add a different vector at each position.
+
+# %%
+positions = sinusoids(5, 8)  # (T, D)
+y, y_permuted = (layer.forward((z + positions)[None])[0][0] for z in (x, permuted))
+print("cat, who sees:   ", y[1, :4])
+print("cat, who is seen:", y_permuted[4, :4])
+
+# %% tags=["check"]
+assert abs(y[1] - y_permuted[4]).max() > 0.1
+
+# %% [markdown]
+# ## The table of sinusoids
+#
+# The next cell computes the formula number by number. The columns form pairs. Each pair contains the sine and
+# the cosine of the *same* angle $\omega_i \cdot pos$, with the frequency $\omega_i = 10000^{-2i/D}$. Be
+# careful to write 10000 with four zeros. With another number there is no error message, and the mistake is
+# hard to notice.
+
+# %%
+
+
+def slow_sinusoids(length, d_model):
+    """Return PE (T, D), number by number."""
+    table = np.zeros((length, d_model))
+    for pos in range(length):
+        for i in range(d_model // 2):
+            angle = pos / 10000 ** (2 * i / d_model)
+            table[pos, 2 * i] = math.sin(angle)
+            table[pos, 2 * i + 1] = math.cos(angle)
+    return table
+
+
+pe = sinusoids(100, 20)  # (T, D), the function of the package
+for pos in (0, 1, 10, 99):
+    print(f"position {pos:2}, dimensions 4 to 7: {pe[pos, 4:8].round(4)}")
+
+# %% tags=["check"]
+assert_allclose(pe, slow_sinusoids(100, 20), atol=1e-12)
+assert_allclose(pe[10, 4:8], [0.9999, -0.0141, 0.5899, 0.8075], atol=5e-5)
+assert_allclose(pe[99, 4:8], [0.0175, -0.9998, -0.0367, 0.9993], atol=5e-5)
+
+# %% tags=["plot"]
+figure = curves(
+    pe[:, 4:8].T,
+    labels=["dim 4", "dim 5", "dim 6", "dim 7"],
+    xlabel="position",
+    ylabel="value",
+)
+caption = "D = 20: dimensions 4 and 5 have the period 39.64, dimensions 6 and 7 the period 99.58"
+show_figure(figure, "03_1_curves", caption)
+
+# %% [markdown]
+# A pair (sin, cos) is a point on a circle, like the tip of a clock hand. From position to position, the hand
+# turns by the angle $\omega_i$. The hand of the first pair makes a full turn in $2\pi = 6.28$ positions. Each
+# further hand is slower by the factor $10000^{2/D}$.
+#
+# The paper says that the wavelengths range "from 2π to 10000 · 2π". The last i is D/2 − 1, so the longest
+# wavelength is slightly shorter. For D = 512 it is 9,647 · 2π.
+
+# %% tags=["check"]
+period = 2 * np.pi * 10000 ** (np.arange(0, 20, 2) / 20)  # (D/2,)
+assert_allclose(period[2:4], [39.64, 99.58], atol=5e-3)
+assert_allclose(period[0], 6.2832, atol=5e-5)
+assert round(10000 ** (510 / 512)) == 9647
+
+# %% [markdown]
+# ## Learned positions
+#
+# There is another way: a table of parameters PE with one row for each position. It is learned like the table
+# of embeddings. Its rows are drawn in the same way but not multiplied by √D, so their length is 1 at first.
+# During training they have to grow. For sentence n, place t and component i:
+#
+# $$y_{nti} = x_{nti} + PE_{ti}$$
+#
+# An addition passes its gradient on unchanged, so $dx_{nti} = dy_{nti}$. The gradient of the table is
+#
+# $$dPE_{ti} = \sum_n dy_{nti} \frac{\partial y_{nti}}{\partial PE_{ti}} = \sum_n dy_{nti}$$
+#
+# This is the rule of lesson 2.1: row t was copied to every sentence, so its
+# gradient is the sum over all sentences. Sinusoids have no parameters, so they need no gradient.
+
+# %%
+learned = LearnedPositions(10, 4, **f8)  # weight (max_length, D)
+dy = rng.standard_normal((3, 6, 4))  # (B, T, D): three sentences of six tokens
+dp = np.zeros((10, 4))  # (max_length, D)
+dp[:6] = dy.sum(0)
+
+# %% tags=["check"]
+_, made = learned.forward(6)
+learned.backward(dy, made)
+assert_allclose(learned.weight.grad, dp, rtol=1e-12)
+assert (learned.weight.grad[6:] == 0).all()  # no sentence has these positions
+wide = LearnedPositions(100, 512, **f8).weight.value
+assert_allclose(np.linalg.norm(wide, axis=-1).mean(), 1, atol=0.01)
+
+# %% [markdown]
+# In the package, `InputEmbedding` contains everything before the first layer: embeddings times √D, plus
+# positions, then dropout (chapter 8, switched off here). In its cache, `positions = (0, 6)` means that six
+# rows were read, beginning with row 0. The backward pass of the positions needs nothing else.
+
+# %%
+ids = np.array([[4, 5, 6, 4, 7, 3], [4, 7, 3, 0, 0, 0], [4, 5, 3, 0, 0, 0]])  # (B, T)
+input_layer = InputEmbedding(8, 4, 10, positions="learned", **f8)
+y, cache = input_layer.forward(ids)  # (B, T, D)
+input_layer.backward(dy, cache)
+show(cache)
+
+# %% tags=["check"]
+tokens_table, positions_table = input_layer.tokens.weight, input_layer.positions.weight
+assert_allclose(y, 2 * tokens_table.value[ids] + positions_table.value[:6])
+dtokens = np.zeros((8, 4))
+np.add.at(dtokens, ids.reshape(-1), 2 * dy.reshape(-1, 4))  # lesson 2.1
+assert_allclose(tokens_table.grad, dtokens)
+assert_allclose(positions_table.grad, dp)
+
+# %% [markdown]
+# ## Check the gradient
+#
+# We check the layer, and then a version with a mistake: the gradient of the last sentence replaces the sum
+# over all sentences.
+
+# %%
+report = gradcheck(input_layer, ids)
+print(report)
+
+
+class LastSentenceOnly(InputEmbedding):
+    """Make a mistake: use = where the sum over the batch belongs."""
+
+    def backward(self, dy, cache):
+        super().backward(dy, cache)
+        self.positions.weight.grad[: dy.shape[1]] -= dy[:-1].sum(0)  # dy[-1] is left
+
+
+# %% tags=["check"]
+assert report.ok
+report = gradcheck(LastSentenceOnly(8, 4, 10, positions="learned", **f8), ids)
+print("without the sum over the batch:", report.failures[0].tensor, "is wrong")
+assert report.failures[0].tensor == "positions.weight"
+
+# %% [markdown]
+# ## Who sees?
+#
+# Now learned positions have something to learn. In "the cat sees the dog" the cat sees, and in "the dog
+# sees the cat" it is seen. The model adds the numbers of each vector: $y_t = \sum_i x_{ti}$. It should give
+# 1 at the animal that sees, −1 at the one that is seen, and 0 elsewhere. We train it twice: with embeddings
+# alone, and with positions.
+
+# %%
+two = np.array([[0, 1, 2, 0, 3], [0, 3, 2, 0, 1]])  # (B, T): the cat sees the dog; and the other
+wanted = np.array([0, 1, 0, 0, -1])  # (T,)
+
+
+def train(rate):
+    """Train embeddings, and positions with a rate of their own. Return y and the losses."""
+    E, PE = 0.1 * rng.standard_normal((4, 8)), np.zeros((5, 8))  # (V, D), (T, D)
+    losses = []
+    for _ in range(40):
+        y = (E[two] + PE).sum(-1)  # (B, T)
+        e = y - wanted
+        losses.append((e * e).mean())
+        dx = np.repeat(2 * e[..., None] / e.size, 8, axis=-1)  # (B, T, D)
+        np.add.at(E, two, -0.1 * dx)  # the update of the rows that were read
+        PE -= rate * dx.sum(0)
+    return y, losses
+
+
+for name, rate in {"embeddings alone": 0, "with positions": 0.1}.items():
+    y, losses = train(rate)
+    print(f"{name:17} loss {losses[0]:.3f} → {losses[-1]:.6f}   first y {y[0].round(2) + 0}")
+
+# %% tags=["check"]
+assert losses[-1] < 1e-3
+assert_allclose(y, [wanted, wanted], atol=0.05)
+assert_allclose(train(0)[1][-1], 0.4, atol=1e-3)
+
+# %% [markdown]
+# Without positions the loss stops at 0.4. Each animal should have 1 in one sentence and −1 in the other, so
+# its embedding gets two gradients of opposite sign, and the best answer is 0. With positions the loss falls
+# to almost 0: row 1 of the table of positions has learned to say 1, and row 4 says −1.
+
+# %% [markdown]
+# ## What the source documents say
+#
+# > - *The components of the Transformer* uses the interleaved layout. It says that i tells whether a position
+# >   is odd or even, but this is true of the column. It says that several heads are needed because the order
+# >   of words does not change attention scores. This is true without positions, but several heads do not
+# >   help: our layer above had four.
+
+# %% [markdown]
+# ## Summary
+#
+# - Attention is permutation-equivariant: without positions it does not know the order.
+# - A position is a vector that is added to the embedding.
+# - Sinusoids are pairs (sin, cos) with D/2 frequencies. They have no parameters.
+# - Learned positions are a table of parameters, with one row for each position.
+# - The gradient of a learned position is the sum over the sentences of the batch.
+
+# %% [markdown]
+# ## Questions
+#
+# **Question.** Why are many hands necessary? Is the fastest one not enough?
+#
+# <details><summary>Answer</summary>
+# One hand returns to the same point after each full turn, so it cannot distinguish positions that differ by
+# full turns. Fast and slow hands together determine the position, just as the hour hand and the minute hand
+# determine the time.
+# </details>
+
+# %% [markdown]
+# ## Exercises
+#
+# `npformer exercise list 3` lists the exercises. They are graded on numbers or by the gradient checker.
+#
+# - `npformer exercise start sinusoids`: compute the table of the paper without a loop over the positions.
+# - `npformer exercise start positions-backward`: compute the gradient of learned positions. It is a sum over
+#   the batch, and it belongs to the rows start .. start + T.
+#
+# In the terminal, try `!train(0.1)[0]` with another seed: `!rng = np.random.default_rng(7)`.
+#
+# **Next**: lesson 3.2 (`03_2_an_offset_is_a_rotation`), how a head finds the token before it.

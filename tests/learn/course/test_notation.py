@@ -1,0 +1,69 @@
+"""The lessons of the routes use the letters of docs/notation.md, and no others."""
+
+import re
+
+import pytest
+from paths import ROOT
+
+from npformer.learn.course.prose import formulas
+from npformer.learn.course.routes import ENGINEERS, MAIN
+
+PAGE = (ROOT / "docs" / "notation.md").read_text(encoding="utf-8")
+SHAPE = re.compile(r"\(((?:[\dA-Z·+ ]+, ?)+[\dA-Z·+ ]*)\)")  # such as (B, T, D) or (H·K, D)
+ALONE = re.compile(r"(?<![A-Za-z\\])d?([A-Z])(?![A-Za-z])")  # a capital, or its gradient, but no word
+TEXT = re.compile(r"\\(?:mathrm|text|operatorname|mathbb)\{[^{}]*\}")
+SOFTMAX = re.compile(r"(\w)'? *&?= *\\mathrm\{softmax\}\((\w)'?\)")
+NOT_SHAPES = ("(Q, K, V)", "(A, B)")
+LESSONS = list(dict.fromkeys([*MAIN.lessons, *ENGINEERS.lessons]))
+on_routes = pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.name)
+
+
+def letters_of(title):
+    """Return the capitals in the first column of a table, by the title of its section."""
+    section = PAGE.split(f"\n## {title}\n")[1].split("\n## ")[0]
+    return set("".join(re.findall(r"^\| ([A-Z, ]+) \|", section, re.MULTILINE))) - {",", " "}
+
+
+SIZES, ARRAYS = letters_of("Sizes"), letters_of("Arrays")
+
+
+def shape_letters(text):
+    """Return the letters of the shapes in a text."""
+    for no_shape in NOT_SHAPES:
+        text = text.replace(no_shape, "")
+    return {letter for shape in SHAPE.findall(text) for letter in ALONE.findall(shape)}
+
+
+def formula_letters(text):
+    """Return the capitals that stand alone in the formulas of a text, without the words in them."""
+    return {letter for latex, _ in formulas(text) for letter in ALONE.findall(TEXT.sub(" ", latex))}
+
+
+def test_the_letters_are_found():
+    assert {"B", "T", "S", "D", "H", "K", "F", "V"} <= SIZES
+    assert {"Q", "K", "V", "S", "P"} <= ARRAYS
+    assert shape_letters("x  # (B, T, H·K), and MultiHead(Q, K, V)") == {"B", "T", "H", "K"}
+    assert formula_letters(r"$dQ = c\, J_t \mathrm{Concat}$ and $PE_t$") == {"Q", "J"}
+
+
+@on_routes
+def test_its_shapes_have_the_letters_of_the_table(lesson):
+    assert shape_letters("\n".join(cell.text for cell in lesson.cells)) - SIZES == set()
+
+
+@on_routes
+def test_its_formulas_have_the_letters_of_the_table(lesson):
+    prose = "\n".join(cell.text for cell in lesson.cells if cell.kind == "prose")
+    assert formula_letters(prose) - ARRAYS == set()
+
+
+def test_weights_are_the_softmax_of_scores():
+    found = [
+        (lesson.number, *pair)
+        for lesson in LESSONS
+        for cell in lesson.cells
+        for latex, _ in formulas(cell.text)
+        for pair in SOFTMAX.findall(latex)
+    ]
+    assert len(found) > 2
+    assert [row for row in found if row[1:] != ("P", "S")] == []
