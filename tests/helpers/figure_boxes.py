@@ -17,7 +17,6 @@ class Shape:
     bottom: float
     right: float
     top: float
-    face: tuple
     edge_width: float
     alpha: float | None
     round: bool = False
@@ -44,16 +43,10 @@ class Shape:
 class Arrow:
     points: np.ndarray  # (N, 2)
     dashed: bool
-    head: bool
-    width: float
 
     @property
-    def start(self):
-        return self.points[0]
-
-    @property
-    def end(self):
-        return self.points[-1]
+    def ends(self):
+        return self.points[0], self.points[-1]
 
 
 def shapes(figure):
@@ -70,7 +63,7 @@ def shapes(figure):
             continue
         label = labels.get(tuple(np.round((left + width / 2, bottom + height / 2), 6)))
         if label is not None:
-            style = (patch.get_facecolor(), patch.get_linewidth(), patch.get_alpha())
+            style = (patch.get_linewidth(), patch.get_alpha())
             ends = (left, bottom, left + width, bottom + height)
             found.append(Shape(label, *ends, *style, isinstance(patch, Circle)))
     return sorted(found, key=lambda shape: (round(shape.y, 6), shape.x))
@@ -81,25 +74,7 @@ def arrows(figure):
         Arrow(
             np.array(patch._path_original.vertices),
             patch.get_linestyle() not in ("-", "solid"),
-            patch.get_arrowstyle().__class__.__name__ != "Curve",
-            patch.get_linewidth(),
         )
         for patch in figure.axes[0].patches
         if isinstance(patch, FancyArrowPatch)
     ]
-
-
-def column(figure, x):
-    """Return the labels of the boxes and signs whose centre is at x, from the bottom up."""
-    return [shape.label for shape in shapes(figure) if abs(shape.x - x) < CLOSE]
-
-
-def loose_ends(figure):
-    """Return the ends of arrows that touch no box and no sign."""
-    found = shapes(figure)
-    return [a for a in arrows(figure) if a.head and not any(shape.on_edge(a.end) for shape in found)]
-
-
-def touching(figure, shape, *, end):
-    """Return the arrows that end, or start, at a shape's edge."""
-    return [a for a in arrows(figure) if shape.on_edge(a.end if end else a.start)]

@@ -133,11 +133,6 @@ def row_words(figure, cells):
     return [at.get((round(cells.left - GAP, 6), round(y, 6))) for y in heights]
 
 
-def as_text(values):
-    """Return a vector as captions write it, such as [.88  −.42]."""
-    return "[" + "  ".join(f"{v:.2f}".replace("0.", ".", 1).replace("-", "−") for v in values) + "]"
-
-
 def heat(ax):
     """Return the parts of a heat map: the colours' numbers, NaN where masked; the text; queries; keys."""
     image = ax.images[0].get_array()

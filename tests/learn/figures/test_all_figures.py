@@ -129,10 +129,9 @@ def section(page, entry):
     return page.partition(f"\n## {entry.id}: ")[2].partition("\n## ")[0]
 
 
-def test_some_figures_are_animations(drawings):
-    """Check that decoding, attention flow and a heat map during training are animations."""
-    moving = {entry.id for entry in ENTRIES if len(drawings(entry).frames) > 1}
-    assert {"F07", "F44", "F45", "F51"} <= moving
+def test_the_page_of_the_gallery_lists_all_figures(gallery):
+    now, stored = ((folder / "README.md").read_text(encoding="utf-8") for folder in (gallery, GALLERY))
+    assert now.partition("\n## ")[0] == stored.partition("\n## ")[0]
 
 
 # The gallery.
@@ -149,16 +148,6 @@ def gallery(drawings, written, tmp_path_factory):
     return folder
 
 
-def test_the_page_shows_every_figure_once(gallery):
-    text = (gallery / "README.md").read_text(encoding="utf-8")
-    for entry in ENTRIES:
-        assert text.count(f"\n## {entry.id}: ") == 1
-        assert text.count(f"({entry.id}.png)") == 1
-        assert text.count(f'`draw("{entry.id}", studio).figure`') == 1
-        assert len(re.findall(rf"^\| \[{entry.id}\]", text, re.M)) == 1
-    assert text.count(".gif)") == 1  # that of F44, which is in this folder
-
-
 def test_the_links_of_the_page_lead_to_its_headings(gallery):
     text = (gallery / "README.md").read_text(encoding="utf-8")
     links = re.findall(r"\]\(#([^)]+)\)", text)
@@ -166,13 +155,6 @@ def test_the_links_of_the_page_lead_to_its_headings(gallery):
     anchors = [re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings]
     assert links == anchors
     assert len(set(anchors)) == len(anchors)
-
-
-def test_captions_are_not_taken_for_markdown(gallery, drawings):
-    text = (gallery / "README.md").read_text(encoding="utf-8")
-    for line in text.splitlines():
-        if line and not line.startswith(("#", "!", "`", "|", "Source", "Numbers")) and "draw(" not in line:
-            assert not re.search(r"(?<!\\)[<>$]", line), line
 
 
 def test_files_of_a_figure(written, drawings, tmp_path):

@@ -122,8 +122,3 @@ def drawn_nodes(ax):
             number = float(under[0].get_text().replace("−", "-"))
             found.append((text.get_text(), f"{number:.2f}"))
     return sorted(found)
-
-
-def test_the_caption_says_if_the_beam_is_better_than_greedy_search(studio):
-    caption = draw("F50", studio, beam=4).caption
-    assert "Both find" in caption or "Greedy finds" in caption

@@ -3,7 +3,7 @@
 import numpy as np
 from figure_cells import draw
 from matplotlib.collections import LineCollection, PathCollection
-from trained_oracle import BANK, BANK_FR, FAINTEST, MONEY, MONEY_FR, WIDEST, close, drawn
+from trained_oracle import BANK, BANK_FR, MONEY, MONEY_FR, WIDEST, close, drawn
 
 
 def rows_of_dots(ax):
@@ -73,8 +73,3 @@ def test_words_appear_when_they_are_generated(studio):
 def test_another_sentence_has_another_flow(studio, oracle):
     ax = draw("F51", studio, sentence=" ".join(MONEY)).figure.axes[-1]
     check_moment(ax, oracle, MONEY, MONEY_FR, 2, MONEY_FR.index("banque"))
-
-
-def test_small_weights_are_left_out(oracle):
-    weights = oracle.weights(BANK, BANK_FR, "cross", 1)
-    assert (drawn(weights)[weights < FAINTEST] == 0).all()

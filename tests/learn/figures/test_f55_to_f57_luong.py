@@ -5,10 +5,9 @@ import re
 
 import numpy as np
 import pytest
-from figure_cells import draw, picture, texts
-from matplotlib.patches import FancyArrowPatch, Rectangle
+from figure_cells import picture, texts
 
-from npformer.learn.figures.f55_to_f57_luong import gaussian_curve, translation
+from npformer.learn.figures.f55_to_f57_luong import translation
 
 MONOTONIC = {"kind": "local-m", "reach": 1}
 
@@ -63,34 +62,6 @@ def test_the_numbers_are_those_of_the_tensors(id, changes, kind, reach):
     assert sum(numbers) == pytest.approx(sum(expected), abs=0.2)
 
 
-def test_bars_are_proportional_to_the_weights():
-    step = last_step()
-    patches = picture("F55").axes[0].patches
-    bars = [p for p in patches if type(p) is Rectangle and p.get_width() == pytest.approx(0.26)]
-    heights = np.array([bar.get_height() for bar in bars]).reshape(7, 2)  # before the Gaussian, and after it
-    np.testing.assert_allclose(heights[:, 0], heights[:, 1], rtol=1e-6)
-    np.testing.assert_allclose(heights[:, 0] / heights.max(), step.weights / step.weights.max(), rtol=1e-5)
-
-
-def test_lines_to_the_context_are_as_wide_as_the_weights():
-    for id, kind in (("F55", "global"), ("F56", "local-p")):
-        weights = last_step(kind).weights
-        lines = [p for p in picture(id).axes[0].patches if type(p) is FancyArrowPatch]
-        widths = [
-            line.get_linewidth() for line in lines if line.get_edgecolor()[0] == pytest.approx(0x76 / 255)
-        ]
-        np.testing.assert_allclose(widths, 0.6 + 6 * weights[weights > 0], rtol=1e-6)
-
-
-def test_the_captions_describe_the_figures():
-    step = last_step()
-    assert "the largest to “didn't” (.46)" in draw("F55").caption
-    assert step.source[int(step.weights.argmax())] == "didn't"
-    assert "either side of 4.33" in draw("F56").caption
-    assert "decoder's own position" in draw("F56", **MONOTONIC).caption
-    assert "$p_t = t = 2$" in texts(picture("F56", **MONOTONIC))
-
-
 # F57.
 
 
@@ -103,19 +74,3 @@ def test_the_gaussian_of_the_paper(reach):
     x, y = curve.get_xdata(), curve.get_ydata()
     p = last_step("local-p", reach).position
     np.testing.assert_allclose(y, [math.exp(-((s - p) ** 2) / (2 * (reach / 2) ** 2)) for s in x], rtol=1e-12)
-
-
-def test_the_position_is_relative_to_the_source_length():
-    step = last_step("local-p")
-    share = float(step.cache.predicted.share[0, -1])
-    assert step.position == pytest.approx(7 * share, rel=1e-6)
-    (formula,) = [text for text in texts(picture("F57")) if "sigmoid" in text]
-    assert formula.endswith(rf"$= 7 \cdot {share:.3f} = {step.position:.2f}$")
-
-
-def test_dots_are_the_factors_at_the_tokens_inside():
-    step = last_step("local-p")
-    (dots,) = [line for line in picture("F57").axes[0].lines if line.get_marker() == "o"]
-    inside = np.flatnonzero(np.abs(np.arange(7) - step.position) <= 2)
-    assert dots.get_xdata().tolist() == inside.tolist()
-    np.testing.assert_allclose(dots.get_ydata(), gaussian_curve(inside, step.position, 2), rtol=1e-5)

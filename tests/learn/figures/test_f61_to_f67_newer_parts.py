@@ -2,9 +2,8 @@
 
 import numpy as np
 import pytest
-from figure_cells import draw, texts
+from figure_cells import draw
 
-from npformer.functional import rms_norm
 from npformer.learn.figures.f61_to_f67_newer_parts import uses
 from npformer.plots import text_problems
 
@@ -39,21 +38,7 @@ def test_the_bytes_are_those_of_the_formula(settings):
         assert f"{n_bytes[-1]:,} bytes with {key_heads} key head" in drawing.caption
 
 
-def test_the_curves_have_the_names_of_the_three_kinds():
-    names = list(kib_of(draw("F61", longest=8, n_layers=1)))
-    assert names == ["8 key heads (multi-head)", "2 key heads (grouped)", "1 key head (multi-query)"]
-
-
 # F62: RMS norm removes a factor, and layer norm a constant too
-
-
-def test_rms_norm_keeps_the_mean_and_layer_norm_does_not():
-    picture = draw("F62", d_model=3, factor=4.0, shift=2.0).figure
-    x = np.random.default_rng(0).standard_normal(3)
-    row = rms_norm(np.stack([x, 4 * x, x + 2]), np.ones(3))[0]
-    assert {"x", "4 x", "x + 2"} <= set(texts(picture))
-    for number in row.ravel():
-        assert f"{abs(number):.2f}".lstrip("0") in " ".join(texts(picture))
 
 
 # F63: the drawn scores depend on distances only
@@ -71,13 +56,6 @@ def test_rotary_scores_are_equal_along_diagonals():
 # F64: the gate and its activation
 
 
-@pytest.mark.parametrize(("activation", "name"), [("swiglu", "swish(gate)"), ("geglu", "gelu(gate)")])
-def test_the_gate_has_the_name_of_its_activation(activation, name):
-    drawing = draw("F64", activation=activation)
-    assert name in texts(drawing.figure)
-    assert text_problems(drawing.figure) == []
-
-
 # F65: the lines are the heads that a change has an effect on
 
 
@@ -85,13 +63,6 @@ def test_copies_of_a_head_are_used_by_neighbours():
     np.testing.assert_array_equal(uses(4, 2), [[1, 0], [1, 0], [0, 1], [0, 1]])
     np.testing.assert_array_equal(uses(4, 4), np.eye(4))
     assert uses(3, 1).all()
-
-
-def test_a_line_for_each_query_head_and_its_head_of_keys():
-    drawing = draw("F65", n_heads=6, key_heads=(3, 2))
-    assert "3 heads of keys and values, used by 2 query heads" in drawing.caption
-    assert "2 heads of keys and values, used by 3 query heads" in drawing.caption
-    assert texts(drawing.figure).count("5") == 2
 
 
 # F66: the mask, and what it reaches through layers
