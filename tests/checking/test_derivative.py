@@ -1,5 +1,7 @@
 """Verdicts at every scale of the inputs, at kinks, in other layouts and data types."""
 
+import os
+
 import numpy as np
 import pytest
 from refused import refused
@@ -9,7 +11,9 @@ from npformer.nn import LayerNorm
 
 X = np.random.default_rng(0).standard_normal((3, 8))
 SPREAD = X * 10.0 ** np.random.default_rng(1).uniform(-9, 9, X.shape)  # entries of very different sizes
-SCALES = [10.0**p for p in range(-12, 13, 4)]
+NIGHTLY = bool(os.environ.get("NPFORMER_NIGHTLY"))
+SCALES = [10.0**p for p in range(-12, 13, 4 if NIGHTLY else 8)]
+SEEDS = range(4 if NIGHTLY else 1)
 
 
 def pair(f, slope):
@@ -51,7 +55,7 @@ def test_a_small_part_that_takes_no_complex_numbers_is_noticed():
 
 
 @pytest.mark.parametrize("scale", [1e-10, 1e-8, 1e-6])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_an_output_that_hardly_changes(scale, seed):
     """Near 0, log(1 + exp(x)) is log 2 + x / 2, and the rounding errors of log 2 are a part of x."""
     softplus = (lambda x: np.logaddexp(0, x)), (lambda x: 1 / (1 + np.exp(-x)))
@@ -92,7 +96,7 @@ class MaxPool:
         return dx.reshape(shape)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_a_max_pooling_with_ties(seed):
     assert gradcheck(MaxPool(), np.array([[1.0, 1, 0, 0, 2, 5]]), seed=seed).ok
 
@@ -115,7 +119,7 @@ def shared(dy, x):
     return dy[:, None] * ties / ties.sum(-1, keepdims=True)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize(("backward", "right"), [(at_the_first, True), (shared, True), (at_all, False)])
 def test_a_tie_that_is_counted_twice(backward, right, seed):
     report = gradcheck((lambda x: (x.max(-1), x), backward), TIES, seed=seed)

@@ -50,7 +50,8 @@ def test_the_lines_of_a_file(dataset):
 
 
 def test_the_built_in_sentences_are_the_english_side_of_the_pairs():
-    dataset, pairs = sentence_dataset(), builtin_dataset()
+    dataset, pairs = open_dataset({"kind": "sentences"}), builtin_dataset()
+    assert dataset.description["file"] is None
     assert dataset.train == [list(english) for english, _ in pairs.train]
     assert dataset.valid == [list(english) for english, _ in pairs.valid]
     assert dataset.codec.tokens == (*pairs.source.tokens, MASK)
@@ -149,7 +150,6 @@ def test_the_description_makes_the_dataset_again(file, tmp_path, monkeypatch):
     assert (again.train, again.valid, again.codec) == (dataset.train, dataset.valid, dataset.codec)
     assert again.fingerprint == dataset.fingerprint
     assert sentence_dataset(file, vocab_size=8).fingerprint != dataset.fingerprint
-    assert open_dataset({"kind": "sentences"}).description["file"] is None
 
 
 def test_a_zipped_file(file, tmp_path):

@@ -39,11 +39,13 @@ def alone(model, ids, beam=1, **settings):
     ("config", "beam"), [(CONFIG, 1), *((config, 3) for config in CONFIGS.values())], ids=["greedy", *CONFIGS]
 )
 def test_each_sentence_is_translated_as_if_alone(config, beam):
+    """A beam is wide and its translations are short; greedy translations have the usual limits."""
     model, sources = random_model(config, 3, sharpness=4.0), random_sources(7, longest=6)
     sources.insert(2, sources[0])
-    expected = [alone(model, ids, beam) for ids in sources]
+    most = {} if beam == 1 else {"max_length": 7}
+    expected = [alone(model, ids, beam, **most) for ids in sources]
     for tokens, threads in ((40, 2), (5000, 1)):
-        settings = {"beam": beam, "batch_tokens": tokens, "threads": threads}
+        settings = {"beam": beam, "batch_tokens": tokens, "threads": threads, **most}
         assert translate_ids(model, sources, **settings) == expected
 
 

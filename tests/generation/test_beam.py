@@ -133,23 +133,6 @@ def test_a_hypothesis_with_a_low_score_may_still_win():
     assert search.finished[1].log_prob == pytest.approx(np.log(0.1 * 0.45))
 
 
-@every_config
-def test_the_cache_changes_nothing(config):
-    model, source = random_model(config, 4, sharpness=4.0), random_source(config, seed=4)
-    cached, plain = (beam_search(model, source, beam=4, max_length=9, cached=c) for c in (True, False))
-    for left, right in zip(cached, plain, strict=True):
-        assert_same(left, [(h.score, h.ids) for h in right])
-
-
-@every_config
-def test_a_batch_gives_the_same_as_its_sentences_one_by_one(config):
-    model, source = random_model(config, 5, sharpness=4.0), random_source(config)
-    together = beam_search(model, source, beam=3, max_length=8)
-    for row, hypotheses in zip(source, together, strict=True):
-        (alone,) = beam_search(model, row[row != PAD][None], beam=3, max_length=8)
-        assert_same(hypotheses, [(h.score, h.ids) for h in alone])
-
-
 @pytest.mark.parametrize("length_penalty", [0.0, 0.6, 1.5])
 def test_fewer_requested_outputs_are_the_first_of_all(length_penalty):
     """A search for fewer translations ends sooner and finds the same ones."""

@@ -141,7 +141,7 @@ LEARNERS = {
 def test_it_learns_to_reverse(tmp_path, config, rate):
     """A recurrent network has to memorize nothing: its attention learns the reversed diagonal."""
     dataset = task_dataset("reverse", n=800, length=4, vocab=9)
-    training = tiny_training(steps=300, batch_size=32, learning_rate=rate, validate_every=100)
+    training = tiny_training(steps=200, batch_size=32, learning_rate=rate, validate_every=100)
     train(tmp_path / "run", dataset, config.replace(**dataset.sizes), training.replace(checkpoint_every=100))
     checkpoint = load_checkpoint(tmp_path / "run" / "best.safetensors")
     assert type(config_from_checkpoint(checkpoint)) is type(config)

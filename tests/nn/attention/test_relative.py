@@ -123,14 +123,11 @@ def test_settings_of_a_configuration():
         tiny_config(max_distance=0)
 
 
-def test_the_commands_for_training_translating_and_attention(tmp_path, monkeypatch):
-    """Run the commands with a checkpoint and a resumed run."""
+def test_the_commands_for_training_and_translating(tmp_path, monkeypatch):
+    """The checkpoint has the settings, and a model that translates."""
     monkeypatch.chdir(tmp_path)
     settings = "--set positions=relative --set max_distance=3 --set d_model=8 --set d_ff=8 --set n_heads=2"
     assert main(f"train --task reverse --steps 3 --run run {settings}".split()) == 0
-    assert main(["train", "--resume", "run"]) == 0
     model = config_from_checkpoint(load_checkpoint(tmp_path / "run" / "last.safetensors"))
     assert (model.positions, model.max_distance) == ("relative", 3)
     assert main(["translate", "--model", "run", "1 2 3"]) == 0
-    assert main(["attention", "--model", "run", "1 2 3"]) == 0
-    assert (tmp_path / "attention" / "encoder_grid.png").exists()
