@@ -4,10 +4,7 @@ import numpy as np
 import pytest
 
 from npformer import MultiHeadAttention, UserError
-from npformer.functional import (
-    attention,
-    split_heads,
-)
+from npformer.functional import attention, split_heads
 
 
 def normal(*shape, seed=0):
@@ -79,12 +76,6 @@ def test_fused_projections_refuse_separate_inputs(fused, arrays):
     layer = MultiHeadAttention(6, 2, fused=fused, dtype=np.float64)
     with pytest.raises(UserError, match=f'fused as "{fused}" take . of query, key and value'):
         layer.forward(*[normal(1, 4, 6, seed=i) for i in range(arrays)])
-
-
-@pytest.mark.parametrize("n_heads", [4])
-def test_heads_that_do_not_divide_the_width_are_refused(n_heads):
-    with pytest.raises(UserError, match=f"d_model 6 is not divisible by {n_heads} heads"):
-        MultiHeadAttention(6, n_heads)
 
 
 def test_values_without_keys_are_refused():
