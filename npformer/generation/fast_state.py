@@ -8,7 +8,8 @@ rounding. Most of the time of a step is that of its matrix products. These chang
    a new order of the rows moves only the rows that change.
 3. The hypotheses of a sentence attend to its memory as the queries of one product. So the keys and values of
    the memory are not repeated for each hypothesis.
-4. The logits of all steps are written into the same array.
+4. The logits of all steps are written into the same array. The weight of a tied projection is copied once for
+   each batch into the order in which the product reads it.
 5. No step stores what only a backward pass or a figure needs, and shapes are not checked again in each layer.
 """
 
@@ -139,7 +140,7 @@ class FastState:
         output: Any = model.output
         self.output = LinearMap.joined([output])
         if output.weight is model.target.tokens.weight:  # a tied projection
-            self.output = LinearMap(output.weight.value.T, self.output.bias)
+            self.output = LinearMap(np.ascontiguousarray(output.weight.value.T), self.output.bias)
         self._logits = np.empty((0, model.config.target_vocab), model.values.dtype)
 
     def decode_step(self, tokens: Array) -> Array:
