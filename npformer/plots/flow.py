@@ -16,7 +16,7 @@ from npformer.backend import to_numpy
 from npformer.errors import UserError
 from npformer.plots.board import Board, new_board
 from npformer.plots.boxes import Point
-from npformer.plots.palette import COLOURS
+from npformer.plots.palette import COLOURS, edge
 from npformer.plots.style import FORMULA, line_height, widest
 
 LETTERS = 11.0  # points, of axes and operations: 9 pixels where a telephone shows a picture of 5.5 inches
@@ -27,10 +27,7 @@ TURN = 0.07  # inches, from the middle of two columns to arrows that lead to ano
 BESIDE = 0.15  # inches, for the letter of the rows
 RADIUS = 0.17  # inches, of the circle of an operation
 LEAST_GAP, COPY_GAP = 0.66, 0.36  # inches, between two columns, with an operation and with copies only
-FORWARD, BACKWARD = (
-    ("#f4f7fa", "#1d5fa8"),
-    ("#fdf6ef", "#b85c00"),
-)  # the colours of 0 and of the largest number
+FORWARD, BACKWARD = edge("r"), edge("k")  # the colours of the largest number of an array and of a gradient
 
 
 class Step(NamedTuple):
@@ -58,8 +55,8 @@ def gradient_flow(
 
     The larger the absolute value of a number, the stronger the colour of its cell.
 
-        layout = "x h y
-                  w . ."  # in two lines
+        layout = '''x  h  y
+                    w  .  .'''
         steps = {"h": Step("x w", ["x", "w"]), "y": Step("tanh", ["h"])}
         axes = {"x": "T D", "w": "D F", "h": "T F", "y": "T F"}
         gradient_flow(layout, arrays, steps, {"y": dy, "h": None, "w": None}, axes=axes)
@@ -157,7 +154,7 @@ class Block:
             bottom -= BETWEEN + self.height
             self._draw_cells(board, x, bottom, self.gradient, BACKWARD, (0, (3, 1.6)))
             below = bottom - line_height(FORMULA) / 2
-            board.text(x, below, f"d{self.name}", size=FORMULA, style="italic", color=BACKWARD[1])
+            board.text(x, below, f"d{self.name}", size=FORMULA, style="italic", color=BACKWARD)
 
     def _draw_cells(
         self,
@@ -165,12 +162,12 @@ class Block:
         x: float,
         bottom: float,
         numbers: np.ndarray | None,
-        colours: tuple[str, str],
+        colour: str,
         line: str | tuple[int, tuple[float, float]],
     ) -> None:
         """Draw a frame, and cells whose colour grows with the absolute value of their number."""
         left, top = x - self.width / 2, bottom + self.height
-        frame = Rectangle((left, bottom), self.width, self.height, facecolor="none", edgecolor=colours[1])
+        frame = Rectangle((left, bottom), self.width, self.height, facecolor="none", edgecolor=colour)
         frame.set(linewidth=1.4, linestyle=line, zorder=5, clip_on=False)
         board.ax.add_patch(frame)
         board.take(left, bottom, left + self.width, top)
@@ -181,7 +178,7 @@ class Block:
         starts = np.stack([left + wide * column, top - high * (row + 1)], -1)  # (N·M, 2)
         corners = np.array([[0, 0], [wide, 0], [wide, high], [0, high]])  # (4, 2)
         size = np.abs(numbers.astype(np.float64)).ravel()
-        faces = LinearSegmentedColormap.from_list("size", colours)(size / (size.max() or 1.0))
+        faces = LinearSegmentedColormap.from_list("size", ["#ffffff", colour])(size / (size.max() or 1.0))
         cells = PolyCollection(starts[:, None] + corners, facecolors=faces, edgecolors=faces)
         cells.set(linewidth=0.3, zorder=4, clip_on=False)
         board.ax.add_collection(cells, autolim=False)
