@@ -202,8 +202,14 @@ def _place(
         right = centre + max((blocks[name].right for name in here), default=0.0)
         for name in here:
             blocks[name].x = centre
+    row_of = {name: index for index, row in enumerate(rows) for name in row}
     top = 0.0
-    for row in rows:
+    for index, row in enumerate(rows):
+        from_above = [
+            name for name in row if name in steps for each in steps[name].inputs if row_of[each] < index
+        ]
+        if stories == 1 and any(name in steps and steps[name].text for name in row if name not in from_above):
+            top -= line_height(LETTERS) + 0.12  # for the operations above the names
         beside = [blocks[name] for name in row if name != "."]
         tallest = max((block.height for block in beside), default=0.0)
         high = stories * (tallest + line_height(FORMULA)) + BETWEEN

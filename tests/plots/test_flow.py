@@ -8,7 +8,7 @@ from matplotlib.patches import FancyArrowPatch
 
 from npformer.errors import UserError
 from npformer.plots import Step, gradient_flow, text_problems
-from npformer.plots.flow import BACKWARD, ENTRY, FORWARD, SHORTEST
+from npformer.plots.flow import BACKWARD, ENTRY, FORWARD, RADIUS, SHORTEST
 from npformer.plots.palette import COLOURS
 
 LAYOUT = """q scores weights y
@@ -119,6 +119,15 @@ def test_an_arrow_through_another_circle_is_refused():
     ):
         gradient_flow("p a\n . b", arrays, steps, axes=dict.fromkeys("pab", "D"))
     gradient_flow(". a\n p .\n . b", arrays, steps, axes=dict.fromkeys("pab", "D"))
+
+
+def test_operations_in_a_lower_row_have_room_above_the_names():
+    arrays = dict.fromkeys("abcdy", np.ones((2, 8)))
+    steps = {"b": Step("softmax", ["a"]), "d": Step("softmax", ["c"]), "y": Step("b · d", ["b", "d"])}
+    figure = gradient_flow("a b y\n c d .", arrays, steps, axes=dict.fromkeys("abcdy", "T D"))
+    assert text_problems(figure) == []
+    lower = min(places(figure, "softmax"), key=lambda place: place[1])
+    assert places(figure, "d")[0][1] < lower[1] < places(figure, "1")[0][1] - RADIUS
 
 
 def test_copies_have_no_circle_and_a_vector_is_a_row():
