@@ -22,7 +22,7 @@ from npformer.functional import latent
 from npformer.learn.course import show_figure
 from npformer.models.if_then import ProgramLoss, RecipeReader
 from npformer.nn.attention import LatentAttention
-from npformer.plots import cell_grid
+from npformer.plots import Step, cell_grid, gradient_flow
 
 rng = np.random.default_rng(20)
 
@@ -38,15 +38,8 @@ rng = np.random.default_rng(20)
 #
 # $$\bar{w}_j = \frac{w_j}{n}, \quad n = \sum_m w_m, \qquad o = \sum_j \bar{w}_j v_j$$
 #
-# The backward pass begins with $do$, the gradient of $o$. It takes the steps in reverse order:
-#
-# ```text
-# forward   s ─→ l ──┬─→ w (S,) ─→ w̄ (S,) ─→ o (L,)
-#           T ─→ D ──┘                v (S, L) ──↑
-# backward  ds ←── dl ←──┬── dw ←── dw̄ ←── do
-#           dT ←── dD ←──┘          dv ←──┘
-# shapes    s, l (S,)     T, D (S, S)
-# ```
+# The backward pass begins with $do$, the gradient of $o$. It takes the steps in reverse order, as in the
+# second picture.
 
 # %%
 latent_scores = rng.standard_normal(8)  # (S,)
@@ -60,6 +53,25 @@ caches = {
 l_w, d_w = caches["rows"].latent, caches["rows"].active  # (S,), (S, S)
 w = {"rows": d_w @ l_w, "columns": d_w.T @ l_w}  # (S,)
 unit = {name: w[name] / w[name].sum() for name in w}  # (S,) the active weights
+
+# %% tags=["plot"]
+layout = """s  l  w  unit  o
+            T  D  .  v     ."""
+steps = {
+    "l": Step("softmax", ["s"]),
+    "D": Step("softmax", ["T"]),
+    "w": Step("Dᵀ l", ["l", "D"]),
+    "unit": Step("w / n", ["w"]),
+    "o": Step("unit v", ["unit", "v"]),
+}
+arrays = {"s": latent_scores, "l": l_w, "T": active_scores, "D": d_w}
+arrays |= {"w": w["columns"], "unit": unit["columns"], "v": v, "o": unit["columns"] @ v}
+axes = dict.fromkeys(arrays, "S") | {"T": "S S", "D": "S S", "v": "S L", "o": "L"}
+figure = gradient_flow(layout, arrays, steps, axes=axes)
+show_figure(figure, "20_3_forward", "Forward, for the orientation columns; unit is w̄")
+empty = dict.fromkeys(arrays)
+figure = gradient_flow(layout, arrays, steps, empty | {"o": do}, axes=axes)
+show_figure(figure, "20_3_backward", "Backward: do leads to dv, and on two paths to ds and dT")
 
 # %% [markdown]
 # ## The weighted mean
@@ -171,6 +183,12 @@ for name in w:
     for mine, package in zip(ours, found, strict=True):
         assert_allclose(mine, package, rtol=1e-9, atol=1e-15)
 print("dlatent_scores, dactive_scores and dv are those of the package, in both orientations")
+
+# %% tags=["plot"]
+found = {"o": do, "unit": dunit, "v": dv["columns"], "w": dw["columns"], "D": dd["columns"]}
+found |= {"l": dl["columns"], "s": dlatent_scores["columns"], "T": dactive_scores["columns"]}
+figure = gradient_flow(layout, arrays, steps, found, axes=axes)
+show_figure(figure, "20_3_all", "All gradients, for the orientation columns")
 
 # %% tags=["plot"]
 positions = [str(j) for j in range(8)]

@@ -16,7 +16,7 @@ from npformer.backend import to_numpy
 from npformer.errors import UserError
 from npformer.plots.board import Board, new_board
 from npformer.plots.boxes import Point
-from npformer.plots.palette import COLOURS
+from npformer.plots.palette import COLOURS, edge
 from npformer.plots.style import FORMULA, line_height, widest
 
 LETTERS = 11.0  # points, of axes and operations: 9 pixels where a telephone shows a picture of 5.5 inches
@@ -27,10 +27,7 @@ TURN = 0.07  # inches, from the middle of two columns to arrows that lead to ano
 BESIDE = 0.15  # inches, for the letter of the rows
 RADIUS = 0.17  # inches, of the circle of an operation
 LEAST_GAP, COPY_GAP = 0.66, 0.36  # inches, between two columns, with an operation and with copies only
-FORWARD, BACKWARD = (
-    ("#f4f7fa", "#1d5fa8"),
-    ("#fdf6ef", "#b85c00"),
-)  # the colours of 0 and of the largest number
+FORWARD, BACKWARD = edge("r"), edge("k")  # the colours of the largest number of an array and of a gradient
 
 
 class Step(NamedTuple):
@@ -58,8 +55,8 @@ def gradient_flow(
 
     The larger the absolute value of a number, the stronger the colour of its cell.
 
-        layout = "x h y
-                  w . ."  # in two lines
+        layout = '''x  h  y
+                    w  .  .'''
         steps = {"h": Step("x w", ["x", "w"]), "y": Step("tanh", ["h"])}
         axes = {"x": "T D", "w": "D F", "h": "T F", "y": "T F"}
         gradient_flow(layout, arrays, steps, {"y": dy, "h": None, "w": None}, axes=axes)
@@ -89,29 +86,20 @@ def gradient_flow(
             name: Block(name, arrays[name], axes[name].split(), name in gradients, gradients.get(name))
             for name in column
         }
-        places, middles = _places(rows, column, blocks, steps, 2 if gradients else 1)
-        for name, block in blocks.items():
-            block.draw(board, *places[name], lane)
+        middles = _place(rows, column, blocks, steps, 2 if gradients else 1)
+        for block in blocks.values():
+            block.draw(board, lane)
         numbers = itertools.count(1)
         for result, step in steps.items():
-            (x, y), middle = places[result], middles[column[result]]
-            goal = x - blocks[result].width / 2, y
+            inputs, end = [blocks[name] for name in step.inputs], blocks[result]
+            middle = middles[column[result]]
             if step.text:
-                board.sign(middle, y, str(next(numbers)), radius=RADIUS)
-                over = RADIUS + 0.16
-                if not gradients:  # above the names of the arrays of the row
-                    row = next(row for row in rows if result in row)
-                    over = max(blocks[name].height for name in row if name != ".") + 2 * 0.16
+                board.sign(middle, end.y, str(next(numbers)), radius=RADIUS)
+                over = RADIUS if gradients else end.row_height + 0.16  # above the names of the arrays
                 _write_operation(
-                    board, step.text, (middle, y), [places[name][1] for name in step.inputs], over
+                    board, step.text, (middle, end.y), [block.y for block in inputs], over + 0.16
                 )
-                edge = middle + math.sqrt(RADIUS**2 - lane**2), y
-                _arrows(board, edge, goal, middle, lane, backward=result in gradients)
-            for name in step.inputs:
-                start = places[name][0] + blocks[name].width / 2, places[name][1]
-                backward = name in gradients and result in gradients
-                end = (middle, y) if step.text else goal
-                _arrows(board, start, end, middle, lane, backward=backward)
+            _draw_arrows(board, inputs, end, middle, lane, has_circle=bool(step.text))
     return board.figure
 
 
@@ -142,17 +130,18 @@ class Block:
         beside = BESIDE if len(letters) > 1 else 0.0
         self.left = max(self.width / 2 + beside, named / 2)  # inches of room on each side of the middle
         self.right = max(self.width, named) / 2
+        self.x = self.y = self.row_height = 0.0  # the place of its arrows, and the largest height in its row
 
-    def draw(self, board: Board, x: float, y: float, lane: float) -> None:
-        """Draw the array with the middle of its arrows at a place.
+    def draw(self, board: Board, lane: float) -> None:
+        """Draw the array at its place.
 
         Args:
-            board, x, y: The board, and the place.
+            board: The board.
             lane: The height of the forward arrows above the place: 0 in a picture without gradients.
         """
-        bottom = (
-            y + lane - (LANE - BETWEEN / 2)
-        )  # arrows end near the lower edge, below the letter of the rows
+        x = self.x
+        # the arrows end near the lower edge, below the letter of the rows
+        bottom = self.y + lane - (LANE - BETWEEN / 2)
         self._draw_cells(board, x, bottom, self.numbers, FORWARD, "-")
         over = bottom + self.height + line_height(FORMULA) / 2
         board.text(x, over, self.name, size=FORMULA, style="italic")
@@ -165,7 +154,7 @@ class Block:
             bottom -= BETWEEN + self.height
             self._draw_cells(board, x, bottom, self.gradient, BACKWARD, (0, (3, 1.6)))
             below = bottom - line_height(FORMULA) / 2
-            board.text(x, below, f"d{self.name}", size=FORMULA, style="italic", color=BACKWARD[1])
+            board.text(x, below, f"d{self.name}", size=FORMULA, style="italic", color=BACKWARD)
 
     def _draw_cells(
         self,
@@ -173,12 +162,12 @@ class Block:
         x: float,
         bottom: float,
         numbers: np.ndarray | None,
-        colours: tuple[str, str],
+        colour: str,
         line: str | tuple[int, tuple[float, float]],
     ) -> None:
         """Draw a frame, and cells whose colour grows with the absolute value of their number."""
         left, top = x - self.width / 2, bottom + self.height
-        frame = Rectangle((left, bottom), self.width, self.height, facecolor="none", edgecolor=colours[1])
+        frame = Rectangle((left, bottom), self.width, self.height, facecolor="none", edgecolor=colour)
         frame.set(linewidth=1.4, linestyle=line, zorder=5, clip_on=False)
         board.ax.add_patch(frame)
         board.take(left, bottom, left + self.width, top)
@@ -189,36 +178,45 @@ class Block:
         starts = np.stack([left + wide * column, top - high * (row + 1)], -1)  # (N·M, 2)
         corners = np.array([[0, 0], [wide, 0], [wide, high], [0, high]])  # (4, 2)
         size = np.abs(numbers.astype(np.float64)).ravel()
-        faces = LinearSegmentedColormap.from_list("size", colours)(size / (size.max() or 1.0))
+        faces = LinearSegmentedColormap.from_list("size", ["#ffffff", colour])(size / (size.max() or 1.0))
         cells = PolyCollection(starts[:, None] + corners, facecolors=faces, edgecolors=faces)
         cells.set(linewidth=0.3, zorder=4, clip_on=False)
         board.ax.add_collection(cells, autolim=False)
 
 
-def _places(
+def _place(
     rows: Sequence[Sequence[str]],
     column: Mapping[str, int],
     blocks: Mapping[str, Block],
     steps: Mapping[str, Step],
     stories: int,
-) -> tuple[dict[str, Point], list[float]]:
-    """Return the middle of the arrows of each array, and the middle of the space before each column."""
-    middles, centres, right = list[float](), list[float](), 0.0
+) -> list[float]:
+    """Place the arrays, and return the middle of the space before each column."""
+    middles, right = list[float](), 0.0
     for index in range(max(column.values()) + 1):
         here = [name for name, place in column.items() if place == index]
         texts = [steps[name].text for name in here if name in steps and steps[name].text]
         gap = max(LEAST_GAP, widest(texts, LETTERS) + 0.1) if texts else COPY_GAP
         middles.append(right + gap / 2)
-        centres.append(right + gap + max((blocks[name].left for name in here), default=0.0))
-        right = centres[-1] + max((blocks[name].right for name in here), default=0.0)
-    places, top = dict[str, Point](), 0.0
-    for row in rows:
-        here = [name for name in row if name != "."]
-        tallest = max((blocks[name].height for name in here), default=0.0)
+        centre = right + gap + max((blocks[name].left for name in here), default=0.0)
+        right = centre + max((blocks[name].right for name in here), default=0.0)
+        for name in here:
+            blocks[name].x = centre
+    row_of = {name: index for index, row in enumerate(rows) for name in row}
+    top = 0.0
+    for index, row in enumerate(rows):
+        from_above = [
+            name for name in row if name in steps for each in steps[name].inputs if row_of[each] < index
+        ]
+        if stories == 1 and any(name in steps and steps[name].text for name in row if name not in from_above):
+            top -= line_height(LETTERS) + 0.12  # for the operations above the names
+        beside = [blocks[name] for name in row if name != "."]
+        tallest = max((block.height for block in beside), default=0.0)
         high = stories * (tallest + line_height(FORMULA)) + BETWEEN
-        places |= {name: (centres[column[name]], top - high / 2) for name in here}
+        for block in beside:
+            block.y, block.row_height = top - high / 2, tallest
         top -= high + 0.1
-    return places, middles
+    return middles
 
 
 def _write_operation(board: Board, text: str, centre: Point, heights: Sequence[float], over: float) -> None:
@@ -238,7 +236,21 @@ def _write_operation(board: Board, text: str, centre: Point, heights: Sequence[f
         board.text(x - RADIUS - 0.06, y, text, size=LETTERS, ha="right")
 
 
-def _arrows(board: Board, start: Point, end: Point, middle: float, lane: float, *, backward: bool) -> None:
+def _draw_arrows(
+    board: Board, inputs: Sequence[Block], result: Block, middle: float, lane: float, *, has_circle: bool
+) -> None:
+    """Draw the arrows from the inputs of an operation to its result, through its circle if it has one."""
+    goal = result.x - result.width / 2, result.y
+    if has_circle:
+        edge = middle + math.sqrt(RADIUS**2 - lane**2), result.y
+        _arrow(board, edge, goal, middle, lane, backward=result.has_gradient)
+    for block in inputs:
+        start = block.x + block.width / 2, block.y
+        backward = block.has_gradient and result.has_gradient
+        _arrow(board, start, (middle, result.y) if has_circle else goal, middle, lane, backward=backward)
+
+
+def _arrow(board: Board, start: Point, end: Point, middle: float, lane: float, *, backward: bool) -> None:
     """Draw the forward arrow from start to end, and a dashed arrow back. They turn at `middle`.
 
     If `middle` is the x of the end, then the end is the centre of a circle, and the arrows end at its edge.

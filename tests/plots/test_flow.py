@@ -8,7 +8,7 @@ from matplotlib.patches import FancyArrowPatch
 
 from npformer.errors import UserError
 from npformer.plots import Step, gradient_flow, text_problems
-from npformer.plots.flow import BACKWARD, ENTRY, FORWARD, SHORTEST
+from npformer.plots.flow import BACKWARD, ENTRY, FORWARD, RADIUS, SHORTEST
 from npformer.plots.palette import COLOURS
 
 LAYOUT = """q scores weights y
@@ -66,7 +66,7 @@ def test_a_cell_is_darker_where_the_number_is_larger_and_its_size_is_that_of_the
     faces, corners = cells(gradient_flow(LAYOUT, ARRAYS, STEPS, axes=AXES))[0]
     size = np.abs(ARRAYS["q"]).ravel()  # (10,)
     assert (np.argsort(faces.sum(1)) == np.argsort(-size)).all()
-    assert to_hex(faces[size.argmax()]) == FORWARD[1]
+    assert to_hex(faces[size.argmax()]) == FORWARD
     width, height = np.ptp(corners.reshape(-1, 2), axis=0)
     assert width == pytest.approx(5 * ENTRY)  # K = 5
     assert height == pytest.approx(SHORTEST)  # T = 2
@@ -84,7 +84,7 @@ def test_gradients_have_arrows_to_the_left_and_are_empty_until_they_are_computed
         assert below_y < y
     assert places(figure, "dq") == places(figure, "dk") == []
     assert len(cells(figure)) == 6 + 2, "an empty gradient has no cells"
-    filled = [faces for faces, _ in cells(figure) if to_hex(faces[0]) == BACKWARD[1]]
+    filled = [faces for faces, _ in cells(figure) if to_hex(faces[0]) == BACKWARD]
     assert [len(faces) for faces in filled] == [10, 15], "y and v"
     back = arrows(figure)["backward"]
     # from y to its operation, from there to weights and v, and so on to scores and to its operation
@@ -106,6 +106,11 @@ def test_an_operation_is_written_where_none_of_its_arrows_comes_from(layout, sid
     )
 
 
+def test_a_gradient_without_that_of_its_result_has_no_arrow():
+    figure = gradient_flow(LAYOUT, ARRAYS, STEPS, {"q": None, "weights": None}, axes=AXES)
+    assert len(arrows(figure)["backward"]) == 1, "from weights to its own operation"
+
+
 def test_an_arrow_through_another_circle_is_refused():
     arrays = {name: np.ones(2) for name in "pab"}
     steps = {"a": Step("first", ["p"]), "b": Step("second", ["p"])}
@@ -114,6 +119,15 @@ def test_an_arrow_through_another_circle_is_refused():
     ):
         gradient_flow("p a\n . b", arrays, steps, axes=dict.fromkeys("pab", "D"))
     gradient_flow(". a\n p .\n . b", arrays, steps, axes=dict.fromkeys("pab", "D"))
+
+
+def test_operations_in_a_lower_row_have_room_above_the_names():
+    arrays = dict.fromkeys("abcdy", np.ones((2, 8)))
+    steps = {"b": Step("softmax", ["a"]), "d": Step("softmax", ["c"]), "y": Step("b · d", ["b", "d"])}
+    figure = gradient_flow("a b y\n c d .", arrays, steps, axes=dict.fromkeys("abcdy", "T D"))
+    assert text_problems(figure) == []
+    lower = min(places(figure, "softmax"), key=lambda place: place[1])
+    assert places(figure, "d")[0][1] < lower[1] < places(figure, "1")[0][1] - RADIUS
 
 
 def test_copies_have_no_circle_and_a_vector_is_a_row():
@@ -125,7 +139,7 @@ def test_copies_have_no_circle_and_a_vector_is_a_row():
     assert len(places(figure, "1")) == 2, "the number of the only operation, and the length of s"
     assert places(figure, "2") == []
     faces, corners = cells(figure)[0]
-    assert to_hex(faces[0]) == FORWARD[0]
+    assert to_hex(faces[0]) == "#ffffff"
     assert np.unique(corners[..., 1]).size == 2
     assert len(arrows(figure)["backward"]) == 2 + 3
 
