@@ -46,7 +46,10 @@ def arguments():
     return ("-p", "no:cacheprovider", *(() if installed else ("-p", "npformer.pytest_plugin")))
 
 
-@pytest.mark.parametrize("processes", [(), ("-n", "2")], ids=["alone", "xdist"])
+ALONE = pytest.param((), id="alone", marks=pytest.mark.nightly)  # xdist shows the same
+
+
+@pytest.mark.parametrize("processes", [ALONE, pytest.param(("-n", "2"), id="xdist")])
 def test_a_failure_shows_the_report_and_nothing_else(pytester, processes):
     pytester.makepyfile(TESTS)
     result = pytester.runpytest_subprocess(*arguments(), *processes)

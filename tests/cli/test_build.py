@@ -6,12 +6,14 @@ import re
 import pytest
 from capstone_solutions import change, solve
 from commands import refused, said
+from mistake_tables import count_steps
 
 from npformer.cli import build
 from npformer.cli.main import main
-from npformer.learn.capstone import training
+from npformer.learn.capstone import compare, training
 from npformer.learn.capstone.parts import MILESTONES, NAMES, PARTS, listed
 from npformer.learn.exercises import EXERCISES
+from npformer.learn.tasks.process import check_here
 
 
 @pytest.fixture
@@ -63,7 +65,11 @@ def test_parts_that_are_not_solved_are_named_as_the_packages(folder, capsys):
     assert own == listed([name for name in NAMES if name not in ("attention", "masks")])
 
 
-def test_a_wrong_part_is_named_with_what_the_grader_says(folder, capsys):
+def test_a_wrong_part_is_named_with_what_the_grader_says(folder, capsys, monkeypatch):
+    monkeypatch.setattr(
+        compare, "check", lambda tasks, task, file, seconds: check_here(tasks, task, str(file))
+    )
+    count_steps(monkeypatch, edits=100)
     learner, _ = solve(folder, "softmax", "attention", "masks", "layer norm")
     change(learner, "layer-norm-backward", "dxhat - ", "")
     printed = words_of(said(capsys, "build --train", status=1))
@@ -81,6 +87,7 @@ def test_a_wrong_part_is_named_with_what_the_grader_says(folder, capsys):
     assert "The layers of the encoder" not in printed
     assert "Training in" not in printed, "it is not trained"
     assert not (folder / "transformer.safetensors").exists()
+    monkeypatch.setattr(build, "compare_parts", lambda *arguments: [])
     printed = words_of(said(capsys, "build"))  # now the package's part is in its place
     assert "3 of 12 parts are yours" in printed
     assert "layer norm the package's npformer exercise check layer-norm-backward (1 of 2 solved)" in printed
@@ -89,6 +96,7 @@ def test_a_wrong_part_is_named_with_what_the_grader_says(folder, capsys):
 def test_a_few_steps_are_saved_and_not_made_again(folder, capsys, monkeypatch, some_pairs):
     monkeypatch.setattr(build, "HELD_OUT", 3)
     monkeypatch.setattr(training, "builtin_dataset", lambda: some_pairs)
+    monkeypatch.setattr(build, "compare_parts", lambda *arguments: [])
     solve(folder, "softmax", "greedy search")
     printed = words_of(said(capsys, "build --train --steps 2"))
     assert "step 2 loss" in printed

@@ -1,7 +1,6 @@
 """npformer exercise as a learner uses it: start, wrong, hint, right; and solution files that misbehave."""
 
 import json
-import os
 
 import pytest
 from commands import refused, said
@@ -12,7 +11,7 @@ from npformer.cli.main import main
 from npformer.learn.bugs import BUGS
 from npformer.learn.console import TextConsole
 from npformer.learn.exercises import EXERCISES
-from npformer.learn.tasks.process import check, check_here
+from npformer.learn.tasks.process import check_here
 
 SOFTMAX = EXERCISES.find("softmax-backward")
 RIGHT = "    return y * (dy - (dy * y).sum(-1, keepdims=True))\n"
@@ -108,31 +107,20 @@ def test_a_damaged_progress_file_does_no_harm_and_is_kept(file, capsys, note):
     assert json.loads(path.read_text(encoding="utf-8"))["solved"] == ["softmax-backward"]
 
 
+# those that need a process of their own are in tests/learn/tasks/test_process.py
 MISBEHAVING = {
     "raises": ("    raise ValueError('own words')\n", "line 18 raised ValueError: own words"),
-    "loops": ("    while True:\n        pass\n", "stopped after 1 seconds, in line 1"),
     "syntax": ("    return (\n", "raised SyntaxError"),
     "exits": ("\nimport sys\nsys.exit(0)\n", "ended the program (SystemExit 0)"),
-    "exits hard": ("\nimport os\nos._exit(0)\n", "ended the program with status 0"),
-    "kills itself": ("\nimport os\nos.kill(os.getpid(), 9)\n", "was killed by signal 9"),
-    "asks": ("\ninput()\n", "raised EOFError"),
 }
 
 
-SIGNALS = pytest.mark.skipif(os.name == "nt", reason="Windows has no signal 9")
-
-
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=SIGNALS if name == "kills itself" else ()) for name in MISBEHAVING]
-)
+@pytest.mark.parametrize("name", MISBEHAVING)
 def test_files_that_misbehave(name, file):
     text, words = MISBEHAVING[name]
     append(file, text)
     before = file.read_bytes()
-    if name in ("raises", "syntax", "exits"):  # the others need a process of their own
-        verdict = check_here(EXERCISES, SOFTMAX, str(file))
-    else:
-        verdict = check(EXERCISES, SOFTMAX, file, 1 if "stopped" in words else 600)
+    verdict = check_here(EXERCISES, SOFTMAX, str(file))
     assert not verdict.solved
     assert words in verdict.message
     assert "\n" not in verdict.message

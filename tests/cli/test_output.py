@@ -307,7 +307,7 @@ SURROUNDINGS = {
 
 @posix
 @pytest.mark.parametrize(
-    "place", [pytest.param(place, marks=NIGHTLY if "few" in place else ()) for place in SURROUNDINGS]
+    "place", [pytest.param(place, marks=() if "no home" in place else NIGHTLY) for place in SURROUNDINGS]
 )
 def test_strange_surroundings(place, tmp_path):
     """Pictures are drawn, without remarks of matplotlib, and no folder named ~ is made."""

@@ -141,6 +141,7 @@ def test_a_second_signal_ends_training_at_once(tmp_path):
     assert "stopped after step 0; resume with: npformer train --resume run\n" in done.stdout
 
 
+@NIGHTLY  # by day, the glossary is written under nohup
 def test_training_under_nohup_goes_on(tmp_path):
     program = STEP.format(folder=str(tmp_path), signal="SIGHUP", times=2)
     done = run(program, *TRAIN, ignored=(signal.SIGHUP,))

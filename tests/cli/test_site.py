@@ -14,7 +14,8 @@ def test_a_part_of_the_site_whose_lessons_processes_run_in_parallel(tmp_path, mo
     assert (out / "lessons" / "04_5.html").exists()
     assert (out / "lessons" / "00_2.html").exists()
     assert not (out / "lessons" / "02.html").exists()
-    assert not (out / "explorer.html").exists()
+    assert not (out / "explorer.html").exists()  # without a model
+    assert "explorer.html" not in (out / "index.html").read_text(encoding="utf-8")
 
 
 def test_a_process_that_ends_is_reported(tmp_path, monkeypatch, capsys):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from capstone_solutions import change, solve
+from mistake_tables import count_steps
 
 from npformer.learn.capstone.assemble import AssembledTransformer
 from npformer.learn.capstone.compare import (
@@ -53,6 +54,7 @@ def test_every_wrong_part_is_named(tmp_path, monkeypatch):
         "npformer.learn.capstone.compare.check",
         lambda tasks, task, file, seconds: check_here(tasks, task, str(file)),
     )
+    count_steps(monkeypatch, edits=50, mistakes=50)
     learner, parts = solve(tmp_path)
     for mistake in MISTAKES.values():
         change(learner, *mistake)

@@ -2,13 +2,12 @@
 
 import contextlib
 import copy
+import dataclasses
 import functools
 import io
-import itertools
 import os
 import sys
 
-import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 from typing_reader import screens_of
@@ -18,7 +17,6 @@ from npformer.learn.course import trained
 from npformer.learn.course.execute import Outcome, Runner, run_lesson
 from npformer.learn.course.pictures import Picture
 from npformer.learn.site.lesson_pages import shares_a_run
-from npformer.training import step as training_step
 
 
 @pytest.fixture(scope="session")
@@ -43,51 +41,61 @@ def short_recipe(recipe=trained.lesson_recipe):
     return recipe()._replace(training=training.replace(**changes, validate_every=steps // 2))
 
 
-def run_without_checks(runner, cell, echo=None, run=Runner.run):
-    """Run a cell of a lesson, unless it checks the numbers of a model that is fully trained."""
-    return Outcome() if "check" in cell.tags else run(runner, cell, echo)
+# Lessons that train for seconds: texts of their cells, and those that replace them by day, with fewer steps
+SHORTER = {
+    "11.2": {"steps=250": "steps=50"},
+    "17.3": {"range(1, 251)": "range(1, 51)"},
+    "17.4": {"range(1, 251)": "range(1, 51)"},
+    "18.4": {"steps=400": "steps=40", "steps=1600": "steps=60", "40, 100, 400)": "30, 35, 40)"},
+    "21.3": {", 250)": ", 60)"},
+    "21.5": {"arrows, 120)": "arrows, 40)", "arrows, 100)": "arrows, 40)"},
+    "22.4": {"STEPS, W = 360": "STEPS, W = 120"},
+    "22.5": {"STEPS, W = 360": "STEPS, W = 120"},
+    "24.1": {},  # the models of these have SHARED_STEPS
+    "24.2": {},
+    "25": {},
+}
+# texts in those of their checks that need all steps; in the lessons that are not named, all checks need them
+NEED_ALL_STEPS = {
+    "17.3": ["scores[:, 2]", "turned[0]"],
+    "17.4": ["scores[0, 5]", "min(right_weight)"],
+    "22.4": ["worse[0]", "mean < alone"],
+    "24.1": ["quality.loss"],
+    "24.2": ["tail.mean()", "min(shares)"],
+    "25": ["animals.max()", "they.value"],
+}
+SHARED_STEPS = {"partly_trained": 400, "short_gpt": 150, "short_gpt2": 100}
 
 
-SAME = ("22.4", "22.5")  # lessons with the same training
-KEPT = 12
+def by_day(changes, left_out):
+    """Return a function that runs a cell of a lesson with changes of its text, or not if it is left out."""
 
+    def run_cell(runner, cell, echo=None, run=Runner.run):
+        if "check" in cell.tags and any(text in cell.text for text in left_out):
+            return Outcome()
+        for old, new in changes.items():
+            cell = dataclasses.replace(cell, text=cell.text.replace(old, new))
+        return run(runner, cell, echo)
 
-def shared_steps(number, made):
-    """Return a function in the place of make_step, for the first of two lessons and the one that repeats it.
-
-    The second one makes its first steps itself, and then takes the parameters that the first one had.
-
-    Args:
-        number: The number of the lesson.
-        made: The parameters after each twelfth step of the first lesson, which this function fills.
-    """
-    steps, real = itertools.count(1), training_step.make_step
-
-    def make_step(model, *rest):
-        step = next(steps)
-        if number == SAME[0] or step <= KEPT or KEPT not in made:
-            real(model, *rest)
-            if step % KEPT == 0:
-                assert np.array_equal(made.setdefault(step, model.values.copy()), model.values)
-        elif step in made:
-            model.values[...] = made[step]
-
-    return make_step
+    return run_cell
 
 
 @pytest.fixture(scope="session")
 def outcomes_of(lesson_folder):
     """Return a function that returns the cells of a lesson with their outcomes.
 
-    Several lessons begin with the same training, which is made once. The translator of chapter 13 is trained
-    for a minute every night. By day it is trained for some seconds, and what the lessons check of it is not.
+    Several lessons begin with the same training, which is made once. Every night, all trainings have all of
+    their steps, also that of chapter 13, which takes a minute.
     """
-    shared = {name: once(getattr(trained, name)) for name in ("partly_trained", "short_gpt")}
-    made = {}
+    nightly = os.environ.get("NPFORMER_NIGHTLY")
+    shared = {
+        name: once(functools.partial(getattr(trained, name), **({} if nightly else {"steps": steps})))
+        for name, steps in SHARED_STEPS.items()
+    }
 
     @functools.cache
     def run(lesson):
-        errors = io.StringIO()
+        errors, changes = io.StringIO(), SHORTER.get(lesson.number, {} if shares_a_run(lesson) else None)
         with (
             contextlib.chdir(lesson_folder),
             threadpool_limits(1),
@@ -96,11 +104,10 @@ def outcomes_of(lesson_folder):
         ):
             for name, train in shared.items():
                 patch.setattr(trained, name, train)
-            if lesson.number in SAME:
-                patch.setattr(training_step, "make_step", shared_steps(lesson.number, made))
-            if shares_a_run(lesson) and not os.environ.get("NPFORMER_NIGHTLY"):
+            if changes is not None and not nightly:
+                assert all(any(old in cell.text for cell in lesson.cells) for old in changes)
                 patch.setattr(trained, "lesson_recipe", short_recipe)
-                patch.setattr(Runner, "run", run_without_checks)
+                patch.setattr(Runner, "run", by_day(changes, NEED_ALL_STEPS.get(lesson.number, [""])))
             rows = run_lesson(lesson)
         assert errors.getvalue() == ""
         return rows

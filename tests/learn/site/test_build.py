@@ -10,7 +10,7 @@ from site_pages import AXE, SCHEMES, WIDTHS, addresses_of, check_axe, check_fit,
 
 from npformer.errors import UserError
 from npformer.learn.course.glossary import all_terms
-from npformer.learn.course.lesson import Lesson, find_lesson
+from npformer.learn.course.lesson import Lesson
 from npformer.learn.site import build
 from npformer.learn.site.build import SitePlan, build_site, default_workers, finished_files
 from npformer.learn.site.lesson_links import page_of
@@ -85,15 +85,6 @@ def test_the_contents_and_the_navigation(read):
     assert '<a class="button" href="lessons/04_4.html"' in start
     for path in ("lessons/index.html", "explorer.html", "glossary.html"):
         assert f'<a href="{path}"' in start
-
-
-def test_a_part_without_a_model_has_no_explorer(tmp_path):
-    plan = SitePlan([find_lesson("4.5")])
-    assert not plan.has_explorer
-    assert SitePlan(LESSONS).has_explorer
-    build_site(tmp_path / "site", plan, lambda done, total: None)
-    assert not (tmp_path / "site" / "explorer.html").exists()
-    assert "explorer.html" not in (tmp_path / "site" / "index.html").read_text(encoding="utf-8")
 
 
 def test_a_lesson_that_fails_writes_nothing(tmp_path):

@@ -10,7 +10,7 @@ from npformer.learn.bugs import BUGS
 from npformer.learn.bugs.cases import ALL
 from npformer.learn.site.zoo_pages import bug_page, zoo_pages
 
-QUICK = ("linear", "embedding", "cross-entropy", "tied-weights", "accumulation")
+QUICK = ("linear", "embedding")
 
 
 @pytest.fixture(scope="module", params=QUICK)
@@ -38,7 +38,7 @@ def spoilers(bug, page):
 
 
 def test_a_page_has_the_symptom_with_its_numbers(bug, page):
-    run = bug.train(bug.buggy())
+    run = bug.train(bug.buggy())  # again: a training gives the same numbers
     shown = text_of(page.body)
     assert " ".join(bug.symptom.split()).partition("{")[0] in shown
     assert "{" not in page.body[: page.body.index('id="program"')]
