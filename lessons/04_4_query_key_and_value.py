@@ -2,8 +2,8 @@
 # # 4.4 · Query, key and value
 #
 # *About 25 minutes. You need: self-attention and its gradient (lessons 4.1,
-# `04_1_attention_without_parameters`, and 4.2, `04_2_the_gradient_of_self_attention`), the soft lookup
-# (lesson 4.3, `04_3_from_a_dictionary_to_a_soft_lookup`), the linear layer (lesson 0.2,
+# `04_1_attention_without_parameters`, and 4.2, `04_2_the_gradient_of_self_attention`), the
+# linear layer (lesson 0.2,
 # `00_2_forward_and_backward`).*
 #
 # **After this lesson you can**
@@ -50,7 +50,8 @@ x = np.array(  # (T, D)
 # %% [markdown]
 # ## Three weight matrices
 #
-# The paper describes attention as a soft lookup, in section 3.2:
+# The paper describes attention as a lookup in which every key matches to some degree (lesson 4.3,
+# `04_3_from_a_dictionary_to_a_soft_lookup`):
 #
 # > An attention function can be described as mapping a query and a set of key-value pairs to an output, where
 # > the query, keys, values, and output are all vectors. The output is computed as a weighted sum of the
