@@ -161,7 +161,7 @@ TOPICS = {
     "kernels": {"gpu_training_step", "random_cases"},
     "learn/bugs": {"bugs"},
     "learn/classroom": {"exports"},
-    "learn/course": {"citations", "index_and_glossary", "lessons", "real_translator"},
+    "learn/course": {"citations", "index_and_glossary", "lessons", "notation", "real_translator"},
     "learn/exercises": {"exercises"},
     "learn/figures": {"all_figures", "changed_inputs"},
     "learn/site": {"search"},
