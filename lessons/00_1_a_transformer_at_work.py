@@ -64,14 +64,21 @@ show_figure(figure, "00_1_attention", caption)
 
 # %% [markdown]
 # In the row of "hunde" the largest weight is that of "dogs", and in the row of "schnee" that of "snow".
-# Nobody told the model which words belong together. It learned this from pairs of sentences. Whether a large
-# weight also *decides* a word is another question, which lesson 15.4 (`15_4_gradient_times_input`) measures.
+# Nobody told the model which words belong together. It learned this from pairs of sentences.
+#
+# The row of "im" is different. This word means "in the", and its form depends on the noun after it. So its
+# weights are spread: "snow" has .25, "in" .14, the full stop .23, and `</S>`, the end of the sentence, .26.
+# The last two stand for no word, so a large weight there is hard to interpret. Whether a large weight also
+# *decides* a word is another question, which lesson 15.4 (`15_4_gradient_times_input`) measures.
 
 # %% tags=["check"]
 best = {token: english[row.argmax()] for token, row in zip(german, weights, strict=True)}
 pairs = {"zwei": "two", "hunde": "dogs", "spielen": "playing", "schnee": "snow"}
 assert {token: best[token] for token in pairs} == pairs
 assert all(weights[german.index(token)].max() > 0.5 for token in pairs)
+shares = dict(zip(english, weights[german.index("im")], strict=True))
+spread = [shares[token] for token in ("snow", "in", ".", "</S>")]
+assert np.allclose(spread, [0.25, 0.14, 0.23, 0.26], atol=0.006)
 config = translator.model.config
 assert (config.n_layers, config.n_heads) == (4, 4)
 assert (config.d_model, config.target_vocab) == (128, 10_000)

@@ -128,9 +128,7 @@ print("three computations, one result:", y[0, 0])
 # %% [markdown]
 # ## The loss and the gradient of an array
 #
-# In a network, further layers turn y into the loss L. In this lesson we replace them by a simple formula. If
-# L were the sum of y, all entries of dy would be 1, and exchanging two tokens of dy would not show. We
-# choose:
+# In a network, further layers turn y into the loss L. In this lesson we replace them by a simple formula:
 #
 # $$L = \frac{1}{2} \sum \tanh(y)^2$$
 #
@@ -323,9 +321,7 @@ assert losses[-1] < 1e-2
 # %% [markdown]
 # ## What the source documents say
 #
-# > - *一步步解析Attention is All You Need!*, *图解transformer*, *Attention机制详解（二）* and *The components
-# >   of the Transformer* show forward passes only. TensorFlow or PyTorch derives the backward passes from
-# >   them.
+# > - The four documents show forward passes only. TensorFlow or PyTorch derives the backward passes.
 # > - Weights here have the shape (in, out). PyTorch's `nn.Linear`, which
 # >   *图解transformer* uses, stores them as (out, in) and computes xWᵀ + b. Transpose them before you compare
 # >   numbers.
@@ -356,6 +352,5 @@ assert losses[-1] < 1e-2
 # - `npformer exercise start swish-backward`: write the backward pass of the function y = x · sigmoid(x).
 # - `npformer exercise start linear-backward`: write the backward pass of a linear layer. It must work for any
 #   number of axes before the last one.
-# - By hand: y = x − mean(x). Which term of dx is easily forgotten?
 #
 # **Next**: lesson 0.3 (`00_3_measured_derivatives`), how a derivative is measured to sixteen digits.

@@ -227,9 +227,9 @@ assert w[0, 0] == 0
 # **Question.** The loss of a translation is a mean over target tokens. What would go wrong if padding were
 # counted?
 #
-# <details><summary>Answer</summary> The model could lower the loss by predicting `<PAD>` after the end,
-# which says nothing about its translations. And the same sentence would count less in a batch with long
-# sentences.
+# <details><summary>Answer</summary>
+# The model could lower the loss by predicting `<PAD>` after the end, which says nothing about its
+# translations. And the same sentence would count less in a batch with long sentences.
 # </details>
 
 # %% [markdown]

@@ -70,7 +70,7 @@ np.fill_diagonal(cosines, 0)  # each word beside itself
 figure = attention_map(np.maximum(cosines, 0), some, some)
 figure.axes[0].set(xlabel="", ylabel="")
 figure.axes[1].set(ylabel="cosine")
-caption = "Darker: more similar vectors. Numbers, colours, people and animals form groups"
+caption = "Darker: more similar (without the diagonal). Numbers, colours and people form groups"
 show_figure(figure, "02_1_near", caption)
 
 # %% tags=["check"]
@@ -259,8 +259,8 @@ assert round(64 * 54_526 / 29_152) == 120
 # ## Train the table
 #
 # "You shall know a word by the company it keeps" (Firth, 1957). So we train a model that predicts the
-# neighbors of a word from its embedding. Its vocabulary contains the 150 most frequent tokens of the corpus
-# and the four special tokens. Row i of the array `neighbors` says how often each token stands directly
+# neighbours of a word from its embedding. Its vocabulary contains the 150 most frequent tokens of the corpus
+# and the four special tokens. Row i of the array `neighbours` says how often each token stands directly
 # before or after token i in 3,000 sentences. It contains the logarithm of 1 plus the number, so that
 # frequent pairs do not dominate.
 
@@ -274,7 +274,7 @@ for p in corpus.train[:3000]:
     for before, after in pairwise(sentence):
         counts[after, before] += 1
         counts[before, V + after] += 1
-neighbors = np.log(1 + counts)
+neighbours = np.log(1 + counts)
 
 # %% [markdown]
 # The model is an embedding and a linear layer without a bias, with the squared error of lesson 0.0
@@ -288,7 +288,7 @@ losses = []
 for _ in range(300):
     batch = rng.integers(4, V, 64)  # (N,) ids
     h = E[batch]  # forward: (N, D)
-    e = h @ W - neighbors[batch]  # (N, 2 V)
+    e = h @ W - neighbours[batch]  # (N, 2 V)
     losses.append((e * e).mean())
     dp = 2 * e / 64  # backward
     dW, dh = h.T @ dp, dp @ W.T
@@ -313,7 +313,7 @@ assert {"road", "avenue"} & set(nearest_words["street"])
 # %% [markdown]
 # After a fraction of a second the words near *was* are other forms of *to be*, and near *street* stand other
 # places. The model does not know what a street is. It only knows that *street* and *road* have the same
-# neighbors.
+# neighbours.
 
 # %% [markdown]
 # ## What the source documents say
@@ -328,7 +328,7 @@ assert {"road", "avenue"} & set(nearest_words["street"])
 # - The forward pass copies a row to each place of its token, so the gradient adds up all places.
 # - In NumPy this is `np.add.at`, because `table[ids] += …` loses repeated ids.
 # - The gradient of a token that does not occur in the batch is 0.
-# - Words with similar neighbors get similar vectors.
+# - Words with similar neighbours get similar vectors.
 
 # %% [markdown]
 # ## Questions

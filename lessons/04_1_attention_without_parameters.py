@@ -1,8 +1,7 @@
 # %% [markdown]
 # # 4.1 · Attention without parameters
 #
-# *About 30 minutes. You need: token vectors (lesson 2.1, `02_1_embeddings`), dot products, and the softmax
-# function.*
+# *About 30 minutes. You need: token vectors (lesson 2.1, `02_1_embeddings`), dot products.*
 #
 # **After this lesson you can**
 #

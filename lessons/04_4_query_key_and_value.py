@@ -2,8 +2,8 @@
 # # 4.4 · Query, key and value
 #
 # *About 25 minutes. You need: self-attention and its gradient (lessons 4.1,
-# `04_1_attention_without_parameters`, and 4.2, `04_2_the_gradient_of_self_attention`), the soft lookup
-# (lesson 4.3, `04_3_from_a_dictionary_to_a_soft_lookup`), the linear layer (lesson 0.2,
+# `04_1_attention_without_parameters`, and 4.2, `04_2_the_gradient_of_self_attention`), the
+# linear layer (lesson 0.2,
 # `00_2_forward_and_backward`).*
 #
 # **After this lesson you can**
@@ -51,7 +51,8 @@ x = np.array(  # (T, D)
 # %% [markdown]
 # ## Three weight matrices
 #
-# The paper describes attention as a soft lookup, in section 3.2:
+# The paper describes attention as a lookup in which every key matches to some degree (lesson 4.3,
+# `04_3_from_a_dictionary_to_a_soft_lookup`):
 #
 # > An attention function can be described as mapping a query and a set of key-value pairs to an output, where
 # > the query, keys, values, and output are all vectors. The output is computed as a weighted sum of the
@@ -85,6 +86,16 @@ show_figure(gradient_flow(layout, arrays, steps, axes=axes), "04_4_roles", capti
 #
 # $$Q = X W^Q, \qquad K = X W^K, \qquad V = X W^V$$
 #
+<<<<<<< HEAD
+=======
+# ```text
+# X (T, D) ─┬─ × W^Q (D, K) ─→ Q (T, K) ─┐
+#           ├─ × W^K (D, K) ─→ K (T, K) ─┴─→ S = Q Kᵀ (T, T) ─→ softmax ─→ P (T, T) ─┐
+#           └─ × W^V (D, L) ─→ V (T, L) ─────────────────────────────────────────────┴─→ Z = P V (T, L)
+# ```
+
+# %% [markdown]
+>>>>>>> course
 # - The **query** $q_i$ says what token $i$ needs.
 # - The **key** $k_j$ says what token $j$ offers. It is compared with the queries.
 # - The **value** $v_j$ is the information that other tokens receive from token $j$.
@@ -101,9 +112,9 @@ w_q = np.array([[0, 1.0], [0, 0], [1.0, 0], [0, 0]])  # (D, K) animal -> 2, acti
 w_k = np.array([[1.0, 0], [0, 0], [0, 0], [0, 1.0]])  # (D, K) animal -> 1, article -> 2
 w_v = np.eye(4)[:, :2]  # (D, L) animal, flies
 q, k, v = x @ w_q, x @ w_k, x @ w_v  # (T, K), (T, K), (T, L)
-y, cache = attention(q, k, v, scale=1.0)
+z, cache = attention(q, k, v, scale=1.0)
 chosen = cache.weights  # (T, T)
-print("saw attends with", chosen[2].round(2), "and gets", y[2].round(2))
+print("saw attends with", chosen[2].round(2), "and gets", z[2].round(2))
 
 # %% tags=["plot"]
 grids = [
@@ -115,7 +126,7 @@ grids = [
     "×",
     Grid(v, "$V$", "v", numbers=True),
     "=",
-    Grid(y, "$Y$", "z", numbers=True),
+    Grid(z, "$Z$", "z", numbers=True),
 ]
 caption = "Matrices chosen by hand: saw attends to dog and bird, and animals attend to articles"
 show_figure(cell_product(grids), "04_qkv", caption)
@@ -144,7 +155,7 @@ assert 0.09 < most < 0.11
 assert_allclose(chosen[2, [1, 4, 2]], [0.66, 0.30, 0.01], atol=0.005)
 assert_allclose(chosen[[0, 3]], 0.2)
 assert_allclose(chosen[1, [0, 3]], 0.49, atol=0.005)
-assert_allclose(y[2], [1.81, 0.36], atol=0.005)
+assert_allclose(z[2], [1.81, 0.36], atol=0.005)
 
 # %% [markdown]
 # The result is about one in ten. A sentence has ten tokens, so this is the frequency of a random choice. No
@@ -164,8 +175,8 @@ assert_allclose(y[2], [1.81, 0.36], atol=0.005)
 # If all three matrices are the identity, the second line is $dq + dk + dv$, as in lesson 4.2.
 
 # %%
-dy = rng.standard_normal(y.shape)  # (T, L)
-dq, dk, dv = attention_backward(dy, cache)
+dz = rng.standard_normal(z.shape)  # (T, L)
+dq, dk, dv = attention_backward(dz, cache)
 dx = dq @ w_q.T + dk @ w_k.T + dv @ w_v.T  # (T, D)
 dw_q, dw_k, dw_v = x.T @ dq, x.T @ dk, x.T @ dv  # (D, K), (D, K), (D, L)
 
@@ -180,12 +191,12 @@ layer = MultiHeadAttention(4, 1, d_head=2, **bare)
 parts = [(layer.query, w_q, dw_q), (layer.key, w_k, dw_k), (layer.value, w_v, dw_v)]
 for part, matrix, _ in parts:
     part.weight.value[...] = matrix
-y_package, layer_cache = layer.forward(x[None])  # (1, T, L)
-dx_package = layer.backward(dy[None], layer_cache)
+z_package, layer_cache = layer.forward(x[None])  # (1, T, L)
+dx_package = layer.backward(dz[None], layer_cache)
 print("largest difference in dx:", abs(dx - dx_package[0]).max())
 
 # %% tags=["check"]
-assert_allclose(y, y_package[0], rtol=1e-12)
+assert_allclose(z, z_package[0], rtol=1e-12)
 assert_allclose(dx, dx_package[0], rtol=1e-9, atol=1e-12)
 for part, _, gradient in parts:
     assert_allclose(gradient, part.weight.grad, rtol=1e-9, atol=1e-12)
@@ -197,14 +208,14 @@ assert report.ok
 # ## The matrices learn
 #
 # We chose the matrices by hand. Now they begin with small random numbers, and the layer should give the same
-# outputs $Y$. Each step uses the gradients from above.
+# outputs $Z$. Each step uses the gradients from above.
 
 # %%
-target, losses = y, []
+target, losses = z, []
 w_q, w_k, w_v = (rng.standard_normal((4, 2)) / 2 for _ in range(3))  # (D, K), (D, K), (D, L)
 for _ in range(300):
-    y, cache = attention(x @ w_q, x @ w_k, x @ w_v, scale=1.0)
-    e = y - target
+    z, cache = attention(x @ w_q, x @ w_k, x @ w_v, scale=1.0)
+    e = z - target
     losses.append((e * e).mean())
     dq, dk, dv = attention_backward(2 * e / e.size, cache)
     w_q, w_k, w_v = w_q - x.T @ dq / 2, w_k - x.T @ dk / 2, w_v - x.T @ dv / 2

@@ -233,8 +233,8 @@ assert report.ok
 # %% [markdown]
 # ## A query learns where to attend
 #
-# Four keys are given, and the values say which key was read: value $s$ is 1 at place $s$. The query begins at
-# 0, so its weights are all 1/4. We train the query, so that the output becomes the value of key 2.
+# Each of four values is 1 at another place. The query begins at 0, so its weights are all 1/4. We train it
+# until the output is value 2.
 
 # %%
 keys, values = rng.standard_normal((4, 8)), np.eye(4)  # (S, K), (S, S)

@@ -267,13 +267,13 @@ def train(direct):
     return losses
 
 
-without, with_direct = train(0), train(1)
-print(f"without a direct path {without[0]:.3f} → {without[-1]:.3f}")
-print(f"with a direct path   {with_direct[0]:.3f} → {with_direct[-1]:.3f}")
+losses_without, losses_with = train(0), train(1)
+print(f"without a direct path {losses_without[0]:.3f} → {losses_without[-1]:.3f}")
+print(f"with a direct path   {losses_with[0]:.3f} → {losses_with[-1]:.3f}")
 
 # %% tags=["check"]
-assert without[0] - without[-1] < 0.01
-assert with_direct[-1] < 0.5
+assert losses_without[0] - losses_without[-1] < 0.01
+assert losses_with[-1] < 0.5
 
 # %% [markdown]
 # Without the direct path, the signal and its gradient become smaller in each layer, and nothing is learned.

@@ -2,7 +2,7 @@
 # # 10.1 · One encoder layer
 #
 # *About 25 minutes. You need: embeddings and positions (lessons 2.1, `02_1_embeddings`, and 3.1,
-# `03_1_positions`), multi-head attention (lesson 7.2, `07_2_all_heads_in_one_product`), residual
+# `03_1_positions`), multi-head attention (lesson 7.1, `07_1_why_several_heads`), residual
 # connections and layer norm (lesson 8.3, `08_3_the_residual_connection`), the feed-forward network (lesson
 # 9.1, `09_1_the_feed_forward_network`).*
 #

@@ -1,8 +1,8 @@
 # %% [markdown]
 # # 11.1 · The decoder and teacher forcing
 #
-# *About 30 minutes. You need: masks and leaks (lessons 6.1, `06_1_masks`, and 6.3, `06_3_leaks`), the encoder
-# (lesson 10.3, `10_3_the_whole_encoder`).*
+# *About 30 minutes. You need: masks (lesson 6.1, `06_1_masks`), the encoder layer (lesson 10.1,
+# `10_1_one_encoder_layer`).*
 #
 # **After this lesson you can**
 #

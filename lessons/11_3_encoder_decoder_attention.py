@@ -2,9 +2,8 @@
 # # 11.3 · Encoder-decoder attention
 #
 # *About 25 minutes. You need: attention and its backward pass (lesson 5.2,
-# `05_2_the_backward_pass_of_attention`), heads (lesson 7.3,
-# `07_3_the_output_projection_and_the_backward_pass`), the linear layer (lesson 0.2,
-# `00_2_forward_and_backward`).*
+# `05_2_the_backward_pass_of_attention`), heads (lesson 7.1, `07_1_why_several_heads`), the linear layer
+# (lesson 0.2, `00_2_forward_and_backward`).*
 #
 # **After this lesson you can**
 #
@@ -65,7 +64,7 @@ show_figure(gradient_flow(layout, arrays, steps, axes=axes), "11_3_cross", capti
 # \end{aligned}$$
 #
 # The shapes of Q, K and V are those of one sentence and one head. The heads are joined and multiplied by
-# $W_O$ at the end, as in lesson 7.3.
+# $W_O$ at the end, as in lesson 7.1.
 
 # %% [markdown]
 # Let $d_k$ be the width of a head. Then $Q$ has the shape (T, $d_k$). The keys and the values have the
@@ -222,7 +221,7 @@ for step in range(300):
     for parameter in cross.parameters():
         parameter.value -= 0.2 * parameter.grad
     if step in (0, 299):
-        print(f"loss {(e * e).mean():.3f}, of target 0", cache.attention.weights[0, 0, 0].round(2))
+        print(f"loss {(e * e).mean():.3f}, weights", cache.attention.weights[0, 0, 0].round(2))
 
 # %% tags=["check"]
 assert (e * e).mean() < 0.02

@@ -1,8 +1,9 @@
 # %% [markdown]
 # # 13.5 · Training a translator
 #
-# *About 30 minutes. You need: the training loop (lesson 13.4, `13_4_the_training_loop`), label smoothing and
-# the smallest possible loss (lesson 12.3, `12_3_label_smoothing_and_tied_weights`).*
+# *About 30 minutes. You need: the decoder (lesson 11.1, `11_1_the_decoder_and_teacher_forcing`), the
+# cross-entropy and its gradient (lessons 12.1, `12_1_the_cross_entropy`, and 12.2,
+# `12_2_the_gradient_of_the_cross_entropy`).*
 #
 # **After this lesson you can**
 #
@@ -112,10 +113,15 @@ assert epochs < 5
 #
 # ## Training
 #
-# The function `train` runs the loop of lesson 13.4. In addition it writes a log, computes the validation loss
-# at regular intervals, and saves checkpoints. The next cell takes about a minute. It saves the run in the
-# folder runs/lesson13, below the folder in which you work. If the run is already there, the cell does not
-# train again.
+# The function `train` takes the training steps that you know: forward pass, loss, backward pass, update.
+# Three things are new. Before an update, long gradients are shortened (`clip_norm`). The update is that of
+# **Adam**, which divides the gradient of each parameter by its usual size (lesson 13.2, `13_2_adam`). And
+# the learning rate changes with the step. Lesson 13.4 (`13_4_the_training_loop`) builds this loop line by
+# line. In addition `train` writes a log, computes the validation loss at regular intervals, and saves
+# checkpoints.
+#
+# The next cell takes about a minute. It saves the run in the folder runs/lesson13, below the folder in which
+# you work. If the run is already there, the cell does not train again.
 #
 # The **accuracy** is the share of the tokens for which the model gives the highest probability to the right
 # token. As in training, the decoder reads the right tokens of the earlier positions.
@@ -139,10 +145,11 @@ print(f"{len(log)} lines in the log; the best model is that of step {checkpoint.
 # %% [markdown]
 # ## How small can the loss become?
 #
-# This model is trained with label smoothing, so its loss cannot reach 0. Lesson 12.3 showed that the
-# cross-entropy is never smaller than the entropy H(q) of the target distribution $q$. With the smoothing
-# $\varepsilon$, the right token has the target probability $1 - \varepsilon + \varepsilon / V$. Each of the
-# other V − 1 tokens has $\varepsilon / V$. We insert them into the definition of the entropy:
+# This model is trained with **label smoothing** (lesson 12.3, `12_3_label_smoothing_and_tied_weights`): its
+# targets are not quite one-hot, so its loss cannot reach 0. The cross-entropy is never smaller than the
+# entropy H(q) of the target distribution $q$. With the smoothing $\varepsilon$, the right token has the
+# target probability $1 - \varepsilon + \varepsilon / V$. Each of the other V − 1 tokens has $\varepsilon /
+# V$. We insert them into the definition of the entropy:
 #
 # $$\begin{aligned}
 # H(q) &= -\sum_v q_v \log q_v \\

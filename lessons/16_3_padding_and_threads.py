@@ -88,8 +88,9 @@ assert_allclose(packed, padded[batch.target_in != PAD], rtol=1e-7, atol=1e-9)
 # **Question.** A batch has one sentence of 100 tokens and 31 sentences of 10 tokens. What share of all
 # positions belongs to real tokens?
 #
-# <details><summary>Answer</summary> 410 of 3200, which is 13 %. This is also why a batch should contain
-# sentences of similar length (lesson 22.2, `22_2_token_batches_and_tied_embeddings`).
+# <details><summary>Answer</summary>
+# 410 of 3200, which is 13 %. This is also why a batch should contain sentences of similar length (lesson
+# 22.2, `22_2_token_batches_and_tied_embeddings`).
 # </details>
 
 # %% [markdown]

@@ -106,7 +106,7 @@ figure = curves(
     ylabel="% of the cells that are padding",
     xscale="log",
 )
-show_figure(figure, "22_2_padding", "Sorted batches need little padding at every size")
+show_figure(figure, "22_2_padding", "Sorted batches need much less padding than random ones")
 
 # %% tags=["check"]
 assert (padding_curves[1, 1:7] < padding_curves[0, 1:7] / 4).all()

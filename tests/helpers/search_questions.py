@@ -25,7 +25,7 @@ QUESTIONS = {
     "learning rate warmup": {"lessons/13_3.html"},
     "gradient clipping": {"lessons/13_3.html"},
     "positional encoding sin cos": {"lessons/03_1.html"},
-    "embedding times sqrt d_model": {"lessons/02_1.html"},
+    "embedding times sqrt d_model": {"lessons/02_2.html"},
     "dropout at inference": {"lessons/08_3.html", "zoo/05.html"},
     "cross entropy gradient p - q": {"lessons/12_2.html"},
     "softmax nan all masked": {"lessons/06_2.html"},
@@ -35,7 +35,7 @@ QUESTIONS = {
     "top p sampling temperature": {"lessons/24_2.html"},
     "flash attention": {"lessons/16_4.html"},
     "grouped query attention": {"lessons/23_4.html"},
-    "weight tying": {"lessons/12_3.html", "lessons/22_2.html", "lessons/02_1.html"},
+    "weight tying": {"lessons/12_3.html", "lessons/22_2.html", "lessons/02_2.html"},
     "dead relu": {"lessons/09_2.html"},
     "causal mask future leak": {"lessons/06_3.html", "lessons/11_2.html"},
     "pre norm vs post norm": {"lessons/08_4.html"},
@@ -74,7 +74,7 @@ HELD_OUT = {
     "speed up generate": {"lessons/14_4.html", "lessons/24_4.html"},
     "which word is important for attention": {f"lessons/15_{part}.html" for part in (1, 2, 3, 4)},
     "measure quality of translation": {"lessons/22_3.html"},
-    "why word vector multiply root": {"lessons/02_1.html"},
+    "why word vector multiply root": {"lessons/02_2.html"},
 }
 
 MISSPELT = {

@@ -29,6 +29,24 @@ def test_the_chapter_has_all_parts(lessons):
     assert named == {exercise.name for exercise in EXERCISES if exercise.chapter == lessons[0].chapter}
 
 
+LEARNS = range(1, 13)
+UPDATE = re.compile(
+    r"^ +\w[\w.\[\], ]*(?: -= | = [^=\n]* - )", re.MULTILINE
+)  # in a loop: w -= ..., or w = w - ...
+
+
+@pytest.mark.parametrize("chapter", LEARNS)
+def test_a_loss_falls_in_each_of_the_first_chapters(chapter):
+    """Some lesson of the chapter takes update steps in a loop, and asserts how small its loss becomes."""
+    taking = [
+        lesson
+        for lesson in CHAPTERS[chapter]
+        if any("range(" in code and UPDATE.search(code) for code in texts_of([lesson], "code"))
+    ]
+    asserted = re.compile(r"assert.*(?:loss|final|e \* e)")
+    assert any(asserted.search(code) for code in texts_of(taking, "code"))
+
+
 def test_the_course_is_complete():
     assert list(CHAPTERS) == list(range(26))
     for lessons in CHAPTERS.values():
