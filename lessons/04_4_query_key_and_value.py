@@ -86,16 +86,6 @@ show_figure(gradient_flow(layout, arrays, steps, axes=axes), "04_4_roles", capti
 #
 # $$Q = X W^Q, \qquad K = X W^K, \qquad V = X W^V$$
 #
-<<<<<<< HEAD
-=======
-# ```text
-# X (T, D) ─┬─ × W^Q (D, K) ─→ Q (T, K) ─┐
-#           ├─ × W^K (D, K) ─→ K (T, K) ─┴─→ S = Q Kᵀ (T, T) ─→ softmax ─→ P (T, T) ─┐
-#           └─ × W^V (D, L) ─→ V (T, L) ─────────────────────────────────────────────┴─→ Z = P V (T, L)
-# ```
-
-# %% [markdown]
->>>>>>> course
 # - The **query** $q_i$ says what token $i$ needs.
 # - The **key** $k_j$ says what token $j$ offers. It is compared with the queries.
 # - The **value** $v_j$ is the information that other tokens receive from token $j$.
