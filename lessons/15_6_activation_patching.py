@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 15.6 · Activation patching
 #
-# *About 20 minutes. You need: gradient times input (lesson 15.4, `15_4_gradient_times_input`), the logit lens
+# *About 25 minutes. You need: gradient times input (lesson 15.4, `15_4_gradient_times_input`), the logit lens
 # (lesson 15.5, `15_5_what_each_layer_predicts`).*
 #
 # **After this lesson you can**
