@@ -5,9 +5,11 @@ import copy
 import dataclasses
 import functools
 import io
+import itertools
 import os
 import sys
 
+import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 from typing_reader import screens_of
@@ -17,6 +19,7 @@ from npformer.learn.course import trained
 from npformer.learn.course.execute import Outcome, Runner, run_lesson
 from npformer.learn.course.pictures import Picture
 from npformer.learn.site.lesson_pages import shares_a_run
+from npformer.training import step as training_step
 
 
 @pytest.fixture(scope="session")
@@ -49,8 +52,6 @@ SHORTER = {
     "18.4": {"steps=400": "steps=40", "steps=1600": "steps=60", "40, 100, 400)": "30, 35, 40)"},
     "21.3": {", 250)": ", 60)"},
     "21.5": {"arrows, 120)": "arrows, 40)", "arrows, 100)": "arrows, 40)"},
-    "22.4": {"STEPS, W = 360": "STEPS, W = 120"},
-    "22.5": {"STEPS, W = 360": "STEPS, W = 120"},
     "24.1": {},  # the models of these have SHARED_STEPS
     "24.2": {},
     "25": {},
@@ -59,7 +60,6 @@ SHORTER = {
 NEED_ALL_STEPS = {
     "17.3": ["scores[:, 2]", "turned[0]"],
     "17.4": ["scores[0, 5]", "min(right_weight)"],
-    "22.4": ["worse[0]", "mean < alone"],
     "24.1": ["quality.loss"],
     "24.2": ["tail.mean()", "min(shares)"],
     "25": ["animals.max()", "they.value"],
@@ -80,6 +80,33 @@ def by_day(changes, left_out):
     return run_cell
 
 
+SAME = ("22.4", "22.5")  # lessons with the same training
+KEPT = 12
+
+
+def shared_steps(number, made):
+    """Return a function in the place of make_step, for the first of two lessons and the one that repeats it.
+
+    The second one makes its first steps itself, and then takes the parameters that the first one had.
+
+    Args:
+        number: The number of the lesson.
+        made: The parameters after each twelfth step of the first lesson, which this function fills.
+    """
+    steps, real = itertools.count(1), training_step.make_step
+
+    def make_step(model, *rest):
+        step = next(steps)
+        if number == SAME[0] or step <= KEPT or KEPT not in made:
+            real(model, *rest)
+            if step % KEPT == 0:
+                assert np.array_equal(made.setdefault(step, model.values.copy()), model.values)
+        elif step in made:
+            model.values[...] = made[step]
+
+    return make_step
+
+
 @pytest.fixture(scope="session")
 def outcomes_of(lesson_folder):
     """Return a function that returns the cells of a lesson with their outcomes.
@@ -93,6 +120,8 @@ def outcomes_of(lesson_folder):
         for name, steps in SHARED_STEPS.items()
     }
 
+    made = {}
+
     @functools.cache
     def run(lesson):
         errors, changes = io.StringIO(), SHORTER.get(lesson.number, {} if shares_a_run(lesson) else None)
@@ -104,6 +133,8 @@ def outcomes_of(lesson_folder):
         ):
             for name, train in shared.items():
                 patch.setattr(trained, name, train)
+            if lesson.number in SAME:
+                patch.setattr(training_step, "make_step", shared_steps(lesson.number, made))
             if changes is not None and not nightly:
                 assert all(any(old in cell.text for cell in lesson.cells) for old in changes)
                 patch.setattr(trained, "lesson_recipe", short_recipe)
