@@ -54,7 +54,7 @@ def test_no_file_of_a_week_imports_what_another_of_the_week_asks_for(week):
 def test_every_exercise_has_a_lesson_and_mistakes():
     for exercise in EXERCISES:
         assert lesson_of(exercise.name).chapter == exercise.chapter
-        assert len(sentences(exercise)) >= 3
+        assert len(sentences(exercise)) >= 2, "special ones; the shared mistakes have a table of their own"
 
 
 def test_every_kind_of_mistake_occurs_in_several_exercises():

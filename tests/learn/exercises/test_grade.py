@@ -96,7 +96,7 @@ def test_two_mistakes_are_reported_one_after_the_other():
 HIDDEN_BY_MOST_INPUTS = {
     "softmax": (
         "def softmax(x):\n    e = np.exp(x - np.max(x))\n    return e / e.sum(-1, keepdims=True)",
-        "of the whole array",
+        "runs over all entries in e: each row needs its own",
     ),
     "dot-similarity-backward": (
         "def dot_similarity_backward(d, cache):\n q, k = cache\n return d @ k, d.transpose(0, 2, 1) @ q",
@@ -106,7 +106,7 @@ HIDDEN_BY_MOST_INPUTS = {
         "def linear_backward(dy, cache):\n    x, w, b = cache\n"
         "    rows, drows = x.reshape(-1, x.shape[-1]), dy.reshape(-1, dy.shape[-1])\n"
         "    return dy @ w.T, rows.T @ drows, drows.sum(0)",
-        "has_bias is not used",
+        "it belongs to the case has_bias only",
     ),
     "truncate": (
         "def truncate(ids, n):\n    if len(ids) <= n:\n        return ids\n"
