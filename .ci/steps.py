@@ -58,12 +58,18 @@ def steps_beside_others():
         Step("tools", ("python3 -m venv $work/tools", f"$work/tools/bin/{PIP} -e '.[dev]'")),
         Step(
             "oracles",
-            ("python3 -m venv $work/oracles", f"$work/oracles/bin/{PIP} -e '.[dev]' {ORACLES}"),
+            ("python3 -m venv $work/oracles", f"$work/oracles/bin/{PIP} -e '.[dev,site]' {ORACLES}"),
             after="tools",
         ),
         Step("lint", ("ruff check .", "ruff format --check ."), "tools", "tools"),
         Step("types", ("mypy",), "tools", "tools"),
         Step("planted bugs", (f"python tests/planted_bugs/run.py --changed{MINUTES}",), "tools", "tools"),
+        Step(
+            "the site with Sphinx",
+            ("python -m pytest tests/learn/site tests/cli/test_site.py",),
+            "oracles",
+            "oracles",
+        ),
         Step("the explorer in Chromium", ("bash .ci/explorer $work",), "oracles", "oracles"),
         Step("lowest versions", ("bash .ci/lowest_versions $work/lowest",), after="oracles"),
         Step(
