@@ -84,17 +84,18 @@ def _place(module: ModuleType, name: str) -> tuple[str, int]:
 def _entry(package: str, name: str) -> str:
     """Return the directive that describes a name. That of a constant has its comment."""
     value = getattr(import_module(package), name)
-    directive = next((each for kind, each in DIRECTIVES.items() if isinstance(value, kind)), "")
-    if isinstance(value, type) and not value.__module__.startswith("npformer"):
-        origin = f"{value.__module__}.{value.__name__}"
-        return f"{FENCE}{{eval-rst}}\n.. py:class:: {package}.{name}\n\n   The class ``{origin}``.\n{FENCE}"
-    if not directive:
+    directive = next((each for kind, each in DIRECTIVES.items() if isinstance(value, kind)), "py:data")
+    described, content = f"{package}::{name}", ""
+    if directive == "py:data":
         comment, source = assignment_of(package, name)
-        shown = f"{comment}\n\n.. code-block:: python\n\n{indent(source, '   ')}".lstrip()
-        directive, name = "autodata", f"{name}\n   :no-value:\n\n{indent(shown, '   ')}"
+        described = f"{package}.{name}"
+        content = f"{comment}\n\n.. code-block:: python\n\n{indent(source, '   ')}".lstrip()
+    elif isinstance(value, type) and not value.__module__.startswith("npformer"):
+        directive, described = "py:class", f"{package}.{name}"
+        content = f"The class ``{value.__module__}.{value.__name__}``."
     elif isinstance(value, type) and value.__base__ is not object:
-        name += "\n   :show-inheritance:"
-    return f"{FENCE}{{eval-rst}}\n.. {directive}:: {package}::{name}\n{FENCE}"
+        described += "\n   :show-inheritance:"
+    return f"{FENCE}{{eval-rst}}\n.. {directive}:: {described}\n\n{indent(content, '   ')}\n{FENCE}"
 
 
 def assignment_of(module: str, name: str) -> tuple[str, str]:

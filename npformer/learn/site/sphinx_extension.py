@@ -4,6 +4,7 @@ import inspect
 import re
 from collections.abc import Iterator
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -125,8 +126,20 @@ def _targets(app: Any, docname: str) -> dict[tuple[str, str], str]:
 
 def _docstring(app: Any, what: str, name: str, value: Any, options: Any, lines: list[str]) -> None:
     """Turn a docstring into reStructuredText: its `code`, and its examples, which are indented."""
-    own = [] if what == "data" else lines  # the docstring of a constant is that of its type
-    lines[:] = [*restructured(own), *_lessons_line(app, value)]
+    if lines and lines[0].startswith("Alias for field number"):  # what Python says of a named tuple's field
+        lines[:] = [_comment_of_field(name)]
+    lines[:] = [*restructured(lines), *_lessons_line(app, value)]
+
+
+def _comment_of_field(name: str) -> str:
+    """Return the comment of a field of a named tuple, such as npformer.functional.AttentionCache.q."""
+    package, owner, field = name.rsplit(".", 2)
+    try:
+        source = inspect.getsource(getattr(import_module(package), owner))
+    except (ImportError, AttributeError, TypeError, OSError):
+        return ""
+    found = re.search(rf"^    {field}: .*?  # (.*)$", source, re.MULTILINE)
+    return f"{found[1][:1].upper()}{found[1][1:]}." if found else ""
 
 
 def _signature(
