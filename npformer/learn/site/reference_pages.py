@@ -88,10 +88,10 @@ def _entry(package: str, name: str) -> str:
     described, content = f"{package}::{name}", ""
     if directive == "py:data":
         comment, source = assignment_of(package, name)
-        described = f"{package}.{name}"
+        described = f"{name}\n   :module: {package}"
         content = f"{comment}\n\n.. code-block:: python\n\n{indent(source, '   ')}".lstrip()
     elif isinstance(value, type) and not value.__module__.startswith("npformer"):
-        directive, described = "py:class", f"{package}.{name}"
+        directive, described = "py:class", f"{name}\n   :module: {package}"
         content = f"The class ``{value.__module__}.{value.__name__}``."
     elif isinstance(value, type) and value.__base__ is not object:
         described += "\n   :show-inheritance:"
