@@ -54,7 +54,7 @@ def first_steps():
     tour, suite = (Step(n, ("cd $work/clone", c)) for n, c in zip(("tour", "suite"), commands, strict=True))
     # the installation of the checkout must not happen twice at a time, here and in the other steps
     tools = Step("tools", ("python3 -m venv $work/tools", f"$work/tools/bin/{PIP} -e '.[dev]'"))
-    oracles = ("python3 -m venv $work/oracles", f"$work/oracles/bin/{PIP} -e '.[dev]' {ORACLES}")
+    oracles = ("python3 -m venv $work/oracles", f"$work/oracles/bin/{PIP} -e '.[dev,site]' {ORACLES}")
     return [tools, tour, Step("oracles", oracles, after="tools")], [suite]
 
 
@@ -64,6 +64,12 @@ def other_steps():
         Step("lint", ("ruff check .", "ruff format --check ."), "tools", "tools"),
         Step("types", ("mypy",), "tools", "tools"),
         Step("planted bugs", (f"python tests/planted_bugs/run.py --changed{MINUTES}",), "tools", "tools"),
+        Step(
+            "the site with Sphinx",
+            ("python -m pytest tests/learn/site tests/cli/test_site.py",),
+            "oracles",
+            "oracles",
+        ),
         Step("the explorer in Chromium", ("bash .ci/explorer $work",), "oracles", "oracles"),
         Step("lowest versions", ("bash .ci/lowest_versions $work/lowest",), after="oracles"),
         Step(

@@ -51,6 +51,7 @@ UPWARD = {("pretrained/loaded.py", "explorer")}
 ALLOWED = {
     "cupy": {"backend"},
     "cupyx": {"backend"},
+    "docutils": {"learn"},
     "matplotlib": {"plots", "learn"},
     "PIL": {"plots"},
     "IPython": {"learn"},
@@ -62,6 +63,7 @@ ALLOWED = {
     "sacrebleu": {"generation"},
     "safetensors": {"interop", "storage"},
     "sentencepiece": {"data", "interop"},
+    "sphinx": {"learn"},
     "threadpoolctl": {"generation", "training", "bench", "cli", "learn"},
     "tokenizers": {"interop"},
     "jax": {"checking"},

@@ -9,6 +9,7 @@ from pathlib import Path
 from npformer.cli.load_model import MODEL
 from npformer.cli.options import add
 from npformer.cli.output import console, print_line
+from npformer.errors import quantity
 from npformer.learn.console import counting_progress
 from npformer.learn.course.lesson import Lesson, all_lessons, find_chapter
 from npformer.learn.site.build import Report, SitePlan, build_site, default_workers
@@ -48,6 +49,8 @@ def run(arguments: Namespace) -> int:
         built = build_site(out, plan, report)
     seconds = time.perf_counter() - start
     print_line(f"wrote {built.n_pages} pages to {out} in {seconds:.0f} s ({built.n_bytes / 1e6:.1f} MB)")
+    if built.warnings:
+        print_line(f"Sphinx warns of {quantity(len(built.warnings), 'fault')}, first: {built.warnings[0]}")
     print_line(f"Open {out / 'index.html'} in a browser. The pages need no network.")
     return 0
 

@@ -1,12 +1,21 @@
 """npformer site."""
 
+import pytest
 from commands import said
 
 from npformer.cli.main import main
 from npformer.learn.site import build
 
 
+@pytest.fixture(autouse=True)
+def store(tmp_path, monkeypatch):
+    """Keep what the tests store out of the reader's own folder."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
 def test_a_part_of_the_site_whose_lessons_processes_run_in_parallel(tmp_path, monkeypatch, capsys):
+    for name in build.NEEDED:
+        pytest.importorskip(name)
     monkeypatch.setattr("npformer.cli.site.default_workers", lambda: 2)
     out = tmp_path / "pages"
     printed = said(capsys, "site", str(out), "--only", "0.2", "4.5")
@@ -20,6 +29,7 @@ def test_a_part_of_the_site_whose_lessons_processes_run_in_parallel(tmp_path, mo
 
 def test_a_process_that_ends_is_reported(tmp_path, monkeypatch, capsys):
     """The system may end a process, for lack of memory."""
+    monkeypatch.setattr(build, "NEEDED", ())  # no page is made
     monkeypatch.setattr("npformer.cli.site.default_workers", lambda: 2)
     monkeypatch.setattr(build, "_lessons", _end)
     assert main(["site", str(tmp_path / "pages"), "--only", "4.5"]) == 2

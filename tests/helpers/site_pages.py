@@ -5,7 +5,7 @@ import os
 import re
 from html import unescape
 from pathlib import Path
-from urllib.parse import unquote
+from urllib.parse import unquote, urlsplit
 
 AXE = os.environ.get("NPFORMER_AXE")
 SCHEMES, WIDTHS = ("light", "dark"), (390, 1280)
@@ -17,7 +17,8 @@ _RULES = f"""async () => (await axe.run(document, {_OPTIONS})).violations
     .map((each) => [each.id, ...each.nodes.slice(0, 3).map((node) => node.html)])"""
 _TOO_WIDE = """() => [...document.querySelectorAll("body *")].filter((part) => {
     const { right, width } = part.getBoundingClientRect();
-    return width && right > document.documentElement.clientWidth + 1 && !part.closest("pre, math, .scroll");
+    const scrolls = part.closest("pre, math, figure, .table-wrapper, aside");
+    return width && right > document.documentElement.clientWidth + 1 && !scrolls;
   }).map((part) => part.outerHTML.slice(0, 100))"""
 
 
@@ -57,6 +58,25 @@ def text_of(html):
 def addresses_of(site):
     """Return the addresses of these pages."""
     return [path.as_uri() for path in pages_of(site)]
+
+
+def dead_links(site):
+    """Return the links of the pages that lead to no file of the site, or to no place of its page."""
+    texts = {path.resolve(): path.read_text(encoding="utf-8") for path in pages_of(site)}
+    ids = {path: {*re.findall(r'\sid="([^"]*)"', text)} for path, text in texts.items()}
+    dead = []
+    for path, text in texts.items():
+        for address in map(
+            unescape, re.findall(r'<(?:a|img|script|link|iframe)\b[^>]*?\s(?:href|src)="([^"]*)"', text)
+        ):
+            parts = urlsplit(address)
+            if parts.scheme or parts.netloc:
+                continue
+            file = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+            place = unquote(parts.fragment)
+            if not file.exists() or (place and file in ids and place not in ids[file]):
+                dead.append((path.relative_to(site.resolve()).as_posix(), address))
+    return dead
 
 
 def check_fit(tab, site):

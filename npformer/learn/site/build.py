@@ -1,39 +1,73 @@
-"""Build the site: make all pages, put the frame around them, check every link, and write the folder."""
+"""Build the site: make all documents, let Sphinx turn them into pages, and write the folder."""
 
+import importlib.util
+import io
 import os
+import re
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+from npformer.errors import UserError
 from npformer.learn.course.lesson import Lesson, all_lessons
-from npformer.learn.site.contents_pages import contents_page, exercise_page
-from npformer.learn.site.explorer_page import introduction, live_page, tour_model
+from npformer.learn.site.course_pages import course_pages, glossary_page, home_page
+from npformer.learn.site.explorer_page import explorer_files
 from npformer.learn.site.folder import SiteFolder
-from npformer.learn.site.frame import SCRIPT, SEARCH, STYLE, WEB, Frame, entrances_of
 from npformer.learn.site.gallery_pages import gallery_pages
-from npformer.learn.site.glossary_page import glossary_page
-from npformer.learn.site.guide_pages import READ_FIRST, START, guide_pages
+from npformer.learn.site.guide_pages import guide_pages
 from npformer.learn.site.jobs import Job, run_jobs
-from npformer.learn.site.lesson_pages import lesson_page, shares_a_run
-from npformer.learn.site.links import Targets
-from npformer.learn.site.page import Page
+from npformer.learn.site.lesson_pages import lesson_files, shares_a_run
+from npformer.learn.site.markdown import Files
 from npformer.learn.site.reference_pages import reference_pages
-from npformer.learn.site.search_index import search_page
-from npformer.learn.site.start_page import start_page
+from npformer.learn.site.store import forget_older_than, stored
 from npformer.learn.site.zoo_pages import zoo_pages
-from npformer.pretrained import load
 
 Report = Callable[[int, int], None]
+NEEDED = ("sphinx", "myst_parser", "furo")
+HERE = Path(__file__).parent
+SETTINGS = {
+    "project": "npformer",
+    "extensions": [
+        "myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode",
+        "npformer.learn.site.sphinx_extension", "npformer.learn.site.search_index",
+    ],
+    "html_theme": "furo",
+    "html_title": "npformer",
+    "html_show_copyright": False,
+    "html_static_path": [str(HERE / "web")],
+    "templates_path": [str(HERE / "templates")],
+    "html_css_files": ["npformer.css"],
+    "html_js_files": ["npformer.js"],
+    "smartquotes": False,
+    "html_extra_path": ["extra"],
+    "html_copy_source": False,
+    "html_math_renderer": "mathml",
+    "myst_enable_extensions": ["dollarmath"],
+    "myst_disable_syntax": ["html_block", "html_inline"],
+    "myst_heading_anchors": 3,
+    "gettext_compact": False,
+    "locale_dirs": ["locale"],
+    "default_role": "py:obj",
+    "autodoc_member_order": "bysource",
+    "autodoc_default_options": {"members": True, "special-members": "__call__"},
+    "autodoc_preserve_defaults": True,
+    "napoleon_use_ivar": True,
+    "viewcode_follow_imported_members": True,
+    "maximum_signature_line_length": 76,
+    "python_use_unqualified_type_names": True,
+}  # fmt: skip
 
 
 class Built(NamedTuple):
-    """The number of pages that were built, and the size of all files in bytes."""
+    """The number of pages that were built, the size of all files in bytes, and what Sphinx warned of."""
 
     n_pages: int
     n_bytes: int
+    warnings: list[str]
 
 
 @dataclass(frozen=True)
@@ -71,46 +105,51 @@ def build_site(out: Path, plan: SitePlan, report: Report) -> Built:
         report: report(done, total) is called after each job.
 
     Raises:
-        UserError: If the folder has other files or cannot be written, if a cell of a lesson fails, or if a
-            link leads nowhere.
+        UserError: If Sphinx is missing, if the folder has other files or cannot be written, or if a cell of a
+            lesson fails.
     """
-    folder = SiteFolder(out.absolute())
+    folder, start = SiteFolder(out.absolute()), time.time()
     folder.check()
-    pages = make_pages(plan, report)
-    files = finished_files(pages, plan)
+    if not all(map(importlib.util.find_spec, NEEDED)):
+        raise UserError(
+            "the site is built with Sphinx, MyST and furo: install them with pip install 'npformer[site]'"
+        )
+    documents = make_documents(plan, report)
+    files, warnings = pages_of(documents, plan)
     folder.write(files)
-    return Built(len(pages), sum(map(len, files.values())))
+    if plan.is_whole:
+        forget_older_than(start)
+    n_pages = sum(path.endswith(".html") for path in files)
+    return Built(n_pages, sum(map(len, files.values())), warnings)
 
 
-def make_pages(plan: SitePlan, report: Report) -> list[Page]:
-    """Return all pages in the order of the site, without their frames."""
-    live, made = _run(plan, report)
-    pages = [contents_page(plan.lessons), exercise_page(plan.lessons), *made]
-    if live is not None:
-        pages.append(introduction(live, plan.lessons))
-    pages.append(glossary_page(plan.lessons))
-    pages += guide_pages(plan.lessons, {START, *(page.path for page in pages)})
-    has_read_first = any(page.path == READ_FIRST for page in pages)
-    pages = [start_page(entrances_of(pages), plan.lessons, has_read_first=has_read_first), *pages]
-    return [*pages, search_page(pages)]
+def make_documents(plan: SitePlan, report: Report) -> Files:
+    """Return all documents of the site, with their pictures."""
+    files: Files = {}
+    for made in _run(plan, report):
+        files |= made
+    files |= course_pages(plan.lessons) | glossary_page(plan.lessons)
+    files |= guide_pages(plan.lessons, _names(files))
+    return files | home_page(plan.lessons, _names(files))
 
 
-def _run(plan: SitePlan, report: Report) -> tuple[bytes | None, list[Page]]:
-    """Make the pages that take long, in several processes.
+def _names(files: Files) -> set[str]:
+    """Return the names of the documents among some files."""
+    return {path.removesuffix(".md") for path in files if path.endswith(".md")}
 
-    Returns:
-        (the page of the explorer, or None if the site has none; the pages of the lessons and, in a whole
-        site, those of the gallery, the bug zoo and the reference, sorted by path).
-    """
+
+def _run(plan: SitePlan, report: Report) -> list[Files]:
+    """Make the documents that take long, in several processes, or take them from the store."""
     shared = [lesson for lesson in plan.lessons if shares_a_run(lesson)]
     groups = [shared] * bool(shared) + [[each] for each in plan.lessons if each not in shared]
     # the jobs that take longest begin first
-    jobs: list[Job[bytes | list[Page]]] = []
+    jobs: list[Job[Files]] = []
     if plan.has_explorer:
         jobs.append(partial(_explorer, plan.model, plan.lessons))
     if plan.is_whole:
-        jobs += [partial(_made, make) for make in (gallery_pages, zoo_pages, reference_pages)]
-    jobs += [partial(_lessons, group, plan.lessons, plan.has_explorer) for group in groups]
+        jobs += [partial(stored, make.__name__, make) for make in (gallery_pages, zoo_pages)]
+        jobs.append(reference_pages)
+    jobs += [partial(_lessons, group, plan.has_explorer) for group in groups]
     ended = 0
 
     def done() -> None:
@@ -120,41 +159,48 @@ def _run(plan: SitePlan, report: Report) -> tuple[bytes | None, list[Page]]:
 
     report(0, len(jobs))
     with tempfile.TemporaryDirectory(prefix="npformer-site-", ignore_cleanup_errors=True) as folder:
-        results = run_jobs(jobs, Path(folder), plan.workers, done)
-    live = [result for result in results if isinstance(result, bytes)]
-    pages = [page for result in results if not isinstance(result, bytes) for page in result]
-    return (live[0] if live else None), sorted(pages, key=lambda page: page.path)
+        return run_jobs(jobs, Path(folder), plan.workers, done)
 
 
-def _made(make: Callable[[], Iterator[Page]]) -> list[Page]:
-    """Return the pages of the gallery, the bug zoo or the reference."""
-    return list(make())
+def _explorer(model: str | None, lessons: Sequence[Lesson]) -> Files:
+    """Return the explorer of a model, or of the tour's, which is trained first, and its introduction."""
+    make = partial(explorer_files, model, lessons)
+    return make() if model else stored(f"explorer {[lesson.name for lesson in lessons]}", make)
 
 
-def _explorer(model: str | None, lessons: Sequence[Lesson]) -> bytes:
-    """Return the page of the explorer of a model, or of the tour's, which is trained first."""
-    return live_page(tour_model(Path("tour")) if model is None else load(model), lessons)
+def _lessons(group: Sequence[Lesson], has_explorer: bool) -> Files:
+    """Return the documents of lessons that are run one after the other."""
+
+    def make() -> Files:
+        made = [lesson_files(lesson, has_explorer=has_explorer) for lesson in group]
+        return {path: data for files in made for path, data in files.items()}
+
+    texts = [lesson.path.read_text(encoding="utf-8") for lesson in group]
+    return stored(f"lessons {has_explorer} {texts}", make)
 
 
-def _lessons(group: Sequence[Lesson], lessons: Sequence[Lesson], has_explorer: bool) -> list[Page]:
-    """Return the pages of lessons that are run one after the other."""
-    return [lesson_page(lesson, lessons, has_explorer=has_explorer) for lesson in group]
+def pages_of(documents: Files, plan: SitePlan) -> tuple[Files, list[str]]:
+    """Let Sphinx turn the documents into pages. Return all files of the site, and the warnings of Sphinx."""
+    from sphinx.application import Sphinx
+    from sphinx.util.docutils import docutils_namespace
 
-
-def finished_files(pages: Sequence[Page], plan: SitePlan) -> dict[str, bytes]:
-    """Return every file of the site by its path.
-
-    Raises:
-        UserError: If a link leads nowhere. In a part of the site, such links become text.
-    """
-    frame = Frame(entrances_of(pages), plan.lessons, any(page.path == SEARCH for page in pages))
-    texts = {page.path: frame.around(page) for page in pages}
-    assets = {path: data for page in pages for path, data in page.assets.items()}
-    assets |= {name: (WEB / name).read_bytes() for name in (STYLE, SCRIPT)}
-    if not plan.is_whole:
-        texts = Targets(texts, assets).without_dead_links()
-    Targets(texts, assets).check()
-    return assets | {path: html.encode("utf-8") for path, html in texts.items()}
+    with tempfile.TemporaryDirectory(prefix="npformer-site-", ignore_cleanup_errors=True) as temporary:
+        source, out = Path(temporary, "source"), Path(temporary, "out")
+        Path(source, "extra").mkdir(parents=True)
+        for path, data in documents.items():
+            target = source / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(data)
+        warnings = io.StringIO()
+        settings = SETTINGS | {"npformer_lessons": [lesson.name for lesson in plan.lessons]}
+        doctrees = Path(temporary, "doctrees")
+        with docutils_namespace():  # so that a second site can be built in this process
+            app = Sphinx(source, None, out, doctrees, "html", settings, status=None, warning=warnings)
+            app.build(force_all=True)
+        made = [path for path in sorted(out.rglob("*")) if path.is_file() and path.name != ".buildinfo"]
+        files = {path.relative_to(out).as_posix(): path.read_bytes() for path in made}
+    shown = re.sub(r"\x1b\[[\d;]*m", "", warnings.getvalue()).replace(f"{source}/", "")  # without colours
+    return files, shown.splitlines()
 
 
 def default_workers() -> int:

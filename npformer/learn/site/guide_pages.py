@@ -2,84 +2,64 @@
 
 import posixpath
 import re
-from collections.abc import Collection, Iterator
-from html import escape, unescape
+from collections.abc import Collection, Sequence
 from pathlib import Path
-from urllib.parse import unquote
 
 from npformer.learn.course.lesson import Lesson
-from npformer.learn.course.markup import markdown_html
-from npformer.learn.site.glossary_page import GLOSSARY
-from npformer.learn.site.html_text import plain_text, with_heading_ids
-from npformer.learn.site.lesson_links import CONTENTS, page_of
-from npformer.learn.site.page import Page
+from npformer.learn.site.lesson_links import document_of
+from npformer.learn.site.markdown import Files, listed
 
 CHECKOUT = Path(__file__).parents[3]
-START = "index.html"
-READ_FIRST = "start-here.html"
-# files of the repository, and the pages of the site that show the same
+# files of the repository, and the documents of the site that show the same
 SAME = {
-    "lessons": CONTENTS,
-    "lessons/README.md": CONTENTS,
-    "lessons/GLOSSARY.md": GLOSSARY,
-    "figures/README.md": "gallery.html",
-    "README.md": START,
+    "lessons": "lessons/index",
+    "lessons/README.md": "lessons/index",
+    "lessons/GLOSSARY.md": "glossary",
+    "figures/README.md": "gallery",
+    "README.md": "index",
 }
-IMAGE = re.compile(r'<img src="([^"]*)"')
-LINK = re.compile(r'<a href="([^"]*)">(.*?)</a>', re.DOTALL)
+LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
 COMMENT = re.compile(r"<!--.*?-->\n?", re.DOTALL)  # the marks of computed parts
 LINE = re.compile(r"L\d+")  # the place of a line in a file, which a page does not have
 
 
-def guide_pages(
-    lessons: Collection[Lesson], others: Collection[str] = (), checkout: Path = CHECKOUT
-) -> Iterator[Page]:
-    """Yield the page that says what to read first, and the other guides with their list in front.
+def guide_pages(lessons: Sequence[Lesson], others: Collection[str], checkout: Path = CHECKOUT) -> Files:
+    """Return the page that says what to read first, and the other guides with their list in front.
 
     Args:
         lessons: The lessons of the site, which can be linked.
-        others: The paths of the other pages, which can be linked, too.
+        others: The names of the other documents, which can be linked, too.
         checkout: The folder that contains docs/. Without docs/, there are no guides.
     """
-    files = sorted((checkout / "docs").glob("*.md"), key=lambda file: (file.name != "README.md", file.name))
-    pages = {f"docs/{file.name}": _path_of(file) for file in files}
-    pages |= {name: path for name, path in SAME.items() if path in others}
-    pages |= {f"lessons/{lesson.path.name}": page_of(lesson) for lesson in lessons}
-    for file in files:
-        yield _guide(file, pages)
+    paths = {f"docs/{file.name}": _document_of(file) for file in sorted((checkout / "docs").glob("*.md"))}
+    known = paths | {name: path for name, path in SAME.items() if path in {*others, "index"}}
+    known |= {f"lessons/{lesson.path.name}": document_of(lesson) for lesson in lessons}
+    files: Files = {}
+    for name, path in paths.items():
+        written = COMMENT.sub("", (checkout / name).read_text(encoding="utf-8"))
+        files[f"{path}.md"] = LINK.sub(lambda found: _linked(found, known, checkout, files), written).encode()
+    if files:
+        below = [f"/{path}" for path in paths.values() if path not in ("docs/index", "start-here")]
+        files["docs/index.md"] += f"\n{listed(below)}\n".encode()
+    return files
 
 
-def _path_of(file: Path) -> str:
-    """Return the path of the page of a file of the documentation."""
+def _document_of(file: Path) -> str:
+    """Return the name of the document of a file of the documentation."""
     if file.stem == "start-here":
-        return READ_FIRST
-    return "docs/index.html" if file.stem == "README" else f"docs/{file.stem}.html"
+        return file.stem
+    return "docs/index" if file.stem == "README" else f"docs/{file.stem}"
 
 
-def _guide(file: Path, pages: dict[str, str]) -> Page:
-    """Return the page of a file of the documentation."""
-    path, assets = _path_of(file), dict[str, bytes]()
-    body = with_heading_ids(markdown_html(COMMENT.sub("", file.read_text(encoding="utf-8"))))
-
-    def image(found: re.Match[str]) -> str:
-        source = file.parent / unquote(unescape(found[1]))
-        assets[f"docs/{source.name}"] = source.read_bytes()
-        address = posixpath.relpath(f"docs/{source.name}", posixpath.dirname(path) or ".")
-        return f'<img loading="lazy" src="{escape(address)}"'
-
-    def link(found: re.Match[str]) -> str:
-        address, _, place = unescape(found[1]).partition("#")
-        place = "" if LINE.fullmatch(place) else place
-        if ":" in address or not address:
-            return found[0]
-        target = pages.get(posixpath.normpath(posixpath.join("docs", unquote(address))))
-        if target is None:
-            return found[2]  # a file of the repository that the site does not show
-        relative = posixpath.relpath(target, posixpath.dirname(path) or ".")
-        return f'<a href="{escape(relative + f"#{place}" * bool(place))}">{found[2]}</a>'
-
-    body = LINK.sub(link, IMAGE.sub(image, body))
-    title = re.search(r"<h1>(.*?)</h1>", body, re.DOTALL)
-    name = plain_text(title[1]) if title else file.stem
-    section = "Start" if path == READ_FIRST else "Guides"
-    return Page(path, name, section, body, assets, (file.stem.replace("-", " "),))
+def _linked(found: re.Match[str], known: dict[str, str], checkout: Path, files: Files) -> str:
+    """Return a link or a picture of a guide as the site has it. A file that it does not show has no link."""
+    mark, shown, address = found.groups()
+    path, _, place = address.partition("#")
+    if ":" in path or not path:
+        return found[0]
+    name = posixpath.normpath(posixpath.join("docs", path))
+    if mark:
+        files[name] = (checkout / name).read_bytes()
+        return f"![{shown}](/{name})"
+    place = "" if not place or LINE.fullmatch(place) or known.get(name) in SAME.values() else f"#{place}"
+    return f"[{shown}](/{known[name]}.md{place})" if name in known else shown

@@ -1,67 +1,89 @@
-"""The addresses of lessons on the site, and links to them wherever the prose names a lesson or a chapter."""
+"""The addresses of lessons on the site, and where the prose names lessons, chapters and terms."""
 
 import re
-from collections.abc import Mapping
-from html import escape
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
-from npformer.learn.course.chapters import TITLES
+from npformer.learn.course.glossary import Term
 from npformer.learn.course.lesson import Lesson
-from npformer.learn.site.html_text import replace_text
 
-FILE = r"\d\d_(?:\d_)?\w+"
+FILE = re.compile(r"\d\d_(?:\d_)?\w+")  # the name of a lesson's file
 NUMBER = r"\d+(?:\.\d+)?"
-# "lesson 4.4, <code>04_4_query_key_and_value</code>" or "lesson 4.4 (<code>...</code>)": the file is left out
-NAMED = re.compile(
-    rf"(?P<word>[Ll]esson\s+{NUMBER})(?:,\s+<code>(?P<plain>{FILE})</code>|\s+\(<code>(?P<bracketed>{FILE})</code>\))"
-)
-ALONE = re.compile(rf"<code>(?P<name>{FILE})</code>")
-NUMBERS = re.compile(rf"\b[Ll]essons?\s+{NUMBER}(?:(?:,\s+|\s+and\s+|\s+or\s+|\s+to\s+|–){NUMBER})*")
-CHAPTERS = re.compile(r"\b[Cc]hapters?\s+\d+(?:(?:,\s+|\s+and\s+|\s+or\s+|\s+to\s+|–)\d+)*(?![\d.]*\d)")
-NOT_IN = ("a", "code", "pre", "div", "math", "h1", "summary")
+# "lesson 4.4, `04_4_query_key_and_value`" or "lesson 4.4 (`...`)": the file is left out
+NAMED = re.compile(rf"([Ll]esson\s+{NUMBER})(?:,\s+`{FILE.pattern}`|\s+\(`{FILE.pattern}`\))")
+SEVERAL = r"(?:(?:,\s+|\s+and\s+|\s+or\s+|\s+to\s+|–){}(?![\d.]*\d))*"
+LESSONS = rf"\b[Ll]essons?\s+{NUMBER}{SEVERAL.format(NUMBER)}"
+CHAPTERS = rf"\b[Cc]hapters?\s+\d+(?![\d.]*\d){SEVERAL.format(chr(92) + 'd+')}"
 CONTENTS = "lessons/index.html"
 REPOSITORY = "https://github.com/npformer/npformer"  # setup.py has it for the metadata
 PUBLISHED = "https://npformer.github.io/npformer"  # where the project's workflow publishes the site
+# words that have an everyday meaning, too: they are linked from the lesson that introduces the term on
+AMBIGUOUS = {
+    "batch", "bias", "cache", "floor", "gradient", "head", "kernel", "key", "leak", "mask", "memory",
+    "packing", "query", "saliency", "value", "decoder", "encoder", "checkpoint",
+}  # fmt: skip
 
 
 def page_of(lesson: Lesson) -> str:
     """Return the path of the page of a lesson, such as lessons/05_1.html or lessons/01.html."""
-    return f"lessons/{file_of(lesson)}"
+    return f"{document_of(lesson)}.html"
 
 
-def file_of(lesson: Lesson) -> str:
-    """Return the name of the page of a lesson in the folder lessons/."""
+def document_of(lesson: Lesson) -> str:
+    """Return the name of the document of a lesson, such as lessons/05_1 or lessons/01."""
     part = "" if lesson.part is None else f"_{lesson.part}"
-    return f"{lesson.chapter:02}{part}.html"
+    return f"lessons/{lesson.chapter:02}{part}"
 
 
-def link_lessons(html: str, names: Mapping[str, str], own: Lesson) -> str:
-    """Link every lesson and chapter that the HTML of a lesson names, except the lesson itself.
+class Named(NamedTuple):
+    """A piece of prose that names something.
 
     Args:
-        html: The HTML of a page in the folder lessons/.
-        names: The file names of the pages by the names and by the numbers of the lessons.
-        own: The lesson of the page.
+        start, end: Where the piece begins and ends.
+        kind: "lesson", "chapter" or "term".
+        name: The number of the lesson or the chapter, or the name of the term.
     """
 
-    def link(name: str, text: str) -> str:
-        if name not in names or name in (own.name, own.number):
-            return text
-        return f'<a href="{names[name]}">{text}</a>'
-
-    html = NAMED.sub(lambda found: link(found["plain"] or found["bracketed"], found["word"]), html)
-    html = ALONE.sub(lambda found: link(found["name"], found[0]), html)
-
-    def numbers(found: re.Match[str]) -> str:
-        return re.sub(NUMBER, lambda number: link(number[0], number[0]), found[0])
-
-    def chapters(found: re.Match[str]) -> str:
-        return re.sub(r"\d+", lambda number: _chapter_link(number[0]), found[0])
-
-    return replace_text(html, lambda text: CHAPTERS.sub(chapters, NUMBERS.sub(numbers, text)), NOT_IN)
+    start: int
+    end: int
+    kind: str
+    name: str
 
 
-def _chapter_link(number: str) -> str:
-    """Return the number of a chapter as a link to the contents, with its title."""
-    if int(number) not in TITLES:
-        return number
-    return f'<a href="index.html#chapter-{number}" title="{escape(TITLES[int(number)])}">{number}</a>'
+def named_in(text: str, forms: Mapping[str, str]) -> Iterator[Named]:
+    """Yield what a text names, in order.
+
+    Args:
+        text: The text, without code and formulas.
+        forms: The names of the terms by their forms in lower case, as `forms_of` gives them.
+    """
+    # the longest form first, so that "attention weight" is not read as "attention"
+    sources = [re.escape(form).replace(r"\ ", r"\s+") for form in sorted(forms, key=len, reverse=True)]
+    terms = rf"(?<![\w-])(?:{'|'.join(sources)})(?![\w-])" if sources else r"(?!)"
+    for found in re.finditer(f"(?P<lesson>{LESSONS})|(?P<chapter>{CHAPTERS})|(?P<term>(?i:{terms}))", text):
+        kind = found.lastgroup or ""
+        if kind == "term":
+            yield Named(found.start(), found.end(), kind, forms[" ".join(found[0].lower().split())])
+            continue
+        numbers = list(re.finditer(NUMBER, found[0]))
+        for number in numbers:  # a single number is linked with its word
+            start = found.start() if len(numbers) == 1 else found.start() + number.start()
+            yield Named(start, found.start() + number.end(), kind, number[0])
+
+
+def forms_of(terms: list[Term], lesson: Lesson) -> dict[str, str]:
+    """Return the names of the terms that a lesson may use, by every form of their names in lower case."""
+    forms: dict[str, str] = {}
+    for term in terms:
+        if term.name in AMBIGUOUS and term.lessons:
+            first = min(place.path.name for place in term.lessons)  # files in the course's order
+            if lesson.path.name < first:
+                continue
+        # "length normalization, length penalty" and "rotary positions (RoPE)" are two names each
+        for name in filter(None, re.split(r", | \(|\)", term.name)):
+            plural = (
+                f"{name[:-1]}ies" if re.search(r"[^aeiou]y$", name) else f"{name}{'e' * name.endswith('s')}s"
+            )
+            for form in (name, plural):
+                forms.setdefault(form.lower(), term.name)
+    return forms

@@ -1,56 +1,50 @@
-"""The pages of the lessons: each is run once, and its outputs, figures and exercises stand on its page."""
+"""The documents of the lessons: each is run once, and has its outputs, figures and exercises."""
 
 import re
-from collections.abc import Collection, Mapping
 from html import escape
+from urllib.parse import quote
 
 from npformer.escaping import printable
 from npformer.learn.course.architecture import place_of
 from npformer.learn.course.execute import Outcome
 from npformer.learn.course.export import run_without_error
 from npformer.learn.course.lesson import Cell, Lesson
-from npformer.learn.course.markup import cell_html, prose
-from npformer.learn.course.pictures import Picture
+from npformer.learn.course.prose import split_answers
 from npformer.learn.course.routes import place_on_routes
-from npformer.learn.site.exercise_blocks import with_exercises
-from npformer.learn.site.explorer_links import with_view
-from npformer.learn.site.html_text import slug, with_heading_ids
-from npformer.learn.site.images import figure_html
-from npformer.learn.site.lesson_links import file_of, link_lessons, page_of
-from npformer.learn.site.page import Page
-from npformer.learn.site.term_links import link_terms
+from npformer.learn.exercises import EXERCISES, Exercise
+from npformer.learn.site.lesson_links import NAMED, document_of
+from npformer.learn.site.markdown import Files, code, document, folded, picture, raw, text
 
 # lessons with these names in their code share a trained model: they are run in one process, in this order
 SHARED_RUN = re.compile(r"course\.trained import .*\b(?:trained|FOLDER)\b")
+STARTED = re.compile(r"`npformer exercise start (?P<name>[\w-]+)`")
+NEXT = re.compile(r"^\*\*Next\*\*", re.MULTILINE)
+# the commands of the lessons, for translators, whose steps have the names of the tour's model
+EXPLORE = re.compile(r"npformer explore (?:\"[^\"]*\" )?--model (?:en-de|tour/run)\b")
+VIEW = re.compile(r"`(#[^`\s]+=[^`\s]+)`")
+EXPLORER = "explorer/translator.html"
 
 
-def lesson_page(lesson: Lesson, lessons: Collection[Lesson], *, has_explorer: bool) -> Page:
-    """Run a lesson and return its page.
+def lesson_files(lesson: Lesson, *, has_explorer: bool) -> Files:
+    """Run a lesson and return its document and its pictures.
 
     Args:
         lesson: The lesson.
-        lessons: All lessons of the site, which can be linked.
         has_explorer: Whether the site has the page of the explorer.
 
     Raises:
         UserError: If a cell fails.
     """
-    figures = FigureFiles(file_of(lesson).removesuffix(".html"))
-    rows = run_without_error(lesson, "page")
-    parts = [_cell(row, lesson, figures, has_explorer=has_explorer) for row in rows]
-    parts[1:1] = [f"<p><small>{escape(place_on_routes(lesson))}</small></p>", *_map(lesson, figures)]
-    body = with_heading_ids("\n".join(parts))
-    body = link_lessons(body, names_of(lessons), lesson)
-    body = link_terms(body, lesson, "../glossary.html")
-    title = f"{lesson.number} · {lesson.title}"
-    keywords = (lesson.words.replace("_", " "), *lesson.goals)
-    return Page(page_of(lesson), title, "Lessons", body, figures.assets, keywords)
-
-
-def names_of(lessons: Collection[Lesson]) -> Mapping[str, str]:
-    """Return the file names of the pages by the names and by the numbers of the lessons."""
-    names = {lesson.name: file_of(lesson) for lesson in lessons}
-    return names | {lesson.number: file_of(lesson) for lesson in lessons}
+    files: Files = {}
+    parts = [
+        _prose(cell, lesson, has_explorer=has_explorer)
+        if outcome is None
+        else _code(cell, outcome, lesson, files)
+        for cell, outcome in run_without_error(lesson, "page")
+    ]
+    parts[1:1] = [f"*{text(place_on_routes(lesson))}*", *_map(lesson, files)]
+    keywords = " ".join([lesson.words.replace("_", " "), *lesson.goals])
+    return files | {f"{document_of(lesson)}.md": document("", parts, keywords)}
 
 
 def shares_a_run(lesson: Lesson) -> bool:
@@ -58,47 +52,60 @@ def shares_a_run(lesson: Lesson) -> bool:
     return any(SHARED_RUN.search(cell.text) for cell in lesson.cells if cell.kind == "code")
 
 
-class FigureFiles:
-    """The figures of a page as files beside it.
-
-    Args:
-        folder: The folder of the figures, below lessons/.
-    """
-
-    def __init__(self, folder: str) -> None:
-        self.folder = folder
-        self.assets: dict[str, bytes] = {}
-
-    def __call__(self, picture: Picture) -> str:
-        """Store a figure and return its HTML: an image that opens in full size."""
-        file, number = f"{self.folder}/{picture.name}.png", 1
-        while f"lessons/{file}" in self.assets:
-            number += 1
-            file = f"{self.folder}/{picture.name}_{number}.png"
-        return self.add(picture, file)
-
-    def add(self, picture: Picture, file: str) -> str:
-        """Store a figure under a name below lessons/, and return its HTML."""
-        from npformer.plots.composition import small_png  # matplotlib takes a second to load
-
-        png = small_png(picture.figure)
-        self.assets[f"lessons/{file}"] = png
-        alt = "" if picture.caption else printable(picture.name)
-        return figure_html(escape(file), png, printable(picture.caption), alt=alt)
+def view_of(lesson: Lesson) -> str | None:
+    """Return the view that a lesson opens, such as "#step=encoder.norm.y", "" for the first, or None."""
+    for cell in lesson.cells:
+        if cell.kind == "prose" and EXPLORE.search(cell.text):
+            address = VIEW.search(cell.text)
+            return address[1] if address else ""
+    return None
 
 
-def _cell(
-    row: tuple[Cell, Outcome | None], lesson: Lesson, figures: FigureFiles, *, has_explorer: bool
-) -> str:
-    """Return a cell as HTML, with the exercises and the view of the explorer that it names."""
-    cell, outcome = row
-    if outcome is not None:
-        return cell_html(cell, outcome, figures)
-    html = with_exercises(prose(cell.text))
-    return with_view(html, lesson) if has_explorer else html
+def address_of(view: str) -> str:
+    """Return the address of a view of the explorer, relative to the folder of the site."""
+    return EXPLORER + quote(view, safe="#=&.,:+-_")
 
 
-def _map(lesson: Lesson, figures: FigureFiles) -> list[str]:
+def exercises_of(lesson: Lesson) -> list[str]:
+    """Return the names of the exercises that a lesson starts."""
+    prose = "\n".join(cell.text for cell in lesson.cells if cell.kind == "prose")
+    return list(dict.fromkeys(found["name"] for found in STARTED.finditer(prose)))
+
+
+def _prose(cell: Cell, lesson: Lesson, *, has_explorer: bool) -> str:
+    """Return a cell of prose, with the exercises and the view of the explorer that it names."""
+    parts = [
+        folded(part.title, part.text) if part.kind == "answer" else part.text
+        for part in split_answers(NAMED.sub(r"\1", cell.text))
+    ]
+    names = dict.fromkeys(found["name"] for found in STARTED.finditer(cell.text))
+    added = [_exercise(EXERCISES.find(name)) for name in names]
+    if has_explorer and EXPLORE.search(cell.text):
+        added.append(_view(view_of(lesson) or ""))
+    shown = "\n\n".join(parts)
+    following = NEXT.search(shown)
+    at = following.start() if following else len(shown)
+    return "\n\n".join([shown[:at], *added, shown[at:]])
+
+
+def _code(cell: Cell, outcome: Outcome, lesson: Lesson, files: Files) -> str:
+    """Return a cell of code with its output, its definitions and its figures."""
+    shown = code(cell.text)
+    parts = [folded(cell.summary, shown, "folded") if cell.tags else shown]
+    if outcome.printed:
+        parts.append(code(outcome.printed.rstrip(), "text", "output"))
+    if outcome.defined and not cell.tags:
+        names = escape(printable(" ∙ ".join(outcome.defined)))
+        parts.append(raw(f'<div class="defined">→ {names}</div>'))
+    for each in outcome.pictures:
+        path = f"{document_of(lesson)}/{each.name}"
+        while f"{path}.svg" in files or f"{path}.png" in files:
+            path += "_2"
+        parts.append(picture(files, path, each.figure, each.caption, each.name if not each.caption else ""))
+    return "\n\n".join(parts)
+
+
+def _map(lesson: Lesson, files: Files) -> list[str]:
     """Return the folded picture of the architecture with the part of a lesson, if the picture shows it."""
     place = place_of(lesson.name)
     if place is None or not place.highlighted:
@@ -106,6 +113,37 @@ def _map(lesson: Lesson, figures: FigureFiles) -> list[str]:
     from npformer.learn.figures.course_map import course_map  # matplotlib takes a second to load
 
     caption = "The part of this lesson is highlighted; beside each part stands the chapter that explains it"
-    name = "_".join(slug(part) for part in place.highlighted)  # many lessons show the same picture
-    figure = figures.add(Picture(course_map(place.highlighted), "map", caption), f"maps/{name}.png")
-    return [f"<details><summary>Show this part in the architecture</summary>\n{figure}</details>"]
+    name = re.sub(r"\W+", "-", "_".join(place.highlighted))  # many lessons show the same picture
+    shown = picture(files, f"lessons/maps/{name}", course_map(place.highlighted), caption)
+    return [folded("Show this part in the architecture", shown)]
+
+
+def _exercise(exercise: Exercise) -> str:
+    """Return an exercise: what to write, how to check it, and one folded hint after the other."""
+    functions = " and ".join(f"`{name}`" for name in exercise.functions)
+    parts = [
+        f"(exercise-{exercise.name})=",
+        f"`npformer exercise start {exercise.name}` writes this file. Complete {functions}, and run "
+        "`npformer exercise check`.",
+        code(exercise.stub),
+        *hints(exercise.hints),
+    ]
+    return folded(f"Exercise {exercise.name}: {exercise.title}", "\n\n".join(parts), "exercise")
+
+
+def hints(given: tuple[str, ...]) -> list[str]:
+    """Return hints, each of them folded."""
+    return [folded(f"Hint {number} of {len(given)}", text(hint)) for number, hint in enumerate(given, 1)]
+
+
+def _view(view: str) -> str:
+    """Return the explorer with a view, folded."""
+    page = escape(f"../{address_of(view)}")
+    step = re.search(r"step=([\w.]+)", view)
+    what = f"the step <code>{escape(step[1])}</code>" if step else "this view"
+    link = f'<p><a href="{page}">Show {what} on a page of its own</a>.</p>'
+    return folded(
+        "Open the explorer here",
+        raw(f'{link}\n<iframe src="{page}" loading="lazy" title="The explorer"></iframe>'),
+        "live",
+    )

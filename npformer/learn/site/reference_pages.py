@@ -1,116 +1,117 @@
-"""The reference: a page for each package of the public interface, from signatures and docstrings."""
+"""The reference: a page for each package of the public interface. Sphinx reads entries from docstrings."""
 
 import ast
-import html
-from collections.abc import Iterator, Sequence
+import inspect
+import re
+from importlib import import_module
 from itertools import groupby
+from pathlib import Path
+from textwrap import indent
+from types import FunctionType, ModuleType
+from typing import Any
 
-from npformer.learn.site import definitions, docstrings
-from npformer.learn.site.definitions import Definition
-from npformer.learn.site.names import Names
-from npformer.learn.site.page import Page
-from npformer.learn.site.reference_entries import Entries
-from npformer.learn.site.styles import STYLES
+from npformer.learn.site.markdown import FENCE, Files, document, escaped, listed
 
-
-def reference_pages() -> Iterator[Page]:
-    """Yield the pages of the public interface: that of `npformer`, then one for each of its packages."""
-    names = Names()
-    writer = _Writer(names)
-    yield writer.overview()
-    for package in names.packages:
-        yield writer.package_page(package)
+MOST_LINES = 8  # of the assignment of a constant
+TOP = import_module("npformer")
+INTERFACE = (
+    "The public interface of npformer: its packages, and the names that `import npformer` has at once."
+)
+# what describes a name; other objects are data
+DIRECTIVES: dict[Any, str] = {type: "autoclass", FunctionType: "autofunction"}
 
 
-class _Writer:
-    """Writes the pages.
-
-    Args:
-        names: The addresses of all public names.
-    """
-
-    def __init__(self, names: Names) -> None:
-        self.names = names
-        self.entries = Entries(names)
-
-    def overview(self) -> Page:
-        """Return the page of `npformer`: its own names, and all names of its packages."""
-        link = self.names.linker("")
-        parts = [
-            "<h1>Reference</h1>",
-            "<p>The public interface of npformer. "
-            '<a href="#names">All names</a> stand at the end of this page.</p>',
-            docstrings.blocks(definitions.source_file("npformer").docstring, link),
-            '<h2 id="packages">Packages</h2>',
-            '<dl class="packages">',
-        ]
-        for package in self.names.packages:
-            summary = definitions.source_file(f"npformer.{package}").summary
-            text = docstrings.inline(summary, link)
-            parts.append(
-                f'<dt><a href="{package}.html"><code>npformer.{package}</code></a></dt><dd>{text}.</dd>'
-            )
-        parts.append('</dl>\n<h2 id="top-level">Names of npformer</h2>')
-        for name in self.names.top_level:
-            if self.names.package_of[name] == "":
-                parts.append(self.entries.entry(definitions.find("npformer", name), ""))
-            else:
-                parts.append(
-                    f"<p>{docstrings.code(name, link)} is npformer.{self.names.package_of[name]}.{name}.</p>"
-                )
-        parts += ['<h2 id="names">All names</h2>', self._all_names()]
-        body = "\n".join(parts)
-        return Page("reference/index.html", "Reference", "Reference", body, STYLES, ("API", "interface"))
-
-    def _all_names(self) -> str:
-        """Return the list of the names of all packages."""
-        parts = []
-        for package in self.names.packages:
-            link = self.names.linker("")
-            names = " ".join(
-                f"<li>{docstrings.code(name, link)}</li>" for name in self.names.exported(package)
-            )
-            parts.append(f'<h3 id="names-{package}">npformer.{package}</h3>\n<ul class="names">{names}</ul>')
-        return "\n".join(parts)
-
-    def package_page(self, package: str) -> Page:
-        """Return the page of a package. Its names stand in groups, one for each file that defines them."""
-        module = definitions.source_file(f"npformer.{package}")
-        found = [definitions.find(module.module, name) for name in self.names.exported(package)]
-        groups = [
-            (file, list(group))
-            for file, group in groupby(sorted(found, key=_file_and_line), key=lambda each: each.file)
-        ]
-        docstring = ast.get_docstring(module.tree) or ""
-        parts = [
-            f"<h1><code>{module.module}</code></h1>",
-            docstrings.blocks(docstring, self.names.linker(package)),
-            '<nav class="names" aria-label="Names on this page">',
-            *(_contents(file, group) for file, group in groups),
-            "</nav>",
-        ]
-        for file, group in groups:
-            if file is not None:
-                link = self.names.linker(package)
-                parts.append(f'<h2 id="{_group_id(file)}">{docstrings.inline(file.summary, link)}</h2>')
-            parts += [self.entries.entry(definition, package) for definition in group]
-        keywords = (module.module, *self.names.exported(package))
-        return Page(
-            f"reference/{package}.html", module.module, "Reference", "\n".join(parts), STYLES, keywords
-        )
+def packages() -> list[str]:
+    """Return the names of the packages of the public interface, such as npformer.nn."""
+    names = [name for name in TOP.__all__ if isinstance(getattr(TOP, name), ModuleType)]
+    return sorted(f"npformer.{name}" for name in {*names, "interop"})
 
 
-def _file_and_line(definition: Definition) -> tuple[str, int]:
-    """Return the order of the names on a page: by file, and in the order of the file."""
-    return (definition.file.shown, definition.line) if definition.file else ("", 0)
+def reference_pages() -> Files:
+    """Return the page of `npformer`, and a page for each of its packages."""
+    rows = [f"- [`{name}`](/{_document_of(name)}.md): {_summary(import_module(name))}" for name in packages()]
+    names = [name for name in TOP.__all__ if not isinstance(getattr(TOP, name), ModuleType)]
+    homes = {name: _home(name) for name in names}
+    others = ", ".join(f"{{py:obj}}`{name} <{home}.{name}>`" for name, home in homes.items() if home)
+    parts = [
+        INTERFACE,
+        "## Packages\n\n" + "\n".join(rows),
+        f"## Names of npformer\n\nFrom its packages: {others}.",
+        *(_entry("npformer", name) for name, home in homes.items() if not home),
+        listed([f"/{_document_of(name)}" for name in packages()]),
+    ]
+    files = {"reference/index.md": document("Reference", parts, "API interface")}
+    return files | {f"{_document_of(name)}.md": _package(name) for name in packages()}
 
 
-def _group_id(file: definitions.SourceFile) -> str:
-    return f"file-{file.module.removeprefix('npformer.').replace('.', '-')}"
+def _document_of(package: str) -> str:
+    return f"reference/{package.removeprefix('npformer.')}"
 
 
-def _contents(file: definitions.SourceFile | None, group: Sequence[Definition]) -> str:
-    """Return the links to the names of a file."""
-    links = "".join(f'<li><a href="#{each.name}"><code>{each.name}</code></a></li>' for each in group)
-    head = f'<p><a href="#{_group_id(file)}">{html.escape(file.summary)}</a></p>' if file is not None else ""
-    return f'{head}<ul class="names">{links}</ul>'
+def _home(name: str) -> str:
+    """Return the package whose page describes a name of npformer, or "" if it belongs to none."""
+    modules = [import_module(package) for package in packages()]
+    value = getattr(TOP, name)
+    same = (each.__name__ for each in modules if name in each.__all__ and getattr(each, name) is value)
+    return next(same, "")
+
+
+def _summary(module: ModuleType) -> str:
+    """Return the first sentence of the docstring of a module."""
+    return escaped(" ".join((module.__doc__ or "").partition("\n\n")[0].split()))
+
+
+def _package(package: str) -> bytes:
+    """Return the page of a package. Its names stand in groups, one for each file that defines them."""
+    module = import_module(package)
+    places = sorted((_place(module, name), name) for name in module.__all__)
+    parts = [f"{FENCE}{{eval-rst}}\n.. automodule:: {package}\n   :no-index:\n   :no-members:\n{FENCE}"]
+    for home, group in groupby(places, key=lambda each: each[0][0]):
+        if home != package:
+            parts.append(f"## {_summary(import_module(home)).rstrip('.')}")
+        parts += [_entry(package, name) for _, name in group]
+    return document(f"`{package}`", parts, f"{package} {' '.join(module.__all__)}")
+
+
+def _place(module: ModuleType, name: str) -> tuple[str, int]:
+    """Return the module that defines a name, and the line; for a constant, the module that imports it."""
+    value: Any = getattr(module, name)
+    home = getattr(value, "__module__", "") or ""
+    is_own = isinstance(value, tuple(DIRECTIVES)) and home.startswith("npformer.")
+    return (home, inspect.getsourcelines(value)[1]) if is_own else (module.__name__, 0)
+
+
+def _entry(package: str, name: str) -> str:
+    """Return the directive that describes a name. That of a constant has its comment."""
+    value = getattr(import_module(package), name)
+    directive = next((each for kind, each in DIRECTIVES.items() if isinstance(value, kind)), "py:data")
+    described, content = f"{package}::{name}", ""
+    if directive == "py:data":
+        comment, source = assignment_of(package, name)
+        described = f"{name}\n   :module: {package}"
+        content = f"{comment}\n\n.. code-block:: python\n\n{indent(source, '   ')}".lstrip()
+    elif isinstance(value, type) and not value.__module__.startswith("npformer"):
+        directive, described = "py:class", f"{name}\n   :module: {package}"
+        content = f"The class ``{value.__module__}.{value.__name__}``."
+    elif isinstance(value, type) and value.__base__ is not object:
+        described += "\n   :show-inheritance:"
+    return f"{FENCE}{{eval-rst}}\n.. {directive}:: {described}\n\n{indent(content, '   ')}\n{FENCE}"
+
+
+def assignment_of(module: str, name: str) -> tuple[str, str]:
+    """Return the comment behind or above the assignment of a constant, as a sentence, and its first lines."""
+    source = Path(inspect.getsourcefile(import_module(module)) or "").read_text(encoding="utf-8")
+    lines, begin, end = source.splitlines(), 0, 0
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.ImportFrom) and name in [alias.name for alias in node.names]:
+            return assignment_of(node.module or "", name)
+        target = lines[node.lineno - 1].partition("=")[0]
+        if isinstance(node, ast.Assign | ast.AnnAssign) and re.search(rf"\b{name}\b", target):
+            begin, end = node.lineno - 1, node.end_lineno or node.lineno
+    code, _, comment = lines[begin].partition("  # ")
+    above = begin
+    while not comment and above and re.match(r"# (?!-)", lines[above - 1]):
+        above -= 1
+    comment = " ".join([comment, *(line[2:] for line in lines[above:begin])]).strip().rstrip(".")
+    shown = [code, *lines[begin + 1 : end]]
+    return f"{comment[:1].upper()}{comment[1:]}." * bool(comment), "\n".join(shown[:MOST_LINES])

@@ -4,13 +4,14 @@ import re
 
 from course import LESSONS
 
-from npformer.learn.site.explorer_links import view_of
 from npformer.learn.site.explorer_page import introduction
+from npformer.learn.site.lesson_pages import view_of
 
 
 def test_the_table_says_what_each_lesson_opens():
-    page = introduction(b"", LESSONS)
-    rows = re.findall(r'<td><a href="explorer/translator.html(#[^"]*)">(.*?)</a></td></tr>', page.body)
+    rows = re.findall(
+        r'<td><a href="explorer/translator.html(#[^"]*)">(.*?)</a></td></tr>', introduction(LESSONS).decode()
+    )
     texts = {address.replace("&amp;", "&"): text.replace("<wbr>", "") for address, text in rows}
     assert list(texts) == [view for lesson in LESSONS if (view := view_of(lesson))]
     assert texts["#direction=backward&step=loss.log_probs"] == "backward: <code>loss.log_probs</code>"

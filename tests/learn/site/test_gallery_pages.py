@@ -4,86 +4,79 @@ import re
 
 import pytest
 from course import LESSONS
-from site_pages import text_of
 
+from npformer.learn.course.lesson import find_lesson
 from npformer.learn.figures import Studio, all_entries, draw, find_entry
-from npformer.learn.site.gallery_pages import CHECKOUT, gallery_pages, lessons_of
-from npformer.learn.site.images import size_of
-from npformer.learn.site.lesson_links import page_of
-from npformer.plots import save
+from npformer.learn.site.gallery_pages import CHECKOUT, gallery_pages
+from npformer.learn.site.markdown import text
 
 SOME = ("F14", "F29", "F47", "F51")  # F29 and F51 show a trained model, and F51 is animated
 
 
 @pytest.fixture(scope="module")
-def pages():
-    """Return some pages of the gallery by their paths."""
-    return {page.path: page for page in gallery_pages([find_entry(id) for id in SOME])}
+def files():
+    """Return some documents of the gallery, and their pictures."""
+    return gallery_pages([find_entry(id) for id in SOME])
 
 
-def test_the_pages_and_their_pictures(pages):
-    assert list(pages) == ["gallery.html", *(f"gallery/{id}.html" for id in SOME)]
+def page(files, id):
+    return files[f"gallery/{id}.md"].decode()
+
+
+def test_the_pages_and_their_pictures(files):
+    assert {path for path in files if path.endswith(".md")} == {
+        "gallery.md",
+        *(f"gallery/{id}.md" for id in SOME),
+    }
     for id in SOME:
-        page = pages[f"gallery/{id}.html"]
-        assert page.title == f"{id}: {find_entry(id).title}"
-        assert page.assets[f"gallery/{id}.png"][:4] == b"\x89PNG"
-        assert f'<a href="gallery/{id}.html">' in pages["gallery.html"].body
-        width, height = size_of(page.assets[f"gallery/{id}.png"])
-        assert f'<img src="{id}.png" width="{width}" height="{height}"' in page.body
-    assert pages["gallery/F51.html"].assets["gallery/F51.gif"][:3] == b"GIF"
-    assert "<details><summary>Show the animation</summary>" in pages["gallery/F51.html"].body
+        assert page(files, id).splitlines()[4] == f"# {id}: {text(find_entry(id).title)}"
+        assert f"](/gallery/{id}.md)" in files["gallery.md"].decode()
+    assert files["gallery/F14.svg"].startswith(b"<?xml")
+    assert files["gallery/F51.gif"][:3] == b"GIF"
+    assert "<summary>Show the animation</summary>" in page(files, "F51")
 
 
-def test_a_drawn_figure_has_its_caption_its_size_and_the_code_that_draws_it(pages, tmp_path):
-    page, drawing = pages["gallery/F14.html"], draw("F14", Studio())
-    assert drawing.caption in text_of(page.body)
-    full = save(drawing.figure, tmp_path / "full.png").read_bytes()
-    small = page.assets["gallery/F14.png"]
-    assert size_of(small) == size_of(full)
-    assert len(small) < len(full) / 2
-    code = text_of(re.search(r'<div class="code">(.*?)</div>', page.body, re.DOTALL)[1])
+def test_a_drawn_figure_has_its_caption_and_the_code_that_draws_it(files):
+    drawing = draw("F14", Studio())
+    assert text(drawing.caption) in page(files, "F14")
+    code = re.search(r":class: python\n\n(.*?)\n`````", page(files, "F14"), re.DOTALL)[1]
     assert 'sentence="I am a student"' in code
     names = {}
     exec(code, names)
     assert names["drawing"].caption == drawing.caption
 
 
-def test_a_figure_of_a_trained_model_is_that_of_the_checkout(pages):
-    page = pages["gallery/F29.html"]
-    assert page.assets["gallery/F29.png"] == (CHECKOUT / "F29.png").read_bytes()
-    assert "this head attends most to “animal”" in text_of(page.body)
-    assert "\\" not in re.search("<figcaption>(.*?)</figcaption>", page.body)[1]
+def test_a_figure_of_a_trained_model_is_that_of_the_checkout(files):
+    assert files["gallery/F29.png"] == (CHECKOUT / "figures" / "F29.png").read_bytes()
+    assert "this head attends most to “animal”" in page(files, "F29")
 
 
 def test_without_its_picture_a_figure_has_its_command(tmp_path):
-    entries = [find_entry("F29")]
-    overview, page = gallery_pages(entries, stored=tmp_path)
-    assert "<img" not in overview.body + page.body
-    assert "its picture is not part of this site" in page.body
-    assert "npformer figures F29" in page.body
-    assert not any(path.endswith(".png") for path in page.assets)
+    files = gallery_pages([find_entry("F29")], stored=tmp_path)
+    assert files.keys() == {"gallery.md", "gallery/F29.md"}
+    assert "its picture is not part of this site" in page(files, "F29")
+    assert "npformer figures F29" in page(files, "F29")
 
 
-def test_every_figure_has_a_lesson(pages):
+def test_every_figure_has_a_lesson(files):
     known = {lesson.path for lesson in LESSONS}
     for entry in all_entries():
-        lessons = lessons_of(entry.id)
-        assert lessons, entry.id
-        assert {lesson.path for lesson in lessons} <= known
-    assert page_of(lessons_of("F14")[0]) == "lessons/06_1.html"
-    assert '<a href="../lessons/06_1.html">6.1 Masks' in pages["gallery/F14.html"].body
+        assert entry.lessons, entry.id
+        assert {find_lesson(number).path for number in entry.lessons} <= known
+    assert "](/lessons/06_1.md)" in page(files, "F14")
 
 
-def test_a_page_names_its_document_and_the_line_of_its_code(pages):
-    shown = text_of(pages["gallery/F14.html"].body)
-    assert "Document: 一步步解析Attention is All You Need!. Numbers from: tensors of a forward pass." in shown
+def test_a_page_names_its_document_and_the_line_of_its_code(files):
     line = find_entry("F14").function.__code__.co_firstlineno
-    assert f"npformer/learn/figures/f10_to_f17_masked_attention.py, line {line}." in shown
-    assert '<cite lang="zh">' in pages["gallery/F14.html"].body
+    assert (
+        "Document: *一步步解析Attention is All You Need!*. Numbers from: tensors of a forward pass."
+        in page(files, "F14")
+    )
+    assert f"`npformer/learn/figures/f10_to_f17_masked_attention.py`, line {line}." in page(files, "F14")
 
 
 @pytest.mark.nightly
 def test_the_whole_gallery_is_small():
-    assets = {path: data for page in gallery_pages() for path, data in page.assets.items()}
-    assert {f"gallery/{entry.id}.png" for entry in all_entries()} <= assets.keys()
-    assert sum(map(len, assets.values())) < 8_000_000
+    files = gallery_pages()
+    assert {f"gallery/{entry.id}.md" for entry in all_entries()} <= files.keys()
+    assert sum(map(len, files.values())) < 12_000_000

@@ -7,97 +7,99 @@ from urllib.parse import unquote, urldefrag, urljoin
 import pytest
 from course import LESSONS
 from search_questions import HELD_OUT, MISSPELT, QUESTIONS
-from site_frame import lesson_pages, write_framed
+from site_documents import lesson_documents, write_pages
 from site_pages import AXE, SCHEMES, WIDTHS, check_axe, open_tab
 
-from npformer.learn.site.glossary_page import glossary_page
-from npformer.learn.site.page import Page
-from npformer.learn.site.search_index import parts_of, search_index, search_page
-from npformer.learn.site.search_words import STOP_WORDS, SYNONYMS
+from npformer.learn.site.course_pages import glossary_page
+from npformer.learn.site.reference_pages import reference_pages
+from npformer.learn.site.search_index import words_of_search
 
 browser = pytest.mark.browser
 
 
 @pytest.fixture(scope="module")
-def pages(reference):
-    """Return pages of all lessons, the glossary and the reference."""
-    return [*lesson_pages(), *reference, glossary_page(LESSONS)]
-
-
-@pytest.fixture(scope="module")
-def found(pages):
-    """Return the page of the search for these pages."""
-    return search_page(pages)
-
-
-@pytest.fixture(scope="module")
-def folder(pages, found, tmp_path_factory):
-    """Write these pages and the search into a folder and return it."""
+def folder(tmp_path_factory):
+    """Write the search, and pages of all lessons without their outputs, of the glossary and the reference."""
     folder = tmp_path_factory.mktemp("search")
-    write_framed([*pages, found], folder)
+    write_pages(lesson_documents() | reference_pages() | glossary_page(LESSONS), folder)
     return folder
 
 
 # The index
 
-BODY = """<h1>A <code>title</code></h1><p>First text.</p>
-<h2 id="one">Part one</h2>
-<p>Text of <math><msqrt><msub><mi>d</mi><mi>k</mi></msub></msqrt></math> and <b>bo</b>ld.</p>
-<pre>x = softmax(q @ k)  # softmax</pre>
-<details class="source"><summary>Source</summary><div><pre>hidden<br>code</pre></div></details>
-<nav>hidden too</nav><dl><dt id="term">A term</dt><dd>Its <i>meaning</i></dd></dl>
-<section class="member" id="Class.method"><p>What it does.</p></section>"""
+PAGE = """# A `title`
+
+First text.
+
+## Part one
+
+Text of $\\sqrt{d_k}$ and **bo**ld.
+
+```python
+x = softmax(q @ k)  # softmax
+```
+
+```{code-block} text
+:class: output
+
+hidden
+```
+
+```{glossary}
+A term
+    Its *meaning* </script> 注意力
+```
+"""
 
 
-def test_a_page_is_split_at_its_headings():
-    parts = [(part.id, part.heading, " ".join("".join(part.text).split())) for part in parts_of(BODY)]
-    assert parts == [
-        ("", "A title", "First text."),
-        ("one", "Part one", "Text of √dk and bold."),
-        ("term", "A term", "Its meaning"),
-        ("Class.method", "Class . method", "What it does."),
-    ]
-    assert parts_of(BODY)[1].words == "softmax"
-
-
-def test_the_index_is_a_script_that_sets_a_constant():
-    page = Page("a.html", "A", "Lessons", "<h1>A</h1><p>&lt;/script&gt; “x” 注意力</p>", {}, ("key", "words"))
-    script = search_index([page, search_page([page])])
+def test_the_index_is_a_script_with_each_page_split_at_its_headings(tmp_path):
+    assert write_pages({"lessons/a.md": PAGE.encode()}, tmp_path) == []
+    script = (tmp_path / "search-index.js").read_text(encoding="utf-8")
     assert script.startswith("const SEARCH_INDEX = {")
     assert "</script>" not in script
     index = json.loads(script.removeprefix("const SEARCH_INDEX = ").removesuffix(";\n"))
-    assert index["pages"] == [
-        ["a.html", "A", "Lessons", "key words", [["", "A", "</script> “x” 注意力", ""]]]
+    (page,) = (each for each in index["pages"] if each[0] == "lessons/a.html")
+    assert page[1:] == [
+        "A title",
+        "Lessons",
+        "",
+        [
+            ["a-title", "A title", "First text.", ""],
+            ["part-one", "Part one", "Text of √dₖ and bold.", "softmax"],
+            ["term-A-term", "A term", "Its meaning </script> 注意力", ""],
+        ],
     ]
-    assert index["synonyms"]["rope"] == SYNONYMS["rope"]
+    assert index["synonyms"]["rope"] == words_of_search()[1]["rope"]
     assert index["synonyms"]["注意力"] == "attention"
     assert "the" in index["stop"]
 
 
-def test_the_index_has_every_page_and_is_small(pages, found):
-    script = found.assets["search-index.js"].decode()
-    assert len(script) < 2_000_000
-    for page in pages:
-        assert f'["{page.path}",' in script
+def test_the_page_of_the_search_has_a_label_a_live_region_and_its_scripts(small_site, read):
+    page = read("search.html")
+    assert '<label for="search-query">' in page
+    assert '<p id="search-status" role="status"></p>' in page
+    scripts = re.findall(r'<script src="([^"]*search[^"]*)"></script>', page)
+    assert scripts[0] == "search-index.js"
+    assert scripts[-1] == "_static/search.js"
+    assert all((small_site / each).exists() for each in scripts)
 
 
-def test_the_tables_of_words_and_questions(pages):
-    stop = STOP_WORDS.split()
-    assert len(set(stop)) == len(stop)
-    assert all(phrase.strip() for value in SYNONYMS.values() for phrase in value.split(","))
+def test_the_tables_of_words_and_questions():
+    stop, synonyms = words_of_search()
+    assert len(set(stop)) == len(stop) > 100
+    assert all(phrase.strip() for value in synonyms.values() for phrase in value.split(","))
     assert len(QUESTIONS) >= 30
     assert len(HELD_OUT) >= 15
     assert not QUESTIONS.keys() & HELD_OUT.keys()
+
+
+@browser
+def test_the_index_has_every_page_and_is_small(folder):
+    script = (folder / "search-index.js").read_text(encoding="utf-8")
+    assert len(script) < 2_000_000
     right = {page for table in (QUESTIONS, HELD_OUT) for pages in table.values() for page in pages}
-    assert {page for page in right if not page.startswith("zoo/")} <= {page.path for page in pages}
-
-
-def test_the_page_of_the_search_has_a_label_a_live_region_and_its_scripts(found):
-    assert '<label for="search-query">' in found.body
-    assert '<p id="search-status" role="status"></p>' in found.body
-    scripts = re.findall(r'<script src="([^"]*)"></script>', found.body)
-    assert scripts[0] == "search-index.js"
-    assert set(scripts) < set(found.assets)
+    for page in right:
+        assert page.startswith("zoo/") or f'["{page}",' in script, page
 
 
 # The ranking
@@ -263,8 +265,8 @@ def test_a_question_is_no_markup(opened):
 @browser
 def test_the_box_of_every_page_leads_to_the_search(tab, folder, opened):
     tab.goto((folder / "lessons" / "05_1.html").as_uri())
-    tab.fill("header input[name=q]", "beam search")
-    tab.press("header input[name=q]", "Enter")
+    tab.fill(".sidebar-search", "beam search")
+    tab.press(".sidebar-search", "Enter")
     tab.wait_for_selector("#search-results li")
     assert tab.url == urljoin((folder / "search.html").as_uri(), "search.html?q=beam%20search")
     assert tab.input_value("#search-query") == "beam search"
@@ -274,7 +276,7 @@ def test_the_box_of_every_page_leads_to_the_search(tab, folder, opened):
 @pytest.mark.skipif(not AXE, reason="NPFORMER_AXE is not the path of axe.min.js: npm install axe-core")
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("path", ["search.html?q=mask", "reference/index.html", "reference/explorer.html"])
+@pytest.mark.parametrize("path", ["search.html?q=mask", "reference/index.html", "reference/nn.html"])
 def test_axe_finds_nothing(chromium, folder, path, width, scheme):
     with open_tab(chromium, folder, scheme, width) as tab:
         check_axe(tab, [f"{folder.as_uri()}/{path}"])

@@ -1,0 +1,39 @@
+"""Documents of the lessons without their outputs, and pages of some documents, for the tests of the site."""
+
+import pytest
+from course import LESSONS
+
+from npformer.learn.course.execute import Outcome
+from npformer.learn.site import build, lesson_pages
+from npformer.learn.site.build import SitePlan
+from npformer.learn.site.markdown import document, listed
+
+
+def lesson_documents():
+    """Return a document for each lesson: its prose, and its code without outputs."""
+
+    def cells(lesson, what):
+        return [(cell, None if cell.kind == "prose" else Outcome()) for cell in lesson.cells]
+
+    files = {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lesson_pages, "run_without_error", cells)
+        patch.setattr(lesson_pages, "_map", lambda lesson, files: [])
+        for lesson in LESSONS:
+            files |= lesson_pages.lesson_files(lesson, has_explorer=False)
+    return files
+
+
+def write_pages(files, folder):
+    """Let Sphinx write the pages of some documents into a folder, and return its warnings."""
+    for name in build.NEEDED:
+        pytest.importorskip(name)
+    names = [f"/{path.removesuffix('.md')}" for path in files if path.endswith(".md")]
+    made, warnings = build.pages_of(
+        {"index.md": document("Home", [listed(names)])} | files, SitePlan(LESSONS)
+    )
+    for path, data in made.items():
+        target = folder / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(data)
+    return warnings

@@ -1,0 +1,46 @@
+"""The pieces of the documents of the site."""
+
+import pytest
+
+from npformer.learn.site.markdown import LARGEST, code, document, drawing_of, escaped, folded, picture, text
+from npformer.plots import attention
+
+
+def test_only_code_is_markup_in_a_text():
+    assert text("a `x_1` b_2 *c* $d$ [e] <S>\nf") == r"a `x_1` b\_2 \*c\* \$d\$ \[e\] \<S\> f"
+    assert escaped("`a`") == r"\`a\`"
+
+
+def test_a_block_of_code_keeps_its_lines_and_shows_control_characters():
+    assert code("\nx = 1\n\n\ty\x1b\n").splitlines()[-4:] == ["x = 1", "", "\ty\\x1b", "`````"]
+
+
+def test_what_is_folded_has_an_escaped_title():
+    shown = folded("a < b", "**text**", "answer")
+    assert '<details class="answer"><summary>a &lt; b</summary>' in shown
+    assert "\n\n**text**\n\n" in shown
+    assert shown.count("```{raw} html") == 2
+
+
+def test_a_document_has_its_title_and_its_keywords():
+    assert document("T", ["a", "b"]) == b"# T\n\na\n\nb\n"
+    assert document("", ["# T"], "it's").startswith(b'---\nkeywords: "it\'s"\n---\n\n# T')
+
+
+@pytest.fixture
+def figure():
+    return attention([[0.25, 0.75]], ["a"], ["b", "c"])
+
+
+def test_a_drawing_is_svg_with_the_same_bytes_every_time(figure):
+    assert drawing_of(figure).startswith(b"<?xml")
+    assert drawing_of(figure) == drawing_of(figure)
+    assert len(drawing_of(figure)) < LARGEST
+
+
+def test_a_picture_whose_caption_speaks_of_dark_cells_is_not_inverted(figure):
+    files = {}
+    assert ":figclass: inverted" in picture(files, "a/b", figure, "The weights")
+    assert list(files) == ["a/b.svg"]
+    assert ":figclass: as-drawn" in picture(files, "a/c", figure, "Dark cells are padding")
+    assert ':alt: "d # \\"e\\""' in picture(files, "a/c", figure, "", 'd # "e"')
