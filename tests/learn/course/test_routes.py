@@ -4,6 +4,7 @@ import re
 
 import pytest
 from course import LESSONS, each_lesson
+from npformer.learn.site.course_pages import course_pages
 from paths import ROOT
 
 from npformer.cli.main import main
@@ -12,7 +13,6 @@ from npformer.learn.course.length import minutes_of
 from npformer.learn.course.lesson import find_lesson
 from npformer.learn.course.progress import LessonProgress, save_progress
 from npformer.learn.course.routes import ENGINEERS, MAIN, ROUTES, next_on, place_on_routes, routes_of
-from npformer.learn.site.contents_pages import contents_page
 
 each_route = pytest.mark.parametrize("route", ROUTES.values(), ids=lambda route: route.name)
 
@@ -107,6 +107,6 @@ def test_the_next_lesson_to_open_is_the_next_on_the_main_route(inside, capsys):
 
 
 def test_the_contents_of_the_site_have_the_routes():
-    body = contents_page(LESSONS).body
+    contents = course_pages(LESSONS)["lessons/index.md"].decode()
     for route in ROUTES.values():
-        assert f"<b>The {route.title}</b> ({route.length})" in body
+        assert f"**The {route.title}** ({route.length})" in contents

@@ -22,7 +22,7 @@ from site_pages import (
 
 from npformer.errors import UserError
 from npformer.learn.course.glossary import all_terms
-from npformer.learn.course.lesson import Lesson
+from npformer.learn.course.lesson import Lesson, find_lesson
 from npformer.learn.site import build
 from npformer.learn.site.build import SitePlan, build_site, default_workers
 from npformer.learn.site.lesson_links import page_of
