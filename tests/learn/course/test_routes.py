@@ -4,7 +4,6 @@ import re
 
 import pytest
 from course import LESSONS, each_lesson
-from npformer.learn.site.course_pages import course_pages
 from paths import ROOT
 
 from npformer.cli.main import main
@@ -13,6 +12,7 @@ from npformer.learn.course.length import minutes_of
 from npformer.learn.course.lesson import find_lesson
 from npformer.learn.course.progress import LessonProgress, save_progress
 from npformer.learn.course.routes import ENGINEERS, MAIN, ROUTES, next_on, place_on_routes, routes_of
+from npformer.learn.site.course_pages import course_pages
 
 each_route = pytest.mark.parametrize("route", ROUTES.values(), ids=lambda route: route.name)
 
