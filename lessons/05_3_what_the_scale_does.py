@@ -2,8 +2,7 @@
 # # 5.3 · What the division by √dₖ does
 #
 # *About 25 minutes. You need: attention and its backward pass (lessons 5.1,
-# `05_1_scaled_dot_product_attention`, and 5.2, `05_2_the_backward_pass_of_attention`), the variance of a
-# sum.*
+# `05_1_scaled_dot_product_attention`, and 5.2, `05_2_the_backward_pass_of_attention`), variance.*
 #
 # **After this lesson you can**
 #

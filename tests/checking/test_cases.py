@@ -19,6 +19,7 @@ from npformer.checking.trees import draw_like
 KERNELS = list(kernel_cases())
 ROOT = Path(__file__).parents[2]
 LEFT_OUT = (
+    "npformer.lenses",  # taps, which pass gradients on or cut them: tests/lenses
     *("learn", ".gpu"),  # the kernels for CuPy have their tests on a device
     "checking.foreign",  # adapters, which compute no gradients of their own
     *(".bench.torch_", ".interop.torch"),  # PyTorch need not be installed
@@ -26,6 +27,8 @@ LEFT_OUT = (
 EXCEPTED = {
     # the gradients of the inputs of a loaded model, which tests/pretrained/test_input_gradients.py checks
     "npformer.pretrained.input_gradients.GivenVectors.backward",
+    # a part of a training step, which tests/training/test_step.py checks
+    "npformer.training.step.forward_and_backward",
 }
 
 

@@ -41,7 +41,7 @@ def test_from_start_to_solved(file, capsys):
     stub = file.read_text(encoding="utf-8")
     append(file, "    return y * dy\n")
     out = said(capsys, "exercise check --png difference.png", status=1)
-    assert "the term sum(dy · y) is left out" in " ".join(out.split())
+    assert "sum(dy · y) is not subtracted from dy: the term is left out" in " ".join(out.split())
     assert "+ too large" in out
     assert (file.parents[1] / "difference.png").read_bytes().startswith(b"\x89PNG")
     assert "Hint 1 of 3" in said(capsys, "exercise hint")

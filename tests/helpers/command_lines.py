@@ -26,6 +26,8 @@ train --resume runs/rnn --steps 3 --backend numpy --threads 1
 curves runs/tiny --out new.png
 translate 'the cat' 'a cat sleeps' --model runs/tiny --last --beam 2 --length-penalty 0.5 --backend numpy
 translate 'the dog eats' --model runs/rnn --beam 1
+translate 'the cat' --model runs/tiny --beam 2 --n-best 2 --scores --alignment
+translate 'the cat' --model runs/tiny --json
 translate 'the dog eats' --model toy.safetensors
 generate 'the cat' le --model runs/text --last --tokens 3 --temperature 0.8 --top-k 5 --top-p 0.9 --seed 1 \
  --stop dog --backend numpy

@@ -9,8 +9,9 @@ from npformer.learn.course.progress import LessonProgress, load_progress, save_p
 
 TALK = [  # what is typed in lesson 0.2, and what then appears
     ("", "→ rng Generator"),
+    ("g 3", "[3/16] Enter: run"),  # behind two pictures
     ("", "[-0.70373524 -1.26542147 -0.62327446  0.04132598]"),
-    ("l", "[3/14] Enter: run"),
+    ("l", "[4/16] Enter: run"),
     ("s x", "x (2, 3, 4)\n[[[ 0.1257"),
     ("s", "x (2, 3, 4)"),
     ("s xx", "did you mean x?"),
@@ -20,22 +21,23 @@ TALK = [  # what is typed in lesson 0.2, and what then appears
     ("s w", "w is defined by the code on the screen: press Enter first"),
     ("what", "'what' is not a command"),
     ("npformer exercise list", "This is a command for the shell"),
-    ("g", "from 1 to 14"),
+    ("g", "from 1 to 16"),
     ("?", "back one step"),
-    ("o", "No figure was drawn yet."),
     ("c", "There is no folded code"),
-    ("b", "[2/14] Enter: run"),
-    ("l", "[2/14] Enter: run"),
-    ("B", "[1/14] Enter: run"),  # the first step is a step like any other
-    ("l", "[1/14] Enter: run"),
-    ("", "[2/14] Enter: run"),
+    ("b", "[3/16] Enter: run"),
+    ("l", "[3/16] Enter: run"),
+    ("B", "[2/16] Enter: run"),
+    ("b", "[1/16] Enter: run"),  # the first step is a step like any other
+    ("l", "[1/16] Enter: run"),
+    ("o", "No figure was drawn yet."),
+    ("", "[2/16] Enter: run"),
     ("!x", "NameError"),
-    ("", "[3/14] Enter: run"),
+    ("g 4", "[4/16] Enter: run"),
     ("!x[0, 0, 0]", "0.12573"),  # what ! changed is as the lesson left it
-    ("g 1", "[1/14] Enter: run"),
-    ("b", "[1/14] Enter: run"),
-    ("g 3", "[3/14] Enter: run"),
-    ("q", "You stopped at step 3 of 14. npformer lesson 0.2 goes on from there."),
+    ("g 1", "[1/16] Enter: run"),
+    ("b", "[1/16] Enter: run"),
+    ("g 3", "[3/16] Enter: run"),
+    ("q", "You stopped at step 3 of 16. npformer lesson 0.2 goes on from there."),
 ]
 BROKEN = """\
 # %% [markdown]
@@ -71,23 +73,23 @@ def test_every_command(screens):
 
 
 def test_the_progress_is_saved_until_restart(screens):
-    *_, stopped = screens("lesson", "0.2", typed=["", "", EOFError()])
-    assert "You stopped at step 3" in stopped
+    *_, stopped = screens("lesson", "0.2", typed=["g 4", EOFError()])
+    assert "You stopped at step 4" in stopped
     for leaving in ("!quit()", "!exit()", "!import sys; sys.exit(1)"):
-        assert "You stopped at step 3" in screens("lesson", typed=[leaving])[-1]
+        assert "You stopped at step 4" in screens("lesson", typed=[leaving])[-1]
     again, value, stopped = screens("lesson", typed=["!x.shape", KeyboardInterrupt()])
-    assert "continues at step 3" in again
-    assert "Running the 2 cells before this step again." in again
+    assert "continues at step 4" in again
+    assert "Running the 3 cells before this step again." in again
     assert "(2, 3, 4)" in value
-    assert "You stopped at step 3" in stopped
+    assert "You stopped at step 4" in stopped
     first, second, _ = screens("lesson", "0.2", "--restart", typed=["b", "q"])
     assert "Running the" not in first
-    assert "[1/14] Enter: run" in second
+    assert "[1/16] Enter: run" in second
 
 
 def test_saved_progress_beyond_the_end_of_a_shorter_lesson_is_its_end(screens):
     save_progress("00_2_forward_and_backward", LessonProgress(400, 500))
-    assert "[14/14] Enter: " in screens("lesson", "0.2", typed=["q"])[0]
+    assert "[16/16] Enter: " in screens("lesson", "0.2", typed=["q"])[0]
 
 
 def test_answers_and_tagged_cells_are_folded_until_the_reader_asks(screens, folded):

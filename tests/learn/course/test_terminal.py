@@ -19,7 +19,7 @@ def test_output_is_broken_between_words(screens):
 def test_a_narrow_terminal(screens):
     first, third, _ = screens("lesson", "6.1", typed=["g 3", "q"], columns=60)
     assert "Lessons are written for 100 columns" in first
-    assert third.strip().endswith("\n[3/7] Enter: the answer · b back · q quit · ? help ▸")
+    assert third.strip().endswith("\n[3/9] Enter: more · b back · q quit · ? help ▸")
     assert max(map(len, third.splitlines())) <= 60
 
 
@@ -27,7 +27,7 @@ def test_a_progress_that_cannot_be_saved_is_reported(screens, tmp_path):
     (tmp_path / "file").write_text("")
     first, *_, left = screens("lesson", "0.2", typed=["g 2", "q"], XDG_STATE_HOME=str(tmp_path / "file"))
     assert "your progress cannot be saved in" in first
-    stopped = "You stopped at step 2 of 14, but your progress is not saved. To go on: "
+    stopped = "You stopped at step 2 of 16, but your progress is not saved. To go on: "
     assert f"{stopped}npformer lesson 0.2, then g 2." in " ".join(left.split())
 
 
