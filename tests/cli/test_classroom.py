@@ -56,7 +56,8 @@ def test_export_and_mistakes(tmp_path, monkeypatch, capsys):
     assert "upload autograder.zip" in said(
         capsys, "class export gradescope gs --exercise", NAME, "--seed", "3"
     )
-    assert "sum(dy · y) is not subtracted from dy: the term is left out" in said(capsys, "class mistakes --exercise", NAME)
+    sentence = "sum(dy · y) is not subtracted from dy: the term is left out"
+    assert sentence in said(capsys, "class mistakes --exercise", NAME)
 
 
 def test_a_damaged_note_of_the_assignment_is_refused(submissions, tmp_path, capsys):

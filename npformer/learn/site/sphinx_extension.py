@@ -24,6 +24,7 @@ def setup(app: Any) -> dict[str, Any]:
     app.connect("autodoc-process-docstring", _docstring, priority=100)  # before napoleon
     app.connect("autodoc-process-signature", _signature)
     app.connect("doctree-resolved", _link_names)
+    app.connect("html-collect-pages", _forget_unread_modules, priority=100)  # before viewcode lists them
     app.connect("html-page-context", _short_navigation, priority=100)  # before the theme
     return {"parallel_read_safe": True, "parallel_write_safe": False}
 
@@ -33,6 +34,14 @@ def _begin(app: Any) -> None:
     app.npformer_documents = {
         document_of(lesson): lesson for lesson in all_lessons() if lesson.name in app.config.npformer_lessons
     }
+
+
+def _forget_unread_modules(app: Any) -> list[Any]:
+    """Leave modules without a page of their source, such as builtins, out of viewcode's list of modules."""
+    modules = getattr(app.env, "_viewcode_modules", {})
+    for name in [name for name, entry in modules.items() if not entry]:
+        del modules[name]
+    return []
 
 
 def _formula(translator: Any, node: Any) -> None:

@@ -6,7 +6,7 @@ from importlib import import_module
 
 import pytest
 from site_documents import write_pages
-from site_pages import text_of
+from site_pages import dead_links, text_of
 
 import npformer
 from npformer.learn.site.reference_pages import assignment_of, packages, reference_pages
@@ -109,6 +109,7 @@ def test_every_public_name_has_its_arguments_shapes_errors_and_source(tmp_path, 
     files = {path: text.encode() for path, text in documents.items()}
     assert write_pages(files, tmp_path) == []
     check_entries(tmp_path, PUBLIC)
+    assert [each for each in dead_links(tmp_path) if "_modules" in "".join(each)] == []
     shown = entry(
         (tmp_path / "reference" / "functional.html").read_text(encoding="utf-8"),
         "npformer.functional.softmax",
