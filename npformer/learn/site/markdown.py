@@ -114,12 +114,10 @@ def quoted(shown: str) -> str:
 
 def drawing_of(figure: "Figure") -> bytes:
     """Return a figure as SVG, or as PNG if it has many thousand points."""
-    import matplotlib  # which takes a second to load
-
     from npformer.plots.composition import small_png
     from npformer.plots.style import drawing
 
     buffer = BytesIO()
-    with drawing(), matplotlib.rc_context({"svg.hashsalt": "npformer"}):  # the same bytes every time
+    with drawing():
         figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
     return buffer.getvalue() if buffer.tell() <= LARGEST else small_png(figure)
