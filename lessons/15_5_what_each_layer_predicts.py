@@ -31,13 +31,13 @@ show_figure(lens.plot(), "15_lens", "The prediction after each layer of the deco
 #
 # Each column of the picture is one position of the decoder. At its bottom stands the token that the decoder
 # reads there, and at its top the token that the model predicts next. Read a column upwards. After the
-# embedding, the most probable token is the one that was read, since nothing has happened yet. Then the
-# prediction changes, once or several times, and at some layer it becomes the final one.
+# embedding, the most probable token is the one that was read. Then the prediction changes, once or several
+# times, and at some layer it becomes the final one.
 #
-# **Question.** How many layers does the model need for *mann*, and how many for *fahrrad*?
+# **Question.** From which layer on does the model predict *mann*, and from which *fahrrad*?
 #
 # <details><summary>Answer</summary>
-# *mann* is the prediction from layer 1 on, and *fahrrad* after layer 3 only, the last one.
+# *mann* from layer 1 on, and *fahrrad* after layer 3 only, the last one.
 # </details>
 
 # %% [markdown]
@@ -58,11 +58,12 @@ print(lens.table(position=2))
 
 # %% [markdown]
 # At position 2 the decoder reads *mann*. After layer 0, *mann* is still the most probable token. Layer 1
-# changes this to *fährt*, and the layers 2 and 3 make it more probable: from .43 to .91. `decided` is the
-# first row from which on the prediction stays the same.
+# changes this to *fährt*, and the layers 2 and 3 make it more probable: from .43 to .91. `decided` has, for
+# each position, the first row from which on the prediction stays the same.
 
 # %%
-print(dict(zip(lens.tokens, lens.decided.tolist(), strict=True)))
+for predicted, row in zip(lens.predictions[-1], lens.decided, strict=True):
+    print(f"{predicted[0]:8} {lens.rows[row]}")
 
 # %% tags=["check"]
 assert [row[2][0] for row in lens.predictions] == ["mann", "mann", "fährt", "fährt", "fährt"]
@@ -74,18 +75,19 @@ assert " ".join(final[:-1]) == translator.translate(SENTENCE, form="tokenised")
 # and *auf* (on). Why is *auf* a reasonable guess?
 #
 # <details><summary>Answer</summary>
-# *Ein Mann fährt auf einem Fahrrad* is correct German, too. Until the last layer, the model leans towards
-# this translation.
+# *Ein Mann fährt auf einem Fahrrad* is correct German, too. The lens suggests that the model leans towards
+# this translation until its last layer.
 # </details>
 #
 # Nothing in training asked the layers 0 to 2 to be read in this way. A layer may write into directions that
-# the output matrix ignores and that a later layer turns into something else. So the lens gives hints. It can
-# miss what a layer knows, and it shows nothing about how a layer does it.
+# the output matrix hardly reads and that a later layer turns into something else. So the lens gives hints.
+# It can miss what a layer knows, and it shows nothing about how a layer does it.
 #
-# **Question.** A layer writes a vector that is orthogonal to all columns of $W$. What does the lens show?
+# **Question.** A layer adds a vector that is nearly orthogonal to the columns of $W$ of all likely tokens.
+# What does the lens show?
 #
 # <details><summary>Answer</summary>
-# The same prediction as before the layer, if the norm is left aside. Yet a later layer can read this vector.
+# Nearly the same prediction as before the layer, the norm aside. Yet a later layer can read this vector.
 # </details>
 
 # %% [markdown]
@@ -97,9 +99,9 @@ assert " ".join(final[:-1]) == translator.translate(SENTENCE, form="tokenised")
 # $$x = e + \sum_n \left( \sum_h z_h^{(n)} W_h^{(n)} + b^{(n)} + f^{(n)} \right)$$
 #
 # The output of an attention is a sum over its heads, since $W^O$ multiplies each head by its own block
-# $W_h$. The other two terms are its bias and the output of the feed-forward network. The logit of a token is
-# the product of the normalized $x$ with one column $w$ of the output matrix. Without the norm, each term
-# would add its own product with $w$.
+# $W_h$. $b^{(n)}$ are the biases of the layer, and $f^{(n)}$ is the rest of its feed-forward network. The
+# logit of a token is the product of the normalized $x$ with one column $w$ of the output matrix. Without the
+# norm, each term would add its own product with $w$.
 #
 # **Question.** How many terms does a decoder of 4 layers have, each with 4 heads of self-attention and 4 of
 # cross-attention? Count the biases of a layer as one term.
@@ -160,15 +162,15 @@ assert min(values, key=values.get) == "biases of the output"
 # tokens share, such as a constant that the softmax ignores. The difference asks why this word and not that
 # one, and it is usually the better question.
 #
-# The largest term does not depend on the sentence at all: the bias of the output speaks for *auf*, which is
-# far more frequent than *fahrrad*. Two heads of cross-attention outweigh it. They bring *bicycle* from the
-# encoder.
+# The largest term does not depend on the sentence at all: the biases of the last norm and of the output speak
+# for *auf*. Two heads of cross-attention and other parts outweigh them. Cross-attention alone can bring
+# *bicycle* from the encoder.
 #
 # **Question.** A part has a term near 0. Can the model do without it?
 #
 # <details><summary>Answer</summary>
 # Not necessarily. A head of layer 0 can find the place to which a head of layer 3 attends. Its own term is
-# small, and without it the term of layer 3 would be another one.
+# small, but without it the term of layer 3 would change.
 # </details>
 #
 # What a part does *through* others is seen in an experiment only: lesson 15.3 (`15_3_head_ablation`) removed
@@ -189,7 +191,7 @@ assert min(values, key=values.get) == "biases of the output"
 # %% [markdown]
 # ## Questions
 #
-# **Question.** Why is the first row of the lens almost always the token that was read?
+# **Question.** Why is the first row of the lens the token that was read?
 #
 # <details><summary>Answer</summary>
 # The output matrix shares its weights with the embedding in this translator. So the vector of a token has a

@@ -33,9 +33,10 @@ show_figure(patching.plot(), "15_patching", "Effects of activations of 'A woman 
 # knowledge?
 #
 # The picture answers with an experiment. The model reads both sentences, and we keep all activations of the
-# second run. Then it reads the first sentence again, but one activation, the vector of one token after one
-# layer, is replaced by that of the other sentence. This is **activation patching** (Meng et al. 2022). If the
-# prediction changes from *ein* to *eine*, this vector carries the difference.
+# second run. In both runs the decoder reads the translation of the first sentence. Then the model reads the
+# first sentence again, but with one activation (the vector of one token after one layer) of the other run.
+# This is **activation patching** (Meng et al. 2022). If the prediction changes from *ein* to *eine*, this
+# vector carries the difference.
 #
 # The score is a difference of logits, as in lesson 15.1 (`15_1_tokens_that_heads_attend_to`):
 #
@@ -52,13 +53,14 @@ assert (encoder.exact[:, 1] / difference > 0.9).all()  # of "man"
 assert_allclose(decoder.exact[-1, 0] / difference, 1, atol=1e-4)
 
 # %% [markdown]
-# A patch of *man* moves the score from one run to the other, by 100 percent of the difference. This holds in
-# every layer of the encoder. No other vector matters. So the encoder leaves the gender in the vector of the
-# noun, although its attention could have copied it to others.
+# A patch of *man* moves the score from one run to the other, by 100 percent of the difference. This holds
+# in every layer of the encoder. No other vector of the encoder matters. So the encoder leaves the gender in
+# the vector of the noun, although its attention could have copied it to others.
 #
-# In the decoder, only the first position counts, where *ein* is predicted. The effect grows from layer to
-# layer: each cross-attention brings a part of the knowledge. After the last layer the effect is 100 percent,
-# and this is no discovery: the logits are computed from this vector alone.
+# In the decoder, only the first position can count: *ein* is predicted there, and the causal mask hides all
+# later positions. The effect grows from layer to layer: each cross-attention brings a part of the
+# knowledge. After the last layer the effect is 100 percent, and this is no discovery: the logits are
+# computed from this vector alone.
 #
 # **Question.** What would be the effect of a patch of all vectors of the first encoder layer at once?
 #
@@ -71,7 +73,7 @@ assert_allclose(decoder.exact[-1, 0] / difference, 1, atol=1e-4)
 # ## Which head?
 #
 # The decoder reads the encoder by the heads of cross-attention. So we patch the output of one head at a time,
-# at all tokens, before the output matrix.
+# at all tokens, before $W^O$.
 
 # %%
 heads = translator.patch("A man is sleeping.", "A woman is sleeping.", what="heads")
@@ -105,8 +107,8 @@ assert share.max() > 0.3
 # $$\Delta\delta \approx \left\langle a' - a,\ \frac{\partial \delta}{\partial a} \right\rangle$$
 #
 # One backward pass gives the gradients of all activations at once. This is **attribution patching** (Nanda
-# 2023). An ablation is the patch with $a' = 0$, and gives $-\langle a, da \rangle$ again. The right half of
-# the picture shows these estimates.
+# 2023). An ablation is the patch with $a' = 0$: $-\langle a, da \rangle$, where $da$ is the gradient. The
+# right half of the picture shows these estimates.
 
 # %%
 for name, effects in patching.effects.items():

@@ -1,8 +1,9 @@
 """Direct logit attribution: what each part of a model adds to the logit of a token.
 
 The vector from which the logits are computed is a sum: of the embedding, and of what every head, every
-feed-forward network and every bias added. The output matrix is linear, and so is a norm whose statistics, the
-mean square of each row, stay as they are. So the logit of a token is a sum, too, with a term for each part:
+feed-forward network and every bias added. The output matrix is linear, and so is a norm, apart from its bias,
+if its factor, one over the deviation of each row, stays as it is. So the logit of a token is a sum, too, with
+a term for each part:
 
     logit = Σ_parts (output of the part) · (gradient of the logit for it)
 
@@ -38,6 +39,7 @@ from npformer.models.bert import Bert
 from npformer.models.transformer.sequences import Postprocess, Preprocess
 from npformer.nn import AddNorm, LayerNorm, RMSNorm
 from npformer.nn.module import Module
+from npformer.validation import require_count
 
 if TYPE_CHECKING:
     from npformer.plots import Figure
@@ -56,7 +58,7 @@ class Part(NamedTuple):
     @property
     def label(self) -> str:
         """The name with its layer, such as "layer 1 head 3"."""
-        return self.name if self.layer is None else f"layer {self.layer} {self.name}"
+        return self.name if self.layer is None else f"layer {self.layer} {self.name}".rstrip()
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,9 +70,9 @@ class LogitAttribution:
         position: The position at which it is predicted.
         logit: The logit, or the difference.
         parts: The parts, from the embedding to the output.
-        total: The sum of the parts. It is the logit, but for a BERT: between its layers and its output there
-            is a head that is not linear, and so the parts add up to the vector that the head reads times the
-            gradient of the logit for it.
+        total: What the parts add up to, computed without them. It is the logit, but not for a BERT, whose
+            prediction head is not linear: there it is the vector that this head reads times the gradient of
+            the logit for it.
     """
 
     explained: str
@@ -126,6 +128,7 @@ class LogitAttribution:
 
     def _largest(self, most: int) -> list[Part]:
         """Return the parts with the largest numbers, in the order of the model."""
+        require_count("most", most)
         order = np.argsort([-abs(part.value) for part in self.parts], kind="stable")[:most]
         return [self.parts[index] for index in sorted(order.tolist())]
 

@@ -20,7 +20,7 @@ from npformer.backend import Array, to_numpy
 from npformer.errors import UserError
 from npformer.escaping import token_label
 from npformer.functional.softmax import softmax
-from npformer.lenses.labels import columns_of_text
+from npformer.lenses.tables import columns_of_text
 from npformer.lenses.taps import last_stack, predict, tap_layers, watchable
 from npformer.validation import require_count
 
@@ -56,6 +56,7 @@ class Lens:
     def decided(self) -> Array:
         """The first row from which on the most probable token stays that of the model, of shape (T,)."""
         differs = self.ids[:, :, 0] != self.ids[-1, :, 0]  # (L + 1, T)
+        # one row after the last one that differs, which the flipped rows have first
         return np.where(differs.any(0), len(differs) - np.argmax(differs[::-1], 0), 0)
 
     def table(self, position: int | None = None) -> str:

@@ -26,7 +26,7 @@ import numpy as np
 
 from npformer.backend import Array, array_module, to_numpy
 from npformer.errors import UserError
-from npformer.lenses.labels import columns_of_text
+from npformer.lenses.tables import columns_of_text
 from npformer.lenses.taps import (
     InputTap,
     Output,
@@ -48,7 +48,7 @@ ACTIVATIONS = {
     "layers": "the vector of a token after a layer",
     "attention": "the output of an attention at a token",
     "feed-forward": "the output of a feed-forward network at a token",
-    "heads": "the output of a head at all tokens, before the output matrix",
+    "heads": "the output of a head at all tokens, before Wo",
 }
 BATCH = 8  # patched runs that are computed at a time
 
@@ -97,7 +97,7 @@ class Patching:
         difference = self.other_score - self.score
         head = (
             f"{self.explained}: {self.score:+.3f} for the text, {self.other_score:+.3f} for the other one\n"
-            f"effect of each patch after each layer{', in percent of the difference' if difference else ''}"
+            f"effect of each patch in each layer{', in percent of the difference' if difference else ''}"
         )
         return "\n\n".join([head, *(_table(name, each, difference) for name, each in self.effects.items())])
 

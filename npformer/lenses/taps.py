@@ -157,7 +157,7 @@ class Output(NamedTuple):
 
 
 def score_gradient(logits: Array, output: Output, versus: int | None = None) -> Array:
-    """Return the gradient of a logit, or of the difference of two logits, for all logits.
+    """Return the gradient of one logit, or of a difference of two, with respect to all logits.
 
     Args:
         logits: The logits of a model, of shape (B, T, V).

@@ -130,7 +130,7 @@ def table(difference):
 def test_the_table_is_in_percent_of_the_difference():
     assert table(2.0) == [
         "logit of 'x': +1.000 for the text, +3.000 for the other one",
-        "effect of each patch after each layer, in percent of the difference",
+        "effect of each patch in each layer, in percent of the difference",
         "",
         "layer    0   1",
         "a       25  50",
