@@ -67,7 +67,7 @@ figure = computation_graph(operations, values, slopes)
 show_figure(figure, "00_0_backward", "The backward pass: the gradients, from right to left")
 
 # %% [markdown]
-# - $L = e^2$ changes $2e$ times as fast as $e$. So $de = 2e = -8$.
+# - If $e$ changes a little, $L = e^2$ changes by $2e$ times as much. So $de = 2e = -8$.
 # - $e = p - t$ changes as fast as $p$. So $dp = de = -8$.
 # - $p = w x$ changes $x$ times as fast as $w$. So $dw = dp \cdot x = -8 \cdot 2 = -16$.
 #
@@ -128,9 +128,9 @@ assert abs(losses[-1] - 0.0016) < 1e-4
 assert abs(w * x - 5) < 0.03
 
 # %% [markdown]
-# The last step began with the loss 0.002, and after its update the prediction is 4.976. **You have trained a
-# model.** A large language model repeats the same three things: forward pass, backward pass, update. It only
-# has more weights, and a longer formula.
+# The last step began with the loss 0.002, and after its update the prediction is 4.976. **You have trained
+# a model.** To train a large language model, one repeats the same three things: forward pass, backward
+# pass, update. It only has more weights, and a longer formula.
 #
 # **Your turn.** Take the ten steps again with a learning rate of 0.1, and then with 0.3. In the terminal,
 # type `!w = 0.5`, and then `!for _ in range(10): w = w - 0.3 * 2 * (w * x - t) * x; print((w * x - t) ** 2)`.
@@ -161,9 +161,9 @@ print(x)  # a row for each review, a column for each word
 # %% [markdown]
 # A product with a matrix gives all six predictions at once: entry 0 of `x @ w` is the weight of *good* plus
 # the weight of *film*. Three things differ from before. The loss is the mean of the six squared errors, so
-# $dp$ is divided by 6. A word occurs in several reviews, so its gradient is a *sum*: that of *good* is $dp_0
-# + dp_2$. The product with the transposed matrix, `x.T @ dp`, computes these sums. And the learning rate is
-# 0.5.
+# $dp$ is divided by 6. A word can occur in several reviews, so its gradient is a *sum*: that of *good* is
+# $dp_0 + dp_2$. The product with the transposed matrix, `x.T @ dp`, computes these sums. And the learning
+# rate is 0.5.
 
 # %%
 
@@ -224,8 +224,8 @@ assert abs(w[0] - 1 / 3) < 1e-3
 
 # %% [markdown]
 # The loss stops at 0.667, however many steps you take. Even *good*, which the model knew before, is now worth
-# only 0.33. Beside *good* with its 1 star, *not* would have to be −2, because 1 − 2 = −1. Beside *bad* it
-# would have to be 2. But it has a single weight, and the model gives it 0.
+# only 0.33. If *good* keeps its 1 star, *not* must be −2, because 1 − 2 = −1. Beside *bad* it must be 2.
+# But it has a single weight, and the model gives it 0.
 #
 # So no weights are right for all reviews. The model needs another *formula*, in which the contribution of a
 # word depends on the words around it. Such a formula is **attention**, and chapter 4 begins with it.
@@ -254,8 +254,8 @@ assert abs(w[0] - 1 / 3) < 1e-3
 #
 # - Give the model of three numbers a **bias**: $p = w x + b$, with $b = 0$ at the beginning. Which line of
 #   the backward pass is new? Train both numbers.
-# - Replace the loss by $L = |e|$. What is $de$ now? Take ten steps, and explain what the prediction does
-#   near the target.
+# - Replace the loss by $L = |e|$. What is $de$ now? Take 30 steps with the rate 0.06, and explain
+#   what the prediction does near the target.
 # - Write three reviews of your own, with new words, and train on all of them.
 # - By hand: in the first step of the six reviews, how large is the gradient of each word? Which two words get
 #   a gradient, although their weights are 0 in the end?

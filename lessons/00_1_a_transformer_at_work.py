@@ -66,7 +66,7 @@ show_figure(figure, "00_1_attention", caption)
 # In the row of "hunde" the largest weight is that of "dogs", and in the row of "schnee" that of "snow".
 # Nobody told the model which words belong together. It learned this from pairs of sentences.
 #
-# The row of "im" is different. This word means "in the", and its form depends on the noun after it. So its
+# The row of "im" is different. This word means "in the", and its form depends on the noun after it. Its
 # weights are spread: "snow" has .25, "in" .14, the full stop .23, and `</S>`, the end of the sentence, .26.
 # The last two stand for no word, so a large weight there is hard to interpret. Whether a large weight also
 # *decides* a word is another question, which lesson 15.4 (`15_4_gradient_times_input`) measures.
@@ -116,7 +116,7 @@ show_figure(course_map(), "00_1_map", caption)
 # %% [markdown]
 # ## One gradient check
 #
-# A model learns with the help of **gradients**, the derivatives of its error. In this course you write the
+# A model learns with the help of **gradients**, the derivatives of its loss. In this course you write the
 # code of all gradients yourself, so you need a test for it. The **gradient check** compares a gradient with a
 # measured derivative. Here it tests attention with two heads.
 
@@ -130,13 +130,13 @@ print(report)
 assert report.ok
 
 # %% [markdown]
-# Each line of the report is one test, and all of them succeed. The numbers are the errors. Lesson 0.2
-# (`00_2_forward_and_backward`) explains how the check works.
+# Each line of the report is one test, and all of them succeed. The numbers are the errors. Lesson 0.3
+# (`00_3_measured_derivatives`) explains how the check works.
 
 # %% [markdown]
 # ## What the source documents say
 #
-# > This course follows one paper and four documents, and it quotes them by their titles. The last part of a
+# > This course follows one paper and four documents, and it quotes them by their titles. One part of each
 # > lesson, like this one, compares them.
 # >
 # > - *Attention Is All You Need* (Vaswani et al., 2017), "the paper": the Transformer, its formulas and its

@@ -50,8 +50,8 @@ caption = "The way back: from dy, the layer computes a gradient for each of its 
 show_figure(figure, "00_2_gradients", caption)
 
 # %% [markdown]
-# The layer computes $y = xW + b$ for six tokens. A rectangle is an array, and the letters are its axes. The
-# stronger the colour of a cell, the larger its number in absolute value. The dashed rectangles are the
+# The layer computes $y = xW + b$ for six tokens. A rectangle is an array, and the letters are its axes. A
+# stronger colour means a number that is larger in absolute value. The dashed rectangles are the
 # gradients, which are still empty. Each has the shape of its array.
 
 # %% [markdown]
@@ -87,7 +87,7 @@ print(x.shape, "@", w.shape, "+", b.shape, "->", y.shape)
 # Broadcasting gives no warning when the result is not what you wanted. Suppose you want to subtract from each
 # row of a (3, 3) matrix the mean of this row. The three means have shape (3,). NumPy compares from the right,
 # so it subtracts one mean from each *column*. With `keepdims=True` they have shape (3, 1), and each mean is
-# repeated along its own row. Only then do the rows sum to 0.
+# repeated along its own row. Only then does every row sum to 0.
 
 # %%
 square = np.array([[1.0, 2, 3], [4, 5, 6], [7, 8, 9]])
@@ -263,7 +263,7 @@ print("dx, dw and db agree with the package")
 # ## Is it right?
 #
 # The package uses the same formulas as we do, so both could be wrong. An independent test measures the
-# derivatives with the forward pass alone: it changes the input a little, and looks how the output changes.
+# derivatives with the forward pass alone: it changes the input a little, and measures how the output changes.
 # The function `gradcheck` of the package does this for each array. Lesson 0.3 (`00_3_measured_derivatives`)
 # explains how.
 

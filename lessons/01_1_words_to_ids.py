@@ -158,7 +158,7 @@ print("the numbers of the text agree with the table")
 # %% [markdown]
 # With 100 sentences, 8.0 % of the words are unknown. This seems to be little, but 64 % of the sentences
 # contain an unknown word. With 1,000 sentences only 0.2 % are unknown, because the grammar uses only 349
-# English words. Texts written by people always contain new words: names, numbers, typing errors. **Byte-pair
+# English tokens. Texts written by people always contain new words: names, numbers, typing errors. **Byte-pair
 # encoding**, which the paper uses, therefore splits rare words into frequent pieces. Then almost nothing is
 # unknown, but sentences become longer.
 #
@@ -166,7 +166,7 @@ print("the numbers of the text agree with the table")
 #
 # All rows of an array have the same length. So short sentences are filled with 0 on the right. This is called
 # **padding**. Sentences that are too long are cut. This is called **truncation**. A truncated sentence must
-# still end with `</S>`, or the model would learn that sentences can stop in the middle. So one more word is
+# still end with `</S>`, because every sentence that the model reads must have an end. So one more word is
 # removed to make room for `</S>`.
 
 # %%
@@ -187,8 +187,8 @@ assert cut == truncate(rows[0], 4)
 
 # %% [markdown]
 # A translation model needs *pairs* of sentences, and it uses the target sentence twice. The encoder reads
-# `source`. The decoder reads `target_in`, which begins with `<S>`. It has to predict `target_out`, which
-# contains the same tokens one place earlier, and `</S>` at the end.
+# `source`. The decoder reads `target_in`, which begins with `<S>`. It has to predict `target_out`: the
+# same tokens without `<S>`, one place earlier, and then `</S>`.
 #
 # ```text
 # target_in    <S>   le    chat   boit   du     lait
@@ -231,7 +231,7 @@ show_figure(cell_product(grids), "01_1_batch", caption)
 #
 # > - *一步步解析Attention is All You Need!* shows the same two arrays, x for the encoder and y for the
 # >   decoder. It pads every batch to one fixed length, 10 in its demo, and leaves out longer sentences.
-# > - *图解transformer* chooses one greatest length, pads shorter sentences and truncates longer ones. It says
+# > - *图解transformer* chooses one maximum length, pads shorter sentences and truncates longer ones. It says
 # >   that a larger length is better but more expensive. With batches by length it costs nothing, because only
 # >   batches with a long sentence are wide. The document does not say that `</S>` must survive truncation.
 # > - The paper has one vocabulary of word pieces for both languages, so "Paris" has one id on both sides.

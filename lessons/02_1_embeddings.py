@@ -41,7 +41,7 @@ rng = np.random.default_rng(2)
 # > [...] we share the same weight matrix between the two embedding layers and the pre-softmax linear
 # > transformation, similar to [30]. In the embedding layers, we multiply those weights by √d_model.
 #
-# So one table is used twice. It turns ids into vectors, and at the end it turns vectors into scores for
+# So one table has two uses. It turns ids into vectors, and at the end it turns vectors into scores for
 # tokens:
 #
 # ```text
@@ -139,8 +139,8 @@ assert_allclose(y[0, 0], y[1, 0])  # "the" has the same vector at every place
 #
 # $$Y = c\, O E$$
 #
-# The shapes are (N, D) = (N, V) (V, D). So an embedding is the linear layer of lesson 0.2. Its input is
-# one-hot, and its weight matrix is E.
+# The shapes are (N, D) = (N, V) (V, D). So an embedding is the linear layer of lesson 0.2 without a bias. Its
+# input is one-hot, and its weight matrix is E.
 
 # %%
 flat = ids.reshape(-1)  # (N,), N = B · T = 12
@@ -189,8 +189,8 @@ assert 25_000 * 37_000 * 4 / 1e9 == 3.7
 # forward pass copied row v to all these places, so the backward pass adds up their gradients.** The gradient
 # of a token that does not occur in the batch is 0.
 #
-# In code we do not need O. For each place n, we add the gradient of $y_n$ to the row of the table that was
-# copied to this place. This is called a **scatter-add**. The next cell contains two lines for it that seem to
+# In code we do not need O. For each place n, we add $c\, dy_n$ to the row of dE that belongs to the token at
+# this place. This is called a **scatter-add**. The next cell contains two lines for it that seem to
 # do the same. Only the second is right.
 
 # %%
@@ -260,8 +260,8 @@ assert round(64 * 54_526 / 29_152) == 120
 #
 # "You shall know a word by the company it keeps" (Firth, 1957). So we train a model that predicts the
 # neighbours of a word from its embedding. Its vocabulary contains the 150 most frequent tokens of the corpus
-# and the four special tokens. Row i of the array `neighbours` says how often each token stands directly
-# before or after token i in 3,000 sentences. It contains the logarithm of 1 plus the number, so that
+# and the four special tokens. Row i of the array `neighbours` counts each token directly before
+# token i and, in further columns, directly after it, in 3,000 sentences. It contains log(1 + count), so that
 # frequent pairs do not dominate.
 
 # %% tags=["check"]
@@ -289,7 +289,7 @@ for _ in range(300):
     batch = rng.integers(4, V, 64)  # (N,) ids
     h = E[batch]  # forward: (N, D)
     e = h @ W - neighbours[batch]  # (N, 2 V)
-    losses.append((e * e).mean())
+    losses.append((e * e).sum(-1).mean())
     dp = 2 * e / 64  # backward
     dW, dh = h.T @ dp, dp @ W.T
     dE = np.zeros_like(E)
@@ -312,7 +312,7 @@ assert {"road", "avenue"} & set(nearest_words["street"])
 
 # %% [markdown]
 # After a fraction of a second the words near *was* are other forms of *to be*, and near *street* stand other
-# places. The model does not know what a street is. It only knows that *street* and *road* have the same
+# places. The model does not know what a street is. It only knows that *street* and *road* have similar
 # neighbours.
 
 # %% [markdown]

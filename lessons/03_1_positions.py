@@ -97,8 +97,8 @@ print("cat, who is seen:", y_permuted[4, :4])
 # \end{aligned}
 # $$
 #
-# The second line holds because a softmax works within each row, and the order in the row does not matter. The
-# third line uses $\Pi^\top \Pi = 1$, where 1 is the identity matrix. So if you permute the tokens, the
+# The second line holds: a softmax works on each row alone, and a permuted row gives a permuted result. The
+# third line uses $\Pi^\top \Pi = I$, the identity matrix. So if you permute the tokens, the
 # outputs are permuted, and nothing else changes. Attention is **permutation-equivariant**.
 
 # %% tags=["check"]
@@ -297,9 +297,9 @@ assert_allclose(train(0)[1][-1], 0.4, atol=1e-3)
 # ## What the source documents say
 #
 # > - *The components of the Transformer* uses the interleaved layout. It says that i tells whether a position
-# >   is odd or even, but this is true of the column. It says that several heads are needed because the order
-# >   of words does not change attention scores. This is true without positions, but several heads do not
-# >   help: our layer above had four.
+# >   is odd or even; but it is the column that is odd or even. It says that several heads are needed because
+# >   the order of words does not change attention scores. Without positions it does not, but several heads
+# >   do not help: our layer above had four.
 
 # %% [markdown]
 # ## Summary
@@ -332,4 +332,4 @@ assert_allclose(train(0)[1][-1], 0.4, atol=1e-3)
 #
 # In the terminal, try `!train(0.1)[0]` with another seed: `!rng = np.random.default_rng(7)`.
 #
-# **Next**: lesson 3.2 (`03_2_an_offset_is_a_rotation`), how a head finds the token before it.
+# **Next**: lesson 3.2 (`03_2_an_offset_is_a_rotation`), how a head finds the previous token.

@@ -215,14 +215,15 @@ assert shares[64][0] == 1
 assert shares[64][1] > 0.9999995
 
 # %% [markdown]
-# With D = 4, a third of the tokens attend most to another token. With D = 64 none does. The median weight for
-# itself is then 1.000000, so $y$ and $x$ agree in about six digits. The layer hardly changes its input.
+# With D = 4, a third of the tokens attend most to another token. With D = 64 none does. The median weight
+# for itself is then 1.000000, so for a typical token $y$ and $x$ agree in about six digits. The layer
+# hardly changes its input.
 #
 # **Question.** The vector $x_i$ decides to which tokens token $i$ attends. What else does $x_i$ decide?
 #
 # <details><summary>Answer</summary>
 # It is compared with the vectors of all tokens, so it also decides which tokens attend to token $i$. And it
-# is the vector that these tokens average.
+# is one of the vectors that these tokens average.
 # </details>
 #
 # So one vector has several tasks. Lesson 4.4 (`04_4_query_key_and_value`) separates them.

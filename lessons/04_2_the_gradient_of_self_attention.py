@@ -59,7 +59,7 @@ show_figure(figure, "04_2_forward", "Forward: x has three roles, q, k and v")
 # Written for token $i$, the formulas are $s_{ij} = x_i \cdot x_j$ and $y_i = \sum_j p_{ij}\, x_j$. The same
 # $x$ has three roles in them. We write an array for each, although the three are still equal:
 #
-# 1. In $s_{ij}$, the vector $x_i$ is compared with all others. This role is the **query**, in $Q$.
+# 1. In $s_{ij}$, the vector $x_i$ is compared with every $x_j$. This role is the **query**, in $Q$.
 # 2. In $s_{ij}$, the vector $x_j$ is what a query is compared with. This role is the **key**, in $K$.
 # 3. In $y_i$, the vector $x_j$ is what is averaged. This role is the **value**, in $V$.
 
@@ -162,8 +162,8 @@ for claimed, measured in pairs:
 # **Question.** Will the gradient check find this mistake?
 #
 # <details><summary>Answer</summary>
-# Yes. The forward pass depends on $x$ in the role of the key too. So the measured derivative contains $dk$,
-# and the returned gradient does not.
+# Yes, with more than one token. The forward pass depends on $x$ in the role of the key too. So the measured
+# derivative contains $dk$, and the returned gradient does not.
 # </details>
 
 # %%

@@ -128,7 +128,7 @@ show_figure(cell_product(grids), "04_qkv", caption)
 # - The queries of the two articles are 0. So all of their scores are 0, and they attend to every token with
 #   the same weight .20.
 # - *dog* attends to each article with the weight .49. The articles do not attend to *dog* in the same way. So
-#   with two different matrices, attention is no longer symmetric.
+#   with two different matrices, the scores are no longer symmetric.
 #
 # These matrices were chosen by hand. At the beginning of training they are random. Does a token then still
 # attend most to itself? We measure it for 2,000 random sentences of ten tokens, with D = 64.
@@ -230,7 +230,7 @@ assert losses[-1] < losses[0] / 100
 #
 # - The query says what a token needs, the key what it offers, and the value what other tokens receive.
 # - Each role has its own matrix: $Q = X W^Q$, $K = X W^K$, $V = X W^V$.
-# - With different matrices, attention is not symmetric, and no token prefers itself at the start.
+# - With different matrices, the scores are not symmetric, and no token prefers itself at the start.
 # - Queries and keys have the same width K; values may have another width L.
 # - The gradient of a matrix is $X^\top$ times the gradient of its product; dX is a sum of three terms.
 

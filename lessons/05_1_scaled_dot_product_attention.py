@@ -58,7 +58,7 @@ show_figure(figure, "05_1_attention", caption)
 # 2. The softmax turns each row of scores into weights that sum to 1.
 # 3. Each output is an average of the values, with these weights.
 #
-# In this lesson all three come from the same tokens $x$, so T = S.
+# Here q, k and v come from the same tokens $x$, so T = S.
 
 # %% [markdown]
 # ## The definition
@@ -195,7 +195,7 @@ show_figure(cell_product(parts), "05_sum", caption)
 # %% [markdown]
 # ## All tokens at once
 #
-# The six steps have to be done for every query. With matrices, all of them fit into three lines. Let
+# Steps 2 to 6 have to be done for every query. With matrices, they fit into three lines. Let
 # $c = 1/\sqrt{d_k}$:
 #
 # $$S = c\, Q K^\top, \qquad P = \mathrm{softmax}(S), \qquad Y = P V$$

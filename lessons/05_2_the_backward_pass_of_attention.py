@@ -233,8 +233,8 @@ assert report.ok
 # %% [markdown]
 # ## A query learns where to attend
 #
-# Each of four values is 1 at another place. The query begins at 0, so its weights are all 1/4. We train it
-# until the output is value 2.
+# Value $i$ of the four is 1 at place $i$, and 0 elsewhere. The query begins at 0, so its weights are all 1/4.
+# We train it for 60 steps. The target is `values[2]`.
 
 # %%
 keys, values = rng.standard_normal((4, 8)), np.eye(4)  # (S, K), (S, S)

@@ -33,8 +33,8 @@ rng = np.random.default_rng(6)
 # %% [markdown]
 # ## Why masks?
 #
-# A **mask** says which query may attend to which key. It enters the softmax, and the weights of all other
-# keys become 0.
+# A **mask** says which query may attend to which key. It enters the softmax, and the weights of
+# forbidden keys become 0.
 
 # %% tags=["plot"]
 layout = """q  scores  weights  y
@@ -106,8 +106,8 @@ show_figure(figure, "06_1_padding", "Another mask: no query may attend to the la
 # example is `local_mask`, which allows only keys near the query.
 #
 # The cell builds both masks for the sentence "I am late" with loops, and then with the functions of the
-# package. The masks of the package have axes of length 1. They broadcast over the heads, and the padding mask
-# also broadcasts over the queries.
+# package. Both masks broadcast over the heads. The padding mask has two axes of length 1, and so it also
+# broadcasts over the queries.
 
 # %%
 words = ["<S>", "I", "am", "late", "<PAD>", "<PAD>"]
@@ -203,7 +203,7 @@ show_figure(figure, "06_softmax", caption)
 # second is the factor $m_s$.
 #
 # The value of a masked key gets no gradient from this query either, because $dv_s = \sum_t p_{ts}\, dy_t$. So
-# a masked key influences neither the output nor the gradients.
+# a masked key influences neither the output of this query nor its gradients.
 
 # %%
 dy = rng.standard_normal(y.shape)  # (T, K)

@@ -241,7 +241,8 @@ assert final[2] < 0.02
 # ## Summary
 #
 # - One head computes one average, so it cannot deliver two pieces of information unmixed.
-# - In the example, the mean squared errors of two wanted notes add up to 1 for every choice of the weights.
+# - In the example, the mean squared errors of two wanted notes add up to 1, however one head divides its
+#   weight.
 # - Multi-head attention runs H heads in parallel; each has its own queries, keys, values and softmax.
 # - The outputs of the heads are concatenated and multiplied by the matrix W^O.
 # - The width of a head is K = D / H, so the heads together are as wide as the model.
@@ -264,8 +265,7 @@ assert final[2] < 0.02
 # graded.
 #
 # - Each person at the table wants the notes of both neighbours *and* of the person opposite. Write down w_q
-#   for three heads. What would the sum of the errors be with two heads? (The answer: at least one of the
-#   three notes is wrong.)
+#   for three heads. What would the sum of the errors be with two heads? (The answer: 1.)
 # - On paper: a head gives both neighbours the weight 1/2. How large is the error of each of the two notes?
 #
 # **Next**: lesson 7.2 (`07_2_all_heads_in_one_product`), the fast version of this layer.

@@ -303,8 +303,8 @@ assert report.ok
 #
 # - `npformer exercise start layer-norm-backward`: write the backward pass of layer normalization. The
 #   gradient of x has three terms, and the gradients of gain and bias are sums over the tokens.
-# - By hand: let D = 2 and ε = 0. Show that x̂ is (1, −1) or (−1, 1), and that dx is 0 for every dy. What
-#   information does a layer norm of two numbers pass on to the next layer?
+# - By hand: let D = 2, $x_1 \neq x_2$ and ε = 0. Show that x̂ is (1, −1) or (−1, 1), and that dx is 0 for
+#   every dy. What information does a layer norm of two numbers pass on to the next layer?
 # - Read the three terms of $dx$ in a real model: run `npformer explore --model en-de "A dog runs." --open`,
 #   and replace the end of the address, from `#` on, by
 #   `#direction=backward&step=encoder.0.norm1.xhat`.

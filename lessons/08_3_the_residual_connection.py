@@ -206,7 +206,8 @@ assert report.ok
 # > normalized. In addition, we apply dropout to the sums of the embeddings and the positional encodings in
 # > both the encoder and decoder stacks.
 #
-# **Dropout** sets random numbers to 0 during training, each with probability $p$. The others are divided by
+# In training, **dropout** sets numbers chosen at random to 0, each with probability $p$. The others are
+# divided by
 # $1 - p$, so that the expected value stays the same. This makes the model less dependent on single numbers:
 #
 # $$y = \mathrm{norm}(x + \mathrm{dropout}(f(x)))$$
@@ -214,9 +215,9 @@ assert report.ok
 # $$\mathrm{dropout}(h) = h \odot \mathrm{mask}, \qquad \mathrm{mask}_i = 0\ \mathrm{or}\ \frac{1}{1 - p}$$
 
 # %% [markdown]
-# The mask is drawn once, and then it is a constant. So $dh = dy \odot \mathrm{mask}$: where the output is 0,
-# the gradient is 0 too. Dropout is part of the sublayer path. The direct path has no dropout, so the vector
-# of a token is never lost.
+# The mask is drawn once, and then it is a constant. If $ds$ is the gradient of the sum, then
+# $dh = ds \odot \mathrm{mask}$: where the mask is 0, the gradient is 0 too. Dropout is part of the sublayer
+# path. The direct path has no dropout, so the vector of a token is never lost.
 
 # %%
 h = rng.standard_normal((2, 3, 4))  # (B, T, D) the output of a sublayer
