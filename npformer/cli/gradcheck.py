@@ -37,7 +37,9 @@ def _own(arguments: Namespace) -> list[str]:
 
 
 RULES = (
-    excludes("--list", "--method --shape --seed --seconds --verbose --json --model", "it checks nothing"),
+    excludes(
+        "--list", "--method --shape --seed --seconds --verbose --json --model --backend", "it checks nothing"
+    ),
     needs("--last", "--model"),
     excludes("--model", "--method", "the check of a model is by complex step"),
     excludes("--json", "--verbose", "it prints every tensor anyway"),
