@@ -194,8 +194,8 @@ WITHOUT_EFFECT = {
     "index": {"a": "--write"},
     "gradcheck": {
         "": "--last | --json --verbose | --shape 2,3 | --seconds 3 | softmax a.py:b",
-        "--list": "--method complex | --shape 2 | --seed 0 | --verbose | --json | --seconds 3 | a --model b | "
-        "--backend cupy",
+        "--list": "--method complex | --shape 2 | --seed 0 | --verbose | --json | --seconds 3 | a --model b "
+        "| --backend cupy",
         "a --model b": "--shape 2 | --method complex",
         "--backend cupy": "--method complex | a --model b | --shape 2 | --seconds 3",
         "a.py:b": "--backend cupy",
