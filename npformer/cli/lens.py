@@ -7,12 +7,11 @@ from npformer.cli.load_model import (
     ANY_MODEL,
     add_model_arguments,
     load_any,
-    note_missing_fonts,
     note_unknown_words,
+    write_picture,
 )
 from npformer.cli.options import INDEX, Rule, add, only_if
-from npformer.cli.output import console, print_line, print_lines
-from npformer.learn.course.terminal_pictures import print_pictures
+from npformer.cli.output import print_lines
 from npformer.storage.atomic import require_place
 
 EPILOG = """\
@@ -39,8 +38,6 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> int:
     """Print the predictions of every layer or the parts of a logit, and draw them. Return 0."""
-    from npformer.plots import save
-
     path = Path(arguments.out)
     require_place(path, advice="give a folder that exists and may be written to")
     loaded = load_any(arguments)
@@ -50,10 +47,9 @@ def run(arguments: Namespace) -> int:
         table, figure, shown = parts.table(), parts.plot(), [parts.explained]
     else:
         lens = loaded.lens(arguments.text)
-        table, figure, shown = lens.table(arguments.position), lens.plot(), lens.tokens
+        table, figure = lens.table(arguments.position), lens.plot()
+        shown = [*lens.tokens, *(best[0] for row in lens.predictions for best in row)]
     note_unknown_words(loaded, arguments.text)
     print_lines(table)
-    note_missing_fonts(shown)
-    print_line(f"wrote {save(figure, path)}")
-    print_pictures(console(), [(figure, path)])
+    write_picture(figure, path, shown)
     return 0

@@ -7,12 +7,11 @@ from npformer.cli.load_model import (
     ANY_MODEL,
     add_model_arguments,
     load_any,
-    note_missing_fonts,
     note_unknown_words,
+    write_picture,
 )
 from npformer.cli.options import INDEX, add
-from npformer.cli.output import console, print_line, print_lines
-from npformer.learn.course.terminal_pictures import print_pictures
+from npformer.cli.output import print_lines
 from npformer.lenses.patching import ACTIVATIONS
 from npformer.storage.atomic import require_place
 
@@ -45,8 +44,6 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> int:
     """Print the effects of all patches as a table, and draw them. Return 0."""
-    from npformer.plots import save
-
     path = Path(arguments.out)
     require_place(path, advice="give a folder that exists and may be written to")
     loaded = load_any(arguments)
@@ -55,8 +52,6 @@ def run(arguments: Namespace) -> int:
     for text in (arguments.text, arguments.other):
         note_unknown_words(loaded, text)
     print_lines(found.table())
-    figure = found.plot()
-    note_missing_fonts(each for effects in found.effects.values() for each in effects.columns)
-    print_line(f"wrote {save(figure, path)}")
-    print_pictures(console(), [(figure, path)])
+    columns = (each for effects in found.effects.values() for each in effects.columns)
+    write_picture(found.plot(), path, [found.explained, *columns])
     return 0

@@ -9,12 +9,11 @@ from npformer.cli.load_model import (
     ANY_MODEL,
     add_model_arguments,
     load_any,
-    note_missing_fonts,
     note_unknown_words,
+    write_picture,
 )
 from npformer.cli.options import INDEX, POSITIVE, Rule, Whole, add, only_if
-from npformer.cli.output import console, note, print_line, print_lines
-from npformer.learn.course.terminal_pictures import print_pictures
+from npformer.cli.output import note, print_lines
 from npformer.pretrained.input_gradients import SCORES
 from npformer.pretrained.saliency import METHODS, MOST_POINTS, POINTS, TOLERANCE, Saliency
 from npformer.storage.atomic import require_place
@@ -82,7 +81,8 @@ def run(arguments: Namespace) -> int:
     note_unknown_words(loaded, arguments.text)
     print_lines(found.table())
     _note_error(found, arguments.tolerance)
-    _draw(found, Path(arguments.out))
+    texts = chain([found.explained], *found.tokens.values())
+    write_picture(found.plot(), Path(arguments.out), texts)
     return 0
 
 
@@ -90,13 +90,3 @@ def _note_error(found: Saliency, tolerance: float) -> None:
     """Print a note if there were too few points for the tolerance."""
     if found.gap is not None and abs(found.gap) > tolerance:
         note(f"the sum misses that difference by {abs(found.gap):.2g}: give more points, with --points")
-
-
-def _draw(found: Saliency, path: Path) -> None:
-    """Write the picture, and show it in the terminal if that can show pictures."""
-    from npformer.plots import save
-
-    figure = found.plot()
-    note_missing_fonts(chain([found.explained], *found.tokens.values()))
-    print_line(f"wrote {save(figure, path)}")
-    print_pictures(console(), [(figure, path)])

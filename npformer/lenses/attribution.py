@@ -25,6 +25,7 @@ import numpy as np
 
 from npformer.backend import Array, array_module, to_numpy
 from npformer.escaping import token_label
+from npformer.lenses.tables import bar
 from npformer.lenses.taps import (
     InputTap,
     Output,
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
     from npformer.plots import Figure
 
 NORMS = (LayerNorm, RMSNorm, AddNorm)
-BAR = 20  # characters of the longest bar of a table
 
 
 class Part(NamedTuple):
@@ -105,9 +105,7 @@ class LogitAttribution:
         width, largest = max(len(part.label) for part in kept), max(abs(part.value) for part in kept)
         lines = [f"logit {self.logit:+.4f} of {token_label(self.explained)}"]
         for part in kept:
-            length = round(BAR * abs(part.value) / largest) if largest else 0
-            left, right = ("", "█" * length) if part.value > 0 else ("█" * length, "")
-            lines.append(f"  {part.label:{width}}  {part.value:+9.4f}  {left:>{BAR}}│{right}".rstrip())
+            lines.append(f"  {part.label:{width}}  {part.value:+9.4f}  {bar(part.value, largest)}".rstrip())
         rest = self.sum - sum(part.value for part in kept)
         others = len(self.parts) - len(kept)
         lines += [f"  {f'{others} others':{width}}  {rest:+9.4f}"] if others else []

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from npformer.backend import Array, array_module
 from npformer.errors import UserError
 from npformer.functional.softmax import log_softmax, log_softmax_backward
-from npformer.lenses.taps import FixedParameter, fixed_parameters
+from npformer.lenses.taps import FixedParameter, fixed_parameters, require_among
 from npformer.models.bert import Bert
 from npformer.models.gpt import GPT
 from npformer.models.registry import Model
@@ -137,8 +137,7 @@ def _score(row: Array, output: Output) -> tuple[Array, Array]:
 
 def _require_output(output: Output, shape: tuple[int, ...]) -> None:
     """Raise UserError for an output that logits of shape (B, T, V) do not have."""
-    for name, value, count in (("position", output.position, shape[1]), ("token", output.token, shape[2])):
-        if not 0 <= value < count:
-            raise UserError(f"{name} is {value}: this output has {name}s 0 .. {count - 1}")
+    require_among("position", output.position, shape[1])
+    require_among("token", output.token, shape[2])
     if output.score not in SCORES:
         raise UserError(f"score is {output.score!r}: choose {' or '.join(SCORES)}")

@@ -676,7 +676,8 @@ class TextModel(Inside):
 
     def _most_probable(self, encoding: Encoding, position: int) -> int:
         """Return the most probable token at a position, special tokens aside."""
-        return most_probable(self.logits([encoding.ids])[0], self.tokenizer.special_ids)[position]
+        logits = self.logits([encoding.ids])[0, position : position + 1]  # (1, V)
+        return most_probable(logits, self.tokenizer.special_ids)[0]
 
     @property
     def _writes(self) -> Tokenizer:

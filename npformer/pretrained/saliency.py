@@ -22,6 +22,7 @@ import numpy as np
 from npformer.backend import Array, like, to_numpy
 from npformer.errors import UserError
 from npformer.escaping import token_label
+from npformer.lenses.tables import bar
 from npformer.models.registry import Model
 from npformer.pretrained.input_gradients import Output, input_vectors, scores_and_gradients
 from npformer.validation import require_choice
@@ -33,7 +34,6 @@ METHODS = {"integrated": "integrated gradients", "gradient": "gradient × input"
 POINTS = 8  # of a piece of the line, which are computed in one batch
 MOST_POINTS = 800  # Sundararajan et al. 2017, section 5, use 20 to 300, and other models need more
 TOLERANCE = 0.05  # nats, or units of the logits
-BAR = 20  # characters of the longest bar of a table
 MOST_BARS = 40  # of a picture
 
 
@@ -108,7 +108,7 @@ class Saliency:
             lines += [name] if len(self.scores) > 1 else []
             for token, score in zip(self.tokens[name], scores.tolist(), strict=True):
                 lines.append(
-                    f"  {token_label(token):{width}}  {score:+10.4f}  {_bar(score, largest)}".rstrip()
+                    f"  {token_label(token):{width}}  {score:+10.4f}  {bar(score, largest)}".rstrip()
                 )
         return "\n".join([*lines, self._conclusion()])
 
@@ -287,10 +287,3 @@ def _dot_products(vectors: Sequence[Array], gradients: Sequence[Array]) -> list[
 def _largest(scores: Array) -> list[int]:
     """Return the places of the largest contributions, MOST_BARS at most, in the order of the text."""
     return sorted(np.argsort(-abs(scores), kind="stable")[:MOST_BARS].tolist())
-
-
-def _bar(score: float, largest: float) -> str:
-    """Return a bar to the right of a line, or to the left of it for a number below 0."""
-    length = round(BAR * abs(score) / largest) if largest > 0 else 0
-    left, right = ("", "█" * length) if score > 0 else ("█" * length, "")
-    return f"{left:>{BAR}}│{right}"
