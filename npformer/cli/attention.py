@@ -10,11 +10,11 @@ from npformer.cli.load_model import (
     ANY_MODEL,
     add_model_arguments,
     load_any,
-    note_missing_fonts,
     note_unknown_words,
 )
 from npformer.cli.options import INDEX, one_of
 from npformer.cli.output import console, note, print_line
+from npformer.cli.pictures import note_missing_fonts
 from npformer.errors import UserError
 from npformer.learn.course.terminal_pictures import print_pictures
 from npformer.pretrained.attention import KINDS, AttentionMaps, SentenceAttention, name_of_head

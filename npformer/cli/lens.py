@@ -8,10 +8,10 @@ from npformer.cli.load_model import (
     add_model_arguments,
     load_any,
     note_unknown_words,
-    write_picture,
 )
 from npformer.cli.options import INDEX, Rule, add, only_if
 from npformer.cli.output import print_lines
+from npformer.cli.pictures import write_picture
 from npformer.storage.atomic import require_place
 
 EPILOG = """\

@@ -1,23 +1,19 @@
 """The options --model and --last of the commands that read a trained model, and the options of the search."""
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from npformer.cli.limits import require_beam
 from npformer.cli.options import COUNT, EXPONENT, add, add_backend_argument
-from npformer.cli.output import console, note, print_line
+from npformer.cli.output import note
 from npformer.errors import UserError
 from npformer.generation.search import BEAM, LENGTH_PENALTY
-from npformer.learn.course.terminal_pictures import print_pictures
 from npformer.pretrained import Translator, load, names
 from npformer.pretrained.loaded import AnyLoaded, Loaded
 from npformer.pretrained.loading import load_as, remedy_for
-
-if TYPE_CHECKING:
-    from npformer.plots import Figure
 
 MODEL = (
     "a translator that ships (npformer pretrained lists them), the folder of a run, a checkpoint, "
@@ -117,30 +113,6 @@ def note_unknown_words(loaded: Loaded, text: str, where: str = "") -> None:
     unknown = loaded.unknown_words(text)
     if unknown:
         note(f"{where}the model does not know {', '.join(map(repr, unknown))} and reads <UNK> instead")
-
-
-def note_missing_fonts(tokens: Iterable[str]) -> None:
-    """Print a note that names the characters of tokens that no installed font has, if there are any."""
-    from npformer.plots.style import FONT_ADVICE, missing_characters, no_font_for  # needs matplotlib
-
-    missing = missing_characters("".join(tokens))
-    if missing:
-        note(f"{no_font_for(missing)}, so the pictures have code points such as U+6211: {FONT_ADVICE}")
-
-
-def write_picture(figure: "Figure", path: Path, texts: Iterable[str]) -> None:
-    """Write a picture, say so, and show it in the terminal if that can show pictures.
-
-    Args:
-        figure: The picture.
-        path: Its file.
-        texts: The texts in it that come from a model or a user, whose characters may have no font.
-    """
-    from npformer.plots import save
-
-    note_missing_fonts(texts)
-    print_line(f"wrote {save(figure, path)}")
-    print_pictures(console(), [(figure, path)])
 
 
 def newest_run(remedy: str = "") -> Path | str:

@@ -8,10 +8,11 @@ import numpy as np
 
 from npformer.checking.leaks import describe_leaks
 from npformer.cli.limits import require_labels
-from npformer.cli.load_model import add_model_arguments, load_kind, note_missing_fonts
+from npformer.cli.load_model import add_model_arguments, load_kind
 from npformer.cli.mask_bench import MISTAKES, MaskLab, Seen, TokenSequence
 from npformer.cli.options import INDEX, SEED, add, excludes, needs, only_if
 from npformer.cli.output import console, note, print_line
+from npformer.cli.pictures import note_missing_fonts
 from npformer.data import END, START, Codec, TextCodec
 from npformer.errors import UserError
 from npformer.learn.course.terminal_pictures import print_pictures

@@ -10,10 +10,10 @@ from npformer.cli.load_model import (
     add_model_arguments,
     load_any,
     note_unknown_words,
-    write_picture,
 )
 from npformer.cli.options import INDEX, POSITIVE, Rule, Whole, add, only_if
 from npformer.cli.output import note, print_lines
+from npformer.cli.pictures import write_picture
 from npformer.pretrained.input_gradients import SCORES
 from npformer.pretrained.saliency import METHODS, MOST_POINTS, POINTS, TOLERANCE, Saliency
 from npformer.storage.atomic import require_place

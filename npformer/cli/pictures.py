@@ -1,0 +1,35 @@
+"""The pictures that a command draws: written, shown in the terminal, with a note about missing fonts."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from npformer.cli.output import console, note, print_line
+from npformer.learn.course.terminal_pictures import print_pictures
+
+if TYPE_CHECKING:
+    from npformer.plots import Figure
+
+
+def note_missing_fonts(tokens: Iterable[str]) -> None:
+    """Print a note that names the characters of tokens that no installed font has, if there are any."""
+    from npformer.plots.style import FONT_ADVICE, missing_characters, no_font_for  # needs matplotlib
+
+    missing = missing_characters("".join(tokens))
+    if missing:
+        note(f"{no_font_for(missing)}, so the pictures have code points such as U+6211: {FONT_ADVICE}")
+
+
+def write_picture(figure: "Figure", path: Path, texts: Iterable[str]) -> None:
+    """Write a picture, say so, and show it in the terminal if that can show pictures.
+
+    Args:
+        figure: The picture.
+        path: Its file.
+        texts: The texts in it that come from a model or a user, whose characters may have no font.
+    """
+    from npformer.plots import save
+
+    note_missing_fonts(texts)
+    print_line(f"wrote {save(figure, path)}")
+    print_pictures(console(), [(figure, path)])
