@@ -19,6 +19,7 @@ from rich.text import Text
 from rich.theme import Theme
 
 from npformer.escaping import printable
+from npformer.language import say
 from npformer.learn.course.latex import to_text
 from npformer.learn.course.prose import replace_formulas, split_formulas
 
@@ -100,7 +101,6 @@ def lines_of(out: Console, thing: RenderableType) -> list[str]:
 # A screen at a time
 
 LEAST = 5  # with fewer free lines, a text begins on the next screen
-MORE = "Enter: more · b back · q quit · ? help ▸ "
 # a terminal's answer to `terminal_questions.ask` that came too late stands before what the reader typed
 LATE_ANSWER = re.compile(r"^(\033\[\?)?\d+(;\d+)+c")
 
@@ -113,11 +113,11 @@ class Screen:
         answer: answer(line) handles a line that the reader typed. It returns "on" to go on, "" to ask again,
             or a command that ends the step.
         stops: True to stop and ask; False to print everything.
-        more: The question at the end of a full screen.
+        more: The question at the end of a full screen; by default that of a lesson.
     """
 
-    def __init__(self, out: Console, answer: Callable[[str], str], *, stops: bool, more: str = MORE) -> None:
-        self.more = more
+    def __init__(self, out: Console, answer: Callable[[str], str], *, stops: bool, more: str = "") -> None:
+        self.more = more or f"{say('Enter: more · b back · q quit · ? help')} ▸ "
         self.out = out
         self.answer = answer
         self.stops = stops
@@ -173,7 +173,7 @@ class Screen:
         if not self.stops:
             return "on"
         if len(question) > self.out.width:  # the question must fit on one line
-            question = re.sub(r" · .* · \? help", " · ? help", question)
+            question = re.sub(r" · .* · \? ", " · ? ", question)
         while True:
             self.out.file.flush()
             try:
