@@ -17,6 +17,7 @@ from npformer.errors import UserError
 LOCALE = Path(__file__).parent / "locale"
 ENGLISH = "en"
 LANGUAGES = {"en": ENGLISH, "zh": "zh_CN"}  # what a reader writes, and the folder of the catalogs
+NAMES = {ENGLISH: "English", "zh_CN": "中文"}  # what speakers of a language call it
 VARIABLES = ("LC_ALL", "LC_MESSAGES", "LANG")  # the first that is set decides, as for other programs
 INTERFACE = "interface"  # the catalog of the sentences in the program
 

@@ -15,7 +15,7 @@ from functools import cached_property
 from pathlib import Path
 
 from npformer.errors import UserError, nearest
-from npformer.language import ENGLISH, catalog, current_language
+from npformer.language import ENGLISH, catalog, current_language, say
 from npformer.learn.language.messages import translated
 
 HERE = Path(__file__).parent
@@ -54,8 +54,12 @@ class Cell:
     @property
     def summary(self) -> str:
         """One line for a cell whose code is folded, such as "check: 6 lines"; "" for other cells."""
+        if not self.tags:
+            return ""
         count = len([line for line in self.text.splitlines() if line.strip()])
-        return f"{', '.join(self.tags)}: {count} line{'s' * (count != 1)}" if self.tags else ""
+        kinds = {"check": say("check"), "plot": say("plot")}
+        lines = say("1 line") if count == 1 else say("{count} lines", count=count)
+        return say("{kinds}: {lines}", kinds=", ".join(kinds[tag] for tag in self.tags), lines=lines)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from npformer.language import INTERFACE, path_of
-from npformer.learn.course.lesson import find_lesson
+from npformer.learn.course.lesson import Cell, find_lesson
 from npformer.learn.language.messages import messages_of
 
 PACKAGE = Path(__file__).parents[2]
@@ -31,11 +31,28 @@ def messages_for(name: str) -> list[str]:
     if name == INTERFACE:
         found = [message for path in sorted(PACKAGE.rglob("*.py")) for message in _said(path)]
     elif name.startswith("lessons/"):
-        cells = find_lesson(name.removeprefix("lessons/")).english.cells
-        found = [message for cell in cells if cell.kind == "prose" for message in messages_of(cell.text)]
+        found = [
+            message
+            for cell in find_lesson(name.removeprefix("lessons/")).english.cells
+            for message in _of_cell(cell)
+        ]
     else:
         found = messages_of((CHECKOUT / f"{name}.md").read_text(encoding="utf-8"))
     return list(dict.fromkeys(found))
+
+
+def _of_cell(cell: Cell) -> list[str]:
+    """Return the messages of a cell: its prose, or the captions of its figures."""
+    if cell.kind == "prose":
+        return messages_of(cell.text)
+    captions: list[ast.expr] = []
+    for node in ast.walk(ast.parse(cell.text)):
+        match node:
+            case ast.Call(func=ast.Name("show_figure"), args=[_, _, caption]):
+                captions.append(caption)
+            case ast.Assign(targets=[ast.Name("caption")], value=caption):
+                captions.append(caption)
+    return [str(node.value) for node in captions if isinstance(node, ast.Constant)]
 
 
 def _said(path: Path) -> Iterator[str]:
