@@ -69,9 +69,11 @@ def named_in(text: str, forms: Mapping[str, str]) -> Iterator[Named]:
             yield Named(found.start(), found.end(), kind, forms[" ".join(found[0].lower().split())])
             continue
         numbers = list(re.finditer(NUMBER, found[0]))
-        for number in numbers:  # a single number is linked with its word
-            start = found.start() if len(numbers) == 1 else found.start() + number.start()
-            yield Named(start, found.start() + number.end(), kind, number[0])
+        if len(numbers) == 1:  # it is linked with its word
+            yield Named(found.start(), found.end(), kind, numbers[0][0])
+            continue
+        for number in numbers:
+            yield Named(found.start() + number.start(), found.start() + number.end(), kind, number[0])
 
 
 def forms_of(terms: list[Term], lesson: Lesson) -> dict[str, str]:

@@ -28,9 +28,8 @@ def translated_pages(lessons: Files, language: str, english: set[str]) -> Files:
 
 def _first_page(course: list[Lesson], files: Files, english: set[str]) -> bytes:
     """Return the first page: the main route, the guides, and what is in English."""
-    route = [
-        f"1. {_link(document_of(each), f'{each.number} · {each.title}', files)}" for each in MAIN.lessons
-    ]
+    titles = {document_of(each): f"{each.number} · {each.title}" for each in MAIN.lessons}
+    route = [f"1. {_link(path, titles[path], files)}" for path in titles if path in english]
     guides = [path.removesuffix(".md") for path in files if path.endswith(".md") and "lessons/" not in path]
     others = {
         "lessons/index": say("All lessons"),

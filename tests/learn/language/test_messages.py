@@ -104,7 +104,15 @@ Yes, it is.
 </details>
 """
     expected = text.replace("in\n  two", "in two").replace("item of `a`", "ITEM OF `A`")
-    for message in ("A title", "an item in two lines", "and more", "a quotation", "head", "Answer", "Yes, it is."):
+    for message in (
+        "A title",
+        "an item in two lines",
+        "and more",
+        "a quotation",
+        "head",
+        "Answer",
+        "Yes, it is.",
+    ):
         expected = expected.replace(message, message.upper())
     assert replace_messages(text, str.upper) == expected
 
