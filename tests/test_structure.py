@@ -40,6 +40,7 @@ ORDER = [
     "backend",
     "escaping",
     "validation",
+    "language",
     "errors",
     "version",
 ]
@@ -58,6 +59,7 @@ ALLOWED = {
     "latex2mathml": {"learn"},
     "markdown_it": {"learn"},
     "mpi4py": {"training"},
+    "polib": {"language", "learn"},
     "pygments": {"learn"},
     "rich": {"cli", "learn", "lenses"},
     "sacrebleu": {"generation"},

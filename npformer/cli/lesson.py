@@ -8,12 +8,13 @@ from pathlib import Path
 from npformer.cli.options import excludes
 from npformer.cli.output import console, print_line
 from npformer.errors import UserError
+from npformer.language import language_named, language_of_environment, say, speaking
 from npformer.learn.console import styled
 from npformer.learn.course.export import as_notebook, as_page
 from npformer.learn.course.lesson import NUMBER, Lesson, all_lessons, find_chapter
 from npformer.learn.course.pictures import FOLDER
 from npformer.learn.course.progress import LessonProgress, last_lesson, load_progress
-from npformer.learn.course.routes import MAIN, next_on, place_on_routes, routes_of
+from npformer.learn.course.routes import ENGINEERS, MAIN, next_on, place_on_routes, routes_of
 from npformer.learn.course.stepper import Stepper
 from npformer.learn.course.terminal import lesson_console
 from npformer.learn.exercises import EXERCISES
@@ -56,11 +57,24 @@ def add_arguments(parser: ArgumentParser) -> None:
         metavar="FILE",
         help="write the lesson as a web page with outputs and figures (NAME.html)",
     )
+    parser.add_argument(
+        "--language",
+        metavar="LANGUAGE",
+        help="the language of the prose, en or zh; what is not translated appears in English "
+        "(default: that of the environment)",
+    )
     parser.add_argument("--figures", default=FOLDER, metavar="FOLDER", help="the folder for the figures")
 
 
 def run(arguments: Namespace) -> int:
     """Step through the lesson or write it. Return 0, or 1 if a cell failed on the way."""
+    named = arguments.language
+    with speaking(language_named(named) if named else language_of_environment()):
+        return _run(arguments)
+
+
+def _run(arguments: Namespace) -> int:
+    """Do what `run` does, in the current language."""
     _mend_order(arguments)
     lesson = _open_last() if arguments.which is None else _open(arguments.which)
     if arguments.notebook is not None:
@@ -85,7 +99,8 @@ def _step(lesson: Lesson, arguments: Namespace) -> int:
     stepper = Stepper(lesson, out, folder, stops=stops, done=place.done, next=_next(lesson))
     if begin:
         title = f"{lesson.number} · {lesson.title}"
-        out.print(styled((title, "bold"), f": continues at step {begin + 1}; g 1 goes back to step 1."))
+        on = say("You go on at step {step}; g 1 goes back to step 1.", step=begin + 1)
+        out.print(styled((title, "bold"), f": {on}"))
     return stepper.walk(begin)
 
 
@@ -93,17 +108,25 @@ def _next(lesson: Lesson) -> str:
     """Return the lines that say what to do after the lesson."""
     lessons, lines = all_lessons(), []
     if any(exercise.chapter == lesson.chapter for exercise in EXERCISES):
-        lines.append(f"Exercises of this chapter: npformer exercise list {lesson.chapter}")
+        command = f"npformer exercise list {lesson.chapter}"
+        lines.append(say("Exercises of this chapter: {command}", command=command))
     after = next(iter(lessons[lessons.index(lesson) + 1 :]), None)
     if after is None:
-        lines.append("That was the last lesson. To find bugs in programs, run npformer bugs")
-    on_routes = {route.title: next_on(route, lesson) for route in routes_of(lesson) or [MAIN]}
-    for title, following in on_routes.items():
-        if following is not None:
-            lines.append(f"Next on the {title}: npformer lesson {following.number} ({following.title})")
-    if after is not None and after not in on_routes.values():
-        lines.append(f"Next of all lessons: npformer lesson {after.number} ({after.title})")
+        lines.append(say("That was the last lesson. To find bugs in programs, run npformer bugs"))
+    routes = routes_of(lesson) or [MAIN]
+    following = [next_on(route, lesson) for route in routes]
+    if MAIN in routes and (main := next_on(MAIN, lesson)):
+        lines.append(say("Next on the main route: {command}", command=_command(main)))
+    if ENGINEERS in routes and (engineers := next_on(ENGINEERS, lesson)):
+        lines.append(say("Next on the route for engineers: {command}", command=_command(engineers)))
+    if after is not None and after not in following:
+        lines.append(say("Next of all lessons: {command}", command=_command(after)))
     return "\n".join(lines)
+
+
+def _command(lesson: Lesson) -> str:
+    """Return the command that opens a lesson, with its title."""
+    return f"npformer lesson {lesson.number} ({lesson.title})"
 
 
 def _mend_order(arguments: Namespace) -> None:
@@ -122,12 +145,12 @@ def _open(which: str) -> Lesson:
         return lessons[0]
     unfinished = [lesson for lesson in lessons if not progress.get(lesson.name, LessonProgress()).done]
     lesson = [*unfinished, *lessons][0]
+    print_line(say("Chapter {chapter} has {count} lessons.", chapter=lesson.chapter, count=len(lessons)))
     opened = f"{lesson.number} ({lesson.title})"
     if unfinished:
-        which_one = f"Lesson {opened} is the first that you have not finished."
+        print_line(say("Lesson {opened} is the first that you have not finished.", opened=opened))
     else:
-        which_one = f"You have finished all of them, and this is lesson {opened}."
-    print_line(f"Chapter {lesson.chapter} has {len(lessons)} lessons. {which_one}")
+        print_line(say("You have finished all of them, and this is lesson {opened}.", opened=opened))
     return lesson
 
 

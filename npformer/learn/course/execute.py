@@ -76,7 +76,11 @@ class Runner:
         with collecting() as pictures, contextlib.redirect_stdout(stream):
             outcome.error = self._guarded(lambda: exec(self._compiled(cell), self.namespace))
         outcome.printed = stream.stored.getvalue()
-        outcome.pictures = pictures
+        translations = self.lesson.translations
+        outcome.pictures = [
+            picture._replace(caption=translations.get(picture.caption, picture.caption))
+            for picture in pictures
+        ]
         counters = loop_names(cell.text)
         after = {name: value for name, value in self.namespace.items() if name not in counters}
         outcome.defined = defined(before, after)

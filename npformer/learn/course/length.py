@@ -28,8 +28,8 @@ CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`).+?(?<!`)\1(?!`)", re.DOTALL)
 
 
 def minutes_of(lesson: Lesson) -> int:
-    """Return the minutes that a lesson takes by the formula, rounded up to a multiple of five."""
-    return ceil(reading_time(lesson.cells) / ROUNDED_TO) * ROUNDED_TO
+    """Return the minutes that a lesson takes in English by the formula, rounded up to a multiple of five."""
+    return ceil(reading_time(lesson.english.cells) / ROUNDED_TO) * ROUNDED_TO
 
 
 def reading_time(cells: list[Cell]) -> float:

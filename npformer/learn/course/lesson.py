@@ -15,6 +15,8 @@ from functools import cached_property
 from pathlib import Path
 
 from npformer.errors import UserError, nearest
+from npformer.language import ENGLISH, catalog, current_language, say
+from npformer.learn.language.messages import translated
 
 HERE = Path(__file__).parent
 CHECKOUT = HERE.parents[2] / "lessons"  # beside the package, in a checkout
@@ -52,8 +54,12 @@ class Cell:
     @property
     def summary(self) -> str:
         """One line for a cell whose code is folded, such as "check: 6 lines"; "" for other cells."""
+        if not self.tags:
+            return ""
         count = len([line for line in self.text.splitlines() if line.strip()])
-        return f"{', '.join(self.tags)}: {count} line{'s' * (count != 1)}" if self.tags else ""
+        kinds = {"check": say("check"), "plot": say("plot")}
+        lines = say("1 line") if count == 1 else say("{count} lines", count=count)
+        return say("{kinds}: {lines}", kinds=", ".join(kinds[tag] for tag in self.tags), lines=lines)
 
 
 @dataclass(frozen=True)
@@ -159,9 +165,25 @@ def steps_of(cells: list[Cell]) -> list[Step]:
 
 @dataclass(frozen=True)
 class Lesson:
-    """A lesson. Its title and its goals are in its first cell of prose."""
+    """A lesson. Its title and its goals are in its first cell of prose.
+
+    Args:
+        path: Its file, which is in English.
+        language: The language of its prose, as far as it is translated: see `npformer.language`.
+    """
 
     path: Path
+    language: str = ENGLISH
+
+    @property
+    def english(self) -> "Lesson":
+        """The lesson in English."""
+        return replace(self, language=ENGLISH)
+
+    @property
+    def translations(self) -> dict[str, str]:
+        """The translated messages of its prose; none in English, or if it is not translated."""
+        return catalog(self.language, f"lessons/{self.name}")
 
     @property
     def name(self) -> str:
@@ -202,7 +224,13 @@ class Lesson:
             source = self.path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise UserError(f"cannot read {self.path} ({error})") from None
-        return parse(source, self.path.name)
+        cells = parse(source, self.path.name)
+        if not self.translations:
+            return cells
+        return [
+            replace(cell, text=translated(cell.text, self.translations)) if cell.kind == "prose" else cell
+            for cell in cells
+        ]
 
     @cached_property
     def steps(self) -> list[Step]:
@@ -218,9 +246,9 @@ class Lesson:
     @property
     def goals(self) -> list[str]:
         """The abilities that the opening lists under "After this lesson you can"."""
-        _, _, after = self._opening.partition(GOALS)
+        _, _, after = self._opening.partition(self.translations.get(GOALS, GOALS))
         items = re.findall(r"^- (.*(?:\n  .*)*)", after, re.MULTILINE)
-        return [" ".join(item.split()).rstrip(";.") for item in items]
+        return [" ".join(item.split()).rstrip(";.；。") for item in items]
 
     @property
     def _opening(self) -> str:
@@ -228,7 +256,7 @@ class Lesson:
 
 
 def all_lessons() -> list[Lesson]:
-    """Return every lesson, in the order of the course.
+    """Return every lesson in the current language, in the order of the course.
 
     Raises:
         UserError: If the lessons cannot be found.
@@ -236,7 +264,7 @@ def all_lessons() -> list[Lesson]:
     for folder in (INSTALLED, CHECKOUT):
         paths = sorted(path for path in folder.glob("*.py") if FILE_NAME.fullmatch(path.stem))
         if paths:
-            return [Lesson(path) for path in paths]
+            return [Lesson(path, current_language()) for path in paths]
     raise UserError(f"there are no lessons in {INSTALLED}: install npformer again")
 
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from npformer.language import say
 from npformer.learn.course.length import minutes_of
 from npformer.learn.course.lesson import Lesson, all_lessons
 
@@ -69,14 +70,26 @@ def next_on(route: Route, lesson: Lesson) -> Lesson | None:
 
 def place_on_routes(lesson: Lesson) -> str:
     """Return a line that says on which routes a lesson lies, and how the main route goes on if on none."""
-    places = [
-        f"lesson {route.lessons.index(lesson) + 1} of {len(route.lessons)} on the {route.title}"
-        for route in routes_of(lesson)
-    ]
-    if places:
-        line = f"This is {' and '.join(places)}."
-        return line if MAIN in routes_of(lesson) else f"{line} It is not on the main route."
+    sentences = []
+    if lesson in MAIN.lessons:
+        sentences.append(say("This is lesson {place} of {all} on the main route.", **_place(MAIN, lesson)))
+    if lesson in ENGINEERS.lessons:
+        place = _place(ENGINEERS, lesson)
+        sentences.append(say("This is lesson {place} of {all} on the route for engineers.", **place))
+        if lesson not in MAIN.lessons:
+            sentences.append(say("It is not on the main route."))
+    if sentences:
+        return " ".join(sentences)
     after = next_on(MAIN, lesson)
     if after is None:
-        return "This lesson comes after the main route."
-    return f"You may skip this lesson: the main route goes on with lesson {after.number} ({after.title})."
+        return say("This lesson comes after the main route.")
+    return say(
+        "You may skip this lesson: the main route goes on with lesson {number} ({title}).",
+        number=after.number,
+        title=after.title,
+    )
+
+
+def _place(route: Route, lesson: Lesson) -> dict[str, int]:
+    """Return the place of a lesson on a route, and the number of all its lessons."""
+    return {"place": route.lessons.index(lesson) + 1, "all": len(route.lessons)}

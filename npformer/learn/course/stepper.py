@@ -10,6 +10,7 @@ from rich.rule import Rule
 
 from npformer.errors import nearest
 from npformer.escaping import printable
+from npformer.language import say
 from npformer.learn.console import styled
 from npformer.learn.course.execute import Outcome, Runner, bound_names, describe, in_full, own
 from npformer.learn.course.lesson import Cell, Lesson, Step
@@ -27,17 +28,6 @@ from npformer.learn.course.terminal import (
 )
 from npformer.learn.course.terminal_pictures import PictureTerminal
 
-HELP = """\
-Enter      run the code that is shown and go on
-b          go back one step; the code before it runs again, so variables get their earlier values
-g NUMBER   go to a step, back or forward; g 1 is the first
-l          show this step again
-c          show the code of the checks and plots that are folded on this screen (▷)
-o          open the last figure with the system's image viewer
-s NAME     show a variable; of a cache, every array with its name, shape and numbers; s alone lists all
-!LINE      run a line of Python with the lesson's variables, such as !q.shape or !x = x * 2
-q          quit and save your progress (as Ctrl-C and Ctrl-D do)
-?          show this help"""
 COMMANDS = {"": "on", "n": "on", "b": "back", "l": "again", "q": "quit", "quit": "quit", "exit": "quit"}
 
 
@@ -100,11 +90,21 @@ class Stepper:
         if not self.screen.stops:
             return
         self._print(
-            ("Press Enter to run the code that is shown and go on. Type ? and Enter for all commands.", "dim")
+            (
+                say(
+                    "Press Enter to run the code that is shown and go on. Type ? and Enter for all commands."
+                ),
+                "dim",
+            )
         )
         if self.out.width < WIDTH:
-            text = f"Lessons are written for {WIDTH} columns, and this terminal has {self.out.width}: "
-            self._print((f"{text}long lines of code are broken.", "dim"))
+            text = say(
+                "Lessons are written for {most} columns, and this terminal has {width}: "
+                "long lines of code are broken.",
+                most=WIDTH,
+                width=self.out.width,
+            )
+            self._print((text, "dim"))
 
     def _target(self, command: str) -> int:
         """Return the index of the step that a command leads to."""
@@ -119,7 +119,9 @@ class Stepper:
         for part in [part for cell in step.prose for part in split_answers(cell.text)]:
             lines = lines_of(self.out, prose(part.text))
             if part.kind == "answer":
-                command = self.screen.ask(f"{self._where} Enter: the answer · b back · q quit · ? help ▸ ")
+                command = self.screen.ask(
+                    f"{self._where} {say('Enter: the answer · b back · q quit · ? help')} ▸ "
+                )
                 if command != "on":
                     return command
                 lines = [*lines_of(self.out, styled((part.title, "bold"))), *lines]
@@ -128,7 +130,7 @@ class Stepper:
                 return command
             rule = []
         if step.code is None:
-            return self.screen.ask(f"{self._where} Enter: the end · b back · q quit · ? help ▸ ")
+            return self.screen.ask(f"{self._where} {say('Enter: the end · b back · q quit · ? help')} ▸ ")
         if self._is_folded(step.code):
             shown = self._fold(step.code)
         else:
@@ -136,7 +138,9 @@ class Stepper:
         command = self.screen.put_together([*rule, *shown, ""], self._where)
         if command != "on":
             return command
-        return self.screen.ask(f"{self._where} Enter: run · b back · s NAME · !LINE · q quit · ? help ▸ ")
+        return self.screen.ask(
+            f"{self._where} {say('Enter: run · b back · s NAME · !LINE · q quit · ? help')} ▸ "
+        )
 
     def _is_folded(self, cell: Cell) -> bool:
         """Return whether one line stands for a cell's code. Without a reader to ask, all code is shown."""
@@ -146,7 +150,7 @@ class Stepper:
         """Return the line that stands for a folded cell, and remember its code for the command c."""
         if cell not in self.folded:
             self.folded.append(cell)
-        line = f"▷ {cell.summary} (c shows {'it' if cell.summary.endswith('line') else 'them'})"
+        line = f"▷ {say('{what} (c shows the code)', what=cell.summary)}"
         return lines_of(self.out, styled((f"{line}{result}", "dim")))
 
     def _run(self, step: Step) -> str:
@@ -174,7 +178,7 @@ class Stepper:
         """Print the line of a folded cell and its outcome. Return "on" or the reader's command."""
         if self._is_folded(cell):
             holds = cell.tags == ("check",) and not (outcome.printed or outcome.error)
-            lines = self._fold(cell, " → all assertions hold" if holds else "")
+            lines = self._fold(cell, f" → {say('all assertions hold')}" if holds else "")
         else:
             lines = ["", *lines_of(self.out, code(cell.text)), ""]
         text = io.StringIO()
@@ -200,26 +204,30 @@ class Stepper:
         if outcome.defined:
             self._print((f"→ {_in_line(outcome.defined)}", "dim"))
         elif not (silent or outcome.printed or outcome.pictures or outcome.error):
-            self._print((f"→ {'all assertions hold' if 'assert' in cell.text else 'done'}", "dim"))
+            result = say("all assertions hold") if "assert" in cell.text else say("done")
+            self._print((f"→ {result}", "dim"))
         for picture in outcome.pictures:
             command = self._show_picture(picture)
             if command != "on":
                 return command
         if outcome.error:
-            self._print(("This cell failed:", "bold red"), f" {outcome.error}")
+            self._print((say("This cell failed:"), "bold red"), f" {outcome.error}")
             if self.screen.stops:
                 self._print(
-                    "The lesson goes on, but later cells may need names that this cell should have defined."
+                    say(
+                        "The lesson goes on, but later cells may need names that this cell "
+                        "should have defined."
+                    )
                 )
         return "on"
 
     def _show_picture(self, picture: Picture) -> str:
         """Save a figure, and show it if the terminal can. Return "on" or the reader's command."""
         path = picture.save(self.folder)
-        hint = "  (o opens it)" if self.screen.stops and self.last_figure is None else ""
+        hint = f"  ({say('o opens it')})" if self.screen.stops and self.last_figure is None else ""
         self.last_figure = path
         text = f" {printable(path)}{hint}\n{picture.caption}".rstrip()
-        caption = lines_of(self.out, styled(("figure", "bold"), text))
+        caption = lines_of(self.out, styled((say("figure"), "bold"), text))
         shown = self.pictures.lines(picture.figure, path, below=len(caption))
         return self.screen.put_together([*shown, *caption], self._where)
 
@@ -236,13 +244,12 @@ class Stepper:
         step = min(max(step, 0), len(self.lesson.steps) - 1)
         cells = sum(len(earlier.cells) for earlier in self.lesson.steps[:step])
         if cells:
-            which = "cell" if cells == 1 else f"{cells} cells"
-            self._print((f"Running the {which} before this step again.", "dim"))
+            self._print((say("The code before this step runs again."), "dim"))
         error = self.runner.replay(step)
         self.step, self.folded = step, []
         self._save_progress()
         if error:
-            self._print(("One of them failed:", "bold red"), f" {error}")
+            self._print((say("A cell of it failed:"), "bold red"), f" {error}")
 
     def _save_progress(self) -> None:
         """Save the progress. If that fails, say so once."""
@@ -257,19 +264,19 @@ class Stepper:
             self._print((printable(saved.note), "dim"))
 
     def _leave(self) -> None:
-        where, number = f"step {self.step + 1} of {len(self.lesson.steps)}", self.lesson.number
+        place = {"step": self.step + 1, "steps": len(self.lesson.steps)}
+        self._print(say("You stopped at step {step} of {steps}.", **place))
+        command = (f"npformer lesson {self.lesson.number}", "bold")
         if self.save_failed:
-            again = f", then g {self.step + 1}."
-            stopped = f"You stopped at {where}, but your progress is not saved. To go on: "
-            self._print(stopped, (f"npformer lesson {number}", "bold"), again)
+            lost = say("Your progress is not saved. To go on:")
+            self._print(lost, " ", command, f", g {self.step + 1}")
         else:
-            self._print(
-                f"You stopped at {where}. ", (f"npformer lesson {number}", "bold"), " goes on from there."
-            )
+            self._print(say("To go on from there:"), " ", command)
 
     def _end(self) -> None:
         if self.screen.stops:
-            self._print((f"The end of lesson {self.lesson.number}.", "bold"), f"\n{self.next}".rstrip())
+            end = say("The end of lesson {number}.", number=self.lesson.number)
+            self._print((end, "bold"), f"\n{self.next}".rstrip())
 
     def _answer(self, line: str) -> str:
         """Handle a line that the reader typed. Return "on", a command, or "" if nothing is left to do."""
@@ -289,13 +296,13 @@ class Stepper:
         elif line.lower() == "c":
             return self._unfold()
         elif line.lower() == "o":
-            self._print(open_file(self.last_figure) if self.last_figure else "No figure was drawn yet.")
+            self._print(open_file(self.last_figure) if self.last_figure else say("No figure was drawn yet."))
         elif name == "s":
             self._print(self._variable(rest))
         elif name == "g" and rest.isdecimal():
             return str(max(int(rest) - 1, 0))
         elif name in ("?", "h", "help"):
-            self._print(HELP)
+            self._print(_help())
         else:
             self._print(self._no_command(name, line))
         return ""
@@ -303,7 +310,7 @@ class Stepper:
     def _unfold(self) -> str:
         """Print the code of the folded cells. Return "", or a command that the reader gave between pages."""
         if not self.folded:
-            self._print("There is no folded code (▷) on this screen.")
+            self._print(say("There is no folded code (▷) on this screen."))
         for cell in self.folded:
             command = self.screen.put([*lines_of(self.out, code(cell.text)), ""], self._where)
             if command != "on":
@@ -313,30 +320,38 @@ class Stepper:
     def _no_command(self, name: str, line: str) -> str:
         """Return a message that says what to type instead of a line that is not a command."""
         if name == "g":
-            return f"g needs the number of a step, from 1 to {len(self.lesson.steps)}, as in g 1"
+            steps = len(self.lesson.steps)
+            return say("g needs the number of a step, from 1 to {steps}, as in g 1", steps=steps)
         if name == "npformer":
-            return "This is a command for the shell. Type q to leave the lesson, or use a second terminal."
-        return f"{line!r} is not a command: type ? for all commands, or !{line} to run it as Python."
+            return say(
+                "This is a command for the shell. Type q to leave the lesson, or use a second terminal."
+            )
+        return say(
+            "{shown} is not a command: type ? for all commands, or !{line} to run it as Python.",
+            shown=repr(line),
+            line=line,
+        )
 
     def _variable(self, name: str) -> str:
         """Return the text that `s NAME` shows. The name may be dotted, such as cache.weights."""
         names = own(self.runner.namespace)
         if not name:
             all_names = [unbroken(describe(n, v)) for n, v in names.items()]
-            return "   ".join(all_names) or "Nothing is defined yet: press Enter to run the code."
+            return "   ".join(all_names) or say("Nothing is defined yet: press Enter to run the code.")
         first, *rest = name.split(".")
         if first not in names:
             shown = self.lesson.steps[self.step].code
             if shown is not None and first in bound_names(shown.text):
-                return f"{first} is defined by the code on the screen: press Enter first"
+                return say("{name} is defined by the code on the screen: press Enter first", name=first)
             near = nearest(first, names)
-            hint = f"did you mean {near}?" if near else "s alone lists all names"
-            return f"{first} is not defined at this step: {hint}"
+            if near:
+                return say("{name} is not defined at this step: did you mean {near}?", name=first, near=near)
+            return say("{name} is not defined at this step: s alone lists all names", name=first)
         value = names[first]
         for part in rest:
             if not hasattr(value, part):
-                has = ", ".join(getattr(value, "_fields", ())) or "no named fields"
-                return f"{first} has no {part}: it has {has}"
+                fields = ", ".join(getattr(value, "_fields", ())) or say("no named fields")
+                return say("{name} has no {part}: it has {fields}", name=first, part=part, fields=fields)
             value = getattr(value, part)
         return in_full(name, value)
 
@@ -344,3 +359,18 @@ class Stepper:
 def _in_line(phrases: list[str]) -> str:
     """Return phrases side by side, none broken at the end of a line."""
     return "   ".join(map(unbroken, phrases))
+
+
+def _help() -> str:
+    """Return the commands of the stepper."""
+    return say("""\
+Enter      run the code that is shown and go on
+b          go back one step; the code before it runs again, so variables get their earlier values
+g NUMBER   go to a step, back or forward; g 1 is the first
+l          show this step again
+c          show the code of the checks and plots that are folded on this screen (▷)
+o          open the last figure with the system's image viewer
+s NAME     show a variable; of a cache, every array with its name, shape and numbers; s alone lists all
+!LINE      run a line of Python with the lesson's variables, such as !q.shape or !x = x * 2
+q          quit and save your progress (as Ctrl-C and Ctrl-D do)
+?          show this help""")

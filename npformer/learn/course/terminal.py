@@ -19,12 +19,18 @@ from rich.text import Text
 from rich.theme import Theme
 
 from npformer.escaping import printable
+from npformer.language import say
 from npformer.learn.course.latex import to_text
 from npformer.learn.course.prose import replace_formulas, split_formulas
 
 WIDTH = 100  # longer lines are hard to read
 UNBROKEN = 40  # a longer formula in a line of prose may be broken
 NO_BREAK = "\ue000"  # stands for a space at which no line may be broken; `lines_of` replaces it with a space
+BREAK = "\x1f"  # stands between Chinese characters, where a line may be broken; `lines_of` removes it
+# a place beside a Chinese character, before no closing mark and after no opening one
+BREAKABLE = re.compile(
+    r"(?<![（《“‘「\s])(?=[\u4e00-\u9fff（《“‘「])(?<=\S)|(?<=[\u4e00-\u9fff，。、；：！？）》”’」])(?=[^\s，。、；：！？）》”’」…])"
+)
 SPAN = re.compile(r"(?<!`)`[^`]+`(?!`)")
 PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")  # a backslash makes each of these text in Markdown
 THEME = Theme(
@@ -70,7 +76,7 @@ def prose(text: str) -> RenderableType:
             parts.append(Text(""))
         if part.kind == "text":
             inline = replace_formulas(part.text, lambda latex, _: _inline(latex))
-            inline = SPAN.sub(lambda span: unbroken(span[0]), inline)
+            inline = BREAKABLE.sub(BREAK, SPAN.sub(lambda span: unbroken(span[0]), inline))
             parts.append(Markdown(inline, code_theme=CODE))  # type: ignore[arg-type]  # it takes themes too
         else:
             parts.append(Padding(Text(to_text(part.text), style="bold cyan", no_wrap=True), (0, 0, 0, 4)))
@@ -93,14 +99,16 @@ def lines_of(out: Console, thing: RenderableType) -> list[str]:
     """Return the lines that printing gives, with colours. They are at most WIDTH wide."""
     with out.capture() as capture:
         out.print(thing, width=min(out.width, WIDTH))
-    return [line.rstrip() for line in capture.get().replace(NO_BREAK, " ").rstrip("\n").split("\n")]
+    return [
+        line.rstrip()
+        for line in capture.get().replace(NO_BREAK, " ").replace(BREAK, "").rstrip("\n").split("\n")
+    ]
 
 
 # ---------------------------------------------------------------------------------------------------------
 # A screen at a time
 
 LEAST = 5  # with fewer free lines, a text begins on the next screen
-MORE = "Enter: more · b back · q quit · ? help ▸ "
 # a terminal's answer to `terminal_questions.ask` that came too late stands before what the reader typed
 LATE_ANSWER = re.compile(r"^(\033\[\?)?\d+(;\d+)+c")
 
@@ -113,11 +121,11 @@ class Screen:
         answer: answer(line) handles a line that the reader typed. It returns "on" to go on, "" to ask again,
             or a command that ends the step.
         stops: True to stop and ask; False to print everything.
-        more: The question at the end of a full screen.
+        more: The question at the end of a full screen; by default that of a lesson.
     """
 
-    def __init__(self, out: Console, answer: Callable[[str], str], *, stops: bool, more: str = MORE) -> None:
-        self.more = more
+    def __init__(self, out: Console, answer: Callable[[str], str], *, stops: bool, more: str = "") -> None:
+        self.more = more or f"{say('Enter: more · b back · q quit · ? help')} ▸ "
         self.out = out
         self.answer = answer
         self.stops = stops
@@ -173,7 +181,7 @@ class Screen:
         if not self.stops:
             return "on"
         if len(question) > self.out.width:  # the question must fit on one line
-            question = re.sub(r" · .* · \? help", " · ? help", question)
+            question = re.sub(r" · .* · \? ", " · ? ", question)
         while True:
             self.out.file.flush()
             try:

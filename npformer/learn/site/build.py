@@ -7,12 +7,13 @@ import re
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from npformer.errors import UserError
+from npformer.language import ENGLISH, LANGUAGES, NAMES
 from npformer.learn.course.lesson import Lesson, all_lessons
 from npformer.learn.site.course_pages import course_pages, glossary_page, home_page
 from npformer.learn.site.explorer_page import explorer_files
@@ -24,11 +25,13 @@ from npformer.learn.site.lesson_pages import lesson_files, shares_a_run
 from npformer.learn.site.markdown import Files
 from npformer.learn.site.reference_pages import reference_pages
 from npformer.learn.site.store import forget_older_than, stored
+from npformer.learn.site.translated_pages import translated_pages
 from npformer.learn.site.zoo_pages import zoo_pages
 
 Report = Callable[[int, int], None]
 NEEDED = ("sphinx", "myst_parser", "furo")
 HERE = Path(__file__).parent
+TRANSLATIONS = [language for language in LANGUAGES.values() if language != ENGLISH]
 SETTINGS = {
     "project": "npformer",
     "extensions": [
@@ -115,7 +118,13 @@ def build_site(out: Path, plan: SitePlan, report: Report) -> Built:
             "the site is built with Sphinx, MyST and furo: install them with pip install 'npformer[site]'"
         )
     documents = make_documents(plan, report)
-    files, warnings = pages_of(documents, plan)
+    files: Files = {}
+    warnings: list[str] = []
+    for language, made in documents.items():
+        others = {other: _names(each) for other, each in documents.items() if other != language}
+        pages, faults = pages_of(made, plan, language, others)
+        files |= {f"{folder_of(language)}{path}": data for path, data in pages.items()}
+        warnings += faults
     folder.write(files)
     if plan.is_whole:
         forget_older_than(start)
@@ -123,14 +132,14 @@ def build_site(out: Path, plan: SitePlan, report: Report) -> Built:
     return Built(n_pages, sum(map(len, files.values())), warnings)
 
 
-def make_documents(plan: SitePlan, report: Report) -> Files:
-    """Return all documents of the site, with their pictures."""
-    files: Files = {}
-    for made in _run(plan, report):
-        files |= made
+def make_documents(plan: SitePlan, report: Report) -> dict[str, Files]:
+    """Return all documents of the site with their pictures, by their language, English first."""
+    made = _run(plan, report)
+    files = made.pop(ENGLISH)
     files |= course_pages(plan.lessons) | glossary_page(plan.lessons)
     files |= guide_pages(plan.lessons, _names(files))
-    return files | home_page(plan.lessons, _names(files))
+    english = {ENGLISH: files | home_page(plan.lessons, _names(files))}
+    return english | {each: translated_pages(lessons, each, _names(files)) for each, lessons in made.items()}
 
 
 def _names(files: Files) -> set[str]:
@@ -138,8 +147,12 @@ def _names(files: Files) -> set[str]:
     return {path.removesuffix(".md") for path in files if path.endswith(".md")}
 
 
-def _run(plan: SitePlan, report: Report) -> list[Files]:
-    """Make the documents that take long, in several processes, or take them from the store."""
+def _run(plan: SitePlan, report: Report) -> dict[str, Files]:
+    """Make the documents that take long, in several processes, or take them from the store.
+
+    Returns:
+        The documents of English, and of each language into which a lesson is translated.
+    """
     shared = [lesson for lesson in plan.lessons if shares_a_run(lesson)]
     groups = [shared] * bool(shared) + [[each] for each in plan.lessons if each not in shared]
     # the jobs that take longest begin first
@@ -150,6 +163,11 @@ def _run(plan: SitePlan, report: Report) -> list[Files]:
         jobs += [partial(stored, make.__name__, make) for make in (gallery_pages, zoo_pages)]
         jobs.append(reference_pages)
     jobs += [partial(_lessons, group, plan.has_explorer) for group in groups]
+    languages = [ENGLISH] * len(jobs)
+    for lesson in [replace(lesson, language=each) for each in TRANSLATIONS for lesson in plan.lessons]:
+        if lesson.translations:
+            jobs.append(partial(_lessons, [lesson], plan.has_explorer))
+            languages.append(lesson.language)
     ended = 0
 
     def done() -> None:
@@ -159,7 +177,11 @@ def _run(plan: SitePlan, report: Report) -> list[Files]:
 
     report(0, len(jobs))
     with tempfile.TemporaryDirectory(prefix="npformer-site-", ignore_cleanup_errors=True) as folder:
-        return run_jobs(jobs, Path(folder), plan.workers, done)
+        made = run_jobs(jobs, Path(folder), plan.workers, done)
+    files: dict[str, Files] = {}
+    for language, each in zip(languages, made, strict=True):
+        files.setdefault(language, {}).update(each)
+    return files
 
 
 def _explorer(model: str | None, lessons: Sequence[Lesson]) -> Files:
@@ -176,11 +198,29 @@ def _lessons(group: Sequence[Lesson], has_explorer: bool) -> Files:
         return {path: data for files in made for path, data in files.items()}
 
     texts = [lesson.path.read_text(encoding="utf-8") for lesson in group]
-    return stored(f"lessons {has_explorer} {texts}", make)
+    translations = [lesson.translations for lesson in group]
+    return stored(f"lessons {has_explorer} {texts} {translations}", make)
 
 
-def pages_of(documents: Files, plan: SitePlan) -> tuple[Files, list[str]]:
-    """Let Sphinx turn the documents into pages. Return all files of the site, and the warnings of Sphinx."""
+def folder_of(language: str) -> str:
+    """Return the folder of the pages in a language, such as "zh/", or "" for English."""
+    return "" if language == ENGLISH else f"{next(k for k, v in LANGUAGES.items() if v == language)}/"
+
+
+def pages_of(
+    documents: Files, plan: SitePlan, language: str, others: dict[str, set[str]]
+) -> tuple[Files, list[str]]:
+    """Let Sphinx turn the documents of a language into pages.
+
+    Args:
+        documents: The documents and their pictures.
+        plan: What the site contains.
+        language: The language.
+        others: The names of the documents in each other language.
+
+    Returns:
+        All files, and the warnings of Sphinx.
+    """
     from sphinx.application import Sphinx
     from sphinx.util.docutils import docutils_namespace
 
@@ -192,7 +232,13 @@ def pages_of(documents: Files, plan: SitePlan) -> tuple[Files, list[str]]:
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(data)
         warnings = io.StringIO()
-        settings = SETTINGS | {"npformer_lessons": [lesson.name for lesson in plan.lessons]}
+        settings = SETTINGS | {
+            "language": language,
+            "npformer_lessons": [lesson.name for lesson in plan.lessons],
+            "npformer_others": {
+                folder_of(other): (NAMES[other], sorted(names)) for other, names in others.items()
+            },
+        }
         doctrees = Path(temporary, "doctrees")
         with docutils_namespace():  # so that a second site can be built in this process
             app = Sphinx(source, None, out, doctrees, "html", settings, status=None, warning=warnings)

@@ -5,7 +5,9 @@ import re
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
+from npformer.language import ENGLISH, catalog
 from npformer.learn.course.lesson import Lesson
+from npformer.learn.language.messages import translated
 from npformer.learn.site.lesson_links import document_of
 from npformer.learn.site.markdown import Files, listed
 
@@ -23,22 +25,33 @@ COMMENT = re.compile(r"<!--.*?-->\n?", re.DOTALL)  # the marks of computed parts
 LINE = re.compile(r"L\d+")  # the place of a line in a file, which a page does not have
 
 
-def guide_pages(lessons: Sequence[Lesson], others: Collection[str], checkout: Path = CHECKOUT) -> Files:
+def guide_pages(
+    lessons: Sequence[Lesson],
+    others: Collection[str],
+    checkout: Path = CHECKOUT,
+    language: str = ENGLISH,
+) -> Files:
     """Return the page that says what to read first, and the other guides with their list in front.
 
     Args:
         lessons: The lessons of the site, which can be linked.
         others: The names of the other documents, which can be linked, too.
         checkout: The folder that contains docs/. Without docs/, there are no guides.
+        language: The language. In another one than English, there are the guides that are translated.
     """
-    paths = {f"docs/{file.name}": _document_of(file) for file in sorted((checkout / "docs").glob("*.md"))}
+    names = sorted((checkout / "docs").glob("*.md"))
+    translations = {file: catalog(language, f"docs/{file.stem}") for file in names}
+    if language != ENGLISH:
+        names = [file for file in names if translations[file]]
+    paths = {f"docs/{file.name}": _document_of(file) for file in names}
     known = paths | {name: path for name, path in SAME.items() if path in {*others, "index"}}
     known |= {f"lessons/{lesson.path.name}": document_of(lesson) for lesson in lessons}
     files: Files = {}
     for name, path in paths.items():
         written = COMMENT.sub("", (checkout / name).read_text(encoding="utf-8"))
+        written = translated(written, translations[checkout / name])
         files[f"{path}.md"] = LINK.sub(lambda found: _linked(found, known, checkout, files), written).encode()
-    if files:
+    if files and language == ENGLISH:
         below = [f"/{path}" for path in paths.values() if path not in ("docs/index", "start-here")]
         files["docs/index.md"] += f"\n{listed(below)}\n".encode()
     return files

@@ -9,11 +9,14 @@ from npformer.learn.course.lesson import Lesson
 
 FILE = re.compile(r"\d\d_(?:\d_)?\w+")  # the name of a lesson's file
 NUMBER = r"\d+(?:\.\d+)?"
-# "lesson 4.4, `04_4_query_key_and_value`" or "lesson 4.4 (`...`)": the file is left out
-NAMED = re.compile(rf"([Ll]esson\s+{NUMBER})(?:,\s+`{FILE.pattern}`|\s+\(`{FILE.pattern}`\))")
+# "lesson 4.4, `04_4_query_key_and_value`", "lesson 4.4 (`...`)" or "第 4.4 课（`...`）": the file is left out
+NAMED = re.compile(
+    rf"([Ll]esson\s+{NUMBER}|第 {NUMBER} 课)"
+    rf"(?:,\s+`{FILE.pattern}`|\s+\(`{FILE.pattern}`\)|（`{FILE.pattern}`）)"
+)
 SEVERAL = r"(?:(?:,\s+|\s+and\s+|\s+or\s+|\s+to\s+|–){}(?![\d.]*\d))*"
-LESSONS = rf"\b[Ll]essons?\s+{NUMBER}{SEVERAL.format(NUMBER)}"
-CHAPTERS = rf"\b[Cc]hapters?\s+\d+(?![\d.]*\d){SEVERAL.format(chr(92) + 'd+')}"
+LESSONS = rf"\b[Ll]essons?\s+{NUMBER}{SEVERAL.format(NUMBER)}|第 {NUMBER} 课"
+CHAPTERS = rf"\b[Cc]hapters?\s+\d+(?![\d.]*\d){SEVERAL.format(chr(92) + 'd+')}|第 \d+ 章"
 CONTENTS = "lessons/index.html"
 REPOSITORY = "https://github.com/npformer/npformer"  # setup.py has it for the metadata
 PUBLISHED = "https://npformer.github.io/npformer"  # where the project's workflow publishes the site
@@ -66,9 +69,11 @@ def named_in(text: str, forms: Mapping[str, str]) -> Iterator[Named]:
             yield Named(found.start(), found.end(), kind, forms[" ".join(found[0].lower().split())])
             continue
         numbers = list(re.finditer(NUMBER, found[0]))
-        for number in numbers:  # a single number is linked with its word
-            start = found.start() if len(numbers) == 1 else found.start() + number.start()
-            yield Named(start, found.start() + number.end(), kind, number[0])
+        if len(numbers) == 1:  # it is linked with its word
+            yield Named(found.start(), found.end(), kind, numbers[0][0])
+            continue
+        for number in numbers:
+            yield Named(found.start() + number.start(), found.start() + number.end(), kind, number[0])
 
 
 def forms_of(terms: list[Term], lesson: Lesson) -> dict[str, str]:

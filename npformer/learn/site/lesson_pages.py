@@ -5,6 +5,7 @@ from html import escape
 from urllib.parse import quote
 
 from npformer.escaping import printable
+from npformer.language import ENGLISH, current_language, say, speaking
 from npformer.learn.course.architecture import place_of
 from npformer.learn.course.execute import Outcome
 from npformer.learn.course.export import run_without_error
@@ -18,7 +19,6 @@ from npformer.learn.site.markdown import Files, code, document, folded, picture,
 # lessons with these names in their code share a trained model: they are run in one process, in this order
 SHARED_RUN = re.compile(r"course\.trained import .*\b(?:trained|FOLDER)\b")
 STARTED = re.compile(r"`npformer exercise start (?P<name>[\w-]+)`")
-NEXT = re.compile(r"^\*\*Next\*\*", re.MULTILINE)
 # the commands of the lessons, for translators, whose steps have the names of the tour's model
 EXPLORE = re.compile(r"npformer explore (?:\"[^\"]*\" )?--model (?:en-de|tour/run)\b")
 VIEW = re.compile(r"`(#[^`\s]+=[^`\s]+)`")
@@ -36,13 +36,14 @@ def lesson_files(lesson: Lesson, *, has_explorer: bool) -> Files:
         UserError: If a cell fails.
     """
     files: Files = {}
-    parts = [
-        _prose(cell, lesson, has_explorer=has_explorer)
-        if outcome is None
-        else _code(cell, outcome, lesson, files)
-        for cell, outcome in run_without_error(lesson, "page")
-    ]
-    parts[1:1] = [f"*{text(place_on_routes(lesson))}*", *_map(lesson, files)]
+    with speaking(lesson.language):
+        parts = [
+            _prose(cell, lesson, has_explorer=has_explorer)
+            if outcome is None
+            else _code(cell, outcome, lesson, files)
+            for cell, outcome in run_without_error(lesson, "page")
+        ]
+        parts[1:1] = [f"*{text(place_on_routes(lesson))}*", *_map(lesson, files)]
     keywords = " ".join([lesson.words.replace("_", " "), *lesson.goals])
     return files | {f"{document_of(lesson)}.md": document("", parts, keywords)}
 
@@ -83,7 +84,7 @@ def _prose(cell: Cell, lesson: Lesson, *, has_explorer: bool) -> str:
     if has_explorer and EXPLORE.search(cell.text):
         added.append(_view(view_of(lesson) or ""))
     shown = "\n\n".join(parts)
-    following = NEXT.search(shown)
+    following = re.search(rf"^\*\*{say('Next')}\*\*", shown, re.MULTILINE)
     at = following.start() if following else len(shown)
     return "\n\n".join([shown[:at], *added, shown[at:]])
 
@@ -112,38 +113,44 @@ def _map(lesson: Lesson, files: Files) -> list[str]:
         return []
     from npformer.learn.figures.course_map import course_map  # matplotlib takes a second to load
 
-    caption = "The part of this lesson is highlighted; beside each part stands the chapter that explains it"
+    caption = say(
+        "The part of this lesson is highlighted; beside each part stands the chapter that explains it"
+    )
     name = re.sub(r"\W+", "-", "_".join(place.highlighted))  # many lessons show the same picture
     shown = picture(files, f"lessons/maps/{name}", course_map(place.highlighted), caption)
-    return [folded("Show this part in the architecture", shown)]
+    return [folded(say("Show this part in the architecture"), shown)]
 
 
 def _exercise(exercise: Exercise) -> str:
     """Return an exercise: what to write, how to check it, and one folded hint after the other."""
-    functions = " and ".join(f"`{name}`" for name in exercise.functions)
+    functions = ", ".join(f"`{name}`" for name in exercise.functions)
     parts = [
         f"(exercise-{exercise.name})=",
-        f"`npformer exercise start {exercise.name}` writes this file. Complete {functions}, and run "
-        "`npformer exercise check`.",
+        say(
+            "`npformer exercise start {name}` writes this file. Complete {functions}, and run "
+            "`npformer exercise check`.",
+            name=exercise.name,
+            functions=functions,
+        ),
         code(exercise.stub),
         *hints(exercise.hints),
     ]
-    return folded(f"Exercise {exercise.name}: {exercise.title}", "\n\n".join(parts), "exercise")
+    title = say("Exercise {name}: {title}", name=exercise.name, title=exercise.title)
+    return folded(title, "\n\n".join(parts), "exercise")
 
 
 def hints(given: tuple[str, ...]) -> list[str]:
     """Return hints, each of them folded."""
-    return [folded(f"Hint {number} of {len(given)}", text(hint)) for number, hint in enumerate(given, 1)]
+    return [
+        folded(say("Hint {number} of {count}", number=number, count=len(given)), text(hint))
+        for number, hint in enumerate(given, 1)
+    ]
 
 
 def _view(view: str) -> str:
     """Return the explorer with a view, folded."""
-    page = escape(f"../{address_of(view)}")
-    step = re.search(r"step=([\w.]+)", view)
-    what = f"the step <code>{escape(step[1])}</code>" if step else "this view"
-    link = f'<p><a href="{page}">Show {what} on a page of its own</a>.</p>'
-    return folded(
-        "Open the explorer here",
-        raw(f'{link}\n<iframe src="{page}" loading="lazy" title="The explorer"></iframe>'),
-        "live",
-    )
+    root = "../" if current_language() == ENGLISH else "../../"
+    page = escape(f"{root}{address_of(view)}")
+    link = f'<p><a href="{page}">{say("Show this view on a page of its own")}</a></p>'
+    frame = f'<iframe src="{page}" loading="lazy" title="{say("The explorer")}"></iframe>'
+    return folded(say("Open the explorer here"), raw(f"{link}\n{frame}"), "live")

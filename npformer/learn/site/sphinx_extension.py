@@ -8,6 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from npformer.language import ENGLISH, LANGUAGES, speaking
 from npformer.learn.course.glossary import Term, all_terms
 from npformer.learn.course.latex import to_mathml
 from npformer.learn.course.lesson import Lesson, all_lessons
@@ -19,6 +20,8 @@ ARRAY = re.compile(r"~?(?:numpy\.)?ndarray\[~?(?:typing\.)?Any, ~?(?:typing\.)?A
 def setup(app: Any) -> dict[str, Any]:
     """Connect the functions below with Sphinx."""
     app.add_config_value("npformer_lessons", [], "env")
+    app.add_config_value("npformer_others", {}, "html")
+    app.add_role("english", _english)
     app.add_html_math_renderer("mathml", inline_renderers=(_formula, None), block_renderers=(_formula, None))
     app.connect("builder-inited", _begin)
     app.connect("autodoc-process-docstring", _docstring, priority=100)  # before napoleon
@@ -26,14 +29,20 @@ def setup(app: Any) -> dict[str, Any]:
     app.connect("doctree-resolved", _link_names)
     app.connect("html-collect-pages", _forget_unread_modules, priority=100)  # before viewcode lists them
     app.connect("html-page-context", _short_navigation, priority=100)  # before the theme
+    app.connect("html-page-context", _language_switch)
     return {"parallel_read_safe": True, "parallel_write_safe": False}
 
 
 def _begin(app: Any) -> None:
     """Find the documents of the lessons that the site has."""
-    app.npformer_documents = {
-        document_of(lesson): lesson for lesson in all_lessons() if lesson.name in app.config.npformer_lessons
-    }
+    with speaking(_language(app.config)):
+        lessons = [lesson for lesson in all_lessons() if lesson.name in app.config.npformer_lessons]
+    app.npformer_documents = {document_of(lesson): lesson for lesson in lessons}
+
+
+def _language(config: Any) -> str:
+    """Return the language of the pages."""
+    return config.language if config.language in LANGUAGES.values() else ENGLISH
 
 
 def _forget_unread_modules(app: Any) -> list[Any]:
@@ -63,6 +72,33 @@ def _short_navigation(app: Any, page: str, template: str, context: dict[str, Any
         )
 
     context["toctree"] = shown
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Languages: English stands in the root, and each other language in a folder
+
+
+def _english(
+    name: str, rawtext: str, text: str, lineno: int, inliner: Any, options: Any = None, content: Any = ()
+) -> Any:
+    """Return a link from the first page of a language to an English one: {english}`title <document>`."""
+    from docutils import nodes
+
+    title, _, document = text.removesuffix(">").rpartition(" <")
+    return [nodes.reference(rawtext, title, refuri=f"../{document}.html")], []
+
+
+def _language_switch(app: Any, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
+    """Put links to the same page in the other languages above it, or to their first pages."""
+    if "body" not in context:
+        return
+    up = "../" * (page.count("/") + (_language(app.config) != ENGLISH))
+    links = [
+        f'<a href="{up}{folder}{page if page in documents else "index"}.html">{name}</a>'
+        for folder, (name, documents) in app.config.npformer_others.items()
+    ]
+    if links:
+        context["body"] = f'<p class="languages">{" ".join(links)}</p>\n{context["body"]}'
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -116,14 +152,21 @@ def _is_inside(node: Any, kinds: tuple[type, ...]) -> bool:
 def _targets(app: Any, docname: str) -> dict[tuple[str, str], str]:
     """Return the addresses of all lessons, chapters and terms from a document, without its own."""
     places: dict[tuple[str, str], str] = {}
+    elsewhere: dict[tuple[str, str], str] = {}  # what is in English alone
     for document, lesson in app.npformer_documents.items():
         chapter = f"lessons/chapter_{lesson.chapter:02}"
+        if document not in app.env.all_docs:
+            root = "../" * (docname.count("/") + 1)
+            elsewhere.setdefault(("chapter", str(lesson.chapter)), f"{root}lessons/index.html")
+            names = (("lesson", lesson.number), ("file", lesson.name))
+            elsewhere |= dict.fromkeys(names, f"{root}{document}.html")
+            continue
         places.setdefault(
             ("chapter", str(lesson.chapter)), chapter if chapter in app.env.all_docs else document
         )
         if document != docname:
             places |= {("lesson", lesson.number): document, ("file", lesson.name): document}
-    uris = {key: app.builder.get_relative_uri(docname, place) for key, place in places.items()}
+    uris = elsewhere | {key: app.builder.get_relative_uri(docname, place) for key, place in places.items()}
     terms = app.env.domains.standard_domain.objects.items()
     glossary = app.builder.get_relative_uri(docname, "glossary")
     return uris | {("term", name): f"{glossary}#{id}" for (kind, name), (_, id) in terms if kind == "term"}

@@ -66,9 +66,9 @@ def forget_older_than(moment: float) -> None:
 
 @cache
 def _package() -> str:
-    """Return a digest of all files of the package, and of the pictures of a checkout."""
+    """Return a digest of all files of the package but its catalogs, and of the pictures of a checkout."""
     digest = hashlib.sha256()
     for path in [*sorted(PACKAGE.rglob("*")), *sorted((PACKAGE.parent / "figures").glob("*"))]:
-        if path.is_file() and "__pycache__" not in path.parts:
+        if path.is_file() and not {"__pycache__", "locale"} & set(path.parts):
             digest.update(path.relative_to(PACKAGE.parent).as_posix().encode() + path.read_bytes())
     return digest.hexdigest()

@@ -184,7 +184,7 @@ def test_a_chapter_opens_its_first_unfinished_lesson(which, done, opened, said, 
     assert main(["lesson", which, "--notebook"]) == 0
     assert [path.stem for path in five.glob("*.ipynb")] == [opened]
     output = capsys.readouterr().out
-    assert ("Chapter 2 has 3 lessons. " in output) == bool(said)
+    assert ("Chapter 2 has 3 lessons." in output) == bool(said)
     assert said in output
 
 

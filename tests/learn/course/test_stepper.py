@@ -37,7 +37,7 @@ TALK = [  # what is typed in lesson 0.2, and what then appears
     ("g 1", "[1/16] Enter: run"),
     ("b", "[1/16] Enter: run"),
     ("g 3", "[3/16] Enter: run"),
-    ("q", "You stopped at step 3 of 16. npformer lesson 0.2 goes on from there."),
+    ("q", "You stopped at step 3 of 16.\nTo go on from there: npformer lesson 0.2"),
 ]
 BROKEN = """\
 # %% [markdown]
@@ -78,12 +78,12 @@ def test_the_progress_is_saved_until_restart(screens):
     for leaving in ("!quit()", "!exit()", "!import sys; sys.exit(1)"):
         assert "You stopped at step 4" in screens("lesson", typed=[leaving])[-1]
     again, value, stopped = screens("lesson", typed=["!x.shape", KeyboardInterrupt()])
-    assert "continues at step 4" in again
-    assert "Running the 3 cells before this step again." in again
+    assert "You go on at step 4" in again
+    assert "The code before this step runs again." in again
     assert "(2, 3, 4)" in value
     assert "You stopped at step 4" in stopped
     first, second, _ = screens("lesson", "0.2", "--restart", typed=["b", "q"])
-    assert "Running the" not in first
+    assert "runs again" not in first
     assert "[1/16] Enter: run" in second
 
 
@@ -101,9 +101,9 @@ def test_answers_and_tagged_cells_are_folded_until_the_reader_asks(screens, fold
     assert "Answer\nIt is small." in answer
     assert "details" not in answer
     assert "x = 1" in answer
-    assert "the code ran\n→ x = 1\n▷ check: 1 line (c shows it) → all assertions hold\n" in second
+    assert "the code ran\n→ x = 1\n▷ check: 1 line (c shows the code) → all assertions hold\n" in second
     assert "Now a plot." in second
-    assert "▷ plot: 2 lines (c shows them)\n" in second
+    assert "▷ plot: 2 lines (c shows the code)\n" in second
     assert "assert" not in second.replace("assertions", "")
     assert "print(" not in second
     assert "assert x == 1" in shown
@@ -116,7 +116,7 @@ def test_answers_and_tagged_cells_are_folded_until_the_reader_asks(screens, fold
 def test_a_check_that_fails_says_so(screens, folded):
     folded.write_text(folded.read_text(encoding="utf-8").replace("x == 1", "x == 2"), encoding="utf-8")
     failed = screens("lesson", "90", typed=["", "", "q"])[2]
-    assert "▷ check: 1 line (c shows it)\nThis cell failed: AssertionError" in failed
+    assert "▷ check: 1 line (c shows the code)\nThis cell failed: AssertionError" in failed
     assert "assertions hold" not in failed
     assert "90_folded.py, line 19: assert x == 2" in failed
 

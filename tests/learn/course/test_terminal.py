@@ -3,8 +3,10 @@
 import io
 import re
 
+from rich.cells import cell_len
 from typing_reader import COLUMNS, ROWS, step_with
 
+from npformer.cli.main import main
 from npformer.learn.course.lesson import find_lesson
 from npformer.learn.course.terminal import FoldedStream
 
@@ -27,8 +29,24 @@ def test_a_progress_that_cannot_be_saved_is_reported(screens, tmp_path):
     (tmp_path / "file").write_text("")
     first, *_, left = screens("lesson", "0.2", typed=["g 2", "q"], XDG_STATE_HOME=str(tmp_path / "file"))
     assert "your progress cannot be saved in" in first
-    stopped = "You stopped at step 2 of 16, but your progress is not saved. To go on: "
-    assert f"{stopped}npformer lesson 0.2, then g 2." in " ".join(left.split())
+    stopped = "You stopped at step 2 of 16. Your progress is not saved. To go on: "
+    assert f"{stopped}npformer lesson 0.2, g 2" in " ".join(left.split())
+
+
+def test_a_lesson_in_chinese_breaks_between_characters(screens):
+    first, third, _ = screens("lesson", "0.0", "--language", "zh", typed=["g 3", "q"])
+    assert "学完这一课，你能够" in first
+    assert "Enter：运行 · b 后退" in first
+    lines = third.splitlines()
+    assert max(map(cell_len, lines)) <= COLUMNS
+    assert any(cell_len(line) >= COLUMNS - 2 and not line.endswith("，") for line in lines)
+    assert not [line for line in lines if line.startswith(("，", "。", "；", "：", "）"))]
+
+
+def test_the_language_of_the_environment_and_an_unknown_one(screens, capsys):
+    assert "学完这一课" in screens("lesson", "0.0", typed=["q"], LC_ALL="zh_CN.UTF-8")[0]
+    assert main(["lesson", "0.0", "--language", "fr"]) == 2
+    assert "npformer does not speak the language 'fr': choose en or zh" in capsys.readouterr().err
 
 
 def test_the_end_leads_to_the_exercises_and_to_the_next_lesson(screens):

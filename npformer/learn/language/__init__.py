@@ -1,0 +1,1 @@
+"""Lessons, guides and exercises in other languages than English."""

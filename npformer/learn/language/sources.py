@@ -1,0 +1,65 @@
+"""The messages of every document that has a catalog: lessons, guides, and the sentences of the program."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from npformer.language import INTERFACE, path_of
+from npformer.learn.course.lesson import Cell, find_lesson
+from npformer.learn.language.messages import messages_of
+
+PACKAGE = Path(__file__).parents[2]
+CHECKOUT = PACKAGE.parent
+IMPORTED = re.compile(r"^from npformer\.language import .*\bsay\b", re.MULTILINE)
+
+
+def catalogs_of(language: str) -> list[str]:
+    """Return the names of the catalogs of a language, in order. What has one is offered in that language."""
+    folder = path_of(language, INTERFACE).parent
+    return sorted(path.relative_to(folder).with_suffix("").as_posix() for path in folder.rglob("*.po"))
+
+
+def messages_for(name: str) -> list[str]:
+    """Return the messages of a document in English, in order, each once.
+
+    Args:
+        name: The name of its catalog: "interface", the name of a lesson such as
+            "lessons/05_1_scaled_dot_product_attention", or a file of the checkout without .md, such as
+            "docs/teaching".
+    """
+    if name == INTERFACE:
+        found = [message for path in sorted(PACKAGE.rglob("*.py")) for message in _said(path)]
+    elif name.startswith("lessons/"):
+        found = [
+            message
+            for cell in find_lesson(name.removeprefix("lessons/")).english.cells
+            for message in _of_cell(cell)
+        ]
+    else:
+        found = messages_of((CHECKOUT / f"{name}.md").read_text(encoding="utf-8"))
+    return list(dict.fromkeys(found))
+
+
+def _of_cell(cell: Cell) -> list[str]:
+    """Return the messages of a cell: its prose, or the captions of its figures."""
+    if cell.kind == "prose":
+        return messages_of(cell.text)
+    captions: list[ast.expr] = []
+    for node in ast.walk(ast.parse(cell.text)):
+        match node:
+            case ast.Call(func=ast.Name("show_figure"), args=[_, _, caption]):
+                captions.append(caption)
+            case ast.Assign(targets=[ast.Name("caption")], value=caption):
+                captions.append(caption)
+    return [str(node.value) for node in captions if isinstance(node, ast.Constant)]
+
+
+def _said(path: Path) -> Iterator[str]:
+    """Yield the messages that a source file gives to `say`."""
+    text = path.read_text(encoding="utf-8")
+    for node in ast.walk(ast.parse(text)) if IMPORTED.search(text) else ():
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "say":
+            message = node.args[0]
+            assert isinstance(message, ast.Constant), f"{path}, line {node.lineno}: write the message out"
+            yield str(message.value)

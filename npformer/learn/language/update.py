@@ -1,0 +1,69 @@
+"""Bring the catalogs of a language up to date with the English texts.
+
+    python -m npformer.learn.language.update zh_CN [NAME ...]
+
+Without a name, all catalogs of the language are brought up to date. A name that has no catalog begins one:
+docs/teaching, lessons/05_1_scaled_dot_product_attention or interface. Translations of texts that are as
+before stay. Where a text has changed, the nearest earlier translation stands beside it, marked as fuzzy,
+with the earlier text as a comment, and is not shown until a translator has removed the mark.
+"""
+
+import argparse
+import difflib
+
+from polib import POEntry, POFile, pofile
+
+from npformer.language import LANGUAGES, path_of
+from npformer.learn.language.sources import catalogs_of, messages_for
+
+NEAR = 0.6  # the similarity from which an earlier translation is offered
+FUZZY = "fuzzy"
+
+
+def updated(earlier: list[POEntry], messages: list[str]) -> list[POEntry]:
+    """Return the entries of a catalog for the messages of today.
+
+    Args:
+        earlier: The entries of the catalog as it was.
+        messages: The messages, in order.
+    """
+    known = {entry.msgid: entry for entry in earlier if entry.msgstr}
+    left = [message for message in known if message not in messages]
+    entries = []
+    for message in messages:
+        near = [] if message in known else difflib.get_close_matches(message, left, 1, NEAR)
+        if message in known:
+            entries.append(known[message])
+        elif near:
+            text = known[near[0]].msgstr
+            entries.append(POEntry(msgid=message, msgstr=text, flags=[FUZZY], previous_msgid=near[0]))
+        else:
+            entries.append(POEntry(msgid=message))
+    return entries
+
+
+def update(language: str, name: str) -> POFile:
+    """Bring a catalog up to date, write it, and return it."""
+    path = path_of(language, name)
+    file = POFile(wrapwidth=110)
+    file.metadata = {"Language": language, "Content-Type": "text/plain; charset=utf-8"}
+    file.extend(updated(list(pofile(str(path))) if path.exists() else [], messages_for(name)))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    file.save(str(path))
+    return file
+
+
+def main() -> None:
+    """Update the catalogs of the command line, and print how much of each is translated."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("language", choices=sorted(set(LANGUAGES.values()) - {"en"}))
+    parser.add_argument("names", nargs="*", metavar="NAME")
+    options = parser.parse_args()
+    for name in options.names or catalogs_of(options.language):
+        file = update(options.language, name)
+        done, stale = len(file.translated_entries()), len(file.fuzzy_entries())
+        print(f"{name}: {len(file)} messages, {done} translated, {stale} stale")
+
+
+if __name__ == "__main__":
+    main()

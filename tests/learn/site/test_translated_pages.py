@@ -1,0 +1,47 @@
+"""The pages in Chinese: what is translated, the switch of the language, links to English pages, search."""
+
+import json
+
+import pytest
+from site_pages import dead_links, text_of
+
+from npformer.learn.course.lesson import find_lesson
+from npformer.learn.site import build
+from npformer.learn.site.build import SitePlan, build_site
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """Build a site of one lesson that is translated and one that is not, and return its folder."""
+    for name in build.NEEDED:
+        pytest.importorskip(name)
+    folder = tmp_path_factory.mktemp("translated") / "site"
+    built = build_site(folder, SitePlan([find_lesson("0.0"), find_lesson("0.3")]), lambda done, total: None)
+    assert built.warnings == []
+    return folder
+
+
+def test_a_translated_lesson_has_a_page_in_both_languages(site):
+    page = (site / "zh/lessons/00_0.html").read_text("utf-8")
+    assert '<html class="no-js" lang="zh-CN"' in page
+    for text in ("0.0 · 十五分钟，学会一点东西", "前向传播：从左边的三个数到损失 L", "绘图代码：5 行"):
+        assert text in text_of(page)
+    assert "p = w * x" in text_of(page)
+    assert '<a href="../../lessons/00_0.html">English</a>' in page
+    assert '<a href="../zh/lessons/00_0.html">中文</a>' in (site / "lessons/00_0.html").read_text("utf-8")
+    assert dead_links(site) == []
+
+
+def test_what_is_not_translated_is_offered_in_english(site):
+    assert not (site / "zh/lessons/00_3.html").exists()
+    assert 'href="../../lessons/00_3.html">第 0.3 课</a>' in (site / "zh/lessons/00_0.html").read_text(
+        "utf-8"
+    )
+    assert '<a href="../zh/index.html">中文</a>' in (site / "lessons/00_3.html").read_text("utf-8")
+    assert '<a href="../index.html">English</a>' in (site / "zh/index.html").read_text("utf-8")
+
+
+def test_the_search_in_chinese_has_the_chinese_pages(site):
+    index = (site / "zh/search-index.js").read_text("utf-8")
+    pages = json.loads(index.removeprefix("const SEARCH_INDEX = ").removesuffix(";\n"))["pages"]
+    assert any("梯度" in text for _, _, _, _, parts in pages for _, _, text, _ in parts)
