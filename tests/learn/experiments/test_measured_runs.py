@@ -77,8 +77,9 @@ def test_another_file_is_refused(tmp_path, content, words):
 
 def test_results_survive_the_file(tmp_path):
     path = tmp_path / "results.json"
-    measured_runs.write_results(path, [RESULT, RESULT._replace(seed=4)])
-    assert read_results(path) == [RESULT, RESULT._replace(seed=4)]
+    results = [RESULT, RESULT._replace(seed=4, measures={"stripe": [0.5, 0.75]})]
+    measured_runs.write_results(path, results)
+    assert read_results(path) == results
     assert json.loads(path.read_text())["format"] == 1
 
 

@@ -7,6 +7,7 @@ from npformer.learn.exercises.topics.embeddings import EMBEDDINGS
 from npformer.learn.exercises.topics.generation import GENERATION
 from npformer.learn.exercises.topics.hard import HARD
 from npformer.learn.exercises.topics.heads import HEADS
+from npformer.learn.exercises.topics.inside import INSIDE
 from npformer.learn.exercises.topics.latent import LATENT
 from npformer.learn.exercises.topics.layers import LAYERS
 from npformer.learn.exercises.topics.local import LOCAL
@@ -28,6 +29,7 @@ TOPICS = (
     LOSSES,
     TRAINING,
     DECODING,
+    INSIDE,
     RECURRENT,
     LOCAL,
     HARD,
