@@ -73,6 +73,7 @@ from npformer.functional.losses import (
     smooth_targets,
 )
 from npformer.functional.masks import mask_scores, mask_scores_backward
+from npformer.functional.muon import orthogonalize
 from npformer.functional.norm import layer_norm, layer_norm_backward
 from npformer.functional.recurrent import (
     gru_cell,
@@ -206,6 +207,7 @@ __all__ = [
     "mix_states_backward",
     "one_hot_argmax",
     "one_hot_sample",
+    "orthogonalize",
     "perceptron_similarity",
     "perceptron_similarity_backward",
     "predict_position",
