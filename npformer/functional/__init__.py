@@ -63,6 +63,12 @@ from npformer.functional.latent import (
     unit_weights_backward,
 )
 from npformer.functional.linear import linear, linear_backward
+from npformer.functional.linear_attention import (
+    delta_rule,
+    delta_rule_backward,
+    linear_attention,
+    linear_attention_backward,
+)
 from npformer.functional.losses import (
     cross_entropy,
     cross_entropy_backward,
@@ -156,6 +162,8 @@ __all__ = [
     "cross_entropy",
     "cross_entropy_backward",
     "decay_weights",
+    "delta_rule",
+    "delta_rule_backward",
     "dot_similarity",
     "dot_similarity_backward",
     "dropout",
@@ -190,6 +198,8 @@ __all__ = [
     "layer_norm",
     "layer_norm_backward",
     "linear",
+    "linear_attention",
+    "linear_attention_backward",
     "linear_backward",
     "log_probability",
     "log_probability_backward",
