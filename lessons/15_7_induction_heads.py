@@ -35,7 +35,8 @@ from npformer.plots import attention_grid, curves
 model, result = train_model(Trial("two layers", 0.005, STEPS, 0))
 rows = draw_rows(np.random.default_rng(7), 64)
 loss, cache = loss_of_copies(model, rows)
-weights = [layer.self_attention.attention.weights for layer in cache.layers]  # two of (B, H, T, T)
+# two arrays (B, H, T, T)
+weights = [layer.self_attention.attention.weights for layer in cache.layers]
 
 # %% tags=["plot"]
 labels = [str(token) for token in rows.batch.ids[0]]
@@ -132,7 +133,7 @@ show_figure(figure, "15_induction", caption)
 # %%
 for layer, of_layer in enumerate(weights):
     scores = attention_scores(rows, of_layer)
-    print(f"layer {layer}: previous {scores['previous'][0]:.2f}, stripe {scores['stripe'][0]:.2f}")
+    print(f"layer {layer}:", *(f"{name} {heads[0]:.2f}" for name, heads in scores.items()))
 
 # %% tags=["check"]
 first, second = (attention_scores(rows, of_layer) for of_layer in weights)
@@ -166,7 +167,7 @@ figure = curves(
     ylabel="loss of the tokens that can be copied",
     legend=True,
 )
-print(f"guess among 64 tokens {np.log(64):.2f}, among the 13.5 that were seen {np.log(13.5):.2f}")
+print(f"guess among 64 tokens {np.log(64):.2f}, among 13.5 that were seen {np.log(13.5):.2f}")
 for name in ("two layers", "one layer"):
     last = [found.valid_loss for found in results if found.model == name]
     print(f"{name}: {min(last):.2f} to {max(last):.2f}")
@@ -202,8 +203,8 @@ assert_allclose(result.measures["loss"][:2], two[0, :2], atol=0.05)
 # %%
 measured = results[0].measures
 for place in range(5, 12):
-    numbers = (measured[name][place] for name in ("loss", "previous 0", "stripe 1"))
-    print(f"step {steps[place]}: ", "loss {:.2f}  previous {:.2f}  stripe {:.2f}".format(*numbers))
+    names = ("loss", "previous 0", "stripe 1")
+    print(f"step {steps[place]}:", *(f"{name} {measured[name][place]:.2f}" for name in names))
 
 # %% tags=["check"]
 drop = np.argmin(np.diff(measured["loss"]))

@@ -127,7 +127,7 @@ def test_newton_schulz_iterations_make_singular_values_equal(shape):
     values = np.geomspace(1, 0.01, min(shape))
     found = u.T @ orthogonalize(7 * (u * values) @ vt) @ vt.T
     np.testing.assert_allclose(found, np.diag(np.diag(found)), atol=1e-12)
-    assert 0.67 < np.diag(found).min() < np.diag(found).max() < 1.15
+    assert 0.67 < np.diag(found).min() < np.diag(found).max() < 1.21
     # one iteration is the polynomial, with the largest value near 1
     x = values / np.linalg.norm(values)
     once = u.T @ orthogonalize((u * values) @ vt, steps=1) @ vt.T

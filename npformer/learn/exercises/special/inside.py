@@ -8,8 +8,9 @@ MISTAKES = r"""
 => ((xhat * gain + bias) @ weight)[-1:] ## only the last layer is read: all rows of states have logits
 xhat = (states - mean) * rstd => xhat = (states - mean[-1:]) * rstd[-1:]
     ## mean and deviation are those of the last layer: each layer has its own
-=> xhat = states * rstd
-    ## the mean is not subtracted: this is RMS norm, or a layer norm without its mean
+=> xhat = states * rstd ## the mean is not subtracted from the states, although the variance has it
+=> xhat = states / np.sqrt((states**2).mean(-1, keepdims=True) + 1e-5)
+    ## the mean is subtracted nowhere: this is RMS norm instead of layer norm
 === logit-terms
 x.var() => parts.var(-1, keepdims=True)
     ## each part is divided by its own deviation: it must be that of x, the sum of the parts

@@ -12,6 +12,7 @@ from npformer.learn.exercises.topics.latent import LATENT
 from npformer.learn.exercises.topics.layers import LAYERS
 from npformer.learn.exercises.topics.local import LOCAL
 from npformer.learn.exercises.topics.losses import LOSSES
+from npformer.learn.exercises.topics.newer import NEWER
 from npformer.learn.exercises.topics.recurrent import RECURRENT
 from npformer.learn.exercises.topics.relative import RELATIVE
 from npformer.learn.exercises.topics.stacks import STACKS
@@ -38,5 +39,6 @@ TOPICS = (
     TRANSLATION,
     TODAY,
     GENERATION,
+    NEWER,
 )
 ALL = tuple(exercise for topic in TOPICS for exercise in topic)
