@@ -132,7 +132,7 @@ def delta_rule(q: Array, k: Array, v: Array, beta: Array, chunk: int = CHUNK) ->
 def delta_rule_backward(dy: Array, cache: DeltaRuleCache) -> tuple[Array, Array, Array, Array]:
     """Return the gradients dq (..., T, K), dk (..., T, K), dv (..., T, L) and dbeta (..., T)."""
     dstate = array_module(dy).zeros_like(cache.states[0])  # of the memory after the chunk
-    dqs, dks, dvs, dbetas = [], [], [], []
+    found: tuple[list[Array], ...] = [], [], [], []
     chunks = zip(_chunks(dy, cache.chunk), cache.states, cache.written, strict=True)
     for part, state, u in list(chunks)[::-1]:
         q, k, v = (array[..., part, :] for array in cache[:3])
@@ -154,9 +154,9 @@ def delta_rule_backward(dy: Array, cache: DeltaRuleCache) -> tuple[Array, Array,
         dproducts = beta * da
         dk = dk + (dproducts + _t(dproducts)) @ k
         dbeta = (dw * difference).sum(-1) + (da * (k @ _t(k))).sum(-1)
-        for found, gradient in zip((dqs, dks, dvs, dbetas), (dq, dk, dv, dbeta), strict=True):
-            found.append(gradient)
-    return _joined(dqs), _joined(dks), _joined(dvs), _joined(dbetas, -1)
+        for parts, gradient in zip(found, (dq, dk, dv, dbeta), strict=True):
+            parts.append(gradient)
+    return _joined(found[0]), _joined(found[1]), _joined(found[2]), _joined(found[3], -1)
 
 
 def _inverse(beta: Array, k: Array) -> Array:

@@ -101,6 +101,7 @@ class Recall(Module):
         q, questions_cache = self.keys.forward(rows.questions)  # (B, M, K)
         v, values_cache = self.values_table.forward(rows.values)  # (B, N, L)
         (k, k_unit), (q, q_unit) = F.rms_norm(k, self.unit), F.rms_norm(q, self.unit)
+        attention_cache: Any
         if self.rule == "softmax":
             y, attention_cache = F.attention(q, k, v, scale=SCALE)  # (B, M, L)
         else:
@@ -165,7 +166,7 @@ def train_model(trial: Trial) -> tuple[Recall, Result]:
         logits, cache = model.forward(rows)
         loss, loss_cache = cross_entropy(logits, rows.answers)
         model.zero_grad()
-        model.backward(cross_entropy_backward(np.float32(1), loss_cache), cache)
+        model.backward(cross_entropy_backward(1.0, loss_cache), cache)
         adam.step(schedule(step))
         losses.append(float(loss))
     accuracy = []
