@@ -344,8 +344,9 @@ for kind, number in enumerate(shares.argmax(0)):
 # %% [markdown]
 # ## Exercises
 #
-# `npformer exercise list` has no exercises for this chapter, because its questions have no known answers by
-# which they could be graded. Here are some for paper and for the terminal:
+# The exercises of this chapter (`npformer exercise list 15`) belong to its last three lessons. Most
+# questions of this lesson have no known answers by which they could be graded. Here are some for paper and
+# for the terminal:
 #
 # - By hand: what is the ratio of the probabilities of *il* and *elle* for δ = log 4?
 # - In a shell, look at one sentence of your own:

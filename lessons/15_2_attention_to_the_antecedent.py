@@ -287,7 +287,8 @@ assert share_itself < 0.5
 # %% [markdown]
 # ## Exercises
 #
-# `npformer exercise list` has no exercises for this chapter. Try these in the terminal:
+# The exercises of this chapter (`npformer exercise list 15`) belong to its last three lessons. Try these in
+# the terminal:
 #
 # - Print the three best heads: `!sorted(rates.items(), key=lambda item: -item[1])[:3]`.
 # - To which tokens do the heads attend for *bank* if the deciding words are replaced by `<UNK>`? Lesson 15.3

@@ -295,7 +295,8 @@ assert max(needed) < accuracy - 0.1
 # %% [markdown]
 # ## Exercises
 #
-# `npformer exercise list` has no exercises for this chapter. Try these in the terminal:
+# The exercises of this chapter (`npformer exercise list 15`) belong to its last three lessons. Try these in
+# the terminal:
 #
 # - Removing two heads can cost more than the sum of their costs, or less. Find such pairs: `ablated(layer, 0,
 #   2)` removes two heads.

@@ -338,7 +338,8 @@ assert correlation_with_cost(same_heads) > 0.3
 # %% [markdown]
 # ## Exercises
 #
-# `npformer exercise list` has no exercises for this chapter. Try these in the terminal:
+# The exercises of this chapter (`npformer exercise list 15`) belong to its last three lessons. Try these in
+# the terminal:
 #
 # - By hand: show that $\sum_s p_s\, g_s = 0$ for every query.
 # - Which token has the largest mean slope for the head with the highest cost? Compute `slopes` for its layer.

@@ -209,8 +209,10 @@ assert min(values, key=values.get) == "biases of the output"
 # %% [markdown]
 # ## Exercises
 #
-# `npformer exercise list` has no exercises for this chapter. Try these in the terminal:
+# `npformer exercise list 15` lists the exercises of this chapter.
 #
+# - `npformer exercise start logit-lens`: compute the logits after every layer.
+# - `npformer exercise start logit-terms`: compute what each part adds to a logit.
 # - Use the lens on a sentence that the model translates wrongly. Which layer brings the wrong word?
 # - Compute the terms of the logit of *mann* with `attribution`. Which bias is the largest?
 #

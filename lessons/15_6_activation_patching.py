@@ -181,11 +181,12 @@ assert np.abs(of_heads.exact - of_heads.first_order).max() < abs(difference) / 5
 # %% [markdown]
 # ## Exercises
 #
-# `npformer exercise list` has no exercises for this chapter. Try these in the terminal:
+# `npformer exercise list 15` lists the exercises of this chapter.
 #
+# - `npformer exercise start attribution-patching`: estimate the effects of all patches at once.
 # - Patch `what="feed-forward"`. Do the networks of the encoder matter for the gender of *man*?
 # - Find a pair of sentences for which the largest effect in the encoder is not at the word that differs.
 #
 # Heimersheim and Nanda, "How to use and interpret activation patching" (2024), collect what can go wrong.
 #
-# **Next**: lesson 16.1 (`16_1_operations_and_memory_bandwidth`) asks where the time of a training step goes.
+# **Next**: lesson 15.7 (`15_7_induction_heads`) watches two heads learn to copy.

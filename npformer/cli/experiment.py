@@ -1,4 +1,4 @@
-"""npformer experiment: repeat an experiment of chapter 24, which trains many small GPTs."""
+"""npformer experiment: repeat an experiment that trains many small models."""
 
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
@@ -8,12 +8,18 @@ from threadpoolctl import threadpool_limits
 from npformer.cli.options import add
 from npformer.cli.output import print_line
 from npformer.escaping import printable
-from npformer.learn.experiments import ablation, scaling
+from npformer.learn.experiments import ablation, induction, muon, recall, scaling
 from npformer.learn.experiments.measured_runs import Result
 from npformer.storage.atomic import make_folder, require_place
 
 EPILOG = "Example: npformer experiment ablation"
-EXPERIMENTS = {"ablation": ablation.measure, "scaling": scaling.measure}
+EXPERIMENTS = {
+    "ablation": ablation.measure,
+    "scaling": scaling.measure,
+    "induction": induction.measure,
+    "muon": muon.measure,
+    "recall": recall.measure,
+}
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -22,7 +28,10 @@ def add_arguments(parser: ArgumentParser) -> None:
         parser,
         "name",
         "ablation: from the decoder layer of 2017 to that of Llama, one part after the other. "
-        "scaling: the loss by the number of parameters and of training tokens",
+        "scaling: the loss by the number of parameters and of training tokens. "
+        "induction: two layers of attention learn to copy, and one does not. "
+        "muon: AdamW and Muon by steps and by time. "
+        "recall: how many pairs linear attention, the delta rule and softmax attention remember",
         EXPERIMENTS,
     )
     add(

@@ -63,6 +63,12 @@ from npformer.functional.latent import (
     unit_weights_backward,
 )
 from npformer.functional.linear import linear, linear_backward
+from npformer.functional.linear_attention import (
+    delta_rule,
+    delta_rule_backward,
+    linear_attention,
+    linear_attention_backward,
+)
 from npformer.functional.losses import (
     cross_entropy,
     cross_entropy_backward,
@@ -73,6 +79,7 @@ from npformer.functional.losses import (
     smooth_targets,
 )
 from npformer.functional.masks import mask_scores, mask_scores_backward
+from npformer.functional.muon import orthogonalize
 from npformer.functional.norm import layer_norm, layer_norm_backward
 from npformer.functional.recurrent import (
     gru_cell,
@@ -155,6 +162,8 @@ __all__ = [
     "cross_entropy",
     "cross_entropy_backward",
     "decay_weights",
+    "delta_rule",
+    "delta_rule_backward",
     "dot_similarity",
     "dot_similarity_backward",
     "dropout",
@@ -189,6 +198,8 @@ __all__ = [
     "layer_norm",
     "layer_norm_backward",
     "linear",
+    "linear_attention",
+    "linear_attention_backward",
     "linear_backward",
     "log_probability",
     "log_probability_backward",
@@ -206,6 +217,7 @@ __all__ = [
     "mix_states_backward",
     "one_hot_argmax",
     "one_hot_sample",
+    "orthogonalize",
     "perceptron_similarity",
     "perceptron_similarity_backward",
     "predict_position",

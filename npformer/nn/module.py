@@ -20,6 +20,8 @@ from npformer.nn.show import tree
 class Parameter(FlatPart):
     """A learned array `value`, and `grad`, the sum of its gradients since zero_grad, of the same shape."""
 
+    widths: tuple[int, ...] = ()  # of the matrices that lie side by side in the value, if there are several
+
     def __init__(self, value: Array) -> None:
         self.value = value
         self.stored: Any = None  # the array of grad, which is allocated when it is first used

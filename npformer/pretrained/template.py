@@ -31,6 +31,7 @@ _OF_MODEL = (
 _OF_TRAINING = (
     "batch_size",
     "batch_tokens",
+    "optimizer",
     "schedule",
     "learning_rate",
     "min_learning_rate",

@@ -8,7 +8,7 @@ from typing import Any
 from npformer.data.loader import Loader
 from npformer.errors import UserError, in_context
 from npformer.storage.checkpoint import Checkpoint
-from npformer.training.optimizer import Adam, AdamW, Schedule, constant, cosine, decayed, warmup
+from npformer.training.optimizer import Adam, AdamW, Muon, Schedule, constant, cosine, decayed, warmup
 from npformer.validation import (
     is_number,
     require_choice,
@@ -19,9 +19,15 @@ from npformer.validation import (
 )
 
 SCHEDULES = ("warmup", "constant", "cosine")
+OPTIMIZERS = ("adam", "muon")
 
 # settings that the first files do not have, with the values that all runs had then
-LATER_SETTINGS: dict[str, Any] = {"min_learning_rate": 0.0, "weight_decay": 0.0, "r_drop": 0.0}
+LATER_SETTINGS: dict[str, Any] = {
+    "min_learning_rate": 0.0,
+    "weight_decay": 0.0,
+    "r_drop": 0.0,
+    "optimizer": "adam",
+}
 
 # exactly one setting of each pair is given
 EITHER = (("steps", "epochs"), ("batch_size", "batch_tokens"))
@@ -47,6 +53,7 @@ class TrainingConfig:
     min_learning_rate: float = 0.0  # the rate at the end of schedule "cosine"
     warmup_steps: int = 4000  # the steps with an increasing rate, in schedules "warmup" and "cosine"
     decay_share: float = 0.0  # over this last share of the steps, the learning rate decays linearly to 0
+    optimizer: str = "adam"  # or "muon", which updates the matrices inside layers in another way
     betas: tuple[float, float] = (0.9, 0.98)
     eps: float = 1e-9
     weight_decay: float = 0.0  # the decay of the matrices in AdamW; with 0, AdamW is Adam
@@ -96,6 +103,7 @@ class TrainingConfig:
                 "cosine decays from learning_rate, so make min_learning_rate smaller"
             )
         require_choice("schedule", self.schedule, SCHEDULES)
+        require_choice("optimizer", self.optimizer, OPTIMIZERS)
         require_share("decay_share", self.decay_share)
         if not isinstance(self.seed, int) or self.seed < 0:
             raise UserError(f"seed is {self.seed!r}: it must be a whole number, 0 or more")
@@ -174,10 +182,17 @@ def make_schedule(config: TrainingConfig, d_model: int, total_steps: int) -> Sch
 
 
 def make_optimizer(config: TrainingConfig, model: Any) -> Adam:
-    """Return the optimizer of a model: AdamW if the configuration has a weight decay, and Adam otherwise."""
+    """Return the optimizer of a model: Muon, AdamW if the configuration has a weight decay, or Adam.
+
+    Raises:
+        UserError: If the optimizer is Muon and the model has no matrices inside layers.
+    """
+    adam: dict[str, Any] = {"betas": config.betas, "eps": config.eps}
+    if config.optimizer == "muon":
+        return Muon(model, weight_decay=config.weight_decay, **adam)
     if config.weight_decay:
-        return AdamW(model, betas=config.betas, eps=config.eps, weight_decay=config.weight_decay)
-    return Adam(model, betas=config.betas, eps=config.eps)
+        return AdamW(model, weight_decay=config.weight_decay, **adam)
+    return Adam(model, **adam)
 
 
 def _shifted(schedule: Schedule, by: int) -> Schedule:

@@ -1,4 +1,4 @@
-"""The optimizers Adam and AdamW, learning-rate schedules and gradient clipping, on a model's flat buffers."""
+"""The optimizers Adam, AdamW and Muon, schedules and gradient clipping, on a model's flat buffers."""
 
 import math
 from collections.abc import Callable
@@ -7,6 +7,7 @@ from typing import Any
 from npformer.backend import Array, array_module
 from npformer.errors import UserError
 from npformer.functional.adam import decay_weights
+from npformer.functional.muon import orthogonalize
 from npformer.kernels import adam_update
 from npformer.nn.module import Parameter
 
@@ -93,9 +94,7 @@ class AdamW(Adam):
 
     def _update(self, part: slice, lr: float) -> None:
         """Let the parameters of a part of the buffer decay, then update the part."""
-        for start, end in self.decaying:
-            # the numbers of the range that lie in the part: none if the slice ends before it starts
-            both = slice(max(start, part.start), min(end, part.stop))
+        for both in _overlaps(self.decaying, part):
             decay_weights(self.model.values[both], lr, self.weight_decay)
         super()._update(part, lr)
 
@@ -115,6 +114,94 @@ def _ranges(model: Any, decays: Callable[[str, Parameter], bool]) -> list[tuple[
             start, _ = ranges.pop()
         ranges.append((start, end))
     return ranges
+
+
+def _overlaps(ranges: list[tuple[int, int]], part: slice) -> list[slice]:
+    """Return the numbers of some ranges that lie in a part of the buffer, as slices that are not empty."""
+    both = [slice(max(start, part.start), min(end, part.stop)) for start, end in ranges]
+    return [each for each in both if each.start < each.stop]
+
+
+def is_hidden(name: str, parameter: Parameter) -> bool:
+    """Return True for the matrices inside layers, and False for embeddings, the output, gains and biases."""
+    return len(parameter.shape) == 2 and not {"layer", "layers"}.isdisjoint(name.split("."))
+
+
+class Muon(AdamW):
+    """Muon for the matrices inside layers, and AdamW for all other parameters.
+
+    m = μ m + (1 - μ) g,  value -= lr · .2 sqrt(max(I, O)) orthogonalize(μ m + (1 - μ) g)
+
+    All singular values of an update are about equal, so a step moves the matrix as far in directions with
+    small gradients as in those with large ones. The factor .2 sqrt(max(I, O)) gives the numbers of the update
+    the root mean square of about .2 that Adam's updates have, so both groups have the same learning rate.
+
+    Args:
+        model: The model, whose parameters are moved into one buffer if they are not yet.
+        betas: (β1, β2) of Adam.
+        eps: The small number in the denominator of Adam.
+        weight_decay: λ, the decay of all matrices and tables.
+        momentum: μ.
+
+    Raises:
+        UserError: If no parameter of the model is a matrix inside a layer.
+
+    Source: Jordan et al. 2024, "Muon: an optimizer for hidden layers in neural networks"; Liu et al. 2025,
+        "Muon is scalable for LLM training", section 2.2 (the factor and the weight decay).
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        *,
+        betas: tuple[float, float] = (0.9, 0.98),
+        eps: float = 1e-9,
+        weight_decay: float = 0.01,
+        momentum: float = 0.95,
+    ) -> None:
+        super().__init__(model, betas=betas, eps=eps, weight_decay=weight_decay)
+        self.momentum = momentum
+        self.adam_ranges = _ranges(model, lambda name, parameter: not is_hidden(name, parameter))
+        self.matrices: list[tuple[slice, Parameter]] = []  # each with its part of the buffer
+        end = 0
+        for name, parameter in model.named_parameters():
+            start, end = end, end + parameter.value.size
+            if is_hidden(name, parameter):
+                self.matrices.append((slice(start, end), parameter))
+        if not self.matrices:
+            raise UserError("Muon needs a model with matrices inside layers: train this one with Adam")
+
+    def step(self, lr: float, over: Callable[[Callable[[slice], Any], int], Any] | None = None) -> None:
+        """Update the parameters. The gradients are not modified.
+
+        Args:
+            lr: The learning rate.
+            over: As for Adam.step. Each matrix is updated as a whole, by one thread.
+        """
+        super().step(lr, over)  # the decay, and Adam's updates
+        if over is None:
+            self._update_matrices(self.matrices, lr)
+        else:
+            over(lambda part: self._update_matrices(self.matrices[part], lr), len(self.matrices))
+
+    def _update(self, part: slice, lr: float) -> None:
+        """Let a part of the buffer decay, and make Adam's update of its parameters outside the matrices."""
+        for both in _overlaps(self.decaying, part):
+            decay_weights(self.model.values[both], lr, self.weight_decay)
+        for both in _overlaps(self.adam_ranges, part):
+            Adam._update(self, both, lr)
+
+    def _update_matrices(self, matrices: list[tuple[slice, Parameter]], lr: float) -> None:
+        """Update some of the matrices, of which several may lie side by side in one parameter."""
+        for part, parameter in matrices:
+            grad, m = self.model.grads[part], self.m[part]
+            m += (1 - self.momentum) * (grad - m)
+            ahead = (self.momentum * m + (1 - self.momentum) * grad).reshape(parameter.shape)  # (I, O)
+            end = 0
+            for width in parameter.widths or parameter.shape[1:]:
+                start, end = end, end + width
+                update = orthogonalize(ahead[:, start:end])  # (I, width)
+                parameter.value[:, start:end] -= lr * 0.2 * math.sqrt(max(update.shape)) * update
 
 
 Schedule = Callable[[int], float]  # the learning rate of a step, counted from 1

@@ -60,6 +60,15 @@ def relative(q, k, v, key_positions, value_positions):
     return np.einsum("bts,btsl->btl", softmax(scores / np.sqrt(3)), v[:, None] + value_positions[DISTANCE])
 
 
+def delta(q, k, v, beta):
+    memory, y = np.zeros((2, 3, 2)), np.empty_like(v)
+    for t in range(q.shape[1]):
+        difference = v[:, t] - np.einsum("bk,bkl->bl", k[:, t], memory)
+        memory += np.einsum("b,bk,bl->bkl", beta[:, t], k[:, t], difference)
+        y[:, t] = np.einsum("bk,bkl->bl", q[:, t], memory)
+    return y
+
+
 def latent(latent_scores, active_scores, v):
     w = np.einsum("bij,bj->bi", softmax(active_scores), softmax(latent_scores))
     return np.einsum("bi,bil->bl", w / w.sum(-1, keepdims=True), v)
@@ -108,6 +117,8 @@ PAIRS = {
         lambda scores, mask: np.where(mask, scores, -np.inf),
     ),
     "attention": ([Q, K, V], lambda q, k, v: softmax(q @ k.swapaxes(1, 2) / np.sqrt(3)) @ v),
+    "linear_attention": ([Q, Q, (2, 4, 2)], lambda q, k, v: np.tril(q @ k.swapaxes(1, 2)) @ v),
+    "delta_rule": ([Q, Q, (2, 4, 2), (2, 4)], delta),
     "fill_scores": (
         [SCORES, TOKENS[..., None], F.Masking(-7.0)],
         lambda scores, mask, masking: np.where(mask, scores, masking.fill),

@@ -43,6 +43,38 @@ BUGS = {
             "log_softmax: maximum added": "shifted = x + x.real.max"
         },
     },
+    "functional/linear_attention.py": {
+        "dks.append(_t(dscores) @ q + v @ _t(dstate))": {
+            "linear attention: dk without the memory": "dks.append(_t(dscores) @ q)",
+            "linear attention: dk of the scores left out": "dks.append(v @ _t(dstate))",
+        },
+        "dqs.append(dy_c @ _t(state) + dscores @ k)": {
+            "linear attention: dq without the memory": "dqs.append(dscores @ k)"
+        },
+        "dscores = _lower(dy_c @ _t(v))": {
+            "linear attention: dscores of later tokens": "dscores = dy_c @ _t(v)"
+        },
+        "du = _t(_lower(q @ _t(k))) @ dy_c + k @ dstate": {
+            "delta rule: du without the memory": "du = _t(_lower(q @ _t(k))) @ dy_c"
+        },
+        "dw = _t(_inverse(beta, k)) @ du": {
+            "delta rule: system not transposed": "dw = _inverse(beta, k) @ du",
+            "delta rule: system left out": "dw = du",
+        },
+        "dstate = dstate - _t(k) @ dv": {"delta rule: memory that is read left out": "pass"},
+        "da = -_lower(dw @ _t(u), -1)": {
+            "delta rule: dA with its diagonal": "da = -_lower(dw @ _t(u))",
+            "delta rule: dA sign": "da = _lower(dw @ _t(u), -1)",
+        },
+        "dk = dk + (dproducts + _t(dproducts)) @ k": {
+            "delta rule: one side of k kᵀ": "dk = dk + dproducts @ k"
+        },
+        "(dw * difference).sum(-1) + (da * (k @ _t(k))).sum(-1)": {
+            "delta rule: dbeta without A": "(dw * difference).sum(-1)"
+        },
+        "_lower(beta * (k @ _t(k)), -1)": {"delta rule: a token reads itself": "_lower(beta * (k @ _t(k)))"},
+        "inverse = inverse + inverse @ power": {"delta rule: powers of A left out": "pass"},
+    },
     "functional/dropout.py": {
         "return dy if dropout_mask is None else dy * dropout_mask": {
             "dropout: all passes": "return dy",

@@ -56,7 +56,28 @@ BUGS = {
             "AdamW: decay of a copy": "values = values * (1 - lr * weight_decay)",
         },
     },
+    "functional/muon.py": {
+        "x = g.T if g.shape[0] > g.shape[1] else g": {"Muon: tall matrices stay": "x = g"},
+        "x = x / (xp.sqrt((x * x).sum()) + 1e-7)": {"Muon: not scaled": "x = x + 0"},
+        "gram = x @ x.T": {"Muon: gram of the columns' squares": "gram = (x * x).sum(1) * xp.eye(len(x))"},
+        "b * gram + c * (gram @ gram)": {
+            "Muon: b and c exchanged": "c * gram + b * (gram @ gram)",
+            "Muon: fifth power left out": "b * gram",
+        },
+    },
     "training/optimizer.py": {
+        "(self.momentum * m + (1 - self.momentum) * grad)": {
+            "Muon: without Nesterov": "m",
+            "Muon: without momentum": "grad",
+        },
+        "math.sqrt(max(update.shape))": {"Muon: the smaller side": "math.sqrt(min(update.shape))"},
+        "parameter.widths or parameter.shape[1:]": {
+            "Muon: matrices side by side are one": "parameter.shape[1:]"
+        },
+        "for both in _overlaps(self.adam_ranges, part):": {
+            "Muon: Adam updates the matrices too": "for both in [part]:"
+        },
+        "len(parameter.shape) == 2 and not": {"Muon: takes gains and biases": "not"},
         "self.t += 1": {"Adam: t counted twice": "self.t += 2", "Adam: t stays 1": "self.t = 1"},
         "len(parameter.shape) > 1": {"AdamW: gains and biases decay too": "True"},
         "slice(max(start, part.start), min(end, part.stop))": {

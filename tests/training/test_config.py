@@ -6,11 +6,11 @@ from itertools import islice
 import pytest
 from training_worker import tiny_dataset, tiny_training
 
-from npformer import UserError
+from npformer import Module, UserError
 from npformer.data import DataLoader
 from npformer.nn import Linear
 from npformer.training import TrainingConfig, make_optimizer, make_schedule
-from npformer.training.optimizer import Adam, AdamW
+from npformer.training.optimizer import Adam, AdamW, Muon
 from npformer.training.presets import PRESETS, find_preset
 
 
@@ -40,6 +40,7 @@ from npformer.training.presets import PRESETS, find_preset
         ({"decay_share": 1.0}, "decay_share is 1.0: it must be at least 0 and below 1"),
         ({"average_every": None}, "average_every is None"),
         ({"schedule": "linear"}, "schedule is 'linear': choose one of warmup, constant, cosine"),
+        ({"optimizer": "adamw"}, "optimizer is 'adamw': choose one of adam, muon"),
         ({"seed": -1}, "seed is -1"),
         ({"momentum": 0.9}, "a TrainingConfig has no setting 'momentum'"),
     ],
@@ -68,7 +69,9 @@ def test_a_config_survives_json():
 
 
 def test_the_optimizer_of_a_configuration():
-    layer = Linear(2, 2)
+    layer, block = Linear(2, 2), Module()
+    block.layers = [Linear(2, 2)]
+    assert type(make_optimizer(tiny_training(optimizer="muon"), block)) is Muon
     assert type(make_optimizer(tiny_training(), layer)) is Adam
     optimizer = make_optimizer(tiny_training(weight_decay=0.1, betas=(0.8, 0.9), eps=1e-7), layer)
     assert type(optimizer) is AdamW

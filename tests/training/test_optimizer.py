@@ -7,7 +7,17 @@ import numpy as np
 import pytest
 
 from npformer import Module, Parameter, UserError
-from npformer.training.optimizer import Adam, AdamW, clip_global_norm, constant, cosine, global_norm, warmup
+from npformer.functional import orthogonalize
+from npformer.training.optimizer import (
+    Adam,
+    AdamW,
+    Muon,
+    clip_global_norm,
+    constant,
+    cosine,
+    global_norm,
+    warmup,
+)
 
 
 class Point(Module):
@@ -109,20 +119,79 @@ def test_the_group_that_decays_can_be_chosen():
     assert (set(layer.bias.value), set(layer.first.value.flat)) == ({1.0}, {2.0})
 
 
-def test_slices_of_the_buffer_give_the_same_bits():
+@pytest.mark.parametrize("shape", [(6, 4), (4, 9), (5, 5)])
+def test_newton_schulz_iterations_make_singular_values_equal(shape):
+    """Those from .01 to 1 come near 1, and the singular vectors stay."""
+    rng = np.random.default_rng(3)
+    u, _, vt = np.linalg.svd(rng.standard_normal(shape), full_matrices=False)
+    values = np.geomspace(1, 0.01, min(shape))
+    found = u.T @ orthogonalize(7 * (u * values) @ vt) @ vt.T
+    np.testing.assert_allclose(found, np.diag(np.diag(found)), atol=1e-12)
+    assert 0.67 < np.diag(found).min() < np.diag(found).max() < 1.21
+    # one iteration is the polynomial, with the largest value near 1
+    x = values / np.linalg.norm(values)
+    once = u.T @ orthogonalize((u * values) @ vt, steps=1) @ vt.T
+    np.testing.assert_allclose(np.diag(once), 3.4445 * x - 4.775 * x**3 + 2.0315 * x**5, rtol=1e-5)
+    assert not orthogonalize(np.zeros(shape)).any()
+
+
+class Stack(Module):
+    """A table, and layers that have a matrix and a bias each."""
+
+    def __init__(self):
+        rng = np.random.default_rng(1)
+        self.table = Parameter(rng.standard_normal((2, 3)))
+        self.layers = [Layer() for _ in range(2)]
+        for layer in self.layers:
+            layer.bias.value[:] = rng.standard_normal(5)
+            layer.second.widths = (1, 1)
+
+
+def test_two_steps_of_muon():
+    """The matrices of layers get orthogonalized updates, and the others those of AdamW."""
+    stack, other = Stack(), Stack()
+    muon, adamw = Muon(stack, weight_decay=0.25), AdamW(other, weight_decay=0.25)
+    expected, m = [layer.first.value.copy() for layer in stack.layers], [0, 0]
+    columns = stack.layers[0].second.value.copy()
+    for seed in range(2):
+        stack.grads[:] = other.grads[:] = np.random.default_rng(seed).standard_normal(42)
+        for i, layer in enumerate(stack.layers):
+            g = layer.first.grad
+            m[i] = 0.95 * m[i] + 0.05 * g
+            update = 0.2 * math.sqrt(3) * orthogonalize(0.95 * m[i] + 0.05 * g)
+            expected[i] = (1 - 0.1 * 0.25) * expected[i] - 0.1 * update
+        if seed == 0:  # the orthogonalized matrix of one column is the column with a length near 1
+            g = stack.layers[0].second.grad
+            lengths = np.array([[np.linalg.norm(orthogonalize(column[:, None]))] for column in g.T]).T
+            columns = 0.975 * columns - 0.1 * 0.2 * math.sqrt(2) * lengths * g / np.linalg.norm(g, axis=0)
+        muon.step(0.1)
+        adamw.step(0.1)
+        if seed == 0:
+            np.testing.assert_allclose(stack.layers[0].second.value, columns, rtol=1e-6)
+    for matrix, layer, theirs in zip(expected, stack.layers, other.layers, strict=True):
+        np.testing.assert_allclose(layer.first.value, matrix, rtol=1e-13)
+        np.testing.assert_array_equal(layer.bias.value, theirs.bias.value)
+    np.testing.assert_array_equal(stack.table.value, other.table.value)
+    with pytest.raises(UserError, match="Muon needs a model with matrices inside layers"):
+        Muon(Layer())
+
+
+@pytest.mark.parametrize(
+    ("model", "optimizer", "ends"), [(Layer, AdamW, (0, 4, 11, 16, 18)), (Stack, Muon, (0, 1, 8, 30, 42))]
+)
+def test_slices_of_the_buffer_give_the_same_bits(model, optimizer, ends):
     outcomes = []
-    for cuts in ([0, 18], [0, 4, 11, 16, 18]):
-        layer = Layer()
-        optimizer = AdamW(layer, weight_decay=0.3)
-        layer.grads[:] = np.linspace(-1, 1, 18)
+    for cuts in ([0, ends[-1]], ends):
+        layer = model()
+        optimizer_of_layer = optimizer(layer, weight_decay=0.3)
+        layer.grads[:] = np.linspace(-1, 1, ends[-1])
 
         def over(update, size, cuts=cuts):
-            assert size == cuts[-1]
-            for part in itertools.starmap(slice, itertools.pairwise(cuts)):
-                update(part)
+            for start, end in itertools.pairwise(cuts):
+                update(slice(size * start // cuts[-1], size * end // cuts[-1]))
 
-        optimizer.step(0.1, over)
-        optimizer.step(0.1, over)
+        optimizer_of_layer.step(0.1, over)
+        optimizer_of_layer.step(0.1, over)
         outcomes.append(layer.values)
     np.testing.assert_array_equal(*outcomes)
 

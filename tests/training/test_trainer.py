@@ -85,9 +85,10 @@ HARD = {"batch_size": None, "batch_tokens": 40, "accumulate": 3, "schedule": "co
 HARD |= {"min_learning_rate": 0.001, "weight_decay": 0.1}
 
 
-def test_resume_with_accumulation_token_batches_and_a_schedule(tmp_path):
-    tiny_run(tmp_path / "whole", **HARD)
-    tiny_run(tmp_path / "parts", **HARD, stop=stop_after(11))
+@pytest.mark.parametrize("optimizer", ["adam", "muon"])
+def test_resume_with_accumulation_token_batches_and_a_schedule(tmp_path, optimizer):
+    tiny_run(tmp_path / "whole", **HARD, optimizer=optimizer)
+    tiny_run(tmp_path / "parts", **HARD, optimizer=optimizer, stop=stop_after(11))
     assert resume(tmp_path / "parts").finished
     assert_same(tmp_path / "parts", tmp_path / "whole")
 
@@ -103,7 +104,7 @@ def test_a_resumed_run_knows_the_best_loss_so_far(tmp_path):
     assert_same(tmp_path / "parts", tmp_path / "whole")
 
 
-@pytest.mark.parametrize("added_later", [(), ("min_learning_rate", "weight_decay")])
+@pytest.mark.parametrize("added_later", [(), ("min_learning_rate", "weight_decay", "optimizer")])
 def test_resume_reads_all_settings_from_the_checkpoint(run, unbroken, added_later):
     """Those that were added to npformer after the run began have their defaults."""
     tiny_run(run, stop=stop_after(5))

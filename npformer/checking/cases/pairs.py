@@ -41,6 +41,10 @@ def pair_cases() -> Iterator[Case]:
     yield pair_case("add and norm", F.add_norm, x, x, width, width, p=0.4, rng=5)
     for name in ("relu", "gelu_tanh"):
         yield pair_case(f"{name} and dropout", F.activation_dropout, x, activation=name, p=0.4, rng=5)
+    q, k, v, beta = floats(B, T, 3), floats(B, T, 3), floats(B, T, 2), floats(B, T)
+    for chunk in (3, T):  # with a last chunk that is shorter, and with one chunk
+        yield pair_case(f"linear attention, chunks of {chunk}", F.linear_attention, q, k, v, chunk=chunk)
+        yield pair_case(f"delta rule, chunks of {chunk}", F.delta_rule, q, k, v, beta, chunk=chunk)
     targets = np.array([[4, 1, 0, 8], [2, 0, 0, 3]])  # 0 is padding
     options: dict[str, dict[str, Any]] = {
         "": {},

@@ -1,7 +1,7 @@
-"""Short trainings of GPTs on Tiny Shakespeare, whose results are stored as soon as each training ends.
+"""Short trainings of small GPTs, whose results are stored as soon as each training ends.
 
-The experiments of chapter 24 consist of many such trainings. An experiment that was interrupted goes on after
-the last training that ended.
+The experiments of `npformer experiment` consist of many such trainings. An experiment that was interrupted
+goes on after the last training that ended.
 """
 
 import json
@@ -49,6 +49,7 @@ class Result(NamedTuple):
     valid_loss: float  # of the validation text, in nats per character
     curve: list[float]  # the training loss, each number the mean of MEAN_OF steps
     seconds: float  # processor time, so that other load does not count
+    measures: dict[str, list[float]] = {}  # what an experiment measures besides, by name  # noqa: RUF012
 
     @property
     def trial(self) -> Trial:
@@ -162,10 +163,12 @@ def read_results(path: str | PathLike[str]) -> list[Result]:
     content = require_object(read_json(Path(path), what, ADVICE), what, ADVICE)
     require_version(content, what, FORMAT)
     require_entries(content, {"format": int, "results": list}, what, ADVICE)
+    types = dict(Result.__annotations__)
+    optional = {"measures": types.pop("measures")}
     results = []
     for number, row in enumerate(content["results"], 1):
         place = f"result {number} of {what}"
-        require_entries(require_object(row, place, ADVICE), Result.__annotations__, place, ADVICE)
+        require_entries(require_object(row, place, ADVICE), types, place, ADVICE, optional=optional)
         results.append(Result(**row))
     return results
 

@@ -65,6 +65,7 @@ class Projection(Linear):
     ) -> None:
         super().__init__(d_in, sum(widths), bias=bias, rng=rng, dtype=dtype)
         self.widths, self.n_heads, self.activation = tuple(widths), tuple(n_heads), activation
+        self.weight.widths = self.widths
 
     def project(self, x: Array, packing: Packing | None = None) -> tuple[list[Array], ProjectionCache]:
         """Return a list with an array (B, H, T, width / H) for each part, and the cache.

@@ -7,7 +7,7 @@ import pytest
 
 from npformer import UserError
 from npformer.data.text import text_dataset
-from npformer.learn.experiments import measured_runs
+from npformer.learn.experiments import induction, measured_runs, muon, recall
 from npformer.learn.experiments.measured_runs import MEAN_OF, Result, Results, Trial, new_gpt, read_results
 from npformer.models.gpt import GPTConfig
 from npformer.training import TrainingConfig
@@ -77,9 +77,20 @@ def test_another_file_is_refused(tmp_path, content, words):
 
 def test_results_survive_the_file(tmp_path):
     path = tmp_path / "results.json"
-    measured_runs.write_results(path, [RESULT, RESULT._replace(seed=4)])
-    assert read_results(path) == [RESULT, RESULT._replace(seed=4)]
+    results = [RESULT, RESULT._replace(seed=4, measures={"stripe": [0.5, 0.75]})]
+    measured_runs.write_results(path, results)
+    assert read_results(path) == results
     assert json.loads(path.read_text())["format"] == 1
+
+
+@pytest.mark.parametrize("experiment", [induction, muon, recall], ids=lambda module: module.__name__)
+def test_nothing_is_left_to_train_of_the_results_that_ship(experiment, tmp_path, monkeypatch):
+    path = tmp_path / "results.json"
+    path.write_bytes(experiment.MEASURED.read_bytes())
+    monkeypatch.setattr(experiment, "train_model", None)
+    measured = experiment.measure(path)
+    assert len({result.seed for result in measured}) == len(experiment.SEEDS) == 3
+    assert all(result in read_results(experiment.MEASURED) for result in measured)
 
 
 def test_the_best_learning_rate():

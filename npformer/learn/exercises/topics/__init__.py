@@ -7,10 +7,12 @@ from npformer.learn.exercises.topics.embeddings import EMBEDDINGS
 from npformer.learn.exercises.topics.generation import GENERATION
 from npformer.learn.exercises.topics.hard import HARD
 from npformer.learn.exercises.topics.heads import HEADS
+from npformer.learn.exercises.topics.inside import INSIDE
 from npformer.learn.exercises.topics.latent import LATENT
 from npformer.learn.exercises.topics.layers import LAYERS
 from npformer.learn.exercises.topics.local import LOCAL
 from npformer.learn.exercises.topics.losses import LOSSES
+from npformer.learn.exercises.topics.newer import NEWER
 from npformer.learn.exercises.topics.recurrent import RECURRENT
 from npformer.learn.exercises.topics.relative import RELATIVE
 from npformer.learn.exercises.topics.stacks import STACKS
@@ -28,6 +30,7 @@ TOPICS = (
     LOSSES,
     TRAINING,
     DECODING,
+    INSIDE,
     RECURRENT,
     LOCAL,
     HARD,
@@ -36,5 +39,6 @@ TOPICS = (
     TRANSLATION,
     TODAY,
     GENERATION,
+    NEWER,
 )
 ALL = tuple(exercise for topic in TOPICS for exercise in topic)

@@ -1,0 +1,262 @@
+# %% [markdown]
+# # 26.2 · Linear attention and the delta rule
+#
+# *About 30 minutes. You need: scaled dot-product attention (lesson 5.1,
+# `05_1_scaled_dot_product_attention`), the KV cache (lesson 14.4, `14_4_the_kv_cache`).*
+#
+# **After this lesson you can**
+#
+# - write causal attention without softmax as a memory of fixed size, token by token and by chunks;
+# - correct a memory with the delta rule, and derive the chunk's triangular system;
+# - say what such a memory forgets, and what softmax attention cannot do.
+#
+# `each layer: x → norm → [ATTENTION] → add → norm → feed-forward → add → y`
+
+# %%
+import numpy as np
+from numpy.testing import assert_allclose
+
+from npformer import functional as F
+from npformer import gradcheck
+from npformer.learn.course import show_figure
+from npformer.learn.experiments.measured_runs import read_results
+from npformer.learn.experiments.recall import (
+    LEARNING_RATE,
+    MEASURED,
+    PAIRS,
+    RULES,
+    TASKS,
+    Trial,
+    train_model,
+)
+from npformer.plots import curves
+
+results = read_results(MEASURED)
+accuracy = {
+    name: np.array([r.measures["accuracy"] for r in results if r.model == name])  # (seeds, P)
+    for name in (f"{rule}, {task}" for task in TASKS for rule in RULES)
+}
+
+# %% tags=["plot"]
+rows = np.stack([accuracy[f"{rule}, new keys"].mean(0) for rule in RULES])
+axes = {"xlabel": "pairs", "ylabel": "share of right answers"}
+figure = curves(rows, np.array(PAIRS), labels=list(RULES), **axes)
+caption = "Recall of pairs with different keys, of width 16: the mean of three seeds"
+show_figure(figure, "26_2_new_keys", caption)
+
+# %% [markdown]
+# ## A memory of fixed size
+#
+# Softmax attention keeps the keys and values of all tokens. For a long text, this KV cache is larger than the
+# model. Can a fixed number of values replace it?
+#
+# In the picture, three kinds of attention read pairs of a key and a value, and are then asked for the value
+# of each key. Softmax attention never fails. The two others have a memory of 16 · 16 numbers, and from about
+# 16 pairs on they forget.
+#
+# Where does this memory come from? Leave out the softmax. Then the output of a query is
+#
+# $$y_t = \sum_{s \le t} (q_t \cdot k_s)\, v_s = q_t \left( \sum_{s \le t} k_s^\top v_s \right) = q_t S_t$$
+#
+# The sum does not depend on the query. So it is enough to keep the matrix $S_t$ of shape (K, L), and to add
+# $k_t^\top v_t$ for each new token. This is **linear attention** (Katharopoulos et al. 2020).
+
+# %%
+rng = np.random.default_rng(26)
+T, K, L = 6, 4, 3
+q, k = rng.standard_normal((2, T, K))
+v = rng.standard_normal((T, L))
+
+memory, y = np.zeros((K, L)), []
+for t in range(T):
+    memory = memory + np.outer(k[t], v[t])  # write
+    y.append(q[t] @ memory)  # read
+print(np.round(y[-1], 3))
+
+# %% tags=["check"]
+assert_allclose(y, np.tril(q @ k.T) @ v)
+assert_allclose(y, F.linear_attention(q, k, v)[0])
+
+# %% [markdown]
+# **Question.** A decoder with 32 heads has keys and values of width 128 in each. After how many tokens does
+# the KV cache of a layer hold more numbers than the memories of linear attention?
+#
+# <details><summary>Answer</summary>
+# A head's memory has 128 · 128 numbers, and each token adds 2 · 128 to the KV cache. So after 64 tokens.
+# </details>
+
+# %% [markdown]
+# ## Why it forgets
+#
+# Write N pairs with keys of length 1, and read with one of these keys, $k_i$:
+#
+# $$k_i S = v_i + \sum_{s \ne i} (k_i \cdot k_s)\, v_s$$
+#
+# The sum is noise. It is 0 if all keys are orthogonal, but in K dimensions there are at most K orthogonal
+# vectors. With more pairs, the noise grows, and at last it hides the value. The softmax has an exponential
+# function in place of $k_i \cdot k_s$. With a scale of 20, a key with a score of 1 is $e^{10}$ times as
+# strong as one with a score of one half.
+#
+# There is a second problem. If a key comes again with a new value, linear attention adds the new value to
+# the old one. Nothing is ever removed.
+#
+# ```text
+#  pairs that are written     (k1, a)   (k2, b)   (k1, c)
+#  linear attention: k1 S        a         a       a + c
+#  what we want:     k1 S        a         a         c
+# ```
+
+# %% [markdown]
+# ## The delta rule
+#
+# Before you write, read what the memory holds for the key: $k_t S_{t-1}$. Then write the difference only:
+#
+# $$S_t = S_{t-1} + \beta_t\, k_t^\top (v_t - k_t S_{t-1})$$
+#
+# This is the **delta rule** of Widrow and Hoff (1960), as attention in Schlag et al. (2021). With $\beta_t =
+# 1$ and a key of length 1, a later reading with the same key gives exactly $v_t$. A $\beta_t$ below 1
+# replaces only a share. Models compute it from the token.
+
+# %%
+keys = np.eye(4)[[1, 2, 1]]  # the first key comes again
+values = np.array([[1.0], [5.0], [3.0]])
+question = np.eye(4)[[1, 1, 1]]
+print("linear    ", F.linear_attention(question, keys, values)[0].ravel())
+print("delta rule", F.delta_rule(question, keys, values, np.ones(3))[0].ravel())
+
+# %% tags=["check"]
+assert F.delta_rule(question, keys, values, np.ones(3))[0].ravel().tolist() == [1, 1, 3]
+
+# %% [markdown]
+# **Question.** Show that $k_t S_t = v_t$ for $\beta_t = 1$ and $|k_t| = 1$.
+#
+# <details><summary>Answer</summary>
+# $k_t S_t = k_t S_{t-1} + (k_t k_t^\top)(v_t - k_t S_{t-1})$, and $k_t k_t^\top = 1$.
+# </details>
+#
+# The rule is a step of gradient descent: the gradient of $\frac{1}{2} |k_t S - v_t|^2$ with respect to $S$ is
+# $k_t^\top (k_t S - v_t)$, and $\beta_t$ is the learning rate. The memory learns while the model reads.
+
+# %% [markdown]
+# ## By chunks
+#
+# It is faster to compute a chunk of C tokens at once. Let $S$
+# be the memory before the chunk. For linear attention,
+#
+# $$\begin{aligned}
+# Y &= Q S + \mathrm{lower}(Q K^\top)\, V \\
+# S &\leftarrow S + K^\top V
+# \end{aligned}$$
+#
+# where lower keeps the lower triangle. The first term reads what earlier chunks have written, and in the
+# second one the tokens of the chunk attend to each other.
+#
+# For the delta rule, let $u_t = \beta_t (v_t - k_t S_{t-1})$ be what token t writes. The memory before token
+# t is $S + \sum_{s < t} k_s^\top u_s$. Insert this:
+#
+# $$u_t + \beta_t \sum_{s < t} (k_t \cdot k_s)\, u_s = \beta_t (v_t - k_t S)$$
+#
+# These are C equations for the C unknown rows of $U$. Row t has unknowns up to t only, so the system is
+# triangular. Its solution takes the place of $V$ in the two formulas above (Yang et al. 2024).
+
+# %%
+k = k / np.linalg.norm(k, axis=1, keepdims=True)
+beta = rng.uniform(0, 1, T)
+system = np.eye(T) + np.tril(beta[:, None] * (k @ k.T), -1)
+u = np.linalg.solve(system, beta[:, None] * v)  # the memory before the only chunk is 0
+y = np.tril(q @ k.T) @ u
+y_of_chunks, _ = F.delta_rule(q, k, v, beta, chunk=2)
+print("difference from npformer's chunks of 2:", abs(y - y_of_chunks).max())
+
+# %% tags=["check"]
+assert_allclose(y, F.delta_rule(q, k, v, beta, chunk=2)[0], atol=1e-12)
+assert_allclose(y, F.delta_rule(q, k, v, beta)[0], atol=1e-12)
+
+# %% [markdown]
+# The backward pass runs through the chunks from the last to the first. It carries the gradient of the
+# memory, as the forward pass carries the memory. You find it in `npformer/functional/linear_attention.py`.
+
+# %%
+print(gradcheck((F.delta_rule, F.delta_rule_backward), q, k, v, beta))
+
+# %% [markdown]
+# ## Keys that come again
+#
+# `npformer experiment recall` trains tables of vectors around each kind of attention. In its first task, of
+# the picture at the top, all keys of a row differ. In the second task a row has 8 different keys. Each
+# comes again and again with new values, and its last value is asked for. One number, $\beta$, is learned for
+# the delta rule. This cell repeats one of the 18 trainings.
+
+# %%
+_, again = train_model(Trial("delta, keys again", LEARNING_RATE, 400, 0))
+print("pairs      ", *(f"{pairs:5}" for pairs in PAIRS))
+print("this one   ", *(f"{share:5.2f}" for share in again.measures["accuracy"]))
+for name, shares in accuracy.items():
+    print(f"{name:20}", *(f"{share:5.2f}" for share in shares.mean(0)))
+
+# %% tags=["plot"]
+rows = np.stack([accuracy[f"{rule}, keys again"].mean(0) for rule in RULES])
+axes = {"xlabel": "pairs", "ylabel": "share of right answers"}
+figure = curves(rows, np.array(PAIRS), labels=list(RULES), **axes)
+caption = "Recall of the last value of each of 8 keys: the mean of three seeds"
+show_figure(figure, "26_2_keys_again", caption)
+
+# %% tags=["check"]
+last = {name: shares[:, -1] for name, shares in accuracy.items()}
+assert last["softmax, new keys"].min() > 0.99
+assert max(last["linear, new keys"].max(), last["delta, new keys"].max()) < 0.6
+assert last["delta, keys again"].min() > 0.85
+assert max(last["linear, keys again"].max(), last["softmax, keys again"].max()) < 0.3
+
+# %% [markdown]
+# Now only the delta rule succeeds. Linear attention adds up all the values that a key has had. And softmax
+# attention fails, too: equal keys have equal scores, so it returns the mean of all values of the key. It has
+# no positions in this experiment. With positions it could prefer the last one.
+#
+# On new keys, the delta rule is no better than linear attention. It even has to learn a small $\beta$: to
+# write a pair it removes from the memory whatever lies along the new key, and this damages the older pairs.
+#
+# **Question.** Which $\beta$ would you expect to be learned in each of the two tasks?
+#
+# <details><summary>Answer</summary>
+# Near 1 where keys come again, since the old value must go. Smaller where all keys are new, since nothing
+# must go. The learned numbers are about .8 and .35 for seed 0.
+# </details>
+
+# %% [markdown]
+# ## What models do with it
+#
+# Current models mix both kinds of layers: for example, three layers with a memory and then one with softmax
+# attention (Qwen3-Next, 2025; Kimi Linear, 2025). The few layers with a KV cache look up exactly, and the
+# others are cheap for long texts. Their memory also decays: **gated** variants multiply $S_{t-1}$ by a
+# number $\alpha_t < 1$, which is computed from the token (Yang et al. 2025).
+
+# %% [markdown]
+# ## Summary
+#
+# - Without the softmax, causal attention is a matrix into which each token writes $k_t^\top v_t$.
+# - The memory is exact for up to K orthogonal keys. Beyond that, the pairs disturb each other.
+# - The delta rule writes the difference from what the memory holds, so a new value replaces the old one.
+# - Chunks turn both into matrix products. The delta rule needs a triangular system for each chunk.
+# - Softmax attention looks up any number of different keys. Keys that come again need positions.
+
+# %% [markdown]
+# ## Questions
+#
+# **Question.** Does the size of a chunk change what is computed?
+#
+# <details><summary>Answer</summary>
+# No, only the rounding and the time.
+# </details>
+
+# %% [markdown]
+# ## Exercises
+#
+# `npformer exercise list 26` lists the exercises of this chapter.
+#
+# - `npformer exercise start delta-rule`: write the loop over tokens.
+# - By hand: what does linear attention return if all keys are equal?
+# - Train with `D_KEY = 32` in the module of the experiment. Where do the curves fall now?
+#
+# This is the last lesson of the course. The command `npformer lessons` shows which lessons you have not
+# finished, and `npformer exercise list` shows all exercises.

@@ -1,0 +1,96 @@
+"""Chapter 26: the orthogonalized updates of Muon, and the delta rule."""
+
+from typing import Any
+
+import numpy as np
+
+from npformer import functional as F
+from npformer.backend import Array
+from npformer.functional.muon import COEFFICIENTS
+from npformer.learn.exercises.exercise import Functions, Task, Values, exercises
+from npformer.learn.exercises.topics.tools import output
+
+
+def orthogonalize(g: Array, steps: int = 5) -> Array:
+    """Make singular values equal as npformer does, without the small number beside the norm: the solution."""
+    a, b, c = COEFFICIENTS
+    x: Array = g / np.linalg.norm(g)
+    for _ in range(steps):
+        gram = x @ x.T
+        x = a * x + (b * gram + c * gram @ gram) @ x
+    return x
+
+
+def _matrices(own: Functions, rng: np.random.Generator) -> dict[str, Any]:
+    wide, tall = rng.standard_normal((3, 5)), 20 * rng.standard_normal((6, 4))
+    return {
+        "a wide matrix": own.orthogonalize(wide),
+        "a tall matrix": own.orthogonalize(tall),
+        "a wide matrix after one iteration": own.orthogonalize(wide, 1),
+    }
+
+
+def _memory(own: Functions, rng: np.random.Generator) -> dict[str, Any]:
+    q, k = rng.standard_normal((2, 5, 4))
+    v, beta = rng.standard_normal((5, 3)), rng.uniform(0.2, 1, 5)
+    k = k / np.linalg.norm(k, axis=-1, keepdims=True)
+    return {
+        "y": output(own.delta_rule(q, k, v, beta)),
+        "y with beta = 1": output(own.delta_rule(q, k, v, beta**0)),
+    }
+
+
+NEWER = exercises(
+    r'''
+=== 26 newton-schulz: the update of Muon
+import numpy as np
+
+
+def orthogonalize(g, steps=5):
+    """Return a matrix with the singular vectors of g and singular values near 1.
+
+    g      a matrix, of shape (I, O)
+    steps  the number of iterations x = a x + b (x xᵀ) x + c (x xᵀ)² x with the coefficients below
+    Before the first iteration, x is g divided by its norm, the root of the sum of all squares.
+    Returns the matrix, of shape (I, O).
+    """
+    a, b, c = 3.4445, -4.7750, 2.0315
+    # solution
+    x = g / np.sqrt((g * g).sum())
+    for _ in range(steps):
+        gram = x @ x.T
+        x = a * x + b * gram @ x + c * gram @ gram @ x
+    return x
+--- np.linalg.norm(g) is the norm of a matrix: the root of the sum of the squares of all its numbers.
+--- Compute gram = x @ x.T once in each iteration. All products in the formula are matrix products.
+--- x = a * x + (b * gram + c * gram @ gram) @ x, repeated `steps` times.
+
+=== 26 delta-rule: a memory that corrects itself
+import numpy as np
+
+
+def delta_rule(q, k, v, beta):
+    """Return y_t = q_t S_t, where S_t = S_{t-1} + beta_t k_tᵀ (v_t - k_t S_{t-1}) and the first memory is 0.
+
+    q, k  queries and keys, of shape (T, K)
+    v     values, of shape (T, L)
+    beta  the share of each difference that is written, of shape (T,)
+    Returns y, of shape (T, L).
+    """
+    memory = np.zeros((k.shape[1], v.shape[1]))
+    y = np.zeros(v.shape)
+    # solution
+    for t in range(len(q)):
+        difference = v[t] - k[t] @ memory
+        memory = memory + beta[t] * np.outer(k[t], difference)
+        y[t] = q[t] @ memory
+    return y
+--- A loop over the tokens. In each step: read with the key, write the difference, read with the query.
+--- What the memory holds for the key is k[t] @ memory, of shape (L,).
+--- memory = memory + beta[t] * np.outer(k[t], v[t] - k[t] @ memory), then y[t] = q[t] @ memory.
+''',
+    {
+        "newton-schulz": Task(orthogonalize, Values("", _matrices)),
+        "delta-rule": Task(F.delta_rule, Values("", _memory)),
+    },
+)
