@@ -25,7 +25,7 @@ from npformer.plots import Grid, cell_product
 
 rng = np.random.default_rng(4)
 q, k = rng.standard_normal((3, 4)), rng.standard_normal((5, 6))  # (T, K), (S, L)
-ds = rng.standard_normal((3, 5))  # (T, S) the gradient of the scores
+dscores = rng.standard_normal((3, 5))  # (T, S) the gradient of the scores
 
 # %% [markdown]
 # ## A perceptron for each pair
@@ -47,7 +47,7 @@ ds = rng.standard_normal((3, 5))  # (T, S) the gradient of the scores
 #
 # $$\begin{aligned}
 # g_{tsj} &= \sum_i q_{ti}\, w_{ij} + \sum_i k_{si}\, u_{ij} \\
-# h_{tsj} &= \tanh g_{tsj}, \qquad s_{ts} = \sum_j v_j\, h_{tsj}
+# h_{tsj} &= \tanh g_{tsj}, \qquad a_{ts} = \sum_j v_j\, h_{tsj}
 # \end{aligned}$$
 #
 # The derivative of tanh is $1 - \tanh^2$. With this, the chain rule gives the gradients of $v$ and $g$. From
@@ -56,8 +56,8 @@ ds = rng.standard_normal((3, 5))  # (T, S) the gradient of the scores
 
 # %% [markdown]
 # $$\begin{aligned}
-# dv_j &= \sum_{ts} ds_{ts}\, h_{tsj} \\
-# dg_{tsj} &= ds_{ts}\, v_j\, (1 - h_{tsj}^2) \\
+# dv_j &= \sum_{ts} da_{ts}\, h_{tsj} \\
+# dg_{tsj} &= da_{ts}\, v_j\, (1 - h_{tsj}^2) \\
 # dW &= Q^\top \left(\sum_s dg\right), \quad dQ = \left(\sum_s dg\right) W^\top \\
 # dU &= K^\top \left(\sum_t dg\right), \quad dK = \left(\sum_t dg\right) U^\top
 # \end{aligned}$$
@@ -68,14 +68,15 @@ ds = rng.standard_normal((3, 5))  # (T, S) the gradient of the scores
 w, u, out = rng.standard_normal((4, 7)), rng.standard_normal((6, 7)), rng.standard_normal(7)
 scores, cache = similarity.perceptron_similarity(q, k, w, u, out)
 hidden = np.tanh((q @ w)[:, None] + (k @ u)[None])  # (T, S, J)
-dg = ds[..., None] * out * (1 - hidden**2)  # (T, S, J)
+dg = dscores[..., None] * out * (1 - hidden**2)  # (T, S, J)
 to_q, to_k = dg.sum(1), dg.sum(0)  # (T, J), (S, J)
-dout = np.einsum("ts,tsj->j", ds, hidden)  # (J,)
+dout = np.einsum("ts,tsj->j", dscores, hidden)  # (J,)
 own = (to_q @ w.T, to_k @ u.T, q.T @ to_q, k.T @ to_k, dout)
 show(cache)
 
 # %% tags=["check"]
-for one, other in zip(own, similarity.perceptron_similarity_backward(ds, cache), strict=True):
+of_package = similarity.perceptron_similarity_backward(dscores, cache)
+for one, other in zip(own, of_package, strict=True):
     assert_allclose(one, other, rtol=1e-9)
 assert_allclose(scores, hidden @ out, rtol=1e-12)
 stacked = np.concatenate([w, u])  # (K + L, J), W in Luong's form

@@ -99,7 +99,7 @@ print(f"the cost of removing a head: {min(cost.values()):.2f} to {max(cost.value
 # \end{aligned}$$
 #
 # We call $g_s$ the **slope** for token $s$. The softmax's backward pass (lesson 5.2) contains the same
-# bracket, $ds_s = p_s\, g_s$. Here is an example with two tokens.
+# bracket, $da_s = p_s\, g_s$. Here is an example with two tokens.
 
 # %%
 p, dp = np.array([0.7, 0.3]), np.array([2.0, -1.0])  # (S,)

@@ -125,7 +125,7 @@ show_figure(figure, "23_rotation", caption)
 # positions t (T,) ─→ angles t θ_i (T, K/2) ─→ cos, sin (T, K/2) ─┬─────────────┐
 # queries q (B, H, T, K) ─→ pairs (a, b), each (B, H, T, K/2) ────┴→ rotate ─→ (B, H, T, K) ─┐
 # keys    k (B, H, T, K) ─→ pairs ──────────────────────────────────→ rotate ─→ (B, H, T, K) ─┴→ scores
-# values  v (B, H, T, L) ──────────────────────────────────────────────────────── unchanged ──→ (B, H, T, T)
+# values  v (B, H, T, K) ──────────────────────────────────────────────────────── unchanged ──→ (B, H, T, T)
 # ```
 
 # %%
