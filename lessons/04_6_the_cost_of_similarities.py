@@ -21,6 +21,7 @@ from npformer.checking import gradcheck
 from npformer.functional import similarity
 from npformer.functional.softmax import softmax
 from npformer.learn.course import show_figure
+from npformer.learn.course.shapes import shape_flow
 from npformer.plots import Grid, cell_product
 
 rng = np.random.default_rng(4)
@@ -35,13 +36,17 @@ dscores = rng.standard_normal((3, 5))  # (T, S) the gradient of the scores
 #
 # **Perceptron** similarity avoids this weakness with a nonlinear function, tanh. It is applied to the sum of
 # the two parts:
-#
-# ```text
-# q (T, K) ─→ × W ─→ (T, J) ─┐
-#                            ├─→ g (T, S, J) ─→ tanh ─→ h (T, S, J) ─→ · v ─→ scores (T, S)
-# k (S, L) ─→ × U ─→ (S, J) ─┘
-# ```
-#
+
+# %% tags=["plot"]
+figure = shape_flow(
+    "q qW g h scores \n k kU . . .",
+    {"qW": "W: q", "kU": "U: k", "g": "sum: qW kU", "h": "tanh: g", "scores": "· v: h"},
+    {"q": "T K", "k": "S L", "qW": "T J", "kU": "S J", "g": "T S", "h": "T S", "scores": "T S"},
+)
+caption = "Perceptron similarity: g and h have J numbers for each query and key"
+show_figure(figure, "04_6_shapes", caption)
+
+# %% [markdown]
 # Let $g$ be the sum of the two parts and $h$ its tanh, both with J entries for each pair. Because of the
 # tanh, a score is no longer a sum of a number for the query and a number for the key:
 #

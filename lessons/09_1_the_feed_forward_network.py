@@ -183,7 +183,7 @@ assert (network == product).all()
 # %% [markdown]
 # ## Backward, from the last line to the first
 #
-# The backward pass begins with $dy$, of shape (B, T, D). It follows the diagram backwards.
+# The backward pass begins with $dy$, of shape (B, T, D). It follows the picture backwards.
 #
 # **First, y = a W₂ + b₂.** This is the linear layer of lesson 0.2. The sums run over all tokens $n$ of all
 # sentences:

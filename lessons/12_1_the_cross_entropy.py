@@ -60,7 +60,7 @@ show_figure(figure, "12_1_loss", "From the vectors of the decoder to the loss, o
 # %% [markdown]
 # ## Vector, logits, probabilities, token
 #
-# A picture in *图解transformer* shows the first steps of this diagram: a linear layer, a softmax, and the
+# A picture in *图解transformer* shows the first steps of this computation: a linear layer, a softmax, and the
 # most probable token, "am".
 #
 # The weight matrix $W$ of the linear layer has one column for each token of the vocabulary. The **logit**

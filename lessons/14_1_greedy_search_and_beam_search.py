@@ -23,6 +23,7 @@ from npformer.data import END, PAD, SPECIALS, START, UNK, make_batch
 from npformer.functional import log_softmax
 from npformer.generation import beam_search, greedy
 from npformer.learn.course import show_figure
+from npformer.learn.course.shapes import shape_flow
 from npformer.plots import beam_tree, steps_of_trace
 
 # %% [markdown]
@@ -37,17 +38,18 @@ from npformer.plots import beam_tree, steps_of_trace
 # > At each step the model is auto-regressive, consuming the previously generated symbols as additional input
 # > when generating the next.
 #
-# So a model is **autoregressive** if it reads its own output in order to continue it. The diagram shows the
+# So a model is **autoregressive** if it reads its own output in order to continue it. The picture shows the
 # loop for one sentence. S is the length of the source, and t is the number of tokens that were chosen so far.
 # V is the size of the vocabulary.
-#
-# ```text
-# source (1, S) ─────────────┐
-#                            ▼
-# <S> and tokens (1, 1 + t) ──▶ model ──▶ logits of the last position (V,) ──▶ search ──▶ next token
-#        ▲                                                                                    │
-#        └────────────────── append it, until it is the end token </S> ◀──────────────────────┘
-# ```
+
+# %% tags=["plot"]
+figure = shape_flow(
+    "source logits next \n so_far . .",
+    {"logits": "model: source so_far", "next": "search: logits"},
+    {"source": "1 S", "so_far": "1 t", "logits": "1 V", "next": "1"},
+)
+caption = "The next token is appended to those so far, until it is the end token"
+show_figure(figure, "14_1_shapes", caption)
 
 # %% [markdown]
 # This chapter answers four questions, one in each lesson. How is a sentence found? Which mistakes happen? Why

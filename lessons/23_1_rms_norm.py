@@ -33,14 +33,13 @@ rng = np.random.default_rng(23)
 # residual connections and norms. But almost every part was exchanged for a simpler or a better one. This
 # chapter treats these parts in turn:
 #
-# ```text
-#                     2017                        today (for example Llama)            lesson
-# norm                layer norm, after the sum   RMS norm, before the sublayer        23.1
-# positions           sinusoids, added            rotary, in queries and keys          23.2
-# feed-forward        ReLU, two matrices          SwiGLU, three matrices               23.3
-# attention           one key head per query      key heads shared by query heads      23.4
-# optimizer           Adam, 1/√step               AdamW, cosine with a floor           23.5
-# ```
+# | | 2017 | today, for example Llama | lesson |
+# |---|---|---|---|
+# | norm | layer norm, after the sum | RMS norm, before the sublayer | 23.1 |
+# | positions | sinusoids, added | rotary, in queries and keys | 23.2 |
+# | feed-forward | ReLU, two matrices | SwiGLU, three matrices | 23.3 |
+# | attention | one key head for each query head | key heads shared by query heads | 23.4 |
+# | optimizer | Adam, 1/√step | AdamW, cosine with a floor | 23.5 |
 #
 # As before, each part is a function with a backward pass.
 

@@ -78,11 +78,8 @@ from npformer.plots import curves
 # tokens. Each training has its own cosine schedule, which ends at the last step of this training. The results
 # are stored in a file. The command `npformer experiment scaling` makes such a file anew.
 #
-# ```text
-# width × layers  ─▶  GPT with N parameters ──┐
-#                                             ├─▶ training ─▶ validation loss L (N, D) ─▶ fit of a law
-# steps × 512 tokens ─▶ D tokens of the text ─┘
-# ```
+# A training has two sizes: the N parameters, given by width and layers, and the D tokens that it reads, 512
+# in each step. Its result is the validation loss L (N, D), and a law is fitted to all of these losses.
 
 # %%
 results = [result for result in read_results(MEASURED) if result.seed in SEEDS]
