@@ -203,6 +203,10 @@ assert sizes == {"LayerNorm": 1024, "RMSNorm": 512}
 # the difference smaller. The main advantage of RMS norm is its simplicity.
 
 # %% [markdown]
+# **In 2025**, RMS norm is the rule. Qwen3 and Gemma 3 also normalize queries and keys, and OLMo 2 normalizes
+# the output of each sublayer.
+
+# %% [markdown]
 # ## Summary
 #
 # - RMS norm divides each vector by its root mean square, and multiplies it by a gain.

@@ -40,13 +40,13 @@ rng = np.random.default_rng(23)
 # Su et al. (*RoFormer: Enhanced Transformer with Rotary Position Embedding*, 2021) found a simpler way. They
 # *rotate* each query and each key by an angle that is proportional to its position:
 #
-# | | positions enter |
+# | | positions |
 # |---|---|
-# | 2017 | as vectors, added to the token vectors |
-# | rotary | as angles, by which queries and keys are rotated |
+# | 2017 | vectors, added to the tokens |
+# | rotary | angles, by which queries and keys are rotated |
 #
 # This method is called **rotary positions**, or RoPE. Nothing is added to the tokens, and nothing is learned.
-# Llama and most of today's language models use rotary positions.
+# **In 2025**, nearly all language models use them; Llama 4 leaves them out in every fourth layer.
 
 # %% [markdown]
 # ## One pair of numbers
@@ -120,7 +120,7 @@ show_figure(figure, "23_rotation", caption)
 # short text. So the fast pairs can distinguish neighbours, and the slow pairs can distinguish paragraphs.
 #
 # Which numbers form a pair? The paper takes neighbours: numbers 0 and 1, numbers 2 and 3, and so on. This
-# **layout** is called *interleaved*. The picture shows the steps and the shapes:
+# **layout** is called *interleaved*. The picture shows the steps:
 
 # %% tags=["plot"]
 figure = shape_flow(

@@ -178,6 +178,10 @@ assert_allclose(layer.backward(dy, layer.forward(x)[1]), dx, rtol=1e-9)
 assert report.ok
 
 # %% [markdown]
+# **In 2025**, SwiGLU is the rule. In many large models, such as DeepSeek-V3, each token uses only a few of
+# many such networks.
+
+# %% [markdown]
 # ## Summary
 #
 # - A gated network multiplies an activation of one linear map of $x$ by another linear map of $x$.

@@ -205,6 +205,10 @@ assert_allclose(with_mask[-1], from_the_cache[0], rtol=1e-12)
 assert reach > 100_000
 
 # %% [markdown]
+# **In 2025**, grouped queries are the rule (Llama 3, Qwen3, Gemma 3). DeepSeek-V3 keeps one compressed vector
+# for each position instead.
+
+# %% [markdown]
 # ## Summary
 #
 # - In grouped-query attention, several query heads share one head of keys and values.

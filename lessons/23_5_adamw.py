@@ -168,6 +168,9 @@ show_figure(figure, "23_cosine", caption)
 # the warm-up and at the end of the training.
 
 # %% [markdown]
+# **In 2025**, AdamW is still the rule; Kimi K2 was trained with Muon, another optimizer.
+
+# %% [markdown]
 # ## Summary
 #
 # - In gradient descent, an L2 penalty multiplies the weights by $1 - \eta \lambda$ in each step.

@@ -292,6 +292,10 @@ assert codec.decode(drawn).count(" ") > 10
 # `!codec.decode([int(i[0]) for i in sample_ids(trained.model, [prompt], 99, rng=rng)])`.
 
 # %% [markdown]
+# **In 2025**, large language models are still trained in this way first. Then they learn to follow
+# instructions, and to solve tasks by trial and reward.
+
+# %% [markdown]
 # ## Summary
 #
 # - A GPT learns to predict the next token of a text, so its training data are windows without padding.

@@ -242,6 +242,10 @@ assert several[0].shape == (3,)
 print("the same seed gives the same text")
 
 # %% [markdown]
+# **In 2025**, programs combine these settings. The makers of Qwen3, for example, recommend for its thinking
+# mode the temperature .6, top-p .95 and top-k 20.
+
+# %% [markdown]
 # ## Summary
 #
 # - Greedy search repeats itself in free text, because frequent words are the most probable ones almost

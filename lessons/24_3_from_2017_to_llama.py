@@ -261,6 +261,9 @@ assert caches == [256, 128]
 # these changes did not improve the models. But gated feed-forward networks and RMS norm improved them.
 
 # %% [markdown]
+# **In 2025**, Qwen3 has the parts of this Llama layer, and one more: it normalizes each query and key.
+
+# %% [markdown]
 # ## Summary
 #
 # - Seven parts changed between the decoder of 2017 and Llama: the place of the norm, the norm, the positions,

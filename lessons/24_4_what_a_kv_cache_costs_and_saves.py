@@ -377,6 +377,10 @@ assert round(rows[3][0]) == 153
 # caches.
 
 # %% [markdown]
+# **In 2025**, servers keep caches in small pages (vLLM), and in five of six layers Gemma 3 reads only the
+# last 1,024 positions.
+
+# %% [markdown]
 # ## Summary
 #
 # - The prefill reads the prompt in one pass, and a decode step reads one token and all earlier keys.
