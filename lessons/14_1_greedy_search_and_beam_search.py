@@ -18,13 +18,14 @@ import itertools
 import numpy as np
 from numpy.testing import assert_allclose
 
-from npformer import TransformerConfig
+from npformer import TransformerConfig, load
 from npformer.data import END, PAD, SPECIALS, START, UNK, make_batch
 from npformer.functional import log_softmax
 from npformer.generation import beam_search, greedy
 from npformer.learn.course import show_figure
+from npformer.learn.course.running import SENTENCE
 from npformer.learn.course.shapes import shape_flow
-from npformer.plots import beam_tree, steps_of_trace
+from npformer.plots import beam_tree, score_bars, steps_of_trace
 
 # %% [markdown]
 # ## From probabilities to a sentence
@@ -302,6 +303,15 @@ show_figure(figure, "14_table", caption)
 #
 # **Your turn.** In the terminal, print the three best sentences of a larger beam with
 # `!beam_slow(table, x, 5, 4)[:3]`.
+
+# %% tags=["plot"]
+found = load("en-de").translate(SENTENCE, n_best=4)
+figure = score_bars([[one.log_prob for one in found]], [[one.text for one in found]])
+caption = "Our sentence: log p of the four best translations, in the order of lesson 14.3"
+show_figure(figure, "14_1_running", caption)
+
+# %% tags=["check"]
+assert found[0].text == "Zwei Hunde spielen im Schnee."
 
 # %% [markdown]
 # ## What the source documents say

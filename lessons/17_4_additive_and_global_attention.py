@@ -275,7 +275,7 @@ for name, title, weights in zip(("additive", "global"), names[1:], alignments, s
 # > - Luong's paper has a tanh in its *concat* score, which makes it Bahdanau's perceptron. The *concat* of
 # >   *一步步解析Attention is All You Need!* is linear. Therefore it ignores the query (lesson 4.5).
 # > - The output layer of Bahdanau et al. is a maxout of state, context and last token. npformer uses Luong's
-# >   attentional state for all systems, so that they differ in their attention alone. Bahdanau's decoder
+# >   attentional state for all systems, so that only their attention differs. Bahdanau's decoder
 # >   begins with the last state of the right-to-left network, and the decoder of npformer with both.
 
 # %% [markdown]

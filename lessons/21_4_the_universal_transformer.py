@@ -244,7 +244,7 @@ assert report.ok
 #
 # <details><summary>Answer</summary>
 # With the last state alone, the halting probabilities would decide only the number of steps. It is an
-# integer, so it has no useful gradient. As weights of the mean, the probabilities get a gradient.
+# integer, so it has no useful gradient. In a mean the probabilities are weights, and get a gradient.
 # </details>
 #
 # **Question.** A word has $p_1 = .995$ and ε = .01. What are its number of steps, its weights and its cost?

@@ -83,7 +83,7 @@ if translator is not None:
 
 # %% [markdown]
 # The first score is 40.74 BLEU on tokenized text, with a beam of 5. The published score of a model of the
-# same size, 41.02 (Wu et al., 2021), lies in its interval. With greedy search the score is lower. The
+# same size, 41.02 (Wu et al., 2021, *Good for Misconceived Reasons*), lies in its interval. The
 # same translations have another score on raw text (lesson 22.3). The number after ± is half
 # of the width of the 95 % interval. The card also has two other test sets and sentences that the model
 # translates wrongly.
