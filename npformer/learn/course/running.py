@@ -75,5 +75,7 @@ def running_example() -> RunningExample:
         values[step["path"]] = next(arrays)
         if step["grad"]:
             gradients[step["path"]] = next(arrays)
-    tokens = (data.head["example"][f"{kind}_tokens"] for kind in ("source", "target", "predicted"))
-    return RunningExample(*tokens, values, gradients)
+    tokens = data.head["example"]
+    return RunningExample(
+        tokens["source_tokens"], tokens["target_tokens"], tokens["predicted_tokens"], values, gradients
+    )
