@@ -301,6 +301,9 @@ assert abs(with_embedding[3] - law[3]) > 0.02
 #
 # The interval of our exponent contains both .73 and .5. So our experiment cannot decide between these two
 # exponents.
+#
+# **In 2025**, small models read far more tokens than this optimum, because they are used so often: Qwen3 with
+# 8 billion parameters read 36 trillion.
 
 # %% [markdown]
 # ## What a small range can show
@@ -324,10 +327,6 @@ print(f"D: largest / smallest = {D[-1] / D[0]:.0f}")
 # The choices of the experiment matter too. If N counts the embedding, then $\alpha$ is clearly larger, since
 # the embedding is a large part of a narrow model. The learning rates were chosen from three values only. And
 # the training text of large models is of another kind, with other tokens.
-
-# %% [markdown]
-# **In 2025**, small models read far more tokens than this optimum, because they are used so often: Qwen3 with
-# 8 billion parameters read 36 trillion.
 
 # %% [markdown]
 # ## Summary
