@@ -299,16 +299,15 @@ assert abs(with_embedding[3] - law[3]) > 0.02
 # al. did not count the operations of the last layer, their warm-up was too long for small models, and they
 # did not tune the optimizer for each size. The output above agrees with the first cause.
 #
-# The interval of our exponent contains both .73 and .5. So our experiment cannot decide between these two
-# exponents.
+# The interval of our exponent contains both .73 and .5, so our experiment cannot decide.
 #
-# **In 2025**, small models read far more tokens than this optimum, because they are used so often: Qwen3 with
-# 8 billion parameters read 36 trillion.
+# **In 2025**, small models read far more tokens than this optimum: Qwen3 with 8 billion parameters read 36
+# trillion.
 
 # %% [markdown]
 # ## What a small range can show
 #
-# How small is our range? The cell compares our range of N with the range of Kaplan et al.
+# The cell compares our range of N with that of Kaplan et al.
 
 # %%
 print(f"N: largest / smallest = {N[-1] / N[0]:.0f}, in Kaplan et al. {1.5e9 / 768:,.0f}")
