@@ -295,9 +295,9 @@ assert abs(with_embedding[3] - law[3]) > 0.02
 # found about .5. Their model with 70 billion parameters, trained on 1.4 trillion tokens, was better than one
 # with 280 billion and fewer tokens, for the same number of operations.
 #
-# Why do the exponents differ? Porian et al. (2024) repeated both studies and found three causes. Kaplan et
+# Why? Porian et al. (2024) repeated both studies and found three causes. Kaplan et
 # al. did not count the operations of the last layer, their warm-up was too long for small models, and they
-# did not tune the optimizer for each size. The output above agrees with the first cause.
+# did not tune the optimizer for each size. Our output agrees with the first cause.
 #
 # The interval of our exponent contains both .73 and .5, so our experiment cannot decide.
 #
