@@ -196,13 +196,13 @@ assert round(10000 ** (510 / 512)) == 9647
 #
 # There is another way: a table of parameters PE with one row for each position. It is learned like the table
 # of embeddings. Its rows are drawn in the same way but not multiplied by √D, so their length is 1 at first.
-# During training they have to grow. For sentence b, place t and component i:
+# During training they have to grow. For sentence b, place t and component j:
 #
-# $$y_{bti} = x_{bti} + PE_{ti}$$
+# $$y_{btj} = x_{btj} + PE_{tj}$$
 #
-# An addition passes its gradient on unchanged, so $dx_{bti} = dy_{bti}$. The gradient of the table is
+# An addition passes its gradient on unchanged, so $dx_{btj} = dy_{btj}$. The gradient of the table is
 #
-# $$dPE_{ti} = \sum_b dy_{bti} \frac{\partial y_{bti}}{\partial PE_{ti}} = \sum_b dy_{bti}$$
+# $$dPE_{tj} = \sum_b dy_{btj} \frac{\partial y_{btj}}{\partial PE_{tj}} = \sum_b dy_{btj}$$
 #
 # This is the rule of lesson 2.1: row t was copied to every sentence, so its
 # gradient is the sum over all sentences. Sinusoids have no parameters, so they need no gradient.
@@ -271,7 +271,7 @@ assert report.failures[0].tensor == "positions.weight"
 # ## Who sees?
 #
 # Now learned positions have something to learn. In "the cat sees the dog" the cat sees, and in "the dog
-# sees the cat" it is seen. The model adds the numbers of each vector: $y_t = \sum_i x_{ti}$. It should give
+# sees the cat" it is seen. The model adds the numbers of each vector: $y_t = \sum_j x_{tj}$. It should give
 # 1 at the animal that sees, −1 at the one that is seen, and 0 elsewhere. We train it twice: with embeddings
 # alone, and with positions.
 

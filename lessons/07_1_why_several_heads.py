@@ -77,21 +77,21 @@ print("Ben has", x[0, 1, :2], "…   Cem wants from the left", wanted[0, 2, :2],
 # ## One softmax has one average
 #
 # Suppose that a single head finds the two neighbours by their seats. It
-# gives the left neighbour the weight $p$ and the right neighbour the weight $1 - p$. Let $u$ be a number in
-# the left note, and $v$ the number at the same place in the right note. Then the head delivers
+# gives the left neighbour the weight $p$ and the right neighbour the weight $1 - p$. Let $l$ be a number in
+# the left note, and $r$ the number at the same place in the right note. Then the head delivers
 #
-# $$z = p\,u + (1 - p)\,v$$
+# $$z = p\,l + (1 - p)\,r$$
 #
-# The person wants $u$ and $v$, but gets only $z$. The rest of the layer is linear, and the other numbers of
-# the notes say nothing about $u$. So the best estimate of $u$ is a multiple of $z$, with a factor $c$.
+# The person wants $l$ and $r$, but gets only $z$. The rest of the layer is linear, and the other numbers of
+# the notes say nothing about $l$. So the best estimate of $l$ is a multiple of $z$, with a factor $c$.
 #
 # Let $\mathrm{E}$ be the expected value, the mean over many tables. The numbers of the notes are
-# independent, with mean 0 and variance 1. So $\mathrm{E}\,u^2 = \mathrm{E}\,v^2 = 1$ and $\mathrm{E}\,uv =
-# 0$. It follows that $\mathrm{E}\,uz = p$ and $\mathrm{E}\,z^2 = p^2 + (1 - p)^2$. We call this sum of
+# independent, with mean 0 and variance 1. So $\mathrm{E}\,l^2 = \mathrm{E}\,r^2 = 1$ and $\mathrm{E}\,lr =
+# 0$. It follows that $\mathrm{E}\,lz = p$ and $\mathrm{E}\,z^2 = p^2 + (1 - p)^2$. We call this sum of
 # squares $n$. The mean squared error of the estimate is
 #
 # $$\begin{aligned}
-# \mathrm{E}\,(u - c z)^2 &= \mathrm{E}\,u^2 - 2c\,\mathrm{E}\,uz + c^2\,\mathrm{E}\,z^2 \\
+# \mathrm{E}\,(l - c z)^2 &= \mathrm{E}\,l^2 - 2c\,\mathrm{E}\,lz + c^2\,\mathrm{E}\,z^2 \\
 # &= 1 - 2 c p + c^2 n
 # \end{aligned}$$
 
@@ -102,11 +102,11 @@ print("Ben has", x[0, 1, :2], "…   Cem wants from the left", wanted[0, 2, :2],
 # The derivative with respect to $c$ is $-2p + 2c\,n$. It is 0 for $c = p / n$.
 # </details>
 #
-# We insert this factor and do the same for $v$, whose best factor is $(1 - p) / n$:
+# We insert this factor and do the same for $r$, whose best factor is $(1 - p) / n$:
 #
 # $$\begin{aligned}
-# \mathrm{error\ of}\  u &= 1 - \frac{p^2}{n} = \frac{(1 - p)^2}{n} \\
-# \mathrm{error\ of}\  v &= 1 - \frac{(1 - p)^2}{n} = \frac{p^2}{n}
+# \mathrm{error\ of}\  l &= 1 - \frac{p^2}{n} = \frac{(1 - p)^2}{n} \\
+# \mathrm{error\ of}\  r &= 1 - \frac{(1 - p)^2}{n} = \frac{p^2}{n}
 # \end{aligned}$$
 #
 # **The two errors add up to 1, for every p.** If both estimates were simply 0, the errors would add up to 2.

@@ -148,8 +148,8 @@ def affine(row, short):
 
 
 def normalize(row, short):
-    (gain, bias), c = w[short], row - row.mean()
-    return gain * c / math.sqrt((c * c).mean() + 1e-5) + bias
+    (gain, bias), centred = w[short], row - row.mean()
+    return gain * centred / math.sqrt((centred**2).mean() + 1e-5) + bias
 
 
 def layer_for_token(rows, t):

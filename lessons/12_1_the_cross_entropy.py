@@ -55,7 +55,7 @@ figure = gradient_flow("x z logp losses loss \n . . targets . .", arrays, steps,
 show_figure(figure, "12_1_loss", "From the vectors of the decoder to the loss, one number")
 
 # %% [markdown]
-# Step 3 picks −log p of the target at each position.
+# Circle 3 picks −log p of the target at each position.
 
 # %% [markdown]
 # ## Vector, logits, probabilities, token
