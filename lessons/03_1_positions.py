@@ -313,8 +313,8 @@ assert_allclose(train(0)[1][-1], 0.4, atol=1e-3)
 #
 # > - *The components of the Transformer* has sine and cosine in turn, as above. It says that i tells whether
 # >   a position is odd or even; but it is the column that is odd or even. It says that several heads are
-# >   needed because the order of words does not change attention scores. Without positions it does not, but several
-# >   heads do not help: our layer above had four.
+# >   needed because the order of words does not change attention scores. Without positions it does not, but
+# >   several heads do not help: our layer above had four.
 
 # %% [markdown]
 # ## Summary
