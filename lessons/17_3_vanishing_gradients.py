@@ -190,7 +190,7 @@ figure = shape_flow(
     {"source": "B S", "target": "B T", "h": "1 N", "logits": "T V"},
 )
 caption = "The decoder receives a single vector, however long the source is"
-show_figure(figure, "17_3_bottleneck", caption)
+show_figure(figure, "17_3_one_vector", caption)
 
 # %% [markdown]
 # *The components of the Transformer* names the problem: when the sequences become longer, their first
