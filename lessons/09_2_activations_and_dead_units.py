@@ -219,7 +219,7 @@ for row, (name, first_rate) in zip(losses, runs, strict=True):
     net = FeedForward(8, 64, activation=name, dtype=np.float64).flatten()
     for step in range(300):
         output, net_cache = net.forward(data)
-        row[step] = ((output - abs(data)) ** 2).mean()
+        row[step] = ((output - abs(data)) ** 2).sum(-1).mean()
         net.zero_grad()
         net.backward(2 * (output - abs(data)) / len(data), net_cache)
         net.values -= (first_rate if step < 5 else 0.05) * net.grads
