@@ -35,15 +35,17 @@ print(translation)
 assert translation == "Zwei Hunde spielen im Schnee."
 
 # %% [markdown]
-# The translation is right. **Your turn.** Translate another description of a photograph. In the terminal,
+# The translation is right. Chapters 1 to 14 return to this sentence, and look at their parts of this model.
+#
+# **Your turn.** Translate another description of a photograph. In the terminal,
 # type for example `!translator.translate("A woman is reading a book.")`. In a notebook, change the cell
 # above.
 #
 # ## See its attention
 #
-# The model writes one German **token**, a word or a punctuation mark, after another. Before it writes a
+# The model writes one German **token** (a word or a punctuation mark) after another. Before it writes a
 # token, it computes a weight for each token of the English sentence. This computation is called
-# **attention**. A large weight means that the model takes much from this English token.
+# **attention**. A large weight means that the model takes much from this token.
 #
 # The part that writes, the **decoder**, has four layers, and each layer has four **heads**, which compute
 # weights of their own. The next cell takes the mean over the four heads of the third layer. The picture calls
@@ -66,10 +68,11 @@ show_figure(figure, "00_1_attention", caption)
 # In the row of "hunde" the largest weight is that of "dogs", and in the row of "schnee" that of "snow".
 # Nobody told the model which words belong together. It learned this from pairs of sentences.
 #
-# The row of "im" is different. This word means "in the", and its form depends on the noun after it. Its
-# weights are spread: "snow" has .25, "in" .14, the full stop .23, and `</S>`, the end of the sentence, .26.
-# The last two stand for no word, so a large weight there is hard to interpret. Whether a large weight also
-# *decides* a word is another question, which lesson 15.4 (`15_4_gradient_times_input`) measures.
+# The row of "im" is different. This word means "in the", and its form depends on the noun after it, "Schnee".
+# So "snow" has the weight .25, and "in" has .14. But the largest weight is .26, at `</S>`, which marks the
+# end of the sentence, and the full stop has .23. The weights of a row must sum to 1, and a model often gives
+# what it does not need to tokens that stand for no word. Whether a large weight also *decides* a word is
+# another question, which lesson 15.4 (`15_4_gradient_times_input`) measures.
 
 # %% tags=["check"]
 best = {token: english[row.argmax()] for token, row in zip(german, weights, strict=True)}
@@ -122,7 +125,7 @@ show_figure(course_map(), "00_1_map", caption)
 
 # %%
 layer = npformer.MultiHeadAttention(d_model=8, n_heads=2, dtype=np.float64)
-x = np.random.default_rng(0).standard_normal((1, 3, 8))  # (B, T, D): 3 tokens
+x = np.random.default_rng(0).standard_normal((1, 3, 8))  # 1 sentence, 3 tokens, 8 numbers each
 report = npformer.gradcheck(layer, x)
 print(report)
 

@@ -41,7 +41,7 @@ layout = """x  y
             w  .
             b  ."""
 steps = {"y": Step("x w + b", ["x", "w", "b"])}
-axes = {"x": "T D", "w": "D O", "b": "O", "y": "T O"}
+axes = {"x": "N D", "w": "D O", "b": "O", "y": "N O"}
 caption = "A linear layer: y is computed from x, w and b"
 show_figure(gradient_flow(layout, first, steps, axes=axes), "00_2_layer", caption)
 empty = dict.fromkeys(first)
@@ -50,9 +50,10 @@ caption = "The way back: from dy, the layer computes a gradient for each of its 
 show_figure(figure, "00_2_gradients", caption)
 
 # %% [markdown]
-# The layer computes $y = xW + b$ for six tokens. A rectangle is an array, and the letters are its axes. A
-# stronger colour means a number that is larger in absolute value. The dashed rectangles are the
-# gradients, which are still empty. Each has the shape of its array.
+# The layer computes $y = xW + b$ for N = 6 tokens. Each token has D = 4 numbers before the layer, and O = 5
+# after it. A rectangle is an array, and the letters are its axes. A stronger colour means a number that is
+# larger in absolute value. The dashed rectangles are the gradients, which are still empty. Each has the
+# shape of its array.
 
 # %% [markdown]
 # ## Arrays and their shapes
@@ -104,8 +105,8 @@ print("with keepdims\n", square - square.mean(-1, keepdims=True))  # (3, 3) - (3
 #
 # > FFN(x) = max(0, xW₁ + b₁)W₂ + b₂
 #
-# We write the layer for single numbers first. Let n count all B · T tokens of the batch, i the components of
-# the input, and j those of the output:
+# We write the layer for single numbers first. Let n count all N = B · T tokens of the batch, i the components
+# of the input, and j those of the output:
 #
 # $$y_{nj} = \sum_i x_{ni} w_{ij} + b_j$$
 #
@@ -149,7 +150,7 @@ print(f"L = {loss:.4f}, dy has shape {dy.shape}")
 #
 # The **backward pass** of a layer receives dy, the gradient of its output. It returns the gradients of
 # everything that the forward pass received: dx, dw and db. It does not need to know how the later layers
-# compute L, because it needs only dy from them. The picture shows $dy$ with the numbers of our example.
+# compute L, because it needs only dy from them.
 
 # %% tags=["plot"]
 figure = gradient_flow(layout, first, steps, empty | {"y": dy.reshape(6, 5)}, axes=axes)
@@ -199,8 +200,8 @@ assert_allclose(dx, dx_slow, rtol=1e-12)
 # \end{aligned}
 # $$
 #
-# To write the first sum as a matrix product, we put all N = B · T tokens into one matrix: X (`rows`) has
-# shape (6, 4), and dY (`drows`) has (6, 5). Then $dW = X^\top dY$.
+# To write the first sum as a matrix product, we put all N tokens into one matrix: X (`rows`) has the shape
+# (6, 4), and dY (`drows`) has (6, 5). Then $dW = X^\top dY$.
 
 # %%
 rows = x.reshape(6, 4)  # (N, D)
@@ -236,7 +237,7 @@ show_figure(cell_product(grids), "00_dw", "dW = xᵀ dy: each entry is a sum ove
 # %% [markdown]
 # The gradient of b shows a general rule: **what the forward pass copies, the backward pass adds up.**
 # Broadcasting copied b to six tokens, so db is a sum over six tokens. Conversely, a sum in the forward pass
-# becomes a copy in the backward pass: if $s = y_1 + y_2$, then $dy_1$ and $dy_2$ are both $ds$.
+# becomes a copy in the backward pass: if $u = y_1 + y_2$, then $dy_1$ and $dy_2$ are both $du$.
 #
 # ## The pair of functions and the cache
 #
@@ -300,7 +301,7 @@ assert wrong_report.failures[0].tensor == "bias"
 #
 # With correct gradients, the layer can learn. As in lesson 0.0, a training step computes the loss, the
 # gradients, and then the updates. The target is the output of another linear layer, whose weights the layer
-# has to find. The loss is now $\frac{1}{2} \sum (y - t)^2$, so $dy = y - t$.
+# has to find. The loss is now half the sum of the squared errors, so $dy$ is `y - target`.
 
 # %%
 w_right, b_right = rng.standard_normal((4, 5)), rng.standard_normal(5)

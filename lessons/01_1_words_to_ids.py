@@ -15,41 +15,38 @@
 import numpy as np
 from numpy.testing import assert_allclose
 
+import npformer
 from npformer.data import LANGUAGES, SPECIALS, TextCodec, make_batch, pad, truncate
 from npformer.data.corpus import builtin_corpus
 from npformer.learn.course import show_figure
-from npformer.plots import Grid, cell_product, curves
+from npformer.learn.course.running import SENTENCE, running_example
+from npformer.plots import Grid, cell_grid, cell_product, curves
 
 # %% [markdown]
 # ## Why ids?
 #
 # A network multiplies and adds numbers, so it cannot read text. Each sentence is first turned into numbers.
-# The diagram shows the steps for the sentence "thanks", where k is the id of this word.
-#
-# ```text
-# text                "thanks"
-#   │ split the text
-# tokens              ["thanks"]
-#   │ find each token in the vocabulary
-# ids                 [k]
-#   │ append 3, the id of the end of a sentence
-# ids                 [k, 3]
-#   │ pad to the longest sentence of the batch
-# a row of (B, T)     [k, 3, 0, 0, 0, 0]
-#   │ embedding (lesson 2.1)
-# vectors (B, T, D)
-# ```
+# The picture shows them for the sentence of lesson 0.1 (`00_1_a_transformer_at_work`), as its translator
+# reads it.
+
+# %% tags=["plot"]
+tokens = running_example().source
+read = [*npformer.load("en-de").source_ids(SENTENCE), 0, 0]
+looks = {"numbers": True, "colour": "plain", "edge": "x"}
+figure = cell_grid([read], rows=["ids"], columns=[*tokens, *["<PAD>"] * 2], **looks)
+caption = f"{SENTENCE} An id for each token, 3 for the end, and padding"
+show_figure(figure, "01_1_ids", caption)
 
 # %% [markdown]
-# The paper describes its data in section 5.1:
+# 1. The text is split into **tokens**: words and punctuation marks, in lower case.
+# 2. Each token is replaced by its **id**, its place in a list of all tokens, the vocabulary.
+# 3. The id 3 is appended. It marks the end of the sentence.
+# 4. If the batch has a longer sentence, the row is filled up with the id 0.
 #
-# > Sentences were encoded using byte-pair encoding [3], which has a shared source-target vocabulary of about
-# > 37000 tokens.
-#
-# You will do the same here in a simpler way: each token is a whole word or a punctuation mark. The text comes
-# from the built-in **corpus**, a collection of English sentences with their French translations. A
-# program generated them from a grammar. The **training sentences** are used to train a model, and the **test
-# sentences** to measure how good it is.
+# The paper has about 37,000 different tokens for both languages, words and pieces of words. In this lesson
+# each token is a whole word or a punctuation mark. The text comes from the built-in **corpus**, a collection
+# of English sentences with their French translations. A program generated them from a grammar. The **training
+# sentences** are used to train a model, and the **test sentences** to measure how good it is.
 
 # %%
 corpus = builtin_corpus()
@@ -190,11 +187,10 @@ assert cut == truncate(rows[0], 4)
 # `source`. The decoder reads `target_in`, which begins with `<S>`. It has to predict `target_out`: the
 # same tokens without `<S>`, one place earlier, and then `</S>`.
 #
-# ```text
-# target_in    <S>   le    chat   boit   du     lait
-#               ▼     ▼     ▼      ▼      ▼      ▼        predict the next token
-# target_out   le    chat  boit   du     lait   </S>
-# ```
+# | place t | 0 | 1 | 2 | 3 | 4 | 5 |
+# |---|---|---|---|---|---|---|
+# | `target_in` | `<S>` | le | chat | boit | du | lait |
+# | `target_out` | le | chat | boit | du | lait | `</S>` |
 #
 # At place t the decoder has read `target_in[:, :t + 1]` and should predict `target_out[:, t]`. Chapter 6
 # shows how we prevent it from reading further. Lesson 11.1 (`11_1_the_decoder_and_teacher_forcing`)

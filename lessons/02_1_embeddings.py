@@ -26,7 +26,8 @@ from npformer.data import LANGUAGES, TextCodec
 from npformer.data.corpus import builtin_corpus
 from npformer.functional.embedding import embedding, embedding_backward
 from npformer.learn.course import show_figure
-from npformer.plots import Grid, attention_map, cell_product
+from npformer.learn.course.running import running_example
+from npformer.plots import Grid, attention_map, cell_product, score_bars
 
 rng = np.random.default_rng(2)
 
@@ -35,28 +36,15 @@ rng = np.random.default_rng(2)
 #
 # After lesson 1.1 a sentence is a list of ids, for example 4 5 6 4 7. An id is only a name, and a network
 # cannot calculate with names. So each token gets a vector, its **embedding**. The entries of these vectors
-# are learned during training. The paper describes this in section 3.4:
-#
-# > we use learned embeddings to convert the input tokens and output tokens to vectors of dimension d_model.
-# > [...] we share the same weight matrix between the two embedding layers and the pre-softmax linear
-# > transformation, similar to [30]. In the embedding layers, we multiply those weights by √d_model.
-#
-# So one table has two uses. It turns ids into vectors, and at the end it turns vectors into scores for
-# tokens:
-#
-# ```text
-# ids (B, T) ──▶ rows of E, × √D ──▶ + positions ──▶ layers ──▶ h (B, T, D) ──▶ h Eᵀ ──▶ (B, T, V)
-#                      ▲                                                        ▲
-#                      └────────────── the table E (V, D), used twice ──────────┘
-# ```
+# are learned during training.
 
 # %% [markdown]
 # ## Which words have similar vectors?
 #
 # The picture shows vectors that a model has learned: those of the translator of lesson 0.1
 # (`00_1_a_transformer_at_work`). Each cell compares two words by the **cosine** of the angle between their
-# vectors, $u \cdot v / (|u| |v|)$. It is 1 for vectors of the same direction, and about 0 for vectors that
-# have nothing in common.
+# vectors. For two vectors $u$ and $u'$ it is $u \cdot u' / (|u|\, |u'|)$. It is 1 for vectors of the same
+# direction, and about 0 for vectors that have nothing in common.
 
 # %% tags=["plot"]
 groups = ["woman boy girl", "dog cat horse", "red blue green", "two three four", "street road"]
@@ -81,6 +69,16 @@ assert np.mean([group_of[i] == group_of[j] for i, j in enumerate(nearest)]) > 0.
 # %% [markdown]
 # Nobody told the model that *red* and *blue* belong together. Words that occur in similar sentences got
 # similar gradients, and so similar vectors. At the end of this lesson you will train such vectors yourself.
+#
+# The paper describes embeddings in section 3.4:
+#
+# > we use learned embeddings to convert the input tokens and output tokens to vectors of dimension d_model.
+# > [...] we share the same weight matrix between the two embedding layers and the pre-softmax linear
+# > transformation, similar to [30]. In the embedding layers, we multiply those weights by √d_model.
+#
+# So one table has two uses. At the beginning of the model it turns ids into vectors, which is the topic of
+# this lesson. At the end it turns vectors into scores for tokens (lesson 2.2,
+# `02_2_the_scale_and_tied_weights`).
 
 # %% [markdown]
 # D stands for d_model, and V is the size of the vocabulary. Our example has padding, and the token "the"
@@ -103,7 +101,7 @@ for row in ids:
 #
 # $$y_{ni} = c \cdot E_{\mathrm{id}_n,\, i}$$
 #
-# The constant c is 1 or √D. Lesson 2.2 (`02_2_the_scale_and_tied_weights`) explains why the paper uses √D.
+# The constant c is 1 or √D. Lesson 2.2 explains why the paper uses √D.
 # In NumPy one line is enough, because an array of ids as an index returns an array of rows.
 
 # %%
@@ -244,6 +242,13 @@ grids = [
 caption = 'Row "the" contains three ones, so it adds up three rows of dy; <UNK> and <S> get 0'
 show_figure(cell_product(grids), "02_1_scatter_add", caption)
 
+# %% tags=["plot"]
+run = running_example()
+lengths = np.linalg.norm(run.gradients["source.tokens.y"], axis=-1)  # (S,)
+figure = score_bars([1000 * lengths], [run.source], decimals=1)
+caption = "Our sentence in the translator: the length of each embedding's gradient, times 1000"
+show_figure(figure, "02_1_running", caption)
+
 # %% [markdown]
 # ## Check the gradient
 
@@ -290,8 +295,8 @@ for _ in range(300):
     h = E[batch]  # forward: (N, D)
     e = h @ W - neighbours[batch]  # (N, 2 V)
     losses.append((e * e).sum(-1).mean())
-    dp = 2 * e / 64  # backward
-    dW, dh = h.T @ dp, dp @ W.T
+    de = 2 * e / 64  # backward
+    dW, dh = h.T @ de, de @ W.T
     dE = np.zeros_like(E)
     np.add.at(dE, batch, dh)
     W -= 0.05 * dW  # update

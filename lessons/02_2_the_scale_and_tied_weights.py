@@ -81,8 +81,8 @@ assert (dtable_zero[0] == 0).all()
 # ## Why √D?
 #
 # The paper multiplies by √d_model but does not give a reason. So we measure the length of the vectors. The
-# package draws the entries of the table with variance 1/D. A position vector is added to each embedding. It
-# consists of D/2 pairs (sin, cos) of one angle, and $\sin^2 + \cos^2 = 1$. So the squared lengths are
+# package draws the entries of the table with variance 1/D. A position vector is added to each embedding. This
+# vector consists of D/2 pairs (sin, cos) of one angle, and $\sin^2 + \cos^2 = 1$. So the squared lengths are
 #
 # $$|\mathrm{embedding}|^2 \approx D \cdot \frac{1}{D} = 1, \qquad |\mathrm{position}|^2 = \frac{D}{2}$$
 #

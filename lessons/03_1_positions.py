@@ -22,8 +22,9 @@ from npformer.checking import gradcheck
 from npformer.functional.attention import attention
 from npformer.functional.positions import sinusoids
 from npformer.learn.course import show_figure
+from npformer.learn.course.running import running_example
 from npformer.nn import InputEmbedding, LearnedPositions
-from npformer.plots import curves, value_map
+from npformer.plots import curves, score_bars, value_map
 
 rng = np.random.default_rng(3)
 f8 = {"rng": rng, "dtype": np.float64}
@@ -39,13 +40,7 @@ f8 = {"rng": rng, "dtype": np.float64}
 # > the sequence.
 #
 # Each position gets a vector, a **positional encoding**, which is added to the embedding of the token at this
-# position:
-#
-# ```text
-# ids (B, T) ──▶ embedding · √D (B, T, D) ──▶ (+) ──▶ dropout ──▶ first layer (B, T, D)
-#                                              ▲
-#              positional encodings (T, D) ────┘   the same T rows for all B sentences
-# ```
+# position. The sum enters the first layer. All sentences of a batch get the same T vectors.
 
 # %% tags=["plot"]
 figure = value_map(sinusoids(50, 64), xlabel="dimension", ylabel="position")
@@ -84,25 +79,36 @@ print("cat, who sees:   ", y[1, :4])
 print("cat, who is seen:", y_permuted[4, :4])
 
 # %% [markdown]
-# Both vectors are equal. To prove that this is true for all weights, let Π be a matrix that permutes the
-# tokens. The queries Q, keys K and values V are computed from each token separately, so they are permuted in
-# the same way. Let S be the scores, P the attention weights, and $c = 1/\sqrt{d_k}$. A prime marks the
-# permuted sentence:
+# Both vectors are equal. To see why, you need three facts about attention:
+#
+# 1. It multiplies the vector of each token by three matrices. The results are a *query*, a *key* and a
+#    *value* of this token.
+# 2. The dot product of a query and a key, times a constant c, is a *score*. The function *softmax* turns the
+#    scores of a query into weights that sum to 1.
+# 3. The output of a token is the average of all values with the weights of its query.
+
+# %% tags=["check"]
+assert_allclose(y_permuted, y[order], rtol=1e-12)
+
+# %% [markdown]
+# Now let Π be a matrix that permutes the
+# rows of another matrix. The permuted sentence has the same queries Q, keys K and values V in another order,
+# because each of them belongs to one token. Let A be the scores, P the weights and Y the outputs. A prime
+# marks the permuted sentence:
 #
 # $$
 # \begin{aligned}
-# S' &= c\, (\Pi Q)(\Pi K)^\top = \Pi S \Pi^\top \\
-# P' &= \mathrm{softmax}(S') = \Pi P \Pi^\top \\
+# A' &= c\, (\Pi Q)(\Pi K)^\top = \Pi A \Pi^\top \\
+# P' &= \mathrm{softmax}(A') = \Pi P \Pi^\top \\
 # Y' &= P' (\Pi V) = \Pi P \Pi^\top \Pi V = \Pi Y
 # \end{aligned}
 # $$
 #
-# The second line holds: a softmax works on each row alone, and a permuted row gives a permuted result. The
-# third line uses $\Pi^\top \Pi = I$, the identity matrix. So if you permute the tokens, the
-# outputs are permuted, and nothing else changes. Attention is **permutation-equivariant**.
+# The second line holds because the softmax works on each row alone, and permuted scores give permuted
+# weights. The third line uses $\Pi^\top \Pi = I$, the identity matrix. So if you permute the tokens, the
+# outputs are permuted in the same way, and nothing else changes. Attention is **permutation-equivariant**.
 
 # %% tags=["check"]
-assert_allclose(y_permuted, y[order], rtol=1e-12)
 one_head = [attention(z, z, z)[0] for z in (x, permuted)]
 assert_allclose(one_head[1], one_head[0][order], rtol=1e-12)
 
@@ -121,6 +127,14 @@ print("cat, who is seen:", y_permuted[4, :4])
 
 # %% tags=["check"]
 assert abs(y[1] - y_permuted[4]).max() > 0.1
+
+# %% tags=["plot"]
+run = running_example()
+added = [run.values["source.tokens.y"], run.values["source.positions.table"]]  # (S, D)
+lengths = [np.linalg.norm(vectors, axis=-1) for vectors in added]
+figure = score_bars(lengths, [run.source] * 2, ["embedding times √D", "position"], decimals=1)
+caption = "Our sentence in the translator: the lengths of the two vectors of each token"
+show_figure(figure, "03_1_running", caption)
 
 # %% [markdown]
 # ## The table of sinusoids
@@ -182,13 +196,13 @@ assert round(10000 ** (510 / 512)) == 9647
 #
 # There is another way: a table of parameters PE with one row for each position. It is learned like the table
 # of embeddings. Its rows are drawn in the same way but not multiplied by √D, so their length is 1 at first.
-# During training they have to grow. For sentence n, place t and component i:
+# During training they have to grow. For sentence b, place t and component j:
 #
-# $$y_{nti} = x_{nti} + PE_{ti}$$
+# $$y_{btj} = x_{btj} + PE_{tj}$$
 #
-# An addition passes its gradient on unchanged, so $dx_{nti} = dy_{nti}$. The gradient of the table is
+# An addition passes its gradient on unchanged, so $dx_{btj} = dy_{btj}$. The gradient of the table is
 #
-# $$dPE_{ti} = \sum_n dy_{nti} \frac{\partial y_{nti}}{\partial PE_{ti}} = \sum_n dy_{nti}$$
+# $$dPE_{tj} = \sum_b dy_{btj} \frac{\partial y_{btj}}{\partial PE_{tj}} = \sum_b dy_{btj}$$
 #
 # This is the rule of lesson 2.1: row t was copied to every sentence, so its
 # gradient is the sum over all sentences. Sinusoids have no parameters, so they need no gradient.
@@ -196,21 +210,22 @@ assert round(10000 ** (510 / 512)) == 9647
 # %%
 learned = LearnedPositions(10, 4, **f8)  # weight (max_length, D)
 dy = rng.standard_normal((3, 6, 4))  # (B, T, D): three sentences of six tokens
-dp = np.zeros((10, 4))  # (max_length, D)
-dp[:6] = dy.sum(0)
+dpe = np.zeros((10, 4))  # (max_length, D)
+dpe[:6] = dy.sum(0)
 
 # %% tags=["check"]
 _, made = learned.forward(6)
 learned.backward(dy, made)
-assert_allclose(learned.weight.grad, dp, rtol=1e-12)
+assert_allclose(learned.weight.grad, dpe, rtol=1e-12)
 assert (learned.weight.grad[6:] == 0).all()  # no sentence has these positions
 wide = LearnedPositions(100, 512, **f8).weight.value
 assert_allclose(np.linalg.norm(wide, axis=-1).mean(), 1, atol=0.01)
 
 # %% [markdown]
 # In the package, `InputEmbedding` contains everything before the first layer: embeddings times √D, plus
-# positions, then dropout (chapter 8, switched off here). In its cache, `positions = (0, 6)` means that six
-# rows were read, beginning with row 0. The backward pass of the positions needs nothing else.
+# positions, then dropout (lesson 8.3, `08_3_the_residual_connection`; switched off here). In its cache,
+# `positions = (0, 6)` means that six rows were read, beginning with row 0. The backward pass of the positions
+# needs nothing else.
 
 # %%
 ids = np.array([[4, 5, 6, 4, 7, 3], [4, 7, 3, 0, 0, 0], [4, 5, 3, 0, 0, 0]])  # (B, T)
@@ -225,7 +240,7 @@ assert_allclose(y, 2 * tokens_table.value[ids] + positions_table.value[:6])
 dtokens = np.zeros((8, 4))
 np.add.at(dtokens, ids.reshape(-1), 2 * dy.reshape(-1, 4))  # lesson 2.1
 assert_allclose(tokens_table.grad, dtokens)
-assert_allclose(positions_table.grad, dp)
+assert_allclose(positions_table.grad, dpe)
 
 # %% [markdown]
 # ## Check the gradient
@@ -256,7 +271,7 @@ assert report.failures[0].tensor == "positions.weight"
 # ## Who sees?
 #
 # Now learned positions have something to learn. In "the cat sees the dog" the cat sees, and in "the dog
-# sees the cat" it is seen. The model adds the numbers of each vector: $y_t = \sum_i x_{ti}$. It should give
+# sees the cat" it is seen. The model adds the numbers of each vector: $y_t = \sum_j x_{tj}$. It should give
 # 1 at the animal that sees, −1 at the one that is seen, and 0 elsewhere. We train it twice: with embeddings
 # alone, and with positions.
 
@@ -267,7 +282,7 @@ wanted = np.array([0, 1, 0, 0, -1])  # (T,)
 
 def train(rate):
     """Train embeddings, and positions with a rate of their own. Return y and the losses."""
-    E, PE = 0.1 * rng.standard_normal((4, 8)), np.zeros((5, 8))  # (V, D), (T, D)
+    E, PE = 0.1 * rng.standard_normal((4, 8)), np.zeros((5, 8))  # D = 8
     losses = []
     for _ in range(40):
         y = (E[two] + PE).sum(-1)  # (B, T)
@@ -296,10 +311,10 @@ assert_allclose(train(0)[1][-1], 0.4, atol=1e-3)
 # %% [markdown]
 # ## What the source documents say
 #
-# > - *The components of the Transformer* uses the interleaved layout. It says that i tells whether a position
-# >   is odd or even; but it is the column that is odd or even. It says that several heads are needed because
-# >   the order of words does not change attention scores. Without positions it does not, but several heads
-# >   do not help: our layer above had four.
+# > - *The components of the Transformer* has sine and cosine in turn, as above. It says that i tells whether
+# >   a position is odd or even; but it is the column that is odd or even. It says that several heads are
+# >   needed because the order of words does not change attention scores. Without positions it does not, but several
+# >   heads do not help: our layer above had four.
 
 # %% [markdown]
 # ## Summary

@@ -63,28 +63,28 @@ caption = "The new vector of bird: each vector times its weight, and then the su
 show_figure(cell_product(parts), "04_bird", caption)
 
 # %% [markdown]
-# The picture shows the average for *bird*. The next section says where its weights come from. In a trained
-# model, the vectors come from training, and a single entry rarely has a simple meaning.
+# The picture shows the average for *bird*. In a trained model, the vectors come from training, and a single
+# entry rarely has a simple meaning.
 
 # %% [markdown]
 # ## Attention without parameters
 #
-# The simplest attention layer has no parameters. T vectors $x_1, \ldots, x_T$
-# go in, and T vectors $y_1, \ldots, y_T$ come out. Each output is computed in three steps:
+# The simplest attention layer has no parameters. T vectors $x_t$ go in, one for each token, and T vectors
+# $y_t$ come out. Each output is computed in three steps. The letters $s$ and $r$ also stand for tokens:
 #
 # $$\begin{aligned}
-# s_{ij} &= x_i \cdot x_j \\
-# p_{ij} &= \frac{\exp s_{ij}}{\sum_m \exp s_{im}} \\
-# y_i &= \sum_j p_{ij}\, x_j
+# a_{ts} &= x_t \cdot x_s \\
+# p_{ts} &= \frac{\exp a_{ts}}{\sum_r \exp a_{tr}} \\
+# y_t &= \sum_s p_{ts}\, x_s
 # \end{aligned}$$
 #
-# 1. The **score** $s_{ij}$ is a dot product. It is large if the two vectors have similar directions, and if
+# 1. The **score** $a_{ts}$ is a dot product. It is large if the two vectors have similar directions, and if
 #    they are long.
-# 2. The **softmax** turns the scores of token $i$ into **attention weights** $p_{ij}$. They are positive, and
-#    their sum over $j$ is 1.
-# 3. The output $y_i$ is the average of all vectors with these weights.
+# 2. The **softmax** turns the scores of token $t$ into **attention weights** $p_{ts}$. They are positive, and
+#    their sum over $s$ is 1.
+# 3. The output $y_t$ is the average of all vectors with these weights.
 #
-# We say that token $i$ **attends to** token $j$ with the weight $p_{ij}$. All vectors come from the same
+# We say that token $t$ **attends to** token $s$ with the weight $p_{ts}$. All vectors come from the same
 # sentence, so this is **self-attention**.
 #
 # **Question.** To which tokens will *dog* attend most? Compute its five scores first.
@@ -111,10 +111,10 @@ caption = "Self-attention without parameters: T tokens, and D entries of each ve
 show_figure(gradient_flow(layout, arrays, steps, axes=axes), "04_1_steps", caption)
 
 # %% [markdown]
-# The cell computes the layer with matrices. Row $i$ of `weights` contains the weights of token $i$.
+# The cell computes the layer with matrices. Row $t$ of `weights` contains the weights of token $t$.
 
 # %%
-weights, _ = softmax(x @ x.T)  # (T, T), row i attends to column j
+weights, _ = softmax(x @ x.T)  # (T, T), row t attends to column s
 y = weights @ x  # (T, D)
 print(y.round(2))
 
@@ -132,10 +132,10 @@ assert_allclose(np.linalg.norm(x, axis=-1), 2)
 assert_allclose(y, y_package, rtol=1e-12)
 
 slow = np.zeros_like(x)  # (T, D)
-for i in range(5):
-    e = [np.exp(sum(x[i, n] * x[j, n] for n in range(4))) for j in range(5)]
-    for j in range(5):
-        slow[i] += e[j] / sum(e) * x[j]
+for t in range(5):
+    e = [np.exp(sum(x[t, i] * x[s, i] for i in range(4))) for s in range(5)]
+    for s in range(5):
+        slow[t] += e[s] / sum(e) * x[s]
 assert_allclose(y, slow, rtol=1e-12)
 
 # %% tags=["plot"]
@@ -161,14 +161,14 @@ assert (y[0] == y[3]).all()
 # %% [markdown]
 # ## Why a token attends most to itself
 #
-# The weight of *saw* for itself was no accident. We compare the score of token $i$ for itself with its score
-# for another token $j$. The inequality of Cauchy and Schwarz says that a dot product is at most the product
-# of the two lengths: $x_i \cdot x_j \le |x_i|\,|x_j|$. So
+# The weight of *saw* for itself was no accident. We compare the score of token $t$ for itself with its score
+# for another token $s$. The inequality of Cauchy and Schwarz says that a dot product is at most the product
+# of the two lengths: $x_t \cdot x_s \le |x_t|\,|x_s|$. So
 #
 # $$\begin{aligned}
-# s_{ii} - s_{ij} &= |x_i|^2 - x_i \cdot x_j \\
-# &\ge |x_i|^2 - |x_i|\,|x_j| \\
-# &= |x_i|\,(|x_i| - |x_j|)
+# a_{tt} - a_{ts} &= |x_t|^2 - x_t \cdot x_s \\
+# &\ge |x_t|^2 - |x_t|\,|x_s| \\
+# &= |x_t|\,(|x_t| - |x_s|)
 # \end{aligned}$$
 #
 # If all vectors have the same length, the last line is 0. Then **no token attends more to another token than
@@ -185,7 +185,7 @@ assert (y[0] == y[3]).all()
 
 # %% [markdown]
 # How large is the difference in a typical case? Let the D entries of all vectors be independent, with mean 0
-# and variance 1. The score $s_{ii}$ is a sum of D squares, and its mean is D. The score $s_{ij}$ is a sum of
+# and variance 1. The score $a_{tt}$ is a sum of D squares, and its mean is D. The score $a_{ts}$ is a sum of
 # D products, with mean 0 and standard deviation $\sqrt{D}$. For a large D, the first is much larger than the
 # second.
 #
@@ -219,10 +219,10 @@ assert shares[64][1] > 0.9999995
 # for itself is then 1.000000, so for a typical token $y$ and $x$ agree in about six digits. The layer
 # hardly changes its input.
 #
-# **Question.** The vector $x_i$ decides to which tokens token $i$ attends. What else does $x_i$ decide?
+# **Question.** The vector $x_t$ decides to which tokens token $t$ attends. What else does $x_t$ decide?
 #
 # <details><summary>Answer</summary>
-# It is compared with the vectors of all tokens, so it also decides which tokens attend to token $i$. And it
+# It is compared with the vectors of all tokens, so it also decides which tokens attend to token $t$. And it
 # is one of the vectors that these tokens average.
 # </details>
 #
@@ -245,11 +245,11 @@ assert shares[64][1] > 0.9999995
 # %% [markdown]
 # ## Questions
 #
-# **Question.** In attention without parameters, $s_{ij} = s_{ji}$. Why are $p_{ij}$ and $p_{ji}$ still
+# **Question.** In attention without parameters, $a_{ts} = a_{st}$. Why are $p_{ts}$ and $p_{st}$ still
 # different in general?
 #
 # <details><summary>Answer</summary>
-# The softmax divides each row by its own sum. The sums of row i and row j are different in general.
+# The softmax divides each row by its own sum. The sums of row t and row s are different in general.
 # </details>
 #
 # **Question.** All vectors of a sentence are multiplied by 10. What happens to the weights?

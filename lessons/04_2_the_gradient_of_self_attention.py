@@ -54,14 +54,14 @@ show_figure(figure, "04_2_forward", "Forward: x has three roles, q, k and v")
 # %% [markdown]
 # The picture shows the three steps of the layer, where $X$ has one row for each of the T tokens:
 #
-# $$S = X X^\top, \qquad P = \mathrm{softmax}(S), \qquad Y = P X$$
+# $$A = X X^\top, \qquad P = \mathrm{softmax}(A), \qquad Y = P X$$
 #
-# Written for token $i$, the formulas are $s_{ij} = x_i \cdot x_j$ and $y_i = \sum_j p_{ij}\, x_j$. The same
+# Written for token $t$, the formulas are $a_{ts} = x_t \cdot x_s$ and $y_t = \sum_s p_{ts}\, x_s$. The same
 # $x$ has three roles in them. We write an array for each, although the three are still equal:
 #
-# 1. In $s_{ij}$, the vector $x_i$ is compared with every $x_j$. This role is the **query**, in $Q$.
-# 2. In $s_{ij}$, the vector $x_j$ is what a query is compared with. This role is the **key**, in $K$.
-# 3. In $y_i$, the vector $x_j$ is what is averaged. This role is the **value**, in $V$.
+# 1. In $a_{ts}$, the vector $x_t$ is compared with every $x_s$. This role is the **query**, in $Q$.
+# 2. In $a_{ts}$, the vector $x_s$ is what a query is compared with. This role is the **key**, in $K$.
+# 3. In $y_t$, the vector $x_s$ is what is averaged. This role is the **value**, in $V$.
 
 # %% [markdown]
 # ## The way back
@@ -84,13 +84,13 @@ show_figure(backward(y=dy), "04_2_backward", caption)
 #
 # $$dx = dq + dk + dv$$
 #
-# We derive them in reverse order, and begin with the last formula, $y_i = \sum_j p_{ij}\, v_j$. The value
-# $v_j$ occurs in every output $y_i$, with the factor $p_{ij}$. The weight $p_{ij}$ occurs only in $y_i$,
-# where it multiplies the vector $v_j$:
+# We derive them in reverse order, and begin with the last formula, $y_t = \sum_s p_{ts}\, v_s$. The value
+# $v_s$ occurs in every output $y_t$, with the factor $p_{ts}$. The weight $p_{ts}$ occurs only in $y_t$,
+# where it multiplies the vector $v_s$:
 #
 # $$\begin{aligned}
-# dv_j &= \sum_i p_{ij}\, dy_i & \quad dV &= P^\top dY \\
-# dp_{ij} &= dy_i \cdot v_j & \quad dP &= dY\, V^\top
+# dv_s &= \sum_t p_{ts}\, dy_t & \quad dV &= P^\top dY \\
+# dp_{ts} &= dy_t \cdot v_s & \quad dP &= dY\, V^\top
 # \end{aligned}$$
 
 # %%
@@ -102,15 +102,15 @@ figure = backward(y=dy, weights=dweights, v=dv)
 show_figure(figure, "04_2_step_3", "After step 3: dy has given dweights and dv")
 
 # %% [markdown]
-# Next comes the softmax. Its backward pass computes $dS$ from $dP$. Here we take it from the package. Lesson
+# Next comes the softmax. Its backward pass computes $dA$ from $dP$. Here we take it from the package. Lesson
 # 5.2 (`05_2_the_backward_pass_of_attention`) derives it.
 #
-# The scores are $s_{ij} = \sum_n q_{in} k_{jn}$. The query $q_i$ occurs in all scores of row $i$, and its
-# factor in $s_{ij}$ is $k_j$. The key $k_j$ occurs in all scores of column $j$, and its factor is $q_i$:
+# The scores are $a_{ts} = q_t \cdot k_s$. The query $q_t$ occurs in all scores of row $t$, and its factor in
+# $a_{ts}$ is $k_s$. The key $k_s$ occurs in all scores of column $s$, and its factor is $q_t$:
 #
 # $$\begin{aligned}
-# dq_i &= \sum_j ds_{ij}\, k_j & \quad dQ &= dS\, K \\
-# dk_j &= \sum_i ds_{ij}\, q_i & \quad dK &= dS^\top Q
+# dq_t &= \sum_s da_{ts}\, k_s & \quad dQ &= dA\, K \\
+# dk_s &= \sum_t da_{ts}\, q_t & \quad dK &= dA^\top Q
 # \end{aligned}$$
 #
 # In our layer, Q, K and V are all `x`.
@@ -133,20 +133,21 @@ assert_allclose(dx, sum(attention_backward(dy, cache)), rtol=1e-9, atol=1e-12)
 print("y and dx are those of the package")
 
 # %% [markdown]
-# Is each of the three gradients correct? We can check them one at a time with the complex step of lesson 0.3
-# (`00_3_measured_derivatives`). We replace $x$ by $x + ihv$ in one of its three roles, with a direction $v$
-# and a tiny $h$. In the other two roles, $x$ stays as it is. The imaginary part of the loss then gives the
-# measured derivative. It must agree with the derivative that our gradient claims.
+# Is each of the three gradients correct? We can check them one at a time with a measurement, the **complex
+# step** (lesson 0.3, `00_3_measured_derivatives`, explains it). In one of the three roles, we move $x$ a tiny
+# step $h$ in a direction $u$, and multiply the step by the imaginary unit $\sqrt{-1}$. In the other two
+# roles, $x$ stays as it is. The imaginary part of the loss, divided by $h$, is the derivative in the
+# direction $u$. It must agree with the derivative that our gradient claims.
 
 # %%
-v = rng.integers(0, 2, x.shape) * 2.0 - 1  # a direction with entries ±1
+u = rng.integers(0, 2, x.shape) * 2.0 - 1  # a direction with entries ±1
 h = 1e-20
-moved = x + 1j * h * v
+moved = x + 1j * h * u
 roles = {"query": (moved, x, x), "key": (x, moved, x), "value": (x, x, moved)}
 pairs = []
-for (role, arrays), gradient in zip(roles.items(), (dq, dk, dv), strict=True):
-    measured = (attention(*arrays, scale=1.0)[0] * dy).sum().imag / h
-    claimed = (gradient * v).sum()
+for (role, inputs), gradient in zip(roles.items(), (dq, dk, dv), strict=True):
+    measured = (attention(*inputs, scale=1.0)[0] * dy).sum().imag / h
+    claimed = (gradient * u).sum()
     pairs.append((claimed, measured))
     print(f"{role:6} claimed {claimed:+.12f}   measured {measured:+.12f}")
 
@@ -156,7 +157,7 @@ for claimed, measured in pairs:
 
 # %% [markdown]
 # Now we check the whole layer as a pair of functions. The third function contains a common mistake. It
-# starts from $S = X X^\top$ and takes $dS\, X$ for the gradient of X. This treats only the first X as a
+# starts from $A = X X^\top$ and takes $dA\, X$ for the gradient of X. This treats only the first X as a
 # variable, so the gradient of the keys is missing.
 #
 # **Question.** Will the gradient check find this mistake?
@@ -204,17 +205,17 @@ assert not gradcheck((basic, forgets_the_keys), sentence).ok
 # - In self-attention, the same vector is used as a query, as a key and as a value.
 # - The gradient of x is the sum of three gradients: dx = dq + dk + dv.
 # - For Y = P V the gradients are $dV = P^\top dY$ and $dP = dY\,V^\top$.
-# - For S = Q Kᵀ the gradients are $dQ = dS\,K$ and $dK = dS^\top Q$.
+# - For A = Q Kᵀ the gradients are $dQ = dA\,K$ and $dK = dA^\top Q$.
 # - A gradient check finds that a role is missing; a complex step in one role shows which one.
 
 # %% [markdown]
 # ## Questions
 #
-# **Question.** Why is $dS$ transposed in $dK = dS^\top Q$, but not in $dQ = dS\,K$?
+# **Question.** Why is $dA$ transposed in $dK = dA^\top Q$, but not in $dQ = dA\,K$?
 #
 # <details><summary>Answer</summary>
-# The entry $ds_{ij}$ belongs to query i and key j. The gradient of key j is a sum over all queries i, and
-# these are the rows of dS. The transposed matrix has one row for each key.
+# The entry $da_{ts}$ belongs to query t and key s. The gradient of key s is a sum over all queries t, and
+# these are the rows of dA. The transposed matrix has one row for each key.
 # </details>
 
 # %% [markdown]

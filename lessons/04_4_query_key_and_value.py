@@ -22,6 +22,7 @@ from npformer import MultiHeadAttention
 from npformer.checking import gradcheck
 from npformer.functional.attention import attention, attention_backward
 from npformer.learn.course import show_figure
+from npformer.learn.course.running import attention_places, running_example
 from npformer.plots import Grid, Step, cell_product, gradient_flow
 
 rng = np.random.default_rng(4)
@@ -67,16 +68,16 @@ x = np.array(  # (T, D)
 layout = """.  q  scores  weights  z
             x  k    .       .     .
             .  v    .       .     ."""
-matrices = np.random.default_rng(0).standard_normal((3, 4, 2))  # three times (D, K)
+matrices = np.random.default_rng(0).standard_normal((3, 4, 2))  # three times (D, d_k)
 arrays = {"x": x} | dict(zip("qkv", x @ matrices, strict=True))
-output, example_cache = attention(arrays["q"], arrays["k"], arrays["v"])
+output, example_cache = attention(arrays["q"], arrays["k"], arrays["v"], scale=1.0)
 arrays |= {"scores": example_cache.scores, "weights": example_cache.weights, "z": output}
 steps = {name: Step("", ["x"]) for name in "qkv"} | {
     "scores": Step("q kᵀ", ["q", "k"]),
     "weights": Step("softmax", ["scores"]),
     "z": Step("weights v", ["weights", "v"]),
 }
-axes = {"x": "T D", "q": "T K", "k": "T K", "v": "T L", "z": "T L"}
+axes = {"x": "T D", "q": "T dₖ", "k": "T dₖ", "v": "T dᵥ", "z": "T dᵥ"}
 axes |= {"scores": "T T", "weights": "T T"}
 caption = "From x to z: q, k and v are products of x and three different matrices, here random"
 show_figure(gradient_flow(layout, arrays, steps, axes=axes), "04_4_roles", caption)
@@ -86,22 +87,22 @@ show_figure(gradient_flow(layout, arrays, steps, axes=axes), "04_4_roles", capti
 #
 # $$Q = X W^Q, \qquad K = X W^K, \qquad V = X W^V$$
 #
-# - The **query** $q_i$ says what token $i$ needs.
-# - The **key** $k_j$ says what token $j$ offers. It is compared with the queries.
-# - The **value** $v_j$ is the information that other tokens receive from token $j$.
+# - The **query** $q_t$ says what token $t$ needs.
+# - The **key** $k_s$ says what token $s$ offers. It is compared with the queries.
+# - The **value** $v_s$ is the information that other tokens receive from token $s$.
 #
-# Queries and keys must have the same width K, because each score is a dot product of both. The values may
-# have another width L.
+# Queries and keys must have the same width, because each score is a dot product of both. The paper calls it
+# $d_k$. The values may have another width, $d_v$. The letters K and V mean the keys and the values here.
 #
 # As an example we choose the three matrices by hand. Actions will attend to animals, and animals will attend
-# to articles. Column 1 of Q and K stands for "animal", and column 2 for "article". The values are the
+# to articles. Column 0 of Q and K stands for "animal", and column 1 for "article". The values are the
 # first two entries of $x$, "animal" and "flies".
 
 # %%
-w_q = np.array([[0, 1.0], [0, 0], [1.0, 0], [0, 0]])  # (D, K) animal -> 2, action -> 1
-w_k = np.array([[1.0, 0], [0, 0], [0, 0], [0, 1.0]])  # (D, K) animal -> 1, article -> 2
-w_v = np.eye(4)[:, :2]  # (D, L) animal, flies
-q, k, v = x @ w_q, x @ w_k, x @ w_v  # (T, K), (T, K), (T, L)
+w_q = np.array([[0, 1.0], [0, 0], [1.0, 0], [0, 0]])  # (D, d_k) animals ask for 1, actions for 0
+w_k = np.array([[1.0, 0], [0, 0], [0, 0], [0, 1.0]])  # (D, d_k) animals offer 0, articles 1
+w_v = np.eye(4)[:, :2]  # (D, d_v) animal, flies
+q, k, v = x @ w_q, x @ w_k, x @ w_v  # (T, d_k), (T, d_k), (T, d_v)
 z, cache = attention(q, k, v, scale=1.0)
 chosen = cache.weights  # (T, T)
 print("saw attends with", chosen[2].round(2), "and gets", z[2].round(2))
@@ -165,10 +166,10 @@ assert_allclose(z[2], [1.81, 0.36], atol=0.005)
 # If all three matrices are the identity, the second line is $dq + dk + dv$, as in lesson 4.2.
 
 # %%
-dz = rng.standard_normal(z.shape)  # (T, L)
+dz = rng.standard_normal(z.shape)  # (T, d_v)
 dq, dk, dv = attention_backward(dz, cache)
 dx = dq @ w_q.T + dk @ w_k.T + dv @ w_v.T  # (T, D)
-dw_q, dw_k, dw_v = x.T @ dq, x.T @ dk, x.T @ dv  # (D, K), (D, K), (D, L)
+dw_q, dw_k, dw_v = x.T @ dq, x.T @ dk, x.T @ dv  # (D, d_k), (D, d_k), (D, d_v)
 
 # %% [markdown]
 # In the package, these matrices belong to `MultiHeadAttention` (chapter 7). This class has further options,
@@ -181,7 +182,7 @@ layer = MultiHeadAttention(4, 1, d_head=2, **bare)
 parts = [(layer.query, w_q, dw_q), (layer.key, w_k, dw_k), (layer.value, w_v, dw_v)]
 for part, matrix, _ in parts:
     part.weight.value[...] = matrix
-z_package, layer_cache = layer.forward(x[None])  # (1, T, L)
+z_package, layer_cache = layer.forward(x[None])  # (1, T, d_v)
 dx_package = layer.backward(dz[None], layer_cache)
 print("largest difference in dx:", abs(dx - dx_package[0]).max())
 
@@ -194,6 +195,12 @@ report = gradcheck(layer, rng.standard_normal((2, 5, 4)))
 print("gradient check of the layer:", report.ok)
 assert report.ok
 
+# %% tags=["plot"]
+places = attention_places("encoder.0.self_attention") | {"x": "encoder.0.norm1.y"}
+figure = running_example().flow(layout, places, steps, axes)
+caption = "The same in the translator, for our sentence, with gradients; its scores are scaled"
+show_figure(figure, "04_4_running", caption)
+
 # %% [markdown]
 # ## The matrices learn
 #
@@ -202,7 +209,7 @@ assert report.ok
 
 # %%
 target, losses = z, []
-w_q, w_k, w_v = (rng.standard_normal((4, 2)) / 2 for _ in range(3))  # (D, K), (D, K), (D, L)
+w_q, w_k, w_v = (rng.standard_normal((4, 2)) / 2 for _ in range(3))  # each (D, 2)
 for _ in range(300):
     z, cache = attention(x @ w_q, x @ w_k, x @ w_v, scale=1.0)
     e = z - target
@@ -231,7 +238,7 @@ assert losses[-1] < losses[0] / 100
 # - The query says what a token needs, the key what it offers, and the value what other tokens receive.
 # - Each role has its own matrix: $Q = X W^Q$, $K = X W^K$, $V = X W^V$.
 # - With different matrices, the scores are not symmetric, and no token prefers itself at the start.
-# - Queries and keys have the same width K; values may have another width L.
+# - Queries and keys have the same width $d_k$; values may have another width $d_v$.
 # - The gradient of a matrix is $X^\top$ times the gradient of its product; dX is a sum of three terms.
 
 # %% [markdown]
@@ -240,14 +247,14 @@ assert losses[-1] < losses[0] / 100
 # **Question.** W^Q and W^K are the same matrix. Are the scores symmetric then? And the weights?
 #
 # <details><summary>Answer</summary>
-# The scores are symmetric, because $q_i \cdot k_j = k_i \cdot q_j$ if Q = K. The weights are not, because the
+# The scores are symmetric, because $q_t \cdot k_s = k_t \cdot q_s$ if Q = K. The weights are not, because the
 # softmax divides each row by its own sum.
 # </details>
 #
-# **Question.** The paper has D = 512 and K = L = 64. What are the shapes of the three matrices?
+# **Question.** The paper has D = 512 and $d_k = d_v = 64$. What are the shapes of the three matrices?
 #
 # <details><summary>Answer</summary>
-# W^Q and W^K have the shape (D, K) = (512, 64), and W^V has the shape (D, L) = (512, 64).
+# All three have the shape (512, 64): (D, d_k) for W^Q and W^K, and (D, d_v) for W^V.
 # </details>
 
 # %% [markdown]

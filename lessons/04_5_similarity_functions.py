@@ -62,19 +62,19 @@ show_figure(figure, "04_5_similarity", "Each query is compared with each key")
 
 # %% [markdown]
 # This lesson treats the first three functions, and lesson 4.6 (`04_6_the_cost_of_similarities`) the fourth.
-# For each of them we derive the gradients from $dS$, the gradient of the scores.
+# For each of them we derive the gradients from $dA$, the gradient of the scores.
 #
 # **Dot** has no parameters. Query and key must have the same width. Lesson 4.2 derived its gradients:
-# $dQ = dS\, K$ and $dK = dS^\top Q$.
+# $dQ = dA\, K$ and $dK = dA^\top Q$.
 #
 # **General** has a matrix $W$ of shape (K, L). So queries and keys may have different widths. Every entry
 # $w_{ij}$ is used for all pairs of a query $t$ and a key $s$, so its gradient is a sum over all pairs:
 #
 # $$\begin{aligned}
-# s_{ts} &= \sum_{ij} q_{ti}\, w_{ij}\, k_{sj} \\
-# dw_{ij} &= \sum_{ts} ds_{ts}\, q_{ti}\, k_{sj} & \quad dW &= Q^\top dS\, K \\
-# dq_{ti} &= \sum_s ds_{ts} \sum_j w_{ij}\, k_{sj} & \quad dQ &= dS\, K W^\top \\
-# dk_{sj} &= \sum_t ds_{ts} \sum_i q_{ti}\, w_{ij} & \quad dK &= dS^\top Q W
+# a_{ts} &= \sum_{ij} q_{ti}\, w_{ij}\, k_{sj} \\
+# dw_{ij} &= \sum_{ts} da_{ts}\, q_{ti}\, k_{sj} & \quad dW &= Q^\top dA\, K \\
+# dq_{ti} &= \sum_s da_{ts} \sum_j w_{ij}\, k_{sj} & \quad dQ &= dA\, K W^\top \\
+# dk_{sj} &= \sum_t da_{ts} \sum_i q_{ti}\, w_{ij} & \quad dK &= dA^\top Q W
 # \end{aligned}$$
 #
 # The function `agree` in the next cell compares our gradients with those of the package.
@@ -89,15 +89,15 @@ def agree(mine, theirs):
 
 
 q, k = rng.standard_normal((3, 4)), rng.standard_normal((5, 6))  # (T, K), (S, L)
-ds = rng.standard_normal((3, 5))  # (T, S) the gradient of the scores
+dscores = rng.standard_normal((3, 5))  # (T, S) the gradient of the scores
 
 _, cache = similarity.dot_similarity(q, k[:, :4])  # dot: the same width
-agree((ds @ k[:, :4], ds.T @ q), similarity.dot_similarity_backward(ds, cache))
+agree((dscores @ k[:, :4], dscores.T @ q), similarity.dot_similarity_backward(dscores, cache))
 
 w = rng.standard_normal((4, 6))  # (K, L)
 scores, cache = similarity.general_similarity(q, k, w)
-own = (ds @ k @ w.T, ds.T @ q @ w, q.T @ ds @ k)
-agree(own, similarity.general_similarity_backward(ds, cache))
+own = (dscores @ k @ w.T, dscores.T @ q @ w, q.T @ dscores @ k)
+agree(own, similarity.general_similarity_backward(dscores, cache))
 print("dot and general: our gradients and those of the package agree")
 
 # %% tags=["check"]
@@ -121,62 +121,62 @@ assert_allclose((x @ w_q) @ (x @ w_k).T, x @ (w_q @ w_k.T) @ x.T)
 assert (512 * 512, 2 * 512 * 64) == (262_144, 65_536)
 
 # %% [markdown]
-# **Concat** multiplies the joined vector $[q; k]$ by one vector $w$. We divide $w$ into a part $a$ for the
-# query and a part $b$ for the key. Then a score is a sum of two numbers. The number $a \cdot q_t$ occurs in
-# all scores of row $t$, and the number $b \cdot k_s$ in all scores of column $s$:
+# **Concat** multiplies the joined vector $[q; k]$ by one vector $w$. We divide $w$ into a part $u$ for the
+# query and a part $v$ for the key. Then a score is a sum of two numbers. The number $u \cdot q_t$ occurs in
+# all scores of row $t$, and the number $v \cdot k_s$ in all scores of column $s$:
 #
 # $$\begin{aligned}
-# s_{ts} &= a \cdot q_t + b \cdot k_s \\
-# dq_t &= \left(\sum_s ds_{ts}\right) a & \quad da &= \sum_t \left(\sum_s ds_{ts}\right) q_t \\
-# dk_s &= \left(\sum_t ds_{ts}\right) b & \quad db &= \sum_s \left(\sum_t ds_{ts}\right) k_s
+# a_{ts} &= u \cdot q_t + v \cdot k_s \\
+# dq_t &= \left(\sum_s da_{ts}\right) u & \quad du &= \sum_t \left(\sum_s da_{ts}\right) q_t \\
+# dk_s &= \left(\sum_t da_{ts}\right) v & \quad dv &= \sum_s \left(\sum_t da_{ts}\right) k_s
 # \end{aligned}$$
 
 # %%
 w = rng.standard_normal(10)  # (K + L,)
-a, b = w[:4], w[4:]
+u, v = w[:4], w[4:]
 scores, cache = similarity.concat_similarity(q, k, w)
-of_row, of_column = ds.sum(-1), ds.sum(-2)  # (T,), (S,)
+of_row, of_column = dscores.sum(-1), dscores.sum(-2)  # (T,), (S,)
 halves = np.concatenate([of_row @ q, of_column @ k])  # (K + L,)
-own = (of_row[:, None] * a, of_column[:, None] * b, halves)
-agree(own, similarity.concat_similarity_backward(ds, cache))
+own = (of_row[:, None] * u, of_column[:, None] * v, halves)
+agree(own, similarity.concat_similarity_backward(dscores, cache))
 print("attention weights of two queries\n", softmax(scores)[0][:2].round(4))
 
 # %% tags=["check"]
 joined = [[w @ np.concatenate([q_t, k_s]) for k_s in k] for q_t in q]  # (T, S)
 assert_allclose(scores, joined, rtol=1e-12)
-assert_allclose(softmax(scores)[0], np.tile(softmax(k @ b)[0], (3, 1)))
+assert_allclose(softmax(scores)[0], np.tile(softmax(k @ v)[0], (3, 1)))
 
 # %% [markdown]
 # **Question.** The two queries are different, but their attention weights are the same. Why?
 #
 # <details><summary>Answer</summary>
-# The number $a \cdot q_t$ is the same for all keys. Adding the same number to all scores of a row does not
+# The number $u \cdot q_t$ is the same for all keys. Adding the same number to all scores of a row does not
 # change the softmax. So the query has no influence on the weights.
 # </details>
 #
 # So concat similarity has a serious weakness: every query gets the same weights. Training cannot change this.
-# The backward pass of a softmax returns rows of $dS$ whose sum is 0 (lesson 5.2,
-# `05_2_the_backward_pass_of_attention`). So $\sum_s ds_{ts} = 0$, and
-# the formulas above give $dq_t = 0$ and $da = 0$. The cell shows this.
+# The backward pass of a softmax returns rows of $dA$ whose sum is 0 (lesson 5.2,
+# `05_2_the_backward_pass_of_attention`). So $\sum_s da_{ts} = 0$, and
+# the formulas above give $dq_t = 0$ and $du = 0$. The cell shows this.
 
 # %%
-behind_softmax = softmax_backward(ds, softmax(scores)[0])  # (T, S) rows sum to 0
+behind_softmax = softmax_backward(dscores, softmax(scores)[0])  # (T, S) rows sum to 0
 dq, _, dw = similarity.concat_similarity_backward(behind_softmax, cache)
-print(f"with a softmax after the scores: |dq| {abs(dq).max():.0e}, |da| {abs(dw[:4]).max():.0e}")
+print(f"with a softmax after the scores: |dq| {abs(dq).max():.0e}, |du| {abs(dw[:4]).max():.0e}")
 
 # %% tags=["check"]
 assert max(abs(dq).max(), abs(dw[:4]).max()) < 1e-14
 
 # %% [markdown]
 # **Your turn.** In the terminal, change the first query with `!q[0] += 1`. Then compute the weights of concat
-# similarity again: `!softmax(similarity.concat_similarity(q, k, np.r_[a, b])[0])[0].round(4)`.
+# similarity again: `!softmax(similarity.concat_similarity(q, k, np.r_[u, v])[0])[0].round(4)`.
 
 # %% [markdown]
 # ## Summary
 #
 # - A similarity function computes the score of a query and a key.
 # - Dot similarity has no parameters, and query and key need the same width.
-# - General similarity is $s = (q W) \cdot k$. The attention of the Transformer is this, with
+# - General similarity is $(q W) \cdot k$. The attention of the Transformer is this, with
 #   $W = W^Q {W^K}^\top$.
 # - Concat similarity is a sum of a number for the query and a number for the key.
 # - With concat similarity, every query gets the same weights, and the query receives no gradient.
@@ -193,8 +193,8 @@ assert max(abs(dq).max(), abs(dw[:4]).max()) < 1e-14
 # **Question.** In concat similarity, does the key receive a gradient if a softmax follows?
 #
 # <details><summary>Answer</summary>
-# Yes. Its gradient is $b$ times the sum of $ds_{ts}$ over the queries, in other words, the sum of a column of
-# dS. The softmax makes the sums of rows 0, not those of columns.
+# Yes. Its gradient is $v$ times the sum of $da_{ts}$ over the queries, in other words, the sum of a column of
+# dA. The softmax makes the sums of rows 0, not those of columns.
 # </details>
 
 # %% [markdown]

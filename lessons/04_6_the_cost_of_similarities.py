@@ -21,11 +21,12 @@ from npformer.checking import gradcheck
 from npformer.functional import similarity
 from npformer.functional.softmax import softmax
 from npformer.learn.course import show_figure
+from npformer.learn.course.shapes import shape_flow
 from npformer.plots import Grid, cell_product
 
 rng = np.random.default_rng(4)
 q, k = rng.standard_normal((3, 4)), rng.standard_normal((5, 6))  # (T, K), (S, L)
-ds = rng.standard_normal((3, 5))  # (T, S) the gradient of the scores
+dscores = rng.standard_normal((3, 5))  # (T, S) the gradient of the scores
 
 # %% [markdown]
 # ## A perceptron for each pair
@@ -35,19 +36,23 @@ ds = rng.standard_normal((3, 5))  # (T, S) the gradient of the scores
 #
 # **Perceptron** similarity avoids this weakness with a nonlinear function, tanh. It is applied to the sum of
 # the two parts:
-#
-# ```text
-# q (T, K) ─→ × W ─→ (T, J) ─┐
-#                            ├─→ g (T, S, J) ─→ tanh ─→ h (T, S, J) ─→ · v ─→ scores (T, S)
-# k (S, L) ─→ × U ─→ (S, J) ─┘
-# ```
-#
+
+# %% tags=["plot"]
+figure = shape_flow(
+    "q qW g h scores \n k kU . . .",
+    {"qW": "W: q", "kU": "U: k", "g": "sum: qW kU", "h": "tanh: g", "scores": "· v: h"},
+    {"q": "T K", "k": "S L", "qW": "T J", "kU": "S J", "g": "T S", "h": "T S", "scores": "T S"},
+)
+caption = "Perceptron similarity: g and h have J numbers for each query and key"
+show_figure(figure, "04_6_shapes", caption)
+
+# %% [markdown]
 # Let $g$ be the sum of the two parts and $h$ its tanh, both with J entries for each pair. Because of the
 # tanh, a score is no longer a sum of a number for the query and a number for the key:
 #
 # $$\begin{aligned}
 # g_{tsj} &= \sum_i q_{ti}\, w_{ij} + \sum_i k_{si}\, u_{ij} \\
-# h_{tsj} &= \tanh g_{tsj}, \qquad s_{ts} = \sum_j v_j\, h_{tsj}
+# h_{tsj} &= \tanh g_{tsj}, \qquad a_{ts} = \sum_j v_j\, h_{tsj}
 # \end{aligned}$$
 #
 # The derivative of tanh is $1 - \tanh^2$. With this, the chain rule gives the gradients of $v$ and $g$. From
@@ -56,8 +61,8 @@ ds = rng.standard_normal((3, 5))  # (T, S) the gradient of the scores
 
 # %% [markdown]
 # $$\begin{aligned}
-# dv_j &= \sum_{ts} ds_{ts}\, h_{tsj} \\
-# dg_{tsj} &= ds_{ts}\, v_j\, (1 - h_{tsj}^2) \\
+# dv_j &= \sum_{ts} da_{ts}\, h_{tsj} \\
+# dg_{tsj} &= da_{ts}\, v_j\, (1 - h_{tsj}^2) \\
 # dW &= Q^\top \left(\sum_s dg\right), \quad dQ = \left(\sum_s dg\right) W^\top \\
 # dU &= K^\top \left(\sum_t dg\right), \quad dK = \left(\sum_t dg\right) U^\top
 # \end{aligned}$$
@@ -68,14 +73,15 @@ ds = rng.standard_normal((3, 5))  # (T, S) the gradient of the scores
 w, u, out = rng.standard_normal((4, 7)), rng.standard_normal((6, 7)), rng.standard_normal(7)
 scores, cache = similarity.perceptron_similarity(q, k, w, u, out)
 hidden = np.tanh((q @ w)[:, None] + (k @ u)[None])  # (T, S, J)
-dg = ds[..., None] * out * (1 - hidden**2)  # (T, S, J)
+dg = dscores[..., None] * out * (1 - hidden**2)  # (T, S, J)
 to_q, to_k = dg.sum(1), dg.sum(0)  # (T, J), (S, J)
-dout = np.einsum("ts,tsj->j", ds, hidden)  # (J,)
+dout = np.einsum("ts,tsj->j", dscores, hidden)  # (J,)
 own = (to_q @ w.T, to_k @ u.T, q.T @ to_q, k.T @ to_k, dout)
 show(cache)
 
 # %% tags=["check"]
-for one, other in zip(own, similarity.perceptron_similarity_backward(ds, cache), strict=True):
+of_package = similarity.perceptron_similarity_backward(dscores, cache)
+for one, other in zip(own, of_package, strict=True):
     assert_allclose(one, other, rtol=1e-9)
 assert_allclose(scores, hidden @ out, rtol=1e-12)
 stacked = np.concatenate([w, u])  # (K + L, J), W in Luong's form

@@ -22,6 +22,7 @@ from npformer import show
 from npformer.functional.attention import attention
 from npformer.functional.softmax import softmax
 from npformer.learn.course import show_figure
+from npformer.learn.course.running import attention_places, running_example
 from npformer.plots import Grid, Step, cell_product, gradient_flow, softmax_panels
 
 rng = np.random.default_rng(5)
@@ -39,20 +40,20 @@ output, example_cache = attention(*example)
 layout = """q  scores  weights  y
             k    .        v     ."""
 steps = {
-    "scores": Step("q kᵀ / √K", ["q", "k"]),
+    "scores": Step("q kᵀ / √dₖ", ["q", "k"]),
     "weights": Step("softmax", ["scores"]),
     "y": Step("weights v", ["weights", "v"]),
 }
 arrays = dict(zip("qkv", example, strict=True)) | {"y": output}
 arrays |= {"scores": example_cache.scores, "weights": example_cache.weights}
-axes = {"q": "T K", "k": "S K", "v": "S K", "scores": "T S", "weights": "T S", "y": "T K"}
+axes = {"q": "T dₖ", "k": "S dₖ", "v": "S dᵥ", "scores": "T S", "weights": "T S", "y": "T dᵥ"}
 figure = gradient_flow(layout, arrays, steps, axes=axes)
 caption = "Attention for four tokens: three steps lead from q, k and v to the output y"
 show_figure(figure, "05_1_attention", caption)
 
 # %% [markdown]
 # A rectangle is an array: the stronger the colour, the larger the absolute value. Its axes are T queries, S
-# keys, or the width K of a vector ($d_k$). A circle is a step:
+# keys, or the width of a vector, $d_k$ or $d_v$. A circle is a step:
 #
 # 1. Each query is compared with each key. This gives the scores.
 # 2. The softmax turns each row of scores into weights that sum to 1.
@@ -68,7 +69,7 @@ show_figure(figure, "05_1_attention", caption)
 # > We compute the dot products of the query with all keys, divide each by √dₖ, and apply a softmax function
 # > to obtain the weights on the values.
 #
-# The rows of $Q$, $K$ and $V$ are the queries, keys and values. Equation (1) of the paper is
+# The rows of $Q$, $K$ and $V$ are the queries, keys and values. Its equation (1) is
 #
 # $$\mathrm{Attention}(Q, K, V) = \mathrm{softmax}\left(\frac{Q K^\top}{\sqrt{d_k}}\right) V$$
 #
@@ -106,8 +107,8 @@ k_wanted = rng.standard_normal((2, d_k))
 k_wanted += (np.linalg.pinv(q_wanted) @ (wanted - q_wanted @ k_wanted.T)).T
 
 from_x = np.linalg.pinv(x)  # (D, T): x @ from_x is the identity
-w_q, w_k = from_x @ q_wanted, from_x @ k_wanted  # (D, K)
-w_v = from_x @ rng.standard_normal((2, d_k))  # (D, K)
+w_q, w_k = from_x @ q_wanted, from_x @ k_wanted  # (D, d_k)
+w_v = from_x @ rng.standard_normal((2, d_k))  # (D, d_v), in the paper d_v = d_k
 
 # %% [markdown]
 # ## Six steps, for the word "Thinking"
@@ -116,7 +117,7 @@ w_v = from_x @ rng.standard_normal((2, d_k))  # (D, K)
 # value.
 
 # %%
-q, k, v = x @ w_q, x @ w_k, x @ w_v  # each (T, K)
+q, k, v = x @ w_q, x @ w_k, x @ w_v  # each (T, 64)
 print("q1 begins", q[0, :3])
 print("k1 begins", k[0, :3], "  k2", k[1, :3])
 print("v1 begins", v[0, :3], "  v2", v[1, :3])
@@ -163,13 +164,13 @@ assert_allclose(weight, [0.880797, 0.119203], atol=1e-6)
 assert_allclose(weight[0], math.e**2 / (math.e**2 + 1))
 
 # %% [markdown]
-# **Step 5.** Multiply each value by its weight. **Step 6.** Add the results. The sum is $z_1$, the new vector
+# **Step 5.** Multiply each value by its weight. **Step 6.** Add the results. The sum is $y_1$, the new vector
 # of "Thinking". The figure shows the first four of its 64 entries.
 
 # %%
 weighted = [weight[s] * v[s] for s in range(2)]
-z1 = weighted[0] + weighted[1]  # (K,)
-print("z1 begins", z1[:3])
+y1 = weighted[0] + weighted[1]  # (d_v,)
+print("y1 begins", y1[:3])
 
 # %% tags=["plot"]
 parts = [
@@ -178,9 +179,9 @@ parts = [
     f"+   {weight[1]:.2f} ×",
     Grid(v[1, :4], "$v_2$", "v", numbers=True),
     "=",
-    Grid(z1[:4], "$z_1$", "z", numbers=True),
+    Grid(y1[:4], "$y_1$", "z", numbers=True),
 ]
-caption = "Steps 5 and 6: z1 is a weighted average of the values, and mostly v1"
+caption = "Steps 5 and 6: y1 is a weighted average of the values, and mostly v1"
 show_figure(cell_product(parts), "05_sum", caption)
 
 # %% [markdown]
@@ -198,11 +199,11 @@ show_figure(cell_product(parts), "05_sum", caption)
 # Steps 2 to 6 have to be done for every query. With matrices, they fit into three lines. Let
 # $c = 1/\sqrt{d_k}$:
 #
-# $$S = c\, Q K^\top, \qquad P = \mathrm{softmax}(S), \qquad Y = P V$$
+# $$A = c\, Q K^\top, \qquad P = \mathrm{softmax}(A), \qquad Y = P V$$
 #
-# - $S$ holds the scores. Its shape is (T, S), with one row for each query and one column for each key.
+# - $A$ holds the scores. Its shape is (T, S), with one row for each query and one column for each key.
 # - $P$ holds the weights. It has the same shape, and each of its rows sums to 1.
-# - $Y$ holds the outputs, with shape (T, K). Each of its rows is a weighted average of the rows of $V$.
+# - $Y$ holds the outputs, with shape (T, d_v). Each of its rows is a weighted average of the rows of $V$.
 #
 # The cell computes the same result twice, first with loops and then with the three lines.
 
@@ -216,12 +217,12 @@ for t in range(2):
 c = 1 / math.sqrt(d_k)
 scores = c * q @ k.T  # (T, S)
 weights, _ = softmax(scores)  # (T, S)
-y = weights @ v  # (T, K)
+y = weights @ v  # (T, d_v)
 print(scores, weights, sep="\n")
 
 # %% tags=["check"]
 assert_allclose(y, slow, rtol=1e-9)
-assert_allclose(y[0], z1, rtol=1e-9)
+assert_allclose(y[0], y1, rtol=1e-9)
 
 # %% tags=["plot"]
 figure = softmax_panels(scores, weights, words, words, numbers=True)
@@ -234,8 +235,7 @@ show_figure(figure, "05_softmax", caption)
 #
 # - It keeps `q`, `k` and `v`, because each of them occurs in the gradient of another array.
 # - It keeps the weights, because the gradient of a softmax can be computed from its *output*.
-# - It does not keep the scores, because no formula of the backward pass needs them. `cache.scores` computes
-#   them again when a figure asks for them.
+# - It does not keep the scores, because no formula of the backward pass needs them.
 
 # %%
 y_package, cache = attention(q, k, v)
@@ -245,8 +245,20 @@ show(cache)
 assert_allclose(y, y_package, rtol=1e-12)
 assert_allclose(scores, cache.scores, rtol=1e-12)
 
+# %% tags=["plot"]
+run = running_example()
+places = attention_places("encoder.0.self_attention")
+own, made = (run.values[places[name]][0] for name in ("scores", "weights"))  # (S, S)
+figure = softmax_panels(own, made, run.source, run.source)
+caption = "Our sentence in the translator: dogs attends to itself, and the to snow"
+show_figure(figure, "05_1_running", caption)
+
+# %% tags=["check"]
+to = {token: run.source[row.argmax()] for token, row in zip(run.source, made, strict=True)}
+assert (to["dogs"], to["the"]) == ("dogs", "snow")
+
 # %% [markdown]
-# The next lesson computes the backward pass from this cache.
+# Lesson 5.2 (`05_2_the_backward_pass_of_attention`) computes the backward pass from this cache.
 #
 # **Your turn.** In the terminal, change one entry of the query of "Thinking" with `!q[0, 0] += 1`. Compute
 # the weights again with `!attention(q, k, v)[1].weights`. Which row changes, and why only this one?
@@ -258,7 +270,7 @@ assert_allclose(scores, cache.scores, rtol=1e-12)
 #   $Y = \mathrm{softmax}(c\,QK^\top)\,V$ with $c = 1/\sqrt{d_k}$.
 # - A score is the dot product of a query and a key, divided by $\sqrt{d_k}$.
 # - The weights of a query are positive and sum to 1; only the differences between its scores matter.
-# - With matrices, all queries are computed at once: scores (T, S), weights (T, S), outputs (T, K).
+# - With matrices, all queries are computed at once: scores (T, S), weights (T, S), outputs (T, d_v).
 # - The cache keeps q, k, v and the weights, but not the scores.
 
 # %% [markdown]

@@ -23,6 +23,7 @@ from npformer.checking import gradcheck
 from npformer.functional.attention import attention, attention_backward
 from npformer.functional.softmax import softmax
 from npformer.learn.course import show_figure
+from npformer.learn.course.running import attention_places, running_example
 from npformer.plots import Step, gradient_flow, score_map
 
 rng = np.random.default_rng(5)
@@ -37,20 +38,20 @@ words = ["Thinking", "Machines"]
 
 # %%
 d_k = 64
-q, k, v = rng.standard_normal((3, 2, d_k))  # each (T, K), for T = 2 tokens
+q, k, v = rng.standard_normal((3, 2, d_k))  # each (T, d_k), for T = S = 2 tokens
 
 c = 1 / math.sqrt(d_k)
 scores = c * q @ k.T  # (T, S)
 weights, _ = softmax(scores)  # (T, S)
-y = weights @ v  # (T, K)
-dy = rng.standard_normal(y.shape)  # (T, K)
+y = weights @ v  # (T, d_v), here d_v = d_k
+dy = rng.standard_normal(y.shape)  # (T, d_v)
 print(weights)
 
 # %% tags=["plot"]
 layout = """q  scores  weights  y
             k    .        v     ."""
 arrays = {"q": q, "k": k, "v": v, "scores": scores, "weights": weights, "y": y}
-axes = {"q": "T K", "k": "S K", "v": "S K", "scores": "T S", "weights": "T S", "y": "T K"}
+axes = {"q": "T dₖ", "k": "S dₖ", "v": "S dᵥ", "scores": "T S", "weights": "T S", "y": "T dᵥ"}
 steps = {
     "scores": Step("c q kᵀ", ["q", "k"]),
     "weights": Step("softmax", ["scores"]),
@@ -70,10 +71,10 @@ show_figure(backward(y=dy), "05_2_backward", caption)
 
 # %% [markdown]
 # A rectangle is an array. The stronger the colour of a cell, the larger its number in absolute value. The
-# letters are its axes: there are T queries and S keys, and K is the width of a vector. A circle is a step of
-# the computation. With $c = 1/\sqrt{d_k}$, the three steps are
+# letters are its axes: T queries, S keys, and the widths $d_k$ and $d_v$. A circle is a step of the
+# computation. With $c = 1/\sqrt{d_k}$, the three steps are
 #
-# $$S = c\, Q K^\top, \qquad P = \mathrm{softmax}(S), \qquad Y = P V$$
+# $$A = c\, Q K^\top, \qquad P = \mathrm{softmax}(A), \qquad Y = P V$$
 #
 # As in lesson 0.2, a $d$ before a name means the gradient of the loss with respect to this array. It has the
 # shape of the array. The backward pass begins with $dY$ and ends with $dQ$, $dK$ and $dV$. It takes the three
@@ -111,27 +112,27 @@ assert_allclose(weights, cache.weights, rtol=1e-12)
 
 # %%
 dweights = dy @ v.T  # (T, S)
-dv = weights.T @ dy  # (S, K)
+dv = weights.T @ dy  # (S, d_v)
 
 # %% tags=["plot"]
 figure = backward(y=dy, weights=dweights, v=dv)
 show_figure(figure, "05_2_step_3", "After step 3: dy has given dweights and dv")
 
 # %% [markdown]
-# ## Step 2: P = softmax(S)
+# ## Step 2: P = softmax(A)
 #
 # Each row has a softmax of its own, so we consider one row and leave out its index $t$. With
-# $e_i = \exp(s_i)$ and $Z = \sum_m e_m$, the weights are $p_i = e_i / Z$.
+# $e_s = \exp(a_s)$ and $Z = \sum_s e_s$, the weights are $p_s = e_s / Z$.
 #
-# What happens if one score $s_j$ increases? Then $e_j$ and $Z$ both increase, and both with slope $e_j$. The
-# quotient rule gives two cases:
+# What happens to the weight of a key $r$ if the score $a_s$ increases? Then $e_s$ and $Z$ both increase, and
+# both with slope $e_s$. The quotient rule gives two cases:
 #
 # $$\begin{aligned}
-# i = j: \quad \frac{\partial p_j}{\partial s_j} &= \frac{e_j Z - e_j e_j}{Z^2} = p_j - p_j p_j \\
-# i \ne j: \quad \frac{\partial p_i}{\partial s_j} &= \frac{0 - e_i e_j}{Z^2} = -p_i p_j
+# r = s: \quad \frac{\partial p_s}{\partial a_s} &= \frac{e_s Z - e_s e_s}{Z^2} = p_s - p_s p_s \\
+# r \ne s: \quad \frac{\partial p_r}{\partial a_s} &= \frac{0 - e_r e_s}{Z^2} = -p_r p_s
 # \end{aligned}$$
 #
-# So the weight $p_j$ grows and all others shrink. Together, these derivatives form the Jacobian of the row,
+# So the weight $p_s$ grows and all others shrink. Together, these derivatives form the Jacobian of the row,
 # the matrix $\mathrm{diag}(p) - p\,p^\top$. The cell computes it for "Thinking".
 
 # %%
@@ -140,19 +141,19 @@ jacobian = np.diag(p) - np.outer(p, p)  # (S, S)
 print(jacobian)
 
 # %% [markdown]
-# Now we apply the chain rule. The score $s_j$ influences all weights $p_i$, so we sum over $i$. The case
-# $i = j$ contributes the extra term $dp_j\, p_j$:
+# Now we apply the chain rule. The score $a_s$ influences all weights $p_r$, so we sum over $r$. The case
+# $r = s$ contributes the extra term $dp_s\, p_s$:
 #
 # $$\begin{aligned}
-# ds_j &= \sum_i dp_i \frac{\partial p_i}{\partial s_j} \\
-# &= dp_j\, p_j - p_j \sum_i dp_i\, p_i \\
-# &= p_j \left(dp_j - \sum_i dp_i\, p_i\right)
+# da_s &= \sum_r dp_r \frac{\partial p_r}{\partial a_s} \\
+# &= dp_s\, p_s - p_s \sum_r dp_r\, p_r \\
+# &= p_s \left(dp_s - \sum_r dp_r\, p_r\right)
 # \end{aligned}$$
 #
 # The Jacobian has S² numbers for each row. The last line does not need it. It needs one sum for each row.
 #
-# The sum $\sum_i dp_i\, p_i$ is the mean of $dp$, weighted with the attention weights. So the gradient of a
-# score is **the difference between its own $dp_j$ and the weighted mean**, multiplied by its attention
+# The sum $\sum_r dp_r\, p_r$ is the mean of $dp$, weighted with the attention weights. So the gradient of a
+# score is **the difference between its own $dp_s$ and the weighted mean**, multiplied by its attention
 # weight.
 
 # %%
@@ -161,8 +162,8 @@ dscores = weights * (dweights - average)  # (T, S)
 print("rows of dscores sum to", dscores.sum(-1))
 
 # %% tags=["check"]
-for p, dp, ds in zip(weights, dweights, dscores, strict=True):  # the Jacobian of each row
-    assert_allclose(ds, (np.diag(p) - np.outer(p, p)) @ dp, rtol=1e-9)
+for p, dp, da in zip(weights, dweights, dscores, strict=True):  # the Jacobian of each row
+    assert_allclose(da, (np.diag(p) - np.outer(p, p)) @ dp, rtol=1e-9)
 assert_allclose(dscores.sum(-1), 0, atol=1e-9)
 
 # %% [markdown]
@@ -181,22 +182,22 @@ figure = score_map(dscores, words, words, numbers=True)
 show_figure(figure, "05_dscores", "dscores: each row sums to 0")
 
 # %% [markdown]
-# ## Step 1: S = c Q Kᵀ
+# ## Step 1: A = c Q Kᵀ
 #
-# A score is a dot product, $s_{ts} = c \sum_i q_{ti}\, k_{si}$. The query $t$ occurs in the scores of all
+# A score is a dot product, $a_{ts} = c \sum_i q_{ti}\, k_{si}$. The query $t$ occurs in the scores of all
 # keys $s$, and the key $s$ occurs in the scores of all queries $t$. The chain rule adds these contributions:
 #
 # $$\begin{aligned}
-# dq_{ti} &= c \sum_s ds_{ts}\, k_{si} & \quad dQ &= c\, dS\, K \\
-# dk_{si} &= c \sum_t ds_{ts}\, q_{ti} & \quad dK &= c\, dS^\top Q
+# dq_{ti} &= c \sum_s da_{ts}\, k_{si} & \quad dQ &= c\, dA\, K \\
+# dk_{si} &= c \sum_t da_{ts}\, q_{ti} & \quad dK &= c\, dA^\top Q
 # \end{aligned}$$
 #
 # So the gradient of a query is a sum of the keys, and the gradient of a key is a sum of the queries. The
 # factors are the gradients of the scores, times $c$.
 
 # %%
-dq = c * dscores @ k  # (T, K)
-dk = c * dscores.T @ q  # (S, K)
+dq = c * dscores @ k  # (T, d_k)
+dk = c * dscores.T @ q  # (S, d_k)
 
 dq_package, dk_package, dv_package = attention_backward(dy, cache)
 print("largest difference from the package:", abs(dq - dq_package).max())
@@ -210,6 +211,17 @@ assert_allclose(dv, dv_package, rtol=1e-9)
 figure = backward(y=dy, weights=dweights, v=dv, scores=dscores, q=dq, k=dk)
 show_figure(figure, "05_2_step_1", "After step 1: dscores has given dq and dk")
 
+# %% tags=["plot"]
+places = attention_places("encoder.0.self_attention")
+places["y"] = places.pop("z")
+run = running_example()
+figure = run.flow(layout, places, steps, axes)
+caption = "The same in the translator, for the nine tokens of our sentence"
+show_figure(figure, "05_2_running", caption)
+
+# %% tags=["check"]
+assert_allclose(run.gradients[places["scores"]].sum(-1), 0, atol=1e-12)
+
 # %% [markdown]
 # This is the whole backward pass of attention: four products of matrices, and one sum along each row. Compare
 # it with `attention_backward` in `npformer/functional/attention.py`. You will find the same lines in the same
@@ -222,8 +234,8 @@ show_figure(figure, "05_2_step_1", "After step 1: dscores has given dq and dk")
 # transposed by mistake could still have the right shape.
 
 # %%
-q3, k4 = rng.standard_normal((3, 8)), rng.standard_normal((4, 8))  # (T, K), (S, K)
-v4 = rng.standard_normal((4, 6))  # (S, L): values may have a width of their own
+q3, k4 = rng.standard_normal((3, 8)), rng.standard_normal((4, 8))  # (T, d_k), (S, d_k)
+v4 = rng.standard_normal((4, 6))  # (S, d_v): values may have a width of their own
 report = gradcheck((attention, attention_backward), q3, k4, v4)
 print(report)
 
@@ -237,13 +249,13 @@ assert report.ok
 # We train it for 60 steps. The target is `values[2]`.
 
 # %%
-keys, values = rng.standard_normal((4, 8)), np.eye(4)  # (S, K), (S, S)
-query, losses = np.zeros((1, 8)), []  # (T, K)
+keys, values = rng.standard_normal((4, 8)), np.eye(4)  # (S, d_k), (S, d_v)
+query, losses = np.zeros((1, 8)), []  # (T, d_k)
 for _ in range(60):
-    output, cache = attention(query, keys, values)  # (T, S)
-    e = output - values[2]
-    losses.append((e * e).sum())
-    query = query - attention_backward(2 * e, cache)[0]
+    output, cache = attention(query, keys, values)  # (T, d_v)
+    error = output - values[2]
+    losses.append((error * error).sum())
+    query = query - attention_backward(2 * error, cache)[0]
 print(f"loss {losses[0]:.2f} → {losses[-1]:.2f}, weights {cache.weights[0].round(2)}")
 
 # %% tags=["check"]
@@ -255,8 +267,8 @@ assert cache.weights[0, 2] > 0.8
 #
 # - The backward pass takes the three steps of the forward pass in reverse order.
 # - For Y = P V the gradients are $dP = dY\,V^\top$ and $dV = P^\top dY$.
-# - The gradient of a score is $p_j (dp_j - \sum_i dp_i\,p_i)$; the gradients of a query's scores sum to 0.
-# - For S = c Q Kᵀ the gradients are $dQ = c\,dS\,K$ and $dK = c\,dS^\top Q$.
+# - The gradient of a score is $p_s (dp_s - \sum_r dp_r\,p_r)$; the gradients of a query's scores sum to 0.
+# - For A = c Q Kᵀ the gradients are $dQ = c\,dA\,K$ and $dK = c\,dA^\top Q$.
 # - The whole backward pass consists of four products of matrices and one sum for each row.
 
 # %% [markdown]

@@ -98,18 +98,18 @@ show_figure(figure, "05_deviation", "Scores grow as √dₖ; divided by it, they
 
 # %% [markdown]
 # **Second claim: the gradients become extremely small.** Lesson 5.2 derived the gradient of a score,
-# $ds_j = p_j (dp_j - \sum_i dp_i\, p_i)$. Suppose that one weight is nearly 1. Then the softmax is
+# $da_s = p_s (dp_s - \sum_r dp_r\, p_r)$. Suppose that one weight is nearly 1. Then the softmax is
 # **saturated**, and two things happen:
 #
-# - For the key with the large weight, the weighted mean is nearly equal to its own $dp_j$. So the bracket is
+# - For the key with the large weight, the weighted mean is nearly equal to its own $dp_s$. So the bracket is
 #   nearly 0.
-# - For all other keys, the weight $p_j$ in front of the bracket is nearly 0.
+# - For all other keys, the weight $p_s$ in front of the bracket is nearly 0.
 #
 # In both cases the gradient is nearly 0. For two keys there is a short formula. With $p_2 = 1 - p_1$, the
 # weighted mean is $p_1\, dp_1 + p_2\, dp_2$, and the gradient of the first score becomes
 #
 # $$\begin{aligned}
-# ds_1 &= p_1 (dp_1 - p_1\, dp_1 - p_2\, dp_2) \\
+# da_1 &= p_1 (dp_1 - p_1\, dp_1 - p_2\, dp_2) \\
 # &= p_1 (p_2\, dp_1 - p_2\, dp_2) = p_1 p_2\, (dp_1 - dp_2)
 # \end{aligned}$$
 #
@@ -149,8 +149,8 @@ for j, (q_n, k_n, v_n) in enumerate(samples):
     for i, scale in enumerate((1.0, None)):  # None is 1/√dₖ
         _, made = attention(q_n, k_n, v_n, scale=scale)
         dp = dy_n @ v_n.swapaxes(-1, -2)
-        ds = made.weights * (dp - (dp * made.weights).sum(-1, keepdims=True))
-        of_scores[i, j] = np.median(np.linalg.norm(ds, axis=-1))
+        da = made.weights * (dp - (dp * made.weights).sum(-1, keepdims=True))
+        of_scores[i, j] = np.median(np.linalg.norm(da, axis=-1))
         of_queries[i, j] = np.median(np.linalg.norm(attention_backward(dy_n, made)[0], axis=-1))
         saturated[i, j] = (made.weights.max(-1) > 0.99).mean()
 
@@ -175,13 +175,13 @@ show_figure(figure, "05_gradient", caption)
 
 # %% [markdown]
 # **With the division**, the gradient of the scores has length .30 at every width. At widths of 64 and more,
-# the gradient of the query also has this length. In $dQ = c\, dS\, K$ the keys have a length of about
+# the gradient of the query also has this length. In $dQ = c\, dA\, K$ the keys have a length of about
 # $\sqrt{d_k}$, which the factor $c = 1/\sqrt{d_k}$ cancels.
 #
 # **Without the division**, at the paper's width of 64, the effect is moderate. About a third of the queries
 # give one key a weight above .99. The gradient of the scores is nearly eight times smaller. But the
 # gradient of the query has the length .30 again. The factor $c$ is 1 here and not 1/8, which compensates
-# for the smaller $dS$.
+# for the smaller $dA$.
 #
 # At a width of 1,024 nothing compensates for the saturation. The gradient of the scores is 160,000 times
 # smaller, that of the query is 5,000 times smaller. Half of the queries receive even less than this median.
@@ -225,7 +225,7 @@ print("the numbers of the text are those of the table")
 # - Dividing by $\sqrt{d_k}$ keeps the scores at variance 1, so that the softmax is not saturated at the
 #   start of training.
 # - A softmax is saturated if one weight is nearly 1. Then the gradients of all its scores are nearly 0.
-# - For two keys, $ds_1 = p_1 p_2 (dp_1 - dp_2)$: the gradient is proportional to the product of the weights.
+# - For two keys, $da_1 = p_1 p_2 (dp_1 - dp_2)$: the gradient is proportional to the product of the weights.
 # - Without the division, the gradient of the scores becomes 160,000 times smaller at a width of 1,024.
 
 # %% [markdown]

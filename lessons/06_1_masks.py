@@ -26,6 +26,7 @@ from npformer.functional.attention import attention, attention_backward
 from npformer.functional.masks import causal_mask, padding_mask
 from npformer.functional.softmax import softmax, softmax_backward
 from npformer.learn.course import show_figure
+from npformer.learn.course.running import attention_places, running_example
 from npformer.plots import Step, gradient_flow, mask_panels, softmax_panels
 
 rng = np.random.default_rng(6)
@@ -41,11 +42,11 @@ layout = """q  scores  weights  y
             k  mask      v     ."""
 example = np.random.default_rng(0).standard_normal((3, 6, 4))  # q, k and v of six tokens
 steps = {
-    "scores": Step("q kᵀ / √K", ["q", "k"]),
+    "scores": Step("q kᵀ / √dₖ", ["q", "k"]),
     "weights": Step("softmax", ["scores", "mask"]),
     "y": Step("weights v", ["weights", "v"]),
 }
-axes = dict.fromkeys("qy", "T K") | dict.fromkeys("kv", "S K")
+axes = {"q": "T dₖ", "k": "S dₖ", "v": "S dᵥ", "y": "T dᵥ"}
 axes |= dict.fromkeys(("scores", "mask", "weights"), "T S")
 
 
@@ -66,12 +67,12 @@ show_figure(masked(np.tri(6, dtype=bool)), "06_1_causal", caption)
 # **Padding.** The sentences of a batch have different lengths. To store them in one array, we append the
 # token `<PAD>` to the shorter sentences (lesson 1.1). These tokens mean nothing, so no result may depend on
 # them.
-#
-# ```text
-# <S>  I    am   late  <PAD>  <PAD>
-# <S>  The  tea  is    still  hot
-# ```
-#
+
+# %% tags=["plot"]
+figure = masked(np.tile([True, True, True, True, False, False], (6, 1)))
+show_figure(figure, "06_1_padding", "Another mask: no query may attend to the last two keys")
+
+# %% [markdown]
 # **The future.** The decoder learns to predict the next token. In training it reads the whole target sentence
 # at once, so the token to be predicted is part of its input. If a query may attend to this token, the decoder
 # only learns to copy it.
@@ -88,11 +89,12 @@ show_figure(masked(np.tri(6, dtype=bool)), "06_1_causal", caption)
 # > We implement this inside of scaled dot-product attention by masking out (setting to −∞) all values in the
 # > input of the softmax which correspond to illegal connections.
 #
-# The mask acts between scores and softmax.
+# The mask acts between scores and softmax. Our example is "I am late", padded to six
+# tokens.
 
-# %% tags=["plot"]
-figure = masked(np.tile([True, True, True, True, False, False], (6, 1)))
-show_figure(figure, "06_1_padding", "Another mask: no query may attend to the last two keys")
+# %%
+words = ["<S>", "I", "am", "late", "<PAD>", "<PAD>"]
+ids = np.array([[2, 4, 5, 6, 0, 0]])  # (B, S), and 0 is the id of <PAD>
 
 # %% [markdown]
 # There are two common masks:
@@ -105,14 +107,11 @@ show_figure(figure, "06_1_padding", "Another mask: no query may attend to the la
 # Masks are combined with `&`, because a key must be allowed by all of them. Other masks are possible too. One
 # example is `local_mask`, which allows only keys near the query.
 #
-# The cell builds both masks for the sentence "I am late" with loops, and then with the functions of the
-# package. Both masks broadcast over the heads. The padding mask has two axes of length 1, and so it also
+# The cell builds both masks with loops, and then with the functions of the package. A layer has several heads
+# (chapter 7), and both masks broadcast over them. The padding mask has two axes of length 1, and so it also
 # broadcasts over the queries.
 
 # %%
-words = ["<S>", "I", "am", "late", "<PAD>", "<PAD>"]
-ids = np.array([[2, 4, 5, 6, 0, 0]])  # (B, S), and 0 is the id of <PAD>
-
 padding = np.zeros((6, 6), bool)  # (T, S)
 causal = np.zeros((6, 6), bool)
 for t in range(6):
@@ -146,10 +145,10 @@ show_figure(figure, "06_masks", "A row is a query, a column a key; together: com
 # ## The forward pass with a mask
 #
 # First we write down what we want. The softmax of lesson 5.1 should run over the allowed keys only, as if the
-# others did not exist. Let $m_s$ be 1 where the query may attend to key $s$, and 0 elsewhere. Then the
-# weights of a query are
+# others did not exist. Let $a_s$ be the score of a query with key $s$. Let $m_s$ be 1 where the query may
+# attend to this key, and 0 elsewhere. Then the weights of the query are
 #
-# $$p_s = \frac{m_s \exp(s_s)}{\sum_r m_r \exp(s_r)}$$
+# $$p_s = \frac{m_s \exp(a_s)}{\sum_r m_r \exp(a_r)}$$
 #
 # The paper computes the same weights with the usual softmax. It replaces the score of a masked
 # key by −∞. Because $\exp(-\infty) = 0$, this key adds nothing to the sum, and its weight is exactly 0.
@@ -158,7 +157,7 @@ show_figure(figure, "06_masks", "A row is a query, a column a key; together: com
 # replaces their scores.
 
 # %%
-q, k, v = rng.standard_normal((3, 6, 8))  # (T, K), (S, K), (S, K)
+q, k, v = rng.standard_normal((3, 6, 8))  # (T, d_k), (S, d_k), (S, d_v)
 mask = padding & causal  # (T, S)
 slow = np.zeros((6, 8))
 for t in range(6):
@@ -185,29 +184,29 @@ show_figure(figure, "06_softmax", caption)
 # %% [markdown]
 # ## The backward pass with a mask
 #
-# Masking is one more operation, between the scores and the softmax. It replaces each score $s_s$ by $s'_s$.
-# Where the mask is True, $s'_s = s_s$. Where it is False, $s'_s = -\infty$, whatever the score is. So the
+# Masking is one more operation, between the scores and the softmax. It replaces each score $a_s$ by $a'_s$.
+# Where the mask is True, $a'_s = a_s$. Where it is False, $a'_s = -\infty$, whatever the score is. So the
 # derivative is 1 or 0, and the chain rule gives the gradient:
 #
 # $$\begin{aligned}
-# \frac{\partial s'_s}{\partial s_s} &= m_s \\
-# ds_s &= m_s\, ds'_s
+# \frac{\partial a'_s}{\partial a_s} &= m_s \\
+# da_s &= m_s\, da'_s
 # \end{aligned}$$
 #
 # Is the factor $m_s$ necessary? Lesson 5.2 derived the gradient that comes out of the softmax:
 #
-# $$ds'_s = p_s \left(dp_s - \sum_r dp_r\, p_r\right)$$
+# $$da'_s = p_s \left(dp_s - \sum_r dp_r\, p_r\right)$$
 #
 # For a masked key the weight $p_s$ is exactly 0, and so this gradient is exactly 0 already. There are two
 # independent reasons why the score of a masked key gets no gradient. The first is the weight 0, and the
 # second is the factor $m_s$.
 #
-# The value of a masked key gets no gradient from this query either, because $dv_s = \sum_t p_{ts}\, dy_t$. So
-# a masked key influences neither the output of this query nor its gradients.
+# The value of a masked key gets no gradient from this query either: its term in $dv_s = \sum_t p_{ts}\, dy_t$
+# has the weight 0. So a masked key influences neither the output of this query nor its gradients.
 
 # %%
-dy = rng.standard_normal(y.shape)  # (T, K)
-dmasked = softmax_backward(dy @ v.T, weights)  # (T, S) the gradient of s'
+dy = rng.standard_normal(y.shape)  # (T, d_v)
+dmasked = softmax_backward(dy @ v.T, weights)  # (T, S) the gradient of a'
 _, mask_cache = masks.mask_scores(scores, mask)
 dscores = masks.mask_scores_backward(dmasked, mask_cache)
 print("gradients of masked scores:", dscores[~mask])
@@ -224,9 +223,22 @@ assert_allclose(dv, weights.T @ dy, rtol=1e-9, atol=1e-12)
 assert not dk[4:].any()
 assert not dv[4:].any()
 
+# %% tags=["plot"]
+places = attention_places("decoder.0.self_attention")
+places["y"] = places.pop("z")
+places = {name: places[name] for name in ("scores", "weights", "v", "y")}
+steps = {"weights": Step("mask, softmax", ["scores"]), "y": Step("weights v", ["weights", "v"])}
+axes = {"scores": "T T", "weights": "T T", "v": "T dᵥ", "y": "T dᵥ"}
+figure = running_example().flow("scores weights y \n . v .", places, steps, axes)
+caption = "Our sentence in the translator's decoder: dscores is 0 above the diagonal"
+show_figure(figure, "06_1_running", caption)
+
+# %% tags=["check"]
+assert not np.triu(running_example().gradients[places["scores"]], 1).any()
+
 # %% [markdown]
-# **Question.** Some programs *add* a large negative number to the scores of masked keys, $s'_s = s_s + f$.
-# What is the derivative of $s'_s$ now, and why is the gradient of a masked score still 0?
+# **Question.** Some programs *add* a large negative number to the scores of masked keys, such as −10⁹. What
+# is the derivative of $a'_s$ now, and why is the gradient of a masked score still 0?
 #
 # <details><summary>Answer</summary>
 # The derivative is 1, because the score is still part of the sum. So the factor from the mask is missing.
@@ -253,10 +265,10 @@ k_new, v_new, losses = k.copy(), v.copy(), []
 target = rng.standard_normal(y.shape)
 for _ in range(100):
     output, cache = attention(q, k_new, v_new, mask)
-    e = output - target
-    losses.append((e * e).mean())
-    _, dk, dv = attention_backward(2 * e / len(e), cache)
-    k_new, v_new = k_new - dk / 2, v_new - dv / 2
+    error = output - target
+    losses.append((error * error).mean())
+    _, dk, dv = attention_backward(2 * error / error.size, cache)
+    k_new, v_new = k_new - 4 * dk, v_new - 4 * dv
 print(f"loss {losses[0]:.2f} → {losses[-1]:.2f}")
 print("changes of the keys  ", abs(k_new - k).max(-1).round(2))
 print("changes of the values", abs(v_new - v).max(-1).round(2))

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 6.2 · Minus infinity and its substitutes
 #
-# *About 30 minutes. You need: masks (lesson 6.1, `06_1_masks`), float32 and float64.*
+# *About 25 minutes. You need: masks (lesson 6.1, `06_1_masks`), float32 and float64.*
 #
 # **After this lesson you can**
 #
@@ -250,19 +250,13 @@ assert not attention_backward(of_row, attention(q, k, v, left)[1])[1].any()  # �
 # For example, when it is padded on the left and the mask is causal: the first queries may attend to padding
 # only. Also when the whole source sentence is empty.
 # </details>
-#
-# **Question.** Why is NaN in an output that nobody uses still harmful?
-#
-# <details><summary>Answer</summary>
-# Its gradient is 0, but the product NaN · 0 is NaN. In $dV = P^\top dY$ this product is part of a sum, so the
-# gradients of all values become NaN.
-# </details>
 
 # %% [markdown]
 # ## Exercises
 #
 # The command `npformer exercise list 6` lists the exercises of this chapter that are graded.
 #
+# - By hand: why is NaN in an output that nobody uses still harmful? Look at $dV = P^\top dY$.
 # - By hand: a mask *adds* −10 to a score of 12. The only other key is allowed, and its score is 2. Which
 #   weight does the masked key have?
 # - Compute the weights of the table for a fill of −1e4 in float16. Use `fill_scores` and `softmax`.

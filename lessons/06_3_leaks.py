@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 6.3 · Leaks
 #
-# *About 30 minutes. You need: the causal mask (lesson 6.1, `06_1_masks`), the embedding (lesson 2.1,
+# *About 25 minutes. You need: the causal mask (lesson 6.1, `06_1_masks`), the embedding (lesson 2.1,
 # `02_1_embeddings`).*
 #
 # **After this lesson you can**
@@ -24,6 +24,7 @@ from npformer.checking.leaks import movement
 from npformer.functional.losses import cross_entropy, cross_entropy_backward
 from npformer.functional.masks import causal_mask
 from npformer.learn.course import show_figure
+from npformer.learn.course.shapes import shape_flow
 from npformer.nn import InputEmbedding, Linear
 from npformer.plots import curves, leak_map
 from npformer.training.optimizer import Adam
@@ -106,10 +107,14 @@ show_figure(figure, "06_leak", caption)
 #
 # The model is small: an embedding with positions, one attention layer, and one linear layer. It predicts the
 # next throw:
-#
-# ```text
-# ids (B, T) → [embedding] → (B, T, D) → [attention, mask] → (B, T, D) → [linear] → (B, T, 8)
-# ```
+
+# %% tags=["plot"]
+figure = shape_flow(
+    "ids x y logits \n . mask . .",
+    {"x": "embedding: ids", "y": "attention: x mask", "logits": "linear: y"},
+    {"ids": "B T", "x": "T D", "mask": "T T", "y": "T D", "logits": "T V"},
+)
+show_figure(figure, "06_3_shapes", "From the throws to the logits, for one sentence")
 
 # %%
 
@@ -236,14 +241,6 @@ assert_array_equal(np.argwhere((moved > 0) & ~right)[0], [0, 1])
 # In the leak test the same additions are done twice, and the terms that change are multiplied by exactly 0.
 # The gradient check compares two different calculations, which have different rounding errors.
 # </details>
-#
-# **Question.** A causal mask has one diagonal too few, so a position may not attend to itself. Is this a
-# leak?
-#
-# <details><summary>Answer</summary>
-# No output depends on a token that it must not use, so it is not a leak. But the model loses information, and
-# the first query is fully masked.
-# </details>
 
 # %% [markdown]
 # ## Exercises
@@ -251,6 +248,7 @@ assert_array_equal(np.argwhere((moved > 0) & ~right)[0], [0, 1])
 # Solve these in Python. The command `npformer exercise list 6` lists the exercises of this chapter that are
 # graded.
 #
+# - By hand: a causal mask has one diagonal too few. Is this a leak? What else goes wrong?
 # - Test a layer without any mask with `assert_no_leak`. Which pairs of tokens does the message name?
 # - Train the model of this lesson with a mask that also allows the token after the next one,
 #   `np.tri(8, k=2, dtype=bool)`. Which loss do you expect?

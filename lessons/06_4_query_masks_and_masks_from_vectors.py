@@ -23,6 +23,8 @@ from npformer.functional.attention import attention, attention_backward
 from npformer.functional.masks import padding_mask
 from npformer.functional.norm import layer_norm
 from npformer.functional.positions import sinusoids
+from npformer.learn.course import show_figure
+from npformer.plots import Grid, cell_product
 
 rng = np.random.default_rng(6)
 ids = np.array([[2, 4, 5, 6, 0, 0]])  # (B, T): <S> I am late <PAD> <PAD>
@@ -38,11 +40,19 @@ q, k, v, dy = rng.standard_normal((4, 6, 8))  # (T, K), (S, K), (S, K), (T, K)
 #
 # - Its text and its figure set the row of *scores* to 0, before the softmax.
 # - Its code sets the row of *weights* to 0, after the softmax.
-#
-# ```text
-# scores (T, S) ─→ [padding mask] ─→ [before: row = 0] ─→ softmax ─→ [after: row = 0] ─→ weights (T, S)
-# ```
-#
+
+# %% tags=["plot"]
+drawn = {
+    when: tutorial_attention(
+        q, k, v, padding, query_mask=masks.query_mask(ids)[0, 0], masking=Masking(query=when)
+    )[1].weights
+    for when in ("before", "after")
+}
+grids = [Grid(weights, f"weights, {when}", shade=True) for when, weights in drawn.items()]
+caption = "The two last rows are padding queries: equal weights for all keys, or weights of 0"
+show_figure(cell_product([grids[0], "or", grids[1]]), "06_4_queries", caption)
+
+# %% [markdown]
 # The two are not the same. The cell prints the weights of the first padding query in both cases, and the
 # gradient of its value.
 

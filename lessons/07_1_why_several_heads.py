@@ -20,7 +20,8 @@ from numpy.testing import assert_allclose
 
 from npformer import MultiHeadAttention
 from npformer.learn.course import show_figure
-from npformer.plots import cell_grid
+from npformer.learn.course.running import running_example
+from npformer.plots import attention_grid, cell_grid
 
 rng = np.random.default_rng(7)
 
@@ -47,7 +48,7 @@ heads = np.roll(np.eye(6, dtype=int), -1, axis=1) + 2 * np.roll(np.eye(6, dtype=
 colours = [("q", heads == 1), ("k", heads == 2)]
 looks = {"numbers": True, "colour": "plain", "edge": "weight", "painted": colours}
 figure = cell_grid(heads, rows=people, columns=people, **looks)
-caption = "Head 1 reads the left neighbour of each person (row), and head 2 the right one"
+caption = "Each row is a person. The first head reads the left neighbour, the second the right"
 show_figure(figure, "07_1_heads", caption)
 
 # %% [markdown]
@@ -60,10 +61,10 @@ show_figure(figure, "07_1_heads", caption)
 # %%
 
 
-def tables(n):
-    """Return n tables: x and the wanted outputs, each (B, T, D), where T is 6 and D is 12."""
-    notes = rng.standard_normal((n, 6, 6))  # (B, T, 6)
-    seats = np.broadcast_to(np.eye(6), (n, 6, 6))  # (B, T, 6) a 1 at one's own seat
+def tables(count):
+    """Return some tables: x and the wanted outputs, each (B, T, D), where T is 6 and D is 12."""
+    notes = rng.standard_normal((count, 6, 6))  # (B, T, 6)
+    seats = np.broadcast_to(np.eye(6), (count, 6, 6))  # (B, T, 6) a 1 at one's own seat
     left, right = np.roll(notes, 1, axis=1), np.roll(notes, -1, axis=1)  # Fay sits next to Ann
     return np.concatenate([notes, seats], -1), np.concatenate([left, right], -1)
 
@@ -75,37 +76,37 @@ print("Ben has", x[0, 1, :2], "…   Cem wants from the left", wanted[0, 2, :2],
 # %% [markdown]
 # ## One softmax has one average
 #
-# How well can a single head solve this task? Suppose that it finds the two neighbours by their seats. It
-# gives the left neighbour the weight $p$ and the right neighbour the weight $r = 1 - p$. Let $a$ be a number
-# in the left note, and $b$ the number at the same place in the right note. Then the head delivers
+# Suppose that a single head finds the two neighbours by their seats. It
+# gives the left neighbour the weight $p$ and the right neighbour the weight $1 - p$. Let $l$ be a number in
+# the left note, and $r$ the number at the same place in the right note. Then the head delivers
 #
-# $$z = p\,a + r\,b$$
+# $$z = p\,l + (1 - p)\,r$$
 #
-# The person wants $a$ and $b$, but gets only $z$. All other operations of the layer are linear, and the other
-# numbers of the notes say nothing about $a$. So the best estimate of $a$ is a multiple $m z$.
+# The person wants $l$ and $r$, but gets only $z$. The rest of the layer is linear, and the other numbers of
+# the notes say nothing about $l$. So the best estimate of $l$ is a multiple of $z$, with a factor $c$.
 #
 # Let $\mathrm{E}$ be the expected value, the mean over many tables. The numbers of the notes are
-# independent, with mean 0 and variance 1. So $\mathrm{E}\,a^2 = \mathrm{E}\,b^2 = 1$ and $\mathrm{E}\,ab =
-# 0$. It follows that $\mathrm{E}\,az = p$ and $\mathrm{E}\,z^2 = p^2 + r^2$. The mean squared error of the
-# estimate is
+# independent, with mean 0 and variance 1. So $\mathrm{E}\,l^2 = \mathrm{E}\,r^2 = 1$ and $\mathrm{E}\,lr =
+# 0$. It follows that $\mathrm{E}\,lz = p$ and $\mathrm{E}\,z^2 = p^2 + (1 - p)^2$. We call this sum of
+# squares $n$. The mean squared error of the estimate is
 #
 # $$\begin{aligned}
-# \mathrm{E}\,(a - m z)^2 &= \mathrm{E}\,a^2 - 2m\,\mathrm{E}\,az + m^2\,\mathrm{E}\,z^2 \\
-# &= 1 - 2 m p + m^2 (p^2 + r^2)
+# \mathrm{E}\,(l - c z)^2 &= \mathrm{E}\,l^2 - 2c\,\mathrm{E}\,lz + c^2\,\mathrm{E}\,z^2 \\
+# &= 1 - 2 c p + c^2 n
 # \end{aligned}$$
 
 # %% [markdown]
-# **Question.** For which $m$ is this error smallest?
+# **Question.** For which $c$ is this error smallest?
 #
 # <details><summary>Answer</summary>
-# The derivative with respect to $m$ is $-2p + 2m (p^2 + r^2)$. It is 0 for $m = p / (p^2 + r^2)$.
+# The derivative with respect to $c$ is $-2p + 2c\,n$. It is 0 for $c = p / n$.
 # </details>
 #
-# We insert this factor and do the same for $b$, whose best factor is $r / (p^2 + r^2)$:
+# We insert this factor and do the same for $r$, whose best factor is $(1 - p) / n$:
 #
 # $$\begin{aligned}
-# \mathrm{error\ of}\  a &= 1 - \frac{p^2}{p^2 + r^2} = \frac{r^2}{p^2 + r^2} \\
-# \mathrm{error\ of}\  b &= 1 - \frac{r^2}{p^2 + r^2} = \frac{p^2}{p^2 + r^2}
+# \mathrm{error\ of}\  l &= 1 - \frac{p^2}{n} = \frac{(1 - p)^2}{n} \\
+# \mathrm{error\ of}\  r &= 1 - \frac{(1 - p)^2}{n} = \frac{p^2}{n}
 # \end{aligned}$$
 #
 # **The two errors add up to 1, for every p.** If both estimates were simply 0, the errors would add up to 2.
@@ -138,43 +139,43 @@ for p, errors in measured.items():
 # > Multi-head attention allows the model to jointly attend to information from different representation
 # > subspaces at different positions. With a single attention head, averaging inhibits this.
 #
-# **Multi-head attention** runs $h$ heads in parallel. It concatenates their outputs and multiplies the result
-# by a matrix $W^O$:
+# **Multi-head attention** runs H heads in parallel. It concatenates their outputs and multiplies the result
+# by a matrix $W^O$. For head $h$, which we count from 0, it is
 #
 # $$\begin{aligned}
-# \mathrm{MultiHead}(Q, K, V) &= \mathrm{Concat}(\mathrm{head}_1, \ldots, \mathrm{head}_h)\, W^O \\
-# \mathrm{head}_i &= \mathrm{Attention}(Q W_i^Q, K W_i^K, V W_i^V)
+# \mathrm{MultiHead}(Q, K, V) &= \mathrm{Concat}(\mathrm{head}_0, \mathrm{head}_1, \ldots)\, W^O \\
+# \mathrm{head}_h &= \mathrm{Attention}(Q W_h^Q, K W_h^K, V W_h^V)
 # \end{aligned}$$
 #
-# The paper uses $h = 8$ heads with $d_k = d_v = d_{\mathrm{model}} / h = 64$. So the heads together are as
+# The paper uses H = 8 heads with $d_k = d_v = d_{\mathrm{model}} / 8 = 64$. So the heads together are as
 # wide as the model. In **self-attention**, $Q$, $K$ and $V$ are the same array $x$.
 
 # %% [markdown]
 # The next cell writes this formula with loops over the sentences, the tokens and the heads. It is slow, but
-# every step can be read. The next lesson has a faster version.
+# every step can be read. Lesson 7.2 (`07_2_all_heads_in_one_product`) has a faster version.
 
 # %%
 
 
 def slow_heads(x, w_q, w_k, w_v, w_o):
-    """Multi-head attention with loops. w_q, w_k, w_v (H, D, K), w_o (H·K, D)."""
+    """Multi-head attention with loops. w_q, w_k, w_v (H, D, d_k), w_o (H · d_k, D)."""
     y = np.zeros(x.shape)
     for b in range(x.shape[0]):
         for t in range(x.shape[1]):
             concat = []
             for h in range(len(w_q)):
-                q = x[b, t] @ w_q[h]  # (K,) the query of token t in this head
-                k, v = x[b] @ w_k[h], x[b] @ w_v[h]  # (T, K) each
+                q = x[b, t] @ w_q[h]  # (d_k,) the query of token t in this head
+                k, v = x[b] @ w_k[h], x[b] @ w_v[h]  # (T, d_k) each
                 e = np.exp(k @ q / math.sqrt(len(q)))  # (T,)
-                concat.append(e / e.sum() @ v)  # (K,)
-            y[b, t] = np.concatenate(concat) @ w_o  # (H·K,) @ (H·K, D)
+                concat.append(e / e.sum() @ v)  # (d_k,)
+            y[b, t] = np.concatenate(concat) @ w_o  # (H · d_k,) @ (H · d_k, D)
     return y
 
 
 # %% [markdown]
 # Two heads can solve the example exactly. We choose their weights by hand. Each head is six entries wide.
 #
-# - The query of head #0 asks for the seat to the left, and the query of head #1 for the seat to the right.
+# - The query of the first head asks for the seat to the left, that of the second for the seat to the right.
 # - The key of a person is the person's seat.
 # - The value of a person is the person's note.
 #
@@ -184,7 +185,7 @@ def slow_heads(x, w_q, w_k, w_v, w_o):
 
 # %%
 note, seat = slice(0, 6), slice(6, 12)  # the rows of a weight matrix that read note and seat
-w_q, w_k, w_v = np.zeros((3, 2, 12, 6))  # each (H, D, K)
+w_q, w_k, w_v = np.zeros((3, 2, 12, 6))  # each (H, D, d_k)
 sharp = 40 * math.sqrt(6)  # attention divides the scores by √6
 w_q[0, seat] = sharp * np.roll(np.eye(6), 1, axis=0)  # seat t -> seat t − 1
 w_q[1, seat] = sharp * np.roll(np.eye(6), -1, axis=0)  # seat t -> seat t + 1
@@ -201,7 +202,7 @@ assert_allclose(y, wanted[:3], atol=1e-12)
 layer = MultiHeadAttention(12, 2, bias=False, dtype=np.float64)
 names = ("query", "key", "value", "output")
 matrices = [np.concatenate(list(w), -1) for w in (w_q, w_k, w_v)] + [np.eye(12)]
-layer.load_state_dict({f"{n}.weight": w for n, w in zip(names, matrices, strict=True)})
+layer.load_state_dict({f"{name}.weight": w for name, w in zip(names, matrices, strict=True)})
 assert_allclose(y, layer.forward(x[:3])[0], rtol=1e-12, atol=1e-12)
 
 # %% [markdown]
@@ -221,12 +222,12 @@ for n_heads in (1, 2):
     for _ in range(300):
         x, wanted = tables(32)
         y, cache = layer.forward(x)
-        e = y - wanted
+        error = y - wanted
         layer.zero_grad()
-        layer.backward(2 * e / (32 * 6), cache)
+        layer.backward(2 * error / error.size, cache)
         for parameter in layer.parameters():
-            parameter.value -= 0.3 * parameter.grad
-    final[n_heads] = (e * e).mean()
+            parameter.value -= 3.6 * parameter.grad
+    final[n_heads] = (error * error).mean()
     print(f"{n_heads} head{'s' * (n_heads > 1)}: mean squared error {final[n_heads]:.3f}")
 
 # %% tags=["check"]
@@ -237,6 +238,17 @@ assert final[2] < 0.02
 # One head ends near 0.5 for each number, as computed above: the two errors add up to 1. Two heads learn to
 # deliver both notes.
 
+# %% tags=["plot"]
+run = running_example()
+weights = run.values["encoder.0.self_attention.attention.softmax"]  # (H, S, S)
+figure = attention_grid(weights[None], run.source, run.source)
+caption = "Our sentence in the translator: in its last head, many tokens attend to the next"
+show_figure(figure, "07_1_running", caption)
+
+# %% tags=["check"]
+most = [run.source[s] for s in weights[3].argmax(-1)]
+assert most[1:5] == ["playing", "playing", "in", "snow"]
+
 # %% [markdown]
 # ## Summary
 #
@@ -245,7 +257,7 @@ assert final[2] < 0.02
 #   weight.
 # - Multi-head attention runs H heads in parallel; each has its own queries, keys, values and softmax.
 # - The outputs of the heads are concatenated and multiplied by the matrix W^O.
-# - The width of a head is K = D / H, so the heads together are as wide as the model.
+# - The width of a head is $d_k$ = D / H, so the heads together are as wide as the model.
 
 # %% [markdown]
 # ## Questions

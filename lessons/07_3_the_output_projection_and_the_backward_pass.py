@@ -24,6 +24,7 @@ from npformer.checking import gradcheck
 from npformer.functional.attention import attention, attention_backward
 from npformer.functional.heads import merge_heads, split_heads
 from npformer.learn.course import show_figure
+from npformer.learn.course.shapes import shape_flow
 from npformer.plots import Grid, cell_product
 
 rng = np.random.default_rng(7)
@@ -125,12 +126,22 @@ assert_allclose(attended.weights[:, 1] @ x @ written, z[:, 1] @ w_o[6:], rtol=1e
 # ## The backward pass
 #
 # The backward pass begins with $dy$, of shape (B, T, D). It takes the forward pass in reverse order:
-#
-# ```text
-# dy (B, T, D) ─ W^O ─→ dconcat (B, T, H·K) ─ split ─→ dz (B, H, T, K) ─ attention ─→ dq, dk, dv
-# dq, dk, dv (B, H, T, K) ─ merge ─→ (B, T, H·K) ─ W^Q, W^K, W^V, then add ─→ dx (B, T, D)
-# ```
-#
+
+# %% tags=["plot"]
+figure = shape_flow(
+    "dy dconcat dz dqkv dx",
+    {
+        "dconcat": "· Wᵀ: dy",
+        "dz": "split: dconcat",
+        "dqkv": "attention: dz",
+        "dx": "merge, W: dqkv",
+    },
+    {"dy": "T D", "dconcat": "T H·K", "dz": "T K", "dqkv": "T K", "dx": "T D"},
+)
+caption = "Backward, for one sentence: dz and dqkv exist once for each head"
+show_figure(figure, "07_3_shapes", caption)
+
+# %% [markdown]
 # **First, y = concat W^O.** This is a linear layer. The rows of all sentences count as rows
 # of one large matrix:
 #

@@ -35,14 +35,12 @@ threadpool_limits(1, user_api="blas")  # small products run fastest on one threa
 # To split an array into heads, we reshape the last axis and then exchange two axes. A reshape alone has the
 # right shape, but it is wrong:
 #
-# ```text
-# right:  (B, T, H·K) ─ reshape ─→ (B, T, H, K) ─ exchange ─→ (B, H, T, K)
-# wrong:  (B, T, H·K) ─ reshape ─→ (B, H, T, K)
-# ```
+# - right: (B, T, H·K), reshaped to (B, T, H, K), and then two axes are exchanged: (B, H, T, K);
+# - wrong: (B, T, H·K), reshaped to (B, H, T, K).
 #
 # The function `heads_pair` contains multi-head attention, forward and backward, as in lesson 7.3
 # (`07_3_the_output_projection_and_the_backward_pass`). The split and the merge are arguments, so that we can
-# exchange them. `w` contains the four matrices.
+# exchange them.
 
 # %%
 
@@ -209,7 +207,7 @@ assert attended.weights.max(-1).min() > 0.95
 # > Due to the reduced dimension of each head, the total computational cost is similar to that of single-head
 # > attention with full dimensionality.
 #
-# We count the multiplications for T tokens. The four projections need $4\,T D^2$, for any number of
+# For T tokens, the four projections need $4\,T D^2$, for any number of
 # heads, because H·K = D. For each pair of tokens and each head, the score and the sum of values need K
 # multiplications each. Together these are $2\,T^2 H K = 2\,T^2 D$, which does not depend on the number of
 # heads either. Only the number of attention weights, $H\,T^2$, grows with it.

@@ -21,7 +21,8 @@ from numpy.testing import assert_allclose
 from npformer import show
 from npformer.functional.norm import layer_norm
 from npformer.learn.course import show_figure
-from npformer.plots import Grid, Step, cell_product, gradient_flow
+from npformer.learn.course.running import running_example
+from npformer.plots import Grid, Step, cell_product, gradient_flow, score_bars
 
 rng = np.random.default_rng(8)
 
@@ -37,25 +38,25 @@ rng = np.random.default_rng(8)
 # > is the function implemented by the sub-layer itself.
 
 # %% tags=["plot"]
-layout = """x  .  s  y
-            .  f  .  ."""
-example = np.random.default_rng(0).standard_normal((2, 3, 4))  # x and f(x) of three tokens
+layout = """x  .  u  y
+            .  h  .  ."""
+example = np.random.default_rng(0).standard_normal((2, 3, 4))  # x and h of three tokens
 total = example.sum(0)  # (T, D)
 y_example, _ = layer_norm(total, np.ones(4), np.zeros(4))
-arrays = {"x": example[0], "f": example[1], "s": total, "y": y_example}
+arrays = {"x": example[0], "h": example[1], "u": total, "y": y_example}
 steps = {
-    "f": Step("sublayer", ["x"]),
-    "s": Step("x + f", ["x", "f"]),
-    "y": Step("norm", ["s"]),
+    "h": Step("sublayer", ["x"]),
+    "u": Step("x + h", ["x", "h"]),
+    "y": Step("norm", ["u"]),
 }
 figure = gradient_flow(layout, arrays, steps, axes=dict.fromkeys(arrays, "T D"))
 show_figure(figure, "08_1_add_and_norm", "Add & norm: the sum of x and a sublayer is normalized")
 
 # %% [markdown]
-# The picture shows both operations of this chapter, the sum and the norm, for T tokens of length D. We begin
-# with the norm. Why is it needed? Each sublayer adds something to $x$, so the numbers could grow from layer
-# to layer. The norm brings them back to the same size. Lesson 8.3 (`08_3_the_residual_connection`) explains
-# the sum.
+# The picture shows both operations of this chapter, the sum $u$ and the norm, for T tokens of length D. We
+# begin with the norm. Why is it needed? Each sublayer adds something to $x$, so the numbers could grow from
+# layer to layer. The norm brings them back to the same size. Lesson 8.3 (`08_3_the_residual_connection`)
+# explains the sum.
 
 # %% [markdown]
 # The paper does not define LayerNorm. It cites Ba, Kiros and Hinton (2016). **Layer normalization**, in short
@@ -160,6 +161,14 @@ assert_allclose(stretched, xhat, rtol=1e-4)
 #
 # **Your turn.** In the terminal, try `!layer_norm(np.array([3.0, 1.0]), 1.0, 0.0)[0]`. Then replace the two
 # numbers by any others. Which results are possible?
+
+# %% tags=["plot"]
+run = running_example()
+rstd = run.values["encoder.0.norm1.rstd"], run.values["encoder.norm.rstd"]  # (S, 1)
+deviations = [1 / factors[:, 0] for factors in rstd]
+figure = score_bars(deviations, [run.source] * 2, ["first norm", "last norm"], decimals=1)
+caption = "Our sentence in the translator's encoder: the standard deviation of each token"
+show_figure(figure, "08_1_running", caption)
 
 # %% [markdown]
 # ## What the source documents say

@@ -19,7 +19,8 @@ from numpy.testing import assert_allclose
 from npformer.checking import gradcheck
 from npformer.functional.norm import layer_norm, layer_norm_backward
 from npformer.learn.course import show_figure
-from npformer.plots import Figure, Step, gradient_flow
+from npformer.learn.course.running import running_example
+from npformer.plots import Figure, Step, gradient_flow, score_bars
 
 rng = np.random.default_rng(8)
 
@@ -227,6 +228,17 @@ ax.axis("off")
 figure.legend(loc="center right", frameon=False, fontsize=9)
 caption = "Six tokens with D = 3: the gradient of x is tangent to the circle"
 show_figure(figure, "08_circle", caption)
+
+# %% tags=["plot"]
+run = running_example()
+before, after = (run.gradients[f"encoder.{place}"] for place in ("norm.xhat", "3.add2.sum"))
+lengths = [1000 * np.linalg.norm(gradient, axis=-1) for gradient in (before, after)]  # (S,)
+figure = score_bars(lengths, [run.source] * 2, ["1000 |dx̂|", "1000 |dx|"])
+caption = "Our sentence at the last norm of the encoder: dx is divided by the deviation"
+show_figure(figure, "08_2_running", caption)
+
+# %% tags=["check"]
+assert_allclose(after.mean(-1), 0, atol=1e-12)
 
 # %% [markdown]
 # ## Is it right? Check with random gain and bias

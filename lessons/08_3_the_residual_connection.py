@@ -23,9 +23,10 @@ from npformer.functional import dropout
 from npformer.functional.linear import linear, linear_backward
 from npformer.functional.norm import layer_norm, layer_norm_backward
 from npformer.learn.course import show_figure
+from npformer.learn.course.running import running_example
 from npformer.nn import AddNorm, Context, Dropout, LayerNorm, Linear
 from npformer.nn.module import Module
-from npformer.plots import Grid, Step, cell_product, gradient_flow
+from npformer.plots import Grid, Step, cell_product, curves, gradient_flow
 
 rng = np.random.default_rng(8)
 x = rng.standard_normal((2, 3, 4))  # (B, T, D)
@@ -35,12 +36,12 @@ dy = rng.standard_normal((2, 3, 4))  # (B, T, D)
 # ## Why a sum?
 
 # %% tags=["plot"]
-layout = """x  .  s  y
+layout = """x  .  u  y
             .  h  .  ."""
 steps = {
     "h": Step("f(x)", ["x"]),
-    "s": Step("x + h", ["x", "h"]),
-    "y": Step("norm", ["s"]),
+    "u": Step("x + h", ["x", "h"]),
+    "y": Step("norm", ["u"]),
 }
 
 
@@ -53,8 +54,8 @@ def drawn(arrays, gradients=None):
 
 
 h, _ = Linear(4, 4, rng=np.random.default_rng(0), dtype=np.float64).forward(x)
-arrays = {"x": x, "h": h, "s": x + h, "y": layer_norm(x + h, np.ones(4), np.zeros(4))[0]}
-show_figure(drawn(arrays), "08_3_forward", "Forward: x takes two paths to the sum s")
+arrays = {"x": x, "h": h, "u": x + h, "y": layer_norm(x + h, np.ones(4), np.zeros(4))[0]}
+show_figure(drawn(arrays), "08_3_forward", "Forward: x takes two paths to the sum u")
 
 # %% [markdown]
 # If every layer replaced its input, each layer would have to learn to pass on all information that later
@@ -65,7 +66,7 @@ show_figure(drawn(arrays), "08_3_forward", "Forward: x takes two paths to the su
 # A **residual connection** adds the input of a sublayer to its output. So a sublayer needs to compute only a
 # change of $x$, and the information in $x$ is kept. In the paper, the norm follows:
 #
-# $$s = x + f(x), \qquad y = \mathrm{norm}(s)$$
+# $$u = x + f(x), \qquad y = \mathrm{norm}(u)$$
 #
 # So $x$ is used twice. It goes through the sublayer $f$, and it also goes directly to the sum. We call these
 # the **sublayer path** and the **direct path**.
@@ -99,9 +100,9 @@ class PostNormLinear(Module):
         self.norm = AddNorm(4, dropout=0.2, dtype=np.float64)
 
     def forward(self, x, *, train=False, rng=None):
-        h, f = self.f.forward(x)
-        y, norm = self.norm.forward(x, h, Context(train, rng))  # norm(x + dropout(h))
-        return y, PostNormCache(f, norm)
+        h, f_cache = self.f.forward(x)
+        y, norm_cache = self.norm.forward(x, h, Context(train, rng))  # norm(x + dropout(h))
+        return y, PostNormCache(f_cache, norm_cache)
 
     def backward(self, dy, cache):
         # y = norm(x + dropout(h)): the direct path gets dx, and the sublayer path dh
@@ -118,13 +119,13 @@ model = PostNormLinear()
 f, norm = model.f, model.norm
 h, f_cache = linear(x, f.weight.value, f.bias.value)
 y, norm_cache = layer_norm(x + h, norm.gain.value, norm.bias.value)
-ds, _, _ = layer_norm_backward(dy, norm_cache)
-through, _, _ = linear_backward(ds, f_cache)
-dx = ds + through
+du, _, _ = layer_norm_backward(dy, norm_cache)
+through, _, _ = linear_backward(du, f_cache)
+dx = du + through
 
 # %% tags=["plot"]
-figure = drawn(arrays, {"y": dy, "s": ds, "h": ds, "x": dx})
-show_figure(figure, "08_3_dx", "ds and dh are equal, and dx is the sum of two gradients")
+figure = drawn(arrays, {"y": dy, "u": du, "h": du, "x": dx})
+show_figure(figure, "08_3_dx", "du and dh are equal, and dx is the sum of two gradients")
 
 # %% tags=["check"]
 y_package, caches = model.forward(x)
@@ -133,11 +134,11 @@ assert_allclose(dx, model.backward(dy, caches), rtol=1e-9)
 print("the sum of both paths is the package's dx")
 
 # %% [markdown]
-# What happens if the backward pass forgets one of the two paths? A model with this mistake may still learn.
-# We saw the same with the wrong split into heads (chapter 7). The gradient check finds both mistakes. It also
-# accepts the correct backward passes, with the norm after and before the sublayer. The checks include
-# dropout, which the next section explains. They use the same seed at every evaluation, so that the random
-# numbers of dropout do not change.
+# What happens if the backward pass forgets one of the two paths? A model with this mistake may still learn,
+# so you would hardly notice it. The first cell below makes this mistake for each path, and the gradient check
+# finds both. It accepts the correct backward pass. The second cell has the other order, with the norm
+# *before* the sublayer. The checks include dropout, which the next section explains. They use the same seed
+# at every evaluation, so that the random numbers of dropout do not change.
 
 # %%
 
@@ -180,10 +181,10 @@ class PreNormLinear(Module):
         self.dropout = Dropout(0.2)
 
     def forward(self, x, *, train=False, rng=None):
-        h, norm = self.norm.forward(x)
-        h, f = self.f.forward(h)
-        h, dropout = self.dropout.forward(h, Context(train, rng))
-        return x + h, PreNormCache(norm, f, dropout)
+        h, norm_cache = self.norm.forward(x)
+        h, f_cache = self.f.forward(h)
+        h, mask = self.dropout.forward(h, Context(train, rng))
+        return x + h, PreNormCache(norm_cache, f_cache, mask)
 
     def backward(self, dy, cache):
         # h = dropout(f(norm(x)))
@@ -207,16 +208,16 @@ assert report.ok
 # > both the encoder and decoder stacks.
 #
 # In training, **dropout** sets numbers chosen at random to 0, each with probability $p$. The others are
-# divided by
-# $1 - p$, so that the expected value stays the same. This makes the model less dependent on single numbers:
+# divided by $1 - p$, so that the expected value stays the same. This makes the model less dependent on single
+# numbers:
 #
 # $$y = \mathrm{norm}(x + \mathrm{dropout}(f(x)))$$
 #
 # $$\mathrm{dropout}(h) = h \odot \mathrm{mask}, \qquad \mathrm{mask}_i = 0\ \mathrm{or}\ \frac{1}{1 - p}$$
 
 # %% [markdown]
-# The mask is drawn once, and then it is a constant. If $ds$ is the gradient of the sum, then
-# $dh = ds \odot \mathrm{mask}$: where the mask is 0, the gradient is 0 too. Dropout is part of the sublayer
+# The mask is drawn once, and then it is a constant. If $du$ is the gradient of the sum, then
+# $dh = du \odot \mathrm{mask}$: where the mask is 0, the gradient is 0 too. Dropout is part of the sublayer
 # path. The direct path has no dropout, so the vector of a token is never lost.
 
 # %%
@@ -254,17 +255,18 @@ def train(direct):
     """Return the losses of 200 steps. `direct` is 1 with a direct path, and 0 without."""
     weights, losses = list(0.2 * np.random.default_rng(8).standard_normal((24, 8, 8))), []
     for _ in range(200):
-        x, steps = numbers, []
+        x, caches = numbers, []
         for w in weights:
-            f = np.tanh(x @ w)
-            steps.append((x, f))
-            x = direct * x + f
-        dx = 2 * (x - np.sort(numbers)) / 64
-        losses.append(((x - np.sort(numbers)) ** 2).mean())
-        for w, (before, f) in zip(weights[::-1], steps[::-1], strict=True):
-            df = dx * (1 - f * f)
-            dx = direct * dx + df @ w.T
-            w -= 0.05 * before.T @ df
+            h = np.tanh(x @ w)
+            caches.append((x, h))
+            x = direct * x + h
+        error = x - np.sort(numbers)
+        losses.append((error**2).mean())
+        dx = 2 * error / error.size
+        for w, (before, h) in zip(weights[::-1], caches[::-1], strict=True):
+            dproduct = dx * (1 - h * h)
+            dx = direct * dx + dproduct @ w.T
+            w -= 0.4 * before.T @ dproduct
     return losses
 
 
@@ -280,6 +282,21 @@ assert losses_with[-1] < 0.5
 # Without the direct path, the signal and its gradient become smaller in each layer, and nothing is learned.
 # With it, the loss begins higher, because the sum of 24 layers is large. But it falls far below the other
 # one.
+
+# %% tags=["plot"]
+run = running_example()
+sums = ["source.sum", *(f"encoder.{n}.add{k}.sum" for n in range(4) for k in (1, 2))]
+sizes = np.array(
+    [
+        [np.linalg.norm(arrays[name], axis=-1).mean() for name in sums]
+        for arrays in (run.values, run.gradients)
+    ]
+)
+names = ["length of x", "length of dx"]
+axis_names = {"xlabel": "residual connections passed", "ylabel": "relative to the start"}
+figure = curves(sizes / sizes[:, :1], range(9), labels=names, **axis_names)
+caption = "Our sentence in the translator's encoder: x grows, and dx stays as long as it was"
+show_figure(figure, "08_3_running", caption)
 
 # %% [markdown]
 # ## What the source documents say
@@ -307,7 +324,7 @@ assert losses_with[-1] < 0.5
 #
 # <details><summary>Answer</summary>
 # The sublayer path contributes 0, because the output of $f$ does not depend on $x$. The direct path remains:
-# $dx = ds$, the gradient after the backward pass of the norm.
+# $dx = du$, the gradient after the backward pass of the norm.
 # </details>
 
 # %% [markdown]

@@ -33,10 +33,10 @@ eps = 1e-5
 # **Batch normalization** (Ioffe and Szegedy, 2015) uses the same formula along the other axes. It computes
 # the mean and the variance of each of the D components over **all tokens of all sentences in the batch**:
 #
-# ```text
-# layer norm   x (B, T, D) ─→ m, v over the last axis        (B, T, 1), one pair for each token
-# batch norm   x (B, T, D) ─→ m, v over the first two axes   (D,), one pair for each component
-# ```
+# | | mean and variance over | shape of both |
+# |---|---|---|
+# | layer norm | the last axis of x (B, T, D) | (B, T, 1): a pair for each token |
+# | batch norm | the first two axes | (D,): a pair for each component |
 #
 # So batch norm is the layer norm of the transposed batch: the B · T tokens take the place of the D
 # components. This is true for the forward and the backward pass.

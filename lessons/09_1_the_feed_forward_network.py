@@ -19,20 +19,21 @@ from numpy.testing import assert_allclose
 from npformer import MultiHeadAttention, show
 from npformer.checking import gradcheck
 from npformer.learn.course import show_figure
+from npformer.learn.course.running import running_example
 from npformer.nn import FeedForward
-from npformer.plots import Step, cell_grid, gradient_flow
+from npformer.plots import Step, cell_grid, gradient_flow, value_map
 
 rng = np.random.default_rng(9)
 
 # %% [markdown]
 # ## Why another layer after attention?
-
+#
 # Attention only *mixes*. The output of a head is a weighted average of values, and each value is a linear
 # function of one token. So attention collects information from several tokens. But for given weights it is
 # linear.
 #
 # The **feed-forward network** follows attention in every layer. It computes a nonlinear function of the
-# vector of each token. It has two thirds of the parameters of an encoder layer.
+# vector of each token. Two thirds of the parameters of an encoder layer belong to this network.
 
 # %% tags=["plot"]
 same = np.random.default_rng(0)
@@ -80,13 +81,13 @@ slow = np.zeros(x.shape)  # (B, T, D)
 for b in range(2):
     for t in range(5):
         slow[b, t] = b2
-        for f in range(16):
-            h = b1[f]
-            for d in range(4):
-                h += x[b, t, d] * w1[d, f]
+        for j in range(16):  # the units
+            h = b1[j]
+            for i in range(4):
+                h += x[b, t, i] * w1[i, j]
             if h > 0:  # otherwise the unit contributes nothing
-                for d in range(4):
-                    slow[b, t, d] += h * w2[f, d]
+                for i in range(4):
+                    slow[b, t, i] += h * w2[j, i]
 
 h = x @ w1 + b1  # (B, T, F)
 a = np.where(h > 0, h, 0)  # (B, T, F)
@@ -98,7 +99,7 @@ assert_allclose(y, slow, rtol=1e-9)
 
 # %% tags=["plot"]
 figure = cell_grid(
-    a[0], rows=words, columns=[str(f) for f in range(16)], shade=True, numbers=True, decimals=1
+    a[0], rows=words, columns=[str(j) for j in range(16)], shade=True, numbers=True, decimals=1
 )
 caption = "The activations of each token (row) in the 16 units: white cells are 0"
 show_figure(figure, "09_active", caption)
@@ -136,11 +137,11 @@ changed = x.copy()
 changed[:, 4] += 1  # another token in place of "tired"
 order = rng.permutation(5)
 properties = {}
-for name, f in (("feed-forward", layer), ("attention", attend)):
-    whole = f.forward(x)[0]  # (B, T, D)
-    alone = np.allclose(f.forward(x[:, 1:2])[0], whole[:, 1:2])
-    permuted = np.allclose(f.forward(x[:, order])[0], whole[:, order])
-    rows = (abs(f.forward(changed)[0] - whole) > 1e-9).any((0, 2))  # (T,)
+for name, part in (("feed-forward", layer), ("attention", attend)):
+    whole = part.forward(x)[0]  # (B, T, D)
+    alone = np.allclose(part.forward(x[:, 1:2])[0], whole[:, 1:2])
+    permuted = np.allclose(part.forward(x[:, order])[0], whole[:, order])
+    rows = (abs(part.forward(changed)[0] - whole) > 1e-9).any((0, 2))  # (T,)
     different = [word for word, row in zip(words, rows, strict=True) if row]
     properties[name] = alone, permuted, len(different)
     print(f"{name:13} alone the same: {alone}, permuted alike: {permuted}, changed:", *different)
@@ -182,7 +183,7 @@ assert (network == product).all()
 # %% [markdown]
 # ## Backward, from the last line to the first
 #
-# The backward pass begins with $dy$, of shape (B, T, D). It follows the diagram backwards.
+# The backward pass begins with $dy$, of shape (B, T, D). It follows the picture backwards.
 #
 # **First, y = a W₂ + b₂.** This is the linear layer of lesson 0.2. The sums run over all tokens $n$ of all
 # sentences:
@@ -215,9 +216,9 @@ assert (network == product).all()
 # %%
 
 
-def flat(a):
-    """(B, T, N) -> (B·T, N): the tokens of all sentences as rows of one matrix."""
-    return a.reshape(-1, a.shape[-1])
+def flat(array):
+    """Return the tokens of all sentences as the N = B · T rows of one matrix."""
+    return array.reshape(-1, array.shape[-1])
 
 
 dy = rng.standard_normal(y.shape)  # (B, T, D)
@@ -253,6 +254,13 @@ print("largest difference from the network:", abs(linear_output - y[0, 1]).max()
 # %% tags=["check"]
 assert_allclose(linear_output, y[0, 1], rtol=1e-9)
 assert_allclose(dx[0, 1], dy[0, 1] @ linear_part.T, rtol=1e-9)
+
+# %% tags=["plot"]
+active = running_example().values["encoder.0.feed_forward.hidden.activated"]  # (S, F)
+figure = value_map(active, xlabel="unit", ylabel="token", label="activation")
+share = (active > 0).mean()
+caption = f"Our sentence in the translator: {share:.0%} of the units of a layer are active"
+show_figure(figure, "09_1_running", caption)
 
 # %% [markdown]
 # ## Is it right?

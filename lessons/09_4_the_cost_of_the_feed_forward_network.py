@@ -22,14 +22,13 @@ from npformer.plots import curves
 # %% [markdown]
 # ## What it costs
 #
-# The diagram shows the matrices of one encoder layer, and the shapes of their inputs and outputs, for a
-# sentence of T tokens:
+# The table shows the matrices of one encoder layer, and the shapes of their results, for a sentence of T
+# tokens:
 #
-# ```text
-# attention       x (T, D) ─→ W_q, W_k, W_v: three times (D, D) ─→ q, k, v (T, D)
-#                 q, k, v ─→ scores (T, T) of each head ─→ weighted sums (T, D) ─→ W_o ─→ (T, D)
-# feed-forward    a (T, D) ─→ W₁ (D, F) ─→ (T, F) ─→ W₂ (F, D) ─→ (T, D)
-# ```
+# | part | matrices | arrays |
+# |---|---|---|
+# | attention | W^Q, W^K, W^V and W^O, each (D, D) | q, k, v, output (T, D); scores (T, T) for each head |
+# | feed-forward | W₁ (D, F) and W₂ (F, D) | hidden (T, F), output (T, D) |
 #
 # We count the parameters of the paper's base model, with D = 512 and F = 2048. First, one encoder layer and
 # one decoder layer, with biases everywhere:

@@ -20,7 +20,7 @@ import math
 import numpy as np
 from numpy.testing import assert_allclose
 
-from npformer import functional as F
+from npformer.functional import attention, layer_norm, linear, merge_heads, relu, split_heads
 from npformer.functional.masks import padding_mask
 from npformer.functional.positions import sinusoids
 from npformer.learn.course import show_figure
@@ -50,13 +50,13 @@ rng = np.random.default_rng(10)
 # %% tags=["plot"]
 same = np.random.default_rng(0)
 example = {"x": same.standard_normal((5, 12))}  # (S, D)
-example["m"], _ = F.attention(example["x"], example["x"], example["x"])
+example["m"], _ = attention(example["x"], example["x"], example["x"])
 example["x + m"] = example["x"] + example["m"]
-example["a"], _ = F.layer_norm(example["x + m"], np.ones(12), np.zeros(12))
+example["a"], _ = layer_norm(example["x + m"], np.ones(12), np.zeros(12))
 hidden = np.maximum(0, example["a"] @ same.standard_normal((12, 20)))  # (S, F)
 example["f"] = hidden @ same.standard_normal((20, 12))
 example["a + f"] = example["a"] + example["f"]
-example["y"], _ = F.layer_norm(example["a + f"], np.ones(12), np.zeros(12))
+example["y"], _ = layer_norm(example["a + f"], np.ones(12), np.zeros(12))
 
 for name, start, through, sublayer, end in (
     ("10_1_attention", "x", "m", "self-attention", "a"),
@@ -64,14 +64,14 @@ for name, start, through, sublayer, end in (
 ):
     steps = {
         through: Step(sublayer, [start]),
-        "s": Step(f"{start} + {through}", [start, through]),
-        end: Step("norm", ["s"]),
+        "u": Step(f"{start} + {through}", [start, through]),
+        end: Step("norm", ["u"]),
     }
     arrays = {name: example[name] for name in (start, through, end)}
-    arrays["s"] = example[f"{start} + {through}"]
-    layout = f"{start} . s {end} \n . {through} . ."
+    arrays["u"] = example[f"{start} + {through}"]
+    layout = f"{start} . u {end} \n . {through} . ."
     figure = gradient_flow(layout, arrays, steps, axes=dict.fromkeys(arrays, "S D"))
-    show_figure(figure, name, f"From {start} to {end}: the sublayer, the sum s and the norm")
+    show_figure(figure, name, f"From {start} to {end}: the sublayer, the sum u and the norm")
 
 # %% [markdown]
 # Inside the feed-forward network, each vector has F numbers.
@@ -148,8 +148,8 @@ def affine(row, short):
 
 
 def normalize(row, short):
-    (gain, bias), c = w[short], row - row.mean()
-    return gain * c / math.sqrt((c * c).mean() + 1e-5) + bias
+    (gain, bias), centred = w[short], row - row.mean()
+    return gain * centred / math.sqrt((centred**2).mean() + 1e-5) + bias
 
 
 def layer_for_token(rows, t):
@@ -177,17 +177,17 @@ print(animal[:4])
 # number the lines, so that we can refer to them below.
 
 # %%
-q, c_q = F.linear(x, *w["q"])  # (B, S, D)                               1
-k, c_k = F.linear(x, *w["k"])  # (B, S, D)                               2
-v, c_v = F.linear(x, *w["v"])  # (B, S, D)                               3
-qh, kh, vh = (F.split_heads(part, 3) for part in (q, k, v))  # (B, H, S, K)  4
-z, c_z = F.attention(qh, kh, vh, mask)  # (B, H, S, K)                   5
-m, c_o = F.linear(F.merge_heads(z), *w["o"])  # (B, S, D)                6
-a, c_1 = F.layer_norm(x + m, *w["norm1"])  # (B, S, D)                   7
-h, c_f = F.linear(a, *w["ff1"])  # (B, S, F)                             8
-h, c_r = F.relu(h)  # (B, S, F)                                          9
-f, c_g = F.linear(h, *w["ff2"])  # (B, S, D)                            10
-y, c_2 = F.layer_norm(a + f, *w["norm2"])  # (B, S, D)                  11
+q, c_q = linear(x, *w["q"])  # (B, S, D)                               1
+k, c_k = linear(x, *w["k"])  # (B, S, D)                               2
+v, c_v = linear(x, *w["v"])  # (B, S, D)                               3
+qh, kh, vh = (split_heads(part, 3) for part in (q, k, v))  # (B, H, S, K)  4
+z, c_z = attention(qh, kh, vh, mask)  # (B, H, S, K)                   5
+m, c_o = linear(merge_heads(z), *w["o"])  # (B, S, D)                6
+a, c_1 = layer_norm(x + m, *w["norm1"])  # (B, S, D)                   7
+h, c_f = linear(a, *w["ff1"])  # (B, S, F)                             8
+h, c_r = relu(h)  # (B, S, F)                                          9
+f, c_g = linear(h, *w["ff2"])  # (B, S, D)                            10
+y, c_2 = layer_norm(a + f, *w["norm2"])  # (B, S, D)                  11
 
 y_package, layer_cache = layer.forward(x, mask)
 print("slowly           ", animal[:3])
@@ -228,9 +228,9 @@ for _ in range(300):
     y, cache = learner.forward(tokens + 3 * sinusoids(5, 12))
     losses.append(((y - wanted) ** 2).mean())
     learner.zero_grad()
-    learner.backward(2 * (y - wanted) / 40, cache)
+    learner.backward(2 * (y - wanted) / y.size, cache)
     for parameter in learner.parameters():
-        parameter.value -= 0.1 * parameter.grad
+        parameter.value -= 1.2 * parameter.grad
 print(f"loss {losses[0]:.2f} → {losses[-1]:.2f}")
 
 # %% tags=["check"]

@@ -3,8 +3,7 @@
 #
 # *About 30 minutes. You need: the eleven lines of the encoder layer (lesson 10.1, `10_1_one_encoder_layer`).
 # You also need the backward passes of the linear layer (lesson 0.2, `00_2_forward_and_backward`), of
-# attention (lesson 5.2, `05_2_the_backward_pass_of_attention`), of the heads (lesson 7.3,
-# `07_3_the_output_projection_and_the_backward_pass`) and of layer norm (lesson 8.2,
+# attention (lesson 5.2, `05_2_the_backward_pass_of_attention`) and of layer norm (lesson 8.2,
 # `08_2_the_backward_pass_of_layer_norm`).*
 #
 # **After this lesson you can**
@@ -19,10 +18,22 @@
 import numpy as np
 from numpy.testing import assert_allclose
 
-from npformer import functional as F
 from npformer import show
+from npformer.functional import (
+    attention,
+    attention_backward,
+    layer_norm,
+    layer_norm_backward,
+    linear,
+    linear_backward,
+    merge_heads,
+    relu,
+    relu_backward,
+    split_heads,
+)
 from npformer.functional.masks import padding_mask
 from npformer.learn.course import show_figure
+from npformer.learn.course.running import running_example
 from npformer.models.transformer import EncoderLayer, TransformerConfig
 from npformer.plots import Step, cell_grid, gradient_flow
 
@@ -60,17 +71,17 @@ w = {
 # %%
 x = rng.standard_normal((2, 5, 12))  # (B, S, D)
 mask = padding_mask(np.array([[1, 2, 3, 4, 5], [6, 7, 0, 0, 0]]))  # (B, 1, 1, S)
-q, c_q = F.linear(x, *w["q"])  # (B, S, D)                               1
-k, c_k = F.linear(x, *w["k"])  # (B, S, D)                               2
-v, c_v = F.linear(x, *w["v"])  # (B, S, D)                               3
-qh, kh, vh = (F.split_heads(part, 3) for part in (q, k, v))  # (B, H, S, K)  4
-z, c_z = F.attention(qh, kh, vh, mask)  # (B, H, S, K)                   5
-m, c_o = F.linear(F.merge_heads(z), *w["o"])  # (B, S, D)                6
-a, c_1 = F.layer_norm(x + m, *w["norm1"])  # (B, S, D)                   7
-h, c_f = F.linear(a, *w["ff1"])  # (B, S, F)                             8
-h, c_r = F.relu(h)  # (B, S, F)                                          9
-f, c_g = F.linear(h, *w["ff2"])  # (B, S, D)                            10
-y, c_2 = F.layer_norm(a + f, *w["norm2"])  # (B, S, D)                  11
+q, c_q = linear(x, *w["q"])  # (B, S, D)                               1
+k, c_k = linear(x, *w["k"])  # (B, S, D)                               2
+v, c_v = linear(x, *w["v"])  # (B, S, D)                               3
+qh, kh, vh = (split_heads(part, 3) for part in (q, k, v))  # (B, H, S, K)  4
+z, c_z = attention(qh, kh, vh, mask)  # (B, H, S, K)                   5
+m, c_o = linear(merge_heads(z), *w["o"])  # (B, S, D)                6
+a, c_1 = layer_norm(x + m, *w["norm1"])  # (B, S, D)                   7
+h, c_f = linear(a, *w["ff1"])  # (B, S, F)                             8
+h, c_r = relu(h)  # (B, S, F)                                          9
+f, c_g = linear(h, *w["ff2"])  # (B, S, D)                            10
+y, c_2 = layer_norm(a + f, *w["norm2"])  # (B, S, D)                  11
 y_package, layer_cache = layer.forward(x, mask)
 print("output", y.shape, "  first entries", y[0, 1, :3])
 
@@ -78,70 +89,70 @@ print("output", y.shape, "  first entries", y[0, 1, :3])
 assert_allclose(y, y_package, rtol=1e-12)
 
 # %% tags=["plot"]
-axes = dict.fromkeys("xmsafy", "S D")
+axes = dict.fromkeys(("x", "m", "u₁", "a", "f", "u₂", "y"), "S D")
 attention_half = {
-    "layout": "x  .  s  a \n .  m  .  .",
+    "layout": "x  .  u₁  a \n .  m  .  .",
     "steps": {
         "m": Step("attention", ["x"]),
-        "s": Step("x + m", ["x", "m"]),
-        "a": Step("norm", ["s"]),
+        "u₁": Step("x + m", ["x", "m"]),
+        "a": Step("norm", ["u₁"]),
     },
-    "arrays": {"x": x[0], "m": m[0], "s": (x + m)[0], "a": a[0]},
+    "arrays": {"x": x[0], "m": m[0], "u₁": (x + m)[0], "a": a[0]},
     "axes": axes,
 }
 feed_forward_half = {
-    "layout": "a  .  s  y \n .  f  .  .",
+    "layout": "a  .  u₂  y \n .  f  .  .",
     "steps": {
         "f": Step("feed-forward", ["a"]),
-        "s": Step("a + f", ["a", "f"]),
-        "y": Step("norm", ["s"]),
+        "u₂": Step("a + f", ["a", "f"]),
+        "y": Step("norm", ["u₂"]),
     },
-    "arrays": {"a": a[0], "f": f[0], "s": (a + f)[0], "y": y[0]},
+    "arrays": {"a": a[0], "f": f[0], "u₂": (a + f)[0], "y": y[0]},
     "axes": axes,
 }
 figure = gradient_flow(**attention_half)
 show_figure(figure, "10_2_attention", "Forward, lines 1 to 7: from x to a")
 figure = gradient_flow(**feed_forward_half)
 show_figure(figure, "10_2_feed_forward", "Forward, lines 8 to 11: from a to y")
-figure = gradient_flow(**feed_forward_half, gradients=dict.fromkeys("afsy"))
+figure = gradient_flow(**feed_forward_half, gradients=dict.fromkeys(("a", "f", "u₂", "y")))
 show_figure(figure, "10_2_feed_forward_back", "Backward, lines 11 to 8: from dy to da")
-figure = gradient_flow(**attention_half, gradients=dict.fromkeys("xmsa"))
+figure = gradient_flow(**attention_half, gradients=dict.fromkeys(("x", "m", "u₁", "a")))
 show_figure(figure, "10_2_attention_back", "Backward, lines 7 to 1: from da to dx")
 
 # %% [markdown]
-# The pictures show the two halves of the layer for the first sentence: S tokens of width D. Circle 1 stands
-# for lines 1 to 6 or 8 to 10. Circles 2 and 3 are lines 7 and 11: a sum $s$ and its norm. The gradients of
-# $x$ and $a$ arrive on a direct path, the long dashed arrow, and on a sublayer path (lesson 8.3,
+# The pictures show the two halves of the layer for the first sentence. Circle 1 stands for lines 1 to 6 or
+# 8 to 10. Circles 2 and 3 are lines 7 and 11: a sum, $u_1$ or $u_2$, and its norm. The
+# gradients of $x$ and $a$ arrive on a direct path, the long dashed arrow, and on a sublayer path (lesson 8.3,
 # `08_3_the_residual_connection`).
 
 # %% [markdown]
 # ## Backward: the eleven lines in reverse order
 #
 # In which order must the gradients be computed? An array may pass on its gradient only when this gradient
-# is complete. This is the case when all lines that use the array have added their terms. If we go through
-# the eleven lines from the last to the first, this is always true. The lines that use an array stand below
-# the line that computes it, so their turn comes first.
+# is complete, that is, when all lines that use the array have added their terms to it. We go through the
+# eleven lines from the last to the first. The lines that use an array stand below the line that computes it.
+# So when we reach the line that computes an array, its gradient is always complete.
 #
-# **Question.** Which lines must have their turn before the gradient of $a$ may be passed on by line 7?
+# **Question.** Which lines must add their terms to the gradient of $a$ before line 7 may use it?
 #
 # <details><summary>Answer</summary>
 # Lines 11 and 8, because both use $a$.
 # </details>
 
 # %% [markdown]
-# We begin with the feed-forward half. Let $ds$ be the gradient of the sum inside a norm. The symbol ← means
-# that a term is added.
+# We begin with the feed-forward half. The symbol ← means that a term is added.
 #
-# - Line 11, $y = \mathrm{norm}_2(a + f)$: the backward pass of the norm gives $ds$. A sum
-#   passes its gradient to both terms: $da = ds$ is the direct path, and $df = ds$ begins the sublayer path.
+# - Line 11, $y = \mathrm{norm}_2(u_2)$ with $u_2 = a + f$: the backward pass of the norm gives $du_2$. A sum
+#   passes its gradient to both terms: $da = du_2$ is the direct path, and $df = du_2$ begins the sublayer
+#   path.
 # - Line 10, $f = h W_2 + b_2$: $dh = df\, W_2^\top$.
 # - Line 9, the ReLU: $dh$ remains where $h > 0$, and becomes 0 elsewhere.
 # - Line 8, $h = a W_1 + b_1$: $da$ ← $dh\, W_1^\top$, where the sublayer path ends.
 #
 # Now $da$ has both of its terms, so we may go on to the attention half:
 #
-# - Line 7, $a = \mathrm{norm}_1(x + m)$: the norm gives a new $ds$. Again $dx = ds$ is the direct path, and
-#   $dm = ds$ begins the sublayer path.
+# - Line 7, $a = \mathrm{norm}_1(u_1)$ with $u_1 = x + m$: the norm gives $du_1$. Again $dx = du_1$ is the
+#   direct path, and $dm = du_1$ begins the sublayer path.
 #
 # **Question.** After line 7, is the gradient $dx$ complete?
 #
@@ -153,18 +164,18 @@ show_figure(figure, "10_2_attention_back", "Backward, lines 7 to 1: from da to d
 # %% [markdown]
 # The remaining lines belong to the attention:
 #
-# - Line 6, $m = \mathrm{merge}(z)\, W_o + b_o$: $dz = \mathrm{split}(dm\, W_o^\top)$, because the backward
-#   pass of the merge is the split (lesson 7.3).
+# - Line 6, $m = \mathrm{merge}(z)\, W^O + b^O$: $dz = \mathrm{split}(dm\, {W^O}^\top)$. The merge puts the
+#   outputs of the heads side by side, and only moves numbers. So its backward pass moves their gradients
+#   back: it is the split.
 # - Line 5, attention: $dq$, $dk$ and $dv$ in each head (lesson 5.2).
-# - Line 4, the split: its backward pass merges the gradients of all heads.
+# - Line 4, the split: for the same reason, its backward pass is the merge.
 # - Lines 3, 2 and 1 add three terms to $dx$.
 #
-# We now write all of this together. The $ds$ of line 7 is called $du_1$, and the $ds$ of line 11 is called
-# $du_2$:
+# Together, the two gradients that have several terms are
 #
 # $$\begin{aligned}
 # da &= du_2 + dh\, W_1^\top \\
-# dx &= du_1 + dq\, W_q^\top + dk\, W_k^\top + dv\, W_v^\top
+# dx &= du_1 + dq\, {W^Q}^\top + dk\, {W^K}^\top + dv\, {W^V}^\top
 # \end{aligned}$$
 #
 # In both formulas, the first term is the direct path. The parameters of a linear layer get the gradients of
@@ -178,27 +189,27 @@ show_figure(figure, "10_2_attention_back", "Backward, lines 7 to 1: from da to d
 # %%
 dy = rng.standard_normal(y.shape)  # (B, S, D)
 grads = {}
-ds, *grads["norm2"] = F.layer_norm_backward(dy, c_2)  # 11
-da, df = ds, ds
-dh, *grads["ff2"] = F.linear_backward(df, c_g)  # 10
-dh = F.relu_backward(dh, c_r)  # 9
-term, *grads["ff1"] = F.linear_backward(dh, c_f)  # 8
+du2, *grads["norm2"] = layer_norm_backward(dy, c_2)  # 11
+da, df = du2, du2
+dh, *grads["ff2"] = linear_backward(df, c_g)  # 10
+dh = relu_backward(dh, c_r)  # 9
+term, *grads["ff1"] = linear_backward(dh, c_f)  # 8
 da = da + term
-ds, *grads["norm1"] = F.layer_norm_backward(da, c_1)  # 7
-dx, dm = ds, ds
-dz, *grads["o"] = F.linear_backward(dm, c_o)  # 6
-dqh, dkh, dvh = F.attention_backward(F.split_heads(dz, 3), c_z)  # 5
-dq, dk, dv = F.merge_heads(dqh), F.merge_heads(dkh), F.merge_heads(dvh)  # 4
+du1, *grads["norm1"] = layer_norm_backward(da, c_1)  # 7
+dx, dm = du1, du1
+dz, *grads["o"] = linear_backward(dm, c_o)  # 6
+dqh, dkh, dvh = attention_backward(split_heads(dz, 3), c_z)  # 5
+dq, dk, dv = merge_heads(dqh), merge_heads(dkh), merge_heads(dvh)  # 4
 for short, dpart, cache in (("v", dv, c_v), ("k", dk, c_k), ("q", dq, c_q)):  # 3, 2, 1
-    term, *grads[short] = F.linear_backward(dpart, cache)
+    term, *grads[short] = linear_backward(dpart, cache)
     dx = dx + term
 print("dx", dx.shape, "  first entries", dx[0, 1, :3])
 
 # %% tags=["plot"]
-given = {"y": dy[0], "s": df[0], "f": df[0], "a": da[0]}
+given = {"y": dy[0], "u₂": du2[0], "f": df[0], "a": da[0]}
 figure = gradient_flow(**feed_forward_half, gradients=given)
 show_figure(figure, "10_2_da", "da: the sum of its direct path and its sublayer path")
-given = {"a": da[0], "s": dm[0], "m": dm[0], "x": dx[0]}
+given = {"a": da[0], "u₁": du1[0], "m": dm[0], "x": dx[0]}
 figure = gradient_flow(**attention_half, gradients=given)
 show_figure(figure, "10_2_dx", "dx: the same, where the attention adds three terms")
 
@@ -249,11 +260,21 @@ show(cache)
 # %% tags=["check"]
 assert_allclose(layer_cache.self_attention.attention.weights, c_z.weights, rtol=1e-12)
 
+# %% tags=["plot"]
+places = {"u₁": "encoder.0.add1.sum", "u₂": "encoder.0.add2.sum", "x": "source.sum"}
+places |= {"m": "encoder.0.self_attention.output.y", "f": "encoder.0.feed_forward.outer.y"}
+steps = {"m": Step("norm, attention", ["x"]), "u₁": Step("x + m", ["x", "m"])}
+steps |= {"f": Step("norm, feed-forward", ["u₁"]), "u₂": Step("u₁ + f", ["u₁", "f"])}
+layout, axes = "x . u₁ . u₂ \n . m . f .", dict.fromkeys(places, "S D")
+figure = running_example().flow(layout, places, steps, axes)
+caption = "Our sentence in a layer of the translator: its norms stand before the sublayers"
+show_figure(figure, "10_2_running", caption)
+
 # %% [markdown]
 # ## Summary
 #
 # - An array may pass on its gradient when all lines that use it have added their terms.
-# - If the lines are taken in reverse order, this is always the case.
+# - In the reverse order of the lines, the gradient of an array is complete before it is used.
 # - $da$ has two terms: the direct path, and the sublayer path through the feed-forward network.
 # - $dx$ has four terms: the direct path, and three through queries, keys and values.
 # - The bias of the keys gets no gradient, because it has no effect on the attention weights.
@@ -261,7 +282,7 @@ assert_allclose(layer_cache.self_attention.attention.weights, c_z.weights, rtol=
 # %% [markdown]
 # ## Questions
 #
-# **Question.** Suppose that line 7 had its turn before line 8. What would be wrong with the result?
+# **Question.** Suppose that the backward pass took line 7 before line 8. What would be wrong with the result?
 #
 # <details><summary>Answer</summary>
 # At that moment $da$ contains only the direct path. So the gradient that comes through the feed-forward

@@ -19,6 +19,7 @@ from numpy.testing import assert_allclose
 from npformer.checking import gradcheck
 from npformer.functional.masks import padding_mask
 from npformer.learn.course import show_figure
+from npformer.learn.course.shapes import shape_flow
 from npformer.models.transformer import Encoder, EncoderLayer, TransformerConfig
 from npformer.nn import Context, InputEmbedding
 from npformer.nn.module import Module
@@ -43,13 +44,22 @@ config = TransformerConfig(d_model=12, d_ff=20, n_heads=3, n_layers=2, dropout=0
 #
 # The encoder is a **stack** of N layers. The output of each layer is the input of the next one, and all
 # layers use the same mask:
-#
-# ```text
-# ids (B, S) ─▶ embedding ─▶ x (B, S, D) ─▶ layer 0 ─▶ layer 1 ─▶ … ─▶ memory (B, S, D)
-#      │                                       ▲          ▲
-#      └─▶ mask (B, 1, 1, S) ──────────────────┴──────────┴────▶ …
-# ```
-#
+
+# %% tags=["plot"]
+figure = shape_flow(
+    "ids . x x1 memory \n . mask . . .",
+    {
+        "x": "embedding: ids",
+        "mask": "≠ 0: ids",
+        "x1": "layer 0: x mask",
+        "memory": "layer 1: x1 mask",
+    },
+    {"ids": "B S", "x": "S D", "mask": "1 S", "x1": "S D", "memory": "S D"},
+)
+caption = "A stack of two layers, for one sentence: both use the same mask"
+show_figure(figure, "10_3_shapes", caption)
+
+# %% [markdown]
 # In the paper, the output of the last layer is the output of the encoder. If the norm stands before each
 # sublayer (`norm="pre"`), one more norm follows at the end (lesson 8.4, `08_4_norm_before_or_after`). The
 # output of the encoder is called the **memory**.
@@ -163,12 +173,12 @@ for norm in ("post", "pre"):
 #
 # The paper uses D = 512 and F = 2048. With biases everywhere, one layer has these parameters:
 #
-# ```text
-# attention       4 (D² + D)              4 · (262,144 + 512)         = 1,050,624
-# feed-forward    D F + F + F D + D       2 · 1,048,576 + 2,560       = 2,099,712
-# two norms       2 · 2 D                 4 · 512                     =     2,048
-#                                         one layer                     3,152,384
-# ```
+# | part | parameters | number |
+# |---|---|---|
+# | attention | 4 (D² + D) | 1,050,624 |
+# | feed-forward | 2 D F + F + D | 2,099,712 |
+# | two norms | 4 D | 2,048 |
+# | one layer | | 3,152,384 |
 #
 # Two thirds of the parameters belong to the feed-forward network. The number of heads does not occur in the
 # formulas, because H heads have the width D/H each. The length of the sentence does not occur either. Six

@@ -21,6 +21,7 @@ from numpy.testing import assert_allclose
 from npformer import MultiHeadAttention
 from npformer import functional as F
 from npformer.learn.course import show_figure
+from npformer.learn.course.shapes import shape_flow
 from npformer.models.transformer import EncoderLayer, TransformerConfig
 from npformer.plots import curves
 
@@ -39,12 +40,11 @@ rng = np.random.default_rng(10)
 # The text below is the paper's table 1, without the row of an attention that is restricted to neighbours.
 # O(n) means: proportional to n, for large n. The kernel of the convolution has width k.
 #
-# ```text
-#                       multiplications      in sequence      longest path
-# self-attention           O(n² d)               O(1)             O(1)
-# recurrent                O(n d²)               O(n)             O(n)
-# convolution, width k     O(k n d²)             O(1)             O(log_k n), dilated
-# ```
+# | layer | multiplications | in sequence | longest path |
+# |---|---|---|---|
+# | self-attention | O(n² d) | O(1) | O(1) |
+# | recurrent | O(n d²) | O(n) | O(n) |
+# | convolution, width k | O(k n d²) | O(1) | O(log_k n), dilated |
 
 # %% [markdown]
 # We test the table by counting. For this we need the three layers in their simplest form. A **recurrent
@@ -56,18 +56,19 @@ rng = np.random.default_rng(10)
 #
 # $$y_t = x_{t-1} W_{-1} + x_t W_0 + x_{t+1} W_1$$
 #
-# The diagram shows how data flows through the three layers, for $n$ vectors of length d:
-#
-# ```text
-# self-attention   x (n, d) ──▶ scores (n, n) ──▶ softmax ──▶ weighted sums of x ──▶ y (n, d)
-#
-# recurrent        x₀ (d,)      x₁ (d,)      x₂ (d,)
-#                    ▼            ▼            ▼
-#                  h₀ (d,) ──▶  h₁ (d,) ──▶  h₂ (d,) ──▶ … ──▶ hₙ₋₁ (d,)
-#
-# convolution      x (n, d) ──▶ three products with (d, d), shifted by −1, 0, 1 ──▶ sum y (n, d)
-# ```
-#
+# A recurrent layer computes its $n$ states one after another. The convolution adds three products of shifted
+# inputs. The picture shows self-attention, for $n$ vectors of length d:
+
+# %% tags=["plot"]
+figure = shape_flow(
+    ". scores weights y \n x . . .",
+    {"scores": "x xᵀ: x", "weights": "softmax: scores", "y": "weights x: weights x"},
+    {"x": "n d", "scores": "n n", "weights": "n n", "y": "n d"},
+)
+caption = "Self-attention: every output can use every input, in one step"
+show_figure(figure, "10_4_shapes", caption)
+
+# %% [markdown]
 # The function `times` multiplies two matrices and counts the multiplications.
 
 # %%

@@ -19,6 +19,7 @@ from threadpoolctl import threadpool_limits
 from npformer import functional as F
 from npformer.functional.masks import padding_mask
 from npformer.learn.course import show_figure
+from npformer.learn.course.shapes import shape_flow
 from npformer.models.transformer import Encoder, TransformerConfig
 from npformer.nn import InputEmbedding, Linear
 from npformer.nn.module import Module
@@ -38,12 +39,21 @@ threadpool_limits(1, user_api="blas")  # small products run fastest on one threa
 #
 # The network is an encoder with a linear layer on top, which computes a score for each letter from each
 # vector:
-#
-# ```text
-# ids (B, S) ──▶ embedding ──▶ layers ──▶ memory (B, S, D) ──▶ linear ──▶ scores (B, S, V) ──▶ loss
-#                                                          the letters in reverse order (B, S) ──▲
-# ```
-#
+
+# %% tags=["plot"]
+figure = shape_flow(
+    "ids memory scores loss \n . . reversed .",
+    {
+        "memory": "encoder: ids",
+        "scores": "linear: memory",
+        "loss": "cross-entropy: scores reversed",
+    },
+    {"ids": "B S", "memory": "S D", "scores": "S V", "reversed": "B S", "loss": "1"},
+)
+caption = "The letters go in; the loss compares with the letters in reverse order"
+show_figure(figure, "10_5_shapes", caption)
+
+# %% [markdown]
 # The loss is the cross-entropy (lesson 12.1, `12_1_the_cross_entropy`), and Adam is an optimizer (lesson
 # 13.2, `13_2_adam`). Here you can take both as given.
 

@@ -20,9 +20,10 @@ from npformer import Transformer, TransformerConfig, assert_no_leak
 from npformer.functional.attention import attention
 from npformer.functional.masks import causal_mask, padding_mask
 from npformer.learn.course import show_figure
+from npformer.learn.course.running import running_example
 from npformer.models.transformer import shifted_right
 from npformer.models.transformer.model import TransformerCache
-from npformer.plots import Step, gradient_flow, mask_map
+from npformer.plots import Step, attention_map, gradient_flow, mask_map
 
 # %% [markdown]
 # ## What the decoder does
@@ -39,15 +40,15 @@ same = np.random.default_rng(0)
 x, memory = same.standard_normal((4, 3)), same.standard_normal((5, 3))  # (T, D), (S, D)
 x1, _ = attention(x, x, x, causal_mask(4, x))
 x2, _ = attention(x1, memory, memory)
-out = np.maximum(0, x2 @ same.standard_normal((3, 8))) @ same.standard_normal((8, 3))
+x3 = np.maximum(0, x2 @ same.standard_normal((3, 8))) @ same.standard_normal((8, 3))
 steps = {
     "x1": Step("self-attention", ["x"]),
     "x2": Step("cross-attention", ["x1", "memory"]),
-    "y": Step("feed-forward", ["x2"]),
+    "x3": Step("feed-forward", ["x2"]),
 }
-arrays = {"x": x, "x1": x1, "memory": memory, "x2": x2, "y": out}
+arrays = {"x": x, "x1": x1, "memory": memory, "x2": x2, "x3": x3}
 axes = dict.fromkeys(arrays, "T D") | {"memory": "S D"}
-figure = gradient_flow("x x1 x2 y \n . memory . .", arrays, steps, axes=axes)
+figure = gradient_flow("x x1 x2 x3 \n . memory . .", arrays, steps, axes=axes)
 show_figure(figure, "11_1_layer", "A decoder layer: the memory enters its second sublayer")
 
 # %% [markdown]
@@ -87,12 +88,12 @@ show_figure(figure, "11_1_layer", "A decoder layer: the memory enters its second
 
 # %% [markdown]
 # To find the right offset, we write down what is to be predicted. The model should give the probability of
-# a whole translation $y$ of a source $x$. The chain rule of probability writes it as a product with one
-# factor for each token:
+# a whole translation $y$ of a source sentence. The chain rule of probability writes it as a product with one
+# factor for each token. In each factor, the source sentence is given too, and we leave it out:
 #
 # $$\begin{aligned}
-# p(y \mid x) &= p(y_0 \mid x) \cdot p(y_1 \mid y_0, x) \cdot p(y_2 \mid y_0, y_1, x) \cdots \\
-# &= \prod_t p(y_t \mid y_0, \ldots, y_{t-1}, x)
+# p(y) &= p(y_0) \cdot p(y_1 \mid y_0) \cdot p(y_2 \mid y_0, y_1) \cdots \\
+# &= \prod_t p(y_t \mid y_0, \ldots, y_{t-1})
 # \end{aligned}$$
 #
 # Factor $t$ needs the tokens $y_0, \ldots, y_{t-1}$, and it must not use $y_t$. Now recall the causal mask
@@ -121,6 +122,13 @@ assert target_in[0].tolist() == [2, *y[0, :-1]]
 figure = mask_map(may_attend, [f"predicts {token}" for token in says], reads)
 caption = "With shift and mask, no row can attend to the token that it has to predict"
 show_figure(figure, "11_reads", caption)
+
+# %% tags=["plot"]
+run = running_example()
+own = run.values["decoder.0.self_attention.attention.softmax"].mean(0)  # (T, T)
+figure = attention_map(own, [f"predicts {token}" for token in run.predicted], run.target)
+caption = "Our sentence in the translator: the decoder's self-attention, the mean of four heads"
+show_figure(figure, "11_1_running", caption)
 
 # %% [markdown]
 # ## Teacher forcing: T predictions in one pass
@@ -226,7 +234,6 @@ for variant in variants.values():
 # %% [markdown]
 # Only the variant with both measures has no leak. Without the shift, position $t$ *reads* $y_t$ as its own
 # input. Without the mask, position $t$ can attend to position $t + 1$, whose input is $y_t$.
-#
 
 # %% [markdown]
 # ## What the source documents say

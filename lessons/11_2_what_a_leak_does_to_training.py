@@ -23,6 +23,7 @@ from npformer.data.loader import make_batch
 from npformer.functional.masks import causal_mask, padding_mask
 from npformer.generation import greedy
 from npformer.learn.course import show_figure
+from npformer.learn.course.shapes import shape_flow
 from npformer.models.transformer.model import TransformerCache
 from npformer.plots import attention_grid, curves
 from npformer.training.optimizer import Adam, cosine
@@ -36,14 +37,26 @@ threadpool_limits(1, user_api="blas")  # small products run fastest on one threa
 # A decoder is protected against leaks by two measures: its input is shifted right by one place, and its
 # self-attention has a causal mask. The function `run` is that of lesson 11.1. It computes the forward pass of
 # a Transformer, and it can leave the causal mask out:
-#
-# ```text
-# source (B, S) ──▶ embedding, encoder ──▶ memory (B, S, D) ──┐
-#                                                             ▼
-# target_in (B, T) ──▶ embedding ──▶ x (B, T, D) ────────▶ decoder ──▶ linear ──▶ logits (B, T, V)
-#                                                             ▲
-# padding mask, with or without the causal mask (B, 1, T, T) ─┘
-# ```
+
+# %% tags=["plot"]
+figure = shape_flow(
+    "source memory logits \n target_in x . \n . mask .",
+    {
+        "memory": "encoder: source",
+        "x": "embedding: target_in",
+        "logits": "decoder: memory x mask",
+    },
+    {
+        "source": "B S",
+        "memory": "S D",
+        "target_in": "B T",
+        "x": "T D",
+        "mask": "T T",
+        "logits": "T V",
+    },
+)
+caption = "The mask is the padding mask, with or without the causal mask"
+show_figure(figure, "11_2_shapes", caption)
 
 # %%
 

@@ -21,8 +21,9 @@ from npformer import MultiHeadAttention, TransformerConfig, show
 from npformer import functional as F
 from npformer.checking import gradcheck
 from npformer.learn.course import show_figure
+from npformer.learn.course.running import running_example
 from npformer.models.transformer import DecoderLayer
-from npformer.plots import Step, attention_grid, gradient_flow
+from npformer.plots import Step, attention_grid, gradient_flow, score_bars
 
 rng = np.random.default_rng(11)
 
@@ -34,17 +35,17 @@ layout = """x       q  scores  weights  z
             memory  k    .       .     .
             .       v    .       .     ."""
 same = np.random.default_rng(0)
-q, k, v = (same.standard_normal((length, 3)) for length in (5, 3, 3))  # (T, K), (S, K), (S, K)
+q, k, v = (same.standard_normal((length, 3)) for length in (5, 3, 3))  # T = 5, S = 3
 z, example_cache = F.attention(q, k, v)
 arrays = {"x": same.standard_normal((5, 4)), "memory": same.standard_normal((3, 4))}
 arrays |= {"q": q, "k": k, "v": v}
 arrays |= {"scores": example_cache.scores, "weights": example_cache.weights, "z": z}
 steps = {"q": Step("", ["x"]), "k": Step("", ["memory"]), "v": Step("", ["memory"])} | {
-    "scores": Step("q kᵀ", ["q", "k"]),
+    "scores": Step("q kᵀ / √dₖ", ["q", "k"]),
     "weights": Step("softmax", ["scores"]),
     "z": Step("weights v", ["weights", "v"]),
 }
-axes = {"x": "T D", "memory": "S D", "q": "T K", "k": "S K", "v": "S K", "z": "T K"}
+axes = {"x": "T D", "memory": "S D", "q": "T dₖ", "k": "S dₖ", "v": "S dₖ", "z": "T dₖ"}
 axes |= {"scores": "T S", "weights": "T S"}
 caption = "T queries come from x; S keys and values come from the memory"
 show_figure(gradient_flow(layout, arrays, steps, axes=axes), "11_3_cross", caption)
@@ -58,13 +59,13 @@ show_figure(gradient_flow(layout, arrays, steps, axes=axes), "11_3_cross", capti
 # Let $X$ be the vectors of the decoder and $M$ the memory. Each head computes
 #
 # $$\begin{aligned}
-# Q &= X W_Q + b_Q \\
-# K &= M W_K + b_K \\
-# V &= M W_V + b_V
+# Q &= X W^Q + b^Q \\
+# K &= M W^K + b^K \\
+# V &= M W^V + b^V
 # \end{aligned}$$
 #
-# The shapes of Q, K and V are those of one sentence and one head. The heads are joined and multiplied by
-# $W_O$ at the end, as in lesson 7.1.
+# These are the queries, keys and values of one sentence and one head. At the end the heads are joined and
+# multiplied by $W^O$, as in lesson 7.1.
 
 # %% [markdown]
 # Let $d_k$ be the width of a head. Then $Q$ has the shape (T, $d_k$). The keys and the values have the
@@ -76,7 +77,7 @@ show_figure(gradient_flow(layout, arrays, steps, axes=axes), "11_3_cross", capti
 
 # %%
 tiny = TransformerConfig(9, 9, d_model=8, d_ff=12, n_heads=2, n_layers=2, dropout=0.0)
-T, S, D, H, K = 5, 4, 8, 2, 4  # K is the width of a head, d_k
+T, S, D, H, d_k = 5, 4, 8, 2, 4
 layer = DecoderLayer(tiny, rng=rng, dtype=np.float64)
 p = {name: parameter.value for name, parameter in layer.named_parameters()}
 for value in p.values():
@@ -86,12 +87,12 @@ memory = rng.standard_normal((1, S, D))  # (B, S, D)
 
 slow = np.zeros((T, D))  # the heads side by side
 for h in range(H):
-    own = slice(h * K, (h + 1) * K)  # this head's columns
-    q = x[0] @ p["cross.query.weight"][:, own] + p["cross.query.bias"][own]  # (T, K)
-    k = memory[0] @ p["cross.key.weight"][:, own] + p["cross.key.bias"][own]  # (S, K)
-    v = memory[0] @ p["cross.value.weight"][:, own] + p["cross.value.bias"][own]  # (S, K)
+    own = slice(h * d_k, (h + 1) * d_k)  # this head's columns
+    q = x[0] @ p["cross.query.weight"][:, own] + p["cross.query.bias"][own]  # (T, d_k)
+    k = memory[0] @ p["cross.key.weight"][:, own] + p["cross.key.bias"][own]  # (S, d_k)
+    v = memory[0] @ p["cross.value.weight"][:, own] + p["cross.value.bias"][own]  # (S, d_k)
     for t in range(T):
-        e = [np.exp(q[t] @ k[s] / np.sqrt(K)) for s in range(S)]
+        e = [np.exp(q[t] @ k[s] / np.sqrt(d_k)) for s in range(S)]
         for s in range(S):
             slow[t, own] += e[s] / sum(e) * v[s]
 slow = slow @ p["cross.output.weight"] + p["cross.output.bias"]  # (T, D)
@@ -108,8 +109,8 @@ assert abs(k - v).max() > 1
 # $X$. Both $K$ and $V$ were computed from $M$, so $M$ gets the sum of two gradients:
 #
 # $$\begin{aligned}
-# dX &= dQ\; W_Q^\top \\
-# dM &= dK\; W_K^\top + dV\; W_V^\top
+# dX &= dQ\, {W^Q}^\top \\
+# dM &= dK\, {W^K}^\top + dV\, {W^V}^\top
 # \end{aligned}$$
 #
 # The gradient $dX$ stays in the decoder. The gradient $dM$ leaves the decoder and goes to the encoder.
@@ -144,7 +145,7 @@ def attend(name, x, m, mask=None):
 def attend_backward(name, dy, cache):
     """Return dx and dm separately."""
     of_q, of_k, of_v, of_z, of_y = cache
-    dz = F.split_heads(affine_backward(name + ".output", dy, of_y), H)  # (B, H, T, K)
+    dz = F.split_heads(affine_backward(name + ".output", dy, of_y), H)  # (B, H, T, d_k)
     dq, dk, dv = (F.merge_heads(d) for d in F.attention_backward(dz, of_z))  # (B, T or S, D)
     dx = affine_backward(name + ".query", dq, of_q)  # (B, T, D)
     dm = affine_backward(name + ".key", dk, of_k)  # (B, S, D)
@@ -163,7 +164,6 @@ dx, dmemory = attend_backward("cross", dy, of_y)
 own, of_own = attend("self_attention", x, x, causal)
 from_queries, from_keys_and_values = attend_backward("self_attention", dy, of_own)
 print("encoder-decoder attention: dx", dx.shape, " dmemory", dmemory.shape)
-print("self-attention: dx is a sum of two arrays of shape", from_queries.shape)
 
 # %% tags=["check"]
 y_package, cache = layer.cross.forward(x, memory)
@@ -178,8 +178,7 @@ assert_allclose(from_queries + from_keys_and_values, dx_own, rtol=1e-9, atol=1e-
 print("both kinds of attention agree with the package")
 
 # %% [markdown]
-# This is the cache of the encoder-decoder attention. It contains five queries for each head, and four keys
-# and values. There is no mask, because this memory contains no padding.
+# The cache of the encoder-decoder attention contains five queries for each head, and four keys and values.
 
 # %%
 cache = cache.attention
@@ -190,6 +189,15 @@ tokens = [f"target {t}" for t in range(T)], [f"source {s}" for s in range(S)]
 figure = attention_grid(cache.weights, *tokens)
 caption = "Encoder-decoder attention of two heads with random weights: T rows, S columns"
 show_figure(figure, "11_shapes", caption)
+
+# %% tags=["plot"]
+run = running_example()
+lengths = 1000 * np.linalg.norm(run.gradients["encoder.norm.y"], axis=-1)  # (S,)
+caption = "Our sentence in the translator: 1000 |dM| at each token; snow and dogs get the most"
+show_figure(score_bars([lengths], [run.source], decimals=1), "11_3_running", caption)
+
+# %% tags=["check"]
+assert [run.source[s] for s in lengths.argsort()[:-3:-1]] == ["snow", "dogs"]
 
 # %% [markdown]
 # ## Check the gradient
@@ -215,16 +223,17 @@ x = np.concatenate([0 * notes, seats], -1)  # (B, T, D): the place alone
 cross = MultiHeadAttention(8, 1, rng=rng, dtype=np.float64)
 for step in range(300):
     y, cache = cross.forward(x, memory)
-    e = y - memory[:, ::-1]
+    error = y - memory[:, ::-1]
     cross.zero_grad()
-    cross.backward(2 * e / 320, cache)
+    cross.backward(2 * error / error.size, cache)
     for parameter in cross.parameters():
-        parameter.value -= 0.2 * parameter.grad
+        parameter.value -= 1.6 * parameter.grad
+    loss = (error * error).mean()
     if step in (0, 299):
-        print(f"loss {(e * e).mean():.3f}, weights", cache.attention.weights[0, 0, 0].round(2))
+        print(f"loss {loss:.3f}, weights", cache.attention.weights[0, 0, 0].round(2))
 
 # %% tags=["check"]
-assert (e * e).mean() < 0.02
+assert loss < 0.02
 assert (cache.attention.weights[0, 0].argmax(-1) == [4, 3, 2, 1, 0]).all()
 
 # %% [markdown]

@@ -152,13 +152,13 @@ assert of_whole.ok
 # An attention sublayer has four D × D matrices with biases. The feed-forward network has two matrices with
 # biases, and a norm has a gain and a bias. The paper uses D = 512 and F = 2048:
 #
-# ```text
-# attention       4 (D² + D)                             = 1,050,624
-# feed-forward    2 D F + F + D                          = 2,099,712
-# norm            2 D                                    =     1,024
-# encoder layer   1 attention,  1 feed-forward, 2 norms  = 3,152,384
-# decoder layer   2 attentions, 1 feed-forward, 3 norms  = 4,204,032
-# ```
+# | part | parameters | number |
+# |---|---|---|
+# | attention | 4 (D² + D) | 1,050,624 |
+# | feed-forward | 2 D F + F + D | 2,099,712 |
+# | norm | 2 D | 1,024 |
+# | encoder layer | 1 attention, 1 feed-forward, 2 norms | 3,152,384 |
+# | decoder layer | 2 attentions, 1 feed-forward, 3 norms | 4,204,032 |
 #
 # The cell compares these numbers with the layers of the package.
 

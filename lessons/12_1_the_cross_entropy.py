@@ -18,7 +18,8 @@ from numpy.testing import assert_allclose
 
 from npformer import functional as F
 from npformer.learn.course import show_figure
-from npformer.plots import Grid, Step, cell_product, gradient_flow, probability_bars
+from npformer.learn.course.running import running_example
+from npformer.plots import Grid, Step, cell_product, gradient_flow, probability_bars, score_bars
 
 rng = np.random.default_rng(12)
 vocabulary = ["a", "am", "I", "thanks", "student", "<eos>"]  # ids 0 .. 5
@@ -54,24 +55,24 @@ figure = gradient_flow("x z logp losses loss \n . . targets . .", arrays, steps,
 show_figure(figure, "12_1_loss", "From the vectors of the decoder to the loss, one number")
 
 # %% [markdown]
-# Step 3 picks −log p of the target at each position.
+# Circle 3 picks −log p of the target at each position.
 
 # %% [markdown]
 # ## Vector, logits, probabilities, token
 #
-# A picture in *图解transformer* shows the first steps of this diagram: a linear layer, a softmax, and the
+# A picture in *图解transformer* shows the first steps of this computation: a linear layer, a softmax, and the
 # most probable token, "am".
 #
 # The weight matrix $W$ of the linear layer has one column for each token of the vocabulary. The **logit**
-# of token $j$ is the dot product of the vector with column $j$. It can be any real number. The softmax
-# turns the logits into probabilities, which are positive and sum to 1:
+# of token $v$ is the dot product of the vector with column $v$. It can be any real number. The softmax
+# turns the logits into probabilities. Here $r$ runs over all tokens:
 #
-# $$z_j = \sum_i x_i w_{ij}, \qquad p_j = \frac{\exp(z_j)}{\sum_m \exp(z_m)}$$
+# $$z_v = \sum_i x_i w_{iv}, \qquad p_v = \frac{\exp(z_v)}{\sum_r \exp(z_r)}$$
 #
 # The exponential function is increasing, so the largest logit gives the largest probability. The model can
 # choose the most probable token directly from the logits:
 #
-# $$\mathrm{token} = \operatorname{argmax}_j\, p_j = \operatorname{argmax}_j\, z_j$$
+# $$\mathrm{token} = \operatorname{argmax}_v\, p_v = \operatorname{argmax}_v\, z_v$$
 
 # %% [markdown]
 # For a test we choose a vector that is .7 times the column of "am", plus a little noise. The cell computes
@@ -83,9 +84,9 @@ w = rng.standard_normal((D, V))  # (D, V)
 x = 0.7 * w[:, 1] + 0.1 * rng.standard_normal(D)  # (D,)
 
 logits = np.zeros(V)  # (V,)
-for j in range(V):
+for v in range(V):
     for i in range(D):
-        logits[j] += x[i] * w[i, j]
+        logits[v] += x[i] * w[i, v]
 
 p = np.exp(logits) / np.exp(logits).sum()  # (V,)
 print(f"id {p.argmax()}: {vocabulary[p.argmax()]}, with probability {p.max():.2f}")
@@ -121,8 +122,8 @@ show_figure(cell_product(parts), "12_logits", caption)
 # logit. We may subtract it from all logits, because the softmax does not change (lesson 5.1):
 #
 # $$\begin{aligned}
-# \log p_j &= z_j - \log \sum_k \exp(z_k) \\
-# &= (z_j - m) - \log \sum_k \exp(z_k - m)
+# \log p_v &= z_v - \log \sum_r \exp(z_r) \\
+# &= (z_v - m) - \log \sum_r \exp(z_r - m)
 # \end{aligned}$$
 #
 # This function is called **log-softmax**. No exponent is above 0 any more, so nothing can overflow. One
@@ -235,7 +236,13 @@ assert_allclose(losses.mean(), 0.0776, atol=5e-5)
 # At position 1. There the right token "am" has the probability .80, the lowest of the five. The loss is
 # −log .80 = .223.
 # </details>
-#
+
+# %% tags=["plot"]
+run = running_example()
+log_probs = run.values["loss.log_probs"].max(-1)  # (T,) of the predicted tokens
+figure = score_bars([-log_probs], [run.predicted], decimals=3)
+caption = "Our sentence in the translator: −log p of each token of its translation"
+show_figure(figure, "12_1_running", caption)
 
 # %% [markdown]
 # **Your turn.** In the terminal, compute the cross-entropy for four probabilities of the right token, with

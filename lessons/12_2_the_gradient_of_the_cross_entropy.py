@@ -21,7 +21,8 @@ from npformer import functional as F
 from npformer import show
 from npformer.checking import gradcheck
 from npformer.learn.course import show_figure
-from npformer.plots import Grid, Step, cell_product, gradient_flow
+from npformer.learn.course.running import running_example
+from npformer.plots import Grid, Step, cell_product, gradient_flow, score_bars
 
 rng = np.random.default_rng(12)
 V = 6
@@ -57,33 +58,34 @@ show_figure(figure, "12_2_backward", "Backward: from dloss = 1 to dz, for T = 4 
 # %% [markdown]
 # ## Backward: p − q
 #
-# We take a single row, and let $q$ be any distribution. First we need the derivative of log p by the logit
-# of token $j$. The bracket $[v = j]$ is 1 if $v = j$, and 0 otherwise:
+# We take a single row, and let $q$ be any distribution. Let $Z = \sum_v \exp(z_v)$ be the sum in the softmax.
+# First we need the derivative of $\log p_r$ with respect to the logit $z_v$, for any two tokens $r$ and $v$.
+# The bracket $[r = v]$ is 1 if $r = v$, and 0 otherwise:
 #
 # $$\begin{aligned}
-# \log p_v &= z_v - \log \sum_m \exp(z_m) \\
-# \frac{\partial \log p_v}{\partial z_j} &= [v = j] - \frac{\exp(z_j)}{\sum_m \exp(z_m)} \\
-# &= [v = j] - p_j
+# \log p_r &= z_r - \log Z \\
+# \frac{\partial \log p_r}{\partial z_v} &= [r = v] - \frac{\exp(z_v)}{Z} \\
+# &= [r = v] - p_v
 # \end{aligned}$$
 #
-# **Question.** What is the sign of this derivative for $v = j$, and for $v \neq j$?
+# **Question.** What is the sign of this derivative for $r = v$, and for $r \neq v$?
 #
 # <details><summary>Answer</summary>
-# For $v = j$ it is $1 - p_j$, which is positive: a token becomes more probable when its own logit rises.
-# For the other tokens it is $-p_j$, which is negative: they become less probable, because the sum grows.
+# For $r = v$ it is $1 - p_v$, which is positive: a token becomes more probable when its own logit rises.
+# For the other tokens it is $-p_v$, which is negative: they become less probable, because the sum grows.
 # </details>
 
 # %% [markdown]
-# Next comes the loss $L$, with the chain rule. Recall that $dz_j$ stands for $\partial L / \partial z_j$:
+# Next comes the loss $L$, with the chain rule. Recall that $dz_v$ stands for $\partial L / \partial z_v$:
 #
 # $$\begin{aligned}
-# L &= -\sum_v q_v \log p_v \\
-# dz_j &= -\sum_v q_v\, ([v = j] - p_j) \\
-# &= -q_j + p_j \sum_v q_v \\
-# &= p_j - q_j
+# L &= -\sum_r q_r \log p_r \\
+# dz_v &= -\sum_r q_r\, ([r = v] - p_v) \\
+# &= -q_v + p_v \sum_r q_r \\
+# &= p_v - q_v
 # \end{aligned}$$
 #
-# The last step uses that the numbers $q_v$ sum to 1. **The gradient is the predicted probability minus the
+# The last step uses that the numbers $q_r$ sum to 1. **The gradient is the predicted probability minus the
 # target probability.** It contains no logarithm and no division by a small number, so it cannot overflow.
 #
 # The cell computes the gradient in three ways: by the sum in the second line, by the result $p - q$, and by
@@ -91,9 +93,9 @@ show_figure(figure, "12_2_backward", "Backward: from dloss = 1 to dz, for T = 4 
 
 # %%
 dlogits = np.zeros(V)  # (V,)
-for j in range(V):
-    for v in range(V):
-        dlogits[j] -= q[v] * ((v == j) - p[j])
+for v in range(V):
+    for r in range(V):
+        dlogits[v] -= q[r] * ((r == v) - p[v])
 through_softmax = F.softmax_backward(-q / p, p)  # dp = −q / p, then the softmax
 print("merci:", p - q)
 
@@ -110,6 +112,13 @@ cells = [Grid(a[:, None], name, "x", **settings) for name, a in named.items()]
 figure = cell_product([cells[0], "−", cells[1], "=", cells[2]])
 caption = "The gradient of the logits: only that of the right token is negative"
 show_figure(figure, "12_gradient", caption)
+
+# %% tags=["plot"]
+run = running_example()
+found = np.exp(run.values["loss.log_probs"].max(-1))  # (T,) of the right tokens
+figure = score_bars([found, found - 0.9], [run.predicted] * 2, ["p", "p − q"], decimals=3)
+caption = "Our sentence in the translator: the right tokens have q = .9 there (lesson 12.3)"
+show_figure(figure, "12_2_running", caption)
 
 # %% [markdown]
 # A training step moves each logit against its gradient. The gradient of "thanks" is −.8, so its logit
@@ -207,7 +216,6 @@ for length, right, wrong in found:
 # %% [markdown]
 # After the division by B · T, the influence of a token depends on the longest sentence in its batch. A
 # longer sentence makes the gradients of all tokens smaller.
-#
 
 # %% [markdown]
 # **Your turn.** In the terminal, compute the loss of very large logits with

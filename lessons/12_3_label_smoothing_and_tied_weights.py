@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 12.3 · Label smoothing and tied weights
 #
-# *About 35 minutes. You need: the cross-entropy and its gradient (lessons 12.1, `12_1_the_cross_entropy`, and
+# *About 30 minutes. You need: the cross-entropy and its gradient (lessons 12.1, `12_1_the_cross_entropy`, and
 # 12.2, `12_2_the_gradient_of_the_cross_entropy`), the embedding (lesson 2.1, `02_1_embeddings`).*
 #
 # **After this lesson you can**
@@ -21,6 +21,7 @@ from numpy.testing import assert_allclose
 from npformer import Transformer, TransformerConfig
 from npformer import functional as F
 from npformer.learn.course import show_figure
+from npformer.learn.course.shapes import shape_flow
 from npformer.models.transformer import shifted_right
 from npformer.nn import Embedding, TiedProjection
 from npformer.plots import curves, probability_panels
@@ -152,13 +153,16 @@ assert_allclose(soft.max() / soft.min(), 55)
 # called **tied weights**. Let E be the embedding table, of shape (V, D). Then the logit of token $j$ is the
 # dot product of the vector with row $j$ of E. So it measures how similar the vector is to the embedding of
 # this token.
-#
-# ```text
-# ids (N,) ──▶ √D · E[ids] ──▶ x (N, D) ──▶ layers ──▶ x (N, D) ──▶ x Eᵀ ──▶ z (N, V) ──▶ loss
-#                   ▲                                                ▲
-#                   └────────────────── E (V, D) ────────────────────┘
-# ```
-#
+
+# %% tags=["plot"]
+figure = shape_flow(
+    "ids x h z loss \n E . . . .",
+    {"x": "√D E[ids]: ids E", "h": "layers: x", "z": "h Eᵀ: h E", "loss": "CE: z"},
+    {"ids": "1 N", "E": "V D", "x": "N D", "h": "N D", "z": "N V", "loss": "1"},
+)
+show_figure(figure, "12_3_shapes", "A tied table E is used at the input and at the output")
+
+# %% [markdown]
 # The table E is used twice, and so its gradient is the sum of two terms. At the output, $z = x E^\top$
 # gives
 #
@@ -255,8 +259,6 @@ show_figure(figure, "12_trained", caption)
 # > - In this lesson, ε = .1 is distributed to all V tokens, the right one included. The work that the paper
 # >   cites does the same. Some libraries distribute it to the V − 1 other tokens. Then the right token gets
 # >   .9, and not .9 + .1/V.
-# > - The demo of *一步步解析Attention is All You Need!* uses smoothing with .1, after a dense layer and a
-# >   softmax.
 
 # %% [markdown]
 # ## Summary

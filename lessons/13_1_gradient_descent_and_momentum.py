@@ -17,6 +17,7 @@ import numpy as np
 from numpy.testing import assert_allclose
 
 from npformer.learn.course import show_figure
+from npformer.learn.course.shapes import shape_flow
 from npformer.plots import curves
 
 # %% [markdown]
@@ -33,16 +34,16 @@ from npformer.plots import curves
 # in this lesson, then Adam, then the learning-rate schedule. The last two train a model, first on ten
 # sentences and then on a corpus.
 #
-# The diagram shows one training step. P is the number of parameters, and all arrays with this shape have one
+# The picture shows one training step. P is the number of parameters, and all arrays with this shape have one
 # entry for each parameter:
-#
-# ```text
-# batch ──────────┐
-#                 ▼
-# w (P,) ──▶ forward ──▶ loss ──▶ backward ──▶ g (P,) ──▶ optimizer ──▶ w (P,)
-#    ▲                                                                    │
-#    └────────────────────────── the next step ───────────────────────────┘
-# ```
+
+# %% tags=["plot"]
+figure = shape_flow(
+    "batch loss g w' \n w . . .",
+    {"loss": "forward: w batch", "g": "backward: loss", "w'": "optimizer: g w"},
+    {"w": "P", "batch": "B T", "loss": "1", "g": "P", "w'": "P"},
+)
+show_figure(figure, "13_1_shapes", "A training step; the next one begins with w'")
 
 # %% [markdown]
 # The simplest optimizer moves each parameter against its gradient. This is called **gradient descent**:

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.testing import assert_allclose
 
 from npformer.learn.course import show_figure
+from npformer.learn.course.shapes import shape_flow
 from npformer.nn import Linear
 from npformer.plots import curves
 from npformer.training.optimizer import Adam
@@ -36,17 +37,25 @@ rng = np.random.default_rng(13)
 # > We used the Adam optimizer [20] with β₁ = 0.9, β₂ = 0.98 and ε = 10⁻⁹.
 #
 # Adam stores two numbers for each parameter. The number $m$ is a mean of its recent gradients, and $v$ is a
-# mean of their squares. The diagram shows how a step is computed from them. All arrays have the shape (P,),
+# mean of their squares. The picture shows how a step is computed from them. All arrays have the shape (P,),
 # where P is the number of parameters, and all operations work on each entry separately.
-#
-# ```text
-#            ┌──▶ m, the mean of g ───▶ m̂ = m / (1 − β₁ᵗ) ──┐
-# g (P,) ────┤                                              ├──▶ w ← w − lr · m̂ / (√v̂ + ε)
-#            └──▶ v, the mean of g² ──▶ v̂ = v / (1 − β₂ᵗ) ──┘
-# ```
+
+# %% tags=["plot"]
+figure = shape_flow(
+    ". m m̂ w' \n g . . . \n . v v̂ .",
+    {
+        "m": "mean of g: g",
+        "v": "mean of g²: g",
+        "m̂": "1/(1−β₁ᵗ): m",
+        "v̂": "1/(1−β₂ᵗ): v",
+        "w'": "update: m̂ v̂",
+    },
+    {"g": "P", "m": "P", "v": "P", "m̂": "P", "v̂": "P", "w'": "P"},
+)
+show_figure(figure, "13_2_shapes", "Adam: the update is the learning rate times m̂ / (√v̂ + ε)")
 
 # %% [markdown]
-# We explain the diagram from the left to the right.
+# We explain the picture from the left to the right.
 #
 # ## The two moving averages
 #

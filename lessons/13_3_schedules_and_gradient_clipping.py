@@ -16,6 +16,7 @@ import numpy as np
 from numpy.testing import assert_allclose
 
 from npformer.learn.course import show_figure
+from npformer.learn.course.shapes import shape_flow
 from npformer.nn import Linear
 from npformer.plots import curves
 from npformer.training.optimizer import Adam, clip_global_norm, constant, cosine, warmup
@@ -32,13 +33,16 @@ rng = np.random.default_rng(13)
 # - A **learning-rate schedule** is a function that computes the learning rate from the number of the step.
 # - **Gradient clipping** shortens gradients that are too long.
 #
-# The diagram shows where they belong in a training step. P is the number of parameters.
-#
-# ```text
-# step s, one number ──▶ schedule ──▶ lr, one number ──┐
-#                                                      ▼
-# g (P,) ──▶ clipping ──▶ g (P,), with length ≤ c ──▶ Adam ──▶ w (P,)
-# ```
+# The picture shows where they belong in a training step. P is the number of parameters.
+
+# %% tags=["plot"]
+figure = shape_flow(
+    "s lr w' \n g g' .",
+    {"lr": "schedule: s", "g'": "clip: g", "w'": "Adam: lr g'"},
+    {"s": "1", "lr": "1", "g": "P", "g'": "P", "w'": "P"},
+)
+caption = "The schedule gives the learning rate, and clipping limits the length of g"
+show_figure(figure, "13_3_shapes", caption)
 
 # %% [markdown]
 # ## The learning-rate schedule of the paper

@@ -27,6 +27,7 @@ from npformer.data import PAD, make_batch
 from npformer.data.dataset import builtin_dataset
 from npformer.functional.losses import cross_entropy, cross_entropy_backward
 from npformer.learn.course import show_figure
+from npformer.learn.course.shapes import shape_flow
 from npformer.plots import curves
 from npformer.pretrained import Translator
 from npformer.training import loss_and_gradients
@@ -37,20 +38,35 @@ threadpool_limits(1, user_api="blas")  # one thread is fastest for small product
 # %% [markdown]
 # ## One training step
 #
-# All parts of a training step are ready now. The diagram shows them in order. B is the number of sentences in
+# All parts of a training step are ready now. The picture shows them in order. B is the number of sentences in
 # a batch. S and T are the lengths of source and target. V is the size of the vocabulary, and P is the number
 # of parameters.
-#
-# ```text
-# source (B, S), target_in (B, T) ──▶ 1 forward ──▶ logits (B, T, V)
-#                                                        │
-# target_out (B, T) ───────────────────────────────▶ 2 loss, one number
-#                                                        │
-# g (P,) ◀────────────────────────────────────────── 3 backward
-#   │
-#   └──▶ 4 clip ──▶ g (P,) ──▶ 5 Adam ──▶ w (P,)    6 set g to zero
-# ```
-#
+
+# %% tags=["plot"]
+figure = shape_flow(
+    "source logits loss g g' w' \n target_in . . . . . \n . target_out . . . .",
+    {
+        "logits": "forward: source target_in",
+        "loss": "loss: logits target_out",
+        "g": "backward: loss",
+        "g'": "clip: g",
+        "w'": "Adam: g'",
+    },
+    {
+        "source": "B S",
+        "target_in": "B T",
+        "target_out": "B T",
+        "logits": "T V",
+        "loss": "1",
+        "g": "P",
+        "g'": "P",
+        "w'": "P",
+    },
+)
+caption = "Five of the six parts; the sixth sets g to zero before the next step"
+show_figure(figure, "13_4_shapes", caption)
+
+# %% [markdown]
 # The last part is easy to forget. Every backward pass *adds* its gradients to those that are stored. Without
 # part 6, step n would use the sum of the gradients of n steps.
 
@@ -126,7 +142,7 @@ assert math.log(vocab_size) < loss < math.log(vocab_size) + 1
 #
 # ## The loop
 #
-# Now we train. Each of the six parts of the diagram is one line. The learning rate is constant.
+# Now we train. Each of the six parts is one line. The learning rate is constant.
 
 # %%
 model = Transformer(config, rng=np.random.default_rng(0))

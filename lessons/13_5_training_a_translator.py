@@ -14,16 +14,18 @@
 # `[TRAINING]: batch → model → loss → backward pass → optimizer → parameters`
 
 # %%
+import copy
 import math
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from npformer import Transformer, TransformerConfig
+from npformer import Transformer, TransformerConfig, load
 from npformer.data import make_batch
 from npformer.data.corpus import builtin_corpus
 from npformer.generation.evaluation import evaluate_families
 from npformer.learn.course import show_figure
+from npformer.learn.course.running import SENTENCE
 from npformer.learn.course.trained import FOLDER, lesson_recipe, prepare
 from npformer.plots import Step, curves, gradient_flow
 from npformer.pretrained import Translator
@@ -66,6 +68,21 @@ show_figure(figure, "13_5_step", caption)
 # A row of the batch is a sentence, and $w$ is a corner of the first parameter. A training run repeats this
 # step, and sometimes writes a **checkpoint**: a file with everything that is needed to continue.
 
+# %% tags=["plot"]
+shipped = load("en-de")
+german = shipped.target_tokenizer.encode("Zwei Hunde spielen im Schnee.").ids
+pair = shipped.source_ids(SENTENCE)[:-1], german[:-1]
+pupil, falling = copy.deepcopy(shipped.model), []
+for _ in range(10):
+    falling.append(loss_and_gradients(pupil, [make_batch([pair])])[0])
+    for parameter in pupil.parameters():
+        parameter.value -= 0.05 * parameter.grad
+figure = curves(falling, range(10), xlabel="step", ylabel="loss")
+show_figure(figure, "13_5_running", "Ten more steps of the translator, on our sentence alone")
+
+# %% tags=["check"]
+assert falling[-1] < falling[0]
+
 # %%
 recipe = lesson_recipe()
 dataset, model_config, training = recipe
@@ -84,7 +101,8 @@ assert sizes == (29_152, 500, 2300)
 # times and cannot memorize the whole training set.
 #
 # One pass through the training set is called an **epoch**. The cell prints the settings and the number of
-# epochs.
+# epochs. The `schedule` says how the learning rate changes from step to step. The section "Training" explains
+# the last rows.
 
 # %%
 preset, architecture = find_preset("small").training, TransformerConfig.architecture("small")
@@ -147,12 +165,12 @@ print(f"{len(log)} lines in the log; the best model is that of step {checkpoint.
 #
 # This model is trained with **label smoothing** (lesson 12.3, `12_3_label_smoothing_and_tied_weights`): its
 # targets are not quite one-hot, so its loss cannot reach 0. The cross-entropy is never smaller than the
-# entropy H(q) of the target distribution $q$. With the smoothing $\varepsilon$, the right token has the
-# target probability $1 - \varepsilon + \varepsilon / V$. Each of the other V − 1 tokens has $\varepsilon /
-# V$. We insert them into the definition of the entropy:
+# entropy $\mathrm{H}(q)$ of the target distribution $q$. With the smoothing $\varepsilon$, the right token
+# has the target probability $1 - \varepsilon + \varepsilon / V$. Each of the other V − 1 tokens has
+# $\varepsilon / V$. We insert them into the definition of the entropy:
 #
 # $$\begin{aligned}
-# H(q) &= -\sum_v q_v \log q_v \\
+# \mathrm{H}(q) &= -\sum_v q_v \log q_v \\
 # &= -\left(1 - \varepsilon + \frac{\varepsilon}{V}\right)
 #    \log \left(1 - \varepsilon + \frac{\varepsilon}{V}\right)
 #    - (V - 1)\, \frac{\varepsilon}{V} \log \frac{\varepsilon}{V}
@@ -290,8 +308,8 @@ for english, french in zip(asked, translator.translate(asked, beam=1), strict=Tr
 #
 # `npformer exercise list 13` lists the exercises of this chapter. This lesson has one to do by hand:
 #
-# - By hand: a model has learned the smoothed targets exactly, with ε = .1 and V = 4. What is its loss, and
-#   what is its perplexity?
+# - By hand: a model has learned the smoothed targets exactly, with ε = .1 and V = 4. What is its loss? (And
+#   what is its perplexity, the exponential of the loss?)
 #
 # **Next**: lesson 14.1 (`14_1_greedy_search_and_beam_search`), which explains how a translation is found with
 # the trained model.

@@ -18,12 +18,14 @@ import itertools
 import numpy as np
 from numpy.testing import assert_allclose
 
-from npformer import TransformerConfig
+from npformer import TransformerConfig, load
 from npformer.data import END, PAD, SPECIALS, START, UNK, make_batch
 from npformer.functional import log_softmax
 from npformer.generation import beam_search, greedy
 from npformer.learn.course import show_figure
-from npformer.plots import beam_tree, steps_of_trace
+from npformer.learn.course.running import SENTENCE
+from npformer.learn.course.shapes import shape_flow
+from npformer.plots import beam_tree, score_bars, steps_of_trace
 
 # %% [markdown]
 # ## From probabilities to a sentence
@@ -37,17 +39,18 @@ from npformer.plots import beam_tree, steps_of_trace
 # > At each step the model is auto-regressive, consuming the previously generated symbols as additional input
 # > when generating the next.
 #
-# So a model is **autoregressive** if it reads its own output in order to continue it. The diagram shows the
+# So a model is **autoregressive** if it reads its own output in order to continue it. The picture shows the
 # loop for one sentence. S is the length of the source, and t is the number of tokens that were chosen so far.
 # V is the size of the vocabulary.
-#
-# ```text
-# source (1, S) ─────────────┐
-#                            ▼
-# <S> and tokens (1, 1 + t) ──▶ model ──▶ logits of the last position (V,) ──▶ search ──▶ next token
-#        ▲                                                                                    │
-#        └────────────────── append it, until it is the end token </S> ◀──────────────────────┘
-# ```
+
+# %% tags=["plot"]
+figure = shape_flow(
+    "source logits next \n so_far . .",
+    {"logits": "model: source so_far", "next": "search: logits"},
+    {"source": "1 S", "so_far": "1 t", "logits": "1 V", "next": "1"},
+)
+caption = "The next token is appended to those so far, until it is the end token"
+show_figure(figure, "14_1_shapes", caption)
 
 # %% [markdown]
 # This chapter answers four questions, one in each lesson. How is a sentence found? Which mistakes happen? Why
@@ -300,6 +303,15 @@ show_figure(figure, "14_table", caption)
 #
 # **Your turn.** In the terminal, print the three best sentences of a larger beam with
 # `!beam_slow(table, x, 5, 4)[:3]`.
+
+# %% tags=["plot"]
+found = load("en-de").translate(SENTENCE, n_best=4)
+figure = score_bars([[one.log_prob for one in found]], [[one.text for one in found]])
+caption = "Our sentence: log p of the four best translations, in the order of lesson 14.3"
+show_figure(figure, "14_1_running", caption)
+
+# %% tags=["check"]
+assert found[0].text == "Zwei Hunde spielen im Schnee."
 
 # %% [markdown]
 # ## What the source documents say

@@ -50,15 +50,12 @@ print(f"{len(model.values):,} parameters; source {source.shape}, target {batch.t
 # ## Two ways to use a decoder
 #
 # In training, the decoder reads the right tokens, and predicts each next one. This is teacher forcing. After
-# training it must read its own tokens. The diagram compares the two.
+# training it must read its own tokens. The table compares the two.
 #
-# ```text
-# teacher forcing   <S> the small donkey drinks (1, T) ──▶ decoder ──▶ T predictions at once
-#                       (right tokens)
-#
-# decoding          <S> ──▶ decoder ──▶ the ──▶ decoder ──▶ small ──▶ decoder ──▶ …
-#                                        └ appended ┘        └ appended ┘
-# ```
+# | | the decoder reads | it predicts |
+# |---|---|---|
+# | teacher forcing | the right tokens, `<S>` the small donkey drinks | all next tokens at once |
+# | decoding | `<S>` and the tokens that it wrote itself | one token, which is then appended |
 #
 # First we measure the model with teacher forcing. For each token of the test, is the most probable token the
 # right one? Then we translate all sentences with greedy search, and count the exact translations.

@@ -21,6 +21,7 @@ from npformer.functional import log_softmax
 from npformer.generation import beam_search
 from npformer.generation.beam import length_norm
 from npformer.learn.course import show_figure
+from npformer.learn.course.shapes import shape_flow
 from npformer.learn.course.trained import partly_trained
 from npformer.plots import curves
 
@@ -127,15 +128,21 @@ assert (of_empty > of_reference).sum() == 5
 # This is called **length normalization**. The exponent α is the **length penalty**. For α = 0 the score is
 # log p itself. For α = 1 the denominator grows linearly with the length, so the score is similar to the mean
 # of log p over the tokens. The paper chose α = .6 by experiments.
-#
-# ```text
-# finished sentence y ─┬─▶ log p(y | x), one number ────────────────┐
-#                      │                                            ├─▶ score, one number
-#                      └─▶ |y|, one number ─▶ ((5 + |y|) / 6)^α ────┘
-#
-# scores of all finished sentences (N,) ─▶ argmax ─▶ the translation
-# ```
-#
+
+# %% tags=["plot"]
+figure = shape_flow(
+    ". log_p score \n y . . \n . length .",
+    {
+        "log_p": "log p: y",
+        "length": "|y|: y",
+        "score": "log_p / ((5 + |y|) / 6)^α: log_p length",
+    },
+    {"y": "1 T", "log_p": "1", "length": "1", "score": "1"},
+)
+caption = "The search returns the finished sentence with the largest score"
+show_figure(figure, "14_3_shapes", caption)
+
+# %% [markdown]
 # **Question.** Both log p and the score are negative. Does the division by a number above 1 make the score
 # larger or smaller?
 #

@@ -23,6 +23,7 @@ from npformer import Transformer, show
 from npformer.data import END, START, make_batch, pad
 from npformer.generation import CachedState, PrefixState, beam_search, greedy
 from npformer.learn.course import show_figure
+from npformer.learn.course.shapes import shape_flow
 from npformer.learn.course.trained import partly_trained
 from npformer.plots import curves
 
@@ -76,16 +77,27 @@ assert_allclose(four[:, :3], three, rtol=1e-9, atol=1e-11)
 # **KV cache**. A step then computes a single position.
 
 # %% [markdown]
-# The diagram shows one step of self-attention in one layer. B is the number of sentences, H the number of
+# The picture shows one step of self-attention in one layer. B is the number of sentences, H the number of
 # heads, and K the width of a head. The new token is number t.
-#
-# ```text
-#                        ┌──▶ q (B, H, 1, K) ────────────────────────────┐
-# x of the new token ────┼──▶ k (B, H, 1, K) ──▶ append ──▶ (B, H, t, K) ┼──▶ attention ──▶ y (B, 1, D)
-#     (B, 1, D)          └──▶ v (B, H, 1, K) ──▶ append ──▶ (B, H, t, K) ┘
-#                                                  └── the KV cache
-# ```
-#
+
+# %% tags=["plot"]
+figure = shape_flow(
+    ". q weights y \n x . . . \n cache kv . .",
+    {
+        "q": "· W: x",
+        "kv": "append: x cache",
+        "weights": "softmax: q kv",
+        "y": "mean: weights kv",
+    },
+    {"x": "1 D", "cache": "t K", "q": "1 K", "kv": "t K", "weights": "1 t", "y": "1 K"},
+)
+show_figure(
+    figure,
+    "14_4_shapes",
+    "One head, one new token x: its key and value are appended to those in the KV cache",
+)
+
+# %% [markdown]
 # In the cross-attention, keys and values come from the output of the encoder. They are the same at every
 # step. So they are computed once at the start (lesson 11.5).
 #

@@ -25,6 +25,7 @@ from npformer.data.corpus.ambiguous_it import NUMBERS
 from npformer.data.corpus.lexicon import ANIMALS, GROUNDS, MACHINES
 from npformer.learn.course import show_figure
 from npformer.learn.course.ambiguous import ambiguous_sentences, attention_parts, kinds_of_tokens
+from npformer.learn.course.shapes import shape_flow
 from npformer.learn.course.trained import trained
 from npformer.plots import attention_map
 from npformer.pretrained import Translator
@@ -70,18 +71,24 @@ for sentence in translator.translate([f"{example} tired", f"{example} wide"], be
 # 3. Does the model need this head? (lesson 15.3, `15_3_head_ablation`, and lesson 15.4,
 #    `15_4_gradient_times_input`)
 #
-# The diagram shows where we measure. There are B sentences with S source tokens and T target tokens, and V is
+# The picture shows where we measure. There are B sentences with S source tokens and T target tokens, and V is
 # the size of the target vocabulary. The difference δ at the end is explained below.
-#
-# ```text
-# source ids (B, S) ──▶ encoder: self-attention, weights (B, H, S, S)   we take the row of the query "it"
-#                          │
-#                       memory (B, S, D)
-#                          ▼
-# target ids (B, T) ──▶ decoder: cross-attention, weights (B, H, T, S)  we take the row that predicts "il"
-#                          │
-#                       logits (B, T, V) ──▶ δ = logit(right word) − logit(wrong word), (B,)
-# ```
+
+# %% tags=["plot"]
+figure = shape_flow(
+    "source memory logits δ \n . target . .",
+    {
+        "memory": "encoder: source",
+        "logits": "decoder: memory target",
+        "δ": "right − wrong: logits",
+    },
+    {"source": "B S", "target": "B T", "memory": "S D", "logits": "T V", "δ": "B"},
+)
+show_figure(
+    figure,
+    "15_1_shapes",
+    "The weights of circle 1 (self-attention) and of circle 2 (cross-attention) are measured",
+)
 
 # %% tags=["check"]
 translations = translator.translate([f"{example} tired", f"{example} wide"], beam=1)

@@ -25,6 +25,7 @@ from npformer.learn.course.ambiguous import (
     kinds_of_tokens,
     weights_of_queries,
 )
+from npformer.learn.course.shapes import shape_flow
 from npformer.learn.course.trained import trained
 from npformer.plots import attention_map, probability_bars
 from npformer.pretrained import Translator
@@ -38,15 +39,22 @@ threadpool_limits(1, user_api="blas")  # small products run fastest on one threa
 # sentence is a **hit** of a head if the largest weight of the query is the weight of the antecedent. The
 # **hit rate** of a head is the share of the sentences that are hits.
 #
-# The diagram shows the computation for one head. The query is *it* in the encoder. In the cross-attention, it
+# The picture shows the computation for one head. The query is *it* in the encoder. In the cross-attention, it
 # is the position that predicts *il* or *elle*.
-#
-# ```text
-# weights of the query (B, S) ──▶ argmax, (B,) ──▶ kind of this token (B,) ──▶ is it the antecedent? (B,)
-#                                                                                        │
-#                                                      hit rate, one number ◀── mean ────┘
-# ```
-#
+
+# %% tags=["plot"]
+figure = shape_flow(
+    "weights token hit rate",
+    {"token": "argmax: weights", "hit": "antecedent?: token", "rate": "mean: hit"},
+    {"weights": "B S", "token": "1 B", "hit": "1 B", "rate": "1"},
+)
+show_figure(
+    figure,
+    "15_2_shapes",
+    "The hit rate of a head: the share of sentences whose largest weight is at the antecedent",
+)
+
+# %% [markdown]
 # The first cell loads the model of lesson 13.5 (`13_5_training_a_translator`) and runs it on the sentences.
 # If this folder has no such model, it is trained first.
 

@@ -30,6 +30,7 @@ from npformer.learn.course.ambiguous import (
     kinds_of_tokens,
     weights_of_queries,
 )
+from npformer.learn.course.shapes import shape_flow
 from npformer.learn.course.trained import trained
 from npformer.plots import probability_bars
 from npformer.pretrained import Translator
@@ -75,15 +76,20 @@ print(f"δ > 0 in {accuracy:.1%} of the sentences, mean of δ {delta.mean():.2f}
 # y &= \mathrm{Concat}(z_1, \ldots, z_H)\, W^O + b \\
 # &= \sum_h z_h\, W^O_h + b
 # \end{aligned}$$
-#
-# ```text
-#  z_1 (T, K) ──▶ × W^O_1 (K, D) ─┐
-#  z_2 (T, K) ──▶ × W^O_2 (K, D) ─┤
-#     ...                         ├─ + ──▶ y (T, D)
-#  z_H (T, K) ──▶ × W^O_H (K, D) ─┤
-#                          b (D,) ┘
-# ```
-#
+
+# %% tags=["plot"]
+figure = shape_flow(
+    "z₁ y₁ y \n z₂ y₂ . \n b . .",
+    {"y₁": "z₁ W₁: z₁", "y₂": "z₂ W₂: z₂", "y": "sum: y₁ y₂ b"},
+    {"z₁": "T K", "z₂": "T K", "y₁": "T D", "y₂": "T D", "b": "D", "y": "T D"},
+)
+show_figure(
+    figure,
+    "15_3_shapes",
+    "Two heads: each contributes the product of its output and its own block of the matrix",
+)
+
+# %% [markdown]
 # The output of a head reaches the rest of the model only through its own block. So if the block is 0, the
 # head is removed. The context manager `ablated` sets blocks to 0 and restores them afterwards.
 

@@ -29,6 +29,7 @@ from npformer.learn.course.ambiguous import (
     kinds_of_tokens,
     weights_of_queries,
 )
+from npformer.learn.course.shapes import shape_flow
 from npformer.learn.course.trained import trained
 from npformer.models.registry import model_from_checkpoint
 from npformer.plots import curves
@@ -80,12 +81,20 @@ print(f"the cost of removing a head: {min(cost.values()):.2f} to {max(cost.value
 # $Z = P V$ arrives. Lesson 5.2 derived the gradient of the weights:
 #
 # $$dP = dZ\, V^\top, \qquad dp_{ts} = \sum_i dz_{ti}\, v_{si}$$
-#
-# ```text
-# forward   V (S, K), weights P (T, S) ──▶ Z = P V (T, K) ──▶ × W^O ──▶ … ──▶ logits (T, V) ──▶ δ
-# backward  dP (T, S) ◀────────────────── dZ (T, K)  ◀── × W^Oᵀ ◀── … ◀── +1 and −1     ◀── 1
-# ```
-#
+
+# %% tags=["plot"]
+figure = shape_flow(
+    "weights z logits δ \n v . . .",
+    {"z": "weights v: weights v", "logits": "…: z", "δ": "right − wrong: logits"},
+    {"weights": "T S", "v": "S K", "z": "T K", "logits": "T V", "δ": "1"},
+)
+show_figure(
+    figure,
+    "15_4_shapes",
+    "From the weights of a head to δ; the gradients come back from the right to the left",
+)
+
+# %% [markdown]
 # So $dp_{ts}$ tells how much δ increases if the weight of query $t$ for token $s$ increases. But the
 # weights of a query sum to 1. If one weight increases, others must decrease. So we take one row $p$ and
 # move a small part $\varepsilon$ of all weights to token $s$. Let $e_s$ be the vector with a 1 at $s$ and 0
@@ -99,7 +108,7 @@ print(f"the cost of removing a head: {min(cost.values()):.2f} to {max(cost.value
 # \end{aligned}$$
 #
 # We call $g_s$ the **slope** for token $s$. The softmax's backward pass (lesson 5.2) contains the same
-# bracket, $ds_s = p_s\, g_s$. Here is an example with two tokens.
+# bracket, $da_s = p_s\, g_s$. Here is an example with two tokens.
 
 # %%
 p, dp = np.array([0.7, 0.3]), np.array([2.0, -1.0])  # (S,)
@@ -213,8 +222,7 @@ for name, array in dz.items():
 # The first check below confirms the identities of the derivation on the real sentences. The second one uses
 # the complex step: it multiplies the block of one head by $1 + ih$ with $h = 10^{-20}$. Then the output $z$
 # of this head is multiplied by $1 + ih$ too, and the imaginary part of δ must be
-# $h \sum_t \langle dz_t, z_t \rangle$. The head is in the first encoder layer, so the check covers the
-# whole model.
+# $h \sum_t \langle dz_t, z_t \rangle$.
 
 # %% tags=["check"]
 part = attention_parts(passed)["cross"][-1].attention
@@ -299,9 +307,8 @@ assert correlation_with_cost(same_heads) > 0.3
 # that the gradient is correct. So what is the reason?
 #
 # <details><summary>Answer</summary>
-# The prediction uses the slope at the present $z$, but an ablation is a large step, from $z$ to 0. Along
-# this step, the softmax, the layer norms and the ReLUs above the head change the slope. The prediction is
-# exact only for small steps.
+# The prediction uses the slope at the present $z$, but an ablation is a large step, from $z$ to 0. On
+# the way, the slope changes. The prediction is exact only for small steps.
 # </details>
 
 # %% [markdown]

@@ -62,14 +62,14 @@ print(f"{paid:.2e} operations")
 # $m\,k$ entries. Each entry needs $n$ multiplications and about as many additions. So the product needs
 # $2\,m\,n\,k$ operations.
 #
-# The diagram shows that the backward pass needs twice as many. Each product $y = x W$ has two gradients, and
+# The table shows that the backward pass needs twice as many. Each product $y = x W$ has two gradients, and
 # each of them is a product of the same size:
 #
-# ```text
-# forward    x (N, D), W (D, O) ──▶ y = x W        2·N·D·O operations
-# backward   dx = dy Wᵀ  (N, D) ◀── dy (N, O)      2·N·D·O
-#            dW = xᵀ dy  (D, O) ◀── dy (N, O)      2·N·D·O
-# ```
+# | pass | product | operations |
+# |---|---|---|
+# | forward | y = x W | 2 · N · D · O |
+# | backward | dx = dy Wᵀ | 2 · N · D · O |
+# | backward | dW = xᵀ dy | 2 · N · D · O |
 #
 # We count the multiplications for one position of a sentence in the forward pass. We leave out the attention
 # scores, which cost little for sentences of 25 tokens. D is $d_{\mathrm{model}}$, F is $d_{\mathrm{ff}}$, and

@@ -159,10 +159,10 @@ compare("softmax in place", softmax_in_place, lambda: F.softmax(scores)[0])
 # on to the next block. This is called **cache blocking**: all operations work on one block, so that
 # the memory delivers each number only once.
 #
-# ```text
-# plain pair   x ─▶ [dropout] ─▶ memory ─▶ [sum] ─▶ memory ─▶ [norm] ─▶ memory     (N, D) each time
-# kernel       block of x ─▶ [dropout] ─▶ cache ─▶ [sum] ─▶ cache ─▶ [norm] ─▶ memory     next block
-# ```
+# | | reads and writes of memory |
+# |---|---|
+# | plain pair | dropout, sum and norm each read and write the whole array (N, D) |
+# | kernel | each block is read once, stays in the cache for all three operations, and is written once |
 #
 # The update of Adam (lesson 13.2, `13_2_adam`) has ten operations over all parameters. Its kernel computes
 # the same formula in blocks. In the backward pass, a kernel applies the gradients of the same operations in

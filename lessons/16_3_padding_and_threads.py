@@ -27,6 +27,7 @@ from npformer.bench.setups import Setup
 from npformer.data import PAD
 from npformer.functional.packing import find_tokens, pack, unpack
 from npformer.learn.course import show_figure
+from npformer.learn.course.shapes import shape_flow
 from npformer.plots import probability_bars
 from npformer.training import loss_and_gradients
 from npformer.training.workers import Workers
@@ -45,13 +46,20 @@ threadpool_limits(1, user_api="blas")  # each matrix product uses one thread
 # **Packing** copies the N real tokens of a batch into one array without padding. Attention is different: it
 # must know which tokens belong to the same sentence. So before attention, unpacking copies the tokens back to
 # their positions, with zeros at padding:
-#
-# ```text
-# x (B, T, D) ──▶ pack ──▶ (N, D) ──▶ linear, norm, feed-forward, logits: N rows instead of B·T
-#                            │  ▲
-#                     unpack ▼  │ pack
-#                   (B, H, T, K) attention
-# ```
+
+# %% tags=["plot"]
+figure = shape_flow(
+    "x packed qkv z y",
+    {
+        "packed": "pack: x",
+        "qkv": "linear, unpack: packed",
+        "z": "attention: qkv",
+        "y": "pack, linear: z",
+    },
+    {"x": "T D", "packed": "N D", "qkv": "T K", "z": "T K", "y": "N D"},
+)
+caption = "Packed arrays have N rows, one for each real token; attention has all T places"
+show_figure(figure, "16_3_shapes", caption)
 
 # %% [markdown]
 # What is the backward pass of packing? Write packing as a product with a matrix $P$ of shape (N, B·T). Each
@@ -104,12 +112,22 @@ assert_allclose(packed, padded[batch.target_in != PAD], rtol=1e-7, atol=1e-9)
 #   dropout, still runs on one thread.
 # - **Data-parallel threads.** Each thread gets a part of the batch and does all the work for it: forward,
 #   loss and backward. Python can run NumPy operations of several threads at the same time.
-#
-# ```text
-# batch ─┬─▶ part 1, n_1 tokens ──▶ thread 1: forward, loss, backward ──▶ dL_1 ─┐
-#        └─▶ part 2, n_2 tokens ──▶ thread 2: forward, loss, backward ──▶ dL_2 ─┴─▶ dL
-# ```
-#
+
+# %% tags=["plot"]
+figure = shape_flow(
+    ". part₁ dL₁ dL \n batch . . . \n . part₂ dL₂ .",
+    {
+        "part₁": "split: batch",
+        "part₂": ": batch",
+        "dL₁": "thread 1: part₁",
+        "dL₂": "thread 2: part₂",
+        "dL": "sum: dL₁ dL₂",
+    },
+    {"batch": "B T", "part₁": "B T", "part₂": "B T", "dL₁": "P", "dL₂": "P", "dL": "P"},
+)
+show_figure(figure, "16_3_threads", "Two threads: each computes the gradients of its own part")
+
+# %% [markdown]
 # The second way needs the gradient of the whole batch at the end. The loss is a mean over $n$ tokens. Let
 # part $i$ have $n_i$ tokens and the mean loss $L_i$. Then the loss and the gradient are weighted means of
 # the parts:

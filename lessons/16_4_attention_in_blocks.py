@@ -25,6 +25,7 @@ from npformer import show
 from npformer.checking import gradcheck
 from npformer.functional import attention, attention_backward
 from npformer.learn.course import show_figure
+from npformer.learn.course.shapes import shape_flow
 from npformer.plots import curves
 
 rng = np.random.default_rng(16)
@@ -60,14 +61,26 @@ print(f"{heads * attentions * tokens**2 * 4 / 1e6:.0f} MB of weights for one tex
 # $$m = \max_j s_j, \quad \ell = \sum_j e^{s_j - m}, \quad o = \sum_j e^{s_j - m}\, v_j$$
 #
 # $$y = \frac{o}{\ell}$$
-#
-# ```text
-#  k, v  (S, K)   block 1        block 2        block 3
-#                    │              │              │
-#  q (T, K) ───▶ scores (T, b)  scores (T, b)  scores (T, b)        b keys in each block
-#                    ▼              ▼              ▼
-#  m, ℓ (T, 1), o (T, L) ────▶ corrected ────▶ corrected ────▶ y = o / ℓ  (T, L)
-# ```
+
+# %% tags=["plot"]
+figure = shape_flow(
+    "state₀ state₁ state₂ y \n block₁ block₂ . .",
+    {
+        "state₁": "block 1: state₀ block₁",
+        "state₂": "block 2: state₁ block₂",
+        "y": "o / ℓ: state₂",
+    },
+    {
+        "state₀": "T L",
+        "block₁": "b K",
+        "block₂": "b K",
+        "state₁": "T L",
+        "state₂": "T L",
+        "y": "T L",
+    },
+)
+caption = "The state is m, ℓ and o; each block of b keys and values corrects it"
+show_figure(figure, "16_4_shapes", caption)
 
 # %% [markdown]
 # A new block may contain a larger score. Let $m'$ be the new maximum. All terms so far contain the factor

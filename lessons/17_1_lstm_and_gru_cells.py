@@ -20,6 +20,7 @@ from npformer import show
 from npformer.checking import gradcheck
 from npformer.functional import recurrent
 from npformer.learn.course import show_figure
+from npformer.learn.course.shapes import shape_flow
 from npformer.plots import curves
 
 rng = np.random.default_rng(17)
@@ -36,14 +37,15 @@ rng = np.random.default_rng(17)
 # > function of the previous hidden state hₜ₋₁ and the input for position t.
 #
 # One application of this function is a **time step**. The function itself is called the **cell**.
-#
-# ```text
-#  x₁ (D,)      x₂ (D,)      x₃ (D,)
-#    ↓            ↓            ↓
-# ┌──────┐ h₁ ┌──────┐ h₂ ┌──────┐ h₃
-# │ cell │──→ │ cell │──→ │ cell │──→ …      each hₜ (N,)
-# └──────┘    └──────┘    └──────┘
-# ```
+
+# %% tags=["plot"]
+figure = shape_flow(
+    "h₀ h₁ h₂ h₃ \n x₁ x₂ x₃ .",
+    {"h₁": "cell: h₀ x₁", "h₂": "cell: h₁ x₂", "h₃": "cell: h₂ x₃"},
+    {"h₀": "N", "x₁": "D", "x₂": "D", "x₃": "D", "h₁": "N", "h₂": "N", "h₃": "N"},
+)
+caption = "A recurrent network: the same cell reads one token after another"
+show_figure(figure, "17_1_shapes", caption)
 
 # %% [markdown]
 # The simplest cell is $h_t = \tanh(x_t W + h_{t-1} U + b)$. Lesson 10.4 (`10_4_why_self_attention`) compares
@@ -85,16 +87,17 @@ show_figure(figure, "17_1_activations", caption)
 # $$c' = f \odot c + i \odot g, \qquad h' = o \odot \tanh(c')$$
 #
 # Here $\sigma$ is the sigmoid function, and $\odot$ is the elementwise product.
-#
-# ```text
-# a (B, 4N) ─┬─ σ ─→ i ──┐
-#            ├─ tanh → g ┴─ × ──────────┐
-#            ├─ σ ─→ f ─── × ────────── + ─→ c' (B, N) ─→ tanh ─┐
-#            │             ↑                                    × ─→ h' (B, N)
-#            └─ σ ─→ o ────┼────────────────────────────────────┘
-# c (B, N) ────────────────┘
-# ```
-#
+
+# %% tags=["plot"]
+figure = shape_flow(
+    ". . c' h' \n a gates . . \n c . . .",
+    {"gates": "σ, tanh: a", "c'": "f c + i g: gates c", "h'": "o tanh(c'): gates c'"},
+    {"a": "B 4N", "gates": "B 4N", "c": "B N", "c'": "B N", "h'": "B N"},
+)
+caption = "An LSTM cell: the gates i, f and o and the candidate g come from a"
+show_figure(figure, "17_1_lstm", caption)
+
+# %% [markdown]
 # The vectors have names:
 #
 # - $f$ is the **forget gate**: which part of the old cell state is kept. (Gers et al. added it in 2000.)
@@ -203,14 +206,17 @@ assert report.ok
 #
 # - $r$ is the **reset gate**: how much the old state contributes to the candidate $n$.
 # - $z$ is the **update gate**: the new state is a weighted mean of the old state and of the candidate.
-#
-# ```text
-# gates w (B, 3N) ────────┐        ┌─→ r (B, N) ─→ candidate n (B, N) ─┐
-#                         ├─ σ, σ ─┤                                   ├─→ h' (B, N)
-# hidden_gates m (B, 3N) ─┘        └─→ z (B, N) ───────────────────────┤
-# h (B, N) ────────────────────────────────────────────────────────────┘
-# ```
-#
+
+# %% tags=["plot"]
+figure = shape_flow(
+    ". . n h' \n . rz . . \n w . . . \n m . . . \n h . . .",
+    {"rz": "σ: w m", "n": "tanh: rz w m", "h'": "mean by z: n rz h"},
+    {"w": "B 3N", "m": "B 3N", "h": "B N", "rz": "B 2N", "n": "B N", "h'": "B N"},
+)
+caption = "A GRU cell: r acts on the candidate n, and z mixes n with the old state h"
+show_figure(figure, "17_1_gru", caption)
+
+# %% [markdown]
 # There are two variants of the GRU. In the variant above, the reset gate multiplies the *result* of the
 # matrix product $h U$. It is called **reset-after**, and PyTorch uses it too. Cho et al. (2014) multiply $h$
 # by $r$ *before* the matrix product.

@@ -21,6 +21,7 @@ from npformer import show
 from npformer.checking import gradcheck
 from npformer.functional import recurrent
 from npformer.learn.course import show_figure
+from npformer.learn.course.shapes import shape_flow
 from npformer.nn import Bidirectional, Recurrent
 from npformer.plots import Grid, cell_product
 
@@ -36,15 +37,18 @@ n = 5  # the number N of hidden units
 #
 # The product $x_t W$ does not depend on the state. So it can be computed for all tokens at once, before the
 # loop. Only $h_{t-1} U$ and the cell must be inside the loop, because they need the state of the step before:
-#
-# ```text
-# x (B, T, D) ─→ × W ─→ (B, T, 4N)          one product for all tokens
-#                          │ t = 1, 2, …, T, one after another
-#                          ↓
-#          h, c ─→ × U ─→ + b ─→ cell ─┬─→ output h (B, N) at position t
-#           ↑     (B, 4N)              │
-#           └───────── next step ──────┘
-# ```
+
+# %% tags=["plot"]
+figure = shape_flow(
+    "x xW h' \n h hU .",
+    {"xW": "· W: x", "hU": "· U: h", "h'": "cell: xW hU"},
+    {"x": "T D", "h": "B N", "xW": "T 4N", "hU": "B 4N", "h'": "B N"},
+)
+show_figure(
+    figure,
+    "17_2_shapes",
+    "One product for all tokens before the loop; circles 2 and 3 are repeated for each token",
+)
 
 # %% [markdown]
 # The class `Recurrent` of the package is this layer. It has two linear maps, and each has a bias, so that
@@ -89,14 +93,15 @@ assert_allclose(np.stack(states, 1), states_package, rtol=1e-12)
 # next time step returns.
 #
 # **Second, the parameters are used in every time step.** So their gradients are sums over all time steps.
-#
-# ```text
-#                 dstates (B, T, 2N), the gradient from outside
-#                    │ at position t
-#                    ↓
-# 0 ─→ t = T ─→ … ─→ + ─→ backward of cell ─┬─→ × Uᵀ ─→ dstate (B, 2N) for step t − 1 ─→ …
-#                                           └─→ dgates (B, 4N): adds to dU and db
-# ```
+
+# %% tags=["plot"]
+figure = shape_flow(
+    "dstate dgates dstate'  \n doutput . .",
+    {"dgates": "cell, backward: dstate doutput", "dstate'": "· Uᵀ: dgates"},
+    {"dstate": "B 2N", "doutput": "B N", "dgates": "B 4N", "dstate'": "B 2N"},
+)
+caption = "A step backward; dstate' goes to the step before, and dgates adds to dU and db"
+show_figure(figure, "17_2_backward", caption)
 
 # %% [markdown]
 # Let $d\mathrm{state}$ be the gradient that comes back from time step t + 1. It is 0 after the last token. In
@@ -160,10 +165,9 @@ assert report.ok
 # In a batch, shorter sentences end in padding. A recurrent network must not read padding, because it would
 # change the state. So the state stays as it is wherever the mask is False.
 #
-# ```text
-# tokens    x₁   x₂   x₃   PAD  PAD
-# state     h₁   h₂   h₃   h₃   h₃
-# ```
+# | token | x₁ | x₂ | x₃ | PAD | PAD |
+# |---|---|---|---|---|---|
+# | state | h₁ | h₂ | h₃ | h₃ | h₃ |
 #
 # This has two useful consequences:
 #
@@ -234,12 +238,17 @@ show_figure(figure, "17_2_padding", caption)
 # A **bidirectional** recurrent network (Schuster and Paliwal, 1997) consists of two recurrent layers. One
 # reads from left to right, the other from right to left. At each position, the two hidden states are
 # concatenated:
-#
-# ```text
-# x (B, T, D) ─┬─→ left to right  ─→ (B, T, N) ─┐
-#              └─→ right to left  ─→ (B, T, N) ─┴─ concatenate ─→ y (B, T, 2N)
-# ```
-#
+
+# %% tags=["plot"]
+figure = shape_flow(
+    ". right y \n x . . \n . left .",
+    {"right": "→: x", "left": "←: x", "y": "concat: right left"},
+    {"x": "T D", "right": "T N", "left": "T N", "y": "T 2N"},
+)
+caption = "Bidirectional: one network reads to the right, the other to the left"
+show_figure(figure, "17_2_both", caption)
+
+# %% [markdown]
 # So the vector at *bank* depends on the whole sentence. In the backward pass, the gradient is split into two
 # halves, and the two gradients of $x$ are added. The class `Bidirectional` does this, here with GRU cells.
 

@@ -24,6 +24,7 @@ from npformer.checking.whole import ModelWithLoss
 from npformer.data import make_batch
 from npformer.functional import recurrent
 from npformer.learn.course import show_figure
+from npformer.learn.course.shapes import shape_flow
 from npformer.models.recurrent import RecurrentConfig, RecurrentTranslator
 from npformer.nn import Recurrent
 from npformer.plots import curves
@@ -43,11 +44,15 @@ threadpool_limits(1, user_api="blas")  # small products run fastest on one threa
 #
 # The second problem has two sides. In the backward pass, the gradient must reach tokens that were read long
 # ago. In the forward pass, the state must store what the network will need later.
-#
-# ```text
-# forward    h₁ ─→ h₂ ─→ … ─→ h₆₀ ─→ loss        each h (N,): does h₆₀ still contain x₁?
-# backward  dh₁ ←─ dh₂ ←─ … ←─ dh₆₀ ←─           each dh (N,): how long is dh₁?
-# ```
+
+# %% tags=["plot"]
+figure = shape_flow(
+    "h₁ h₂ h₃ loss",
+    {"h₂": "cell: h₁", "h₃": "cell: h₂", "loss": "…: h₃"},
+    {"h₁": "N", "h₂": "N", "h₃": "N", "loss": "1"},
+)
+caption = "Does the last state contain the first token, and how long is its gradient there?"
+show_figure(figure, "17_3_shapes", caption)
 
 # %% [markdown]
 # ## The gradient from one time step to the one before
@@ -73,10 +78,14 @@ threadpool_limits(1, user_api="blas")  # small products run fastest on one threa
 #
 # After j steps, this path has multiplied the gradient by the product $\prod_t f_t$. It contains no matrix and
 # no activation function.
-#
-# ```text
-# dc₀ ←─ × f₁ ─ dc₁ ←─ × f₂ ─ dc₂ ←─ × f₃ ─ dc₃ ←─ …        each dc (N,)
-# ```
+
+# %% tags=["plot"]
+figure = shape_flow(
+    "dc₃ dc₂ dc₁ dc₀",
+    {"dc₂": "× f₃: dc₃", "dc₁": "× f₂: dc₂", "dc₀": "× f₁: dc₁"},
+    {"dc₃": "N", "dc₂": "N", "dc₁": "N", "dc₀": "N"},
+)
+show_figure(figure, "17_3_path", "Backward: the second path only multiplies by forget gates")
 
 # %% [markdown]
 # For f = .5, the product of 60 forget gates is about $10^{-18}$. For f = .95 it is .046. So it is important
@@ -173,12 +182,17 @@ show_figure(figure, "17_3_distance", "Only the LSTM with forget gates near 1 kee
 # Now the forward pass. The first neural translators (Sutskever et al., 2014, and Cho et al., 2014) consist of
 # two recurrent networks. The **encoder** reads the source. Its last state is the only thing that the
 # **decoder** receives. The decoder begins with this state and produces the translation token by token:
-#
-# ```text
-# source (B, S) ─→ encoder ─→ last state (B, N) ─→ decoder ─→ logits (B, T, V)
-#                                one vector
-# ```
-#
+
+# %% tags=["plot"]
+figure = shape_flow(
+    "source h logits \n . target .",
+    {"h": "encoder: source", "logits": "decoder: h target"},
+    {"source": "B S", "target": "B T", "h": "1 N", "logits": "T V"},
+)
+caption = "The decoder receives a single vector, however long the source is"
+show_figure(figure, "17_3_bottleneck", caption)
+
+# %% [markdown]
 # *The components of the Transformer* names the problem: when the sequences become longer, their first
 # elements are lost. We test this with a task where nothing can be guessed from grammar. The source consists
 # of random letters, and the target is the source in **reverse order**. The model must store every letter in

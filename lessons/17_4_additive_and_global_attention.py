@@ -25,6 +25,7 @@ from npformer.checking.whole import ModelWithLoss
 from npformer.data import make_batch
 from npformer.functional.softmax import softmax
 from npformer.learn.course import show_figure
+from npformer.learn.course.shapes import shape_flow
 from npformer.models.recurrent import RecurrentConfig, RecurrentTranslator
 from npformer.nn.attention import AttentionalState, GlobalAttention, Similarity
 from npformer.plots import attention_map, curves
@@ -43,13 +44,17 @@ threadpool_limits(1, user_api="blas")  # small products run fastest on one threa
 # $$a_t = \mathrm{softmax\ over\ }s\mathrm{\ of\ } \mathrm{score}(\mathrm{query}, m_s)$$
 #
 # $$c_t = \sum_s a_{ts}\, m_s$$
-#
-# ```text
-# memory m (B, S, N) ─┬─ keys ───→ score ─→ softmax ─→ a (B, T, S) ─→ × ─→ context c (B, T, N)
-# query (B, T, N) ────┼─────────────↑                                 ↑
-#                     └─ values ──────────────────────────────────────┘
-# ```
-#
+
+# %% tags=["plot"]
+figure = shape_flow(
+    "query scores a c \n m . . .",
+    {"scores": "score: query m", "a": "softmax: scores", "c": "a m: a m"},
+    {"query": "T N", "m": "S N", "scores": "T S", "a": "T S", "c": "T N"},
+)
+caption = "Attention over a memory: m has the roles of the keys and of the values"
+show_figure(figure, "17_4_shapes", caption)
+
+# %% [markdown]
 # The query is a state of the decoder. The memory is used twice: as the keys and as the values. There are two
 # well-known versions. They differ in *when* attention is computed: before the recurrent cell or after it.
 
@@ -65,13 +70,10 @@ threadpool_limits(1, user_api="blas")  # small products run fastest on one threa
 #
 # $$h_t = \mathrm{cell}(x_t, h_{t-1}), \qquad \mathrm{score} = h_t W \cdot m_s$$
 #
-# ```text
-# additive   h_{t−1} ─→ attention ─→ c_t ─┬─→ cell ─→ h_t (B, N)
-#            memory ────↑          x_t ───┘
-#
-# global     h_{t−1} ─→ cell ─→ h_t ─→ attention ─→ c_t (B, N)
-#            x_t ───────↑      memory ─↑   (B, S, N)
-# ```
+# | | order of the computation |
+# |---|---|
+# | additive | attention with the old state h_{t−1} gives c_t; the cell reads c_t and x_t, and gives h_t |
+# | global | the cell reads x_t and gives h_t; attention with the new state h_t gives c_t |
 
 # %% [markdown]
 # In both versions of this package, the context and the state are then combined. The result is the
@@ -273,7 +275,7 @@ for name, title, weights in zip(("additive", "global"), names[1:], alignments, s
 # > - Luong's paper has a tanh in its *concat* score, which makes it Bahdanau's perceptron. The *concat* of
 # >   *一步步解析Attention is All You Need!* is linear. Therefore it ignores the query (lesson 4.5).
 # > - The output layer of Bahdanau et al. is a maxout of state, context and last token. npformer uses Luong's
-# >   attentional state for all systems, so that they differ in their attention alone. Bahdanau's decoder
+# >   attentional state for all systems, so that only their attention differs. Bahdanau's decoder
 # >   begins with the last state of the right-to-left network, and the decoder of npformer with both.
 
 # %% [markdown]

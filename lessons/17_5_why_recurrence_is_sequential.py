@@ -41,10 +41,10 @@ rng = np.random.default_rng(17)
 # The second cost is the length of the longest *chain* of products in which each needs the one before. We call
 # it the **sequential depth**.
 #
-# ```text
-# recurrent     x₁ → h₁ → h₂ → h₃ → … → hₙ         chain of n time steps
-# Transformer   x₁ … xₙ → layer → layer → … → y    chain of the layers, for any n
-# ```
+# | | the longest chain, for a sentence of length n |
+# |---|---|
+# | recurrent network | n time steps |
+# | Transformer | its layers, for any n |
 
 # %% [markdown]
 # We measure this depth for whole models. For this we use a special array. It stores the length of the longest

@@ -41,14 +41,12 @@ rng = np.random.default_rng(18)
 #
 # *The components of the Transformer* summarizes their solution. **Local attention** chooses a **position**
 # $p_t$ in the source for each target token t. The decoder attends only to the tokens in the **window**
-# $[p_t - D, p_t + D]$. The paper uses the half width D = 10. The diagram shows a window with $p_t = 4$ and
+# $[p_t - D, p_t + D]$. The paper uses the half width D = 10. The table shows a window with $p_t = 4$ and
 # D = 2:
 #
-# ```text
-# memory m (S, N)   m₀  m₁ [m₂  m₃  m₄  m₅  m₆] m₇  m₈
-#                           └───┴───┼───┴───┘
-# state h (N,) ─────────────────────┴─→ 5 scores ─→ softmax ─→ context (N,)
-# ```
+# | memory | m₀ | m₁ | m₂ | m₃ | m₄ | m₅ | m₆ | m₇ | m₈ |
+# |---|---|---|---|---|---|---|---|---|---|
+# | in the window | | | yes | yes | yes | yes | yes | | |
 
 # %% [markdown]
 # The paper has two ways to choose the position:

@@ -22,6 +22,7 @@ from npformer import functional as F
 from npformer import show
 from npformer.checking import gradcheck
 from npformer.learn.course import show_figure
+from npformer.learn.course.shapes import shape_flow
 from npformer.nn.attention import LocalPredictive, Similarity
 from npformer.plots import curves
 
@@ -33,15 +34,23 @@ rng = np.random.default_rng(18)
 # In local-m, the window of target token t is at the position $p_t = t$. If the two languages have different
 # word orders, this is wrong. So Luong et al. let the network predict the position from the state $h$ of the
 # decoder. We do this for one state $h$ (N,) and a source of S tokens with states $m$ (S, N):
-#
-# ```text
-# h (N,) ─┬─→ × W, tanh, · v, σ, × S ─→ position p ──────────────────┐
-#         │                                 ↓                        ↓
-#         └─→ scores h · m (S,) ─→ softmax in the window ─→ a (S,) ─→ × Gaussian g (S,) ─→ w (S,)
-#                                                                                          ↓
-#                                                     memory m (S, N) ─→ weighted sum ─→ c (N,)
-# ```
-#
+
+# %% tags=["plot"]
+figure = shape_flow(
+    ". p g . . \n h . a w c \n m . . . .",
+    {
+        "p": "S σ(…): h",
+        "g": "Gaussian: p",
+        "a": "softmax: h m",
+        "w": "a g: a g",
+        "c": "w m: w m",
+    },
+    {"h": "1 N", "m": "S N", "p": "1", "g": "1 S", "a": "1 S", "w": "1 S", "c": "1 N"},
+)
+caption = "Two paths lead from h to the context c: the position p, and the scores"
+show_figure(figure, "18_2_shapes", caption)
+
+# %% [markdown]
 # **Step 1: the position.** The sigmoid returns a number between 0 and 1. It is multiplied by the number of
 # tokens:
 #
@@ -197,12 +206,15 @@ assert moved > w.sum()
 # Two lines deserve attention. Because of the factor S in the first line, the same change of W moves p farther
 # in a long source. Because of $u (1 - u)$ in the second line, the gradient is nearly 0 when p is near 0 or
 # near S. There the sigmoid is saturated, so p can hardly move.
-#
-# ```text
-# dp () ─→ du () ─→ dz () ─┬─→ dv (J,)
-#                          └─→ dk (J,) ─→ db (J,) ─┬─→ dW (N, J)
-#                                                  └─→ dh (N,), first contribution
-# ```
+
+# %% tags=["plot"]
+figure = shape_flow(
+    "dp du dz dk dh",
+    {"du": "· S: dp", "dz": "σ: du", "dk": "· v: dz", "dh": "tanh, Wᵀ: dk"},
+    {"dp": "1", "du": "1", "dz": "1", "dk": "1 J", "dh": "1 N"},
+)
+caption = "Back from the position to the state; dv, db and dW are computed on the way"
+show_figure(figure, "18_2_backward", caption)
 
 # %% [markdown]
 # The state $h$ is used twice: for the position and for the scores $h \cdot m_s$. The memory is used twice as

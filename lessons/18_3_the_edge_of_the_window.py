@@ -39,10 +39,10 @@ sigma = D / 2  # the standard deviation of the Gaussian
 # of token 4. There are two examples of scores. In the first, all tokens have the score 0. In the second,
 # token 5 has the score 4, and the others 0.
 #
-# ```text
-# p = 2.9   m₀ [m₁  m₂  m₃  m₄] m₅  m₆  m₇  m₈     token 5 is outside
-# p = 3.1   m₀  m₁ [m₂  m₃  m₄  m₅] m₆  m₇  m₈     token 5 is inside
-# ```
+# | p | m₀ | m₁ | m₂ | m₃ | m₄ | m₅ | m₆ | m₇ | m₈ |
+# |---|---|---|---|---|---|---|---|---|---|
+# | 2.9 | | in | in | in | in | | | | |
+# | 3.1 | | | in | in | in | in | | | |
 
 # %%
 

@@ -21,6 +21,7 @@ from npformer import functional as F
 from npformer import show
 from npformer.checking import gradcheck
 from npformer.learn.course import show_figure
+from npformer.learn.course.shapes import shape_flow
 from npformer.nn import Linear
 from npformer.nn.attention import GlobalAttention, LocalMonotonic, LocalPredictive, Similarity
 from npformer.nn.module import Module
@@ -41,12 +42,14 @@ V, LONGEST, D = 8, 12, 2  # the vocabulary, the longest sentence, the half width
 # - A state of the decoder has three numbers: 1, the number of words written, and the number of words to come.
 #
 # Only two things are learned: the attention, and a linear layer that computes the word from the context.
-#
-# ```text
-# states (B, T, 3) ───────────┐
-#                             ├─→ attention ─→ context (B, T, V + 12) ─→ linear ─→ logits (B, T, V)
-# memory (B, S, V + 12) ──────┘
-# ```
+
+# %% tags=["plot"]
+figure = shape_flow(
+    "states context logits \n memory . .",
+    {"context": "attention: states memory", "logits": "linear: context"},
+    {"states": "T 3", "memory": "S D", "context": "T D", "logits": "T V"},
+)
+show_figure(figure, "18_4_shapes", "The model, for one sentence; D is V + 12")
 
 # %%
 positions = np.arange(LONGEST)

@@ -23,6 +23,7 @@ from npformer import functional as F
 from npformer import show
 from npformer.checking import gradcheck
 from npformer.learn.course import show_figure
+from npformer.learn.course.shapes import shape_flow
 from npformer.nn.attention.hard import expected_loss
 from npformer.plots import Grid, cell_product, curves
 
@@ -51,13 +52,17 @@ words = ["the", "dog", "saw", "birds"]
 # $$\mathrm{soft:} \quad z = \sum_s \alpha_s\, v_s$$
 #
 # $$\mathrm{hard:} \quad z = v_s \mathrm{\ with\ probability\ } \alpha_s$$
-#
-# ```text
-# scores (T, S) ─→ softmax ─→ α (T, S) ─┬─→ soft: weighted average ────────→ z (T, L)
-#                                       └─→ hard: draw s (T,) ─→ z = v_s ──→ z (T, L)
-# values v (S, L) ──────────────────────────┴────────────────────↑
-# ```
-#
+
+# %% tags=["plot"]
+figure = shape_flow(
+    "scores α z \n . v .",
+    {"α": "softmax: scores", "z": "mean or draw: α v"},
+    {"scores": "T S", "v": "S L", "α": "T S", "z": "T L"},
+)
+caption = "Soft attention takes the mean of the values, hard attention draws one of them"
+show_figure(figure, "19_1_shapes", caption)
+
+# %% [markdown]
 # **Question.** What is the expected value of $z$ in hard attention?
 #
 # <details><summary>Answer</summary>
@@ -71,11 +76,9 @@ words = ["the", "dog", "saw", "birds"]
 # weight, so together they have length 1. Then draw a uniform random number between 0 and 1. The position is
 # the interval that contains this number. This method is called **inverse transform sampling**:
 #
-# ```text
-# 0          .22 .28              .75        1
-# ├── the ────┼dog┼───── saw ──────┼─ birds ─┤
-#                        ↑ .53: the position is "saw"
-# ```
+# | word | the | dog | saw | birds |
+# |---|---|---|---|---|
+# | interval | 0 to .22 | .22 to .28 | .28 to .75 | .75 to 1 |
 #
 # The example has four words and two queries. We choose the scores as logarithms of the weights that we want.
 # The code draws 1,000 times for each query, with the function `hard_attend` of the package.

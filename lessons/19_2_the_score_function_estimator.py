@@ -23,6 +23,7 @@ from npformer import functional as F
 from npformer import show
 from npformer.checking import gradcheck
 from npformer.learn.course import show_figure
+from npformer.learn.course.shapes import shape_flow
 from npformer.nn.attention.hard import estimate, expected_loss
 from npformer.plots import curves
 
@@ -38,13 +39,16 @@ words = ["the", "dog", "saw", "birds"]
 #
 # The gradient cannot pass through a draw. But the expected loss is a smooth function of the scores, so it has
 # a gradient. How can we compute it?
-#
-# ```text
-# scores (T, S) ─→ α (T, S) ─→ draw s (T,) ─→ z (T, L) ─→ model ─→ f(s) ()
-#       ↑                                                            │
-#       └────────── this lesson: a gradient without a path through the draw
-# ```
-#
+
+# %% tags=["plot"]
+figure = shape_flow(
+    "scores α s z f \n . . v . .",
+    {"α": "softmax: scores", "s": "draw: α", "z": "v at s: s v", "f": "model: z"},
+    {"scores": "T S", "α": "T S", "s": "1 T", "v": "S L", "z": "T L", "f": "1"},
+)
+show_figure(figure, "19_2_shapes", "No gradient passes through circle 2, the draw")
+
+# %% [markdown]
 # First the setup, as in lesson 19.1:
 
 # %%

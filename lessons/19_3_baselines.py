@@ -22,6 +22,7 @@ from npformer import functional as F
 from npformer import show
 from npformer.checking import gradcheck
 from npformer.learn.course import show_figure
+from npformer.learn.course.shapes import shape_flow
 from npformer.nn.attention import MovingBaseline
 from npformer.nn.attention.hard import estimate, expected_loss, with_and_without_baseline
 from npformer.plots import curves
@@ -39,12 +40,14 @@ rng = np.random.default_rng(7)
 #
 # The idea of this lesson: subtract a number b from each reward, the **baseline**. If b is about the usual
 # reward, good draws have a positive difference, and bad draws a negative one.
-#
-# ```text
-# draw s ─→ reward f(s) () ─→ − b ─→ × (onehot(s) − α) ─→ estimate of dscores (T, S)
-#                             ↑
-#           rewards of earlier draws
-# ```
+
+# %% tags=["plot"]
+figure = shape_flow(
+    "s f advantage dscores \n . b α .",
+    {"f": "reward: s", "advantage": "f − b: f b", "dscores": "· (onehot − α): advantage α"},
+    {"s": "1 T", "f": "1", "b": "1", "α": "T S", "advantage": "1", "dscores": "T S"},
+)
+show_figure(figure, "19_3_shapes", "The baseline b comes from the rewards of earlier draws")
 
 # %% [markdown]
 # The setup is that of lessons 19.1 (`19_1_hard_attention`) and 19.2: two queries draw from four words.

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 19.4 · Entropy, and the straight-through estimator
 #
-# *About 35 minutes. You need: the score-function estimator (lesson 19.2,
+# *About 30 minutes. You need: the score-function estimator (lesson 19.2,
 # `19_2_the_score_function_estimator`), baselines (lesson 19.3, `19_3_baselines`), the gradient of the softmax
 # (lesson 5.2, `05_2_the_backward_pass_of_attention`).*
 #
@@ -23,6 +23,7 @@ from npformer import functional as F
 from npformer import show
 from npformer.checking import gradcheck
 from npformer.learn.course import show_figure
+from npformer.learn.course.shapes import shape_flow
 from npformer.nn.attention.hard import estimate, expected_loss, with_and_without_baseline
 from npformer.plots import curves
 
@@ -31,11 +32,21 @@ rng = np.random.default_rng(7)
 # %% [markdown]
 # The setup is that of lesson 19.1 (`19_1_hard_attention`): two queries draw from four words, and a linear map
 # with a softmax computes the reward $f(s) = \log p(y \mid s)$.
-#
-# ```text
-# scores (T, S) ─→ softmax ─→ α (T, S) ─┬─→ draw s ─→ z (T, L) ─→ reward f(s) ─┐
-#                                       └─→ entropy H of each query ───────────┴─→ loss
-# ```
+
+# %% tags=["plot"]
+figure = shape_flow(
+    ". . s f loss \n scores α . . . \n . . H . .",
+    {
+        "α": "softmax: scores",
+        "s": "draw: α",
+        "H": "entropy: α",
+        "f": "reward: s",
+        "loss": "sum: f H",
+    },
+    {"scores": "T S", "α": "T S", "s": "1 T", "H": "1 T", "f": "1", "loss": "1"},
+)
+caption = "The reward and the entropy of each query are two terms of the loss"
+show_figure(figure, "19_4_shapes", caption)
 
 # %%
 S, T, L = 4, 2, 2  # the numbers of words and queries, the width of a value
@@ -235,8 +246,7 @@ show_figure(figure, "19_4_straight", caption)
 # %% [markdown]
 # ## What the source documents say
 #
-# > - *Show, Attend and Tell* says that H is there "to further reduce the estimator variance". With
-# >   probability ½ it uses the average in place of a draw; the package does not do that.
+# > - *Show, Attend and Tell* says that H is there "to further reduce the estimator variance".
 
 # %% [markdown]
 # ## Summary
@@ -253,7 +263,7 @@ show_figure(figure, "19_4_straight", caption)
 # **Question.** What happens if $\lambda_e$ is very large?
 #
 # <details><summary>Answer</summary>
-# The entropy dominates the loss, so all weights become equal, and the rewards have almost no influence.
+# The entropy dominates the loss, so all weights become equal.
 # </details>
 
 # %% [markdown]
@@ -262,7 +272,6 @@ show_figure(figure, "19_4_straight", caption)
 # The command `npformer exercise list 19` lists the exercises of this chapter.
 #
 # - `npformer exercise start entropy-backward`: compute the gradient of the entropy of the attention weights.
-#   It is 0 where the mask forbids attention.
 # - By hand: one query with rewards $f_s$. Which weights α maximize $\sum_s \alpha_s f_s + \lambda_e H$? Show
 #   that they are softmax(f / λₑ).
 #

@@ -21,6 +21,7 @@ from threadpoolctl import threadpool_limits
 from npformer import show
 from npformer.checking import gradcheck
 from npformer.learn.course import show_figure
+from npformer.learn.course.shapes import shape_flow
 from npformer.learn.experiments.hard_attention import learn
 from npformer.models.place_reader import METHODS, PLACES, Reader, make_places
 from npformer.plots import curves
@@ -34,13 +35,16 @@ threadpool_limits(1, user_api="blas")  # small products run fastest on one threa
 # An example has six places. Each place has a name and one of five symbols. The query is one of the names, and
 # the model must answer with the symbol at the place with this name. So attention should read exactly one
 # place.
-#
-# ```text
-# query (B, 1, 6) ─────┐
-#                      ├─→ attention ─→ context (B, 1, 11) ─→ linear, log softmax ─→ log p (B, 1, 5)
-# memory (B, 6, 11) ───┘
-# ```
-#
+
+# %% tags=["plot"]
+figure = shape_flow(
+    "query context log_p \n memory . .",
+    {"context": "attention: query memory", "log_p": "linear, log softmax: context"},
+    {"query": "1 D", "memory": "S D", "context": "1 D", "log_p": "1 V"},
+)
+show_figure(figure, "19_5_shapes", "The model, for one sentence: S = 6 places and V = 5 symbols")
+
+# %% [markdown]
 # The model is `Reader` in `npformer/models/place_reader.py`. The training is in
 # `npformer/learn/experiments/hard_attention.py`. There are four methods:
 #

@@ -22,6 +22,7 @@ from numpy.testing import assert_allclose
 from npformer.data import if_then as recipes
 from npformer.functional import attention
 from npformer.learn.course import show_figure
+from npformer.learn.course.shapes import shape_flow
 from npformer.models.if_then import BagOfWords
 from npformer.plots import cell_grid
 
@@ -37,11 +38,9 @@ rng = np.random.default_rng(20)
 # - The **trigger** is the event that starts it: there is a new photo in Instagram.
 # - The **action** is what happens then: add the photo to Dropbox.
 #
-# ```text
-# "Automatically save Instagram photos to a Dropbox folder"
-#        ─→ trigger: Instagram.new_photo   (a new photo in Instagram)
-#        ─→ action:  Dropbox.add_photo     (add it to Dropbox)
-# ```
+# - Description: "Automatically save Instagram photos to a Dropbox folder".
+# - Trigger: `Instagram.new_photo`, a new photo in Instagram.
+# - Action: `Dropbox.add_photo`, add it to Dropbox.
 #
 # A model has to find the trigger and the action in the description.
 #
@@ -107,12 +106,21 @@ assert len(sentences[0]) == 8
 #
 # A **bag of words** is a text represented without the order of its words. The model `BagOfWords` computes
 # the mean of the word vectors. Two linear layers compute one logit for each trigger and for each action:
-#
-# ```text
-# ids (B, S) ─→ embedding (B, S, D) ─→ mean over the words (B, D) ─┬─→ linear ─→ trigger (B, 56)
-#                                                                  └─→ linear ─→ action  (B, 56)
-# ```
-#
+
+# %% tags=["plot"]
+figure = shape_flow(
+    ". . . trigger \n ids e mean . \n . . . action",
+    {
+        "e": "embedding: ids",
+        "mean": "mean: e",
+        "trigger": "linear: mean",
+        "action": "linear: mean",
+    },
+    {"ids": "B S", "e": "S D", "mean": "1 D", "trigger": "1 V", "action": "1 V"},
+)
+show_figure(figure, "20_1_shapes", "The bag of words: V = 56 triggers, and as many actions")
+
+# %% [markdown]
 # A mean does not depend on the order of its terms. So **two descriptions with the same words get the same
 # prediction**, whatever the parameters are.
 

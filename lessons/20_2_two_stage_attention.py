@@ -20,6 +20,7 @@ from npformer import show
 from npformer.data import if_then as recipes
 from npformer.functional import latent, softmax
 from npformer.learn.course import show_figure
+from npformer.learn.course.shapes import shape_flow
 from npformer.nn.attention import LatentAttention
 from npformer.plots import attention_map, cell_grid
 
@@ -57,13 +58,15 @@ sentences = [recipe.description.lower().split() for recipe in recipes.FAMOUS]
 #
 # Let the rows of $e$ be the vectors of S words, with shape (S, E). The layer has two parameters: a vector
 # $u$ of shape (E,) and a matrix $V$ of shape (E, J). J is the length of the longest sentence.
-#
-# ```text
-#            ┌─ · u ─→ latent scores (S,) ───→ softmax ─→ l (S,) ───┐
-# e (S, E) ──┤                                                      ├─→ w (S,) ─→ divide by sum ─→ w̄ (S,)
-#            └─ × V ─→ active scores (S, S) ─→ softmax ─→ D (S, S) ─┘                                │
-# values v (S, L) ────────────────────────────────────────────────────────────────────────→ o (L,) ←─┘
-# ```
+
+# %% tags=["plot"]
+figure = shape_flow(
+    ". l w̄ o \n e . . . \n . D . . \n v . . .",
+    {"l": "softmax: e", "D": "softmax: e", "w̄": "/ sum: l D", "o": "w̄ v: w̄ v"},
+    {"e": "S E", "l": "1 S", "D": "S S", "v": "S L", "w̄": "1 S", "o": "1 L"},
+)
+caption = "Latent attention: the weights l and D together give the weights of the words"
+show_figure(figure, "20_2_shapes", caption)
 
 # %% [markdown]
 # The first formula gives the latent weights. The second gives a matrix $D$. Row $i$ of $D$ is a softmax
@@ -71,11 +74,9 @@ sentences = [recipe.description.lower().split() for recipe in recipes.FAMOUS]
 #
 # $$l = \mathrm{softmax}_j (u \cdot e_j), \qquad D_{ij} = \mathrm{softmax}_j ((e_i V)_j)$$
 #
-# ```text
-# position j          0         1        2        3      4
-# word          automatically  save  instagram  photos  to  ...
-# row of "to"       small      small   large    small  small      "to" points to "instagram"
-# ```
+# | | automatically | save | instagram | photos | to |
+# |---|---|---|---|---|---|
+# | row of *to* | small | small | large | small | small |
 #
 # There are two ways to combine $D$ and $l$, which the package calls **orientations**:
 #

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 20.3 · The backward pass of latent attention
 #
-# *About 40 minutes. You need: the forward pass of latent attention (lesson 20.2,
+# *About 35 minutes. You need: the forward pass of latent attention (lesson 20.2,
 # `20_2_two_stage_attention`), the gradient of the softmax (lesson 5.2,
 # `05_2_the_backward_pass_of_attention`).*
 #
@@ -274,13 +274,13 @@ assert report.ok
 # **Question.** A word has the latent weight 0. Which row of $dD$ is 0 in the orientation "columns"?
 #
 # <details><summary>Answer</summary>
-# The row of this word, because dDᵢⱼ = lᵢ dwⱼ. The word has no influence on w, wherever it points.
+# The row of this word, because dDᵢⱼ = lᵢ dwⱼ.
 # </details>
 
 # %% [markdown]
 # ## Exercises
 #
-# The command `npformer exercise list 20` lists them. The gradient checker grades each of them.
+# The command `npformer exercise list 20` lists them.
 #
 # - `npformer exercise start unit-weights-backward`: write the backward pass of a normalization of weights. It
 #   needs one sum for each row.

@@ -22,6 +22,7 @@ from npformer import Module, Parameter
 from npformer.data import if_then as recipes
 from npformer.functional import attention, attention_backward, latent
 from npformer.learn.course import show_figure
+from npformer.learn.course.shapes import shape_flow
 from npformer.models.if_then import BagOfWords, RecipeReader
 from npformer.plots import attention_map, cell_grid, curves
 from npformer.training.if_then import fit, score
@@ -60,13 +61,23 @@ print("recipes: {} for training, {} for the test, {} mirrored".format(*counts))
 # `RecipeReader` contains two latent attentions, one for the trigger and one for the action. A bidirectional
 # LSTM computes the states $e$ from the word embeddings $x$ (chapter 17). The states are the input of the
 # scores. The *values* are the embeddings, which contain no information about the order:
-#
-# ```text
-# ids (B, S) ─→ embedding x (B, S, D) ─┬─→ bidirectional LSTM ─→ e (B, S, E) ─→ weights w̄ (B, S) ─┐
-#                                      └─→ values ────────────────────────────────────────────────┴─→ o (B, D)
-# o ─→ linear ─→ logits of the trigger (B, 56); a second attention does the same for the action
-# ```
-#
+
+# %% tags=["plot"]
+figure = shape_flow(
+    ". . e w̄ o logits \n ids x . . . .",
+    {
+        "x": "embedding: ids",
+        "e": "LSTM: x",
+        "w̄": "weights: e",
+        "o": "w̄ x: w̄ x",
+        "logits": "linear: o",
+    },
+    {"ids": "B S", "x": "S D", "e": "S E", "w̄": "1 S", "o": "1 D", "logits": "1 V"},
+)
+caption = "For the trigger; a second attention does the same for the action"
+show_figure(figure, "20_4_shapes", caption)
+
+# %% [markdown]
 # **Question.** Why are the values the embeddings and not the states?
 #
 # <details><summary>Answer</summary>

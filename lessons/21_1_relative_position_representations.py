@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 21.1 · Relative position representations
 #
-# *About 35 minutes. You need: positions (lesson 3.1, `03_1_positions`), the backward pass of attention
+# *About 30 minutes. You need: positions (lesson 3.1, `03_1_positions`), the backward pass of attention
 # (lesson 5.2, `05_2_the_backward_pass_of_attention`).*
 #
 # **After this lesson you can**
@@ -21,6 +21,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from npformer import functional as F
 from npformer.checking import gradcheck
 from npformer.learn.course import show_figure
+from npformer.learn.course.shapes import shape_flow
 from npformer.nn.attention import RelativeAttention
 from npformer.plots import attention_map, cell_grid
 
@@ -33,11 +34,10 @@ rng = np.random.default_rng(21)
 # **absolute position**: it is counted from the start of the sentence. But the meaning of a word often
 # depends on the words near it. The distance between two words is called their **relative position**.
 #
-# ```text
-# the   old   dog   barks
-#  0     1     2     3       absolute positions
-# −2    −1     0     1       relative positions, seen from "dog"
-# ```
+# | | the | old | dog | barks |
+# |---|---|---|---|---|
+# | absolute position | 0 | 1 | 2 | 3 |
+# | position relative to *dog* | −2 | −1 | 0 | 1 |
 #
 # *Attention机制详解（二）* says that sinusoids are one possible choice of positions. It cites Shaw,
 # Uszkoreit and Vaswani, *Self-Attention with Relative Position Representations* (2018). They do not add
@@ -100,15 +100,22 @@ show_figure(figure, "21_distance", caption)
 # %% [markdown]
 # ## Forward
 #
-# The diagram shows the shapes for one head. The arrays of keys and values get one more axis, because each
+# The picture shows the shapes for one head. The arrays of keys and values get one more axis, because each
 # query has its own sums $k_s + a^K_r$:
-#
-# ```text
-# q (T, K) ───────────────────────────────────────────┐
-# k (S, K), a^K (R, K) ─→ k_s + a^K_r  (T, S, K) ─────┴─→ scores (T, S) ─→ softmax ─→ p (T, S) ─┐
-# v (S, K), a^V (R, K) ─→ v_s + a^V_r  (T, S, K) ───────────────────────────────────────────────┴─→ z (T, K)
-# ```
-#
+
+# %% tags=["plot"]
+figure = shape_flow(
+    "q scores p z \n k+a v+a . .",
+    {"scores": "q · (k + a): q k+a", "p": "softmax: scores", "z": "p (v + a): p v+a"},
+    {"q": "T K", "k+a": "S K", "v+a": "S K", "scores": "T S", "p": "T S", "z": "T K"},
+)
+show_figure(
+    figure,
+    "21_1_shapes",
+    "For each query, keys and values are different sums: k + a and v + a have a third axis T",
+)
+
+# %% [markdown]
 # We write the formula with loops, and compare with the function `relative_attention` of the package.
 
 # %%
@@ -225,9 +232,8 @@ assert_allclose(moved[:, 7:], alone, rtol=1e-9)
 #
 # ## What the source documents say
 #
-# > - *Attention机制详解（二）* names the paper of Shaw et al. and does not explain it.
-# > - It calls the method "relation-aware". This term is more general: any relation between two words may
-# >   have a vector. The distance is a relation that exists in every sentence.
+# > - *Attention机制详解（二）* names the paper of Shaw et al. without an explanation. It calls the method
+# >   "relation-aware", which is a more general term.
 
 # %% [markdown]
 # ## Summary

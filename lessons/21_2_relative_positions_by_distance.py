@@ -22,6 +22,7 @@ from npformer import functional as F
 from npformer import show
 from npformer.checking import gradcheck
 from npformer.learn.course import show_figure
+from npformer.learn.course.shapes import shape_flow
 from npformer.plots import Grid, cell_product
 
 rng = np.random.default_rng(21)
@@ -44,16 +45,23 @@ rng = np.random.default_rng(21)
 # ## Two operations
 #
 # Let $M = Q (A^K)^\top$ be the products of all queries with all vectors, of shape (T, R). Two operations
-# connect the distances with the keys. They are the two new boxes in this diagram:
-#
-# ```text
-# q (T, K), a^K (R, K) ─→ M (T, R) ─→ spread ─→ (T, S) ─┐
-# q (T, K), k (S, K) ──→ q kᵀ (T, S) ───────────────────┴─→ scores ─→ softmax ─→ p (T, S)
-#
-# p (T, S), v (S, K) ───────────────────────────→ p v (T, K) ─────┐
-# p (T, S) ─→ collect ─→ C (T, R), a^V (R, K) ──→ C a^V (T, K) ───┴─→ z (T, K)
-# ```
-#
+# connect the distances with the keys. They are the circles 1 and 4 of this picture:
+
+# %% tags=["plot"]
+figure = shape_flow(
+    "M spread scores p z \n . qk . . .",
+    {
+        "spread": "spread: M",
+        "scores": "sum: spread qk",
+        "p": "softmax: scores",
+        "z": "p v + collect: p",
+    },
+    {"M": "T R", "spread": "T S", "qk": "T S", "scores": "T S", "p": "T S", "z": "T K"},
+)
+caption = "Two new steps, spread and collect, connect distances and keys"
+show_figure(figure, "21_2_shapes", caption)
+
+# %% [markdown]
 # - For the scores, entry $(t, s)$ takes the number $M_{tr}$ of its distance. The package calls this
 #   function `spread_by_distance`.
 # - For the values, the weights $p_{ts}$ of all keys at the same distance are added. The package calls this

@@ -41,11 +41,12 @@ threadpool_limits(1, user_api="blas")  # small products run fastest on one threa
 # - **Two before**: at each position, predict the word two positions before it.
 # - **Third**: at each position, predict the third word of the sentence.
 #
-# ```text
-# words         d   f   a   c   b   f
-# two before    –   –   d   f   a   c        the first two positions are not counted
-# third         a   a   a   a   a   a
-# ```
+# | words | d | f | a | c | b | f |
+# |---|---|---|---|---|---|---|
+# | two before | – | – | d | f | a | c |
+# | third | a | a | a | a | a | a |
+#
+# The first two positions of *two before* are not counted.
 #
 # **Question.** Which of the two tasks is about a relative position, and which about an absolute one?
 #

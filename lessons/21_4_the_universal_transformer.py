@@ -23,6 +23,7 @@ from npformer import functional as F
 from npformer.checking import gradcheck
 from npformer.functional.positions import sinusoids
 from npformer.learn.course import show_figure
+from npformer.learn.course.shapes import shape_flow
 from npformer.models.universal import UniversalEncoder
 from npformer.plots import Grid, cell_product
 
@@ -41,11 +42,15 @@ rng = np.random.default_rng(21)
 #
 # The **Universal Transformer** has a single layer $f$ with the parameters θ. It is applied N times. All
 # words are processed in parallel. The recurrence is over the depth, not over the positions.
-#
-# ```text
-#               ┌──────────────────────── N times, the same θ ────────────────────────┐
-# x₀ (B, T, D) ─┴─→ + place + step n ─→ attention ─→ feed-forward ─→ xₙ (B, T, D) ─────┴─→ x_N (B, T, D)
-# ```
+
+# %% tags=["plot"]
+figure = shape_flow(
+    "x₀ x₁ x₂ x₃",
+    {"x₁": "f: x₀", "x₂": "f: x₁", "x₃": "f: x₂"},
+    {"x₀": "T D", "x₁": "T D", "x₂": "T D", "x₃": "T D"},
+)
+caption = "The same layer f, with the same parameters, is applied N times, here three"
+show_figure(figure, "21_4_shapes", caption)
 
 # %% [markdown]
 # How does the layer know which step it is computing? Before *every* step, two sinusoids are added: one for
@@ -239,7 +244,7 @@ assert report.ok
 #
 # <details><summary>Answer</summary>
 # With the last state alone, the halting probabilities would decide only the number of steps. It is an
-# integer, so it has no useful gradient. As weights of the mean, the probabilities get a gradient.
+# integer, so it has no useful gradient. In a mean the probabilities are weights, and get a gradient.
 # </details>
 #
 # **Question.** A word has $p_1 = .995$ and ε = .01. What are its number of steps, its weights and its cost?

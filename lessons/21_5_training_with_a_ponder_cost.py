@@ -40,11 +40,10 @@ threadpool_limits(1, user_api="blas")  # small products run fastest on one threa
 # - The right output for a letter is the letter itself.
 # - The right output for an arrow is the right output of the position to its left.
 #
-# ```text
-# input           a   ←   ←   b   ←   c
-# right output    a   a   a   b   b   c
-# steps needed    1   1   2   1   1   1
-# ```
+# | input | a | ← | ← | b | ← | c |
+# |---|---|---|---|---|---|---|
+# | right output | a | a | a | b | b | c |
+# | steps needed | 1 | 1 | 2 | 1 | 1 | 1 |
 #
 # A word may attend only to itself and to its left neighbor. So information moves by one position in each
 # step, and the $r$-th arrow after a letter **needs $r$ steps**. The network is not told these numbers. Its

@@ -49,10 +49,10 @@ threadpool_limits(1, user_api="blas")  # small products run fastest on one threa
 # In both cases, the layers consist of self-attention and a feed-forward network. Only the mask and the
 # training data differ:
 #
-# ```text
-# masked:  the [MASK] quacks  ─→ embedding (B, T, D) ─→ layers, full mask   ─→ logits (B, T, V): [MASK] = duck
-# causal:  the duck           ─→ embedding (B, T, D) ─→ layers, causal mask ─→ logits (B, T, V): next = quacks
-# ```
+# | | input | mask | right token |
+# |---|---|---|---|
+# | masked | the [MASK] quacks | full | duck, at [MASK] |
+# | causal | the duck | causal | quacks, after the last token |
 #
 # In npformer the two models are `Bert` and `GPT`. *The components of the Transformer* ends with BERT as the
 # next step after the Transformer.

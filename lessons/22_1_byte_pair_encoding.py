@@ -33,10 +33,9 @@ from npformer.plots import curves
 # different: people write any word they like, and two people translate the same sentence differently. This
 # chapter shows what more is needed to train on real text. The parts are:
 #
-# ```text
-# text ─→ tokens and subwords (22.1) ─→ batches and the model (22.2) ─→ training (22.4) ─→ search (22.5)
-#                                    translations ─→ a score (22.3)       a real translator (22.6)
-# ```
+# | 22.1 | 22.2 | 22.3 | 22.4 | 22.5 | 22.6 |
+# |---|---|---|---|---|---|
+# | subwords | batches | scores | training | search | a translator |
 #
 # The command `npformer train --preset multi30k-en-de` does all of this on **Multi30k**: 29,000 captions of
 # photographs, in English and German. In the lessons, each part runs on the built-in corpus in seconds.

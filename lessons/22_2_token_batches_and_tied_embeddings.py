@@ -54,11 +54,6 @@ print(f"{len(examples):,} pairs, {V} tokens; the first pair: {examples[0]}")
 # The preset for Multi30k uses 2,048. To reduce the padding, sentences of similar length are put into the
 # same batch. The lengths are changed a little at random before sorting, so that the batches differ between
 # the passes through the corpus.
-#
-# ```text
-# sentence pairs ─→ sort by length, with some randomness ─→ cut into batches ─→ shuffle the batches
-#                                                           (B, S) and (B, T), B · max(S, T) ≤ 1024
-# ```
 
 # %%
 sizes = data.example_lengths(examples)  # (N, 2) source and target

@@ -21,6 +21,7 @@ from numpy.testing import assert_allclose
 from npformer import UserError
 from npformer.generation.bleu import bleu as package_bleu
 from npformer.learn.course import show_figure
+from npformer.learn.course.shapes import shape_flow
 from npformer.plots import cell_grid
 
 # %% [markdown]
@@ -70,12 +71,27 @@ from npformer.plots import cell_grid
 # </details>
 #
 # The last factor is the **geometric mean** of the four precisions. If one of them is 0, the score is 0.
-#
-# ```text
-# translations ─┬─→ n-grams, n = 1 … 4 ─→ clipped matches / n-grams ─→ p₁ … p₄ ─→ geometric mean ─┐
-# references  ──┤                                                                                 ├─→ BLEU
-#               └─→ numbers of words c and r ─→ brevity penalty ──────────────────────────────────┘
-# ```
+
+# %% tags=["plot"]
+figure = shape_flow(
+    "n_grams p geometric bleu \n c_and_r . penalty .",
+    {
+        "p": "clipped matches: n_grams",
+        "geometric": "mean: p",
+        "penalty": "brevity: c_and_r",
+        "bleu": "product: geometric penalty",
+    },
+    {
+        "n_grams": "1 n",
+        "c_and_r": "2",
+        "p": "1 n",
+        "geometric": "1",
+        "penalty": "1",
+        "bleu": "1",
+    },
+)
+caption = "BLEU: four precisions, and a penalty for translations that are too short"
+show_figure(figure, "22_3_shapes", caption)
 
 # %%
 

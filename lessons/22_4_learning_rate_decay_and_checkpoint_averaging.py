@@ -80,11 +80,8 @@ show_figure(figure, "22_schedule", "The learning rate for Multi30k, with and wit
 # pairs (lesson 22.1, `22_1_byte_pair_encoding`). The training has 360 steps, and the decay begins at step
 # 288.
 #
-# ```text
-# batch ─→ loss ─→ gradients ─→ clip ─→ Adam with lr(s) ─→ parameters (P,)
-#                                                           ├─ every 4 steps:  keep a copy (checkpoint)
-#                                                           └─ every 12 steps: validation loss, BLEU
-# ```
+# A copy of the parameters is kept every 4 steps, and the validation loss and BLEU are computed every 12
+# steps.
 #
 # A **checkpoint** is a copy of the parameters during the training. The **validation** sentences are not
 # used for training. We measure the loss on all of them, and BLEU on 60 of them, translated by greedy

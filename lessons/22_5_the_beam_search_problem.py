@@ -41,10 +41,10 @@ threadpool_limits(1, user_api="blas")  # small products run fastest on one threa
 # translation has a single term, $\log p(\mathrm{end} \mid x)$. It can be larger than the sum of all terms
 # of a correct translation:
 #
-# ```text
-# correct:  log p = −.9 −.6 −1.1 −.4 −.8 −.5 −.3 = −4.6      seven tokens, each quite probable
-# empty:    log p = −4.2                                     one token, quite improbable
-# ```
+# | translation | log p | tokens |
+# |---|---|---|
+# | correct | −.9 − .6 − 1.1 − .4 − .8 − .5 − .3 = −4.6 | seven, each quite probable |
+# | empty | −4.2 | one, quite improbable |
 #
 # The total probability favors short translations. This is called **length bias**.
 

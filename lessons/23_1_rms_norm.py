@@ -33,14 +33,13 @@ rng = np.random.default_rng(23)
 # residual connections and norms. But almost every part was exchanged for a simpler or a better one. This
 # chapter treats these parts in turn:
 #
-# ```text
-#                     2017                        today (for example Llama)            lesson
-# norm                layer norm, after the sum   RMS norm, before the sublayer        23.1
-# positions           sinusoids, added            rotary, in queries and keys          23.2
-# feed-forward        ReLU, two matrices          SwiGLU, three matrices               23.3
-# attention           one key head per query      key heads shared by query heads      23.4
-# optimizer           Adam, 1/√step               AdamW, cosine with a floor           23.5
-# ```
+# | | 2017 | today, for example Llama | lesson |
+# |---|---|---|---|
+# | norm | layer norm, after the sum | RMS norm, before the sublayer | 23.1 |
+# | positions | sinusoids, added | rotary, in queries and keys | 23.2 |
+# | feed-forward | ReLU, two matrices | SwiGLU, three matrices | 23.3 |
+# | attention | one key head for each query head | key heads shared by query heads | 23.4 |
+# | optimizer | Adam, 1/√step | AdamW, cosine with a floor | 23.5 |
 #
 # As before, each part is a function with a backward pass.
 
@@ -202,6 +201,10 @@ assert sizes == {"LayerNorm": 1024, "RMSNorm": 512}
 # %% [markdown]
 # A fused kernel (lesson 16.2, `16_2_kernels`) computes several operations in one pass. So fused kernels make
 # the difference smaller. The main advantage of RMS norm is its simplicity.
+
+# %% [markdown]
+# **In 2025**, RMS norm is the rule. Qwen3 and Gemma 3 also normalize queries and keys, and OLMo 2 normalizes
+# the output of each sublayer.
 
 # %% [markdown]
 # ## Summary

@@ -21,6 +21,7 @@ from npformer import functional as F
 from npformer import show
 from npformer.checking import gradcheck
 from npformer.learn.course import show_figure
+from npformer.learn.course.shapes import shape_flow
 from npformer.nn import MultiHeadAttention, RotaryPositions
 from npformer.plots import Figure, cell_grid
 
@@ -39,13 +40,13 @@ rng = np.random.default_rng(23)
 # Su et al. (*RoFormer: Enhanced Transformer with Rotary Position Embedding*, 2021) found a simpler way. They
 # *rotate* each query and each key by an angle that is proportional to its position:
 #
-# ```text
-# 2017:   token vector + position vector ─→ times W ─→ query ──────────────────────────→ score
-# rotary: token vector ───────────────────→ times W ─→ query ─→ rotate by the position ─→ score
-# ```
+# | | positions |
+# |---|---|
+# | 2017 | vectors, added to the tokens |
+# | rotary | angles, by which queries and keys are rotated |
 #
 # This method is called **rotary positions**, or RoPE. Nothing is added to the tokens, and nothing is learned.
-# Llama and most of today's language models use rotary positions.
+# **In 2025**, nearly all language models use them; Llama 4 leaves them out in every fourth layer.
 
 # %% [markdown]
 # ## One pair of numbers
@@ -119,14 +120,16 @@ show_figure(figure, "23_rotation", caption)
 # short text. So the fast pairs can distinguish neighbours, and the slow pairs can distinguish paragraphs.
 #
 # Which numbers form a pair? The paper takes neighbours: numbers 0 and 1, numbers 2 and 3, and so on. This
-# **layout** is called *interleaved*. The diagram shows the steps and the shapes:
-#
-# ```text
-# positions t (T,) ─→ angles t θ_i (T, K/2) ─→ cos, sin (T, K/2) ─┬─────────────┐
-# queries q (B, H, T, K) ─→ pairs (a, b), each (B, H, T, K/2) ────┴→ rotate ─→ (B, H, T, K) ─┐
-# keys    k (B, H, T, K) ─→ pairs ──────────────────────────────────→ rotate ─→ (B, H, T, K) ─┴→ scores
-# values  v (B, H, T, L) ──────────────────────────────────────────────────────── unchanged ──→ (B, H, T, T)
-# ```
+# **layout** is called *interleaved*. The picture shows the steps:
+
+# %% tags=["plot"]
+figure = shape_flow(
+    "q q' scores \n angles . . \n k k' .",
+    {"q'": "rotate: q angles", "k'": "rotate: k angles", "scores": "q kᵀ: q' k'"},
+    {"q": "T K", "k": "T K", "angles": "T K/2", "q'": "T K", "k'": "T K", "scores": "T T"},
+)
+caption = "Queries and keys are rotated by the angles of their positions; values are not"
+show_figure(figure, "23_2_shapes", caption)
 
 # %%
 T, K = 6, 8

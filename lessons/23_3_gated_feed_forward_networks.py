@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 23.3 · Gated feed-forward networks
 #
-# *About 25 minutes. You need: the feed-forward network (lesson 9.1, `09_1_the_feed_forward_network`), the
+# *About 20 minutes. You need: the feed-forward network (lesson 9.1, `09_1_the_feed_forward_network`), the
 # gradient of a product (lesson 0.2, `00_2_forward_and_backward`).*
 #
 # **After this lesson you can**
@@ -154,9 +154,8 @@ assert -(-exact // 256) * 256 == 11008
 # dx &= d\mathrm{gate}\, W_g^\top + d\mathrm{value}\, W_v^\top
 # \end{aligned}$$
 #
-# The derivative of swish follows from the product rule, with $s = \mathrm{sigmoid}(u)$ and $s' = s (1 - s)$:
-#
-# $$\mathrm{swish}'(u) = s + u\, s\, (1 - s)$$
+# With $s = \mathrm{sigmoid}(u)$ and $s' = s (1 - s)$, the product rule gives
+# $\mathrm{swish}'(u) = s + u\, s\, (1 - s)$.
 
 # %%
 dy = rng.standard_normal(y.shape)  # (B, T, D)
@@ -177,6 +176,10 @@ for name, weight in (("gate", w_gate), ("value", w_value), ("outer", w_outer)):
     getattr(layer, name).weight.value[...] = weight
 assert_allclose(layer.backward(dy, layer.forward(x)[1]), dx, rtol=1e-9)
 assert report.ok
+
+# %% [markdown]
+# **In 2025**, SwiGLU is the rule. In many large models, such as DeepSeek-V3, each token uses only a few of
+# many such networks.
 
 # %% [markdown]
 # ## Summary

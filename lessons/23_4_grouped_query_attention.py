@@ -64,12 +64,11 @@ assert gibibytes(32, 8, 4096, 128) == 0.5
 # (*GQA*, 2023) proposed a compromise: the H query heads form G groups, and each group shares one head of keys
 # and values. This is called **grouped-query attention**.
 #
-# ```text
-#                        multi-head (G = H)    grouped (G = 2)      multi-query (G = 1)
-# query heads            0  1  2  3            0  1  2  3           0  1  2  3
-#                        |  |  |  |             \/    \/             \  \/  /
-# heads of keys, values  0  1  2  3             0     1                 0
-# ```
+# | | heads of keys and values, for four query heads | used by the query heads |
+# |---|---|---|
+# | multi-head, G = H | four | one each |
+# | grouped, G = 2 | two | 0 and 1; 2 and 3 |
+# | multi-query, G = 1 | one | all four |
 #
 # Queries have the shape (B, H, T, K), and keys have the shape (B, G, S, K). Query head $h$ uses the key head
 # $\lfloor h / R \rfloor$, where $R = H / G$. The simplest program repeats each head of keys and values R
@@ -204,6 +203,10 @@ print("positions back with W = 4096 and 32 layers:", reach)
 # %% tags=["check"]
 assert_allclose(with_mask[-1], from_the_cache[0], rtol=1e-12)
 assert reach > 100_000
+
+# %% [markdown]
+# **In 2025**, grouped queries are the rule (Llama 3, Qwen3, Gemma 3). DeepSeek-V3 keeps one compressed vector
+# for each position instead.
 
 # %% [markdown]
 # ## Summary

@@ -57,13 +57,13 @@ from npformer.training.optimizer import AdamW, cosine
 #
 # $$\theta \leftarrow \theta - \eta \lambda\, \theta - \eta\, \frac{\hat{m}}{\sqrt{\hat{v}} + \varepsilon}$$
 #
-# The diagram compares an L2 penalty in Adam with AdamW. All arrays have the shape (P,), where P is the number
+# The table compares an L2 penalty in Adam with AdamW. All arrays have the shape (P,), where P is the number
 # of parameters:
 #
-# ```text
-# L2 in Adam:  g + λ θ (P,) ─→ m, v (P,) ─→ − η m̂ / (√v̂ + ε) ─────────────→ θ (P,)
-# AdamW:       g       (P,) ─→ m, v (P,) ─→ − η m̂ / (√v̂ + ε) ─→ − η λ θ ──→ θ (P,)
-# ```
+# | | m and v are computed from | update of θ |
+# |---|---|---|
+# | L2 in Adam | g + λ θ | − η m̂ / (√v̂ + ε) |
+# | AdamW | g | − η m̂ / (√v̂ + ε) − η λ θ |
 #
 # The cell trains three kinds of weights, first with an L2 penalty in Adam and then with AdamW. All weights
 # begin at 1. Their gradients are pure noise with the standard deviations 0.01, 0.1 and 1. The mean of this
@@ -166,6 +166,9 @@ show_figure(figure, "23_cosine", caption)
 # %% [markdown]
 # The decay of AdamW is $\eta \lambda \theta$, so it follows the schedule. The weights decay more slowly in
 # the warm-up and at the end of the training.
+
+# %% [markdown]
+# **In 2025**, AdamW is still the rule; Kimi K2 was trained with Muon, another optimizer.
 
 # %% [markdown]
 # ## Summary

@@ -23,6 +23,7 @@ from npformer.data.text import text_dataset
 from npformer.functional.masks import causal_mask
 from npformer.generation.sampling import sample_ids
 from npformer.learn.course import show_figure
+from npformer.learn.course.shapes import shape_flow
 from npformer.learn.course.trained import short_gpt
 from npformer.models.gpt import GPT, GPTConfig
 from npformer.nn.context import AttentionMask, Context
@@ -81,26 +82,34 @@ assert_array_equal(batch.ids[:, 1:], batch.target_out[:, :-1])
 # around it (lesson 8.4, `08_4_norm_before_or_after`).
 
 # %% [markdown]
-# In the diagram, B is the number of windows, D the width of the model, and V the number of tokens.
-#
-# ```text
-# ids (B, T) ──▶ embedding ──▶ x (B, T, D)
-#                                │
-#        ┌───────────────────────┤  block, n_layers times
-#        │                       ▼
-#        │    norm ──▶ causal self-attention ──▶ (B, T, D)
-#        └──────────────────────▶+
-#        ┌───────────────────────┤
-#        │                       ▼
-#        │    norm ──▶ feed-forward network ──▶ (B, T, D)
-#        └──────────────────────▶+
-#                                │
-#                                ▼
-#                  norm ──▶ linear ──▶ logits (B, T, V)
-# ```
+# In the picture, B is the number of windows, D the width of the model, and V the number of tokens.
+
+# %% tags=["plot"]
+figure = shape_flow(
+    "ids x . u₁ . u₂ logits \n . . m . f . .",
+    {
+        "x": "embedding: ids",
+        "m": "norm, attention: x",
+        "u₁": "x + m: x m",
+        "f": "norm, FFN: u₁",
+        "u₂": "u₁ + f: u₁ f",
+        "logits": "norm, linear: u₂",
+    },
+    {
+        "ids": "B T",
+        "x": "T D",
+        "m": "T D",
+        "u₁": "T D",
+        "f": "T D",
+        "u₂": "T D",
+        "logits": "T V",
+    },
+)
+caption = "A GPT with one block, for one window; circles 2 to 5 are the block"
+show_figure(figure, "24_1_shapes", caption)
 
 # %% [markdown]
-# Compare this diagram with the decoder of chapter 11. A GPT has no encoder-decoder attention, because it has
+# Compare this picture with the decoder of chapter 11. A GPT has no encoder-decoder attention, because it has
 # no encoder. You know all its parts. Three of them are from chapter 23: RMS norm, rotary positions and
 # SwiGLU.
 #
@@ -117,7 +126,7 @@ assert model.count_parameters() == config.count_parameters()
 
 # %% [markdown]
 # To see that nothing is hidden, the function `by_hand` computes the logits with the layers alone, in the
-# order of the diagram. These logits must be equal to those that the model computes.
+# order of the picture. These logits must be equal to those that the model computes.
 #
 # **Question.** A position must not attend to the characters after it. Which part of the model ensures this?
 #
@@ -281,6 +290,10 @@ assert codec.decode(drawn).count(" ") > 10
 # **Your turn.** In the terminal, choose another prompt with `!prompt = codec.encode("JULIET:")`. Then print
 # how the GPT continues it, with
 # `!codec.decode([int(i[0]) for i in sample_ids(trained.model, [prompt], 99, rng=rng)])`.
+
+# %% [markdown]
+# **In 2025**, large language models are still trained in this way first. Then they learn to follow
+# instructions, and to solve tasks by trial and reward.
 
 # %% [markdown]
 # ## Summary

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 24.2 · Sampling
 #
-# *About 30 minutes. You need: the softmax (lesson 4.1, `04_1_attention_without_parameters`), greedy search
+# *About 25 minutes. You need: the softmax (lesson 4.1, `04_1_attention_without_parameters`), greedy search
 # (lesson 14.1, `14_1_greedy_search_and_beam_search`), a GPT (lesson 24.1, `24_1_a_gpt_from_its_parts`).*
 #
 # **After this lesson you can**
@@ -20,6 +20,7 @@ from threadpoolctl import threadpool_limits
 from npformer.functional.softmax import softmax
 from npformer.generation.sampling import draw_tokens, sample_ids, token_probabilities
 from npformer.learn.course import show_figure
+from npformer.learn.course.shapes import shape_flow
 from npformer.learn.course.trained import short_gpt
 from npformer.plots import probability_panels
 
@@ -59,14 +60,19 @@ assert max(words.count(word) for word in words) >= len(words) / 4
 #
 # So we **sample**: we draw each token with the probability that the model gives it.
 
-# %% [markdown]
-# ```text
-# ids (B, T) ─▶ GPT ─▶ logits (B, V) ─▶ divide by the temperature ─▶ softmax ─▶ p (B, V)
-#     ▲                                                                           │
-#     │                                                         leave out tokens (top-k, top-p)
-#     │                                                                           │
-#     └───── append ◀───── next token (B,) ◀───── draw ◀───── divide by the sum ◀─┘
-# ```
+# %% tags=["plot"]
+figure = shape_flow(
+    "ids logits p p' next",
+    {
+        "logits": "GPT, / temperature: ids",
+        "p": "softmax: logits",
+        "p'": "top-k, top-p: p",
+        "next": "draw: p'",
+    },
+    {"ids": "B T", "logits": "1 V", "p": "1 V", "p'": "1 V", "next": "1"},
+)
+caption = "One token is drawn and appended; then the GPT reads all of them again"
+show_figure(figure, "24_2_shapes", caption)
 
 # %% [markdown]
 # ## Draw from a list of probabilities
@@ -236,6 +242,10 @@ assert several[0].shape == (3,)
 print("the same seed gives the same text")
 
 # %% [markdown]
+# **In 2025**, programs combine these settings. The makers of Qwen3, for example, recommend for its thinking
+# mode the temperature .6, top-p .95 and top-k 20.
+
+# %% [markdown]
 # ## Summary
 #
 # - Greedy search repeats itself in free text, because frequent words are the most probable ones almost
@@ -255,12 +265,6 @@ print("the same seed gives the same text")
 # No, neither of them does. A temperature divides all logits by a positive number, so their order stays the
 # same. Top-p always keeps the most probable token.
 # </details>
-#
-# **Question.** Which settings of temperature, top-k and top-p change nothing?
-#
-# <details><summary>Answer</summary>
-# The temperature 1, k = V, and p = 1.
-# </details>
 
 # %% [markdown]
 # ## Exercises
@@ -269,5 +273,6 @@ print("the same seed gives the same text")
 #
 # - `npformer exercise start temperature`: compute the probabilities of a temperature.
 # - `npformer exercise start nucleus`: keep the most probable tokens of top-p sampling.
+# - Which settings of temperature, top-k and top-p change nothing?
 #
 # **Next**: lesson 24.3 (`24_3_from_2017_to_llama`), which measures what each change since 2017 does.

@@ -35,36 +35,19 @@ from npformer.plots import curves
 #
 # The Transformer of 2017 is still in use, but almost each of its parts was replaced. You know all the new
 # parts from chapter 23. This lesson puts them together: it compares the decoder layer of 2017 with the layer
-# of Llama, and measures what each change does. The numbers mark the changes:
+# of Llama, and measures what each change does. The table names the changes:
 #
-# ```text
-#  2017: decoder layer                             Llama: layer
-#
-#  x (B, T, D)                                     x (B, T, D)
-#  │                                               │
-#  ├─▶ linear, bias: Q, K, V, each (B, H, T, K)    ├─▶ RMS norm                               1, 2
-#  │      causal attention                         │      linear: Q (B, H, T, K)                 6
-#  │      linear, bias                             │      linear: K, V (B, G, T, K), G < H       5
-#  │                                               │      rotate Q and K                         3
-#  │                                               │      causal attention
-#  │                                               │      linear
-#  +◀──────── (B, T, D)                            +◀──────── (B, T, D)
-#  layer norm                                      │
-#  ├─▶ cross-attention to the encoder              │
-#  +◀──────── (B, T, D)                            │
-#  layer norm                                      │
-#  ├─▶ linear, bias: (B, T, F)                     ├─▶ RMS norm                               1, 2
-#  │      ReLU                                     │      two linear: gate, value (B, T, F)      4
-#  │      linear, bias                             │      SiLU(gate) · value
-#  │                                               │      linear
-#  +◀──────── (B, T, D)                            +◀──────── (B, T, D)
-#  layer norm                                      │
-#  ▼                                               ▼
-#  y (B, T, D)                                     y (B, T, D)
-# ```
+# | part | 2017: decoder layer | Llama: layer | change |
+# |---|---|---|---|
+# | norm | layer norm after each sum | RMS norm before each sublayer | 1, 2 |
+# | queries and keys | not rotated | rotated | 3 |
+# | feed-forward network | linear, ReLU, linear | SiLU(gate) · value, then linear | 4 |
+# | heads of keys and values | H | G, with G < H | 5 |
+# | linear layers | with a bias | without a bias | 6 |
+# | sublayers | self-attention, cross-attention, feed-forward | self-attention, feed-forward | |
 
 # %% [markdown]
-# Change 7 is the optimizer, which is not in the diagram. Cross-attention is gone, because there is no
+# Change 7 is the optimizer, which is not in the table. Cross-attention is gone, because there is no
 # encoder. In 2017, the vectors of the positions were added to the embeddings before the first layer. In
 # Llama, each layer rotates its queries and keys instead. And Llama has one more norm after its last layer.
 #
@@ -276,6 +259,9 @@ assert caches == [256, 128]
 # Published comparisons have similar problems. Narang et al. (*Do Transformer Modifications Transfer Across
 # Implementations and Applications?*, 2021) tried many changes in one program with equal settings. Most of
 # these changes did not improve the models. But gated feed-forward networks and RMS norm improved them.
+
+# %% [markdown]
+# **In 2025**, Qwen3 has the parts of this Llama layer, and one more: it normalizes each query and key.
 
 # %% [markdown]
 # ## Summary

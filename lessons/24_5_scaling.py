@@ -78,11 +78,8 @@ from npformer.plots import curves
 # tokens. Each training has its own cosine schedule, which ends at the last step of this training. The results
 # are stored in a file. The command `npformer experiment scaling` makes such a file anew.
 #
-# ```text
-# width × layers  ─▶  GPT with N parameters ──┐
-#                                             ├─▶ training ─▶ validation loss L (N, D) ─▶ fit of a law
-# steps × 512 tokens ─▶ D tokens of the text ─┘
-# ```
+# A training has two sizes: the N parameters, given by width and layers, and the D tokens that it reads, 512
+# in each step. Its result is the validation loss L (N, D), and a law is fitted to all of these losses.
 
 # %%
 results = [result for result in read_results(MEASURED) if result.seed in SEEDS]
@@ -298,17 +295,19 @@ assert abs(with_embedding[3] - law[3]) > 0.02
 # found about .5. Their model with 70 billion parameters, trained on 1.4 trillion tokens, was better than one
 # with 280 billion and fewer tokens, for the same number of operations.
 #
-# Why do the exponents differ? Porian et al. (2024) repeated both studies and found three causes. Kaplan et
+# Why? Porian et al. (2024) repeated both studies and found three causes. Kaplan et
 # al. did not count the operations of the last layer, their warm-up was too long for small models, and they
-# did not tune the optimizer for each size. The output above agrees with the first cause.
+# did not tune the optimizer for each size. Our output agrees with the first cause.
 #
-# The interval of our exponent contains both .73 and .5. So our experiment cannot decide between these two
-# exponents.
+# The interval of our exponent contains both .73 and .5, so our experiment cannot decide.
+#
+# **In 2025**, small models read far more tokens than this optimum: Qwen3 with 8 billion parameters read 36
+# trillion.
 
 # %% [markdown]
 # ## What a small range can show
 #
-# How small is our range? The cell compares our range of N with the range of Kaplan et al.
+# The cell compares our range of N with that of Kaplan et al.
 
 # %%
 print(f"N: largest / smallest = {N[-1] / N[0]:.0f}, in Kaplan et al. {1.5e9 / 768:,.0f}")

@@ -70,11 +70,9 @@ assert sorted(path.name for path in folder.iterdir()) == ["config.json", "model.
 #
 # In such files, an array is called a **tensor**. A **safetensors** file has three parts:
 #
-# ```text
-# 8 bytes: the length of the header
-# header:  for each tensor its name, dtype, shape, and place in the data   (a JSON text)
-# data:    the numbers of all tensors, one tensor after the other
-# ```
+# 1. 8 bytes: the length of the header.
+# 2. The header, a JSON text: for each tensor its name, dtype, shape, and place in the data.
+# 3. The data: the numbers of all tensors, one tensor after the other.
 #
 # Older folders contain a file `pytorch_model.bin` instead. This file is a **pickle**: loading it can run any
 # code that its author put into it. A safetensors file contains only numbers and a header, so reading it runs
@@ -96,26 +94,17 @@ assert {name.replace(".h.1.", ".h.0.") for name in header if ".h.1." in name} ==
 }
 
 # %% [markdown]
-# Compare these names with the diagram of lesson 24.1. D is the width of the model, T the number of tokens in
+# Compare these names with the picture of lesson 24.1. D is the width of the model, T the number of tokens in
 # a text, and V the number of tokens in the vocabulary. Each norm and each linear map also has a bias.
 #
-# ```text
-# ids (T,) ──▶ rows of wte (V, D) + rows of wpe (context, D) ──▶ x (T, D)
-#                                     │
-#        ┌────────────────────────────┤  block 0; the names of block 1 begin with h.1
-#        │                            ▼
-#        │    norm h.0.ln_1 ──▶ linear h.0.attn.c_attn (D, 3 D): queries, keys, values
-#        │      ──▶ attention ──▶ linear h.0.attn.c_proj (D, D)
-#        └───────────────────────────▶+
-#        ┌────────────────────────────┤
-#        │                            ▼
-#        │    norm h.0.ln_2 ──▶ linear h.0.mlp.c_fc (D, 4 D)
-#        │      ──▶ GELU ──▶ linear h.0.mlp.c_proj (4 D, D)
-#        └───────────────────────────▶+
-#                                     │
-#                                     ▼
-#                   norm ln_f ──▶ h (T, D) ──▶ logits h · wteᵀ (T, V)
-# ```
+# | part of the GPT | names of its tensors in block 0 | shapes |
+# |---|---|---|
+# | embedding of tokens and positions | `wte`, `wpe` | (V, D), (context, D) |
+# | norm, then queries, keys and values | `h.0.ln_1`, `h.0.attn.c_attn` | (D,), (D, 3 D) |
+# | output of the attention | `h.0.attn.c_proj` | (D, D) |
+# | norm, then the hidden layer, with GELU | `h.0.ln_2`, `h.0.mlp.c_fc` | (D,), (D, 4 D) |
+# | output of the feed-forward network | `h.0.mlp.c_proj` | (4 D, D) |
+# | last norm; the logits use `wte` again | `ln_f` | (D,) |
 
 # %% [markdown]
 # ## Tied weights are in the file once
@@ -376,13 +365,14 @@ assert worst.error < 1e-9
 # ```
 #
 # Here, `gpt2` and `opus-mt-en-fr` are the names of two folders. The first command prints the settings, the
-# layers and the memory that the model needs. It reads only `config.json` and the header, so it is fast even
-# for a large model. The gradient check needs much more time and memory than the other commands. In Python,
-# `npformer.load("gpt2")` returns an object with the methods of this lesson. The page of `npformer explore`
-# shows every step of the model. At its address, `#view=attention` opens the maps of all heads.
+# layers and the memory that the model needs. The gradient check needs much more time and memory than the
+# other commands. In Python, `npformer.load("gpt2")` returns an object with the methods of this lesson.
 #
 # **Your turn.** In another terminal, run `npformer inspect runs/lesson25`. In the lesson, try another text:
 # `!print(loaded.saliency("the goat didn't cross the park because", target="it").table())`.
+
+# %% [markdown]
+# **In 2025**, researchers also trace the features of large models (Lindsey et al.).
 
 # %% [markdown]
 # ## Summary

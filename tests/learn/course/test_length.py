@@ -28,6 +28,7 @@ MOST_ON_THE_MAIN_ROUTE = 30
 MOST_BEFORE_A_LOSS_FALLS = 15  # minutes of reading
 MOST_WORDS = 150  # before a cell of code, a picture or a question
 MOST_IMPORTS = 24  # lines of a cell, one screen
+TABLE = re.compile(r"(?:^\|.*\n?)+", re.MULTILINE)
 # what follows one of these headings may be as long as it needs to be
 END_MATTER = ("## What the source documents say", "## Summary")
 
@@ -35,7 +36,7 @@ END_MATTER = ("## What the source documents say", "## Summary")
 def passages(lesson):
     """Return the prose between two stops, in order, as far as the part that ends a lesson.
 
-    A stop is a cell of code, a picture (an image or a fenced block), or a question with its answer.
+    A stop is a cell of code, a picture (an image or a fenced block), a table, or a question with its answer.
     """
     found, passage = [], []
     for cell in lesson.cells:
@@ -53,10 +54,11 @@ def passages(lesson):
 
 
 def blocks_of(text):
-    """Return the paragraphs of prose; "" stands for a folded answer or a fenced block."""
+    """Return the paragraphs of prose; "" stands for a folded answer, a fenced block or a table."""
     blocks = []
     for part in split_answers(text):
-        shown = FENCE.sub("\n\n\0\n\n", part.text) if part.kind == "text" else "\0"
+        apart = TABLE.sub("\n\n\0\n\n", FENCE.sub("\n\n\0\n\n", part.text))
+        shown = apart if part.kind == "text" else "\0"
         blocks += [block.replace("\0", "") for block in re.split(r"\n\s*\n", shown.strip("\n")) if block]
     return blocks
 

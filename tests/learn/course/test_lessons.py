@@ -15,7 +15,8 @@ from npformer.learn.exercises import EXERCISES
 @each_lesson
 def test_the_lesson_has_its_number_and_a_picture(lesson):
     assert lesson.cells[0].text.startswith(f"# {lesson.number} · ")
-    assert "show_figure(" in "\n".join(texts_of([lesson], "code")) or "```text" in prose_of(lesson)
+    assert "show_figure(" in "\n".join(texts_of([lesson], "code"))
+    assert not re.search("[│┌└├─▶▼]", prose_of(lesson))  # no diagram of letters
 
 
 @each_chapter
@@ -45,6 +46,11 @@ def test_a_loss_falls_in_each_of_the_first_chapters(chapter):
     ]
     asserted = re.compile(r"assert.*(?:loss|final|e \* e)")
     assert any(asserted.search(code) for code in texts_of(taking, "code"))
+
+
+@pytest.mark.parametrize("chapter", range(1, 15))
+def test_a_chapter_looks_at_its_part_in_the_shipped_translator(chapter):
+    assert any("npformer.learn.course.running" in code for code in texts_of(CHAPTERS[chapter], "code"))
 
 
 def test_the_course_is_complete():

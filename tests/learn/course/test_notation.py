@@ -9,9 +9,10 @@ from npformer.learn.course.prose import formulas
 from npformer.learn.course.routes import ENGINEERS, MAIN
 
 PAGE = (ROOT / "docs" / "notation.md").read_text(encoding="utf-8")
-SHAPE = re.compile(r"\(((?:[\dA-Z·+ ]+, ?)+[\dA-Z·+ ]*)\)")  # such as (B, T, D) or (H·K, D)
+# such as (B, T, D) or (H·K, D) in a comment, and "T D" in the axes of a picture
+SHAPE = re.compile(r"\(((?:[\dA-Z·+ ]+, ?)+[\dA-Z·+ ]*)\)|\"([A-Z](?: [A-Z1dₖᵥ]+)+)\"")
 ALONE = re.compile(r"(?<![A-Za-z\\])d?([A-Z])(?![A-Za-z])")  # a capital, or its gradient, but no word
-TEXT = re.compile(r"\\(?:mathrm|text|operatorname|mathbb)\{[^{}]*\}")
+TEXT = re.compile(r"\\(?:mathrm|text|operatorname|mathbb)\{[^{}]*\}|(?<=W)(?:_\w)?\^\w|(?<=b)\^\w")
 SOFTMAX = re.compile(r"(\w)'? *&?= *\\mathrm\{softmax\}\((\w)'?\)")
 NOT_SHAPES = ("(Q, K, V)", "(A, B)")
 LESSONS = list(dict.fromkeys([*MAIN.lessons, *ENGINEERS.lessons]))
@@ -25,13 +26,14 @@ def letters_of(title):
 
 
 SIZES, ARRAYS = letters_of("Sizes"), letters_of("Arrays")
+SAME = set(re.search(r"^\| ([A-Z, ]+) \| \| the sizes", PAGE, re.MULTILINE)[1]) | {"N"}  # a number of tokens
 
 
 def shape_letters(text):
     """Return the letters of the shapes in a text."""
     for no_shape in NOT_SHAPES:
         text = text.replace(no_shape, "")
-    return {letter for shape in SHAPE.findall(text) for letter in ALONE.findall(shape)}
+    return {letter for shape in SHAPE.findall(text) for letter in ALONE.findall(" ".join(shape))}
 
 
 def formula_letters(text):
@@ -41,8 +43,9 @@ def formula_letters(text):
 
 def test_the_letters_are_found():
     assert {"B", "T", "S", "D", "H", "K", "F", "V"} <= SIZES
-    assert {"Q", "K", "V", "S", "P"} <= ARRAYS
+    assert {"Q", "K", "V", "A", "P"} <= ARRAYS
     assert shape_letters("x  # (B, T, H·K), and MultiHead(Q, K, V)") == {"B", "T", "H", "K"}
+    assert shape_letters('{"x": "T D", "k": "S dₖ"}') == {"T", "D", "S"}
     assert formula_letters(r"$dQ = c\, J_t \mathrm{Concat}$ and $PE_t$") == {"Q", "J"}
 
 
@@ -57,6 +60,15 @@ def test_its_formulas_have_the_letters_of_the_table(lesson):
     assert formula_letters(prose) - ARRAYS == set()
 
 
+@on_routes
+def test_no_letter_is_both_a_size_and_an_array(lesson):
+    """K, V and P are keys, values and weights in a lesson with the queries Q, and sizes elsewhere."""
+    prose = "\n".join(cell.text for cell in lesson.cells if cell.kind == "prose")
+    found = formula_letters(prose)
+    arrays = found & (SIZES & ARRAYS - SAME - (set() if "Q" in found else {"K", "P", "V"}))
+    assert arrays & shape_letters("\n".join(cell.text for cell in lesson.cells)) == set()
+
+
 def test_weights_are_the_softmax_of_scores():
     found = [
         (lesson.number, *pair)
@@ -66,4 +78,4 @@ def test_weights_are_the_softmax_of_scores():
         for pair in SOFTMAX.findall(latex)
     ]
     assert len(found) > 2
-    assert [row for row in found if row[1:] != ("P", "S")] == []
+    assert [row for row in found if row[1:] != ("P", "A")] == []
