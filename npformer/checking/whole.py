@@ -32,9 +32,9 @@ class WithLoss:
             The loss, of shape (), and the cache of this object.
         """
         config = self.model.config
-        loss, loss_cache = cross_entropy(
-            logits, target_out, smoothing=config.label_smoothing, pad_id=config.pad_id
-        )
+        # the targets of a classifier are classes, of which none is padding
+        pad_id = config.pad_id if getattr(config, "head", "tokens") == "tokens" else None
+        loss, loss_cache = cross_entropy(logits, target_out, smoothing=config.label_smoothing, pad_id=pad_id)
         weight = 0.0
         if self.model.has_ponder_cost:
             weight = config.ponder_weight / (target_out != config.pad_id).sum()

@@ -117,11 +117,12 @@ def scores_and_gradients(
     embedded, parameters = with_vectors(model, vectors)
     n = len(vectors[0])
     logits, cache = embedded.forward(*(xp.repeat(each, n, axis=0) for each in ids))  # (B, T, V)
-    _require_output(output, logits.shape)
-    values, drow = _score(logits[:, output.position], output)  # (B,), (B, V)
-    dlogits = xp.zeros_like(logits)
-    dlogits[:, output.position] = drow
-    embedded.backward(dlogits, cache)
+    rows = logits[:, None] if logits.ndim == 2 else logits  # a text that is classified has one row, (B, C)
+    _require_output(output, rows.shape)
+    values, drow = _score(rows[:, output.position], output)  # (B,), (B, V)
+    drows = xp.zeros_like(rows)
+    drows[:, output.position] = drow
+    embedded.backward(drows.reshape(logits.shape), cache)
     return values, [parameter.grad for parameter in parameters]
 
 

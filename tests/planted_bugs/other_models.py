@@ -65,8 +65,8 @@ BUGS = {
             "GivenVectors: sign": "self.vectors.accumulate(-dy)",
             "GivenVectors: mean over the variants": "dy → dy / len(dy)",
         },
-        "dlogits[:, output.position] = drow": {
-            "input gradients: the position before": "dlogits[:, output.position - 1] = drow"
+        "drows[:, output.position] = drow": {
+            "input gradients: the position before": "drows[:, output.position - 1] = drow"
         },
         "return values, [parameter.grad for parameter in parameters]": {
             "input gradients: source and target swapped": "parameters → parameters[::-1]"
