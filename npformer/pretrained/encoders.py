@@ -1,7 +1,9 @@
 """TextEncoder and TextClassifier: trained models that read a text, and predict no tokens."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, NoReturn
+from dataclasses import replace
+from functools import cached_property
+from typing import Any, NamedTuple, NoReturn, overload
 
 import numpy as np
 
@@ -9,11 +11,16 @@ from npformer.backend import Array, to_numpy
 from npformer.data.encoding import Encoding, Tokenizer
 from npformer.errors import UserError, did_you_mean
 from npformer.functional import softmax
+from npformer.interop.sentence_files import MODES, Pooling
 from npformer.models.bert import Bert
 from npformer.pretrained.input_gradients import Output
 from npformer.pretrained.inside import Reading
 from npformer.pretrained.saliency import MOST_POINTS, TOLERANCE, Inputs, Saliency, saliency_of
-from npformer.pretrained.text_model import Kind, TextModel, as_text
+from npformer.pretrained.similarity import SimilarityTo, pool
+from npformer.pretrained.text_model import Kind, TextModel, as_text, as_texts
+from npformer.validation import require_choice
+
+BATCH = 32  # texts that are embedded together
 
 
 class ClassProbability(NamedTuple):
@@ -43,8 +50,12 @@ class _WithoutTokens(TextModel):
 class TextEncoder(_WithoutTokens):
     """A trained encoder without a head, with its tokenizer, as `npformer.load` returns it.
 
-    It has attention weights and hidden states. `model.forward(ids)` returns the last hidden states, of
-    shape (B, T, D), and `model.backward` takes their gradient.
+    It has attention weights, hidden states and vectors of texts. `model.forward(ids)` returns the last hidden
+    states, of shape (B, T, D), and `model.backward` takes their gradient.
+
+    Args:
+        name, model, make_tokenizer: As for TextModel.
+        read_pooling: A function that returns the pooling of the folder, or None if it says none.
     """
 
     kind = Kind(
@@ -54,6 +65,16 @@ class TextEncoder(_WithoutTokens):
         "transformers",
     )
 
+    def __init__(
+        self,
+        name: str,
+        model: Any,
+        make_tokenizer: Callable[[], Tokenizer],
+        read_pooling: Callable[[], Pooling | None] | None = None,
+    ) -> None:
+        super().__init__(name, model, make_tokenizer)
+        self._read_pooling = read_pooling
+
     def logits(self, ids: Any, *, mask: Any = None) -> Array:
         """Raise UserError, since there is no head.
 
@@ -62,14 +83,122 @@ class TextEncoder(_WithoutTokens):
         """
         self._refuse("give logits")
 
-    def saliency(self, text: str, **settings: Any) -> Saliency:
-        """Raise UserError, since there is no output token.
+    @cached_property
+    def pooling(self) -> Pooling | None:
+        """How the folder makes one vector of a text, or None if it does not say so.
+
+        Raises:
+            UserError: If it asks for something that npformer does not have.
+        """
+        return None if self._read_pooling is None else self._read_pooling()
+
+    @overload
+    def embed(self, texts: str, *, pooling: str | None = None) -> Array: ...
+
+    @overload
+    def embed(self, texts: Sequence[str], *, pooling: str | None = None) -> Array: ...
+
+    def embed(self, texts: str | Sequence[str], *, pooling: str | None = None) -> Array:
+        """Return one vector for each text, as the folder of sentence-transformers says.
+
+        Args:
+            texts: A text, or a list of texts.
+            pooling: "mean" for the mean of the vectors of the tokens, or "cls" for that of the first one. By
+                default, what the folder says.
+
+        Returns:
+            The vectors, of shape (N, D), or (D,) for a text that is no list.
+
+        Raises:
+            UserError: If a text is empty or too long, or if the folder says no pooling and none is given.
+        """
+        rule, found = self._rule(pooling), []
+        every = [self._ids(text, rule) for text in as_texts(texts)]
+        for start in range(0, len(every), BATCH):
+            rows = every[start : start + BATCH]
+            longest = max(map(len, rows))
+            pad_id = self.model.config.pad_id or 0
+            ids = np.array([row + [pad_id] * (longest - len(row)) for row in rows])  # (B, T)
+            mask = np.arange(longest) < np.array([[len(row)] for row in rows])  # (B, T)
+            x, _ = self.model.forward(ids, mask=mask)  # (B, T, D)
+            found.append(pool(to_numpy(x), mask, rule.mode)[0])  # (B, D)
+        vectors = np.concatenate(found)
+        if rule.normalize:
+            vectors = vectors / np.sqrt((vectors * vectors).sum(-1, keepdims=True))
+        return vectors[0] if isinstance(texts, str) else vectors
+
+    def similarity(self, text: str, other: str, *, pooling: str | None = None) -> float:
+        """Return the cosine of the angle between the vectors of two texts.
+
+        Args:
+            text, other: The texts.
+            pooling: As for `embed`.
+
+        Raises:
+            UserError: As for `embed`.
+        """
+        a, b = self.embed([text, other], pooling=pooling).astype(np.float64)
+        return float(a @ b / np.sqrt((a @ a) * (b @ b)))
+
+    def saliency(
+        self, text: str, other: str | None = None, *, pooling: str | None = None, **settings: Any
+    ) -> Saliency:
+        """Return how much each token of a text contributes to its similarity to another text.
+
+        The sum of all contributions is the similarity minus that of a text whose token vectors are 0.
 
         Args:
             text: The text.
-            settings: As for other models.
+            other: The text to which it is similar, and which stays as it is.
+            pooling: As for `embed`.
+            settings: method, tolerance and most_points, as for other models.
+
+        Raises:
+            UserError: As for `embed`, or if there is no second text.
         """
-        self._refuse("explain an output token")
+        if other is None:
+            raise UserError(
+                f"{self.name} is a {self.kind.noun}, which predicts no token to explain: give a second text, "
+                "and it explains why the first one is similar to it"
+            )
+        rule = self._rule(pooling)
+        prepared = self._prepared(text, rule)
+        inputs = Inputs(self._ids(text, rule), self.tokenizer.encode(prepared).pieces)
+        model: Any = SimilarityTo(self.model, rule.mode, self.embed(other, pooling=pooling))
+        settings = {"tolerance": TOLERANCE / 10} | settings  # a similarity is between -1 and 1
+        found = saliency_of(model, {"text": inputs}, Output(0, 0, "logit"), other, **settings)
+        return replace(found, score="similarity")
+
+    def _rule(self, mode: str | None) -> Pooling:
+        """Return the pooling that the caller gave, or that of the folder.
+
+        Raises:
+            UserError: If there is none.
+        """
+        if not isinstance(self.model, Bert):
+            raise UserError(
+                f"{self.name} reads from left to right, and has no vector of a text: use its hidden states"
+            )
+        if mode is not None:
+            require_choice("pooling", mode, tuple(MODES.values()))
+        own = self.pooling
+        if own is None and mode is None:
+            raise UserError(
+                f"{self.name} has no modules.json, which says how vectors of tokens become one vector: give "
+                'pooling="mean" or pooling="cls"'
+            )
+        own = Pooling("mean") if own is None else own
+        return own if mode is None else own._replace(mode=mode)
+
+    def _prepared(self, text: str, rule: Pooling) -> str:
+        """Return a text as the tokenizer reads it."""
+        text = rule.prompt + as_text(text)
+        return text.lower() if rule.lowercase else text
+
+    def _ids(self, text: str, rule: Pooling) -> list[int]:
+        """Return the ids of a text."""
+        most = self._longest if rule.longest is None else min(self._longest, rule.longest)
+        return self._encoded(self._prepared(text, rule), most=most).ids
 
 
 class TextClassifier(_WithoutTokens):

@@ -24,6 +24,7 @@ from npformer.generation.detokenize import in_form
 from npformer.generation.fill_in import fill_gaps, mask_of, unknown_words
 from npformer.generation.sampling import require_sampling
 from npformer.generation.search import BEAM, LENGTH_PENALTY
+from npformer.interop.sentence_files import Pooling
 from npformer.models.bert import Bert
 from npformer.models.classifier import CLASSIFIERS
 from npformer.models.gpt import GPT
@@ -655,7 +656,11 @@ AnyLoaded = TypeVar("AnyLoaded", Translator, TextGenerator, GapFiller)
 
 
 def loaded_text_model(
-    name: str, model: GPT | Bert, make_tokenizer: Callable[[], Tokenizer], labels: Sequence[str] = ()
+    name: str,
+    model: GPT | Bert,
+    make_tokenizer: Callable[[], Tokenizer],
+    labels: Sequence[str] = (),
+    read_pooling: Callable[[], Pooling | None] | None = None,
 ) -> TextGenerator | GapFiller | TextEncoder | TextClassifier:
     """Return a GPT or a Bert, wherever it comes from, as `npformer.load` returns it.
 
@@ -664,11 +669,12 @@ def loaded_text_model(
         model: The model.
         make_tokenizer: A function that returns its tokenizer.
         labels: The names of the classes of a classifier.
+        read_pooling: For an encoder, the function that returns the pooling of its folder.
     """
     if isinstance(model, GPT):
         return TextGenerator(name, model, make_tokenizer)
     if model.config.head == "none":
-        return TextEncoder(name, model, make_tokenizer)
+        return TextEncoder(name, model, make_tokenizer, read_pooling)
     if model.config.head in CLASSIFIERS:
         return TextClassifier(name, model, make_tokenizer, labels)
     return GapFiller(name, model, make_tokenizer)

@@ -14,6 +14,7 @@ from npformer.interop.families.bert import labels_of
 from npformer.interop.folder import Progress, checked_dtype
 from npformer.interop.generation_file import search_settings
 from npformer.interop.marian_tokenizer import MarianTokenizer
+from npformer.interop.sentence_files import read_pooling
 from npformer.interop.tokenizers import load_tokenizer
 from npformer.models.classifier import CLASSIFIERS
 from npformer.models.registry import model_from_checkpoint
@@ -155,7 +156,8 @@ def _load_hugging_face_folder(
         own_search = partial(search_settings, folder, model.config)
         return Translator(name, model, make_tokenizers, own_search=own_search)
     labels = labels_of(found.settings) if getattr(model.config, "head", None) in CLASSIFIERS else ()
-    return loaded_text_model(name, model, partial(load_tokenizer, folder, found.family.name), labels)
+    make_tokenizer: Any = partial(load_tokenizer, folder, found.family.name)
+    return loaded_text_model(name, model, make_tokenizer, labels, partial(read_pooling, folder))
 
 
 def _tokenizers_of_folder(folder: Path, end_id: int) -> tuple[MarianTokenizer, MarianTokenizer]:

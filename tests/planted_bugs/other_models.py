@@ -76,6 +76,12 @@ BUGS = {
         },
         "dvalues[:, output.token] = 1": {"input gradients: sign": "dvalues[:, output.token] = -1"},
     },
+    "pretrained/similarity.py": {
+        "dx[:, 0] = dy": {"pool: the last token has the gradient": "dx[:, -1] = dy"},
+        "dy, _ = cosine_similarity_backward(ds[:, 0], cache.cosine)": {
+            "SimilarityTo: the gradient of the other text": "dy, _ → _, dy"
+        },
+    },
     "pretrained/saliency.py": {
         "weights = np.concatenate([[0], length * weights / 2, [0]])": {
             "integrated gradients: weights that sum to 2": "weights / 2 → weights",

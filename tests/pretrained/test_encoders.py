@@ -100,10 +100,70 @@ def test_what_needs_a_head_that_is_missing_is_refused(folders, capsys):
             assert f"is a {noun}, which cannot {work}" in capsys.readouterr().err
     encoder = npformer.load(folders["none"])
     for method in (encoder.logits, encoder.saliency):
-        with refused("is a text encoder without a head, which cannot"):
+        with refused("is a text encoder without a head, which (cannot|predicts)"):
             method(TEXT)
     assert main(["gradcheck", "--model", str(folders["none"]), TEXT]) == 2
     assert "there is no loss to check" in capsys.readouterr().err
+
+
+def of_sentences(folder, pooling, *, kinds=("Transformer", "Pooling", "Normalize"), **files):
+    """Write the files of sentence-transformers into a folder."""
+    modules = [
+        {"type": f"sentence_transformers.models.{kind}", "path": str(i)} for i, kind in enumerate(kinds)
+    ]
+    (folder / "1").mkdir(exist_ok=True)
+    for name, content in {"modules": modules, "1/config": pooling, **files}.items():
+        (folder / f"{name}.json").write_text(json.dumps(content))
+
+
+OTHERS = ["A queen is tired of the long war.", "No."]
+
+
+@pytest.mark.parametrize("mode", ["mean", "cls"])
+def test_vectors_of_texts_and_why_two_are_similar(folders, tmp_path, mode):
+    folder = shutil.copytree(folders["none"], tmp_path / "sentences")
+    names = {"mean": "pooling_mode_mean_tokens", "cls": "pooling_mode_cls_token"}
+    of_sentences(folder, {name: name == names[mode] for name in names.values()})
+    loaded = npformer.load(folder, dtype="float64")
+    states = loaded.hidden_states(TEXT)[-1]
+    y = states.mean(0) if mode == "mean" else states[0]
+    np.testing.assert_allclose(loaded.embed([*OTHERS, TEXT])[2], y / np.linalg.norm(y), atol=1e-14)
+    np.testing.assert_allclose(loaded.embed(TEXT), y / np.linalg.norm(y), atol=1e-14)
+    alone = npformer.load(folders["none"], dtype="float64")
+    np.testing.assert_allclose(alone.embed(TEXT, pooling=mode), y, atol=1e-14)
+    with refused("has no modules.json, .*: give pooling"):
+        alone.embed(TEXT)
+
+    found = loaded.saliency(TEXT, OTHERS[0], tolerance=1e-6, most_points=4000)
+    assert found.value == pytest.approx(loaded.similarity(TEXT, OTHERS[0]), abs=1e-12)
+    assert abs(found.value - found.baseline) > 1e-3
+    assert abs(found.gap) < 1e-6
+    assert found.table().startswith("similarity")
+
+
+def test_what_a_folder_of_sentence_transformers_says(folders, tmp_path):
+    folder = shutil.copytree(folders["none"], tmp_path / "sentences")
+    mean = {"pooling_mode": "mean"}
+    of_sentences(
+        folder,
+        mean,
+        kinds=("Transformer", "Pooling"),
+        sentence_bert_config={"max_seq_length": 6, "do_lower_case": True},
+        config_sentence_transformers={"prompts": {"query": "ask "}, "default_prompt_name": "query"},
+    )
+    loaded, plain = npformer.load(folder), npformer.load(folders["none"])
+    np.testing.assert_array_equal(loaded.embed("No"), plain.embed("ask no", pooling="mean"))
+    with refused("and the model reads 6 at most"):
+        loaded.embed(TEXT)
+    for pooling, kinds, sentence in (
+        ({"pooling_mode_max_tokens": True}, ("Transformer", "Pooling"), "asks for pooling_mode_max_tokens"),
+        ({}, ("Transformer", "Pooling"), "asks for no pooling"),
+        (mean, ("Transformer", "Pooling", "Dense"), "asks for Transformer, Pooling, Dense"),
+        ([], ("Transformer", "Pooling"), "not a JSON object"),
+    ):
+        of_sentences(folder, pooling, kinds=kinds)
+        with refused(sentence):
+            npformer.load(folder).embed(TEXT)
 
 
 def test_labels_that_are_no_names(folders, tmp_path):
