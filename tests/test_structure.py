@@ -52,6 +52,7 @@ ALLOWED = {
     "cupy": {"backend"},
     "cupyx": {"backend"},
     "docutils": {"learn"},
+    "jinja2": {"interop"},
     "matplotlib": {"plots", "learn"},
     "PIL": {"plots"},
     "IPython": {"learn"},

@@ -9,6 +9,7 @@ from typing import Any
 from npformer.errors import UserError
 from npformer.interop.settings_file import FILE, Settings, read_settings
 from npformer.models.transformer import TransformerConfig
+from npformer.validation import short
 
 GENERATION_FILE = "generation_config.json"
 
@@ -17,6 +18,27 @@ NUMBERS = {"repetition_penalty": 1, "no_repeat_ngram_size": 0, "num_beam_groups"
 FLAGS = {"do_sample": False, "early_stopping": False}
 
 DEFAULT_LENGTH = 20  # the max_length of transformers
+
+
+def end_ids(folder: str | os.PathLike[str]) -> frozenset[int]:
+    """Return the ids of the tokens with which a language model ends a text.
+
+    Args:
+        folder: The folder of the model.
+
+    Raises:
+        UserError: If a file cannot be read, or if its eos_token_id is neither an id nor a list of ids.
+    """
+    folder = Path(folder)
+    file = GENERATION_FILE if (folder / GENERATION_FILE).exists() else FILE
+    settings = read_settings(folder, file)
+    found = settings.values.get("eos_token_id")
+    ids = found if isinstance(found, list) else [] if found is None else [found]
+    if not all(type(index) is int for index in ids):
+        raise UserError(
+            f"eos_token_id is {short(found)} in {settings.place}: it must be an id or a list of ids"
+        )
+    return frozenset(ids)
 
 
 def search_settings(folder: str | os.PathLike[str], config: TransformerConfig) -> dict[str, Any]:

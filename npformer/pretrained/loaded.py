@@ -1,9 +1,10 @@
 """The trained models that write texts or fill gaps: Translator, TextGenerator and GapFiller."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
@@ -24,6 +25,9 @@ from npformer.generation.detokenize import in_form
 from npformer.generation.fill_in import fill_gaps, mask_of, unknown_words
 from npformer.generation.sampling import require_sampling
 from npformer.generation.search import BEAM, LENGTH_PENALTY
+from npformer.interop.chat_template import chat_text
+from npformer.interop.generation_file import end_ids
+from npformer.interop.library_tokenizer import LibraryTokenizer
 from npformer.interop.sentence_files import Pooling
 from npformer.models.bert import Bert
 from npformer.models.classifier import CLASSIFIERS
@@ -532,27 +536,65 @@ class TextGenerator(TextModel):
     kind = Kind("language model", "continue a text", "npformer generate", "npformer train --text")
     model: GPT
 
-    @overload
-    def generate(self, text: str, n_tokens: int, **settings: Any) -> str: ...
+    folder: Path | None = None  # the Hugging Face folder that it comes from
+
+    @cached_property
+    def end_ids(self) -> frozenset[int]:
+        """The ids of the tokens with which it ends a text, eos_token_id of a Hugging Face folder.
+
+        Raises:
+            UserError: If the file is damaged.
+        """
+        return frozenset() if self.folder is None else end_ids(self.folder)
 
     @overload
-    def generate(self, text: list[str] | tuple[str, ...], n_tokens: int, **settings: Any) -> list[str]: ...
+    def generate(self, text: str, n_tokens: int, *, chat: None = None, **settings: Any) -> str: ...
 
-    def generate(self, text: str | Sequence[str], n_tokens: int, **settings: Any) -> str | list[str]:
-        """Continue one text or a list of texts.
+    @overload
+    def generate(
+        self, text: list[str] | tuple[str, ...], n_tokens: int, *, chat: None = None, **settings: Any
+    ) -> list[str]: ...
+
+    @overload
+    def generate(
+        self, text: None = None, n_tokens: int = 100, *, chat: Sequence[Mapping[str, str]], **settings: Any
+    ) -> str: ...
+
+    def generate(
+        self,
+        text: str | Sequence[str] | None = None,
+        n_tokens: int = 100,
+        *,
+        chat: Sequence[Mapping[str, str]] | None = None,
+        **settings: Any,
+    ) -> str | list[str]:
+        """Continue one text or a list of texts, or answer in a conversation.
+
+            model.generate("The animal was", 20)
+            model.generate(chat=[{"role": "user", "content": "Why is the sky blue?"}])
 
         Args:
             text: The beginning of a text, or a list of beginnings.
-            n_tokens: The number of tokens after each beginning. There are fewer after a stop string.
+            n_tokens: The number of tokens after each beginning. There are fewer if the model ends its text,
+                or after a stop string.
+            chat: The messages of a conversation in place of a text, for a model of a folder with a chat
+                template.
             settings: The settings of `stream`. Without any, each token is the most probable one.
 
         Returns:
-            The text, or the list of texts in the same order, with their beginnings.
+            The text, or the list of texts in the same order, with their beginnings. In a conversation, the
+            answer alone.
 
         Raises:
-            UserError: As for `stream`.
+            UserError: As for `stream`, or if the folder has no chat template or it refuses the messages.
         """
-        require_sampling(settings, ("n_tokens", "stop"))
+        require_sampling(settings, ("n_tokens", "stop", "chat"))
+        if chat is not None:
+            if text is not None:
+                raise UserError("a text and a chat were given: give one of them")
+            return "".join(pieces[0] for pieces in self.stream_chat(chat, n_tokens, **settings))
+        if text is None:
+            raise UserError("there is no text: give one, or the messages of a chat")
         prompts = as_texts(text)
         steps = self.stream(prompts, n_tokens, **settings)
         texts = ["".join(pieces) for pieces in zip(prompts, *steps, strict=True)]
@@ -565,8 +607,10 @@ class TextGenerator(TextModel):
 
         Args:
             prompts: The beginnings of B texts.
-            n_tokens: The number of tokens after each prompt. There are fewer after a stop string.
-            stop: One or several strings that end a text, and that do not belong to it.
+            n_tokens: The number of tokens after each prompt. There are fewer if the model ends its text, or
+                after a stop string.
+            stop: One or several strings that end a text, and that do not belong to it. A special token, such
+                as "<|im_end|>", is one of them or the end of one.
             settings: The settings of sampling, as in `sample_ids`: temperature, top_k, top_p, and seed or
                 rng. Without any, each token is the most probable one.
 
@@ -578,15 +622,49 @@ class TextGenerator(TextModel):
             UserError: If a prompt is empty, too long for the model, or has characters that it does not know,
                 or if a setting is unknown or impossible.
         """
-        require_sampling(settings, ("n_tokens", "stop"))
-        ends = [stop] if isinstance(stop, str) else stop
-        if not (np.iterable(ends) and all(isinstance(end, str) for end in ends)):
-            raise UserError(f"stop is {short(stop)}: give a string, or a list of strings")
         prompt_ids, tokenizer = [], self.tokenizer
         for number, prompt in enumerate(as_texts(prompts), 1):
             with in_context(f"prompt {number}"):
                 prompt_ids.append(tokenizer.encode(prompt).ids)
-        streams = [TextStream(tokenizer, ids, ends) for ids in prompt_ids]
+        return self._stream_ids(prompt_ids, n_tokens, stop, settings)
+
+    def stream_chat(
+        self,
+        chat: Sequence[Mapping[str, str]],
+        n_tokens: int,
+        *,
+        stop: str | Sequence[str] = (),
+        **settings: Any,
+    ) -> Iterator[list[str]]:
+        """Answer in a conversation, and return the pieces of the answer as soon as they are known.
+
+        Args:
+            chat: The messages, each with a "role", such as "user", and its "content".
+            n_tokens, stop, settings: As for `stream`.
+
+        Returns:
+            An iterator of lists with one piece each.
+
+        Raises:
+            UserError: As for `generate`.
+        """
+        tokenizer = self.tokenizer
+        if self.folder is None or not isinstance(tokenizer, LibraryTokenizer):
+            raise UserError(f"{self.name} has no chat template: give a text in place of a chat")
+        ids = tokenizer.plain_ids(chat_text(self.folder, chat))
+        return self._stream_ids([ids], n_tokens, stop, settings)
+
+    def _stream_ids(
+        self, prompt_ids: list[list[int]], n_tokens: int, stop: str | Sequence[str], settings: dict[str, Any]
+    ) -> Iterator[list[str]]:
+        """Continue prompts that are given as ids."""
+        require_sampling(settings, ("n_tokens", "stop"))
+        ends = [stop] if isinstance(stop, str) else stop
+        if not (np.iterable(ends) and all(isinstance(end, str) for end in ends)):
+            raise UserError(f"stop is {short(stop)}: give a string, or a list of strings")
+        tokenizer = self.tokenizer
+        marks = {index: tokenizer.piece(index) for index in tokenizer.special_ids} if ends else {}
+        streams = [TextStream(tokenizer, ids, ends, end_ids=self.end_ids, marks=marks) for ids in prompt_ids]
         return _pieces(streams, sample_ids(self.model, prompt_ids, n_tokens, **settings))
 
     @property

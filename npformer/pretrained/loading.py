@@ -22,6 +22,7 @@ from npformer.models.transformer import Transformer
 from npformer.pretrained.loaded import (
     AnyLoaded,
     Loaded,
+    TextGenerator,
     Translator,
     loaded_text_model,
     require_kind,
@@ -157,7 +158,10 @@ def _load_hugging_face_folder(
         return Translator(name, model, make_tokenizers, own_search=own_search)
     labels = labels_of(found.settings) if getattr(model.config, "head", None) in CLASSIFIERS else ()
     make_tokenizer: Any = partial(load_tokenizer, folder, found.family.name)
-    return loaded_text_model(name, model, make_tokenizer, labels, partial(read_pooling, folder))
+    loaded = loaded_text_model(name, model, make_tokenizer, labels, partial(read_pooling, folder))
+    if isinstance(loaded, TextGenerator):
+        loaded.folder = folder
+    return loaded
 
 
 def _tokenizers_of_folder(folder: Path, end_id: int) -> tuple[MarianTokenizer, MarianTokenizer]:
