@@ -46,6 +46,7 @@ EFFECTIVE = {
     "d_ff": "hidden_width",
     "qkv_bias": "has_qkv_bias",
     "rotary_scaling": "scaling",
+    "decoder_layers": "n_decoder_layers",
 }
 
 

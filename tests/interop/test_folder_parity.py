@@ -67,13 +67,15 @@ def random_marian(rng):
     is_shared = bool(rng.integers(2))
     vocab_size, decoder_vocab_size = (int(n) for n in rng.integers(12, 20, 2))
     pad_id, another_id = (int(n) for n in rng.choice(range(1, 12), 2, replace=False))
-    n_layers, d_ff = (int(n) for n in rng.integers(1, 4, 2))
-    sizes = {"layers": n_layers, "attention_heads": n_heads, "ffn_dim": 8 * d_ff + 1}
+    encoder_layers, decoder_layers, d_ff = (int(n) for n in rng.integers(1, 4, 3))
+    sizes = {"attention_heads": n_heads, "ffn_dim": 8 * d_ff + 1}
     config = transformers.MarianConfig(
         vocab_size=vocab_size,
         decoder_vocab_size=vocab_size if is_shared else decoder_vocab_size,
         d_model=n_heads * d_head,
         **{f"{side}_{name}": size for name, size in sizes.items() for side in ("encoder", "decoder")},
+        encoder_layers=encoder_layers,
+        decoder_layers=decoder_layers,
         max_position_embeddings=int(rng.integers(LENGTH, 30)),
         activation_function=str(rng.choice(["swish", "gelu", "relu", "gelu_new", "silu"])),
         scale_embedding=bool(rng.integers(2)),
