@@ -19,7 +19,7 @@ MODES = {"pooling_mode_mean_tokens": "mean", "pooling_mode_cls_token": "cls"}
 
 
 class Pooling(NamedTuple):
-    """How a folder makes one vector of a text.
+    """The way in which a folder makes one vector of a text.
 
     Attributes:
         mode: "mean" for the mean of the vectors of all tokens, or "cls" for that of the first one.

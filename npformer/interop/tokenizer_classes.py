@@ -90,7 +90,7 @@ def arrange_xlm_roberta(tokenizer: Any, settings: TokenSettings) -> None:
     from tokenizers import decoders, pre_tokenizers
 
     scheme = "always" if settings.get("add_prefix_space", bool, True) else "never"
-    marks = {"replacement": WORD_BEGIN, "prepend_scheme": scheme}
+    marks: dict[str, Any] = {"replacement": WORD_BEGIN, "prepend_scheme": scheme}
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace(**marks)]
     )

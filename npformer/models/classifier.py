@@ -17,6 +17,7 @@ from npformer.functional.activations import relu, relu_backward, tanh, tanh_back
 from npformer.functional.caches import cache_class
 from npformer.functional.linear import LinearCache
 from npformer.nn import Linear
+from npformer.nn.init import default_rng
 from npformer.nn.module import Module
 from npformer.validation import require_choice
 
@@ -61,6 +62,7 @@ class ClassifierHead(Module):
     ) -> None:
         if hidden is not None:
             require_choice("hidden", hidden, tuple(HIDDEN))
+        rng = default_rng(rng)
         self.hidden = hidden
         self.dense = None if hidden is None else Linear(d_model, d_model, rng=rng, dtype=dtype)
         self.output = Linear(d_model, n_classes, rng=rng, dtype=dtype)

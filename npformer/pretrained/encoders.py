@@ -85,7 +85,7 @@ class TextEncoder(_WithoutTokens):
 
     @cached_property
     def pooling(self) -> Pooling | None:
-        """How the folder makes one vector of a text, or None if it does not say so.
+        """The way in which the folder makes one vector of a text, or None if it says none.
 
         Raises:
             UserError: If it asks for something that npformer does not have.
@@ -113,6 +113,7 @@ class TextEncoder(_WithoutTokens):
             UserError: If a text is empty or too long, or if the folder says no pooling and none is given.
         """
         rule, found = self._rule(pooling), []
+        encoder: Any = self.model  # a Bert, or _rule would have refused it
         every = [self._ids(text, rule) for text in as_texts(texts)]
         for start in range(0, len(every), BATCH):
             rows = every[start : start + BATCH]
@@ -120,7 +121,7 @@ class TextEncoder(_WithoutTokens):
             pad_id = self.model.config.pad_id or 0
             ids = np.array([row + [pad_id] * (longest - len(row)) for row in rows])  # (B, T)
             mask = np.arange(longest) < np.array([[len(row)] for row in rows])  # (B, T)
-            x, _ = self.model.forward(ids, mask=mask)  # (B, T, D)
+            x, _ = encoder.forward(ids, mask=mask)  # (B, T, D)
             found.append(pool(to_numpy(x), mask, rule.mode)[0])  # (B, D)
         vectors = np.concatenate(found)
         if rule.normalize:
@@ -164,7 +165,8 @@ class TextEncoder(_WithoutTokens):
         rule = self._rule(pooling)
         prepared = self._prepared(text, rule)
         inputs = Inputs(self._ids(text, rule), self.tokenizer.encode(prepared).pieces)
-        model: Any = SimilarityTo(self.model, rule.mode, self.embed(other, pooling=pooling))
+        encoder: Any = self.model
+        model: Any = SimilarityTo(encoder, rule.mode, self.embed(other, pooling=pooling))
         settings = {"tolerance": TOLERANCE / 10} | settings  # a similarity is between -1 and 1
         found = saliency_of(model, {"text": inputs}, Output(0, 0, "logit"), other, **settings)
         return replace(found, score="similarity")

@@ -548,17 +548,15 @@ class TextGenerator(TextModel):
         return frozenset() if self.folder is None else end_ids(self.folder)
 
     @overload
-    def generate(self, text: str, n_tokens: int, *, chat: None = None, **settings: Any) -> str: ...
+    def generate(self, text: str, n_tokens: int = 100, **settings: Any) -> str: ...
 
     @overload
     def generate(
-        self, text: list[str] | tuple[str, ...], n_tokens: int, *, chat: None = None, **settings: Any
+        self, text: list[str] | tuple[str, ...], n_tokens: int = 100, **settings: Any
     ) -> list[str]: ...
 
     @overload
-    def generate(
-        self, text: None = None, n_tokens: int = 100, *, chat: Sequence[Mapping[str, str]], **settings: Any
-    ) -> str: ...
+    def generate(self, *, chat: Sequence[Mapping[str, str]], n_tokens: int = 100, **settings: Any) -> str: ...
 
     def generate(
         self,
@@ -749,9 +747,9 @@ def loaded_text_model(
         labels: The names of the classes of a classifier.
         read_pooling: For an encoder, the function that returns the pooling of its folder.
     """
-    if isinstance(model, GPT):
+    if isinstance(model, GPT) and model.config.head:
         return TextGenerator(name, model, make_tokenizer)
-    if model.config.head == "none":
+    if isinstance(model, GPT) or model.config.head == "none":
         return TextEncoder(name, model, make_tokenizer, read_pooling)
     if model.config.head in CLASSIFIERS:
         return TextClassifier(name, model, make_tokenizer, labels)

@@ -156,7 +156,7 @@ def _load_hugging_face_folder(
         make_tokenizers = partial(_tokenizers_of_folder, folder, model.config.end_id)
         own_search = partial(search_settings, folder, model.config)
         return Translator(name, model, make_tokenizers, own_search=own_search)
-    labels = labels_of(found.settings) if getattr(model.config, "head", None) in CLASSIFIERS else ()
+    labels = labels_of(found.settings) if model.config.head in CLASSIFIERS else ()
     make_tokenizer: Any = partial(load_tokenizer, folder, found.family.name)
     loaded = loaded_text_model(name, model, make_tokenizer, labels, partial(read_pooling, folder))
     if isinstance(loaded, TextGenerator):

@@ -9,7 +9,7 @@ Source: Junczys-Dowmunt et al. 2018.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from npformer.errors import UserError
@@ -40,6 +40,7 @@ FIXED: dict[str, Any] = {
 
 SHARED = "model.shared.weight"
 HEAD = "lm_head.weight"
+BIAS = "final_logits_bias"
 POSITIONS = ("model.encoder.embed_positions.weight", "model.decoder.embed_positions.weight")
 TOKENS = ("model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight")
 
@@ -151,7 +152,7 @@ def rows(config: TransformerConfig) -> Iterator[WeightRow]:
     if config.tied == "none":
         yield WeightRow("output.weight", (d_model, config.target_vocab), (HEAD,), transpose=True)
     if config.output_bias:
-        yield WeightRow("output.bias", (config.target_vocab,), ("final_logits_bias",), leading_axis=True)
+        yield WeightRow("output.bias", (config.target_vocab,), (BIAS,), leading_axis=True)
 
 
 def _layer_rows(config: TransformerConfig, side: str, index: int) -> Iterator[WeightRow]:
@@ -189,4 +190,20 @@ def tensor_name(name: str, config: TransformerConfig) -> str | None:
     return None if name in TOKENS and config.tied == "all" else name
 
 
-MARIAN = Family("marian", Transformer, config_of, settings_of, rows, tensor_name)
+def with_head(config: TransformerConfig, settings: Settings, stored: Collection[str]) -> TransformerConfig:
+    """Refuse the files of MarianModel, which have no bias of the logits.
+
+    Args:
+        config: The configuration.
+        settings: The settings of the config.json.
+        stored: The names of the tensors in the files.
+    """
+    if "shared.weight" in stored and BIAS not in stored:
+        raise UserError(
+            f"the model of {settings.place} was saved without its head ({BIAS} is missing, as in "
+            "the files of MarianModel): save it with MarianMTModel"
+        )
+    return config
+
+
+MARIAN = Family("marian", Transformer, config_of, settings_of, rows, tensor_name, with_head)
