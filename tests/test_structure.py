@@ -45,14 +45,15 @@ ORDER = [
     "version",
 ]
 
-# explore() of a loaded model reaches upward: the file, and the package that it imports when it is called
-UPWARD = {("pretrained/loaded.py", "explorer")}
+# explore() of a loaded model reaches upward: the files, and the package that they import when it is called
+UPWARD = {("pretrained/loaded.py", "explorer"), ("pretrained/text_model.py", "explorer")}
 
 # the parts that may import libraries other than NumPy and the standard library
 ALLOWED = {
     "cupy": {"backend"},
     "cupyx": {"backend"},
     "docutils": {"learn"},
+    "jinja2": {"interop"},
     "matplotlib": {"plots", "learn"},
     "PIL": {"plots"},
     "IPython": {"learn"},

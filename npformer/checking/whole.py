@@ -5,6 +5,7 @@ from typing import Any
 
 from npformer.backend import Array, Generator
 from npformer.functional.losses import CrossEntropyCache, cross_entropy, cross_entropy_backward
+from npformer.models.classifier import CLASSIFIERS
 from npformer.nn.module import Parameter
 
 LossCache = tuple[Any, CrossEntropyCache, float]  # of the model, of the loss, and the factor of ponder cost
@@ -32,9 +33,9 @@ class WithLoss:
             The loss, of shape (), and the cache of this object.
         """
         config = self.model.config
-        loss, loss_cache = cross_entropy(
-            logits, target_out, smoothing=config.label_smoothing, pad_id=config.pad_id
-        )
+        # the targets of a classifier are classes, of which none is padding
+        pad_id = None if getattr(config, "head", None) in CLASSIFIERS else config.pad_id
+        loss, loss_cache = cross_entropy(logits, target_out, smoothing=config.label_smoothing, pad_id=pad_id)
         weight = 0.0
         if self.model.has_ponder_cost:
             weight = config.ponder_weight / (target_out != config.pad_id).sum()

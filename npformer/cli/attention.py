@@ -17,7 +17,7 @@ from npformer.cli.output import console, note, print_line
 from npformer.cli.pictures import note_missing_fonts
 from npformer.errors import UserError
 from npformer.learn.course.terminal_pictures import print_pictures
-from npformer.pretrained.attention import KINDS, AttentionMaps, SentenceAttention, name_of_head
+from npformer.pretrained.attention import KINDS, AttentionMaps, SentenceAttention
 from npformer.storage.atomic import make_folder, require_folder_place
 
 if TYPE_CHECKING:
@@ -116,19 +116,16 @@ def draw(found: AttentionMaps, kind: str, arguments: Namespace) -> "dict[str, Fi
         The figures by file name.
 
     Raises:
-        UserError: If the sentence is too long for a picture.
+        UserError: If there are too many layers, heads or tokens for a picture.
     """
     layer, head = arguments.layer, arguments.head
+    grid = found.plot(kind, layer=layer, head=head)
     try:
         lines = found.plot_lines(kind, layer=layer, head=head, token=arguments.word)
-        try:
-            grid = found.plot(kind, layer=layer, head=head)
-        except UserError:  # one head alone has room for more tokens
-            grid = found.plot_head(kind, layer=layer, head=head)
-            if layer is None or head is None:
-                layer, head = found.most_informative_head(kind, layer=layer, head=head)
-            note(f"too many words for a grid of the {KINDS[kind]}: only {name_of_head(layer, head)} is drawn")
-    except UserError as error:
+    except UserError:
+        if arguments.word is not None:
+            raise
         longest = max(map(len, found.tokens(kind)))
-        raise UserError(f"{longest} words are too many for a picture of the {KINDS[kind]}: {error}") from None
+        note(f"{longest} tokens are too many for lines of the {KINDS[kind]}: only its maps are drawn")
+        return {f"{kind}_grid": grid}
     return {f"{kind}_grid": grid, f"{kind}_lines": lines}

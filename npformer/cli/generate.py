@@ -27,7 +27,7 @@ RULES: tuple[Rule, ...] = (
     excludes("--greedy", "--temperature --top-k --top-p --seed", "the most probable token is always chosen"),
     excludes(
         "--perplexity",
-        "prompts --tokens --greedy --temperature --top-k --top-p --seed --stop",
+        "prompts --tokens --greedy --temperature --top-k --top-p --seed --stop --chat",
         "the model reads the file and writes nothing",
     ),
 )
@@ -56,6 +56,11 @@ def add_arguments(parser: ArgumentParser) -> None:
         default=[],
         action="append",
     )
+    add(
+        parser,
+        "--chat",
+        "read the prompt as the message of a user, by the chat template of the model's folder",
+    )
     add(parser, "--perplexity FILE", "print how well the model predicts the text of a file")
     add_backend_argument(parser)
 
@@ -70,6 +75,12 @@ def run(arguments: Namespace) -> int:
         return 0
     names = () if arguments.greedy else ("temperature", "top_k", "top_p", "seed")
     draws = {name: getattr(arguments, name) for name in names}
+    if arguments.chat:
+        if len(arguments.prompts) > 1:
+            raise UserError("--chat answers one message: give one prompt")
+        messages = [{"role": "user", "content": arguments.prompts[0]}]
+        print_texts([""], loaded.stream_chat(messages, arguments.tokens, stop=arguments.stop, **draws))
+        return 0
     steps = loaded.stream(arguments.prompts, arguments.tokens, stop=arguments.stop, **draws)
     print_texts(arguments.prompts, steps)
     return 0

@@ -57,6 +57,8 @@ def why_not_live(loaded: Loaded) -> str | None:
     n_parameters = loaded.model.count_parameters()
     if n_parameters > LARGEST_LIVE:
         return f"the model has {n_parameters:,} parameters, and a live page at most {LARGEST_LIVE:,}"
+    if getattr(loaded.model.config, "decoder_layers", None) is not None:
+        return "a live page computes as many layers of the decoder as of the encoder"
     codecs = _codecs_of(loaded)
     if not all(isinstance(codec, (TextCodec, CharacterCodec)) for codec in codecs):
         tokens = "bytes" if isinstance(codecs[0], ByteCodec) else "subwords"

@@ -38,7 +38,7 @@ from npformer.models.registry import Model, kind_of
 from npformer.models.transformer import TransformerConfig
 from npformer.nn import Embedding, LearnedPositions, Linear, TiedProjection
 from npformer.nn.module import Module, Parameter
-from npformer.pretrained import GapFiller, Translator
+from npformer.pretrained import GapFiller, TextClassifier, TextEncoder, Translator
 from npformer.pretrained.attention import forward_pass
 from npformer.pretrained.loaded import Loaded
 from npformer.version import __version__
@@ -56,13 +56,14 @@ class Example(NamedTuple):
     Attributes:
         ids: The ids of each input of the model, of shape (1, T).
         targets: The target at each position of the logits, of shape (1, T); NO_TARGET where there is none.
+            None for a model that predicts no tokens, whose page has no loss.
         smoothing: The amount of label smoothing in the loss.
         data: The texts and tokens, as JSON values for the page.
         piece: A function that returns the label of a token of the logits.
     """
 
     ids: tuple[Array, ...]
-    targets: Array
+    targets: Array | None
     smoothing: float
     data: dict[str, Any]
     piece: Callable[[int], str]
@@ -84,11 +85,12 @@ def recorded_data(loaded: Loaded, source: str, target: str | None = None) -> Pag
     settings: dict[str, Any] = {"smoothing": example.smoothing, "pad_id": NO_TARGET}
     with plain_pairs(), watched(model) as root:
         logits, cache = model.forward(*example.ids)
-        model.backward(loss_gradient(logits, example.targets, settings), cache)
+        model.backward(_gradient(logits, example.targets, settings), cache)
     columns, parts = _parts(root, logits, example.targets)
     recording = Recording(model, parts, columns, *_carried(model, parts))
     recording.emit(root.children[0])
-    record_loss(recording, logits, example.targets, settings)
+    if example.targets is not None:
+        record_loss(recording, logits, example.targets, settings)
     config: Any = loaded.model.config
     is_transformer = isinstance(config, TransformerConfig)
     head = {
@@ -119,6 +121,14 @@ def _example_of(loaded: Loaded, source: str, target: str | None) -> Example:
         raise UserError(f"the text {source!r} is empty: write at least one word")
     require_room(len(encoding.ids), "text")
     ids = np.array([encoding.ids])
+    if isinstance(loaded, (TextEncoder, TextClassifier)):
+        if target is not None:
+            raise UserError(
+                f"a {loaded.kind.noun} reads one text and predicts no tokens: leave out the target"
+            )
+        data = {"source": source, "target": None, "source_tokens": encoding.pieces}
+        data |= {"target_tokens": encoding.pieces, "predicted_tokens": encoding.pieces}
+        return Example((ids,), None, 0.0, data, loaded.tokenizer.piece)
     targets = _targets_of_gaps(loaded, encoding.ids, target) if isinstance(loaded, GapFiller) else None
     if targets is None:  # a language model predicts the next token
         if len(encoding.ids) < 2:
@@ -187,6 +197,14 @@ def _sentence_pair(loaded: Translator, source: str, target: str | None) -> Examp
     return Example(ids, run.predicted_ids, config.label_smoothing, data, loaded.target_tokenizer.piece)
 
 
+def _gradient(logits: Array, targets: Array | None, settings: dict[str, Any]) -> Array:
+    """Return the gradient of the loss with respect to the output of a model.
+
+    Without targets, it is that of the sum of half the squares of the output, which is the output itself.
+    """
+    return logits if targets is None else loss_gradient(logits, targets, settings)
+
+
 # The model
 
 
@@ -206,14 +224,14 @@ def _own_copy(model: Model) -> Any:
     )
 
 
-def _parts(root: Call, logits: Array, targets: Array) -> tuple[Array | None, dict[int, Selection]]:
+def _parts(root: Call, logits: Array, targets: Array | None) -> tuple[Array | None, dict[int, Selection]]:
     """Return the tokens whose logits a page carries, or None for all, and the parts of parameters.
 
     Of tables, it carries the rows of the first positions and of the tokens of the example, and of the
     projection to logits the columns. If the two share one table, they have the same tokens.
     """
     parts: dict[int, Selection] = {}
-    columns = _columns(logits, targets)
+    columns = None if targets is None else _columns(logits, targets)
     for call in calls_in(root):
         module: Any = call.module
         if isinstance(module, LearnedPositions):

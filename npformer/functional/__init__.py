@@ -21,6 +21,8 @@ from npformer.functional.activations import (
     sigmoid_backward,
     swish,
     swish_backward,
+    tanh,
+    tanh_backward,
 )
 from npformer.functional.adam import adam_update, decay_weights
 from npformer.functional.attend import attend, attend_backward
@@ -81,6 +83,12 @@ from npformer.functional.losses import (
 from npformer.functional.masks import mask_scores, mask_scores_backward
 from npformer.functional.muon import orthogonalize
 from npformer.functional.norm import layer_norm, layer_norm_backward
+from npformer.functional.pooling import (
+    cosine_similarity,
+    cosine_similarity_backward,
+    mean_pool,
+    mean_pool_backward,
+)
 from npformer.functional.recurrent import (
     gru_cell,
     gru_cell_backward,
@@ -159,6 +167,8 @@ __all__ = [
     "collect_by_distance",
     "concat_similarity",
     "concat_similarity_backward",
+    "cosine_similarity",
+    "cosine_similarity_backward",
     "cross_entropy",
     "cross_entropy_backward",
     "decay_weights",
@@ -211,6 +221,8 @@ __all__ = [
     "mask_scores_backward",
     "masked_update",
     "masked_update_backward",
+    "mean_pool",
+    "mean_pool_backward",
     "merge_heads",
     "merge_heads_on_batch",
     "mix_states",
@@ -249,6 +261,8 @@ __all__ = [
     "swiglu_backward",
     "swish",
     "swish_backward",
+    "tanh",
+    "tanh_backward",
     "tutorial_attention",
     "tutorial_attention_backward",
     "unit_weights",

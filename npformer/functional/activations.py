@@ -34,6 +34,27 @@ def relu_backward(dy: Array, cache: Array) -> Array:
     return xp.where(y.real > 0, dy, 0)
 
 
+def tanh(x: Array) -> tuple[Array, Array]:
+    """Compute y = tanh(x).
+
+    Shapes: x (...) -> y (...).
+
+    Returns:
+        y, and the cache, which is y itself.
+
+    Source: the activation of the pooler in Google's code of BERT (Devlin et al. 2019).
+    """
+    y = array_module(x).tanh(x)
+    return y, y
+
+
+def tanh_backward(dy: Array, cache: Array) -> Array:
+    """Return dx = dy (1 - y²), of the shape of dy."""
+    y = cache
+    # y = tanh(x), and tanh' = 1 - tanh²
+    return dy * (1 - y * y)
+
+
 def gelu(x: Array) -> tuple[Array, tuple[Array, Array]]:
     """Compute y = x Phi(x), where Phi is the distribution function of the standard normal distribution.
 

@@ -175,8 +175,14 @@ def require_weights(layer: Array, name: str, *, normalized: bool = True) -> None
     wrong = xp.argwhere((abs(sums - 1) > ROUNDING) & (sums != 0))
     if len(wrong):
         head, query = (int(i) for i in wrong[0])
+        # attention sinks take a share of every row, which is not among the weights (GPT-OSS)
+        sinks = (
+            " (a model with attention sinks, such as GPT-OSS, has such rows)"
+            if bool((sums < 1).all())
+            else ""
+        )
         raise UserError(
             f"{name}[{head}, {query}] adds up to {float(sums[head, query]):.3g} and not to 1, at "
             "[head, query]: give the weights after the softmax and without dropout (model.eval()), or "
-            "normalized=False"
+            f"normalized=False{sinks}"
         )

@@ -1,6 +1,6 @@
 """The text of tokens that arrive one after another, piece by piece, up to a stop string."""
 
-from collections.abc import Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
 from npformer.errors import UserError
@@ -18,34 +18,64 @@ class TextStream:
         codec: The codec of the tokens.
         prompt_ids: The ids of the prompt. Its text is not returned.
         stop: Strings that end the text. They may begin in one token and end in another one.
+        end_ids: The ids of tokens that end the text, and that do not belong to it.
+        marks: The texts of the tokens that `codec.decode` leaves out, by their ids, for a stop string that
+            ends with one of them.
 
     Attributes:
-        is_finished: True after a stop string, or after `finish`.
+        is_finished: True after a stop string or a token of end_ids, or after `finish`.
 
     Raises:
         UserError: If a stop string is empty.
     """
 
-    def __init__(self, codec: Any, prompt_ids: Sequence[int], stop: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        codec: Any,
+        prompt_ids: Sequence[int],
+        stop: Sequence[str] = (),
+        *,
+        end_ids: Container[int] = (),
+        marks: Mapping[int, str] | None = None,
+    ) -> None:
         if "" in stop:
             raise UserError("a stop string is empty: give at least one character, or leave it out")
-        self.codec, self.stop = codec, tuple(stop)
+        self.codec, self.stop, self.end_ids = codec, tuple(stop), end_ids
+        self.marks = {} if marks is None else marks
         self.is_finished = False
-        self._ids = list(prompt_ids)[-1:]  # the last token whose text is known, then those to decode
+        ids = list(prompt_ids)
+        self._ids = ids[-1:]  # the last token whose text is known, then those to decode
+        while len(self._ids) < len(ids) and not codec.decode(self._ids):  # special tokens have no text
+            self._ids = ids[-len(self._ids) - 1 :]
         self._n_known = len(codec.decode(self._ids))
         self._held = ""  # the beginning of a stop string, perhaps
 
     def add(self, token: int) -> str:
-        """Return the text that has become certain by the next token, and "" after a stop string."""
+        """Return the text that has become certain by the next token, and "" after the end of the text."""
         if self.is_finished:
             return ""
+        if token in self.end_ids:
+            return self.finish()
         self._ids.append(token)
         text = self._decoded()
         if text.endswith(REPLACEMENT):
             return ""
-        self._ids = [token]
-        self._n_known = len(self.codec.decode(self._ids))
-        return self._before_stop(text)
+        alone = self.codec.decode([token])
+        if alone:
+            self._ids, self._n_known = [token], len(alone)
+        else:  # a special token: the space of the next word is known from the token before
+            self._n_known += len(text)
+        return self._before_mark(token) if token in self.marks else self._before_stop(text)
+
+    def _before_mark(self, token: int) -> str:
+        """Return the text before a stop string that ends with a special token, or "" if none does."""
+        seen = self._held + self.marks[token]
+        places = [place for place in map(seen.find, self.stop) if place >= 0]
+        if not places:
+            return ""
+        self.is_finished, held = True, self._held
+        self._held = ""
+        return held[: min(places)]
 
     def finish(self) -> str:
         """Return the text that was held back, since no token follows."""

@@ -46,6 +46,7 @@ EFFECTIVE = {
     "d_ff": "hidden_width",
     "qkv_bias": "has_qkv_bias",
     "rotary_scaling": "scaling",
+    "decoder_layers": "n_decoder_layers",
 }
 
 
@@ -121,6 +122,8 @@ def _usual_name(config: Any, names: list[str]) -> str:
     """Return the name of the family that fits a configuration, among those of its class."""
     if "gpt2" in names and config.positions == "rotary":
         return "qwen2" if config.has_qkv_bias and not config.bias else "llama"
+    if "bert" in names and config.first_position:
+        return "roberta"
     if "bert" in names and not config.n_segments:
         return "distilbert"
     return names[0]
@@ -134,6 +137,9 @@ def checked_settings(config: Any, family: Family) -> dict[str, Any]:
     """
     settings = family.settings_of(config)
     described = family.config_of(Settings(settings))
+    if family.with_head is not None:
+        names = {name for row in family.rows(config) for name in row.theirs}
+        described = family.with_head(described, Settings(settings), names)
     for name, value in _with_effect(described).items():
         own = _with_effect(config)[name]
         if own != value:

@@ -112,8 +112,10 @@ def open_folder(folder: str | PathLike[str]) -> FolderContent:
     family = settings.choice("model_type", {name: FAMILIES.find(name) for name in FAMILIES.names()})
     if settings.has("quantization_config"):
         raise UserError(f"{settings.place} describes quantized weights: use a model without quantization")
-    config = family.config_of(settings)
-    tensors = _parameter_tensors(folder, family, config)
+    config, stored = family.config_of(settings), stored_tensors(folder)
+    if family.with_head is not None:
+        config = family.with_head(config, settings, stored)
+    tensors = _parameter_tensors(folder, family, config, stored)
     rows = list(_checked_rows(family.rows(config), tensors, folder, settings))
     _require_no_others(rows, tensors, family)
     return FolderContent(settings, family, config, tensors, rows)
@@ -129,10 +131,12 @@ def checked_dtype(dtype: Any) -> np.dtype[Any]:
     return np.dtype(name)
 
 
-def _parameter_tensors(folder: Path, family: Family, config: Any) -> dict[str, StoredTensor]:
+def _parameter_tensors(
+    folder: Path, family: Family, config: Any, stored: dict[str, StoredTensor]
+) -> dict[str, StoredTensor]:
     """Return the tensors that are parameters, by their current names."""
     tensors: dict[str, StoredTensor] = {}
-    for name, tensor in stored_tensors(folder).items():
+    for name, tensor in stored.items():
         current = family.tensor_name(name, config)
         if current is None:
             continue

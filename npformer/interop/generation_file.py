@@ -9,14 +9,62 @@ from typing import Any
 from npformer.errors import UserError
 from npformer.interop.settings_file import FILE, Settings, read_settings
 from npformer.models.transformer import TransformerConfig
+from npformer.validation import short
 
 GENERATION_FILE = "generation_config.json"
 
 # what our search does not do: the only values that are supported, which are the defaults of transformers
-NUMBERS = {"repetition_penalty": 1, "no_repeat_ngram_size": 0, "num_beam_groups": 1, "diversity_penalty": 0}
+NUMBERS = {
+    "repetition_penalty": 1,
+    "no_repeat_ngram_size": 0,
+    "num_beam_groups": 1,
+    "diversity_penalty": 0,
+    "encoder_repetition_penalty": 1,
+    "encoder_no_repeat_ngram_size": 0,
+    "guidance_scale": 1,
+    "penalty_alpha": 0,
+}
 FLAGS = {"do_sample": False, "early_stopping": False}
 
-DEFAULT_LENGTH = 20  # the max_length of transformers
+# settings that change what is found, whatever their value
+OTHERS = (
+    "begin_suppress_tokens",
+    "constraints",
+    "dola_layers",
+    "exponential_decay_length_penalty",
+    "force_words_ids",
+    "forced_bos_token_id",
+    "forced_decoder_ids",
+    "max_time",
+    "prompt_lookup_num_tokens",
+    "sequence_bias",
+    "stop_strings",
+    "suppress_tokens",
+    "watermarking_config",
+)
+
+DEFAULT_LENGTH = 20  # the tokens that transformers generates, the start symbol not counted
+
+
+def end_ids(folder: str | os.PathLike[str]) -> frozenset[int]:
+    """Return the ids of the tokens with which a language model ends a text.
+
+    Args:
+        folder: The folder of the model.
+
+    Raises:
+        UserError: If a file cannot be read, or if its eos_token_id is neither an id nor a list of ids.
+    """
+    folder = Path(folder)
+    file = GENERATION_FILE if (folder / GENERATION_FILE).exists() else FILE
+    settings = read_settings(folder, file)
+    found = settings.values.get("eos_token_id")
+    ids = found if isinstance(found, list) else [] if found is None else [found]
+    if not all(type(index) is int for index in ids):
+        raise UserError(
+            f"eos_token_id is {short(found)} in {settings.place}: it must be an id or a list of ids"
+        )
+    return frozenset(ids)
 
 
 def search_settings(folder: str | os.PathLike[str], config: TransformerConfig) -> dict[str, Any]:
@@ -39,9 +87,10 @@ def search_settings(folder: str | os.PathLike[str], config: TransformerConfig) -
 def search_settings_of(settings: Settings, config: TransformerConfig) -> dict[str, Any]:
     """Return the keywords of translate_ids for the settings of a generation_config.json.
 
-    `max_length` and `min_length` of transformers count the start symbol and the end symbol. The end symbol is
-    taken to be forced after the last token (`forced_eos_token_id`), as in all models of Marian, and padding
-    is taken to be forbidden (`bad_words_ids`).
+    `max_length` and `min_length` of transformers count the start symbol and the end symbol. `max_new_tokens`
+    and `min_new_tokens` count only the end symbol, and take precedence. The end symbol is taken to be forced
+    after the last token (`forced_eos_token_id`), as in all models of Marian, and padding is taken to be
+    forbidden (`bad_words_ids`).
 
     Args:
         settings: The settings.
@@ -55,23 +104,40 @@ def search_settings_of(settings: Settings, config: TransformerConfig) -> dict[st
             _refuse(settings, name, value)
     for name, flag in FLAGS.items():
         settings.require(name, flag, default=flag)
+    for name in OTHERS:
+        if settings.has(name) and settings.values[name] != []:
+            raise UserError(
+                f"{name} is {short(settings.values[name])} in {settings.place}, and npformer has no such "
+                "search: remove the setting, or use another model"
+            )
     settings.require("bad_words_ids", [[config.pad_id]], default=[[config.pad_id]])
     settings.require("forced_eos_token_id", config.end_id, default=config.end_id)
-    longest = settings.count("max_length", DEFAULT_LENGTH)
-    if longest < 3:
-        raise UserError(
-            f"max_length is {longest} in {settings.place}, and the start and the end symbol take 2: make it "
-            "3 or more"
-        )
+    longest, shortest = _lengths(settings)
     return {
         "beam": settings.count("num_beams", 1),
         "length_penalty": settings.number("length_penalty", 1.0),
         "max_length": min(longest - 2, config.max_length - 1),
-        "min_length": max(0, settings.index("min_length", 0) - 1),
+        "min_length": max(0, shortest - 1),
         "allow_unk": True,
         "rules": "transformers",
         "renormalize": settings.flag("renormalize_logits", False),
     }
+
+
+def _lengths(settings: Settings) -> tuple[int, int]:
+    """Return the largest and the smallest number of tokens, the start and the end symbol included."""
+    if settings.has("max_new_tokens") or not settings.has("max_length"):
+        name, longest = "max_new_tokens", settings.count("max_new_tokens", DEFAULT_LENGTH) + 1
+    else:
+        name, longest = "max_length", settings.count("max_length")
+    if longest < 3:
+        raise UserError(
+            f"{name} is {settings.values[name]} in {settings.place}, which leaves no room for a token beside "
+            "the start and the end symbol: make it larger"
+        )
+    if settings.has("min_new_tokens"):
+        return longest, settings.index("min_new_tokens") + 1
+    return longest, settings.index("min_length", 0)
 
 
 def _refuse(settings: Settings, name: str, value: int) -> None:

@@ -1,4 +1,4 @@
-"""A tokenizer that the library `tokenizers` runs: GPT-2, Llama, Qwen2, BERT and DistilBERT."""
+"""A tokenizer that the library `tokenizers` runs, that of every family but Marian."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -99,6 +99,17 @@ class LibraryTokenizer:
         normalizer = self._tokenizer.normalizer
         normalise = None if normalizer is None else normalizer.normalize_str
         return cut(text, encoding.ids, _without_first_space(spans), normalise)
+
+    def plain_ids(self, text: str) -> list[int]:
+        """Return the ids of a text without those that the tokenizer adds, such as a token of the beginning.
+
+        Raises:
+            UserError: As for `encode`.
+        """
+        require_unicode(text)
+        with library_errors(f"the tokenizer in {self._place} cannot read this text", ADVICE):
+            ids: list[int] = self._tokenizer.encode(text, add_special_tokens=False).ids
+        return ids
 
     def decode(self, ids: Iterable[int], *, skip_special_tokens: bool = True) -> str:
         """Return the text of ids. As in transformers, an id without a token stands for no text.

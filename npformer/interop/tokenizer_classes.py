@@ -85,6 +85,18 @@ def arrange_bert(tokenizer: Any, settings: TokenSettings) -> None:
     tokenizer.decoder = decoders.WordPiece(prefix="##")
 
 
+def arrange_xlm_roberta(tokenizer: Any, settings: TokenSettings) -> None:
+    """Split a text at spaces, and write ▁ before each word. What the file normalizes stays as it is."""
+    from tokenizers import decoders, pre_tokenizers
+
+    scheme = "always" if settings.get("add_prefix_space", bool, True) else "never"
+    marks: dict[str, Any] = {"replacement": WORD_BEGIN, "prepend_scheme": scheme}
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace(**marks)]
+    )
+    tokenizer.decoder = decoders.Metaspace(**marks)
+
+
 def surround(tokenizer: Any, first: str | None, last: str | None) -> None:
     """Let a tokenizer put special tokens before and after every text.
 
@@ -113,6 +125,16 @@ _BERT = TokenizerClass(
     },
     ("cls_token", "sep_token"),
 )
+_ROBERTA_TOKENS = {
+    "bos_token": "<s>",
+    "eos_token": "</s>",
+    "sep_token": "</s>",
+    "cls_token": "<s>",
+    "unk_token": "<unk>",
+    "pad_token": "<pad>",
+    "mask_token": "<mask>",
+}
+_XLM_ROBERTA = TokenizerClass(arrange_xlm_roberta, _ROBERTA_TOKENS, ("bos_token", "eos_token"))
 CLASSES = {
     "GPT2Tokenizer": TokenizerClass(arrange_gpt2, {"bos_token": _END, "eos_token": _END, "unk_token": _END}),
     "Qwen2Tokenizer": TokenizerClass(
@@ -123,6 +145,9 @@ CLASSES = {
     ),
     "BertTokenizer": _BERT,
     "DistilBertTokenizer": _BERT,
+    "RobertaTokenizer": TokenizerClass(arrange_gpt2, _ROBERTA_TOKENS, ("cls_token", "sep_token")),
+    "XLMRobertaTokenizer": _XLM_ROBERTA,
+    "CamembertTokenizer": _XLM_ROBERTA,
 }
 # the class of a family, where tokenizer_config.json names none
 OF_FAMILY = {
@@ -130,6 +155,9 @@ OF_FAMILY = {
     "qwen2": "Qwen2Tokenizer",
     "bert": "BertTokenizer",
     "distilbert": "BertTokenizer",
+    "roberta": "RobertaTokenizer",
+    "xlm-roberta": "XLMRobertaTokenizer",
+    "camembert": "CamembertTokenizer",
 }
 
 

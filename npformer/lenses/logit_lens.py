@@ -152,8 +152,31 @@ def layer_logits(model: Any, ids: Sequence[Array]) -> Iterator[Array]:
     Raises:
         UserError: If the model has no layers of this kind, or if it cannot read the ids.
     """
+    for x in _residual_stream(model, ids):  # (1, T, D)
+        yield to_numpy(predict(model, x))[0]
+
+
+def layer_outputs(model: Any, ids: Sequence[Array], **settings: Any) -> list[Array]:
+    """Return the vectors of the tokens after the embedding and after each layer, L + 1 arrays (B, T, D).
+
+    The last ones have passed the norm that follows the last layer of most models.
+
+    Args:
+        model: A GPT, a Bert or a Transformer, whose decoder is meant.
+        ids: The ids of each of its inputs, of shape (B, T).
+        settings: The settings of its forward pass.
+
+    Raises:
+        UserError: If the model has no layers of this kind, or if it cannot read the ids.
+    """
+    *before, last = _residual_stream(model, ids, **settings)
+    norm = last_stack(model).norm
+    return [*before, last if norm is None else norm(last)]
+
+
+def _residual_stream(model: Any, ids: Sequence[Array], **settings: Any) -> list[Array]:
+    """Return the vectors after the embedding and after each layer, (B, T, D), without the last norm."""
     watched = watchable(model)
     taps = tap_layers(last_stack(watched))
-    watched.forward(*ids)
-    for x in [taps[0].x, *(tap.y for tap in taps)]:  # (1, T, D)
-        yield to_numpy(predict(model, x))[0]
+    watched.forward(*ids, **settings)
+    return [taps[0].x, *(tap.y for tap in taps)]

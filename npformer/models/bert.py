@@ -7,10 +7,14 @@
 The encoder is that of the Transformer, with the norm after each sublayer. Every token attends to every other
 token, but not to padding. Nothing hides the next tokens, so a BERT cannot write a text as a GPT does: it is
 trained to find hidden tokens, and `npformer fill` asks it for them.
+
+A BERT that was trained further has another head, which chooses a class for a text or for each token (see
+classifier.py), or none: then its output is that of the encoder.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -26,6 +30,7 @@ from npformer.functional.linear import LinearCache
 from npformer.functional.masks import padding_mask
 from npformer.functional.norm import LayerNormCache
 from npformer.kernels import activation_dropout, activation_dropout_backward
+from npformer.models.classifier import CLASSIFIERS, HIDDEN, ClassifierHead
 from npformer.models.settings import ModelSettings, registry
 from npformer.models.transformer.config import TransformerConfig
 from npformer.models.transformer.stacks import Encoder, StackCache
@@ -34,6 +39,8 @@ from npformer.nn.context import INFERENCE, AttentionMask, Context
 from npformer.nn.dropout import DropoutCache
 from npformer.nn.init import UNDRAWN, default_rng, normal
 from npformer.nn.module import Module, Parameter
+
+HEADS = ("tokens", "none", *CLASSIFIERS)
 
 INITIAL_STD = 0.02  # the standard deviation of the initial weights
 
@@ -66,6 +73,12 @@ class BertConfig(ModelSettings):
 
     reads: ClassVar[str] = "sentences"
     named: ClassVar[Registry[dict[str, Any]]] = BERT_PRESETS
+    later: ClassVar[Mapping[str, Any]] = {
+        "first_position": 0,
+        "head": "tokens",
+        "n_classes": 2,
+        "head_activation": "tanh",
+    }
 
     vocab_size: int = 30522
     d_model: int = 768
@@ -76,10 +89,17 @@ class BertConfig(ModelSettings):
     # the parts of the input, such as two sentences, that the model can tell apart; 0 for a model without
     # vectors of segments, such as DistilBERT
     n_segments: int = 2
+    # the row of the table of positions that the first token reads; from 1 on, as in RoBERTa, padding is not
+    # counted, and reads the row before
+    first_position: int = 0
 
     # "gelu" is exact, with the error function; "gelu_tanh" approximates it, as Google's later code does
     activation: str = "gelu"
     norm_eps: float = 1e-12
+
+    head: str = "tokens"  # one of HEADS
+    n_classes: int = 2  # of a classifier
+    head_activation: str = "tanh"  # of the hidden layer of a classifier of texts, one of HIDDEN
 
     dropout: float = 0.1  # of embeddings and the outputs of sublayers
     attention_dropout: float = 0.1  # of attention weights
@@ -88,9 +108,9 @@ class BertConfig(ModelSettings):
 
     def __post_init__(self) -> None:
         self.require(
-            choices={"activation": tuple(ACTIVATIONS)},
-            counts=("vocab_size", "d_model", "n_layers", "n_heads", "max_length", "d_ff"),
-            indices=("n_segments", "pad_id"),
+            choices={"activation": tuple(ACTIVATIONS), "head": HEADS, "head_activation": tuple(HIDDEN)},
+            counts=("vocab_size", "d_model", "n_layers", "n_heads", "max_length", "d_ff", "n_classes"),
+            indices=("n_segments", "pad_id", "first_position"),
             shares=("dropout", "attention_dropout", "label_smoothing"),
             positive=("norm_eps",),
         )
@@ -122,6 +142,11 @@ class BertConfig(ModelSettings):
         )
 
     @property
+    def n_positions(self) -> int:
+        """The number of rows of the table of positions."""
+        return self.max_length + self.first_position
+
+    @property
     def target_vocab(self) -> int:
         """The number of tokens among which the model chooses, by the name that other models have for it."""
         return self.vocab_size
@@ -134,10 +159,17 @@ class BertConfig(ModelSettings):
     def count_parameters(self) -> int:
         """Return the number of parameters of the model, without building it."""
         d, f, norm = self.d_model, self.hidden_width, 2 * self.d_model
-        embedding = (self.vocab_size + self.max_length + self.n_segments) * d + norm
+        embedding = (self.vocab_size + self.n_positions + self.n_segments) * d + norm
         attention = 4 * (d * d + d)
         feed_forward = (d * f + f) + (f * d + d)
-        head = (d * d + d) + norm + self.vocab_size
+        dense, classes = d * d + d, self.n_classes * (d + 1)
+        heads = {
+            "tokens": dense + norm + self.vocab_size,
+            "none": 0,
+            "text classes": dense + classes,
+            "token classes": classes,
+        }
+        head = heads[self.head]
         return embedding + self.n_layers * (attention + feed_forward + 2 * norm) + head
 
 
@@ -169,7 +201,12 @@ class BertEmbedding(Module):
     def __init__(self, config: BertConfig, rng: np.random.Generator, dtype: Any) -> None:
         d_model = config.d_model
         self.tokens = Embedding(config.vocab_size, d_model, rng=rng, dtype=dtype)
-        self.positions = LearnedPositions(config.max_length, d_model, rng=rng, dtype=dtype)
+        self.pad_id, self.first_position = config.pad_id, config.first_position
+        self.positions: LearnedPositions | Embedding = (
+            Embedding(config.n_positions, d_model, rng=rng, dtype=dtype)
+            if config.first_position
+            else LearnedPositions(config.max_length, d_model, rng=rng, dtype=dtype)
+        )
         self.segments = (
             Embedding(config.n_segments, d_model, rng=rng, dtype=dtype) if config.n_segments else None
         )
@@ -190,7 +227,7 @@ class BertEmbedding(Module):
             y, of shape (B, T, D), and the cache.
         """
         x, tokens_cache = self.tokens.forward(ids)  # (B, T, D)
-        p, positions_cache = self.positions.forward(ids.shape[1])  # (T, D)
+        p, positions_cache = self.positions.forward(self._positions_of(ids))  # (T, D) or (B, T, D)
         x, segments_cache = x + p, None
         if self.segments is not None:
             s, segments_cache = self.segments.forward(segment_ids)  # (B, T, D)
@@ -198,6 +235,16 @@ class BertEmbedding(Module):
         y, norm_cache = self.norm.forward(x)
         y, dropout_mask = self.dropout.forward(y, context)
         return y, BertEmbeddingCache(tokens_cache, positions_cache, segments_cache, norm_cache, dropout_mask)
+
+    def _positions_of(self, ids: Array) -> Any:
+        """Return what the table of positions reads: the length, or the rows of all tokens, (B, T).
+
+        Source: Liu et al. 2019 (RoBERTa), whose code counts positions from that of padding.
+        """
+        if not self.first_position:
+            return ids.shape[1]
+        is_token = ids != self.pad_id
+        return is_token.cumsum(1) * is_token + (self.first_position - 1)
 
     def backward(self, dy: Array, cache: BertEmbeddingCache) -> None:
         """Accumulate the gradients of the tables. Return nothing, since ids have no gradient."""
@@ -262,7 +309,7 @@ class BertCache(NamedTuple):
 
     embedding: BertEmbeddingCache
     encoder: StackCache
-    head: BertHeadCache
+    head: Any  # that of a BertHead or of a ClassifierHead, or None without a head
 
 
 class Bert(Module):
@@ -272,7 +319,8 @@ class Bert(Module):
     count (see npformer.data.sentences.masked_batch). BERT has a second task, next sentence prediction, which
     is left out here: models trained without it are as good (Liu et al. 2019, section 4.2).
 
-    Shapes: ids (B, T), segment_ids (B, T) integers -> logits (B, T, V).
+    Shapes: ids (B, T), segment_ids (B, T) integers -> logits (B, T, V). Without a head, the output is that of
+    the encoder, (B, T, D), and a classifier has logits (B, C) of a text or (B, T, C) of its tokens.
 
     Args:
         config: The configuration.
@@ -293,7 +341,7 @@ class Bert(Module):
         self.config = config
         self.embedding = BertEmbedding(config, rng, dtype)
         self.encoder = Encoder(config.encoder, rng=rng, dtype=dtype)
-        self.head = BertHead(config, self.embedding.tokens.weight, rng, dtype)
+        self.head = _make_head(config, self.embedding.tokens.weight, rng, dtype)
         if rng is not UNDRAWN:
             self._draw_weights(rng)
         self.flatten()
@@ -303,37 +351,40 @@ class Bert(Module):
         ids: Any,
         segment_ids: Any = None,
         *,
+        mask: Any = None,
         train: bool = False,
         rng: np.random.Generator | None = None,
     ) -> tuple[Array, BertCache]:
-        """Compute the logits at each position.
+        """Compute the logits at each position, or the output of another head.
 
         Args:
             ids: The token ids, of shape (B, T).
             segment_ids: The segment of each token, of shape (B, T). None means segment 0 for all tokens; a
                 model without segments takes nothing else.
+            mask: Bool, (B, T), True at the tokens to which others may attend. None means all tokens whose ids
+                are not that of padding.
             train: True turns dropout on.
             rng: The generator for dropout. It is needed if train is True and the dropout is not 0.
 
         Returns:
-            The logits, of shape (B, T, V), and the cache.
+            The logits, of shape (B, T, V), and the cache. Other heads have other shapes; see the class.
         """
         config = self.config
         ids = take_ids(ids, config.vocab_size, config.max_length, "ids", self.reference)
         segment_ids = self._take_segment_ids(segment_ids, ids)
         context = Context(train, rng)
-        mask = AttentionMask(padding_mask(ids, config.pad_id))  # (B, 1, 1, T)
+        keys = padding_mask(ids, config.pad_id) if mask is None else _taken_mask(mask, ids)  # (B, 1, 1, T)
         x, embedding_cache = self.embedding.forward(ids, segment_ids, context)  # (B, T, D)
-        x, encoder_cache = self.encoder.forward(x, mask, context)
-        logits, head_cache = self.head.forward(x)  # (B, T, V)
+        x, encoder_cache = self.encoder.forward(x, AttentionMask(keys), context)
+        logits, head_cache = (x, None) if self.head is None else self.head.forward(x)  # (B, T, V)
         return logits, BertCache(embedding_cache, encoder_cache, head_cache)
 
     def backward(self, dlogits: Array, cache: BertCache) -> None:
         """Accumulate the gradients of all parameters. Return nothing, since ids have no gradient.
 
-        Shapes: dlogits (B, T, V).
+        Shapes: dlogits (B, T, V), or the shape of the output.
         """
-        dx = self.head.backward(dlogits, cache.head)  # (B, T, D)
+        dx = dlogits if self.head is None else self.head.backward(dlogits, cache.head)  # (B, T, D)
         dx = self.encoder.backward(dx, cache.encoder)
         self.embedding.backward(dx, cache.embedding)
 
@@ -365,3 +416,24 @@ class Bert(Module):
         for _, parameter in self.named_parameters():
             if parameter.value.ndim > 1:
                 parameter.value[...] = normal(rng, parameter.shape, INITIAL_STD, parameter.value.dtype)
+
+
+def _make_head(config: BertConfig, tokens: Parameter, rng: np.random.Generator, dtype: Any) -> Any:
+    """Return the head of a configuration: a BertHead, a ClassifierHead, or None."""
+    if config.head == "none":
+        return None
+    if config.head == "tokens":
+        return BertHead(config, tokens, rng, dtype)
+    hidden = config.head_activation if config.head == "text classes" else None
+    return ClassifierHead(config.d_model, config.n_classes, hidden=hidden, rng=rng, dtype=dtype)
+
+
+def _taken_mask(mask: Any, ids: Array) -> Array:
+    """Return the mask of the keys, (B, 1, 1, T), or raise UserError if it is not bool (B, T)."""
+    mask = array_module(ids).asarray(mask)
+    if mask.shape != ids.shape or mask.dtype != bool:
+        raise UserError(
+            f"mask has shape {mask.shape} and dtype {mask.dtype}: give a bool for each of the ids "
+            f"{ids.shape}, True where others may attend to it"
+        )
+    return mask[:, None, None, :]

@@ -79,6 +79,10 @@ class UniversalConfig(TransformerConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         _check(self, self.halting_epsilon, self.halting_bias)
+        if self.decoder_layers is not None:
+            raise UserError(
+                "a universal transformer repeats one layer in each stack: leave out decoder_layers"
+            )
         if self.n_layers > MOST_STEPS:
             raise UserError(f"n_layers is {self.n_layers:,} steps: give at most {MOST_STEPS:,}")
         if not (is_number(self.ponder_weight) and 0 <= self.ponder_weight < math.inf):

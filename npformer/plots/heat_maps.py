@@ -572,7 +572,7 @@ def _finish(heat: HeatMap, ax: Axes | None, title: str | None, *, bar: bool = Tr
 NARROW = 0.08  # between panels, in inches
 BESIDE = 1.2  # the space for the colour bar at the right, and that for a title
 LEAST_PANEL, LARGEST_PANEL = 0.5, 2.6  # the longer side of a panel without labels
-LEAST_COMPACT = 0.36  # that of a panel of a compact grid, in which the name of a head is its number alone
+LEAST_COMPACT = 0.2  # that of a panel of a compact grid, in which the name of a head is its number alone
 
 
 def attention_grid(

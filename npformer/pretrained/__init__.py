@@ -2,6 +2,7 @@
 
 from npformer.pretrained.attention import SentenceAttention, TextAttention
 from npformer.pretrained.card import Card, Limit
+from npformer.pretrained.encoders import ClassProbability, TextClassifier, TextEncoder
 from npformer.pretrained.loaded import GapFiller, TextGenerator, Translator
 from npformer.pretrained.loading import load
 from npformer.pretrained.measured_score import MeasuredScore
@@ -17,6 +18,7 @@ from npformer.pretrained.translation import Translation
 
 __all__ = [
     "Card",
+    "ClassProbability",
     "GapFiller",
     "Limit",
     "MeasuredScore",
@@ -24,6 +26,8 @@ __all__ = [
     "Saliency",
     "SentenceAttention",
     "TextAttention",
+    "TextClassifier",
+    "TextEncoder",
     "TextGenerator",
     "Translation",
     "Translator",

@@ -65,6 +65,9 @@ class AttentionMaps:
     def plot(self, kind: str | None = None, *, layer: int | None = None, head: int | None = None) -> "Figure":
         """Draw a heat map for every layer and head, and one of them large.
 
+        Where this does not fit in one picture, only the chosen layer or head is drawn, or without them all
+        heads, smaller and with blocks of tokens in one cell, as `npformer.plots.attention` draws them.
+
         Args:
             kind: The kind of attention of the large map, one of `kinds`. The default is "cross", or the first
                 kind that the model has if it has no "cross".
@@ -73,22 +76,26 @@ class AttentionMaps:
                 most informative head, as `most_informative_head` chooses it.
 
         Raises:
-            UserError: If the model has no such attention, layer or head, or if there are too many tokens for
-                a picture; `plot_head` can draw more tokens.
+            UserError: If the model has no such attention, layer or head, or if there are too many layers,
+                heads or tokens for a picture.
         """
         from npformer import plots  # matplotlib takes a second to load
 
+        chosen = {"layer": layer, "head": head}
         kind, layer, head, reason = self._chosen(kind, layer, head)
         queries, keys = self.labels(kind)
         large = (layer, head) if min(len(queries), len(keys)) > 2 else None  # two tokens are large anyway
-        return plots.attention_grid(
-            self.weights[kind],
-            queries,
-            keys,
-            mask=self.mask(kind),
-            large=large,
-            title=title_of(kind) + (reason and f"; {reason}" if large else ""),
-        )
+        try:
+            return plots.attention_grid(
+                self.weights[kind],
+                queries,
+                keys,
+                mask=self.mask(kind),
+                large=large,
+                title=title_of(kind) + (reason and f"; {reason}" if large else ""),
+            )
+        except UserError:
+            return self._drawn_smaller(kind, **chosen)
 
     def plot_head(
         self, kind: str | None = None, *, layer: int | None = None, head: int | None = None
@@ -111,9 +118,12 @@ class AttentionMaps:
         kind, layer, head, reason = self._chosen(kind, layer, head)
         queries, keys = self.labels(kind)
         title = f"{title_of(kind)}, {reason or name_of_head(layer, head)}"
-        return plots.attention_map(
-            self.weights[kind][layer, head], queries, keys, mask=self.mask(kind), title=title
-        )
+        try:
+            return plots.attention_map(
+                self.weights[kind][layer, head], queries, keys, mask=self.mask(kind), title=title
+            )
+        except UserError:
+            return self._drawn_smaller(kind, title=title, layer=layer, head=head)
 
     def plot_lines(
         self,
@@ -149,6 +159,14 @@ class AttentionMaps:
             heads=[head],
             query=None if token is None else queries.index(token),
             title=f"{title_of(kind)}, {reason or name_of_head(layer, head)}",
+        )
+
+    def _drawn_smaller(self, kind: str, **settings: Any) -> "Figure":
+        """Draw what is too large for a picture with all labels, in cells that may hold several tokens."""
+        from npformer import plots
+
+        return plots.attention(
+            self.weights[kind][:, None], *self.labels(kind), mask=self.mask(kind), **settings
         )
 
     def most_informative_head(

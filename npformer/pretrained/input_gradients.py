@@ -13,8 +13,6 @@ from npformer.backend import Array, array_module
 from npformer.errors import UserError
 from npformer.functional.softmax import log_softmax, log_softmax_backward
 from npformer.lenses.taps import FixedParameter, fixed_parameters, require_among
-from npformer.models.bert import Bert
-from npformer.models.gpt import GPT
 from npformer.models.registry import Model
 from npformer.nn import Embedding
 from npformer.nn.module import Module, Parameter
@@ -55,7 +53,7 @@ class GivenVectors(Module):
 
 def input_embeddings(model: Model) -> tuple[Embedding, ...]:
     """Return the embeddings of the tokens that a model reads, in the order of its arguments."""
-    if isinstance(model, (GPT, Bert)):
+    if hasattr(model, "embedding"):  # a model with one input
         return (model.embedding.tokens,)
     source, target = (
         side if isinstance(side, Embedding) else side.tokens for side in (model.source, model.target)
@@ -117,11 +115,12 @@ def scores_and_gradients(
     embedded, parameters = with_vectors(model, vectors)
     n = len(vectors[0])
     logits, cache = embedded.forward(*(xp.repeat(each, n, axis=0) for each in ids))  # (B, T, V)
-    _require_output(output, logits.shape)
-    values, drow = _score(logits[:, output.position], output)  # (B,), (B, V)
-    dlogits = xp.zeros_like(logits)
-    dlogits[:, output.position] = drow
-    embedded.backward(dlogits, cache)
+    rows = logits[:, None] if logits.ndim == 2 else logits  # a text that is classified has one row, (B, C)
+    _require_output(output, rows.shape)
+    values, drow = _score(rows[:, output.position], output)  # (B,), (B, V)
+    drows = xp.zeros_like(rows)
+    drows[:, output.position] = drow
+    embedded.backward(drows.reshape(logits.shape), cache)
     return values, [parameter.grad for parameter in parameters]
 
 

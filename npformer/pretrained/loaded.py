@@ -1,10 +1,11 @@
-"""The trained models that npformer.load returns: Translator, TextGenerator and GapFiller."""
+"""The trained models that write texts or fill gaps: Translator, TextGenerator and GapFiller."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar, overload
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
 
@@ -24,37 +25,33 @@ from npformer.generation.detokenize import in_form
 from npformer.generation.fill_in import fill_gaps, mask_of, unknown_words
 from npformer.generation.sampling import require_sampling
 from npformer.generation.search import BEAM, LENGTH_PENALTY
+from npformer.interop.chat_template import chat_text
+from npformer.interop.generation_file import end_ids
+from npformer.interop.library_tokenizer import LibraryTokenizer
+from npformer.interop.sentence_files import Pooling
 from npformer.models.bert import Bert
-from npformer.models.gpt import GPT, GPTConfig
+from npformer.models.classifier import CLASSIFIERS
+from npformer.models.gpt import GPT
 from npformer.models.registry import attention_arrays, model_from_checkpoint
 from npformer.pretrained.attention import (
     SentenceAttention,
-    TextAttention,
     attention_of,
-    attention_of_text,
     forward_pass,
 )
 from npformer.pretrained.card import Card
+from npformer.pretrained.encoders import TextClassifier, TextEncoder
 from npformer.pretrained.input_gradients import Output
-from npformer.pretrained.inside import Inside, Reading, most_probable
+from npformer.pretrained.inside import Inside, Reading
 from npformer.pretrained.saliency import MOST_POINTS, TOLERANCE, Inputs, Saliency, saliency_of
+from npformer.pretrained.text_model import Kind, TextModel, as_text, as_texts, require_position
 from npformer.pretrained.translation import Translation, describe
 from npformer.storage.checkpoint import Checkpoint
-from npformer.validation import require_choice, require_index, short
+from npformer.validation import require_choice, short
 
 if TYPE_CHECKING:
     from npformer.explorer import Page
 
 WINDOWS = 8  # windows of a text that a language model reads at a time
-
-
-class Kind(NamedTuple):
-    """A kind of trained model, in the words of messages."""
-
-    noun: str  # such as "translator"
-    work: str  # what it does, as in "cannot translate"
-    command: str  # the command that does this
-    maker: str  # the command that trains one
 
 
 class Translator(Inside):
@@ -209,7 +206,7 @@ class Translator(Inside):
             UserError: If a sentence or a beginning is too long for the model, if a beginning has an unknown
                 word, or if a setting is unknown or out of range; before any sentence is translated.
         """
-        texts = _texts(text)
+        texts = as_texts(text)
         sources = [self._read(line, number) for number, line in enumerate(texts, 1)]
         translations = list(chain.from_iterable(self._translated(texts, sources, n_best, **settings)))
         return translations[0] if isinstance(text, str) else translations
@@ -232,7 +229,7 @@ class Translator(Inside):
         Raises:
             UserError: If a line is too long for the model, after the translations of the lines before it.
         """
-        texts = _texts(lines)
+        texts = as_texts(lines)
         sources, refused = [], None
         try:
             for number, line in enumerate(texts, first_line):
@@ -279,7 +276,7 @@ class Translator(Inside):
         Raises:
             UserError: If there is not one text for each sentence, or if a text has an unknown word.
         """
-        texts = [begin or ""] * count if begin is None or isinstance(begin, str) else _texts(begin)
+        texts = [begin or ""] * count if begin is None or isinstance(begin, str) else as_texts(begin)
         if len(texts) != count:
             raise UserError(
                 f"begin has {quantity(len(texts), 'text')} for {quantity(count, 'sentence')}: give one text "
@@ -319,7 +316,7 @@ class Translator(Inside):
             UserError: If there is not one translation for each sentence, or if a sentence is empty, or one of
                 them is too long for the model.
         """
-        sources, targets = _texts(source), _texts(target)
+        sources, targets = as_texts(source), as_texts(target)
         if isinstance(source, str) != isinstance(target, str) or len(sources) != len(targets):
             raise UserError(
                 f"source is {short(source)} and target is {short(target)}: give a text and its translation, "
@@ -463,7 +460,7 @@ class Translator(Inside):
         return self.target_tokenizer
 
     def _reading(self, text: str, **search: Any) -> Reading:
-        run = forward_pass(self, _text(text), **(self.search_settings() | search))
+        run = forward_pass(self, as_text(text), **(self.search_settings() | search))
         ids, tokens = [run.source_ids, run.target_ids], [run.source, run.target]
         return Reading(ids, tokens, run.predicted_ids[0].tolist(), 0)
 
@@ -533,197 +530,70 @@ class Translator(Inside):
         return f"<translator {printable(self.name)}{title}: {kind} with {count:,} parameters>"
 
 
-class TextModel(Inside):
-    """A trained model that reads one text, with its tokenizer: the base of the two classes below.
-
-    Attributes:
-        name: The name, folder or file that it was loaded from.
-        model: The model.
-
-    Args:
-        name: The name.
-        model: The model.
-        make_tokenizer: A function that returns the tokenizer of the model.
-    """
-
-    kind: ClassVar[Kind]
-    model: GPT | Bert
-
-    def __init__(self, name: str, model: Any, make_tokenizer: Callable[[], Tokenizer]) -> None:
-        self.name, self.model, self._make_tokenizer = name, model, make_tokenizer
-
-    @cached_property
-    def tokenizer(self) -> Tokenizer:
-        """The tokenizer. It is made at its first use, so that arrays of ids need neither its files nor it."""
-        return self._make_tokenizer()
-
-    def logits(self, ids: Any) -> Array:
-        """Return the logits at each position. Shapes: ids (B, T) -> logits (B, T, V), on the host.
-
-        Raises:
-            UserError: If the model cannot read the ids.
-        """
-        return to_numpy(self.model(ids))
-
-    @overload
-    def attention(self, text: str) -> TextAttention: ...
-
-    @overload
-    def attention(self, text: Any) -> dict[str, Array]: ...
-
-    def attention(self, text: Any) -> TextAttention | dict[str, Array]:
-        """Return the attention weights of every layer and head, for a text or for an array of ids.
-
-        Args:
-            text: The text, or ids of shape (B, T).
-
-        Returns:
-            For a text, the weights with its tokens; `.plot()` draws them. For ids, the dict
-            {"self": weights} with an array of shape (L, B, H, T, T).
-
-        Raises:
-            UserError: If the text is empty, or if the model cannot read the text or the ids.
-        """
-        if isinstance(text, str):
-            return attention_of_text(self.model, text, self._encoded(text, most=self._longest))
-        _, cache = self.model.forward(text)
-        return attention_arrays(cache)
-
-    def saliency(
-        self,
-        text: str,
-        *,
-        target: str | None = None,
-        position: int | None = None,
-        score: str = "log-probability",
-        method: str = "integrated",
-        tolerance: float = TOLERANCE,
-        most_points: int = MOST_POINTS,
-    ) -> Saliency:
-        """Return how much each token of a text contributes to the score of an output token.
-
-        Args:
-            text: The text.
-            target: The output token. By default, the most probable one at the position.
-            position: The position among the tokens of the text, from 0, at which it is predicted. By default,
-                a language model predicts at the last token, and a masked language model at the first gap.
-            score: "log-probability" or "logit".
-            method: "integrated" for integrated gradients, or "gradient" for gradient × input.
-            tolerance: The largest error of the sum of integrated gradients, in units of the score.
-            most_points: The largest number of points of integrated gradients.
-
-        Raises:
-            UserError: If the model cannot read the text, if the target is not one token of the model, or if a
-                setting is impossible.
-        """
-        encoding = self._encoded(text, most=self._longest)
-        if position is None:
-            position = self._usual_position(text, encoding)
-        _require_position(position, len(encoding.ids), "the text")
-        token = self._most_probable(encoding, position) if target is None else self._token(target)
-        return saliency_of(
-            self.model,
-            {"text": Inputs(encoding.ids, encoding.pieces)},
-            Output(position, token, score),
-            self.tokenizer.piece(token),
-            method=method,
-            tolerance=tolerance,
-            most_points=most_points,
-        )
-
-    def explore(self, text: str, filled: str | None = None) -> "Page":
-        """Return a page on which one follows every number of the model, forward and backward.
-
-        `.save(FILE)` writes the page, which opens offline in a browser. A notebook shows it in a frame.
-
-        Args:
-            text: The text.
-            filled: For a masked language model, the text with its gaps filled, for the loss. By default, the
-                model fills them. A language model predicts the next tokens of the text itself.
-
-        Raises:
-            UserError: If a text is empty or too long for a page, or if the model does not know a word.
-        """
-        from npformer.explorer import explore  # a method for the user's convenience reaches upward
-
-        loaded: Any = self  # one of the two subclasses
-        return explore(loaded, text, filled)
-
-    def unknown_words(self, text: str) -> list[str]:
-        """Return the words of a text that the model does not know, each once, in order."""
-        return unknown_words(self.tokenizer, text)
-
-    def _usual_position(self, text: str, encoding: Encoding) -> int:
-        """Return the position at which the output is explained if the caller gives none."""
-        raise NotImplementedError
-
-    @property
-    def _longest(self) -> int:
-        """The largest number of tokens that the model reads."""
-        config = self.model.config
-        return config.context if isinstance(config, GPTConfig) else config.max_length
-
-    def _encoded(self, text: str, *, most: int | None = None) -> Encoding:
-        """Return the tokens of a text, or raise UserError if there are none or more than `most`."""
-        encoding = self.tokenizer.encode(_text(text))
-        if not encoding.ids:
-            raise UserError(f"the text {text!r} is empty: give at least one token")
-        if most is not None and len(encoding.ids) > most:
-            raise UserError(
-                f"the text has {len(encoding.ids)} tokens, and the model reads {most} at most: shorten it"
-            )
-        return encoding
-
-    def _most_probable(self, encoding: Encoding, position: int) -> int:
-        """Return the most probable token at a position, special tokens aside."""
-        logits = self.logits([encoding.ids])[0, position : position + 1]  # (1, V)
-        return most_probable(logits, self.tokenizer.special_ids)[0]
-
-    @property
-    def _writes(self) -> Tokenizer:
-        return self.tokenizer
-
-    def _reading(self, text: str, **search: Any) -> Reading:
-        if search:
-            raise UserError(f"a {self.kind.noun} has no setting {', '.join(search)}: leave it out")
-        encoding = self._encoded(text, most=self._longest)
-        ids = np.array([encoding.ids])
-        predicted = most_probable(self.logits(ids)[0], self.tokenizer.special_ids)
-        return Reading([ids], [encoding.pieces], predicted, self._usual_position(text, encoding))
-
-    def __repr__(self) -> str:
-        kind, count = type(self.model).__name__, self.model.count_parameters()
-        return f"<{self.kind.noun} {printable(self.name)}: {kind} with {count:,} parameters>"
-
-
 class TextGenerator(TextModel):
     """A trained language model with its tokenizer, which continues texts, as `npformer.load` returns it."""
 
     kind = Kind("language model", "continue a text", "npformer generate", "npformer train --text")
     model: GPT
 
-    @overload
-    def generate(self, text: str, n_tokens: int, **settings: Any) -> str: ...
+    folder: Path | None = None  # the Hugging Face folder that it comes from
+
+    @cached_property
+    def end_ids(self) -> frozenset[int]:
+        """The ids of the tokens with which it ends a text, eos_token_id of a Hugging Face folder.
+
+        Raises:
+            UserError: If the file is damaged.
+        """
+        return frozenset() if self.folder is None else end_ids(self.folder)
 
     @overload
-    def generate(self, text: list[str] | tuple[str, ...], n_tokens: int, **settings: Any) -> list[str]: ...
+    def generate(self, text: str, n_tokens: int = 100, **settings: Any) -> str: ...
 
-    def generate(self, text: str | Sequence[str], n_tokens: int, **settings: Any) -> str | list[str]:
-        """Continue one text or a list of texts.
+    @overload
+    def generate(
+        self, text: list[str] | tuple[str, ...], n_tokens: int = 100, **settings: Any
+    ) -> list[str]: ...
+
+    @overload
+    def generate(self, *, chat: Sequence[Mapping[str, str]], n_tokens: int = 100, **settings: Any) -> str: ...
+
+    def generate(
+        self,
+        text: str | Sequence[str] | None = None,
+        n_tokens: int = 100,
+        *,
+        chat: Sequence[Mapping[str, str]] | None = None,
+        **settings: Any,
+    ) -> str | list[str]:
+        """Continue one text or a list of texts, or answer in a conversation.
+
+            model.generate("The animal was", 20)
+            model.generate(chat=[{"role": "user", "content": "Why is the sky blue?"}])
 
         Args:
             text: The beginning of a text, or a list of beginnings.
-            n_tokens: The number of tokens after each beginning. There are fewer after a stop string.
+            n_tokens: The number of tokens after each beginning. There are fewer if the model ends its text,
+                or after a stop string.
+            chat: The messages of a conversation in place of a text, for a model of a folder with a chat
+                template.
             settings: The settings of `stream`. Without any, each token is the most probable one.
 
         Returns:
-            The text, or the list of texts in the same order, with their beginnings.
+            The text, or the list of texts in the same order, with their beginnings. In a conversation, the
+            answer alone.
 
         Raises:
-            UserError: As for `stream`.
+            UserError: As for `stream`, or if the folder has no chat template or it refuses the messages.
         """
-        require_sampling(settings, ("n_tokens", "stop"))
-        prompts = _texts(text)
+        require_sampling(settings, ("n_tokens", "stop", "chat"))
+        if chat is not None:
+            if text is not None:
+                raise UserError("a text and a chat were given: give one of them")
+            return "".join(pieces[0] for pieces in self.stream_chat(chat, n_tokens, **settings))
+        if text is None:
+            raise UserError("there is no text: give one, or the messages of a chat")
+        prompts = as_texts(text)
         steps = self.stream(prompts, n_tokens, **settings)
         texts = ["".join(pieces) for pieces in zip(prompts, *steps, strict=True)]
         return texts[0] if isinstance(text, str) else texts
@@ -735,8 +605,10 @@ class TextGenerator(TextModel):
 
         Args:
             prompts: The beginnings of B texts.
-            n_tokens: The number of tokens after each prompt. There are fewer after a stop string.
-            stop: One or several strings that end a text, and that do not belong to it.
+            n_tokens: The number of tokens after each prompt. There are fewer if the model ends its text, or
+                after a stop string.
+            stop: One or several strings that end a text, and that do not belong to it. A special token, such
+                as "<|im_end|>", is one of them or the end of one.
             settings: The settings of sampling, as in `sample_ids`: temperature, top_k, top_p, and seed or
                 rng. Without any, each token is the most probable one.
 
@@ -748,15 +620,49 @@ class TextGenerator(TextModel):
             UserError: If a prompt is empty, too long for the model, or has characters that it does not know,
                 or if a setting is unknown or impossible.
         """
+        prompt_ids, tokenizer = [], self.tokenizer
+        for number, prompt in enumerate(as_texts(prompts), 1):
+            with in_context(f"prompt {number}"):
+                prompt_ids.append(tokenizer.encode(prompt).ids)
+        return self._stream_ids(prompt_ids, n_tokens, stop, settings)
+
+    def stream_chat(
+        self,
+        chat: Sequence[Mapping[str, str]],
+        n_tokens: int,
+        *,
+        stop: str | Sequence[str] = (),
+        **settings: Any,
+    ) -> Iterator[list[str]]:
+        """Answer in a conversation, and return the pieces of the answer as soon as they are known.
+
+        Args:
+            chat: The messages, each with a "role", such as "user", and its "content".
+            n_tokens, stop, settings: As for `stream`.
+
+        Returns:
+            An iterator of lists with one piece each.
+
+        Raises:
+            UserError: As for `generate`.
+        """
+        tokenizer = self.tokenizer
+        if self.folder is None or not isinstance(tokenizer, LibraryTokenizer):
+            raise UserError(f"{self.name} has no chat template: give a text in place of a chat")
+        ids = tokenizer.plain_ids(chat_text(self.folder, chat))
+        return self._stream_ids([ids], n_tokens, stop, settings)
+
+    def _stream_ids(
+        self, prompt_ids: list[list[int]], n_tokens: int, stop: str | Sequence[str], settings: dict[str, Any]
+    ) -> Iterator[list[str]]:
+        """Continue prompts that are given as ids."""
         require_sampling(settings, ("n_tokens", "stop"))
         ends = [stop] if isinstance(stop, str) else stop
         if not (np.iterable(ends) and all(isinstance(end, str) for end in ends)):
             raise UserError(f"stop is {short(stop)}: give a string, or a list of strings")
-        prompt_ids, tokenizer = [], self.tokenizer
-        for number, prompt in enumerate(_texts(prompts), 1):
-            with in_context(f"prompt {number}"):
-                prompt_ids.append(tokenizer.encode(prompt).ids)
-        streams = [TextStream(tokenizer, ids, ends) for ids in prompt_ids]
+        tokenizer = self.tokenizer
+        marks = {index: tokenizer.piece(index) for index in tokenizer.special_ids} if ends else {}
+        streams = [TextStream(tokenizer, ids, ends, end_ids=self.end_ids, marks=marks) for ids in prompt_ids]
         return _pieces(streams, sample_ids(self.model, prompt_ids, n_tokens, **settings))
 
     @property
@@ -812,7 +718,7 @@ class GapFiller(TextModel):
             UserError: If the text is empty, has no gap, has a word that the model does not know or is too
                 long for the model, or k is out of range.
         """
-        return fill_gaps(self.model, self.tokenizer, _text(text), k=k)
+        return fill_gaps(self.model, self.tokenizer, as_text(text), k=k)
 
     def _usual_position(self, text: str, encoding: Encoding) -> int:
         if self.tokenizer.mask_id not in encoding.ids:
@@ -821,22 +727,32 @@ class GapFiller(TextModel):
         return encoding.ids.index(self.tokenizer.mask_id)
 
 
-Loaded = Translator | TextGenerator | GapFiller
+Loaded = Translator | TextGenerator | GapFiller | TextEncoder | TextClassifier
 AnyLoaded = TypeVar("AnyLoaded", Translator, TextGenerator, GapFiller)
 
 
 def loaded_text_model(
-    name: str, model: GPT | Bert, make_tokenizer: Callable[[], Tokenizer]
-) -> TextGenerator | GapFiller:
+    name: str,
+    model: GPT | Bert,
+    make_tokenizer: Callable[[], Tokenizer],
+    labels: Sequence[str] = (),
+    read_pooling: Callable[[], Pooling | None] | None = None,
+) -> TextGenerator | GapFiller | TextEncoder | TextClassifier:
     """Return a GPT or a Bert, wherever it comes from, as `npformer.load` returns it.
 
     Args:
         name: The name, folder or file that it was loaded from.
         model: The model.
         make_tokenizer: A function that returns its tokenizer.
+        labels: The names of the classes of a classifier.
+        read_pooling: For an encoder, the function that returns the pooling of its folder.
     """
-    if isinstance(model, GPT):
+    if isinstance(model, GPT) and model.config.head:
         return TextGenerator(name, model, make_tokenizer)
+    if isinstance(model, GPT) or model.config.head == "none":
+        return TextEncoder(name, model, make_tokenizer, read_pooling)
+    if model.config.head in CLASSIFIERS:
+        return TextClassifier(name, model, make_tokenizer, labels)
     return GapFiller(name, model, make_tokenizer)
 
 
@@ -866,7 +782,7 @@ def _place_of(target: str | None, position: int | None, predicted: list[str]) ->
         UserError: If the translation has no such token.
     """
     if position is not None:
-        _require_position(position, len(predicted), "the translation")
+        require_position(position, len(predicted), "the translation")
     if target is None:
         return position or 0
     if target not in predicted:
@@ -878,13 +794,6 @@ def _place_of(target: str | None, position: int | None, predicted: list[str]) ->
     return position
 
 
-def _require_position(position: int, count: int, what: str) -> None:
-    """Raise UserError for a position that is not among 0 .. count - 1, those of `what`."""
-    require_index("position", position)
-    if position >= count:
-        raise UserError(f"position is {position}: {what} has positions 0 .. {count - 1}")
-
-
 def _pieces(streams: list[TextStream], tokens: Iterator[Array]) -> Iterator[list[str]]:
     """Yield the pieces of all texts after each step, until all have ended."""
     for step in tokens:  # (B,)
@@ -892,15 +801,3 @@ def _pieces(streams: list[TextStream], tokens: Iterator[Array]) -> Iterator[list
         if all(stream.is_finished for stream in streams):
             return
     yield [stream.finish() for stream in streams]
-
-
-def _text(text: Any) -> str:
-    """Return a text, or raise UserError for anything else, such as ids."""
-    if not isinstance(text, str):
-        raise UserError(f"the text is {short(text)}: give a string")
-    return text
-
-
-def _texts(text: Any) -> list[str]:
-    """Return a text or several texts as a list, or raise UserError for anything else."""
-    return [_text(each) for each in ([text] if isinstance(text, str) or not np.iterable(text) else text)]

@@ -10,15 +10,17 @@ from npformer.data.codecs import read_codecs, require_fit
 from npformer.errors import UserError, did_you_mean, in_context
 from npformer.generation.codec_tokenizers import LongTextTokenizer, SentenceTokenizer
 from npformer.interop import load_folder
+from npformer.interop.families.bert import labels_of
 from npformer.interop.folder import Progress, checked_dtype
 from npformer.interop.generation_file import search_settings
 from npformer.interop.marian_tokenizer import MarianTokenizer
+from npformer.interop.sentence_files import read_pooling
 from npformer.interop.tokenizers import load_tokenizer
+from npformer.models.classifier import CLASSIFIERS
 from npformer.models.registry import model_from_checkpoint
 from npformer.models.transformer import Transformer
 from npformer.pretrained.loaded import (
     AnyLoaded,
-    GapFiller,
     Loaded,
     TextGenerator,
     Translator,
@@ -40,13 +42,13 @@ def load(
     backend: str = "numpy",
     dtype: Any = None,
     progress: Progress | None = None,
-) -> Translator | TextGenerator | GapFiller:
-    """Load a trained translator, language model or masked language model.
+) -> Loaded:
+    """Load a trained translator, language model, masked language model, classifier or encoder.
 
     Args:
         model: The name of a translator that ships ("en-de"; `npformer pretrained` lists them), the folder of
             a run, a checkpoint, a file that `npformer pretrained --export` wrote, or a Hugging Face folder
-            with a Marian (opus-mt), GPT-2, Llama, Qwen2, BERT or DistilBERT.
+            with a model of a family that `npformer.interop.families` lists, such as GPT-2 or BERT.
         last: Load the last checkpoint in the folder of a run, not the best one.
         backend: "numpy", "cupy", or "auto" for CuPy where there is a GPU.
         dtype: "float32" or "float64". By default, a Hugging Face folder gives a model in float32, and
@@ -56,8 +58,9 @@ def load(
 
     Returns:
         The translator, with `.translate(...)`; the language model, with `.generate(...)` and
-        `.perplexity(...)`; or the masked language model, with `.fill(...)`. Each has `.model`, `.tokenizer`,
-        `.logits(...)`, `.attention(...)` and `.saliency(...)`.
+        `.perplexity(...)`; the masked language model, with `.fill(...)`; the classifier, with
+        `.classify(...)`; or an encoder without a head, with `.hidden_states(...)`. Each has `.model`,
+        `.tokenizer`, `.logits(...)`, `.attention(...)` and `.saliency(...)`, as far as its head allows them.
 
     Raises:
         UserError: If there is no such name, folder or file, or if the file is damaged.
@@ -153,7 +156,12 @@ def _load_hugging_face_folder(
         make_tokenizers = partial(_tokenizers_of_folder, folder, model.config.end_id)
         own_search = partial(search_settings, folder, model.config)
         return Translator(name, model, make_tokenizers, own_search=own_search)
-    return loaded_text_model(name, model, partial(load_tokenizer, folder, found.family.name))
+    labels = labels_of(found.settings) if model.config.head in CLASSIFIERS else ()
+    make_tokenizer: Any = partial(load_tokenizer, folder, found.family.name)
+    loaded = loaded_text_model(name, model, make_tokenizer, labels, partial(read_pooling, folder))
+    if isinstance(loaded, TextGenerator):
+        loaded.folder = folder
+    return loaded
 
 
 def _tokenizers_of_folder(folder: Path, end_id: int) -> tuple[MarianTokenizer, MarianTokenizer]:

@@ -27,6 +27,7 @@ from npformer.checking.whole import LanguageModelWithLoss, ModelWithLoss
 from npformer.errors import UserError
 from npformer.models.registry import model_from_state
 from npformer.pretrained.attention import forward_pass
+from npformer.pretrained.encoders import TextClassifier, TextEncoder
 from npformer.pretrained.loaded import GapFiller, Loaded, Translator
 
 SHARE = 0.15  # of the tokens of a sentence that a masked language model predicts
@@ -38,7 +39,8 @@ def check_loss(loaded: Loaded, text: str, *, seed: int = 0, seconds: float = SEC
     """Check the gradient of the loss of a model on a text with respect to every tensor of the model.
 
     The model is computed in float64, at its own values. A language model predicts each next token, a masked
-    language model 15 % of the tokens, drawn at random, and a translator its own translation.
+    language model 15 % of the tokens, drawn at random, a translator its own translation, and a classifier
+    the classes that it names itself.
 
     The derivatives are those of the complex step. A step of a difference moves all entries of a tensor at
     once, and in a large model it often crosses a kink of ReLU: differences are used only where forward does
@@ -93,6 +95,12 @@ def loss_on(loaded: Loaded, text: str, rng: Generator) -> tuple[Any, tuple[Array
     ids = np.array([loaded.tokenizer.encode(text).ids], np.int64)  # (1, T)
     if isinstance(loaded, GapFiller):
         return LanguageModelWithLoss(model), _masked(loaded, text, ids, rng)
+    if isinstance(loaded, TextEncoder):
+        raise UserError(
+            f"{loaded.name} is a {loaded.kind.noun}, and there is no loss to check: give a model with a head"
+        )
+    if isinstance(loaded, TextClassifier):  # the loss of each class that it names itself
+        return LanguageModelWithLoss(model), (ids, loaded.logits(ids).argmax(-1))
     if ids.size < 2:
         raise UserError(f"the text {text!r} has no second token to predict: give a longer one")
     return LanguageModelWithLoss(model), (ids[:, :-1], ids[:, 1:])

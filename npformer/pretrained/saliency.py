@@ -67,9 +67,9 @@ class Saliency:
     """The contributions of the input tokens of a model to the score of one output token.
 
     Attributes:
-        explained: The output token.
+        explained: The output token, or the other text of a similarity.
         position: Its position among those at which the model predicts a token.
-        score: "log-probability" or "logit".
+        score: "log-probability", "logit" or, between two texts, "similarity".
         method: One of METHODS.
         value: The score f(x) of the token.
         baseline: The score f(0) of the baseline, or None with gradient × input.
@@ -131,7 +131,8 @@ class Saliency:
         )
 
     def _title(self) -> str:
-        return f"{self.score} {self.value:.3f} of {token_label(self.explained)}: {METHODS[self.method]}"
+        of = "to" if self.score == "similarity" else "of"
+        return f"{self.score} {self.value:.3f} {of} {token_label(self.explained)}: {METHODS[self.method]}"
 
     def _conclusion(self) -> str:
         """Return the sum of the contributions, beside what it has to be if the method is complete."""

@@ -1,7 +1,5 @@
 """npformer attention as a person uses it."""
 
-import re
-
 import numpy as np
 import pytest
 from commands import said
@@ -123,13 +121,11 @@ def test_short_and_long_sentences_are_legible(figures, run, writes, words):
         assert text_problems(figure) == []
 
 
-def test_heads_that_do_not_fit_into_the_grid(capsys, figures, run):
+def test_a_grid_of_many_tokens_has_blocks_of_them(capsys, figures, run):
     sentence = " ".join((split(LONG) * 2)[:62]) + " yak"  # the longest sentence that this model accepts
     assert main(["attention", sentence, "--model", run, "--kind", "encoder"]) == 0
     said = capsys.readouterr().err
-    assert re.search(
-        r"too many words for a grid of the encoder self-attention: only layer \d, head \d is", said
-    )
+    assert "too many" not in said
     assert "does not know 'yak' and reads <UNK>" in said
     for figure in figures.values():
         assert text_problems(figure) == []

@@ -95,6 +95,12 @@ POSITIVE = np.abs(RNG.standard_normal((2, 5)))
 PAIRS = {
     "relu": ([X], lambda x: np.maximum(x, 0)),
     "sigmoid": ([X], sigmoid),
+    "tanh": ([X], np.tanh),
+    "mean_pool": ([X, TOKENS], lambda x, mask: (x * mask[..., None]).sum(1) / mask.sum(1)[:, None]),
+    "cosine_similarity": (
+        [X, X],
+        lambda a, b: (a * b).sum(-1) / np.linalg.norm(a, axis=-1) / np.linalg.norm(b, axis=-1),
+    ),
     "swish": ([X], lambda x: x * sigmoid(x)),
     "gelu": ([X], gelu),
     "gelu_tanh": ([X], lambda x: x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))) / 2),

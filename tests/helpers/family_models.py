@@ -25,6 +25,15 @@ CONFIGS = {
     "qwen2": GPTConfig(**GPT_SIZES | LLAMA | {"qkv_bias": True, "tied": True, "activation": "geglu"}),
     "bert": BertConfig(**BERT_SIZES, pad_id=3),
     "distilbert": BertConfig(**BERT_SIZES, n_segments=0, d_ff=9, activation="swish"),
+    "bert without a head": BertConfig(**BERT_SIZES, head="none"),
+    "bert with classes of texts": BertConfig(**BERT_SIZES, head="text classes", n_classes=3),
+    "distilbert with classes of tokens": BertConfig(**BERT_SIZES, n_segments=0, head="token classes"),
+    "roberta": BertConfig(**BERT_SIZES, n_segments=1, pad_id=1, first_position=2),
+    "xlm-roberta with classes of texts": BertConfig(
+        **BERT_SIZES, pad_id=2, first_position=3, head="text classes"
+    ),
+    "xlm-roberta": BertConfig(**BERT_SIZES, n_segments=1, pad_id=1, first_position=2),
+    "camembert": BertConfig(**BERT_SIZES, n_segments=1, pad_id=1, first_position=2),
     "marian": TransformerConfig(**MARIAN, activation="swish"),
     "marian with separate projections": TransformerConfig(**MARIAN | {"tied": "output", "source_vocab": 9}),
     "marian with three tables": TransformerConfig(

@@ -125,6 +125,40 @@ def llama(folder):
     return folder
 
 
+def roberta(folder):
+    """Write the folder that transformers writes for RoBERTa, which splits words into bytes as GPT-2."""
+    import transformers
+
+    tokenizer = tokenizers.Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
+    settings = {"vocab_size": 600, "special_tokens": special, "show_progress": False}
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(**settings, initial_alphabet=alphabet)
+    tokenizer.train_from_iterator(lines(), trainer)
+    model = json.loads(tokenizer.to_str())["model"]
+    merges = [tuple(pair) for pair in model["merges"]]
+    transformers.RobertaTokenizer(model["vocab"], merges).save_pretrained(folder)
+    write_json(folder / "config.json", {"model_type": "roberta"})
+    return folder
+
+
+def xlm_roberta(folder, family="xlm-roberta"):
+    """Write the folder that transformers writes for XLM-RoBERTa or CamemBERT, which has a unigram model."""
+    import transformers
+
+    special = ["<s>", "<pad>", "</s>", "<unk>"]
+    tokenizer = tokenizers.Tokenizer(models.Unigram())
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+    settings = {"vocab_size": 500, "special_tokens": special, "unk_token": "<unk>", "show_progress": False}
+    tokenizer.train_from_iterator(lines(), trainers.UnigramTrainer(**settings))
+    vocab = [tuple(entry) for entry in json.loads(tokenizer.to_str())["model"]["vocab"]]
+    name = "XLMRobertaTokenizer" if family == "xlm-roberta" else "CamembertTokenizer"
+    getattr(transformers, name)(vocab=[*vocab, ("<mask>", 0.0)]).save_pretrained(folder)
+    write_json(folder / "config.json", {"model_type": family})
+    return folder
+
+
 def damaged(data, rng):
     """Return the data truncated, with other bytes, or without some."""
     place, length = rng.randrange(len(data)), rng.choice([1, 5, 40])
@@ -229,6 +263,9 @@ def all_folders(root):
         "bert, cased": resaved(cased, root / "bert cased", do_lower_case=False),
         "bert, accents": copied(new_bert, root / "bert accents", {"strip_accents": False}),
         "distilbert": resaved(bert(root / "distilbert plain", family="distilbert"), root / "distilbert"),
+        "roberta": roberta(root / "roberta"),
+        "xlm-roberta": xlm_roberta(root / "xlm-roberta"),
+        "camembert": xlm_roberta(root / "camembert", "camembert"),
         "marian": resaved(plain_marian, root / "marian resaved"),
         "marian, older files": plain_marian,
     }
@@ -240,5 +277,5 @@ KINDS = [
     *("gpt2", "gpt2, no settings", "gpt2, a space first", "gpt2, an added token"),
     *("llama", "llama of version 4", "llama of version 4, legacy", "llama, no class", "llama 3", "qwen2"),
     *("bert", "bert, no settings", "bert, cleaned", "bert, cased", "bert, accents", "distilbert"),
-    *("marian", "marian, older files"),
+    *("roberta", "xlm-roberta", "camembert", "marian", "marian, older files"),
 ]

@@ -30,8 +30,11 @@ def logits_of(model):
 @pytest.mark.parametrize("name", CONFIGS)
 def test_what_is_written_is_read_again_to_the_bit(tmp_path, name, dtype):
     model = random_model(CONFIGS[name], dtype)
-    loaded = load_folder(export_folder(model, tmp_path / "new/folder"), dtype)
-    assert loaded.family.name == name.split()[0]
+    family = name.split()[0]
+    # RoBERTa has relatives with the same layout
+    named = family if family in ("xlm-roberta", "camembert") else None
+    loaded = load_folder(export_folder(model, tmp_path / "new/folder", named), dtype)
+    assert loaded.family.name == family
     assert not [path.name for path in (tmp_path / "new/folder").iterdir() if path.name.startswith(".")]
     before, after = tensors_of(model, loaded.family), tensors_of(loaded.model, loaded.family)
     assert before.keys() == after.keys()
@@ -56,6 +59,8 @@ def test_transformers_gives_the_same_logits(tmp_path, monkeypatch, name):
         settings = json.loads((folder / "config.json").read_text())
         kind = getattr(transformers, settings["architectures"][0])
         oracle, told = kind.from_pretrained(folder, output_loading_info=True, attn_implementation="eager")
+        if CONFIGS[name].to_dict().get("head") == "none":
+            told["missing_keys"] = {key for key in told["missing_keys"] if not key.startswith("pooler.")}
         assert not any(told.values()), told
         oracle = oracle.eval()
         assert oracle.dtype == getattr(torch, np.dtype(dtype).name)
@@ -63,10 +68,10 @@ def test_transformers_gives_the_same_logits(tmp_path, monkeypatch, name):
             compute_in_float64(monkeypatch, settings["model_type"])
         read = SOURCE if settings["model_type"] == "marian" else IDS
         inputs = {"input_ids": read, "decoder_input_ids": IDS} if read is SOURCE else {"input_ids": IDS}
-        if settings["model_type"] in ("marian", "bert", "distilbert"):
+        if "pad_token_id" in settings:
             inputs["attention_mask"] = settings["pad_token_id"] != read
         with torch.no_grad():
-            theirs = oracle(**{name: torch.tensor(x) for name, x in inputs.items()}).logits.numpy()
+            theirs = oracle(**{name: torch.tensor(x) for name, x in inputs.items()})[0].numpy()
         ours = logits_of(model)
         assert np.abs(ours - theirs).max() <= bound * np.abs(theirs).max()
 

@@ -17,7 +17,7 @@ from npformer.training.optimizer import Adam
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
-pytestmark = pytest.mark.torch
+pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore:Using the model-agnostic default")]
 
 END, PAD, VOCABULARY = 0, 11, 16
 SIZES = {"layers": 1, "attention_heads": 3, "ffn_dim": 40}
@@ -37,6 +37,8 @@ SEARCHES = {
     "beam 4": {"num_beams": 4},
     "the settings of the opus-mt translators": {"num_beams": 4, "renormalize_logits": True},
     "no length penalty": {"num_beams": 3, "length_penalty": 0.0},
+    "new tokens": {"max_new_tokens": 7, "min_new_tokens": 3, "num_beams": 2},
+    "the default length": {"max_length": None},
     "a large length penalty": {"num_beams": 6, "length_penalty": 2.0, "min_length": 5},
 }
 
@@ -91,7 +93,7 @@ def test_the_translations_of_many_sentences(translator):
     expected = oracle.generate(padded, attention_mask=(padded != PAD).long()).tolist()
     expected = [ids[1 : ids.index(END)] for ids in expected]
     assert translate_ids(model, sources, **search_settings(folder, model.config)) == expected
-    assert len({len(ids) for ids in expected}) > 4  # some end early, and the longest are cut
+    assert len({len(ids) for ids in expected}) > 3  # some end early, and the longest are cut
     assert len(set(map(tuple, expected))) > 30
 
 

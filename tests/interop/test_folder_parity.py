@@ -12,10 +12,23 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from hugging_face_oracles import IGNORED, SEEDS, expected_of, found_of, gradients, larger, save_oracle
+from hugging_face_oracles import (
+    IGNORED,
+    SEEDS,
+    by_our_names,
+    expected_of,
+    found_of,
+    gradients,
+    larger,
+    save_oracle,
+)
+from refused import refused
 from safetensors.numpy import load_file, save_file
 
+import npformer
 from npformer.interop import load_folder
+from npformer.models.registry import attention_layers
+from npformer.pretrained import TextEncoder
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -67,13 +80,15 @@ def random_marian(rng):
     is_shared = bool(rng.integers(2))
     vocab_size, decoder_vocab_size = (int(n) for n in rng.integers(12, 20, 2))
     pad_id, another_id = (int(n) for n in rng.choice(range(1, 12), 2, replace=False))
-    n_layers, d_ff = (int(n) for n in rng.integers(1, 4, 2))
-    sizes = {"layers": n_layers, "attention_heads": n_heads, "ffn_dim": 8 * d_ff + 1}
+    encoder_layers, decoder_layers, d_ff = (int(n) for n in rng.integers(1, 4, 3))
+    sizes = {"attention_heads": n_heads, "ffn_dim": 8 * d_ff + 1}
     config = transformers.MarianConfig(
         vocab_size=vocab_size,
         decoder_vocab_size=vocab_size if is_shared else decoder_vocab_size,
         d_model=n_heads * d_head,
         **{f"{side}_{name}": size for name, size in sizes.items() for side in ("encoder", "decoder")},
+        encoder_layers=encoder_layers,
+        decoder_layers=decoder_layers,
         max_position_embeddings=int(rng.integers(LENGTH, 30)),
         activation_function=str(rng.choice(["swish", "gelu", "relu", "gelu_new", "silu"])),
         scale_embedding=bool(rng.integers(2)),
@@ -178,6 +193,39 @@ def test_logits_attention_loss_and_gradients(name, seed, dtype, tmp_path, monkey
         assert larger(1e-10, *both()) != {}  # otherwise the comparison below would patch needlessly
         compute_in_float64(monkeypatch, name)
     assert larger(1e-10 if dtype == "float64" else 1e-5, *both()) == {}
+
+
+@pytest.mark.parametrize("name", ["llama", "qwen2"])
+def test_a_decoder_without_its_head(name, tmp_path, monkeypatch):
+    """The files of LlamaModel: what the last norm puts out, attention and gradients."""
+    rng = np.random.default_rng(2)
+    oracle = random_oracle(name, rng, tie_word_embeddings=False).model
+    oracle = save_oracle(oracle, tmp_path, seed=3, dtype="float64")
+    compute_in_float64(monkeypatch, name)
+    loaded = load_folder(tmp_path, np.float64)
+    ids = rng.integers(0, loaded.model.config.vocab_size, (2, 7))
+    outputs = oracle(torch.tensor(ids), output_attentions=True)
+    ours, cache = loaded.model.forward(ids)
+    gradient = rng.standard_normal(ours.shape)
+    (outputs.last_hidden_state * torch.tensor(gradient)).sum().backward()
+    loaded.model.backward(gradient, cache)
+    theirs = {f"model.{parameter}": p.grad.numpy() for parameter, p in oracle.named_parameters()}
+    expected = by_our_names(loaded.family, loaded.model.config, theirs)
+    expected |= {"output": outputs.last_hidden_state.detach().numpy()}
+    expected |= {"self": torch.stack(outputs.attentions).detach().numpy()}
+    found = {parameter: p.grad for parameter, p in loaded.model.named_parameters()} | {"output": ours}
+    assert larger(1e-10, found | {"self": np.stack(attention_layers(cache, "self"))}, expected) == {}
+    encoder = npformer.load(tmp_path, dtype="float64")
+    assert type(encoder) is TextEncoder
+    np.testing.assert_array_equal(encoder.hidden_states(ids)[-1], ours)
+    with refused("reads from left to right"):
+        encoder.embed("The king")
+
+
+def test_a_translator_without_its_head_is_refused(tmp_path):
+    save_oracle(random_marian(np.random.default_rng(0)).model, tmp_path, seed=1)
+    with refused("saved without its head .final_logits_bias is missing.*: save it with MarianMTModel"):
+        load_folder(tmp_path)
 
 
 def test_an_old_file_with_gamma_beta_a_pooler_and_copies_of_tied_tensors(tmp_path):

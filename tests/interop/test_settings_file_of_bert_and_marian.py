@@ -68,8 +68,8 @@ REFUSED = [
     ("distilbert", {"n_heads": 5}, "d_model 12 is not divisible by n_heads 5"),
     (
         "marian",
-        {"decoder_layers": 1},
-        "encoder_layers is 3 and decoder_layers 1 in .*supports only equal numbers",
+        {"decoder_ffn_dim": 9},
+        "encoder_ffn_dim is 5 and decoder_ffn_dim 9 in .*supports only equal numbers",
     ),
     ("marian", UNTIED | {"share_encoder_decoder_embeddings": True}, "tie_word_embeddings is false"),
     ("marian", {"decoder_start_token_id": 2}, r"are \(1, 2, 2\): end_id must differ"),
@@ -130,9 +130,17 @@ def test_the_search_of_a_published_translator(tmp_path, file):
     }
 
 
-def test_lengths_count_the_start_symbol_and_the_end_symbol(tmp_path):
-    found = search_of(tmp_path, {"max_length": 5, "min_length": 3})
-    assert (found["max_length"], found["min_length"]) == (3, 2)
+@pytest.mark.parametrize(
+    ("changes", "most", "least"),
+    [
+        ({"max_length": 5, "min_length": 3}, 3, 2),
+        ({"max_length": 5, "max_new_tokens": 5, "min_length": 1, "min_new_tokens": 3}, 4, 3),
+        ({}, 6, 0),  # 20 new tokens, of which the model holds 7
+    ],
+)
+def test_lengths_count_the_start_symbol_and_the_end_symbol(tmp_path, changes, most, least):
+    found = search_of(tmp_path, changes)
+    assert (found["max_length"], found["min_length"]) == (most, least)
 
 
 @pytest.mark.parametrize(
@@ -143,7 +151,14 @@ def test_lengths_count_the_start_symbol_and_the_end_symbol(tmp_path):
         ({"do_sample": True}, "do_sample is true"),
         ({"bad_words_ids": [[1], [3, 4]]}, "bad_words_ids is"),
         ({"forced_eos_token_id": 3}, "forced_eos_token_id is 3"),
-        ({"max_length": 2}, "max_length is 2 in generation_config.json .* make it 3 or more"),
+        ({"max_length": 2}, "max_length is 2 in generation_config.json .* make it larger"),
+        ({"max_new_tokens": 1}, "max_new_tokens is 1 in generation_config.json .* make it larger"),
+        (
+            {"suppress_tokens": [3]},
+            r"suppress_tokens is \[3\] in generation_config.json .* remove the setting",
+        ),
+        ({"forced_bos_token_id": 3}, "forced_bos_token_id is 3 in generation_config.json"),
+        ({"sequence_bias": [[[1], 2.0]]}, "sequence_bias is"),
     ],
 )
 def test_searches_that_npformer_does_not_have(tmp_path, changes, sentence):

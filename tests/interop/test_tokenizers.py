@@ -85,18 +85,22 @@ class LibraryRules:
         self.tokens = oracle.convert_ids_to_tokens(ids)
         self.added = set(oracle.get_added_vocab())
         self.backend = oracle.backend_tokenizer
-        self.kind = type(self.backend.decoder).__name__  # ByteLevel, WordPiece or, for Llama, Sequence
+        self.kind = type(
+            self.backend.decoder
+        ).__name__  # ByteLevel, WordPiece, Metaspace or, for Llama, Sequence
 
     def are_unknown(self, tokens, source):
         """Return whether the tokens spell nothing, or check an added token, which spells itself."""
         if len(tokens) == 1 and tokens[0] in self.added and tokens[0] in source:
             assert source.strip() == tokens[0], (source, tokens)
             return True
-        return set(tokens) == {"[UNK]"}
+        return set(tokens) in ({"[UNK]"}, {"<unk>"})
 
     def spelled(self, tokens):
         if self.kind == "WordPiece":
             return "".join(token.removeprefix("##") for token in tokens)
+        if self.kind == "Metaspace":  # XLM-RoBERTa, which leaves spaces out
+            return "".join(tokens).replace("▁", "")
         if self.kind == "ByteLevel":
             return self.backend.decoder.decode(tokens)
         steps = [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()]
@@ -105,6 +109,8 @@ class LibraryRules:
     def normalised(self, text):
         if self.kind == "Sequence":  # Llama
             return text.replace("▁", " ")
+        if self.kind == "Metaspace":
+            return "".join(text.replace("▁", " ").split())
         normalizer = self.backend.normalizer
         text = text if normalizer is None else normalizer.normalize_str(text)
         return "".join(text.split()) if self.kind == "WordPiece" else text

@@ -164,6 +164,17 @@ def test_the_embedding_is_normalized_after_the_sum_of_three_vectors():
     np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
+def test_positions_that_are_counted_from_that_of_padding():
+    """The first token reads row first_position, and padding is not counted (RoBERTa)."""
+    config = BertConfig(
+        vocab_size=9, d_model=4, n_layers=1, n_heads=2, max_length=6, n_segments=0, pad_id=1, first_position=2
+    )
+    embedding = Bert(config, rng=np.random.default_rng(0), dtype=np.float64).embedding
+    assert embedding.positions.weight.shape == (8, 4)
+    _, cache = embedding.forward(np.array([[5, 1, 6, 7, 1]]), None)
+    np.testing.assert_array_equal(cache.positions.ids, [[2, 1, 3, 4, 1]])
+
+
 def test_segments_are_told_apart_and_the_first_is_the_default():
     model = tiny()
     default, _ = model.forward(IDS)

@@ -11,6 +11,7 @@ from tiny import SIZES, tiny_config
 import npformer.models
 import npformer.nn
 from npformer.models.bert import BertConfig
+from npformer.models.classifier import ClassifierHead
 from npformer.models.gpt import GPT, GPTConfig
 from npformer.models.if_then import BagOfWords, RecipeReader
 from npformer.models.if_then.reader import Answer
@@ -91,6 +92,7 @@ LAYERS = {
     "LearnedPositions": of_layer(LearnedPositions, 7, 6),
     "FeedForward": of_layer(FeedForward, 6, 8),
     "GatedFeedForward": of_layer(GatedFeedForward, 6, 8),
+    "ClassifierHead": of_layer(ClassifierHead, 6, 4, hidden="tanh"),
     "Recurrent": of_layer(Recurrent, 6, 4),
     "Bidirectional": of_layer(Bidirectional, 6, 4),
     "Projection": of_layer(Projection, 6, [4, 6], [2, 2]),

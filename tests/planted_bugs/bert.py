@@ -27,9 +27,20 @@ BUGS = {
         "dx = self.encoder.backward(dx, cache.encoder)": {
             "Bert: encoder skipped": "self.encoder.backward(dx, cache.encoder)"
         },
-        "AttentionMask(padding_mask(ids, config.pad_id))": {
-            "Bert: attention to padding": "AttentionMask(padding_mask(ids, -1))"
+        "padding_mask(ids, config.pad_id)": {"Bert: attention to padding": "padding_mask(ids, -1)"},
+        "if mask is None else _taken_mask(mask, ids)": {
+            "Bert: a mask that is given has no effect": "if True else _taken_mask(mask, ids)"
         },
+        "is_token.cumsum(1) * is_token + (self.first_position - 1)": {
+            "BertEmbedding: padding is counted": "is_token.cumsum(1) + (self.first_position - 1)",
+            "BertEmbedding: positions from that of padding": "- 1) → - 0)",
+        },
+    },
+    "models/classifier.py": {
+        "dx[:, 0] = self.dense.backward(dh, cache.dense)": {
+            "ClassifierHead: the last token gets the gradient": "dx[:, 0] → dx[:, -1]"
+        },
+        "dh = activation_backward(dh, cache.activation)": {"ClassifierHead: activation skipped": "pass"},
     },
     "data/sentences.py": {
         "replaced = (u >= share * HIDDEN) & (u < share * (HIDDEN + REPLACED))": {

@@ -65,8 +65,8 @@ BUGS = {
             "GivenVectors: sign": "self.vectors.accumulate(-dy)",
             "GivenVectors: mean over the variants": "dy → dy / len(dy)",
         },
-        "dlogits[:, output.position] = drow": {
-            "input gradients: the position before": "dlogits[:, output.position - 1] = drow"
+        "drows[:, output.position] = drow": {
+            "input gradients: the position before": "drows[:, output.position - 1] = drow"
         },
         "return values, [parameter.grad for parameter in parameters]": {
             "input gradients: source and target swapped": "parameters → parameters[::-1]"
@@ -75,6 +75,12 @@ BUGS = {
             "input gradients: log-probability without its softmax": "dvalues"
         },
         "dvalues[:, output.token] = 1": {"input gradients: sign": "dvalues[:, output.token] = -1"},
+    },
+    "pretrained/similarity.py": {
+        "dx[:, 0] = dy": {"pool: the last token has the gradient": "dx[:, -1] = dy"},
+        "dy, _ = cosine_similarity_backward(ds[:, 0], cache.cosine)": {
+            "SimilarityTo: the gradient of the other text": "dy, _ → _, dy"
+        },
     },
     "pretrained/saliency.py": {
         "weights = np.concatenate([[0], length * weights / 2, [0]])": {

@@ -6,6 +6,7 @@ BUGS = {
             "relu: sign": "return xp.where(y.real > 0, -dy, 0)",
             "relu: passes everywhere": "return xp.where(y.real >= 0, dy, 0)",
         },
+        "return dy * (1 - y * y)": {"tanh: y not squared": "return dy * (1 - y)"},
         "return dy * (phi + x * density)": {
             "gelu: density left out": "return dy * phi",
             "gelu: density not times x": "return dy * (phi + density)",
@@ -130,6 +131,21 @@ BUGS = {
         "dy = xp.where((ids == zero_id)[..., None], 0, dy)": {
             "embedding: padding gets a gradient": "0, dy → dy, dy",
             "embedding: only padding gets a gradient": "ids == zero_id → ids != zero_id",
+        },
+    },
+    "functional/pooling.py": {
+        "shares = shares / shares.sum(-1, keepdims=True)": {
+            "mean_pool: divided by the number of all tokens": "shares = shares / shares.shape[1]"
+        },
+        "dx: Array = shares[:, :, None] * dy[:, None, :]": {
+            "mean_pool: every token gets the whole gradient": "shares[:, :, None] → (shares[:, :, None] > 0)"
+        },
+        "da = ds * (b / b_norm - s * a / a_norm) / a_norm": {
+            "cosine_similarity: the part along the vector stays": "da = ds * b / b_norm / a_norm",
+            "cosine_similarity: not divided by the length": "da = ds * (b / b_norm - s * a / a_norm)",
+        },
+        "db = ds * (a / a_norm - s * b / b_norm) / b_norm": {
+            "cosine_similarity: lengths exchanged": "db = ds * (a / a_norm - s * b / b_norm) / a_norm"
         },
     },
     "functional/similarity.py": {

@@ -324,6 +324,7 @@ WRONG = {
     r"layer 1\[1, 2, 3\] is nan": lambda: attention(NAN),
     r"layer 0\[0, 0, 0\] is -.*not negative": lambda: attention(NEGATIVE, normalized=False),
     r"layer 0\[0, 0\] adds up to 2 and not to 1.*normalized=False": lambda: attention(2 * ARRAY),
+    r"normalized=False \(a model with attention sinks, such as GPT-OSS": lambda: attention(0.5 * ARRAY),
     r"layer 0\[0, 0\] adds up to 0": lambda: attention(ARRAY, mask=np.arange(5) > 0),
     r"queries has 4 labels: give 5": lambda: attention(ARRAY, WORDS[:4]),
     r"5 queries and 3 keys: give keys=": lambda: attention(random_weights(5, 3), WORDS[:5]),

@@ -9,6 +9,7 @@ from npformer.checking.cases.case import FF, B, Case, D, Maker, T, V, floats, gi
 from npformer.checking.cases.models import DROPPING, TARGET_IN, TARGET_OUT
 from npformer.checking.whole import LanguageModelWithLoss
 from npformer.models.bert import Bert, BertConfig, BertEmbedding, BertHead
+from npformer.models.classifier import ClassifierHead
 from npformer.models.gpt import GPT, GPTConfig
 from npformer.nn import Parameter
 
@@ -57,6 +58,9 @@ def bert_cases() -> Iterator[Case]:
     ids, segments = given(HIDDEN), given(SEGMENT_IDS)
     yield make_case("BertEmbedding", made(BertEmbedding, config), ids, segments, **DROPPING)
     yield make_case("BertHead", made(_bert_head, config), floats(B, T, D))
+    for hidden in (None, "tanh", "relu"):
+        name = f"ClassifierHead, {hidden or 'of tokens'}"
+        yield make_case(name, made(ClassifierHead, D, 3, hidden=hidden), floats(B, T, D))
     for name, changes in {
         "every option": {"d_ff": FF, "label_smoothing": 0.1, "n_segments": 3, "activation": "gelu_tanh"},
         "the activation of the paper": {},

@@ -21,6 +21,10 @@ def pair_cases() -> Iterator[Case]:
         if name != "none":
             yield pair_case(name, pair, x)
     yield pair_case("sigmoid", F.sigmoid, x)
+    yield pair_case("tanh", F.tanh, x)
+    is_token = np.arange(T) < np.array([[T], [T - 1]])
+    yield pair_case("mean pool", _at(F.mean_pool, is_token), x)
+    yield pair_case("cosine similarity", F.cosine_similarity, x, x)
     yield pair_case("softmax", F.softmax, x)
     yield pair_case("log-softmax", F.log_softmax, x)
     yield pair_case("dropout", F.dropout, x, p=0.4, rng=5)

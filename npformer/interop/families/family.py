@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -80,6 +80,8 @@ class Family:
         tensor_name: The function from the name of a tensor in a file, and our configuration, to the name that
             transformers now gives it: older files say gamma for weight, or lack a prefix. None stands for a
             tensor that is not a parameter, such as a mask, and is skipped.
+        with_head: The function from our configuration, the settings and the names of the tensors in the files
+            to the configuration with the head that the files have. None for a family with one head.
     """
 
     name: str
@@ -88,3 +90,4 @@ class Family:
     settings_of: Callable[[Any], dict[str, Any]]
     rows: Callable[[Any], Iterator[WeightRow]]
     tensor_name: Callable[[str, Any], str | None]
+    with_head: Callable[[Any, Settings, Collection[str]], Any] | None = None

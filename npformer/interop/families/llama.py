@@ -8,7 +8,7 @@ Source: Touvron et al. 2023; Yang et al. 2024.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import partial
 from typing import Any
 
@@ -165,7 +165,7 @@ def rows(config: GPTConfig) -> Iterator[WeightRow]:
     for i in range(config.n_layers):
         yield from _layer_rows(config, f"layers.{i}", f"model.layers.{i}")
     yield WeightRow("norm.gain", (d,), ("model.norm.weight",))
-    if not config.tied:
+    if config.head and not config.tied:
         yield WeightRow("output.weight", (d, v), (HEAD,), transpose=True)
 
 
@@ -198,12 +198,31 @@ def _layer_rows(config: GPTConfig, ours: str, theirs: str) -> Iterator[WeightRow
 def tensor_name(name: str, config: GPTConfig) -> str | None:
     """Return the name of a tensor, or None for a table of angles or the copy of a tied weight.
 
-    Older files hold the angles of the rotary positions, which follow from the settings.
+    Older files hold the angles of the rotary positions, which follow from the settings. Files without the
+    head lack the prefix.
     """
+    if name.startswith(("embed_tokens.", "layers.", "norm.")):
+        name = f"model.{name}"
     if name.endswith(".rotary_emb.inv_freq") or (name == HEAD and config.tied):
         return None
     return name
 
 
-LLAMA = Family("llama", GPT, llama_config_of, partial(settings_of, family="llama"), rows, tensor_name)
-QWEN2 = Family("qwen2", GPT, qwen2_config_of, partial(settings_of, family="qwen2"), rows, tensor_name)
+def with_head(config: GPTConfig, settings: Settings, stored: Collection[str]) -> GPTConfig:
+    """Return the configuration without a head if the files have none, as those of LlamaModel.
+
+    Args:
+        config: The configuration.
+        settings: The settings of the config.json.
+        stored: The names of the tensors in the files.
+    """
+    has_none = not config.tied and HEAD not in stored and "embed_tokens.weight" in stored
+    return config.replace(head=False) if has_none else config
+
+
+LLAMA = Family(
+    "llama", GPT, llama_config_of, partial(settings_of, family="llama"), rows, tensor_name, with_head
+)
+QWEN2 = Family(
+    "qwen2", GPT, qwen2_config_of, partial(settings_of, family="qwen2"), rows, tensor_name, with_head
+)

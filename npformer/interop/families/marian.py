@@ -9,7 +9,7 @@ Source: Junczys-Dowmunt et al. 2018.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from npformer.errors import UserError
@@ -18,8 +18,8 @@ from npformer.interop.families.parts import ACTIVATIONS, linear_rows, name_of_ac
 from npformer.interop.settings_file import LARGEST_TABLE, Settings
 from npformer.models.transformer import Transformer, TransformerConfig
 
-# the settings that Marian has twice, for the encoder and for the decoder, with their defaults
-SIZES = {"layers": 12, "ffn_dim": 4096, "attention_heads": 16}
+# the settings that Marian has twice, for the encoder and for the decoder, and we have once; their defaults
+SIZES = {"ffn_dim": 4096, "attention_heads": 16}
 
 # the settings of our configuration for which Marian has one value
 FIXED: dict[str, Any] = {
@@ -40,6 +40,7 @@ FIXED: dict[str, Any] = {
 
 SHARED = "model.shared.weight"
 HEAD = "lm_head.weight"
+BIAS = "final_logits_bias"
 POSITIONS = ("model.encoder.embed_positions.weight", "model.decoder.embed_positions.weight")
 TOKENS = ("model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight")
 
@@ -60,6 +61,7 @@ def config_of(settings: Settings) -> TransformerConfig:
             f"would have more than {LARGEST_TABLE:,} numbers: use another model"
         )
     tied = _tied(settings)
+    layers, decoder_layers = (settings.count(f"{side}_layers", 12) for side in ("encoder", "decoder"))
     source_vocab = settings.count("vocab_size", 58101)
     pad_id = settings.index("pad_token_id", 58100)
     return settings.configure(
@@ -69,7 +71,8 @@ def config_of(settings: Settings) -> TransformerConfig:
         d_model=d_model,
         d_ff=sizes["ffn_dim"],
         n_heads=sizes["attention_heads"],
-        n_layers=sizes["layers"],
+        n_layers=layers,
+        decoder_layers=None if decoder_layers == layers else decoder_layers,
         max_length=max_length,
         activation=settings.choice("activation_function", ACTIVATIONS, "gelu"),
         scale_embedding=settings.flag("scale_embedding", False),
@@ -109,7 +112,7 @@ def _tied(settings: Settings) -> str:
 
 def settings_of(config: TransformerConfig) -> dict[str, Any]:
     """Return the content of a config.json, the way back from config_of."""
-    sizes = {"layers": config.n_layers, "ffn_dim": config.d_ff, "attention_heads": config.n_heads}
+    sizes = {"ffn_dim": config.d_ff, "attention_heads": config.n_heads}
     return {
         "model_type": "marian",
         "architectures": ["MarianMTModel"],
@@ -117,6 +120,8 @@ def settings_of(config: TransformerConfig) -> dict[str, Any]:
         "vocab_size": config.source_vocab,
         "decoder_vocab_size": config.target_vocab,
         "d_model": config.d_model,
+        "encoder_layers": config.n_layers,
+        "decoder_layers": config.n_decoder_layers,
         **{f"{side}_{name}": size for name, size in sizes.items() for side in ("encoder", "decoder")},
         "max_position_embeddings": config.max_length,
         "activation_function": name_of_activation(config.activation),
@@ -141,13 +146,13 @@ def rows(config: TransformerConfig) -> Iterator[WeightRow]:
     else:
         yield WeightRow("source.tokens.weight", (config.source_vocab, d_model), TOKENS[:1])
         yield WeightRow("target.tokens.weight", (config.target_vocab, d_model), TOKENS[1:])
-    for side in ("encoder", "decoder"):
-        for index in range(config.n_layers):
+    for side, n_layers in (("encoder", config.n_layers), ("decoder", config.n_decoder_layers)):
+        for index in range(n_layers):
             yield from _layer_rows(config, side, index)
     if config.tied == "none":
         yield WeightRow("output.weight", (d_model, config.target_vocab), (HEAD,), transpose=True)
     if config.output_bias:
-        yield WeightRow("output.bias", (config.target_vocab,), ("final_logits_bias",), leading_axis=True)
+        yield WeightRow("output.bias", (config.target_vocab,), (BIAS,), leading_axis=True)
 
 
 def _layer_rows(config: TransformerConfig, side: str, index: int) -> Iterator[WeightRow]:
@@ -185,4 +190,20 @@ def tensor_name(name: str, config: TransformerConfig) -> str | None:
     return None if name in TOKENS and config.tied == "all" else name
 
 
-MARIAN = Family("marian", Transformer, config_of, settings_of, rows, tensor_name)
+def with_head(config: TransformerConfig, settings: Settings, stored: Collection[str]) -> TransformerConfig:
+    """Refuse the files of MarianModel, which have no bias of the logits.
+
+    Args:
+        config: The configuration.
+        settings: The settings of the config.json.
+        stored: The names of the tensors in the files.
+    """
+    if "shared.weight" in stored and BIAS not in stored:
+        raise UserError(
+            f"the model of {settings.place} was saved without its head ({BIAS} is missing, as in "
+            "the files of MarianModel): save it with MarianMTModel"
+        )
+    return config
+
+
+MARIAN = Family("marian", Transformer, config_of, settings_of, rows, tensor_name, with_head)

@@ -70,6 +70,7 @@ class GPTConfig(ModelSettings):
     reads: ClassVar[str] = "text"
     named: ClassVar[Registry[dict[str, Any]]] = GPT_PRESETS
     later: ClassVar[Mapping[str, Any]] = {
+        "head": True,
         "head_dim": None,
         "rotary_scaling": "none",
         "rotary_factor": 8.0,
@@ -102,6 +103,7 @@ class GPTConfig(ModelSettings):
     bias: bool = True  # biases in linear maps and layer norms
     qkv_bias: bool | None = None  # biases of queries, keys and values; None means bias. Qwen2 has no others
     tied: bool = True  # output and embedding share a weight
+    head: bool = True  # False: the output is that of the last norm, and there are no logits
 
     dropout: float = 0.0  # of embeddings, attention weights and the outputs of sublayers
     label_smoothing: float = 0.0
@@ -200,6 +202,6 @@ class GPTConfig(ModelSettings):
         attention = 2 * d * (queries + keys) + bias * d + int(self.has_qkv_bias) * (queries + 2 * keys)
         n_inner = 2 if self.is_gated else 1  # linear maps from D to F
         feed_forward = (n_inner + 1) * d * f + bias * (n_inner * f + d)
-        tables = self.vocab_size * d * (1 if self.tied else 2)
+        tables = self.vocab_size * d * (1 if self.tied or not self.head else 2)
         positions = self.context * d if self.positions == "learned" else 0
         return tables + positions + self.n_layers * (attention + feed_forward + 2 * norm) + norm

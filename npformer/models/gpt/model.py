@@ -19,7 +19,6 @@ import numpy as np
 from npformer.backend import Array
 from npformer.functional.caches import cache_class
 from npformer.functional.ids import take_ids
-from npformer.functional.linear import LinearCache
 from npformer.functional.masks import causal_mask
 from npformer.models.gpt.config import GPTConfig
 from npformer.models.gpt.decoding import GPTDecoding
@@ -41,7 +40,7 @@ from npformer.nn.dropout import DropoutCache
 from npformer.nn.embedding import InputCache
 from npformer.nn.feed_forward import FeedForwardCache, GatedFeedForwardCache
 from npformer.nn.init import UNDRAWN, default_rng, normal
-from npformer.nn.module import Module
+from npformer.nn.module import Module, Parameter
 from npformer.nn.norm import NormCache
 
 INITIAL_STD = 0.02  # the standard deviation of the initial weights, as in GPT-2
@@ -129,13 +128,14 @@ class GPTCache(NamedTuple):
     embedding: InputCache
     layers: tuple[BlockCache, ...]
     norm: NormCache
-    output: LinearCache
+    output: Any  # a LinearCache, or None without a head
 
 
 class GPT(GPTDecoding, Module):
     """A decoder-only Transformer, which predicts the next token from the tokens before it.
 
     Shapes: ids (B, T) integers -> logits (B, T, V). The logits at position t are those of token t + 1.
+    Without a head, the output is that of the last norm, (B, T, D).
 
     Args:
         config: The configuration.
@@ -167,11 +167,7 @@ class GPT(GPTDecoding, Module):
         rotary = None if learned else _make_rotary(config, dtype)
         self.layers = [Block(config, rotary, rng, dtype) for _ in range(config.n_layers)]
         self.norm = _make_norm(config, dtype)
-        self.output: TiedProjection | Linear = (
-            TiedProjection(self.embedding.tokens.weight)
-            if config.tied
-            else Linear(config.d_model, config.vocab_size, bias=False, rng=rng, dtype=dtype)
-        )
+        self.output = _make_output(config, self.embedding.tokens.weight, rng, dtype) if config.head else None
         if rng is not UNDRAWN:
             self._draw_weights(rng)
         self.flatten()
@@ -198,7 +194,7 @@ class GPT(GPTDecoding, Module):
             x, layer_cache = layer.forward(x, mask, context)
             layer_caches.append(layer_cache)
         x, norm_cache = self.norm.forward(x)
-        logits, output_cache = self.output.forward(x)  # (B, T, V)
+        logits, output_cache = (x, None) if self.output is None else self.output.forward(x)  # (B, T, V)
         return logits, GPTCache(embedding_cache, tuple(layer_caches), norm_cache, output_cache)
 
     def backward(self, dlogits: Array, cache: GPTCache) -> None:
@@ -206,7 +202,7 @@ class GPT(GPTDecoding, Module):
 
         Shapes: dlogits (B, T, V).
         """
-        dx = self.output.backward(dlogits, cache.output)  # (B, T, D)
+        dx = dlogits if self.output is None else self.output.backward(dlogits, cache.output)  # (B, T, D)
         dx = self.norm.backward(dx, cache.norm)
         for layer, layer_cache in zip(self.layers[::-1], cache.layers[::-1], strict=True):
             dx = layer.backward(dx, layer_cache)
@@ -228,6 +224,13 @@ class GPT(GPTDecoding, Module):
     def _take_ids(self, ids: Any, start: int = 0) -> Array:
         c = self.config
         return take_ids(ids, c.vocab_size, c.context, "ids", self.reference, start=start)
+
+
+def _make_output(config: GPTConfig, tokens: Parameter, rng: np.random.Generator, dtype: Any) -> Any:
+    """Return the map to the logits, which shares the table of token vectors if config.tied."""
+    if config.tied:
+        return TiedProjection(tokens)
+    return Linear(config.d_model, config.vocab_size, bias=False, rng=rng, dtype=dtype)
 
 
 def _make_norm(config: GPTConfig, dtype: Any) -> Any:

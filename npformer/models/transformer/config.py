@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -133,6 +133,7 @@ COUNTS = (
     "d_ff",
     "n_heads",
     "n_layers",
+    "decoder_layers",
     "d_head",
     "d_value",
     "max_length",
@@ -153,6 +154,7 @@ class TransformerConfig(ModelSettings):
     """
 
     named: ClassVar[Registry[dict[str, Any]]] = ARCHITECTURES
+    later: ClassVar[Mapping[str, Any]] = {"decoder_layers": None}
 
     source_vocab: int = 37000
     target_vocab: int = 37000
@@ -160,6 +162,7 @@ class TransformerConfig(ModelSettings):
     d_ff: int = 2048
     n_heads: int = 8
     n_layers: int = 6  # the number of layers of the encoder, and also of the decoder
+    decoder_layers: int | None = None  # those of the decoder; None means n_layers
     d_head: int | None = None  # the width of the queries and keys of a head; None means d_model / n_heads
     d_value: int | None = None  # the width of the values of a head; None means d_head
     max_length: int = 256  # the longest sentence, in tokens
@@ -275,8 +278,18 @@ class TransformerConfig(ModelSettings):
 
     @property
     def distinct_layers(self) -> int:
-        """The number of layers of each stack that have parameters of their own."""
+        """The number of layers of the encoder that have parameters of their own."""
         return self.n_layers
+
+    @property
+    def distinct_decoder_layers(self) -> int:
+        """The same number of the decoder."""
+        return self.distinct_layers if self.decoder_layers is None else self.decoder_layers
+
+    @property
+    def n_decoder_layers(self) -> int:
+        """The number of layers of the decoder."""
+        return self.n_layers if self.decoder_layers is None else self.decoder_layers
 
     @property
     def least_parameters(self) -> int:
@@ -284,9 +297,11 @@ class TransformerConfig(ModelSettings):
         vocabularies = self.target_vocab + (0 if self.tied == "all" else self.source_vocab)
         attention = self.n_heads * (2 * self.head_key + self.head_value)  # queries, keys and values
         distances = 2 * self.max_distance * self.head_key if self.positions == "relative" else 0
-        layer = self.d_model * (3 * attention + 4 * self.d_ff) + distances  # of the encoder and the decoder
+        encoder_layer = self.d_model * (attention + 2 * self.d_ff) + distances
+        decoder_layer = self.d_model * (2 * attention + 2 * self.d_ff)
+        layers = self.distinct_layers * encoder_layer + self.distinct_decoder_layers * decoder_layer
         positions = self.max_length * self.d_model if self.positions == "learned" else 0
-        return vocabularies * self.d_model + self.distinct_layers * layer + positions
+        return vocabularies * self.d_model + layers + positions
 
     @property
     def masking(self) -> Masking | None:

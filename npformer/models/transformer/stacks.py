@@ -102,7 +102,7 @@ class Encoder(Module):
 
 
 class Decoder(Module):
-    """The decoder: n_layers decoder layers, which all attend to the output of the encoder.
+    """The decoder: n_decoder_layers decoder layers, which all attend to the output of the encoder.
 
     Shapes: x (B, T, D), memory (B, S, D), mask broadcastable to (B, H, T, T), memory_mask to
     (B, H, T, S) -> y (B, T, D).
@@ -117,7 +117,8 @@ class Decoder(Module):
         self, config: TransformerConfig, *, rng: np.random.Generator | None = None, dtype: Any = np.float32
     ) -> None:
         rng = default_rng(rng)
-        self.layers = [make_decoder_layer(config, rng=rng, dtype=dtype) for _ in range(config.n_layers)]
+        n_layers = config.n_decoder_layers
+        self.layers = [make_decoder_layer(config, rng=rng, dtype=dtype) for _ in range(n_layers)]
         self.norm = make_final_norm(config, dtype)
 
     def __getitem__(self, index: int) -> Any:
