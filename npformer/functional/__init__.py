@@ -63,6 +63,7 @@ from npformer.functional.latent import (
     unit_weights_backward,
 )
 from npformer.functional.linear import linear, linear_backward
+from npformer.functional.lora import lora_linear, lora_linear_backward
 from npformer.functional.losses import (
     cross_entropy,
     cross_entropy_backward,
@@ -74,6 +75,14 @@ from npformer.functional.losses import (
 )
 from npformer.functional.masks import mask_scores, mask_scores_backward
 from npformer.functional.norm import layer_norm, layer_norm_backward
+from npformer.functional.preferences import (
+    dpo,
+    dpo_backward,
+    group_advantages,
+    grpo,
+    grpo_backward,
+)
+from npformer.functional.quantize import Quantized, quantize
 from npformer.functional.recurrent import (
     gru_cell,
     gru_cell_backward,
@@ -136,6 +145,7 @@ __all__ = [
     "GATED_ACTIVATIONS",
     "AttentionCache",
     "Masking",
+    "Quantized",
     "activation_dropout",
     "activation_dropout_backward",
     "adam_update",
@@ -157,6 +167,8 @@ __all__ = [
     "decay_weights",
     "dot_similarity",
     "dot_similarity_backward",
+    "dpo",
+    "dpo_backward",
     "dropout",
     "dropout_backward",
     "embedding",
@@ -175,6 +187,9 @@ __all__ = [
     "gelu_tanh_backward",
     "general_similarity",
     "general_similarity_backward",
+    "group_advantages",
+    "grpo",
+    "grpo_backward",
     "gru_cell",
     "gru_cell_backward",
     "hard_attend",
@@ -194,6 +209,8 @@ __all__ = [
     "log_probability_backward",
     "log_softmax",
     "log_softmax_backward",
+    "lora_linear",
+    "lora_linear_backward",
     "lstm_cell",
     "lstm_cell_backward",
     "mask_scores",
@@ -210,6 +227,7 @@ __all__ = [
     "perceptron_similarity_backward",
     "predict_position",
     "predict_position_backward",
+    "quantize",
     "relative_attention",
     "relative_attention_backward",
     "relative_attention_by_distance",

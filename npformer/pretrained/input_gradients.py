@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 from npformer.backend import Array, array_module
 from npformer.errors import UserError
 from npformer.functional.softmax import log_softmax, log_softmax_backward
-from npformer.lenses.taps import FixedParameter, fixed_parameters, require_among
+from npformer.lenses.taps import require_among
 from npformer.models.bert import Bert
 from npformer.models.gpt import GPT
 from npformer.models.registry import Model
 from npformer.nn import Embedding
-from npformer.nn.module import Module, Parameter
+from npformer.nn.module import FixedParameter, Module, Parameter, fixed_parameters
 
 SCORES = ("log-probability", "logit")
 
