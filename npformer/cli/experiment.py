@@ -1,4 +1,4 @@
-"""npformer experiment: repeat an experiment of chapter 24, which trains many small GPTs."""
+"""npformer experiment: repeat an experiment of chapter 24 or 27, which trains several small GPTs."""
 
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
@@ -8,12 +8,12 @@ from threadpoolctl import threadpool_limits
 from npformer.cli.options import add
 from npformer.cli.output import print_line
 from npformer.escaping import printable
-from npformer.learn.experiments import ablation, scaling
-from npformer.learn.experiments.measured_runs import Result
+from npformer.learn.experiments import ablation, addition, scaling
+from npformer.learn.experiments.measured_runs import Measured, Result
 from npformer.storage.atomic import make_folder, require_place
 
 EPILOG = "Example: npformer experiment ablation"
-EXPERIMENTS = {"ablation": ablation.measure, "scaling": scaling.measure}
+EXPERIMENTS = {"ablation": ablation.measure, "scaling": scaling.measure, "addition": addition.measure}
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -22,7 +22,8 @@ def add_arguments(parser: ArgumentParser) -> None:
         parser,
         "name",
         "ablation: from the decoder layer of 2017 to that of Llama, one part after the other. "
-        "scaling: the loss by the number of parameters and of training tokens",
+        "scaling: the loss by the number of parameters and of training tokens. "
+        "addition: a GPT that adds numbers, fine-tuned on answers and then trained with rewards",
         EXPERIMENTS,
     )
     add(
@@ -34,7 +35,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    """Train all models, and print the result of each training. Return 0."""
+    """Measure all models, and print the result of each. Return 0."""
     if arguments.out is None:
         make_folder(Path("runs"), advice="go to a folder that may be written to")
     path = Path(arguments.out or f"runs/{arguments.name}.json")
@@ -45,9 +46,6 @@ def run(arguments: Namespace) -> int:
     return 0
 
 
-def show(result: Result) -> None:
-    """Print the result of a training in one line."""
-    print_line(
-        f"{result.model:18} learning rate {result.learning_rate:<7g} {result.steps:5} steps  "
-        f"seed {result.seed}  validation loss {result.valid_loss:.4f}  {result.seconds:.0f} s"
-    )
+def show(result: Result | Measured) -> None:
+    """Print a result in one line."""
+    print_line(result.line)

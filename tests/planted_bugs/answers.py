@@ -1,4 +1,4 @@
-"""Bugs in LoRA, in quantized weights, and in the losses of whole answers."""
+"""Bugs in LoRA, in quantized weights, in the losses of whole answers, and in speculative decoding."""
 
 BUGS = {
     "functional/lora.py": {
@@ -19,6 +19,19 @@ BUGS = {
     "functional/quantize.py": {
         "axis=0 if per": {"quantization: a scale for each row": "axis=1 if per"},
         "largest = 2 ** (bits - 1) - 1": {"quantization: the sign takes no bit": "largest = 2**bits - 1"},
+    },
+    "generation/speculative.py": {
+        "rng.random() * q[kept][token] >= p[kept, token]": {
+            "speculation: kept with the probability of the target": "rng.random() >= p[kept, token]",
+            "speculation: p and q swapped": "rng.random() * p[kept, token] >= q[kept][token]",
+        },
+        "rest = np.maximum(p[kept] - q[kept], 0)": {
+            "speculation: a rejected token is drawn again from p": "rest = p[kept]"
+        },
+        "layer_cache.length = min(layer_cache.length, len(text) - 1)": {
+            "speculation: rejected tokens stay in the KV cache": "pass"
+        },
+        "int(draw_tokens(p[-1:], rng)[0])": {"speculation: last token from the first row": "p[-1:] → p[:1]"},
     },
     "functional/preferences.py": {
         "dmargin = -sigmoid(-margin)[0] * (dloss / len(margin))": {
