@@ -412,5 +412,4 @@ assert worst.error < 1e-9
 # - Replace one noun of `TEXT` by its singular, and predict how the contribution of this noun changes.
 # - By hand: show that integrated gradients and gradient times input are equal if $f$ is linear.
 #
-# This is the last lesson of the course. The command `npformer lessons` shows which lessons you have not
-# finished, and `npformer exercise list` shows all exercises.
+# **Next**: lesson 27.1 (`27_1_lora`), which fine-tunes a model with one percent of its parameters.

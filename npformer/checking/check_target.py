@@ -21,7 +21,8 @@ from npformer.checking.trace import files_of
 from npformer.checking.trees import copy_tree
 from npformer.errors import UserError, quantity
 from npformer.nn.context import Context
-from npformer.nn.module import FixedParameter, Module
+from npformer.nn.fixed import FixedParameter
+from npformer.nn.module import Module
 
 RANGE = 4  # standard deviations of the logarithms: an entry below this range is small by chance
 TOLERANCE = {"complex": 1e-11, "difference": 1e-6}  # the largest errors that pass

@@ -8,12 +8,19 @@ from threadpoolctl import threadpool_limits
 from npformer.cli.options import add
 from npformer.cli.output import print_line
 from npformer.escaping import printable
-from npformer.learn.experiments import ablation, addition, scaling
+from npformer.learn.experiments import ablation, adaptation, addition, scaling, speculation
 from npformer.learn.experiments.measured_runs import Measured, Result
 from npformer.storage.atomic import make_folder, require_place
 
 EPILOG = "Example: npformer experiment ablation"
-EXPERIMENTS = {"ablation": ablation.measure, "scaling": scaling.measure, "addition": addition.measure}
+EXPERIMENTS = {
+    "ablation": ablation.measure,
+    "scaling": scaling.measure,
+    "lora": adaptation.measure_lora,
+    "quantization": adaptation.measure_quantization,
+    "addition": addition.measure,
+    "speculation": speculation.measure,
+}
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -23,7 +30,10 @@ def add_arguments(parser: ArgumentParser) -> None:
         "name",
         "ablation: from the decoder layer of 2017 to that of Llama, one part after the other. "
         "scaling: the loss by the number of parameters and of training tokens. "
-        "addition: a GPT that adds numbers, fine-tuned on answers and then trained with rewards",
+        "lora: a GPT that learns another style with one percent of its parameters. "
+        "quantization: a GPT with weights of few bits. "
+        "addition: a GPT that adds numbers, fine-tuned on answers and then trained with rewards. "
+        "speculation: the tokens of each pass in speculative decoding",
         EXPERIMENTS,
     )
     add(

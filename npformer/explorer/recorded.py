@@ -36,7 +36,8 @@ from npformer.kernels import plain_pairs
 from npformer.models.registry import Model, kind_of
 from npformer.models.transformer import TransformerConfig
 from npformer.nn import Embedding, LearnedPositions, Linear, TiedProjection
-from npformer.nn.module import FixedParameter, Module, Parameter, fixed_parameters
+from npformer.nn.fixed import FixedParameter, fixed_parameters
+from npformer.nn.module import Module, Parameter
 from npformer.pretrained import GapFiller, Translator
 from npformer.pretrained.attention import forward_pass
 from npformer.pretrained.loaded import Loaded

@@ -31,7 +31,7 @@ def dpo(
     Args:
         chosen: log p of the better answer of each pair, of shape (B,): the sum over its tokens.
         rejected: log p of the worse answer, of shape (B,).
-        reference_margin: log p(chosen) - log p(rejected) of the reference, of shape (B,). It gets no gradient.
+        reference_margin: log p(chosen) - log p(rejected) of the reference, of shape (B,), without gradient.
         beta: β. A larger one keeps the model nearer to the reference.
 
     Returns:

@@ -75,9 +75,7 @@ def speculative_ids(
         """Read the tokens that the KV cache lacks. Return p after the last `count` of them, (count, V)."""
         unread = np.array([text[kv_cache[0].length :]])  # (1, T)
         logits, _ = model.decode_step(unread, kv_cache[0].length, kv_cache, every=True)
-        return token_probabilities(
-            logits[0, -count:], temperature=temperature, top_k=top_k, top_p=top_p
-        )
+        return token_probabilities(logits[0, -count:], temperature=temperature, top_k=top_k, top_p=top_p)
 
     caches = [model.empty_kv_cache(len(text) + n_tokens) for model in (target, draft)]
     end, passes, drafted, accepted = len(text) + n_tokens, 0, 0, 0
@@ -96,9 +94,7 @@ def speculative_ids(
     return Speculation(text[end - n_tokens :], passes, drafted, accepted)
 
 
-def accept(
-    tokens: Sequence[int], p: Array, q: Sequence[Array], rng: np.random.Generator
-) -> tuple[int, int]:
+def accept(tokens: Sequence[int], p: Array, q: Sequence[Array], rng: np.random.Generator) -> tuple[int, int]:
     """Decide how many drafted tokens to keep, and draw the token after them.
 
     A token x is kept with the probability min(1, p(x) / q(x)). The first one that is not kept is replaced by

@@ -17,7 +17,8 @@ from npformer.models.bert import Bert
 from npformer.models.gpt import GPT
 from npformer.models.transformer import Transformer
 from npformer.nn import FeedForward, GatedFeedForward, MultiHeadAttention
-from npformer.nn.module import Module, fixed_parameters
+from npformer.nn.fixed import fixed_parameters
+from npformer.nn.module import Module
 
 SUBLAYERS = (MultiHeadAttention, FeedForward, GatedFeedForward)
 

@@ -18,9 +18,10 @@ from npformer.backend import Array
 from npformer.functional.lora import LoRACache, lora_linear, lora_linear_backward
 from npformer.nn.attention.projections import Projection
 from npformer.nn.checks import check_floats, check_gradient
+from npformer.nn.fixed import FixedParameter, fixed_parameters
 from npformer.nn.init import default_rng, normal
 from npformer.nn.linear import Linear
-from npformer.nn.module import FixedParameter, Module, Parameter, fixed_parameters
+from npformer.nn.module import Module, Parameter
 from npformer.validation import require_count
 
 

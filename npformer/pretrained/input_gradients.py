@@ -17,7 +17,8 @@ from npformer.models.bert import Bert
 from npformer.models.gpt import GPT
 from npformer.models.registry import Model
 from npformer.nn import Embedding
-from npformer.nn.module import FixedParameter, Module, Parameter, fixed_parameters
+from npformer.nn.fixed import FixedParameter, fixed_parameters
+from npformer.nn.module import Module, Parameter
 
 SCORES = ("log-probability", "logit")
 

@@ -15,7 +15,9 @@ def test_a_pair_that_is_ordered_clearly_costs_nothing_and_a_wrong_one_is_pulled_
     assert dchosen.tolist() == [0.0, -0.5] == (-drejected).tolist()
 
 
-@pytest.mark.parametrize(("advantage", "clipped"), [(1.0, [False, False, True]), (-1.0, [True, False, False])])
+@pytest.mark.parametrize(
+    ("advantage", "clipped"), [(1.0, [False, False, True]), (-1.0, [True, False, False])]
+)
 def test_a_token_that_moved_far_in_the_right_direction_is_clipped(advantage, clipped):
     log_probs, mask = np.log([[0.5, 1.0, 1.5]]), np.ones((1, 3), bool)
     _, cache = grpo(log_probs, np.zeros((1, 3)), log_probs, np.array([advantage]), mask, beta=0.0)

@@ -23,7 +23,7 @@ def gpt(seed, spread=1.0, vocab_size=4, context=8):
 
 
 def chi_square(counts, p):
-    """Return chi-square by the degrees of freedom, with outcomes that are expected less than 5 times joined."""
+    """Return chi-square by the degrees of freedom, with rare outcomes joined."""
     expected = np.asarray(p) * np.sum(counts)
     rare = expected < 5
     pairs = [(np.asarray(counts)[~rare], expected[~rare])]
@@ -55,7 +55,9 @@ def test_the_distribution_of_a_text_is_that_of_the_target():
     logits = target(np.array([[*prompt, *text] for text in texts]))[:, 1:4].astype(float)  # (N, 3, V)
     logits = np.where(logits == logits.min(-1, keepdims=True), -np.inf, logits / 0.7)
     p, _ = softmax(logits)
-    of_texts = [np.prod([row[t] for row, t in zip(*each, strict=True)]) for each in zip(p, texts, strict=True)]
+    of_texts = [
+        np.prod([row[t] for row, t in zip(*each, strict=True)]) for each in zip(p, texts, strict=True)
+    ]
     settings = {"ahead": 2, "temperature": 0.7, "top_k": 3, "rng": np.random.default_rng(3)}
     drawn = [tuple(speculative_ids(target, draft, prompt, 3, **settings).ids) for _ in range(300)]
     assert chi_square([drawn.count(text) for text in texts], of_texts) < MOST

@@ -1,4 +1,4 @@
-"""LoRA in a whole model: what learns, what stays, and the merged weights. The gradients are in test_pairs.py."""
+"""LoRA in a whole model: what learns, what stays, and merged weights. test_pairs.py has the gradients."""
 
 import copy
 

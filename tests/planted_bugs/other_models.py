@@ -31,7 +31,7 @@ BUGS = {
             "RotaryPositions: angles not scaled": "base, scaling → base"
         }
     },
-    "nn/module.py": {
+    "nn/fixed.py": {
         "{id(p): FixedParameter(p.value) for": {
             "input gradients: those of the weights added to the model": "{id(p): p for"
         },

@@ -67,7 +67,10 @@ def answer_cases() -> Iterator[Case]:
     yield pair_case("DPO", preference, floats(B + 1), floats(B + 1))
     old, reference = rng.standard_normal((2, S, T))
     advantages, mask = np.array([1.2, -0.7, 0.0, 0.4, -1.5]), rng.random((S, T)) > 0.3
-    policy = (lambda log_probs: F.grpo(log_probs, old, reference, advantages, mask, beta=0.3)), F.grpo_backward
+    policy = (
+        (lambda log_probs: F.grpo(log_probs, old, reference, advantages, mask, beta=0.3)),
+        F.grpo_backward,
+    )
     yield pair_case("GRPO", policy, floats(S, T))
 
 

@@ -27,6 +27,7 @@ TITLES = {
     23: "The parts of today's Transformer",
     24: "A GPT that writes",
     25: "Other people's models",
+    27: "From predicting to answering",
 }
 
 # the names of lessons of earlier versions: those that became whole chapters, and others with their parts

@@ -1,8 +1,8 @@
-"""A GPT of 100,000 parameters that adds numbers: fine-tuned on answers, then trained with rewards (GRPO).
+"""A GPT of 100,000 parameters that adds numbers: fine-tuned on answers, then trained with rewards.
 
 A text such as "07+45=052" is a prompt of six characters and an answer of three. Fine-tuning stops while the
 model is only partly right. Then it draws several answers to each prompt, and learns from a reward of 1 for a
-right answer. Further runs change one part each.
+right answer (GRPO). Further runs change one part each. Another run learns from pairs of its answers (DPO).
 """
 
 import copy
@@ -19,6 +19,8 @@ from npformer.backend import Array
 from npformer.functional import (
     cross_entropy,
     cross_entropy_backward,
+    dpo,
+    dpo_backward,
     group_advantages,
     grpo,
     grpo_backward,
@@ -58,6 +60,7 @@ class Variant(NamedTuple):
     beta: float = 0.04  # the weight of the divergence from the fine-tuned model
     baseline: bool = True  # subtract the mean reward of the group, and divide by its standard deviation
     penalty: float = 0.0  # is subtracted from every reward
+    last_digit: bool = False  # the reward looks at the last digit only
     steps: int = 150
     learning_rate: float = 1e-3
 
@@ -67,8 +70,13 @@ VARIANTS = (
     Variant("no baseline", baseline=False),
     Variant("no baseline, reward 0 or -1", baseline=False, penalty=1.0),
     Variant("no KL term", beta=0.0),
+    Variant("last digit, beta 0.3", beta=0.3, last_digit=True),
+    Variant("last digit, no KL term", beta=0.0, last_digit=True),
 )
 FINE_TUNED, ALL_TOKENS = "loss on answers", "loss on all tokens"  # the other models
+PREFERENCES = {"DPO, beta 2": 2.0, "DPO, beta 0.3": 0.3}
+# of DPO: prompts for which pairs of answers are drawn, steps, and the learning rate
+PAIRS, PREFERENCE_STEPS, PREFERENCE_RATE = 1000, 60, 1e-4
 
 
 def draw_problems(rng: np.random.Generator, count: int) -> tuple[Array, Array]:
@@ -120,7 +128,7 @@ def draw_answers(model: GPT, prompts: Array, rng: np.random.Generator) -> Array:
 
 
 def pass_rates(model: GPT, seed: int, count: int = TESTS) -> dict[str, float]:
-    """Return the share of right answers (pass@1), and of prompts with a right one among 8 (pass@8).
+    """Return the shares of right answers (pass@1) and last digits, and of prompts with a right answer in 8.
 
     Args:
         model: The model.
@@ -129,8 +137,13 @@ def pass_rates(model: GPT, seed: int, count: int = TESTS) -> dict[str, float]:
     """
     rng = np.random.default_rng([seed, 2])
     prompts, answers = (np.repeat(ids, ATTEMPTS, 0) for ids in draw_problems(rng, count))
-    is_right = (draw_answers(model, prompts, rng) == answers).all(1).reshape(count, ATTEMPTS)
-    return {"pass@1": float(is_right.mean()), f"pass@{ATTEMPTS}": float(is_right.any(1).mean())}
+    is_digit_right = draw_answers(model, prompts, rng) == answers  # (N · 8, ANSWER)
+    is_right = is_digit_right.all(1).reshape(count, ATTEMPTS)
+    return {
+        "pass@1": float(is_right.mean()),
+        f"pass@{ATTEMPTS}": float(is_right.any(1).mean()),
+        "last digit": float(is_digit_right[:, -1].mean()),
+    }
 
 
 def answer_log_probs(model: GPT, texts: Array) -> tuple[Array, tuple[Any, Any]]:
@@ -157,12 +170,13 @@ def policy_step(
         variant: The kind of training.
 
     Returns:
-        The share of right answers.
+        The mean reward, without a penalty.
     """
     prompts, answers = (np.repeat(ids, GROUP, 0) for ids in draw_problems(rng, PROMPTS))
     drawn = draw_answers(model, prompts, rng)  # (N, ANSWER), N = PROMPTS · GROUP
-    is_right = (drawn == answers).all(1)
-    rewards = is_right.astype(np.float32).reshape(PROMPTS, GROUP) - np.float32(variant.penalty)
+    is_right = drawn == answers
+    is_good = (is_right[:, -1:] if variant.last_digit else is_right).all(1)  # (N,)
+    rewards = is_good.astype(np.float32).reshape(PROMPTS, GROUP) - np.float32(variant.penalty)
     advantages = group_advantages(rewards) if variant.baseline else rewards
 
     texts = np.concatenate([prompts, drawn], 1)
@@ -175,7 +189,7 @@ def policy_step(
     model.backward(log_probability_backward(grpo_backward(1.0, loss_cache), log_probs_cache), cache)
     clip_global_norm(model.grads, 1.0)
     optimizer.step(variant.learning_rate)
-    return float(is_right.mean())
+    return float(is_good.mean())
 
 
 def reinforce(model: GPT, seed: int, variant: Variant) -> tuple[GPT, list[float]]:
@@ -187,11 +201,78 @@ def reinforce(model: GPT, seed: int, variant: Variant) -> tuple[GPT, list[float]
         variant: The kind of training.
 
     Returns:
-        The trained copy, and the share of right answers in each step.
+        The trained copy, and the mean reward of each step, without a penalty.
     """
     learner, rng = copy.deepcopy(model), np.random.default_rng([seed, 3])
     optimizer = Adam(learner, betas=(0.9, 0.95), eps=1e-8)
     return learner, [policy_step(learner, model, optimizer, rng, variant) for _ in range(variant.steps)]
+
+
+def draw_pairs(model: GPT, rng: np.random.Generator, count: int) -> Array:
+    """Draw 8 answers to each of some prompts, and keep a right and a wrong one where there are both.
+
+    Args:
+        model: The model that answers.
+        rng: The generator.
+        count: The number of prompts.
+
+    Returns:
+        The texts with the right answers, then those with the wrong ones, of shape (2, B, T + 1).
+    """
+    prompts, answers = (np.repeat(ids, GROUP, 0) for ids in draw_problems(rng, count))
+    drawn = draw_answers(model, prompts, rng)
+    is_right = (drawn == answers).all(1).reshape(count, GROUP)
+    texts = np.concatenate([prompts, drawn], 1).reshape(count, GROUP, -1)
+    rows = np.flatnonzero(is_right.any(1) & ~is_right.all(1))
+    return np.stack([texts[rows, is_right[rows].argmax(1)], texts[rows, is_right[rows].argmin(1)]])
+
+
+def preference_step(model: GPT, reference: GPT, optimizer: Adam, pairs: Array, beta: float) -> float:
+    """Make one optimizer step with the loss of DPO, and return the loss.
+
+    Args:
+        model: The model that learns.
+        reference: The model before.
+        optimizer: The optimizer of the model.
+        pairs: Texts with better and with worse answers, of shape (2, B, T + 1).
+        beta: β.
+    """
+    texts = pairs.reshape(-1, pairs.shape[-1])  # (2 B, T + 1)
+    log_probs, (log_probs_cache, cache) = answer_log_probs(model, texts)  # (2 B, T)
+    known, _ = answer_log_probs(reference, texts)
+    chosen, rejected = np.split(log_probs[:, PROMPT - 1 :].sum(1), 2)  # (B,) of the answers
+    known_chosen, known_rejected = np.split(known[:, PROMPT - 1 :].sum(1), 2)
+    loss, loss_cache = dpo(chosen, rejected, known_chosen - known_rejected, beta=beta)
+    # each token of an answer is a term of its sum, and gets the gradient of the sum
+    dlog_probs = np.zeros_like(log_probs)
+    dlog_probs[:, PROMPT - 1 :] = np.concatenate(dpo_backward(1.0, loss_cache))[:, None]
+    model.zero_grad()
+    model.backward(log_probability_backward(dlog_probs, log_probs_cache), cache)
+    clip_global_norm(model.grads, 1.0)
+    optimizer.step(PREFERENCE_RATE)
+    return float(loss)
+
+
+def prefer(model: GPT, seed: int, beta: float, steps: int = PREFERENCE_STEPS) -> tuple[GPT, list[float]]:
+    """Train a copy of a model with DPO on pairs of its own answers, which are drawn before the training.
+
+    Args:
+        model: The fine-tuned model, which is also the reference.
+        seed: The seed of the pairs.
+        beta: β.
+        steps: The number of steps.
+
+    Returns:
+        The trained copy, and the loss of each step.
+    """
+    learner, rng = copy.deepcopy(model), np.random.default_rng([seed, 4])
+    optimizer = Adam(learner, betas=(0.9, 0.95), eps=1e-8)
+    pairs = draw_pairs(model, rng, PAIRS)
+    losses = []
+    for _ in range(steps):
+        batch = pairs[:, rng.integers(0, pairs.shape[1], BATCH)]
+        losses.append(preference_step(learner, model, optimizer, batch, beta))
+    return learner, losses
 
 
 def measure(
@@ -218,6 +299,8 @@ def measure(
             return model, []
         if name == ALL_TOKENS:
             return fine_tune(seed, steps, answers_only=False)[0], []
+        if name in PREFERENCES:
+            return prefer(model, seed, PREFERENCES[name])
         return reinforce(model, seed, next(variant for variant in VARIANTS if variant.name == name))
 
     def measured(name: str, seed: int) -> Measured:
@@ -229,5 +312,5 @@ def measure(
 
     return {
         name: [results.measure((name, seed), lambda trial: measured(*trial)) for seed in SEEDS]
-        for name in (ALL_TOKENS, FINE_TUNED, *(variant.name for variant in VARIANTS))
+        for name in (ALL_TOKENS, FINE_TUNED, *(variant.name for variant in VARIANTS), *PREFERENCES)
     }

@@ -60,8 +60,8 @@ class GPTDecoding:
             every: Return the logits after each of the newest tokens, and not after the last one only.
 
         Returns:
-            The logits after the last token, of shape (B, V), or after every token, of shape (B, T, V), and the
-            KV cache, which is extended in place.
+            The logits after the last token, of shape (B, V), or after every token, of shape (B, T, V), and
+            the KV cache, which is extended in place.
 
         Raises:
             UserError: If ids are outside the vocabulary, if there are more tokens than the context, or if
