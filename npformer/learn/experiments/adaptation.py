@@ -106,7 +106,13 @@ def valid_loss(model: GPT, ids: Array) -> float:
 
 
 def quantized(model: GPT, bits: int, per: str) -> GPT:
-    """Return a copy of a model whose linear layers have weights of a few bits (see quantize)."""
+    """Return a copy of a model whose linear layers have weights of a few bits (see quantize).
+
+    Args:
+        model: The model.
+        bits: The number of bits.
+        per: "tensor" or "channel": what has a scale of its own.
+    """
     copied: GPT = copy.deepcopy(model)
     for part in copied.modules():
         if isinstance(part, Linear):
@@ -118,6 +124,11 @@ def with_large_channel(model: GPT, channel: int, factor: float = LARGER) -> GPT:
     """Return a copy of a model that computes the same, with one large channel in each feed-forward network.
 
     A column of the matrix of values is multiplied, and the row of the next matrix that reads it is divided.
+
+    Args:
+        model: The model.
+        channel: The index of the channel.
+        factor: The factor of the column.
     """
     copied: GPT = copy.deepcopy(model)
     for layer in copied.layers:

@@ -123,7 +123,16 @@ def fine_tune(seed: int, steps: int | None = None, *, answers_only: bool = True)
 
 
 def draw_answers(model: GPT, prompts: Array, rng: np.random.Generator) -> Array:
-    """Draw an answer to each prompt. Shapes: prompts (N, PROMPT) -> (N, ANSWER)."""
+    """Draw an answer to each prompt.
+
+    Args:
+        model: The model.
+        prompts: The ids of the prompts, of shape (N, PROMPT).
+        rng: The generator.
+
+    Returns:
+        The ids of the answers, of shape (N, ANSWER).
+    """
     return np.stack(list(sample_ids(model, prompts, ANSWER, rng=rng)), 1)
 
 

@@ -65,7 +65,7 @@ class Result(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """What was measured on one model of an experiment of chapter 27."""
+    """The measurements of one model in an experiment of chapter 27."""
 
     model: str
     seed: int

@@ -43,7 +43,15 @@ def draft_gpt(kind: str, seed: int, dataset: TextDataset, steps: int = FIRST_STE
 
 
 def texts(target: GPT, draft: GPT, ahead: int, dataset: TextDataset, seed: int) -> list[Speculation]:
-    """Return some texts that continue prompts of the validation text."""
+    """Return some texts that continue prompts of the validation text.
+
+    Args:
+        target: The large model.
+        draft: The small model.
+        ahead: The number of tokens that the draft proposes at a time.
+        dataset: The text.
+        seed: The seed of the prompts and the draws.
+    """
     rng = np.random.default_rng([seed, ahead])
     starts = rng.integers(0, len(dataset.valid) - PROMPT, TEXTS)
     return [
