@@ -218,6 +218,6 @@ for seed in SEEDS:
 # `npformer exercise list 27` lists the exercises of this chapter.
 #
 # - `npformer exercise start lora-backward`: write the gradients of both matrices.
-# - `npformer experiment lora` repeats the experiment in two minutes of processor time.
+# - `npformer experiment lora` repeats the experiment in a minute of processor time.
 #
 # **Next**: lesson 27.2 (`27_2_weights_of_few_bits`), which makes the weights themselves smaller.

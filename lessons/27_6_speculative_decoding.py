@@ -202,7 +202,7 @@ assert (np.array(points[0]) > np.array(points[1])).all()
 # `npformer exercise list 27` lists the exercises of this chapter.
 #
 # - `npformer exercise start accept`: decide which drafted tokens to keep.
-# - `npformer experiment speculation` repeats the experiment in two minutes of processor time.
+# - `npformer experiment speculation` repeats the experiment in a minute of processor time.
 #
 # The method was found twice: Leviathan et al., "Fast inference from Transformers via speculative decoding"
 # (2023), and Chen et al., "Accelerating large language model decoding with speculative sampling" (2023).

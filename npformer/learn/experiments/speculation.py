@@ -1,6 +1,6 @@
 """Speculative decoding on Tiny Shakespeare: how many tokens a pass of the large model yields.
 
-The target is the GPT of the experiments with LoRA. The draft is a GPT with a twelfth of its parameters that
+The target is the GPT of the experiments with LoRA. The draft is a GPT with a sixteenth of its parameters that
 learned the same text. A draft that learned nothing is the baseline.
 """
 
