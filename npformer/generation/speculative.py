@@ -35,7 +35,7 @@ class Speculation(NamedTuple):
 def speculative_ids(
     target: Any,
     draft: Any,
-    prompt_ids: Sequence[int],
+    prompt_ids: Sequence[int] | Array,
     n_tokens: int,
     *,
     ahead: int = 4,
@@ -66,6 +66,7 @@ def speculative_ids(
     Source: Leviathan et al. 2023, algorithm 1.
     """
     rng = sampling_generator(rng, seed, temperature, top_k, top_p)
+    assert rng is not None  # since there is a temperature
     require_count("n_tokens", n_tokens)
     require_count("ahead", ahead)
     text = [int(token) for token in prompt_ids]
