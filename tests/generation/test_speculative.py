@@ -34,17 +34,21 @@ def chi_square(counts, p):
 
 
 def test_what_is_kept_and_drawn_has_the_distribution_of_the_target():
-    """Of two tokens after each other, with a draft that is often wrong and never draws one of the tokens."""
+    """Of two tokens and the next one, with a draft that is often wrong and never draws one of the tokens."""
     rng = np.random.default_rng(0)
     p, _ = softmax(rng.standard_normal((3, 5)))
     q, _ = softmax(np.array([[2.0, -np.inf, 0, 0, 0], [0, 0, 1, -1, 0]]))
-    counts = np.zeros((5, 5))
+    counts, third = np.zeros((5, 5)), np.zeros(5)
     for _ in range(3000):
         tokens = [int(rng.choice(5, p=row)) for row in q]
         kept, token = accept(tokens, p, q, rng)
         text = [*tokens[:kept], token]
         second = text[1] if len(text) > 1 else int(rng.choice(5, p=p[1]))  # a later pass draws it
         counts[text[0], second] += 1
+        if kept == 2:
+            third[token] += 1
+    assert third.sum() > 500
+    assert chi_square(third, p[2]) < MOST
     assert chi_square(counts.ravel(), np.outer(p[0], p[1]).ravel()) < MOST
 
 
