@@ -49,7 +49,7 @@ BUGS = {
             "GRPO: divergence left out": "dlog_probs = -weight * ratio",
         },
         "xp.where(mask & ~is_clipped, gain, 0)": {"GRPO: clipped tokens learn": "mask & ~is_clipped → mask"},
-        "xp.where(mask, dlog_probs *": {"GRPO: prompts learn": "mask → True"},
+        "xp.where(mask, each, 0)": {"GRPO: prompts learn": "each"},
         "rewards - rewards.mean(-1, keepdims=True)": {
             "advantages: mean of all questions": "rewards - rewards.mean()"
         },
