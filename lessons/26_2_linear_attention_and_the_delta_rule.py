@@ -258,5 +258,4 @@ assert max(last["linear, keys again"].max(), last["softmax, keys again"].max()) 
 # - By hand: what does linear attention return if all keys are equal?
 # - Train with `D_KEY = 32` in the module of the experiment. Where do the curves fall now?
 #
-# This is the last lesson of the course. The command `npformer lessons` shows which lessons you have not
-# finished, and `npformer exercise list` shows all exercises.
+# **Next**: lesson 27.1 (`27_1_lora`), which fine-tunes a model with one percent of its parameters.

@@ -21,6 +21,7 @@ from npformer.checking.trace import files_of
 from npformer.checking.trees import copy_tree
 from npformer.errors import UserError, quantity
 from npformer.nn.context import Context
+from npformer.nn.fixed import FixedParameter
 from npformer.nn.module import Module
 
 RANGE = 4  # standard deviations of the logarithms: an entry below this range is small by chance
@@ -254,7 +255,7 @@ def _kind(result: Any) -> str:
 def take_apart(thing: Any) -> tuple[Callable[..., Any], Callable[..., Any], dict[str, Any]]:
     """Return (forward, backward, parameters by name)."""
     if isinstance(thing, tuple) and len(thing) == 2 and all(callable(f) for f in thing):
-        return thing[0], thing[1], dict(named_parameters(closure(thing)))
+        return thing[0], thing[1], _learned(closure(thing))
     if inspect.ismethod(thing):
         raise UserError(f"{thing.__qualname__} is a method: give the layer to which it belongs")
     for method in ("forward", "backward"):
@@ -267,8 +268,13 @@ def take_apart(thing: Any) -> tuple[Callable[..., Any], Callable[..., Any], dict
         raise UserError(f"{thing.__name__} is a class: give a layer, as {thing.__name__}() makes one")
     own = getattr(thing, "named_parameters", None)
     if isinstance(thing, Module) or not callable(own):  # a Module does not look in every kind of holder
-        return thing.forward, thing.backward, dict(named_parameters(thing))
+        return thing.forward, thing.backward, _learned(thing)
     return thing.forward, thing.backward, dict(own())
+
+
+def _learned(holder: Any) -> dict[str, Any]:
+    """Return the parameters by name, without those that are frozen and get no gradient."""
+    return {name: p for name, p in named_parameters(holder) if not isinstance(p, FixedParameter)}
 
 
 def _argument_names(forward: Callable[..., Any], n_inputs: int, settings: Iterable[str]) -> list[str]:

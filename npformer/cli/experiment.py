@@ -8,8 +8,17 @@ from threadpoolctl import threadpool_limits
 from npformer.cli.options import add
 from npformer.cli.output import print_line
 from npformer.escaping import printable
-from npformer.learn.experiments import ablation, induction, muon, recall, scaling
-from npformer.learn.experiments.measured_runs import Result
+from npformer.learn.experiments import (
+    ablation,
+    adaptation,
+    addition,
+    induction,
+    muon,
+    recall,
+    scaling,
+    speculation,
+)
+from npformer.learn.experiments.measured_runs import Measured, Result
 from npformer.storage.atomic import make_folder, require_place
 
 EPILOG = "Example: npformer experiment ablation"
@@ -19,6 +28,10 @@ EXPERIMENTS = {
     "induction": induction.measure,
     "muon": muon.measure,
     "recall": recall.measure,
+    "lora": adaptation.measure_lora,
+    "quantization": adaptation.measure_quantization,
+    "addition": addition.measure,
+    "speculation": speculation.measure,
 }
 
 
@@ -31,7 +44,11 @@ def add_arguments(parser: ArgumentParser) -> None:
         "scaling: the loss by the number of parameters and of training tokens. "
         "induction: two layers of attention learn to copy, and one does not. "
         "muon: AdamW and Muon by steps and by time. "
-        "recall: how many pairs linear attention, the delta rule and softmax attention remember",
+        "recall: how many pairs linear attention, the delta rule and softmax attention remember. "
+        "lora: a GPT that learns another style with one percent of its parameters. "
+        "quantization: a GPT with weights of few bits. "
+        "addition: a GPT that adds numbers, fine-tuned on answers and then trained with rewards. "
+        "speculation: the tokens of each pass in speculative decoding",
         EXPERIMENTS,
     )
     add(
@@ -43,7 +60,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    """Train all models, and print the result of each training. Return 0."""
+    """Measure all models, and print the result of each. Return 0."""
     if arguments.out is None:
         make_folder(Path("runs"), advice="go to a folder that may be written to")
     path = Path(arguments.out or f"runs/{arguments.name}.json")
@@ -54,9 +71,6 @@ def run(arguments: Namespace) -> int:
     return 0
 
 
-def show(result: Result) -> None:
-    """Print the result of a training in one line."""
-    print_line(
-        f"{result.model:18} learning rate {result.learning_rate:<7g} {result.steps:5} steps  "
-        f"seed {result.seed}  validation loss {result.valid_loss:.4f}  {result.seconds:.0f} s"
-    )
+def show(result: Result | Measured) -> None:
+    """Print a result in one line."""
+    print_line(result.line)

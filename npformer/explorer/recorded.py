@@ -33,10 +33,10 @@ from npformer.explorer.steps import (
     steps_data,
 )
 from npformer.kernels import plain_pairs
-from npformer.lenses.taps import FixedParameter
 from npformer.models.registry import Model, kind_of
 from npformer.models.transformer import TransformerConfig
 from npformer.nn import Embedding, LearnedPositions, Linear, TiedProjection
+from npformer.nn.fixed import FixedParameter, fixed_parameters
 from npformer.nn.module import Module, Parameter
 from npformer.pretrained import GapFiller, TextClassifier, TextEncoder, Translator
 from npformer.pretrained.attention import forward_pass
@@ -219,9 +219,7 @@ def _own_copy(model: Model) -> Any:
         copied = copied.to("numpy").astype(np.float64)
         copied.zero_grad()
         return copied
-    return model.shared_copy(
-        {id(parameter): FixedParameter(parameter.value) for parameter in model.parameters()}
-    )
+    return model.shared_copy(fixed_parameters(model))
 
 
 def _parts(root: Call, logits: Array, targets: Array | None) -> tuple[Array | None, dict[int, Selection]]:

@@ -71,6 +71,7 @@ from npformer.functional.linear_attention import (
     linear_attention,
     linear_attention_backward,
 )
+from npformer.functional.lora import lora_linear, lora_linear_backward
 from npformer.functional.losses import (
     cross_entropy,
     cross_entropy_backward,
@@ -89,6 +90,14 @@ from npformer.functional.pooling import (
     mean_pool,
     mean_pool_backward,
 )
+from npformer.functional.preferences import (
+    dpo,
+    dpo_backward,
+    group_advantages,
+    grpo,
+    grpo_backward,
+)
+from npformer.functional.quantize import Quantized, quantize
 from npformer.functional.recurrent import (
     gru_cell,
     gru_cell_backward,
@@ -151,6 +160,7 @@ __all__ = [
     "GATED_ACTIVATIONS",
     "AttentionCache",
     "Masking",
+    "Quantized",
     "activation_dropout",
     "activation_dropout_backward",
     "adam_update",
@@ -176,6 +186,8 @@ __all__ = [
     "delta_rule_backward",
     "dot_similarity",
     "dot_similarity_backward",
+    "dpo",
+    "dpo_backward",
     "dropout",
     "dropout_backward",
     "embedding",
@@ -194,6 +206,9 @@ __all__ = [
     "gelu_tanh_backward",
     "general_similarity",
     "general_similarity_backward",
+    "group_advantages",
+    "grpo",
+    "grpo_backward",
     "gru_cell",
     "gru_cell_backward",
     "hard_attend",
@@ -215,6 +230,8 @@ __all__ = [
     "log_probability_backward",
     "log_softmax",
     "log_softmax_backward",
+    "lora_linear",
+    "lora_linear_backward",
     "lstm_cell",
     "lstm_cell_backward",
     "mask_scores",
@@ -234,6 +251,7 @@ __all__ = [
     "perceptron_similarity_backward",
     "predict_position",
     "predict_position_backward",
+    "quantize",
     "relative_attention",
     "relative_attention_backward",
     "relative_attention_by_distance",

@@ -5,6 +5,7 @@ from npformer.generation.beam import Branch, Hypothesis, beam_search
 from npformer.generation.fill_in import Gap, fill_in, fill_in_table
 from npformer.generation.greedy import greedy
 from npformer.generation.sampling import choose_tokens, sample_ids, token_probabilities
+from npformer.generation.speculative import Speculation, speculative_ids
 from npformer.generation.state import CachedState, PrefixState
 from npformer.generation.text_stream import TextStream
 
@@ -14,6 +15,7 @@ __all__ = [
     "Gap",
     "Hypothesis",
     "PrefixState",
+    "Speculation",
     "TextStream",
     "beam_search",
     "choose_tokens",
@@ -21,6 +23,7 @@ __all__ = [
     "fill_in_table",
     "greedy",
     "sample_ids",
+    "speculative_ids",
     "token_probabilities",
     "translate_ids",
 ]

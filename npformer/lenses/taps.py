@@ -17,19 +17,10 @@ from npformer.models.bert import Bert
 from npformer.models.gpt import GPT
 from npformer.models.transformer import Transformer
 from npformer.nn import FeedForward, GatedFeedForward, MultiHeadAttention
-from npformer.nn.module import Module, Parameter
+from npformer.nn.fixed import fixed_parameters
+from npformer.nn.module import Module
 
 SUBLAYERS = (MultiHeadAttention, FeedForward, GatedFeedForward)
-
-
-class FixedParameter(Parameter):
-    """A parameter whose gradient nobody needs, and which would fill the memory in a large model.
-
-    It has none, and what a backward pass adds to it is dropped.
-    """
-
-    def accumulate(self, gradient: Any, *, at: Any = ...) -> None:
-        """Drop a gradient. If a kernel has not evaluated it yet, it is never evaluated."""
 
 
 class Tap(Module):
@@ -78,11 +69,6 @@ class InputTap(Tap):
         dx = self.part.backward(dy, cache)
         self.dy = dx[0] if isinstance(dx, tuple) else dx
         return dx
-
-
-def fixed_parameters(model: Module) -> dict[int, Any]:
-    """Return, for Module.shared_copy, a FixedParameter in the place of each parameter of a model."""
-    return {id(p): FixedParameter(p.value) for p in model.parameters()}
 
 
 def watchable(model: Any, dtype: Any = None) -> Any:

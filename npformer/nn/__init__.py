@@ -25,6 +25,7 @@ from npformer.nn.dropout import Dropout
 from npformer.nn.embedding import Embedding, InputEmbedding, TiedProjection
 from npformer.nn.feed_forward import FeedForward, GatedFeedForward
 from npformer.nn.linear import Linear
+from npformer.nn.lora import LoRALinear, add_lora, merge_lora
 from npformer.nn.module import Module, Parameter
 from npformer.nn.norm import AddNorm, BatchNorm, LayerNorm, RMSNorm
 from npformer.nn.positions import FixedPositions, LearnedPositions, RotaryPositions
@@ -51,6 +52,7 @@ __all__ = [
     "LayerNorm",
     "LearnedPositions",
     "Linear",
+    "LoRALinear",
     "LocalMonotonic",
     "LocalPredictive",
     "Module",
@@ -66,4 +68,6 @@ __all__ = [
     "Similarity",
     "SimilarityAttention",
     "TiedProjection",
+    "add_lora",
+    "merge_lora",
 ]

@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 from npformer.backend import Array, array_module
 from npformer.errors import UserError
 from npformer.functional.softmax import log_softmax, log_softmax_backward
-from npformer.lenses.taps import FixedParameter, fixed_parameters, require_among
+from npformer.lenses.taps import require_among
 from npformer.models.registry import Model
 from npformer.nn import Embedding
+from npformer.nn.fixed import FixedParameter, fixed_parameters
 from npformer.nn.module import Module, Parameter
 
 SCORES = ("log-probability", "logit")

@@ -12,6 +12,9 @@ PAIRS = {  # the arguments by their names in the file, and the settings
     "cross_entropy": (["logits", "targets"], {"smoothing": 0.1, "pad_id": 0}),
     "kl_divergence": (["logits", "q"], {}),
     "l2_distance": (["logits", "q"], {}),
+    "lora_linear": (["x", "a", "b", "weight"], {"scale": 0.5}),
+    "dpo": (["chosen", "rejected", "reference_margin"], {"beta": 0.7}),
+    "grpo": (["log_probs", "old", "reference", "advantages", "mask"], {"beta": 0.3}),
     "attention": (["q", "k", "v", "mask"], {}),
 }
 

@@ -17,6 +17,7 @@ RNG = np.random.default_rng(0)
 TARGETS = np.array([[4, 1, 0], [2, 0, 3]])
 ONE_HOT = np.eye(5, dtype=bool)[RNG.integers(0, 5, (2, 4))]
 LENGTHS, TOKENS = np.array([[5], [3]]), np.array([[True, True, False, True], [False, True, True, True]])
+WEIGHT, OLD, MARGINS = RNG.standard_normal((6, 3)), RNG.standard_normal((2, 4)), RNG.standard_normal(5)
 DISTANCE = np.clip(np.arange(5) - np.arange(4)[:, None], -1, 1) + 1  # of each key from each query, plus 1
 
 erf = np.vectorize(math.erf, otypes=[float])
@@ -88,6 +89,13 @@ def cross_entropy(logits, targets):
     return -np.log(softmax(logits)[*np.indices(targets.shape), targets]).mean()
 
 
+def grpo(log_probs, old, reference, advantages, mask):
+    ratio, r = np.exp(log_probs - old), np.exp(reference - log_probs)
+    advantages = advantages[:, None]
+    gain = np.minimum(ratio * advantages, np.clip(ratio, 0.8, 1.2) * advantages)
+    return (0.04 * (r - np.log(r) - 1) - gain)[mask].mean()
+
+
 X, ROW, SCORES = (2, 4, 6), (6,), (2, 4, 5)
 Q, K, V = (2, 4, 3), (2, 5, 3), (2, 5, 2)
 POSITIVE = np.abs(RNG.standard_normal((2, 5)))
@@ -109,6 +117,7 @@ PAIRS = {
     "softmax": ([X], softmax),
     "log_softmax": ([X], lambda x: np.log(softmax(x))),
     "linear": ([X, (6, 3), (3,)], lambda x, weight, bias: x @ weight + bias),
+    "lora_linear": ([X, (6, 2), (2, 3), WEIGHT], lambda x, a, b, weight: x @ (weight + a @ b)),
     "embedding": ([TARGETS, (5, 3), 1.5], lambda ids, table, scale: scale * table[ids]),
     "dropout": ([X, 0.0, None], lambda x, p, rng: x),
     "activation_dropout": ([X], lambda x: np.maximum(x, 0)),
@@ -171,6 +180,8 @@ PAIRS = {
         [SCORES, softmax(RNG.standard_normal(SCORES))],
         lambda logits, q: (q * np.log(q / softmax(logits))).sum(-1).mean(),
     ),
+    "dpo": ([(5,), (5,), MARGINS], lambda c, r, margins: -np.log(sigmoid(0.1 * (c - r - margins))).mean()),
+    "grpo": ([(2, 4), OLD, OLD[::-1], np.array([1.5, -0.5]), TOKENS], grpo),
     "l2_distance": (
         [SCORES, softmax(RNG.standard_normal(SCORES))],
         lambda logits, q: np.sqrt(((softmax(logits) - q) ** 2).sum(-1)).mean(),

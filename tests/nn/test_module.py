@@ -14,7 +14,7 @@ from npformer import Module, Parameter, UserError
 from npformer.functional import cross_entropy, cross_entropy_backward
 from npformer.models.transformer import Transformer
 from npformer.nn import Linear
-from npformer.pretrained.input_gradients import FixedParameter
+from npformer.nn.fixed import FixedParameter
 from npformer.training.optimizer import Adam
 
 

@@ -19,6 +19,9 @@ def components():
         "cross_entropy": cross_entropy(),
         "kl_divergence": kl_divergence(),
         "l2_distance": l2_distance(),
+        "lora_linear": lora_linear(),
+        "dpo": dpo(),
+        "grpo": grpo(),
         "attention": attention(),
         "multi_head": multi_head(),
         **{f"{kind}/{side}": recurrent(kind, side) for kind in ("lstm", "gru") for side in ("one", "both")},
@@ -94,6 +97,44 @@ def l2_distance():
         logits=draw(18, 5, 6) * 2,
     )
     return {**arrays, "q": q.numpy()}
+
+
+def lora_linear():
+    weight = draw(20, 6, 7)
+    arrays = forward_backward(
+        lambda x, a, b: F.linear(x, (weight + 0.5 * a @ b).T),
+        draw(21, 2, 3, 7),
+        x=draw(22, 2, 3, 6),
+        a=draw(23, 6, 2),
+        b=draw(24, 2, 7),
+    )
+    return {**arrays, "weight": weight.numpy()}
+
+
+def dpo():
+    margin = draw(25, 6)
+    arrays = forward_backward(
+        lambda chosen, rejected: -F.logsigmoid(0.7 * (chosen - rejected - margin)).mean(),
+        torch.tensor(1.3),
+        chosen=draw(26, 6) * 3,
+        rejected=draw(27, 6) * 3,
+    )
+    return {**arrays, "reference_margin": margin.numpy()}
+
+
+def grpo():
+    old, reference, advantages = draw(28, 5, 4), draw(29, 5, 4), draw(30, 5)
+    mask = torch.from_numpy(np.random.default_rng(31).random((5, 4)) < 0.7)
+
+    def loss(log_probs):
+        ratio, gain = (log_probs - old).exp(), advantages[:, None]
+        objective = torch.minimum(ratio * gain, ratio.clamp(0.8, 1.2) * gain)
+        divergence = (reference - log_probs).exp() - (reference - log_probs) - 1
+        return (0.3 * divergence - objective)[mask].mean()
+
+    arrays = forward_backward(loss, torch.tensor(0.8), log_probs=old + 0.3 * draw(32, 5, 4))
+    given = {"old": old, "reference": reference, "advantages": advantages, "mask": mask}
+    return {**arrays, **{name: array.numpy() for name, array in given.items()}}
 
 
 def attention():

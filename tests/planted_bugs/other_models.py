@@ -31,10 +31,12 @@ BUGS = {
             "RotaryPositions: angles not scaled": "base, scaling → base"
         }
     },
-    "lenses/taps.py": {
+    "nn/fixed.py": {
         "{id(p): FixedParameter(p.value) for": {
             "input gradients: those of the weights added to the model": "{id(p): p for"
         },
+    },
+    "lenses/taps.py": {
         "gradient[:, output.position, token] += sign": {
             "score gradient: sign of the other token": "+= sign → += abs(sign)"
         },

@@ -21,6 +21,7 @@ from npformer.nn import (
     LayerNorm,
     LearnedPositions,
     Linear,
+    LoRALinear,
     RMSNorm,
     RotaryPositions,
     TiedProjection,
@@ -36,6 +37,8 @@ def layer_cases() -> Iterator[Case]:
     dropping: dict[str, Any] = {"train": True, "rng": 5}
     yield make_case("Linear", made(Linear, D, FF), x)
     yield make_case("Linear, no bias", made(Linear, D, FF, bias=False), x)
+    for name, bias in {"": True, ", no bias": False}.items():
+        yield make_case(f"LoRALinear{name}", made(_adapted, bias=bias), x)
     yield make_case("LayerNorm", made(LayerNorm, D), x)
     yield make_case("LayerNorm, no bias", made(LayerNorm, D, bias=False), x)
     yield make_case("RMSNorm", made(RMSNorm, D), x)
@@ -68,6 +71,12 @@ def layer_cases() -> Iterator[Case]:
 
 def _tied_projection(bias: bool, *, rng: np.random.Generator) -> TiedProjection:
     return TiedProjection(Parameter(rng.standard_normal((V, D))), bias=bias, dtype=np.float64)
+
+
+def _adapted(bias: bool, *, rng: np.random.Generator) -> LoRALinear:
+    layer = LoRALinear(Linear(D, FF, bias=bias, rng=rng, dtype=np.float64), 2, scale=0.5, rng=rng)
+    layer.b.value[...] = rng.standard_normal(layer.b.shape)  # it begins at 0, where the gradient of a is 0
+    return layer
 
 
 class _Batched:

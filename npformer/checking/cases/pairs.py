@@ -61,7 +61,25 @@ def pair_cases() -> Iterator[Case]:
     q = F.smooth_targets(targets, V, 0.1)
     yield pair_case("KL divergence", _at(F.kl_divergence, q), floats(B, T, V))
     yield pair_case("L2 distance", _at(F.l2_distance, q), floats(B, T, V))
+    yield from answer_cases()
     yield from similarity_cases()
+
+
+def answer_cases() -> Iterator[Case]:
+    """Yield LoRA, whose weight is frozen, and the losses of whole answers, whose references are given."""
+    rng = np.random.default_rng(4)
+    weight, margins = rng.standard_normal((D, FF)), rng.standard_normal(B + 1)
+    low_rank = (lambda x, a, b: F.lora_linear(x, a, b, weight, scale=0.5)), F.lora_linear_backward
+    yield pair_case("LoRA", low_rank, floats(B, T, D), floats(D, 2), floats(2, FF))
+    preference = (lambda chosen, rejected: F.dpo(chosen, rejected, margins, beta=0.7)), F.dpo_backward
+    yield pair_case("DPO", preference, floats(B + 1), floats(B + 1))
+    old, reference = rng.standard_normal((2, S, T))
+    advantages, mask = np.array([1.2, -0.7, 0.0, 0.4, -1.5]), rng.random((S, T)) > 0.3
+    policy = (
+        (lambda log_probs: F.grpo(log_probs, old, reference, advantages, mask, beta=0.3)),
+        F.grpo_backward,
+    )
+    yield pair_case("GRPO", policy, floats(S, T))
 
 
 def _rotating(cos: Array, sin: Array, layout: str) -> Callable[[Array], Any]:

@@ -24,7 +24,7 @@ from npformer.errors import UserError
 from npformer.explorer.call_tree import Call, calls_in
 from npformer.explorer.model_data import explorer_name
 from npformer.functional.caches import members
-from npformer.lenses.taps import FixedParameter
+from npformer.nn.fixed import FixedParameter
 from npformer.nn.module import Module, Parameter
 
 LARGEST_PAGE = 10_000_000  # numbers of a recorded page, which then has 53 MB

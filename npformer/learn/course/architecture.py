@@ -80,6 +80,10 @@ PLACES = """
 24.4 | language model  | layers
 24.5 | training        |
 25   | language model  |
+27   | training        | loss
+27.1 | language model  | layers
+27.2 | language model  | layers
+27.6 | language model  | softmax
 """
 NUMBERS = re.compile(r"(\d\d)_(?:(\d)_)?")  # at the beginning of a lesson's name: the chapter and the part
 LAST_OF_THE_MODEL = 12  # the chapter after which the course has treated every part of the model

@@ -28,6 +28,7 @@ TITLES = {
     24: "A GPT that writes",
     25: "Other people's models",
     26: "From Llama to 2026",
+    27: "From predicting to answering",
 }
 
 # the names of lessons of earlier versions: those that became whole chapters, and others with their parts

@@ -56,6 +56,35 @@ class Result(NamedTuple):
         """The arguments of the training."""
         return Trial(self.model, self.learning_rate, self.steps, self.seed)
 
+    @property
+    def line(self) -> str:
+        """The result in one line."""
+        return (
+            f"{self.model:18} learning rate {self.learning_rate:<7g} {self.steps:5} steps  "
+            f"seed {self.seed}  validation loss {self.valid_loss:.4f}  {self.seconds:.0f} s"
+        )
+
+
+class Measured(NamedTuple):
+    """The measurements of one model in an experiment of chapter 27."""
+
+    model: str
+    seed: int
+    values: dict[str, float]  # by the name of the measure
+    curve: list[float]  # of the training, each number the mean of MEAN_OF steps
+    seconds: float  # processor time
+
+    @property
+    def trial(self) -> tuple[str, int]:
+        """The name of the model and the seed."""
+        return self.model, self.seed
+
+    @property
+    def line(self) -> str:
+        """The result in one line."""
+        values = "  ".join(f"{name} {value:.3f}" for name, value in self.values.items())
+        return f"{self.model:28} seed {self.seed}  {values}  {self.seconds:.0f} s"
+
 
 def new_gpt(config: GPTConfig, seed: int, dtype: Any = np.float32) -> GPT:
     """Return a GPT whose initial weights fit its width.
@@ -116,17 +145,20 @@ class Results:
     Args:
         path: The file. If it exists, its results are read.
         report: A function that is called with each new result.
+        kind: The class of the results, Result or Measured.
 
     Raises:
         UserError: If the file cannot be read, or holds something else.
     """
 
-    def __init__(self, path: str | PathLike[str], report: Callable[[Result], None] | None = None) -> None:
+    def __init__(
+        self, path: str | PathLike[str], report: Callable[[Any], None] | None = None, kind: Any = Result
+    ) -> None:
         self.path, self.report = Path(path), report
-        known = read_results(self.path) if self.path.exists() else []
+        known = read_results(self.path, kind) if self.path.exists() else []
         self.results = {result.trial: result for result in known}
 
-    def measure(self, trial: Trial, train: Callable[[Trial], Result]) -> Result:
+    def measure(self, trial: Any, train: Callable[[Any], Any]) -> Any:
         """Return the result of a trial. If the file does not hold it, train and add it to the file.
 
         Args:
@@ -144,17 +176,18 @@ class Results:
         return self.results[trial]
 
 
-def write_results(path: Path, results: list[Result]) -> None:
+def write_results(path: Path, results: list[Any]) -> None:
     """Write the results of an experiment into a JSON file, each in one line."""
     rows = ",\n".join(json.dumps(result._asdict()) for result in results)
     write_file(path, f'{{"format": {FORMAT}, "results": [\n{rows}\n]}}\n'.encode())
 
 
-def read_results(path: str | PathLike[str]) -> list[Result]:
+def read_results(path: str | PathLike[str], kind: Any = Result) -> list[Any]:
     """Read the results of an experiment.
 
     Args:
         path: The file that write_results wrote.
+        kind: The class of the results, Result or Measured.
 
     Raises:
         UserError: If the file cannot be read, or holds something else.
@@ -163,13 +196,13 @@ def read_results(path: str | PathLike[str]) -> list[Result]:
     content = require_object(read_json(Path(path), what, ADVICE), what, ADVICE)
     require_version(content, what, FORMAT)
     require_entries(content, {"format": int, "results": list}, what, ADVICE)
-    types = dict(Result.__annotations__)
-    optional = {"measures": types.pop("measures")}
+    types = dict(kind.__annotations__)
+    optional = {name: types.pop(name) for name in kind._field_defaults}
     results = []
     for number, row in enumerate(content["results"], 1):
         place = f"result {number} of {what}"
         require_entries(require_object(row, place, ADVICE), types, place, ADVICE, optional=optional)
-        results.append(Result(**row))
+        results.append(kind(**row))
     return results
 
 

@@ -44,6 +44,7 @@ class GPTDecoding:
         kv_cache: list[PreallocatedKVCache] | None,
         *,
         lengths: Array | None = None,
+        every: bool = False,
     ) -> tuple[Array, list[PreallocatedKVCache]]:
         """Compute the logits of the next token from the newest tokens and the KV cache.
 
@@ -56,9 +57,11 @@ class GPTDecoding:
                 result of empty_kv_cache.
             lengths: The number of tokens of each sentence, an array (B,) on the host, if ids are prompts of
                 different lengths with padding at the end. The default is T for all sentences.
+            every: Return the logits after each of the newest tokens, and not after the last one only.
 
         Returns:
-            The logits after the last token, of shape (B, V), and the KV cache, which is extended in place.
+            The logits after the last token, of shape (B, V), or after every token, of shape (B, T, V), and
+            the KV cache, which is extended in place.
 
         Raises:
             UserError: If ids are outside the vocabulary, if there are more tokens than the context, or if
@@ -75,13 +78,13 @@ class GPTDecoding:
         for layer, layer_kv_cache in zip(self.layers, kv_cache, strict=True):
             x = _next_positions(layer, x, layer_kv_cache, mask)
         if lengths is None:
-            x = x[:, -1]  # (B, D) the last token predicts the next one
+            x = x if every else x[:, -1]  # (B, D) the last token predicts the next one
         else:
             x = x[like(np.arange(len(x)), x), like(lengths - 1, x)]
             for layer_kv_cache in kv_cache:
                 layer_kv_cache.length = start + lengths  # forget the padding
         x, _ = self.norm.forward(x)
-        logits, _ = self.output.forward(x)  # (B, V)
+        logits, _ = self.output.forward(x)  # (B, V) or (B, T, V)
         return logits, kv_cache
 
     def _step_mask(self, ids: Array, start: int | Array) -> Array | None:

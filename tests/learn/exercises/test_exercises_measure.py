@@ -12,7 +12,8 @@ from read_measure import HALVES, KINDS, has_words, read_measure, scores
 
 from npformer.learn.exercises.topics import ALL
 
-EXERCISES = {exercise.name: exercise for exercise in ALL}
+# the grader was measured before the chapters from 26 on had exercises
+EXERCISES = {exercise.name: exercise for exercise in ALL if exercise.chapter < 26}
 COUNTS = {"wrong": 75, "right": 25, "unnameable": 10}
 FILES = [(kind, half) for kind in KINDS for half in HALVES]
 SOLUTIONS = {(kind, half): read_measure(kind, half) for kind, half in FILES}
@@ -25,7 +26,7 @@ def test_a_file_has_all_its_solutions(kind, half):
     assert {solution.exercise for solution in solutions} <= set(EXERCISES)
     if kind != "unnameable":
         chapters = {EXERCISES[solution.exercise].chapter for solution in solutions}
-        assert chapters == {exercise.chapter for exercise in ALL}
+        assert chapters == {exercise.chapter for exercise in EXERCISES.values()}
 
 
 @pytest.mark.parametrize(("kind", "half"), FILES)

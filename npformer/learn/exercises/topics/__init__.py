@@ -1,5 +1,6 @@
 """The exercises, one file for each topic."""
 
+from npformer.learn.exercises.topics.answers import ANSWERS
 from npformer.learn.exercises.topics.attention import ATTENTION
 from npformer.learn.exercises.topics.beginnings import BEGINNINGS
 from npformer.learn.exercises.topics.decoding import DECODING
@@ -40,5 +41,6 @@ TOPICS = (
     TODAY,
     GENERATION,
     NEWER,
+    ANSWERS,
 )
 ALL = tuple(exercise for topic in TOPICS for exercise in topic)

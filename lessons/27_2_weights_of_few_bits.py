@@ -1,0 +1,222 @@
+# %% [markdown]
+# # 27.2 · Weights of few bits
+#
+# *About 25 minutes. You need: a linear layer (lesson 0.2, `00_2_forward_and_backward`), gated feed-forward
+# networks (lesson 23.3, `23_3_gated_feed_forward_networks`).*
+#
+# **After this lesson you can**
+#
+# - round a weight matrix to whole numbers of 8 or 4 bits, and say how large the errors are;
+# - show that one large channel ruins a matrix with one scale, and repair this;
+# - say what quantized weights save.
+#
+# `language model: ids → embedding → [LAYERS] → norm → linear → softmax`
+
+# %%
+import numpy as np
+from numpy.testing import assert_allclose
+
+from npformer.functional import quantize
+from npformer.learn.course import show_figure
+from npformer.learn.experiments.adaptation import (
+    BITS,
+    CONFIG,
+    LARGER,
+    QUANTIZATION,
+    SEEDS,
+    quantized,
+    with_large_channel,
+)
+from npformer.learn.experiments.measured_runs import Measured, new_gpt, read_results
+from npformer.plots import cell_grid, curves
+
+results = {(r.model, r.seed): r.values for r in read_results(QUANTIZATION, Measured)}
+
+
+def mean_losses(per, which):
+    """Return the losses for all numbers of bits, each the mean of the seeds."""
+    names = [f"{bits} bits, {per}" for bits in BITS]
+    return [np.mean([results[name, seed][which] for seed in SEEDS]) for name in names]
+
+
+# %% tags=["plot"]
+points = [
+    mean_losses("tensor", "one large channel"),
+    mean_losses("tensor", "loss"),
+    mean_losses("channel", "one large channel"),
+    mean_losses("channel", "loss"),
+]
+labels = ["one scale, large", "one scale", "column scales, large", "column scales"]
+names = {"labels": labels, "xlabel": "bits of a weight", "ylabel": "loss, nats per character"}
+figure = curves(points, BITS, legend=True, **names)
+show_figure(figure, "27_2_bits", "The loss of a GPT whose weights have few bits")
+
+# %% [markdown]
+# ## Fewer bits for each weight
+#
+# When a model generates text, each new token needs all weights once. For large models, reading them from
+# memory takes most of the time (lesson 16.1, `16_1_operations_and_memory_bandwidth`). A weight in float32 has
+# 32 bits. If 4 bits suffice, the weights need an eighth of the memory, and reading takes an eighth of the
+# time.
+#
+# The picture shows the loss of a small GPT of chapter 24, whose weights were rounded after the training. All
+# curves belong to models that compute the same function as long as nothing is rounded. In two of them, one
+# channel is large. Two have one scale for each matrix, and two have a scale for each of its columns.
+#
+# **Question.** At how many bits does each curve begin to rise?
+#
+# <details><summary>Answer</summary>
+# The upper one below 8 bits, and the others at about 5. You will see why this one is so bad, and why a scale
+# for each column avoids it.
+# </details>
+
+# %% [markdown]
+# ## Whole numbers and a scale
+#
+# **Quantization** replaces a weight by a whole number $q$ of $n$ bits, and a common **scale** $s$:
+#
+# $$q = \mathrm{round}(w / s), \qquad s = \frac{\max |w|}{2^{n-1} - 1}, \qquad w \approx s\, q$$
+#
+# With this scale, the largest weight becomes the largest whole number, such as 7 for 4 bits. One of the bits
+# is the sign.
+
+# %%
+rng = np.random.default_rng(27)
+w = rng.standard_normal((4, 5))  # (I, O)
+bits = 4
+scale = abs(w).max() / (2 ** (bits - 1) - 1)
+q = np.round(w / scale)
+print("scale", scale.round(3))
+print(q.astype(int))
+print("largest error", abs(w - scale * q).max().round(3))
+
+# %% tags=["check"]
+package = quantize(w, bits, per="tensor")
+assert_allclose(package.q, q)
+assert_allclose(package.value, scale * q)
+assert abs(w - scale * q).max() <= scale / 2
+
+# %% [markdown]
+# **Question.** How large can an error be? And how many times smaller does this bound become with 8 bits?
+#
+# <details><summary>Answer</summary>
+# Half a scale, since each number is rounded to the nearest multiple of the scale. With 8 bits the scale is
+# max / 127 in place of max / 7: the bound is 18 times smaller.
+# </details>
+
+# %% [markdown]
+# ## One large column
+#
+# The scale depends on the largest weight of the matrix. What if one column is 32 times as large as the
+# others?
+
+# %%
+large = w * np.array([1, 1, LARGER, 1, 1])
+for per in ("tensor", "channel"):
+    rounded = quantize(large, bits, per=per)
+    print(f"one scale for each {per}:\n{rounded.q}")
+
+# %% tags=["plot"]
+wrong = quantize(large, bits, per="tensor").value
+caption = "With one scale, all columns except the large one are 0"
+figure = cell_grid(wrong, numbers=True, decimals=1, shade=True, label="scale q")
+show_figure(figure, "27_2_ruined", caption)
+
+# %% tags=["check"]
+assert not np.delete(quantize(large, bits, per="tensor").q, 2, axis=1).any()
+error = abs(quantize(large, bits).value - large)
+assert (error <= abs(large).max(0) / 7 / 2 + 1e-12).all()
+
+# %% [markdown]
+# With one scale, the large column sets it, and half of it is more than all other weights: they become 0. But
+# each column of $W$ computes another component of $y = x W$, called an **output channel**. So each column can
+# have a scale of its own: $y_j = s_j \sum_i x_i\, q_{ij}$. The scale stands before the sum, so it costs one
+# product for each output.
+#
+# **Question.** Could each row have its own scale instead?
+#
+# <details><summary>Answer</summary>
+# The error would be bounded as well. But the scale of row $i$ belongs to $x_i$ and cannot stand before the
+# sum. The inputs would have to be scaled first, which is a problem if they are whole numbers, too.
+# </details>
+
+# %% [markdown]
+# ## The same function, other weights
+#
+# In a gated network, $y = (f(x W_g) \cdot x W_v)\, W_2$. Multiply column $j$ of $W_v$ by 32, and divide row
+# $j$ of $W_2$ by 32. Nothing changes in $y$. But $W_v$ now has a large column. In large models such channels
+# arise in training, without anybody's help (Dettmers et al. 2022).
+
+# %%
+model = new_gpt(CONFIG, seed=0)
+changed = with_large_channel(model, channel=3)
+ids = rng.integers(0, CONFIG.vocab_size, (2, 16))
+print("largest difference of the logits:", abs(changed(ids) - model(ids)).max())
+
+# %% tags=["check"]
+assert_allclose(changed(ids), model(ids), rtol=1e-3, atol=1e-4)
+errors = [quantized(each, 4, "tensor")(ids) - model(ids) for each in (model, changed)]
+assert abs(errors[1]).mean() > abs(errors[0]).mean()
+
+# %% [markdown]
+# ## The losses
+#
+# The table has the losses behind the picture. The GPTs were trained on Tiny Shakespeare with three seeds. All
+# matrices of their layers were rounded; embeddings and norms were not. The large channel was drawn anew for
+# each seed.
+
+# %%
+exact = np.mean([results["float32", seed]["loss"] for seed in SEEDS])
+print(f"float32: {exact:.3f}\nbits ", *(f"{bits:7}" for bits in BITS))
+for label, losses in zip(labels, points, strict=True):
+    print(" " * 5, *(f"{loss:7.3f}" for loss in losses), f"  {label}")
+
+# %% tags=["check"]
+for seed in SEEDS:
+    loss = {name: values for (name, each), values in results.items() if each == seed}
+    assert abs(loss["float32"]["loss"] - loss["float32"]["one large channel"]) < 1e-3
+    assert abs(loss["8 bits, channel"]["loss"] - loss["float32"]["loss"]) < 0.01
+    assert loss["4 bits, tensor"]["one large channel"] > loss["4 bits, tensor"]["loss"] + 1.5
+    assert loss["4 bits, channel"]["one large channel"] < loss["4 bits, channel"]["loss"] + 0.1
+
+# %% [markdown]
+# With 8 bits, rounding costs nothing that could be measured. With 4 bits, it costs .01 nats without the large
+# channel. With this channel and one scale, the model is worse than one that knows only the frequencies of the
+# characters (3.31 nats). A scale for each column avoids this. It still costs .03 nats: row $j$ of $W_2$ was
+# divided by 32, and its weights became 0 beside those of the other rows.
+#
+# Our models are tiny, and their losses after rounding say little about large ones. What carries over is the
+# reason: an error is half a scale, and the largest number of a group sets its scale. So today's formats use
+# small groups, often of 32 or 128 weights.
+
+# %% [markdown]
+# ## Summary
+#
+# - Quantization stores a whole number of few bits for each weight, and a scale for a group of weights.
+# - The error of a weight is at most half a scale, and the largest weight of the group sets the scale.
+# - One large channel makes all other weights of a matrix with one scale 0.
+# - A scale for each column keeps columns apart and costs one product for each output.
+# - Fewer bits save memory and the time for reading it, which is most of the time of generating.
+
+# %% [markdown]
+# ## Questions
+#
+# **Question.** A matrix has 4096 rows and columns. How many bits for each weight do scales in float32 add,
+# one for each column, or one for each group of 32 weights?
+#
+# <details><summary>Answer</summary>
+# One for each column: 32 / 4096 = 0.008 bits for each weight. One for each 32 weights: a whole bit.
+# </details>
+
+# %% [markdown]
+# ## Exercises
+#
+# `npformer exercise list 27` lists the exercises of this chapter.
+#
+# - `npformer exercise start quantize`: round a matrix, with a scale for each column.
+# - `npformer experiment quantization` repeats the experiment in a minute of processor time.
+#
+# The formula is that of Jacob et al., "Quantization and training of neural networks for efficient
+# integer-arithmetic-only inference" (2018). Dettmers et al., "LLM.int8()" (2022), describe large channels.
+#
+# **Next**: lesson 27.3 (`27_3_fine_tuning_on_answers`), in which a GPT learns to answer.

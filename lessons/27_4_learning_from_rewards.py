@@ -1,0 +1,238 @@
+# %% [markdown]
+# # 27.4 · Learning from rewards
+#
+# *About 30 minutes. You need: the score-function estimator and baselines (lessons 19.2,
+# `19_2_the_score_function_estimator`, and 19.3, `19_3_baselines`), lesson 27.3
+# (`27_3_fine_tuning_on_answers`).*
+#
+# **After this lesson you can**
+#
+# - train a language model on its own answers, with GRPO;
+# - explain the advantage, the clipped ratio and the KL term, and compute the gradient of the loss;
+# - name two ways in which such a training fails, and what prevents them.
+#
+# `training: batch → model → [LOSS] → backward pass → optimizer → parameters`
+
+# %%
+import numpy as np
+from numpy.testing import assert_allclose
+
+from npformer import show
+from npformer.checking import gradcheck
+from npformer.functional import group_advantages, grpo, grpo_backward
+from npformer.learn.course import show_figure
+from npformer.learn.experiments.addition import (
+    FINE_TUNED,
+    MEASURED,
+    SEEDS,
+    TOKENS,
+    VARIANTS,
+    draw_answers,
+    draw_problems,
+    fine_tune,
+    pass_rates,
+    reinforce,
+)
+from npformer.learn.experiments.measured_runs import MEAN_OF, Measured, read_results
+from npformer.plots import curves
+
+results = {(r.model, r.seed): r for r in read_results(MEASURED, Measured)}
+
+# %% tags=["plot"]
+shown = ["GRPO", "no baseline, reward 0 or -1"]
+points = np.array([np.mean([results[name, seed].curve for seed in SEEDS], 0) for name in shown])
+steps = (np.arange(points.shape[1]) + 1) * MEAN_OF
+names = {"labels": ["with a baseline", "without"], "ylabel": "share of right answers"}
+caption = "Two trainings with rewards for right answers"
+show_figure(curves(points, steps, **names), "27_4_rewards", caption)
+
+# %% [markdown]
+# ## Nobody says what is right
+#
+# The fine-tuned GPT of lesson 27.3 adds two numbers correctly in about one of three draws. Now it gets no
+# more answers to copy. It draws answers itself, and a program says for each whether it is right. This number
+# is the **reward**, here 1 or 0. Both curves show such a training, with the mean of three seeds. In the
+# upper one, the share of right answers rises above a half. In the lower one it falls first, and stays below
+# a third, where both began. One line of code makes the difference.
+#
+# A drawn answer has no derivative with respect to the weights. But you know this problem from chapter 19: the
+# score-function estimator weights the gradient of $\log p$ of what was drawn by its reward,
+#
+# $$\nabla\, \mathrm{E}[r] = \mathrm{E}\left[ (r - b)\, \nabla \log p(\mathrm{answer}) \right]$$
+#
+# with any baseline $b$ that does not depend on the draw.
+
+# %% [markdown]
+# **Question.** What is the mean of $b\, \nabla \log p(\mathrm{answer})$ over all draws?
+#
+# <details><summary>Answer</summary>
+# 0, since $\sum_y p(y)\, \nabla \log p(y) = \nabla \sum_y p(y) = \nabla 1 = 0$ (lesson 19.3).
+# </details>
+#
+# ## The group is the baseline
+#
+# **Group relative policy optimization** (GRPO, Shao et al. 2024) draws $G$ answers to each prompt. Their mean
+# reward is the baseline. The **advantage** of an answer is
+#
+# $$A_i = \frac{r_i - \mathrm{mean}(r_1 \dots r_G)}{\mathrm{std}(r_1 \dots r_G)}$$
+#
+# The cell draws eight answers to each of three prompts.
+
+# %%
+seed = 2
+model, _ = fine_tune(seed)
+prompts, answers = (np.repeat(ids, 8, 0) for ids in draw_problems(np.random.default_rng(5), 3))
+drawn = draw_answers(model, prompts, np.random.default_rng(0))  # (P · G, 3)
+rewards = (drawn == answers).all(1).astype(float).reshape(3, 8)  # (P, G)
+centred = rewards - rewards.mean(1, keepdims=True)
+advantages = centred / np.maximum(rewards.std(1, keepdims=True), 1e-9)
+for prompt, row, values in zip(prompts[::8], rewards, advantages, strict=True):
+    text = "".join(TOKENS[token] for token in prompt)
+    print(text, " rewards", row.astype(int), " advantages", values[:4].round(2), "...")
+
+# %% tags=["check"]
+assert_allclose(advantages, group_advantages(rewards), atol=1e-6)
+assert_allclose(advantages.sum(1), 0, atol=1e-9)
+
+# %% [markdown]
+# An answer that is right where most are wrong has a large advantage. If all eight are right, or all are
+# wrong, nothing can be learned from them, and their advantages are 0.
+#
+# **Question.** A teacher gives rewards of 0 and −1 in place of 1 and 0. What changes in the advantages, and
+# what in the rewards themselves as weights, without a baseline?
+#
+# <details><summary>Answer</summary>
+# The advantages stay the same, since the mean changes with the rewards. Without a baseline, right answers now
+# have the weight 0 and wrong ones −1. No draw is ever made more probable. Drawn answers become less probable,
+# and anything else, which was not drawn, becomes more probable.
+# </details>
+
+# %% [markdown]
+# ## The loss of a token
+#
+# An answer has several tokens, and $\log p(\mathrm{answer})$ is the sum of their $\log p$. With the same
+# draws, several updates may follow each other. Then the probability $p$ of a token is no longer $p_{old}$,
+# with which it was drawn. The **ratio** $\rho = p / p_{old}$ corrects this. A ratio far from 1 is not
+# trusted, so the objective is clipped (Schulman et al. 2017). GRPO also keeps the model near a
+# **reference**, the fine-tuned model, with $r = p_{ref} / p$:
+#
+# $$\begin{aligned}
+# L &= \mathrm{mean}\left[ -\min(\rho A,\ \mathrm{clip}(\rho, 1 - \varepsilon, 1 + \varepsilon)\, A)
+#      + \beta\, (r - \log r - 1) \right] \\
+# d\log p &= \frac{1}{N} \left[ -\rho A + \beta\, (1 - r) \right]
+# \end{aligned}$$
+#
+# The second line is the gradient of a token, one of $N$. Where the ratio is clipped, the first term is
+# missing. The derivative of $\rho$ with respect to $\log p$ is $\rho$, and that of $r$ is $-r$. Before the
+# first update, $\rho$ is 1, and the first term is the score-function estimator: $-A\, \nabla \log p$.
+
+# %%
+rng = np.random.default_rng(27)
+old, reference = rng.standard_normal((2, 4, 3)) - 2  # (N, T) log-probabilities
+log_probs = old + 0.2 * rng.standard_normal((4, 3))
+advantage, mask = np.array([1.5, -0.5, 0.0, -1.0]), np.ones((4, 3), bool)
+loss, cache = grpo(log_probs, old, reference, advantage, mask, clip=0.2, beta=0.3)
+ratio, r = np.exp(log_probs - old), np.exp(reference - log_probs)
+gain = advantage[:, None]
+objective = np.minimum(ratio * gain, np.clip(ratio, 0.8, 1.2) * gain)
+by_hand = (0.3 * (r - np.log(r) - 1) - objective).mean()
+show(cache)
+
+# %% tags=["check"]
+assert_allclose(loss, by_hand)
+pair = (lambda x: grpo(x, old, reference, advantage, mask)), grpo_backward
+report = gradcheck(pair, log_probs)
+assert report.ok
+
+# %% [markdown]
+# The mean of $r - \log r - 1$ over draws of the model is the KL divergence of the model from the reference,
+# because the mean of $r$ is 1. Unlike $-\log r$ alone, it is never negative (Schulman 2020).
+#
+# **Question.** The model has changed a token's probability, and $\rho = 1.3$. For which sign of the advantage
+# does it still get a gradient from the first term?
+#
+# <details><summary>Answer</summary>
+# For a negative one. The probability has risen, and should fall. With a positive advantage it has risen by
+# more than 20 % already, the minimum is the clipped term, and this is a constant.
+# </details>
+
+# %% [markdown]
+# ## The training
+#
+# One step draws 8 answers to each of 16 prompts, computes their advantages, and updates the model once. You
+# find it in `policy_step` of `npformer/learn/experiments/addition.py`, on one screen. The cell makes 150
+# steps.
+
+# %%
+learner, share = reinforce(model, seed, VARIANTS[0])
+before, after = pass_rates(model, seed, 200), pass_rates(learner, seed, 200)
+print(f"pass@1 {before['pass@1']:.2f} → {after['pass@1']:.2f}")
+print(f"pass@8 {before['pass@8']:.2f} → {after['pass@8']:.2f}")
+
+# %% tags=["check"]
+assert after["pass@1"] > before["pass@1"]
+
+# %% [markdown]
+# ## What each part does
+#
+# The stored results are those of three seeds. Some runs lack a part. In the last two runs, the judge
+# is lazy and looks at the last digit of an answer only.
+
+# %%
+print(f"{'mean of three seeds':30} pass@1 pass@8 last digit")
+for name in (FINE_TUNED, *(variant.name for variant in VARIANTS)):
+    rows = [list(results[name, each].values.values()) for each in SEEDS]
+    print(f"{name:30}", *(f"{value:6.2f}" for value in np.mean(rows, 0)))
+
+# %% tags=["check"]
+rate = {key: result.values["pass@1"] for key, result in results.items()}
+for each in SEEDS:
+    assert rate["GRPO", each] > rate[FINE_TUNED, each] + 0.1
+    assert rate["no baseline, reward 0 or -1", each] < rate["GRPO", each] - 0.1
+    assert abs(rate["no KL term", each] - rate["GRPO", each]) < 0.1
+    assert rate["last digit, no KL term", each] < rate["last digit, beta 0.3", each] - 0.1
+    assert results["last digit, no KL term", each].values["last digit"] > 0.7
+
+# %% [markdown]
+# - **GRPO** raises pass@1 towards the pass@8 that the model had before. It raises pass@8 little: the model
+#   learned to prefer answers that it could give already.
+# - **Without a baseline**, rewards of 1 and 0 train as well as GRPO does here. The same rewards minus 1 ruin
+#   the training. A baseline makes both the same.
+# - **Without the KL term**, nothing is lost as long as the reward is what we want.
+# - With the **lazy judge**, the last digit becomes right much more often in both runs. Without the KL term,
+#   the other digits are forgotten, since nobody looks at them: the reward rises, and fewer answers are right
+#   than before. This is **reward hacking**. A KL term with $\beta = 0.3$ prevents it.
+#
+# Rewards for answers of large models are mostly of the lazy kind: another model judges, and it can be wrong.
+
+# %% [markdown]
+# ## Summary
+#
+# - GRPO draws several answers to each prompt, and weights $\nabla \log p$ of their tokens by the advantage.
+# - The advantage is the reward minus the mean of the group, divided by the standard deviation.
+# - The ratio corrects for updates since the draw, and clipping bounds how far one draw can lead.
+# - A baseline makes the training independent of a constant in the rewards.
+# - The KL term keeps what the reward does not measure.
+
+# %% [markdown]
+# ## Questions
+#
+# **Question.** Why does pass@8 hardly rise?
+#
+# <details><summary>Answer</summary>
+# Only answers that were drawn can be rewarded. Where all eight answers are wrong, all advantages are 0, and
+# nothing is learned from this prompt.
+# </details>
+
+# %% [markdown]
+# ## Exercises
+#
+# `npformer exercise list 27` lists the exercises of this chapter.
+#
+# - `npformer exercise start group-advantages`: compute the advantages of a batch of groups.
+# - `npformer experiment addition` repeats the experiment in two minutes of processor time.
+#
+# GRPO is of Shao et al., "DeepSeekMath" (2024). Liu et al., "Understanding R1-Zero-like training" (2025),
+# leave out the division by the standard deviation, which favours questions that are nearly solved or hardly.
+#
+# **Next**: lesson 27.5 (`27_5_learning_from_preferences`), which learns from pairs of answers.

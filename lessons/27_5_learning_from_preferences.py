@@ -1,0 +1,235 @@
+# %% [markdown]
+# # 27.5 · Learning from preferences
+#
+# *About 30 minutes. You need: KL divergence (lesson 12.1, `12_1_the_cross_entropy`), lesson 27.4
+# (`27_4_learning_from_rewards`).*
+#
+# **After this lesson you can**
+#
+# - derive the loss of direct preference optimization (DPO) from a reward with a KL term;
+# - explain why it needs neither a model of rewards nor draws during the training;
+# - say which pairs of answers have large gradients.
+#
+# `training: batch → model → [LOSS] → backward pass → optimizer → parameters`
+
+# %%
+import numpy as np
+from numpy.testing import assert_allclose
+
+from npformer.checking import gradcheck
+from npformer.functional import dpo, dpo_backward, sigmoid
+from npformer.learn.course import show_figure
+from npformer.learn.experiments.addition import (
+    FINE_TUNED,
+    MEASURED,
+    PREFERENCES,
+    PROMPT,
+    SEEDS,
+    TOKENS,
+    answer_log_probs,
+    draw_pairs,
+    fine_tune,
+    pass_rates,
+    prefer,
+)
+from npformer.learn.experiments.measured_runs import Measured, read_results
+from npformer.plots import curves
+
+# %%
+nothing = np.zeros(1)
+margins = np.linspace(-6, 6, 61)
+losses = np.array([dpo(np.array([m]), nothing, nothing, beta=1.0)[0] for m in margins])
+slopes = -(1 - sigmoid(margins)[0])
+
+# %% tags=["plot"]
+names = {"labels": ["loss", "its derivative"], "xlabel": "margin of the better answer"}
+figure = curves([losses, slopes], margins, legend=True, **names)
+show_figure(figure, "27_5_loss", "The loss of a pair of answers")
+
+# %% [markdown]
+# ## Which answer is better?
+#
+# For a sum, a program can say what is right. For a summary or a poem, nobody can give a number. But people
+# can say which of two answers they prefer. From many such pairs, a model can learn.
+#
+# The usual way was long: train a second model to predict rewards from the preferences, then train the
+# language model with these rewards, as in lesson 27.4. **Direct preference optimization** (DPO, Rafailov et
+# al. 2023) does it in one step, with the loss in the picture. The **margin** says how much more the model
+# prefers the better answer than before.
+#
+# **Question.** Which pairs have the largest gradients?
+#
+# <details><summary>Answer</summary>
+# Those in the wrong order, with a negative margin. A pair that is ordered well has a gradient near 0.
+# </details>
+#
+# ## The derivation
+#
+# **1. What we want.** For a prompt, let $p(y)$ be the probability of an answer $y$, and $p_{ref}(y)$ that of
+# the reference. As in lesson 27.4, we want large rewards, near the reference: maximize
+#
+# $$\sum_y p(y)\, r(y) - \beta \sum_y p(y) \log \frac{p(y)}{p_{ref}(y)}$$
+#
+# **Question.** Why is the second term a KL divergence, and what would $p$ be without it?
+#
+# <details><summary>Answer</summary>
+# It is the mean of $\log p - \log p_{ref}$ over draws from $p$. Without it, the answer with the largest
+# reward would get all the probability.
+# </details>
+#
+# **2. Its maximum.** Let $p^*(y) = p_{ref}(y)\, e^{r(y)/\beta} / Z$, where $Z$ makes the sum 1. Its logarithm
+# says $r(y) = \beta \log (p^*(y) / p_{ref}(y)) + \beta \log Z$. Put this in place of $r$:
+#
+# $$\sum_y p(y) \left[ r(y) - \beta \log \frac{p(y)}{p_{ref}(y)} \right]
+# = \beta \log Z - \beta \sum_y p(y) \log \frac{p(y)}{p^*(y)}$$
+#
+# The last sum is the KL divergence of $p$ and $p^*$. It is never negative, and it is 0 if $p = p^*$. So $p^*$
+# is the maximum.
+#
+# For a large $\beta$, $e^{r/\beta}$ is nearly 1 and $p^*$ is nearly the reference.
+
+# %%
+beta, reference, reward = 0.5, np.array([0.5, 0.3, 0.2]), np.array([0.0, 1.0, 0.5])
+best = reference * np.exp(reward / beta)
+best = best / best.sum()
+
+
+def objective(p):
+    """Return the mean reward minus β times the divergence from the reference."""
+    return p @ reward - beta * p @ np.log(p / reference)
+
+
+others = np.random.default_rng(27).dirichlet(np.ones(3), 1000)
+print("p*", best.round(3), f" objective {objective(best):.6f}")
+print(f"the best of 1000 others: {max(map(objective, others)):.6f}")
+
+# %% tags=["check"]
+assert all(objective(p) < objective(best) for p in others)
+
+# %% [markdown]
+# **3. Turn it around.** A language model $p$ is the maximum for some reward, namely
+# $r(y) = \beta \log (p(y) / p_{ref}(y)) + \beta \log Z$. So the model itself says which rewards it stands
+# for.
+#
+# **4. Preferences.** Bradley and Terry (1952) suppose that the better answer $w$ wins against $l$ with
+# probability $\sigma(r(w) - r(l))$, where $\sigma$ is the sigmoid. In the difference, $\beta \log Z$ cancels,
+# which nobody could compute. The loss is the mean of $-\log$ of the probability of what people preferred:
+#
+# $$\begin{aligned}
+# m &= \beta \left[ (\log p(w) - \log p(l)) - (\log p_{ref}(w) - \log p_{ref}(l)) \right] \\
+# L &= \mathrm{mean}\left[ -\log \sigma(m) \right], \qquad \frac{dL}{dm} = -\frac{1 - \sigma(m)}{B}
+# \end{aligned}$$
+#
+# This is the cross-entropy of a classifier with two classes. Its logits are log-probabilities of texts.
+
+# %%
+rng = np.random.default_rng(27)
+chosen, rejected, before = rng.standard_normal((3, 4))  # (B,) and the margin of the reference
+loss, cache = dpo(chosen, rejected, before, beta=0.5)
+margin = 0.5 * (chosen - rejected - before)
+by_hand = -np.log(1 / (1 + np.exp(-margin))).mean()
+dchosen, drejected = dpo_backward(1.0, cache)
+print("margins ", margin.round(2))
+print("dchosen ", dchosen.round(3))
+
+# %% tags=["check"]
+assert_allclose(loss, by_hand)
+assert_allclose(dchosen, -0.5 / (1 + np.exp(margin)) / 4)
+assert_allclose(drejected, -dchosen)
+report = gradcheck((lambda c, r: dpo(c, r, before, beta=0.5), dpo_backward), chosen, rejected)
+assert report.ok
+
+# %% [markdown]
+# Each $\log p$ is the sum over the tokens of an answer, so each token gets the gradient of its sum.
+#
+# ## Pairs of the model's own answers
+#
+# The fine-tuned GPT of lesson 27.3 (`27_3_fine_tuning_on_answers`) draws eight answers to each of 1,000 sums.
+# Where some are right and some are wrong, one of each makes a pair. All pairs are drawn before the training:
+# unlike GRPO, DPO draws nothing while it trains.
+
+# %%
+seed = 2
+model, _ = fine_tune(seed)
+pairs = draw_pairs(model, np.random.default_rng(0), 100)  # (2, B, T + 1)
+for better, worse in pairs.swapaxes(0, 1)[:3]:
+    texts = ["".join(TOKENS[token] for token in text) for text in (better, worse)]
+    print(f"{texts[0]} is better than {texts[1][PROMPT:]}")
+
+# %% [markdown]
+# These pairs test two trainings of 60 steps, with a large and with a small $\beta$. For each, the cell prints
+# the mean $\log p$ of the better and of the worse answers.
+
+# %%
+learners = {"before": model}
+for name, value in PREFERENCES.items():
+    learners[name], losses = prefer(model, seed, value)
+for name, each in learners.items():
+    log_probs, _ = answer_log_probs(each, pairs.reshape(-1, pairs.shape[-1]))
+    better, worse = np.split(log_probs[:, PROMPT - 1 :].sum(1), 2)
+    rate = pass_rates(each, seed, 200)["pass@1"]
+    print(f"{name:14} better {better.mean():5.2f}  worse {worse.mean():5.2f}  pass@1 {rate:.2f}")
+
+# %% [markdown]
+# Both trainings widen the distance between better and worse answers, as the loss asks. But with the small
+# $\beta$, the better answers become *less* probable, too. The loss sees only the difference of two $\log p$,
+# and making both smaller is a way to make the difference larger. What becomes more probable instead is other
+# answers, which are in no pair, and most of them are wrong. A large $\beta$ reaches a margin with a small
+# change, and stops there.
+#
+# **Question.** Why is the first loss of each training $\log 2$, whatever $\beta$ is?
+#
+# <details><summary>Answer</summary>
+# At the beginning the model is the reference, so all margins are 0, and $-\log \sigma(0) = \log 2$.
+# </details>
+
+# %%
+results = {(r.model, r.seed): r.values for r in read_results(MEASURED, Measured)}
+for name in (FINE_TUNED, *PREFERENCES, "GRPO"):
+    for measure in ("pass@1", "pass@8"):
+        print(f"{name:16} {measure}", *(f"{results[name, each][measure]:.2f}" for each in SEEDS))
+
+# %% tags=["check"]
+large, small = PREFERENCES
+for each in SEEDS:
+    assert results[large, each]["pass@1"] > results[FINE_TUNED, each]["pass@1"] + 0.05
+    assert results[small, each]["pass@1"] < results[large, each]["pass@1"]
+rates = {key: values["pass@1"] for key, values in results.items()}
+assert sum(rates[small, each] < rates[FINE_TUNED, each] for each in SEEDS) == 2
+
+# %% [markdown]
+# The stored results are those of three seeds. With the large $\beta$, pass@1 rises with each seed, and so
+# does pass@8. With the small one, it rises with one seed, and falls with the two others.
+#
+# Do not compare DPO with GRPO as in a race, since they draw
+# different numbers of answers. GRPO keeps drawing from the model as it has become. DPO learns from answers of
+# the old model, and so it must stay near it.
+
+# %% [markdown]
+# ## Summary
+#
+# - DPO learns from pairs of answers, of which one is better.
+# - The best model for a reward with a KL term is the reference, reweighted by $e^{r/\beta}$.
+# - So a model stands for a reward: β times the logarithm of its probability over that of the reference.
+# - The loss is the cross-entropy of the preferences, in which the unknown Z cancels.
+# - Only the difference counts: with a small β, better answers can become less probable, too.
+
+# %% [markdown]
+# ## Questions
+#
+# **Question.** The reference margin is left out, as if it were 0. What does the loss ask for then?
+#
+# <details><summary>Answer</summary>
+# That each better answer is more probable than the worse one, however probable they were before. A short
+# answer has a larger $\log p$ than a long one. If it is the worse one, the model must change a lot.
+# </details>
+
+# %% [markdown]
+# ## Exercises
+#
+# `npformer exercise list 27` lists the exercises of this chapter.
+#
+# - `npformer exercise start dpo-backward`: write the gradients of both answers.
+# - `npformer experiment addition` repeats the experiment.
+#
+# **Next**: lesson 27.6 (`27_6_speculative_decoding`), in which a small model helps a large one to write.
