@@ -14,9 +14,11 @@ import { isAddress, readAddress, saveAddress } from "./state/address.js";
 import { listenToKeys } from "./views/keyboard.js";
 import { showLink } from "./views/link_view.js";
 import { pageInterface } from "./state/page_interface.js";
+import { t, translateBody } from "./words/text.js";
 
 /** Start the page. */
 function startPage() {
+  translateBody();
   const explorer = new Explorer();
   readAddress(explorer, location.hash);
   linkHome(explorer);
@@ -67,7 +69,8 @@ byId("needs-browser").remove();
 try {
   startPage();
 } catch (error) {
-  byId("message").textContent =
-    `The page cannot be shown in this browser: ${/** @type {Error} */ (error).message}.`;
+  byId("message").textContent = t("The page cannot be shown in this browser: {message}.", {
+    message: /** @type {Error} */ (error).message,
+  });
   throw error;
 }

@@ -1,5 +1,6 @@
 // @ts-check
 // Numbers as text.
+import { t } from "../words/text.js";
 
 const SUPERSCRIPTS = "⁻⁰¹²³⁴⁵⁶⁷⁸⁹";
 
@@ -62,5 +63,5 @@ export function percent(p) {
  * @param {number[]} shape
  */
 export function shapeText(shape) {
-  return shape.length ? shape.join(" × ") : "one number";
+  return shape.length ? shape.join(" × ") : t("one number");
 }

@@ -5,6 +5,7 @@ import { checkedEdits } from "./checked_edits.js";
 import { ReaderError } from "./reader_error.js";
 import { repeatTraining, trainingText } from "./training_log.js";
 import { Translation } from "./translation.js";
+import { t } from "../words/text.js";
 
 /** @typedef {import("./explorer.js").Explorer} Explorer */
 /** @typedef {import("./session.js").Session} Session */
@@ -86,7 +87,7 @@ export function readAddress(explorer, hash) {
     if (session.isLive) readSession(session, parts);
   } catch (error) {
     if (!(error instanceof ReaderError || error instanceof SyntaxError)) throw error;
-    explorer.memory.message = `The link could not be read whole: ${error.message}`;
+    explorer.memory.message = t("The link could not be read whole: {message}", { message: error.message });
   }
   explorer.refresh();
   const view = parts.get("view");

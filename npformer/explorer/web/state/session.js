@@ -7,6 +7,7 @@ import { readHead, readNumbers, splitNumbers } from "./page_data.js";
 import { ReaderError } from "./reader_error.js";
 import { Continuation } from "./continuation.js";
 import { Translation } from "./translation.js";
+import { t } from "../words/text.js";
 
 /** @typedef {import("../engine/tape.js").Step} Step */
 
@@ -138,7 +139,7 @@ export class Session {
    * @param {string | null} target   a translation, or null for the model's own
    */
   setSentence(source, target = null) {
-    this.change("Another sentence", (task, edits) => task.read(source, target, edits));
+    this.change(t("Another sentence"), (task, edits) => task.read(source, target, edits));
   }
 
   /**
@@ -146,7 +147,7 @@ export class Session {
    * @param {string} source
    */
   setOwn(source) {
-    this.change("Another sentence", (task, edits) => task.readOwn(source, edits));
+    this.change(t("Another sentence"), (task, edits) => task.readOwn(source, edits));
   }
 
   /**
@@ -200,7 +201,7 @@ export class Session {
    * @param {"gradient descent" | "adam"} name
    */
   optimize(lr, name) {
-    this.needsModel("A step of an optimizer");
+    this.needsModel(t("A step of an optimizer"));
     const model = /** @type {import("../engine/pass.js").Model} */ (this.model);
     const before = copyParameters(model.parameters);
     this.past.push({
@@ -242,7 +243,9 @@ export class Session {
   /** @param {string} what */
   needsModel(what) {
     if (!this.isLive)
-      throw new ReaderError(`${what} must be computed, and this page only shows recorded arrays.`);
+      throw new ReaderError(
+        t("{what} must be computed, and this page only shows recorded arrays.", { what }),
+      );
   }
 
   /** The number of changes by which the model differs from the one on the page. */

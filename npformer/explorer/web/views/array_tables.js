@@ -4,6 +4,7 @@ import { element } from "../drawing/page_elements.js";
 import { gridSize, numbersOf, placeOf } from "../drawing/slices.js";
 import { labelsOf } from "../drawing/step_layout.js";
 import { numberText, shapeText, visibleText } from "../drawing/number_texts.js";
+import { t } from "../words/text.js";
 
 /** @param {import("../drawing/slices.js").Slice} slice */
 export function tableOf(slice) {
@@ -25,7 +26,12 @@ export function tableOf(slice) {
   );
   return element(
     "div",
-    { className: "scroller", tabIndex: 0, role: "region", "aria-label": `Table of ${slice.name}` },
+    {
+      className: "scroller",
+      tabIndex: 0,
+      role: "region",
+      "aria-label": t("Table of {name}", { name: slice.name }),
+    },
     element(
       "table",
       {},

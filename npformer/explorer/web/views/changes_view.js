@@ -9,13 +9,14 @@ import { entryForm } from "./entry_form.js";
 import { ChangeList, titleOf } from "./change_list.js";
 import { similarActivations } from "../engine/activations.js";
 import { renderTokens } from "./token_inputs.js";
+import { t } from "../words/text.js";
 
 /** @typedef {import("../state/explorer.js").Explorer} Explorer */
 
-const RECORDED =
-  "This must be computed, and this page only shows recorded arrays. " +
-  "A page of a small model, such as that of " +
-  "the tour, computes everything itself.";
+const RECORDED = t(
+  "This must be computed, and this page only shows recorded arrays. A page of a small model, such as that " +
+    "of the tour, computes everything itself.",
+);
 
 export class ChangesView {
   /** @param {Explorer} explorer */
@@ -46,7 +47,7 @@ export class ChangesView {
     this.list = new ChangeList(explorer);
     this.result = element("div", { "aria-live": "polite" });
     this.mask = new MaskEditor(explorer, () => this.sublayer);
-    this.entry = entryForm(explorer, "value-of", "Set this value", (step, index, value) =>
+    this.entry = entryForm(explorer, "value-of", t("Set this value"), (step, index, value) =>
       this.setValue(step.path, index, value),
     );
     this.root.append(
@@ -56,18 +57,18 @@ export class ChangesView {
         element(
           "div",
           {},
-          part("Heads", "Switch a head off: its output becomes 0.", this.heads),
-          part("Activation", "Replace the activation of all feed-forward networks.", this.activation),
-          part("Tokens", "Replace a token by another of the vocabulary.", this.tokens),
+          part(t("Heads"), t("Switch a head off: its output becomes 0."), this.heads),
+          part(t("Activation"), t("Replace the activation of all feed-forward networks."), this.activation),
+          part(t("Tokens"), t("Replace a token by another of the vocabulary."), this.tokens),
           part(
-            "A value",
-            "Set any entry of any array. The chosen number of the step is proposed.",
+            t("A value"),
+            t("Set any entry of any array. The chosen number of the step is proposed."),
             this.entry.root,
           ),
-          part("Dropout", "Drop entries at random, as in training.", this.dropout),
+          part(t("Dropout"), t("Drop entries at random, as in training."), this.dropout),
           part(
-            "Mask",
-            "Blue cells are allowed: the query (row) may attend to the key (column).",
+            t("Mask"),
+            t("Blue cells are allowed: the query (row) may attend to the key (column)."),
             this.masks,
             this.mask.root,
           ),
@@ -75,7 +76,7 @@ export class ChangesView {
         element(
           "div",
           { className: "result" },
-          element("h3", { textContent: "Before and after" }),
+          element("h3", { textContent: t("Before and after") }),
           this.list.root,
           this.result,
         ),
@@ -122,7 +123,11 @@ export class ChangesView {
             );
             explorer.recompute();
           },
-          { "aria-pressed": !isOff, "aria-label": `${title}, head ${head}`, title: isOff ? "off" : "on" },
+          {
+            "aria-pressed": !isOff,
+            "aria-label": t("{title}, head {head}", { title, head }),
+            title: isOff ? t("off") : t("on"),
+          },
         );
       });
       return element(
@@ -140,11 +145,12 @@ export class ChangesView {
       { session } = explorer,
       { activation: own } = session.config;
     const names = similarActivations(own).map(
-      (name) => /** @type {[string, string]} */ ([name, name === own ? `${name} (the model's)` : name]),
+      (name) =>
+        /** @type {[string, string]} */ ([name, name === own ? t("{name} (the model's)", { name }) : name]),
     );
     replaceContent(
       this.activation,
-      choice("activation", names, session.activation, (name) => {
+      choice(t("activation"), names, session.activation, (name) => {
         session.setActivation(name);
         explorer.recompute();
       }),
@@ -173,7 +179,7 @@ export class ChangesView {
       element(
         "details",
         { open: this.dropout.querySelector("details")?.open ?? false },
-        element("summary", { textContent: "Choose where" }),
+        element("summary", { textContent: t("Choose where") }),
         element("div", { className: "choice" }, ...buttons),
       ),
     );
@@ -185,7 +191,7 @@ export class ChangesView {
     );
     replaceContent(
       this.masks,
-      choice("attention with this mask", names, this.sublayer.name, (name) => {
+      choice(t("attention with this mask"), names, this.sublayer.name, (name) => {
         this.explorer.memory.shared = { ...this.explorer.memory.shared, mask: name };
         this.explorer.changed();
       }),

@@ -2,8 +2,9 @@
 // The model as in Figure 1 of Vaswani et al. 2017: encoder left, decoder right, from the bottom to the top.
 // Each block leads to its first step, and the blocks on the path of the present step are highlighted.
 import { byId } from "../drawing/page_elements.js";
-import { blockName, blockOf, blockTitle } from "../state/sentences.js";
+import { blockKind, blockName, blockOf, blockTitle } from "../state/sentences.js";
 import { pathOf, resultOf } from "../state/timeline.js";
+import { t } from "../words/text.js";
 
 /** @typedef {import("../state/explorer.js").Explorer} Explorer */
 
@@ -31,7 +32,7 @@ function svgElement(tag, attributes, ...children) {
 
 /** @param {string} block */
 function isThin(block) {
-  return ["add", "norm"].includes(blockName(block));
+  return ["add", "norm"].includes(blockKind(block));
 }
 
 /**
@@ -90,14 +91,14 @@ export class ModelMap {
     const svg = svgElement("svg", {
       viewBox: `0 0 ${width} ${height}`,
       role: "group",
-      "aria-label": "The model",
+      "aria-label": t("The model"),
     });
     boxes.forEach((box, i) => {
       const below = boxes[i - 1]?.column === box.column ? boxes[i - 1] : null;
       const x = box.x + BOX / 2,
         from = below ? below.y : box.y + box.height + GAP;
       svg.append(svgElement("path", { d: `M${x} ${from}V${box.y + box.height}`, class: "arrow" }));
-      if (blockName(box.block) === "add") svg.append(this.around(boxes, i));
+      if (blockKind(box.block) === "add") svg.append(this.around(boxes, i));
     });
     svg.append(...memoryArrows(boxes));
     for (const box of boxes) svg.append(this.box(box));
@@ -131,11 +132,7 @@ export class ModelMap {
       text.textContent = i < lines.length - 1 ? `${line} ` : line; // one text for those who read it aloud
       return text;
     });
-    const kind =
-      block
-        .replace(/\.\d+/g, "")
-        .split(".")
-        .pop() ?? "";
+    const kind = block.replace(/\.\d+/g, "").split(".").pop() ?? "";
     const group = svgElement(
       "g",
       {

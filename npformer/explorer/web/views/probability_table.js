@@ -3,12 +3,14 @@
 import { element } from "../drawing/page_elements.js";
 import { numberText, percent } from "../drawing/number_texts.js";
 import { tokensOf } from "../drawing/axes.js";
+import { t } from "../words/text.js";
 
 /** @typedef {import("../state/explorer.js").Explorer} Explorer */
 
-const OPPOSITE =
-  "Label smoothing rewards a model that is less certain, so the two losses can change " +
-  "in opposite directions. The cross-entropy alone says how well the right tokens are predicted.";
+const OPPOSITE = t(
+  "Label smoothing rewards a model that is less certain, so the two losses can change in opposite " +
+    "directions. The cross-entropy alone says how well the right tokens are predicted.",
+);
 
 /**
  * What a change is compared with.
@@ -28,16 +30,16 @@ export function comparison(explorer, before) {
     row([name, numberText(old), numberText(present), difference(present - old)]);
   const { smoothing } = session;
   const lines = [
-    numbers(smoothing ? `Loss with ${smoothing}` : "Loss", before.loss, now.loss),
-    ...(smoothing ? [numbers("Cross-entropy without it", before.crossEntropy, now.crossEntropy)] : []),
+    numbers(smoothing ? t("Loss with {smoothing}", { smoothing }) : t("Loss"), before.loss, now.loss),
+    ...(smoothing ? [numbers(t("Cross-entropy without it"), before.crossEntropy, now.crossEntropy)] : []),
     row([
-      session.task?.words.output ?? "Output",
+      session.task?.words.output ?? t("Output"),
       session.task?.shown(before.output) ?? "",
       session.task?.shown(now.output) ?? "",
-      before.output === now.output ? "the same" : "changed",
+      before.output === now.output ? t("the same") : t("changed"),
     ]),
   ];
-  const head = ["quantity", "before", "after", "difference"].map((textContent) =>
+  const head = [t("quantity"), t("before"), t("after"), t("difference")].map((textContent) =>
     element("th", { textContent, scope: "col" }),
   );
   return element(
@@ -78,16 +80,28 @@ function probabilityTable({ session }, before, now) {
       element("td", { textContent: best === target ? "✓" : words[best] }),
     );
   });
-  const names = ["reads", "must predict", "before", "after", "change in points", "predicts"],
+  const names = [
+      t("reads"),
+      t("must predict"),
+      t("before"),
+      t("after"),
+      t("change in points"),
+      t("predicts"),
+    ],
     head = names.map((textContent) => element("th", { textContent, scope: "col" }));
   return element(
     "div",
-    { className: "scroller", tabIndex: 0, role: "region", "aria-label": "Probabilities of the right tokens" },
+    {
+      className: "scroller",
+      tabIndex: 0,
+      role: "region",
+      "aria-label": t("Probabilities of the right tokens"),
+    },
     element(
       "table",
       { className: "words" },
       element("caption", {
-        textContent: "Probability of each right token, and its change in percentage points",
+        textContent: t("Probability of each right token, and its change in percentage points"),
       }),
       element("thead", {}, element("tr", {}, ...head)),
       element("tbody", {}, ...rows),
@@ -115,7 +129,7 @@ function largestIn(row) {
 
 /** @param {number} by */
 function difference(by) {
-  return by === 0 ? "the same" : `${by > 0 ? "+" : ""}${numberText(by)}`;
+  return by === 0 ? t("the same") : `${by > 0 ? "+" : ""}${numberText(by)}`;
 }
 
 /** @param {string[]} cells */

@@ -4,6 +4,7 @@
 import { button, byId, choice, element, replaceContent } from "../drawing/page_elements.js";
 import { ReaderError } from "../state/reader_error.js";
 import { numberText } from "../drawing/number_texts.js";
+import { counted, t } from "../words/text.js";
 
 /** @typedef {import("../state/explorer.js").Explorer} Explorer */
 
@@ -80,10 +81,12 @@ export class SentenceView {
   complain(error) {
     const offers = error.suggestions.flatMap(({ word, known }) =>
       known.map((other) =>
-        button(other, () => this.replaceWord(word, other), { "aria-label": `Replace ${word} by ${other}` }),
+        button(other, () => this.replaceWord(word, other), {
+          "aria-label": t("Replace {word} by {other}", { word, other }),
+        }),
       ),
     );
-    byId("message").replaceChildren(error.message, offers.length ? " Did you mean: " : "", ...offers);
+    byId("message").replaceChildren(error.message, offers.length ? t(" Did you mean: ") : "", ...offers);
   }
 
   /**
@@ -96,7 +99,7 @@ export class SentenceView {
       input.value = input.value.replace(new RegExp(word.replace(/[^\p{L}\p{N}]/gu, "\\$&"), "giu"), other);
     }
     byId("source-input").focus();
-    byId("message").textContent = `Replaced by “${other}”. Press Enter to compute.`;
+    byId("message").textContent = t("Replaced by “{other}”. Press Enter to compute.", { other });
   }
 
   render() {
@@ -108,44 +111,49 @@ export class SentenceView {
     byId("target-text").textContent = session.isLive ? shown(session.output) : session.texts.target;
     byId("loss").textContent = Number.isFinite(session.loss) ? numberText(session.loss) : "–";
     byId("smoothing").textContent = session.smoothing
-      ? `with ${session.smoothing}; cross-entropy ${numberText(session.crossEntropy)} without it`
+      ? t("with {smoothing}; cross-entropy {crossEntropy} without it", {
+          smoothing: session.smoothing,
+          crossEntropy: numberText(session.crossEntropy),
+        })
       : "";
     byId("translated").hidden = !byId("target-text").textContent;
     byId("loss-box").hidden = !Number.isFinite(session.loss);
     byId("open-form").hidden = !session.isLive;
     byId("changed").textContent = [
-      changes ? `${changes} ${changes === 1 ? "change" : "changes"}` : "",
+      changes ? counted(changes, t("{count} change"), t("{count} changes")) : "",
       session.log.length
-        ? `${session.log.length} training ${session.log.length === 1 ? "step" : "steps"}`
+        ? counted(session.log.length, t("{count} training step"), t("{count} training steps"))
         : "",
     ]
       .filter(Boolean)
       .join(", ");
     byId("changed").hidden = !byId("changed").textContent;
     const used = session.texts.target && session.isLive && session.texts.target !== session.output;
-    byId("reference").textContent = used ? `The loss is that of “${session.texts.target}”.` : "";
+    byId("reference").textContent = used
+      ? t("The loss is that of “{target}”.", { target: session.texts.target })
+      : "";
     replaceContent(
       byId("direction"),
       choice(
-        "direction",
+        t("direction"),
         [
-          ["forward", "forward"],
-          ["backward", "backward"],
+          ["forward", t("forward")],
+          ["backward", t("backward")],
         ],
         direction,
         (chosen) => explorer.setDirection(/** @type {any} */ (chosen)),
       ),
     );
     const views = /** @type {[any, string][]} */ ([
-      ["steps", "Steps"],
-      ["attention", "Attention"],
-      ["changes", "What if"],
-      ["slope", "Check a gradient"],
-      ["training", "Training step"],
+      ["steps", t("Steps")],
+      ["attention", t("Attention")],
+      ["changes", t("What if")],
+      ["slope", t("Check a gradient")],
+      ["training", t("Training step")],
     ]);
     replaceContent(
       byId("views"),
-      choice("view", views, explorer.view, (view) => explorer.show(view)),
+      choice(t("view"), views, explorer.view, (view) => explorer.show(view)),
     );
   }
 }

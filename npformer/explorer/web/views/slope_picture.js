@@ -1,5 +1,6 @@
 // @ts-check
 // The picture of a gradient check: the loss for each nudge of an entry, and the tangent with its gradient.
+import { t } from "../words/text.js";
 
 /**
  * What the picture shows: the losses [nudge, loss] of nudges from -reach to reach, the present point, and the
@@ -39,7 +40,7 @@ export function drawSlope(surface, theme, { width, height }, { curve, reach, poi
       color: theme.faint,
       align: "center",
     });
-  surface.text(width / 2, height - 7, "nudge", { size: 12, color: theme.faint, align: "center" });
+  surface.text(width / 2, height - 7, t("nudge"), { size: 12, color: theme.faint, align: "center" });
   const ends = /** @type {[number, number][]} */ (
     [-reach, reach].map((nudge) => [nudge, loss + gradient * nudge])
   );
@@ -55,8 +56,8 @@ export function drawSlope(surface, theme, { width, height }, { curve, reach, poi
     2.5,
   );
   surface.frame(x(point[0]) - 4, y(point[1]) - 4, 8, 8, theme.ink, 2.5);
-  surface.text(left, 10, "loss", { size: 12, color: theme.tints[0], bold: true });
-  surface.text(left, 27, "tangent with the gradient as its slope", {
+  surface.text(left, 10, t("loss"), { size: 12, color: theme.tints[0], bold: true });
+  surface.text(left, 27, t("tangent with the gradient as its slope"), {
     size: 12,
     color: theme.accent,
     bold: true,

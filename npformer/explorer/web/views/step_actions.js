@@ -3,6 +3,7 @@
 import { button } from "../drawing/page_elements.js";
 import { saveFile } from "../drawing/surfaces.js";
 import { linesOf, showSource } from "./code_view.js";
+import { t } from "../words/text.js";
 
 /** @typedef {import("../state/explorer.js").Explorer} Explorer */
 
@@ -14,16 +15,16 @@ export function stepActions(explorer) {
   const { timeline, position } = explorer,
     hidden = !explorer.session.isLive;
   return [
-    button("← Back", () => explorer.move(-1), { disabled: position === 0, title: "Shift+Space" }),
-    button("Next →", () => explorer.move(1), {
+    button(t("← Back"), () => explorer.move(-1), { disabled: position === 0, title: t("Shift+Space") }),
+    button(t("Next →"), () => explorer.move(1), {
       disabled: position === timeline.length - 1,
-      title: "Space",
+      title: t("Space"),
       className: "main",
     }),
-    button("Show me the code", () => showSource(explorer)),
-    button("Save the arrays (JSON)", () => saveArrays(explorer)),
-    button("Change this number", () => explorer.show("changes"), { hidden }),
-    button("Check this gradient", () => explorer.show("slope"), { hidden }),
+    button(t("Show me the code"), () => showSource(explorer)),
+    button(t("Save the arrays (JSON)"), () => saveArrays(explorer)),
+    button(t("Change this number"), () => explorer.show("changes"), { hidden }),
+    button(t("Check this gradient"), () => explorer.show("slope"), { hidden }),
   ];
 }
 

@@ -6,14 +6,15 @@ import { Picture } from "../drawing/picture.js";
 import { comparison } from "./probability_table.js";
 import { numberText } from "../drawing/number_texts.js";
 import { unravel } from "../drawing/axes.js";
+import { t } from "../words/text.js";
 
 /** @typedef {import("../state/explorer.js").Explorer} Explorer */
 /** @typedef {import("../engine/optimizers.js").Parameters} Parameters */
 
 const LARGEST_SHOWN = 10;
 const OPTIMIZERS = /** @type {[string, string][]} */ ([
-  ["gradient descent", "gradient descent"],
-  ["adam", "Adam"],
+  ["gradient descent", t("gradient descent")],
+  ["adam", t("Adam")],
 ]);
 
 export class TrainingView {
@@ -30,7 +31,7 @@ export class TrainingView {
     if (!explorer.session.isLive) {
       root.append(
         element("p", {
-          textContent: "A training step must be computed, and this page only shows recorded arrays.",
+          textContent: t("A training step must be computed, and this page only shows recorded arrays."),
         }),
       );
       return;
@@ -40,7 +41,7 @@ export class TrainingView {
       size: 8,
       inputMode: "decimal",
       autocomplete: "off",
-      "aria-label": "learning rate",
+      "aria-label": t("learning rate"),
     });
     this.rate.addEventListener("change", () => this.remember());
     this.controls = element("div", { className: "controls" });
@@ -53,9 +54,10 @@ export class TrainingView {
     });
     root.append(
       element("p", {
-        textContent:
-          "A training step subtracts a part of its gradient from each parameter. Here it is made " +
-          `${explorer.session.task?.words.learned}.`,
+        textContent: t(
+          "A training step subtracts a part of its gradient from each parameter. Here it is made {learned}.",
+          { learned: explorer.session.task?.words.learned },
+        ),
       }),
       this.controls,
       element(
@@ -65,7 +67,7 @@ export class TrainingView {
         element(
           "div",
           {},
-          element("h3", { textContent: "Loss after each step" }),
+          element("h3", { textContent: t("Loss after each step") }),
           this.picture.root,
           this.moved,
         ),
@@ -81,16 +83,18 @@ export class TrainingView {
     const last = session.past[session.past.length - 1];
     replaceContent(
       this.controls,
-      choice("optimizer", OPTIMIZERS, this.optimizer, (name) => this.chooseOptimizer(name)),
-      element("label", {}, "learning rate ", this.rate),
-      button("Take one step", () => this.take(), { className: "main" }),
-      button("Undo", () => this.undo(), { disabled: !session.past.length }),
+      choice(t("optimizer"), OPTIMIZERS, this.optimizer, (name) => this.chooseOptimizer(name)),
+      element("label", {}, t("learning rate "), this.rate),
+      button(t("Take one step"), () => this.take(), { className: "main" }),
+      button(t("Undo"), () => this.undo(), { disabled: !session.past.length }),
     );
     replaceContent(this.result, ...(last ? [comparison(explorer, last.summary)] : []));
     if (last !== this.listed) this.renderMoved(last?.parameters);
     this.listed = last;
     this.losses = [...session.past.map(({ loss }) => loss), session.loss];
-    this.picture?.draw(`The loss after each step: ${this.losses.map(numberText).join(", ")}.`);
+    this.picture?.draw(
+      t("The loss after each step: {losses}.", { losses: this.losses.map(numberText).join(", ") }),
+    );
   }
 
   /** @param {string} name */
@@ -122,8 +126,10 @@ export class TrainingView {
       { session } = explorer,
       rate = Number(this.rate.value.replace(",", "."));
     if (!(rate > 0) || !Number.isFinite(rate)) {
-      byId("message").textContent =
-        `The learning rate “${this.rate.value}” is not a positive number: write one such as 0.05.`;
+      byId("message").textContent = t(
+        "The learning rate “{rate}” is not a positive number: write one such as 0.05.",
+        { rate: this.rate.value },
+      );
       return;
     }
     byId("message").textContent = "";
@@ -154,7 +160,7 @@ export class TrainingView {
     }
     const now = /** @type {any} */ (this.explorer.session.model).parameters;
     const moved = largestMoves(before, now);
-    const heads = ["parameter", "before", "after", "change"].map((textContent) =>
+    const heads = [t("parameter"), t("before"), t("after"), t("change")].map((textContent) =>
       element("th", { textContent, scope: "col" }),
     );
     const rows = moved.map(({ name, index, shape, old, value }) =>
@@ -172,7 +178,7 @@ export class TrainingView {
                 index,
                 "backward",
               ),
-            { className: "follow", title: "Show how its gradient is computed" },
+            { className: "follow", title: t("Show how its gradient is computed") },
           ),
         ),
         ...[numberText(old), numberText(value), numberText(value - old)].map((textContent) =>
@@ -183,11 +189,11 @@ export class TrainingView {
     this.moved.replaceChildren(
       element(
         "div",
-        { className: "scroller", tabIndex: 0, role: "region", "aria-label": "Weights that moved most" },
+        { className: "scroller", tabIndex: 0, role: "region", "aria-label": t("Weights that moved most") },
         element(
           "table",
           {},
-          element("caption", { textContent: "The weights that moved most" }),
+          element("caption", { textContent: t("The weights that moved most") }),
           element("thead", {}, element("tr", {}, ...heads)),
           element("tbody", {}, ...rows),
         ),
@@ -213,7 +219,7 @@ export class TrainingView {
     for (const loss of new Set([high, losses[losses.length - 1]])) {
       surface.text(52, y(loss), numberText(loss), { size: 11, color: theme.faint, align: "right" });
     }
-    surface.text(width / 2, height - 9, "training steps", {
+    surface.text(width / 2, height - 9, t("training steps"), {
       size: 11.5,
       color: theme.faint,
       align: "center",
