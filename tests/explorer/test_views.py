@@ -248,7 +248,7 @@ def test_the_activation_is_replaced(reader):
     open_view(reader, "What if")
     reader.press('#changes button[data-choice="gelu"]')
     assert reader.page.evaluate("npformer.paths().includes('encoder.0.feed_forward.hidden.activation.1')")
-    assert "Activation: gelu in place of relu" in text(reader, "#changes .result li")
+    assert "Activation: gelu instead of relu" in text(reader, "#changes .result li")
     changed, link = loss(reader), reader.page.evaluate("location.hash")
     assert changed != before
     reader.page.evaluate("npformer.set_sentence('a cat sees it')")
@@ -303,7 +303,7 @@ def test_a_nudge_moves_the_loss_along_its_slope(reader):
     assert now != start
     assert now - start == pytest.approx(predicted - start, rel=0.2)
     cells = reader.page.locator("#slope tbody td").all_text_contents()
-    assert float(cells[0]) == pytest.approx(float(cells[1]), rel=1e-4)
+    assert shown_number(cells[0]) == pytest.approx(shown_number(cells[1]), rel=1e-4)
 
 
 def test_an_unknown_array_is_answered_with_names_and_without_an_old_verdict(reader):
@@ -442,7 +442,9 @@ def test_the_shown_weights_are_those_of_the_model(reader):
 @pytest.mark.parametrize("view", VIEWS)
 def test_the_pictures_of_every_view_are_saved(view, reader):
     open_view(reader, view)
-    section = {"What if": "changes", "Check a gradient": "slope"}.get(view, view.split()[0].lower())
+    section = {"The model": "overview", "What if": "changes", "Check a gradient": "slope"}.get(
+        view, view.split()[0].lower()
+    )
     pictures = reader.page.locator(f"#{section} .picture canvas").evaluate_all("list => list.map(e => e.id)")
     assert len(pictures) == (4 if view == "Attention" else 1)
     for name in pictures:

@@ -14,8 +14,8 @@ from npformer.explorer.page import make_page, messages
 # the texts on the page outside of code and of what a reader has written, with the names of the elements
 TEXTS = """() => {
     const found = [];
-    const code = "script, noscript, #code, pre, datalist, #block-steps, .tokens, #source-text, #target-text, " +
-        "#map text, #lesson";
+    const code = "script, noscript, #code, #array-name, pre, datalist, #block-steps, .tokens, #lesson, " +
+        "#source-text, #target-text, #map text, .written, .next-token, #overview .told";
     const nodes = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
     while (nodes.nextNode())
         if (!nodes.currentNode.parentElement.closest(code)) found.push(nodes.currentNode.data);

@@ -82,7 +82,7 @@ const TRANSPOSE = {
 /** y = where(mask, x, fill), or y = x + where(mask, 0, fill) @type {Arithmetic} */
 const MASK = {
   forward({ inputs: [x], note: { allowed, fill, how } }, index) {
-    const masked = term(x, index, [constant(fill, t("masked"))]), score = term(x, index, [entry(x, index)]);
+    const masked = term(null, 0, [constant(fill, t("masked: the query may not attend to the key"))]), score = term(x, index, [entry(x, index)]);
     if (allowed[index % allowed.length]) return [score];
     return how === "add" ? [score, masked] : [masked];
   },
@@ -95,7 +95,7 @@ const MASK = {
 /** y = where(query_mask, x, 0) @type {Arithmetic} */
 const MASK_QUERIES = {
   forward({ inputs: [x], note: { isAllowed } }, index) {
-    return [term(x, index, [isAllowed(index) ? entry(x, index) : constant(0, t("masked query"))])];
+    return [isAllowed(index) ? term(x, index, [entry(x, index)]) : term(null, 0, [constant(0, t("masked query"))])];
   },
   backward: (step, _, index) => (step.note.isAllowed(index) ? passedOn(step, index) : []),
 };

@@ -10,6 +10,12 @@ import { t } from "../words/text.js";
 /** @typedef {import("./explorer.js").Explorer} Explorer */
 /** @typedef {import("./session.js").Session} Session */
 
+/** The views, which are sections of the page. */
+export const VIEWS = ["overview", "steps", "attention", "changes", "slope", "training"];
+
+/** The views that compute, which a recorded page has not. */
+export const COMPUTED = ["changes", "slope", "training"];
+
 /** The names in an address. Another one, such as that of an element, says nothing about the state. */
 const ADDRESS_NAMES = ["source", "target", "ids", "training", "edits", "view", "direction", "step", "index"];
 
@@ -90,9 +96,9 @@ export function readAddress(explorer, hash) {
     explorer.memory.message = t("The link could not be read whole: {message}", { message: error.message });
   }
   explorer.refresh();
-  const view = parts.get("view");
-  if (["steps", "attention", "changes", "slope", "training"].includes(view ?? ""))
-    explorer.view = /** @type {any} */ (view);
+  const view = parts.get("view") ?? "";
+  const isThere = VIEWS.includes(view) && (session.isLive || !COMPUTED.includes(view));
+  explorer.view = /** @type {any} */ (isThere ? view : "steps");
   if (parts.get("direction") === "backward") explorer.setDirection("backward");
   const which = Number(parts.get("input") ?? 0);
   const step = explorer.tape.names.get(parts.get("step") ?? "");

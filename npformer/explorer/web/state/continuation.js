@@ -91,6 +91,24 @@ export class Continuation {
   }
 
   /**
+   * What the model reads and writes when a reader writes with it.
+   * @param {Ids} ids
+   */
+  writing({ targetIn }) {
+    return { source: [], before: [], tokens: [...targetIn], end: NO_TARGET, room: this.room };
+  }
+
+  /**
+   * Return the example with tokens that were written.
+   * @param {Ids} _ids
+   * @param {number[]} tokens
+   * @param {Edits} edits
+   */
+  written(_ids, tokens, edits) {
+    return this.exampleOf(tokens, edits);
+  }
+
+  /**
    * The tokens that the reader may replace.
    * @param {Ids} ids
    * @returns {["source" | "target", number[]][]}

@@ -5,8 +5,10 @@
 
 /**
  * @param {Explorer} explorer
+ * @param {import("./writer.js").Writer} writer   of the text that the reader writes
+ * @param {any} overview
  */
-export function pageInterface(explorer) {
+export function pageInterface(explorer, writer, overview) {
   const { session } = explorer;
   const stepOf = (/** @type {string} */ path) => session.tape.names.get(path);
   return {
@@ -36,5 +38,7 @@ export function pageInterface(explorer) {
       return session.loss;
     },
     explorer,
+    writer,
+    overview,
   };
 }

@@ -90,6 +90,30 @@ export class Translation {
   }
 
   /**
+   * What the model reads and writes when a reader writes with it: what stands before the first token, the
+   * tokens so far, the token that ends the text, and how many tokens there may be.
+   * @param {Ids} ids
+   */
+  writing({ source }) {
+    const { start_id: start, end_id: end } = this.model.config;
+    return { source, before: [start], tokens: /** @type {number[]} */ ([]), end, room: this.longest(source) };
+  }
+
+  /**
+   * Return the example with tokens that were written.
+   * @param {Ids} ids
+   * @param {number[]} tokens   without the end symbol
+   * @param {Edits} edits
+   * @returns {Example}
+   */
+  written({ source }, tokens, edits) {
+    const ids = this.pair(source, [...tokens, this.model.config.end_id]);
+    const texts = { source: this.textOf(source, "source"), target: this.textOf(tokens, "target") };
+    const output = this.outputOf(ids, edits);
+    return { ids, texts, output, isOwn: output === texts.target };
+  }
+
+  /**
    * The tokens that the reader may replace.
    * @param {Ids} ids
    * @returns {["source" | "target", number[]][]}

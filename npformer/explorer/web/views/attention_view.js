@@ -166,6 +166,7 @@ export class AttentionView {
     );
     this.neurons.render();
     const { memory } = this.explorer;
+    this.explorer.mark(this.chosen.weights.path);
     memory.shared = { ...memory.shared, map: addressOfMap(this) };
     memory.saveAddress?.();
   }

@@ -9,6 +9,7 @@ import { entryForm } from "./entry_form.js";
 import { ChangeList, titleOf } from "./change_list.js";
 import { similarActivations } from "../engine/activations.js";
 import { renderTokens } from "./token_inputs.js";
+import { numberText } from "../drawing/number_texts.js";
 import { t } from "../words/text.js";
 
 /** @typedef {import("../state/explorer.js").Explorer} Explorer */
@@ -46,6 +47,7 @@ export class ChangesView {
     this.activation = element("div", { className: "controls" });
     this.list = new ChangeList(explorer);
     this.result = element("div", { "aria-live": "polite" });
+    this.line = button("", () => this.showResult(), { className: "loss-line" });
     this.mask = new MaskEditor(explorer, () => this.sublayer);
     this.entry = entryForm(explorer, "value-of", t("Set this value"), (step, index, value) =>
       this.setValue(step.path, index, value),
@@ -81,6 +83,7 @@ export class ChangesView {
           this.result,
         ),
       ),
+      this.line,
     );
   }
 
@@ -101,7 +104,22 @@ export class ChangesView {
     this.renderMask();
     this.list?.render();
     this.entry?.render();
+    this.renderLine();
     replaceContent(this.result, comparison(this.explorer, this.explorer.session.before));
+  }
+
+  /** Write the line that stays in view where the comparison does not. */
+  renderLine() {
+    const { before, loss, output } = this.explorer.session,
+      values = { before: numberText(before.loss), loss: numberText(loss) };
+    this.line.textContent =
+      output === before.output
+        ? t("Loss {before} → {loss}, the same output", values)
+        : t("Loss {before} → {loss}, another output", values);
+  }
+
+  showResult() {
+    this.result.scrollIntoView({ block: "nearest" });
   }
 
   renderHeads() {
@@ -196,6 +214,7 @@ export class ChangesView {
         this.explorer.changed();
       }),
     );
+    this.explorer.mark(this.sublayer.weights.path);
     this.mask?.render();
   }
 
@@ -209,5 +228,6 @@ export class ChangesView {
     const others = (session.edits.values?.[path] ?? []).filter((/** @type {number[]} */ [i]) => i !== index);
     session.setEdits("values", path, [...others, [index, value]]);
     this.explorer.recompute();
+    if (matchMedia("(max-width: 1000px)").matches) this.showResult();
   }
 }

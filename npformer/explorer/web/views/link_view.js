@@ -9,6 +9,7 @@ import { t } from "../words/text.js";
 
 /** What a link keeps of each view, besides the sentence and the changes. @type {Record<string, string>} */
 const KEPT = {
+  overview: t("the pass"),
   steps: t("the pass, the step and the chosen number"),
   attention: t("the attention, the head, what its map shows and the chosen weight"),
   changes: t("what the changes are compared with, and the chosen mask"),

@@ -69,6 +69,7 @@ export class ModelMap {
     this.groups = new Map();
     /** @type {string} */
     this.drawn = "";
+    explorer.marked = () => this.highlight();
     byId("map").addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => this.onKey(event));
   }
 
@@ -93,6 +94,7 @@ export class ModelMap {
       role: "group",
       "aria-label": t("The model"),
     });
+    svg.style.width = `${width}px`; // not smaller than it is drawn, so that its labels can be read
     boxes.forEach((box, i) => {
       const below = boxes[i - 1]?.column === box.column ? boxes[i - 1] : null;
       const x = box.x + BOX / 2,
@@ -120,10 +122,21 @@ export class ModelMap {
     return svgElement("path", { d: `M${add.x + BOX / 2} ${start}H${left}V${end}H${add.x}`, class: "arrow" });
   }
 
+  /**
+   * Scroll the map, which may be longer than the window, so that a block is in view.
+   * @param {SVGElement | undefined} group
+   */
+  scrollTo(group) {
+    const nav = byId("map-box").parentElement;
+    if (!group || nav.scrollHeight <= nav.clientHeight) return;
+    const [box, frame] = [group, nav].map((each) => each.getBoundingClientRect());
+    if (box.top < frame.top || box.bottom > frame.bottom)
+      nav.scrollTop += box.top - frame.top - frame.height / 2;
+  }
+
   /** @param {Box} box */
   box({ block, x, y, width, height }) {
-    const name = blockName(block),
-      lines = name.length > 15 ? splitName(name) : [name];
+    const lines = splitName(blockName(block));
     const texts = lines.map((line, i) => {
       const text = svgElement("text", {
         x: x + width / 2,
@@ -174,13 +187,10 @@ export class ModelMap {
    */
   highlight() {
     const { explorer } = this,
-      { tape, moment, direction } = explorer;
-    const present = blockOf(moment.step.path);
-    const path = new Set(
-      [...pathOf(tape, direction === "forward" ? moment.step : resultOf(moment, direction), direction)].map(
-        (step) => blockOf(step.path),
-      ),
-    );
+      { tape, moment, direction, markedStep: step } = explorer;
+    const present = blockOf(step.path),
+      from = step === moment.step ? resultOf(moment, direction) : step;
+    const path = new Set([...pathOf(tape, from, direction)].map((other) => blockOf(other.path)));
     for (const [block, group] of this.groups) {
       group.classList.toggle("on-path", path.has(block));
       group.classList.toggle("present", block === present);
@@ -188,6 +198,7 @@ export class ModelMap {
       group.setAttribute("aria-pressed", String(block === present));
       group.setAttribute("tabindex", block === present ? "0" : "-1");
     }
+    this.scrollTo(this.groups.get(present));
   }
 }
 
@@ -207,8 +218,12 @@ function memoryArrows(boxes) {
     });
 }
 
-/** @param {string} name */
-function splitName(name) {
+/**
+ * Return a long name in two lines.
+ * @param {string} name
+ */
+export function splitName(name) {
+  if (name.length <= 15) return [name];
   const at = name.includes(" ") ? name.indexOf(" ") : name.indexOf("-");
   return [name.slice(0, at + 1).trim(), name.slice(at + 1).trim()];
 }

@@ -2,6 +2,7 @@
 // The head of the page: the text, what the model makes of it, the loss, and the form in which another text is
 // typed.
 import { button, byId, choice, element, replaceContent } from "../drawing/page_elements.js";
+import { COMPUTED } from "../state/address.js";
 import { ReaderError } from "../state/reader_error.js";
 import { numberText } from "../drawing/number_texts.js";
 import { counted, t } from "../words/text.js";
@@ -12,11 +13,15 @@ export class SentenceView {
   /** @param {Explorer} explorer */
   constructor(explorer) {
     this.explorer = explorer;
+    this.isTargetEdited = false; // whether the reader has typed a translation since the last computation
+    byId("target-input").addEventListener("input", () => {
+      this.isTargetEdited = true;
+    });
     const form = byId("sentence-form");
     const { session } = explorer;
     form.addEventListener("submit", (/** @type {Event} */ event) => {
       event.preventDefault();
-      this.submit((source) => session.setSentence(source, byId("target-input").value));
+      this.submit((source) => session.setSentence(source, this.givenTarget(source)));
     });
     byId("own").addEventListener("click", () => this.submit((source) => session.setOwn(source)));
     byId("changed").addEventListener("click", () =>
@@ -46,8 +51,22 @@ export class SentenceView {
     byId("target-field").hidden = !this.explorer.session.ids?.source.length; // a text has no other side
   }
 
+  /**
+   * Return the translation that the reader gives: one that was typed now, or that of the same sentence before. A
+   * new sentence is translated anew.
+   * @param {string} source
+   * @returns {string | null}
+   */
+  givenTarget(source) {
+    const { isOwnOutput, texts } = this.explorer.session;
+    return this.isTargetEdited || (!isOwnOutput && source.trim() === texts.source)
+      ? byId("target-input").value
+      : null;
+  }
+
   /** Write the present texts into the form. */
   fill() {
+    this.isTargetEdited = false;
     const { task, texts } = this.explorer.session;
     if (task) byId("source-input").value = task.shown(texts.source);
     byId("target-input").value = texts.target ?? "";
@@ -81,9 +100,11 @@ export class SentenceView {
   complain(error) {
     const offers = error.suggestions.flatMap(({ word, known }) =>
       known.map((other) =>
-        button(other, () => this.replaceWord(word, other), {
-          "aria-label": t("Replace {word} by {other}", { word, other }),
-        }),
+        !other
+          ? button(t("leave out “{word}”", { word }), () => this.replaceWord(word, ""))
+          : button(other, () => this.replaceWord(word, other), {
+              "aria-label": t("Replace {word} by {other}", { word, other }),
+            }),
       ),
     );
     byId("message").replaceChildren(error.message, offers.length ? t(" Did you mean: ") : "", ...offers);
@@ -99,7 +120,9 @@ export class SentenceView {
       input.value = input.value.replace(new RegExp(word.replace(/[^\p{L}\p{N}]/gu, "\\$&"), "giu"), other);
     }
     byId("source-input").focus();
-    byId("message").textContent = t("Replaced by “{other}”. Press Enter to compute.", { other });
+    byId("message").textContent = other
+      ? t("Replaced by “{other}”. Press Enter to compute.", { other })
+      : t("Left out. Press Enter to compute.");
   }
 
   render() {
@@ -145,12 +168,13 @@ export class SentenceView {
       ),
     );
     const views = /** @type {[any, string][]} */ ([
+      ["overview", t("The model")],
       ["steps", t("Steps")],
       ["attention", t("Attention")],
       ["changes", t("What if")],
       ["slope", t("Check a gradient")],
       ["training", t("Training step")],
-    ]);
+    ]).filter(([view]) => session.isLive || !COMPUTED.includes(view));
     replaceContent(
       byId("views"),
       choice(t("view"), views, explorer.view, (view) => explorer.show(view)),

@@ -1,5 +1,6 @@
 // @ts-check
 // The picture of a gradient check: the loss for each nudge of an entry, and the tangent with its gradient.
+import { tickTexts } from "../drawing/number_texts.js";
 import { t } from "../words/text.js";
 
 /**
@@ -20,7 +21,7 @@ export function drawSlope(surface, theme, { width, height }, { curve, reach, poi
     low = Math.min(...losses, loss),
     high = Math.max(...losses, loss);
   const room = Math.max(high - low, 1e-9) * 0.12,
-    left = 76,
+    left = 96,
     bottom = height - 34;
   const x = (/** @type {number} */ nudge) => left + ((nudge + reach) / (2 * reach)) * (width - left - 14);
   const y = (/** @type {number} */ value) =>
@@ -28,8 +29,9 @@ export function drawSlope(surface, theme, { width, height }, { curve, reach, poi
   surface.line(left, bottom, width - 8, bottom, theme.faint);
   surface.line(left, 40, left, bottom, theme.faint);
   surface.line(x(0), 40, x(0), bottom, theme.line);
-  for (const value of [low, high])
-    surface.text(left - 6, y(value), value.toPrecision(6), {
+  const ticks = tickTexts([low, high]);
+  for (const [i, value] of [low, high].entries())
+    surface.text(left - 6, y(value), ticks[i], {
       size: 11,
       color: theme.faint,
       align: "right",

@@ -3,7 +3,7 @@
 import { byId, choice, element, replaceContent } from "../drawing/page_elements.js";
 import { Picture } from "../drawing/picture.js";
 import { entryForm } from "./entry_form.js";
-import { numberText } from "../drawing/number_texts.js";
+import { numberText, scientific } from "../drawing/number_texts.js";
 import { drawSlope } from "./slope_picture.js";
 import { t } from "../words/text.js";
 
@@ -146,6 +146,7 @@ export class SlopeView {
       explorer: { session },
     } = this;
     if (!step || !entry) return;
+    this.explorer.mark(step.path);
     const known = `${step.path} ${entry.index} ${step.data[entry.index]} ${reach} ${session.loss}`;
     if (known !== this.known) {
       this.known = known;
@@ -170,9 +171,9 @@ export class SlopeView {
     const slope = (this.lossAt(small) - this.lossAt(-small)) / (2 * small);
     const relative = Math.abs(slope - gradient) / Math.max(Math.abs(slope), Math.abs(gradient), 1e-12);
     const rows = [
-      [t("Slope of the loss, (loss(x + h) − loss(x − h)) / 2h"), slope.toExponential(6)],
-      [t("Gradient by backpropagation"), gradient.toExponential(6)],
-      [t("Difference, relative to the larger one"), relative.toExponential(1)],
+      [t("Slope of the loss, (loss(x + h) − loss(x − h)) / 2h"), scientific(slope, 6)],
+      [t("Gradient by backpropagation"), scientific(gradient, 6)],
+      [t("Difference, relative to the larger one"), scientific(relative, 1)],
     ];
     const verdict =
       Math.abs(slope - gradient) < 1e-8 || relative < 1e-4
@@ -239,14 +240,17 @@ export class SlopeView {
   }
 }
 
+const VISIBLE = 1e-3; // of the loss: by this the loss should change when the entry changes by 1
+
 /**
- * Propose the chosen number of the step. The gradients of the loss's own steps are all alike, so at these it
- * is the entry of a weight with the largest gradient.
+ * Propose the chosen number of the step if it is pinned or if the loss depends on it visibly. Otherwise, and at
+ * the loss's own steps, whose gradients are all alike, propose the entry of a weight with the largest gradient.
  * @param {Explorer} explorer
  */
-function proposalOf({ result, index, tape }) {
+function proposalOf({ result, index, isPinned, session, tape }) {
   let best = { step: result, index };
-  if (!result.path.startsWith("loss")) return best;
+  const isVisible = Math.abs(result.grad[index]) >= VISIBLE * session.loss;
+  if (!result.path.startsWith("loss") && (isPinned || isVisible)) return best;
   let largest = 0;
   for (const step of tape.steps) {
     if (step.op !== "parameter" || step.shape.length !== 2) continue;

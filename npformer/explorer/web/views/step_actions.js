@@ -1,6 +1,6 @@
 // @ts-check
 // What can be done at a step: go on and back, see the source text, save the arrays, change or check a number.
-import { button } from "../drawing/page_elements.js";
+import { button, byId } from "../drawing/page_elements.js";
 import { saveFile } from "../drawing/surfaces.js";
 import { linesOf, showSource } from "./code_view.js";
 import { t } from "../words/text.js";
@@ -14,6 +14,11 @@ import { t } from "../words/text.js";
 export function stepActions(explorer) {
   const { timeline, position } = explorer,
     hidden = !explorer.session.isLive;
+  const pinAndShow = (/** @type {"slope" | "changes"} */ view) => {
+    explorer.isPinned = true;
+    explorer.show(view);
+    if (view === "changes") byId("value-of-value").focus();
+  };
   return [
     button(t("← Back"), () => explorer.move(-1), { disabled: position === 0, title: t("Shift+Space") }),
     button(t("Next →"), () => explorer.move(1), {
@@ -23,8 +28,8 @@ export function stepActions(explorer) {
     }),
     button(t("Show me the code"), () => showSource(explorer)),
     button(t("Save the arrays (JSON)"), () => saveArrays(explorer)),
-    button(t("Change this number"), () => explorer.show("changes"), { hidden }),
-    button(t("Check this gradient"), () => explorer.show("slope"), { hidden }),
+    button(t("Change this number"), () => pinAndShow("changes"), { hidden }),
+    button(t("Check this gradient"), () => pinAndShow("slope"), { hidden }),
   ];
 }
 

@@ -75,6 +75,7 @@ export class StepView {
       number: position + 1,
       count: timeline.length,
     });
+    byId("array-name").textContent = explorer.result.path;
     byId("code").replaceChildren(...codeLines(explorer));
     const lines = linesOf(explorer),
       lesson = direction === "backward" ? (lines.gradient_lesson ?? lines.lesson) : lines.lesson;

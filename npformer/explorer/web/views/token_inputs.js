@@ -55,7 +55,7 @@ function tokenInput(explorer, side, position, id) {
   input.addEventListener("change", () => {
     const found = session.task?.tokenId(side, input.value) ?? -1;
     if (found < 0) {
-      const near = session.task?.similar(side, input.value) ?? [];
+      const near = (session.task?.similar(side, input.value) ?? []).filter(Boolean);
       byId("message").textContent = t("The model does not know “{typed}”{advice}", {
         typed: input.value,
         advice: near.length ? t(": try {near}.", { near: near.join(", ") }) : ".",

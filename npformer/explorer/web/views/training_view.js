@@ -4,7 +4,7 @@
 import { button, byId, choice, element, replaceContent } from "../drawing/page_elements.js";
 import { Picture } from "../drawing/picture.js";
 import { comparison } from "./probability_table.js";
-import { numberText } from "../drawing/number_texts.js";
+import { numberText, tickTexts } from "../drawing/number_texts.js";
 import { unravel } from "../drawing/axes.js";
 import { t } from "../words/text.js";
 
@@ -80,6 +80,7 @@ export class TrainingView {
     const { explorer } = this,
       { session } = explorer;
     this.restore();
+    explorer.mark("loss");
     const last = session.past[session.past.length - 1];
     replaceContent(
       this.controls,
@@ -216,8 +217,10 @@ export class TrainingView {
       2.5,
     );
     losses.forEach((loss, i) => surface.rectangle(x(i) - 3, y(loss) - 3, 6, 6, theme.tints[0]));
-    for (const loss of new Set([high, losses[losses.length - 1]])) {
-      surface.text(52, y(loss), numberText(loss), { size: 11, color: theme.faint, align: "right" });
+    const marked = [...new Set([high, losses[losses.length - 1]])],
+      ticks = tickTexts(marked);
+    for (const [i, loss] of marked.entries()) {
+      surface.text(52, y(loss), ticks[i], { size: 11, color: theme.faint, align: "right" });
     }
     surface.text(width / 2, height - 9, t("training steps"), {
       size: 11.5,
