@@ -178,6 +178,11 @@ def test_modules_in_folders_import_each_other_by_their_relative_places(web):
     assert re.findall("// .*", text) == ["// c.js", "// in/a.js", "// in/b.js", "// main.js"]
 
 
+def test_the_page_stays_small():
+    lines = sum(len(path.read_text(encoding="utf-8").splitlines()) for path in WEB.rglob("*.js"))
+    assert lines <= 12_500
+
+
 def test_a_folder_of_the_page_imports_only_from_the_folders_before_it():
     folders = ["words", "engine", "arithmetic", "state", "drawing", "views", "main.js"]
     for path in WEB.rglob("*.js"):

@@ -333,7 +333,7 @@ def test_a_weight_is_proposed_at_the_steps_of_the_loss(reader):
 
 def test_training_steps_raise_the_probabilities_of_the_right_tokens_and_are_undone(reader):
     losses = [loss(reader)]
-    open_view(reader, "Training step")
+    open_view(reader, "Teach it")
     reader.press('#training button[data-choice="adam"]')
     for _ in range(3):
         reader.press("#training .main")
@@ -360,7 +360,7 @@ def test_training_steps_raise_the_probabilities_of_the_right_tokens_and_are_undo
 
 
 def test_a_weight_that_moved_leads_to_its_gradient(reader):
-    open_view(reader, "Training step")
+    open_view(reader, "Teach it")
     reader.press("#training .main")
     name = text(reader, "#training .follow")
     reader.press("#training .follow")
@@ -442,11 +442,15 @@ def test_the_shown_weights_are_those_of_the_model(reader):
 @pytest.mark.parametrize("view", VIEWS)
 def test_the_pictures_of_every_view_are_saved(view, reader):
     open_view(reader, view)
-    section = {"The model": "overview", "What if": "changes", "Check a gradient": "slope"}.get(
-        view, view.split()[0].lower()
-    )
+    section = {
+        "The model": "overview",
+        "Teach it": "training",
+        "Predictions": "lens",
+        "What if": "changes",
+        "Check a gradient": "slope",
+    }.get(view, view.split()[0].lower())
     pictures = reader.page.locator(f"#{section} .picture canvas").evaluate_all("list => list.map(e => e.id)")
-    assert len(pictures) == (4 if view == "Attention" else 1)
+    assert len(pictures) == {"Attention": 4, "Predictions": 0}.get(view, 1)
     for name in pictures:
         svg, png = (
             saved(reader, f'button[aria-label="Save the picture {name} as {kind}"]')

@@ -1,5 +1,7 @@
 """The overview: the sentence flows through the model, a block opens into its steps, and the reader writes."""
 
+import re
+
 import numpy as np
 import pytest
 from browser import open_page, visit
@@ -9,6 +11,7 @@ from word_translator import word_translator
 
 from npformer.explorer import explore
 from npformer.generation.sampling import token_probabilities
+from npformer.lenses import Output, attribution_of, layer_logits
 
 pytestmark = pytest.mark.browser
 
@@ -66,6 +69,54 @@ def test_the_probabilities_of_the_next_token_are_those_of_the_package(kind, chro
         assert [greedy.index(1), sum(greedy)] == [int(logits.argmax()), 1]
 
 
+LLAMA = {"norm": "rms", "positions": "rotary", "activation": "swiglu", "n_kv_heads": 1, "bias": False}
+
+
+def label_of(name, path):
+    """Return the label of a part in the package for its name and its array on the page."""
+    found = re.match(r"(?:decoder|layers)\.(\d+)\.", path)
+    if not found:
+        return "embedding" if name == "embedding" else "biases of the output"
+    kind = {"bias": "biases"}.get(name, f"head {name}" if name.isdigit() else name)
+    return f"layer {found[1]} {'cross ' if '.cross.' in path and name.isdigit() else ''}{kind}"
+
+
+@pytest.mark.parametrize("kind", ["post", "pre", "gpt", "llama"])
+def test_the_lens_and_the_attribution_are_those_of_the_package(kind, chromium, loaded_gpt):
+    """The predictions of every layer, and each part of a logit, of which the parts are the sum."""
+    if kind in ("post", "pre"):
+        loaded, text = word_translator(norm=kind, final_norm=kind == "pre"), "the dog is tired"
+    else:
+        loaded, text = loaded_gpt(**LLAMA if kind == "llama" else {}), "the cat"
+    model = loaded.model.astype(np.float32).astype(np.float64)
+    with open_page(chromium, explore(loaded, text).html) as page:
+        wait_until_ready(page)
+        ids = page.evaluate("npformer.explorer.session.ids")
+        inputs = [np.array([ids[side]]) for side in ("source", "targetIn") if ids[side]]
+        expected = list(layer_logits(model, inputs))
+        for found, logits in zip(
+            page.evaluate("npformer.layer_logits().map((a) => [...a])"), expected, strict=True
+        ):
+            assert np.abs(np.reshape(found, logits.shape) - logits).max() <= 1e-12 * np.abs(logits).max()
+        attribution = attribution_of(model, inputs, Output(2, 5), "five")
+        parts = page.evaluate("npformer.attribution(2, 5)")
+        logit = page.evaluate("npformer.values('logits')[2 * npformer.shape('logits')[1] + 5]")
+        assert sum(value for *_, value in parts) == pytest.approx(logit, abs=1e-12)
+        sums = dict.fromkeys((part.label for part in attribution.parts), 0.0)
+        for name, path, value in parts:
+            sums[label_of(name, path)] += value
+        assert sums == {part.label: pytest.approx(part.value, abs=1e-12) for part in attribution.parts}
+        page.evaluate("npformer.edit({ values: { [npformer.attribution(2, 5)[1][1]]: [[0, 3]] } })")
+        parts = page.evaluate("npformer.attribution(2, 5)")  # with a value that was set, too
+        logit = page.evaluate("npformer.values('logits')[2 * npformer.shape('logits')[1] + 5]")
+        assert sum(value for *_, value in parts) == pytest.approx(logit, abs=1e-12)
+        page.click('#views button:text-is("Predictions")')
+        page.locator(".lens-cell").nth(1).click()  # after the last layer, at the second position
+        assert page.text_content(".lens .chosen") == page.locator(".lens thead th").nth(1).text_content()
+        page.locator(".lens-cell").nth(1).click()
+        assert page.evaluate("npformer.explorer.view") == "steps"
+
+
 def test_a_reader_writes_with_the_model(page):
     state = "(({ tokens, isDone }) => [tokens.length, isDone])"
     page.keyboard.press("Space")
@@ -118,3 +169,22 @@ def test_without_motion_the_stages_stand_still(chromium, html):
         for stage in (1, 2):
             page.click('#overview button:text-is("Play")')
             assert page.evaluate("[npformer.overview.stage, npformer.overview.frame]") == [stage, 0]
+
+
+def test_a_translation_is_taught_and_forgotten(page):
+    page.click('#views button:text-is("Teach it")')
+    goal = page.input_value("#teach-target")
+    before = page.evaluate("npformer.explorer.session.output")
+    assert goal != before
+    for _ in range(20):
+        page.click(".teach")
+    wait_for(page, "npformer.explorer.timer === 0")
+    losses = page.evaluate("npformer.explorer.session.past.map(({ loss }) => loss)")
+    assert losses == sorted(losses, reverse=True)
+    assert "moved" in page.get_attribute('[data-block="target"]', "class")
+    assert page.text_content("#training .comparison td").strip() == f"{losses[0]:.3f}"  # the beginning
+    page.click('#training button:text-is("Forget")')
+    assert page.evaluate("npformer.loss()") == losses[0]
+    page.fill("#teach-target", "le chein")
+    page.click(".teach")
+    assert "does not know “chein”" in page.text_content("#message")

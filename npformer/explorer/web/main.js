@@ -9,6 +9,7 @@ import { AttentionView } from "./views/attention_view.js";
 import { ChangesView } from "./views/changes_view.js";
 import { SlopeView } from "./views/slope_view.js";
 import { TrainingView } from "./views/training_view.js";
+import { LensView } from "./views/lens_view.js";
 import { ModelMap } from "./views/model_map.js";
 import { SentenceView } from "./views/sentence_view.js";
 import { linkHome } from "./views/site_links.js";
@@ -32,6 +33,7 @@ function startPage() {
     overview: { render: () => [write, overview].forEach((part) => part.render()) },
     steps: new StepView(explorer),
     attention: new AttentionView(explorer),
+    lens: new LensView(explorer),
     changes: new ChangesView(explorer),
     slope: new SlopeView(explorer),
     training: new TrainingView(explorer),

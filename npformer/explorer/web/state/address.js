@@ -11,10 +11,17 @@ import { t } from "../words/text.js";
 /** @typedef {import("./session.js").Session} Session */
 
 /** The views, which are sections of the page. */
-export const VIEWS = ["overview", "steps", "attention", "changes", "slope", "training"];
+export const VIEWS = ["overview", "steps", "attention", "lens", "changes", "slope", "training"];
 
-/** The views that compute, which a recorded page has not. */
-export const COMPUTED = ["changes", "slope", "training"];
+/**
+ * Return whether a view can show anything on this page: a recorded page computes nothing.
+ * @param {Session} session
+ * @param {string} view
+ */
+export function isThere({ isLive, tape }, view) {
+  if (view === "attention") return [...tape.names.keys()].some((name) => name.endsWith(".attention.weights"));
+  return ["overview", "steps"].includes(view) || (isLive && VIEWS.includes(view));
+}
 
 /** The names in an address. Another one, such as that of an element, says nothing about the state. */
 const ADDRESS_NAMES = ["source", "target", "ids", "training", "edits", "view", "direction", "step", "index"];
@@ -97,8 +104,7 @@ export function readAddress(explorer, hash) {
   }
   explorer.refresh();
   const view = parts.get("view") ?? "";
-  const isThere = VIEWS.includes(view) && (session.isLive || !COMPUTED.includes(view));
-  explorer.view = /** @type {any} */ (isThere ? view : "steps");
+  explorer.view = /** @type {any} */ (isThere(session, view) ? view : "steps");
   if (parts.get("direction") === "backward") explorer.setDirection("backward");
   const which = Number(parts.get("input") ?? 0);
   const step = explorer.tape.names.get(parts.get("step") ?? "");

@@ -1,6 +1,8 @@
 // @ts-check
 // window.npformer: what tests and curious readers can use in the browser's console.
 
+import { attributionOf, layerLogits } from "../engine/lenses.js";
+
 /** @typedef {import("./explorer.js").Explorer} Explorer */
 
 /**
@@ -37,6 +39,11 @@ export function pageInterface(explorer, writer, overview) {
       explorer.recompute();
       return session.loss;
     },
+    /** The logits after each layer, and the parts that add up to a logit. */
+    layer_logits: () => (session.model ? layerLogits(session.model, session.edits, session.tape) : []),
+    /** @type {(position: number, token: number) => [string, string, number][]} */
+    attribution: (position, token) =>
+      attributionOf(session.tape, position, token).map(({ name, step, value }) => [name, step.path, value]),
     explorer,
     writer,
     overview,

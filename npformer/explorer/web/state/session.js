@@ -30,6 +30,8 @@ export class Session {
     this.optimizer = null;
     /** @type {any[]} */
     this.past = [];
+    /** @type {any} the parameters before all training steps, and what they predicted */
+    this.origin = null;
     /** @type {{name: "gradient descent" | "adam", lr: number, state: string}[]} all training steps */
     this.log = [];
     if (this.head.kind === "live") {
@@ -210,6 +212,7 @@ export class Session {
       loss: this.loss,
       summary: this.summary(),
     });
+    if (!this.log.length) [this.origin] = this.past;
     if (this.past.length > MOST_UNDO) this.past.shift();
     this.log.push({ name, lr, state: this.state });
     if (this.optimizer?.name !== name) {
@@ -236,7 +239,7 @@ export class Session {
    */
   restart(parameters) {
     if (this.model) this.model.parameters = parameters;
-    Object.assign(this, { past: [], log: [], optimizer: null });
+    Object.assign(this, { past: [], log: [], optimizer: null, origin: null });
     this.run();
   }
 

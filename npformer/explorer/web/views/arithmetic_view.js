@@ -1,6 +1,6 @@
 // @ts-check
 // The arithmetic of the chosen number: its largest terms, their sum, and all terms on demand.
-import { button, element } from "../drawing/page_elements.js";
+import { button, element, table } from "../drawing/page_elements.js";
 import { terms } from "../arithmetic/terms.js";
 import { isExplained, whyUnexplained } from "../state/recorded.js";
 import { numberText } from "../drawing/number_texts.js";
@@ -225,26 +225,13 @@ function targetOf(explorer, { step, index }) {
  * @param {Explanation} explanation
  */
 export function allTerms(explorer, explanation) {
-  const rows = explanation.terms.slice(0, 600).map((term) =>
-    element(
-      "tr",
-      {},
-      element("th", { textContent: termLabel(explorer, term, explanation.terms), scope: "row" }),
-      element("td", {
-        textContent: term.factors
-          .map(({ value, name }) => numberText(value) + (name ? ` (${name})` : ""))
-          .join(" · "),
-      }),
-      element("td", { textContent: numberText(term.value) }),
-    ),
-  );
-  const head = element(
-    "tr",
-    {},
-    ...[t("Term"), t("Factors"), t("Product")].map((textContent) =>
-      element("th", { textContent, scope: "col" }),
-    ),
-  );
+  const rows = explanation.terms
+    .slice(0, 600)
+    .map((term) => [
+      termLabel(explorer, term, explanation.terms),
+      term.factors.map(({ value, name }) => numberText(value) + (name ? ` (${name})` : "")).join(" · "),
+      numberText(term.value),
+    ]);
   const count = explanation.terms.length;
   const { scale, sum, number } = explanation;
   const result =
@@ -259,6 +246,6 @@ export function allTerms(explorer, explanation) {
     element("p", {
       textContent: t("All {count} terms in their order. {result}", { count, result }),
     }),
-    element("table", {}, element("thead", {}, head), element("tbody", {}, ...rows)),
+    table([t("Term"), t("Factors"), t("Product")], rows),
   ];
 }

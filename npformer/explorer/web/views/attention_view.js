@@ -83,10 +83,6 @@ export class AttentionView {
   render() {
     const { explorer } = this,
       shared = explorer.memory.shared;
-    if (!this.sublayers.length) {
-      this.sentence.textContent = t("This model has no attention.");
-      return;
-    }
     if (!this.sublayer && !shared?.map) this.lineHeads = this.controls.allHeads;
     if (shared?.map && !this.sublayer) Object.assign(this, mapFromAddress(shared.map, this.sublayers));
     this.sublayer = this.chosen.name;

@@ -14,20 +14,12 @@ import { t } from "../words/text.js";
 
 /** @typedef {import("../state/explorer.js").Explorer} Explorer */
 
-const RECORDED = t(
-  "This must be computed, and this page only shows recorded arrays. A page of a small model, such as that " +
-    "of the tour, computes everything itself.",
-);
-
 export class ChangesView {
   /** @param {Explorer} explorer */
   constructor(explorer) {
     this.explorer = explorer;
     this.root = byId("changes");
-    if (!explorer.session.isLive) {
-      this.root.append(element("p", { textContent: RECORDED }));
-      return;
-    }
+    if (!explorer.session.isLive) return;
     const part = (
       /** @type {string} */ title,
       /** @type {string} */ text,

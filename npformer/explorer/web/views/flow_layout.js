@@ -9,7 +9,7 @@ import { blockKind, blockOf } from "../state/sentences.js";
 /**
  * A block of the overview: its output, a row for each token, and in attention the weights. Its place is that of
  * a box, in which a column stands for each token.
- * @typedef {{block: string, kind: string, output: Step, weights: Step | undefined, tokens: string[],
+ * @typedef {{block: string, output: Step, weights: Step | undefined, tokens: string[],
  *   column: number, x: number, y: number, width: number, height: number, left: number}} FlowBlock
  *   left: where the columns of the tokens begin; before it stands the name of the block
  */
@@ -18,9 +18,6 @@ const FLOW_GAP = 10,
   NAME_WIDTH = 112, // the width of the names of the blocks, where there is room
   FLOW_LABELS = 62, // the height of the tokens below the model
   FLOW_TOP = 92; // the height of the probabilities above it
-
-/** Relative heights of the blocks, by their kinds. @type {Record<string, number>} */
-const HEIGHTS = { masked_self_attention: 2, self_attention: 2, cross: 2, attention: 2 };
 
 /**
  * Return the blocks that compute something of their own, in the order of the forward pass: norms and sums
@@ -43,7 +40,6 @@ export function flowBlocks({ session, tape }) {
       length = output.shape[output.shape.length - 2];
     return {
       block,
-      kind: blockKind(block),
       output,
       weights: tape.names.get(`${block}.attention.weights`),
       tokens: tokens.length === length ? tokens : Array.from({ length }, () => ""),
@@ -64,19 +60,14 @@ export function placeFlow(blocks, width, room) {
     between = width < 640 ? 14 : 40;
   const wide = Math.min(width, columns === 1 ? 900 : 1500),
     each = (wide - between * (columns - 1)) / columns;
-  const weightOf = (/** @type {{kind: string, block: string}} */ { kind }) => HEIGHTS[kind] ?? 1;
-  const inner = blocks.filter(({ block }) => block !== "loss");
-  const sums = Array.from({ length: columns }, (_, column) =>
-    inner.filter((one) => one.column === column).reduce((sum, one) => sum + weightOf(one), 0),
+  const weightOf = (/** @type {{weights: any}} */ { weights }) => (weights ? 2 : 1);
+  const stacks = Array.from({ length: columns }, (_, column) =>
+    blocks.filter((one) => one.column === column && one.block !== "loss"),
   );
-  const count = Math.max(
-    ...Array.from({ length: columns }, (_, c) => inner.filter((b) => b.column === c).length),
-  );
-  const unit = Math.max(
-    22,
-    Math.min(44, (room - FLOW_LABELS - FLOW_TOP - FLOW_GAP * count) / Math.max(...sums)),
-  );
-  const base = FLOW_TOP + Math.max(...sums) * unit + FLOW_GAP * count;
+  const most = Math.max(...stacks.map((stack) => stack.reduce((sum, one) => sum + weightOf(one), 0))),
+    gaps = FLOW_GAP * Math.max(...stacks.map(({ length }) => length)),
+    unit = Math.max(each < 400 ? 34 : 22, Math.min(44, (room - FLOW_LABELS - FLOW_TOP - gaps) / most)),
+    base = FLOW_TOP + most * unit + gaps;
   const tops = new Array(columns).fill(base);
   const placed = blocks.map((one) => {
     const isLoss = one.block === "loss",

@@ -13,6 +13,7 @@ import { columnAt, columnWidth } from "./flow_layout.js";
 /** @typedef {import("../drawing/colors.js").Theme} Theme */
 /** @typedef {import("./flow_layout.js").FlowBlock} FlowBlock */
 
+const ROOF = 14; // the height of a block's name where it stands above its columns
 const ROWS = 8; // of a thumbnail: each shows the largest number of some dimensions
 const LEAST = 0.05; // the smallest weight that has a ribbon
 const CHOSEN_BLOCK = "#ff7100";
@@ -22,7 +23,7 @@ const CHOSEN_BLOCK = "#ff7100";
  * @typedef {{part: number, token: number | null, isBackward: boolean, isChosen: boolean}} FlowState
  */
 
-/** @type {WeakMap<Float64Array, Map<string, Float64Array>>} thumbnails, by their arrays */
+/** @type {WeakMap<Float64Array, Float64Array>} thumbnails, by their arrays */
 const thumbnails = new WeakMap();
 
 /**
@@ -32,10 +33,8 @@ const thumbnails = new WeakMap();
  * @param {number} count   the number of tokens
  */
 function thumbnailOf(data, count) {
-  const known = thumbnails.get(data) ?? new Map(),
-    key = String(count);
-  thumbnails.set(data, known);
-  if (known.has(key)) return known.get(key);
+  const known = thumbnails.get(data);
+  if (known) return known;
   const width = data.length / count,
     most = data.reduce((a, b) => (Number.isFinite(b) ? Math.max(a, Math.abs(b)) : a), 0) || 1;
   const small = new Float64Array(count * ROWS);
@@ -44,7 +43,7 @@ function thumbnailOf(data, count) {
     const x = data[i] / most;
     if (Number.isFinite(x) && Math.abs(x) > Math.abs(small[place])) small[place] = x;
   }
-  known.set(key, small);
+  thumbnails.set(data, small);
   return small;
 }
 
@@ -65,15 +64,15 @@ export function drawFlowBlock(surface, theme, box, state, session) {
   surface.rectangle(x, y, width, height, theme.card);
   if (part > 0) {
     // in attention, the ribbons lead from the keys at the bottom to the vectors of the queries at the top
-    const own = weights ? height * 0.3 : height;
-    if (weights) drawRibbons(surface, theme, box, state, y + own, y + height);
-    drawColumns(surface, theme, box, state, y, own, weights ? Math.max(0, 2 * part - 1) : part);
+    const top = box.left > x ? y : y + ROOF,
+      own = (y + height - top) * (weights ? 0.3 : 1);
+    if (weights) drawRibbons(surface, theme, box, state, top + own, y + height);
+    drawColumns(surface, theme, box, state, top, own, weights ? Math.max(0, 2 * part - 1) : part);
   }
   surface.frame(x, y, width, height, isChosen ? CHOSEN_BLOCK : theme.line, isChosen ? 3 : 1);
   const names = box.left > x ? splitName(blockName(block)) : [blockName(block)];
   names.forEach((name, i) => {
     const style = { size: 11.5, color: theme.ink, bold: isChosen };
-    if (box.left === x) surface.rectangle(x + 1, y + 1, 6.6 * name.length + 8, 14, theme.card);
     surface.text(x + 5, y + (box.left > x ? height / 2 + (i - (names.length - 1) / 2) * 14 : 8), name, style);
   });
 }
@@ -85,7 +84,7 @@ function drawColumns(surface, theme, box, { token, isBackward }, top, height, pa
     count = tokens.length,
     data = isBackward ? output.grad : output.data;
   if (!data.length) return;
-  const small = /** @type {Float64Array} */ (thumbnailOf(data, count)),
+  const small = thumbnailOf(data, count),
     kind = isBackward ? "gradient" : "value";
   const [bright, dim] = [1, 0.45].map((mixed) => paletteOf(kind, theme, mixed));
   const wide = Math.max(1, columnWidth(box, count) - 1.5),
@@ -107,7 +106,7 @@ function drawRibbons(surface, theme, box, { token, part, isBackward }, top, bott
     [heads, queries, keys] = shape,
     numbers = isBackward ? grad : data;
   const most = isBackward ? numbers.reduce((a, b) => Math.max(a, Math.abs(b)), 0) || 1 : 1,
-    widest = Math.min(12, columnWidth(box, Math.max(queries, keys))),
+    widest = Math.min(12, 0.7 * columnWidth(box, Math.max(queries, keys))),
     grown = Math.min(1, 2 * part);
   const gradients = paletteOf("gradient", theme, 1).colors;
   for (let i = 0; i < numbers.length; i++) {

@@ -11,6 +11,7 @@ import { t } from "../words/text.js";
 const KEPT = {
   overview: t("the pass"),
   steps: t("the pass, the step and the chosen number"),
+  lens: t("the pass"),
   attention: t("the attention, the head, what its map shows and the chosen weight"),
   changes: t("what the changes are compared with, and the chosen mask"),
   slope: t("the array, the indices, the nudge and its range"),

@@ -191,9 +191,11 @@ export class ModelMap {
     const present = blockOf(step.path),
       from = step === moment.step ? resultOf(moment, direction) : step;
     const path = new Set([...pathOf(tape, from, direction)].map((other) => blockOf(other.path)));
+    const moved = explorer.view === "training" ? explorer.memory.moved : null;
     for (const [block, group] of this.groups) {
       group.classList.toggle("on-path", path.has(block));
       group.classList.toggle("present", block === present);
+      group.classList.toggle("moved", moved?.has(block) ?? false);
       group.classList.toggle("backward", direction === "backward");
       group.setAttribute("aria-pressed", String(block === present));
       group.setAttribute("tabindex", block === present ? "0" : "-1");

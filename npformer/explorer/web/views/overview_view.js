@@ -6,6 +6,7 @@ import { Picture } from "../drawing/picture.js";
 import { percent, visibleText } from "../drawing/number_texts.js";
 import { axesOf } from "../drawing/axes.js";
 import { blockTitle, sentenceOf } from "../state/sentences.js";
+import { meanOfHeads } from "./attention_maps.js";
 import { columnAt, columnWidth, flowBlocks, placeFlow } from "./flow_layout.js";
 import { drawFlowBlock } from "./flow_picture.js";
 import { t } from "../words/text.js";
@@ -74,7 +75,6 @@ export class OverviewView {
         this.speed = speed;
         this.render();
       }),
-      button(t("Open this block"), () => this.open(this.chosen), { disabled: !this.chosen }),
     );
   }
 
@@ -117,6 +117,7 @@ export class OverviewView {
     );
     for (const box of bottoms) {
       box.tokens.forEach((word, i) => {
+        if (!word) return; // a row of a layer is no token
         const isTight = columnWidth(box, box.tokens.length) < 9 * word.length,
           style = { size: 12, color: theme.ink, bold: this.tokenOf(box, token) === i };
         const place = isTight
@@ -151,23 +152,17 @@ export class OverviewView {
     if (!box) return "";
     const title = blockTitle(name, tape),
       line = sentenceOf(box.weights ? "weighted_sum" : box.output.line, direction);
-    const start = `${title[0].toUpperCase()}${title.slice(1)}: ${line}`;
+    const capital = `${title[0].toUpperCase()}${title.slice(1)}`,
+      start = `${capital}: ${line}`;
     if (token === null || this.isBackward || !box.tokens[token]) return start;
     const read = visibleText(box.tokens[token]);
     if (box.weights) {
-      const {
-          shape: [heads, queries, keys],
-          data,
-        } = box.weights,
-        words = axesOf(session, box.weights)[2].labels ?? [];
-      const means = Array.from({ length: keys }, (_, s) => {
-        let sum = 0;
-        for (let h = 0; h < heads; h++) sum += data[(h * queries + token) * keys + s];
-        return sum / heads;
-      });
+      const words = axesOf(session, box.weights)[2].labels ?? [],
+        keys = box.weights.shape[2],
+        means = meanOfHeads(box.weights).subarray(token * keys, (token + 1) * keys);
       const best = means.indexOf(Math.max(...means)),
         values = { read, key: visibleText(words[best] ?? best), p: percent(means[best]) };
-      return `${title}: ${t("“{read}” attends most to “{key}”, with {p} in the mean of the heads.", values)}`;
+      return `${capital}: ${t("“{read}” attends most to “{key}”, with {p} in the mean of the heads.", values)}`;
     }
     if (name !== "loss") return start;
     const width = box.output.shape[1],

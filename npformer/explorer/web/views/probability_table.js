@@ -1,6 +1,6 @@
 // @ts-check
 // The probabilities of the right tokens, before and after a change.
-import { element } from "../drawing/page_elements.js";
+import { element, scroller, table } from "../drawing/page_elements.js";
 import { numberText, percent } from "../drawing/number_texts.js";
 import { tokensOf } from "../drawing/axes.js";
 import { t } from "../words/text.js";
@@ -26,26 +26,27 @@ const OPPOSITE = t(
 export function comparison(explorer, before) {
   const { session } = explorer,
     now = session.summary();
-  const numbers = (/** @type {string} */ name, /** @type {number} */ old, /** @type {number} */ present) =>
-    row([name, numberText(old), numberText(present), difference(present - old)]);
+  const numbers = (/** @type {string} */ name, /** @type {number} */ old, /** @type {number} */ present) => [
+    name,
+    numberText(old),
+    numberText(present),
+    difference(present - old),
+  ];
   const { smoothing } = session;
   const lines = [
     numbers(smoothing ? t("Loss with {smoothing}", { smoothing }) : t("Loss"), before.loss, now.loss),
     ...(smoothing ? [numbers(t("Cross-entropy without it"), before.crossEntropy, now.crossEntropy)] : []),
-    row([
+    [
       session.task?.words.output ?? t("Output"),
       session.task?.shown(before.output) ?? "",
       session.task?.shown(now.output) ?? "",
       before.output === now.output ? t("the same") : t("changed"),
-    ]),
+    ],
   ];
-  const head = [t("quantity"), t("before"), t("after"), t("difference")].map((textContent) =>
-    element("th", { textContent, scope: "col" }),
-  );
   return element(
     "div",
     { className: "comparison" },
-    element("table", {}, element("thead", {}, element("tr", {}, ...head)), element("tbody", {}, ...lines)),
+    table([t("quantity"), t("before"), t("after"), t("difference")], lines),
     ...((now.loss - before.loss) * (now.crossEntropy - before.crossEntropy) < 0
       ? [element("p", { textContent: OPPOSITE })]
       : []),
@@ -70,15 +71,13 @@ function probabilityTable({ session }, before, now) {
     const after = pairs[t][0] ?? NaN, // the last token of a text has no right one after it
       old = isSame ? (pairs[t][1] ?? NaN) : NaN;
     const best = largestIn(now.probabilities.subarray(t * now.width, (t + 1) * now.width));
-    return element(
-      "tr",
-      {},
-      element("td", { textContent: read[t] }),
-      element("th", { textContent: words[target] ?? "–", scope: "row" }),
-      ...[old, after].map((p) => element("td", { textContent: Number.isNaN(p) ? "–" : percent(p) })),
-      element("td", { textContent: Number.isNaN(after - old) ? "–" : points(after - old) }),
-      element("td", { textContent: best === target ? "✓" : words[best] }),
-    );
+    return [
+      read[t],
+      words[target] ?? "–",
+      ...[old, after].map((p) => (Number.isNaN(p) ? "–" : percent(p))),
+      Number.isNaN(after - old) ? "–" : points(after - old),
+      best === target ? "✓" : words[best],
+    ];
   });
   const names = [
       t("reads"),
@@ -88,24 +87,10 @@ function probabilityTable({ session }, before, now) {
       t("change in points"),
       t("predicts"),
     ],
-    head = names.map((textContent) => element("th", { textContent, scope: "col" }));
-  return element(
-    "div",
-    {
-      className: "scroller",
-      tabIndex: 0,
-      role: "region",
-      "aria-label": t("Probabilities of the right tokens"),
-    },
-    element(
-      "table",
-      { className: "words" },
-      element("caption", {
-        textContent: t("Probability of each right token, and its change in percentage points"),
-      }),
-      element("thead", {}, element("tr", {}, ...head)),
-      element("tbody", {}, ...rows),
-    ),
+    caption = t("Probability of each right token, and its change in percentage points");
+  return scroller(
+    t("Probabilities of the right tokens"),
+    table(names, rows, { className: "words", caption }),
   );
 }
 
@@ -130,14 +115,4 @@ function largestIn(row) {
 /** @param {number} by */
 function difference(by) {
   return by === 0 ? t("the same") : `${by > 0 ? "+" : ""}${numberText(by)}`;
-}
-
-/** @param {string[]} cells */
-function row([name, ...cells]) {
-  return element(
-    "tr",
-    {},
-    element("th", { textContent: name, scope: "row" }),
-    ...cells.map((textContent) => element("td", { textContent })),
-  );
 }

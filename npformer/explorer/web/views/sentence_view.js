@@ -2,7 +2,7 @@
 // The head of the page: the text, what the model makes of it, the loss, and the form in which another text is
 // typed.
 import { button, byId, choice, element, replaceContent } from "../drawing/page_elements.js";
-import { COMPUTED } from "../state/address.js";
+import { isThere } from "../state/address.js";
 import { ReaderError } from "../state/reader_error.js";
 import { numberText } from "../drawing/number_texts.js";
 import { counted, t } from "../words/text.js";
@@ -171,10 +171,11 @@ export class SentenceView {
       ["overview", t("The model")],
       ["steps", t("Steps")],
       ["attention", t("Attention")],
+      ["lens", t("Predictions")],
       ["changes", t("What if")],
       ["slope", t("Check a gradient")],
-      ["training", t("Training step")],
-    ]).filter(([view]) => session.isLive || !COMPUTED.includes(view));
+      ["training", t("Teach it")],
+    ]).filter(([view]) => isThere(session, view));
     replaceContent(
       byId("views"),
       choice(t("view"), views, explorer.view, (view) => explorer.show(view)),

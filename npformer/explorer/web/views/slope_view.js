@@ -1,6 +1,6 @@
 // @ts-check
 // A gradient checked by hand: an entry is nudged, and the slope of the loss stands beside the gradient.
-import { byId, choice, element, replaceContent } from "../drawing/page_elements.js";
+import { byId, choice, element, replaceContent, table } from "../drawing/page_elements.js";
 import { Picture } from "../drawing/picture.js";
 import { entryForm } from "./entry_form.js";
 import { numberText, scientific } from "../drawing/number_texts.js";
@@ -27,16 +27,7 @@ export class SlopeView {
     this.point = null;
     this.known = ""; // what the curve was computed for
     const root = byId("slope");
-    if (!explorer.session.isLive) {
-      root.append(
-        element("p", {
-          textContent: t(
-            "Losses of changed values must be computed, and this page only shows recorded arrays.",
-          ),
-        }),
-      );
-      return;
-    }
+    if (!explorer.session.isLive) return;
     this.form = entryForm(
       explorer,
       "slope-of",
@@ -181,22 +172,7 @@ export class SlopeView {
         : t("The gradient differs from the slope: the loss bends within h, as at the kink of a ReLU.");
     replaceContent(
       this.result,
-      element(
-        "table",
-        {},
-        element(
-          "tbody",
-          {},
-          ...rows.map(([name, text]) =>
-            element(
-              "tr",
-              {},
-              element("th", { textContent: name, scope: "row" }),
-              element("td", { textContent: text }),
-            ),
-          ),
-        ),
-      ),
+      table([], rows),
       element("p", { textContent: `h = ${small.toPrecision(2)}. ${verdict}`, className: "verdict" }),
     );
   }

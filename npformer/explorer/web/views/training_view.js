@@ -1,11 +1,13 @@
 // @ts-check
 // One step of gradient descent or Adam: which weights moved most, and how the probabilities of the right
 // tokens changed.
-import { button, byId, choice, element, replaceContent } from "../drawing/page_elements.js";
+import { button, byId, choice, element, replaceContent, scroller, table } from "../drawing/page_elements.js";
 import { Picture } from "../drawing/picture.js";
+import { blockOf } from "../state/sentences.js";
 import { comparison } from "./probability_table.js";
 import { numberText, tickTexts } from "../drawing/number_texts.js";
-import { unravel } from "../drawing/axes.js";
+import { placeText, vocabularyAxis } from "../drawing/axes.js";
+import { ReaderError } from "../state/reader_error.js";
 import { t } from "../words/text.js";
 
 /** @typedef {import("../state/explorer.js").Explorer} Explorer */
@@ -28,14 +30,7 @@ export class TrainingView {
     /** @type {number[]} */
     this.losses = [];
     const root = byId("training");
-    if (!explorer.session.isLive) {
-      root.append(
-        element("p", {
-          textContent: t("A training step must be computed, and this page only shows recorded arrays."),
-        }),
-      );
-      return;
-    }
+    if (!explorer.session.isLive) return;
     this.rate = element("input", {
       value: explorer.session.task?.rate,
       size: 8,
@@ -44,6 +39,24 @@ export class TrainingView {
       "aria-label": t("learning rate"),
     });
     this.rate.addEventListener("change", () => this.remember());
+    this.goal = element("input", {
+      id: "teach-target",
+      autocomplete: "off",
+      spellcheck: false,
+      className: "wide",
+    });
+    this.forget = button(t("Forget"), () => this.forgetAll());
+    this.form = element(
+      "form",
+      { className: "controls", hidden: !explorer.session.ids?.source.length },
+      element("label", {}, t("Teach it the translation "), this.goal),
+      element("button", { className: "teach", textContent: t("Train") }),
+      this.forget,
+    );
+    this.form.addEventListener("submit", (/** @type {Event} */ event) => {
+      event.preventDefault();
+      this.train();
+    });
     this.controls = element("div", { className: "controls" });
     this.moved = element("div");
     this.result = element("div", { "aria-live": "polite" });
@@ -59,6 +72,7 @@ export class TrainingView {
           { learned: explorer.session.task?.words.learned },
         ),
       }),
+      this.form,
       this.controls,
       element(
         "div",
@@ -89,13 +103,51 @@ export class TrainingView {
       button(t("Take one step"), () => this.take(), { className: "main" }),
       button(t("Undo"), () => this.undo(), { disabled: !session.past.length }),
     );
-    replaceContent(this.result, ...(last ? [comparison(explorer, last.summary)] : []));
+    this.forget.disabled = !session.origin;
+    if (!this.goal.value && session.isOwnOutput && !this.form.hidden) this.goal.value = this.otherTarget();
+    replaceContent(this.result, ...(last ? [comparison(explorer, (session.origin ?? last).summary)] : []));
     if (last !== this.listed) this.renderMoved(last?.parameters);
     this.listed = last;
     this.losses = [...session.past.map(({ loss }) => loss), session.loss];
     this.picture?.draw(
       t("The loss after each step: {losses}.", { losses: this.losses.map(numberText).join(", ") }),
     );
+  }
+
+  /** Return a translation that the model does not give: its last word is the next probable other word. */
+  otherTarget() {
+    const { task, ids, tape, head } = this.explorer.session,
+      words = head.target_words,
+      place = Math.max(0, (ids?.targetOut.length ?? 0) - 2);
+    if (!task || !ids) return "";
+    const { data, shape } = /** @type {import("../engine/tape.js").Step} */ (tape.names.get("logits")),
+      row = data.subarray(place * shape[1], (place + 1) * shape[1]);
+    const best = [...row.keys()]
+      .filter((id) => id >= task.specials && !words[id].startsWith(words[ids.targetOut[place]].slice(0, 3)))
+      .reduce((a, b) => (row[b] > row[a] ? b : a));
+    return task.withToken(ids, "target", place, best).texts.target;
+  }
+
+  /** Make a step of Adam towards the translation that the reader wrote. */
+  train() {
+    const { session } = this.explorer,
+      goal = this.goal.value.trim();
+    try {
+      if (goal && goal !== session.texts.target) session.setSentence(session.texts.source, goal);
+    } catch (error) {
+      if (!(error instanceof ReaderError)) throw error;
+      byId("message").textContent = error.message;
+      return;
+    }
+    if (this.optimizer !== "adam") this.chooseOptimizer("adam");
+    this.take();
+  }
+
+  /** Go back to the parameters before all training steps. */
+  forgetAll() {
+    const { session } = this.explorer;
+    if (session.origin) session.restart(session.origin.parameters);
+    this.afterChange();
   }
 
   /** @param {string} name */
@@ -161,45 +213,31 @@ export class TrainingView {
     }
     const now = /** @type {any} */ (this.explorer.session.model).parameters;
     const moved = largestMoves(before, now);
-    const heads = [t("parameter"), t("before"), t("after"), t("change")].map((textContent) =>
-      element("th", { textContent, scope: "col" }),
-    );
-    const rows = moved.map(({ name, index, shape, old, value }) =>
-      element(
-        "tr",
-        {},
-        element(
-          "th",
-          { scope: "row" },
-          button(
-            `${name}[${unravel(shape, index).join(", ")}]`,
-            () =>
-              this.explorer.follow(
-                /** @type {any} */ (this.explorer.tape.names.get(name)),
-                index,
-                "backward",
-              ),
-            { className: "follow", title: t("Show how its gradient is computed") },
-          ),
-        ),
-        ...[numberText(old), numberText(value), numberText(value - old)].map((textContent) =>
-          element("td", { textContent }),
-        ),
-      ),
-    );
-    this.moved.replaceChildren(
-      element(
-        "div",
-        { className: "scroller", tabIndex: 0, role: "region", "aria-label": t("Weights that moved most") },
-        element(
-          "table",
-          {},
-          element("caption", { textContent: t("The weights that moved most") }),
-          element("thead", {}, element("tr", {}, ...heads)),
-          element("tbody", {}, ...rows),
-        ),
-      ),
-    );
+    this.explorer.memory.moved = new Set(moved.map(({ name }) => blockOf(name)));
+    const rows = moved.map(({ name, index, old, value }) => [
+      this.moveButton(name, index),
+      ...[old, value, value - old].map(numberText),
+    ]);
+    const head = [t("parameter"), t("before"), t("after"), t("change")],
+      caption = t("The weights that moved most");
+    this.moved.replaceChildren(scroller(caption, table(head, rows, { caption })));
+  }
+
+  /**
+   * Make the button that shows how the gradient of a weight is computed, under a name that says what it is.
+   * @param {string} name
+   * @param {number} index
+   */
+  moveButton(name, index) {
+    const { explorer } = this,
+      step = /** @type {import("../engine/tape.js").Step} */ (explorer.tape.names.get(name)),
+      place = placeText(explorer.session, step, index);
+    const isEmbedding = vocabularyAxis(explorer.session, step, 1) !== null;
+    const text = isEmbedding ? t("embedding of {place}", { place }) : `${name}, ${place}`;
+    return button(text, () => explorer.follow(step, index, "backward"), {
+      className: "follow",
+      title: t("{name}: show how its gradient is computed", { name }),
+    });
   }
 
   /** @type {import("../drawing/surfaces.js").Drawing} */
