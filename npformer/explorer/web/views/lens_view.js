@@ -43,7 +43,7 @@ export class LensView {
     const logits = layerLogits(model, session.edits, tape),
       read = tokensOf(session, "target"),
       words = session.head.target_words;
-    const palette = paletteOf("weight", currentTheme(), 1),
+    const palette = paletteOf("weight", currentTheme(), 0.45),
       width = logits[0].length / read.length;
     this.position = Math.min(this.position, read.length - 1);
     const cell = (

@@ -103,7 +103,6 @@ export class WriteView {
           className: "next-token",
           disabled: p[id] === 0,
           onclick: () => this.act(() => writer.take(id)),
-          "aria-label": t("{token}, probability {p}", { token: visibleText(words[id]), p: percent(p[id]) }),
         },
         element(
           "span",
@@ -111,6 +110,7 @@ export class WriteView {
           element("i", { className: "positive", styles: { height: `${100 * p[id]}%` } }),
         ),
         element("b", { textContent: visibleText(words[id]) }),
+        " ",
         element("small", { textContent: percent(p[id]) }),
       ),
     );
