@@ -66,7 +66,7 @@ export function placeFlow(blocks, width, room) {
   );
   const most = Math.max(...stacks.map((stack) => stack.reduce((sum, one) => sum + weightOf(one), 0))),
     gaps = FLOW_GAP * Math.max(...stacks.map(({ length }) => length)),
-    unit = Math.max(each < 400 ? 34 : 22, Math.min(44, (room - FLOW_LABELS - FLOW_TOP - gaps) / most)),
+    unit = Math.max(each < 400 ? 34 : 18, Math.min(44, (room - FLOW_LABELS - FLOW_TOP - gaps) / most)),
     base = FLOW_TOP + most * unit + gaps;
   const tops = new Array(columns).fill(base);
   const placed = blocks.map((one) => {

@@ -114,10 +114,8 @@ export class LensView {
     const others = { count: parts.length - largest.length, rest: numberText(rest), sum: numberText(sum) };
     const token = visibleText(words[this.token]),
       read = visibleText(tokensOf(explorer.session, "target")[this.position]);
-    const sides = /** @type {[boolean, string][]} */ ([
-      [false, t("the model's prediction")],
-      [true, t("the right token")],
-    ]);
+    const sides = /** @type {[boolean, string][]} */ (
+      [[false, t("the model's prediction")], [true, t("the right token")]]);
     replaceContent(
       this.parts,
       element("h3", {

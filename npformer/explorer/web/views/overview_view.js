@@ -13,11 +13,8 @@ import { t } from "../words/text.js";
 
 /** @typedef {import("../state/explorer.js").Explorer} Explorer */
 
-const SPEEDS = /** @type {[number, string][]} */ ([
-  [1, "½ ×"],
-  [2, "1 ×"],
-  [5, "2.5 ×"],
-]); // blocks in a second
+/** Blocks in a second. */
+const SPEEDS = /** @type {[number, string][]} */ ([[1, "½ ×"], [2, "1 ×"], [5, "2.5 ×"]]);
 const GROWING = { duration: 260, easing: "ease-in-out" };
 
 export class OverviewView {
@@ -37,8 +34,7 @@ export class OverviewView {
     this.sentence = element("p", { className: "told", "aria-live": "polite" });
     this.picture = new Picture({
       id: "overview-picture",
-      layout: (width) =>
-        (this.layout = placeFlow(flowBlocks(explorer), width, innerHeight - (innerWidth > 1000 ? 350 : 200))),
+      layout: (width) => (this.layout = placeFlow(flowBlocks(explorer), width, innerHeight - heightAbove())),
       draw: (surface, theme) => this.drawFlow(surface, theme),
       point: (x, y, kind) => this.point(x, y, kind),
       move: (row, column) => this.move(-row, column),
@@ -58,7 +54,7 @@ export class OverviewView {
   }
 
   render() {
-    this.draw();
+    if (!this.count) this.draw();
     if (!this.layout.blocks.some(({ block }) => block === this.chosen)) this.chosen = "";
     const isPlaying = this.frame > 0,
       isStill = matchMedia("(prefers-reduced-motion: reduce)").matches;
@@ -76,6 +72,7 @@ export class OverviewView {
         this.render();
       }),
     );
+    this.draw();
   }
 
   get hasGradients() {
@@ -286,4 +283,9 @@ export class OverviewView {
     await frame.animate(isBack ? [large, small] : [small, large], GROWING).finished;
     frame.remove();
   }
+}
+
+/** Return the height above the picture, which stands first on a small screen. */
+function heightAbove() {
+  return innerWidth > 1000 ? byId("overview-picture").getBoundingClientRect().top + scrollY + 20 : 200;
 }
