@@ -86,6 +86,7 @@ def test_the_map_stays_in_view_marks_what_the_tab_shows_and_leaves_no_empty_colu
         page.click('#views button:text-is("Steps")')
         assert page.locator("main").bounding_box()["width"] > 780
         assert page.locator("header").bounding_box()["height"] < 130
+        page.set_viewport_size(DESK["viewport"])  # of a tab that other tests use, too
 
 
 def test_large_text_leaves_the_map_above_the_view(chromium, html):

@@ -213,12 +213,12 @@ def test_what_the_changes_are_compared_with_comes_back(page):
 def test_the_last_training_step_and_its_optimizer_come_back(page):
     page.click('#views button:text-is("Teach it")')
     page.click('#training button[data-choice="adam"]')
-    page.fill("#training input", "0.02")
+    page.fill('#training [aria-label="learning rate"]', "0.02")
     for _ in range(2):
         page.click("#training .main")
         wait_until_generated(page)
     shown = "document.getElementById('training').textContent"
-    rate = "document.querySelector('#training input').value"
+    rate = "document.querySelector('#training [aria-label]').value"
     before = page.evaluate(f"[{shown}, {rate}]")
     assert "The weights that moved most" in before[0]
     check_link(page)

@@ -48,7 +48,7 @@ export class TrainingView {
     this.forget = button(t("Forget"), () => this.forgetAll());
     this.form = element(
       "form",
-      { className: "controls", hidden: !explorer.session.ids?.source.length },
+      { className: "teaching", hidden: !explorer.session.ids?.source.length },
       element("label", {}, t("Teach it the translation "), this.goal),
       element("button", { className: "teach", textContent: t("Train") }),
       this.forget,
