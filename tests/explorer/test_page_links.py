@@ -218,7 +218,7 @@ def test_the_last_training_step_and_its_optimizer_come_back(page):
         page.click("#training .main")
         wait_until_generated(page)
     shown = "document.getElementById('training').textContent"
-    rate = "document.querySelector('#training [aria-label]').value"
+    rate = "document.querySelector('#training input[aria-label]').value"
     before = page.evaluate(f"[{shown}, {rate}]")
     assert "The weights that moved most" in before[0]
     check_link(page)
