@@ -118,8 +118,8 @@ function keptTexts({ session, view }) {
     location.protocol === "file:"
       ? t(
           "It points to the file “{file}” on this computer. To show the view to another person, send the " +
-            "file together with the link. That person opens the file, presses “Link to this view” and pastes " +
-            "the link into the field below.",
+            "file together with the link. That person opens the file, presses “Link to this view” and " +
+            "pastes the link into the field below.",
           { file },
         )
       : "",
