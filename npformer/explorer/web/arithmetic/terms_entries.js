@@ -82,7 +82,8 @@ const TRANSPOSE = {
 /** y = where(mask, x, fill), or y = x + where(mask, 0, fill) @type {Arithmetic} */
 const MASK = {
   forward({ inputs: [x], note: { allowed, fill, how } }, index) {
-    const masked = term(null, 0, [constant(fill, t("masked: the query may not attend to the key"))]), score = term(x, index, [entry(x, index)]);
+    const why = constant(fill, t("masked: the query may not attend to the key"));
+    const masked = term(null, 0, [why]), score = term(x, index, [entry(x, index)]);
     if (allowed[index % allowed.length]) return [score];
     return how === "add" ? [score, masked] : [masked];
   },
@@ -95,7 +96,8 @@ const MASK = {
 /** y = where(query_mask, x, 0) @type {Arithmetic} */
 const MASK_QUERIES = {
   forward({ inputs: [x], note: { isAllowed } }, index) {
-    return [isAllowed(index) ? term(x, index, [entry(x, index)]) : term(null, 0, [constant(0, t("masked query"))])];
+    if (isAllowed(index)) return [term(x, index, [entry(x, index)])];
+    return [term(null, 0, [constant(0, t("masked query"))])];
   },
   backward: (step, _, index) => (step.note.isAllowed(index) ? passedOn(step, index) : []),
 };

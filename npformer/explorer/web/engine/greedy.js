@@ -11,10 +11,10 @@ const UNKNOWN_ID = 1;
 const EXTRA_TOKENS = 50; // of a translation, more than the source has (Vaswani et al. 2017, section 6.1)
 
 /**
- * Return a function that computes the logits (V,) of the token after some tokens. Tokens that are never chosen
- * have the logit -Infinity: in a translation padding, the start symbol and the unknown word.
+ * Return a function that computes the logits (V,) of the token after some tokens. Tokens that are never
+ * chosen have the logit -Infinity: in a translation padding, the start symbol and the unknown word.
  * @param {Model} model
- * @param {number[]} source   of a translation, whose tokens begin with the start symbol; empty for other texts
+ * @param {number[]} source   of a translation, whose tokens begin with the start symbol; else empty
  * @param {Edits} edits
  * @returns {(ids: number[]) => Float64Array}
  */
@@ -39,8 +39,8 @@ export function predictorOf(model, source, edits = {}) {
 }
 
 /**
- * Return the ids of the translation, without start and end symbols. Of equally probable tokens, the one with the
- * lower id is chosen.
+ * Return the ids of the translation, without start and end symbols. Of equally probable tokens, the one with
+ * the lower id is chosen.
  * @param {Model} model
  * @param {number[]} source
  * @param {Edits} edits

@@ -1,6 +1,6 @@
 // @ts-check
-// Lenses on a pass, as in npformer/lenses: what the model would predict after each layer (the logit lens), and
-// what each of its parts adds to a logit (direct logit attribution, Elhage et al. 2021).
+// Lenses on a pass, as in npformer/lenses: what the model would predict after each layer (the logit lens),
+// and what each of its parts adds to a logit (direct logit attribution, Elhage et al. 2021).
 import { Tape } from "./tape.js";
 
 /** @typedef {import("./tape.js").Step} Step */

@@ -1,5 +1,5 @@
 // @ts-check
-// The probabilities with which sampling draws the next token, by the rules of npformer/generation/sampling.py.
+// The probabilities with which sampling draws the next token, by the rules of generation/sampling.py.
 import { exponentials } from "./attention.js";
 
 /**

@@ -21,7 +21,7 @@ export class Writer {
     this.predict = () => this.logits;
   }
 
-  /** What the model reads and writes. @returns {ReturnType<import("./translation.js").Translation["writing"]>} */
+  /** @returns {ReturnType<import("./translation.js").Translation["writing"]>} what the model reads, writes */
   get writing() {
     const { task, ids } = this.session;
     return /** @type {any} */ (task).writing(ids);

@@ -7,8 +7,8 @@ import { blockKind, blockOf } from "../state/sentences.js";
 /** @typedef {import("../engine/tape.js").Step} Step */
 
 /**
- * A block of the overview: its output, a row for each token, and in attention the weights. Its place is that of
- * a box, in which a column stands for each token.
+ * A block of the overview: its output, a row for each token, and in attention the weights. Its place is that
+ * of a box, in which a column stands for each token.
  * @typedef {{block: string, output: Step, weights: Step | undefined, tokens: string[],
  *   column: number, x: number, y: number, width: number, height: number, left: number}} FlowBlock
  *   left: where the columns of the tokens begin; before it stands the name of the block

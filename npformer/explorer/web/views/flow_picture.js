@@ -19,7 +19,7 @@ const LEAST = 0.05; // the smallest weight that has a ribbon
 const CHOSEN_BLOCK = "#ff7100";
 
 /**
- * What the picture shows: how much of the block is computed, from 0 to 1, the chosen token, and the direction.
+ * What the picture shows: how much of the block is computed, from 0 to 1, the chosen token, the direction.
  * @typedef {{part: number, token: number | null, isBackward: boolean, isChosen: boolean}} FlowState
  */
 

@@ -26,8 +26,8 @@ export class LensView {
     byId("lens").append(
       element("p", {
         textContent: t(
-          "What the model would predict if it ended after each of its layers. Choose a prediction to see what " +
-            "adds to it; choose it again for the step that changed it most.",
+          "What the model would predict if it ended after each of its layers. Choose a prediction to see " +
+            "what adds to it; choose it again for the step that changed it most.",
         ),
       }),
       this.table,

@@ -88,8 +88,8 @@ export class OverviewView {
     this.sentence.textContent = moving
       ? this.sentenceOf(moving)
       : t(
-          "The sentence goes from the bottom to the top: each column belongs to a token. Press Play, point at " +
-            "a token, or open a block.",
+          "The sentence goes from the bottom to the top: each column belongs to a token. Press Play, point " +
+            "at a token, or open a block.",
         );
     this.picture.draw(t("The model with its arrays. {sentence}", { sentence: this.sentence.textContent }));
     this.times.push(performance.now() - start);
@@ -159,18 +159,15 @@ export class OverviewView {
         means = meanOfHeads(box.weights).subarray(token * keys, (token + 1) * keys);
       const best = means.indexOf(Math.max(...means)),
         values = { read, key: visibleText(words[best] ?? best), p: percent(means[best]) };
-      return `${capital}: ${t("“{read}” attends most to “{key}”, with {p} in the mean of the heads.", values)}`;
+      return capital + t(": “{read}” attends most to “{key}”, with {p} in the mean of the heads.", values);
     }
     if (name !== "loss") return start;
     const width = box.output.shape[1],
       row = box.output.data.subarray(token * width, (token + 1) * width),
       best = row.indexOf(Math.max(...row));
-    const word = visibleText(axesOf(session, box.output)[1]?.labels?.[best] ?? best);
-    return t("After “{read}”, the most probable token is “{word}”, with {p}.", {
-      read,
-      word,
-      p: percent(Math.exp(row[best])),
-    });
+    const word = visibleText(axesOf(session, box.output)[1]?.labels?.[best] ?? best),
+      values = { read, word, p: percent(Math.exp(row[best])) };
+    return t("After “{read}”, the most probable token is “{word}”, with {p}.", values);
   }
 
   /** @param {"forward" | "backward"} direction */

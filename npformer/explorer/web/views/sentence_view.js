@@ -52,8 +52,8 @@ export class SentenceView {
   }
 
   /**
-   * Return the translation that the reader gives: one that was typed now, or that of the same sentence before. A
-   * new sentence is translated anew.
+   * Return the translation that the reader gives: one typed now, or that of the same sentence before.
+   * A new sentence is translated anew.
    * @param {string} source
    * @returns {string | null}
    */

@@ -219,8 +219,8 @@ export class SlopeView {
 const VISIBLE = 1e-3; // of the loss: by this the loss should change when the entry changes by 1
 
 /**
- * Propose the chosen number of the step if it is pinned or if the loss depends on it visibly. Otherwise, and at
- * the loss's own steps, whose gradients are all alike, propose the entry of a weight with the largest gradient.
+ * Propose the chosen number of the step if it is pinned or if the loss depends on it visibly. Otherwise, and
+ * at the loss's own steps, whose gradients are all alike, propose the weight with the largest gradient.
  * @param {Explorer} explorer
  */
 function proposalOf({ result, index, isPinned, session, tape }) {

@@ -1,6 +1,6 @@
 // @ts-check
-// Writing with the model: the tokens so far, and bars of the most probable next ones, of which the reader takes
-// one or lets the model draw one.
+// Writing with the model: the tokens so far, and bars of the most probable next ones, of which the reader
+// takes one or lets the model draw one.
 import { button, byId, element, replaceContent } from "../drawing/page_elements.js";
 import { percent, visibleText } from "../drawing/number_texts.js";
 import { Writer } from "../state/writer.js";
