@@ -38,6 +38,11 @@ def scenes(page):
         page: A page of playwright that shows the explorer.
     """
     press = Presses(page)
+    page.evaluate("Object.assign(npformer.overview, { stage: 6.5 }).render()")
+    yield "The whole model: Play sends the sentence through it."
+    page.evaluate("Object.assign(npformer.overview, { stage: Infinity }).render()")
+    yield "Each column belongs to a token, and each ribbon is an attention weight."
+    press.button("Steps")
     press.button("Change the sentence")
     page.locator("#source-input").fill(SENTENCE[:-3])
     yield "Type a sentence: the page computes the whole model, forward and backward."
@@ -48,7 +53,6 @@ def scenes(page):
     press.next_until(f"{STEP}.softmax")
     yield "Next: the softmax turns the scores of each query into weights."
     press.next_until(f"{STEP}.z")
-    yield "Next: the output of a head is the sum of the values, each times its weight."
     press.button("backward")
     yield "Backward: the same line with its gradient. Here, that of the weights."
     press.next_until(f"{STEP}.masked")

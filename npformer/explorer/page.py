@@ -10,9 +10,12 @@ import hashlib
 import json
 import posixpath
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from html import escape
+from html.parser import HTMLParser
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from npformer.backend import Array
@@ -41,6 +44,7 @@ _PAGE = """\
 </head>
 <body>
 {body}
+<script type="application/json" id="messages">{messages}</script>
 <script type="application/json" id="head">{head}</script>
 <script type="application/octet-stream" id="weights">{weights}</script>
 <script type="module">{module}</script>
@@ -92,12 +96,16 @@ class Page:
         )
 
 
-def make_page(head: dict[str, Any], arrays: list[Array]) -> Page:
+def make_page(
+    head: dict[str, Any], arrays: list[Array], catalogue: Mapping[str, str] = MappingProxyType({})
+) -> Page:
     """Return the page that shows some data.
 
     Args:
         head: What the page needs besides its numbers, as values for JSON, with "title" and "kind".
         arrays: The arrays whose numbers the page carries, one after the other, as float32.
+        catalogue: Translations of the words of the page, by their English texts, which `messages` lists. A
+            text that is missing stands in English.
     """
     module, style = joined_modules(), (WEB / "style.css").read_text(encoding="utf-8")
     return Page(
@@ -106,6 +114,7 @@ def make_page(head: dict[str, Any], arrays: list[Array]) -> Page:
             title=escape(head["title"]),
             style=style,
             body=(WEB / "page.html").read_text(encoding="utf-8"),
+            messages=json_text(dict(catalogue)),
             head=json_text(head),
             weights=as_base64(arrays),
             module=module,
@@ -198,3 +207,50 @@ def _exported_names(file: Path) -> list[str]:
 
 def _without_exports(text: str) -> str:
     return re.sub(rf"(?m)^{_EXPORT.pattern}", "", text)
+
+
+# The words of the page, in one catalogue
+
+_STRING = r'"(?:[^"\\]|\\.)*"'
+_MESSAGE = re.compile(rf"\bt\(\s*({_STRING}(?:\s*\+\s*{_STRING})*)\s*[,)]")
+_CALL = re.compile(r"\bt\(")
+
+
+def messages(folder: Path = WEB) -> list[str]:
+    """Return the English texts of all words of the page, in their order: the keys of a catalogue.
+
+    A module writes each of them as `t("English text")`, and those of page.html stand in its elements.
+
+    Args:
+        folder: The folder of page.html and the modules.
+
+    Raises:
+        ValueError: If a module calls t with anything but a text, which no catalogue could have.
+    """
+    body = _Words()
+    body.feed((folder / "page.html").read_text(encoding="utf-8"))
+    found = body.texts
+    for file in sorted(folder.rglob("*.js")):
+        text = "" if file.name == "text.js" else file.read_text(encoding="utf-8")  # it defines t
+        calls = [_MESSAGE.match(text, call.start()) for call in _CALL.finditer(text)]
+        if None in calls:
+            raise ValueError(f"{file.name} has a call of t without a text: write the words into the call")
+        found += [
+            "".join(json.loads(part) for part in re.findall(_STRING, call[1])) for call in calls if call
+        ]
+    return list(dict.fromkeys(found))
+
+
+class _Words(HTMLParser):
+    """The words of an HTML text: the texts of its elements, and the names of these for screen readers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.texts: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.texts += [str(value) for name, value in attrs if name in ("aria-label", "title")]
+
+    def handle_data(self, data: str) -> None:
+        if re.search(r"\w", data):
+            self.texts.append(data.strip())

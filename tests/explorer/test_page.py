@@ -102,7 +102,12 @@ def test_no_text_ends_an_element():
     page = make_page({**HEAD, "title": hostile, "source_words": [hostile]}, [np.ones(2)])
     found = elements_of(page)
     assert json.loads(text_of(page, "head"))["source_words"] == [hostile]
-    assert [attributes.get("id") for attributes, _ in found["script"]] == ["head", "weights", None]
+    assert [attributes.get("id") for attributes, _ in found["script"]] == [
+        "messages",
+        "head",
+        "weights",
+        None,
+    ]
     assert found["title"][0][1] == hostile
 
 
@@ -173,8 +178,13 @@ def test_modules_in_folders_import_each_other_by_their_relative_places(web):
     assert re.findall("// .*", text) == ["// c.js", "// in/a.js", "// in/b.js", "// main.js"]
 
 
+def test_the_page_stays_small():
+    lines = sum(len(path.read_text(encoding="utf-8").splitlines()) for path in WEB.rglob("*.js"))
+    assert lines <= 12_500
+
+
 def test_a_folder_of_the_page_imports_only_from_the_folders_before_it():
-    folders = ["engine", "arithmetic", "state", "drawing", "views", "main.js"]
+    folders = ["words", "engine", "arithmetic", "state", "drawing", "views", "main.js"]
     for path in WEB.rglob("*.js"):
         own = folders.index(path.relative_to(WEB).parts[0])
         for place in re.findall(r'(?m)^(?:import|\}).* from "([^"]+)";$', path.read_text(encoding="utf-8")):

@@ -45,6 +45,28 @@ def test_a_typed_sentence(source, target, message, page):
     assert page.evaluate("[npformer.loss(), location.hash]") == before
 
 
+def test_suggestions_and_a_new_sentence_is_translated_anew(page):
+    """Exchanged letters and punctuation are seen, and only a translation that was typed is kept."""
+    page.fill("#target-input", "")
+    page.fill("#source-input", "the dgo is tired.")
+    page.click("#sentence-form .main")
+    offers = page.locator("#message button")
+    assert offers.first.text_content() == "dog"
+    assert offers.last.text_content() == "leave out “.”"
+    offers.first.click()
+    page.click("#sentence-form .main")
+    page.click("#message button")
+    page.click("#sentence-form .main")
+    texts = "(({ texts, output, isOwnOutput }) => [texts.source, texts.target === output, isOwnOutput])"
+    assert page.evaluate(f"{texts}(npformer.explorer.session)") == ["the dog is tired", True, True]
+    page.fill("#target-input", "un chat")
+    page.click("#sentence-form .main")
+    assert page.evaluate("npformer.explorer.session.texts.target") == "un chat"
+    page.fill("#source-input", "a cat sees it")
+    page.click("#sentence-form .main")
+    assert page.evaluate(f"{texts}(npformer.explorer.session)") == ["a cat sees it", True, True]
+
+
 def test_the_longest_sentence_has_room(page):
     page.fill("#source-input", "dog " * 47)
     page.fill("#target-input", "chien " * 47)

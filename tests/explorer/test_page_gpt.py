@@ -208,7 +208,7 @@ def test_a_gradient_a_head_a_mask_and_a_training_step(reader):
     changed = loss(reader)
     assert changed != before
     assert text(reader, "#changes .comparison tbody tr:nth-child(2) th") == "Continuation"
-    open_view(reader, "Training step")
+    open_view(reader, "Teach it")
     reader.press("#training .main")
     assert loss(reader) < changed
     reader.press("#training .controls > button:last-child")

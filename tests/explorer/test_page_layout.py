@@ -59,13 +59,34 @@ def test_every_step_of_both_passes_is_shown(chromium, html, html_of_gpt, kind):
 
 def test_the_table_of_what_if_is_whole(chromium, html):
     with open_page(chromium, html, **DESK) as page:
-        page.click("#views button:nth-child(3)")
+        page.click('#views button:text-is("What if")')
         for width in (1010, 1120, 1280):
             page.set_viewport_size({"width": width, "height": 900})
             sizes = "(({ scrollWidth, clientWidth }) => [scrollWidth, clientWidth])"
             whole, shown = page.evaluate(f"{sizes}(document.querySelector('#changes .comparison .scroller'))")
             assert whole <= shown
             assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_the_map_stays_in_view_marks_what_the_tab_shows_and_leaves_no_empty_column(chromium, html):
+    with open_page(chromium, html, **DESK) as page:
+        page.click('#views button:text-is("What if")')
+        page.evaluate("scrollTo(0, 9999)")
+        assert page.locator("#map").bounding_box()["y"] > 0
+        page.click('#views button:text-is("Attention")')
+        page.click('#attention button:text-is("encoder 0")')
+        assert page.get_attribute(".block.present", "data-block") == "encoder.0.self_attention"
+        labels = (
+            "[...document.querySelectorAll('#map text')].map((text) => text.getBoundingClientRect().height)"
+        )
+        assert min(page.evaluate(labels)) >= 10
+        page.click("#map-box summary")
+        assert page.locator("main").bounding_box()["x"] < 50
+        page.set_viewport_size({"width": 794, "height": 736})  # a frame in a page
+        page.click('#views button:text-is("Steps")')
+        assert page.locator("main").bounding_box()["width"] > 780
+        assert page.locator("header").bounding_box()["height"] < 130
+        page.set_viewport_size(DESK["viewport"])  # of a tab that other tests use, too
 
 
 def test_large_text_leaves_the_map_above_the_view(chromium, html):
@@ -77,7 +98,9 @@ def test_large_text_leaves_the_map_above_the_view(chromium, html):
         page.click('[data-block="encoder.0.feed_forward"]')
         assert "feed-forward" in page.text_content("#crumbs").lower()
         assert page.is_visible(".block.present")  # it stays unfolded
-        page.click("#views button:nth-child(2)")  # a map of attention fills the view, with its numbers
+        page.click(
+            '#views button:text-is("Attention")'
+        )  # a map of attention fills the view, with its numbers
         widths = page.evaluate(
             "['attention-map', 'attention'].map((id) => document.getElementById(id).offsetWidth)"
         )
@@ -116,10 +139,11 @@ def test_the_page_works_in_the_frame_of_a_notebook(chromium):
         (inner,) = [each for each in page.frames if each != page.main_frame]
         wait_until_ready(page, inner)
         assert inner.evaluate("npformer.loss()") > 0
+        inner.get_by_role("button", name="Steps", exact=True).click()
         inner.get_by_role("button", name="backward").first.click()
         inner.get_by_role("button", name="Next →").click()
         assert inner.evaluate("npformer.explorer.direction") == "backward"
-        for view in ("Attention", "What if", "Check a gradient", "Training step"):
+        for view in ("Attention", "What if", "Check a gradient", "Teach it"):
             inner.get_by_role("button", name=view, exact=True).first.click()
         inner.get_by_role("button", name="Link to this view").click()
         assert "has no address" in inner.locator("#dialog").inner_text()

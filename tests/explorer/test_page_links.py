@@ -118,7 +118,7 @@ def test_the_link_to_the_step_keeps_the_state(page):
 
 
 def test_the_chosen_weight_of_attention_comes_back(page):
-    page.click("#views button:nth-child(2)")
+    page.click('#views button:text-is("Attention")')
     told = "document.querySelector('#attention p[aria-live]').textContent"
     first = page.evaluate(told)
     page.hover("#attention-map", position={"x": 200, "y": 85})
@@ -149,7 +149,7 @@ SLOPE = """[
 
 
 def test_the_checked_entry_and_its_nudge_come_back(page):
-    page.click("#views button:nth-child(4)")
+    page.click('#views button:text-is("Check a gradient")')
     page.fill("#slope-of-path", "encoder.0.feed_forward.inner.weight")
     page.fill("#slope-of-place", "2, 3")
     page.click("#slope .main")
@@ -195,7 +195,7 @@ def test_what_the_changes_are_compared_with_comes_back(page):
         explorer.recompute();
     }""")
     step(page, 2)
-    page.click("#views button:nth-child(3)")
+    page.click('#views button:text-is("What if")')
     page.click("#changes .result .controls button:nth-child(2)")
     page.evaluate("npformer.edit({})")
     step(page, 1, 0.02)
@@ -211,14 +211,14 @@ def test_what_the_changes_are_compared_with_comes_back(page):
 
 
 def test_the_last_training_step_and_its_optimizer_come_back(page):
-    page.click("#views button:nth-child(5)")
+    page.click('#views button:text-is("Teach it")')
     page.click('#training button[data-choice="adam"]')
-    page.fill("#training input", "0.02")
+    page.fill('#training [aria-label="learning rate"]', "0.02")
     for _ in range(2):
         page.click("#training .main")
         wait_until_generated(page)
     shown = "document.getElementById('training').textContent"
-    rate = "document.querySelector('#training input').value"
+    rate = "document.querySelector('#training input[aria-label]').value"
     before = page.evaluate(f"[{shown}, {rate}]")
     assert "The weights that moved most" in before[0]
     check_link(page)
@@ -226,17 +226,17 @@ def test_the_last_training_step_and_its_optimizer_come_back(page):
 
 
 def test_the_chosen_mask_the_lines_and_what_is_unfolded_come_back(page):
-    page.click("#views button:nth-child(3)")
+    page.click('#views button:text-is("What if")')
     chosen = '#changes button[data-choice="encoder.1.self_attention"]'
     page.click(chosen)
     check_link(page)
     assert page.get_attribute(chosen, "aria-pressed") == "true"
-    page.click("#views button:nth-child(2)")
+    page.click('#views button:text-is("Attention")')
     for pressed in ("false", "true"):
         page.click("#all-heads")
         check_link(page)
         assert page.get_attribute("#all-heads", "aria-pressed") == pressed
-    page.click("#views button:nth-child(1)")
+    page.click('#views button:text-is("Steps")')
     page.click("#tables summary")
     wait_until(
         page, "new URLSearchParams(location.hash).has('open')"
@@ -265,7 +265,7 @@ def saved(chromium, html, tmp_path):
 
 
 def test_the_link_of_a_file_is_copied_shown_and_opened_in_a_new_tab(saved):
-    saved.click("#views button:nth-child(2)")
+    saved.click('#views button:text-is("Attention")')
     saved.click("#attention-map", position={"x": 240, "y": 130})
     saved.click("#copy-link")
     wait_until(saved, TOLD)

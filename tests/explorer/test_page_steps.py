@@ -199,7 +199,7 @@ def test_a_pinned_number_stays_pinned_in_the_other_pass(page):
     gradient = page.evaluate(f"npformer.gradients('{value[0]}')[{value[1]}]")
     assert page.evaluate("npformer.explorer.numbers[npformer.explorer.index]") == gradient
     assert "pinned" in page.text_content("#arithmetic")
-    page.click("#views button:nth-child(2)")
+    page.click('#views button:text-is("Attention")')
     choose(page, "forward")
     assert page.evaluate(state) == [*value[:3], "attention"]
 

@@ -70,7 +70,7 @@ class _Tab:
         """Show the file without a name. From now on, what goes wrong is noted."""
         self.files, self.wrong = files, []
         self.page.mouse.move(0, 0)  # a page would answer to the pointer of the last test
-        self.page.goto(HOME)
+        self.page.goto(f"{HOME}?{next(_visits)}#view=steps")  # where a page of the explorer has its steps
 
     def _note(self, message):
         if message.type == "error":

@@ -19,7 +19,7 @@ PRECEDES = """selector => {
     const place = active === document.body || !wanted ? 0 : active.compareDocumentPosition(wanted);
     return Boolean(place & Node.DOCUMENT_POSITION_PRECEDING);
 }"""
-VIEWS = ["Steps", "Attention", "What if", "Check a gradient", "Training step"]
+VIEWS = ["The model", "Steps", "Attention", "Predictions", "What if", "Check a gradient", "Teach it"]
 
 
 class Keyboard:

@@ -2,51 +2,60 @@
 // The start of the page: the session is made, and the views are drawn, now and after each change.
 import { byId } from "./drawing/page_elements.js";
 import { Explorer } from "./state/explorer.js";
+import { OverviewView } from "./views/overview_view.js";
+import { WriteView } from "./views/write_view.js";
 import { StepView } from "./views/step_view.js";
 import { AttentionView } from "./views/attention_view.js";
 import { ChangesView } from "./views/changes_view.js";
 import { SlopeView } from "./views/slope_view.js";
 import { TrainingView } from "./views/training_view.js";
+import { LensView } from "./views/lens_view.js";
 import { ModelMap } from "./views/model_map.js";
 import { SentenceView } from "./views/sentence_view.js";
 import { linkHome } from "./views/site_links.js";
-import { isAddress, readAddress, saveAddress } from "./state/address.js";
+import { VIEWS, isAddress, readAddress, saveAddress } from "./state/address.js";
 import { listenToKeys } from "./views/keyboard.js";
 import { showLink } from "./views/link_view.js";
 import { pageInterface } from "./state/page_interface.js";
+import { t, translateBody } from "./words/text.js";
 
 /** Start the page. */
 function startPage() {
+  translateBody();
   const explorer = new Explorer();
   readAddress(explorer, location.hash);
   linkHome(explorer);
+  const overview = new OverviewView(explorer),
+    write = new WriteView(explorer);
   const shell = [new SentenceView(explorer), new ModelMap(explorer)];
   /** @type {Record<string, {render: () => void}>} */
   const views = {
+    overview: { render: () => [write, overview].forEach((part) => part.render()) },
     steps: new StepView(explorer),
     attention: new AttentionView(explorer),
+    lens: new LensView(explorer),
     changes: new ChangesView(explorer),
     slope: new SlopeView(explorer),
     training: new TrainingView(explorer),
   };
   explorer.memory.saveAddress = () => saveAddress(explorer);
-  const isPhone = matchMedia("(max-width: 760px)").matches;
+  const isNarrow = matchMedia("(max-width: 1000px)").matches;
   /** With a small screen or large text, the map stands folded above the view. */
   const foldMap = () => {
-    byId("map-box").open = !isPhone && !explorer.isLarge;
+    byId("map-box").open = !isNarrow && !explorer.isLarge;
   };
   let wasLarge = false;
   const render = () => {
     if (document.documentElement.classList.toggle("large", explorer.isLarge) !== wasLarge) foldMap();
     wasLarge = explorer.isLarge;
-    for (const name of ["steps", "attention", "changes", "slope", "training"])
-      byId(name).hidden = explorer.view !== name;
-    for (const part of shell) part.render();
+    for (const name of VIEWS) byId(name).hidden = explorer.view !== name;
+    byId("map-box").parentElement.hidden = explorer.view === "overview"; // which is a map itself
     views[explorer.view]?.render();
+    for (const part of shell) part.render();
     saveAddress(explorer);
   };
   explorer.listen(render);
-  listenToKeys(explorer);
+  listenToKeys(explorer, write, overview);
   byId("large").addEventListener("click", () => {
     explorer.isLarge = !explorer.isLarge;
     explorer.changed();
@@ -57,8 +66,9 @@ function startPage() {
   addEventListener("resize", render);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", render);
   foldMap();
+  byId("map-box").addEventListener("toggle", render);
   if (explorer.memory.message) byId("message").textContent = explorer.memory.message;
-  /** @type {any} */ (window).npformer = pageInterface(explorer);
+  /** @type {any} */ (window).npformer = pageInterface(explorer, write.writer, overview);
   document.documentElement.classList.add("ready");
   render();
 }
@@ -67,7 +77,8 @@ byId("needs-browser").remove();
 try {
   startPage();
 } catch (error) {
-  byId("message").textContent =
-    `The page cannot be shown in this browser: ${/** @type {Error} */ (error).message}.`;
+  byId("message").textContent = t("The page cannot be shown in this browser: {message}.", {
+    message: /** @type {Error} */ (error).message,
+  });
   throw error;
 }

@@ -85,7 +85,7 @@ def output_layer(top: Output) -> Drawing:
             "+",
             _over_words(top.bias, "$b$", "weight", top),
         ]
-        _, of_weight, of_bias = board.product(dense, 0, 0)
+        of_output, of_weight, of_bias = board.product(dense, 0, 0)
         left = board.grid(_over_words(top.logits, "logits", "linear", top, rows=top.read), 0, low)
         chosen = [("position", np.arange(len(top.words)) == best[:, None])]
         share = _over_words(p, "probabilities", "r", top, rows=top.read, shade=True, painted=chosen)
@@ -94,10 +94,10 @@ def output_layer(top: Output) -> Drawing:
         box = board.box("softmax", (left.right + right.left) / 2 - 0.3, y, 0.95, colour="softmax")
         board.arrow((left.right + 0.06, y), box.left)
         board.arrow(box.right, (right.left - widest(top.read, TEXT) - 0.12, y))
-        # from the end of the sum down to the logits
-        bend = of_weight.bottom - 0.38
-        x, to = of_bias.centre[0], left.centre[0]
-        board.arrow((x, of_bias.bottom - 0.28), (x, bend), (to, bend), (to, left.top + band))
+        # from the whole sum down to the logits
+        under, to = of_weight.bottom - 0.38, left.centre[0]
+        board.arrow((of_output.left, under), (of_bias.right, under), head=False)
+        board.arrow((to, under), (to, left.top + band))
     t = len(top.read) - 1
     return Drawing(
         board.figure,

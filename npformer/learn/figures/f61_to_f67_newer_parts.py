@@ -242,7 +242,7 @@ def grouped_queries(*, n_heads: int = 8, key_heads: Sequence[int] = (8, 2, 1)) -
     used = [uses(n_heads, number) for number in key_heads]
     with new_board() as board:
         for row, connected in enumerate(used):
-            y = -1.75 * row
+            y = -2.2 * row
             n_heads, groups = connected.shape
             xs = STEP * np.arange(n_heads)
             below = [_head(board, f"{g}", xs[connected[:, g]].mean(), y, "k") for g in range(groups)]
@@ -250,6 +250,7 @@ def grouped_queries(*, n_heads: int = 8, key_heads: Sequence[int] = (8, 2, 1)) -
                 above = _head(board, f"{h}", x, y + 0.85, "q")
                 for g in np.flatnonzero(connected[h]):
                     board.arrow(below[g].top, above.bottom, head=False)
+            board.text(xs.mean(), y + 1.32, _kind(n_heads, groups), size=LABEL)
             board.text(xs[0] - 0.35, y + 0.85, "queries", size=LABEL, ha="right")
             board.text(xs[0] - 0.35, y, "keys, values", size=LABEL, ha="right")
     shares = ", ".join(
@@ -263,6 +264,13 @@ def grouped_queries(*, n_heads: int = 8, key_heads: Sequence[int] = (8, 2, 1)) -
         f"{shares.replace('each used', 'used')}. Each query head still has its own attention weights, but "
         "fewer keys and values must be stored in a KV cache. Each line was found by a change of the values "
         "of a head: the output of the query head changed too.",
+    )
+
+
+def _kind(n_heads: int, key_heads: int) -> str:
+    """Return the name of an attention with these heads."""
+    return {n_heads: "multi-head attention", 1: "multi-query attention"}.get(
+        key_heads, "grouped-query attention"
     )
 
 

@@ -25,7 +25,7 @@ every number from the words to the loss, and every gradient on the way back.
   it was computed.
 - Choose **backward** to see each gradient with the line that computes it.
 - In **What if**, switch off a head, change a mask, a token or a weight, and see the loss change.
-- In **Training step**, apply the gradients, and see which probabilities rise."""
+- In **Teach it**, write another translation and train, and see how the probabilities and the words change."""
 
 
 def explorer_files(model: str | None, lessons: Sequence[Lesson]) -> Files:

@@ -1,5 +1,6 @@
 // @ts-check
 // The factors of which the terms of a number consist.
+import { t } from "../words/text.js";
 
 /** @typedef {import("../engine/tape.js").Step} Step */
 
@@ -63,7 +64,7 @@ export function entry(step, index) {
  */
 export function gradient(step, index) {
   const isEdited = step.edited.has(index);
-  const name = isEdited ? "0 behind a value you set" : "";
+  const name = isEdited ? t("0 behind a value you set") : "";
   return { step, index, value: isEdited ? 0 : step.grad[index], grad: true, name };
 }
 

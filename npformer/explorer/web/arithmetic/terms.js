@@ -7,6 +7,7 @@ import { ARITHMETIC_OF_PRODUCTS } from "./terms_products.js";
 import { ARITHMETIC_OF_ENTRIES } from "./terms_entries.js";
 import { ARITHMETIC_OF_POSITIONS } from "./terms_positions.js";
 import { ARITHMETIC_OF_ROWS } from "./terms_rows.js";
+import { t } from "../words/text.js";
 
 /** @typedef {import("../engine/tape.js").Tape} Tape */
 /** @typedef {import("../engine/tape.js").Step} Step */
@@ -47,7 +48,8 @@ export function terms(tape, step, index, direction) {
  * @returns {Term[]}
  */
 function forwardTerms(step, index) {
-  if (step.edited.has(index)) return [term(step, index, [constant(step.data[index], "the value you set")])];
+  const { edited, data } = step;
+  if (edited.has(index)) return [term(step, index, [constant(data[index], t("the value you set"))])];
   if (!step.inputs.length) return [term(step, index, [entry(step, index)])]; // a parameter: nothing made it
   return ARITHMETIC[step.op].forward(step, index);
 }
@@ -59,7 +61,7 @@ function forwardTerms(step, index) {
  */
 function backwardTerms(tape, step, index) {
   const isLoss = step === tape.steps[tape.steps.length - 1];
-  if (isLoss) return [term(step, index, [constant(1, "∂loss / ∂loss")])];
+  if (isLoss) return [term(step, index, [constant(1, t("∂loss / ∂loss"))])];
   /** @type {Term[]} */
   const list = [];
   for (const output of tape.steps) {

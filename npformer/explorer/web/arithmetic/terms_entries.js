@@ -2,6 +2,7 @@
 // The arithmetic of the operations that act on each entry alone, or only move entries to other places.
 import { SCALARS } from "../engine/activations.js";
 import { computed, constant, entry, gradient, placesOfRow, term } from "./factors.js";
+import { t } from "../words/text.js";
 
 /** @typedef {import("./factors.js").Arithmetic} Arithmetic */
 /** @typedef {import("../engine/tape.js").Step} Step */
@@ -81,7 +82,8 @@ const TRANSPOSE = {
 /** y = where(mask, x, fill), or y = x + where(mask, 0, fill) @type {Arithmetic} */
 const MASK = {
   forward({ inputs: [x], note: { allowed, fill, how } }, index) {
-    const masked = term(x, index, [constant(fill, "masked")]), score = term(x, index, [entry(x, index)]);
+    const why = constant(fill, t("masked: the query may not attend to the key"));
+    const masked = term(null, 0, [why]), score = term(x, index, [entry(x, index)]);
     if (allowed[index % allowed.length]) return [score];
     return how === "add" ? [score, masked] : [masked];
   },
@@ -94,7 +96,8 @@ const MASK = {
 /** y = where(query_mask, x, 0) @type {Arithmetic} */
 const MASK_QUERIES = {
   forward({ inputs: [x], note: { isAllowed } }, index) {
-    return [term(x, index, [isAllowed(index) ? entry(x, index) : constant(0, "masked query")])];
+    if (isAllowed(index)) return [term(x, index, [entry(x, index)])];
+    return [term(null, 0, [constant(0, t("masked query"))])];
   },
   backward: (step, _, index) => (step.note.isAllowed(index) ? passedOn(step, index) : []),
 };
@@ -108,7 +111,8 @@ const SCALAR = {
   backward(step, _, index) {
     const [x] = step.inputs, { name, derivative } = SCALARS[step.note.name];
     const slope = derivative(x.data[index], step.computed[index]);
-    return [term(step, index, [gradient(step, index), computed(x, index, slope, `derivative of ${name}`)])];
+    const factor = computed(x, index, slope, t("derivative of {name}", { name }));
+    return [term(step, index, [gradient(step, index), factor])];
   },
 };
 
@@ -121,7 +125,7 @@ const GATE = {
     const { inputs: [x, inner], note: { shift, factor } } = step;
     const others = which === 0
       ? gateFactors(inner, index, shift, factor)
-      : [entry(x, index), ...(factor === 1 ? [] : [constant(factor, "factor")])];
+      : [entry(x, index), ...(factor === 1 ? [] : [constant(factor, t("factor"))])];
     return [term(step, index, [gradient(step, index), ...others])];
   },
 };
@@ -134,7 +138,7 @@ const GATE = {
  */
 function gateFactors(inner, index, shift, factor) {
   if (factor === 1) return [entry(inner, index)];
-  return [computed(inner, index, inner.data[index] + shift, "1 + tanh"), constant(factor, "factor")];
+  return [computed(inner, index, inner.data[index] + shift, t("1 + tanh")), constant(factor, t("factor"))];
 }
 
 /** xhat = (x - mean) * rstd @type {Arithmetic} */
@@ -143,7 +147,7 @@ const NORMALIZE = {
     const row = Math.floor(index / x.shape[1]);
     return [
       term(x, index, [entry(x, index), entry(rstd, row)]),
-      term(mean, row, [constant(-1, "minus"), entry(mean, row), entry(rstd, row)]),
+      term(mean, row, [constant(-1, t("minus")), entry(mean, row), entry(rstd, row)]),
     ];
   },
   backward(step, which, index) {
@@ -153,8 +157,8 @@ const NORMALIZE = {
     }
     return placesOfRow(step, index * x.shape[1]).map((place) => {
       const factors = which === 1
-        ? [constant(-1, "minus"), entry(rstd, index)]
-        : [computed(x, place, x.data[place] - mean.data[index], "x − mean")];
+        ? [constant(-1, t("minus")), entry(rstd, index)]
+        : [computed(x, place, x.data[place] - mean.data[index], t("x − mean"))];
       return term(step, place, [gradient(step, place), ...factors]);
     });
   },

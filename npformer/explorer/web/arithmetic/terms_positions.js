@@ -2,6 +2,7 @@
 // The arithmetic of positions inside attention: the rotation of queries and keys by their positions, and the
 // sums of the weights at each distance.
 import { constant, entry, gradient, term } from "./factors.js";
+import { t } from "../words/text.js";
 
 /** @typedef {import("./factors.js").Arithmetic} Arithmetic */
 /** @typedef {import("../engine/tape.js").Step} Step */
@@ -29,7 +30,7 @@ const ROTATE = {
     if (isFirst) {
       return [
         term(x, a, [entry(x, a), entry(table, cos)]),
-        term(x, b, [constant(-1, "minus"), entry(x, b), entry(table, sin)]),
+        term(x, b, [constant(-1, t("minus")), entry(x, b), entry(table, sin)]),
       ];
     }
     return [
@@ -48,7 +49,7 @@ const ROTATE = {
       ];
     }
     return [
-      term(step, a, [constant(-1, "minus"), gradient(step, a), entry(table, sin)]),
+      term(step, a, [constant(-1, t("minus")), gradient(step, a), entry(table, sin)]),
       term(step, b, [gradient(step, b), entry(table, cos)]),
     ];
   },

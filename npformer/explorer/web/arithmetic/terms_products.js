@@ -1,6 +1,7 @@
 // @ts-check
 // The arithmetic of the matrix products: an entry is the sum of the products of a row and a column.
 import { constant, entry, gradient, term } from "./factors.js";
+import { t } from "../words/text.js";
 
 /** @typedef {import("./factors.js").Arithmetic} Arithmetic */
 /** @typedef {import("./factors.js").Term} Term */
@@ -21,7 +22,7 @@ function makeTerms(length, make) {
  */
 function restOf(whole, list) {
   const rest = list.reduce((left, { value }) => left - value, whole);
-  return term(null, 0, [constant(rest, "all other tokens of the vocabulary")]);
+  return term(null, 0, [constant(rest, t("all other tokens of the vocabulary"))]);
 }
 
 /** y = table[ids] * scale @type {Arithmetic} */
@@ -29,17 +30,17 @@ const EMBED = {
   forward(step, index) {
     const { ids, scale, zeroId } = step.note, [table] = step.inputs, width = table.shape[1];
     const id = ids[Math.floor(index / width)], place = id * width + (index % width);
-    if (id === zeroId) return [term(table, place, [constant(0, "the vector of padding")])];
-    return [term(table, place, [entry(table, place), constant(scale, "scale")])];
+    if (id === zeroId) return [term(table, place, [constant(0, t("the vector of padding"))])];
+    return [term(table, place, [entry(table, place), constant(scale, t("scale"))])];
   },
   // the gradients of all positions that hold the token
   backward(step, _, index) {
     const { ids, scale, zeroId } = step.note, width = step.inputs[0].shape[1];
     const id = Math.floor(index / width);
-    const positions = [...ids.keys()].filter((t) => ids[t] === id && id !== zeroId);
-    return positions.map((t) => {
-      const place = t * width + (index % width);
-      return term(step, place, [gradient(step, place), constant(scale, "scale")]);
+    const positions = [...ids.keys()].filter((row) => ids[row] === id && id !== zeroId);
+    return positions.map((row) => {
+      const place = row * width + (index % width);
+      return term(step, place, [gradient(step, place), constant(scale, t("scale"))]);
     });
   },
 };
@@ -85,7 +86,7 @@ const SCORES = {
   },
   backward(step, which, index) {
     const [q, k] = step.inputs, [, queries, keys] = step.shape, width = q.shape[2];
-    const scale = constant(step.note.scale, "scale");
+    const scale = constant(step.note.scale, t("scale"));
     const row = Math.floor(index / width), i = index % width; // row = head, then position
     if (which === 0) { // dq = dscores @ k
       const head = Math.floor(row / queries);

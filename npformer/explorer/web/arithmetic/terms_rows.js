@@ -2,6 +2,7 @@
 // The arithmetic of the operations in which a number depends on a whole row: softmax, statistics and losses.
 import { exponentials } from "../engine/attention.js";
 import { computed, constant, entry, gradient, placesOfRow, term } from "./factors.js";
+import { t } from "../words/text.js";
 
 /** @typedef {import("./factors.js").Arithmetic} Arithmetic */
 /** @typedef {import("../engine/tape.js").Step} Step */
@@ -20,8 +21,8 @@ function exponentialsOfRow(x, index) {
 const SOFTMAX = {
   forward({ inputs: [x] }, index) {
     const { exps, total } = exponentialsOfRow(x, index);
-    const exp = computed(x, index, exps[index % exps.length], "exp(x − the largest of the row)");
-    return [term(x, index, [exp, constant(1 / total, "1 / the sum of these of the whole row")])];
+    const exp = computed(x, index, exps[index % exps.length], t("exp(x − the largest of the row)"));
+    return [term(x, index, [exp, constant(1 / total, t("1 / the sum of these of the whole row"))])];
   },
   // every weight of the row depends on the score: its own grows with it, and the others shrink
   backward(step, _, index) {
@@ -30,8 +31,8 @@ const SOFTMAX = {
       const slope = place === index ? 1 - y[index] : -y[index];
       return term(step, place, [
         gradient(step, place),
-        computed(step, place, y[place], "weight"),
-        computed(step, index, slope, place === index ? "1 − weight here" : "−weight here"),
+        computed(step, place, y[place], t("weight")),
+        computed(step, index, slope, place === index ? t("1 − weight here") : t("−weight here")),
       ]);
     });
   },
@@ -53,7 +54,7 @@ const MEAN = {
 const RSTD = {
   forward(step, index) {
     const [x] = step.inputs;
-    const rstd = computed(step, index, step.computed[index], "1 / √(variance + ε)");
+    const rstd = computed(step, index, step.computed[index], t("1 / √(variance + ε)"));
     return [term(x, index * x.shape[1], [rstd])];
   },
   backward(step, which, index) {
@@ -63,8 +64,8 @@ const RSTD = {
     return places.map((place) => {
       const slope = (-(step.computed[row] ** 3) * (x.data[place] - mean.data[row])) / width;
       const factor = which === 0
-        ? computed(x, place, slope, "−rstd³ (x − mean) / D")
-        : computed(x, place, -slope, "rstd³ (x − mean) / D");
+        ? computed(x, place, slope, t("−rstd³ (x − mean) / D"))
+        : computed(x, place, -slope, t("rstd³ (x − mean) / D"));
       return term(step, row, [gradient(step, row), factor]);
     });
   },
@@ -74,13 +75,13 @@ const RSTD = {
 const RRMS = {
   forward(step, index) {
     const [x] = step.inputs;
-    const rrms = computed(step, index, step.computed[index], "1 / √(mean of x² + ε)");
+    const rrms = computed(step, index, step.computed[index], t("1 / √(mean of x² + ε)"));
     return [term(x, index * x.shape[1], [rrms])];
   },
   backward(step, _, index) {
     const [x] = step.inputs, width = x.shape[1], row = Math.floor(index / width);
     const slope = (-(step.computed[row] ** 3) * x.data[index]) / width;
-    return [term(step, row, [gradient(step, row), computed(x, index, slope, "−rrms³ x / D")])];
+    return [term(step, row, [gradient(step, row), computed(x, index, slope, t("−rrms³ x / D"))])];
   },
 };
 
@@ -92,8 +93,8 @@ const LOG_SOFTMAX = {
     const { peak, total } = peaks ? { peak: peaks[row], total: totals[row] } : exponentialsOfRow(x, index);
     return [
       term(x, index, [entry(x, index)]),
-      term(x, index, [constant(-peak, "−the largest of the row")]),
-      term(x, index, [constant(-Math.log(total), "−log Σ exp(x − the largest)")]),
+      term(x, index, [constant(-peak, t("−the largest of the row"))]),
+      term(x, index, [constant(-Math.log(total), t("−log Σ exp(x − the largest)"))]),
     ];
   },
   backward(step, _, index) {
@@ -104,8 +105,8 @@ const LOG_SOFTMAX = {
     return [
       term(step, index, [gradient(step, index)]),
       term(step, index, [
-        computed(step, index, -Math.exp(step.computed[index]), "−probability"),
-        constant(sum, "Σ of the row's gradients"),
+        computed(step, index, -Math.exp(step.computed[index]), t("−probability")),
+        constant(sum, t("Σ of the row's gradients")),
       ]),
     ];
   },
@@ -115,14 +116,14 @@ const LOG_SOFTMAX = {
 const LOSSES = {
   forward({ inputs: [logProbs], note: { targets, smoothing, means } }, index) {
     const width = logProbs.shape[1], target = index * width + targets[index];
-    const factor = constant(-(1 - smoothing), "−(1 − smoothing)");
+    const factor = constant(-(1 - smoothing), t("−(1 − smoothing)"));
     const ofTarget = term(logProbs, target, [factor, entry(logProbs, target)]);
     if (!smoothing) return [ofTarget];
     if (means) {
-      const mean = constant(means[index], "mean of the whole vocabulary");
-      return [ofTarget, term(null, 0, [constant(-smoothing, "−smoothing"), mean])];
+      const mean = constant(means[index], t("mean of the whole vocabulary"));
+      return [ofTarget, term(null, 0, [constant(-smoothing, t("−smoothing")), mean])];
     }
-    const share = constant(-smoothing / width, "−smoothing / V");
+    const share = constant(-smoothing / width, t("−smoothing / V"));
     const row = placesOfRow(logProbs, target);
     return [ofTarget, ...row.map((place) => term(logProbs, place, [share, entry(logProbs, place)]))];
   },
@@ -143,7 +144,7 @@ const CROSS_ENTROPY = {
   },
   backward(step, _, index) {
     const { real, tokens } = step.note;
-    return real[index] ? [term(step, 0, [gradient(step, 0), constant(1 / tokens, "1 / tokens")])] : [];
+    return real[index] ? [term(step, 0, [gradient(step, 0), constant(1 / tokens, t("1 / tokens"))])] : [];
   },
 };
 

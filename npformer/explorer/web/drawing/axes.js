@@ -1,5 +1,16 @@
 // @ts-check
 // The axes of the arrays: which of them are tokens, and how each position is called.
+import { t } from "../words/text.js";
+
+/** What the axes without names of their positions count. @type {Record<string, string>} */
+const AXES = {
+  token: t("token"),
+  position: t("position"),
+  dimension: t("dimension"),
+  row: t("row"),
+  column: t("column"),
+  "source token": t("source token"),
+};
 
 /** @typedef {import("../engine/tape.js").Step} Step */
 /** @typedef {import("../state/session.js").Session} Session */
@@ -148,9 +159,9 @@ export function placeText(session, step, index, named = step.shape.map(() => tru
     .map(({ name, labels }, i) => {
       const place = places[i];
       if (!named[i]) return "";
-      if (name === "head") return `head ${place}`;
-      if (!labels) return step.shape[i] === 1 ? "" : `${name} ${place}`;
-      const role = !isMap ? "" : i === axes.length - 1 ? "key " : "query ";
+      if (name === "head") return t("head {place}", { place });
+      if (!labels) return step.shape[i] === 1 ? "" : `${AXES[name]} ${place}`;
+      const role = !isMap ? "" : i === axes.length - 1 ? t("key ") : t("query ");
       return `${role}“${labels[place]}”`;
     })
     .filter(Boolean)

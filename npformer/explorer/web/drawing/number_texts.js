@@ -1,5 +1,6 @@
 // @ts-check
 // Numbers as text.
+import { t } from "../words/text.js";
 
 const SUPERSCRIPTS = "⁻⁰¹²³⁴⁵⁶⁷⁸⁹";
 
@@ -41,6 +42,28 @@ export function numberText(x) {
 }
 
 /**
+ * Return a number with many digits, which no line break divides: "−1.449114" and "−6.04·10⁻⁸".
+ * @param {number} x
+ * @param {number} digits   after the decimal point
+ */
+export function scientific(x, digits) {
+  if (Math.abs(x) >= 0.001 && Math.abs(x) < 100000) return x.toFixed(digits).replace("-", "−");
+  const [digitsText, power] = x.toExponential(digits).replace("-", "−").split("e");
+  return `${digitsText}·${powerOfTen(Number(power))}`;
+}
+
+/**
+ * Return numbers on an axis with as many decimals as make them differ.
+ * @param {number[]} ticks
+ */
+export function tickTexts(ticks) {
+  let decimals = 3;
+  const texts = () => ticks.map((tick) => tick.toFixed(decimals).replace("-", "−"));
+  while (decimals < 12 && new Set(texts()).size < new Set(ticks).size) decimals++;
+  return texts();
+}
+
+/**
  * Return a token as text that can be seen: a space and a line break have no text of their own.
  * @param {string | number} token
  */
@@ -62,5 +85,5 @@ export function percent(p) {
  * @param {number[]} shape
  */
 export function shapeText(shape) {
-  return shape.length ? shape.join(" × ") : "one number";
+  return shape.length ? shape.join(" × ") : t("one number");
 }

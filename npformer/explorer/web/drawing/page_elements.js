@@ -56,6 +56,36 @@ export function choice(label, choices, chosen, choose) {
 }
 
 /**
+ * Make a table. The first cell of each row is its header.
+ * @param {string[]} head   the names of the columns; none for a table without them
+ * @param {(Node | string)[][]} rows
+ * @param {{caption?: string, className?: string}} options
+ */
+export function table(head, rows, { caption = "", className = "" } = {}) {
+  const headCell = (/** @type {string} */ textContent) =>
+    textContent ? element("th", { textContent, scope: "col" }) : element("td");
+  const cell = (/** @type {Node | string} */ content, /** @type {number} */ i) =>
+    i ? element("td", {}, content) : element("th", { scope: "row" }, content);
+  return element(
+    "table",
+    { className },
+    ...(caption ? [element("caption", { textContent: caption })] : []),
+    ...(head.length ? [element("thead", {}, element("tr", {}, ...head.map(headCell)))] : []),
+    element("tbody", {}, ...rows.map((cells) => element("tr", {}, ...cells.map(cell)))),
+  );
+}
+
+/**
+ * Make a region that scrolls, which the keyboard reaches.
+ * @param {string} label
+ * @param {Node[]} children
+ */
+export function scroller(label, ...children) {
+  const properties = { className: "scroller", tabIndex: 0, role: "region", "aria-label": label };
+  return element("div", properties, ...children);
+}
+
+/**
  * Replace the content of an element without losing the keyboard's focus: the focused element is found again
  * by its text or label.
  * @param {HTMLElement} parent

@@ -4,6 +4,7 @@
 import { byId, button, element } from "./page_elements.js";
 import { CanvasSurface, SvgSurface, saveFile } from "./surfaces.js";
 import { currentTheme } from "./colors.js";
+import { t } from "../words/text.js";
 
 /** @typedef {import("./surfaces.js").Surface} Surface */
 /** @typedef {import("./colors.js").Theme} Theme */
@@ -38,8 +39,12 @@ export class Picture {
     const saves = element(
       "div",
       { className: "saves" },
-      button("SVG", () => this.saveSvg(), { "aria-label": `Save the picture ${options.id} as SVG` }),
-      button("PNG", () => this.savePng(), { "aria-label": `Save the picture ${options.id} as PNG` }),
+      button("SVG", () => this.saveSvg(), {
+        "aria-label": t("Save the picture {id} as SVG", { id: options.id }),
+      }),
+      button("PNG", () => this.savePng(), {
+        "aria-label": t("Save the picture {id} as PNG", { id: options.id }),
+      }),
       element("p", { className: "keys", textContent: options.keys ?? "" }),
     );
     this.root = element("div", { className: "picture" }, this.scroller, saves);

@@ -3,6 +3,7 @@
 // axis, and of a large vocabulary the tokens that matter for the sentence.
 import { axesOf, tokensOf, vocabularyAxis } from "./axes.js";
 import { shapeText } from "./number_texts.js";
+import { t } from "../words/text.js";
 
 /** @typedef {import("../engine/tape.js").Step} Step */
 /** @typedef {import("../state/session.js").Session} Session */
@@ -88,9 +89,15 @@ export function sliceOf(session, step, options) {
     axis.labels && places.map((place) => axis.labels[place]);
   let note = "";
   if (hidesColumns)
-    note = `${columns.length} of ${columnsAxis.length} tokens: the targets and the most probable ones`;
+    note = t("{count} of {all} tokens: the targets and the most probable ones", {
+      count: columns.length,
+      all: columnsAxis.length,
+    });
   else if (rows.length < rowsAxis.length)
-    note = `${rows.length} of ${rowsAxis.length} rows: those that this sentence uses`;
+    note = t("{count} of {all} rows: those that this sentence uses", {
+      count: rows.length,
+      all: rowsAxis.length,
+    });
   const numbers = isGradient ? step.grad : step.data;
   let largest = 0;
   for (const row of rows) {
@@ -127,7 +134,7 @@ export function sliceOf(session, step, options) {
 function positionLabels(session, step, rows) {
   if (!/positions\.(table|weight)$/.test(step.path)) return null;
   const tokens = tokensOf(session, step.path.startsWith("source") ? "source" : "target");
-  return tokens.length === rows.length ? tokens.map((_, i) => `position ${i}`) : null;
+  return tokens.length === rows.length ? tokens.map((_, i) => t("position {i}", { i })) : null;
 }
 
 /**

@@ -70,7 +70,16 @@ export class GPTPass extends ForwardPass {
     }
     const mask = textMask(config.window);
     for (let i = 0; i < config.n_layers; i++) x = this.block(`layers.${i}`, x, mask);
-    return this.output(this.norm("norm", x), config.tied ? tokens : null);
+    return this.predict(x);
+  }
+
+  /**
+   * The logits for the output of a layer: x (T, D) -> (T, V).
+   * @param {Step} x
+   */
+  predict(x) {
+    const tied = this.config.tied ? this.parameter("embedding.tokens.weight") : null;
+    return this.output(this.norm("norm", x), tied);
   }
 
   /**

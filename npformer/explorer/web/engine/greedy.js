@@ -2,7 +2,7 @@
 // Greedy search: the most probable token at each position. A translation ends with the end symbol, and the
 // continuation of a text after some tokens.
 import { Tape } from "./tape.js";
-import { TransformerPass } from "./transformer.js";
+import { Transformer, TransformerPass } from "./transformer.js";
 
 /** @typedef {import("./pass.js").Edits} Edits */
 /** @typedef {import("./pass.js").Model} Model */
@@ -11,8 +11,36 @@ const UNKNOWN_ID = 1;
 const EXTRA_TOKENS = 50; // of a translation, more than the source has (Vaswani et al. 2017, section 6.1)
 
 /**
- * Return the ids of the translation, without start and end symbols. Padding, the start symbol and the unknown
- * word are never chosen. Of equally probable tokens, the one with the lower id is.
+ * Return a function that computes the logits (V,) of the token after some tokens. Tokens that are never
+ * chosen have the logit -Infinity: in a translation padding, the start symbol and the unknown word.
+ * @param {Model} model
+ * @param {number[]} source   of a translation, whose tokens begin with the start symbol; else empty
+ * @param {Edits} edits
+ * @returns {(ids: number[]) => Float64Array}
+ */
+export function predictorOf(model, source, edits = {}) {
+  const last = (/** @type {import("./tape.js").Step} */ logits) => logits.data.slice(-logits.shape[1]);
+  if (!(model instanceof Transformer)) {
+    return (ids) => {
+      const pass = model.startPass(edits, new Tape(edits.values, false));
+      return last(pass.logits({ source, targetIn: ids, targetOut: [] })); // (T, V)
+    };
+  }
+  const { start_id, end_id, pad_id } = model.config;
+  const forbidden = [pad_id, start_id, UNKNOWN_ID].filter((id) => id !== end_id);
+  // the encoder runs once; the memory and the parameters are on its tape
+  const encoder = new TransformerPass(model, edits, new Tape(edits.values, false));
+  const memory = encoder.encode(source);
+  return (ids) => {
+    const logits = last(encoder.decode(ids, memory, source)); // (T, V); records the decoder anew
+    for (const id of forbidden) logits[id] = -Infinity;
+    return logits;
+  };
+}
+
+/**
+ * Return the ids of the translation, without start and end symbols. Of equally probable tokens, the one with
+ * the lower id is chosen.
  * @param {Model} model
  * @param {number[]} source
  * @param {Edits} edits
@@ -21,14 +49,9 @@ const EXTRA_TOKENS = 50; // of a translation, more than the source has (Vaswani 
 export function greedy(model, source, edits = {}, limit = undefined) {
   const { max_length, start_id, end_id, pad_id } = model.config;
   const most = Math.min(max_length - 1, limit ?? source.filter((id) => id !== pad_id).length + EXTRA_TOKENS);
-  const forbidden = [pad_id, start_id, UNKNOWN_ID].filter((id) => id !== end_id);
-  // the encoder runs once; the memory and the parameters are on its tape
-  const encoder = new TransformerPass(model, edits, new Tape(edits.values, false));
-  const memory = encoder.encode(source);
-  const ids = [start_id];
+  const predict = predictorOf(model, source, edits), ids = [start_id];
   while (ids.length <= most) {
-    const logits = encoder.decode(ids, memory, source); // (T, V); records the decoder anew
-    const best = mostProbable(logits.data.subarray(-logits.shape[1]), forbidden);
+    const best = mostProbable(predict(ids));
     if (best === end_id) break;
     ids.push(best);
   }
@@ -44,11 +67,9 @@ export function greedy(model, source, edits = {}, limit = undefined) {
  * @param {number} count
  */
 export function continuation(model, text, edits, count) {
-  const ids = [...text];
+  const predict = predictorOf(model, [], edits), ids = [...text];
   while (ids.length < text.length + count && ids.length <= model.config.context) {
-    const pass = model.startPass(edits, new Tape(edits.values, false));
-    const logits = pass.logits({ source: [], targetIn: ids, targetOut: [] }); // (T, V)
-    ids.push(mostProbable(logits.data.subarray(-logits.shape[1]), []));
+    ids.push(mostProbable(predict(ids)));
   }
   return ids.slice(text.length);
 }
@@ -56,12 +77,11 @@ export function continuation(model, text, edits, count) {
 /**
  * Return the index of the largest of the logits, the first of equal ones.
  * @param {Float64Array} logits
- * @param {number[]} forbidden
  */
-function mostProbable(logits, forbidden) {
-  let best = -1;
+function mostProbable(logits) {
+  let best = 0;
   logits.forEach((logit, id) => {
-    if (!forbidden.includes(id) && (best < 0 || logit > logits[best])) best = id;
+    if (logit > logits[best]) best = id;
   });
   return best;
 }

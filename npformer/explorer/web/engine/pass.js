@@ -114,6 +114,15 @@ export class ForwardPass {
     throw new Error(`a kind of model computes the logits of its ids: ${Object.keys(ids).join(", ")}`);
   }
 
+  /**
+   * Compute the logits for the output of a layer, as after the last one.
+   * @param {Step} x
+   * @returns {Step}
+   */
+  predict(x) {
+    throw new Error(`a kind of model predicts from the output of its layers: ${x.path}`);
+  }
+
   /** The id that stands where a position has no target. */
   get noTarget() {
     return this.config.pad_id;

@@ -66,6 +66,14 @@ export class TransformerPass extends ForwardPass {
     for (let i = 0; i < this.config.n_layers; i++) {
       x = this.decoderLayer(`decoder.${i}`, x, memory, mask, memoryMask);
     }
+    return this.predict(x);
+  }
+
+  /**
+   * The logits for the output of a decoder layer: x (T, D) -> (T, V).
+   * @param {Step} x
+   */
+  predict(x) {
     if (this.config.final_norm) x = this.norm("decoder.norm", x);
     return this.output(x, this.config.tied === "none" ? null : this.tokenVectors("target"));
   }

@@ -5,9 +5,23 @@ import { checkedEdits } from "./checked_edits.js";
 import { ReaderError } from "./reader_error.js";
 import { repeatTraining, trainingText } from "./training_log.js";
 import { Translation } from "./translation.js";
+import { t } from "../words/text.js";
 
 /** @typedef {import("./explorer.js").Explorer} Explorer */
 /** @typedef {import("./session.js").Session} Session */
+
+/** The views, which are sections of the page. */
+export const VIEWS = ["overview", "steps", "attention", "lens", "changes", "slope", "training"];
+
+/**
+ * Return whether a view can show anything on this page: a recorded page computes nothing.
+ * @param {Session} session
+ * @param {string} view
+ */
+export function isThere({ isLive, tape }, view) {
+  if (view === "attention") return [...tape.names.keys()].some((name) => name.endsWith(".attention.weights"));
+  return ["overview", "steps"].includes(view) || (isLive && VIEWS.includes(view));
+}
 
 /** The names in an address. Another one, such as that of an element, says nothing about the state. */
 const ADDRESS_NAMES = ["source", "target", "ids", "training", "edits", "view", "direction", "step", "index"];
@@ -86,12 +100,11 @@ export function readAddress(explorer, hash) {
     if (session.isLive) readSession(session, parts);
   } catch (error) {
     if (!(error instanceof ReaderError || error instanceof SyntaxError)) throw error;
-    explorer.memory.message = `The link could not be read whole: ${error.message}`;
+    explorer.memory.message = t("The link could not be read whole: {message}", { message: error.message });
   }
   explorer.refresh();
-  const view = parts.get("view");
-  if (["steps", "attention", "changes", "slope", "training"].includes(view ?? ""))
-    explorer.view = /** @type {any} */ (view);
+  const view = parts.get("view") ?? "";
+  explorer.view = /** @type {any} */ (isThere(session, view) ? view : "steps");
   if (parts.get("direction") === "backward") explorer.setDirection("backward");
   const which = Number(parts.get("input") ?? 0);
   const step = explorer.tape.names.get(parts.get("step") ?? "");

@@ -3,6 +3,7 @@
 import { GPT } from "../engine/gpt.js";
 import { continuation } from "../engine/greedy.js";
 import { MOST_TOKENS, ReaderError, isIds } from "./reader_error.js";
+import { t } from "../words/text.js";
 
 /** @typedef {import("../engine/pass.js").Ids} Ids */
 /** @typedef {import("../engine/pass.js").Edits} Edits */
@@ -10,12 +11,12 @@ import { MOST_TOKENS, ReaderError, isIds } from "./reader_error.js";
 
 /** The words by which the page names what is read and written. */
 const CONTINUATION_WORDS = {
-  input: "Text",
-  output: "Continuation",
-  leadsTo: "is continued by",
-  change: "Change the text",
-  own: "Let the model go on",
-  learned: "for this text alone",
+  input: t("Text"),
+  output: t("Continuation"),
+  leadsTo: t("is continued by"),
+  change: t("Change the text"),
+  own: t("Let the model go on"),
+  learned: t("for this text alone"),
 };
 
 const NO_TARGET = -1; // the target of the last token, which nothing follows
@@ -63,7 +64,10 @@ export class Continuation {
    */
   readOwn(source, edits) {
     const text = this.idsOf(source), count = Math.min(this.head.continued, this.room - text.length);
-    if (!count) throw new ReaderError(`The text fills the page, with room for ${this.room}: shorten it.`);
+    if (!count) {
+      const { room } = this;
+      throw new ReaderError(t("The text fills the page, with room for {room}: shorten it.", { room }));
+    }
     return this.exampleOf([...text, ...continuation(this.model, text, edits, count)], edits);
   }
 
@@ -84,6 +88,24 @@ export class Continuation {
    */
   outputOf({ targetIn: text }, edits) {
     return this.textOf(continuation(this.model, text, edits, this.head.continued));
+  }
+
+  /**
+   * What the model reads and writes when a reader writes with it.
+   * @param {Ids} ids
+   */
+  writing({ targetIn }) {
+    return { source: [], before: [], tokens: [...targetIn], end: NO_TARGET, room: this.room };
+  }
+
+  /**
+   * Return the example with tokens that were written.
+   * @param {Ids} _ids
+   * @param {number[]} tokens
+   * @param {Edits} edits
+   */
+  written(_ids, tokens, edits) {
+    return this.exampleOf(tokens, edits);
   }
 
   /**
@@ -168,16 +190,21 @@ export class Continuation {
    */
   idsOf(text) {
     const characters = [...text]; // code points, as in Python
-    if (characters.length < 2) throw new ReaderError("The text is too short: write at least two characters.");
+    if (characters.length < 2) {
+      throw new ReaderError(t("The text is too short: write at least two characters."));
+    }
     if (characters.length > this.room) {
+      const values = { count: characters.length, room: this.room };
       throw new ReaderError(
-        `The text has ${characters.length} characters, and the page has room for ${this.room}: shorten it.`,
+        t("The text has {count} characters, and the page has room for {room}: shorten it.", values),
       );
     }
     const unknown = [...new Set(characters.filter((character) => !this.ids.has(character)))];
     if (unknown.length) {
       const quoted = unknown.map((character) => `“${character}”`).join(", ");
-      throw new ReaderError(`The model does not know ${quoted}: use characters of its vocabulary.`);
+      throw new ReaderError(
+        t("The model does not know {quoted}: use characters of its vocabulary.", { quoted }),
+      );
     }
     return characters.map((character) => /** @type {number} */ (this.ids.get(character)));
   }

@@ -8,13 +8,13 @@ import { blockOf } from "./sentences.js";
 /** @typedef {import("../engine/tape.js").Step} Step */
 /** @typedef {import("./timeline.js").Moment} Moment */
 
-/** @typedef {"steps" | "attention" | "changes" | "slope" | "training"} ViewName */
+/** @typedef {"overview" | "steps" | "attention" | "lens" | "changes" | "slope" | "training"} ViewName */
 
 export class Explorer {
   constructor() {
     this.session = new Session();
     /** @type {ViewName} */
-    this.view = "steps";
+    this.view = "overview";
     /** @type {"forward" | "backward"} */
     this.direction = "forward";
     /** @type {Moment[]} */
@@ -28,6 +28,9 @@ export class Explorer {
     /** @type {Record<string, any>} what single views remember */
     this.memory = {};
     this.timer = 0;
+    /** @type {Record<string, string>} the arrays that the views other than that of the steps show */
+    this.marks = {};
+    this.marked = () => {}; // what follows when another array is marked
     this.refresh();
     const { n_layers: layers } = this.session.config;
     this.goTo(`decoder.${layers - 1}.cross.attention.scores`) || this.goTo("scores") || this.goToPosition(0);
@@ -66,6 +69,21 @@ export class Explorer {
   /** @param {() => void} listener */
   listen(listener) {
     this.listeners.push(listener);
+  }
+
+  /**
+   * Remember which array the present view shows, for the map of the model.
+   * @param {string} path
+   */
+  mark(path) {
+    if (this.marks[this.view] === path) return;
+    this.marks[this.view] = path;
+    this.marked();
+  }
+
+  /** The step that the map marks: that of the view, or the moment in the view of the steps. */
+  get markedStep() {
+    return this.tape.names.get(this.marks[this.view]) ?? this.moment.step;
   }
 
   changed() {

@@ -1,5 +1,6 @@
 // @ts-check
 // What the loss of the page consists of: the cross-entropy and label smoothing.
+import { t } from "../words/text.js";
 
 /** @typedef {import("../engine/tape.js").Tape} Tape */
 
@@ -9,7 +10,7 @@
  */
 export function smoothingOf(tape) {
   const smoothing = tape.names.get("loss.losses")?.note.smoothing;
-  return smoothing ? `label smoothing ${+smoothing.toPrecision(4)}` : "";
+  return smoothing ? t("label smoothing {smoothing}", { smoothing: +smoothing.toPrecision(4) }) : "";
 }
 
 /**

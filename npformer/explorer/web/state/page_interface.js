@@ -1,12 +1,16 @@
 // @ts-check
 // window.npformer: what tests and curious readers can use in the browser's console.
 
+import { attributionOf, layerLogits } from "../engine/lenses.js";
+
 /** @typedef {import("./explorer.js").Explorer} Explorer */
 
 /**
  * @param {Explorer} explorer
+ * @param {import("./writer.js").Writer} writer   of the text that the reader writes
+ * @param {any} overview
  */
-export function pageInterface(explorer) {
+export function pageInterface(explorer, writer, overview) {
   const { session } = explorer;
   const stepOf = (/** @type {string} */ path) => session.tape.names.get(path);
   return {
@@ -35,6 +39,13 @@ export function pageInterface(explorer) {
       explorer.recompute();
       return session.loss;
     },
+    /** The logits after each layer, and the parts that add up to a logit. */
+    layer_logits: () => (session.model ? layerLogits(session.model, session.edits, session.tape) : []),
+    /** @type {(position: number, token: number) => [string, string, number][]} */
+    attribution: (position, token) =>
+      attributionOf(session.tape, position, token).map(({ name, step, value }) => [name, step.path, value]),
     explorer,
+    writer,
+    overview,
   };
 }

@@ -3,6 +3,7 @@
 // those that a live page computes. Nothing on this tape can be computed again.
 import { clippedDistance } from "../engine/relative.js";
 import { size, Tape } from "../engine/tape.js";
+import { t } from "../words/text.js";
 
 /** @typedef {import("../engine/tape.js").Step} Step */
 
@@ -60,12 +61,12 @@ export function isExplained(tape, step, direction) {
  */
 export function whyUnexplained(tape, step, direction) {
   if (direction === "backward" && isGiven(tape, step)) {
-    return "This gradient is dy, which explore_layer was given or drew at random.";
+    return t("This gradient is dy, which explore_layer was given or drew at random.");
   }
   const makers = direction === "forward" ? [step] : outputsOf(tape, step);
   return makers.some(({ note }) => note.missing)
-    ? "This page has no room for the weights that made the number: it shows the number alone."
-    : "This page recorded the number, and not how it was computed.";
+    ? t("This page has no room for the weights that made the number: it shows the number alone.")
+    : t("This page recorded the number, and not how it was computed.");
 }
 
 /**
@@ -110,7 +111,8 @@ function completeNote(op, note, shape, inputs) {
  * @returns {(index: number) => number}
  */
 function placeAtDistance({ maxDistance }, [, queries, keys]) {
-  const distance = clippedDistance(queries, maxDistance), distances = 2 * maxDistance + 1;
+  const distance = clippedDistance(queries, maxDistance),
+    distances = 2 * maxDistance + 1;
   return (i) => Math.floor(i / keys) * distances + distance[i % distance.length];
 }
 
@@ -128,17 +130,20 @@ function placesOf({ kind, start = 0, repeats = 1 }, shape, before) {
     return (i) => Math.floor(i / ofHead / repeats) * ofHead + (i % ofHead);
   }
   if (kind === "split_heads") {
-    const [, length, width] = shape, columns = before[1];
+    const [, length, width] = shape,
+      columns = before[1];
     // y[h, t, k] = x[t, start + h K + k]
     return (i) => {
-      const h = Math.floor(i / (length * width)), t = Math.floor(i / width) % length;
+      const h = Math.floor(i / (length * width)),
+        t = Math.floor(i / width) % length;
       return t * columns + start + h * width + (i % width);
     };
   }
   const [heads, length, width] = before;
   // y[t, h K + k] = x[h, t, k]
   return (i) => {
-    const t = Math.floor(i / (heads * width)), h = Math.floor(i / width) % heads;
+    const t = Math.floor(i / (heads * width)),
+      h = Math.floor(i / width) % heads;
     return (h * length + t) * width + (i % width);
   };
 }

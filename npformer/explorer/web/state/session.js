@@ -7,6 +7,7 @@ import { readHead, readNumbers, splitNumbers } from "./page_data.js";
 import { ReaderError } from "./reader_error.js";
 import { Continuation } from "./continuation.js";
 import { Translation } from "./translation.js";
+import { t } from "../words/text.js";
 
 /** @typedef {import("../engine/tape.js").Step} Step */
 
@@ -29,6 +30,8 @@ export class Session {
     this.optimizer = null;
     /** @type {any[]} */
     this.past = [];
+    /** @type {any} the parameters before all training steps, and what they predicted */
+    this.origin = null;
     /** @type {{name: "gradient descent" | "adam", lr: number, state: string}[]} all training steps */
     this.log = [];
     if (this.head.kind === "live") {
@@ -138,7 +141,7 @@ export class Session {
    * @param {string | null} target   a translation, or null for the model's own
    */
   setSentence(source, target = null) {
-    this.change("Another sentence", (task, edits) => task.read(source, target, edits));
+    this.change(t("Another sentence"), (task, edits) => task.read(source, target, edits));
   }
 
   /**
@@ -146,7 +149,7 @@ export class Session {
    * @param {string} source
    */
   setOwn(source) {
-    this.change("Another sentence", (task, edits) => task.readOwn(source, edits));
+    this.change(t("Another sentence"), (task, edits) => task.readOwn(source, edits));
   }
 
   /**
@@ -200,7 +203,7 @@ export class Session {
    * @param {"gradient descent" | "adam"} name
    */
   optimize(lr, name) {
-    this.needsModel("A step of an optimizer");
+    this.needsModel(t("A step of an optimizer"));
     const model = /** @type {import("../engine/pass.js").Model} */ (this.model);
     const before = copyParameters(model.parameters);
     this.past.push({
@@ -209,6 +212,7 @@ export class Session {
       loss: this.loss,
       summary: this.summary(),
     });
+    if (!this.log.length) [this.origin] = this.past;
     if (this.past.length > MOST_UNDO) this.past.shift();
     this.log.push({ name, lr, state: this.state });
     if (this.optimizer?.name !== name) {
@@ -235,14 +239,16 @@ export class Session {
    */
   restart(parameters) {
     if (this.model) this.model.parameters = parameters;
-    Object.assign(this, { past: [], log: [], optimizer: null });
+    Object.assign(this, { past: [], log: [], optimizer: null, origin: null });
     this.run();
   }
 
   /** @param {string} what */
   needsModel(what) {
     if (!this.isLive)
-      throw new ReaderError(`${what} must be computed, and this page only shows recorded arrays.`);
+      throw new ReaderError(
+        t("{what} must be computed, and this page only shows recorded arrays.", { what }),
+      );
   }
 
   /** The number of changes by which the model differs from the one on the page. */

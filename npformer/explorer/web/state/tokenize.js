@@ -51,17 +51,21 @@ export function detokenize(words) {
 }
 
 /**
- * Return the known words that are most similar to a word, by the number of changed letters.
- * @param {string} word
+ * Return the known words that are most similar to a word: those with the fewest changes of letters, and among
+ * these the ones of the most similar length. A punctuation mark, for which no word stands, gives "".
+ * @param {string} typed
  * @param {string[]} known
  * @param {number} count
  */
-export function similarWords(word, known, count = 3) {
+export function similarWords(typed, known, count = 3) {
+  const word = typed.replace(/^[^\p{L}\p{N}]+|[^\p{L}\p{N}]+$/gu, "");
+  if (!word) return [""];
   const near = known.map((other) => ({
     other,
     distance: editDistance(word, other) - (other.startsWith(word) ? 2 : 0),
+    difference: Math.abs(other.length - word.length),
   }));
-  near.sort((a, b) => a.distance - b.distance || a.other.length - b.other.length);
+  near.sort((a, b) => a.distance - b.distance || a.difference - b.difference);
   return near
     .filter(({ distance }) => distance <= Math.max(2, word.length / 2))
     .slice(0, count)
@@ -69,17 +73,22 @@ export function similarWords(word, known, count = 3) {
 }
 
 /**
+ * Return how many letters must be inserted, left out, replaced or exchanged with the next one to turn a word
+ * into another.
  * @param {string} a
  * @param {string} b
  */
 function editDistance(a, b) {
-  let row = Array.from({ length: b.length + 1 }, (_, j) => j);
+  const rows = [Array.from({ length: b.length + 1 }, (_, j) => j)];
   for (let i = 1; i <= a.length; i++) {
-    const next = [i];
+    const above = rows[i - 1],
+      row = [i];
     for (let j = 1; j <= b.length; j++) {
-      next[j] = Math.min(row[j] + 1, next[j - 1] + 1, row[j - 1] + (a[i - 1] === b[j - 1] ? 0 : 1));
+      row[j] = Math.min(above[j] + 1, row[j - 1] + 1, above[j - 1] + (a[i - 1] === b[j - 1] ? 0 : 1));
+      const isExchanged = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1];
+      if (isExchanged) row[j] = Math.min(row[j], rows[i - 2][j - 2] + 1);
     }
-    row = next;
+    rows.push(row);
   }
-  return row[b.length];
+  return rows[a.length][b.length];
 }

@@ -1,6 +1,7 @@
 // @ts-check
 // The training steps of a reader in the address of the page: a link makes them again, one after the other.
 import { ReaderError } from "./reader_error.js";
+import { t } from "../words/text.js";
 
 /** @typedef {import("./session.js").Session} Session */
 
@@ -40,12 +41,15 @@ export function repeatTraining(session, text, checked) {
     Number.isInteger(group[2]) &&
     group[2] > 0;
   if (!Array.isArray(groups) || !groups.every(isRight)) {
-    throw new ReaderError("its training steps cannot be read.");
+    throw new ReaderError(t("its training steps cannot be read."));
   }
   const count = groups.reduce((sum, group) => sum + group[2], 0);
   if (count > MOST_LINKED) {
     throw new ReaderError(
-      `it has ${count} training steps, and a page repeats at most ${MOST_LINKED}; the model is untrained.`,
+      t("it has {count} training steps, and a page repeats at most {most}; the model is untrained.", {
+        count,
+        most: MOST_LINKED,
+      }),
     );
   }
   const { ids, edits } = session;

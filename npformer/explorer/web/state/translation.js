@@ -4,6 +4,7 @@ import { Transformer } from "../engine/transformer.js";
 import { greedy } from "../engine/greedy.js";
 import { MOST_TOKENS, ReaderError, isIds } from "./reader_error.js";
 import { detokenize, similarWords, tokenize } from "./tokenize.js";
+import { t } from "../words/text.js";
 
 /** @typedef {import("../engine/pass.js").Ids} Ids */
 /** @typedef {import("../engine/pass.js").Edits} Edits */
@@ -16,12 +17,12 @@ import { detokenize, similarWords, tokenize } from "./tokenize.js";
 
 /** The words by which the page names what is read and written. */
 const TRANSLATION_WORDS = {
-  input: "Sentence",
-  output: "Translation",
-  leadsTo: "is translated as",
-  change: "Change the sentence",
-  own: "Let the model translate",
-  learned: "for this sentence alone",
+  input: t("Sentence"),
+  output: t("Translation"),
+  leadsTo: t("is translated as"),
+  change: t("Change the sentence"),
+  own: t("Let the model translate"),
+  learned: t("for this sentence alone"),
 };
 
 const SPECIALS = 4; // ids of a vocabulary that stand for no word
@@ -89,12 +90,39 @@ export class Translation {
   }
 
   /**
+   * What the model reads and writes when a reader writes with it: what stands before the first token, the
+   * tokens so far, the token that ends the text, and how many tokens there may be.
+   * @param {Ids} ids
+   */
+  writing({ source }) {
+    const { start_id: start, end_id: end } = this.model.config;
+    return { source, before: [start], tokens: /** @type {number[]} */ ([]), end, room: this.longest(source) };
+  }
+
+  /**
+   * Return the example with tokens that were written.
+   * @param {Ids} ids
+   * @param {number[]} tokens   without the end symbol
+   * @param {Edits} edits
+   * @returns {Example}
+   */
+  written({ source }, tokens, edits) {
+    const ids = this.pair(source, [...tokens, this.model.config.end_id]);
+    const texts = { source: this.textOf(source, "source"), target: this.textOf(tokens, "target") };
+    const output = this.outputOf(ids, edits);
+    return { ids, texts, output, isOwn: output === texts.target };
+  }
+
+  /**
    * The tokens that the reader may replace.
    * @param {Ids} ids
    * @returns {["source" | "target", number[]][]}
    */
   tokens({ source, targetOut }) {
-    return [["source", source], ["target", targetOut]];
+    return [
+      ["source", source],
+      ["target", targetOut],
+    ];
   }
 
   /**
@@ -186,14 +214,18 @@ export class Translation {
    * @param {"source" | "target"} side
    */
   idsOf(text, side) {
-    const name = side === "source" ? "sentence" : "translation";
+    const name = side === "source" ? t("sentence") : t("translation");
     const words = this.head[`${side}_words`],
       tokens = tokenize(text, this.head.tokenization[side]);
-    if (!tokens.length) throw new ReaderError(`The ${name} is empty: write at least one word.`);
+    if (!tokens.length) throw new ReaderError(t("The {name} is empty: write at least one word.", { name }));
     const room = Math.min(MOST_TOKENS, this.model.config.max_length);
     if (tokens.length + 1 > room) {
       throw new ReaderError(
-        `The ${name} has ${tokens.length} words, and the page has room for ${room - 1}: shorten it.`,
+        t("The {name} has {count} words, and the page has room for {room}: shorten it.", {
+          name,
+          count: tokens.length,
+          room: room - 1,
+        }),
       );
     }
     const unknown = [...new Set(tokens.filter((token) => !words.includes(token)))];
@@ -201,7 +233,7 @@ export class Translation {
       const known = words.slice(SPECIALS),
         quoted = unknown.map((word) => `“${word}”`).join(", ");
       throw new ReaderError(
-        `The model does not know ${quoted}: choose words of its vocabulary.`,
+        t("The model does not know {quoted}: choose words of its vocabulary.", { quoted }),
         unknown.map((word) => ({ word, known: similarWords(word, known) })),
       );
     }

@@ -1,11 +1,12 @@
 // @ts-check
 // The arithmetic of the chosen number: its largest terms, their sum, and all terms on demand.
-import { button, element } from "../drawing/page_elements.js";
+import { button, element, table } from "../drawing/page_elements.js";
 import { terms } from "../arithmetic/terms.js";
 import { isExplained, whyUnexplained } from "../state/recorded.js";
 import { numberText } from "../drawing/number_texts.js";
 import { placeText, unravel } from "../drawing/axes.js";
 import { resultOf } from "../state/timeline.js";
+import { counted, t } from "../words/text.js";
 
 /** @typedef {import("../state/explorer.js").Explorer} Explorer */
 /** @typedef {import("../arithmetic/terms.js").Explanation} Explanation */
@@ -32,12 +33,16 @@ export function numberName(explorer) {
   const { session, result, index, direction } = explorer;
   const place = placeText(session, result, index),
     name = shortPath(explorer, result.path);
-  const of = direction === "forward" ? "" : "Gradient of the loss with respect to ";
+  const of = direction === "forward" ? "" : t("Gradient of the loss with respect to ");
   return `${of}${name}${place ? `, ${place}` : ""}`;
 }
 
 /** What the linear layers before the heads compute, by their number. */
-const PROJECTIONS = [["query, key and value"], ["query", "key and value"], ["query", "key", "value"]];
+const PROJECTIONS = [
+  [t("query, key and value")],
+  [t("query"), t("key and value")],
+  [t("query"), t("key"), t("value")],
+];
 
 /**
  * Return the last part of a path, with the one before where it says more: "query projection, y".
@@ -49,7 +54,7 @@ export function shortPath({ tape }, path) {
   if (name) {
     const has = (/** @type {number} */ i) =>
       tape.steps.some((step) => step.path.startsWith(`${layer}.projections.${i}.`));
-    return `${PROJECTIONS[[2, 1, 0].find(has) ?? 2][Number(place)]} projection, ${name}`;
+    return t("{of} projection, {name}", { of: PROJECTIONS[[2, 1, 0].find(has) ?? 2][Number(place)], name });
   }
   const parts = path.split("."),
     last = parts.pop() ?? path;
@@ -65,11 +70,16 @@ export function shortPath({ tape }, path) {
  */
 export function arithmeticSentence(explorer, explanation) {
   const value = numberText(explorer.numbers[explorer.index]);
-  if (!explanation) return `${numberName(explorer)} is ${value}.`;
+  if (!explanation) return t("{name} is {value}.", { name: numberName(explorer), value });
   const count = explanation.terms.length,
-    times = explanation.scale.value === 1 ? "" : `${scaleText(explanation)} times `;
-  const sum = `${times}the sum of ${count} ${count === 1 ? "term" : "terms"}`;
-  return `${numberName(explorer)} is ${value}, ${sum}: ${equation(explanation)}`;
+    times = explanation.scale.value === 1 ? "" : t("{scale} times ", { scale: scaleText(explanation) });
+  const sum = times + counted(count, t("the sum of {count} term"), t("the sum of {count} terms"));
+  return t("{name} is {value}, {sum}: {equation}", {
+    name: numberName(explorer),
+    value,
+    sum,
+    equation: equation(explanation),
+  });
 }
 
 /**
@@ -117,7 +127,7 @@ export function arithmetic(explorer, explanation) {
     { className: "number" },
     `${numberName(explorer)}: `,
     element("output", { textContent: value }),
-    explorer.isPinned ? element("small", { textContent: " pinned" }) : "",
+    explorer.isPinned ? element("small", { textContent: t(" pinned") }) : "",
   );
   if (!explanation) {
     const textContent = whyUnexplained(explorer.tape, explorer.result, explorer.direction);
@@ -132,7 +142,7 @@ export function arithmetic(explorer, explanation) {
       element(
         "li",
         { className: "rest" },
-        element("span", { textContent: `${rest.length} more together` }),
+        element("span", { textContent: t("{count} more together", { count: rest.length }) }),
         element("span", { textContent: numberText(rest.reduce((sum, term) => sum + term.value, 0)) }),
       ),
     );
@@ -158,7 +168,7 @@ function termRow(explorer, term, most, all) {
   const label = termLabel(explorer, term, all),
     target = targetOf(explorer, term);
   const named = target
-    ? button(label, () => target(), { className: "follow", title: "Show how this number was computed" })
+    ? button(label, () => target(), { className: "follow", title: t("Show how this number was computed") })
     : element("span", { textContent: label });
   return element(
     "li",
@@ -186,7 +196,7 @@ function termRow(explorer, term, most, all) {
 function termLabel(explorer, { step, index, factors }, all) {
   const { session, direction, result } = explorer;
   if (!step) return factors[0].name;
-  if (step === result && direction === "forward") return factors[0].name || "given";
+  if (step === result && direction === "forward") return factors[0].name || t("given");
   const others = all.filter((other) => other.step === step).map((other) => unravel(step.shape, other.index));
   const differs = step.shape.map((_, axis) => others.some((places) => places[axis] !== others[0][axis]));
   const place = placeText(session, step, index, others.length > 1 ? differs : undefined);
@@ -215,34 +225,27 @@ function targetOf(explorer, { step, index }) {
  * @param {Explanation} explanation
  */
 export function allTerms(explorer, explanation) {
-  const rows = explanation.terms.slice(0, 600).map((term) =>
-    element(
-      "tr",
-      {},
-      element("th", { textContent: termLabel(explorer, term, explanation.terms), scope: "row" }),
-      element("td", {
-        textContent: term.factors
-          .map(({ value, name }) => numberText(value) + (name ? ` (${name})` : ""))
-          .join(" · "),
-      }),
-      element("td", { textContent: numberText(term.value) }),
-    ),
-  );
-  const head = element(
-    "tr",
-    {},
-    ...["Term", "Factors", "Product"].map((textContent) => element("th", { textContent, scope: "col" })),
-  );
+  const rows = explanation.terms
+    .slice(0, 600)
+    .map((term) => [
+      termLabel(explorer, term, explanation.terms),
+      term.factors.map(({ value, name }) => numberText(value) + (name ? ` (${name})` : "")).join(" · "),
+      numberText(term.value),
+    ]);
   const count = explanation.terms.length;
   const { scale, sum, number } = explanation;
   const result =
     scale.value === 1
-      ? `The sum is ${number}.`
-      : `The sum is ${numberText(sum)}; times ${scaleText(explanation)}, it is ${number}.`;
+      ? t("The sum is {number}.", { number })
+      : t("The sum is {sum}; times {scale}, it is {number}.", {
+          sum: numberText(sum),
+          scale: scaleText(explanation),
+          number,
+        });
   return [
     element("p", {
-      textContent: `All ${count} terms in their order. ${result}`,
+      textContent: t("All {count} terms in their order. {result}", { count, result }),
     }),
-    element("table", {}, element("thead", {}, head), element("tbody", {}, ...rows)),
+    table([t("Term"), t("Factors"), t("Product")], rows),
   ];
 }

@@ -3,6 +3,7 @@
 import { byId, button, choice, element, replaceContent } from "../drawing/page_elements.js";
 import { HEAD_COLORS } from "../drawing/colors.js";
 import { QUANTITIES } from "./attention_maps.js";
+import { t } from "../words/text.js";
 
 /** @typedef {import("./attention_view.js").AttentionView} AttentionView */
 
@@ -24,16 +25,16 @@ export class AttentionControls {
     const pairs = this.allHeads.map((h) => /** @type {[number, string]} */ ([h, String(h)]));
     replaceContent(
       this.root,
-      choice("quantity", QUANTITIES, view.quantity, (quantity) => this.set({ quantity })),
-      choice("attention", names, sublayer, (name) => this.set({ sublayer: name })),
+      choice(t("quantity"), QUANTITIES, view.quantity, (quantity) => this.set({ quantity })),
+      choice(t("attention"), names, sublayer, (name) => this.set({ sublayer: name })),
       element(
         "span",
         {},
-        "head ",
-        choice("head of the map", pairs, head, (h) => this.set({ head: h, lineHeads: [] })),
+        t("head "),
+        choice(t("head of the map"), pairs, head, (h) => this.set({ head: h, lineHeads: [] })),
       ),
-      button("Show how this number was computed", () => view.follow()),
-      button(isOff ? "Switch this head on" : "Switch this head off", () => this.switchHead(isOff), {
+      button(t("Show how this number was computed"), () => view.follow()),
+      button(isOff ? t("Switch this head on") : t("Switch this head off"), () => this.switchHead(isOff), {
         id: "switch-head",
         hidden: !view.explorer.session.isLive,
       }),
@@ -43,11 +44,11 @@ export class AttentionControls {
       this.heads,
       element(
         "div",
-        { className: "choice head-colors", role: "group", "aria-label": "Heads of the lines" },
-        "heads ",
+        { className: "choice head-colors", role: "group", "aria-label": t("Heads of the lines") },
+        t("heads "),
         ...this.allHeads.map((h) => this.lineButton(h)),
       ),
-      button("All heads", () => this.set({ lineHeads: isAll ? [] : this.allHeads }), {
+      button(t("All heads"), () => this.set({ lineHeads: isAll ? [] : this.allHeads }), {
         "aria-pressed": isAll,
         id: "all-heads",
       }),
@@ -70,7 +71,7 @@ export class AttentionControls {
       () => this.set({ lineHeads: isShown ? others : [...others, head].sort((a, b) => a - b) }),
       {
         "aria-pressed": isShown,
-        "aria-label": `Lines of head ${head}`,
+        "aria-label": t("Lines of head {head}", { head }),
         styles: { borderBottom: `4px solid ${HEAD_COLORS[head % HEAD_COLORS.length]}` },
       },
     );

@@ -3,6 +3,7 @@
 import { Picture } from "../drawing/picture.js";
 import { mapOf } from "./attention_maps.js";
 import { paintMap } from "./attention_map.js";
+import { t } from "../words/text.js";
 
 /** @typedef {import("./attention_view.js").AttentionView} AttentionView */
 /** @typedef {import("../drawing/surfaces.js").Surface} Surface */
@@ -53,10 +54,13 @@ export class AttentionGrid {
       if (!sublayer) continue;
       if (head === 0) {
         surface.text(0, y + size / 2 - 7, sublayer.kind, { size: 11.5, color: theme.ink });
-        surface.text(0, y + size / 2 + 8, `layer ${sublayer.layer}`, { size: 11.5, color: theme.faint });
+        surface.text(0, y + size / 2 + 8, t("layer {layer}", { layer: sublayer.layer }), {
+          size: 11.5,
+          color: theme.faint,
+        });
       }
       if (y < 30)
-        surface.text(x + size / 2, 9, `head ${head}`, {
+        surface.text(x + size / 2, 9, t("head {head}", { head }), {
           size: size < 45 ? 9 : 11.5,
           color: theme.faint,
           align: "center",
@@ -66,7 +70,7 @@ export class AttentionGrid {
       const isChosen = name === this.view.sublayer && head === this.view.head;
       if (this.view.isOff(name, head)) {
         surface.rectangle(x + size / 2 - 15, y + size / 2 - 10, 30, 20, theme.background);
-        surface.text(x + size / 2, y + size / 2, "off", {
+        surface.text(x + size / 2, y + size / 2, t("off"), {
           size: 13,
           bold: true,
           color: theme.accent,

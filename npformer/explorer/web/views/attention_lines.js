@@ -4,6 +4,7 @@ import { Picture } from "../drawing/picture.js";
 import { mapOf } from "./attention_maps.js";
 import { HEAD_COLORS, mix, parse, rgbText, scaleColors } from "../drawing/colors.js";
 import { clip } from "../drawing/draw_grids.js";
+import { t } from "../words/text.js";
 
 /** @typedef {import("./attention_view.js").AttentionView} AttentionView */
 /** @typedef {import("../drawing/surfaces.js").Surface} Surface */
@@ -28,7 +29,7 @@ export class AttentionLines {
       draw: (surface, theme) => this.draw(surface, theme),
       point: (x, y, kind) => this.point(x, y, kind),
       move: (row, column) => this.move(row, column),
-      keys: "Point at a word to see its lines alone: left what it attends to, right what attends to it.",
+      keys: t("Point at a word to see its lines alone: left what it attends to, right what attends to it."),
     });
   }
 

@@ -4,6 +4,7 @@ import { Picture } from "../drawing/picture.js";
 import { levelOf, paletteOf } from "../drawing/colors.js";
 import { cellText, powerOfTen } from "../drawing/number_texts.js";
 import { clip } from "../drawing/draw_grids.js";
+import { t } from "../words/text.js";
 
 /** @typedef {import("./attention_view.js").AttentionView} AttentionView */
 /** @typedef {import("../drawing/surfaces.js").Surface} Surface */
@@ -109,5 +110,8 @@ export function paintMap(surface, theme, { matrix, keys, isGradient }, x, y, wid
     });
   });
   if (hasNumbers && power)
-    surface.text(x - 78, y - 58, `numbers · ${powerOfTen(power)}`, { size: 11, color: theme.faint });
+    surface.text(x - 78, y - 58, t("numbers · {power}", { power: powerOfTen(power) }), {
+      size: 11,
+      color: theme.faint,
+    });
 }

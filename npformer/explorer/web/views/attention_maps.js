@@ -3,6 +3,8 @@
 // gradients.
 import { tokensOf } from "../drawing/axes.js";
 import { visibleText } from "../drawing/number_texts.js";
+import { stackName } from "../state/sentences.js";
+import { t } from "../words/text.js";
 
 /** @typedef {import("../state/explorer.js").Explorer} Explorer */
 /** @typedef {import("../engine/tape.js").Step} Step */
@@ -10,7 +12,7 @@ import { visibleText } from "../drawing/number_texts.js";
 /**
  * One attention sublayer with its weights. The queries of a decoder are tokens that it reads, and its rows
  * are named by these and by the tokens that it has to predict there: "qu' → il".
- * @typedef {{name: string, kind: string, layer: number, weights: Step, queries: string[],
+ * @typedef {{name: string, kind: string, isCross: boolean, layer: number, weights: Step, queries: string[],
  *   predicted: string[], rows: string[], keys: string[], querySide: "source" | "target",
  *   keySide: "source" | "target"}} Sublayer
  */
@@ -25,10 +27,10 @@ import { visibleText } from "../drawing/number_texts.js";
 
 /** The quantities of a map, with their names on the page. */
 export const QUANTITIES = /** @type {[string, string][]} */ ([
-  ["weights", "weights"],
-  ["gradients", "gradients of the loss"],
-  ["mean", "mean of the heads"],
-  ["rollout", "rollout"],
+  ["weights", t("weights")],
+  ["gradients", t("gradients of the loss")],
+  ["mean", t("mean of the heads")],
+  ["rollout", t("rollout")],
 ]);
 
 /**
@@ -47,15 +49,16 @@ export function sublayersOf({ session, tape }) {
         tokens.length === n ? tokens : Array.from({ length: n }, (_, i) => String(i));
       const isSource = parts[0] === "encoder",
         isCross = parts[2] === "cross";
-      const ofStack = { encoder: "encoder", decoder: "decoder" }[parts[0]] ?? "self-attention";
+      const ofStack = ["encoder", "decoder"].includes(parts[0]) ? stackName(parts[0]) : t("self-attention");
       const querySide = isSource ? "source" : "target",
         keySide = isSource || isCross ? "source" : "target";
       const read = fits(tokensOf(session, querySide), queries);
       const predicted = isSource ? [] : predictedTokens(session, queries);
-      const kind = isCross ? "cross-attention" : ofStack;
+      const kind = isCross ? t("cross-attention") : ofStack;
       return {
         name,
         kind,
+        isCross,
         layer: Number(parts.find((part) => /^\d+$/.test(part)) ?? 0),
         weights,
         queries: read,
@@ -93,23 +96,26 @@ function predictedTokens(session, length) {
 export function mapOf(sublayers, sublayer, head, quantity) {
   const { weights, queries, keys } = sublayer,
     cells = queries.length * keys.length;
-  const where = `${sublayer.kind}, layer ${sublayer.layer}`;
+  const where = t("{kind}, layer {layer}", { kind: sublayer.kind, layer: sublayer.layer });
   if (quantity === "mean") {
     return {
       matrix: meanOfHeads(weights),
       queries,
       keys,
-      title: `${where}, mean of all heads`,
+      title: t("{where}, mean of all heads", { where }),
       isGradient: false,
     };
   }
   if (quantity === "rollout") {
     const before = sublayers.filter((other) => other.kind === sublayer.kind && other.layer <= sublayer.layer);
-    const matrix =
-      sublayer.kind === "cross-attention"
-        ? meanOfHeads(weights)
-        : rollout(before.map((other) => other.weights));
-    return { matrix, queries, keys, title: `${where}, rollout up to this layer`, isGradient: false };
+    const matrix = sublayer.isCross ? meanOfHeads(weights) : rollout(before.map((other) => other.weights));
+    return {
+      matrix,
+      queries,
+      keys,
+      title: t("{where}, rollout up to this layer", { where }),
+      isGradient: false,
+    };
   }
   const isGradient = quantity === "gradients",
     numbers = isGradient ? weights.grad : weights.data;
@@ -118,7 +124,11 @@ export function mapOf(sublayers, sublayer, head, quantity) {
     queries,
     keys,
     isGradient,
-    title: `${where}, head ${head}${isGradient ? ", gradient of the loss" : ""}`,
+    title: t("{where}, head {head}{quantity}", {
+      where,
+      head,
+      quantity: isGradient ? t(", gradient of the loss") : "",
+    }),
   };
 }
 

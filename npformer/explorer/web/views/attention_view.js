@@ -10,6 +10,7 @@ import { NeuronView } from "./neuron_view.js";
 import { addressOfMap, mapFromAddress } from "./attention_address.js";
 import { mapOf, sublayersOf } from "./attention_maps.js";
 import { numberText } from "../drawing/number_texts.js";
+import { t } from "../words/text.js";
 
 /** @typedef {import("../state/explorer.js").Explorer} Explorer */
 /** @typedef {import("./attention_maps.js").AttentionMap} AttentionMap */
@@ -35,24 +36,24 @@ export class AttentionView {
     this.controls = new AttentionControls(this);
     byId("attention").append(
       element("p", {
-        textContent: "Each map shows how strongly each token (row) attends to each other token (column).",
+        textContent: t("Each map shows how strongly each token (row) attends to each other token (column)."),
       }),
       this.finder.root,
       this.controls.root,
       element(
         "div",
         { className: "beside" },
-        element("div", {}, element("h3", { textContent: "All layers and heads" }), this.all.picture.root),
+        element("div", {}, element("h3", { textContent: t("All layers and heads") }), this.all.picture.root),
         element(
           "div",
           {},
-          element("h3", { textContent: "The chosen map" }),
+          element("h3", { textContent: t("The chosen map") }),
           this.sentence,
           this.note,
           this.one.picture.root,
         ),
       ),
-      element("h3", { textContent: "Lines between the words" }),
+      element("h3", { textContent: t("Lines between the words") }),
       this.controls.heads,
       this.lines.picture.root,
       this.neurons.root,
@@ -82,10 +83,6 @@ export class AttentionView {
   render() {
     const { explorer } = this,
       shared = explorer.memory.shared;
-    if (!this.sublayers.length) {
-      this.sentence.textContent = "This model has no attention.";
-      return;
-    }
     if (!this.sublayer && !shared?.map) this.lineHeads = this.controls.allHeads;
     if (shared?.map && !this.sublayer) Object.assign(this, mapFromAddress(shared.map, this.sublayers));
     this.sublayer = this.chosen.name;
@@ -96,7 +93,7 @@ export class AttentionView {
     ];
     this.controls.render();
     this.finder.render();
-    this.all.picture.draw("All attention maps. Arrow keys choose one.");
+    this.all.picture.draw(t("All attention maps. Arrow keys choose one."));
     this.renderCell();
   }
 
@@ -133,26 +130,39 @@ export class AttentionView {
   renderCell() {
     const {
         map,
-        cell: [t, s],
+        cell: [row, s],
       } = this,
-      number = map.matrix[t * map.keys.length + s];
+      number = map.matrix[row * map.keys.length + s];
     const what = map.isGradient
-      ? "The gradient of the loss with respect to the weight"
-      : "The attention weight";
-    const predicted = this.chosen.predicted[t],
-      next = predicted ? `, where the model has to predict “${predicted}”,` : "";
-    const between = `from “${map.queries[t]}”${next} to “${map.keys[s]}”`;
-    const start = this.isPinned ? "Pinned: " : "";
-    this.sentence.textContent = `${start}${map.title}: ${what} ${between} is ${numberText(number)}.`;
+      ? t("The gradient of the loss with respect to the weight")
+      : t("The attention weight");
+    const predicted = this.chosen.predicted[row],
+      next = predicted ? t(", where the model has to predict “{predicted}”,", { predicted }) : "";
+    const between = t("from “{query}”{next} to “{key}”", { query: map.queries[row], next, key: map.keys[s] });
+    const start = this.isPinned ? t("Pinned: ") : "";
+    this.sentence.textContent = t("{start}{title}: {what} {between} is {number}.", {
+      start,
+      title: map.title,
+      what,
+      between,
+      number: numberText(number),
+    });
     this.note.textContent = this.isMapOff
-      ? "This head is off: its output is 0, so the model does not use these weights."
+      ? t("This head is off: its output is 0, so the model does not use these weights.")
       : "";
     this.one.picture.draw(
-      `Attention map. Arrow keys choose a weight, Enter shows its computation. ${this.sentence.textContent}`,
+      t("Attention map. Arrow keys choose a weight, Enter shows its computation. {sentence}", {
+        sentence: this.sentence.textContent,
+      }),
     );
-    this.lines.picture.draw(`Lines from the queries, left, to the keys, right. ${this.sentence.textContent}`);
+    this.lines.picture.draw(
+      t("Lines from the queries, left, to the keys, right. {sentence}", {
+        sentence: this.sentence.textContent,
+      }),
+    );
     this.neurons.render();
     const { memory } = this.explorer;
+    this.explorer.mark(this.chosen.weights.path);
     memory.shared = { ...memory.shared, map: addressOfMap(this) };
     memory.saveAddress?.();
   }

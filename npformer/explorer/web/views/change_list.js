@@ -3,15 +3,19 @@
 import { button, element, replaceContent } from "../drawing/page_elements.js";
 import { sublayersOf } from "./attention_maps.js";
 import { numberText } from "../drawing/number_texts.js";
+import { t } from "../words/text.js";
 
 /** @typedef {import("../state/explorer.js").Explorer} Explorer */
 
 /** What a change says of its entries, by its kind. @type {Record<string, (list: any[]) => string>} */
 const TEXTS = {
-  heads: (list) => `head ${list.join(", ")} off`,
-  masks: (list) => `${list.length} cells of the mask set`,
-  values: (list) => list.map(([index, value]) => `entry ${index} = ${numberText(value)}`).join(", "),
-  dropout: (list) => `${list.length} entries dropped`,
+  heads: (list) => t("head {list} off", { list: list.join(", ") }),
+  masks: (list) => t("{count} cells of the mask set", { count: list.length }),
+  values: (list) =>
+    list
+      .map(([index, value]) => t("entry {index} = {value}", { index, value: numberText(value) }))
+      .join(", "),
+  dropout: (list) => t("{count} entries dropped", { count: list.length }),
 };
 
 export class ChangeList {
@@ -35,14 +39,17 @@ export class ChangeList {
     if (edits.settings)
       items.push(
         this.item(
-          `Activation: ${session.activation} in place of ${session.config.activation} `,
+          t("Activation: {activation} instead of {own} ", {
+            activation: session.activation,
+            own: session.config.activation,
+          }),
           "activation",
           () => session.setActivation(session.config.activation),
         ),
       );
     replaceContent(
       this.root,
-      items.length ? element("ul", {}, ...items) : element("p", { textContent: "Nothing is changed." }),
+      items.length ? element("ul", {}, ...items) : element("p", { textContent: t("Nothing is changed.") }),
       element("div", { className: "controls" }, ...this.buttons(items.length)),
     );
   }
@@ -57,7 +64,12 @@ export class ChangeList {
       remove();
       this.removed();
     };
-    return element("li", {}, text, button("Remove", act, { "aria-label": `Remove the change of ${name}` }));
+    return element(
+      "li",
+      {},
+      text,
+      button(t("Remove"), act, { "aria-label": t("Remove the change of {name}", { name }) }),
+    );
   }
 
   /** Recompute, and move the focus from the button, which is gone, to the list. */
@@ -79,13 +91,13 @@ export class ChangeList {
       explorer.changed();
     };
     return [
-      button("Remove all changes", remove, { disabled: !count }),
-      button("Compare with the present state", compare),
+      button(t("Remove all changes"), remove, { disabled: !count }),
+      button(t("Compare with the present state"), compare),
     ];
   }
 }
 
 /** @param {import("./attention_maps.js").Sublayer} sublayer */
 export function titleOf({ kind, layer }) {
-  return `${kind}, layer ${layer}`;
+  return t("{kind}, layer {layer}", { kind, layer });
 }

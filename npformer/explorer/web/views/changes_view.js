@@ -9,23 +9,17 @@ import { entryForm } from "./entry_form.js";
 import { ChangeList, titleOf } from "./change_list.js";
 import { similarActivations } from "../engine/activations.js";
 import { renderTokens } from "./token_inputs.js";
+import { numberText } from "../drawing/number_texts.js";
+import { t } from "../words/text.js";
 
 /** @typedef {import("../state/explorer.js").Explorer} Explorer */
-
-const RECORDED =
-  "This must be computed, and this page only shows recorded arrays. " +
-  "A page of a small model, such as that of " +
-  "the tour, computes everything itself.";
 
 export class ChangesView {
   /** @param {Explorer} explorer */
   constructor(explorer) {
     this.explorer = explorer;
     this.root = byId("changes");
-    if (!explorer.session.isLive) {
-      this.root.append(element("p", { textContent: RECORDED }));
-      return;
-    }
+    if (!explorer.session.isLive) return;
     const part = (
       /** @type {string} */ title,
       /** @type {string} */ text,
@@ -45,8 +39,9 @@ export class ChangesView {
     this.activation = element("div", { className: "controls" });
     this.list = new ChangeList(explorer);
     this.result = element("div", { "aria-live": "polite" });
+    this.line = button("", () => this.showResult(), { className: "loss-line" });
     this.mask = new MaskEditor(explorer, () => this.sublayer);
-    this.entry = entryForm(explorer, "value-of", "Set this value", (step, index, value) =>
+    this.entry = entryForm(explorer, "value-of", t("Set this value"), (step, index, value) =>
       this.setValue(step.path, index, value),
     );
     this.root.append(
@@ -56,18 +51,18 @@ export class ChangesView {
         element(
           "div",
           {},
-          part("Heads", "Switch a head off: its output becomes 0.", this.heads),
-          part("Activation", "Replace the activation of all feed-forward networks.", this.activation),
-          part("Tokens", "Replace a token by another of the vocabulary.", this.tokens),
+          part(t("Heads"), t("Switch a head off: its output becomes 0."), this.heads),
+          part(t("Activation"), t("Replace the activation of all feed-forward networks."), this.activation),
+          part(t("Tokens"), t("Replace a token by another of the vocabulary."), this.tokens),
           part(
-            "A value",
-            "Set any entry of any array. The chosen number of the step is proposed.",
+            t("A value"),
+            t("Set any entry of any array. The chosen number of the step is proposed."),
             this.entry.root,
           ),
-          part("Dropout", "Drop entries at random, as in training.", this.dropout),
+          part(t("Dropout"), t("Drop entries at random, as in training."), this.dropout),
           part(
-            "Mask",
-            "Blue cells are allowed: the query (row) may attend to the key (column).",
+            t("Mask"),
+            t("Blue cells are allowed: the query (row) may attend to the key (column)."),
             this.masks,
             this.mask.root,
           ),
@@ -75,11 +70,12 @@ export class ChangesView {
         element(
           "div",
           { className: "result" },
-          element("h3", { textContent: "Before and after" }),
+          element("h3", { textContent: t("Before and after") }),
           this.list.root,
           this.result,
         ),
       ),
+      this.line,
     );
   }
 
@@ -100,7 +96,22 @@ export class ChangesView {
     this.renderMask();
     this.list?.render();
     this.entry?.render();
+    this.renderLine();
     replaceContent(this.result, comparison(this.explorer, this.explorer.session.before));
+  }
+
+  /** Write the line that stays in view where the comparison does not. */
+  renderLine() {
+    const { before, loss, output } = this.explorer.session,
+      values = { before: numberText(before.loss), loss: numberText(loss) };
+    this.line.textContent =
+      output === before.output
+        ? t("Loss {before} → {loss}, the same output", values)
+        : t("Loss {before} → {loss}, another output", values);
+  }
+
+  showResult() {
+    this.result.scrollIntoView({ block: "nearest" });
   }
 
   renderHeads() {
@@ -122,7 +133,11 @@ export class ChangesView {
             );
             explorer.recompute();
           },
-          { "aria-pressed": !isOff, "aria-label": `${title}, head ${head}`, title: isOff ? "off" : "on" },
+          {
+            "aria-pressed": !isOff,
+            "aria-label": t("{title}, head {head}", { title, head }),
+            title: isOff ? t("off") : t("on"),
+          },
         );
       });
       return element(
@@ -140,11 +155,12 @@ export class ChangesView {
       { session } = explorer,
       { activation: own } = session.config;
     const names = similarActivations(own).map(
-      (name) => /** @type {[string, string]} */ ([name, name === own ? `${name} (the model's)` : name]),
+      (name) =>
+        /** @type {[string, string]} */ ([name, name === own ? t("{name} (the model's)", { name }) : name]),
     );
     replaceContent(
       this.activation,
-      choice("activation", names, session.activation, (name) => {
+      choice(t("activation"), names, session.activation, (name) => {
         session.setActivation(name);
         explorer.recompute();
       }),
@@ -173,7 +189,7 @@ export class ChangesView {
       element(
         "details",
         { open: this.dropout.querySelector("details")?.open ?? false },
-        element("summary", { textContent: "Choose where" }),
+        element("summary", { textContent: t("Choose where") }),
         element("div", { className: "choice" }, ...buttons),
       ),
     );
@@ -185,11 +201,12 @@ export class ChangesView {
     );
     replaceContent(
       this.masks,
-      choice("attention with this mask", names, this.sublayer.name, (name) => {
+      choice(t("attention with this mask"), names, this.sublayer.name, (name) => {
         this.explorer.memory.shared = { ...this.explorer.memory.shared, mask: name };
         this.explorer.changed();
       }),
     );
+    this.explorer.mark(this.sublayer.weights.path);
     this.mask?.render();
   }
 
@@ -203,5 +220,6 @@ export class ChangesView {
     const others = (session.edits.values?.[path] ?? []).filter((/** @type {number[]} */ [i]) => i !== index);
     session.setEdits("values", path, [...others, [index, value]]);
     this.explorer.recompute();
+    if (matchMedia("(max-width: 1000px)").matches) this.showResult();
   }
 }

@@ -3,6 +3,7 @@
 import { button, byId, element } from "../drawing/page_elements.js";
 import { TINTS, gradientLine, tintedPieces } from "../drawing/identifiers.js";
 import { lessonName } from "./site_links.js";
+import { t } from "../words/text.js";
 
 /** @typedef {import("../state/explorer.js").Explorer} Explorer */
 
@@ -78,22 +79,24 @@ export function showSource(explorer) {
   );
   const first = lines[`${prefix}line`] ?? 0;
   const marked = shownLines(explorer).lines.map((line) => line.trim());
-  const rows = source
-    .split("\n")
-    .map((/** @type {string} */ line) =>
-      element("span", {
-        className: marked.includes(line.trim()) ? "source marked" : "source",
-        textContent: `${line}\n`,
-      }),
-    );
-  const where = `${file}, ${name}, line ${first}`;
+  const rows = source.split("\n").map((/** @type {string} */ line) =>
+    element("span", {
+      className: marked.includes(line.trim()) ? "source marked" : "source",
+      textContent: `${line}\n`,
+    }),
+  );
+  const where = t("{file}, {name}, line {first}", { file, name, first });
   const dialog = byId("dialog");
-  dialog.setAttribute("aria-label", "The source text");
+  dialog.setAttribute("aria-label", t("The source text"));
   dialog.replaceChildren(
     element("h2", { textContent: where }),
-    element("p", {}, ...(lesson ? ["The lesson ", lessonName(explorer, lesson), " derives it."] : [])),
-    element("pre", { tabIndex: 0, "aria-label": `Source text of ${name}`, role: "region" }, ...rows),
-    button("Close", () => dialog.close(), { className: "plain" }),
+    element("p", {}, ...(lesson ? [t("The lesson "), lessonName(explorer, lesson), t(" derives it.")] : [])),
+    element(
+      "pre",
+      { tabIndex: 0, "aria-label": t("Source text of {name}", { name }), role: "region" },
+      ...rows,
+    ),
+    button(t("Close"), () => dialog.close(), { className: "plain" }),
   );
   dialog.showModal();
   dialog.querySelector(".marked")?.scrollIntoView({ block: "center" });

@@ -1,8 +1,16 @@
 // @ts-check
 // The places of the model where dropout can act.
-import { blockOf, sublayerOf } from "../state/sentences.js";
+import { blockOf, stackName, sublayerOf } from "../state/sentences.js";
+import { t } from "../words/text.js";
 
 /** @typedef {import("../state/explorer.js").Explorer} Explorer */
+
+/** @type {Record<string, string>} */
+const EMBEDDINGS = {
+  source: t("source embedding"),
+  target: t("target embedding"),
+  embedding: t("embedding"),
+};
 
 /**
  * Return the places of the model where dropout can act.
@@ -11,22 +19,25 @@ import { blockOf, sublayerOf } from "../state/sentences.js";
 export function dropoutPlaces({ tape, session: { config } }) {
   const names = [...tape.names];
   const length = (/** @type {string} */ path) => tape.names.get(path)?.data.length ?? 0;
-  const sides = ["source", "target", "embedding"].filter((side) => tape.names.has(`${side}.y`));
+  const sides = Object.keys(EMBEDDINGS).filter((side) => tape.names.has(`${side}.y`));
   const places = sides.map((side) => ({
     path: `${side}.dropout_mask`,
     length: length(`${side}.y`),
     p: config.embedding_dropout ?? config.dropout,
-    name: side === "embedding" ? side : `${side} embedding`,
+    name: EMBEDDINGS[side],
   }));
   for (const [path, { data }] of names) {
-    const layer = path.split(".").slice(0, 2).join(" ").replace("layers", "layer");
+    const [stack, number] = path.split("."),
+      layer = `${stack === "layers" ? t("layer") : stackName(stack)} ${number}`;
     if (path.endsWith(".attention.weights")) {
       const base = path.replace(/\.weights$/, "");
       places.push({
         path: `${base}.dropout_mask`,
         length: data.length,
         p: config.attention_dropout ?? config.dropout,
-        name: `${layer}, ${path.includes("cross") ? "cross-" : "self-"}attention weights`,
+        name: path.includes("cross")
+          ? t("{layer}, cross-attention weights", { layer })
+          : t("{layer}, self-attention weights", { layer }),
       });
     }
     if (/\.add\d\.sum$/.test(path)) {
@@ -34,7 +45,7 @@ export function dropoutPlaces({ tape, session: { config } }) {
         path: path.replace(/sum$/, "dropout_mask"),
         length: data.length,
         p: config.dropout,
-        name: `${layer}, ${sublayerOf(blockOf(path), tape)} sublayer`,
+        name: t("{layer}, {sublayer} sublayer", { layer, sublayer: sublayerOf(blockOf(path), tape) }),
       });
     }
     if (path.endsWith(".hidden.y") && config.feed_forward_dropout !== undefined) {
@@ -42,7 +53,7 @@ export function dropoutPlaces({ tape, session: { config } }) {
         path: path.replace(/y$/, "dropout_mask"),
         length: data.length,
         p: config.feed_forward_dropout,
-        name: `${layer}, hidden layer`,
+        name: t("{layer}, hidden layer", { layer }),
       });
     }
   }

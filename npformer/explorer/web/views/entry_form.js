@@ -3,6 +3,7 @@
 import { button, byId, element } from "../drawing/page_elements.js";
 import { numberText, shapeText } from "../drawing/number_texts.js";
 import { placeText, unravel } from "../drawing/axes.js";
+import { t } from "../words/text.js";
 
 /** @typedef {import("../state/explorer.js").Explorer} Explorer */
 /** @typedef {import("../engine/tape.js").Step} Step */
@@ -28,11 +29,11 @@ export function entryForm(explorer, id, action, act, proposal = () => chosenNumb
   const form = element(
     "form",
     { className: "controls" },
-    element("label", {}, "array ", path),
-    element("label", {}, "indices ", place),
-    element("label", {}, "value ", value),
+    element("label", {}, t("array "), path),
+    element("label", {}, t("indices "), place),
+    element("label", {}, t("value "), value),
     element("button", { textContent: action, className: "main" }),
-    button("The chosen number of the step", () => propose(chosenNumber(explorer))),
+    button(t("The chosen number of the step"), () => propose(chosenNumber(explorer))),
   );
   let proposed = "";
 
@@ -50,10 +51,10 @@ export function entryForm(explorer, id, action, act, proposal = () => chosenNumb
           Number.isInteger(i) && i >= 0 && i < step.shape[axis],
       );
     if (!fits)
-      return (
-        `The array has the shape ${shapeText(step.shape)}: ` +
-        `write ${step.shape.length} indices, counted from 0.`
-      );
+      return t("The array has the shape {shape}: write {count} indices, counted from 0.", {
+        shape: shapeText(step.shape),
+        count: step.shape.length,
+      });
     const index = indices.reduce(
       (/** @type {number} */ sum, /** @type {number} */ i, /** @type {number} */ axis) =>
         sum * step.shape[axis] + i,
@@ -68,9 +69,12 @@ export function entryForm(explorer, id, action, act, proposal = () => chosenNumb
       return entry;
     }
     const { step, index } = entry;
-    told.textContent =
-      `${step.path}, ${placeText(explorer.session, step, index)}: value ${numberText(step.data[index])}, ` +
-      `gradient ${numberText(step.grad[index])}.`;
+    told.textContent = t("{path}, {place}: value {value}, gradient {gradient}.", {
+      path: step.path,
+      place: placeText(explorer.session, step, index),
+      value: numberText(step.data[index]),
+      gradient: numberText(step.grad[index]),
+    });
     return entry;
   };
   /** @type {(step: Step, index: number) => void} */
@@ -91,7 +95,7 @@ export function entryForm(explorer, id, action, act, proposal = () => chosenNumb
       number = Number(value.value.replace("−", "-").replace(",", "."));
     if (typeof entry === "string" || (!isAsked && !form.dataset.eager)) return;
     if (!Number.isFinite(number) || value.value.trim() === "")
-      told.textContent = "Write a number as the value, such as 0.5.";
+      told.textContent = t("Write a number as the value, such as 0.5.");
     else act(entry.step, entry.index, number);
   };
   form.addEventListener("submit", (/** @type {Event} */ event) => {
@@ -149,10 +153,13 @@ function chosenNumber({ result, index }) {
  */
 function unknownText(text, names) {
   const near = text ? names.filter((name) => name.toLowerCase().includes(text.toLowerCase())) : [];
-  if (!near.length) return `There is no array named “${text}”: choose one of the list.`;
+  if (!near.length) return t("There is no array named “{text}”: choose one of the list.", { text });
   const first = near.slice(0, 3);
   return near.length > 3
-    ? `There is no array named “${text}”. ${near.length} names contain it: write one of them, such as ` +
-        `${first.join(", ")}.`
-    : `There is no array named “${text}”: write ${first.join(" or ")}.`;
+    ? t("There is no array named “{text}”. {count} names contain it: write one of them, such as {first}.", {
+        text,
+        count: near.length,
+        first: first.join(", "),
+      })
+    : t("There is no array named “{text}”: write {first}.", { text, first: first.join(" or ") });
 }

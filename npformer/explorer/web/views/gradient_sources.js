@@ -9,6 +9,7 @@ import { blockOf, blockTitle } from "../state/sentences.js";
 import { tokensOf } from "../drawing/axes.js";
 import { numberText, visibleText } from "../drawing/number_texts.js";
 import { rowName, rowNormsOf, rowNormsSentence } from "./row_norms.js";
+import { t } from "../words/text.js";
 
 /** @typedef {import("../state/explorer.js").Explorer} Explorer */
 /** @typedef {import("../engine/tape.js").Step} Step */
@@ -51,8 +52,8 @@ export class GradientSources {
     const name = rowName(rowNorms.slice, row);
     byId("why").querySelector("summary").textContent =
       row === rowNorms.rows[0]
-        ? `Why is the gradient of ${name} the largest?`
-        : `Where the gradient of ${name} comes from`;
+        ? t("Why is the gradient of {name} the largest?", { name })
+        : t("Where the gradient of {name} comes from", { name });
     this.fill();
   }
 
@@ -69,9 +70,9 @@ export class GradientSources {
     const predictions = this.predictions(step, known.place, stride),
       blocks = this.blocks(step, known.place, stride);
     const lists = [
-      ["From which predictions it comes", predictions],
-      ["Through which blocks it comes", blocks],
-      ["The L2 norm of each row", this.norms()],
+      [t("From which predictions it comes"), predictions],
+      [t("Through which blocks it comes"), blocks],
+      [t("The L2 norm of each row"), this.norms()],
     ];
     replaceContent(
       byId("why").querySelector("div"),
@@ -103,10 +104,13 @@ export class GradientSources {
     const read = tokensOf(session, "target"),
       predicted = tokensOf(session, "predicted");
     const losses = this.explorer.tape.names.get("loss.losses")?.data;
-    const shares = gradientsByPosition(model, ids, session.edits, path).map((part, t) => ({
-      label: `“${visibleText(predicted[t])}” after “${visibleText(read[t])}”`,
+    const shares = gradientsByPosition(model, ids, session.edits, path).map((part, place) => ({
+      label: t("“{predicted}” after “{read}”", {
+        predicted: visibleText(predicted[place]),
+        read: visibleText(read[place]),
+      }),
       share: shareOf(part.subarray(start, start + width), whole),
-      loss: losses?.[t],
+      loss: losses?.[place],
     }));
     return sortedShares(shares.filter(({ share }) => share !== 0));
   }
@@ -157,9 +161,9 @@ export class GradientSources {
  * @param {import("../engine/tape.js").Tape} tape
  */
 function blockLabel(sender, tape) {
-  if (!sender) return "all other tokens of the vocabulary";
+  if (!sender) return t("all other tokens of the vocabulary");
   const title = blockTitle(blockOf(sender.path), tape);
-  return sender.line === "residual" ? `${title}, the residual connection` : title;
+  return sender.line === "residual" ? t("{title}, the residual connection", { title }) : title;
 }
 
 /** @param {Share[]} shares */
@@ -188,16 +192,23 @@ function answer(name, predictions, blocks, loss) {
     largest = predictions.slice(0, 3).filter(({ share }, i) => !i || Math.abs(share) >= LEAST_SHARE);
   return [
     first
-      ? `Most of the gradient of ${name} comes from the ` +
-        `${largest.length > 1 ? "losses of these predictions" : "loss of this prediction"}: ` +
-        `${listed(largest)}.`
+      ? t("Most of the gradient of {name} comes from the {count}: {listed}.", {
+          name,
+          count: largest.length > 1 ? t("losses of these predictions") : t("loss of this prediction"),
+          listed: listed(largest),
+        })
       : "",
     first?.loss !== undefined
-      ? `The loss of ${first.label} is ${numberText(first.loss)}; ` +
-        `the mean of all losses is ${numberText(loss)}.`
+      ? t("The loss of {label} is {loss}; the mean of all losses is {mean}.", {
+          label: first.label,
+          loss: numberText(first.loss),
+          mean: numberText(loss),
+        })
       : "",
-    most ? `${percentText(most.share)} of it comes through ${most.label}.` : "",
-    "The shares of a list add up to 100 %; a negative one points against the whole.",
+    most
+      ? t("{share} of it comes through {label}.", { share: percentText(most.share), label: most.label })
+      : "",
+    t("The shares of a list add up to 100 %; a negative one points against the whole."),
   ]
     .filter(Boolean)
     .join(" ");
@@ -217,7 +228,7 @@ function sharesList(title, list) {
       "li",
       {},
       act
-        ? button(label, act, { className: "follow", title: "Go to its gradient" })
+        ? button(label, act, { className: "follow", title: t("Go to its gradient") })
         : element("span", { textContent: label }),
       element("span", { className: "share" }, bar),
       element("span", { textContent: text ?? percentText(share) }),
@@ -229,7 +240,12 @@ function sharesList(title, list) {
       element(
         "li",
         { className: "rest" },
-        element("span", { textContent: `${rest.length} more${rest[0].text ? "" : " together"}` }),
+        element("span", {
+          textContent: t("{count} more{text}", {
+            count: rest.length,
+            text: rest[0].text ? "" : t(" together"),
+          }),
+        }),
         element("span", { textContent: rest[0].text ? "" : percentText(sum) }),
       ),
     );

@@ -3,12 +3,14 @@
 // it, the largest first.
 import { button, element, replaceContent } from "../drawing/page_elements.js";
 import { numberText, visibleText } from "../drawing/number_texts.js";
+import { t } from "../words/text.js";
 
 /** @typedef {import("./attention_view.js").AttentionView} AttentionView */
 /** @typedef {import("./attention_maps.js").Sublayer} Sublayer */
 
-const HINT =
-  "Choose a token, and the heads are listed by the weight with which they attend from it or to it.";
+const HINT = t(
+  "Choose a token, and the heads are listed by the weight with which they attend from it or to it.",
+);
 
 /** A token of one side, or null for any token. @typedef {{side: string, place: number} | null} Choice */
 
@@ -49,18 +51,18 @@ export class HeadFinder {
   /** @param {AttentionView} view */
   constructor(view) {
     this.view = view;
-    this.from = select("Token that attends", () => this.choose());
-    this.to = select("Token that is attended to", () => this.choose());
+    this.from = select(t("Token that attends"), () => this.choose());
+    this.to = select(t("Token that is attended to"), () => this.choose());
     this.list = element("div");
     this.root = element(
       "section",
-      { "aria-label": "Find a head", className: "finder" },
+      { "aria-label": t("Find a head"), className: "finder" },
       element(
         "div",
         { className: "controls" },
-        element("b", { textContent: "Find a head:" }),
-        element("label", {}, "from ", this.from),
-        element("label", {}, "to ", this.to),
+        element("b", { textContent: t("Find a head:") }),
+        element("label", {}, t("from "), this.from),
+        element("label", {}, t("to "), this.to),
       ),
       this.list,
     );
@@ -93,18 +95,23 @@ export class HeadFinder {
   /** @param {Found[]} found */
   table(found) {
     if (!found.length)
-      return element("p", { textContent: "No attention of this model connects these two tokens." });
+      return element("p", { textContent: t("No attention of this model connects these two tokens.") });
     const items = found.map((one) => {
       const { sublayer, head, query, key, weight } = one,
         isChosen = sublayer.name === this.view.sublayer && head === this.view.head;
-      const off = this.view.isOff(sublayer.name, head) ? " (off)" : "";
-      const title = `${sublayer.kind}, layer ${sublayer.layer}, head ${head}${off}`;
+      const off = this.view.isOff(sublayer.name, head) ? t(" (off)") : "";
+      const title = t("{kind}, layer {layer}, head {head}{off}", {
+        kind: sublayer.kind,
+        layer: sublayer.layer,
+        head,
+        off,
+      });
       const bar = element("i", { className: "positive" });
       bar.style.width = `${100 * weight}%`; // of a full bar, which is the weight 1
       return element(
         "li",
         isChosen ? { className: "chosen" } : {},
-        button(title, () => this.open(one), { className: "follow", title: "Show this head" }),
+        button(title, () => this.open(one), { className: "follow", title: t("Show this head") }),
         element("span", {
           textContent: `${visibleText(sublayer.rows[query])}  ⟶  ${visibleText(sublayer.keys[key])}`,
         }),
@@ -114,7 +121,7 @@ export class HeadFinder {
     });
     return element(
       "div",
-      { className: "found", tabIndex: 0, role: "region", "aria-label": "Heads, the largest weight first" },
+      { className: "found", tabIndex: 0, role: "region", "aria-label": t("Heads, the largest weight first") },
       element("ul", { className: "shares" }, ...items),
       element("p", { textContent: equalWeights(found[0]) }),
     );
@@ -136,7 +143,10 @@ export class HeadFinder {
  */
 function equalWeights({ sublayer }) {
   const count = sublayer.keys.length;
-  return `A head that attends to all ${count} keys alike has the weight ${numberText(1 / count)}.`;
+  return t("A head that attends to all {count} keys alike has the weight {weight}.", {
+    count,
+    weight: numberText(1 / count),
+  });
 }
 
 /**
@@ -172,14 +182,14 @@ function fillOptions(field, chosen, sides, tokensOfSide) {
         textContent:
           tokens.indexOf(token) === tokens.lastIndexOf(token)
             ? visibleText(token)
-            : `${visibleText(token)} (position ${place})`,
+            : t("{token} (position {place})", { token: visibleText(token), place }),
       }),
     );
     if (!options.length) return [];
-    const label = side === "source" ? "Source tokens" : "Tokens of the decoder";
+    const label = side === "source" ? t("Source tokens") : t("Tokens of the decoder");
     return [element("optgroup", { label }, ...options)];
   });
-  field.replaceChildren(element("option", { value: "", textContent: "any token" }), ...groups);
+  field.replaceChildren(element("option", { value: "", textContent: t("any token") }), ...groups);
   field.value = chosen;
   if (!field.value) field.value = "";
 }

@@ -4,8 +4,12 @@ import { byId } from "../drawing/page_elements.js";
 
 /** @typedef {import("../state/explorer.js").Explorer} Explorer */
 
-/** @param {Explorer} explorer */
-export function listenToKeys(explorer) {
+/**
+ * @param {Explorer} explorer
+ * @param {{draw: () => void}} write   writes a token
+ * @param {{shrink: () => void}} overview
+ */
+export function listenToKeys(explorer, write, overview) {
   // a button that was clicked keeps the focus, but the next press of Space means the next step
   let wasPointer = false;
   addEventListener(
@@ -24,11 +28,17 @@ export function listenToKeys(explorer) {
     if (event.key === " " && (!isControl || wasPointer)) {
       event.preventDefault();
       if (isControl) target.blur();
+      if (explorer.view === "overview") {
+        if (explorer.session.isLive) write.draw();
+        return;
+      }
       explorer.view = "steps";
       explorer.move(event.shiftKey ? -1 : 1);
     } else if (event.key === "Escape" && explorer.isPinned) {
       explorer.isPinned = false;
       explorer.changed();
+    } else if (event.key === "Escape" && explorer.view !== "overview") {
+      overview.shrink();
     } else if (event.key === "b" || event.key === "f") {
       explorer.setDirection(event.key === "b" ? "backward" : "forward");
     } else if (event.key === "p") {

@@ -3,16 +3,19 @@
 import { button, byId, element } from "../drawing/page_elements.js";
 import { isAddress, linkOf } from "../state/address.js";
 import { MOST_LINKED } from "../state/training_log.js";
+import { t } from "../words/text.js";
 
 /** @typedef {import("../state/explorer.js").Explorer} Explorer */
 
 /** What a link keeps of each view, besides the sentence and the changes. @type {Record<string, string>} */
 const KEPT = {
-  steps: "the pass, the step and the chosen number",
-  attention: "the attention, the head, what its map shows and the chosen weight",
-  changes: "what the changes are compared with, and the chosen mask",
-  slope: "the array, the indices, the nudge and its range",
-  training: "your training steps, the optimizer and the learning rate",
+  overview: t("the pass"),
+  steps: t("the pass, the step and the chosen number"),
+  lens: t("the pass"),
+  attention: t("the attention, the head, what its map shows and the chosen weight"),
+  changes: t("what the changes are compared with, and the chosen mask"),
+  slope: t("the array, the indices, the nudge and its range"),
+  training: t("your training steps, the optimizer and the learning rate"),
 };
 
 /**
@@ -21,13 +24,14 @@ const KEPT = {
  */
 export async function showLink(explorer) {
   const dialog = byId("dialog");
-  const close = button("Close", () => dialog.close(), { className: "plain" });
-  const title = element("h2", { textContent: "Link to this view" });
-  dialog.setAttribute("aria-label", "Link to this view");
+  const close = button(t("Close"), () => dialog.close(), { className: "plain" });
+  const title = element("h2", { textContent: t("Link to this view") });
+  dialog.setAttribute("aria-label", t("Link to this view"));
   if (location.protocol === "about:") {
-    const textContent =
-      "A page in a notebook has no address. Write it to a file with save(FILE), " +
-      "and open the file for a link.";
+    const textContent = t(
+      "A page in a notebook has no address. Write it to a file with save(FILE), and open the file for a " +
+        "link.",
+    );
     dialog.replaceChildren(title, element("p", { textContent }), close);
     dialog.showModal();
     return;
@@ -49,17 +53,17 @@ export async function showLink(explorer) {
       { className: "link" },
       title,
       told,
-      element("label", {}, "The link", link),
+      element("label", {}, t("The link"), link),
       element(
         "div",
         { className: "controls" },
-        button("Copy it again", copied, { className: "main" }),
+        button(t("Copy it again"), copied, { className: "main" }),
         element("a", {
           href,
           target: "_blank",
           rel: "noopener",
           className: "button",
-          textContent: "Open it in a new tab",
+          textContent: t("Open it in a new tab"),
         }),
       ),
       ...keptTexts(explorer).map((textContent) => element("p", { textContent })),
@@ -75,8 +79,8 @@ export async function showLink(explorer) {
 /** @param {boolean} isCopied */
 function outcome(isCopied) {
   return isCopied
-    ? "The link was copied. Paste it where you want to send it."
-    : "This browser does not let the page copy. Select the link and copy it yourself.";
+    ? t("The link was copied. Paste it where you want to send it.")
+    : t("This browser does not let the page copy. Select the link and copy it yourself.");
 }
 
 /**
@@ -100,15 +104,24 @@ async function copy(field) {
 function keptTexts({ session, view }) {
   const file = fileName();
   return [
-    "The link opens this page as you see it: it keeps the sentence, " +
-      `${session.countEdits() ? "your changes, " : ""}the tab “${tabName()}”, and in it ${KEPT[view]}.`,
+    t(
+      "The link opens this page as you see it: it keeps the sentence, {changes}the tab “{tab}”, and in it " +
+        "{kept}.",
+      { changes: session.countEdits() ? t("your changes, ") : "", tab: tabName(), kept: KEPT[view] },
+    ),
     session.log.length > MOST_LINKED
-      ? `It leaves out your ${session.log.length} training steps: a link repeats at most ${MOST_LINKED}.`
+      ? t("It leaves out your {count} training steps: a link repeats at most {most}.", {
+          count: session.log.length,
+          most: MOST_LINKED,
+        })
       : "",
     location.protocol === "file:"
-      ? `It points to the file “${file}” on this computer. To show the view to another person, ` +
-        "send the file together with the link. That person opens the file, presses “Link to this view” " +
-        "and pastes the link into the field below."
+      ? t(
+          "It points to the file “{file}” on this computer. To show the view to another person, send the " +
+            "file together with the link. That person opens the file, presses “Link to this view” and " +
+            "pastes the link into the field below.",
+          { file },
+        )
       : "",
   ].filter(Boolean);
 }
@@ -139,7 +152,9 @@ function received(dialog) {
   const open = () => {
     const hash = field.value.trim().replace(/^[^#]*/, "");
     if (!isAddress(hash)) {
-      told.textContent = "This is not a link to a view: paste the whole link, with “#” and what follows it.";
+      told.textContent = t(
+        "This is not a link to a view: paste the whole link, with “#” and what follows it.",
+      );
       return;
     }
     dialog.close();
@@ -148,13 +163,13 @@ function received(dialog) {
   const form = element(
     "form",
     {},
-    element("label", {}, "Paste the link", field),
-    element("div", { className: "controls" }, element("button", { textContent: "Open this link" })),
+    element("label", {}, t("Paste the link"), field),
+    element("div", { className: "controls" }, element("button", { textContent: t("Open this link") })),
     told,
   );
   form.addEventListener("submit", (/** @type {Event} */ event) => {
     event.preventDefault();
     open();
   });
-  return [element("h3", { textContent: "A link that you have received" }), form];
+  return [element("h3", { textContent: t("A link that you have received") }), form];
 }

@@ -3,6 +3,7 @@
 import { button, element } from "../drawing/page_elements.js";
 import { Picture } from "../drawing/picture.js";
 import { clip } from "../drawing/draw_grids.js";
+import { t } from "../words/text.js";
 
 /** @typedef {import("../state/explorer.js").Explorer} Explorer */
 /** @typedef {import("./attention_maps.js").Sublayer} Sublayer */
@@ -35,10 +36,13 @@ export class MaskEditor {
       element(
         "div",
         { className: "controls" },
-        preset("Allow everything", () => true),
-        preset("Causal: only earlier tokens", (t, s) => s <= t),
-        preset(`Window: ${WINDOW} tokens on each side`, (t, s) => Math.abs(t - s) <= WINDOW),
-        button("The model's own mask", () => this.change([])),
+        preset(t("Allow everything"), () => true),
+        preset(t("Causal: only earlier tokens"), (t, s) => s <= t),
+        preset(
+          t("Window: {count} tokens on each side", { count: WINDOW }),
+          (t, s) => Math.abs(t - s) <= WINDOW,
+        ),
+        button(t("The model's own mask"), () => this.change([])),
       ),
       this.picture.root,
     );
@@ -53,10 +57,14 @@ export class MaskEditor {
   render() {
     const { queries, keys } = this.sublayer();
     this.cell = [Math.min(this.cell[0], queries.length - 1), Math.min(this.cell[1], keys.length - 1)];
-    const [t, s] = this.cell,
-      may = this.allowed[t * keys.length + s] ? "may" : "may not";
+    const [row, s] = this.cell,
+      may = this.allowed[row * keys.length + s] ? t("may") : t("may not");
     this.picture.draw(
-      "Mask. Arrow keys choose a cell, Enter changes it. " + `“${queries[t]}” ${may} attend to “${keys[s]}”.`,
+      t("Mask. Arrow keys choose a cell, Enter changes it. “{query}” {may} attend to “{key}”.", {
+        query: queries[row],
+        may,
+        key: keys[s],
+      }),
     );
   }
 

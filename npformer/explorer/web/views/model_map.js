@@ -2,8 +2,9 @@
 // The model as in Figure 1 of Vaswani et al. 2017: encoder left, decoder right, from the bottom to the top.
 // Each block leads to its first step, and the blocks on the path of the present step are highlighted.
 import { byId } from "../drawing/page_elements.js";
-import { blockName, blockOf, blockTitle } from "../state/sentences.js";
+import { blockKind, blockName, blockOf, blockTitle } from "../state/sentences.js";
 import { pathOf, resultOf } from "../state/timeline.js";
+import { t } from "../words/text.js";
 
 /** @typedef {import("../state/explorer.js").Explorer} Explorer */
 
@@ -31,7 +32,7 @@ function svgElement(tag, attributes, ...children) {
 
 /** @param {string} block */
 function isThin(block) {
-  return ["add", "norm"].includes(blockName(block));
+  return ["add", "norm"].includes(blockKind(block));
 }
 
 /**
@@ -68,6 +69,7 @@ export class ModelMap {
     this.groups = new Map();
     /** @type {string} */
     this.drawn = "";
+    explorer.marked = () => this.highlight();
     byId("map").addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => this.onKey(event));
   }
 
@@ -90,14 +92,15 @@ export class ModelMap {
     const svg = svgElement("svg", {
       viewBox: `0 0 ${width} ${height}`,
       role: "group",
-      "aria-label": "The model",
+      "aria-label": t("The model"),
     });
+    svg.style.width = `${width}px`; // not smaller than it is drawn, so that its labels can be read
     boxes.forEach((box, i) => {
       const below = boxes[i - 1]?.column === box.column ? boxes[i - 1] : null;
       const x = box.x + BOX / 2,
         from = below ? below.y : box.y + box.height + GAP;
       svg.append(svgElement("path", { d: `M${x} ${from}V${box.y + box.height}`, class: "arrow" }));
-      if (blockName(box.block) === "add") svg.append(this.around(boxes, i));
+      if (blockKind(box.block) === "add") svg.append(this.around(boxes, i));
     });
     svg.append(...memoryArrows(boxes));
     for (const box of boxes) svg.append(this.box(box));
@@ -119,10 +122,21 @@ export class ModelMap {
     return svgElement("path", { d: `M${add.x + BOX / 2} ${start}H${left}V${end}H${add.x}`, class: "arrow" });
   }
 
+  /**
+   * Scroll the map, which may be longer than the window, so that a block is in view.
+   * @param {SVGElement | undefined} group
+   */
+  scrollTo(group) {
+    const nav = byId("map-box").parentElement;
+    if (!group || nav.scrollHeight <= nav.clientHeight) return;
+    const [box, frame] = [group, nav].map((each) => each.getBoundingClientRect());
+    if (box.top < frame.top || box.bottom > frame.bottom)
+      nav.scrollTop += box.top - frame.top - frame.height / 2;
+  }
+
   /** @param {Box} box */
   box({ block, x, y, width, height }) {
-    const name = blockName(block),
-      lines = name.length > 15 ? splitName(name) : [name];
+    const lines = splitName(blockName(block));
     const texts = lines.map((line, i) => {
       const text = svgElement("text", {
         x: x + width / 2,
@@ -131,11 +145,7 @@ export class ModelMap {
       text.textContent = i < lines.length - 1 ? `${line} ` : line; // one text for those who read it aloud
       return text;
     });
-    const kind =
-      block
-        .replace(/\.\d+/g, "")
-        .split(".")
-        .pop() ?? "";
+    const kind = block.replace(/\.\d+/g, "").split(".").pop() ?? "";
     const group = svgElement(
       "g",
       {
@@ -177,20 +187,20 @@ export class ModelMap {
    */
   highlight() {
     const { explorer } = this,
-      { tape, moment, direction } = explorer;
-    const present = blockOf(moment.step.path);
-    const path = new Set(
-      [...pathOf(tape, direction === "forward" ? moment.step : resultOf(moment, direction), direction)].map(
-        (step) => blockOf(step.path),
-      ),
-    );
+      { tape, moment, direction, markedStep: step } = explorer;
+    const present = blockOf(step.path),
+      from = step === moment.step ? resultOf(moment, direction) : step;
+    const path = new Set([...pathOf(tape, from, direction)].map((other) => blockOf(other.path)));
+    const moved = explorer.view === "training" ? explorer.memory.moved : null;
     for (const [block, group] of this.groups) {
       group.classList.toggle("on-path", path.has(block));
       group.classList.toggle("present", block === present);
+      group.classList.toggle("moved", moved?.has(block) ?? false);
       group.classList.toggle("backward", direction === "backward");
       group.setAttribute("aria-pressed", String(block === present));
       group.setAttribute("tabindex", block === present ? "0" : "-1");
     }
+    this.scrollTo(this.groups.get(present));
   }
 }
 
@@ -210,8 +220,12 @@ function memoryArrows(boxes) {
     });
 }
 
-/** @param {string} name */
-function splitName(name) {
+/**
+ * Return a long name in two lines.
+ * @param {string} name
+ */
+export function splitName(name) {
+  if (name.length <= 15) return [name];
   const at = name.includes(" ") ? name.indexOf(" ") : name.indexOf("-");
   return [name.slice(0, at + 1).trim(), name.slice(at + 1).trim()];
 }

@@ -6,6 +6,7 @@ import { Picture } from "../drawing/picture.js";
 import { levelOf, paletteOf } from "../drawing/colors.js";
 import { cellText, numberText } from "../drawing/number_texts.js";
 import { clip } from "../drawing/draw_grids.js";
+import { t } from "../words/text.js";
 
 /** @typedef {import("./attention_view.js").AttentionView} AttentionView */
 /** @typedef {import("../drawing/surfaces.js").Surface} Surface */
@@ -33,12 +34,12 @@ export class NeuronView {
       point: (x, y, kind) => this.point(x, y, kind),
       move: (row, column) => this.view.moveCell(column, row),
       enter: () => this.view.follow(),
-      keys: "Point at a query or a key to choose it. Up and down choose a key, left and right a query.",
+      keys: t("Point at a query or a key to choose it. Up and down choose a key, left and right a query."),
     });
     this.root = element(
       "section",
-      { "aria-label": "Query and keys" },
-      element("h3", { textContent: "The query, the keys and their products" }),
+      { "aria-label": t("Query and keys") },
+      element("h3", { textContent: t("The query, the keys and their products") }),
       this.told,
       this.picture.root,
     );
@@ -87,15 +88,23 @@ export class NeuronView {
     this.root.hidden = !scores;
     if (!scores) return;
     const { scale } = scores.note,
-      [t, s] = view.cell,
+      [row, s] = view.cell,
       { name, sum, weight } = this.numbers[s];
-    const times = scale === 1 ? "It" : `Times ${numberText(scale)}, it`;
-    this.told.textContent =
-      `Head ${view.head}: the query q of “${view.chosen.queries[t]}” is multiplied by the key k of ` +
-      "each token, entry by entry. The sum of the products is q · k. " +
-      `${times} is the score, and the softmax of all scores gives the weights. ` +
-      `For “${name}”, q · k is ${numberText(sum)}, and the weight is ${numberText(weight)}.`;
-    this.picture.draw(`The query, the keys and their products. ${this.told.textContent}`);
+    const times = scale === 1 ? t("It") : t("Times {scale}, it", { scale: numberText(scale) });
+    this.told.textContent = t(
+      "Head {head}: the query q of “{query}” is multiplied by the key k of each token, entry by entry. The " +
+        "sum of the products is q · k. {times} is the score, and the softmax of all scores gives the " +
+        "weights. For “{name}”, q · k is {sum}, and the weight is {weight}.",
+      {
+        head: view.head,
+        query: view.chosen.queries[row],
+        times,
+        name,
+        sum: numberText(sum),
+        weight: numberText(weight),
+      },
+    );
+    this.picture.draw(t("The query, the keys and their products. {told}", { told: this.told.textContent }));
   }
 
   /** @param {number} width */

@@ -1,14 +1,16 @@
 // @ts-check
 // The probabilities of the right tokens, before and after a change.
-import { element } from "../drawing/page_elements.js";
+import { element, scroller, table } from "../drawing/page_elements.js";
 import { numberText, percent } from "../drawing/number_texts.js";
 import { tokensOf } from "../drawing/axes.js";
+import { t } from "../words/text.js";
 
 /** @typedef {import("../state/explorer.js").Explorer} Explorer */
 
-const OPPOSITE =
-  "Label smoothing rewards a model that is less certain, so the two losses can change " +
-  "in opposite directions. The cross-entropy alone says how well the right tokens are predicted.";
+const OPPOSITE = t(
+  "Label smoothing rewards a model that is less certain, so the two losses can change in opposite " +
+    "directions. The cross-entropy alone says how well the right tokens are predicted.",
+);
 
 /**
  * What a change is compared with.
@@ -24,26 +26,27 @@ const OPPOSITE =
 export function comparison(explorer, before) {
   const { session } = explorer,
     now = session.summary();
-  const numbers = (/** @type {string} */ name, /** @type {number} */ old, /** @type {number} */ present) =>
-    row([name, numberText(old), numberText(present), difference(present - old)]);
+  const numbers = (/** @type {string} */ name, /** @type {number} */ old, /** @type {number} */ present) => [
+    name,
+    numberText(old),
+    numberText(present),
+    difference(present - old),
+  ];
   const { smoothing } = session;
   const lines = [
-    numbers(smoothing ? `Loss with ${smoothing}` : "Loss", before.loss, now.loss),
-    ...(smoothing ? [numbers("Cross-entropy without it", before.crossEntropy, now.crossEntropy)] : []),
-    row([
-      session.task?.words.output ?? "Output",
+    numbers(smoothing ? t("Loss with {smoothing}", { smoothing }) : t("Loss"), before.loss, now.loss),
+    ...(smoothing ? [numbers(t("Cross-entropy without it"), before.crossEntropy, now.crossEntropy)] : []),
+    [
+      session.task?.words.output ?? t("Output"),
       session.task?.shown(before.output) ?? "",
       session.task?.shown(now.output) ?? "",
-      before.output === now.output ? "the same" : "changed",
-    ]),
+      before.output === now.output ? t("the same") : t("changed"),
+    ],
   ];
-  const head = ["quantity", "before", "after", "difference"].map((textContent) =>
-    element("th", { textContent, scope: "col" }),
-  );
   return element(
     "div",
     { className: "comparison" },
-    element("table", {}, element("thead", {}, element("tr", {}, ...head)), element("tbody", {}, ...lines)),
+    table([t("quantity"), t("before"), t("after"), t("difference")], lines),
     ...((now.loss - before.loss) * (now.crossEntropy - before.crossEntropy) < 0
       ? [element("p", { textContent: OPPOSITE })]
       : []),
@@ -68,30 +71,26 @@ function probabilityTable({ session }, before, now) {
     const after = pairs[t][0] ?? NaN, // the last token of a text has no right one after it
       old = isSame ? (pairs[t][1] ?? NaN) : NaN;
     const best = largestIn(now.probabilities.subarray(t * now.width, (t + 1) * now.width));
-    return element(
-      "tr",
-      {},
-      element("td", { textContent: read[t] }),
-      element("th", { textContent: words[target] ?? "–", scope: "row" }),
-      ...[old, after].map((p) => element("td", { textContent: Number.isNaN(p) ? "–" : percent(p) })),
-      element("td", { textContent: Number.isNaN(after - old) ? "–" : points(after - old) }),
-      element("td", { textContent: best === target ? "✓" : words[best] }),
-    );
+    return [
+      read[t],
+      words[target] ?? "–",
+      ...[old, after].map((p) => (Number.isNaN(p) ? "–" : percent(p))),
+      Number.isNaN(after - old) ? "–" : points(after - old),
+      best === target ? "✓" : words[best],
+    ];
   });
-  const names = ["reads", "must predict", "before", "after", "change in points", "predicts"],
-    head = names.map((textContent) => element("th", { textContent, scope: "col" }));
-  return element(
-    "div",
-    { className: "scroller", tabIndex: 0, role: "region", "aria-label": "Probabilities of the right tokens" },
-    element(
-      "table",
-      { className: "words" },
-      element("caption", {
-        textContent: "Probability of each right token, and its change in percentage points",
-      }),
-      element("thead", {}, element("tr", {}, ...head)),
-      element("tbody", {}, ...rows),
-    ),
+  const names = [
+      t("reads"),
+      t("must predict"),
+      t("before"),
+      t("after"),
+      t("change in points"),
+      t("predicts"),
+    ],
+    caption = t("Probability of each right token, and its change in percentage points");
+  return scroller(
+    t("Probabilities of the right tokens"),
+    table(names, rows, { className: "words", caption }),
   );
 }
 
@@ -115,15 +114,5 @@ function largestIn(row) {
 
 /** @param {number} by */
 function difference(by) {
-  return by === 0 ? "the same" : `${by > 0 ? "+" : ""}${numberText(by)}`;
-}
-
-/** @param {string[]} cells */
-function row([name, ...cells]) {
-  return element(
-    "tr",
-    {},
-    element("th", { textContent: name, scope: "row" }),
-    ...cells.map((textContent) => element("td", { textContent })),
-  );
+  return by === 0 ? t("the same") : `${by > 0 ? "+" : ""}${numberText(by)}`;
 }

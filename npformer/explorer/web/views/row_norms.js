@@ -2,6 +2,7 @@
 // Which token has the largest gradient: the norms of the rows of a gradient whose rows are tokens.
 import { axesOf } from "../drawing/axes.js";
 import { numberText, visibleText } from "../drawing/number_texts.js";
+import { t } from "../words/text.js";
 
 /** @typedef {import("../drawing/slices.js").Slice} Slice */
 /** @typedef {import("../state/explorer.js").Explorer} Explorer */
@@ -43,7 +44,7 @@ export function rowName({ rows, rowLabels }, row) {
   const labels = rowLabels ?? [],
     label = labels[rows.indexOf(row)];
   const isTwice = labels.indexOf(label) !== labels.lastIndexOf(label);
-  return `“${visibleText(label)}”${isTwice ? ` at position ${row}` : ""}`;
+  return `“${visibleText(label)}”${isTwice ? t(" at position {row}", { row }) : ""}`;
 }
 
 /**
@@ -52,10 +53,11 @@ export function rowName({ rows, rowLabels }, row) {
  */
 export function rowNormsSentence({ slice, rows, norms, isPart, head }) {
   const [first, second] = rows;
-  if (!(norms[first] > 0)) return "The gradient of each row is 0.";
-  const named = (/** @type {number} */ row) => `${rowName(slice, row)} (L2 norm ${numberText(norms[row])})`;
-  const kind = [slice.isTransposed ? "column" : "row", isPart ? "shown" : ""];
-  if (head !== null) kind.push(`of head ${head}`);
-  const rest = norms[second] > 0 ? `, then ${named(second)}` : "; all others are 0";
-  return `Largest ${kind.filter(Boolean).join(" ")}: ${named(first)}${rest}.`;
+  if (!(norms[first] > 0)) return t("The gradient of each row is 0.");
+  const named = (/** @type {number} */ row) =>
+    t("{row} (L2 norm {norm})", { row: rowName(slice, row), norm: numberText(norms[row]) });
+  const kind = [slice.isTransposed ? t("column") : t("row"), isPart ? t("shown") : ""];
+  if (head !== null) kind.push(t("of head {head}", { head }));
+  const rest = norms[second] > 0 ? t(", then {named}", { named: named(second) }) : t("; all others are 0");
+  return t("Largest {kind}: {row}{rest}.", { kind: kind.filter(Boolean).join(" "), row: named(first), rest });
 }

@@ -2,8 +2,10 @@
 // The head of the page: the text, what the model makes of it, the loss, and the form in which another text is
 // typed.
 import { button, byId, choice, element, replaceContent } from "../drawing/page_elements.js";
+import { isThere } from "../state/address.js";
 import { ReaderError } from "../state/reader_error.js";
 import { numberText } from "../drawing/number_texts.js";
+import { counted, t } from "../words/text.js";
 
 /** @typedef {import("../state/explorer.js").Explorer} Explorer */
 
@@ -11,11 +13,15 @@ export class SentenceView {
   /** @param {Explorer} explorer */
   constructor(explorer) {
     this.explorer = explorer;
+    this.isTargetEdited = false; // whether the reader has typed a translation since the last computation
+    byId("target-input").addEventListener("input", () => {
+      this.isTargetEdited = true;
+    });
     const form = byId("sentence-form");
     const { session } = explorer;
     form.addEventListener("submit", (/** @type {Event} */ event) => {
       event.preventDefault();
-      this.submit((source) => session.setSentence(source, byId("target-input").value));
+      this.submit((source) => session.setSentence(source, this.givenTarget(source)));
     });
     byId("own").addEventListener("click", () => this.submit((source) => session.setOwn(source)));
     byId("changed").addEventListener("click", () =>
@@ -45,8 +51,22 @@ export class SentenceView {
     byId("target-field").hidden = !this.explorer.session.ids?.source.length; // a text has no other side
   }
 
+  /**
+   * Return the translation that the reader gives: one typed now, or that of the same sentence before.
+   * A new sentence is translated anew.
+   * @param {string} source
+   * @returns {string | null}
+   */
+  givenTarget(source) {
+    const { isOwnOutput, texts } = this.explorer.session;
+    return this.isTargetEdited || (!isOwnOutput && source.trim() === texts.source)
+      ? byId("target-input").value
+      : null;
+  }
+
   /** Write the present texts into the form. */
   fill() {
+    this.isTargetEdited = false;
     const { task, texts } = this.explorer.session;
     if (task) byId("source-input").value = task.shown(texts.source);
     byId("target-input").value = texts.target ?? "";
@@ -80,10 +100,14 @@ export class SentenceView {
   complain(error) {
     const offers = error.suggestions.flatMap(({ word, known }) =>
       known.map((other) =>
-        button(other, () => this.replaceWord(word, other), { "aria-label": `Replace ${word} by ${other}` }),
+        !other
+          ? button(t("leave out “{word}”", { word }), () => this.replaceWord(word, ""))
+          : button(other, () => this.replaceWord(word, other), {
+              "aria-label": t("Replace {word} by {other}", { word, other }),
+            }),
       ),
     );
-    byId("message").replaceChildren(error.message, offers.length ? " Did you mean: " : "", ...offers);
+    byId("message").replaceChildren(error.message, offers.length ? t(" Did you mean: ") : "", ...offers);
   }
 
   /**
@@ -96,7 +120,9 @@ export class SentenceView {
       input.value = input.value.replace(new RegExp(word.replace(/[^\p{L}\p{N}]/gu, "\\$&"), "giu"), other);
     }
     byId("source-input").focus();
-    byId("message").textContent = `Replaced by “${other}”. Press Enter to compute.`;
+    byId("message").textContent = other
+      ? t("Replaced by “{other}”. Press Enter to compute.", { other })
+      : t("Left out. Press Enter to compute.");
   }
 
   render() {
@@ -108,44 +134,51 @@ export class SentenceView {
     byId("target-text").textContent = session.isLive ? shown(session.output) : session.texts.target;
     byId("loss").textContent = Number.isFinite(session.loss) ? numberText(session.loss) : "–";
     byId("smoothing").textContent = session.smoothing
-      ? `with ${session.smoothing}; cross-entropy ${numberText(session.crossEntropy)} without it`
+      ? t("with {smoothing}; cross-entropy {crossEntropy} without it", {
+          smoothing: session.smoothing,
+          crossEntropy: numberText(session.crossEntropy),
+        })
       : "";
     byId("translated").hidden = !byId("target-text").textContent;
     byId("loss-box").hidden = !Number.isFinite(session.loss);
     byId("open-form").hidden = !session.isLive;
     byId("changed").textContent = [
-      changes ? `${changes} ${changes === 1 ? "change" : "changes"}` : "",
+      changes ? counted(changes, t("{count} change"), t("{count} changes")) : "",
       session.log.length
-        ? `${session.log.length} training ${session.log.length === 1 ? "step" : "steps"}`
+        ? counted(session.log.length, t("{count} training step"), t("{count} training steps"))
         : "",
     ]
       .filter(Boolean)
       .join(", ");
     byId("changed").hidden = !byId("changed").textContent;
     const used = session.texts.target && session.isLive && session.texts.target !== session.output;
-    byId("reference").textContent = used ? `The loss is that of “${session.texts.target}”.` : "";
+    byId("reference").textContent = used
+      ? t("The loss is that of “{target}”.", { target: session.texts.target })
+      : "";
     replaceContent(
       byId("direction"),
       choice(
-        "direction",
+        t("direction"),
         [
-          ["forward", "forward"],
-          ["backward", "backward"],
+          ["forward", t("forward")],
+          ["backward", t("backward")],
         ],
         direction,
         (chosen) => explorer.setDirection(/** @type {any} */ (chosen)),
       ),
     );
     const views = /** @type {[any, string][]} */ ([
-      ["steps", "Steps"],
-      ["attention", "Attention"],
-      ["changes", "What if"],
-      ["slope", "Check a gradient"],
-      ["training", "Training step"],
-    ]);
+      ["overview", t("The model")],
+      ["steps", t("Steps")],
+      ["attention", t("Attention")],
+      ["lens", t("Predictions")],
+      ["changes", t("What if")],
+      ["slope", t("Check a gradient")],
+      ["training", t("Teach it")],
+    ]).filter(([view]) => isThere(session, view));
     replaceContent(
       byId("views"),
-      choice("view", views, explorer.view, (view) => explorer.show(view)),
+      choice(t("view"), views, explorer.view, (view) => explorer.show(view)),
     );
   }
 }

@@ -1,5 +1,7 @@
 // @ts-check
 // The picture of a gradient check: the loss for each nudge of an entry, and the tangent with its gradient.
+import { tickTexts } from "../drawing/number_texts.js";
+import { t } from "../words/text.js";
 
 /**
  * What the picture shows: the losses [nudge, loss] of nudges from -reach to reach, the present point, and the
@@ -19,7 +21,7 @@ export function drawSlope(surface, theme, { width, height }, { curve, reach, poi
     low = Math.min(...losses, loss),
     high = Math.max(...losses, loss);
   const room = Math.max(high - low, 1e-9) * 0.12,
-    left = 76,
+    left = 96,
     bottom = height - 34;
   const x = (/** @type {number} */ nudge) => left + ((nudge + reach) / (2 * reach)) * (width - left - 14);
   const y = (/** @type {number} */ value) =>
@@ -27,8 +29,9 @@ export function drawSlope(surface, theme, { width, height }, { curve, reach, poi
   surface.line(left, bottom, width - 8, bottom, theme.faint);
   surface.line(left, 40, left, bottom, theme.faint);
   surface.line(x(0), 40, x(0), bottom, theme.line);
-  for (const value of [low, high])
-    surface.text(left - 6, y(value), value.toPrecision(6), {
+  const ticks = tickTexts([low, high]);
+  for (const [i, value] of [low, high].entries())
+    surface.text(left - 6, y(value), ticks[i], {
       size: 11,
       color: theme.faint,
       align: "right",
@@ -39,7 +42,7 @@ export function drawSlope(surface, theme, { width, height }, { curve, reach, poi
       color: theme.faint,
       align: "center",
     });
-  surface.text(width / 2, height - 7, "nudge", { size: 12, color: theme.faint, align: "center" });
+  surface.text(width / 2, height - 7, t("nudge"), { size: 12, color: theme.faint, align: "center" });
   const ends = /** @type {[number, number][]} */ (
     [-reach, reach].map((nudge) => [nudge, loss + gradient * nudge])
   );
@@ -55,8 +58,8 @@ export function drawSlope(surface, theme, { width, height }, { curve, reach, poi
     2.5,
   );
   surface.frame(x(point[0]) - 4, y(point[1]) - 4, 8, 8, theme.ink, 2.5);
-  surface.text(left, 10, "loss", { size: 12, color: theme.tints[0], bold: true });
-  surface.text(left, 27, "tangent with the gradient as its slope", {
+  surface.text(left, 10, t("loss"), { size: 12, color: theme.tints[0], bold: true });
+  surface.text(left, 27, t("tangent with the gradient as its slope"), {
     size: 12,
     color: theme.accent,
     bold: true,

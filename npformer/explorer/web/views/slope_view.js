@@ -1,10 +1,11 @@
 // @ts-check
 // A gradient checked by hand: an entry is nudged, and the slope of the loss stands beside the gradient.
-import { byId, choice, element, replaceContent } from "../drawing/page_elements.js";
+import { byId, choice, element, replaceContent, table } from "../drawing/page_elements.js";
 import { Picture } from "../drawing/picture.js";
 import { entryForm } from "./entry_form.js";
-import { numberText } from "../drawing/number_texts.js";
+import { numberText, scientific } from "../drawing/number_texts.js";
 import { drawSlope } from "./slope_picture.js";
+import { t } from "../words/text.js";
 
 /** @typedef {import("../state/explorer.js").Explorer} Explorer */
 /** @typedef {import("../engine/tape.js").Step} Step */
@@ -26,18 +27,11 @@ export class SlopeView {
     this.point = null;
     this.known = ""; // what the curve was computed for
     const root = byId("slope");
-    if (!explorer.session.isLive) {
-      root.append(
-        element("p", {
-          textContent: "Losses of changed values must be computed, and this page only shows recorded arrays.",
-        }),
-      );
-      return;
-    }
+    if (!explorer.session.isLive) return;
     this.form = entryForm(
       explorer,
       "slope-of",
-      "Check this entry",
+      t("Check this entry"),
       (step, index) => this.choose(step, index),
       () => proposalOf(explorer),
     );
@@ -50,7 +44,7 @@ export class SlopeView {
       max: 1,
       step: 0.01,
       value: 0,
-      "aria-label": "Nudge of the entry",
+      "aria-label": t("Nudge of the entry"),
     });
     this.slider.addEventListener("input", () => {
       this.nudge = Number(this.slider.value) * this.reach;
@@ -66,12 +60,13 @@ export class SlopeView {
     });
     root.append(
       element("p", {
-        textContent:
-          "The gradient says how fast the loss changes when one number changes. " +
-          "Nudge the number and compare.",
+        textContent: t(
+          "The gradient says how fast the loss changes when one number changes. Nudge the number and " +
+            "compare.",
+        ),
       }),
       this.form.root,
-      element("div", { className: "controls" }, element("label", {}, "nudge ", this.slider), this.reaches),
+      element("div", { className: "controls" }, element("label", {}, t("nudge "), this.slider), this.reaches),
       (this.outcome = element("div", {}, this.told, this.picture.root, this.result)),
     );
   }
@@ -83,7 +78,7 @@ export class SlopeView {
     const pairs = REACHES.map((reach) => /** @type {[number, string]} */ ([reach, `± ${reach}`]));
     replaceContent(
       this.reaches,
-      choice("reach of the slider", pairs, this.reach, (reach) => {
+      choice(t("reach of the slider"), pairs, this.reach, (reach) => {
         this.reach = reach;
         this.explorer.changed();
       }),
@@ -142,6 +137,7 @@ export class SlopeView {
       explorer: { session },
     } = this;
     if (!step || !entry) return;
+    this.explorer.mark(step.path);
     const known = `${step.path} ${entry.index} ${step.data[entry.index]} ${reach} ${session.loss}`;
     if (known !== this.known) {
       this.known = known;
@@ -166,32 +162,17 @@ export class SlopeView {
     const slope = (this.lossAt(small) - this.lossAt(-small)) / (2 * small);
     const relative = Math.abs(slope - gradient) / Math.max(Math.abs(slope), Math.abs(gradient), 1e-12);
     const rows = [
-      ["Slope of the loss, (loss(x + h) − loss(x − h)) / 2h", slope.toExponential(6)],
-      ["Gradient by backpropagation", gradient.toExponential(6)],
-      ["Difference, relative to the larger one", relative.toExponential(1)],
+      [t("Slope of the loss, (loss(x + h) − loss(x − h)) / 2h"), scientific(slope, 6)],
+      [t("Gradient by backpropagation"), scientific(gradient, 6)],
+      [t("Difference, relative to the larger one"), scientific(relative, 1)],
     ];
     const verdict =
       Math.abs(slope - gradient) < 1e-8 || relative < 1e-4
-        ? "The gradient agrees with the slope."
-        : "The gradient differs from the slope: the loss bends within h, as at the kink of a ReLU.";
+        ? t("The gradient agrees with the slope.")
+        : t("The gradient differs from the slope: the loss bends within h, as at the kink of a ReLU.");
     replaceContent(
       this.result,
-      element(
-        "table",
-        {},
-        element(
-          "tbody",
-          {},
-          ...rows.map(([name, text]) =>
-            element(
-              "tr",
-              {},
-              element("th", { textContent: name, scope: "row" }),
-              element("td", { textContent: text }),
-            ),
-          ),
-        ),
-      ),
+      table([], rows),
       element("p", { textContent: `h = ${small.toPrecision(2)}. ${verdict}`, className: "verdict" }),
     );
   }
@@ -201,16 +182,27 @@ export class SlopeView {
     if (!step || !entry) return;
     const { loss } = this.explorer.session,
       now = nudge ? this.lossAt(nudge) : loss;
-    this.told.textContent =
-      `The entry is ${numberText(step.data[entry.index])}, nudged by ${numberText(nudge)}. ` +
-      `The loss goes from ${loss.toFixed(6)} to ${now.toFixed(6)}; ` +
-      `the gradient alone predicts ${(loss + step.grad[entry.index] * nudge).toFixed(6)}.`;
+    this.told.textContent = t(
+      "The entry is {value}, nudged by {nudge}. The loss goes from {loss} to {now}; the gradient alone " +
+        "predicts {predicted}.",
+      {
+        value: numberText(step.data[entry.index]),
+        nudge: numberText(nudge),
+        loss: loss.toFixed(6),
+        now: now.toFixed(6),
+        predicted: (loss + step.grad[entry.index] * nudge).toFixed(6),
+      },
+    );
     this.point = [nudge, now];
     const { memory } = this.explorer;
     memory.shared = { ...memory.shared, slope: [step.path, entry.index, nudge, this.reach].join(":") };
     memory.saveAddress?.();
     this.picture?.draw(
-      `The loss for nudges from ${-this.reach} to ${this.reach}, and the tangent. ${this.told.textContent}`,
+      t("The loss for nudges from {low} to {high}, and the tangent. {told}", {
+        low: -this.reach,
+        high: this.reach,
+        told: this.told.textContent,
+      }),
     );
   }
 
@@ -224,14 +216,17 @@ export class SlopeView {
   }
 }
 
+const VISIBLE = 1e-3; // of the loss: by this the loss should change when the entry changes by 1
+
 /**
- * Propose the chosen number of the step. The gradients of the loss's own steps are all alike, so at these it
- * is the entry of a weight with the largest gradient.
+ * Propose the chosen number of the step if it is pinned or if the loss depends on it visibly. Otherwise, and
+ * at the loss's own steps, whose gradients are all alike, propose the weight with the largest gradient.
  * @param {Explorer} explorer
  */
-function proposalOf({ result, index, tape }) {
+function proposalOf({ result, index, isPinned, session, tape }) {
   let best = { step: result, index };
-  if (!result.path.startsWith("loss")) return best;
+  const isVisible = Math.abs(result.grad[index]) >= VISIBLE * session.loss;
+  if (!result.path.startsWith("loss") && (isPinned || isVisible)) return best;
   let largest = 0;
   for (const step of tape.steps) {
     if (step.op !== "parameter" || step.shape.length !== 2) continue;

@@ -1,8 +1,9 @@
 // @ts-check
 // What can be done at a step: go on and back, see the source text, save the arrays, change or check a number.
-import { button } from "../drawing/page_elements.js";
+import { button, byId } from "../drawing/page_elements.js";
 import { saveFile } from "../drawing/surfaces.js";
 import { linesOf, showSource } from "./code_view.js";
+import { t } from "../words/text.js";
 
 /** @typedef {import("../state/explorer.js").Explorer} Explorer */
 
@@ -13,17 +14,22 @@ import { linesOf, showSource } from "./code_view.js";
 export function stepActions(explorer) {
   const { timeline, position } = explorer,
     hidden = !explorer.session.isLive;
+  const pinAndShow = (/** @type {"slope" | "changes"} */ view) => {
+    explorer.isPinned = true;
+    explorer.show(view);
+    if (view === "changes") byId("value-of-value").focus();
+  };
   return [
-    button("← Back", () => explorer.move(-1), { disabled: position === 0, title: "Shift+Space" }),
-    button("Next →", () => explorer.move(1), {
+    button(t("← Back"), () => explorer.move(-1), { disabled: position === 0, title: t("Shift+Space") }),
+    button(t("Next →"), () => explorer.move(1), {
       disabled: position === timeline.length - 1,
-      title: "Space",
+      title: t("Space"),
       className: "main",
     }),
-    button("Show me the code", () => showSource(explorer)),
-    button("Save the arrays (JSON)", () => saveArrays(explorer)),
-    button("Change this number", () => explorer.show("changes"), { hidden }),
-    button("Check this gradient", () => explorer.show("slope"), { hidden }),
+    button(t("Show me the code"), () => showSource(explorer)),
+    button(t("Save the arrays (JSON)"), () => saveArrays(explorer)),
+    button(t("Change this number"), () => pinAndShow("changes"), { hidden }),
+    button(t("Check this gradient"), () => pinAndShow("slope"), { hidden }),
   ];
 }
 

@@ -4,6 +4,7 @@ import { byId, element } from "../drawing/page_elements.js";
 import { blockOf } from "../state/sentences.js";
 import { resultOf } from "../state/timeline.js";
 import { shortPath } from "./arithmetic_view.js";
+import { t } from "../words/text.js";
 
 /** @typedef {import("../state/explorer.js").Explorer} Explorer */
 
@@ -30,7 +31,7 @@ export class StepChoice {
     const options = timeline.flatMap((other, i) => {
       if (blockOf(other.step.path) !== block) return [];
       const name = shortPath(this.explorer, resultOf(other, direction).path);
-      const textContent = `${i + 1}: ${direction === "backward" ? "gradient of " : ""}${name}`;
+      const textContent = `${i + 1}: ${direction === "backward" ? t("gradient of ") : ""}${name}`;
       return [element("option", { value: i, textContent, selected: i === position })];
     });
     byId("block-steps").replaceChildren(...options);

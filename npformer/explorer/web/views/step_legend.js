@@ -4,6 +4,7 @@ import { element } from "../drawing/page_elements.js";
 import { powerOf } from "../drawing/draw_grids.js";
 import { colorOf, rgbText, scaleColors } from "../drawing/colors.js";
 import { numberText, powerOfTen } from "../drawing/number_texts.js";
+import { t } from "../words/text.js";
 
 /**
  * @param {import("../drawing/step_layout.js").Placed} placed
@@ -21,7 +22,7 @@ export function legendOf({ slice, cellWidth }, theme) {
     `${slice.name} −${numberText(slice.largest)}`,
     bar,
     numberText(slice.largest),
-    power ? ` (numbers in cells · ${powerOfTen(power)})` : "",
+    power ? t(" (numbers in cells · {power})", { power: powerOfTen(power) }) : "",
     slice.note ? ` (${slice.note})` : "",
   );
 }

@@ -15,12 +15,13 @@ import { stepActions } from "./step_actions.js";
 import { lessonName } from "./site_links.js";
 import { StepChoice } from "./step_choice.js";
 import { tableOf } from "./array_tables.js";
+import { t } from "../words/text.js";
 
 /** @typedef {import("../state/explorer.js").Explorer} Explorer */
 /** @typedef {import("../drawing/step_layout.js").Layout} Layout */
 
 const UNFOLDED = ["every-term", "tables", "why"]; // parts of the page that are unfolded on demand
-const KEYS = "Arrow keys choose a number, Enter pins it.";
+const KEYS = t("Arrow keys choose a number, Enter pins it.");
 
 export class StepView {
   /** @param {Explorer} explorer */
@@ -43,17 +44,19 @@ export class StepView {
     });
     byId("stage").prepend(this.picture.root);
     const arrows = /** @type {[string, string, number, number][]} */ ([
-      ["←", "left", 0, -1],
-      ["↑", "up", -1, 0],
-      ["↓", "down", 1, 0],
-      ["→", "right", 0, 1],
+      ["←", t("left"), 0, -1],
+      ["↑", t("up"), -1, 0],
+      ["↓", t("down"), 1, 0],
+      ["→", t("right"), 0, 1],
     ]);
     byId("pad").append(
-      button("«", () => this.explorer.move(-1), { "aria-label": "Step back" }),
+      button("«", () => this.explorer.move(-1), { "aria-label": t("Step back") }),
       ...arrows.map(([text, name, row, column]) =>
-        button(text, () => this.moveChosen(row, column), { "aria-label": `Number to the ${name}` }),
+        button(text, () => this.moveChosen(row, column), {
+          "aria-label": t("Number to the {name}", { name }),
+        }),
       ),
-      button("»", () => this.explorer.move(1), { "aria-label": "Next step" }),
+      button("»", () => this.explorer.move(1), { "aria-label": t("Next step") }),
     );
     const open = (explorer.memory.shared?.open ?? "").split(".");
     for (const id of UNFOLDED) {
@@ -67,13 +70,17 @@ export class StepView {
       { moment, direction, timeline, position } = explorer;
     const block = blockOf(moment.step.path),
       title = blockTitle(block, explorer.tape);
-    byId("crumbs").textContent =
-      `${title[0].toUpperCase()}${title.slice(1)} · step ${position + 1} of ${timeline.length}`;
+    byId("crumbs").textContent = t("{block} · step {number} of {count}", {
+      block: `${title[0].toUpperCase()}${title.slice(1)}`,
+      number: position + 1,
+      count: timeline.length,
+    });
+    byId("array-name").textContent = explorer.result.path;
     byId("code").replaceChildren(...codeLines(explorer));
     const lines = linesOf(explorer),
       lesson = direction === "backward" ? (lines.gradient_lesson ?? lines.lesson) : lines.lesson;
     byId("step-sentence").textContent = sentenceOf(moment.step.line, direction);
-    byId("lesson").replaceChildren(...(lesson ? ["Lesson: ", lessonName(explorer, lesson)] : []));
+    byId("lesson").replaceChildren(...(lesson ? [t("Lesson: "), lessonName(explorer, lesson)] : []));
     this.renderHeads();
     replaceContent(byId("actions"), ...stepActions(explorer));
     this.choice.render();
@@ -86,7 +93,7 @@ export class StepView {
   renderNumber() {
     this.explanation = explanationOf(this.explorer);
     const sentence = arithmeticSentence(this.explorer, this.explanation);
-    this.picture.draw(`Arrays of the step. ${KEYS} ${sentence}`);
+    this.picture.draw(t("Arrays of the step. {keys} {sentence}", { keys: KEYS, sentence }));
     const box = byId("arithmetic"),
       { corner } = this.layout,
       { zoom } = this.picture;
@@ -124,7 +131,7 @@ export class StepView {
     const pairs = heads.map((h) => /** @type {[number, string]} */ ([h, String(h)]));
     replaceContent(
       byId("heads"),
-      ...(heads.length ? ["head ", choice("head", pairs, explorer.head, choose)] : []),
+      ...(heads.length ? [t("head "), choice(t("head"), pairs, explorer.head, choose)] : []),
     );
   }
 

@@ -1,6 +1,7 @@
 // @ts-check
 // The tokens of the sentence as fields, in which each can be replaced by another of the vocabulary.
 import { byId, element, replaceContent } from "../drawing/page_elements.js";
+import { t } from "../words/text.js";
 
 /** @typedef {import("../state/explorer.js").Explorer} Explorer */
 
@@ -44,16 +45,21 @@ function tokenInput(explorer, side, position, id) {
     value: words[id],
     size: Math.max(3, words[id].length),
     list: `${side}-words`,
-    "aria-label": `${session.ids?.source.length ? `${side} ` : ""}token ${position + 1}`,
+    "aria-label": t("{count}token {position}", {
+      count: session.ids?.source.length ? `${side} ` : "",
+      position: position + 1,
+    }),
     autocomplete: "off",
     spellcheck: false,
   });
   input.addEventListener("change", () => {
     const found = session.task?.tokenId(side, input.value) ?? -1;
     if (found < 0) {
-      const near = session.task?.similar(side, input.value) ?? [];
-      byId("message").textContent =
-        `The model does not know “${input.value}”${near.length ? `: try ${near.join(", ")}.` : "."}`;
+      const near = (session.task?.similar(side, input.value) ?? []).filter(Boolean);
+      byId("message").textContent = t("The model does not know “{typed}”{advice}", {
+        typed: input.value,
+        advice: near.length ? t(": try {near}.", { near: near.join(", ") }) : ".",
+      });
       return;
     }
     byId("message").textContent = "";

@@ -1,19 +1,22 @@
 // @ts-check
 // One step of gradient descent or Adam: which weights moved most, and how the probabilities of the right
 // tokens changed.
-import { button, byId, choice, element, replaceContent } from "../drawing/page_elements.js";
+import { button, byId, choice, element, replaceContent, scroller, table } from "../drawing/page_elements.js";
 import { Picture } from "../drawing/picture.js";
+import { blockOf } from "../state/sentences.js";
 import { comparison } from "./probability_table.js";
-import { numberText } from "../drawing/number_texts.js";
-import { unravel } from "../drawing/axes.js";
+import { numberText, tickTexts } from "../drawing/number_texts.js";
+import { placeText, vocabularyAxis } from "../drawing/axes.js";
+import { ReaderError } from "../state/reader_error.js";
+import { t } from "../words/text.js";
 
 /** @typedef {import("../state/explorer.js").Explorer} Explorer */
 /** @typedef {import("../engine/optimizers.js").Parameters} Parameters */
 
 const LARGEST_SHOWN = 10;
 const OPTIMIZERS = /** @type {[string, string][]} */ ([
-  ["gradient descent", "gradient descent"],
-  ["adam", "Adam"],
+  ["gradient descent", t("gradient descent")],
+  ["adam", t("Adam")],
 ]);
 
 export class TrainingView {
@@ -27,22 +30,33 @@ export class TrainingView {
     /** @type {number[]} */
     this.losses = [];
     const root = byId("training");
-    if (!explorer.session.isLive) {
-      root.append(
-        element("p", {
-          textContent: "A training step must be computed, and this page only shows recorded arrays.",
-        }),
-      );
-      return;
-    }
+    if (!explorer.session.isLive) return;
     this.rate = element("input", {
       value: explorer.session.task?.rate,
       size: 8,
       inputMode: "decimal",
       autocomplete: "off",
-      "aria-label": "learning rate",
+      "aria-label": t("learning rate"),
     });
     this.rate.addEventListener("change", () => this.remember());
+    this.goal = element("input", {
+      id: "teach-target",
+      autocomplete: "off",
+      spellcheck: false,
+      className: "wide",
+    });
+    this.forget = button(t("Forget"), () => this.forgetAll());
+    this.form = element(
+      "form",
+      { className: "teaching", hidden: !explorer.session.ids?.source.length },
+      element("label", {}, t("Teach it the translation "), this.goal),
+      element("button", { className: "teach", textContent: t("Train") }),
+      this.forget,
+    );
+    this.form.addEventListener("submit", (/** @type {Event} */ event) => {
+      event.preventDefault();
+      this.train();
+    });
     this.controls = element("div", { className: "controls" });
     this.moved = element("div");
     this.result = element("div", { "aria-live": "polite" });
@@ -53,10 +67,12 @@ export class TrainingView {
     });
     root.append(
       element("p", {
-        textContent:
-          "A training step subtracts a part of its gradient from each parameter. Here it is made " +
-          `${explorer.session.task?.words.learned}.`,
+        textContent: t(
+          "A training step subtracts a part of its gradient from each parameter. Here it is made {learned}.",
+          { learned: explorer.session.task?.words.learned },
+        ),
       }),
+      this.form,
       this.controls,
       element(
         "div",
@@ -65,7 +81,7 @@ export class TrainingView {
         element(
           "div",
           {},
-          element("h3", { textContent: "Loss after each step" }),
+          element("h3", { textContent: t("Loss after each step") }),
           this.picture.root,
           this.moved,
         ),
@@ -78,19 +94,60 @@ export class TrainingView {
     const { explorer } = this,
       { session } = explorer;
     this.restore();
+    explorer.mark("loss");
     const last = session.past[session.past.length - 1];
     replaceContent(
       this.controls,
-      choice("optimizer", OPTIMIZERS, this.optimizer, (name) => this.chooseOptimizer(name)),
-      element("label", {}, "learning rate ", this.rate),
-      button("Take one step", () => this.take(), { className: "main" }),
-      button("Undo", () => this.undo(), { disabled: !session.past.length }),
+      choice(t("optimizer"), OPTIMIZERS, this.optimizer, (name) => this.chooseOptimizer(name)),
+      element("label", {}, t("learning rate "), this.rate),
+      button(t("Take one step"), () => this.take(), { className: "main" }),
+      button(t("Undo"), () => this.undo(), { disabled: !session.past.length }),
     );
-    replaceContent(this.result, ...(last ? [comparison(explorer, last.summary)] : []));
+    this.forget.disabled = !session.origin;
+    if (!this.goal.value && session.isOwnOutput && !this.form.hidden) this.goal.value = this.otherTarget();
+    replaceContent(this.result, ...(last ? [comparison(explorer, (session.origin ?? last).summary)] : []));
     if (last !== this.listed) this.renderMoved(last?.parameters);
     this.listed = last;
     this.losses = [...session.past.map(({ loss }) => loss), session.loss];
-    this.picture?.draw(`The loss after each step: ${this.losses.map(numberText).join(", ")}.`);
+    this.picture?.draw(
+      t("The loss after each step: {losses}.", { losses: this.losses.map(numberText).join(", ") }),
+    );
+  }
+
+  /** Return a translation that the model does not give: its last word is the next probable other word. */
+  otherTarget() {
+    const { task, ids, tape, head } = this.explorer.session,
+      words = head.target_words,
+      place = Math.max(0, (ids?.targetOut.length ?? 0) - 2);
+    if (!task || !ids) return "";
+    const { data, shape } = /** @type {import("../engine/tape.js").Step} */ (tape.names.get("logits")),
+      row = data.subarray(place * shape[1], (place + 1) * shape[1]);
+    const best = [...row.keys()]
+      .filter((id) => id >= task.specials && !words[id].startsWith(words[ids.targetOut[place]].slice(0, 3)))
+      .reduce((a, b) => (row[b] > row[a] ? b : a));
+    return task.withToken(ids, "target", place, best).texts.target;
+  }
+
+  /** Make a step of Adam towards the translation that the reader wrote. */
+  train() {
+    const { session } = this.explorer,
+      goal = this.goal.value.trim();
+    try {
+      if (goal && goal !== session.texts.target) session.setSentence(session.texts.source, goal);
+    } catch (error) {
+      if (!(error instanceof ReaderError)) throw error;
+      byId("message").textContent = error.message;
+      return;
+    }
+    if (this.optimizer !== "adam") this.chooseOptimizer("adam");
+    this.take();
+  }
+
+  /** Go back to the parameters before all training steps. */
+  forgetAll() {
+    const { session } = this.explorer;
+    if (session.origin) session.restart(session.origin.parameters);
+    this.afterChange();
   }
 
   /** @param {string} name */
@@ -122,8 +179,10 @@ export class TrainingView {
       { session } = explorer,
       rate = Number(this.rate.value.replace(",", "."));
     if (!(rate > 0) || !Number.isFinite(rate)) {
-      byId("message").textContent =
-        `The learning rate “${this.rate.value}” is not a positive number: write one such as 0.05.`;
+      byId("message").textContent = t(
+        "The learning rate “{rate}” is not a positive number: write one such as 0.05.",
+        { rate: this.rate.value },
+      );
       return;
     }
     byId("message").textContent = "";
@@ -154,45 +213,31 @@ export class TrainingView {
     }
     const now = /** @type {any} */ (this.explorer.session.model).parameters;
     const moved = largestMoves(before, now);
-    const heads = ["parameter", "before", "after", "change"].map((textContent) =>
-      element("th", { textContent, scope: "col" }),
-    );
-    const rows = moved.map(({ name, index, shape, old, value }) =>
-      element(
-        "tr",
-        {},
-        element(
-          "th",
-          { scope: "row" },
-          button(
-            `${name}[${unravel(shape, index).join(", ")}]`,
-            () =>
-              this.explorer.follow(
-                /** @type {any} */ (this.explorer.tape.names.get(name)),
-                index,
-                "backward",
-              ),
-            { className: "follow", title: "Show how its gradient is computed" },
-          ),
-        ),
-        ...[numberText(old), numberText(value), numberText(value - old)].map((textContent) =>
-          element("td", { textContent }),
-        ),
-      ),
-    );
-    this.moved.replaceChildren(
-      element(
-        "div",
-        { className: "scroller", tabIndex: 0, role: "region", "aria-label": "Weights that moved most" },
-        element(
-          "table",
-          {},
-          element("caption", { textContent: "The weights that moved most" }),
-          element("thead", {}, element("tr", {}, ...heads)),
-          element("tbody", {}, ...rows),
-        ),
-      ),
-    );
+    this.explorer.memory.moved = new Set(moved.map(({ name }) => blockOf(name)));
+    const rows = moved.map(({ name, index, old, value }) => [
+      this.moveButton(name, index),
+      ...[old, value, value - old].map(numberText),
+    ]);
+    const head = [t("parameter"), t("before"), t("after"), t("change")],
+      caption = t("The weights that moved most");
+    this.moved.replaceChildren(scroller(caption, table(head, rows, { caption })));
+  }
+
+  /**
+   * Make the button that shows how the gradient of a weight is computed, under a name that says what it is.
+   * @param {string} name
+   * @param {number} index
+   */
+  moveButton(name, index) {
+    const { explorer } = this,
+      step = /** @type {import("../engine/tape.js").Step} */ (explorer.tape.names.get(name)),
+      place = placeText(explorer.session, step, index);
+    const isEmbedding = vocabularyAxis(explorer.session, step, 1) !== null;
+    const text = isEmbedding ? t("embedding of {place}", { place }) : `${name}, ${place}`;
+    return button(text, () => explorer.follow(step, index, "backward"), {
+      className: "follow",
+      title: t("{name}: show how its gradient is computed", { name }),
+    });
   }
 
   /** @type {import("../drawing/surfaces.js").Drawing} */
@@ -210,10 +255,12 @@ export class TrainingView {
       2.5,
     );
     losses.forEach((loss, i) => surface.rectangle(x(i) - 3, y(loss) - 3, 6, 6, theme.tints[0]));
-    for (const loss of new Set([high, losses[losses.length - 1]])) {
-      surface.text(52, y(loss), numberText(loss), { size: 11, color: theme.faint, align: "right" });
+    const marked = [...new Set([high, losses[losses.length - 1]])],
+      ticks = tickTexts(marked);
+    for (const [i, loss] of marked.entries()) {
+      surface.text(52, y(loss), ticks[i], { size: 11, color: theme.faint, align: "right" });
     }
-    surface.text(width / 2, height - 9, "training steps", {
+    surface.text(width / 2, height - 9, t("training steps"), {
       size: 11.5,
       color: theme.faint,
       align: "center",

@@ -1,0 +1,132 @@
+// @ts-check
+// Lenses on a pass, as in npformer/lenses: what the model would predict after each layer (the logit lens),
+// and what each of its parts adds to a logit (direct logit attribution, Elhage et al. 2021).
+import { Tape } from "./tape.js";
+
+/** @typedef {import("./tape.js").Step} Step */
+
+/**
+ * A part of the model, its array, and what it adds to a logit. The name of a head is its number.
+ * @typedef {{name: string, step: Step, value: number}} Part
+ */
+
+const STACK = /^(decoder|layers)\.(\d+)\./; // the layers above which the model predicts tokens
+
+/**
+ * Return the vectors (T, D) before the first layer and after each one.
+ * @param {Tape} tape
+ * @returns {Step[]}
+ */
+export function layerVectors(tape) {
+  const layers = tape.steps.filter(({ path, op }) => op !== "parameter" && STACK.test(path)),
+    embedded = tape.names.get("target.y") ?? tape.names.get("embedding.y");
+  /** @type {Map<string, Step>} */
+  const last = new Map(layers.map((step) => [step.path.split(".")[1], step]));
+  return embedded ? [embedded, ...last.values()] : [];
+}
+
+/**
+ * Return the logits (T, V) that the model would have after its embedding and after each layer.
+ * @param {import("./pass.js").Model} model
+ * @param {import("./pass.js").Edits} edits
+ * @param {Tape} tape   of the pass
+ */
+export function layerLogits(model, edits, tape) {
+  const pass = model.startPass(edits, new Tape(edits.values, false));
+  return layerVectors(tape).map((x) => pass.predict(x).data);
+}
+
+/**
+ * Return what each part of the model adds to a logit. The gradient of the logit goes back through sums and
+ * norms alone, whose statistics count as constants, so that the parts add up to the logit.
+ * @param {Tape} tape
+ * @param {number} position
+ * @param {number} token
+ * @returns {Part[]}
+ */
+export function attributionOf(tape, position, token) {
+  let step = /** @type {Step} */ (tape.names.get("logits"));
+  /** @type {Part[]} */
+  const parts = [];
+  let g = Float64Array.from({ length: step.shape[1] }, (_, v) => (v === token ? 1 : 0));
+  const add = (/** @type {string} */ name, /** @type {Step} */ of, /** @type {number} */ value) =>
+    parts.unshift({ name, step: of, value });
+  for (;;) {
+    const [x, second, third] = step.inputs;
+    const data = rowOf(step, position);
+    if (step.edited.size) add("set", step, dot(data, g) - dot(rowOf(step, position, "computed"), g));
+    if (step.op === "add_bias") add("bias", step, dot(second.data, g));
+    else if (step.op === "linear") g = timesTransposed(g, second);
+    else if (step.op === "scale_and_shift") {
+      if (third) add("bias", step, dot(third.data, g));
+      g = g.map((dy, i) => dy * second.data[i]); // dxhat = dy * gain
+    } else if (step.op === "normalize") {
+      // dx = dxhat * rstd - the mean of this, with a constant rstd
+      const mean = g.reduce((sum, dxhat) => sum + dxhat, 0) / g.length;
+      g = g.map((dxhat) => (dxhat - mean) * third.data[position]);
+    } else if (step.op === "scale_rows") g = g.map((dxhat) => dxhat * second.data[position]);
+    else if (step.op === "factor") g = g.map((dy, i) => dy * step.note.factor(position * g.length + i));
+    else if (step.op === "add") addSublayer(second, position, g, add);
+    else {
+      add("embedding", step, dot(data, g));
+      return parts;
+    }
+    step = x;
+  }
+}
+
+/**
+ * Add the parts of a sublayer: each head of an attention, or the feed-forward network, and the output's bias.
+ * @param {Step} output
+ * @param {number} position
+ * @param {Float64Array} g   the gradient of the logit for a row of the output
+ * @param {(name: string, step: Step, value: number) => void} add
+ */
+function addSublayer(output, position, g, add) {
+  const whole = dot(rowOf(output, position), g);
+  let rest = whole, h = output;
+  if (h.op === "add_bias") {
+    rest -= dot(h.inputs[1].data, g);
+    add("bias", output, whole - rest);
+    [h] = h.inputs;
+  }
+  const merged = h.op === "linear" ? h.inputs[0] : h;
+  if (merged.line !== "merge_heads") {
+    add("feed-forward", output, rest);
+    return;
+  }
+  // y = merged @ weight, and merged has the outputs of the heads side by side
+  const [heads] = merged.inputs[0].shape, dmerged = h === merged ? g : timesTransposed(g, h.inputs[1]),
+    width = dmerged.length / heads, z = rowOf(merged, position);
+  for (let head = heads - 1; head >= 0; head--) {
+    const [start, end] = [head * width, (head + 1) * width];
+    add(String(head), merged, dot(z.subarray(start, end), dmerged.subarray(start, end)));
+  }
+}
+
+/**
+ * @param {Step} step
+ * @param {number} row
+ * @param {"data" | "computed"} which
+ */
+function rowOf(step, row, which = "data") {
+  const width = step.shape[1];
+  return step[which].subarray(row * width, (row + 1) * width);
+}
+
+/**
+ * @param {Float64Array} a
+ * @param {Float64Array} b
+ */
+function dot(a, b) {
+  return a.reduce((sum, x, i) => sum + x * b[i], 0);
+}
+
+/**
+ * dy (O,), weight (I, O) -> dy @ weight.T (I,)
+ * @param {Float64Array} dy
+ * @param {Step} weight
+ */
+function timesTransposed(dy, { data, shape: [inner, outer] }) {
+  return Float64Array.from({ length: inner }, (_, i) => dot(data.subarray(i * outer, (i + 1) * outer), dy));
+}

@@ -1,0 +1,288 @@
+// @ts-check
+// The whole model at a glance: the sentence goes through it block by block, forward in the colours of values,
+// and backward in those of gradients. A block grows into its steps.
+import { button, byId, choice, element, replaceContent } from "../drawing/page_elements.js";
+import { Picture } from "../drawing/picture.js";
+import { percent, visibleText } from "../drawing/number_texts.js";
+import { axesOf } from "../drawing/axes.js";
+import { blockTitle, sentenceOf } from "../state/sentences.js";
+import { meanOfHeads } from "./attention_maps.js";
+import { columnAt, columnWidth, flowBlocks, placeFlow } from "./flow_layout.js";
+import { drawFlowBlock } from "./flow_picture.js";
+import { t } from "../words/text.js";
+
+/** @typedef {import("../state/explorer.js").Explorer} Explorer */
+
+/** Blocks in a second. */
+const SPEEDS = /** @type {[number, string][]} */ ([[1, "½ ×"], [2, "1 ×"], [5, "2.5 ×"]]);
+const GROWING = { duration: 260, easing: "ease-in-out" };
+
+export class OverviewView {
+  /** @param {Explorer} explorer */
+  constructor(explorer) {
+    this.explorer = explorer;
+    this.speed = 2;
+    this.stage = Infinity; // the number of blocks that are computed, with a part of the next one
+    this.frame = 0; // of the animation that goes on
+    this.chosen = ""; // the block
+    /** @type {number | null} */
+    this.token = null;
+    /** @type {ReturnType<typeof placeFlow>} */
+    this.layout = { blocks: [], width: 0, height: 0, base: 0 };
+    this.times = /** @type {number[]} */ ([]); // of the drawn frames, in ms
+    this.controls = element("div", { className: "controls" });
+    this.sentence = element("p", { className: "told", "aria-live": "polite" });
+    this.picture = new Picture({
+      id: "overview-picture",
+      layout: (width) => (this.layout = placeFlow(flowBlocks(explorer), width, innerHeight - heightAbove())),
+      draw: (surface, theme) => this.drawFlow(surface, theme),
+      point: (x, y, kind) => this.point(x, y, kind),
+      move: (row, column) => this.move(-row, column),
+      enter: () => this.open(this.chosen),
+      keys: t("Up and down choose a block, left and right a token, Enter opens the block."),
+    });
+    byId("overview").append(this.controls, this.sentence, this.picture.root);
+  }
+
+  /** The number of blocks. */
+  get count() {
+    return this.layout.blocks.length;
+  }
+
+  get isBackward() {
+    return this.explorer.direction === "backward";
+  }
+
+  render() {
+    if (!this.count) this.draw();
+    if (!this.layout.blocks.some(({ block }) => block === this.chosen)) this.chosen = "";
+    const isPlaying = this.frame > 0,
+      isStill = matchMedia("(prefers-reduced-motion: reduce)").matches;
+    const play = (/** @type {"forward" | "backward"} */ direction) => () => this.play(direction);
+    replaceContent(
+      this.controls,
+      isPlaying
+        ? button(t("Stop"), () => this.stop(), { className: "main" })
+        : button(t("Play"), isStill ? () => this.goOn(1) : play("forward"), { className: "main" }),
+      button(t("Backward"), play("backward"), { hidden: isStill || isPlaying, disabled: !this.hasGradients }),
+      button("‹", () => this.goOn(-1), { "aria-label": t("One block less") }),
+      button("›", () => this.goOn(1), { "aria-label": t("One block more") }),
+      choice(t("speed"), SPEEDS, this.speed, (speed) => {
+        this.speed = speed;
+        this.render();
+      }),
+    );
+    this.draw();
+  }
+
+  get hasGradients() {
+    return this.layout.blocks.some(({ output }) => output.grad.some((x) => x !== 0));
+  }
+
+  /** Draw the picture as far as the sentence has gone. */
+  draw() {
+    const start = performance.now();
+    const place = Math.min(this.count, Math.ceil(this.stage)) - 1,
+      at = this.isBackward ? this.count - 1 - place : place;
+    const moving = this.stage < Infinity ? (this.layout.blocks[at]?.block ?? "") : this.chosen;
+    this.sentence.textContent = moving
+      ? this.sentenceOf(moving)
+      : t(
+          "The sentence goes from the bottom to the top: each column belongs to a token. Press Play, point " +
+            "at a token, or open a block.",
+        );
+    this.picture.draw(t("The model with its arrays. {sentence}", { sentence: this.sentence.textContent }));
+    this.times.push(performance.now() - start);
+  }
+
+  /** @type {import("../drawing/surfaces.js").Drawing} */
+  drawFlow(surface, theme) {
+    const { layout, token, isBackward } = this;
+    layout.blocks.forEach((box, i) => {
+      const before = isBackward ? this.count - 1 - i : i, // the number of blocks before this one
+        part = Math.max(0, Math.min(1, this.stage - before));
+      const state = {
+        part,
+        token: this.tokenOf(box, token),
+        isBackward,
+        isChosen: box.block === this.chosen,
+      };
+      drawFlowBlock(surface, theme, box, state, this.explorer.session);
+    });
+    const bottoms = layout.blocks.filter(
+      (box, i) => layout.blocks.findIndex(({ column }) => column === box.column) === i,
+    );
+    for (const box of bottoms) {
+      box.tokens.forEach((word, i) => {
+        if (!word) return; // a row of a layer is no token
+        const isTight = columnWidth(box, box.tokens.length) < 9 * word.length,
+          style = { size: 12, color: theme.ink, bold: this.tokenOf(box, token) === i };
+        const place = isTight
+          ? { rotate: -50, align: /** @type {const} */ ("right") }
+          : { align: /** @type {const} */ ("center") };
+        surface.text(columnAt(box, i, box.tokens.length), layout.base + 10, visibleText(word), {
+          ...style,
+          ...place,
+        });
+      });
+    }
+  }
+
+  /**
+   * The chosen token in a box, or null: the token belongs to the column of the chosen block.
+   * @param {{column: number}} box
+   * @param {number | null} token
+   */
+  tokenOf(box, token) {
+    const chosen = this.layout.blocks.find(({ block }) => block === this.chosen);
+    return chosen && box.column !== chosen.column ? null : token;
+  }
+
+  /**
+   * Say what a block does with the chosen token.
+   * @param {string} name
+   */
+  sentenceOf(name) {
+    const { explorer, token } = this,
+      { tape, direction, session } = explorer,
+      box = this.layout.blocks.find(({ block }) => block === name);
+    if (!box) return "";
+    const title = blockTitle(name, tape),
+      line = sentenceOf(box.weights ? "weighted_sum" : box.output.line, direction);
+    const capital = `${title[0].toUpperCase()}${title.slice(1)}`,
+      start = `${capital}: ${line}`;
+    if (token === null || this.isBackward || !box.tokens[token]) return start;
+    const read = visibleText(box.tokens[token]);
+    if (box.weights) {
+      const words = axesOf(session, box.weights)[2].labels ?? [],
+        keys = box.weights.shape[2],
+        means = meanOfHeads(box.weights).subarray(token * keys, (token + 1) * keys);
+      const best = means.indexOf(Math.max(...means)),
+        values = { read, key: visibleText(words[best] ?? best), p: percent(means[best]) };
+      return capital + t(": “{read}” attends most to “{key}”, with {p} in the mean of the heads.", values);
+    }
+    if (name !== "loss") return start;
+    const width = box.output.shape[1],
+      row = box.output.data.subarray(token * width, (token + 1) * width),
+      best = row.indexOf(Math.max(...row));
+    const word = visibleText(axesOf(session, box.output)[1]?.labels?.[best] ?? best),
+      values = { read, word, p: percent(Math.exp(row[best])) };
+    return t("After “{read}”, the most probable token is “{word}”, with {p}.", values);
+  }
+
+  /** @param {"forward" | "backward"} direction */
+  play(direction) {
+    this.explorer.setDirection(direction);
+    if (this.stage >= this.count) this.stage = 0;
+    let last = performance.now();
+    const next = (/** @type {number} */ now) => {
+      this.stage += ((now - last) / 1000) * this.speed;
+      last = now;
+      if (this.stage >= this.count || this.explorer.view !== "overview") return this.stop();
+      this.draw();
+      this.frame = requestAnimationFrame(next);
+    };
+    this.frame = requestAnimationFrame(next);
+    this.render();
+  }
+
+  /** Stop where the sentence is; at the end, the whole model is shown. */
+  stop() {
+    cancelAnimationFrame(this.frame);
+    this.frame = 0;
+    if (this.stage >= this.count) this.stage = Infinity;
+    if (this.explorer.view === "overview") this.render();
+  }
+
+  /** @param {number} by   blocks */
+  goOn(by) {
+    cancelAnimationFrame(this.frame);
+    this.frame = 0;
+    const now = this.stage === Infinity ? (by > 0 ? 0 : this.count) : this.stage;
+    this.stage = Math.max(0, by > 0 ? Math.floor(now) + 1 : Math.ceil(now) - 1);
+    if (this.stage >= this.count) this.stage = Infinity;
+    this.render();
+  }
+
+  /** @type {(x: number, y: number, kind: string) => void} */
+  point(x, y, kind) {
+    const { blocks, base } = this.layout;
+    const isIn = (/** @type {import("./flow_layout.js").FlowBlock} */ box) =>
+      x >= box.x &&
+      x < box.x + box.width &&
+      (y > base ? !/\d/.test(box.block) : y >= box.y && y < box.y + box.height);
+    const box = blocks.find(isIn);
+    if (!box || this.frame) return;
+    const count = box.tokens.length,
+      token = Math.min(count - 1, Math.max(0, Math.floor((x - box.left - 6) / columnWidth(box, count))));
+    if (kind === "click" && y < base) {
+      this.open(box.block);
+      return;
+    }
+    if (box.block === this.chosen && token === this.token) return;
+    Object.assign(this, { chosen: box.block, token });
+    this.render();
+  }
+
+  /** @type {(up: number, right: number) => void} */
+  move(up, right) {
+    const { blocks } = this.layout,
+      at = blocks.findIndex(({ block }) => block === this.chosen);
+    if (up || at < 0) this.chosen = blocks[(at + up + blocks.length) % blocks.length].block;
+    const count = blocks.find(({ block }) => block === this.chosen)?.tokens.length ?? 1;
+    if (right) this.token = ((this.token ?? (right > 0 ? -1 : 0)) + right + count) % count;
+    this.token = this.token === null ? null : Math.min(this.token, count - 1);
+    this.render();
+  }
+
+  /**
+   * Let a block grow into its steps.
+   * @param {string} name
+   */
+  async open(name) {
+    const { explorer } = this;
+    this.stop();
+    await this.grow(name, false);
+    explorer.view = "steps";
+    explorer.goToBlock(name);
+    explorer.memory.grown = name;
+    explorer.changed();
+  }
+
+  /** Let the steps shrink into the block from which they grew. */
+  shrink() {
+    const { explorer } = this;
+    explorer.show("overview");
+    this.grow(explorer.memory.grown ?? this.chosen, true);
+  }
+
+  /**
+   * Move a frame between a block and the whole view.
+   * @param {string} name
+   * @param {boolean} isBack
+   */
+  async grow(name, isBack) {
+    const box = this.layout.blocks.find(({ block }) => block === name);
+    if (!box || matchMedia("(prefers-reduced-motion: reduce)").matches) return;
+    const { left, top } = this.picture.canvas.getBoundingClientRect(),
+      { zoom } = this.picture,
+      main = byId("main").getBoundingClientRect();
+    const rect = (/** @type {number[]} */ [x, y, width, height]) => ({
+      left: `${x}px`,
+      top: `${y}px`,
+      width: `${width}px`,
+      height: `${height}px`,
+    });
+    const small = rect([left + box.x * zoom, top + box.y * zoom, box.width * zoom, box.height * zoom]),
+      large = rect([main.left, Math.max(0, main.top), main.width, innerHeight]);
+    const frame = element("div", { className: "growing" });
+    document.body.append(frame);
+    await frame.animate(isBack ? [large, small] : [small, large], GROWING).finished;
+    frame.remove();
+  }
+}
+
+/** Return the height above the picture, which stands first on a small screen. */
+function heightAbove() {
+  return innerWidth > 1000 ? byId("overview-picture").getBoundingClientRect().top + scrollY + 20 : 200;
+}

@@ -1,0 +1,137 @@
+// @ts-check
+// Writing with the model: the tokens so far, and bars of the most probable next ones, of which the reader
+// takes one or lets the model draw one.
+import { button, byId, element, replaceContent } from "../drawing/page_elements.js";
+import { percent, visibleText } from "../drawing/number_texts.js";
+import { Writer } from "../state/writer.js";
+import { t } from "../words/text.js";
+
+/** @typedef {import("../state/explorer.js").Explorer} Explorer */
+
+const BARS = 8;
+
+export class WriteView {
+  /** @param {Explorer} explorer */
+  constructor(explorer) {
+    this.explorer = explorer;
+    this.writer = new Writer(explorer.session);
+    this.root = byId("write");
+    this.root.hidden = !explorer.session.isLive;
+    if (this.root.hidden) return;
+    this.tokens = element("p", { className: "written", "aria-live": "polite" });
+    this.bars = element("div", { className: "next-tokens", role: "group", "aria-label": t("Next token") });
+    this.buttons = element("div", { className: "controls" });
+    this.cuts = element(
+      "div",
+      { className: "controls" },
+      this.slider(t("temperature"), "temperature", [0, 2, 0.05], 1, (x) => x),
+      this.slider(t("top-k"), "topK", [1, 40, 1], 40, (x) => (x < 40 ? x : null)),
+      this.slider(t("top-p"), "topP", [0.05, 1, 0.05], 1, (x) => (x < 1 ? x : null)),
+    );
+    this.root.append(this.tokens, this.bars, this.buttons, this.cuts);
+  }
+
+  /**
+   * Make a slider that changes how tokens are drawn. Its last value can stand for no cut.
+   * @param {string} label
+   * @param {"temperature" | "topK" | "topP"} name
+   * @param {[number, number, number]} range   the smallest and the largest value, and the step
+   * @param {number} value
+   * @param {(x: number) => number | null} settingOf
+   */
+  slider(label, name, [min, max, step], value, settingOf) {
+    const told = element("output"),
+      input = element("input", { type: "range", min, max, step, value, id: `write-${name}` });
+    const read = () => {
+      const setting = settingOf(Number(input.value));
+      Object.assign(this.writer.sampling, { [name]: setting });
+      told.textContent = setting === null ? t("off") : String(setting);
+    };
+    input.addEventListener("input", () => {
+      read();
+      this.renderBars();
+    });
+    read();
+    return element("label", {}, `${label} `, input, " ", told);
+  }
+
+  render() {
+    if (!this.tokens) return;
+    this.writer.update();
+    const { writer } = this,
+      { session } = this.explorer,
+      { before } = writer.writing;
+    const name = (/** @type {number} */ id) => visibleText(session.head.target_words[id]);
+    replaceContent(
+      this.tokens,
+      element("b", { textContent: `${session.task?.words.output}: ` }),
+      ...before.map((id) => element("span", { className: "faint", textContent: name(id) })),
+      ...writer.tokens.map((id, i) =>
+        button(name(id), () => this.act(() => writer.keep(i)), {
+          className: "token",
+          title: t("Go back to the tokens before"),
+        }),
+      ),
+      writer.isDone ? "" : element("span", { className: "next", textContent: "?" }),
+    );
+    const { isDone } = writer;
+    replaceContent(
+      this.buttons,
+      button(t("Draw the next token"), () => this.act(() => writer.draw()), {
+        className: "main",
+        disabled: isDone,
+        title: t("Space"),
+      }),
+      button(t("Write to the end"), () => this.act(() => writer.drawAll()), { disabled: isDone }),
+      button(t("Begin again"), () => this.act(() => writer.restart())),
+      button(t("Send this text through the model"), () => this.use(), { disabled: !writer.tokens.length }),
+    );
+    this.renderBars();
+  }
+
+  /** Draw the most probable next tokens with their probabilities. */
+  renderBars() {
+    const { writer } = this,
+      p = writer.probabilities,
+      { target_words: words } = this.explorer.session.head;
+    const best = writer.isDone ? [] : [...p.keys()].sort((a, b) => p[b] - p[a] || a - b).slice(0, BARS);
+    const bars = best.map((id) =>
+      element(
+        "button",
+        {
+          type: "button",
+          className: "next-token",
+          disabled: p[id] === 0,
+          onclick: () => this.act(() => writer.take(id)),
+        },
+        element(
+          "span",
+          { className: "column" },
+          element("i", { className: "positive", styles: { height: `${100 * p[id]}%` } }),
+        ),
+        element("b", { textContent: visibleText(words[id]) }),
+        " ",
+        element("small", { textContent: percent(p[id]) }),
+      ),
+    );
+    replaceContent(this.bars, ...(bars.length ? bars : [t("The text has ended.")]));
+  }
+
+  /** @param {() => void} change */
+  act(change) {
+    change();
+    this.render();
+  }
+
+  /** Draw a token, as the key Space does. */
+  draw() {
+    this.act(() => this.writer.draw());
+  }
+
+  use() {
+    const { explorer, writer } = this;
+    writer.use();
+    explorer.refresh();
+    explorer.changed();
+  }
+}

@@ -1,0 +1,190 @@
+"""The overview: the sentence flows through the model, a block opens into its steps, and the reader writes."""
+
+import re
+
+import numpy as np
+import pytest
+from browser import open_page, visit
+from page_steps import wait_until_ready
+from readers import DESK
+from word_translator import word_translator
+
+from npformer.explorer import explore
+from npformer.generation.sampling import token_probabilities
+from npformer.lenses import Output, attribution_of, layer_logits
+
+pytestmark = pytest.mark.browser
+
+SAMPLINGS = [(1, None, None), (0.7, 5, None), (1.6, None, 0.6), (0.4, 12, 0.9)]
+PROBABILITIES = """([tokens, temperature, topK, topP]) => {
+    const { writer } = npformer;
+    writer.update();
+    Object.assign(writer, { tokens, sampling: { temperature, topK, topP } });
+    writer.update();
+    return [...writer.probabilities];
+}"""
+
+WAIT = """new Promise((resolve) => {
+    const look = () => (%s) ? resolve() : setTimeout(look, 20);
+    look();
+})"""
+
+
+def wait_for(page, condition):
+    """Wait until a condition holds on the page, whose policy forbids to evaluate a text there."""
+    page.evaluate(WAIT % condition)
+
+
+@pytest.fixture
+def page(chromium, html):
+    with open_page(chromium, html, **DESK) as opened:
+        visit(opened)
+        wait_until_ready(opened)
+        yield opened
+
+
+@pytest.mark.parametrize("kind", ["translator", "gpt"])
+def test_the_probabilities_of_the_next_token_are_those_of_the_package(kind, chromium, loaded_gpt):
+    loaded, text = (
+        (word_translator(), "the dog is tired") if kind == "translator" else (loaded_gpt(), "the cat")
+    )
+    model = loaded.model.astype(np.float32).astype(np.float64)
+    with open_page(chromium, explore(loaded, text).html) as page:
+        wait_until_ready(page)
+        for tokens, sampling in zip(([4, 7], [9], [5, 6, 8], [4]), SAMPLINGS, strict=True):
+            ids = np.array([tokens])
+            if kind == "translator":
+                start = [[model.config.start_id]]
+                source = np.array([page.evaluate("npformer.explorer.session.ids.source")])
+                logits = model.forward(source, np.concatenate([start, ids], 1))[0][:, -1]
+                logits[:, [model.config.pad_id, model.config.start_id, 1]] = -np.inf
+            else:
+                logits = model.forward(ids)[0][:, -1]
+            temperature, top_k, top_p = sampling
+            expected = token_probabilities(logits, temperature=temperature, top_k=top_k, top_p=top_p)[0]
+            found = np.array(page.evaluate(PROBABILITIES, [tokens, *sampling]))
+            assert np.abs(found - expected).max() <= 1e-12
+            assert ((found > 0) == (expected > 0)).all()
+        greedy = page.evaluate(PROBABILITIES, [tokens, 0, None, None])
+        assert [greedy.index(1), sum(greedy)] == [int(logits.argmax()), 1]
+
+
+LLAMA = {"norm": "rms", "positions": "rotary", "activation": "swiglu", "n_kv_heads": 1, "bias": False}
+
+
+def label_of(name, path):
+    """Return the label of a part in the package for its name and its array on the page."""
+    found = re.match(r"(?:decoder|layers)\.(\d+)\.", path)
+    if not found:
+        return "embedding" if name == "embedding" else "biases of the output"
+    kind = {"bias": "biases"}.get(name, f"head {name}" if name.isdigit() else name)
+    return f"layer {found[1]} {'cross ' if '.cross.' in path and name.isdigit() else ''}{kind}"
+
+
+@pytest.mark.parametrize("kind", ["post", "pre", "gpt", "llama"])
+def test_the_lens_and_the_attribution_are_those_of_the_package(kind, chromium, loaded_gpt):
+    """The predictions of every layer, and each part of a logit, of which the parts are the sum."""
+    if kind in ("post", "pre"):
+        loaded, text = word_translator(norm=kind, final_norm=kind == "pre"), "the dog is tired"
+    else:
+        loaded, text = loaded_gpt(**LLAMA if kind == "llama" else {}), "the cat"
+    model = loaded.model.astype(np.float32).astype(np.float64)
+    with open_page(chromium, explore(loaded, text).html) as page:
+        wait_until_ready(page)
+        ids = page.evaluate("npformer.explorer.session.ids")
+        inputs = [np.array([ids[side]]) for side in ("source", "targetIn") if ids[side]]
+        expected = list(layer_logits(model, inputs))
+        for found, logits in zip(
+            page.evaluate("npformer.layer_logits().map((a) => [...a])"), expected, strict=True
+        ):
+            assert np.abs(np.reshape(found, logits.shape) - logits).max() <= 1e-12 * np.abs(logits).max()
+        attribution = attribution_of(model, inputs, Output(2, 5), "five")
+        parts = page.evaluate("npformer.attribution(2, 5)")
+        logit = page.evaluate("npformer.values('logits')[2 * npformer.shape('logits')[1] + 5]")
+        assert sum(value for *_, value in parts) == pytest.approx(logit, abs=1e-12)
+        sums = dict.fromkeys((part.label for part in attribution.parts), 0.0)
+        for name, path, value in parts:
+            sums[label_of(name, path)] += value
+        assert sums == {part.label: pytest.approx(part.value, abs=1e-12) for part in attribution.parts}
+        page.evaluate("npformer.edit({ values: { [npformer.attribution(2, 5)[1][1]]: [[0, 3]] } })")
+        parts = page.evaluate("npformer.attribution(2, 5)")  # with a value that was set, too
+        logit = page.evaluate("npformer.values('logits')[2 * npformer.shape('logits')[1] + 5]")
+        assert sum(value for *_, value in parts) == pytest.approx(logit, abs=1e-12)
+        page.click('#views button:text-is("Predictions")')
+        page.locator(".lens-cell").nth(1).click()  # after the last layer, at the second position
+        assert page.text_content(".lens .chosen") == page.locator(".lens thead th").nth(1).text_content()
+        page.locator(".lens-cell").nth(1).click()
+        assert page.evaluate("npformer.explorer.view") == "steps"
+
+
+def test_a_reader_writes_with_the_model(page):
+    state = "(({ tokens, isDone }) => [tokens.length, isDone])"
+    page.keyboard.press("Space")
+    assert page.evaluate(f"{state}(npformer.writer)")[0] == 1
+    bars = page.locator(".next-token")
+    assert bars.count() == 8
+    word = bars.nth(2).locator("b").text_content()
+    bars.nth(2).click()
+    assert page.locator(".written .token").last.text_content() == word
+    page.fill("#write-topK", "3")
+    assert page.locator(".next-token:disabled").count() == 5
+    page.locator(".written .token").first.click()
+    assert page.evaluate("npformer.writer.tokens") == []
+    page.click('#write button:text-is("Write to the end")')
+    assert page.evaluate(f"{state}(npformer.writer)")[1]
+    tokens = page.evaluate("npformer.writer.tokens")
+    page.click('#write button:text-is("Send this text through the model")')
+    assert page.evaluate("npformer.explorer.session.ids.targetOut")[: len(tokens) - 1] == tokens[:-1]
+
+
+def test_the_sentence_flows_through_the_model_and_a_block_opens(page):
+    assert page.evaluate("npformer.explorer.view") == "overview"
+    page.click('#overview button:text-is("Play")')
+    wait_for(page, "npformer.overview.stage > 0.2 && npformer.overview.stage < 99")
+    page.click('#overview button:text-is("Stop")')
+    stage = page.evaluate("npformer.overview.stage")
+    page.click('button[aria-label="One block more"]')
+    assert page.evaluate("npformer.overview.stage") == int(stage) + 1
+    page.click('#overview button:text-is("Backward")')
+    wait_for(page, "npformer.overview.isBackward && npformer.overview.frame > 0")
+    page.evaluate("npformer.overview.stage = 99")  # the end
+    wait_for(page, "npformer.overview.frame === 0")
+    times = sorted(page.evaluate("npformer.overview.times"))
+    assert times[len(times) // 2] <= 16  # ms of script for a frame
+    page.keyboard.press("f")
+    page.focus("#overview-picture")
+    for key in ("ArrowUp", "ArrowUp", "ArrowRight"):
+        page.keyboard.press(key)
+    assert "“the” attends most to “" in page.text_content("#overview .told")
+    page.keyboard.press("Enter")
+    wait_for(page, "npformer.explorer.view === 'steps'")
+    assert "self-attention" in page.text_content("#crumbs")
+    page.keyboard.press("Escape")
+    assert page.is_visible("#overview-picture")
+
+
+def test_without_motion_the_stages_stand_still(chromium, html):
+    with open_page(chromium, html, **DESK, reduced_motion="reduce") as page:
+        visit(page)
+        for stage in (1, 2):
+            page.click('#overview button:text-is("Play")')
+            assert page.evaluate("[npformer.overview.stage, npformer.overview.frame]") == [stage, 0]
+
+
+def test_a_translation_is_taught_and_forgotten(page):
+    page.click('#views button:text-is("Teach it")')
+    goal = page.input_value("#teach-target")
+    before = page.evaluate("npformer.explorer.session.output")
+    assert goal != before
+    for _ in range(20):
+        page.click(".teach")
+    wait_for(page, "npformer.explorer.timer === 0")
+    losses = page.evaluate("npformer.explorer.session.past.map(({ loss }) => loss)")
+    assert losses == sorted(losses, reverse=True)
+    assert "moved" in page.get_attribute('[data-block="target"]', "class")
+    assert page.text_content("#training .comparison td").strip() == f"{losses[0]:.3f}"  # the beginning
+    page.click('#training button:text-is("Forget")')
+    assert page.evaluate("npformer.loss()") == losses[0]
+    page.fill("#teach-target", "le chein")
+    page.click(".teach")
+    assert "does not know “chein”" in page.text_content("#message")
