@@ -58,9 +58,9 @@ def pair_cases() -> Iterator[Case]:
     }
     for name, settings in options.items():
         yield pair_case(f"cross-entropy{name}", _at(F.cross_entropy, targets, **settings), floats(B, T, V))
-    q = F.smooth_targets(targets, V, 0.1)
-    yield pair_case("KL divergence", _at(F.kl_divergence, q), floats(B, T, V))
-    yield pair_case("L2 distance", _at(F.l2_distance, q), floats(B, T, V))
+    smooth = F.smooth_targets(targets, V, 0.1)
+    yield pair_case("KL divergence", _at(F.kl_divergence, smooth), floats(B, T, V))
+    yield pair_case("L2 distance", _at(F.l2_distance, smooth), floats(B, T, V))
     yield from answer_cases()
     yield from similarity_cases()
 

@@ -250,7 +250,7 @@ def grouped_queries(*, n_heads: int = 8, key_heads: Sequence[int] = (8, 2, 1)) -
                 above = _head(board, f"{h}", x, y + 0.85, "q")
                 for g in np.flatnonzero(connected[h]):
                     board.arrow(below[g].top, above.bottom, head=False)
-            board.text(xs.mean(), y + 1.32, _kind(n_heads, groups), size=LABEL)
+            board.text(xs.mean(), y + 1.32, _name(n_heads, groups), size=LABEL)
             board.text(xs[0] - 0.35, y + 0.85, "queries", size=LABEL, ha="right")
             board.text(xs[0] - 0.35, y, "keys, values", size=LABEL, ha="right")
     shares = ", ".join(
@@ -267,7 +267,7 @@ def grouped_queries(*, n_heads: int = 8, key_heads: Sequence[int] = (8, 2, 1)) -
     )
 
 
-def _kind(n_heads: int, key_heads: int) -> str:
+def _name(n_heads: int, key_heads: int) -> str:
     """Return the name of an attention with these heads."""
     return {n_heads: "multi-head attention", 1: "multi-query attention"}.get(
         key_heads, "grouped-query attention"
