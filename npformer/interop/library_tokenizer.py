@@ -1,4 +1,4 @@
-"""A tokenizer that the library `tokenizers` runs: GPT-2, Llama, Qwen2, BERT and DistilBERT."""
+"""A tokenizer that the library `tokenizers` runs: all families except Marian."""
 
 import re
 from collections.abc import Iterable, Sequence

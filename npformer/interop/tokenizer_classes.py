@@ -124,9 +124,12 @@ CLASSES = {
     "BertTokenizer": _BERT,
     "DistilBertTokenizer": _BERT,
 }
+# the families of which transformers takes all from tokenizer.json, whatever class tokenizer_config.json names
+WITHOUT_CLASS = {"mistral", "phi3"}
 # the class of a family, where tokenizer_config.json names none
 OF_FAMILY = {
     "gpt2": "GPT2Tokenizer",
+    "opt": "GPT2Tokenizer",
     "qwen2": "Qwen2Tokenizer",
     "bert": "BertTokenizer",
     "distilbert": "BertTokenizer",
@@ -135,6 +138,8 @@ OF_FAMILY = {
 
 def class_of(settings: TokenSettings, family: str) -> TokenizerClass | None:
     """Return the class that transformers takes for a folder, or None if it takes all from tokenizer.json."""
+    if family in WITHOUT_CLASS:
+        return None
     name = settings.get("tokenizer_class", str, None)
     if name is None or family == "qwen2":  # many files of the family qwen2 name another class by mistake
         return CLASSES.get(OF_FAMILY.get(family, ""))

@@ -46,7 +46,7 @@ def load(
     Args:
         model: The name of a translator that ships ("en-de"; `npformer pretrained` lists them), the folder of
             a run, a checkpoint, a file that `npformer pretrained --export` wrote, or a Hugging Face folder
-            with a Marian (opus-mt), GPT-2, Llama, Qwen2, BERT or DistilBERT.
+            with a model of a family that npformer reads, such as GPT-2 or BERT (docs/interop.md).
         last: Load the last checkpoint in the folder of a run, not the best one.
         backend: "numpy", "cupy", or "auto" for CuPy where there is a GPU.
         dtype: "float32" or "float64". By default, a Hugging Face folder gives a model in float32, and

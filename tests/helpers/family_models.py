@@ -22,6 +22,9 @@ CONFIGS = {
     "llama with key heads, scaling and biases": GPTConfig(
         **GPT_SIZES | LLAMA | LLAMA3 | {"n_kv_heads": 1, "head_dim": 6, "bias": True, "rotary_base": 500.0}
     ),
+    "opt": GPTConfig(**GPT_SIZES, activation="relu"),
+    "mistral": GPTConfig(**GPT_SIZES | LLAMA | {"n_kv_heads": 1, "window": 3}),
+    "phi3": GPTConfig(**GPT_SIZES | LLAMA | {"n_kv_heads": 1, "window": 3, "tied": True}),
     "qwen2": GPTConfig(**GPT_SIZES | LLAMA | {"qkv_bias": True, "tied": True, "activation": "geglu"}),
     "bert": BertConfig(**BERT_SIZES, pad_id=3),
     "distilbert": BertConfig(**BERT_SIZES, n_segments=0, d_ff=9, activation="swish"),

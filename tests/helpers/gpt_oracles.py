@@ -1,4 +1,4 @@
-"""Models of GPT-2, Llama and Qwen2 of transformers: random settings, and all parts in float64."""
+"""Decoder-only models of transformers: random settings, and all parts in float64."""
 
 import importlib
 import math
@@ -8,7 +8,17 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-FAMILIES = {"gpt2": "GPT2", "llama": "Llama", "qwen2": "Qwen2"}
+# the beginning of the names of the classes of each family
+FAMILIES = {
+    "gpt2": "GPT2",
+    "opt": "OPT",
+    "llama": "Llama",
+    "qwen2": "Qwen2",
+    "mistral": "Mistral",
+    "phi3": "Phi3",
+}
+CONTEXT = {"gpt2": "n_positions"}  # the name of the setting, if it is not max_position_embeddings
+LLAMA3 = ("llama", "qwen2", "mistral")  # the families of which the test draws the scaling of Llama 3
 
 
 def random_settings(family, rng):
@@ -30,6 +40,15 @@ def random_settings(family, rng):
             "activation_function": either("gelu_new", "gelu", "relu", "silu", "gelu_pytorch_tanh"),
             "layer_norm_epsilon": either(1e-5, 1e-3),
         }
+    if family == "opt":
+        return settings | {
+            "hidden_size": n_heads * either(2, 3, 5, 8),
+            "num_attention_heads": n_heads,
+            "num_hidden_layers": either(1, 2, 3),
+            "ffn_dim": either(7, 24),
+            "max_position_embeddings": either(7, 8, 33),
+            "activation_function": either("relu", "gelu"),
+        }
     head_dim = 2 * either(1, 2, 3, 4)
     llama3 = {
         "rope_type": "llama3",
@@ -38,7 +57,9 @@ def random_settings(family, rng):
         "high_freq_factor": either(2.0, 4.0),
         "original_max_position_embeddings": either(4, 16, 64),
     }
-    rope = either({"rope_type": "default"}, llama3) | {"rope_theta": either(100.0, 1e4, 5e5)}
+    rope = either({"rope_type": "default"}, llama3 if family in LLAMA3 else {"rope_type": "default"}) | {
+        "rope_theta": either(100.0, 1e4, 5e5)
+    }
     settings |= {
         "hidden_size": n_heads * head_dim,
         "num_attention_heads": n_heads,
@@ -53,7 +74,10 @@ def random_settings(family, rng):
     if family == "llama":
         bias = either(True, False)
         settings |= {"attention_bias": bias, "mlp_bias": bias}
+    if family in ("llama", "mistral"):
         settings |= {"head_dim": head_dim, "hidden_size": n_heads * either(head_dim, 3, 5)}
+    if family in ("mistral", "phi3"):
+        settings |= {"sliding_window": either(None, 2, 3, 5)}
     return settings
 
 
@@ -63,11 +87,16 @@ def random_oracle(family, rng, **changes):
     config = getattr(modeling, f"{FAMILIES[family]}Config")(**random_settings(family, rng) | changes)
     config._attn_implementation = "eager"  # the one that returns weights
     name = "GPT2LMHeadModel" if family == "gpt2" else f"{FAMILIES[family]}ForCausalLM"
-    return getattr(modeling, name)(config)
+    torch.manual_seed(2)  # the initial weights do not depend on the tests before
+    model = getattr(modeling, name)(config)
+    for module in model.modules():
+        if isinstance(module, torch.nn.Embedding):
+            module.padding_idx = None  # it would leave the embedding of padding out of the gradient
+    return model
 
 
 def compute_in_float64(monkeypatch, family):
-    """Replace the functions of Llama or Qwen2 that compute in float32 by the same formulas in float64."""
+    """Replace the functions of a family that compute in float32 by the same formulas in float64."""
     modeling = importlib.import_module(f"transformers.models.{family}.modeling_{family}")
 
     def rms_norm(self, x):
@@ -79,13 +108,15 @@ def compute_in_float64(monkeypatch, family):
         return angles.cos(), angles.sin()
 
     def attend(module, query, key, value, attention_mask, scaling, dropout=0.0, **settings):
-        key, value = (x.repeat_interleave(module.num_key_value_groups, 1) for x in (key, value))
+        groups = getattr(module, "num_key_value_groups", 1)
+        key, value = (x.repeat_interleave(groups, 1) for x in (key, value))
         scores = query @ key.transpose(2, 3) * scaling + attention_mask
         weights = torch.softmax(scores, -1)
         return (weights @ value).transpose(1, 2), weights
 
-    monkeypatch.setattr(getattr(modeling, f"{FAMILIES[family]}RMSNorm"), "forward", rms_norm)
-    monkeypatch.setattr(getattr(modeling, f"{FAMILIES[family]}RotaryEmbedding"), "forward", rotary_tables)
+    for part, forward in {"RMSNorm": rms_norm, "RotaryEmbedding": rotary_tables}.items():
+        if hasattr(modeling, FAMILIES[family] + part):
+            monkeypatch.setattr(getattr(modeling, FAMILIES[family] + part), "forward", forward)
     monkeypatch.setattr(modeling, "eager_attention_forward", attend)
 
 

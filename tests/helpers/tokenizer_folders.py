@@ -232,13 +232,20 @@ def all_folders(root):
         "marian": resaved(plain_marian, root / "marian resaved"),
         "marian, older files": plain_marian,
     }
-    write_json(folders["llama 3"] / "config.json", {"model_type": "llama"})
-    return {kind: (kind.split()[0].rstrip(","), folder) for kind, folder in folders.items()}
+    folders |= {
+        "opt": copied(new_gpt2, root / "opt", {"add_bos_token": True, "bos_token": END}),
+        "mistral": copied(llama_2, root / "mistral", **VERSION_4),
+        "phi3": copied(llama_2, root / "phi3", {"legacy": False}, **VERSION_4),
+    }
+    families = {kind: kind.split()[0].rstrip(",") for kind in folders}
+    for kind, folder in folders.items():
+        write_json(folder / "config.json", {"model_type": families[kind]})
+    return {kind: (families[kind], folder) for kind, folder in folders.items()}
 
 
 KINDS = [
     *("gpt2", "gpt2, no settings", "gpt2, a space first", "gpt2, an added token"),
     *("llama", "llama of version 4", "llama of version 4, legacy", "llama, no class", "llama 3", "qwen2"),
     *("bert", "bert, no settings", "bert, cleaned", "bert, cased", "bert, accents", "distilbert"),
-    *("marian", "marian, older files"),
+    *("marian", "marian, older files", "opt", "mistral", "phi3"),
 ]

@@ -91,7 +91,7 @@ def contents(tmp_path_factory):
     """Return the settings and the tensors of a small model of each family."""
     root, contents = tmp_path_factory.mktemp("families"), []
     for family in FAMILIES.names():
-        folder = export_folder(random_model(CONFIGS[family]), root / family)
+        folder = export_folder(random_model(CONFIGS[family]), root / family, family)
         settings = json.loads((folder / "config.json").read_text())
         assert settings["model_type"] == family
         contents.append((settings, load_file(folder / "model.safetensors")))

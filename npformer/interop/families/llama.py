@@ -8,7 +8,7 @@ Source: Touvron et al. 2023; Yang et al. 2024.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -36,7 +36,7 @@ def llama_config_of(settings: Settings) -> GPTConfig:
             f"attention_bias and mlp_bias differ in {settings.place}, and npformer supports Llamas with both "
             "biases or with none: use another model"
         )
-    return _config_of(settings, bias=bias)
+    return decoder_config(settings, bias=bias)
 
 
 def qwen2_config_of(settings: Settings) -> GPTConfig:
@@ -45,7 +45,7 @@ def qwen2_config_of(settings: Settings) -> GPTConfig:
     Raises:
         UserError: As llama_config_of, and if layers have a sliding window.
     """
-    config = _config_of(settings, bias=False, qkv_bias=True)
+    config = decoder_config(settings, bias=False, qkv_bias=True)
     full = settings.index("max_window_layers", 28)  # the later layers have the window
     types = settings.values.get("layer_types")
     in_use = settings.flag("use_sliding_window", False) and full < config.n_layers
@@ -57,12 +57,28 @@ def qwen2_config_of(settings: Settings) -> GPTConfig:
     return config
 
 
-def _config_of(settings: Settings, **biases: bool) -> GPTConfig:
-    """Return our configuration of either family. Dropout, which acts only in training, is left out."""
+def decoder_config(
+    settings: Settings,
+    kind: Callable[..., GPTConfig] = GPTConfig,
+    *,
+    defaults: Mapping[str, Any] | None = None,
+    **others: Any,
+) -> Any:
+    """Return our configuration of a Llama or of a family that has the names of its settings.
+
+    Dropout, which acts only in training, is left out.
+
+    Args:
+        settings: The settings.
+        kind: The class of the configuration.
+        defaults: The settings that a file may leave out, if they are not those of Llama.
+        others: Further settings of our configuration.
+    """
+    settings = Settings({**(defaults or {}), **settings.values}, settings.place)
     d_model, n_heads = settings.count("hidden_size"), settings.count("num_attention_heads")
     head_dim = settings.count("head_dim", max(1, d_model // n_heads))
     config = settings.configure(
-        GPTConfig,
+        kind,
         vocab_size=settings.count("vocab_size"),
         d_model=d_model,
         n_layers=settings.count("num_hidden_layers"),
@@ -74,10 +90,8 @@ def _config_of(settings: Settings, **biases: bool) -> GPTConfig:
         norm="rms",
         norm_eps=settings.number("rms_norm_eps", 1e-6),
         positions="rotary",
-        activation=settings.choice("hidden_act", GATES, "silu"),
         tied=settings.flag("tie_word_embeddings", False),
-        **_rotary_settings(settings),
-        **biases,
+        **{"activation": settings.choice("hidden_act", GATES, "silu")} | _rotary_settings(settings) | others,
     )
     settings.require_table("max_position_embeddings", config.context, config.d_head // 2)
     return config
@@ -115,17 +129,18 @@ def _rotary_settings(settings: Settings) -> dict[str, Any]:
     return ours
 
 
-def settings_of(config: GPTConfig, family: str) -> dict[str, Any]:
-    """Return the content of a config.json, the way back from llama_config_of and qwen2_config_of.
+def settings_of(config: GPTConfig, family: str, name: str, **others: Any) -> dict[str, Any]:
+    """Return the content of a config.json, the way back from decoder_config.
 
     Args:
         config: Our configuration.
-        family: "llama" or "qwen2".
+        family: The family, such as "llama".
+        name: The beginning of the names of its classes, such as "Llama".
+        others: Further settings.
     """
-    llama = {"attention_bias": config.bias, "mlp_bias": config.bias} if family == "llama" else {}
-    return llama | {
+    return {
         "model_type": family,
-        "architectures": [f"{family.capitalize()}ForCausalLM"],
+        "architectures": [f"{name}ForCausalLM"],
         "vocab_size": config.vocab_size,
         "hidden_size": config.d_model,
         "intermediate_size": config.hidden_width,
@@ -139,9 +154,14 @@ def settings_of(config: GPTConfig, family: str) -> dict[str, Any]:
         "tie_word_embeddings": config.tied,
         "rope_parameters": _rope_parameters(config),
         "attention_dropout": config.dropout,
-        "bos_token_id": None,  # by default 1 and 2, which are tokens like all others in a model of ours
+        "bos_token_id": None,  # by default ids of tokens that are like all others in our models
         "eos_token_id": None,
-    }
+        "pad_token_id": None,
+    } | others
+
+
+def _llama_settings(config: GPTConfig) -> dict[str, Any]:
+    return settings_of(config, "llama", "Llama", attention_bias=config.bias, mlp_bias=config.bias)
 
 
 def _rope_parameters(config: GPTConfig) -> dict[str, Any]:
@@ -205,5 +225,7 @@ def tensor_name(name: str, config: GPTConfig) -> str | None:
     return name
 
 
-LLAMA = Family("llama", GPT, llama_config_of, partial(settings_of, family="llama"), rows, tensor_name)
-QWEN2 = Family("qwen2", GPT, qwen2_config_of, partial(settings_of, family="qwen2"), rows, tensor_name)
+LLAMA = Family("llama", GPT, llama_config_of, _llama_settings, rows, tensor_name)
+QWEN2 = Family(
+    "qwen2", GPT, qwen2_config_of, partial(settings_of, family="qwen2", name="Qwen2"), rows, tensor_name
+)
