@@ -74,6 +74,7 @@ from npformer.functional.losses import (
 )
 from npformer.functional.masks import mask_scores, mask_scores_backward
 from npformer.functional.norm import layer_norm, layer_norm_backward
+from npformer.functional.qk_norm import qk_norm, qk_norm_backward
 from npformer.functional.recurrent import (
     gru_cell,
     gru_cell_backward,
@@ -210,6 +211,8 @@ __all__ = [
     "perceptron_similarity_backward",
     "predict_position",
     "predict_position_backward",
+    "qk_norm",
+    "qk_norm_backward",
     "relative_attention",
     "relative_attention_backward",
     "relative_attention_by_distance",

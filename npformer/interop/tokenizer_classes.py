@@ -125,12 +125,13 @@ CLASSES = {
     "DistilBertTokenizer": _BERT,
 }
 # the families of which transformers takes all from tokenizer.json, whatever class tokenizer_config.json names
-WITHOUT_CLASS = {"mistral", "phi3"}
+WITHOUT_CLASS = {"mistral", "phi3", "olmo2"}
 # the class of a family, where tokenizer_config.json names none
 OF_FAMILY = {
     "gpt2": "GPT2Tokenizer",
     "opt": "GPT2Tokenizer",
     "qwen2": "Qwen2Tokenizer",
+    "qwen3": "Qwen2Tokenizer",
     "bert": "BertTokenizer",
     "distilbert": "BertTokenizer",
 }

@@ -4,7 +4,10 @@ import numpy as np
 
 from npformer.models.bert import BertConfig
 from npformer.models.gpt import GPTConfig
+from npformer.models.olmo2 import Olmo2Config
+from npformer.models.qwen3 import Qwen3Config
 from npformer.models.registry import build
+from npformer.models.smollm3 import SmolLM3Config
 from npformer.models.transformer import TransformerConfig
 
 GPT_SIZES = {"vocab_size": 11, "d_model": 8, "n_layers": 2, "n_heads": 2, "context": 6}
@@ -25,6 +28,9 @@ CONFIGS = {
     "opt": GPTConfig(**GPT_SIZES, activation="relu"),
     "mistral": GPTConfig(**GPT_SIZES | LLAMA | {"n_kv_heads": 1, "window": 3}),
     "phi3": GPTConfig(**GPT_SIZES | LLAMA | {"n_kv_heads": 1, "window": 3, "tied": True}),
+    "qwen3": Qwen3Config(**GPT_SIZES, head_dim=6),
+    "olmo2": Olmo2Config(**GPT_SIZES, n_kv_heads=1),
+    "smollm3": SmolLM3Config(**GPT_SIZES, unrotated=(1,)),
     "qwen2": GPTConfig(**GPT_SIZES | LLAMA | {"qkv_bias": True, "tied": True, "activation": "geglu"}),
     "bert": BertConfig(**BERT_SIZES, pad_id=3),
     "distilbert": BertConfig(**BERT_SIZES, n_segments=0, d_ff=9, activation="swish"),

@@ -16,9 +16,13 @@ FAMILIES = {
     "qwen2": "Qwen2",
     "mistral": "Mistral",
     "phi3": "Phi3",
+    "qwen3": "Qwen3",
+    "olmo2": "Olmo2",
+    "smollm3": "SmolLM3",
 }
 CONTEXT = {"gpt2": "n_positions"}  # the name of the setting, if it is not max_position_embeddings
-LLAMA3 = ("llama", "qwen2", "mistral")  # the families of which the test draws the scaling of Llama 3
+# the families of which the test draws the scaling of Llama 3
+LLAMA3 = ("llama", "qwen2", "mistral", "qwen3", "olmo2", "smollm3")
 
 
 def random_settings(family, rng):
@@ -57,9 +61,8 @@ def random_settings(family, rng):
         "high_freq_factor": either(2.0, 4.0),
         "original_max_position_embeddings": either(4, 16, 64),
     }
-    rope = either({"rope_type": "default"}, llama3 if family in LLAMA3 else {"rope_type": "default"}) | {
-        "rope_theta": either(100.0, 1e4, 5e5)
-    }
+    rope = {"rope_theta": either(100.0, 1e4, 5e5)}
+    rope |= either({"rope_type": "default"}, llama3) if family in LLAMA3 else {"rope_type": "default"}
     settings |= {
         "hidden_size": n_heads * head_dim,
         "num_attention_heads": n_heads,
@@ -71,10 +74,13 @@ def random_settings(family, rng):
         "rope_parameters": rope,
         "hidden_act": either("silu", "silu", "gelu"),
     }
-    if family == "llama":
+    if family in ("llama", "smollm3"):
         bias = either(True, False)
         settings |= {"attention_bias": bias, "mlp_bias": bias}
-    if family in ("llama", "mistral"):
+    if family == "smollm3":
+        settings["no_rope_layers"] = either(None, [0, 1, 1], [1, 0, 0])
+        settings["no_rope_layer_interval"] = either(1, 2)
+    if family in ("llama", "mistral", "qwen3"):
         settings |= {"head_dim": head_dim, "hidden_size": n_heads * either(head_dim, 3, 5)}
     if family in ("mistral", "phi3"):
         settings |= {"sliding_window": either(None, 2, 3, 5)}

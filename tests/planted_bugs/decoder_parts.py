@@ -113,6 +113,44 @@ BUGS = {
             "causal mask: the start left out": "query = xp.arange(length)[:, None]"
         },
     },
+    "functional/qk_norm.py": {
+        "dmerged, dgain = rms_norm_backward(merge_heads(dy), norm_cache)": {
+            "QK-norm: gain applied twice": "merge_heads(dy) → merge_heads(dy) * norm_cache.gain"
+        },
+        "return rms_norm_backward(dy, norm_cache)": {
+            "QK-norm: norm skipped": "return dy, rms_norm_backward(dy, norm_cache)[1]"
+        },
+        "if len(gain) == width:": {"QK-norm: each head by itself with its part of the gain": "if True:"},
+    },
+    "nn/attention/qk_norm.py": {
+        "dk, dkey_gain = qk_norm_backward(dk, normed.key)": {
+            "QKNormAttention: dk not passed through the norm": "dk, dkey → _, dkey"
+        },
+        "self.query_gain.accumulate(dquery_gain)": {"QKNormAttention: gain of the queries lost": "pass"},
+        "self.key_gain.accumulate(dkey_gain)": {
+            "QKNormAttention: gains swapped": "dkey_gain → dquery_gain[: len(dkey_gain)]"
+        },
+    },
+    "models/qwen3.py": {
+        "attention = partial(QKNormAttention, eps=config.norm_eps)": {
+            "Qwen3: eps of the norms of queries and keys left out": ", eps=config.norm_eps → "
+        }
+    },
+    "models/olmo2.py": {
+        "dx = dy + self.feed_forward.backward(dh, cache.feed_forward)": {
+            "OLMo 2: identity path around the feed-forward lost": "dy + self → self"
+        },
+        "dh = self.norm2.backward(dh, cache.norm2)": {"OLMo 2: norm behind the feed-forward skipped": "pass"},
+        "dh = self.norm1.backward(dh, cache.norm1)": {"OLMo 2: norm behind attention skipped": "pass"},
+        "return dx + self.self_attention.backward(dh, cache.self_attention)": {
+            "OLMo 2: identity path around attention lost": "dx + self → self"
+        },
+    },
+    "models/smollm3.py": {
+        "None if layer in config.unrotated else rotary": {
+            "SmolLM3: the other layers are without positions": "in config → not in config"
+        }
+    },
     "models/gpt/model.py": {
         "dh = self.feed_forward.backward(dh, cache.feed_forward)": {
             "GPT block: feed-forward network skipped": "pass"

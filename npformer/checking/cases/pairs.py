@@ -27,6 +27,10 @@ def pair_cases() -> Iterator[Case]:
     yield pair_case("linear", F.linear, x, floats(D, FF), floats(FF))
     yield pair_case("layer norm", F.layer_norm, x, width, width)
     yield pair_case("RMS norm", F.rms_norm, x, width)
+    for name, size in {"each head": D, "all heads": H * D}.items():
+        yield pair_case(
+            f"QK-norm of {name}", (F.qk_norm, F.qk_norm_backward), floats(B, H, T, D), floats(size)
+        )
     for name, gated in F.GATED_ACTIVATIONS.items():
         yield pair_case(name, gated, x, x)
     starts: dict[str, Any] = {"": 2, ", starts apart": np.array([0, 5])[:, None, None]}

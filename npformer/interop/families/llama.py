@@ -19,6 +19,7 @@ from npformer.interop.settings_file import Settings
 from npformer.models.gpt import GPT, GPTConfig
 
 HEAD = "lm_head.weight"
+NORMS = {"norm1": "input_layernorm", "norm2": "post_attention_layernorm"}
 # the activation of the gate in a config.json, and our gated activation
 GATES = {"silu": "swiglu", "swish": "swiglu", "gelu": "geglu"}
 ROTARY_TYPES = {"default": "none", "llama3": "llama3"}
@@ -30,13 +31,18 @@ def llama_config_of(settings: Settings) -> GPTConfig:
     Raises:
         UserError: If a setting is missing or impossible, or asks for what our model does not have.
     """
+    return decoder_config(settings, bias=require_equal_biases(settings))
+
+
+def require_equal_biases(settings: Settings) -> bool:
+    """Return whether a Llama has biases, and refuse one that has them in some linear maps only."""
     bias = settings.flag("attention_bias", False)
     if settings.flag("mlp_bias", False) != bias:
         raise UserError(
             f"attention_bias and mlp_bias differ in {settings.place}, and npformer supports Llamas with both "
             "biases or with none: use another model"
         )
-    return decoder_config(settings, bias=bias)
+    return bias
 
 
 def qwen2_config_of(settings: Settings) -> GPTConfig:
@@ -46,15 +52,25 @@ def qwen2_config_of(settings: Settings) -> GPTConfig:
         UserError: As llama_config_of, and if layers have a sliding window.
     """
     config = decoder_config(settings, bias=False, qkv_bias=True)
+    require_no_windows(settings, config.n_layers)
+    return config
+
+
+def require_no_windows(settings: Settings, n_layers: int) -> None:
+    """Refuse a file in which some layers have a sliding window that is in use.
+
+    Args:
+        settings: The settings.
+        n_layers: The number of layers.
+    """
     full = settings.index("max_window_layers", 28)  # the later layers have the window
     types = settings.values.get("layer_types")
-    in_use = settings.flag("use_sliding_window", False) and full < config.n_layers
+    in_use = settings.flag("use_sliding_window", False) and full < n_layers
     if in_use if types is None else types != ["full_attention"] * len(types):
         raise UserError(
-            f"{settings.place} asks for attention with a sliding window in some layers, which npformer "
-            "supports in no model that it reads: use another model"
+            f"{settings.place} asks for attention with a sliding window in some layers, which npformer does "
+            "not support in this family: use another model"
         )
-    return config
 
 
 def decoder_config(
@@ -178,19 +194,24 @@ def _rope_parameters(config: GPTConfig) -> dict[str, Any]:
     }
 
 
-def rows(config: GPTConfig) -> Iterator[WeightRow]:
-    """Yield the rows of the table that relates our parameters to the tensors of a file."""
+def rows(config: GPTConfig, norms: Mapping[str, str] = NORMS) -> Iterator[WeightRow]:
+    """Yield the rows of the table that relates our parameters to the tensors of a file.
+
+    Args:
+        config: Our configuration.
+        norms: The norms of a layer, in our names and in theirs.
+    """
     d, v = config.d_model, config.vocab_size
     yield WeightRow("embedding.tokens.weight", (v, d), ("model.embed_tokens.weight",))
     for i in range(config.n_layers):
-        yield from _layer_rows(config, f"layers.{i}", f"model.layers.{i}")
+        yield from _layer_rows(config, f"layers.{i}", f"model.layers.{i}", norms)
     yield WeightRow("norm.gain", (d,), ("model.norm.weight",))
     if not config.tied:
         yield WeightRow("output.weight", (d, v), (HEAD,), transpose=True)
 
 
-def _layer_rows(config: GPTConfig, ours: str, theirs: str) -> Iterator[WeightRow]:
-    """Yield the rows of a layer, from the prefixes of its names."""
+def _layer_rows(config: GPTConfig, ours: str, theirs: str, norms: Mapping[str, str]) -> Iterator[WeightRow]:
+    """Yield the rows of a layer, from the prefixes of its names and the names of its norms."""
     d, f = config.d_model, config.hidden_width
     queries, keys = config.n_heads * config.d_head, config.key_heads * config.d_head
     parts = (queries, keys, keys)
@@ -211,7 +232,7 @@ def _layer_rows(config: GPTConfig, ours: str, theirs: str) -> Iterator[WeightRow
         yield WeightRow(f"{ours}.{layer}.weight", (n_in, n_out), weights, widths, transpose=True)
         if has_bias:
             yield WeightRow(f"{ours}.{layer}.bias", (n_out,), biases, widths)
-    for our_norm, norm in {"norm1": "input_layernorm", "norm2": "post_attention_layernorm"}.items():
+    for our_norm, norm in norms.items():
         yield WeightRow(f"{ours}.{our_norm}.gain", (d,), (f"{theirs}.{norm}.weight",))
 
 
