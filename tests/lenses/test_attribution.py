@@ -7,6 +7,7 @@ from lens_models import MODELS, ids_of
 from npformer import UserError
 from npformer.lenses.attribution import LogitAttribution, Part, attribution_of
 from npformer.lenses.taps import Output
+from npformer.models.transformer import Transformer
 
 every_model = pytest.mark.parametrize("name", MODELS)
 OUTPUT = Output(3, 7)
@@ -25,7 +26,7 @@ def test_the_parts_add_up(name, versus):
     if name != "bert":
         assert found.total == found.logit
     n_heads, n_layers = model.config.n_heads, model.config.n_layers
-    attentions = 1 if name in ("gpt", "llama", "bert") else 2
+    attentions = 2 if isinstance(model, Transformer) else 1
     assert len(found.parts) == 1 + n_layers * (attentions * n_heads + 2) + (name != "bert")
 
 
