@@ -42,6 +42,14 @@ def arrange_gpt2(tokenizer: Any, settings: TokenSettings) -> None:
     tokenizer.decoder = decoders.ByteLevel()
 
 
+def arrange_gpt_neox(tokenizer: Any, settings: TokenSettings) -> None:
+    """Compose letters and marks, and go on as GPT-2 does."""
+    from tokenizers import normalizers
+
+    arrange_gpt2(tokenizer, settings)
+    tokenizer.normalizer = normalizers.NFC()
+
+
 def arrange_qwen2(tokenizer: Any, settings: TokenSettings) -> None:
     """Compose letters and marks, and split the text as GPT-2 does, by another pattern."""
     from tokenizers import Regex, decoders, normalizers, pre_tokenizers
@@ -115,6 +123,10 @@ _BERT = TokenizerClass(
 )
 CLASSES = {
     "GPT2Tokenizer": TokenizerClass(arrange_gpt2, {"bos_token": _END, "eos_token": _END, "unk_token": _END}),
+    "GPTNeoXTokenizer": TokenizerClass(
+        arrange_gpt_neox,
+        {"bos_token": _END, "eos_token": _END, "unk_token": _END, "pad_token": "<|padding|>"},
+    ),
     "Qwen2Tokenizer": TokenizerClass(
         arrange_qwen2, {"eos_token": _END, "unk_token": _END, "pad_token": _END}
     ),
@@ -130,6 +142,7 @@ WITHOUT_CLASS = {"mistral", "phi3", "olmo2"}
 OF_FAMILY = {
     "gpt2": "GPT2Tokenizer",
     "opt": "GPT2Tokenizer",
+    "gpt_neox": "GPTNeoXTokenizer",
     "qwen2": "Qwen2Tokenizer",
     "qwen3": "Qwen2Tokenizer",
     "bert": "BertTokenizer",

@@ -11,6 +11,7 @@ from npformer.backend import to_numpy
 from npformer.errors import Registry, UserError, did_you_mean, in_context
 from npformer.models.bert import Bert, BertCache, BertConfig
 from npformer.models.gpt import GPT, GPTCache, GPTConfig
+from npformer.models.gpt_neox import GPTNeoX, GPTNeoXConfig
 from npformer.models.olmo2 import Olmo2, Olmo2Config
 from npformer.models.qwen3 import Qwen3, Qwen3Config
 from npformer.models.recurrent import RecurrentConfig, RecurrentTranslator, TranslatorCache
@@ -36,6 +37,7 @@ KINDS: dict[str, type[ModelConfig]] = {
     "qwen3": Qwen3Config,
     "olmo2": Olmo2Config,
     "smollm3": SmolLM3Config,
+    "gpt_neox": GPTNeoXConfig,
 }
 # the class of each configuration that is a GPTConfig
 GPT_CLASSES: dict[type[GPTConfig], type[GPT]] = {
@@ -43,6 +45,7 @@ GPT_CLASSES: dict[type[GPTConfig], type[GPT]] = {
     Qwen3Config: Qwen3,
     Olmo2Config: Olmo2,
     SmolLM3Config: SmolLM3,
+    GPTNeoXConfig: GPTNeoX,
 }
 
 LARGEST_TABLE = 2**28  # numbers in a table of positions, which is not in the file

@@ -4,6 +4,7 @@ import numpy as np
 
 from npformer.models.bert import BertConfig
 from npformer.models.gpt import GPTConfig
+from npformer.models.gpt_neox import GPTNeoXConfig
 from npformer.models.olmo2 import Olmo2Config
 from npformer.models.qwen3 import Qwen3Config
 from npformer.models.registry import build
@@ -31,6 +32,8 @@ CONFIGS = {
     "qwen3": Qwen3Config(**GPT_SIZES, head_dim=6),
     "olmo2": Olmo2Config(**GPT_SIZES, n_kv_heads=1),
     "smollm3": SmolLM3Config(**GPT_SIZES, unrotated=(1,)),
+    "gpt_neox": GPTNeoXConfig(**GPT_SIZES, rotary_share=0.5),
+    "gpt_neox without the parallel residual": GPTNeoXConfig(**GPT_SIZES, rotary_share=1.0, parallel=False),
     "qwen2": GPTConfig(**GPT_SIZES | LLAMA | {"qkv_bias": True, "tied": True, "activation": "geglu"}),
     "bert": BertConfig(**BERT_SIZES, pad_id=3),
     "distilbert": BertConfig(**BERT_SIZES, n_segments=0, d_ff=9, activation="swish"),

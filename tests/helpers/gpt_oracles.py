@@ -19,6 +19,7 @@ FAMILIES = {
     "qwen3": "Qwen3",
     "olmo2": "Olmo2",
     "smollm3": "SmolLM3",
+    "gpt_neox": "GPTNeoX",
 }
 CONTEXT = {"gpt2": "n_positions"}  # the name of the setting, if it is not max_position_embeddings
 # the families of which the test draws the scaling of Llama 3
@@ -52,6 +53,22 @@ def random_settings(family, rng):
             "ffn_dim": either(7, 24),
             "max_position_embeddings": either(7, 8, 33),
             "activation_function": either("relu", "gelu"),
+        }
+    if family == "gpt_neox":
+        return settings | {
+            "hidden_size": n_heads * 8,
+            "num_attention_heads": n_heads,
+            "num_hidden_layers": either(1, 2, 3),
+            "intermediate_size": either(7, 24),
+            "max_position_embeddings": either(7, 8, 33),
+            "hidden_act": either("gelu", "gelu_new", "relu"),
+            "layer_norm_eps": either(1e-5, 1e-3),
+            "use_parallel_residual": either(True, True, False),
+            "rope_parameters": {
+                "rope_type": "default",
+                "rope_theta": either(100.0, 1e4),
+                "partial_rotary_factor": either(0.25, 0.5, 1.0),
+            },
         }
     head_dim = 2 * either(1, 2, 3, 4)
     llama3 = {
@@ -130,6 +147,7 @@ def speeds_of(config):
     """Return the angles at position 1, computed as _compute_llama3_parameters of transformers does."""
     width = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
     rope = config.rope_parameters
+    width = int(width * rope.get("partial_rotary_factor", 1))
     speeds = 1 / rope["rope_theta"] ** (torch.arange(0, width, 2, dtype=torch.float64) / width)
     if rope["rope_type"] == "default":
         return speeds

@@ -4,6 +4,7 @@ import numpy as np
 
 from npformer.models.bert import Bert, BertConfig
 from npformer.models.gpt import GPT, GPTConfig
+from npformer.models.gpt_neox import GPTNeoXConfig
 from npformer.models.olmo2 import Olmo2Config
 from npformer.models.qwen3 import Qwen3Config
 from npformer.models.registry import build
@@ -32,6 +33,7 @@ MODELS = {
     "llama": lambda: _shaken(GPT(GPTConfig.preset("llama-style").replace(**GPT_SIZES, n_kv_heads=2))),
     "qwen3": lambda: _shaken(build(Qwen3Config(**GPT_SIZES))),
     "olmo2": lambda: _shaken(build(Olmo2Config(**GPT_SIZES))),
+    "gpt_neox": lambda: _shaken(build(GPTNeoXConfig(**GPT_SIZES, rotary_share=0.5))),
     "bert": lambda: _shaken(
         Bert(BertConfig(vocab_size=17, d_model=16, n_layers=2, n_heads=4, max_length=12))
     ),

@@ -235,6 +235,7 @@ def all_folders(root):
     folders |= {
         "opt": copied(new_gpt2, root / "opt", {"add_bos_token": True, "bos_token": END}),
         "mistral": copied(llama_2, root / "mistral", **VERSION_4),
+        "gpt_neox": copied(plain_gpt2, root / "gpt_neox"),
         "qwen3": copied(plain_qwen2, root / "qwen3", {"tokenizer_class": "Qwen2Tokenizer"}),
         "olmo2": copied(new_gpt2, root / "olmo2", {"tokenizer_class": "GPT2Tokenizer"}),
         "smollm3": copied(new_gpt2, root / "smollm3", {"tokenizer_class": "PreTrainedTokenizerFast"}),
@@ -251,5 +252,5 @@ KINDS = [
     *("llama", "llama of version 4", "llama of version 4, legacy", "llama, no class", "llama 3", "qwen2"),
     *("bert", "bert, no settings", "bert, cleaned", "bert, cased", "bert, accents", "distilbert"),
     *("marian", "marian, older files", "opt", "mistral", "phi3"),
-    *("qwen3", "olmo2", "smollm3"),
+    *("qwen3", "olmo2", "smollm3", "gpt_neox"),
 ]

@@ -31,6 +31,9 @@ BUGS = {
         "y[..., second] = a * sin + b * cos": {
             "rotary: sine and cosine swapped in the second number": "sin + b * cos → cos + b * sin"
         },
+        "y[..., width:] = x[..., width:]": {
+            "rotary: the columns that are not rotated are lost": "= x[..., width:] → = 0",
+        },
         "-np.arange(0, width, 2) / width": {
             "rotary: angles of all columns, not of pairs": "-np.arange(width // 2) / width"
         },
@@ -144,6 +147,18 @@ BUGS = {
         "dh = self.norm1.backward(dh, cache.norm1)": {"OLMo 2: norm behind attention skipped": "pass"},
         "return dx + self.self_attention.backward(dh, cache.self_attention)": {
             "OLMo 2: identity path around attention lost": "dx + self → self"
+        },
+    },
+    "models/gpt_neox.py": {
+        "return dy + self.norm1.backward(dh, cache.norm1) + self.norm2.backward(df, cache.norm2)": {
+            "GPT-NeoX: identity path lost": "dy + self → self",
+            "GPT-NeoX: gradient through attention lost": "self.norm1.backward(dh, cache.norm1) + → ",
+            "GPT-NeoX: caches of the norms swapped": (
+                "return dy + self.norm1.backward(dh, cache.norm2) + self.norm2.backward(df, cache.norm1)"
+            ),
+        },
+        "y: Array = x + h + self.feed_forward(self.norm2(x))": {
+            "GPT-NeoX: decoding without the parallel residual": "self.norm2(x) → self.norm2(x + h)"
         },
     },
     "models/smollm3.py": {

@@ -27,7 +27,7 @@ BUGS = {
         },
     },
     "nn/positions.py": {
-        "rotary_table(np.arange(max_length), d_head, base, scaling)": {
+        "rotary_table(np.arange(max_length), rotated, base, scaling)": {
             "RotaryPositions: angles not scaled": "base, scaling → base"
         }
     },

@@ -10,6 +10,7 @@ from npformer.checking.cases.models import DROPPING, TARGET_IN, TARGET_OUT
 from npformer.checking.whole import LanguageModelWithLoss
 from npformer.models.bert import Bert, BertConfig, BertEmbedding, BertHead
 from npformer.models.gpt import GPT, GPTConfig
+from npformer.models.gpt_neox import GPTNeoXConfig
 from npformer.models.olmo2 import Olmo2Config
 from npformer.models.qwen3 import Qwen3Config
 from npformer.models.registry import build
@@ -56,11 +57,12 @@ def gpt_cases() -> Iterator[Case]:
 def family_cases() -> Iterator[Case]:
     """Yield the families whose layers differ from those of GPT, with their loss."""
     sizes: dict[str, Any] = {"vocab_size": V, "d_model": 8, "n_layers": 2, "n_heads": 4, "context": 8}
-    shared: dict[str, Any] = {"n_kv_heads": 2, "dropout": 0.2, "pad_id": 0}
+    shared: dict[str, Any] = {"dropout": 0.2, "pad_id": 0}
     families: dict[str, tuple[type[GPTConfig], dict[str, Any]]] = {
-        "Qwen3": (Qwen3Config, {"head_dim": 4, "tied": False}),
-        "Olmo2": (Olmo2Config, {}),
+        "Qwen3": (Qwen3Config, {"head_dim": 4, "tied": False, "n_kv_heads": 2}),
+        "Olmo2": (Olmo2Config, {"n_kv_heads": 2}),
         "SmolLM3": (SmolLM3Config, {"unrotated": (1,)}),
+        "GPTNeoX": (GPTNeoXConfig, {"head_dim": 4, "rotary_share": 0.5}),
     }
     for name, (config, changes) in families.items():
         model = _with_loss(build, config(**(sizes | shared | changes)))

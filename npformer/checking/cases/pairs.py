@@ -33,11 +33,7 @@ def pair_cases() -> Iterator[Case]:
         )
     for name, gated in F.GATED_ACTIVATIONS.items():
         yield pair_case(name, gated, x, x)
-    starts: dict[str, Any] = {"": 2, ", starts apart": np.array([0, 5])[:, None, None]}
-    for layout, (name, start) in product(ROTARY_LAYOUTS, starts.items()):
-        cos, sin = F.rotary_table(start + np.arange(T), D)
-        pair = (_rotating(cos, sin, layout), F.rotate_backward)
-        yield pair_case(f"rotary positions, {layout}{name}", pair, floats(B, H, T, D))
+    yield from rotary_cases()
     for n_repeats in (1, 3):
         pair = (_repeating(n_repeats), F.repeat_heads_backward)
         yield pair_case(f"repeat heads, {n_repeats}", pair, floats(B, 2, S, 3))
@@ -58,6 +54,18 @@ def pair_cases() -> Iterator[Case]:
     yield pair_case("KL divergence", _at(F.kl_divergence, q), floats(B, T, V))
     yield pair_case("L2 distance", _at(F.l2_distance, q), floats(B, T, V))
     yield from similarity_cases()
+
+
+def rotary_cases() -> Iterator[Case]:
+    """Yield the rotation by positions, of all columns of queries and keys and of two of them."""
+    starts: dict[str, Any] = {"": 2, ", starts apart": np.array([0, 5])[:, None, None]}
+    for layout, (name, start) in product(ROTARY_LAYOUTS, starts.items()):
+        cos, sin = F.rotary_table(start + np.arange(T), D)
+        pair = (_rotating(cos, sin, layout), F.rotate_backward)
+        yield pair_case(f"rotary positions, {layout}{name}", pair, floats(B, H, T, D))
+        cos, sin = F.rotary_table(start + np.arange(T), 2)
+        pair = (_rotating(cos, sin, layout), F.rotate_backward)
+        yield pair_case(f"rotary positions of two columns, {layout}{name}", pair, floats(B, H, T, D))
 
 
 def _rotating(cos: Array, sin: Array, layout: str) -> Callable[[Array], Any]:
