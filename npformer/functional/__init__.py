@@ -32,6 +32,8 @@ from npformer.functional.gated import (
     GATED_ACTIVATIONS,
     geglu,
     geglu_backward,
+    geglu_tanh,
+    geglu_tanh_backward,
     swiglu,
     swiglu_backward,
 )
@@ -111,6 +113,7 @@ from npformer.functional.similarity import (
     perceptron_similarity,
     perceptron_similarity_backward,
 )
+from npformer.functional.soft_cap import soft_cap, soft_cap_backward
 from npformer.functional.softmax import (
     log_softmax,
     log_softmax_backward,
@@ -170,6 +173,8 @@ __all__ = [
     "gaussian_window_backward",
     "geglu",
     "geglu_backward",
+    "geglu_tanh",
+    "geglu_tanh_backward",
     "gelu",
     "gelu_backward",
     "gelu_tanh",
@@ -230,6 +235,8 @@ __all__ = [
     "sigmoid",
     "sigmoid_backward",
     "smooth_targets",
+    "soft_cap",
+    "soft_cap_backward",
     "softmax",
     "softmax_backward",
     "split_heads",

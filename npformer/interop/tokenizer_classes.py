@@ -79,6 +79,18 @@ def arrange_llama(tokenizer: Any, settings: TokenSettings) -> None:
     tokenizer.decoder = decoders.Sequence([*steps, decoders.Strip(" ", 1, 0)] if space else steps)
 
 
+def arrange_gemma(tokenizer: Any, settings: TokenSettings) -> None:
+    """Write ▁ for spaces, and decode the tokens of single bytes."""
+    from tokenizers import decoders, normalizers, pre_tokenizers
+
+    tokenizer.normalizer = normalizers.Replace(" ", WORD_BEGIN)
+    tokenizer.pre_tokenizer = pre_tokenizers.Split(" ", "merged_with_previous")
+    steps = [decoders.Replace(WORD_BEGIN, " "), decoders.ByteFallback(), decoders.Fuse()]
+    tokenizer.decoder = decoders.Sequence(steps)
+    tokenizer.model.fuse_unk, tokenizer.model.byte_fallback = True, True
+    tokenizer.model.unk_token = settings.token("unk_token")
+
+
 def arrange_bert(tokenizer: Any, settings: TokenSettings) -> None:
     """Lowercase a text and strip its accents, unless the settings say otherwise, and split it into words."""
     from tokenizers import decoders, normalizers, pre_tokenizers
@@ -133,6 +145,10 @@ CLASSES = {
     "LlamaTokenizer": TokenizerClass(
         arrange_llama, {"bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>"}
     ),
+    "GemmaTokenizer": TokenizerClass(
+        arrange_gemma,
+        {f"{name}_token": f"<{name}>" for name in ("unk", "bos", "eos", "pad", "mask")},
+    ),
     "BertTokenizer": _BERT,
     "DistilBertTokenizer": _BERT,
 }
@@ -145,6 +161,9 @@ OF_FAMILY = {
     "gpt_neox": "GPTNeoXTokenizer",
     "qwen2": "Qwen2Tokenizer",
     "qwen3": "Qwen2Tokenizer",
+    "gemma": "GemmaTokenizer",
+    "gemma2": "GemmaTokenizer",
+    "gemma3_text": "GemmaTokenizer",
     "bert": "BertTokenizer",
     "distilbert": "BertTokenizer",
 }

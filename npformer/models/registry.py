@@ -10,6 +10,7 @@ import numpy as np
 from npformer.backend import to_numpy
 from npformer.errors import Registry, UserError, did_you_mean, in_context
 from npformer.models.bert import Bert, BertCache, BertConfig
+from npformer.models.gemma import Gemma, Gemma2, Gemma2Config, GemmaConfig
 from npformer.models.gpt import GPT, GPTCache, GPTConfig
 from npformer.models.gpt_neox import GPTNeoX, GPTNeoXConfig
 from npformer.models.olmo2 import Olmo2, Olmo2Config
@@ -38,6 +39,8 @@ KINDS: dict[str, type[ModelConfig]] = {
     "olmo2": Olmo2Config,
     "smollm3": SmolLM3Config,
     "gpt_neox": GPTNeoXConfig,
+    "gemma": GemmaConfig,
+    "gemma2": Gemma2Config,
 }
 # the class of each configuration that is a GPTConfig
 GPT_CLASSES: dict[type[GPTConfig], type[GPT]] = {
@@ -46,6 +49,8 @@ GPT_CLASSES: dict[type[GPTConfig], type[GPT]] = {
     Olmo2Config: Olmo2,
     SmolLM3Config: SmolLM3,
     GPTNeoXConfig: GPTNeoX,
+    GemmaConfig: Gemma,
+    Gemma2Config: Gemma2,
 }
 
 LARGEST_TABLE = 2**28  # numbers in a table of positions, which is not in the file

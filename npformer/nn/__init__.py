@@ -6,6 +6,7 @@ Every layer has forward(x) -> (y, cache) and backward(dy, cache) -> dx.
 from npformer.nn.attention import (
     AttentionalState,
     BasicSelfAttention,
+    CappedAttention,
     GlobalAttention,
     HardAttention,
     KVCache,
@@ -38,6 +39,7 @@ __all__ = [
     "BasicSelfAttention",
     "BatchNorm",
     "Bidirectional",
+    "CappedAttention",
     "Context",
     "Dropout",
     "Embedding",

@@ -91,6 +91,8 @@ PAIRS = {
     "gelu_tanh": ([X], lambda x: x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))) / 2),
     "swiglu": ([X, X], lambda gate, value: gate * sigmoid(gate) * value),
     "geglu": ([X, X], lambda gate, value: gelu(gate) * value),
+    "geglu_tanh": ([X, X], lambda gate, value: PAIRS["gelu_tanh"][1](gate) * value),
+    "soft_cap": ([X, 3.0], lambda x, cap: cap * np.tanh(x / cap)),
     "softmax": ([X], softmax),
     "log_softmax": ([X], lambda x: np.log(softmax(x))),
     "linear": ([X, (6, 3), (3,)], lambda x, weight, bias: x @ weight + bias),

@@ -3,6 +3,7 @@
 import numpy as np
 
 from npformer.models.bert import BertConfig
+from npformer.models.gemma import Gemma2Config, GemmaConfig
 from npformer.models.gpt import GPTConfig
 from npformer.models.gpt_neox import GPTNeoXConfig
 from npformer.models.olmo2 import Olmo2Config
@@ -14,6 +15,7 @@ from npformer.models.transformer import TransformerConfig
 GPT_SIZES = {"vocab_size": 11, "d_model": 8, "n_layers": 2, "n_heads": 2, "context": 6}
 LLAMA = {"norm": "rms", "positions": "rotary", "activation": "swiglu", "bias": False, "tied": False}
 LLAMA3 = {"rotary_scaling": "llama3", "rotary_factor": 4.0, "rotary_original_context": 2}
+GEMMA2 = {"local": (1,), "local_window": 2, "query_scale": 9}
 BERT_SIZES = {"vocab_size": 11, "d_model": 8, "n_layers": 2, "n_heads": 2, "max_length": 6}
 MARIAN_SIZES = {"source_vocab": 11, "target_vocab": 11, "d_model": 8, "d_ff": 12, "n_heads": 2, "n_layers": 2}
 MARIAN = MARIAN_SIZES | {"positions": "marian", "output_bias": True, "max_length": 6}
@@ -34,6 +36,9 @@ CONFIGS = {
     "smollm3": SmolLM3Config(**GPT_SIZES, unrotated=(1,)),
     "gpt_neox": GPTNeoXConfig(**GPT_SIZES, rotary_share=0.5),
     "gpt_neox without the parallel residual": GPTNeoXConfig(**GPT_SIZES, rotary_share=1.0, parallel=False),
+    "gemma": GemmaConfig(**GPT_SIZES, n_kv_heads=1),
+    "gemma2": Gemma2Config(**GPT_SIZES, **GEMMA2, score_cap=2.0, logit_cap=3.0, local_base=1e4),
+    "gemma3_text": Gemma2Config(**GPT_SIZES, **GEMMA2, qk_norm=True, local_base=100.0),
     "qwen2": GPTConfig(**GPT_SIZES | LLAMA | {"qkv_bias": True, "tied": True, "activation": "geglu"}),
     "bert": BertConfig(**BERT_SIZES, pad_id=3),
     "distilbert": BertConfig(**BERT_SIZES, n_segments=0, d_ff=9, activation="swish"),

@@ -45,13 +45,16 @@ BUGS = {
         "return rotate_backward(dy, cache)": {"RotaryPositions: backward skipped": "return dy"},
     },
     "functional/gated.py": {
-        Place("dactivated, dvalue = dy * cache.value, dy * cache.activated", nth=1, of=2): {
+        Place("dactivated, dvalue = dy * cache.value, dy * cache.activated", nth=1, of=3): {
             "swiglu: factors swapped": "dactivated, dvalue → dvalue, dactivated"
         },
         "return swish_backward(dactivated, cache.activation), dvalue": {
             "swiglu: activation skipped": "return dactivated, dvalue"
         },
-        Place("dactivated, dvalue = dy * cache.value, dy * cache.activated", nth=2, of=2): {
+        "return gelu_tanh_backward(dactivated, cache.activation), dvalue": {
+            "geglu_tanh: activation skipped": "return dactivated, dvalue"
+        },
+        Place("dactivated, dvalue = dy * cache.value, dy * cache.activated", nth=2, of=3): {
             "geglu: factors swapped": "dactivated, dvalue → dvalue, dactivated"
         },
         "return gelu_backward(dactivated, cache.activation), dvalue": {
@@ -148,6 +151,38 @@ BUGS = {
         "return dx + self.self_attention.backward(dh, cache.self_attention)": {
             "OLMo 2: identity path around attention lost": "dx + self → self"
         },
+    },
+    "functional/soft_cap.py": {
+        "return dy * (1 - cache.t * cache.t)": {
+            "soft cap: derivative of another function": "1 - cache.t * cache.t → 1 - cache.t",
+            "soft cap: passed through": "return dy",
+        },
+        "t = array_module(x).tanh(x / cap)": {"soft cap: not divided by the cap": "x / cap → x"},
+    },
+    "nn/attention/capped.py": {
+        "dscores = soft_cap_backward(dscores, cache.cap) * self._factor": {
+            "CappedAttention: the scale left out": " * self._factor → ",
+            "CappedAttention: the cap left out": "soft_cap_backward(dscores, cache.cap) → dscores",
+        }
+    },
+    "models/gemma.py": {
+        "dx = dy + self.norm2.backward(dh, cache.norm2)": {
+            "Gemma 2: identity path around the feed-forward lost": "dy + self → self"
+        },
+        "dh = self.after2.backward(dh, cache.after2)": {
+            "Gemma 2: norm behind the feed-forward skipped": "pass"
+        },
+        "dh = self.after1.backward(dh, cache.after1)": {"Gemma 2: norm behind attention skipped": "pass"},
+        "return dx + self.norm1.backward(dh, cache.norm1)": {
+            "Gemma 2: identity path around attention lost": "dx + self → self"
+        },
+        "soft_cap_backward(dy, cap_cache), output_cache)": {
+            "Gemma 2: cap of the logits skipped": "soft_cap_backward(dy, cap_cache) → dy"
+        },
+        "mask = causal_mask(x.shape[1], x, window=self.window, start=kv_cache.length)": {
+            "Gemma 2: local layers look at all tokens in decoding": "window=self.window, → "
+        },
+        "if layer in c.local": {"Gemma 2: the other layers are local": "in c → not in c"},
     },
     "models/gpt_neox.py": {
         "return dy + self.norm1.backward(dh, cache.norm1) + self.norm2.backward(df, cache.norm2)": {

@@ -9,6 +9,7 @@ from npformer.checking.cases.case import FF, B, Case, D, Maker, T, V, floats, gi
 from npformer.checking.cases.models import DROPPING, TARGET_IN, TARGET_OUT
 from npformer.checking.whole import LanguageModelWithLoss
 from npformer.models.bert import Bert, BertConfig, BertEmbedding, BertHead
+from npformer.models.gemma import Gemma2Config, GemmaConfig
 from npformer.models.gpt import GPT, GPTConfig
 from npformer.models.gpt_neox import GPTNeoXConfig
 from npformer.models.olmo2 import Olmo2Config
@@ -63,6 +64,12 @@ def family_cases() -> Iterator[Case]:
         "Olmo2": (Olmo2Config, {"n_kv_heads": 2}),
         "SmolLM3": (SmolLM3Config, {"unrotated": (1,)}),
         "GPTNeoX": (GPTNeoXConfig, {"head_dim": 4, "rotary_share": 0.5}),
+    }
+    local: dict[str, Any] = {"query_scale": 4, "local": (1,), "local_window": 2, "n_kv_heads": 2}
+    families |= {
+        "Gemma": (GemmaConfig, {}),
+        "Gemma2": (Gemma2Config, {**local, "score_cap": 0.9, "logit_cap": 1.5}),
+        "Gemma2, as Gemma 3": (Gemma2Config, {**local, "qk_norm": True, "local_base": 50.0}),
     }
     for name, (config, changes) in families.items():
         model = _with_loss(build, config(**(sizes | shared | changes)))

@@ -21,6 +21,7 @@ from npformer.models.transformer import (
 )
 from npformer.nn.attention import (
     BasicSelfAttention,
+    CappedAttention,
     MultiHeadAttention,
     QKNormAttention,
     TutorialAttention,
@@ -67,6 +68,8 @@ def multi_head_cases() -> Iterator[Case]:
         layer = _multi_head(groups | {"rotary": rotary, "dropout": 0.3, "fused": fused})
         case = f"multi-head self, rotary, grouped, window{name}"
         yield make_case(case, layer, floats(B, T, D), mask=window, **DROPPING)
+    layer = _multi_head(groups | {"rotary": rotary, "dropout": 0.3, "fused": "qkv", "cap": 0.7})
+    yield make_case("CappedAttention", layer, floats(B, T, D), mask=window, **DROPPING)
     for name, whole in {"each head": False, "all heads": True}.items():
         layer = _multi_head(groups | {"rotary": rotary, "dropout": 0.3, "fused": "qkv", "whole": whole})
         yield make_case(f"QKNormAttention, {name}", layer, floats(B, T, D), mask=window, **DROPPING)
@@ -79,7 +82,7 @@ def multi_head_cases() -> Iterator[Case]:
 
 def _multi_head(option: dict[str, Any]) -> Maker:
     kind: Any = TutorialAttention if "masking" in option else MultiHeadAttention
-    kind = QKNormAttention if "whole" in option else kind
+    kind = QKNormAttention if "whole" in option else CappedAttention if "cap" in option else kind
     return made(kind, D, **({"n_heads": H} | option))
 
 

@@ -27,6 +27,7 @@ def pair_cases() -> Iterator[Case]:
     yield pair_case("linear", F.linear, x, floats(D, FF), floats(FF))
     yield pair_case("layer norm", F.layer_norm, x, width, width)
     yield pair_case("RMS norm", F.rms_norm, x, width)
+    yield pair_case("soft cap", (F.soft_cap, F.soft_cap_backward), x, cap=1.5)
     for name, size in {"each head": D, "all heads": H * D}.items():
         yield pair_case(
             f"QK-norm of {name}", (F.qk_norm, F.qk_norm_backward), floats(B, H, T, D), floats(size)

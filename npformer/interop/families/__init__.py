@@ -3,6 +3,7 @@
 from npformer.errors import Registry
 from npformer.interop.families.bert import BERT, DISTILBERT
 from npformer.interop.families.family import Family, WeightRow
+from npformer.interop.families.gemma import GEMMA, GEMMA2, GEMMA3
 from npformer.interop.families.gpt2 import GPT2
 from npformer.interop.families.gpt_neox import GPT_NEOX
 from npformer.interop.families.llama import LLAMA, QWEN2
@@ -15,7 +16,7 @@ from npformer.interop.families.qwen3 import QWEN3
 from npformer.interop.families.smollm3 import SMOLLM3
 
 FAMILIES: Registry[Family] = Registry("family of models")
-_DECODERS = (GPT2, OPT, LLAMA, QWEN2, MISTRAL, PHI3, QWEN3, OLMO2, SMOLLM3, GPT_NEOX)
+_DECODERS = (GPT2, OPT, LLAMA, QWEN2, MISTRAL, PHI3, QWEN3, OLMO2, SMOLLM3, GPT_NEOX, GEMMA, GEMMA2, GEMMA3)
 for _family in (*_DECODERS, BERT, DISTILBERT, MARIAN):
     FAMILIES.register(_family.name, _family)
 

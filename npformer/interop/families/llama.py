@@ -21,7 +21,7 @@ from npformer.models.gpt import GPT, GPTConfig
 HEAD = "lm_head.weight"
 NORMS = {"norm1": "input_layernorm", "norm2": "post_attention_layernorm"}
 # the activation of the gate in a config.json, and our gated activation
-GATES = {"silu": "swiglu", "swish": "swiglu", "gelu": "geglu"}
+GATES = {"silu": "swiglu", "swish": "swiglu", "gelu": "geglu", "gelu_pytorch_tanh": "geglu_tanh"}
 ROTARY_TYPES = {"default": "none", "llama3": "llama3"}
 
 
@@ -194,24 +194,28 @@ def _rope_parameters(config: GPTConfig) -> dict[str, Any]:
     }
 
 
-def rows(config: GPTConfig, norms: Mapping[str, str] = NORMS) -> Iterator[WeightRow]:
+def rows(config: GPTConfig, norms: Mapping[str, str] = NORMS, *, added: float = 0.0) -> Iterator[WeightRow]:
     """Yield the rows of the table that relates our parameters to the tensors of a file.
 
     Args:
         config: Our configuration.
         norms: The norms of a layer, in our names and in theirs.
+        added: What our gains of norms are more than those of the file.
     """
     d, v = config.d_model, config.vocab_size
     yield WeightRow("embedding.tokens.weight", (v, d), ("model.embed_tokens.weight",))
     for i in range(config.n_layers):
-        yield from _layer_rows(config, f"layers.{i}", f"model.layers.{i}", norms)
-    yield WeightRow("norm.gain", (d,), ("model.norm.weight",))
+        yield from _layer_rows(config, f"layers.{i}", f"model.layers.{i}")
+        for ours, theirs in norms.items():
+            gain = (f"model.layers.{i}.{theirs}.weight",)
+            yield WeightRow(f"layers.{i}.{ours}.gain", (d,), gain, added=added)
+    yield WeightRow("norm.gain", (d,), ("model.norm.weight",), added=added)
     if not config.tied:
         yield WeightRow("output.weight", (d, v), (HEAD,), transpose=True)
 
 
-def _layer_rows(config: GPTConfig, ours: str, theirs: str, norms: Mapping[str, str]) -> Iterator[WeightRow]:
-    """Yield the rows of a layer, from the prefixes of its names and the names of its norms."""
+def _layer_rows(config: GPTConfig, ours: str, theirs: str) -> Iterator[WeightRow]:
+    """Yield the rows of the linear maps of a layer, from the prefixes of its names."""
     d, f = config.d_model, config.hidden_width
     queries, keys = config.n_heads * config.d_head, config.key_heads * config.d_head
     parts = (queries, keys, keys)
@@ -232,8 +236,6 @@ def _layer_rows(config: GPTConfig, ours: str, theirs: str, norms: Mapping[str, s
         yield WeightRow(f"{ours}.{layer}.weight", (n_in, n_out), weights, widths, transpose=True)
         if has_bias:
             yield WeightRow(f"{ours}.{layer}.bias", (n_out,), biases, widths)
-    for our_norm, norm in norms.items():
-        yield WeightRow(f"{ours}.{our_norm}.gain", (d,), (f"{theirs}.{norm}.weight",))
 
 
 def tensor_name(name: str, config: GPTConfig) -> str | None:
