@@ -92,6 +92,10 @@ PAIRS = {
     "swiglu": ([X, X], lambda gate, value: gate * sigmoid(gate) * value),
     "geglu": ([X, X], lambda gate, value: gelu(gate) * value),
     "geglu_tanh": ([X, X], lambda gate, value: PAIRS["gelu_tanh"][1](gate) * value),
+    "qk_norm": (
+        [(2, 3, 4, 5), (15,)],  # all heads of a token together
+        lambda x, gain: gain.reshape(3, 1, 5) * x / np.sqrt((x * x).mean((1, 3), keepdims=True) + 1e-6),
+    ),
     "soft_cap": ([X, 3.0], lambda x, cap: cap * np.tanh(x / cap)),
     "softmax": ([X], softmax),
     "log_softmax": ([X], lambda x: np.log(softmax(x))),
