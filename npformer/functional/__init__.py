@@ -34,6 +34,8 @@ from npformer.functional.gated import (
     GATED_ACTIVATIONS,
     geglu,
     geglu_backward,
+    geglu_tanh,
+    geglu_tanh_backward,
     swiglu,
     swiglu_backward,
 )
@@ -97,6 +99,7 @@ from npformer.functional.preferences import (
     grpo,
     grpo_backward,
 )
+from npformer.functional.qk_norm import qk_norm, qk_norm_backward
 from npformer.functional.quantize import Quantized, quantize
 from npformer.functional.recurrent import (
     gru_cell,
@@ -134,6 +137,7 @@ from npformer.functional.similarity import (
     perceptron_similarity,
     perceptron_similarity_backward,
 )
+from npformer.functional.soft_cap import soft_cap, soft_cap_backward
 from npformer.functional.softmax import (
     log_softmax,
     log_softmax_backward,
@@ -200,6 +204,8 @@ __all__ = [
     "gaussian_window_backward",
     "geglu",
     "geglu_backward",
+    "geglu_tanh",
+    "geglu_tanh_backward",
     "gelu",
     "gelu_backward",
     "gelu_tanh",
@@ -251,6 +257,8 @@ __all__ = [
     "perceptron_similarity_backward",
     "predict_position",
     "predict_position_backward",
+    "qk_norm",
+    "qk_norm_backward",
     "quantize",
     "relative_attention",
     "relative_attention_backward",
@@ -269,6 +277,8 @@ __all__ = [
     "sigmoid",
     "sigmoid_backward",
     "smooth_targets",
+    "soft_cap",
+    "soft_cap_backward",
     "softmax",
     "softmax_backward",
     "split_heads",

@@ -23,7 +23,9 @@ def layers_of(weights: Any, *, example: int | None = None) -> list[Array]:
     Args:
         weights: A tuple or list with the weights of each layer, of shape (B, H, T, S), (H, T, S) or (T, S),
             as models of Hugging Face return it with output_attentions=True. Or one array: (L, B, H, T, S) for
-            several layers, and (B, H, T, S), (H, T, S) or (T, S) for one. The arrays belong to NumPy, CuPy or
+            several layers, and (B, H, T, S), (H, T, S) or (T, S) for one. Or the dict of arrays that
+            npformer.interop.torch.attention_maps returns, or the tuple of tuples of `generate`, with the
+            layers of every step, whose queries are joined. The arrays belong to NumPy, CuPy or
             PyTorch, on any device, of any dtype of real numbers, and may require gradients.
         example: The index of the example in the batch. It may be left out if there is only one.
 
@@ -51,20 +53,54 @@ def _named_layers(weights: Any) -> list[tuple[str, Any]]:
     if isinstance(weights, Mapping | Sequence) and len(weights) == 0:
         raise UserError(f"weights is empty: {RETURNS_NONE}")
     if isinstance(weights, Mapping):
+        if all(map(_is_tensor, weights.values())):  # the weights of each attention by its name
+            return [(f"weights[{name!r}]", layer) for name, layer in weights.items()]
         raise UserError(_of_mapping(weights))
+    if hasattr(weights, "named_modules"):
+        raise UserError(
+            f"weights is a {type(weights).__name__}, a module of PyTorch, and no array: give what "
+            "npformer.interop.torch.attention_maps(module, **inputs) returns"
+        )
     if isinstance(weights, Sequence) and any(part is None or _is_tensor(part) for part in weights):
         _refuse_missing(weights)
         return [(f"weights[{index}]", layer) for index, layer in enumerate(weights)]
     if isinstance(weights, Sequence) and any(_is_tensor(part[0]) for part in weights if _holds(part)):
-        raise UserError(
-            "weights is nested, as generate() returns it, with the layers of every new token: give those of "
-            "one token, such as weights[0]"
-        )
+        if len({len(step) for step in weights}) > 1:
+            raise UserError(
+                "weights is nested, and its steps have different numbers of layers: give one step"
+            )
+        return [(f"weights[:][{i}]", _joined(steps)) for i, steps in enumerate(zip(*weights, strict=True))]
     if not _is_tensor(weights):
         weights = _from_lists(weights)
     if weights.ndim == 5:
         return [(f"weights[{index}]", weights[index]) for index in range(len(weights))]
     return [("weights", weights)]
+
+
+def _joined(steps: Sequence[Any]) -> Array:
+    """Return the weights of a layer in all steps of `generate` as one array, in the order of the queries.
+
+    Args:
+        steps: The weights of each step: of the prompt, (B, H, T, S), and of each new token, (B, H, 1, S + n)
+            after n steps, or (B, H, 1, S) for cross-attention.
+
+    Raises:
+        UserError: If the shapes are others, as with a cache that forgets keys, or with a beam.
+    """
+    first, shapes = steps[0], [tuple(step.shape) for step in steps]
+    batch, n_heads, length, n_keys = shapes[0] if len(shapes[0]) == 4 else (0, 0, 0, 0)
+    for grows in (0, 1) if batch else ():
+        n_last = n_keys + grows * (len(steps) - 1)
+        later = [(batch, n_heads, 1, n_keys + grows * n) for n in range(1, len(steps))]
+        if shapes[1:] == later:
+            joined = np.zeros((batch, n_heads, length + len(later), n_last), to_numpy(first).dtype)
+            for n, step in enumerate(map(to_numpy, steps)):
+                joined[:, :, slice(length) if not n else [length + n - 1], : step.shape[-1]] = step
+            return joined
+    raise UserError(
+        "weights is nested, as generate() returns it, and its steps do not follow each other (their shapes "
+        f"begin with {shapes[:2]}): give those of one step, such as weights[0]"
+    )
 
 
 def _is_tensor(value: Any) -> bool:

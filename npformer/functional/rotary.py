@@ -8,6 +8,9 @@ There are two layouts. "interleaved" pairs the neighbours 2i and 2i + 1, as the 
 pairs i of the first half with i of the second half, as GPT-NeoX and the Llama models of Hugging Face do. The
 layouts differ by a permutation of the columns, so a model can learn the same functions with both.
 
+A table may be narrower than the vectors: then the first columns are rotated and the others pass unchanged, so
+that they compare contents at any distance in the same way (GPT-NeoX rotates a quarter of each head).
+
 Llama 3.1 was trained on short texts first and then on longer ones, for which it rotates more slowly: see
 Llama3Scaling.
 """
@@ -95,7 +98,8 @@ def rotate(x: Array, cos: Array, sin: Array, layout: str = "halves") -> tuple[Ar
 
     Args:
         x: Queries or keys, of shape (..., T, K).
-        cos: The cosines of the angles, broadcastable to (..., T, K/2).
+        cos: The cosines of the angles, broadcastable to (..., T, K/2), or to (..., T, R/2) to rotate the
+            first R columns only.
         sin: Their sines, of the same shape.
         layout: "halves" or "interleaved".
 
@@ -108,11 +112,13 @@ def rotate(x: Array, cos: Array, sin: Array, layout: str = "halves") -> tuple[Ar
     Source: Su et al. 2021, equation 34.
     """
     require_choice("layout", layout, ROTARY_LAYOUTS)
-    first, second = rotary_pairs(layout, x.shape[-1])
-    a, b = x[..., first], x[..., second]  # (..., T, K/2)
+    width = 2 * cos.shape[-1]  # R
+    first, second = rotary_pairs(layout, width)
+    a, b = x[..., first], x[..., second]  # (..., T, R/2)
     y = array_module(x).empty_like(x)  # (..., T, K)
     y[..., first] = a * cos - b * sin
     y[..., second] = a * sin + b * cos
+    y[..., width:] = x[..., width:]  # no columns, if all are rotated
     return y, RotaryCache(cos, sin, layout)
 
 
@@ -130,5 +136,5 @@ def rotate_backward(dy: Array, cache: RotaryCache) -> Array:
 def rotary_pairs(layout: str, width: int) -> tuple[slice, slice]:
     """Return the columns of the first and of the second number of each pair."""
     if layout == "interleaved":
-        return slice(0, None, 2), slice(1, None, 2)
-    return slice(0, width // 2), slice(width // 2, None)
+        return slice(0, width, 2), slice(1, width, 2)
+    return slice(0, width // 2), slice(width // 2, width)

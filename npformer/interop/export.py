@@ -13,7 +13,6 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from safetensors import numpy as safetensors
 
 from npformer.backend import Array, to_numpy
@@ -59,8 +58,8 @@ def export_folder(model: Any, folder: str | PathLike[str], family: str | None = 
     Args:
         model: The model.
         folder: The folder, which must be new or empty.
-        family: The layout, one of "gpt2", "llama", "qwen2", "bert", "distilbert" and "marian". The default is
-            the one that fits the model.
+        family: The layout, such as "gpt2", "llama" or "marian": one of the families of
+            npformer.interop.families. The default is the one that fits the model.
 
     Returns:
         The folder.
@@ -94,7 +93,7 @@ def tensors_of(model: Any, family: Family) -> dict[str, Array]:
     tensors: dict[str, Array] = {}
     for row in family.rows(model.config):
         value = to_numpy(parameters.pop(row.ours).value)
-        tensors |= zip(row.theirs, map(np.ascontiguousarray, row.their_views(value)), strict=True)
+        row.write(value, tensors)
     assert not parameters, f"{family.name} has no tensors for {', '.join(parameters)}"
     return tensors
 
@@ -121,7 +120,11 @@ def _family_of(model: Any, name: str | None) -> Family:
 def _usual_name(config: Any, names: list[str]) -> str:
     """Return the name of the family that fits a configuration, among those of its class."""
     if "gpt2" in names and config.positions == "rotary":
-        return "qwen2" if config.has_qkv_bias and not config.bias else "llama"
+        if config.has_qkv_bias and not config.bias:
+            return "qwen2"
+        return "llama" if config.window is None else "mistral"
+    if "gemma2" in names:
+        return "gemma3_text" if config.qk_norm else "gemma2"
     if "bert" in names and config.first_position:
         return "roberta"
     if "bert" in names and not config.n_segments:

@@ -188,13 +188,15 @@ def _give_values(model: Any, content: FolderContent, progress: Progress | None) 
         model.unflatten(mapped)
     total, done = sum(tensor.size for tensor in content.tensors.values()), 0
     for row in content.rows:
-        for name, part in zip(row.theirs, row.their_views(parameters[row.ours].value), strict=True):
+        for name, first, view in row.pieces(parameters[row.ours].value):
             tensor = content.tensors[name]
             if row.ours in mapped:
-                check_mapped(part, tensor)
+                check_mapped(view, tensor)
             else:
-                tensor.read_into(part)
-            done += tensor.size
+                tensor.read_into(view, first)
+                if row.added:
+                    view += row.added
+            done += tensor.size if row.first_rows is None else tensor.row_size * len(view)
             if progress is not None:
                 progress(done, total)
 

@@ -57,18 +57,24 @@ class StoredTensor(NamedTuple):
         """The noun for the tensor in messages."""
         return f"{self.name} in {self.path}"
 
+    @property
+    def row_size(self) -> int:
+        """The number of bytes of a row along the first axis."""
+        return self.size // max(1, self.shape[0])
+
     def read(self, dtype: Any = np.float32) -> Array:
         """Return the numbers, converted to a dtype."""
         destination = np.empty(self.shape, dtype)
         self.read_into(destination)
         return destination
 
-    def read_into(self, destination: Array) -> None:
+    def read_into(self, destination: Array, first: int = 0) -> None:
         """Read the numbers into an array, in blocks, so that no second copy of them is in memory.
 
         Args:
             destination: An array of the shape of the tensor, of any dtype of floats. It may be a view, such
-                as a transpose.
+                as a transpose. It may have fewer rows than the tensor, which are then read from it.
+            first: The first row that is read, along the first axis.
 
         Raises:
             UserError: If the tensor does not hold floats, if it has numbers that are not finite or that are
@@ -82,7 +88,7 @@ class StoredTensor(NamedTuple):
         rows = destination.reshape(1) if destination.ndim == 0 else destination  # a view
         step = max(1, BLOCK // max(1, math.prod(rows.shape[1:])))
         with explain_os_errors(self.path, "read", REMEDY), open(self.path, "rb") as file:
-            file.seek(self.start)
+            file.seek(self.start + (first * self.row_size if first else 0))
             for first in range(0, len(rows), step):
                 block = rows[first : first + step]
                 if block.flags.c_contiguous and block.dtype == FLOATS[self.dtype]:

@@ -42,6 +42,14 @@ def arrange_gpt2(tokenizer: Any, settings: TokenSettings) -> None:
     tokenizer.decoder = decoders.ByteLevel()
 
 
+def arrange_gpt_neox(tokenizer: Any, settings: TokenSettings) -> None:
+    """Compose letters and marks, and go on as GPT-2 does."""
+    from tokenizers import normalizers
+
+    arrange_gpt2(tokenizer, settings)
+    tokenizer.normalizer = normalizers.NFC()
+
+
 def arrange_qwen2(tokenizer: Any, settings: TokenSettings) -> None:
     """Compose letters and marks, and split the text as GPT-2 does, by another pattern."""
     from tokenizers import Regex, decoders, normalizers, pre_tokenizers
@@ -69,6 +77,18 @@ def arrange_llama(tokenizer: Any, settings: TokenSettings) -> None:
     )
     steps = [decoders.Replace(WORD_BEGIN, " "), decoders.ByteFallback(), decoders.Fuse()]
     tokenizer.decoder = decoders.Sequence([*steps, decoders.Strip(" ", 1, 0)] if space else steps)
+
+
+def arrange_gemma(tokenizer: Any, settings: TokenSettings) -> None:
+    """Write ▁ for spaces, and decode the tokens of single bytes."""
+    from tokenizers import decoders, normalizers, pre_tokenizers
+
+    tokenizer.normalizer = normalizers.Replace(" ", WORD_BEGIN)
+    tokenizer.pre_tokenizer = pre_tokenizers.Split(" ", "merged_with_previous")
+    steps = [decoders.Replace(WORD_BEGIN, " "), decoders.ByteFallback(), decoders.Fuse()]
+    tokenizer.decoder = decoders.Sequence(steps)
+    tokenizer.model.fuse_unk, tokenizer.model.byte_fallback = True, True
+    tokenizer.model.unk_token = settings.token("unk_token")
 
 
 def arrange_bert(tokenizer: Any, settings: TokenSettings) -> None:
@@ -137,11 +157,19 @@ _ROBERTA_TOKENS = {
 _XLM_ROBERTA = TokenizerClass(arrange_xlm_roberta, _ROBERTA_TOKENS, ("bos_token", "eos_token"))
 CLASSES = {
     "GPT2Tokenizer": TokenizerClass(arrange_gpt2, {"bos_token": _END, "eos_token": _END, "unk_token": _END}),
+    "GPTNeoXTokenizer": TokenizerClass(
+        arrange_gpt_neox,
+        {"bos_token": _END, "eos_token": _END, "unk_token": _END, "pad_token": "<|padding|>"},
+    ),
     "Qwen2Tokenizer": TokenizerClass(
         arrange_qwen2, {"eos_token": _END, "unk_token": _END, "pad_token": _END}
     ),
     "LlamaTokenizer": TokenizerClass(
         arrange_llama, {"bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>"}
+    ),
+    "GemmaTokenizer": TokenizerClass(
+        arrange_gemma,
+        {f"{name}_token": f"<{name}>" for name in ("unk", "bos", "eos", "pad", "mask")},
     ),
     "BertTokenizer": _BERT,
     "DistilBertTokenizer": _BERT,
@@ -149,10 +177,18 @@ CLASSES = {
     "XLMRobertaTokenizer": _XLM_ROBERTA,
     "CamembertTokenizer": _XLM_ROBERTA,
 }
+# the families of which transformers takes all from tokenizer.json, whatever class tokenizer_config.json names
+WITHOUT_CLASS = {"mistral", "phi3", "olmo2"}
 # the class of a family, where tokenizer_config.json names none
 OF_FAMILY = {
     "gpt2": "GPT2Tokenizer",
+    "opt": "GPT2Tokenizer",
+    "gpt_neox": "GPTNeoXTokenizer",
     "qwen2": "Qwen2Tokenizer",
+    "qwen3": "Qwen2Tokenizer",
+    "gemma": "GemmaTokenizer",
+    "gemma2": "GemmaTokenizer",
+    "gemma3_text": "GemmaTokenizer",
     "bert": "BertTokenizer",
     "distilbert": "BertTokenizer",
     "roberta": "RobertaTokenizer",
@@ -163,6 +199,8 @@ OF_FAMILY = {
 
 def class_of(settings: TokenSettings, family: str) -> TokenizerClass | None:
     """Return the class that transformers takes for a folder, or None if it takes all from tokenizer.json."""
+    if family in WITHOUT_CLASS:
+        return None
     name = settings.get("tokenizer_class", str, None)
     if name is None or family == "qwen2":  # many files of the family qwen2 name another class by mistake
         return CLASSES.get(OF_FAMILY.get(family, ""))

@@ -19,7 +19,7 @@ def load_tokenizer(folder: str | os.PathLike[str], family: str) -> LibraryTokeni
 
     Args:
         folder: The folder.
-        family: The `model_type` of config.json: "gpt2", "llama", "qwen2", "bert", "distilbert" or "marian".
+        family: The `model_type` of config.json, such as "gpt2" or "marian".
 
     Raises:
         UserError: If a library is not installed, or a file is missing or damaged.

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from npformer.backend import Array, array_module, to_numpy
+from npformer.errors import UserError
 from npformer.escaping import token_label
 from npformer.lenses.tables import bar
 from npformer.lenses.taps import (
@@ -37,6 +38,7 @@ from npformer.lenses.taps import (
     watchable,
 )
 from npformer.models.bert import Bert
+from npformer.models.gpt import GPT
 from npformer.models.transformer.sequences import Postprocess, Preprocess
 from npformer.nn import AddNorm, LayerNorm, RMSNorm
 from npformer.nn.module import Module
@@ -187,6 +189,11 @@ def attribution_of(
         UserError: If the model has no layers of this kind, if it cannot read the ids, or if it has no such
             position or token.
     """
+    if hasattr(model.output if isinstance(model, GPT) else None, "cap"):
+        raise UserError(
+            "the logits of this model are capped, so they are no sums of what its parts add: use the lens or "
+            "patching, or a model without final_logit_softcapping"
+        )
     watched = watchable(model, np.float64)
     stack = last_stack(watched)
     cuts = [_cut(layer) for layer in stack.layers]

@@ -81,7 +81,7 @@ def watchable(model: Any, dtype: Any = None) -> Any:
     Raises:
         UserError: If it is another model.
     """
-    if type(model) not in (GPT, Bert, Transformer):
+    if not isinstance(model, GPT) and type(model) not in (Bert, Transformer):
         raise UserError(
             f"lenses look into the layers of a Transformer, a GPT or a BERT, and this is a "
             f"{type(model).__name__}: give another model"

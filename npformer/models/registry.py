@@ -10,8 +10,13 @@ import numpy as np
 from npformer.backend import to_numpy
 from npformer.errors import Registry, UserError, did_you_mean, in_context
 from npformer.models.bert import Bert, BertCache, BertConfig
+from npformer.models.gemma import Gemma, Gemma2, Gemma2Config, GemmaConfig
 from npformer.models.gpt import GPT, GPTCache, GPTConfig
+from npformer.models.gpt_neox import GPTNeoX, GPTNeoXConfig
+from npformer.models.olmo2 import Olmo2, Olmo2Config
+from npformer.models.qwen3 import Qwen3, Qwen3Config
 from npformer.models.recurrent import RecurrentConfig, RecurrentTranslator, TranslatorCache
+from npformer.models.smollm3 import SmolLM3, SmolLM3Config
 from npformer.models.transformer import Transformer, TransformerCache, TransformerConfig
 from npformer.models.universal import UniversalConfig, UniversalTransformer
 from npformer.storage.checkpoint import Checkpoint, check_floats
@@ -30,6 +35,22 @@ KINDS: dict[str, type[ModelConfig]] = {
     "universal": UniversalConfig,
     "gpt": GPTConfig,
     "bert": BertConfig,
+    "qwen3": Qwen3Config,
+    "olmo2": Olmo2Config,
+    "smollm3": SmolLM3Config,
+    "gpt_neox": GPTNeoXConfig,
+    "gemma": GemmaConfig,
+    "gemma2": Gemma2Config,
+}
+# the class of each configuration that is a GPTConfig
+GPT_CLASSES: dict[type[GPTConfig], type[GPT]] = {
+    GPTConfig: GPT,
+    Qwen3Config: Qwen3,
+    Olmo2Config: Olmo2,
+    SmolLM3Config: SmolLM3,
+    GPTNeoXConfig: GPTNeoX,
+    GemmaConfig: Gemma,
+    Gemma2Config: Gemma2,
 }
 
 LARGEST_TABLE = 2**28  # numbers in a table of positions, which is not in the file
@@ -51,7 +72,7 @@ def build(config: ModelConfig, *, rng: np.random.Generator | None = None, dtype:
         dtype: The dtype of the parameters.
     """
     if isinstance(config, GPTConfig):
-        return GPT(config, rng=rng, dtype=dtype)
+        return GPT_CLASSES[type(config)](config, rng=rng, dtype=dtype)
     if isinstance(config, BertConfig):
         return Bert(config, rng=rng, dtype=dtype)
     if isinstance(config, RecurrentConfig):

@@ -106,7 +106,8 @@ class GatedFeedForward(Module):
     Args:
         d_model: The width D of input and output.
         d_ff: The width F of the hidden layer.
-        activation: The gated activation: "swiglu", where f is swish, or "geglu", where f is gelu.
+        activation: The gated activation: "swiglu", where f is swish, "geglu", where f is gelu, or
+            "geglu_tanh", where f is gelu_tanh.
         dropout: The dropout probability of the hidden layer.
         bias: Add a bias to each of the three linear maps.
         rng: The generator of the initial values.

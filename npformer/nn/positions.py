@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from npformer.backend import Array, like
+from npformer.errors import UserError
 from npformer.functional.positions import sinusoids
 from npformer.functional.rotary import ROTARY_LAYOUTS, Llama3Scaling, RotaryCache, rotary_table
 from npformer.kernels import rotate, rotate_backward
@@ -98,6 +99,7 @@ class RotaryPositions(Module):
         base: The base of the angles.
         layout: The pairs of numbers that are rotated: "halves" or "interleaved"; see functional.rotary.
         scaling: The change of the angles for a longer context, or None.
+        rotated: The number R of columns of a head that are rotated, the first ones. The default is all.
         dtype: The dtype of the tables.
 
     Raises:
@@ -114,13 +116,17 @@ class RotaryPositions(Module):
         base: float = 10000.0,
         layout: str = "halves",
         scaling: Llama3Scaling | None = None,
+        rotated: int | None = None,
         dtype: Any = np.float32,
     ) -> None:
         require_choice("layout", layout, ROTARY_LAYOUTS)
-        require_counts(max_length=max_length, d_head=d_head)
-        self.layout = layout
-        cos, sin = rotary_table(np.arange(max_length), d_head, base, scaling)
-        self.cos, self.sin = cos.astype(dtype), sin.astype(dtype)  # (max_length, K/2)
+        rotated = d_head if rotated is None else rotated
+        require_counts(max_length=max_length, d_head=d_head, rotated=rotated)
+        if rotated > d_head:
+            raise UserError(f"rotated is {rotated}, and a head has {d_head} columns: make it smaller")
+        self.layout, self.d_head = layout, d_head
+        cos, sin = rotary_table(np.arange(max_length), rotated, base, scaling)
+        self.cos, self.sin = cos.astype(dtype), sin.astype(dtype)  # (max_length, R/2)
 
     def forward(self, x: Array, start: int | Array = 0) -> tuple[Array, RotaryCache]:
         """Rotate queries or keys.
@@ -133,7 +139,7 @@ class RotaryPositions(Module):
         Returns:
             y, of shape (B, H, T, K), and the cache.
         """
-        check_floats(x, ("B", "H", "T", 2 * self.cos.shape[1]), "RotaryPositions")
+        check_floats(x, ("B", "H", "T", self.d_head), "RotaryPositions")
         cos, sin = (
             _rows(table, x.shape[2], start, "RotaryPositions")  # (T, K/2), or (B, T, K/2)
             for table in (self.cos, self.sin)
@@ -144,7 +150,7 @@ class RotaryPositions(Module):
 
     def backward(self, dy: Array, cache: RotaryCache) -> Array:
         """Return dx, of shape (B, H, T, K)."""
-        check_gradient(dy, ("B", "H", cache.cos.shape[-2], 2 * cache.cos.shape[-1]), "RotaryPositions")
+        check_gradient(dy, ("B", "H", cache.cos.shape[-2], self.d_head), "RotaryPositions")
         return rotate_backward(dy, cache)
 
 

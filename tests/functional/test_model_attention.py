@@ -54,7 +54,8 @@ def test_one_example_of_a_batch():
         ((uniform(2, 3, 4), 5), r"weights\[1\] is a int: give an array for each layer"),
         (((uniform(2, 3, 4),), (uniform(2, 3, 4),)), "weights is nested, as generate"),
         ({"attentions": uniform(2, 3, 4), "x": 1}, "weights is a dict with 'attentions': give one entry"),
-        ({"x": uniform(2, 3, 4)}, "weights is a dict with 'x'"),
+        ({"x": 5}, "weights is a dict with 'x'"),
+        (((uniform(2, 3, 4),), ()), "its steps have different numbers of layers"),
         (
             {"attentions": None, "own_attention": uniform(2, 3)},
             r"give one entry, .*weights\['own_attention'\]",
@@ -70,6 +71,16 @@ def test_one_example_of_a_batch():
 def test_forms_that_are_refused(weights, words):
     with pytest.raises(UserError, match=words):
         layers_of(weights)
+
+
+@pytest.mark.parametrize("grows", [1, 0])
+def test_the_steps_of_generate_are_joined_and_a_dict_has_its_layers(grows):
+    """A prompt of 3 tokens and two new ones; in cross-attention, all of them attend to the same keys."""
+    whole = np.tril(np.ones((2, 4, 5, 5))) if grows else np.random.default_rng(0).random((2, 4, 5, 3))
+    steps = [whole[:, :, :3, :3], *(whole[:, :, t : t + 1, : 3 + grows * (t - 2)] for t in (3, 4))]
+    for layer in layers_of([(step, 2 * step) for step in steps], example=1)[:1]:
+        np.testing.assert_array_equal(layer, whole[1])
+    assert len(layers_of({"h.0.attn": whole, "h.1.attn": whole}, example=0)) == 2
 
 
 @pytest.mark.parametrize("wrong", [True, 1.0, -1, 3, "1"])

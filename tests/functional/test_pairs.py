@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import npformer.functional as F
+from npformer import functional, kernels
 from npformer.checking import gradcheck
 from npformer.checking.cases import component_cases
 from npformer.checking.cases.universal import TOOK
@@ -114,6 +115,12 @@ PAIRS = {
     "gelu_tanh": ([X], lambda x: x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))) / 2),
     "swiglu": ([X, X], lambda gate, value: gate * sigmoid(gate) * value),
     "geglu": ([X, X], lambda gate, value: gelu(gate) * value),
+    "geglu_tanh": ([X, X], lambda gate, value: PAIRS["gelu_tanh"][1](gate) * value),
+    "qk_norm": (
+        [(2, 3, 4, 5), (15,)],  # all heads of a token together
+        lambda x, gain: gain.reshape(3, 1, 5) * x / np.sqrt((x * x).mean((1, 3), keepdims=True) + 1e-6),
+    ),
+    "soft_cap": ([X, 3.0], lambda x, cap: cap * np.tanh(x / cap)),
     "softmax": ([X], softmax),
     "log_softmax": ([X], lambda x: np.log(softmax(x))),
     "linear": ([X, (6, 3), (3,)], lambda x, weight, bias: x @ weight + bias),
@@ -270,3 +277,14 @@ def test_weights_decay_by_a_share_of_their_size():
     values = np.array([2.0, -4.0])
     F.decay_weights(values, 0.1, 0.5)
     assert values.tolist() == pytest.approx([1.9, -3.8], rel=1e-15)
+
+
+def test_the_columns_that_a_table_of_angles_does_not_have_pass_unchanged():
+    """In the pair and in the kernel, forward and backward."""
+    x = np.random.default_rng(0).standard_normal((2, 3, 4, 6))
+    cos, sin = functional.rotary_table(np.arange(4), 2)
+    for module in (functional, kernels):
+        y, cache = module.rotate(x, cos, sin)
+        np.testing.assert_array_equal(y[..., 2:], x[..., 2:])
+        np.testing.assert_allclose(y[..., :2], module.rotate(x[..., :2], cos, sin)[0], rtol=1e-15)
+        np.testing.assert_allclose(module.rotate_backward(y, cache), x, rtol=1e-12)

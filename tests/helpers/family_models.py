@@ -3,13 +3,19 @@
 import numpy as np
 
 from npformer.models.bert import BertConfig
+from npformer.models.gemma import Gemma2Config, GemmaConfig
 from npformer.models.gpt import GPTConfig
+from npformer.models.gpt_neox import GPTNeoXConfig
+from npformer.models.olmo2 import Olmo2Config
+from npformer.models.qwen3 import Qwen3Config
 from npformer.models.registry import build
+from npformer.models.smollm3 import SmolLM3Config
 from npformer.models.transformer import TransformerConfig
 
 GPT_SIZES = {"vocab_size": 11, "d_model": 8, "n_layers": 2, "n_heads": 2, "context": 6}
 LLAMA = {"norm": "rms", "positions": "rotary", "activation": "swiglu", "bias": False, "tied": False}
 LLAMA3 = {"rotary_scaling": "llama3", "rotary_factor": 4.0, "rotary_original_context": 2}
+GEMMA2 = {"local": (1,), "local_window": 2, "query_scale": 9}
 BERT_SIZES = {"vocab_size": 11, "d_model": 8, "n_layers": 2, "n_heads": 2, "max_length": 6}
 MARIAN_SIZES = {"source_vocab": 11, "target_vocab": 11, "d_model": 8, "d_ff": 12, "n_heads": 2, "n_layers": 2}
 MARIAN = MARIAN_SIZES | {"positions": "marian", "output_bias": True, "max_length": 6}
@@ -22,6 +28,17 @@ CONFIGS = {
     "llama with key heads, scaling and biases": GPTConfig(
         **GPT_SIZES | LLAMA | LLAMA3 | {"n_kv_heads": 1, "head_dim": 6, "bias": True, "rotary_base": 500.0}
     ),
+    "opt": GPTConfig(**GPT_SIZES, activation="relu"),
+    "mistral": GPTConfig(**GPT_SIZES | LLAMA | {"n_kv_heads": 1, "window": 3}),
+    "phi3": GPTConfig(**GPT_SIZES | LLAMA | {"n_kv_heads": 1, "window": 3, "tied": True}),
+    "qwen3": Qwen3Config(**GPT_SIZES, head_dim=6),
+    "olmo2": Olmo2Config(**GPT_SIZES, n_kv_heads=1),
+    "smollm3": SmolLM3Config(**GPT_SIZES, unrotated=(1,)),
+    "gpt_neox": GPTNeoXConfig(**GPT_SIZES, rotary_share=0.5),
+    "gpt_neox without the parallel residual": GPTNeoXConfig(**GPT_SIZES, rotary_share=1.0, parallel=False),
+    "gemma": GemmaConfig(**GPT_SIZES, n_kv_heads=1),
+    "gemma2": Gemma2Config(**GPT_SIZES, **GEMMA2, score_cap=2.0, logit_cap=3.0, local_base=1e4),
+    "gemma3_text": Gemma2Config(**GPT_SIZES, **GEMMA2, qk_norm=True, local_base=100.0),
     "qwen2": GPTConfig(**GPT_SIZES | LLAMA | {"qkv_bias": True, "tied": True, "activation": "geglu"}),
     "bert": BertConfig(**BERT_SIZES, pad_id=3),
     "distilbert": BertConfig(**BERT_SIZES, n_segments=0, d_ff=9, activation="swish"),

@@ -73,33 +73,35 @@ def found_of(model, maps, targets, *inputs):
 
 
 def by_their_names(family, config, arrays):
-    """Return arrays by the names of transformers, as views in their shapes.
+    """Return arrays by the names of transformers, in their shapes.
 
     Args:
         family: The family of the model.
         config: Our configuration.
-        arrays: A dict from the names of our parameters to arrays, such as values or gradients.
+        arrays: A dict from the names of our parameters to arrays, such as values.
     """
-    return {
-        name: view
-        for row in family.rows(config)
-        for name, view in zip(row.theirs, row.their_views(arrays[row.ours]), strict=True)
-    }
+    tensors = {}
+    for row in family.rows(config):
+        row.write(arrays[row.ours], tensors)
+    return tensors
 
 
-def by_our_names(family, config, tensors):
-    """Return tensors of transformers, such as values or gradients, by the names of our parameters.
+def gradients_by_our_names(family, config, tensors):
+    """Return the gradients of transformers by the names of our parameters.
 
     Args:
         family: The family of the model.
         config: Our configuration.
-        tensors: A dict from the names of transformers to arrays, of which none may be left over.
+        tensors: A dict from the names of transformers to gradients, of which none may be left over. Rows that
+            are no parameters of ours have the gradient 0.
     """
-    ours = {row.ours: np.empty(row.shape) for row in family.rows(config)}
-    views = by_their_names(family, config, ours)
-    assert views.keys() == tensors.keys()
-    for name, view in views.items():
-        view[...] = tensors[name]
+    ours, left = {}, {name: tensor.copy() for name, tensor in tensors.items()}
+    for row in family.rows(config):
+        ours[row.ours] = np.empty(row.shape)
+        for name, first, view in row.pieces(ours[row.ours]):
+            view[...] = tensors[name][first : first + len(view)]
+            left[name][first : first + len(view)] = 0
+    assert not any(gradient.any() for gradient in left.values())
     return ours
 
 
@@ -112,7 +114,7 @@ def gradients(loaded, oracle):
     tensors = dict(oracle.named_parameters()) | dict(oracle.named_buffers())
     theirs = {name: tensor.grad.numpy() for name, tensor in tensors.items() if tensor.grad is not None}
     ours = {name: parameter.grad for name, parameter in loaded.model.named_parameters()}
-    return ours, by_our_names(loaded.family, loaded.model.config, theirs)
+    return ours, gradients_by_our_names(loaded.family, loaded.model.config, theirs)
 
 
 def differences(found, expected):

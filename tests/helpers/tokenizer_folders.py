@@ -109,19 +109,21 @@ def _save(model, folder, family):
     return folder
 
 
-def llama(folder):
-    """Write the folder that transformers writes for Llama, whose rare characters are tokens of bytes."""
+def llama(folder, *, gemma=False):
+    """Write the folder that transformers writes for Llama or Gemma: rare characters are tokens of bytes."""
     import transformers
 
-    special = ["<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256))]
+    special = ["<pad>", "<eos>", "<bos>", "<unk>", "<mask>"] if gemma else ["<unk>", "<s>", "</s>"]
+    special = [*special, *(f"<0x{byte:02X}>" for byte in range(256))]
     tokenizer = tokenizers.Tokenizer(models.BPE(byte_fallback=True))
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
     settings = {"vocab_size": 800, "special_tokens": special, "limit_alphabet": 80, "show_progress": False}
     tokenizer.train_from_iterator(lines(), trainers.BpeTrainer(**settings))
     model = json.loads(tokenizer.to_str())["model"]
     merges = [tuple(pair) for pair in model["merges"]]
-    transformers.LlamaTokenizer(model["vocab"], merges, add_bos_token=True).save_pretrained(folder)
-    write_json(folder / "config.json", {"model_type": "llama"})
+    kind = transformers.GemmaTokenizer if gemma else transformers.LlamaTokenizer
+    kind(model["vocab"], merges, add_bos_token=True).save_pretrained(folder)
+    write_json(folder / "config.json", {"model_type": "gemma" if gemma else "llama"})
     return folder
 
 
@@ -269,8 +271,20 @@ def all_folders(root):
         "marian": resaved(plain_marian, root / "marian resaved"),
         "marian, older files": plain_marian,
     }
-    write_json(folders["llama 3"] / "config.json", {"model_type": "llama"})
-    return {kind: (kind.split()[0].rstrip(","), folder) for kind, folder in folders.items()}
+    folders |= {
+        "opt": copied(new_gpt2, root / "opt", {"add_bos_token": True, "bos_token": END}),
+        "mistral": copied(llama_2, root / "mistral", **VERSION_4),
+        "gemma": llama(root / "gemma", gemma=True),
+        "gpt_neox": copied(plain_gpt2, root / "gpt_neox"),
+        "qwen3": copied(plain_qwen2, root / "qwen3", {"tokenizer_class": "Qwen2Tokenizer"}),
+        "olmo2": copied(new_gpt2, root / "olmo2", {"tokenizer_class": "GPT2Tokenizer"}),
+        "smollm3": copied(new_gpt2, root / "smollm3", {"tokenizer_class": "PreTrainedTokenizerFast"}),
+        "phi3": copied(llama_2, root / "phi3", {"legacy": False}, **VERSION_4),
+    }
+    families = {kind: kind.split()[0].rstrip(",") for kind in folders}
+    for kind, folder in folders.items():
+        write_json(folder / "config.json", {"model_type": families[kind]})
+    return {kind: (families[kind], folder) for kind, folder in folders.items()}
 
 
 KINDS = [
@@ -278,4 +292,5 @@ KINDS = [
     *("llama", "llama of version 4", "llama of version 4, legacy", "llama, no class", "llama 3", "qwen2"),
     *("bert", "bert, no settings", "bert, cleaned", "bert, cased", "bert, accents", "distilbert"),
     *("roberta", "xlm-roberta", "camembert", "marian", "marian, older files"),
+    *("opt", "mistral", "phi3", "qwen3", "olmo2", "smollm3", "gpt_neox", "gemma"),
 ]

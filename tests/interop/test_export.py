@@ -30,11 +30,9 @@ def logits_of(model):
 @pytest.mark.parametrize("name", CONFIGS)
 def test_what_is_written_is_read_again_to_the_bit(tmp_path, name, dtype):
     model = random_model(CONFIGS[name], dtype)
-    family = name.split()[0]
-    # RoBERTa has relatives with the same layout
-    named = family if family in ("xlm-roberta", "camembert") else None
-    loaded = load_folder(export_folder(model, tmp_path / "new/folder", named), dtype)
-    assert loaded.family.name == family
+    layout = name.split()[0]
+    loaded = load_folder(export_folder(model, tmp_path / "new/folder", layout), dtype)
+    assert loaded.family.name == layout
     assert not [path.name for path in (tmp_path / "new/folder").iterdir() if path.name.startswith(".")]
     before, after = tensors_of(model, loaded.family), tensors_of(loaded.model, loaded.family)
     assert before.keys() == after.keys()
@@ -51,11 +49,12 @@ def test_what_is_written_is_read_again_to_the_bit(tmp_path, name, dtype):
 def test_transformers_gives_the_same_logits(tmp_path, monkeypatch, name):
     torch = pytest.importorskip("torch")
     transformers = pytest.importorskip("transformers")
+    from gpt_oracles import FAMILIES as GPTS
     from gpt_oracles import compute_in_float64
 
     for dtype, bound in ((np.float32, 1e-5), (np.float64, 1e-12)):
         model = random_model(CONFIGS[name], dtype)
-        folder = export_folder(model, tmp_path / np.dtype(dtype).name)
+        folder = export_folder(model, tmp_path / np.dtype(dtype).name, name.split()[0])
         settings = json.loads((folder / "config.json").read_text())
         kind = getattr(transformers, settings["architectures"][0])
         oracle, told = kind.from_pretrained(folder, output_loading_info=True, attn_implementation="eager")
@@ -64,7 +63,7 @@ def test_transformers_gives_the_same_logits(tmp_path, monkeypatch, name):
         assert not any(told.values()), told
         oracle = oracle.eval()
         assert oracle.dtype == getattr(torch, np.dtype(dtype).name)
-        if dtype == np.float64 and settings["model_type"] in ("llama", "qwen2"):
+        if dtype == np.float64 and settings["model_type"] in GPTS:
             compute_in_float64(monkeypatch, settings["model_type"])
         read = SOURCE if settings["model_type"] == "marian" else IDS
         inputs = {"input_ids": read, "decoder_input_ids": IDS} if read is SOURCE else {"input_ids": IDS}
@@ -86,7 +85,7 @@ REFUSED = {
     "activation of the model is 'gelu_tanh', and the layout has only swiglu, geglu": (GPT_CONFIG, "llama"),
     "norm of the model is 'layer', and in a llama it is 'rms': train": (SWIGLU, "llama"),
     "rotary_layout of the model is 'interleaved', and in a": (GPTConfig(**GPT_SIZES | LLAMA_OF_PAIRS), None),
-    "a GPT cannot be written as bert: give one of gpt2, llama, qwen2": (GPT_CONFIG, "bert"),
+    "a GPT cannot be written as bert: give one of gpt2, opt, llama, qwen2": (GPT_CONFIG, "bert"),
     "gpt3": (GPT_CONFIG, "gpt3"),
     "n_segments of the model is 2, and in a distilbert it is 0": (BertConfig(**BERT_SIZES), "distilbert"),
     "positions of the model is 'interleaved', and in a marian it is": (

@@ -1,4 +1,4 @@
-"""Greedy generation by GPT-2, Llama and Qwen2: the same tokens as generate() of transformers."""
+"""Greedy generation by decoder-only models: the same tokens as generate() of transformers."""
 
 import os
 
@@ -11,7 +11,7 @@ from npformer.interop import load_folder
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
-from gpt_oracles import FAMILIES, random_oracle  # noqa: E402  it imports torch
+from gpt_oracles import CONTEXT, FAMILIES, random_oracle  # noqa: E402  it imports torch
 
 pytestmark = pytest.mark.torch
 
@@ -24,7 +24,7 @@ LONGEST = 12  # tokens of a prompt
 @pytest.mark.parametrize("family", FAMILIES)
 def test_prompts_are_continued_as_by_transformers(tmp_path, family, seed):
     rng = np.random.default_rng(seed)
-    context = "n_positions" if family == "gpt2" else "max_position_embeddings"
+    context = CONTEXT.get(family, "max_position_embeddings")
     # a tied output would mostly repeat the last token
     changes = {"vocab_size": 60, "tie_word_embeddings": False, context: LONGEST + N_TOKENS}
     oracle = save_oracle(random_oracle(family, rng, **changes), tmp_path, seed=seed, dtype="float32")

@@ -12,6 +12,7 @@ from npformer.errors import UserError
 
 torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402 - only where PyTorch is installed
+from torch.nn.attention.flex_attention import flex_attention  # noqa: E402
 
 from npformer.interop.torch import attention_maps  # noqa: E402
 
@@ -19,6 +20,7 @@ pytestmark = [
     pytest.mark.torch,
     pytest.mark.filterwarnings("ignore:enable_nested_tensor"),
     pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors"),
+    pytest.mark.filterwarnings("ignore:flex_attention called without"),
 ]
 
 D, H, T = 8, 2, 5
@@ -286,14 +288,115 @@ def test_a_compiled_module():
         compiled(x)
         found = attention_maps(compiled, x)
     expected = encoder_maps_by_hand(module, x, None)
-    assert_same_maps(found, {f"_orig_mod.{name}": weights for name, weights in expected.items()})
+    assert_same_maps(found, expected)
+    whole = nn.Sequential(module, torch.compile(module.layers[0], backend="eager"))
+    names = ["0.layers.0.self_attn", "0.layers.0.self_attn#2"]
+    assert list(attention_maps(nn.DataParallel(whole), x)) == names
+
+
+class Direct(nn.Module):
+    """A module that calls scaled_dot_product_attention with its settings."""
+
+    def forward(self, query, key, **settings):
+        return nn.functional.scaled_dot_product_attention(query, key, key, **settings)
+
+
+CALLS = {
+    "causal": ((3, H, T, D), (3, H, T, D), {"is_causal": True}),
+    "a scale": ((3, H, T, D), (3, H, 4, D), {"scale": 0.3}),
+    "grouped queries": ((3, 2 * H, T, D), (3, H, 4, D), {"enable_gqa": True, "attn_mask": bool}),
+    "no heads": ((3, T, D), (3, 4, D), {"attn_mask": float}),
+    "no batch": ((T, D), (4, D), {"attn_mask": bool}),
+    "windows": ((2, 3, H, T, D), (2, 3, H, 4, D), {}),
+}
+
+
+@pytest.mark.parametrize(("query", "key", "settings"), CALLS.values(), ids=CALLS)
+def test_the_weights_of_a_function_are_its_output_for_the_values_one(query, key, settings):
+    """With the unit vectors as values, the output of a query are its weights."""
+    query, key, settings = torch.randn(query), torch.randn(key), dict(settings)
+    if mask := settings.get("attn_mask"):
+        blocked = mask_of(mask, (T, 4))
+        settings["attn_mask"] = ~blocked if mask is bool else blocked
+    values = torch.eye(key.shape[-2]).expand(*key.shape[:-1], key.shape[-2])
+    expected = nn.functional.scaled_dot_product_attention(query, key, values, **settings).numpy()
+    found = attention_maps(Direct(), query, key, **settings)
+    np.testing.assert_allclose(found[""].reshape(expected.shape), expected, rtol=0, atol=1e-6)
+    assert found[""].ndim == 4
+
+
+class Both(nn.Module):
+    """A module with both kinds of attention, and one that calls the function of nn.MultiheadAttention."""
+
+    def __init__(self):
+        super().__init__()
+        self.direct, self.attention = Direct(), nn.MultiheadAttention(D, H, batch_first=True)
+        self.pool = Pool()
+
+    def forward(self, x):
+        x = self.direct(x, x, is_causal=True)
+        x, _ = self.attention(x, x, x, need_weights=False)
+        return self.direct(self.pool(x.transpose(0, 1)), x)
+
+
+class Pool(nn.MultiheadAttention):
+    """An attention module with a forward of its own."""
+
+    def forward(self, x):
+        weights = (self.in_proj_weight, self.in_proj_bias, None, None, False, 0.5)
+        out = self.out_proj.weight, self.out_proj.bias
+        return nn.functional.multi_head_attention_forward(
+            x, x, x, D, H, *weights, *out, need_weights=False, training=True
+        )[0].transpose(0, 1)
+
+    def __init__(self):
+        super().__init__(D, H)
+
+
+def test_no_attention_of_a_module_is_left_out():
+    module, x = Both(), torch.randn(2, T, D)
+    maps = attention_maps(module, x)
+    assert list(maps) == ["direct", "attention", "pool", "direct#2"]
+    assert [each.shape for each in maps.values()] == [(2, 1, T, T), (2, H, T, T), (2, H, T, T), (2, 1, T, T)]
+    for weights in maps.values():
+        np.testing.assert_allclose(weights.sum(-1), 1, rtol=1e-5)
+    plain = nn.MultiheadAttention(D, H)
+    plain.load_state_dict(module.pool.state_dict())
+    y = module.attention(*[module.direct(x, x, is_causal=True)] * 3)[0].transpose(0, 1)
+    expected = plain(y, y, y, average_attn_weights=False)[1].detach().numpy()
+    np.testing.assert_allclose(maps["pool"], expected, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("family", ["GPT2", "Llama", "Bert"])
+def test_models_of_transformers_in_their_usual_setting(family):
+    """They are the weights of attn_implementation="eager", which computes them."""
+    transformers = pytest.importorskip("transformers")
+    sizes = {"GPT2": {"n_embd": 8, "n_head": 2, "n_layer": 2, "n_inner": 9}}.get(
+        family,
+        {"hidden_size": 8, "num_attention_heads": 2, "num_hidden_layers": 2, "intermediate_size": 9},
+    )
+    settings = {"num_key_value_heads": 1} if family == "Llama" else {}
+    config = getattr(transformers, f"{family}Config")(vocab_size=11, **sizes, **settings)
+    model = getattr(transformers, f"{family}Model")(config).eval()
+    inputs = {"input_ids": torch.randint(11, (2, T)), "attention_mask": torch.ones(2, T).tril(3)}
+    maps = attention_maps(model, **inputs)
+    model.set_attn_implementation("eager")
+    with torch.no_grad():
+        expected = model(**inputs, output_attentions=True).attentions
+    rows = inputs["attention_mask"].bool().numpy()  # padding attends to other keys in either setting
+    assert len(maps) == 2
+    for (name, weights), each in zip(maps.items(), expected, strict=True):
+        assert ".attn" in name or "attention" in name or "self_attn" in name
+        np.testing.assert_allclose(
+            weights.swapaxes(1, 2)[rows], each.numpy().swapaxes(1, 2)[rows], rtol=0, atol=1e-6
+        )
 
 
 class OwnAttention(nn.MultiheadAttention):
-    """An attention module that may compute other weights."""
+    """An attention module that computes no attention of PyTorch."""
 
-    def forward(self, *inputs):
-        return super().forward(*inputs)
+    def forward(self, x):
+        return x
 
 
 class Idle(nn.Linear):
@@ -304,11 +407,20 @@ class Idle(nn.Linear):
         self.attention = nn.MultiheadAttention(D, H)
 
 
+class Flex(nn.Module):
+    """A module that computes its attention by flex_attention."""
+
+    def forward(self, x):
+        return flex_attention(*[x[None, None]] * 3)
+
+
 REFUSED = {
-    "this Linear contains no nn.MultiheadAttention: attention_maps reads no other kind": nn.Linear(D, D),
+    "this Linear called neither nn.MultiheadAttention nor scaled_dot_product": nn.Linear(D, D),
+    "the part '0' is TorchScript, whose calls": nn.Sequential(torch.jit.ScriptModule()),
+    "this Flex computes its attention by flex_attention, beside which": Flex(),
     "the attention module '0' is a OwnAttention with a forward of its own": nn.Sequential(OwnAttention(D, H)),
     "attention_maps takes a PyTorch module and got a function: give an nn.Module": np.ones,
-    r"this Idle called none of its attention modules \(attention\): give": Idle(),
+    "this Idle called neither nn.MultiheadAttention": Idle(),
 }
 
 

@@ -2,11 +2,13 @@
 
 import numpy as np
 import pytest
-from lens_models import MODELS, ids_of
+from lens_models import GPT_SIZES, MODELS, ids_of
 
 from npformer import UserError
 from npformer.lenses.attribution import LogitAttribution, Part, attribution_of
 from npformer.lenses.taps import Output
+from npformer.models.gemma import Gemma2, Gemma2Config
+from npformer.models.transformer import Transformer
 
 every_model = pytest.mark.parametrize("name", MODELS)
 OUTPUT = Output(3, 7)
@@ -25,7 +27,7 @@ def test_the_parts_add_up(name, versus):
     if name != "bert":
         assert found.total == found.logit
     n_heads, n_layers = model.config.n_heads, model.config.n_layers
-    attentions = 1 if name in ("gpt", "llama", "bert") else 2
+    attentions = 2 if isinstance(model, Transformer) else 1
     assert len(found.parts) == 1 + n_layers * (attentions * n_heads + 2) + (name != "bert")
 
 
@@ -106,3 +108,9 @@ def test_the_table_has_the_largest_parts_in_the_order_of_the_model():
 
 def test_the_sums_of_the_layers():
     assert [(part.layer, part.value) for part in FOUND.by_layer()] == [(None, 0.25), (0, 1.25)]
+
+
+def test_capped_logits_are_refused():
+    model = Gemma2(Gemma2Config(**GPT_SIZES, logit_cap=3.0))
+    with pytest.raises(UserError, match="the logits of this model are capped"):
+        attribution_of(model, ids_of(model), OUTPUT, "seven")

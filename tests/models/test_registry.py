@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from npformer import UserError
+from npformer.models.gpt import GPTConfig
 from npformer.models.registry import KINDS, LARGEST_TABLE, config_from_settings, require_size
 
 STATE = {"weight": np.zeros(10**4)}
@@ -58,8 +59,8 @@ def test_relative_positions_that_the_file_cannot_hold():
 
 @all_but_bert
 def test_a_table_of_positions_that_is_not_in_the_file_has_a_largest_size(kind):
-    name = "context" if kind == "gpt" else "max_length"
-    fixed = {"positions": "rotary"} if kind == "gpt" else {}
+    is_gpt = issubclass(KINDS[kind], GPTConfig)
+    name, fixed = ("context", {"positions": "rotary"}) if is_gpt else ("max_length", {})
     require_size(small(kind, **fixed, **{name: LARGEST_TABLE // 4}), STATE)
     with pytest.raises(UserError, match="max_length is 67,108,865, and the table of positions would have"):
         require_size(small(kind, **fixed, **{name: LARGEST_TABLE // 4 + 1}), STATE)

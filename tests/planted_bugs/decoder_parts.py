@@ -31,6 +31,9 @@ BUGS = {
         "y[..., second] = a * sin + b * cos": {
             "rotary: sine and cosine swapped in the second number": "sin + b * cos → cos + b * sin"
         },
+        "y[..., width:] = x[..., width:]": {
+            "rotary: the columns that are not rotated are lost": "= x[..., width:] → = 0",
+        },
         "-np.arange(0, width, 2) / width": {
             "rotary: angles of all columns, not of pairs": "-np.arange(width // 2) / width"
         },
@@ -42,13 +45,16 @@ BUGS = {
         "return rotate_backward(dy, cache)": {"RotaryPositions: backward skipped": "return dy"},
     },
     "functional/gated.py": {
-        Place("dactivated, dvalue = dy * cache.value, dy * cache.activated", nth=1, of=2): {
+        Place("dactivated, dvalue = dy * cache.value, dy * cache.activated", nth=1, of=3): {
             "swiglu: factors swapped": "dactivated, dvalue → dvalue, dactivated"
         },
         "return swish_backward(dactivated, cache.activation), dvalue": {
             "swiglu: activation skipped": "return dactivated, dvalue"
         },
-        Place("dactivated, dvalue = dy * cache.value, dy * cache.activated", nth=2, of=2): {
+        "return gelu_tanh_backward(dactivated, cache.activation), dvalue": {
+            "geglu_tanh: activation skipped": "return dactivated, dvalue"
+        },
+        Place("dactivated, dvalue = dy * cache.value, dy * cache.activated", nth=2, of=3): {
             "geglu: factors swapped": "dactivated, dvalue → dvalue, dactivated"
         },
         "return gelu_backward(dactivated, cache.activation), dvalue": {
@@ -112,6 +118,88 @@ BUGS = {
         "query = xp.arange(start, start + length)[:, None]": {
             "causal mask: the start left out": "query = xp.arange(length)[:, None]"
         },
+    },
+    "functional/qk_norm.py": {
+        "dmerged, dgain = rms_norm_backward(merge_heads(dy), norm_cache)": {
+            "QK-norm: gain applied twice": "merge_heads(dy) → merge_heads(dy) * norm_cache.gain"
+        },
+        "return rms_norm_backward(dy, norm_cache)": {
+            "QK-norm: norm skipped": "return dy, rms_norm_backward(dy, norm_cache)[1]"
+        },
+        "if len(gain) == width:": {"QK-norm: each head by itself with its part of the gain": "if True:"},
+    },
+    "nn/attention/qk_norm.py": {
+        "dk, dkey_gain = qk_norm_backward(dk, normed.key)": {
+            "QKNormAttention: dk not passed through the norm": "dk, dkey → _, dkey"
+        },
+        "self.query_gain.accumulate(dquery_gain)": {"QKNormAttention: gain of the queries lost": "pass"},
+        "self.key_gain.accumulate(dkey_gain)": {
+            "QKNormAttention: gains swapped": "dkey_gain → dquery_gain[: len(dkey_gain)]"
+        },
+    },
+    "models/qwen3.py": {
+        "attention = partial(QKNormAttention, eps=config.norm_eps)": {
+            "Qwen3: eps of the norms of queries and keys left out": ", eps=config.norm_eps → "
+        }
+    },
+    "models/olmo2.py": {
+        "dx = dy + self.feed_forward.backward(dh, cache.feed_forward)": {
+            "OLMo 2: identity path around the feed-forward lost": "dy + self → self"
+        },
+        "dh = self.norm2.backward(dh, cache.norm2)": {"OLMo 2: norm behind the feed-forward skipped": "pass"},
+        "dh = self.norm1.backward(dh, cache.norm1)": {"OLMo 2: norm behind attention skipped": "pass"},
+        "return dx + self.self_attention.backward(dh, cache.self_attention)": {
+            "OLMo 2: identity path around attention lost": "dx + self → self"
+        },
+    },
+    "functional/soft_cap.py": {
+        "return dy * (1 - cache.t * cache.t)": {
+            "soft cap: derivative of another function": "1 - cache.t * cache.t → 1 - cache.t",
+            "soft cap: passed through": "return dy",
+        },
+        "t = array_module(x).tanh(x / cap)": {"soft cap: not divided by the cap": "x / cap → x"},
+    },
+    "nn/attention/capped.py": {
+        "dscores = soft_cap_backward(dscores, cache.cap) * self._factor": {
+            "CappedAttention: the scale left out": " * self._factor → ",
+            "CappedAttention: the cap left out": "soft_cap_backward(dscores, cache.cap) → dscores",
+        }
+    },
+    "models/gemma.py": {
+        "dx = dy + self.norm2.backward(dh, cache.norm2)": {
+            "Gemma 2: identity path around the feed-forward lost": "dy + self → self"
+        },
+        "dh = self.after2.backward(dh, cache.after2)": {
+            "Gemma 2: norm behind the feed-forward skipped": "pass"
+        },
+        "dh = self.after1.backward(dh, cache.after1)": {"Gemma 2: norm behind attention skipped": "pass"},
+        "return dx + self.norm1.backward(dh, cache.norm1)": {
+            "Gemma 2: identity path around attention lost": "dx + self → self"
+        },
+        "soft_cap_backward(dy, cap_cache), output_cache)": {
+            "Gemma 2: cap of the logits skipped": "soft_cap_backward(dy, cap_cache) → dy"
+        },
+        "mask = causal_mask(x.shape[1], x, window=self.window, start=kv_cache.length)": {
+            "Gemma 2: local layers look at all tokens in decoding": "window=self.window, → "
+        },
+        "if layer in c.local": {"Gemma 2: the other layers are local": "in c → not in c"},
+    },
+    "models/gpt_neox.py": {
+        "return dy + self.norm1.backward(dh, cache.norm1) + self.norm2.backward(df, cache.norm2)": {
+            "GPT-NeoX: identity path lost": "dy + self → self",
+            "GPT-NeoX: gradient through attention lost": "self.norm1.backward(dh, cache.norm1) + → ",
+            "GPT-NeoX: caches of the norms swapped": (
+                "return dy + self.norm1.backward(dh, cache.norm2) + self.norm2.backward(df, cache.norm1)"
+            ),
+        },
+        "y: Array = x + h + self.feed_forward(self.norm2(x))": {
+            "GPT-NeoX: decoding without the parallel residual": "self.norm2(x) → self.norm2(x + h)"
+        },
+    },
+    "models/smollm3.py": {
+        "None if layer in config.unrotated else rotary": {
+            "SmolLM3: the other layers are without positions": "in config → not in config"
+        }
     },
     "models/gpt/model.py": {
         "dh = self.feed_forward.backward(dh, cache.feed_forward)": {

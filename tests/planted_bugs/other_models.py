@@ -27,7 +27,7 @@ BUGS = {
         },
     },
     "nn/positions.py": {
-        "rotary_table(np.arange(max_length), d_head, base, scaling)": {
+        "rotary_table(np.arange(max_length), rotated, base, scaling)": {
             "RotaryPositions: angles not scaled": "base, scaling → base"
         }
     },
@@ -118,8 +118,11 @@ BUGS = {
         " or tensor.start % dtype.itemsize:": {"map_tensor: numbers that are not aligned": ":"},
     },
     "interop/families/family.py": {
-        "len(self.theirs) == 1 and not self.transpose": {
-            "load_folder: a matrix (out, in) is mapped as it stands": "len(self.theirs) == 1"
-        }
+        "is_whole and not self.transpose": {
+            "load_folder: a matrix (out, in) is mapped as it stands": "is_whole"
+        },
+        "[first : first + len(view)] = theirs": {
+            "export_folder: a part is written at the beginning of its tensor": "first : first + → : "
+        },
     },
 }

@@ -10,7 +10,13 @@ from npformer.checking.cases.models import DROPPING, TARGET_IN, TARGET_OUT
 from npformer.checking.whole import LanguageModelWithLoss
 from npformer.models.bert import Bert, BertConfig, BertEmbedding, BertHead
 from npformer.models.classifier import ClassifierHead
+from npformer.models.gemma import Gemma2Config, GemmaConfig
 from npformer.models.gpt import GPT, GPTConfig
+from npformer.models.gpt_neox import GPTNeoXConfig
+from npformer.models.olmo2 import Olmo2Config
+from npformer.models.qwen3 import Qwen3Config
+from npformer.models.registry import build
+from npformer.models.smollm3 import SmolLM3Config
 from npformer.nn import Parameter
 
 # ids in which 8 replaces hidden tokens, and the hidden tokens as targets; the target 0 has no loss
@@ -48,6 +54,27 @@ def gpt_cases() -> Iterator[Case]:
     for name, changes in variants.items():
         model = _with_loss(GPT, GPTConfig(**(sizes | shared | changes)))
         yield make_case(f"GPT, {name}", model, given(TARGET_IN), given(TARGET_OUT), **DROPPING)
+
+
+def family_cases() -> Iterator[Case]:
+    """Yield the families whose layers differ from those of GPT, with their loss."""
+    sizes: dict[str, Any] = {"vocab_size": V, "d_model": 8, "n_layers": 2, "n_heads": 4, "context": 8}
+    shared: dict[str, Any] = {"dropout": 0.2, "pad_id": 0}
+    families: dict[str, tuple[type[GPTConfig], dict[str, Any]]] = {
+        "Qwen3": (Qwen3Config, {"head_dim": 4, "tied": False, "n_kv_heads": 2}),
+        "Olmo2": (Olmo2Config, {"n_kv_heads": 2}),
+        "SmolLM3": (SmolLM3Config, {"unrotated": (1,)}),
+        "GPTNeoX": (GPTNeoXConfig, {"head_dim": 4, "rotary_share": 0.5}),
+    }
+    local: dict[str, Any] = {"query_scale": 4, "local": (1,), "local_window": 2, "n_kv_heads": 2}
+    families |= {
+        "Gemma": (GemmaConfig, {}),
+        "Gemma2": (Gemma2Config, {**local, "score_cap": 0.9, "logit_cap": 1.5}),
+        "Gemma2, as Gemma 3": (Gemma2Config, {**local, "qk_norm": True, "local_base": 50.0}),
+    }
+    for name, (config, changes) in families.items():
+        model = _with_loss(build, config(**(sizes | shared | changes)))
+        yield make_case(name, model, given(TARGET_IN), given(TARGET_OUT), **DROPPING)
 
 
 def bert_cases() -> Iterator[Case]:

@@ -19,7 +19,13 @@ from npformer.models.transformer import (
     make_decoder_layer,
     make_encoder_layer,
 )
-from npformer.nn.attention import BasicSelfAttention, MultiHeadAttention, TutorialAttention
+from npformer.nn.attention import (
+    BasicSelfAttention,
+    CappedAttention,
+    MultiHeadAttention,
+    QKNormAttention,
+    TutorialAttention,
+)
 from npformer.nn.positions import RotaryPositions
 
 # sentences of different lengths: 0 is padding, 2 is the start, 3 is the end, and some tokens repeat
@@ -62,6 +68,11 @@ def multi_head_cases() -> Iterator[Case]:
         layer = _multi_head(groups | {"rotary": rotary, "dropout": 0.3, "fused": fused})
         case = f"multi-head self, rotary, grouped, window{name}"
         yield make_case(case, layer, floats(B, T, D), mask=window, **DROPPING)
+    layer = _multi_head(groups | {"rotary": rotary, "dropout": 0.3, "fused": "qkv", "cap": 0.7})
+    yield make_case("CappedAttention", layer, floats(B, T, D), mask=window, **DROPPING)
+    for name, whole in {"each head": False, "all heads": True}.items():
+        layer = _multi_head(groups | {"rotary": rotary, "dropout": 0.3, "fused": "qkv", "whole": whole})
+        yield make_case(f"QKNormAttention, {name}", layer, floats(B, T, D), mask=window, **DROPPING)
     widths = (floats(B, T, D), floats(B, S, 4), floats(B, S, 5))
     yield make_case("multi-head, kdim 4, vdim 5", _multi_head({"kdim": 4, "vdim": 5}), *widths)
     yield _self_attention("no bias of Wo", {"output_bias": False})
@@ -71,6 +82,7 @@ def multi_head_cases() -> Iterator[Case]:
 
 def _multi_head(option: dict[str, Any]) -> Maker:
     kind: Any = TutorialAttention if "masking" in option else MultiHeadAttention
+    kind = QKNormAttention if "whole" in option else CappedAttention if "cap" in option else kind
     return made(kind, D, **({"n_heads": H} | option))
 
 

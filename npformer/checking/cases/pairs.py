@@ -31,13 +31,14 @@ def pair_cases() -> Iterator[Case]:
     yield pair_case("linear", F.linear, x, floats(D, FF), floats(FF))
     yield pair_case("layer norm", F.layer_norm, x, width, width)
     yield pair_case("RMS norm", F.rms_norm, x, width)
+    yield pair_case("soft cap", (F.soft_cap, F.soft_cap_backward), x, cap=1.5)
+    for name, size in {"each head": D, "all heads": H * D}.items():
+        yield pair_case(
+            f"QK-norm of {name}", (F.qk_norm, F.qk_norm_backward), floats(B, H, T, D), floats(size)
+        )
     for name, gated in F.GATED_ACTIVATIONS.items():
         yield pair_case(name, gated, x, x)
-    starts: dict[str, Any] = {"": 2, ", starts apart": np.array([0, 5])[:, None, None]}
-    for layout, (name, start) in product(ROTARY_LAYOUTS, starts.items()):
-        cos, sin = F.rotary_table(start + np.arange(T), D)
-        pair = (_rotating(cos, sin, layout), F.rotate_backward)
-        yield pair_case(f"rotary positions, {layout}{name}", pair, floats(B, H, T, D))
+    yield from rotary_cases()
     for n_repeats in (1, 3):
         pair = (_repeating(n_repeats), F.repeat_heads_backward)
         yield pair_case(f"repeat heads, {n_repeats}", pair, floats(B, 2, S, 3))
@@ -45,10 +46,6 @@ def pair_cases() -> Iterator[Case]:
     yield pair_case("add and norm", F.add_norm, x, x, width, width, p=0.4, rng=5)
     for name in ("relu", "gelu_tanh"):
         yield pair_case(f"{name} and dropout", F.activation_dropout, x, activation=name, p=0.4, rng=5)
-    q, k, v, beta = floats(B, T, 3), floats(B, T, 3), floats(B, T, 2), floats(B, T)
-    for chunk in (3, T):  # with a last chunk that is shorter, and with one chunk
-        yield pair_case(f"linear attention, chunks of {chunk}", F.linear_attention, q, k, v, chunk=chunk)
-        yield pair_case(f"delta rule, chunks of {chunk}", F.delta_rule, q, k, v, beta, chunk=chunk)
     targets = np.array([[4, 1, 0, 8], [2, 0, 0, 3]])  # 0 is padding
     options: dict[str, dict[str, Any]] = {
         "": {},
@@ -61,8 +58,17 @@ def pair_cases() -> Iterator[Case]:
     smooth = F.smooth_targets(targets, V, 0.1)
     yield pair_case("KL divergence", _at(F.kl_divergence, smooth), floats(B, T, V))
     yield pair_case("L2 distance", _at(F.l2_distance, smooth), floats(B, T, V))
+    yield from memory_cases()
     yield from answer_cases()
     yield from similarity_cases()
+
+
+def memory_cases() -> Iterator[Case]:
+    """Yield the attention whose memory has a fixed size."""
+    q, k, v, beta = floats(B, T, 3), floats(B, T, 3), floats(B, T, 2), floats(B, T)
+    for chunk in (3, T):  # with a last chunk that is shorter, and with one chunk
+        yield pair_case(f"linear attention, chunks of {chunk}", F.linear_attention, q, k, v, chunk=chunk)
+        yield pair_case(f"delta rule, chunks of {chunk}", F.delta_rule, q, k, v, beta, chunk=chunk)
 
 
 def answer_cases() -> Iterator[Case]:
@@ -80,6 +86,18 @@ def answer_cases() -> Iterator[Case]:
         F.grpo_backward,
     )
     yield pair_case("GRPO", policy, floats(S, T))
+
+
+def rotary_cases() -> Iterator[Case]:
+    """Yield the rotation by positions, of all columns of queries and keys and of two of them."""
+    starts: dict[str, Any] = {"": 2, ", starts apart": np.array([0, 5])[:, None, None]}
+    for layout, (name, start) in product(ROTARY_LAYOUTS, starts.items()):
+        cos, sin = F.rotary_table(start + np.arange(T), D)
+        pair = (_rotating(cos, sin, layout), F.rotate_backward)
+        yield pair_case(f"rotary positions, {layout}{name}", pair, floats(B, H, T, D))
+        cos, sin = F.rotary_table(start + np.arange(T), 2)
+        pair = (_rotating(cos, sin, layout), F.rotate_backward)
+        yield pair_case(f"rotary positions of two columns, {layout}{name}", pair, floats(B, H, T, D))
 
 
 def _rotating(cos: Array, sin: Array, layout: str) -> Callable[[Array], Any]:

@@ -10,7 +10,7 @@ from npformer.explorer.steps.recording import Recording, emits
 from npformer.models.bert import BertHead
 from npformer.nn import FeedForward, GatedFeedForward
 
-_GATED = {"swiglu": "swish", "geglu": "gelu"}  # the activation of the gate
+_GATED = {"swiglu": "swish", "geglu": "gelu", "geglu_tanh": "gelu_tanh"}  # the activation of the gate
 
 
 @emits(FeedForward)

@@ -3,12 +3,21 @@
 from npformer.errors import Registry
 from npformer.interop.families.bert import BERT, CAMEMBERT, DISTILBERT, ROBERTA, XLM_ROBERTA
 from npformer.interop.families.family import Family, WeightRow
+from npformer.interop.families.gemma import GEMMA, GEMMA2, GEMMA3
 from npformer.interop.families.gpt2 import GPT2
+from npformer.interop.families.gpt_neox import GPT_NEOX
 from npformer.interop.families.llama import LLAMA, QWEN2
 from npformer.interop.families.marian import MARIAN
+from npformer.interop.families.mistral import MISTRAL
+from npformer.interop.families.olmo2 import OLMO2
+from npformer.interop.families.opt import OPT
+from npformer.interop.families.phi3 import PHI3
+from npformer.interop.families.qwen3 import QWEN3
+from npformer.interop.families.smollm3 import SMOLLM3
 
 FAMILIES: Registry[Family] = Registry("family of models")
-for _family in (GPT2, LLAMA, QWEN2, BERT, DISTILBERT, ROBERTA, XLM_ROBERTA, CAMEMBERT, MARIAN):
+_DECODERS = (GPT2, OPT, LLAMA, QWEN2, MISTRAL, PHI3, QWEN3, OLMO2, SMOLLM3, GPT_NEOX, GEMMA, GEMMA2, GEMMA3)
+for _family in (*_DECODERS, BERT, DISTILBERT, ROBERTA, XLM_ROBERTA, CAMEMBERT, MARIAN):
     FAMILIES.register(_family.name, _family)
 
 __all__ = ["FAMILIES", "Family", "WeightRow"]

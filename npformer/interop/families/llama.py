@@ -8,7 +8,7 @@ Source: Touvron et al. 2023; Yang et al. 2024.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -19,8 +19,9 @@ from npformer.interop.settings_file import Settings
 from npformer.models.gpt import GPT, GPTConfig
 
 HEAD = "lm_head.weight"
+NORMS = {"norm1": "input_layernorm", "norm2": "post_attention_layernorm"}
 # the activation of the gate in a config.json, and our gated activation
-GATES = {"silu": "swiglu", "swish": "swiglu", "gelu": "geglu"}
+GATES = {"silu": "swiglu", "swish": "swiglu", "gelu": "geglu", "gelu_pytorch_tanh": "geglu_tanh"}
 ROTARY_TYPES = {"default": "none", "llama3": "llama3"}
 
 
@@ -30,13 +31,18 @@ def llama_config_of(settings: Settings) -> GPTConfig:
     Raises:
         UserError: If a setting is missing or impossible, or asks for what our model does not have.
     """
+    return decoder_config(settings, bias=require_equal_biases(settings))
+
+
+def require_equal_biases(settings: Settings) -> bool:
+    """Return whether a Llama has biases, and refuse one that has them in some linear maps only."""
     bias = settings.flag("attention_bias", False)
     if settings.flag("mlp_bias", False) != bias:
         raise UserError(
             f"attention_bias and mlp_bias differ in {settings.place}, and npformer supports Llamas with both "
             "biases or with none: use another model"
         )
-    return _config_of(settings, bias=bias)
+    return bias
 
 
 def qwen2_config_of(settings: Settings) -> GPTConfig:
@@ -45,24 +51,50 @@ def qwen2_config_of(settings: Settings) -> GPTConfig:
     Raises:
         UserError: As llama_config_of, and if layers have a sliding window.
     """
-    config = _config_of(settings, bias=False, qkv_bias=True)
-    full = settings.index("max_window_layers", 28)  # the later layers have the window
-    types = settings.values.get("layer_types")
-    in_use = settings.flag("use_sliding_window", False) and full < config.n_layers
-    if in_use if types is None else types != ["full_attention"] * len(types):
-        raise UserError(
-            f"{settings.place} asks for attention with a sliding window in some layers, which npformer "
-            "supports in no model that it reads: use another model"
-        )
+    config = decoder_config(settings, bias=False, qkv_bias=True)
+    require_no_windows(settings, config.n_layers)
     return config
 
 
-def _config_of(settings: Settings, **biases: bool) -> GPTConfig:
-    """Return our configuration of either family. Dropout, which acts only in training, is left out."""
+def require_no_windows(settings: Settings, n_layers: int) -> None:
+    """Refuse a file in which some layers have a sliding window that is in use.
+
+    Args:
+        settings: The settings.
+        n_layers: The number of layers.
+    """
+    full = settings.index("max_window_layers", 28)  # the later layers have the window
+    types = settings.values.get("layer_types")
+    in_use = settings.flag("use_sliding_window", False) and full < n_layers
+    if in_use if types is None else types != ["full_attention"] * len(types):
+        raise UserError(
+            f"{settings.place} asks for attention with a sliding window in some layers, which npformer does "
+            "not support in this family: use another model"
+        )
+
+
+def decoder_config(
+    settings: Settings,
+    kind: Callable[..., GPTConfig] = GPTConfig,
+    *,
+    defaults: Mapping[str, Any] | None = None,
+    **others: Any,
+) -> Any:
+    """Return our configuration of a Llama or of a family that has the names of its settings.
+
+    Dropout, which acts only in training, is left out.
+
+    Args:
+        settings: The settings.
+        kind: The class of the configuration.
+        defaults: The settings that a file may leave out, if they are not those of Llama.
+        others: Further settings of our configuration.
+    """
+    settings = Settings({**(defaults or {}), **settings.values}, settings.place)
     d_model, n_heads = settings.count("hidden_size"), settings.count("num_attention_heads")
     head_dim = settings.count("head_dim", max(1, d_model // n_heads))
     config = settings.configure(
-        GPTConfig,
+        kind,
         vocab_size=settings.count("vocab_size"),
         d_model=d_model,
         n_layers=settings.count("num_hidden_layers"),
@@ -74,10 +106,8 @@ def _config_of(settings: Settings, **biases: bool) -> GPTConfig:
         norm="rms",
         norm_eps=settings.number("rms_norm_eps", 1e-6),
         positions="rotary",
-        activation=settings.choice("hidden_act", GATES, "silu"),
         tied=settings.flag("tie_word_embeddings", False),
-        **_rotary_settings(settings),
-        **biases,
+        **{"activation": settings.choice("hidden_act", GATES, "silu")} | _rotary_settings(settings) | others,
     )
     settings.require_table("max_position_embeddings", config.context, config.d_head // 2)
     return config
@@ -115,17 +145,18 @@ def _rotary_settings(settings: Settings) -> dict[str, Any]:
     return ours
 
 
-def settings_of(config: GPTConfig, family: str) -> dict[str, Any]:
-    """Return the content of a config.json, the way back from llama_config_of and qwen2_config_of.
+def settings_of(config: GPTConfig, family: str, name: str, **others: Any) -> dict[str, Any]:
+    """Return the content of a config.json, the way back from decoder_config.
 
     Args:
         config: Our configuration.
-        family: "llama" or "qwen2".
+        family: The family, such as "llama".
+        name: The beginning of the names of its classes, such as "Llama".
+        others: Further settings.
     """
-    llama = {"attention_bias": config.bias, "mlp_bias": config.bias} if family == "llama" else {}
-    return llama | {
+    return {
         "model_type": family,
-        "architectures": [f"{family.capitalize()}ForCausalLM"],
+        "architectures": [f"{name}ForCausalLM"],
         "vocab_size": config.vocab_size,
         "hidden_size": config.d_model,
         "intermediate_size": config.hidden_width,
@@ -139,9 +170,14 @@ def settings_of(config: GPTConfig, family: str) -> dict[str, Any]:
         "tie_word_embeddings": config.tied,
         "rope_parameters": _rope_parameters(config),
         "attention_dropout": config.dropout,
-        "bos_token_id": None,  # by default 1 and 2, which are tokens like all others in a model of ours
+        "bos_token_id": None,  # by default ids of tokens that are like all others in our models
         "eos_token_id": None,
-    }
+        "pad_token_id": None,
+    } | others
+
+
+def _llama_settings(config: GPTConfig) -> dict[str, Any]:
+    return settings_of(config, "llama", "Llama", attention_bias=config.bias, mlp_bias=config.bias)
 
 
 def _rope_parameters(config: GPTConfig) -> dict[str, Any]:
@@ -158,19 +194,28 @@ def _rope_parameters(config: GPTConfig) -> dict[str, Any]:
     }
 
 
-def rows(config: GPTConfig) -> Iterator[WeightRow]:
-    """Yield the rows of the table that relates our parameters to the tensors of a file."""
+def rows(config: GPTConfig, norms: Mapping[str, str] = NORMS, *, added: float = 0.0) -> Iterator[WeightRow]:
+    """Yield the rows of the table that relates our parameters to the tensors of a file.
+
+    Args:
+        config: Our configuration.
+        norms: The norms of a layer, in our names and in theirs.
+        added: What our gains of norms are more than those of the file.
+    """
     d, v = config.d_model, config.vocab_size
     yield WeightRow("embedding.tokens.weight", (v, d), ("model.embed_tokens.weight",))
     for i in range(config.n_layers):
         yield from _layer_rows(config, f"layers.{i}", f"model.layers.{i}")
-    yield WeightRow("norm.gain", (d,), ("model.norm.weight",))
+        for ours, theirs in norms.items():
+            gain = (f"model.layers.{i}.{theirs}.weight",)
+            yield WeightRow(f"layers.{i}.{ours}.gain", (d,), gain, added=added)
+    yield WeightRow("norm.gain", (d,), ("model.norm.weight",), added=added)
     if config.head and not config.tied:
         yield WeightRow("output.weight", (d, v), (HEAD,), transpose=True)
 
 
 def _layer_rows(config: GPTConfig, ours: str, theirs: str) -> Iterator[WeightRow]:
-    """Yield the rows of a layer, from the prefixes of its names."""
+    """Yield the rows of the linear maps of a layer, from the prefixes of its names."""
     d, f = config.d_model, config.hidden_width
     queries, keys = config.n_heads * config.d_head, config.key_heads * config.d_head
     parts = (queries, keys, keys)
@@ -191,8 +236,6 @@ def _layer_rows(config: GPTConfig, ours: str, theirs: str) -> Iterator[WeightRow
         yield WeightRow(f"{ours}.{layer}.weight", (n_in, n_out), weights, widths, transpose=True)
         if has_bias:
             yield WeightRow(f"{ours}.{layer}.bias", (n_out,), biases, widths)
-    for our_norm, norm in {"norm1": "input_layernorm", "norm2": "post_attention_layernorm"}.items():
-        yield WeightRow(f"{ours}.{our_norm}.gain", (d,), (f"{theirs}.{norm}.weight",))
 
 
 def tensor_name(name: str, config: GPTConfig) -> str | None:
@@ -220,9 +263,6 @@ def with_head(config: GPTConfig, settings: Settings, stored: Collection[str]) ->
     return config.replace(head=False) if has_none else config
 
 
-LLAMA = Family(
-    "llama", GPT, llama_config_of, partial(settings_of, family="llama"), rows, tensor_name, with_head
-)
-QWEN2 = Family(
-    "qwen2", GPT, qwen2_config_of, partial(settings_of, family="qwen2"), rows, tensor_name, with_head
-)
+LLAMA = Family("llama", GPT, llama_config_of, _llama_settings, rows, tensor_name, with_head)
+_qwen2_settings = partial(settings_of, family="qwen2", name="Qwen2")
+QWEN2 = Family("qwen2", GPT, qwen2_config_of, _qwen2_settings, rows, tensor_name, with_head)

@@ -1,32 +1,46 @@
-"""attention_maps: the attention weights of any PyTorch module that contains nn.MultiheadAttention."""
+"""attention_maps: the weights of every attention that a PyTorch module computes."""
 
 from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Iterator
+import sys
+from collections import Counter
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 from npformer.backend import Array
 from npformer.errors import UserError
 
 SIGNATURE = inspect.signature(nn.MultiheadAttention.forward)
+# parts of the names of functions that compute attention, but no weights that could be read beside them
+UNREADABLE = (
+    "flex_attention",
+    "flash_attention",
+    "efficient_attention",
+    "fused_attention",
+    "cudnn_attention",
+)
 
 
 def attention_maps(module: nn.Module, /, *inputs: Any, **settings: Any) -> dict[str, Array]:
-    """Run a module and return the attention weights of every nn.MultiheadAttention in it.
+    """Run a module and return the attention weights of every attention in it that PyTorch computes.
 
-    The weights are those of the softmax, before dropout. They are computed from the inputs and the weights of
-    each attention module, so they are also found where PyTorch computes none: with need_weights=False, in the
-    layers of nn.Transformer, and on its fast paths. The row of a query that may attend to no key is 0.
+    These are nn.MultiheadAttention and the functions scaled_dot_product_attention and
+    multi_head_attention_forward of torch.nn.functional, which most models call, among them those of
+    transformers and timm in their usual setting. The weights are those of the softmax, before dropout. They
+    are computed from the queries, keys and masks of each call, so they are also found where PyTorch computes
+    none. The row of a query that may attend to no key is 0.
 
     The module runs once, as module(*inputs, **settings) without gradients and in the mode that it is in. Call
     module.eval() first for maps without dropout in the layers below. Afterwards its parameters, gradients,
-    buffers, hooks, flags and mode are as before, and so are the random generators of PyTorch.
+    buffers, hooks, flags and mode are as before, and so are the random generators of PyTorch. Of a compiled
+    module, or of one in nn.DataParallel, the module inside runs, uncompiled and on its own device.
 
     Args:
         module: The module.
@@ -34,60 +48,206 @@ def attention_maps(module: nn.Module, /, *inputs: Any, **settings: Any) -> dict[
         settings: Its keyword arguments, such as masks.
 
     Returns:
-        A dict from the dotted name of each attention module, as in module.named_modules(), to an array
-        (B, H, T, S), in the order of the computation. The second call of the same attention module has the
-        name "NAME#2", the third one "NAME#3". Attention modules that were not called have no entry. With
-        add_bias_kv or add_zero_attn, S counts the additional keys, which are the last ones. B is 1 for inputs
-        without a batch. For nested tensors, T and S are the length of the longest sentence, and padding has
-        the weight 0.
+        A dict from the dotted name of the module that called an attention, as in module.named_modules(), to
+        an array (B, H, T, S), in the order of the computation. Its second call has the name "NAME#2", the
+        third one "NAME#3". What was not called has no entry. With add_bias_kv or add_zero_attn, S counts the
+        additional keys, which are the last ones. B is 1 for inputs without a batch, and H is 1 for those
+        without heads. For nested tensors, T and S are the length of the longest sentence, and padding has the
+        weight 0.
 
     Raises:
-        UserError: If the module contains no nn.MultiheadAttention, or one of a subclass with a forward of its
-            own, or if none was called. Errors of the module itself are raised as they are.
+        UserError: If the module calls no such attention, or one that cannot be read, such as flex_attention
+            or a module of TorchScript: no attention is left out. Errors of the module itself are raised as
+            they are.
     """
-    attentions = _attentions(module)
-    maps: dict[str, Array] = {}
+    module = _inner(module)
+    calls = _Calls()
     with ExitStack() as stack:
         stack.enter_context(torch.no_grad())
         stack.enter_context(_same_random_numbers(module))
         stack.enter_context(_without_conversion_to_nested(module))
-        for name, attention in attentions.items():
-            hook = attention.register_forward_hook(_recorder(name, maps), with_kwargs=True)
-            stack.callback(hook.remove)
+        stack.enter_context(_uncompiled(module))
+        for name, part in module.named_modules():
+            name = name.replace("_orig_mod.", "").removesuffix("._orig_mod")
+            for hook in calls.watch(name, part):
+                stack.callback(hook.remove)
+        stack.enter_context(calls)
+        stack.enter_context(calls.unseen)
         # the module may change its buffers, as batch norm does, so it gets copies
         buffers = {name: buffer.clone() for name, buffer in module.named_buffers()}
         torch.func.functional_call(module, buffers, inputs, settings)
-    if not maps:
-        raise UserError(
-            f"the forward pass of this {type(module).__name__} called none of its attention modules "
-            f"({', '.join(attentions)}): give inputs with which it does"
-        )
-    return maps
+    calls.require_all(module)
+    return calls.maps
 
 
-def _attentions(module: Any) -> dict[str, nn.MultiheadAttention]:
-    """Return the attention modules by name.
+def _inner(module: Any) -> nn.Module:
+    """Return the module within nn.DataParallel or a compiled module, or the module itself.
 
     Raises:
-        UserError: If there is none, or if one computes something else.
+        UserError: If it is no module, or if a part of it is TorchScript.
     """
     if not isinstance(module, nn.Module):
         raise UserError(
             f"attention_maps takes a PyTorch module and got a {type(module).__name__}: give an nn.Module"
         )
-    found = {name: m for name, m in module.named_modules() if isinstance(m, nn.MultiheadAttention)}
-    if not found:
-        raise UserError(
-            f"this {type(module).__name__} contains no nn.MultiheadAttention: attention_maps reads no other "
-            "kind of attention"
-        )
-    for name, attention in found.items():
-        if type(attention).forward is not nn.MultiheadAttention.forward:
+    while True:
+        parallel = isinstance(module, (nn.DataParallel, nn.parallel.DistributedDataParallel))
+        inner = module.module if parallel else getattr(module, "_orig_mod", None)
+        if inner is None:
+            break
+        module = inner
+    for name, part in module.named_modules():
+        if isinstance(part, torch.jit.ScriptModule):
             raise UserError(
-                f"the attention module {name!r} is a {type(attention).__name__} with a forward of its own, "
-                "which may compute other weights: use nn.MultiheadAttention"
+                f"{f'the part {name!r}' if name else 'this module'} is TorchScript, whose calls of attention "
+                "cannot be seen: give the module that it was made from"
             )
-    return found
+    return module
+
+
+@contextmanager
+def _uncompiled(module: nn.Module) -> Iterator[None]:
+    """Let compiled parts of a module, and flex_attention, run as they are written, so that calls are seen."""
+    parts, flex = module.modules(), "torch.nn.attention.flex_attention"
+    compiled = any(
+        hasattr(m, "_orig_mod") or getattr(m, "_compiled_call_impl", None) is not None for m in parts
+    )
+    if compiled or flex in sys.modules:  # otherwise the compiler, which takes seconds to load, is not needed
+        with torch.compiler.set_stance("force_eager"):
+            yield
+    else:
+        yield
+
+
+class _Calls(TorchFunctionMode):  # type: ignore[misc]  # untyped in PyTorch
+    """The calls of attention in a forward pass: all functions of PyTorch pass through here.
+
+    Attributes:
+        maps: The weights by the names of the modules that called.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maps: dict[str, Array] = {}
+        self.counts: Counter[str] = Counter()
+        self.running: list[tuple[str, nn.Module]] = []  # from the outermost module to the innermost one
+        self.entered: dict[str, nn.Module] = {}  # the attention modules that ran
+        self.unseen = ExitStack()  # open while an nn.MultiheadAttention computes
+
+    def watch(self, name: str, part: nn.Module) -> Iterator[Any]:
+        """Register the hooks of a part of the module, and yield them."""
+
+        def enter(part: nn.Module, args: Any) -> None:
+            self.running.append((name, part))
+            if isinstance(part, nn.MultiheadAttention):
+                self.entered[name] = part
+            if _is_plain(part):  # it takes its fast path as long as nobody watches the functions
+                self.unseen.enter_context(torch._C.DisableTorchFunction())
+
+        def leave(part: nn.Module, args: Any, kwargs: Any, output: Any) -> None:
+            if _is_plain(part):
+                self.unseen.close()
+                call = SIGNATURE.bind(part, *args, **kwargs).arguments
+                masks = call.get("key_padding_mask"), call.get("attn_mask")
+                query: Tensor = call["query"]
+                with torch.autocast(query.device.type, enabled=False):
+                    self.add(_weights(cast(nn.MultiheadAttention, part), query, call["key"], *masks))
+            self.running.pop()
+
+        yield part.register_forward_pre_hook(enter)
+        yield part.register_forward_hook(leave, with_kwargs=True)
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Run a function of PyTorch, and add its weights if it is an attention."""
+        kwargs = kwargs or {}
+        name = getattr(func, "__name__", "")
+        if func is nn.functional.scaled_dot_product_attention:
+            with torch.autocast(args[0].device.type if args else "cpu", enabled=False):
+                self.add(_dot_product_weights(self._place, *args, **kwargs))
+        elif func is nn.functional.multi_head_attention_forward:
+            again = {**kwargs, "need_weights": True, "average_attn_weights": False, "training": False}
+            _, weights = func(*args, **again)
+            self.add(weights if weights.dim() == 4 else weights[None])
+        elif any(part in name for part in UNREADABLE):
+            raise UserError(
+                f"{self._place} computes its attention by {name}, beside which there are no weights: use "
+                "scaled_dot_product_attention (in transformers, attn_implementation='sdpa')"
+            )
+        return func(*args, **kwargs)
+
+    @property
+    def _place(self) -> str:
+        """The noun for the innermost module that runs."""
+        name, part = self.running[-1]
+        return f"{name!r}, a {type(part).__name__}," if name else f"this {type(part).__name__}"
+
+    def add(self, weights: Tensor) -> None:
+        """Add the weights of a call (B, H, T, S) under the name of the innermost module."""
+        name = self.running[-1][0]
+        self.counts[name] += 1
+        count = self.counts[name]
+        self.maps[name if count == 1 else f"{name}#{count}"] = weights.cpu().numpy()
+
+    def require_all(self, module: nn.Module) -> None:
+        """Refuse a module without attention, or with an attention module whose weights were not found."""
+        for name, part in self.entered.items():
+            if not any(found.startswith(name) for found in self.maps):
+                raise UserError(
+                    f"the attention module {name!r} is a {type(part).__name__} with a forward of its own, "
+                    "which calls no attention of PyTorch: use nn.MultiheadAttention"
+                )
+        if not self.maps:
+            raise UserError(
+                f"the forward pass of this {type(module).__name__} called neither nn.MultiheadAttention nor "
+                "scaled_dot_product_attention: give a module and inputs with which it does (in transformers, "
+                "attn_implementation='sdpa')"
+            )
+
+
+def _is_plain(part: nn.Module) -> bool:
+    """Return whether a module is an nn.MultiheadAttention that computes what this class computes."""
+    return isinstance(part, nn.MultiheadAttention) and type(part).forward is nn.MultiheadAttention.forward
+
+
+def _dot_product_weights(
+    place: str,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    *,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Tensor:
+    """Return softmax(q kᵀ scale + mask) of a call of scaled_dot_product_attention, of shape (B, H, T, S)."""
+    if query.is_nested or type(attn_mask) not in (Tensor, nn.Parameter, type(None)):
+        raise UserError(
+            f"{place} calls scaled_dot_product_attention with nested tensors or with a mask of a class of "
+            "its own: give padded sentences and a mask that is a tensor"
+        )
+    dtype = torch.promote_types(query.dtype, torch.float32)
+    query, key = query.to(dtype), key.to(dtype)
+    if enable_gqa:  # the query heads h R .. h R + R - 1 share the key head h
+        key = key.repeat_interleave(query.shape[-3] // key.shape[-3], -3)
+    scores = query @ key.transpose(-2, -1) * (query.shape[-1] ** -0.5 if scale is None else scale)
+    if is_causal:
+        scores = scores.masked_fill(torch.ones_like(scores, dtype=torch.bool).triu(1), -math.inf)
+    if attn_mask is not None:  # here True means that the query may attend
+        is_bool = attn_mask.dtype == torch.bool
+        scores = scores.masked_fill(~attn_mask, -math.inf) if is_bool else scores + attn_mask
+    weights = _softmax(scores)  # (..., T, S)
+    shape = (
+        (1,) * (4 - weights.dim()) + tuple(weights.shape) if weights.dim() != 3 else weights[:, None].shape
+    )
+    return weights.reshape(-1, *shape[-3:])  # further axes before the heads become one
+
+
+def _softmax(scores: Tensor) -> Tensor:
+    """Return the weights of scores, 0 in rows in which all scores are -inf."""
+    is_blocked = (scores == -math.inf).all(-1, keepdim=True)
+    return scores.softmax(-1).masked_fill(is_blocked, 0)
 
 
 @contextmanager
@@ -113,22 +273,6 @@ def _without_conversion_to_nested(module: nn.Module) -> Iterator[None]:
     finally:
         for encoder in encoders:
             encoder.use_nested_tensor = True
-
-
-def _recorder(name: str, maps: dict[str, Array]) -> Callable[..., None]:
-    """Return a forward hook that adds the weights of a call of an attention module to the maps."""
-    calls = 0
-
-    def record(attention: Any, args: Any, kwargs: Any, output: Any) -> None:
-        nonlocal calls
-        calls += 1
-        call = SIGNATURE.bind(attention, *args, **kwargs).arguments
-        query, masks = call["query"], (call.get("key_padding_mask"), call.get("attn_mask"))
-        with torch.autocast(query.device.type, enabled=False):  # full precision in a forward pass with less
-            weights = _weights(attention, query, call["key"], *masks)
-        maps[name if calls == 1 else f"{name}#{calls}"] = weights.cpu().numpy()
-
-    return record
 
 
 def _weights(
@@ -172,8 +316,7 @@ def _batch_weights(
         scores = _add_mask(scores, attn_mask.reshape(*shape, *attn_mask.shape[-2:]))
     if key_padding_mask is not None:
         scores = _add_mask(scores, key_padding_mask[:, None, None, :])
-    is_blocked = (scores == -math.inf).all(-1, keepdim=True)  # (B, H, T, 1)
-    return scores.softmax(-1).masked_fill(is_blocked, 0)
+    return _softmax(scores)
 
 
 def _queries_and_keys(attention: nn.MultiheadAttention, query: Tensor, key: Tensor) -> tuple[Tensor, Tensor]:

@@ -20,7 +20,7 @@ def rotate(x: Array, cos: Array, sin: Array, layout: str = "halves") -> tuple[Ar
 
     Args:
         x: Queries or keys, of shape (..., T, K).
-        cos: The cosines of the angles, broadcastable to (..., T, K/2).
+        cos: The cosines of the angles, broadcastable to (..., T, K/2), or (..., T, R/2) for R columns.
         sin: Their sines, of the same shape.
         layout: "halves" or "interleaved".
 
@@ -31,9 +31,11 @@ def rotate(x: Array, cos: Array, sin: Array, layout: str = "halves") -> tuple[Ar
         UserError: If there is no such layout.
     """
     require_choice("layout", layout, ROTARY_LAYOUTS)
-    first, second = rotary_pairs(layout, x.shape[-1])
-    a, b = x[..., first], x[..., second]  # (..., T, K/2)
+    width = 2 * cos.shape[-1]  # R
+    first, second = rotary_pairs(layout, width)
+    a, b = x[..., first], x[..., second]  # (..., T, R/2)
     y = np.empty_like(x)
+    y[..., width:] = x[..., width:]
     product = np.empty_like(a)
     np.multiply(a, cos, out=y[..., first])
     y[..., first] -= np.multiply(b, sin, out=product)

@@ -36,7 +36,7 @@ def rotate(x: Array, cos: Array, sin: Array, layout: str = "halves") -> tuple[Ar
 
     Args:
         x: Queries or keys, of shape (..., T, K).
-        cos: The cosines of the angles, broadcastable to (..., T, K/2).
+        cos: The cosines of the angles, broadcastable to (..., T, K/2), or (..., T, R/2) for R columns.
         sin: Their sines, of the same shape.
         layout: "halves" or "interleaved".
 
@@ -47,8 +47,10 @@ def rotate(x: Array, cos: Array, sin: Array, layout: str = "halves") -> tuple[Ar
         UserError: If there is no such layout.
     """
     require_choice("layout", layout, ROTARY_LAYOUTS)
-    first, second = rotary_pairs(layout, x.shape[-1])
+    width = 2 * cos.shape[-1]  # R
+    first, second = rotary_pairs(layout, width)
     y = array_module(x).empty(x.shape, x.dtype)
+    y[..., width:] = x[..., width:]
     rotate_pairs(x[..., first], x[..., second], cos, sin, y[..., first], y[..., second])
     return y, RotaryCache(cos, sin, layout)
 

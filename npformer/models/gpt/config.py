@@ -98,7 +98,7 @@ class GPTConfig(ModelSettings):
     rotary_low_factor: float = 1.0
     rotary_high_factor: float = 4.0
     rotary_original_context: int = 8192
-    activation: str = "gelu_tanh"  # one of ACTIVATIONS, or "swiglu" or "geglu"
+    activation: str = "gelu_tanh"  # one of ACTIVATIONS or GATED_ACTIVATIONS
     window: int | None = None  # a token attends to itself and the window - 1 tokens before it; None: to all
     bias: bool = True  # biases in linear maps and layer norms
     qkv_bias: bool | None = None  # biases of queries, keys and values; None means bias. Qwen2 has no others

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,16 +13,13 @@ from npformer.functional.masks import causal_mask
 from npformer.models.gpt.config import GPTConfig
 from npformer.nn import PreallocatedKVCache
 
-if TYPE_CHECKING:
-    from npformer.models.gpt.model import Block
-
 
 class GPTDecoding:
     """The methods of GPT for decoding. They keep nothing for a backward pass."""
 
     config: GPTConfig
     embedding: Any
-    layers: list[Block]
+    layers: list[Any]
     norm: Any
     output: Any
     _take_ids: Callable[..., Array]
@@ -76,7 +73,7 @@ class GPTDecoding:
         mask = self._step_mask(ids, start)
         x, _ = self.embedding.forward(ids, start=start)  # (B, T, D)
         for layer, layer_kv_cache in zip(self.layers, kv_cache, strict=True):
-            x = _next_positions(layer, x, layer_kv_cache, mask)
+            x = layer.next_positions(x, layer_kv_cache, mask)
         if lengths is None:
             x = x if every else x[:, -1]  # (B, D) the last token predicts the next one
         else:
@@ -94,20 +91,27 @@ class GPTDecoding:
         return causal_mask(ids.shape[1], ids, window=self.config.window, start=start)
 
 
-def _next_positions(block: Block, x: Array, kv_cache: PreallocatedKVCache, mask: Array | None) -> Array:
-    """Compute the output of a layer for the next T positions.
+class BlockDecoding:
+    """The method of Block for decoding. It keeps nothing for a backward pass."""
 
-    Args:
-        block: The layer.
-        x: The vectors of the tokens, of shape (B, T, D).
-        kv_cache: The keys and values of the S positions before, to which those of x are added.
-        mask: Bool, broadcastable to (B, H, T, S + T). True means that the query may attend to the key. None
-            means that all queries may attend to all keys.
+    self_attention: Any
+    feed_forward: Any
+    norm1: Any
+    norm2: Any
 
-    Returns:
-        y, of shape (B, T, D).
-    """
-    h, _ = block.self_attention.decode_step(block.norm1(x), kv_cache, mask)
-    x = x + h
-    y: Array = x + block.feed_forward(block.norm2(x))
-    return y
+    def next_positions(self, x: Array, kv_cache: PreallocatedKVCache, mask: Array | None) -> Array:
+        """Compute the output of the layer for the next T positions.
+
+        Args:
+            x: The vectors of the tokens, of shape (B, T, D).
+            kv_cache: The keys and values of the S positions before, to which those of x are added.
+            mask: Bool, broadcastable to (B, H, T, S + T). True means that the query may attend to the key.
+                None means that all queries may attend to all keys.
+
+        Returns:
+            y, of shape (B, T, D).
+        """
+        h, _ = self.self_attention.decode_step(self.norm1(x), kv_cache, mask)
+        x = x + h
+        y: Array = x + self.feed_forward(self.norm2(x))
+        return y

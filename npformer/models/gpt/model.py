@@ -12,6 +12,7 @@ that are shared by several query heads).
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +22,7 @@ from npformer.functional.caches import cache_class
 from npformer.functional.ids import take_ids
 from npformer.functional.masks import causal_mask
 from npformer.models.gpt.config import GPTConfig
-from npformer.models.gpt.decoding import GPTDecoding
+from npformer.models.gpt.decoding import BlockDecoding, GPTDecoding
 from npformer.nn import (
     Dropout,
     FeedForward,
@@ -58,7 +59,7 @@ class BlockCache(NamedTuple):
     dropout2: DropoutCache
 
 
-class Block(Module):
+class Block(BlockDecoding, Module):
     """A layer of GPT: x = x + self_attention(norm(x)), then x = x + feed_forward(norm(x)).
 
     Shapes: x (B, T, D) -> y (B, T, D).
@@ -68,18 +69,24 @@ class Block(Module):
         rng: The generator of the initial values.
         dtype: The dtype of the parameters.
         rotary: The rotation that all layers share, or None with learned positions.
+        attention: The class of the self-attention, or a function that makes one.
 
     Source: Radford et al. 2019, section 2.3.
     """
 
     def __init__(
-        self, config: GPTConfig, rotary: RotaryPositions | None, rng: np.random.Generator, dtype: Any
+        self,
+        config: GPTConfig,
+        rotary: RotaryPositions | None,
+        rng: np.random.Generator,
+        dtype: Any,
+        attention: Callable[..., MultiHeadAttention] = MultiHeadAttention,
     ) -> None:
-        self.self_attention = _make_attention(config, rotary, rng, dtype)
-        self.norm1 = _make_norm(config, dtype)
+        self.self_attention = make_attention(config, rotary, rng, dtype, attention)
+        self.norm1 = make_norm(config, dtype)
         self.dropout1 = Dropout(config.dropout)
-        self.feed_forward = _make_feed_forward(config, rng, dtype)
-        self.norm2 = _make_norm(config, dtype)
+        self.feed_forward = make_feed_forward(config, rng, dtype)
+        self.norm2 = make_norm(config, dtype)
         self.dropout2 = Dropout(config.dropout)
 
     def forward(self, x: Array, mask: AttentionMask, context: Context) -> tuple[Array, BlockCache]:
@@ -153,24 +160,27 @@ class GPT(GPTDecoding, Module):
     ) -> None:
         rng = default_rng(rng)
         self.config = config
-        learned = config.positions == "learned"
         self.embedding = InputEmbedding(
             config.vocab_size,
             config.d_model,
             config.context,
-            positions="learned" if learned else "none",
+            positions="learned" if config.positions == "learned" else "none",
             scale=False,
             dropout=config.dropout,
             rng=rng,
             dtype=dtype,
         )
-        rotary = None if learned else _make_rotary(config, dtype)
-        self.layers = [Block(config, rotary, rng, dtype) for _ in range(config.n_layers)]
-        self.norm = _make_norm(config, dtype)
+        self.layers = self.make_layers(rng, dtype)
+        self.norm = make_norm(config, dtype)
         self.output = _make_output(config, self.embedding.tokens.weight, rng, dtype) if config.head else None
         if rng is not UNDRAWN:
             self._draw_weights(rng)
         self.flatten()
+
+    def make_layers(self, rng: np.random.Generator, dtype: Any) -> list[Any]:
+        """Return the layers. The families whose layers differ replace this method."""
+        rotary = None if self.config.positions == "learned" else make_rotary(self.config, dtype)
+        return [Block(self.config, rotary, rng, dtype) for _ in range(self.config.n_layers)]
 
     def forward(
         self, ids: Any, *, train: bool = False, rng: np.random.Generator | None = None
@@ -233,18 +243,30 @@ def _make_output(config: GPTConfig, tokens: Parameter, rng: np.random.Generator,
     return Linear(config.d_model, config.vocab_size, bias=False, rng=rng, dtype=dtype)
 
 
-def _make_norm(config: GPTConfig, dtype: Any) -> Any:
+def make_norm(config: GPTConfig, dtype: Any) -> Any:
     """Return the norm of a configuration, a LayerNorm or an RMSNorm."""
     if config.norm == "rms":
         return RMSNorm(config.d_model, eps=config.norm_eps, dtype=dtype)
     return LayerNorm(config.d_model, eps=config.norm_eps, bias=config.bias, dtype=dtype)
 
 
-def _make_attention(
-    config: GPTConfig, rotary: RotaryPositions | None, rng: np.random.Generator, dtype: Any
+def make_attention(
+    config: GPTConfig,
+    rotary: RotaryPositions | None,
+    rng: np.random.Generator,
+    dtype: Any,
+    kind: Callable[..., MultiHeadAttention] = MultiHeadAttention,
 ) -> MultiHeadAttention:
-    """Return the self-attention of a configuration."""
-    return MultiHeadAttention(
+    """Return the self-attention of a configuration.
+
+    Args:
+        config: The configuration.
+        rotary: The rotation of queries and keys, or None.
+        rng: The generator of the initial values.
+        dtype: The dtype of the parameters.
+        kind: Its class, or a function that makes one.
+    """
+    return kind(
         config.d_model,
         config.n_heads,
         n_kv_heads=config.n_kv_heads,
@@ -259,8 +281,14 @@ def _make_attention(
     )
 
 
-def _make_feed_forward(config: GPTConfig, rng: np.random.Generator, dtype: Any) -> Any:
-    """Return a FeedForward or a GatedFeedForward. With Any, backward takes the cache of either one."""
+def make_feed_forward(config: GPTConfig, rng: np.random.Generator, dtype: Any) -> Any:
+    """Return a FeedForward or a GatedFeedForward. With Any, backward takes the cache of either one.
+
+    Args:
+        config: The configuration.
+        rng: The generator of the initial values.
+        dtype: The dtype of the parameters.
+    """
     kind: type[FeedForward | GatedFeedForward] = GatedFeedForward if config.is_gated else FeedForward
     return kind(
         config.d_model,
@@ -272,7 +300,7 @@ def _make_feed_forward(config: GPTConfig, rng: np.random.Generator, dtype: Any) 
     )
 
 
-def _make_rotary(config: GPTConfig, dtype: Any) -> RotaryPositions:
+def make_rotary(config: GPTConfig, dtype: Any) -> RotaryPositions:
     """Return the rotation of queries and keys of a configuration."""
     return RotaryPositions(
         config.context,

@@ -67,7 +67,7 @@ export function activate(tape, path, cache, x, name) {
 }
 
 /** The activation of the gate of each gated activation. @type {Record<string, string>} */
-const GATED = { swiglu: "swish", geglu: "gelu" };
+const GATED = { swiglu: "swish", geglu: "gelu", geglu_tanh: "gelu_tanh" };
 
 /** @param {string} name   of an activation */
 export function isGated(name) {

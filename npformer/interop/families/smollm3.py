@@ -1,0 +1,73 @@
+"""SmolLM3, a Llama with layers without positions: https://huggingface.co/docs/transformers/model_doc/smollm3.
+
+`no_rope_layers` has a number for each layer: 0 means that queries and keys are not rotated there, and 1 that
+they are. Without it, every `no_rope_layer_interval`-th layer is without positions (models/smollm3.py). The
+tensors are those of Llama.
+
+Source: Bakouch et al. 2025.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from npformer.errors import UserError
+from npformer.interop.families.family import Family
+from npformer.interop.families.llama import (
+    decoder_config,
+    require_equal_biases,
+    require_no_windows,
+    rows,
+    settings_of,
+    tensor_name,
+)
+from npformer.interop.settings_file import Settings
+from npformer.models.smollm3 import SmolLM3, SmolLM3Config
+from npformer.validation import has_type, short
+
+# the settings that a file may leave out
+DEFAULTS = {
+    "num_key_value_heads": 4,
+    "max_position_embeddings": 32768,
+    "rope_theta": 2e6,
+    "tie_word_embeddings": True,
+}
+
+
+def config_of(settings: Settings) -> SmolLM3Config:
+    """Return our configuration of a SmolLM3.
+
+    Raises:
+        UserError: If a setting is missing or impossible, or asks for what our model does not have.
+    """
+    bias, n_layers = require_equal_biases(settings), settings.count("num_hidden_layers")
+    require_no_windows(settings, n_layers if settings.has("sliding_window") else 0)
+    unrotated = _unrotated(settings, n_layers)
+    config: SmolLM3Config = decoder_config(
+        settings, SmolLM3Config, defaults=DEFAULTS, bias=bias, unrotated=unrotated
+    )
+    return config
+
+
+def _unrotated(settings: Settings, n_layers: int) -> tuple[int, ...]:
+    """Return the layers without positions."""
+    rotated = settings.values.get("no_rope_layers")
+    if rotated is None:
+        every = settings.count("no_rope_layer_interval", 4)
+        return tuple(range(every - 1, n_layers, every))
+    if not has_type(rotated, list[int]) or len(rotated) < n_layers:
+        raise UserError(
+            f"no_rope_layers is {short(rotated)} in {settings.place}: it must have 0 or 1 for each of the "
+            f"{n_layers} layers"
+        )
+    return tuple(layer for layer in range(n_layers) if not rotated[layer])
+
+
+def smollm3_settings(config: SmolLM3Config) -> dict[str, Any]:
+    """Return the content of a config.json, the way back from config_of."""
+    rotated = [int(layer not in config.unrotated) for layer in range(config.n_layers)]
+    bias = {"attention_bias": config.bias, "mlp_bias": config.bias}
+    return settings_of(config, "smollm3", "SmolLM3", no_rope_layers=rotated, **bias)
+
+
+SMOLLM3 = Family("smollm3", SmolLM3, config_of, smollm3_settings, rows, tensor_name)
