@@ -25,9 +25,10 @@ R_DROP_LOGS = {
 
 
 def log_of(name):
-    """Return the entries of the log of a run."""
-    folder = ROOT / "figures" / RUNS.get(name, name)
-    return [json.loads(line) for line in (folder / "log.jsonl").read_text(encoding="utf-8").splitlines()]
+    """Return the entries of the log of a run, or of the file of a trial."""
+    path = ROOT / "figures" / RUNS.get(name, name)
+    path = path if path.suffix else path / "log.jsonl"
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
 def validation_losses(name):
@@ -85,6 +86,12 @@ def test_the_model_card_has_the_losses_of_every_training():
     averaged = log_of("long")[-1]
     losses = f"| {averaged['averaged_loss']:.3f} | {averaged['averaged_objective']:.3f} |"
     assert f"{losses} {100 * averaged['averaged_accuracy']:.1f} % |" in CARD
+
+
+def test_the_lesson_and_the_model_card_have_the_loss_of_the_control():
+    losses = best_of("multi30k-en-de-trials/c-control.jsonl").split(" | ")
+    assert f"c-control.jsonl)) | 7.9 minutes {losses[0]} | " in CARD
+    assert f"control = {losses[0].removeprefix('| ')}  #" in LESSON.path.read_text(encoding="utf-8")
 
 
 def test_the_model_card_repeats_the_scores_of_the_weights_that_ship():
