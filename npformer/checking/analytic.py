@@ -52,8 +52,6 @@ def takes_complex(target: CheckTarget, directions: dict[str, Array]) -> bool:
             if noise > SAME * size + 100 * zero_output:
                 return False
             exact = derivative_along(target, directions)
-            if not norm(exact):  # as that of a modulus, whose imaginary part is 0: differences know better
-                return False
             noise = 10 * (EPSILON * size + noise)
             return _is_analytic(target, directions, noise, norm(exact)) and _is_confirmed(
                 target, directions, exact, noise / FIRST_STEP
