@@ -72,6 +72,7 @@ CUBE = (lambda x: np.abs(x) ** 3, lambda x: 3 * x * np.abs(x))
     [
         (SMOOTH["abs"], 0, 1e-8, "all gradients correct", "INCORRECT"),
         (SMOOTH["abs"], 1, 1e-8, "all gradients correct", "INCORRECT"),
+        (SMOOTH["abs"], 1, 1e-10, "not decided", "INCORRECT"),
         (SMOOTH["abs"], 1e4, 1e-8, "not decided", "INCORRECT"),
         (SMOOTH["abs"], 1e8, 1e-8, "not decided", "not decided"),
         (SOFTSIGN, 0, 1e8, "all gradients correct", "INCORRECT"),

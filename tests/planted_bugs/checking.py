@@ -43,9 +43,6 @@ BUGS = {
         "return noise / self._size(directions, self.derivative(directions))": {
             "checker: a modulus among rounding errors": "return 0.0"
         },
-        "(abs(product) <= analytic or not is_difference)": {
-            "checker: a gradient below the rounding errors is 0": "True"
-        },
         'return self._gap(directions, 100 * STEP["difference"]) < 0.3 * self._gap(directions)': {
             "checker: rounding errors are kinks": "return False"
         },
