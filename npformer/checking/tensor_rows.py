@@ -71,13 +71,22 @@ def _check_tensor(
         return row(error if seems_right else 0.0, None, between if kinks.entries else "")
     if is_inexact:
         return row(error, None, UNDECIDED, undecided=True)
-    # With entries ±1, errors might cancel in a part of the tensor, so the entries get different sizes. "not
-    # <=" stands in place of ">", because an error of NaN is a failure as well.
-    uneven = v * rng.uniform(0.5, 1.5, v.shape)
-    if kinks.entries:
-        uneven.reshape(-1)[kinks.entries] = 0
-    entry = first_wrong_entry(lambda part: not draw.error({tensor: part}) <= tolerance, uneven)
+    entry = _first_wrong_entry(draw, tensor, v, kinks.entries, tolerance, rng)
     return row(error, entry, diagnose(correct, tensor, g, tolerance))
+
+
+def _first_wrong_entry(
+    draw: Draw, tensor: str, v: Array, at_kinks: list[int], tolerance: float, rng: Generator
+) -> tuple[int, ...]:
+    """Return the index of the first wrong entry of a tensor that is at no kink.
+
+    With entries ±1, errors might cancel in a part of the tensor, so the entries of v get different sizes.
+    "not <=" stands in place of ">", because an error of NaN is a failure as well.
+    """
+    uneven = v * rng.uniform(0.5, 1.5, v.shape)
+    if at_kinks:
+        uneven.reshape(-1)[at_kinks] = 0
+    return first_wrong_entry(lambda part: not draw.error({tensor: part}) <= tolerance, uneven)
 
 
 def _malformed(draw: Draw, correct: NumericGradients, tensor: str) -> str:

@@ -19,9 +19,7 @@ BUGS = {
             "checker: complex step of another real part": "if False:"
         },
         "return found <= VANISHING * before": {"checker: complex step through the modulus": "return True"},
-        "if noise <= size and distance": {
-            "checker: rounding errors confirm a complex step": "if distance"
-        },
+        "if noise <= size and distance": {"checker: rounding errors confirm a complex step": "if distance"},
     },
     "checking/check_target.py": {
         "sizes = np.abs(x)": {"checker: one scale for all entries": "sizes = np.abs(x) * 0"}
