@@ -27,6 +27,7 @@ METHOD_NAMES = {"complex": "complex step", "difference": "central difference"}
 STEP = {"complex": 1e-20, "difference": 1e-6}  # relative to the scales
 STEPS = (1e-3, 1e-4, 1e-5, 1e-6)  # of an extrapolation
 LARGER_STEPS = 10.0 ** np.arange(-2, 13)
+CONVERGED = 1e-5  # relative: where two differences agree so well, no smaller step is better
 EPSILON = float(np.finfo(float).eps)
 
 
@@ -68,9 +69,9 @@ def derivative_along(target: CheckTarget, directions: dict[str, Array], method: 
     Returns:
         An array of the shape of y, or one for each output.
     """
-    h = step_along(directions, target.scales, STEP[method])
     if method == "difference":
-        return central(target, directions, h)
+        return extrapolated(target, directions)[0]
+    h = step_along(directions, target.scales, STEP[method])
     y, _ = target.run({name: target.tensors[name] + 1j * h * v for name, v in directions.items()})
     return map_tree(lambda part: np.imag(part) / h, y)
 
@@ -84,39 +85,42 @@ def extrapolated(target: CheckTarget, directions: dict[str, Array], shrink: floa
         shrink: A factor of all steps.
     """
     best: tuple[Any, float] = (None, np.inf)
+    rounding = EPSILON * norm(_output(target, directions, 0.0))
     for step in STEPS:
         h = step_along(directions, target.scales, shrink * step)
         wide, narrow = central(target, directions, h), central(target, directions, h / 2)
-        error = distance(wide, narrow)
+        error = distance(wide, narrow) + rounding / h
         if not error >= best[1]:
             best = map_tree(lambda w, n: (4 * n - w) / 3, wide, narrow), error
-        if error <= 1e-5 * norm(narrow):
+        if error <= CONVERGED * norm(narrow):
             break
-    return _by_larger_steps(target, directions, best)
+    return _by_larger_steps(target, directions, best, rounding, shrink)
 
 
 def _by_larger_steps(
-    target: CheckTarget, directions: dict[str, Array], best: tuple[Any, float]
+    target: CheckTarget, directions: dict[str, Array], best: tuple[Any, float], rounding: float, shrink: float
 ) -> tuple[Any, float]:
-    """Return a better derivative than `best` if rounding errors of the output spoil it, and `best` otherwise.
+    """Return a better derivative than `best` if rounding errors of forward spoil it, and `best` otherwise.
 
     Each step is ten times the last one. It must confirm what is known: else it crosses a kink or a bend.
+    `rounding` is the size of the rounding errors of the output, and `shrink` a factor of all steps.
     """
-    size = EPSILON * norm(_output(target, directions, 0.0))
-    rounding = size / step_along(directions, target.scales, STEPS[0])
-    known = best[1] + rounding
-    for step in LARGER_STEPS if rounding > 1e-8 * norm(best[0]) else ():
-        h = step_along(directions, target.scales, step)
+    size, first = norm(best[0]), step_along(directions, target.scales, shrink * STEPS[0])
+    is_spoilt = rounding / first > 1e-8 * size or best[1] > CONVERGED * size
+    for step in LARGER_STEPS if is_spoilt else ():
+        h = step_along(directions, target.scales, shrink * step)
         wide, narrow = central(target, directions, h), central(target, directions, h / 2)
-        error = distance(wide, narrow) + size / h
+        error = distance(wide, narrow) + rounding / h
         found = map_tree(lambda w, n: (4 * n - w) / 3, wide, narrow)
-        if not (error < known and distance(found, best[0]) <= 10 * known):
+        if not (error < best[1] and distance(found, best[0]) <= 10 * best[1]):
             break
-        best, known = (found, error), error
+        best = found, error
     return best
 
 
-def one_sided(target: CheckTarget, dy: Any, directions: dict[str, Array]) -> tuple[float, float]:
+def one_sided(
+    target: CheckTarget, dy: Any, directions: dict[str, Array], step: float = STEP["difference"]
+) -> tuple[float, float]:
     """Return the smallest and the largest derivative of <dy, y> along directions that a kink allows.
 
     At a kink, the derivative of each output from below differs from the one from above, and every number
@@ -126,9 +130,10 @@ def one_sided(target: CheckTarget, dy: Any, directions: dict[str, Array]) -> tup
         target: The forward pass.
         dy: The gradient of the output.
         directions: A dict from the name of a tensor to a direction of its shape.
+        step: The step, relative to the scales.
     """
-    h = step_along(directions, target.scales, STEP["difference"])
-    below, here, above = (_output(target, directions, step) for step in (-h, 0.0, h))
+    h = step_along(directions, target.scales, step)
+    below, here, above = (_output(target, directions, move) for move in (-h, 0.0, h))
     least = most = 0.0
     for d, *y in zip(*map(leaves, (dy, below, here, above)), strict=True):
         if is_real(y[0]):

@@ -8,14 +8,25 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from npformer.backend import Array, Generator
-from npformer.checking.analytic import takes_complex
+from npformer.checking.analytic import RADII, takes_complex
 from npformer.checking.check_target import TOLERANCE, CheckTarget, Gradients
-from npformer.checking.derivative import derivative_along, extrapolated, one_sided, signs, typical
+from npformer.checking.derivative import (
+    EPSILON,
+    STEP,
+    derivative_along,
+    extrapolated,
+    one_sided,
+    signs,
+    step_along,
+    typical,
+)
 from npformer.checking.trees import copy_tree, draw_like, inner, map_tree, norm
 
 NEARBY = 1e-13  # the relative distance of points where rounding errors are drawn anew
 POINTS = 32  # the number of these points: at many of them, nothing is rounded
 LARGE = 1e-4  # relative to dy: rounding errors that are larger are rare, so larger errors count as mistakes
+SHRINKS = (1.0, 0.7, 0.4, 0.2)  # factors of the steps of differences that are compared
+HIDDEN = 1e-2  # the relative step at which a kink is looked for among rounding errors
 KINK = 1e-3  # relative: one-sided derivatives that differ by more do so because of a kink
 TOGETHER = 8  # the number of random directions along which several entries at kinks are checked together
 TIMES = 10  # two numbers agree if they differ by no more than this many times their rounding errors
@@ -87,7 +98,7 @@ class Draw:
     def error(self, directions: dict[str, Array]) -> float:
         """Return |<g, v> - derivative along v|, divided by the norm of g or by the floor."""
         numeric, analytic = self.derivative(directions), self.product(directions)
-        return abs(numeric - analytic) / max(self.length(*directions), abs(numeric), self.floor)
+        return abs(numeric - analytic) / self._size(directions, numeric)
 
     def tolerance(self, tensor: str) -> float:
         """Return the largest error of the gradient of a tensor that passes."""
@@ -96,18 +107,33 @@ class Draw:
             return self.options.tolerance
         return self.target.tolerance(tensor, method)
 
-    def is_inexact(self, directions: dict[str, Array], error: float) -> bool:
-        """Return whether differences are too inexact to tell that an error so small is one of the gradient.
+    def hidden_error(self, directions: dict[str, Array]) -> float:
+        """Return the largest error, as `error` measures it, that rounding errors of forward explain.
+
+        Differences with other steps have other rounding errors, and no step shows what is smaller than the
+        rounding errors of the output. If they are large, they may hide a kink, so <g, v> may also lie between
+        the one-sided derivatives; then the result is infinite. And where they hide a small part that takes no
+        complex numbers, the complex step is not exact.
 
         Args:
             directions: A dict from the name of a tensor to a direction of its shape.
-            error: The error along these directions.
         """
-        if not error <= TOLERANCE["difference"] or "difference" not in map(self.methods.get, directions):
-            return False
-        here = self.derivative(directions)
-        there = self.derivative(directions, shrink=0.4)
-        return abs(here - there) * 3 >= abs(here - self.product(directions))
+        product, y = self.product(directions), self.target.run()[0]
+        rounding = TIMES * EPSILON * norm(map_tree(lambda d, part: d * part, self.dy, y))
+        if "difference" not in map(self.methods.get, directions):
+            noise = rounding / step_along(directions, self.target.scales, RADII[0])
+            return noise / self._size(directions, self.derivative(directions))
+        found = [self.derivative(directions, shrink) for shrink in SHRINKS]
+        noise = TIMES * float(np.ptp(found)) + rounding
+        if abs(found[0] - product) > noise and self._sides_are_rounded(directions):
+            least, most = one_sided(self.target, self.dy, directions, HIDDEN)
+            if least - noise <= product <= most + noise:
+                return np.inf
+        return noise / self._size(directions, found[0])
+
+    def _size(self, directions: dict[str, Array], numeric: float) -> float:
+        """Return the number by which an error along directions is divided."""
+        return max(self.length(*directions), abs(numeric), self.floor)
 
     def is_rounding(self, directions: dict[str, Array], rng: Generator) -> bool:
         """Return whether <g, v> and the derivative differ by no more than their rounding errors.
@@ -128,8 +154,8 @@ class Draw:
                 there = replace(self, dy=dy, grads=grads)
                 near = {name: _moved(v, rng) for name, v in directions.items()}
                 pairs.append((there.derivative(near), there.product(near)))
-        numeric, analytic = np.array(pairs).T
-        return bool(here <= TIMES * (np.ptp(numeric) + np.ptp(analytic)))
+        numeric, analytic = TIMES * np.ptp(np.array(pairs), axis=0)
+        return bool(here <= numeric + analytic)
 
     def _is_rounding_of_zero(self, directions: dict[str, Array]) -> bool:
         """Return whether the derivative is 0, and the gradient is small beside those of the other tensors."""
@@ -143,8 +169,21 @@ class Draw:
         """Return whether the derivatives along directions differ from below and from above."""
         if "difference" not in map(self.methods.get, directions):
             return False
-        least, most = one_sided(self.target, self.dy, directions)
-        return most - least > KINK * max(self.length(*directions), self.floor)
+        return self._gap(directions) > KINK * max(self.length(*directions), self.floor) and (
+            not self._sides_are_rounded(directions)
+        )
+
+    def _gap(self, directions: dict[str, Array], step: float = STEP["difference"]) -> float:
+        """Return the length of the interval of one-sided derivatives."""
+        least, most = one_sided(self.target, self.dy, directions, step)
+        return most - least
+
+    def _sides_are_rounded(self, directions: dict[str, Array]) -> bool:
+        """Return whether rounding errors are most of the difference of the one-sided derivatives.
+
+        With a larger step, the part of a kink stays the same, and the part of rounding errors is smaller.
+        """
+        return self._gap(directions, 100 * STEP["difference"]) < 0.3 * self._gap(directions)
 
     def at_kinks(self, tensor: str, tolerance: float, rng: Generator) -> Kinks:
         """Find the entries at a kink, and compare their gradient with the one-sided derivatives.
@@ -163,7 +202,8 @@ class Draw:
             """Return whether the gradient along v is one that a kink allows, and whether there is a kink."""
             least, most = one_sided(self.target, self.dy, {tensor: v})
             along = self.product({tensor: v})
-            return least - slack <= along <= most + slack, most - least > KINK * scale
+            is_kink = most - least > KINK * scale and not self._sides_are_rounded({tensor: v})
+            return least - slack <= along <= most + slack, is_kink
 
         kinks: list[int] = []
         for entry in range(unit.size):

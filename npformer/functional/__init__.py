@@ -7,6 +7,11 @@ complex128 for derivatives by complex step.
 These pairs are the reference implementation. For a few of them `npformer/kernels/` contains faster versions.
 Tests compare these with the pairs here. Training calls the faster versions. A gradient check calls the pairs,
 so a debugger stops at a breakpoint in softmax_backward during a gradient check, but not during training.
+
+dy must have the shape and the dtype of y. The pairs do not check it: most caches do not hold the shape of y,
+and a check in every pair would be repeated in every step of a training. So a dy of another shape is
+broadcast, or ends in an error of NumPy. The layers of `npformer.nn` check it once for each call of backward
+(nn/checks.py).
 """
 
 from npformer.functional.activations import (

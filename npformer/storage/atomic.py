@@ -8,10 +8,10 @@ import contextlib
 import errno
 import hashlib
 import os
+import re
 import signal
 import stat
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
@@ -27,7 +27,7 @@ SYSTEM_FOLDERS = ("/dev", "/proc/self/fd")  # whose links name what is open, suc
 _LONGEST_NAME = 255  # bytes, on the file systems of Linux, macOS and Windows
 _ENDING = ".partial"  # of the names of temporary files
 _RANDOM_BYTES = 6  # in such a name
-_SECONDS_TO_LOCK = 60.0  # the time for which an empty temporary file may have no lock yet
+_TEMPORARY = re.compile(rf"\..+\.[0-9a-f]{{{2 * _RANDOM_BYTES}}}{re.escape(_ENDING)}", re.DOTALL)
 _ENDING_SIGNALS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
 
@@ -224,35 +224,45 @@ def _try_to_write_beside(path: Path) -> None:
 
 @contextlib.contextmanager
 def _temporary_file(path: Path, data: bytes) -> Iterator[Path]:
-    """Write data and the permissions of `path` to a temporary file, and remove it if it still exists then."""
-    _remove_abandoned(path)
-    temporary = _new_temporary_path(path)
-    with open(temporary, "xb") as file, _removed_on_signals(temporary):
-        try:
-            with contextlib.suppress(OSError):  # of a file system without locks
-                if fcntl is not None:
-                    fcntl.flock(
-                        file, fcntl.LOCK_EX
-                    )  # until the file is closed, also by the end of the process
-            file.write(data)
-            file.flush()
-            _copy_permissions(path, temporary)
-            os.fsync(file.fileno())  # without this, a power cut could leave an empty file
-            if fcntl is None:
-                file.close()
-            yield temporary
-        finally:  # after Ctrl-C too
-            with contextlib.suppress(OSError):
-                temporary.unlink()
+    """Write data and the permissions of `path` to a temporary file, and remove it if it still exists then.
+
+    The file is locked until it is closed, also by the end of the process. A process that removes abandoned
+    files may find it before it is locked, so it is made anew until one is locked and still there.
+    """
+    remove_abandoned(path.parent, _beginning(path))
+    while True:
+        temporary = _new_temporary_path(path)
+        with open(temporary, "xb") as file, _removed_on_signals(temporary):
+            try:
+                with contextlib.suppress(OSError):  # of a file system without locks
+                    if fcntl is not None:
+                        fcntl.flock(file, fcntl.LOCK_EX)
+                if not temporary.exists():
+                    continue
+                file.write(data)
+                file.flush()
+                _copy_permissions(path, temporary)
+                os.fsync(file.fileno())  # without this, a power cut could leave an empty file
+                if fcntl is None:
+                    file.close()
+                yield temporary
+                return
+            finally:  # after Ctrl-C too
+                with contextlib.suppress(OSError):
+                    temporary.unlink()
 
 
-def _remove_abandoned(path: Path) -> None:
-    """Remove the temporary files of a file that killed processes have left, which nobody has locked."""
-    beginning = _beginning(path)
+def remove_abandoned(folder: Path, beginning: str = ".") -> None:
+    """Remove the temporary files that killed processes have left in a folder: those that nobody has locked.
+
+    Args:
+        folder: The folder.
+        beginning: How the names of these files begin. By default, the temporary files of all files count.
+    """
     with contextlib.suppress(OSError):
-        for entry in os.scandir(path.parent):
-            is_file = entry.name.startswith(beginning) and entry.is_file(follow_symlinks=False)
-            if is_file and entry.name.endswith(_ENDING):
+        for entry in os.scandir(folder):
+            is_temporary_file = entry.name.startswith(beginning) and _TEMPORARY.fullmatch(entry.name)
+            if is_temporary_file and entry.is_file(follow_symlinks=False):
                 _remove_unlocked(Path(entry.path))
 
 
@@ -264,10 +274,7 @@ def _remove_unlocked(temporary: Path) -> None:
             return
         with open(temporary, "rb") as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            status = os.fstat(file.fileno())
-            # a new file that its writer is about to lock is empty
-            if status.st_size or time.time() - status.st_mtime > _SECONDS_TO_LOCK:
-                temporary.unlink()
+            temporary.unlink()
 
 
 @contextlib.contextmanager

@@ -16,7 +16,14 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from npformer.errors import UserError
-from npformer.storage.atomic import create_atomically, make_folder, reason, refuse_link_outside, write_file
+from npformer.storage.atomic import (
+    create_atomically,
+    make_folder,
+    reason,
+    refuse_link_outside,
+    remove_abandoned,
+    write_file,
+)
 from npformer.storage.bounded import read_up_to
 from npformer.storage.json_files import parse_json, require_object, require_version
 from npformer.validation import has_type, is_number
@@ -42,7 +49,10 @@ class Cut(NamedTuple):
 
 
 class RunFolder:
-    """The paths of a run's files. As a context, it opens the log and locks the folder.
+    """The paths of a run's files. As a context, it opens the log, locks the folder and tidies it.
+
+    A killed run may leave the temporary file of a checkpoint that is never written again, because the best
+    one stays the best. So all such files are removed.
 
     Raises:
         UserError: On entering the context, if the folder cannot be made or written, or if another process
@@ -73,6 +83,7 @@ class RunFolder:
     def __enter__(self) -> "RunFolder":
         make_folder(self.path, advice="choose another folder for the run")
         self._file = self._open_log()
+        remove_abandoned(self.path)
         return self
 
     def __exit__(self, *exception: object) -> None:

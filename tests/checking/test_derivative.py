@@ -63,6 +63,39 @@ def test_an_output_that_hardly_changes(scale, seed):
     assert not gradcheck(pair(softplus[0], lambda x: 1.001 * softplus[1](x)), scale * X, seed=seed).ok
 
 
+SOFTSIGN = (lambda x: x / (1 + np.abs(x)), lambda x: 1 / (1 + np.abs(x)) ** 2)
+CUBE = (lambda x: np.abs(x) ** 3, lambda x: 3 * x * np.abs(x))
+
+
+@pytest.mark.parametrize(
+    ("f", "offset", "scale", "right", "half"),
+    [
+        (SMOOTH["abs"], 0, 1e-8, "all gradients correct", "INCORRECT"),
+        (SMOOTH["abs"], 1, 1e-8, "all gradients correct", "INCORRECT"),
+        (SMOOTH["abs"], 1, 1e-10, "not decided", "INCORRECT"),
+        (SMOOTH["abs"], 1e4, 1e-8, "not decided", "INCORRECT"),
+        (SMOOTH["abs"], 1e8, 1e-8, "not decided", "not decided"),
+        (SOFTSIGN, 0, 1e8, "all gradients correct", "INCORRECT"),
+        (SOFTSIGN, 1e4, 1e8, "not decided", "INCORRECT"),
+        (SOFTSIGN, 1, 1e-8, "not decided", "INCORRECT"),
+        (CUBE, 1, 1e-4, "not decided", "INCORRECT"),
+    ],
+)
+def test_rounding_errors_of_forward_are_no_mistakes(f, offset, scale, right, half):
+    """They hide the derivative of |x| beside 1e4, where |x| is 1e-8, up to its fourth digit."""
+
+    def verdict(factor):
+        report = gradcheck(pair(lambda x: f[0](x) + offset, lambda x: factor * f[1](x)), scale * X, name="f")
+        assert report.ok == ("correct" in str(report).splitlines()[0])
+        return str(report).splitlines()[0]
+
+    assert verdict(1) == f"f: {right}"
+    assert verdict(0.5) == f"f: {half}"
+    assert not gradcheck(pair(lambda x: f[0](x) + offset, lambda x: 1.001 * f[1](x)), scale * X).ok
+    if half == "INCORRECT":
+        assert verdict(0) == "f: INCORRECT"
+
+
 def test_a_forward_pass_that_is_another_function_of_complex_numbers():
     """The complex step is not asked about the function of real numbers, so differences decide."""
     factor = 1 + 2e-5

@@ -7,6 +7,7 @@ from browser import open_page
 from page_steps import wait_until_ready
 from readers import DESK
 from tiny_runs import bert_checkpoint
+from word_translator import word_translator
 
 from npformer.cli.main import main
 from npformer.explorer.steps import recording
@@ -26,8 +27,6 @@ def page(chromium, html):
 @pytest.mark.parametrize(
     ("source", "target", "message"),
     [
-        ("the zzebra is tired", "", "The model does not know “zzebra”: choose words of its vocabulary."),
-        ("the dgo is tierd", "", "The model does not know “dgo”, “tierd”: choose words of its vocabulary."),
         ("the dog", "le chein", "The model does not know “chein”: choose words of its vocabulary."),
         ("", "", "The sentence is empty: write at least one word."),
         (" \u200b\ufeff\t", "", "The sentence is empty: write at least one word."),
@@ -65,6 +64,19 @@ def test_suggestions_and_a_new_sentence_is_translated_anew(page):
     page.fill("#source-input", "a cat sees it")
     page.click("#sentence-form .main")
     assert page.evaluate(f"{texts}(npformer.explorer.session)") == ["a cat sees it", True, True]
+
+
+def test_an_unknown_word_of_a_sentence_is_read_as_the_package_reads_it(page):
+    page.fill("#source-input", "the dgo is tierd")
+    page.click("#own")
+    said = "The model does not know “dgo”, “tierd” and reads <UNK> instead."
+    assert page.text_content("#message").split(" Did you mean")[0] == said
+    session = "npformer.explorer.session"
+    ids, tokens = page.evaluate(
+        f"[{session}.ids.source, {session}.ids.source.map(id => {session}.head.source_words[id])]"
+    )
+    assert tokens == ["the", "<UNK>", "is", "<UNK>", "</S>"]
+    assert ids == word_translator().source_ids("the dgo is tierd")
 
 
 def test_the_longest_sentence_has_room(page):

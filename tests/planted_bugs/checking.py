@@ -2,8 +2,11 @@
 
 BUGS = {
     "checking/derivative.py": {
-        "return _by_larger_steps(target, directions, best)": {
+        "return _by_larger_steps(target, directions, best, rounding, shrink)": {
             "checker: no larger steps beside a large constant": "return best"
+        },
+        "error = distance(wide, narrow) + rounding / h\n        if not": {
+            "checker: two differences of 0 agree": "error = distance(wide, narrow)\n        if not"
         },
         "least + float(sides.min(0).sum()), most + float(sides.max(0).sum())": {
             "checker: a kink allows the derivative from above alone": (
@@ -16,6 +19,7 @@ BUGS = {
             "checker: complex step of another real part": "if False:"
         },
         "return found <= VANISHING * before": {"checker: complex step through the modulus": "return True"},
+        "if noise <= size and distance": {"checker: rounding errors confirm a complex step": "if distance"},
     },
     "checking/check_target.py": {
         "sizes = np.abs(x)": {"checker: one scale for all entries": "sizes = np.abs(x) * 0"}
@@ -30,6 +34,15 @@ BUGS = {
     "checking/draw.py": {
         "units = {n: scales[n] if methods": {
             "checker: directions that do not know the scale": "units = {n: np.ones_like(scales[n]) if methods"
+        },
+        "return noise / self._size(directions, found[0])": {
+            "checker: rounding errors count as mistakes": "return 0.0"
+        },
+        "return noise / self._size(directions, self.derivative(directions))": {
+            "checker: a modulus among rounding errors": "return 0.0"
+        },
+        'return self._gap(directions, 100 * STEP["difference"]) < 0.3 * self._gap(directions)': {
+            "checker: rounding errors are kinks": "return False"
         },
         "all(is_between(v * unit, 10 * slack)[0] for v in several)": {
             "checker: a tie that is counted twice": "True"

@@ -132,11 +132,11 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from npformer.storage import atomic
-real = os.{call}
+real = {call}
 def kill(*arguments):
     {before}
     os.kill(os.getpid(), signal.SIGKILL)
-os.{call} = kill
+{call} = kill
 atomic.{write}(Path(sys.argv[1]), b"new" * 1000)
 """
 
@@ -145,10 +145,11 @@ atomic.{write}(Path(sys.argv[1]), b"new" * 1000)
 @pytest.mark.parametrize(
     ("write", "call", "before"),
     [
-        ("write_atomically", "fsync", ""),
-        ("write_atomically", "replace", ""),
-        ("create_atomically", "link", ""),
-        ("create_atomically", "link", "real(*arguments)"),  # two names of one file are left
+        ("write_atomically", "atomic.fcntl.flock", ""),  # an empty file is left, without a lock
+        ("write_atomically", "os.fsync", ""),
+        ("write_atomically", "os.replace", ""),
+        ("create_atomically", "os.link", ""),
+        ("create_atomically", "os.link", "real(*arguments)"),  # two names of one file are left
     ],
 )
 def test_what_a_killed_process_left_is_removed_by_the_next_write(tmp_path, write, call, before):
@@ -169,16 +170,23 @@ def test_what_a_killed_process_left_is_removed_by_the_next_write(tmp_path, write
     assert sorted(os.listdir(tmp_path)) == [".file.other", "file"]
 
 
-def test_the_file_of_another_writer_is_not_removed(tmp_path, monkeypatch):
-    """Two writers are between the temporary file and the rename at the same time."""
-    path, real = tmp_path / "file", os.replace
+@pytest.mark.parametrize(
+    ("module", "call"),
+    [
+        (os, "replace"),
+        pytest.param(atomic.fcntl, "flock", marks=pytest.mark.skipif(os.name == "nt", reason="locks")),
+    ],
+)
+def test_two_writers_at_the_same_time_both_succeed(tmp_path, monkeypatch, module, call):
+    """The second one begins before the first one renames its temporary file, or before it locks this file."""
+    path, real = tmp_path / "file", getattr(module, call, None)
 
-    def replace(*arguments):
-        monkeypatch.setattr(os, "replace", real)
+    def write_another(*arguments):
+        monkeypatch.setattr(module, call, real)
         write_atomically(path, b"second")
         real(*arguments)
 
-    monkeypatch.setattr(os, "replace", replace)
+    monkeypatch.setattr(module, call, write_another)
     write_atomically(path, b"first")
     assert path.read_bytes() == b"first"
     assert os.listdir(tmp_path) == ["file"]

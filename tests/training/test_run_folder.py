@@ -1,6 +1,7 @@
 """The log of a run: its version, damaged lines, and lines that a crash cut short."""
 
 import json
+import os
 import shutil
 import warnings
 from pathlib import Path
@@ -11,6 +12,7 @@ from training_worker import tiny_run
 
 from npformer import UserError
 from npformer.cli.curves import draw_curves
+from npformer.storage import atomic
 from npformer.training import RunFolder, read_log, run_folder
 from npformer.training.events import Noted
 
@@ -105,6 +107,19 @@ def test_the_copies_of_two_damaged_logs_are_both_kept(run):
         resume(run)
     copies = [run / "log.damaged.jsonl", run / "log.damaged-2.jsonl"]
     assert [copy.read_bytes() for copy in copies] == damaged
+
+
+def test_what_killed_runs_left_is_removed(run):
+    """Of whatever file, but for one that a process writes to, and for a file of the user."""
+    left = ["best.safetensors", "snapshot-00000002.safetensors", "log.damaged.jsonl", "curves.png"]
+    names = [f".{name}.0123456789ab.partial" for name in left]
+    for name in (*names, ".mine.partial"):
+        (run / name).write_bytes(b"half")
+    before = {*os.listdir(run)}
+    with open(run / names[-1]) as written:
+        atomic.fcntl.flock(written, atomic.fcntl.LOCK_EX)
+        with RunFolder(run):
+            assert before - {*os.listdir(run)} == {*names[:-1]}
 
 
 def test_the_log_is_locked_again_after_its_repair(run):

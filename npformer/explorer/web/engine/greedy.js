@@ -7,7 +7,7 @@ import { Transformer, TransformerPass } from "./transformer.js";
 /** @typedef {import("./pass.js").Edits} Edits */
 /** @typedef {import("./pass.js").Model} Model */
 
-const UNKNOWN_ID = 1;
+export const UNKNOWN_ID = 1;
 const EXTRA_TOKENS = 50; // of a translation, more than the source has (Vaswani et al. 2017, section 6.1)
 
 /**

@@ -152,6 +152,11 @@ export class Continuation {
     return [];
   }
 
+  /** Every character that is read is known. @returns {null} */
+  noteOn() {
+    return null;
+  }
+
   /**
    * Return a text as the page shows it, in one line, and the other way round.
    * @param {string} text

@@ -13,7 +13,7 @@ export function isIds(list, count) {
   return Array.isArray(list) && list.length > 0 && list.length <= MOST_TOKENS && list.every(isId);
 }
 
-/** A message for the reader: something that was typed cannot be used. */
+/** A message for the reader: something that was typed cannot be used, or not as it was typed. */
 export class ReaderError extends Error {
   /**
    * @param {string} message

@@ -1,7 +1,7 @@
 // @ts-check
 // What a reader does with a translator: a sentence and its translation, each a list of words.
 import { Transformer } from "../engine/transformer.js";
-import { greedy } from "../engine/greedy.js";
+import { UNKNOWN_ID, greedy } from "../engine/greedy.js";
 import { MOST_TOKENS, ReaderError, isIds } from "./reader_error.js";
 import { detokenize, similarWords, tokenize } from "./tokenize.js";
 import { t } from "../words/text.js";
@@ -228,15 +228,43 @@ export class Translation {
         }),
       );
     }
-    const unknown = [...new Set(tokens.filter((token) => !words.includes(token)))];
+    const unknown = side === "target" ? this.unknown(text, side) : [];
     if (unknown.length) {
-      const known = words.slice(SPECIALS),
-        quoted = unknown.map((word) => `“${word}”`).join(", ");
       throw new ReaderError(
-        t("The model does not know {quoted}: choose words of its vocabulary.", { quoted }),
-        unknown.map((word) => ({ word, known: similarWords(word, known) })),
+        t("The model does not know {quoted}: choose words of its vocabulary.", { quoted: quoted(unknown) }),
+        unknown.map((word) => ({ word, known: this.similar(side, word) })),
       );
     }
-    return [...tokens.map((token) => words.indexOf(token)), this.model.config.end_id];
+    const ids = tokens.map((token) => (words.includes(token) ? words.indexOf(token) : UNKNOWN_ID));
+    return [...ids, this.model.config.end_id];
   }
+
+  /**
+   * Return the words of a text that are not in the vocabulary.
+   * @param {string} text
+   * @param {"source" | "target"} side
+   */
+  unknown(text, side) {
+    const words = this.head[`${side}_words`];
+    const tokens = tokenize(text, this.head.tokenization[side]).filter((token) => !words.includes(token));
+    return [...new Set(tokens)];
+  }
+
+  /**
+   * Return a note about the words of a sentence that the model reads as <UNK>, or null if there are none.
+   * @param {string} source
+   */
+  noteOn(source) {
+    const unknown = this.unknown(source, "source");
+    if (!unknown.length) return null;
+    return new ReaderError(
+      t("The model does not know {quoted} and reads <UNK> instead.", { quoted: quoted(unknown) }),
+      unknown.map((word) => ({ word, known: this.similar("source", word) })),
+    );
+  }
+}
+
+/** @param {string[]} words */
+function quoted(words) {
+  return words.map((word) => `“${word}”`).join(", ");
 }

@@ -83,22 +83,25 @@ export class SentenceView {
   submit(compute) {
     const { explorer } = this,
       { task } = explorer.session;
+    const source = task?.typed(byId("source-input").value) ?? "";
     try {
-      compute(task?.typed(byId("source-input").value) ?? "");
+      compute(source);
       explorer.refresh();
       explorer.chooseLargest(explorer.head);
       this.fill();
-      byId("message").replaceChildren();
+      const note = task?.noteOn(source);
+      if (note) this.tell(note);
+      else byId("message").replaceChildren();
       explorer.changed();
     } catch (error) {
       if (!(error instanceof ReaderError)) throw error;
-      this.complain(error);
+      this.tell(error);
     }
   }
 
-  /** @param {ReaderError} error */
-  complain(error) {
-    const offers = error.suggestions.flatMap(({ word, known }) =>
+  /** @param {ReaderError} said */
+  tell(said) {
+    const offers = said.suggestions.flatMap(({ word, known }) =>
       known.map((other) =>
         !other
           ? button(t("leave out “{word}”", { word }), () => this.replaceWord(word, ""))
@@ -107,7 +110,7 @@ export class SentenceView {
             }),
       ),
     );
-    byId("message").replaceChildren(error.message, offers.length ? t(" Did you mean: ") : "", ...offers);
+    byId("message").replaceChildren(said.message, offers.length ? t(" Did you mean: ") : "", ...offers);
   }
 
   /**
