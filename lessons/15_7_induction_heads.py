@@ -77,15 +77,12 @@ show_figure(figure, "15_induction", caption)
 #
 # Two layers can divide the work:
 #
-# ```text
-#  position    s − 1        s                           t
-#  token       a            b      ...                  a
-#
-#  layer 0                  "a was before me"           (the same for every token)
-#              └──────────▶
-#  layer 1                  key: a before me   ◀─────── query: I am a
-#                           value: I am b      ───────▶ predict b
-# ```
+# | | place s, token b | place t, token a again |
+# |---|---|---|
+# | layer 0 attends to | place s − 1, where the first a stands | place t − 1 |
+# | after layer 0, the vector says | "I am b, and a was before me" | "I am a" |
+# | layer 1 makes of it | the key "a was before me" and the value "I am b" | a query for "a was before me" |
+# | layer 1 attends to | | place s, and predicts b |
 #
 # The head of layer 0 attends to the previous token and adds what it finds to the vector of its own token.
 # In layer 1, the key of $b$ can then say that $a$ came before. The query of the second $a$ matches this

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.testing import assert_allclose
 
 from npformer import functional as F
-from npformer import gradcheck
+from npformer import gradcheck, show
 from npformer.learn.course import show_figure
 from npformer.learn.experiments.measured_runs import read_results
 from npformer.learn.experiments.recall import (
@@ -165,8 +165,9 @@ beta = rng.uniform(0, 1, T)
 system = np.eye(T) + np.tril(beta[:, None] * (k @ k.T), -1)
 u = np.linalg.solve(system, beta[:, None] * v)  # the memory before the only chunk is 0
 y = np.tril(q @ k.T) @ u
-y_of_chunks, _ = F.delta_rule(q, k, v, beta, chunk=2)
+y_of_chunks, cache = F.delta_rule(q, k, v, beta, chunk=2)
 print("difference from npformer's chunks of 2:", abs(y - y_of_chunks).max())
+show(cache)
 
 # %% tags=["check"]
 assert_allclose(y, F.delta_rule(q, k, v, beta, chunk=2)[0], atol=1e-12)
@@ -177,7 +178,11 @@ assert_allclose(y, F.delta_rule(q, k, v, beta)[0], atol=1e-12)
 # memory, as the forward pass carries the memory. You find it in `npformer/functional/linear_attention.py`.
 
 # %%
-print(gradcheck((F.delta_rule, F.delta_rule_backward), q, k, v, beta))
+report = gradcheck((F.delta_rule, F.delta_rule_backward), q, k, v, beta)
+print(report)
+
+# %% tags=["check"]
+assert report.ok
 
 # %% [markdown]
 # ## Keys that come again

@@ -4,7 +4,7 @@ import os
 
 import numpy as np
 import pytest
-from hugging_face_oracles import SEEDS, by_our_names, larger, save_oracle
+from hugging_face_oracles import SEEDS, gradients_by_our_names, larger, save_oracle
 
 from npformer.interop import load_folder
 from npformer.models.registry import attention_arrays
@@ -81,7 +81,7 @@ def test_outputs_attention_and_gradients(kind, head, seed, tmp_path):
         current = loaded.family.tensor_name(name, config)
         if current is not None and parameter.grad is not None:
             tensors[current] = parameter.grad.numpy()
-    expected = by_our_names(loaded.family, config, tensors)
+    expected = gradients_by_our_names(loaded.family, config, tensors)
     expected |= {"output": theirs.detach().numpy(), "self": torch.stack(outputs.attentions).detach().numpy()}
     found = {name: parameter.grad for name, parameter in loaded.model.named_parameters()}
     assert larger(1e-10, found | {"output": ours} | attention_arrays(cache), expected) == {}

@@ -15,10 +15,10 @@ import pytest
 from hugging_face_oracles import (
     IGNORED,
     SEEDS,
-    by_our_names,
     expected_of,
     found_of,
     gradients,
+    gradients_by_our_names,
     larger,
     save_oracle,
 )
@@ -210,7 +210,7 @@ def test_a_decoder_without_its_head(name, tmp_path, monkeypatch):
     (outputs.last_hidden_state * torch.tensor(gradient)).sum().backward()
     loaded.model.backward(gradient, cache)
     theirs = {f"model.{parameter}": p.grad.numpy() for parameter, p in oracle.named_parameters()}
-    expected = by_our_names(loaded.family, loaded.model.config, theirs)
+    expected = gradients_by_our_names(loaded.family, loaded.model.config, theirs)
     expected |= {"output": outputs.last_hidden_state.detach().numpy()}
     expected |= {"self": torch.stack(outputs.attentions).detach().numpy()}
     found = {parameter: p.grad for parameter, p in loaded.model.named_parameters()} | {"output": ours}

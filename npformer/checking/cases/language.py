@@ -54,6 +54,8 @@ def gpt_cases() -> Iterator[Case]:
     for name, changes in variants.items():
         model = _with_loss(GPT, GPTConfig(**(sizes | shared | changes)))
         yield make_case(f"GPT, {name}", model, given(TARGET_IN), given(TARGET_OUT), **DROPPING)
+    config = GPTConfig(**(sizes | shared | {"head": False}))
+    yield make_case("GPT without a head", made(GPT, config), given(TARGET_IN), **DROPPING)
 
 
 def family_cases() -> Iterator[Case]:
@@ -95,6 +97,8 @@ def bert_cases() -> Iterator[Case]:
         model = _with_loss(Bert, BertConfig(**(sizes | dropping | changes)))
         settings: dict[str, Any] = {"segment_ids": SEGMENT_IDS, **DROPPING}
         yield make_case(f"Bert, {name}", model, ids, given(HIDDEN_TARGETS), **settings)
+    config = config.replace(head="text classes", head_activation="relu", first_position=2)
+    yield make_case("Bert with a classifier of texts", made(Bert, config), ids, segments, **DROPPING)
 
 
 def _bert_head(config: BertConfig, rng: np.random.Generator) -> BertHead:

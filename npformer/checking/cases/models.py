@@ -160,7 +160,7 @@ def model_cases() -> Iterator[Case]:
         "every option, pre-norm": {**everything, **PRE, "tied": "output", "activation": "gelu"},
         "every option, fused": {**everything, **PRE, "tied": "all", "fused_projections": True},
         "norms on either side": {"norm": "n-dan", "tied": "none"},
-        "embeddings unscaled": {"scale_embedding": False},
+        "embeddings unscaled, one layer in the decoder": {"scale_embedding": False, "decoder_layers": 1},
         "untied, swish": {"tied": "none", "activation": "swish", "final_norm": True},
         "relative positions": {"positions": "relative", "max_distance": 2, "query_masking": "after"},
     }.items():

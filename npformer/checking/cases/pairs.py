@@ -46,6 +46,14 @@ def pair_cases() -> Iterator[Case]:
     yield pair_case("add and norm", F.add_norm, x, x, width, width, p=0.4, rng=5)
     for name in ("relu", "gelu_tanh"):
         yield pair_case(f"{name} and dropout", F.activation_dropout, x, activation=name, p=0.4, rng=5)
+    yield from loss_cases()
+    yield from memory_cases()
+    yield from answer_cases()
+    yield from similarity_cases()
+
+
+def loss_cases() -> Iterator[Case]:
+    """Yield the losses of single tokens."""
     targets = np.array([[4, 1, 0, 8], [2, 0, 0, 3]])  # 0 is padding
     options: dict[str, dict[str, Any]] = {
         "": {},
@@ -58,9 +66,6 @@ def pair_cases() -> Iterator[Case]:
     smooth = F.smooth_targets(targets, V, 0.1)
     yield pair_case("KL divergence", _at(F.kl_divergence, smooth), floats(B, T, V))
     yield pair_case("L2 distance", _at(F.l2_distance, smooth), floats(B, T, V))
-    yield from memory_cases()
-    yield from answer_cases()
-    yield from similarity_cases()
 
 
 def memory_cases() -> Iterator[Case]:

@@ -60,7 +60,7 @@ def test_the_course_is_complete():
         parts = [lesson.part for lesson in lessons]
         assert parts in ([None], list(range(parts[0] or 0, (parts[0] or 0) + len(parts))))
         assert parts[0] in (None, 0, 1)
-    assert {exercise.chapter for exercise in EXERCISES} == set(TITLES) - {15, 16, 25}
+    assert {exercise.chapter for exercise in EXERCISES} == set(TITLES) - {16, 25}
 
 
 def test_the_lessons_that_the_explorer_names_for_its_steps_exist():
