@@ -5,11 +5,9 @@ import { ForwardPass, Model } from "./pass.js";
 import { gatedActivation, isGated } from "./activations.js";
 import { rmsNorm } from "./normalization.js";
 import { textMask } from "./masks.js";
-import { multiHeadAttention } from "./multi_head.js";
 
 /** @typedef {import("./tape.js").Step} Step */
 /** @typedef {import("./tape.js").Tape} Tape */
-/** @typedef {import("./masks.js").Mask} Mask */
 /** @typedef {import("./pass.js").Edits} Edits */
 
 // the settings of a Transformer that every GPT has
@@ -69,7 +67,7 @@ export class GPTPass extends ForwardPass {
       this.rotary = tape.record("constant", "positions.table", shape, table, [], {}, "rotary_table");
     }
     const mask = textMask(config.window);
-    for (let i = 0; i < config.n_layers; i++) x = this.block(`layers.${i}`, x, mask);
+    for (let i = 0; i < config.n_layers; i++) x = this.layer(`layers.${i}`, x, mask);
     return this.predict(x);
   }
 
@@ -80,22 +78,6 @@ export class GPTPass extends ForwardPass {
   predict(x) {
     const tied = this.config.tied ? this.parameter("embedding.tokens.weight") : null;
     return this.output(this.norm("norm", x), tied);
-  }
-
-  /**
-   * Masked self-attention and the feed-forward network: x (T, D) -> y (T, D).
-   * @param {string} path
-   * @param {Step} x
-   * @param {Mask} mask
-   */
-  block(path, x, mask) {
-    // every token attends to itself and to the tokens before it
-    let h = this.preprocess(path, 1, x);
-    h = multiHeadAttention(this, `${path}.self_attention`, h, h, mask);
-    x = this.postprocess(path, 1, x, h);
-    // the same network is applied to each position
-    h = this.preprocess(path, 2, x);
-    return this.postprocess(path, 2, x, this.feedForward(`${path}.feed_forward`, h));
   }
 
   /**

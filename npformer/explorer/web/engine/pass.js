@@ -6,6 +6,7 @@ import { add, addPositions, embed, linear, multiplyEntries, transpose } from "./
 import { layerNorm } from "./normalization.js";
 import { activate } from "./activations.js";
 import { crossEntropy } from "./losses.js";
+import { multiHeadAttention } from "./multi_head.js";
 
 /** @typedef {import("./tape.js").Step} Step */
 /** @typedef {import("./masks.js").Config} Config */
@@ -186,6 +187,22 @@ export class ForwardPass {
       if (letter === "n") h = this.norm(norm, h);
     }
     return h;
+  }
+
+  /**
+   * Self-attention and the feed-forward network: x (T, D) -> y (T, D).
+   * @param {string} path
+   * @param {Step} x
+   * @param {import("./masks.js").Mask} mask
+   */
+  layer(path, x, mask) {
+    // every position attends to the positions that the mask shows
+    let h = this.preprocess(path, 1, x);
+    h = multiHeadAttention(this, `${path}.self_attention`, h, h, mask);
+    x = this.postprocess(path, 1, x, h);
+    // the same network is applied to each position
+    h = this.preprocess(path, 2, x);
+    return this.postprocess(path, 2, x, this.feedForward(`${path}.feed_forward`, h));
   }
 
   /**

@@ -48,7 +48,7 @@ export class TransformerPass extends ForwardPass {
   encode(source) {
     const mask = sourceMask(this.config, source);
     let x = this.embeddingOf("source", source);
-    for (let i = 0; i < this.config.n_layers; i++) x = this.encoderLayer(`encoder.${i}`, x, mask);
+    for (let i = 0; i < this.config.n_layers; i++) x = this.layer(`encoder.${i}`, x, mask);
     if (this.config.final_norm) x = this.norm("encoder.norm", x);
     return this.tape.alias("memory", x);
   }
@@ -76,22 +76,6 @@ export class TransformerPass extends ForwardPass {
   predict(x) {
     if (this.config.final_norm) x = this.norm("decoder.norm", x);
     return this.output(x, this.config.tied === "none" ? null : this.tokenVectors("target"));
-  }
-
-  /**
-   * Self-attention and the feed-forward network: x (S, D) -> y (S, D).
-   * @param {string} path
-   * @param {Step} x
-   * @param {Mask} mask
-   */
-  encoderLayer(path, x, mask) {
-    // every position attends to every position
-    let h = this.preprocess(path, 1, x);
-    h = multiHeadAttention(this, `${path}.self_attention`, h, h, mask);
-    x = this.postprocess(path, 1, x, h);
-    // the same network is applied to each position
-    h = this.preprocess(path, 2, x);
-    return this.postprocess(path, 2, x, this.feedForward(`${path}.feed_forward`, h));
   }
 
   /**

@@ -153,7 +153,7 @@ export class Continuation {
   }
 
   /** Every character that is read is known. @returns {null} */
-  noteOn() {
+  about() {
     return null;
   }
 

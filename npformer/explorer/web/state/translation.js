@@ -228,43 +228,28 @@ export class Translation {
         }),
       );
     }
-    const unknown = side === "target" ? this.unknown(text, side) : [];
-    if (unknown.length) {
-      throw new ReaderError(
-        t("The model does not know {quoted}: choose words of its vocabulary.", { quoted: quoted(unknown) }),
-        unknown.map((word) => ({ word, known: this.similar(side, word) })),
-      );
-    }
+    const said = side === "target" ? this.about(side, text) : null;
+    if (said) throw said;
     const ids = tokens.map((token) => (words.includes(token) ? words.indexOf(token) : UNKNOWN_ID));
     return [...ids, this.model.config.end_id];
   }
 
   /**
-   * Return the words of a text that are not in the vocabulary.
-   * @param {string} text
+   * Return a message about the words of a text that the model does not know, or null if it knows them all.
    * @param {"source" | "target"} side
+   * @param {string} text
    */
-  unknown(text, side) {
-    const words = this.head[`${side}_words`];
-    const tokens = tokenize(text, this.head.tokenization[side]).filter((token) => !words.includes(token));
-    return [...new Set(tokens)];
-  }
-
-  /**
-   * Return a note about the words of a sentence that the model reads as <UNK>, or null if there are none.
-   * @param {string} source
-   */
-  noteOn(source) {
-    const unknown = this.unknown(source, "source");
+  about(side, text) {
+    const words = this.head[`${side}_words`],
+      tokens = tokenize(text, this.head.tokenization[side]);
+    const unknown = [...new Set(tokens.filter((token) => !words.includes(token)))];
     if (!unknown.length) return null;
+    const quoted = unknown.map((word) => `“${word}”`).join(", ");
     return new ReaderError(
-      t("The model does not know {quoted} and reads <UNK> instead.", { quoted: quoted(unknown) }),
-      unknown.map((word) => ({ word, known: this.similar("source", word) })),
+      side === "source"
+        ? t("The model does not know {quoted} and reads <UNK> instead.", { quoted })
+        : t("The model does not know {quoted}: choose words of its vocabulary.", { quoted }),
+      unknown.map((word) => ({ word, known: this.similar(side, word) })),
     );
   }
-}
-
-/** @param {string[]} words */
-function quoted(words) {
-  return words.map((word) => `“${word}”`).join(", ");
 }

@@ -89,9 +89,7 @@ export class SentenceView {
       explorer.refresh();
       explorer.chooseLargest(explorer.head);
       this.fill();
-      const note = task?.noteOn(source);
-      if (note) this.tell(note);
-      else byId("message").replaceChildren();
+      this.tell(task?.about("source", source) ?? null);
       explorer.changed();
     } catch (error) {
       if (!(error instanceof ReaderError)) throw error;
@@ -99,9 +97,9 @@ export class SentenceView {
     }
   }
 
-  /** @param {ReaderError} said */
+  /** @param {ReaderError | null} said */
   tell(said) {
-    const offers = said.suggestions.flatMap(({ word, known }) =>
+    const offers = (said?.suggestions ?? []).flatMap(({ word, known }) =>
       known.map((other) =>
         !other
           ? button(t("leave out “{word}”", { word }), () => this.replaceWord(word, ""))
@@ -110,7 +108,7 @@ export class SentenceView {
             }),
       ),
     );
-    byId("message").replaceChildren(said.message, offers.length ? t(" Did you mean: ") : "", ...offers);
+    byId("message").replaceChildren(said?.message ?? "", offers.length ? t(" Did you mean: ") : "", ...offers);
   }
 
   /**
