@@ -19,6 +19,7 @@ OPTIONS = {
     "learned positions, window": {"window": 2, "bias": False, "activation": "geglu"},
     "Qwen2": {**LLAMA, "qkv_bias": True},
     "no biases of queries, keys and values": {"qkv_bias": False},
+    "no biases": {"bias": False},
     "Llama 3.1, wide heads": {
         **LLAMA,
         "head_dim": 6,
@@ -221,6 +222,16 @@ def test_decoding_equals_the_forward_pass(options, steps):
     assert [layer.k.shape for layer in kv_cache] == [(2, model.config.key_heads, 7, model.config.d_head)] * 2
 
 
+def test_prompts_of_different_lengths_are_read_together():
+    model, lengths = tiny(), np.array([3, 6])
+    logits, kv_cache = model.decode_step(IDS[:, :6], 0, None, lengths=lengths)
+    later, _ = model.decode_step(np.array([5, 1]), lengths, kv_cache)
+    for row, n in enumerate(lengths):
+        ids = [*IDS[row, :n], [5, 1][row]]
+        expected = model.forward(np.array([ids]))[0][0, -2:]
+        np.testing.assert_allclose([logits[row], later[row]], expected, rtol=1e-10, atol=1e-12)
+
+
 def test_a_step_must_follow_the_positions_of_the_kv_cache():
     """The cache is extended in place, so a step cannot be repeated with the cache of before."""
     model = tiny()
@@ -268,6 +279,7 @@ def test_replicas_and_dtypes():
     assert replica.layers[0].self_attention.rotary.cos is model.layers[1].self_attention.rotary.cos
     logits, _ = replica.forward(IDS)
     assert logits.dtype == np.float32
+    assert GPT(GPTConfig(**SIZES), dtype=np.float16).values.dtype == np.float16  # the norms too
     double = tiny(np.float32, **LLAMA).astype(np.float64)
     assert double.layers[0].self_attention.rotary is double.layers[1].self_attention.rotary
     assert double.forward(IDS)[0].dtype == double.layers[0].self_attention.rotary.cos.dtype == np.float64

@@ -17,6 +17,7 @@ COUNTS = {
     "n_heads ": lambda n: nn.RelativeAttention(8, n),
     "width": lambda n: nn.Similarity("perceptron", 8, 8, width=n),
     "d_query": lambda n: nn.Similarity("dot", n, n),
+    "d_key": lambda n: nn.Similarity("general", 8, n),
     "max_length": lambda n: nn.FixedPositions(n, 8),
     "d_model ": lambda n: nn.FixedPositions(9, n),
     "max_length ": lambda n: nn.LearnedPositions(n, 8),

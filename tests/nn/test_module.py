@@ -5,6 +5,7 @@ import gc
 import pickle
 import weakref
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -63,6 +64,17 @@ def test_lists_tuples_and_dicts_may_hold_the_parameters():
     count = model.count_parameters()
     Adam(model)
     assert count == 5 == model.values.size
+
+
+def test_a_named_tuple_holds_parameters_by_the_names_of_its_fields():
+    held = NamedTuple("Held", [("w", Parameter), ("b", Parameter)])(*(Parameter(np.ones(2)) for _ in "wb"))
+    assert [name for name, _ in Anything(held).named_parameters()] == ["held.w", "held.b"]
+
+
+def test_a_value_that_repeats_one_number_is_joined():
+    model = Anything([Parameter(np.broadcast_to(2.0, (3,))), Parameter(np.zeros(2))])
+    model.flatten()
+    assert model.values.tolist() == [2, 2, 2, 0, 0]
 
 
 def test_a_part_that_points_to_its_model():
