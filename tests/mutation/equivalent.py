@@ -93,6 +93,27 @@ EQUIVALENT = (
         "query_mask compares its arguments with !=, which is symmetric",
     ),
     Equivalent(
+        "kernels/gpu/sums.py",
+        "column_sums",
+        "return _ones(array_module(x), 1 << n.bit_length(), x.dtype)[:n] @ x",
+        "return _ones(array_module(x), 2 << n.bit_length(), x.dtype)[:n] @ x",
+        "the first n of more ones are the same ones",
+    ),
+    Equivalent(
+        "nn/flat.py",
+        "Flattening.unflatten",
+        "parameter.stored, parameter.is_zero = None, True",
+        "parameter.stored, parameter.is_zero = None, False",
+        "the gradient that is then allocated is 0, and adding to it gives what writing gives",
+    ),
+    Equivalent(
+        "nn/module.py",
+        "Parameter.__init__",
+        "Flat.changes += 1",
+        "Flat.changes += 2",
+        "the counter is only compared with its earlier value, and both grow",
+    ),
+    Equivalent(
         "nn/attention/luong.py",
         "GlobalAttention.forward",
         "0",
