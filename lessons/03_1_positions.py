@@ -195,7 +195,8 @@ assert round(10000 ** (510 / 512)) == 9647
 # ## Learned positions
 #
 # There is another way: a table of parameters PE with one row for each position. It is learned like the table
-# of embeddings. Its rows are drawn in the same way but not multiplied by √D, so their length is 1 at first.
+# of embeddings. Its rows are drawn in the same way but not multiplied by √D, so their length is about 1 at
+# first.
 # During training they have to grow. For sentence b, place t and component j:
 #
 # $$y_{btj} = x_{btj} + PE_{tj}$$
@@ -331,9 +332,9 @@ assert_allclose(train(0)[1][-1], 0.4, atol=1e-3)
 # **Question.** Why are many hands necessary? Is the fastest one not enough?
 #
 # <details><summary>Answer</summary>
-# One hand returns to the same point after each full turn, so it cannot distinguish positions that differ by
-# full turns. Fast and slow hands together determine the position, just as the hour hand and the minute hand
-# determine the time.
+# One hand comes back to nearly the same point again and again, so it can hardly distinguish positions that
+# differ by almost full turns, such as 0 and 44. Fast and slow hands together determine the position, just as
+# the hour hand and the minute hand determine the time.
 # </details>
 
 # %% [markdown]
@@ -343,7 +344,7 @@ assert_allclose(train(0)[1][-1], 0.4, atol=1e-3)
 #
 # - `npformer exercise start sinusoids`: compute the table of the paper without a loop over the positions.
 # - `npformer exercise start positions-backward`: compute the gradient of learned positions. It is a sum over
-#   the batch, and it belongs to the rows start .. start + T.
+#   the batch, and it belongs to the T rows from start on.
 #
 # In the terminal, try `!train(0.1)[0]` with another seed: `!rng = np.random.default_rng(7)`.
 #

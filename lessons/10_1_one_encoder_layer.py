@@ -173,8 +173,8 @@ print(animal[:4])
 # ## One layer for all tokens: eleven lines
 #
 # The next cell computes the same for all tokens of all sentences. It has eleven lines, and each of them
-# calls a function of an earlier lesson. Each line keeps its cache, because the backward pass needs it. We
-# number the lines, so that we can refer to them below.
+# calls a function of an earlier lesson. Each line but the fourth keeps its cache, because the backward pass
+# needs it. We number the lines, so that we can refer to them below.
 
 # %%
 q, c_q = linear(x, *w["q"])  # (B, S, D)                               1

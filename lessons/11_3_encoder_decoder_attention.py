@@ -249,7 +249,7 @@ assert (cache.attention.weights[0, 0].argmax(-1) == [4, 3, 2, 1, 0]).all()
 # ## Summary
 #
 # - In encoder-decoder attention, queries come from the decoder, and keys and values from the memory.
-# - Keys and values are two different products of the same memory.
+# - Keys and values are products of the same memory with two different matrices.
 # - The attention weights of a head have the shape (T, S): one row for each target token.
 # - Backward, the decoder gets the gradient through the queries. The memory gets the sum of two
 #   gradients, one through the keys and one through the values.

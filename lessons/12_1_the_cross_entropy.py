@@ -227,8 +227,8 @@ assert_allclose(printed.sum(-1), [1.01, 1, 0.996, 0.974, 1.003])
 assert_allclose(losses.mean(), 0.0776, atol=5e-5)
 
 # %% [markdown]
-# The rows of a softmax sum to 1. The printed rows do not all sum to 1, so their numbers are probably
-# rounded.
+# The rows of a softmax sum to 1. The printed rows do not all sum to 1, so they are not the exact output of a
+# softmax.
 #
 # **Question.** At which position is the loss largest, and why?
 #

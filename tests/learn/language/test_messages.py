@@ -63,7 +63,11 @@ def test_a_translation_keeps_code_formulas_links_and_emphasis(language, name):
 @pytest.mark.parametrize("name", catalogs_of("zh_CN"))
 def test_chinese_has_its_terms_its_punctuation_and_spaces_beside_latin_letters(name):
     for entry in entries_of("zh_CN", name):
-        titles = [title for title in re.findall(r"\*[^*]+\*", entry.msgid) if title in entry.msgstr]
+        titles = [
+            title
+            for title in re.findall(r"(?<!\*)\*(?!\*)[^*]+\*(?!\*)", entry.msgid)
+            if title in entry.msgstr
+        ]
         left, translation = WORDLESS.sub(" ", entry.msgid), entry.msgstr
         for title in titles:  # of a paper, or an English word
             left, translation = left.replace(title, " "), translation.replace(title, "")
