@@ -10,14 +10,17 @@ with the earlier text as a comment, and is not shown until a translator has remo
 
 import argparse
 import difflib
+from pathlib import Path
 
 from polib import POEntry, POFile, pofile
 
-from npformer.language import LANGUAGES, path_of
-from npformer.learn.language.sources import catalogs_of, messages_for
+from npformer.language import LANGUAGES, NAMES, catalog, path_of
+from npformer.learn.language.messages import translated
+from npformer.learn.language.sources import CHECKOUT, catalogs_of, messages_for
 
 NEAR = 0.6  # the similarity from which an earlier translation is offered
 FUZZY = "fuzzy"
+README = "README"  # its translation is a file of its own
 
 
 def updated(earlier: list[POEntry], messages: list[str]) -> list[POEntry]:
@@ -50,7 +53,22 @@ def update(language: str, name: str) -> POFile:
     file.extend(updated(list(pofile(str(path))) if path.exists() else [], messages_for(name)))
     path.parent.mkdir(parents=True, exist_ok=True)
     file.save(str(path))
+    if name == README:
+        readme_of(language).write_text(translated_readme(language), encoding="utf-8")
     return file
+
+
+def readme_of(language: str) -> Path:
+    """Return the file of the README in a language, such as README.zh-CN.md."""
+    return CHECKOUT / f"{README}.{language.replace('_', '-')}.md"
+
+
+def translated_readme(language: str) -> str:
+    """Return the README in a language, with a link to the English one in place of the link to itself."""
+    english = (CHECKOUT / f"{README}.md").read_text(encoding="utf-8")
+    catalog.cache_clear()
+    link = f"[{NAMES[language]}]({readme_of(language).name})"
+    return translated(english, catalog(language, README)).replace(link, f"[English]({README}.md)")
 
 
 def main() -> None:

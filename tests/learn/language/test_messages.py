@@ -12,7 +12,7 @@ from npformer.learn.course.lesson import all_lessons
 from npformer.learn.course.prose import formulas, replace_formulas
 from npformer.learn.language.messages import WORDLESS, messages_of, replace_messages
 from npformer.learn.language.sources import catalogs_of, messages_for
-from npformer.learn.language.update import updated
+from npformer.learn.language.update import readme_of, translated_readme, updated
 
 CATALOGS = [(language, name) for language in set(LANGUAGES.values()) for name in catalogs_of(language)]
 CHINESE = "[\u4e00-\u9fff]"
@@ -78,6 +78,10 @@ def test_chinese_has_its_terms_its_punctuation_and_spaces_beside_latin_letters(n
         shown = replace_formulas(WORDLESS.sub("", translation), lambda latex, display: "").replace("*", "")
         assert not HALF_WIDTH.search(shown), (HALF_WIDTH.search(shown), entry.msgstr)
         assert not NO_SPACE.search(shown), (NO_SPACE.search(shown), entry.msgstr)
+
+
+def test_the_readme_in_chinese_is_up_to_date():
+    assert readme_of("zh_CN").read_text("utf-8") == translated_readme("zh_CN")
 
 
 def test_messages_of_every_lesson_can_be_replaced():
