@@ -10,7 +10,7 @@
 # - measure with two numbers what a head attends to;
 # - recognize a sudden drop of the loss that comes from a new mechanism.
 #
-# `each layer: x → [ATTENTION] → add → y`
+# `each layer: x → [ATTENTION] → add & norm → feed-forward → add & norm → y`
 
 # %%
 import numpy as np
@@ -62,8 +62,7 @@ show_figure(figure, "15_induction", caption)
 # </details>
 #
 # A head with this stripe is an **induction head** (Elhage et al. 2021; Olsson et al. 2022). It is found in
-# nearly all language models. Text is full of repetitions: the name *Mrs Dalloway* has a second word that
-# nobody can guess the first time, and everybody the second time.
+# nearly all language models.
 
 # %% [markdown]
 # ## One head cannot do it alone
@@ -82,11 +81,9 @@ show_figure(figure, "15_induction", caption)
 # | layer 0 attends to | place s − 1, where the first a stands | place t − 1 |
 # | after layer 0, the vector says | "I am b, and a was before me" | "I am a" |
 # | layer 1 makes of it | the key "a was before me" and the value "I am b" | a query for "a was before me" |
-# | layer 1 attends to | | place s, and predicts b |
 #
-# The head of layer 0 attends to the previous token and adds what it finds to the vector of its own token.
-# In layer 1, the key of $b$ can then say that $a$ came before. The query of the second $a$ matches this
-# key, and the value of $b$ brings the prediction.
+# In layer 1, the key of $b$ says that $a$ came before. The query of the second $a$ matches this key, and the
+# value of $b$ brings the prediction.
 #
 # The small maps in the picture show both heads. Layer 0 has its large weights right below the diagonal.
 #
@@ -264,7 +261,7 @@ for found in results[: len(SEEDS)]:
 # one of them off?
 #
 # <details><summary>Answer</summary>
-# A small effect, since the others do the same work. Lesson 15.3 asked this about two equal heads.
+# A small effect, since the others do the same work.
 # </details>
 
 # %% [markdown]

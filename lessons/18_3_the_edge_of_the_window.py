@@ -99,7 +99,7 @@ show_figure(figure, "18_3_edge", "The weight jumps where a token enters or leave
 #
 # The gradient check has two methods. The **complex step** changes an input by a tiny imaginary number. The
 # **difference** computes the function at two real points near the input. We apply both of them to a position
-# that is $10^{-9}$ below the jump at p = 3.
+# that is $10^{-6}$ below the jump at p = 3.
 #
 # **Question.** Which of the two methods will notice the jump?
 #
@@ -109,7 +109,7 @@ show_figure(figure, "18_3_edge", "The weight jumps where a token enters or leave
 # </details>
 
 # %%
-left = np.array(3 - 1e-9)
+left = np.array(3 - 1e-6)
 by_complex_step = gradcheck((local, local_backward), prefers_5, left)
 by_difference = gradcheck((local, local_backward), prefers_5, left, method="difference")
 _, cache = local(prefers_5, left)

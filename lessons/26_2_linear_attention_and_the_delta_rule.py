@@ -10,7 +10,7 @@
 # - correct a memory with the delta rule, and derive the chunk's triangular system;
 # - say what such a memory forgets, and what softmax attention cannot do.
 #
-# `each layer: x → norm → [ATTENTION] → add → norm → feed-forward → add → y`
+# `each layer: x → [ATTENTION] → add & norm → feed-forward → add & norm → y`
 
 # %%
 import numpy as np
@@ -261,6 +261,5 @@ assert max(last["linear, keys again"].max(), last["softmax, keys again"].max()) 
 #
 # - `npformer exercise start delta-rule`: write the loop over tokens.
 # - By hand: what does linear attention return if all keys are equal?
-# - Train with `D_KEY = 32` in the module of the experiment. Where do the curves fall now?
 #
 # **Next**: lesson 27.1 (`27_1_lora`), which fine-tunes a model with one percent of its parameters.

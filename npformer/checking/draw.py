@@ -28,6 +28,7 @@ LARGE = 1e-4  # relative to dy: rounding errors that are larger are rare, so lar
 SHRINKS = (1.0, 0.7, 0.4, 0.2)  # factors of the steps of differences that are compared
 HIDDEN = 1e-2  # the relative step at which a kink is looked for among rounding errors
 KINK = 1e-3  # relative: one-sided derivatives that differ by more do so because of a kink
+JUMP = 1e6  # times the rounding error of the output: a larger change of the output is no rounding error
 TOGETHER = 8  # the number of random directions along which several entries at kinks are checked together
 TIMES = 10  # two numbers agree if they differ by no more than this many times their rounding errors
 
@@ -118,8 +119,7 @@ class Draw:
         Args:
             directions: A dict from the name of a tensor to a direction of its shape.
         """
-        product, y = self.product(directions), self.target.run()[0]
-        rounding = TIMES * EPSILON * norm(map_tree(lambda d, part: d * part, self.dy, y))
+        product, rounding = self.product(directions), TIMES * self._rounding()
         if "difference" not in map(self.methods.get, directions):
             noise = rounding / step_along(directions, self.target.scales, RADII[0])
             return noise / self._size(directions, self.derivative(directions))
@@ -181,9 +181,18 @@ class Draw:
     def _sides_are_rounded(self, directions: dict[str, Array]) -> bool:
         """Return whether rounding errors are most of the difference of the one-sided derivatives.
 
-        With a larger step, the part of a kink stays the same, and the part of rounding errors is smaller.
+        With a larger step, the part of a kink stays the same, and the part of rounding errors is smaller. So
+        is that of a jump, but a jump is much larger than rounding errors.
         """
-        return self._gap(directions, 100 * STEP["difference"]) < 0.3 * self._gap(directions)
+        gap = self._gap(directions)
+        if gap * step_along(directions, self.target.scales, STEP["difference"]) > JUMP * self._rounding():
+            return False
+        return self._gap(directions, 100 * STEP["difference"]) < 0.3 * gap
+
+    def _rounding(self) -> float:
+        """Return the size of the rounding error of <dy, y> if y itself is rounded, and nothing before it."""
+        y = self.target.run()[0]
+        return EPSILON * norm(map_tree(lambda d, part: d * part, self.dy, y))
 
     def at_kinks(self, tensor: str, tolerance: float, rng: Generator) -> Kinks:
         """Find the entries at a kink, and compare their gradient with the one-sided derivatives.

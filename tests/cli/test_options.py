@@ -236,7 +236,7 @@ WITHOUT_EFFECT = {
     "generate": {
         "--greedy": "--temperature 1 | --top-k 2 | --top-p 0.5 | --seed 0",
         "--perplexity a": "ROMEO: | --tokens 3 | --greedy | --temperature 1 | --top-k 2 | --top-p 0.5 | "
-        "--seed 0 | --stop b",
+        "--seed 0 | --stop b | --chat",
     },
 }
 

@@ -287,7 +287,7 @@ def test_the_template_of_a_card_is_written_filled_in_and_exported(capsys):
     assert content["date"] in days
     total = sum(value.size for value in toy_checkpoint().parameters.values())
     assert content["training"].startswith(f"transformer with {total:,} parameters, n_layers 2, d_model 16")
-    assert "7 steps, batch_size 2, schedule warmup, " in content["training"]
+    assert "7 steps, batch_size 2, optimizer adam, schedule warmup, " in content["training"]
     to_write = {name for name, value in content.items() if "TO WRITE:" in str(value)}
     assert to_write == {"data", "licence", "command", "hours", "machine", "example", "comparison"}
 

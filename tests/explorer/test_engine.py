@@ -79,7 +79,7 @@ OPTIONS = {
 
 # sizes; ids, of which the test of marian changes one; dropout, whose tests are apart
 OTHER_SETTINGS = {
-    "source_vocab", "target_vocab", "d_model", "d_ff", "max_length", "pad_id", "start_id", "end_id",
+    "source_vocab", "target_vocab", "d_model", "d_ff", "max_length", "pad_id", "start_id", "end_id", "decoder_layers",
     "dropout", "embedding_dropout", "attention_dropout", "feed_forward_dropout",
 }  # fmt: skip
 

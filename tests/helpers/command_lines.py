@@ -69,7 +69,7 @@ pretrained --markdown
 pretrained --export runs/toy --last --out new.safetensors --card card.json --casing raw.de --scores s.json
 pretrained --export runs/sentences --last --layout bert --out new
 lesson 1.1 --notebook 1.ipynb --html 1.html
-lesson 5.1 --restart --figures new
+lesson 5.1 --restart --figures new --language zh
 lessons
 lessons --write new.md
 lessons --route engineers

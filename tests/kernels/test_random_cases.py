@@ -127,7 +127,7 @@ def rms_norm(case):
 
 def rotate(case):
     lead, t, pairs = case.draw(leads, "lead"), case.draw(sizes, "T"), case.draw(sizes, "K/2")
-    table = case.part_of((*lead, t, pairs), "table")
+    table = (*case.part_of((*lead, t), "table"), pairs)  # its last axis says how many columns turn
     layout = case.draw(st.sampled_from(["halves", "interleaved", "thirds"]), "layout of pairs")
     args = *(case.numbers(*table, label=name) for name in ("cos", "sin")), layout
     return (

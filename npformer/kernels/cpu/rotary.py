@@ -20,7 +20,7 @@ def rotate(x: Array, cos: Array, sin: Array, layout: str = "halves") -> tuple[Ar
 
     Args:
         x: Queries or keys, of shape (..., T, K).
-        cos: The cosines of the angles, broadcastable to (..., T, K/2), or (..., T, R/2) for R columns.
+        cos: The cosines of the angles, of shape (..., K/2), or (..., R/2) for R columns; the axes before broadcast.
         sin: Their sines, of the same shape.
         layout: "halves" or "interleaved".
 

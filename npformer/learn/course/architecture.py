@@ -80,6 +80,8 @@ PLACES = """
 24.4 | language model  | layers
 24.5 | training        |
 25   | language model  |
+26   | training        | optimizer
+26.2 | each layer      | attention
 27   | training        | loss
 27.1 | language model  | layers
 27.2 | language model  | layers

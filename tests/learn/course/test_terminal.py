@@ -21,7 +21,7 @@ def test_output_is_broken_between_words(screens):
 def test_a_narrow_terminal(screens):
     first, third, _ = screens("lesson", "6.1", typed=["g 3", "q"], columns=60)
     assert "Lessons are written for 100 columns" in first
-    assert third.strip().endswith("\n[3/9] Enter: more · b back · q quit · ? help ▸")
+    assert third.strip().endswith("\n[3/10] Enter: more · b back · q quit · ? help ▸")
     assert max(map(len, third.splitlines())) <= 60
 
 

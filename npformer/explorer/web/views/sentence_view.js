@@ -108,7 +108,8 @@ export class SentenceView {
             }),
       ),
     );
-    byId("message").replaceChildren(said?.message ?? "", offers.length ? t(" Did you mean: ") : "", ...offers);
+    const question = offers.length ? t(" Did you mean: ") : "";
+    byId("message").replaceChildren(said?.message ?? "", question, ...offers);
   }
 
   /**
