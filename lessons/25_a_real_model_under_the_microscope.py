@@ -367,8 +367,7 @@ assert worst.error < 1e-9
 # Here, `gpt2` and `opus-mt-en-fr` are the names of two folders. The first command prints the settings, the
 # layers and the memory that the model needs. The gradient check needs much more time and memory than the
 # other commands. In Python, `npformer.load("gpt2")` returns an object with the methods of this lesson.
-# The page of `npformer explore` shows every step of the model. At its address, `#view=attention` opens the
-# maps of all heads.
+# At the address of the explorer's page, `#view=attention` opens the maps of all heads.
 #
 # **Your turn.** In another terminal, run `npformer inspect runs/lesson25`. In the lesson, try another text:
 # `!print(loaded.saliency("the goat didn't cross the park because", target="it").table())`.

@@ -98,8 +98,8 @@ def rotate(x: Array, cos: Array, sin: Array, layout: str = "halves") -> tuple[Ar
 
     Args:
         x: Queries or keys, of shape (..., T, K).
-        cos: The cosines of the angles, broadcastable to (..., T, K/2), or to (..., T, R/2) to rotate the
-            first R columns only.
+        cos: The cosines of the angles, of shape (..., K/2), or (..., R/2) to rotate the first R columns only.
+            The axes before the last one broadcast.
         sin: Their sines, of the same shape.
         layout: "halves" or "interleaved".
 

@@ -79,8 +79,8 @@ OPTIONS = {
 
 # sizes; ids, of which the test of marian changes one; dropout, whose tests are apart
 OTHER_SETTINGS = {
-    "source_vocab", "target_vocab", "d_model", "d_ff", "max_length", "pad_id", "start_id", "end_id", "decoder_layers",
-    "dropout", "embedding_dropout", "attention_dropout", "feed_forward_dropout",
+    "source_vocab", "target_vocab", "d_model", "d_ff", "max_length", "pad_id", "start_id", "end_id",
+    "decoder_layers", "dropout", "embedding_dropout", "attention_dropout", "feed_forward_dropout",
 }  # fmt: skip
 
 HEADS = {"encoder.1.self_attention": [0], "decoder.0.cross": [1], "decoder.1.self_attention": [0, 1]}
@@ -148,7 +148,7 @@ OPTIONS_OF_GPT = {
 }  # fmt: skip
 
 # sizes; padding, which no text of the page has; dropout, whose test is apart
-OTHER_SETTINGS_OF_GPT = {"vocab_size", "context", "pad_id", "dropout"}
+OTHER_SETTINGS_OF_GPT = {"vocab_size", "context", "pad_id", "dropout", "head"}
 
 HEADS_OF_GPT = {"layers.0.self_attention": [1, 2], "layers.1.self_attention": [0]}
 # every token attends to the future in the first layer, and the third token of the second layer to nothing

@@ -36,7 +36,8 @@ def rotate(x: Array, cos: Array, sin: Array, layout: str = "halves") -> tuple[Ar
 
     Args:
         x: Queries or keys, of shape (..., T, K).
-        cos: The cosines of the angles, of shape (..., K/2), or (..., R/2) for R columns; the axes before broadcast.
+        cos: The cosines of the angles, of shape (..., K/2), or (..., R/2) for R columns. The axes before the
+            last one broadcast.
         sin: Their sines, of the same shape.
         layout: "halves" or "interleaved".
 

@@ -10,7 +10,7 @@ and "plot" for a cell that only draws. Such cells run like others, and their cod
 
 import ast
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -173,7 +173,7 @@ class Lesson:
     """
 
     path: Path
-    language: str = ENGLISH
+    language: str = field(default=ENGLISH, compare=False)  # a lesson is the same in every language
 
     @property
     def english(self) -> "Lesson":

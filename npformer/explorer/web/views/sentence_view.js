@@ -81,8 +81,7 @@ export class SentenceView {
 
   /** @param {(source: string) => void} compute */
   submit(compute) {
-    const { explorer } = this,
-      { task } = explorer.session;
+    const { explorer } = this, { task } = explorer.session;
     const source = task?.typed(byId("source-input").value) ?? "";
     try {
       compute(source);
