@@ -92,8 +92,8 @@ def test_sentences_have_the_same_ids_and_unknown_words(chromium):
             for text, ids in zip(given, found, strict=True):
                 unknown = codec.vocabulary.unknown(codec.words(text))
                 end_id = translator.model.config.end_id
-                assert ids == (list(dict.fromkeys(unknown)) if unknown else [*codec.encode(text), end_id]), (
-                    text
-                )
+                is_refused = unknown and side == "target"  # a sentence may have unknown words, read as <UNK>
+                wanted = list(dict.fromkeys(unknown)) if is_refused else [*codec.encode(text), end_id]
+                assert ids == wanted, text
                 known += not unknown
             assert 30 < known < 270

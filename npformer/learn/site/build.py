@@ -6,7 +6,7 @@ import os
 import re
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -29,6 +29,7 @@ from npformer.learn.site.translated_pages import translated_pages
 from npformer.learn.site.zoo_pages import zoo_pages
 
 Report = Callable[[int, int], None]
+NO_OTHERS: Mapping[str, set[str]] = {}
 NEEDED = ("sphinx", "myst_parser", "furo")
 HERE = Path(__file__).parent
 TRANSLATIONS = [language for language in LANGUAGES.values() if language != ENGLISH]
@@ -208,7 +209,7 @@ def folder_of(language: str) -> str:
 
 
 def pages_of(
-    documents: Files, plan: SitePlan, language: str, others: dict[str, set[str]]
+    documents: Files, plan: SitePlan, language: str = ENGLISH, others: Mapping[str, set[str]] = NO_OTHERS
 ) -> tuple[Files, list[str]]:
     """Let Sphinx turn the documents of a language into pages.
 

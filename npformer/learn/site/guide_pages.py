@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from npformer.language import ENGLISH, catalog
-from npformer.learn.course.lesson import Lesson
+from npformer.learn.course.lesson import Lesson, all_lessons
 from npformer.learn.language.messages import translated
 from npformer.learn.site.lesson_links import document_of
 from npformer.learn.site.markdown import Files, listed
@@ -44,13 +44,23 @@ def guide_pages(
     if language != ENGLISH:
         names = [file for file in names if translations[file]]
     paths = {f"docs/{file.name}": _document_of(file) for file in names}
-    known = paths | {name: path for name, path in SAME.items() if path in {*others, "index"}}
+    known = {f"docs/{file.name}": _document_of(file) for file in translations}
+    known |= {name: path for name, path in SAME.items() if path in {*others, "index"}}
     known |= {f"lessons/{lesson.path.name}": document_of(lesson) for lesson in lessons}
+    if language != ENGLISH:
+        english = {f"lessons/{lesson.path.name}": document_of(lesson) for lesson in all_lessons()}
+        known = {name: path for name, path in (english | known).items() if path in {*others, *paths.values()}}
     files: Files = {}
     for name, path in paths.items():
         written = COMMENT.sub("", (checkout / name).read_text(encoding="utf-8"))
         written = translated(written, translations[checkout / name])
-        files[f"{path}.md"] = LINK.sub(lambda found: _linked(found, known, checkout, files), written).encode()
+        own = None if language == ENGLISH else {*paths.values(), *map(document_of, lessons)}
+        root = "../" * (path.count("/") + 1)  # of the English pages, from those of another language
+
+        def linked(found: re.Match[str], own: set[str] | None = own, root: str = root) -> str:
+            return _linked(found, known, checkout, files, own, root)
+
+        files[f"{path}.md"] = LINK.sub(linked, written).encode()
     if files and language == ENGLISH:
         below = [f"/{path}" for path in paths.values() if path not in ("docs/index", "start-here")]
         files["docs/index.md"] += f"\n{listed(below)}\n".encode()
@@ -64,8 +74,24 @@ def _document_of(file: Path) -> str:
     return "docs/index" if file.stem == "README" else f"docs/{file.stem}"
 
 
-def _linked(found: re.Match[str], known: dict[str, str], checkout: Path, files: Files) -> str:
-    """Return a link or a picture of a guide as the site has it. A file that it does not show has no link."""
+def _linked(
+    found: re.Match[str],
+    known: dict[str, str],
+    checkout: Path,
+    files: Files,
+    own: Collection[str] | None,
+    root: str,
+) -> str:
+    """Return a link or a picture of a guide as the site has it. A file that it does not show has no link.
+
+    Args:
+        found: The link.
+        known: The documents of the site by the names of files.
+        checkout: The folder that contains docs/.
+        files: The documents and pictures, to which a picture is added.
+        own: The documents in the language of the guide, or None in English. All others are in English.
+        root: Where the English pages are.
+    """
     mark, shown, address = found.groups()
     path, _, place = address.partition("#")
     if ":" in path or not path:
@@ -75,4 +101,8 @@ def _linked(found: re.Match[str], known: dict[str, str], checkout: Path, files: 
         files[name] = (checkout / name).read_bytes()
         return f"![{shown}](/{name})"
     place = "" if not place or LINE.fullmatch(place) or known.get(name) in SAME.values() else f"#{place}"
-    return f"[{shown}](/{known[name]}.md{place})" if name in known else shown
+    if name not in known:
+        return shown
+    if own is not None and known[name] not in own:
+        return f"{{english}}`{shown} <{root}{known[name]}.html{place}>`"
+    return f"[{shown}](/{known[name]}.md{place})"

@@ -81,11 +81,11 @@ def _short_navigation(app: Any, page: str, template: str, context: dict[str, Any
 def _english(
     name: str, rawtext: str, text: str, lineno: int, inliner: Any, options: Any = None, content: Any = ()
 ) -> Any:
-    """Return a link from the first page of a language to an English one: {english}`title <document>`."""
+    """Return a link to an English page: {english}`title <address>`."""
     from docutils import nodes
 
-    title, _, document = text.removesuffix(">").rpartition(" <")
-    return [nodes.reference(rawtext, title, refuri=f"../{document}.html")], []
+    title, _, address = text.removesuffix(">").rpartition(" <")
+    return [nodes.reference(rawtext, title, refuri=address)], []
 
 
 def _language_switch(app: Any, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:

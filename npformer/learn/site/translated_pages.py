@@ -22,7 +22,7 @@ def translated_pages(lessons: Files, language: str, english: set[str]) -> Files:
     with speaking(language):
         course = all_lessons()
         known = [lesson for lesson in course if f"{document_of(lesson)}.md" in lessons]
-        files = lessons | guide_pages(known, english, language=language)
+        files = lessons | guide_pages(known, english, language=language)  # links to English pages
         return files | {"index.md": _first_page(course, files, english)}
 
 
@@ -61,4 +61,4 @@ def _link(path: str, title: str, files: Files) -> str:
     """Return a link to a document of this language, or to the English one."""
     if f"{path}.md" in files:
         return f"[{text(title)}](/{path}.md)"
-    return f"{{english}}`{title} <{path}>`" + say(" (in English)")
+    return f"{{english}}`{title} <../{path}.html>`" + say(" (in English)")
