@@ -8,7 +8,7 @@ QUESTIONS = {
     "why divide by sqrt": {"lessons/05_3.html"},
     "mask padding": {"lessons/06_1.html"},
     "label smoothing": {"lessons/12_3.html"},
-    "softmax denominator": {"lessons/05_1.html", "reference/functional.html"},
+    "softmax denominator": {"lessons/05_1.html", "lessons/05_2.html", "reference/functional.html"},
     "teacher forcing": {"lessons/11_1.html"},
     "gradient vanish": {"lessons/17_3.html"},
     "padding mask wrong": {"lessons/06_1.html", "lessons/06_3.html", "zoo/13.html"},
