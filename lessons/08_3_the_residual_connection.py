@@ -295,7 +295,7 @@ sizes = np.array(
 names = ["length of x", "length of dx"]
 axis_names = {"xlabel": "residual connections passed", "ylabel": "relative to the start"}
 figure = curves(sizes / sizes[:, :1], range(9), labels=names, **axis_names)
-caption = "Our sentence in the translator's encoder: x grows, and dx stays about as long as it was"
+caption = "Our sentence in the translator's encoder: x grows, and dx hardly changes its length"
 show_figure(figure, "08_3_running", caption)
 
 # %% [markdown]

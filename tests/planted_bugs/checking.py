@@ -41,7 +41,7 @@ BUGS = {
         "return noise / self._size(directions, self.derivative(directions))": {
             "checker: a modulus among rounding errors": "return 0.0"
         },
-        'return self._gap(directions, 100 * STEP["difference"]) < 0.3 * self._gap(directions)': {
+        'return self._gap(directions, 100 * STEP["difference"]) < 0.3 * gap': {
             "checker: rounding errors are kinks": "return False"
         },
         "all(is_between(v * unit, 10 * slack)[0] for v in several)": {

@@ -17,6 +17,7 @@ from polib import POEntry, POFile, pofile
 from npformer.language import LANGUAGES, NAMES, catalog, path_of
 from npformer.learn.language.messages import translated
 from npformer.learn.language.sources import CHECKOUT, catalogs_of, messages_for
+from npformer.storage.atomic import write_file
 
 NEAR = 0.6  # the similarity from which an earlier translation is offered
 FUZZY = "fuzzy"
@@ -54,7 +55,7 @@ def update(language: str, name: str) -> POFile:
     path.parent.mkdir(parents=True, exist_ok=True)
     file.save(str(path))
     if name == README:
-        readme_of(language).write_text(translated_readme(language), encoding="utf-8")
+        write_file(readme_of(language), translated_readme(language).encode(), advice="make it writable")
     return file
 
 
