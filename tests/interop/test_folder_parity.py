@@ -263,6 +263,8 @@ def test_the_settings_of_our_configuration_are_those_of_the_folder(tmp_path, fam
     theirs |= {"n_inner": width, "head_dim": ours.get("head_dim")}  # null in the file
     if family == "phi3":
         assert theirs["rope_parameters"].pop("partial_rotary_factor") == 1
+    if family == "smollm3":  # the drawn list may be longer than the model
+        theirs["no_rope_layers"] = theirs["no_rope_layers"][: theirs["num_hidden_layers"]]
     assert {name: theirs[name] for name in ours.keys() - dropouts} == {
         name: ours[name] for name in ours.keys() - dropouts
     }
