@@ -58,13 +58,13 @@ class LoRALinear(Linear):
         self.b = Parameter(np.zeros((rank, n_out), dtype))
         self.scale = scale
 
-    def forward(self, x: Array) -> tuple[Array, LoRACache]:  # type: ignore[override]
+    def forward(self, x: Array) -> tuple[Array, LoRACache]:  # type: ignore[override]  # a cache of its own
         """Return y, of shape (..., O), and the cache."""
         check_floats(x, (..., len(self.weight.value)), type(self).__name__)
         y, cache = lora_linear(x, self.a.value, self.b.value, self.weight.value, scale=self.scale)
         return (y if self.bias is None else y + self.bias.value), cache
 
-    def backward(self, dy: Array, cache: LoRACache) -> Array:  # type: ignore[override]
+    def backward(self, dy: Array, cache: LoRACache) -> Array:  # type: ignore[override]  # a cache of its own
         """Return dx, of shape (..., I)."""
         check_gradient(dy, (*cache.x.shape[:-1], self.weight.value.shape[1]), type(self).__name__)
         dx, da, db = lora_linear_backward(dy, cache)

@@ -166,9 +166,7 @@ def measure_lora(
         }
         return Measured(how, seed, values, [], round(time.process_time() - start, 1))
 
-    return {
-        how: [results.measure((how, seed), lambda trial: measured(*trial)) for seed in SEEDS] for how in RATES
-    }
+    return results.of_seeds(RATES, SEEDS, measured)
 
 
 def measure_quantization(
@@ -200,7 +198,4 @@ def measure_quantization(
             values[label] = round(valid_loss(rounded, dataset.valid), 4)
         return Measured(name, seed, values, [], round(time.process_time() - start, 1))
 
-    return {
-        name: [results.measure((name, seed), lambda trial: measured(*trial)) for seed in SEEDS]
-        for name in settings
-    }
+    return results.of_seeds(settings, SEEDS, measured)

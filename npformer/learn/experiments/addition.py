@@ -319,7 +319,5 @@ def measure(
         values = pass_rates(model, seed)
         return Measured(name, seed, values, points, round(time.process_time() - start, 1))
 
-    return {
-        name: [results.measure((name, seed), lambda trial: measured(*trial)) for seed in SEEDS]
-        for name in (ALL_TOKENS, FINE_TUNED, *(variant.name for variant in VARIANTS), *PREFERENCES)
-    }
+    names = ALL_TOKENS, FINE_TUNED, *(variant.name for variant in VARIANTS), *PREFERENCES
+    return results.of_seeds(names, SEEDS, measured)

@@ -6,7 +6,7 @@ goes on after the last training that ended.
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from os import PathLike
 from pathlib import Path
@@ -49,7 +49,7 @@ class Result(NamedTuple):
     valid_loss: float  # of the validation text, in nats per character
     curve: list[float]  # the training loss, each number the mean of MEAN_OF steps
     seconds: float  # processor time, so that other load does not count
-    measures: dict[str, list[float]] = {}  # what an experiment measures besides, by name  # noqa: RUF012
+    measures: dict[str, list[float]] = {}  # what else is measured, by name  # noqa: RUF012  never changed
 
     @property
     def trial(self) -> Trial:
@@ -174,6 +174,22 @@ class Results:
             if self.report is not None:
                 self.report(self.results[trial])
         return self.results[trial]
+
+    def of_seeds(
+        self, names: Iterable[str], seeds: Sequence[int], measured: Callable[[str, int], Any]
+    ) -> dict[str, list[Any]]:
+        """Return the results of all names with all seeds, by the names. What the file lacks is measured.
+
+        Args:
+            names: The names of the models.
+            seeds: The seeds.
+            measured: measured(name, seed) returns a result.
+        """
+
+        def measure(name: str, seed: int) -> Any:
+            return self.measure((name, seed), lambda trial: measured(*trial))
+
+        return {name: [measure(name, seed) for seed in seeds] for name in names}
 
 
 def write_results(path: Path, results: list[Any]) -> None:

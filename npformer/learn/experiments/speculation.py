@@ -89,7 +89,4 @@ def measure(
         }
         return Measured(name, seed, values, [], round(time.process_time() - start, 1))
 
-    return {
-        name: [results.measure((name, seed), lambda trial: measured(*trial)) for seed in SEEDS]
-        for name in settings
-    }
+    return results.of_seeds(settings, SEEDS, measured)

@@ -53,8 +53,6 @@ SETTINGS = {
     "myst_enable_extensions": ["dollarmath"],
     "myst_disable_syntax": ["html_block", "html_inline"],
     "myst_heading_anchors": 3,
-    "gettext_compact": False,
-    "locale_dirs": ["locale"],
     "default_role": "py:obj",
     "autodoc_member_order": "bysource",
     "autodoc_default_options": {"members": True, "special-members": "__call__"},
@@ -223,6 +221,7 @@ def pages_of(
         All files, and the warnings of Sphinx.
     """
     from sphinx.application import Sphinx
+    from sphinx.locale import translators
     from sphinx.util.docutils import docutils_namespace
 
     with tempfile.TemporaryDirectory(prefix="npformer-site-", ignore_cleanup_errors=True) as temporary:
@@ -241,6 +240,7 @@ def pages_of(
             },
         }
         doctrees = Path(temporary, "doctrees")
+        translators.clear()  # Sphinx would add its sentences in this language to those of an earlier site
         with docutils_namespace():  # so that a second site can be built in this process
             app = Sphinx(source, None, out, doctrees, "html", settings, status=None, warning=warnings)
             app.build(force_all=True)

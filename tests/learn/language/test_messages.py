@@ -8,6 +8,7 @@ from markdown_it import MarkdownIt
 from polib import pofile
 
 from npformer.language import INTERFACE, LANGUAGES, LOCALE, path_of
+from npformer.learn.course.glossary import all_terms
 from npformer.learn.course.lesson import all_lessons
 from npformer.learn.course.prose import formulas, replace_formulas
 from npformer.learn.language.messages import WORDLESS, messages_of, replace_messages
@@ -78,6 +79,13 @@ def test_chinese_has_its_terms_its_punctuation_and_spaces_beside_latin_letters(n
         shown = replace_formulas(WORDLESS.sub("", translation), lambda latex, display: "").replace("*", "")
         assert not HALF_WIDTH.search(shown), (HALF_WIDTH.search(shown), entry.msgstr)
         assert not NO_SPACE.search(shown), (NO_SPACE.search(shown), entry.msgstr)
+
+
+def test_the_glossary_has_the_same_terms():
+    glossary = {term.name: term.chinese for term in all_terms() if term.chinese}
+    both = {english: chinese for english, chinese in terms_of("zh_CN") if english in glossary}
+    assert len(both) > 20
+    assert both == {english: glossary[english] for english in both}
 
 
 def test_the_readme_in_chinese_is_up_to_date():
