@@ -41,33 +41,32 @@ accuracy = {
 rows = np.stack([accuracy[f"{rule}, new keys"].mean(0) for rule in RULES])
 axes = {"xlabel": "pairs", "ylabel": "share of right answers"}
 figure = curves(rows, np.array(PAIRS), labels=list(RULES), **axes)
-caption = "Recall of pairs with different keys, of width 16: the mean of three seeds"
+caption = "Recall of values by keys that differ (vectors of width 16): the mean of three seeds"
 show_figure(figure, "26_2_new_keys", caption)
 
 # %% [markdown]
 # ## A memory of fixed size
 #
-# Softmax attention keeps the keys and values of all tokens. For a long text, this KV cache is larger than the
-# model. Can a fixed number of values replace it?
+# Can a memory of fixed size replace the KV cache of softmax attention? In the picture, three kinds of
+# attention read pairs of a key and a value, and are then asked for the value of each key. A guess among the
+# 64 values is right in 2 % of cases. Softmax attention never fails. The two others have a memory of 16 · 16
+# numbers, and from about 16 pairs on they forget.
 #
-# In the picture, three kinds of attention read pairs of a key and a value, and are then asked for the value
-# of each key. Softmax attention never fails. The two others have a memory of 16 · 16 numbers, and from about
-# 16 pairs on they forget.
-#
-# Where does this memory come from? Leave out the softmax. Then the output of a query is
+# Where does it come from? Leave out the softmax. Then the output of a query is
 #
 # $$y_t = \sum_{s \le t} (q_t \cdot k_s)\, v_s = q_t \left( \sum_{s \le t} k_s^\top v_s \right) = q_t S_t$$
 #
-# The sum does not depend on the query. So it is enough to keep the matrix $S_t$ of shape (K, L), and to add
-# $k_t^\top v_t$ for each new token. This is **linear attention** (Katharopoulos et al. 2020).
+# All vectors are rows, so $k_s^\top v_s$ is a matrix of shape $(d_k, d_v)$. The sum does not depend on the
+# query. So it is enough to keep $S_t$, and to add $k_t^\top v_t$ for each new token. This is **linear
+# attention** (Katharopoulos et al. 2020, whose weights are also positive and add up to 1).
 
 # %%
 rng = np.random.default_rng(26)
-T, K, L = 6, 4, 3
-q, k = rng.standard_normal((2, T, K))
-v = rng.standard_normal((T, L))
+T, d_k, d_v = 6, 4, 3
+q, k = rng.standard_normal((2, T, d_k))
+v = rng.standard_normal((T, d_v))
 
-memory, y = np.zeros((K, L)), []
+memory, y = np.zeros((d_k, d_v)), []
 for t in range(T):
     memory = memory + np.outer(k[t], v[t])  # write
     y.append(q[t] @ memory)  # read
@@ -92,13 +91,13 @@ assert_allclose(y, F.linear_attention(q, k, v)[0])
 #
 # $$k_i S = v_i + \sum_{s \ne i} (k_i \cdot k_s)\, v_s$$
 #
-# The sum is noise. It is 0 if all keys are orthogonal, but in K dimensions there are at most K orthogonal
-# vectors. With more pairs, the noise grows, and at last it hides the value. The softmax has an exponential
-# function in place of $k_i \cdot k_s$. With a scale of 20, a key with a score of 1 is $e^{10}$ times as
-# strong as one with a score of one half.
+# The sum is noise. It is 0 if all keys are orthogonal, but in $d_k$ dimensions there are at most $d_k$
+# orthogonal vectors. With more pairs, the noise grows, and at last it hides the value. The softmax has an
+# exponential function in place of $k_i \cdot k_s$. With the scale 20 of the experiment, a key with the dot
+# product 1 gets $e^{10}$ times the weight of one with $\frac{1}{2}$.
 #
 # There is a second problem. If a key comes again with a new value, linear attention adds the new value to
-# the old one. Nothing is ever removed.
+# the old one. Nothing is ever removed. Here $k_1$ and $k_2$ are orthogonal:
 #
 # ```text
 #  pairs that are written     (k1, a)   (k2, b)   (k1, c)
@@ -114,8 +113,8 @@ assert_allclose(y, F.linear_attention(q, k, v)[0])
 # $$S_t = S_{t-1} + \beta_t\, k_t^\top (v_t - k_t S_{t-1})$$
 #
 # This is the **delta rule** of Widrow and Hoff (1960), as attention in Schlag et al. (2021). With $\beta_t =
-# 1$ and a key of length 1, a later reading with the same key gives exactly $v_t$. A $\beta_t$ below 1
-# replaces only a share. Models compute it from the token.
+# 1$ and a key of length 1, reading with the same key right afterwards gives exactly $v_t$. A $\beta_t$ below
+# 1 replaces only a share. Models compute it from the token.
 
 # %%
 keys = np.eye(4)[[1, 2, 1]]  # the first key comes again
@@ -128,31 +127,24 @@ print("delta rule", F.delta_rule(question, keys, values, np.ones(3))[0].ravel())
 assert F.delta_rule(question, keys, values, np.ones(3))[0].ravel().tolist() == [1, 1, 3]
 
 # %% [markdown]
-# **Question.** Show that $k_t S_t = v_t$ for $\beta_t = 1$ and $|k_t| = 1$.
-#
-# <details><summary>Answer</summary>
-# $k_t S_t = k_t S_{t-1} + (k_t k_t^\top)(v_t - k_t S_{t-1})$, and $k_t k_t^\top = 1$.
-# </details>
-#
 # The rule is a step of gradient descent: the gradient of $\frac{1}{2} |k_t S - v_t|^2$ with respect to $S$ is
 # $k_t^\top (k_t S - v_t)$, and $\beta_t$ is the learning rate. The memory learns while the model reads.
 
 # %% [markdown]
 # ## By chunks
 #
-# It is faster to compute a chunk of C tokens at once. Let $S$
-# be the memory before the chunk. For linear attention,
+# A loop over single tokens is slow. So a **chunk** of C tokens is computed at once, by products of matrices.
+# Let $S$ be the memory before the chunk. For linear attention,
 #
 # $$\begin{aligned}
 # Y &= Q S + \mathrm{lower}(Q K^\top)\, V \\
 # S &\leftarrow S + K^\top V
 # \end{aligned}$$
 #
-# where lower keeps the lower triangle. The first term reads what earlier chunks have written, and in the
-# second one the tokens of the chunk attend to each other.
+# where lower keeps the lower triangle. The first term reads what earlier chunks have written.
 #
-# For the delta rule, let $u_t = \beta_t (v_t - k_t S_{t-1})$ be what token t writes. The memory before token
-# t is $S + \sum_{s < t} k_s^\top u_s$. Insert this:
+# For the delta rule, let $u_t = \beta_t (v_t - k_t S_{t-1})$ be what token t writes. The memory that it meets
+# is $S_{t-1} = S + \sum_{s < t} k_s^\top u_s$. Insert this sum for $S_{t-1}$, and bring all $u$ to the left:
 #
 # $$u_t + \beta_t \sum_{s < t} (k_t \cdot k_s)\, u_s = \beta_t (v_t - k_t S)$$
 #
@@ -174,8 +166,8 @@ assert_allclose(y, F.delta_rule(q, k, v, beta, chunk=2)[0], atol=1e-12)
 assert_allclose(y, F.delta_rule(q, k, v, beta)[0], atol=1e-12)
 
 # %% [markdown]
-# The backward pass runs through the chunks from the last to the first. It carries the gradient of the
-# memory, as the forward pass carries the memory. You find it in `npformer/functional/linear_attention.py`.
+# The backward pass runs through the chunks from the last to the first, and carries the gradient of the
+# memory. You find it in `npformer/functional/linear_attention.py`.
 
 # %%
 report = gradcheck((F.delta_rule, F.delta_rule_backward), q, k, v, beta)
@@ -187,23 +179,25 @@ assert report.ok
 # %% [markdown]
 # ## Keys that come again
 #
-# `npformer experiment recall` trains tables of vectors around each kind of attention. In its first task, of
-# the picture at the top, all keys of a row differ. In the second task a row has 8 different keys. Each
-# comes again and again with new values, and its last value is asked for. One number, $\beta$, is learned for
-# the delta rule. This cell repeats one of the 18 trainings.
+# `npformer experiment recall` trains a small model with each kind of attention. It consists of a table of
+# vectors for the keys, one for the values, and a linear layer that turns the output of attention into logits.
+# The delta rule also learns one number $\beta$. In the first task, that of the picture at the top, all keys
+# differ. In the second one there are at most 8 keys, which come again with new values, and the last value is
+# asked for. This cell repeats one of the 18 trainings.
 
 # %%
-_, again = train_model(Trial("delta, keys again", LEARNING_RATE, 400, 0))
-print("pairs      ", *(f"{pairs:5}" for pairs in PAIRS))
-print("this one   ", *(f"{share:5.2f}" for share in again.measures["accuracy"]))
+model, again = train_model(Trial("delta, keys again", LEARNING_RATE, 400, 0))
+print(f"{'pairs':20}", *(f"{pairs:5}" for pairs in PAIRS))
+print(f"{'this training':20}", *(f"{share:5.2f}" for share in again.measures["accuracy"]))
 for name, shares in accuracy.items():
     print(f"{name:20}", *(f"{share:5.2f}" for share in shares.mean(0)))
+print(f"the learned beta of this training: {F.sigmoid(model.gate.value)[0].item():.2f}")
 
 # %% tags=["plot"]
 rows = np.stack([accuracy[f"{rule}, keys again"].mean(0) for rule in RULES])
 axes = {"xlabel": "pairs", "ylabel": "share of right answers"}
 figure = curves(rows, np.array(PAIRS), labels=list(RULES), **axes)
-caption = "Recall of the last value of each of 8 keys: the mean of three seeds"
+caption = "Recall of the last value of each of 8 keys, which come again: the mean of three seeds"
 show_figure(figure, "26_2_keys_again", caption)
 
 # %% tags=["check"]
@@ -215,32 +209,31 @@ assert max(last["linear, keys again"].max(), last["softmax, keys again"].max()) 
 
 # %% [markdown]
 # Now only the delta rule succeeds. Linear attention adds up all the values that a key has had. And softmax
-# attention fails, too: equal keys have equal scores, so it returns the mean of all values of the key. It has
-# no positions in this experiment. With positions it could prefer the last one.
+# attention fails, too: equal keys have equal scores, so it returns the mean of all values of the key. With
+# positions, which it lacks in this experiment, it could prefer the last one.
 #
-# On new keys, the delta rule is no better than linear attention. It even has to learn a small $\beta$: to
-# write a pair it removes from the memory whatever lies along the new key, and this damages the older pairs.
+# On new keys, the delta rule is no better than linear attention: to write a pair it removes from the memory
+# whatever lies along the new key, and this damages the older pairs.
 #
 # **Question.** Which $\beta$ would you expect to be learned in each of the two tasks?
 #
-# <details><summary>Answer</summary>
-# Near 1 where keys come again, since the old value must go. Smaller where all keys are new, since nothing
-# must go. The learned numbers are about .8 and .35 for seed 0.
+# <details><summary>Answer</summary> Near 1 where keys come again, since the old value must go. Smaller where
+# all keys are new. With seed 0, the delta rule learns .79 (printed above) and .35.
 # </details>
 
 # %% [markdown]
 # ## What models do with it
 #
-# Current models mix both kinds of layers: for example, three layers with a memory and then one with softmax
-# attention (Qwen3-Next, 2025; Kimi Linear, 2025). The few layers with a KV cache look up exactly, and the
-# others are cheap for long texts. Their memory also decays: **gated** variants multiply $S_{t-1}$ by a
-# number $\alpha_t < 1$, which is computed from the token (Yang et al. 2025).
+# Some models of 2025 mix both kinds of layers: three layers with a memory and then one with softmax attention
+# (Qwen3-Next, Kimi Linear). The few layers with a KV cache look up exactly, and the others are cheap for long
+# texts. Their memory also decays: in **gated** variants, it is multiplied by numbers below 1 before each
+# token (Yang et al. 2025).
 
 # %% [markdown]
 # ## Summary
 #
 # - Without the softmax, causal attention is a matrix into which each token writes $k_t^\top v_t$.
-# - The memory is exact for up to K orthogonal keys. Beyond that, the pairs disturb each other.
+# - The memory is exact for up to $d_k$ orthogonal keys. Beyond that, the pairs disturb each other.
 # - The delta rule writes the difference from what the memory holds, so a new value replaces the old one.
 # - Chunks turn both into matrix products. The delta rule needs a triangular system for each chunk.
 # - Softmax attention looks up any number of different keys. Keys that come again need positions.
@@ -248,10 +241,10 @@ assert max(last["linear, keys again"].max(), last["softmax, keys again"].max()) 
 # %% [markdown]
 # ## Questions
 #
-# **Question.** Does the size of a chunk change what is computed?
+# **Question.** Show that $k_t S_t = v_t$ for $\beta_t = 1$ and $|k_t| = 1$.
 #
 # <details><summary>Answer</summary>
-# No, only the rounding and the time.
+# $k_t S_t = k_t S_{t-1} + (k_t k_t^\top)(v_t - k_t S_{t-1})$, and $k_t k_t^\top = 1$.
 # </details>
 
 # %% [markdown]
@@ -260,6 +253,6 @@ assert max(last["linear, keys again"].max(), last["softmax, keys again"].max()) 
 # `npformer exercise list 26` lists the exercises of this chapter.
 #
 # - `npformer exercise start delta-rule`: write the loop over tokens.
-# - By hand: what does linear attention return if all keys are equal?
+# - By hand: what does linear attention return if all keys are equal and have length 1?
 #
 # **Next**: lesson 27.1 (`27_1_lora`), which fine-tunes a model with one percent of its parameters.

@@ -30,7 +30,9 @@ from npformer.learn.experiments.adaptation import (
 from npformer.learn.experiments.measured_runs import Measured, new_gpt, read_results
 from npformer.plots import cell_grid, curves
 
+# %%
 results = {(r.model, r.seed): r.values for r in read_results(QUANTIZATION, Measured)}
+exact = np.mean([results["float32", seed]["loss"] for seed in SEEDS])
 
 
 def mean_losses(per, which):
@@ -47,9 +49,9 @@ points = [
     mean_losses("channel", "loss"),
 ]
 labels = ["one scale, large", "one scale", "column scales, large", "column scales"]
-names = {"labels": labels, "xlabel": "bits of a weight", "ylabel": "loss, nats per character"}
-figure = curves(points, BITS, legend=True, **names)
-show_figure(figure, "27_2_bits", "The loss of a GPT whose weights have few bits")
+names = {"labels": labels, "xlabel": "bits of a weight", "ylabel": "increase of the loss, nats"}
+figure = curves(np.array(points) - exact, BITS, legend=True, yscale="log", **names)
+show_figure(figure, "27_2_bits", "What few bits for each weight cost a GPT")
 
 # %% [markdown]
 # ## Fewer bits for each weight
@@ -59,15 +61,16 @@ show_figure(figure, "27_2_bits", "The loss of a GPT whose weights have few bits"
 # 32 bits. If 4 bits suffice, the weights need an eighth of the memory, and reading takes an eighth of the
 # time.
 #
-# The picture shows the loss of a small GPT of chapter 24, whose weights were rounded after the training. All
-# curves belong to models that compute the same function as long as nothing is rounded. In two of them, one
-# channel is large. Two have one scale for each matrix, and two have a scale for each of its columns.
+# The picture shows what rounding the weights after the training costs a small GPT of chapter 24. The vertical
+# axis is logarithmic. Two curves belong to this GPT. The two others, "large", belong to a GPT that computes
+# the same function before it is rounded, but in each of its layers one column of a weight matrix is large.
+# "One scale" means one for each matrix, and "column scales" means one for each of its columns.
 #
-# **Question.** At how many bits does each curve begin to rise?
+# **Question.** With how many bits does each curve exceed .01 nats?
 #
-# <details><summary>Answer</summary>
-# The upper one below 8 bits, and the others at about 5. You will see why this one is so bad, and why a scale
-# for each column avoids it.
+# <details><summary>Answer</summary> The uppermost one with 6 bits, the one with column scales and the large
+# column with 5, "one scale" with 4, and "column scales" with 3. You will see why the uppermost one is so bad,
+# and why a scale for each column avoids it.
 # </details>
 
 # %% [markdown]
@@ -78,7 +81,7 @@ show_figure(figure, "27_2_bits", "The loss of a GPT whose weights have few bits"
 # $$q = \mathrm{round}(w / s), \qquad s = \frac{\max |w|}{2^{n-1} - 1}, \qquad w \approx s\, q$$
 #
 # With this scale, the largest weight becomes the largest whole number, such as 7 for 4 bits. One of the bits
-# is the sign.
+# is the sign. (Jacob et al., 2018, also allow a whole number other than 0 to stand for the weight 0.)
 
 # %%
 rng = np.random.default_rng(27)
@@ -135,17 +138,19 @@ assert (error <= abs(large).max(0) / 7 / 2 + 1e-12).all()
 #
 # **Question.** Could each row have its own scale instead?
 #
-# <details><summary>Answer</summary>
-# The error would be bounded as well. But the scale of row $i$ belongs to $x_i$ and cannot stand before the
-# sum. The inputs would have to be scaled first, which is a problem if they are whole numbers, too.
+# <details><summary>Answer</summary> The error would be bounded as well. But the scale of row $i$ belongs to
+# $x_i$ and cannot stand before the sum, so each input would have to be multiplied by it first. If inputs are
+# stored as whole numbers as well, to multiply whole numbers only, this is not possible.
 # </details>
 
 # %% [markdown]
 # ## The same function, other weights
 #
-# In a gated network, $y = (f(x W_g) \cdot x W_v)\, W_2$. Multiply column $j$ of $W_v$ by 32, and divide row
-# $j$ of $W_2$ by 32. Nothing changes in $y$. But $W_v$ now has a large column. In large models such channels
-# arise in training, without anybody's help (Dettmers et al. 2022).
+# A gated network with the activation $f$ computes $y = (f(x W_g) \odot x W_v)\, W_2$, where $\odot$
+# multiplies entry by entry. Multiply column $j$ of $W_v$ by 32, and divide row $j$ of $W_2$ by 32. Nothing
+# changes in $y$. But $W_v$ now has a large column. We make such columns by hand. In large models, a few
+# components of the hidden states become much larger than the others in training, without anybody's help
+# (Dettmers et al. 2022): the same difficulty for whoever rounds the hidden states.
 
 # %%
 model = new_gpt(CONFIG, seed=0)
@@ -166,7 +171,6 @@ assert abs(errors[1]).mean() > abs(errors[0]).mean()
 # each seed.
 
 # %%
-exact = np.mean([results["float32", seed]["loss"] for seed in SEEDS])
 print(f"float32: {exact:.3f}\nbits ", *(f"{bits:7}" for bits in BITS))
 for label, losses in zip(labels, points, strict=True):
     print(" " * 5, *(f"{loss:7.3f}" for loss in losses), f"  {label}")
@@ -180,9 +184,10 @@ for seed in SEEDS:
     assert loss["4 bits, channel"]["one large channel"] < loss["4 bits, channel"]["loss"] + 0.1
 
 # %% [markdown]
-# With 8 bits, rounding costs nothing that could be measured. With 4 bits, it costs .01 nats without the large
+# With 8 bits, rounding costs at most about .001 nats. With 4 bits, it costs .01 nats without the large
 # channel. With this channel and one scale, the model is worse than one that knows only the frequencies of the
-# characters (3.31 nats). A scale for each column avoids this. It still costs .03 nats: row $j$ of $W_2$ was
+# characters, whose loss is about 3.3 nats. (That 3 bits are a little better than 4 there means nothing: both
+# models are ruined.) A scale for each column avoids this. It still costs .03 nats: row $j$ of $W_2$ was
 # divided by 32, and its weights became 0 beside those of the other rows.
 #
 # Our models are tiny, and their losses after rounding say little about large ones. What carries over is the
@@ -194,7 +199,7 @@ for seed in SEEDS:
 #
 # - Quantization stores a whole number of few bits for each weight, and a scale for a group of weights.
 # - The error of a weight is at most half a scale, and the largest weight of the group sets the scale.
-# - One large channel makes all other weights of a matrix with one scale 0.
+# - With few bits and one scale, a large channel turns all other weights of its matrix into 0.
 # - A scale for each column keeps columns apart and costs one product for each output.
 # - Fewer bits save memory and the time for reading it, which is most of the time of generating.
 
@@ -217,6 +222,7 @@ for seed in SEEDS:
 # - `npformer experiment quantization` repeats the experiment in a minute of processor time.
 #
 # The formula is that of Jacob et al., "Quantization and training of neural networks for efficient
-# integer-arithmetic-only inference" (2018). Dettmers et al., "LLM.int8()" (2022), describe large channels.
+# integer-arithmetic-only inference" (2018). Dettmers et al., "LLM.int8()" (2022), describe large components
+# of hidden states.
 #
 # **Next**: lesson 27.3 (`27_3_fine_tuning_on_answers`), in which a GPT learns to answer.

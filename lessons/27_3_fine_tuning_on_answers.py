@@ -59,8 +59,9 @@ figure = cell_grid(losses, rows=characters, columns=places, numbers=True, shade=
 show_figure(figure, "27_3_losses", "The loss of each character after the first, in nats")
 
 # %% [markdown]
-# The signs are always at the same place, so their loss is 0. The digits of the prompt are random. No model
-# can predict them better than with probability 1/10.
+# The columns "?" are random digits of the prompt, and the last three are the answer. The characters + and =
+# are always at the same place, so their loss is 0. No model can predict the random digits better than with
+# probability 1/10.
 #
 # **Question.** What is the lowest possible mean loss of a random digit?
 #
@@ -68,18 +69,20 @@ show_figure(figure, "27_3_losses", "The loss of each character after the first, 
 # $-\log(1/10) = \log 10 = 2.30$ nats. The numbers in the picture vary around it.
 # </details>
 #
-# Three of eight targets are such digits. They cannot be learned, and still their gradients change the weights
-# in every step. Of all the targets, only the answers matter to us.
+# Three of eight targets are such digits (the first digit of a text is never a target). They cannot be
+# learned, and still their gradients change the weights in every step. Only the answers matter to us. (The
+# last digit of the answer, 2.3 as well, is not learned yet.)
 
 # %% [markdown]
 # ## The loss on answers
 #
-# **Supervised fine-tuning** is the training that you know, on pairs of prompts and good answers. One thing is
-# different: the mean of the loss is over the tokens of the answers only,
+# **Supervised fine-tuning** continues the training of a language model, on pairs of prompts and good answers.
+# One thing is different: the mean of the loss is over the tokens of the answers only,
 #
-# $$L = -\frac{1}{N} \sum_{t \,\in\, \mathrm{answers}} \log p(x_t \mid x_1 \dots x_{t-1})$$
+# $$L = -\frac{1}{M} \sum_{t \,\in\, \mathrm{answers}} \log p(x_t \mid x_1 \dots x_{t-1})$$
 #
-# where $N$ is the number of these tokens. The model still reads the prompt, since every answer depends on it.
+# where $M$ is the number of these tokens. The model still reads the prompt, since every answer depends on it.
+# Our GPT is so small that it starts from new weights.
 # In code, the targets of the prompt get a number that the loss ignores, as padding does (lesson 12.1,
 # `12_1_the_cross_entropy`).
 
@@ -113,8 +116,8 @@ assert (abs(dlogits[:, PROMPT - 1 :]).max((0, 2)) > 0).all()
 # answers. Two measures are usual. **pass@1** is the probability that one drawn answer is right. **pass@k** is
 # the probability that at least one of k drawn answers is right.
 #
-# The next cell fine-tunes on answers, with the same number of steps and the same texts as before. Then it
-# draws eight answers to each of 200 new prompts.
+# The next cell trains on answers, with the same number of steps, the same texts and the same learning rate as
+# before. Then it draws eight answers to each of 200 new prompts.
 
 # %%
 model, _ = fine_tune(seed, steps)
@@ -138,8 +141,8 @@ print(f"{characters[0][:PROMPT]} {' '.join(shown)}   right: {characters[0][PROMP
 # And if it is always right for 30 % of the prompts and never for the others?
 #
 # <details><summary>Answer</summary>
-# $1 - .7^8 = .94$ in the first case, and .3 in the second. The distance between pass@1 and pass@k says how
-# much of what is missing is a matter of luck in drawing.
+# $1 - .7^8 = .94$ in the first case, and .3 in the second. If pass@k is far above pass@1, the model can give
+# right answers to most prompts, and does not give them reliably.
 # </details>
 
 # %% [markdown]
@@ -162,8 +165,10 @@ for each in SEEDS:
     assert 0.25 < after["pass@1"] < 0.4 < 0.8 < after["pass@8"]
 
 # %% [markdown]
-# With each seed, the loss on answers leads to three times as many right answers or more. This says nothing
-# about longer training: after enough steps, both models add correctly. But steps are what a training costs.
+# With each seed, the loss on answers leads to three times as many right answers or more. Both trainings had
+# one learning rate, .003, which was not searched for either. In the mean over all tokens, the answers have
+# only 3/8 of the weight. So a part of the difference may be one of the size of the steps. And the numbers say
+# nothing about longer trainings: the first exercise does.
 #
 # Look at the second measure. A model that is right in one of three draws has a right answer among eight for
 # more than 80 % of the prompts. It could do much better than it does, if it only preferred its own good
@@ -176,7 +181,7 @@ for each in SEEDS:
 # - Its loss is the mean over the tokens of the answers. The prompt is read, and not predicted.
 # - Targets that are ignored have gradients of 0 at their logits.
 # - pass@1 is the share of right answers, and pass@k that of prompts with a right one among k.
-# - Here, the loss on answers needs fewer steps than the loss on all tokens.
+# - Here, with the same steps, the loss on answers led to more right answers than the loss on all tokens.
 
 # %% [markdown]
 # ## Questions
