@@ -8,7 +8,7 @@ from npformer.functional.losses import CrossEntropyCache, cross_entropy, cross_e
 from npformer.models.classifier import CLASSIFIERS
 from npformer.nn.module import Parameter
 
-LossCache = tuple[Any, CrossEntropyCache, float]  # of the model, of the loss, and the factor of ponder cost
+LossCache = tuple[Any, CrossEntropyCache, float]  # of model and loss; the factor of the auxiliary loss
 
 
 class WithLoss:
@@ -37,15 +37,15 @@ class WithLoss:
         pad_id = None if getattr(config, "head", None) in CLASSIFIERS else config.pad_id
         loss, loss_cache = cross_entropy(logits, target_out, smoothing=config.label_smoothing, pad_id=pad_id)
         weight = 0.0
-        if self.model.has_ponder_cost:
-            weight = config.ponder_weight / (target_out != config.pad_id).sum()
-            loss = loss + weight * self.model.ponder_cost(cache)
+        if self.model.has_auxiliary_loss:
+            weight = 1 / (target_out != config.pad_id).sum()
+            loss = loss + weight * self.model.auxiliary_loss(cache)
         return loss, (cache, loss_cache, weight)
 
     def backward(self, dloss: float, cache: LossCache) -> None:
         """Accumulate the gradients of all parameters."""
         model_cache, loss_cache, weight = cache
-        settings = {"dponder": dloss * weight} if self.model.has_ponder_cost else {}
+        settings = {"dauxiliary": dloss * weight} if self.model.has_auxiliary_loss else {}
         self.model.backward(cross_entropy_backward(dloss, loss_cache), model_cache, **settings)
 
 

@@ -35,6 +35,14 @@ from npformer.functional.attention import AttentionCache, attention, attention_b
 from npformer.functional.batch_norm import batch_norm, batch_norm_backward
 from npformer.functional.dropout import dropout, dropout_backward
 from npformer.functional.embedding import embedding, embedding_backward
+from npformer.functional.experts import (
+    combine,
+    combine_backward,
+    load_balancing,
+    load_balancing_backward,
+    route,
+    route_backward,
+)
 from npformer.functional.gated import (
     GATED_ACTIVATIONS,
     geglu,
@@ -184,6 +192,8 @@ __all__ = [
     "batch_norm_backward",
     "clipped_distance",
     "collect_by_distance",
+    "combine",
+    "combine_backward",
     "concat_similarity",
     "concat_similarity_backward",
     "cosine_similarity",
@@ -237,6 +247,8 @@ __all__ = [
     "linear_attention",
     "linear_attention_backward",
     "linear_backward",
+    "load_balancing",
+    "load_balancing_backward",
     "log_probability",
     "log_probability_backward",
     "log_softmax",
@@ -278,6 +290,8 @@ __all__ = [
     "rotary_table",
     "rotate",
     "rotate_backward",
+    "route",
+    "route_backward",
     "score_function",
     "sigmoid",
     "sigmoid_backward",

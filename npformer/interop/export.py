@@ -30,6 +30,7 @@ WITHOUT_EFFECT = {
     "feed_forward_dropout",
     "embedding_dropout",
     "label_smoothing",
+    "balance_weight",
     "fused_projections",
     # of the scaling
     "rotary_factor",
@@ -43,6 +44,7 @@ EFFECTIVE = {
     "n_kv_heads": "key_heads",
     "head_dim": "d_head",
     "d_ff": "hidden_width",
+    "d_expert": "expert_width",
     "qkv_bias": "has_qkv_bias",
     "rotary_scaling": "scaling",
     "decoder_layers": "n_decoder_layers",
@@ -123,6 +125,8 @@ def _usual_name(config: Any, names: list[str]) -> str:
         if config.has_qkv_bias and not config.bias:
             return "qwen2"
         return "llama" if config.window is None else "mistral"
+    if "mixtral" in names:
+        return "qwen3_moe" if config.qk_norm else "mixtral"
     if "gemma2" in names:
         return "gemma3_text" if config.qk_norm else "gemma2"
     if "bert" in names and config.first_position:

@@ -178,7 +178,7 @@ CLASSES = {
     "CamembertTokenizer": _XLM_ROBERTA,
 }
 # the families of which transformers takes all from tokenizer.json, whatever class tokenizer_config.json names
-WITHOUT_CLASS = {"mistral", "phi3", "olmo2"}
+WITHOUT_CLASS = {"mistral", "mixtral", "phi3", "olmo2"}
 # the class of a family, where tokenizer_config.json names none
 OF_FAMILY = {
     "gpt2": "GPT2Tokenizer",
@@ -186,6 +186,7 @@ OF_FAMILY = {
     "gpt_neox": "GPTNeoXTokenizer",
     "qwen2": "Qwen2Tokenizer",
     "qwen3": "Qwen2Tokenizer",
+    "qwen3_moe": "Qwen2Tokenizer",
     "gemma": "GemmaTokenizer",
     "gemma2": "GemmaTokenizer",
     "gemma3_text": "GemmaTokenizer",

@@ -40,7 +40,7 @@ from npformer.lenses.taps import (
 from npformer.models.bert import Bert
 from npformer.models.gpt import GPT
 from npformer.models.transformer.sequences import Postprocess, Preprocess
-from npformer.nn import AddNorm, LayerNorm, RMSNorm
+from npformer.nn import AddNorm, LayerNorm, MixtureOfExperts, RMSNorm
 from npformer.nn.module import Module
 from npformer.validation import require_count
 
@@ -253,7 +253,8 @@ def _parts_of_layer(layer: int, cuts: dict[str, Cut], norms: list[FixedNorm]) ->
             parts += [Part(layer, f"{word} {head}", value) for head, value in enumerate(_of_heads(cut))]
             bias = 0.0 if cut.part.output is None else _bias_product(cut.part.output.part, cut.dy)
         else:
-            bias = _bias_product(cut.part.outer, cut.dy)
+            # the biases of experts count as a part of what they put out
+            bias = 0.0 if isinstance(cut.part, MixtureOfExperts) else _bias_product(cut.part.outer, cut.dy)
             parts.append(Part(layer, "feed-forward", _product(cut.y, cut.dy) - bias))
         biases += bias
     return [*parts, Part(layer, "biases", biases)]

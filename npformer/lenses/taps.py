@@ -16,11 +16,11 @@ from npformer.errors import UserError
 from npformer.models.bert import Bert
 from npformer.models.gpt import GPT
 from npformer.models.transformer import Transformer
-from npformer.nn import FeedForward, GatedFeedForward, MultiHeadAttention
+from npformer.nn import FeedForward, GatedFeedForward, MixtureOfExperts, MultiHeadAttention
 from npformer.nn.fixed import fixed_parameters
 from npformer.nn.module import Module
 
-SUBLAYERS = (MultiHeadAttention, FeedForward, GatedFeedForward)
+SUBLAYERS = (MultiHeadAttention, FeedForward, GatedFeedForward, MixtureOfExperts)
 
 
 class Tap(Module):

@@ -13,6 +13,7 @@ from npformer.models.bert import Bert, BertCache, BertConfig
 from npformer.models.gemma import Gemma, Gemma2, Gemma2Config, GemmaConfig
 from npformer.models.gpt import GPT, GPTCache, GPTConfig
 from npformer.models.gpt_neox import GPTNeoX, GPTNeoXConfig
+from npformer.models.mixture import Mixture, MixtureConfig
 from npformer.models.olmo2 import Olmo2, Olmo2Config
 from npformer.models.qwen3 import Qwen3, Qwen3Config
 from npformer.models.recurrent import RecurrentConfig, RecurrentTranslator, TranslatorCache
@@ -41,6 +42,7 @@ KINDS: dict[str, type[ModelConfig]] = {
     "gpt_neox": GPTNeoXConfig,
     "gemma": GemmaConfig,
     "gemma2": Gemma2Config,
+    "mixture": MixtureConfig,
 }
 # the class of each configuration that is a GPTConfig
 GPT_CLASSES: dict[type[GPTConfig], type[GPT]] = {
@@ -51,6 +53,7 @@ GPT_CLASSES: dict[type[GPTConfig], type[GPT]] = {
     GPTNeoXConfig: GPTNeoX,
     GemmaConfig: Gemma,
     Gemma2Config: Gemma2,
+    MixtureConfig: Mixture,
 }
 
 LARGEST_TABLE = 2**28  # numbers in a table of positions, which is not in the file

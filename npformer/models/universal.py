@@ -450,7 +450,7 @@ class UniversalTransformer(Transformer):
             self.target.tokens.weight = self.source.tokens.weight
         self.decoder: Any = UniversalDecoder(config, **halting, rng=rng, dtype=dtype)
         self.output = make_output(config, self.target.tokens, rng, dtype)
-        self.has_ponder_cost = config.halting
+        self.has_auxiliary_loss = config.halting
         self.flatten()
 
     def forward(
@@ -495,14 +495,15 @@ class UniversalTransformer(Transformer):
             source_cache, encoder_cache, target_cache, decoder_cache, output_cache, (None, None)
         )
 
-    def backward(self, dlogits: Array, cache: Any, *, dponder: float = 0.0) -> None:
+    def backward(self, dlogits: Array, cache: Any, *, dauxiliary: float = 0.0) -> None:
         """Accumulate the gradients of all parameters. Return nothing, since ids have no gradient.
 
         Args:
             dlogits: The gradient of the logits, of shape (B, T, V).
             cache: The cache of forward.
-            dponder: The gradient of ponder_cost(cache).
+            dauxiliary: The gradient of auxiliary_loss(cache).
         """
+        dponder = dauxiliary * self.config.ponder_weight
         dx = self.output.backward(dlogits, cache.output)
         del dlogits  # a large array, whose memory can be freed if the caller does not use it either
         dx, dmemory = self.decoder.backward(dx, cache.decoder, dponder=_like_ponder(dponder, cache.decoder))
@@ -510,9 +511,9 @@ class UniversalTransformer(Transformer):
         dx = self.encoder.backward(dmemory, cache.encoder, dponder=_like_ponder(dponder, cache.encoder))
         self.source.backward(dx, cache.source)
 
-    def ponder_cost(self, cache: Any) -> Array:
-        """Return Σ ponder, steps + remainder, over all source and target tokens, ()."""
-        return cache.encoder.ponder.sum() + cache.decoder.ponder.sum()
+    def auxiliary_loss(self, cache: Any) -> Array:
+        """Return ponder_weight · Σ (steps + remainder) over all source and target tokens, of shape ()."""
+        return self.config.ponder_weight * (cache.encoder.ponder.sum() + cache.decoder.ponder.sum())
 
 
 def _like_ponder(dponder: Any, cache: UniversalCache) -> Array | None:

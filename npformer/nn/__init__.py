@@ -25,6 +25,7 @@ from npformer.nn.attention import (
 from npformer.nn.context import AttentionMask, Context
 from npformer.nn.dropout import Dropout
 from npformer.nn.embedding import Embedding, InputEmbedding, TiedProjection
+from npformer.nn.experts import MixtureOfExperts
 from npformer.nn.feed_forward import FeedForward, GatedFeedForward
 from npformer.nn.linear import Linear
 from npformer.nn.lora import LoRALinear, add_lora, merge_lora
@@ -58,6 +59,7 @@ __all__ = [
     "LoRALinear",
     "LocalMonotonic",
     "LocalPredictive",
+    "MixtureOfExperts",
     "Module",
     "MovingBaseline",
     "MultiHeadAttention",

@@ -76,7 +76,7 @@ class Module(Flattening):
 
     forward: Any
     backward: Any
-    has_ponder_cost = False  # True if the loss contains ponder_cost(cache), and backward takes dponder=
+    has_auxiliary_loss = False  # True if the loss contains auxiliary_loss(cache); backward takes dauxiliary=
     supports_packing = False  # True if forward takes packed=True, which skips the computation at padding
 
     def __call__(self, *inputs: Any, **settings: Any) -> Any:

@@ -106,8 +106,8 @@ def forward_and_backward(
     mean, loss_cache = cross_entropy_in_place(
         logits, targets, smoothing=config.label_smoothing, pad_id=config.pad_id, tokens=n_predictions
     )
-    cost, ponder = ponder_cost(replica, cache, n_predictions)
-    loss = float(mean + cost)  # converted only once, because the conversion waits for the GPU
+    added, auxiliary = auxiliary_loss(replica, cache, n_predictions)
+    loss = float(mean + added)  # converted only once, because the conversion waits for the GPU
     check_loss(loss, replica, cache, logits)
     # backward
     dlogits = [cross_entropy_backward(1, loss_cache)]
@@ -115,7 +115,7 @@ def forward_and_backward(
         add_consistency(dlogits[0], r_drop)
     # the gradient of the logits is the largest array: backward gets the only reference, and frees it
     del logits, loss_cache
-    replica.backward(dlogits.pop(), cache, **ponder)
+    replica.backward(dlogits.pop(), cache, **auxiliary)
     return loss
 
 
@@ -141,20 +141,21 @@ def forward(
     return logits, like(targets, logits), cache  # like moves the targets to the device of the logits
 
 
-def ponder_cost(model: Any, cache: Any, tokens: int) -> tuple[Any, dict[str, float]]:
-    """Return the term of the loss that a Universal Transformer adds, and the argument of its backward pass.
+def auxiliary_loss(model: Any, cache: Any, tokens: int) -> tuple[Any, dict[str, float]]:
+    """Return the term that some models add to the loss, and the argument of their backward pass.
 
-    For the other models, they are 0 and no argument.
+    A Universal Transformer adds its ponder cost, and a mixture of experts the balance of its experts. For the
+    other models, the term is 0, and there is no argument.
 
     Args:
         model: The model.
         cache: The cache of its forward pass.
         tokens: The number of predictions over which the loss is a mean.
     """
-    if not model.has_ponder_cost:
+    if not model.has_auxiliary_loss:
         return 0.0, {}
-    dponder = model.config.ponder_weight / tokens
-    return dponder * model.ponder_cost(cache), {"dponder": dponder}
+    dauxiliary = 1 / tokens
+    return dauxiliary * model.auxiliary_loss(cache), {"dauxiliary": dauxiliary}
 
 
 def loss_and_gradients(

@@ -15,6 +15,9 @@ PAIRS = {  # the arguments by their names in the file, and the settings
     "lora_linear": (["x", "a", "b", "weight"], {"scale": 0.5}),
     "dpo": (["chosen", "rejected", "reference_margin"], {"beta": 0.7}),
     "grpo": (["log_probs", "old", "reference", "advantages", "mask"], {"beta": 0.3}),
+    "route": (["logits"], {"k": 2}),
+    "combine": (["weights", "outputs"], {}),
+    "load_balancing": (["logits", "chosen"], {}),
     "attention": (["q", "k", "v", "mask"], {}),
 }
 

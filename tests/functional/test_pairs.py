@@ -19,6 +19,7 @@ TARGETS = np.array([[4, 1, 0], [2, 0, 3]])
 ONE_HOT = np.eye(5, dtype=bool)[RNG.integers(0, 5, (2, 4))]
 LENGTHS, TOKENS = np.array([[5], [3]]), np.array([[True, True, False, True], [False, True, True, True]])
 WEIGHT, OLD, MARGINS = RNG.standard_normal((6, 3)), RNG.standard_normal((2, 4)), RNG.standard_normal(5)
+CHOSEN = np.array([[0, 2], [1, 2], [2, 0], [0, 2], [2, 1]])  # experts of tokens
 DISTANCE = np.clip(np.arange(5) - np.arange(4)[:, None], -1, 1) + 1  # of each key from each query, plus 1
 
 erf = np.vectorize(math.erf, otypes=[float])
@@ -97,6 +98,12 @@ def grpo(log_probs, old, reference, advantages, mask):
     return (0.04 * (r - np.log(r) - 1) - gain)[mask].mean()
 
 
+def routed(logits, k):
+    """Return the k largest probabilities of each row, divided by their sum."""
+    largest = -np.sort(-softmax(logits))[:, :k]
+    return largest / largest.sum(-1, keepdims=True)
+
+
 X, ROW, SCORES = (2, 4, 6), (6,), (2, 4, 5)
 Q, K, V = (2, 4, 3), (2, 5, 3), (2, 5, 2)
 POSITIVE = np.abs(RNG.standard_normal((2, 5)))
@@ -134,6 +141,12 @@ PAIRS = {
     "add_norm": ([X, X, ROW, ROW], lambda x, h, gain, bias: gain * normalized(x + h, -1) + bias),
     "rotate": ([X, (4, 3), (4, 3)], turned),
     "repeat_heads": ([(2, 3, 4, 2), 2], lambda x, n: np.repeat(x, n, 1)),
+    "route": ([(5, 4), 2], routed),
+    "combine": ([(5, 2), (5, 2, 3)], lambda weights, outputs: np.einsum("nk,nkd->nd", weights, outputs)),
+    "load_balancing": (
+        [(5, 3), CHOSEN],
+        lambda logits, chosen: 3 * np.bincount(chosen.ravel()) / 5 @ softmax(logits).mean(0),
+    ),
     "mask_scores": (
         [SCORES, TOKENS[..., None]],
         lambda scores, mask: np.where(mask, scores, -np.inf),

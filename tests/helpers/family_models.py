@@ -6,6 +6,7 @@ from npformer.models.bert import BertConfig
 from npformer.models.gemma import Gemma2Config, GemmaConfig
 from npformer.models.gpt import GPTConfig
 from npformer.models.gpt_neox import GPTNeoXConfig
+from npformer.models.mixture import MixtureConfig
 from npformer.models.olmo2 import Olmo2Config
 from npformer.models.qwen3 import Qwen3Config
 from npformer.models.registry import build
@@ -39,6 +40,10 @@ CONFIGS = {
     "gemma": GemmaConfig(**GPT_SIZES, n_kv_heads=1),
     "gemma2": Gemma2Config(**GPT_SIZES, **GEMMA2, score_cap=2.0, logit_cap=3.0, local_base=1e4),
     "gemma3_text": Gemma2Config(**GPT_SIZES, **GEMMA2, qk_norm=True, local_base=100.0),
+    "mixtral": MixtureConfig(**GPT_SIZES, n_experts=3, n_kv_heads=1, window=3, tied=False),
+    "qwen3_moe": MixtureConfig(
+        **GPT_SIZES, n_experts=3, renormalize=False, d_expert=5, dense=(1,), qk_norm=True, head_dim=6
+    ),
     "qwen2": GPTConfig(**GPT_SIZES | LLAMA | {"qkv_bias": True, "tied": True, "activation": "geglu"}),
     "bert": BertConfig(**BERT_SIZES, pad_id=3),
     "distilbert": BertConfig(**BERT_SIZES, n_segments=0, d_ff=9, activation="swish"),

@@ -23,6 +23,8 @@ FAMILIES = {
     "gemma": "Gemma",
     "gemma2": "Gemma2",
     "gemma3_text": "Gemma3",
+    "mixtral": "Mixtral",
+    "qwen3_moe": "Qwen3Moe",
 }
 CONTEXT = {"gpt2": "n_positions"}  # the name of the setting, if it is not max_position_embeddings
 # the families of which the test draws the scaling of Llama 3
@@ -113,9 +115,17 @@ def random_settings(family, rng):
     if family == "gemma3_text":
         bases = {kind: {"rope_theta": either(100.0, 1e4), "rope_type": "default"} for kind in types}
         settings["rope_parameters"] = bases
-    if family in ("llama", "mistral", "qwen3"):
+    if family in ("mixtral", "qwen3_moe"):
+        settings |= {"num_experts_per_tok": either(2, 3), "num_local_experts": either(3, 4, 5)}
+    if family == "qwen3_moe":
+        settings["num_experts"] = settings.pop("num_local_experts")
+        settings |= {"moe_intermediate_size": either(3, 6), "norm_topk_prob": either(True, False)}
+        settings["mlp_only_layers"] = either([], [0], [1, 2])
+        if not settings["norm_topk_prob"]:  # with one expert, its weight would always be 1
+            settings["num_experts_per_tok"] = either(1, 2)
+    if family in ("llama", "mistral", "qwen3", "mixtral", "qwen3_moe"):
         settings |= {"head_dim": head_dim, "hidden_size": n_heads * either(head_dim, 3, 5)}
-    if family in ("mistral", "phi3"):
+    if family in ("mistral", "phi3", "mixtral"):
         settings |= {"sliding_window": either(None, 2, 3, 5)}
     return settings
 
@@ -132,6 +142,7 @@ def random_oracle(family, rng, **changes):
     text = "Text" if family == "gemma3_text" else ""
     config = getattr(modeling, f"{FAMILIES[family]}{text}Config")(**random_settings(family, rng) | changes)
     config._attn_implementation = "eager"  # the one that returns weights
+    config._experts_implementation = "eager"  # the one that computes in float64
     name = "GPT2LMHeadModel" if family == "gpt2" else f"{FAMILIES[family]}ForCausalLM"
     torch.manual_seed(2)  # the initial weights do not depend on the tests before
     model = getattr(modeling, name)(config)
@@ -167,7 +178,13 @@ def compute_in_float64(monkeypatch, family):
         weights = torch.softmax(scores + attention_mask, -1)
         return (weights @ value).transpose(1, 2), weights
 
-    parts = {"RMSNorm": rms_norm, "RotaryEmbedding": rotary_tables}
+    def route(self, x):
+        logits = torch.nn.functional.linear(x.reshape(-1, self.hidden_dim), self.weight)
+        weights, chosen = torch.topk(torch.softmax(logits, -1), self.top_k, -1)
+        total = weights.sum(-1, keepdim=True) if getattr(self, "norm_topk_prob", True) else 1
+        return logits, weights / total, chosen
+
+    parts = {"RMSNorm": rms_norm, "RotaryEmbedding": rotary_tables, "TopKRouter": route}
     if family.startswith("gemma"):
         parts |= {"RMSNorm": rms_norm_of_gemma, "TextScaledWordEmbedding": embed}
     for part, forward in parts.items():

@@ -6,6 +6,7 @@ from npformer.models.bert import Bert, BertConfig
 from npformer.models.gemma import Gemma2Config
 from npformer.models.gpt import GPT, GPTConfig
 from npformer.models.gpt_neox import GPTNeoXConfig
+from npformer.models.mixture import MixtureConfig
 from npformer.models.olmo2 import Olmo2Config
 from npformer.models.qwen3 import Qwen3Config
 from npformer.models.registry import build
@@ -35,6 +36,7 @@ MODELS = {
     "qwen3": lambda: _shaken(build(Qwen3Config(**GPT_SIZES))),
     "olmo2": lambda: _shaken(build(Olmo2Config(**GPT_SIZES))),
     "gpt_neox": lambda: _shaken(build(GPTNeoXConfig(**GPT_SIZES, rotary_share=0.5))),
+    "mixture": lambda: _shaken(build(MixtureConfig(**GPT_SIZES, n_experts=3, dense=(1,)))),
     "gemma2": lambda: _shaken(build(Gemma2Config(**GPT_SIZES, score_cap=2.0, local=(1,), local_window=2))),
     "bert": lambda: _shaken(
         Bert(BertConfig(vocab_size=17, d_model=16, n_layers=2, n_heads=4, max_length=12))

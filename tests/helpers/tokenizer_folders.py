@@ -277,6 +277,8 @@ def all_folders(root):
         "gemma": llama(root / "gemma", gemma=True),
         "gpt_neox": copied(plain_gpt2, root / "gpt_neox"),
         "qwen3": copied(plain_qwen2, root / "qwen3", {"tokenizer_class": "Qwen2Tokenizer"}),
+        "qwen3_moe": copied(plain_qwen2, root / "qwen3_moe", {"tokenizer_class": "Qwen2Tokenizer"}),
+        "mixtral": copied(llama_2, root / "mixtral", **VERSION_4),
         "olmo2": copied(new_gpt2, root / "olmo2", {"tokenizer_class": "GPT2Tokenizer"}),
         "smollm3": copied(new_gpt2, root / "smollm3", {"tokenizer_class": "PreTrainedTokenizerFast"}),
         "phi3": copied(llama_2, root / "phi3", {"legacy": False}, **VERSION_4),
@@ -292,5 +294,5 @@ KINDS = [
     *("llama", "llama of version 4", "llama of version 4, legacy", "llama, no class", "llama 3", "qwen2"),
     *("bert", "bert, no settings", "bert, cleaned", "bert, cased", "bert, accents", "distilbert"),
     *("roberta", "xlm-roberta", "camembert", "marian", "marian, older files"),
-    *("opt", "mistral", "phi3", "qwen3", "olmo2", "smollm3", "gpt_neox", "gemma"),
+    *("opt", "mistral", "mixtral", "phi3", "qwen3", "qwen3_moe", "olmo2", "smollm3", "gpt_neox", "gemma"),
 ]

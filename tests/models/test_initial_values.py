@@ -17,6 +17,7 @@ from npformer.models.gpt import GPT, GPTConfig
 from npformer.models.gpt_neox import GPTNeoXConfig
 from npformer.models.if_then import BagOfWords, RecipeReader
 from npformer.models.if_then.reader import Answer
+from npformer.models.mixture import MixtureConfig
 from npformer.models.olmo2 import Olmo2Config
 from npformer.models.place_reader import Reader
 from npformer.models.qwen3 import Qwen3Config
@@ -49,6 +50,7 @@ from npformer.nn import (
     LearnedPositions,
     Linear,
     LocalPredictive,
+    MixtureOfExperts,
     Module,
     MultiHeadAttention,
     Projection,
@@ -84,6 +86,7 @@ MODELS = {
     "GPTNeoX": of_config(GPTNeoXConfig(**GPT_SIZES, rotary_share=1.0)),
     "Gemma": of_config(GemmaConfig(**GPT_SIZES)),
     "Gemma2": of_config(Gemma2Config(**GPT_SIZES, score_cap=2.0, local=(1,), local_window=2)),
+    "Mixture": of_config(MixtureConfig(**GPT_SIZES, n_experts=3, dense=(1,))),
     "UniversalTransformer": of_config(UniversalConfig(**SIZES)),
     "RecipeReader": lambda rng: RecipeReader(
         9, 3, 4, d_model=6, d_hidden=4, max_length=7, rng=rng, dtype=np.float64
@@ -110,6 +113,7 @@ LAYERS = {
     "LearnedPositions": of_layer(LearnedPositions, 7, 6),
     "FeedForward": of_layer(FeedForward, 6, 8),
     "GatedFeedForward": of_layer(GatedFeedForward, 6, 8),
+    "MixtureOfExperts": of_layer(MixtureOfExperts, 6, 8, 3),
     "ClassifierHead": of_layer(ClassifierHead, 6, 4, hidden="tanh"),
     "Recurrent": of_layer(Recurrent, 6, 4),
     "Bidirectional": of_layer(Bidirectional, 6, 4),

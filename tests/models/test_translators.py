@@ -62,9 +62,9 @@ def test_padding_and_other_sentences_change_nothing(config):
     for b, (s, t) in enumerate([(6, 5), (2, 4), (9, 2)]):
         alone, own = model.forward(source[b : b + 1, :s], TARGET[b : b + 1, :t])
         np.testing.assert_allclose(together[b, :t], alone[0], rtol=1e-9, atol=1e-12)
-        costs += model.ponder_cost(own) if model.has_ponder_cost else 0.0
-    if model.has_ponder_cost:
-        np.testing.assert_allclose(model.ponder_cost(cache), costs, rtol=1e-12)
+        costs += model.auxiliary_loss(own) if model.has_auxiliary_loss else 0.0
+    if model.has_auxiliary_loss:
+        np.testing.assert_allclose(model.auxiliary_loss(cache), costs, rtol=1e-12)
 
 
 @every_kind
@@ -77,7 +77,7 @@ def test_no_token_depends_on_later_ones(config):
     other, own = model.forward(source, changed)
     np.testing.assert_allclose(other[:, :3], logits[:, :3], rtol=1e-12)
     assert (other[:, 3:] != logits[:, 3:]).any()
-    if model.has_ponder_cost:
+    if model.has_auxiliary_loss:
         np.testing.assert_array_equal(own.decoder.mix.steps[:, :3], cache.decoder.mix.steps[:, :3])
 
 

@@ -22,6 +22,9 @@ def components():
         "lora_linear": lora_linear(),
         "dpo": dpo(),
         "grpo": grpo(),
+        "route": route(),
+        "combine": combine(),
+        "load_balancing": load_balancing(),
         "attention": attention(),
         "multi_head": multi_head(),
         **{f"{kind}/{side}": recurrent(kind, side) for kind in ("lstm", "gru") for side in ("one", "both")},
@@ -135,6 +138,34 @@ def grpo():
     arrays = forward_backward(loss, torch.tensor(0.8), log_probs=old + 0.3 * draw(32, 5, 4))
     given = {"old": old, "reference": reference, "advantages": advantages, "mask": mask}
     return {**arrays, **{name: array.numpy() for name, array in given.items()}}
+
+
+def route():
+    def weights(logits):
+        largest = F.softmax(logits, -1).topk(2).values
+        return largest / largest.sum(-1, keepdim=True)
+
+    return forward_backward(weights, draw(33, 6, 2), logits=draw(34, 6, 5) * 2)
+
+
+def combine():
+    return forward_backward(
+        lambda weights, outputs: torch.einsum("nk,nkd->nd", weights, outputs),
+        draw(35, 6, 4),
+        weights=draw(36, 6, 2),
+        outputs=draw(37, 6, 2, 4),
+    )
+
+
+def load_balancing():
+    logits = draw(38, 6, 5) * 2
+    chosen = logits.topk(2).indices
+
+    def loss(logits):
+        counts = F.one_hot(chosen, 5).sum(1).double().mean(0)  # of each expert, over the tokens
+        return 5 * (counts * F.softmax(logits, -1).mean(0)).sum()
+
+    return {**forward_backward(loss, torch.tensor(0.7), logits=logits), "chosen": chosen.numpy()}
 
 
 def attention():

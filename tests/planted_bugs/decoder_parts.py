@@ -152,6 +152,68 @@ BUGS = {
             "OLMo 2: identity path around attention lost": "dx + self → self"
         },
     },
+    "functional/experts.py": {
+        "dweights = (dweights - (dweights * weights).sum(-1, keepdims=True)) / total": {
+            "router: the sum of the chosen probabilities is a constant": "dweights = dweights / total",
+            "router: not divided by the sum": " / total → ",
+        },
+        Place("return softmax_backward(dprobs, probs)", nth=1, of=2): {
+            "router: softmax skipped": "softmax_backward(dprobs, probs) → dprobs"
+        },
+        "dprobs[xp.arange(len(chosen))[:, None], chosen] = dweights": {
+            "router: gradients at the first experts": ", chosen] → , : chosen.shape[1]]"
+        },
+        "dweights = (dy[:, None] * outputs).sum(-1)": {
+            "experts: dweights averaged over the width": ".sum(-1) → .mean(-1)"
+        },
+        "doutputs = weights[..., None] * dy[:, None]": {
+            "experts: outputs without their weights": (
+                "doutputs = array_module(dy).ones_like(weights)[..., None] * dy[:, None]"
+            )
+        },
+        "dprobs = (dloss * n_experts / n_tokens) * share": {
+            "load balancing: probabilities summed over the tokens": " / n_tokens → ",
+            "load balancing: sign": "dprobs = -(dloss * n_experts / n_tokens) * share",
+        },
+        'axis=-1, kind="stable")[:, :k]': {"router: the least probable experts": "[:, :k] → [:, -k:]"},
+    },
+    "nn/experts.py": {
+        "[cache.order], cache.cuts)": {
+            "MixtureOfExperts: dy in the order of the tokens": "[cache.order], cache.cuts → , cache.cuts"
+        },
+        "[xp.argsort(cache.order)].reshape(doutputs.shape).sum(1)": {
+            "MixtureOfExperts: dx in the order of the experts": "[xp.argsort(cache.order)] → ",
+            "MixtureOfExperts: dx of the first expert alone": ".sum(1) → [:, 0]",
+        },
+        "dtokens + self.router.backward(dlogits, cache.router)": {
+            "MixtureOfExperts: gradient through the router lost": (
+                "dtokens + 0 * self.router.backward(dlogits, cache.router)"
+            )
+        },
+        "dlogits = dlogits + load_balancing_backward(dbalance, cache.balancing)": {
+            "MixtureOfExperts: the balance has no gradient": "pass"
+        },
+        "outputs = xp.concatenate(outputs)[xp.argsort(order)]": {
+            "MixtureOfExperts: outputs in the order of the experts": "[xp.argsort(order)] → "
+        },
+    },
+    "models/mixture.py": {
+        "dh = self.feed_forward.backward(dh, cache.feed_forward, *dbalance)": {
+            "Mixture: the balance of a layer has no gradient": ", *dbalance → "
+        },
+        "dx = dy + self.norm2.backward(dh, cache.norm2)": {
+            "Mixture: identity path around the experts lost": "dy + self → self"
+        },
+        "return dx + self.norm1.backward(dh, cache.norm1)": {
+            "Mixture: identity path around attention lost": "dx + self → self"
+        },
+        "[dauxiliary * self._balance_factor(cache)] if dauxiliary": {
+            "Mixture: the gradient of the balance without its weight": " * self._balance_factor(cache) → "
+        },
+        "Block if layer in config.dense": {
+            "Mixture: the other layers are dense": "in config → not in config"
+        },
+    },
     "functional/soft_cap.py": {
         "return dy * (1 - cache.t * cache.t)": {
             "soft cap: derivative of another function": "1 - cache.t * cache.t → 1 - cache.t",

@@ -72,10 +72,11 @@ BUGS = {
             )
         },
         "context, token_mask=of_source)": {"Universal translator: padding takes steps": "context)"},
+        "dponder = dauxiliary * self.config.ponder_weight": {
+            "Universal translator: the gradient of the ponder cost without its weight": "dponder = dauxiliary"
+        },
     },
     "training/step.py": {
-        "model.config.ponder_weight / tokens": {
-            "Universal translator: the ponder cost without its weight": "1.0 / tokens"
-        }
+        "dauxiliary = 1 / tokens": {"auxiliary loss: a sum and not a mean": "dauxiliary = 1.0"},
     },
 }

@@ -13,6 +13,7 @@ from npformer.models.classifier import ClassifierHead
 from npformer.models.gemma import Gemma2Config, GemmaConfig
 from npformer.models.gpt import GPT, GPTConfig
 from npformer.models.gpt_neox import GPTNeoXConfig
+from npformer.models.mixture import MixtureConfig
 from npformer.models.olmo2 import Olmo2Config
 from npformer.models.qwen3 import Qwen3Config
 from npformer.models.registry import build
@@ -73,6 +74,11 @@ def family_cases() -> Iterator[Case]:
         "Gemma": (GemmaConfig, {}),
         "Gemma2": (Gemma2Config, {**local, "score_cap": 0.9, "logit_cap": 1.5}),
         "Gemma2, as Gemma 3": (Gemma2Config, {**local, "qk_norm": True, "local_base": 50.0}),
+        "Mixture": (MixtureConfig, {"n_experts": 3, "d_expert": 5, "tied": False, "balance_weight": 0.3}),
+        "Mixture, one expert for each token": (
+            MixtureConfig,
+            {"n_experts": 3, "top_k": 1, "renormalize": False, "dense": (1,), "qk_norm": True},
+        ),
     }
     for name, (config, changes) in families.items():
         model = _with_loss(build, config(**(sizes | shared | changes)))

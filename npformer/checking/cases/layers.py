@@ -22,6 +22,7 @@ from npformer.nn import (
     LearnedPositions,
     Linear,
     LoRALinear,
+    MixtureOfExperts,
     RMSNorm,
     RotaryPositions,
     TiedProjection,
@@ -53,6 +54,13 @@ def layer_cases() -> Iterator[Case]:
         for name, bias in {"": False, ", biases": True}.items():
             network = made(GatedFeedForward, D, FF, activation=activation, dropout=0.2, bias=bias)
             yield make_case(f"GatedFeedForward, {activation}{name}", network, x, **dropping)
+    routings: dict[str, dict[str, Any]] = {
+        "gated, two of four": {"dropout": 0.2},
+        "plain, one of four": {"top_k": 1, "renormalize": False, "activation": "gelu", "bias": True},
+    }
+    for name, settings in routings.items():
+        mixture = made(MixtureOfExperts, D, FF, 4, **settings)
+        yield make_case(f"MixtureOfExperts, {name}", mixture, x, **dropping)
     ids = given(np.array([[4, 4, 0, 8], [2, 0, 4, 3]]))  # a token that repeats, and padding
     yield make_case("Embedding", made(Embedding, V, D, scale=2.0), ids)
     yield make_case("Embedding, zero padding", made(Embedding, V, D, zero_id=0), ids)

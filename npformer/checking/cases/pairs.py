@@ -46,6 +46,7 @@ def pair_cases() -> Iterator[Case]:
     yield pair_case("add and norm", F.add_norm, x, x, width, width, p=0.4, rng=5)
     for name in ("relu", "gelu_tanh"):
         yield pair_case(f"{name} and dropout", F.activation_dropout, x, activation=name, p=0.4, rng=5)
+    yield from expert_cases()
     yield from loss_cases()
     yield from memory_cases()
     yield from answer_cases()
@@ -74,6 +75,21 @@ def memory_cases() -> Iterator[Case]:
     for chunk in (3, T):  # with a last chunk that is shorter, and with one chunk
         yield pair_case(f"linear attention, chunks of {chunk}", F.linear_attention, q, k, v, chunk=chunk)
         yield pair_case(f"delta rule, chunks of {chunk}", F.delta_rule, q, k, v, beta, chunk=chunk)
+
+
+def expert_cases() -> Iterator[Case]:
+    """Yield the router of a mixture of experts, the sum of their outputs, and the balance of their loads."""
+    for name, (k, renormalize) in {"two of four": (2, True), "one of four": (1, False)}.items():
+        router = _routing(k, renormalize), F.route_backward
+        yield pair_case(f"router, {name}", router, floats(T, 4))
+    yield pair_case("sum of experts", F.combine, floats(T, 2), floats(T, 2, D))
+    chosen = np.array([[0, 2], [1, 2], [2, 0], [0, 2]])
+    balance = (lambda logits: F.load_balancing(logits, chosen)), F.load_balancing_backward
+    yield pair_case("load balancing", balance, floats(T, 4))
+
+
+def _routing(k: int, renormalize: bool) -> Callable[[Array], Any]:
+    return lambda logits: F.route(logits, k, renormalize=renormalize)
 
 
 def answer_cases() -> Iterator[Case]:

@@ -9,6 +9,7 @@ from npformer.interop.families.gpt_neox import GPT_NEOX
 from npformer.interop.families.llama import LLAMA, QWEN2
 from npformer.interop.families.marian import MARIAN
 from npformer.interop.families.mistral import MISTRAL
+from npformer.interop.families.mixture import MIXTRAL, QWEN3_MOE
 from npformer.interop.families.olmo2 import OLMO2
 from npformer.interop.families.opt import OPT
 from npformer.interop.families.phi3 import PHI3
@@ -17,7 +18,8 @@ from npformer.interop.families.smollm3 import SMOLLM3
 
 FAMILIES: Registry[Family] = Registry("family of models")
 _DECODERS = (GPT2, OPT, LLAMA, QWEN2, MISTRAL, PHI3, QWEN3, OLMO2, SMOLLM3, GPT_NEOX, GEMMA, GEMMA2, GEMMA3)
-for _family in (*_DECODERS, BERT, DISTILBERT, ROBERTA, XLM_ROBERTA, CAMEMBERT, MARIAN):
+_MIXTURES = (MIXTRAL, QWEN3_MOE)
+for _family in (*_DECODERS, *_MIXTURES, BERT, DISTILBERT, ROBERTA, XLM_ROBERTA, CAMEMBERT, MARIAN):
     FAMILIES.register(_family.name, _family)
 
 __all__ = ["FAMILIES", "Family", "WeightRow"]

@@ -42,6 +42,11 @@ def qwen3_settings(config: GPTConfig) -> dict[str, Any]:
 def rows(config: GPTConfig) -> Iterator[WeightRow]:
     """Yield the rows of the table that relates our parameters to the tensors of a file."""
     yield from llama_rows(config)
+    yield from gain_rows(config)
+
+
+def gain_rows(config: GPTConfig) -> Iterator[WeightRow]:
+    """Yield the rows of the gains of queries and keys."""
     for i in range(config.n_layers):
         ours, theirs = f"layers.{i}.self_attention", f"model.layers.{i}.self_attn"
         yield WeightRow(f"{ours}.query_gain", (config.d_head,), (f"{theirs}.q_norm.weight",))

@@ -16,6 +16,7 @@ ARRAYS = """
     any a! axis out! keepdims
     argmax a! axis * out! keepdims
     argmin a! axis * out! keepdims
+    argsort a! axis kind
     cumsum a! axis dtype out!
     clip a! a_min? a_max? out!
     ravel a! order
