@@ -123,6 +123,8 @@ def _usual_name(config: Any, names: list[str]) -> str:
         if config.has_qkv_bias and not config.bias:
             return "qwen2"
         return "llama" if config.window is None else "mistral"
+    if "bart" in names:
+        return "bart" if config.norm == "post" else "mbart"
     if "gemma2" in names:
         return "gemma3_text" if config.qk_norm else "gemma2"
     if "bert" in names and config.first_position:
