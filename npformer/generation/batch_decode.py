@@ -74,7 +74,8 @@ def search_in_parts(
         batch_tokens: The number of source tokens of a batch, padding included, times the beam.
         progress: A function that is called with the number of sentences finished since the last call.
         search: Further settings of the search: length_penalty, min_length (by default 1, so that no
-            translation of a sentence is empty), cached, allow_unk, rules and renormalize. See beam_search.
+            translation of a sentence is empty), cached, allow_unk, forbidden, forced_bos, rules and
+            renormalize. See beam_search.
 
     Yields:
         The translations of the next sentences, whose batches and those of all sentences before are done: at
@@ -123,6 +124,8 @@ def _search(
     min_length: int = 1,
     cached: bool = True,
     allow_unk: bool = False,
+    forbidden: list[int] | None = None,
+    forced_bos: int | None = None,
     rules: str = "paper",
     renormalize: bool = False,
     begin: Begin = None,
@@ -133,6 +136,8 @@ def _search(
         "min_length": min_length,
         "cached": cached,
         "allow_unk": allow_unk,
+        "forbidden": forbidden,
+        "forced_bos": forced_bos,
         "begin": begin,
     }
     if beam == 1:

@@ -38,6 +38,7 @@ from npformer.generation.search import (
     best_tokens,
     check_source,
     forbidden_tokens,
+    force,
     length_limits,
 )
 from npformer.generation.state import DecodingState, start
@@ -80,6 +81,8 @@ def beam_search(
     n_best: int | None = None,
     cached: bool = True,
     allow_unk: bool = False,
+    forbidden: list[int] | None = None,
+    forced_bos: int | None = None,
     begin: Begin = None,
     first: Sequence[int] | None = None,
     rules: str = "paper",
@@ -102,11 +105,14 @@ def beam_search(
             of the same translations, and the search ends sooner.
         cached: False computes all positions again at each step.
         allow_unk: Allow the choice of <UNK>.
+        forbidden: The ids that are never chosen, in place of padding, the start symbol and <UNK>.
+        forced_bos: The first token of every translation, whose probability is 1. By default, the model
+            chooses it.
         begin: The ids of the tokens with which all translations of each of the B sentences begin. By default,
             none. Their probabilities count in log p.
         first: The ids among which the first token is chosen; by default all.
         rules: One of RULES: "paper", or "transformers" for the score log p(y | source) / |y|^length_penalty
-            and the search of TransformersSearch.
+            and the search of TransformersSearch; or "transformers, unforced end" for that of UnforcedSearch.
         renormalize: Scale the probabilities of the tokens that may be chosen, so that they sum to 1.
         trace: A list that receives the search tree: trace[b][t] are the branches kept for sentence b at
             step t, best first.
@@ -125,8 +131,8 @@ def beam_search(
     config = model.config
     source = check_source(config, source)
     limits = length_limits(config, source, max_length, min_length)  # (B,)
-    forbidden = forbidden_tokens(config, allow_unk=allow_unk)
-    prefixes = Prefixes(config, begin, limits, forbidden)
+    never = forbidden_tokens(config, allow_unk=allow_unk, forbidden=forbidden)
+    prefixes = Prefixes(config, begin, limits, never, forced_bos)
     not_first = [] if first is None else sorted(set(range(config.target_vocab)) - set(first))
 
     settings = (config.end_id, beam, length_penalty)
@@ -138,7 +144,8 @@ def beam_search(
         # the n best continuations of a sentence are among the n best of each of its hypotheses
         early = [config.end_id] if length < min_length else []
         early += not_first if length == 0 else []
-        return best(logits, forbidden + early, forced=prefixes.next(state.sentence, length))
+        force(logits, forced_bos if length == 0 else None)
+        return best(logits, never + early, forced=prefixes.next(state.sentence, length))
 
     _run(searches, state, config.start_id, next_tokens)
     if trace is not None:
@@ -233,15 +240,21 @@ class SentenceSearch:
         continuations = best_continuations(so_far, log_probs, self.n_candidates)
         for rank, (row, column, log_prob) in enumerate(continuations):
             parent, token = self.live[row], tokens[row][column]
-            if token == self.end_id and rank < self.beam:
-                self._finish(parent.ids, log_prob)
-            elif token != self.end_id and len(live) < self.beam:
+            ends = token == self.end_id or self._is_last
+            if ends and rank < self.beam:
+                self._finish(parent.ids, token, log_prob)
+            elif not ends and len(live) < self.beam:
                 live.append(Live([*parent.ids, token], log_prob, branch=len(kept), row=row))
             else:
                 continue
             kept.append(Branch(parent.branch, token, log_prob))
         self.live = self._continued(live)
         self.steps.append(kept)
+
+    @property
+    def _is_last(self) -> bool:
+        """Return whether a translation ends with the token of this step, whatever the token is."""
+        return False
 
     def _last(self, best: NextTokens) -> Sequence[float]:
         """Return the R log-probabilities of the end symbol where only it may follow."""
@@ -252,8 +265,10 @@ class SentenceSearch:
         """Return the divisor of log p of a translation of `length` tokens, the end symbol included."""
         return length_norm(length, self.length_penalty)
 
-    def _finish(self, ids: list[int], log_prob: float) -> None:
+    def _finish(self, ids: list[int], token: int, log_prob: float) -> None:
+        """Keep a translation, given the ids of its tokens without the last one, the last one, and log p."""
         score = log_prob / self._norm(len(ids) + 1)
+        ids = ids if token == self.end_id else [*ids, token]
         insort(self.finished, Hypothesis(ids, log_prob, score), key=lambda hypothesis: -hypothesis.score)
         del self.finished[self.n_finished :]
 
@@ -312,8 +327,24 @@ class TransformersSearch(SentenceSearch):
         return live if bound > self.finished[-1].score else []
 
 
+class UnforcedSearch(TransformersSearch):
+    """A TransformersSearch in which translations that reach the limit end without the end symbol.
+
+    So does `generate` for a model without `forced_eos_token_id`, such as T5. Here the limit counts the end
+    symbol. Arguments: as in SentenceSearch.
+    """
+
+    @property
+    def _is_last(self) -> bool:
+        return len(self.steps) + 1 == self.limit
+
+
 # the search of one sentence, by the name of its rules
-RULES: dict[str, type[SentenceSearch]] = {"paper": SentenceSearch, "transformers": TransformersSearch}
+RULES: dict[str, type[SentenceSearch]] = {
+    "paper": SentenceSearch,
+    "transformers": TransformersSearch,
+    "transformers, unforced end": UnforcedSearch,
+}
 
 
 def length_norm(length: int, length_penalty: float) -> float:

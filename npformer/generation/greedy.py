@@ -5,7 +5,14 @@ from typing import Any
 import numpy as np
 
 from npformer.generation.prefixes import Begin, Prefixes
-from npformer.generation.search import Limits, best_token, check_source, forbidden_tokens, length_limits
+from npformer.generation.search import (
+    Limits,
+    best_token,
+    check_source,
+    forbidden_tokens,
+    force,
+    length_limits,
+)
 from npformer.generation.state import start
 
 LARGEST_LIVE_SHARE = 0.75  # finished rows are removed when at most this share of all rows is unfinished
@@ -19,6 +26,8 @@ def greedy(
     min_length: int = 0,
     cached: bool = True,
     allow_unk: bool = False,
+    forbidden: list[int] | None = None,
+    forced_bos: int | None = None,
     begin: Begin = None,
 ) -> list[list[int]]:
     """Return y_t = argmax_w p(w | y_1 .. y_{t-1}, source) for each sentence, up to the end symbol.
@@ -35,6 +44,8 @@ def greedy(
         min_length: The number of tokens before the end symbol is allowed.
         cached: False computes all positions again at each step.
         allow_unk: Allow the choice of <UNK>.
+        forbidden: The ids that are never chosen, in place of padding, the start symbol and <UNK>.
+        forced_bos: The first token of every translation. By default, the model chooses it.
         begin: The ids of the tokens with which each of the B translations begins. By default, none.
 
     Returns:
@@ -49,8 +60,8 @@ def greedy(
     config = model.config
     source = check_source(config, source)
     limits = length_limits(config, source, max_length, min_length)  # (B,)
-    forbidden = forbidden_tokens(config, allow_unk=allow_unk)
-    prefixes = Prefixes(config, begin, limits, forbidden)
+    never = forbidden_tokens(config, allow_unk=allow_unk, forbidden=forbidden)
+    prefixes = Prefixes(config, begin, limits, never, forced_bos)
     translations: list[list[int]] = [[] for _ in source]
     state = start(model, source, cached=cached)
     tokens = np.full(len(source), config.start_id)  # (R,) the last token of each row
@@ -58,7 +69,9 @@ def greedy(
     length = 0
     while live.any():
         early = [config.end_id] if length < min_length else []
-        tokens = best_token(state.decode_step(tokens), forbidden + early)  # (R,)
+        logits = state.decode_step(tokens)  # (R, V)
+        force(logits, forced_bos if length == 0 else None)
+        tokens = best_token(logits, never + early)  # (R,)
         if (forced := prefixes.next(state.sentence, length)) is not None:
             tokens = np.where(forced >= 0, forced, tokens)
         length += 1

@@ -7,6 +7,7 @@ import numpy as np
 
 from npformer.backend import Array
 from npformer.errors import UserError, quantity
+from npformer.generation.search import check_token
 
 Begin = Sequence[Sequence[int]] | None  # the first ids of each translation
 
@@ -19,13 +20,25 @@ class Prefixes:
         begin: The ids of the first tokens of each of B translations, perhaps none. None for no such tokens.
         limits: The largest number of tokens of each translation, of shape (B,).
         forbidden: The ids that are never chosen.
+        forced_bos: The token that stands before every beginning, or None for no such token.
 
     Raises:
-        UserError: If there are not B lists, or if one is too long or has an id that is never chosen.
+        UserError: If there are not B lists, if one is too long or has an id that is never chosen, or if
+            forced_bos is outside the vocabulary.
     """
 
-    def __init__(self, config: Any, begin: Begin, limits: Array, forbidden: list[int]) -> None:
+    def __init__(
+        self,
+        config: Any,
+        begin: Begin,
+        limits: Array,
+        forbidden: list[int],
+        forced_bos: int | None = None,
+    ) -> None:
         begin = [[]] * len(limits) if begin is None else begin
+        if forced_bos is not None:
+            check_token(config, "forced_bos", forced_bos)
+            begin = [[forced_bos, *ids] if ids and ids[0] != forced_bos else ids for ids in begin]
         if len(begin) != len(limits):
             raise UserError(f"begin has {quantity(len(begin), 'list')} of ids: give one for each sentence")
         allowed = set(range(config.target_vocab)) - {*forbidden, config.end_id}

@@ -131,12 +131,26 @@ def usual_limits(config: Any, sources: Sequence[Sequence[int]]) -> Array:
     return limits
 
 
-def forbidden_tokens(config: Any, *, allow_unk: bool = False) -> list[int]:
+def forbidden_tokens(
+    config: Any, *, allow_unk: bool = False, forbidden: list[int] | None = None
+) -> list[int]:
     """Return the ids that are never chosen: padding, the start symbol and, unless allow_unk, <UNK>.
 
     A model that was trained on text with unknown words learns to write <UNK>, often as its first choice.
     Since <UNK> tells a reader nothing, the next best token is chosen instead.
+
+    Args:
+        config: The configuration of the model.
+        allow_unk: Allow the choice of <UNK>.
+        forbidden: The ids in place of all these.
+
+    Raises:
+        UserError: If an id is outside the vocabulary.
     """
+    if forbidden is not None:
+        for token in forbidden:
+            check_token(config, "forbidden", token)
+        return sorted(forbidden)
     tokens = {config.pad_id, config.start_id} | (set() if allow_unk else {UNK})
     return sorted(tokens - {config.end_id})  # the end symbol is allowed even if its id is that of <UNK>
 
@@ -144,6 +158,35 @@ def forbidden_tokens(config: Any, *, allow_unk: bool = False) -> list[int]:
 # A step needs only a few tokens of each row of the (R, V) logits, and each pass over the logits takes time.
 # Therefore the functions below make few passes, compute no log-probabilities of tokens that are not chosen,
 # and move only the chosen tokens to the host. best_token and best_tokens overwrite the logits.
+
+
+def check_token(config: Any, name: str, token: int) -> None:
+    """Check that the id of a token is in the vocabulary.
+
+    Args:
+        config: The configuration of the model.
+        name: The setting that gives the token, for the message.
+        token: The id.
+
+    Raises:
+        UserError: If it is not.
+    """
+    if not 0 <= token < config.target_vocab:
+        raise UserError(
+            f"{name} has the id {short(token)}: give ids from 0 to {config.target_vocab - 1}, those of the "
+            "vocabulary"
+        )
+
+
+def force(logits: Array, token: int | None) -> None:
+    """Let each row have the probability 1 for one token, in place: a token that costs nothing.
+
+    transformers calls it forced_bos_token_id where it is the first one, such as the code of a language.
+    Nothing happens if the token is None. Shapes: logits (R, V).
+    """
+    if token is not None:
+        logits[...] = -math.inf
+        logits[:, token] = 0
 
 
 def best_token(logits: Array, forbidden: list[int]) -> Array:

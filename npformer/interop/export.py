@@ -127,6 +127,8 @@ def _usual_name(config: Any, names: list[str]) -> str:
         return "llama" if config.window is None else "mistral"
     if "mixtral" in names:
         return "qwen3_moe" if config.qk_norm else "mixtral"
+    if "bart" in names:
+        return "bart" if config.norm == "post" else "mbart"
     if "gemma2" in names:
         return "gemma3_text" if config.qk_norm else "gemma2"
     if "bert" in names and config.first_position:

@@ -8,6 +8,7 @@ from typing import Any
 
 from npformer.errors import UserError
 from npformer.interop.settings_file import FILE, Settings, read_settings
+from npformer.models.bart import BartConfig
 from npformer.models.transformer import TransformerConfig
 from npformer.validation import short
 
@@ -33,7 +34,6 @@ OTHERS = (
     "dola_layers",
     "exponential_decay_length_penalty",
     "force_words_ids",
-    "forced_bos_token_id",
     "forced_decoder_ids",
     "max_time",
     "prompt_lookup_num_tokens",
@@ -46,6 +46,22 @@ OTHERS = (
 DEFAULT_LENGTH = 20  # the tokens that transformers generates, the start symbol not counted
 
 
+def generation_settings(folder: str | os.PathLike[str]) -> Settings:
+    """Read generation_config.json of a folder, or its config.json if it has no such file.
+
+    Raises:
+        UserError: If the file cannot be read.
+    """
+    folder = Path(folder)
+    return read_settings(folder, GENERATION_FILE if (folder / GENERATION_FILE).exists() else FILE)
+
+
+def forced_bos(settings: Settings) -> int | None:
+    """Return the id of the first token of every translation, or None if the model chooses it."""
+    name = "forced_bos_token_id"
+    return settings.index(name) if settings.has(name) else None
+
+
 def end_ids(folder: str | os.PathLike[str]) -> frozenset[int]:
     """Return the ids of the tokens with which a language model ends a text.
 
@@ -55,9 +71,7 @@ def end_ids(folder: str | os.PathLike[str]) -> frozenset[int]:
     Raises:
         UserError: If a file cannot be read, or if its eos_token_id is neither an id nor a list of ids.
     """
-    folder = Path(folder)
-    file = GENERATION_FILE if (folder / GENERATION_FILE).exists() else FILE
-    settings = read_settings(folder, file)
+    settings = generation_settings(folder)
     found = settings.values.get("eos_token_id")
     ids = found if isinstance(found, list) else [] if found is None else [found]
     if not all(type(index) is int for index in ids):
@@ -79,22 +93,26 @@ def search_settings(folder: str | os.PathLike[str], config: TransformerConfig) -
     Raises:
         UserError: If a file cannot be read, or asks for a search that npformer does not have.
     """
-    folder = Path(folder)
-    file = GENERATION_FILE if (folder / GENERATION_FILE).exists() else FILE
-    return search_settings_of(read_settings(folder, file), config)
+    settings = generation_settings(folder)
+    is_older = not (Path(folder) / GENERATION_FILE).exists()  # then BART and mBART have a default
+    forces_end = type(config) is TransformerConfig or (is_older and isinstance(config, BartConfig))
+    return search_settings_of(settings, config, forces_end=forces_end)
 
 
-def search_settings_of(settings: Settings, config: TransformerConfig) -> dict[str, Any]:
+def search_settings_of(
+    settings: Settings, config: TransformerConfig, *, forces_end: bool = True
+) -> dict[str, Any]:
     """Return the keywords of translate_ids for the settings of a generation_config.json.
 
     `max_length` and `min_length` of transformers count the start symbol and the end symbol. `max_new_tokens`
-    and `min_new_tokens` count only the end symbol, and take precedence. The end symbol is taken to be forced
-    after the last token (`forced_eos_token_id`), as in all models of Marian, and padding is taken to be
-    forbidden (`bad_words_ids`).
+    and `min_new_tokens` count only the end symbol, and take precedence. Padding is taken to be forbidden in a
+    Marian (`bad_words_ids`), as in all its models, and no token in the other families.
 
     Args:
         settings: The settings.
         config: Our configuration of the model.
+        forces_end: True if the end symbol is forced after the last token where the settings do not say so
+            (`forced_eos_token_id`).
 
     Raises:
         UserError: If the settings ask for a search that npformer does not have.
@@ -110,16 +128,21 @@ def search_settings_of(settings: Settings, config: TransformerConfig) -> dict[st
                 f"{name} is {short(settings.values[name])} in {settings.place}, and npformer has no such "
                 "search: remove the setting, or use another model"
             )
-    settings.require("bad_words_ids", [[config.pad_id]], default=[[config.pad_id]])
-    settings.require("forced_eos_token_id", config.end_id, default=config.end_id)
+    is_marian = type(config) is TransformerConfig
+    if settings.has("bad_words_ids") or is_marian:
+        settings.require("bad_words_ids", [[config.pad_id]], default=[[config.pad_id]])
+    forces_end = forces_end or settings.has("forced_eos_token_id")
+    if forces_end:
+        settings.require("forced_eos_token_id", config.end_id, default=config.end_id)
     longest, shortest = _lengths(settings)
     return {
         "beam": settings.count("num_beams", 1),
         "length_penalty": settings.number("length_penalty", 1.0),
-        "max_length": min(longest - 2, config.max_length - 1),
+        "max_length": min(longest - 2 if forces_end else longest - 1, config.max_length - 1),
         "min_length": max(0, shortest - 1),
-        "allow_unk": True,
-        "rules": "transformers",
+        "forbidden": [config.pad_id] if settings.has("bad_words_ids") or is_marian else [],
+        "forced_bos": forced_bos(settings),
+        "rules": "transformers" if forces_end else "transformers, unforced end",
         "renormalize": settings.flag("renormalize_logits", False),
     }
 

@@ -156,7 +156,7 @@ def _arranged(tokenizer: Any, kind: TokenizerClass | None, settings: TokenSettin
         kind.arrange(tokenizer, settings)
     settings.add_to(tokenizer)
     if kind is not None and kind.ends is not None:
-        surround(tokenizer, *map(settings.token, kind.ends))
+        surround(tokenizer, *(None if name is None else settings.token(name) for name in kind.ends))
     return tokenizer
 
 

@@ -4,6 +4,8 @@ Where a folder names one of these classes, `transformers.AutoTokenizer` takes th
 special tokens from tokenizer.json, and the rest from the class.
 """
 
+import base64
+import json
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -24,12 +26,13 @@ class TokenizerClass(NamedTuple):
     Attributes:
         arrange: Set what a `tokenizers.Tokenizer` does to a text before and after its model splits words.
         defaults: The special tokens, unless tokenizer_config.json has others.
-        ends: The names of the special tokens before and after every text, if the class sets them.
+        ends: The names of the special tokens before and after every text, if the class sets them. None
+            stands for no token.
     """
 
     arrange: Callable[[Any, TokenSettings], None]
     defaults: dict[str, str]
-    ends: tuple[str, str] | None = None
+    ends: tuple[str | None, ...] | None = None
 
 
 def arrange_gpt2(tokenizer: Any, settings: TokenSettings) -> None:
@@ -117,19 +120,54 @@ def arrange_xlm_roberta(tokenizer: Any, settings: TokenSettings) -> None:
     tokenizer.decoder = decoders.Metaspace(**marks)
 
 
-def surround(tokenizer: Any, first: str | None, last: str | None) -> None:
+def arrange_t5(tokenizer: Any, settings: TokenSettings) -> None:
+    """Replace characters as the folder's table says, and go on as XLM-RoBERTa does."""
+    arrange_xlm_roberta(tokenizer, settings)
+    tokenizer.normalizer = _characters(tokenizer)
+
+
+def arrange_mbart(tokenizer: Any, settings: TokenSettings) -> None:
+    """Split a text as XLM-RoBERTa does, with all its characters as they are."""
+    arrange_xlm_roberta(tokenizer, settings)
+    tokenizer.normalizer = None
+
+
+def arrange_mbart50(tokenizer: Any, settings: TokenSettings) -> None:
+    """Replace characters as the folder's table says, join spaces, and write ▁ for them."""
+    from tokenizers import Regex, decoders, normalizers, pre_tokenizers
+
+    marks: dict[str, Any] = {"replacement": WORD_BEGIN, "prepend_scheme": "always"}
+    steps = [_characters(tokenizer), normalizers.Replace(Regex(" {2,}"), " ")]
+    tokenizer.normalizer = normalizers.Sequence([step for step in steps if step is not None])
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(**marks)
+    tokenizer.decoder = decoders.Metaspace(**marks)
+
+
+def _characters(tokenizer: Any) -> Any:
+    """Return the step of a tokenizer that replaces characters by those of a table, or None if it has none."""
+    from tokenizers import normalizers
+
+    normalizer = tokenizer.normalizer  # its state is its JSON
+    state = {} if normalizer is None else json.loads(normalizer.__getstate__())
+    for step in state.get("normalizers", [state]):
+        if step.get("type") == "Precompiled":
+            return normalizers.Precompiled(base64.b64decode(step["precompiled_charsmap"]))
+    return None
+
+
+def surround(tokenizer: Any, first: str | None, *last: str | None) -> None:
     """Let a tokenizer put special tokens before and after every text.
 
     Args:
         tokenizer: The tokenizer, of the library tokenizers.
         first: The token before the text, or None for no token.
-        last: The token after the text, or None for no token.
+        last: The tokens after the text, each a token or None for no token.
     """
     from tokenizers import processors
 
-    ends = [token for token in (first, last) if token is not None]
+    ends = [token for token in (first, *last) if token is not None]
     tokenizer.post_processor = processors.TemplateProcessing(
-        single=[token for token in (first, "$A", last) if token is not None],
+        single=[token for token in (first, "$A", *last) if token is not None],
         special_tokens=[(token, tokenizer.token_to_id(token)) for token in ends],
     )
 
@@ -154,6 +192,8 @@ _ROBERTA_TOKENS = {
     "pad_token": "<pad>",
     "mask_token": "<mask>",
 }
+_MBART_TOKENS = _ROBERTA_TOKENS | {"src_lang": "en_XX"}
+_ROBERTA = TokenizerClass(arrange_gpt2, _ROBERTA_TOKENS, ("cls_token", "sep_token"))
 _XLM_ROBERTA = TokenizerClass(arrange_xlm_roberta, _ROBERTA_TOKENS, ("bos_token", "eos_token"))
 CLASSES = {
     "GPT2Tokenizer": TokenizerClass(arrange_gpt2, {"bos_token": _END, "eos_token": _END, "unk_token": _END}),
@@ -173,7 +213,15 @@ CLASSES = {
     ),
     "BertTokenizer": _BERT,
     "DistilBertTokenizer": _BERT,
-    "RobertaTokenizer": TokenizerClass(arrange_gpt2, _ROBERTA_TOKENS, ("cls_token", "sep_token")),
+    "RobertaTokenizer": _ROBERTA,
+    "BartTokenizer": _ROBERTA,
+    "MBartTokenizer": TokenizerClass(arrange_mbart, _MBART_TOKENS, (None, "eos_token", "src_lang")),
+    "MBart50Tokenizer": TokenizerClass(arrange_mbart50, _MBART_TOKENS, ("src_lang", "eos_token")),
+    "T5Tokenizer": TokenizerClass(
+        arrange_t5,
+        {"eos_token": "</s>", "unk_token": "<unk>", "pad_token": "<pad>"},
+        (None, "eos_token"),
+    ),
     "XLMRobertaTokenizer": _XLM_ROBERTA,
     "CamembertTokenizer": _XLM_ROBERTA,
 }
@@ -195,6 +243,9 @@ OF_FAMILY = {
     "roberta": "RobertaTokenizer",
     "xlm-roberta": "XLMRobertaTokenizer",
     "camembert": "CamembertTokenizer",
+    "bart": "RobertaTokenizer",
+    "mbart": "MBartTokenizer",
+    "t5": "T5Tokenizer",
 }
 
 

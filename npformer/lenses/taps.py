@@ -13,6 +13,7 @@ import numpy as np
 
 from npformer.backend import Array, array_module
 from npformer.errors import UserError
+from npformer.models.bart import Bart
 from npformer.models.bert import Bert
 from npformer.models.gpt import GPT
 from npformer.models.transformer import Transformer
@@ -81,7 +82,7 @@ def watchable(model: Any, dtype: Any = None) -> Any:
     Raises:
         UserError: If it is another model.
     """
-    if not isinstance(model, GPT) and type(model) not in (Bert, Transformer):
+    if not isinstance(model, (GPT, Bart)) and type(model) not in (Bert, Transformer):
         raise UserError(
             f"lenses look into the layers of a Transformer, a GPT or a BERT, and this is a "
             f"{type(model).__name__}: give another model"

@@ -9,6 +9,7 @@ import numpy as np
 
 from npformer.backend import to_numpy
 from npformer.errors import Registry, UserError, did_you_mean, in_context
+from npformer.models.bart import Bart, BartConfig
 from npformer.models.bert import Bert, BertCache, BertConfig
 from npformer.models.gemma import Gemma, Gemma2, Gemma2Config, GemmaConfig
 from npformer.models.gpt import GPT, GPTCache, GPTConfig
@@ -43,9 +44,15 @@ KINDS: dict[str, type[ModelConfig]] = {
     "gemma": GemmaConfig,
     "gemma2": Gemma2Config,
     "mixture": MixtureConfig,
+    "bart": BartConfig,
 }
-# the class of each configuration that is a GPTConfig
-GPT_CLASSES: dict[type[GPTConfig], type[GPT]] = {
+# the class of the model of each configuration
+CLASSES: dict[type[ModelConfig], type[Model]] = {
+    TransformerConfig: Transformer,
+    RecurrentConfig: RecurrentTranslator,
+    UniversalConfig: UniversalTransformer,
+    BartConfig: Bart,
+    BertConfig: Bert,
     GPTConfig: GPT,
     Qwen3Config: Qwen3,
     Olmo2Config: Olmo2,
@@ -74,15 +81,9 @@ def build(config: ModelConfig, *, rng: np.random.Generator | None = None, dtype:
         rng: The generator of the initial values.
         dtype: The dtype of the parameters.
     """
-    if isinstance(config, GPTConfig):
-        return GPT_CLASSES[type(config)](config, rng=rng, dtype=dtype)
-    if isinstance(config, BertConfig):
-        return Bert(config, rng=rng, dtype=dtype)
-    if isinstance(config, RecurrentConfig):
-        return RecurrentTranslator(config, rng=rng, dtype=dtype)
-    if isinstance(config, UniversalConfig):
-        return UniversalTransformer(config, rng=rng, dtype=dtype)
-    return Transformer(config, rng=rng, dtype=dtype)
+    model_class: Any = CLASSES[type(config)]  # mypy knows only the configuration that all share
+    model: Model = model_class(config, rng=rng, dtype=dtype)
+    return model
 
 
 def kind_of(config: ModelConfig) -> str:

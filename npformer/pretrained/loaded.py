@@ -289,7 +289,8 @@ class Translator(Inside):
                     f"begin has {', '.join(map(repr, unknown))}, which the model cannot write: begin with "
                     "other words"
                 )
-        return [tokenizer.encode(text).ids[:-1] for text in texts]  # without the end symbol
+        n_before = len(tokenizer.encode("").ids) - 1  # the forced first token, which the search adds
+        return [tokenizer.encode(text).ids[n_before:-1] for text in texts]  # without the end symbol
 
     @overload
     def score(self, source: str, target: str) -> Translation: ...

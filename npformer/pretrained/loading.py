@@ -7,14 +7,16 @@ from typing import Any
 
 from npformer.backend import choose_backend
 from npformer.data.codecs import read_codecs, require_fit
+from npformer.data.encoding import Tokenizer
 from npformer.errors import UserError, did_you_mean, in_context
 from npformer.generation.codec_tokenizers import LongTextTokenizer, SentenceTokenizer
 from npformer.interop import load_folder
 from npformer.interop.families.bert import labels_of
 from npformer.interop.folder import Progress, checked_dtype
-from npformer.interop.generation_file import search_settings
-from npformer.interop.marian_tokenizer import MarianTokenizer
+from npformer.interop.generation_file import forced_bos, generation_settings, search_settings
+from npformer.interop.library_tokenizer import LibraryTokenizer
 from npformer.interop.sentence_files import read_pooling
+from npformer.interop.sequence_tokenizers import SourceTokenizer, TargetTokenizer
 from npformer.interop.tokenizers import load_tokenizer
 from npformer.models.classifier import CLASSIFIERS
 from npformer.models.registry import model_from_checkpoint
@@ -153,7 +155,7 @@ def _load_hugging_face_folder(
     found = load_folder(folder, dtype, progress=progress)
     model = found.model.to(backend)
     if isinstance(model, Transformer):
-        make_tokenizers = partial(_tokenizers_of_folder, folder, model.config.end_id)
+        make_tokenizers = partial(_tokenizers_of_folder, folder, found.family.name, model.config.end_id)
         own_search = partial(search_settings, folder, model.config)
         return Translator(name, model, make_tokenizers, own_search=own_search)
     labels = labels_of(found.settings) if model.config.head in CLASSIFIERS else ()
@@ -164,13 +166,16 @@ def _load_hugging_face_folder(
     return loaded
 
 
-def _tokenizers_of_folder(folder: Path, end_id: int) -> tuple[MarianTokenizer, MarianTokenizer]:
-    """Return the tokenizers in the folder of a Marian model for the languages that it reads and writes.
+def _tokenizers_of_folder(folder: Path, family: str, end_id: int) -> tuple[Tokenizer, Tokenizer]:
+    """Return the tokenizers in the folder of an encoder-decoder model for what it reads and what it writes.
 
     Raises:
         UserError: If a file is missing or damaged, or if it belongs to another model.
     """
-    tokenizer = MarianTokenizer.from_folder(folder)
+    tokenizer = load_tokenizer(folder, family)
+    if isinstance(tokenizer, LibraryTokenizer):
+        first = forced_bos(generation_settings(folder))
+        return SourceTokenizer(tokenizer, end_id, folder), TargetTokenizer(tokenizer, end_id, folder, first)
     ids = tokenizer.encode("").ids
     if ids != [end_id]:
         raise UserError(

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from npformer.models.bart import BartConfig
 from npformer.models.bert import BertConfig
 from npformer.models.gemma import Gemma2Config, GemmaConfig
 from npformer.models.gpt import GPTConfig
@@ -56,6 +57,9 @@ CONFIGS = {
     ),
     "xlm-roberta": BertConfig(**BERT_SIZES, n_segments=1, pad_id=1, first_position=2),
     "camembert": BertConfig(**BERT_SIZES, n_segments=1, pad_id=1, first_position=2),
+    "bart": BartConfig(**MARIAN_SIZES, max_length=6, start_id=3, decoder_layers=1),
+    "bart without a bias": BartConfig(**MARIAN_SIZES, max_length=6, output_bias=False),
+    "mbart": BartConfig(**MARIAN_SIZES, max_length=6, norm="pre", final_norm=True, scale_embedding=True),
     "marian": TransformerConfig(**MARIAN, activation="swish"),
     "marian with separate projections": TransformerConfig(**MARIAN | {"tied": "output", "source_vocab": 9}),
     "marian with three tables": TransformerConfig(

@@ -145,19 +145,29 @@ def roberta(folder):
     return folder
 
 
-def xlm_roberta(folder, family="xlm-roberta"):
-    """Write the folder that transformers writes for XLM-RoBERTa or CamemBERT, which has a unigram model."""
+UNIGRAM = {  # the class in transformers of each family with a unigram model
+    "xlm-roberta": "XLMRobertaTokenizer",
+    "camembert": "CamembertTokenizer",
+    "mbart": "MBartTokenizer",
+    "mbart50": "MBart50Tokenizer",
+    "t5": "T5Tokenizer",
+}
+
+
+def unigram(folder, family):
+    """Write the folder that transformers writes for a family in UNIGRAM."""
     import transformers
 
-    special = ["<s>", "<pad>", "</s>", "<unk>"]
+    special = ["<pad>", "</s>", "<unk>"] if family == "t5" else ["<s>", "<pad>", "</s>", "<unk>"]
     tokenizer = tokenizers.Tokenizer(models.Unigram())
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
     settings = {"vocab_size": 500, "special_tokens": special, "unk_token": "<unk>", "show_progress": False}
     tokenizer.train_from_iterator(lines(), trainers.UnigramTrainer(**settings))
     vocab = [tuple(entry) for entry in json.loads(tokenizer.to_str())["model"]["vocab"]]
-    name = "XLMRobertaTokenizer" if family == "xlm-roberta" else "CamembertTokenizer"
-    getattr(transformers, name)(vocab=[*vocab, ("<mask>", 0.0)]).save_pretrained(folder)
-    write_json(folder / "config.json", {"model_type": family})
+    vocab += [] if family == "t5" else [("<mask>", 0.0)]
+    options = {"src_lang": "de_DE"} if family.startswith("mbart") else {}
+    getattr(transformers, UNIGRAM[family])(vocab=vocab, **options).save_pretrained(folder)
+    write_json(folder / "config.json", {"model_type": family.removesuffix("50")})
     return folder
 
 
@@ -266,8 +276,8 @@ def all_folders(root):
         "bert, accents": copied(new_bert, root / "bert accents", {"strip_accents": False}),
         "distilbert": resaved(bert(root / "distilbert plain", family="distilbert"), root / "distilbert"),
         "roberta": roberta(root / "roberta"),
-        "xlm-roberta": xlm_roberta(root / "xlm-roberta"),
-        "camembert": xlm_roberta(root / "camembert", "camembert"),
+        **{family: unigram(root / family, family) for family in UNIGRAM},
+        "bart": roberta(root / "bart"),
         "marian": resaved(plain_marian, root / "marian resaved"),
         "marian, older files": plain_marian,
     }
@@ -283,7 +293,7 @@ def all_folders(root):
         "smollm3": copied(new_gpt2, root / "smollm3", {"tokenizer_class": "PreTrainedTokenizerFast"}),
         "phi3": copied(llama_2, root / "phi3", {"legacy": False}, **VERSION_4),
     }
-    families = {kind: kind.split()[0].rstrip(",") for kind in folders}
+    families = {kind: kind.split()[0].rstrip(",").removesuffix("50") for kind in folders}
     for kind, folder in folders.items():
         write_json(folder / "config.json", {"model_type": families[kind]})
     return {kind: (families[kind], folder) for kind, folder in folders.items()}
@@ -293,6 +303,6 @@ KINDS = [
     *("gpt2", "gpt2, no settings", "gpt2, a space first", "gpt2, an added token"),
     *("llama", "llama of version 4", "llama of version 4, legacy", "llama, no class", "llama 3", "qwen2"),
     *("bert", "bert, no settings", "bert, cleaned", "bert, cased", "bert, accents", "distilbert"),
-    *("roberta", "xlm-roberta", "camembert", "marian", "marian, older files"),
+    *("roberta", "bart", *UNIGRAM, "marian", "marian, older files"),
     *("opt", "mistral", "mixtral", "phi3", "qwen3", "qwen3_moe", "olmo2", "smollm3", "gpt_neox", "gemma"),
 ]

@@ -34,11 +34,9 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 from gpt_oracles import FAMILIES as GPTS  # noqa: E402  it imports torch
 from gpt_oracles import compute_in_float64, random_oracle  # noqa: E402
+from seq2seq_oracles import LENGTH, MAPS, padded, random_bart, random_batch, random_marian  # noqa: E402
 
 pytestmark = pytest.mark.torch
-
-LENGTH = 8
-TRANSLATOR = {"encoder": "encoder_attentions", "decoder": "decoder_attentions", "cross": "cross_attentions"}
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -73,50 +71,8 @@ def random_bert(name, rng):
     return transformers.BertForMaskedLM(config)
 
 
-def random_marian(rng):
-    """Return a random small translator: widths, heads, layers, ties and so on."""
-    # the norm of two numbers is 1 and -1, whatever they are, and leaves gradients that are only rounding
-    n_heads, d_head = int(rng.integers(1, 5)), 2 * int(rng.integers(2, 5))
-    is_shared = bool(rng.integers(2))
-    vocab_size, decoder_vocab_size = (int(n) for n in rng.integers(12, 20, 2))
-    pad_id, another_id = (int(n) for n in rng.choice(range(1, 12), 2, replace=False))
-    encoder_layers, decoder_layers, d_ff = (int(n) for n in rng.integers(1, 4, 3))
-    sizes = {"attention_heads": n_heads, "ffn_dim": 8 * d_ff + 1}
-    config = transformers.MarianConfig(
-        vocab_size=vocab_size,
-        decoder_vocab_size=vocab_size if is_shared else decoder_vocab_size,
-        d_model=n_heads * d_head,
-        **{f"{side}_{name}": size for name, size in sizes.items() for side in ("encoder", "decoder")},
-        encoder_layers=encoder_layers,
-        decoder_layers=decoder_layers,
-        max_position_embeddings=int(rng.integers(LENGTH, 30)),
-        activation_function=str(rng.choice(["swish", "gelu", "relu", "gelu_new", "silu"])),
-        scale_embedding=bool(rng.integers(2)),
-        share_encoder_decoder_embeddings=is_shared,
-        tie_word_embeddings=is_shared or bool(rng.integers(2)),
-        pad_token_id=pad_id,
-        eos_token_id=0,
-        decoder_start_token_id=int(rng.choice([pad_id, pad_id, another_id])),
-        attn_implementation="eager",
-    )
-    oracle = transformers.MarianMTModel(config)
-    # the attribute leaves the embedding of padding out of the gradient of the table; but a decoder starts
-    # with the id of padding, so that would not be the gradient
-    for module in oracle.modules():
-        if isinstance(module, torch.nn.Embedding):
-            module.padding_idx = None
-    return oracle
-
-
 # ---------------------------------------------------------------------------------------------------------
 # Random batches: what the oracle reads, what our model reads, and the targets
-
-
-def padded(ids, config):
-    """Put padding at the end of some sentences (3, T), and nowhere else."""
-    ids[ids == config.pad_id] = 5 if config.pad_id != 5 else 6
-    ids[1, 3:] = ids[2, 6:] = config.pad_id
-    return ids
 
 
 def batch_of_gpt(config, rng):
@@ -136,17 +92,6 @@ def batch_of_bert(config, rng):
     return theirs, (ids, segment_ids if config.n_segments else None), targets
 
 
-def batch_of_marian(config, rng):
-    sizes = (config.source_vocab, config.target_vocab)
-    source, target = (padded(rng.integers(0, size, (3, LENGTH - 1)), config) for size in sizes)
-    target_in = np.concatenate([np.full((3, 1), config.start_id), target[:, :-1]], 1)
-    is_token = target_in != config.pad_id
-    is_token[:, 0] = True
-    theirs = {"input_ids": source, "attention_mask": source != config.pad_id}
-    theirs |= {"decoder_input_ids": target_in, "decoder_attention_mask": is_token}
-    return theirs, (source, target_in), np.where(target == config.pad_id, IGNORED, target)
-
-
 class Family(NamedTuple):
     """How a random model and a random batch of a family are made, and the names of its attention weights."""
 
@@ -159,7 +104,9 @@ SELF = {"self": "attentions"}
 FAMILIES = {
     **{name: Family(partial(random_oracle, name), batch_of_gpt, SELF) for name in GPTS},
     **{name: Family(partial(random_bert, name), batch_of_bert, SELF) for name in ("bert", "distilbert")},
-    "marian": Family(random_marian, batch_of_marian, TRANSLATOR),
+    "marian": Family(random_marian, random_batch, MAPS),
+    "bart": Family(random_bart, random_batch, MAPS),
+    "mbart": Family(partial(random_bart, name="MBart"), random_batch, MAPS),
 }
 
 
@@ -172,7 +119,7 @@ def test_logits_attention_loss_and_gradients(name, seed, dtype, tmp_path, monkey
     oracle = family.oracle(np.random.default_rng(seed))
     oracle = save_oracle(oracle, tmp_path, seed=seed, dtype=dtype if dtype == "float32" else None)
     oracle = oracle.to(getattr(torch, dtype))
-    if name == "marian":
+    if hasattr(oracle, "final_logits_bias"):
         oracle.final_logits_bias.requires_grad_()  # a buffer there, and a parameter here
 
     def both():
@@ -222,9 +169,27 @@ def test_a_decoder_without_its_head(name, tmp_path, monkeypatch):
         encoder.embed("The king")
 
 
-def test_a_translator_without_its_head_is_refused(tmp_path):
-    save_oracle(random_marian(np.random.default_rng(0)).model, tmp_path, seed=1)
-    with refused("saved without its head .final_logits_bias is missing.*: save it with MarianMTModel"):
+def drawn(random_oracle, is_tied):
+    """Return the first random oracle whose output is tied, or is not."""
+    oracles = (random_oracle(np.random.default_rng(seed)) for seed in range(20))
+    return next(oracle for oracle in oracles if oracle.config.tie_word_embeddings == is_tied)
+
+
+@pytest.mark.parametrize("name", ["marian", "bart", "mbart"])
+def test_a_translator_without_its_head(name, tmp_path):
+    """The files of MarianModel: the table of tokens is the output."""
+    oracle = drawn(FAMILIES[name].oracle, is_tied=True).model
+    oracle = save_oracle(oracle, tmp_path, seed=1, dtype="float64")
+    model = load_folder(tmp_path, np.float64).model
+    theirs, ours, _ = random_batch(model.config, np.random.default_rng(0))
+    output = oracle(**{name: torch.tensor(x) for name, x in theirs.items()}).last_hidden_state
+    logits = output @ oracle.decoder.embed_tokens.weight.T
+    np.testing.assert_allclose(model(*ours), logits.detach().numpy(), rtol=1e-10, atol=1e-12)
+
+
+def test_a_translator_without_the_matrix_of_its_head_is_refused(tmp_path):
+    save_oracle(drawn(random_marian, is_tied=False).model, tmp_path, seed=1)
+    with refused("saved without its head .*are missing.*: save it with MarianMTModel"):
         load_folder(tmp_path)
 
 

@@ -124,7 +124,8 @@ def test_the_search_of_a_published_translator(tmp_path, file):
         "length_penalty": 1.0,
         "max_length": 6,  # the model holds 7 tokens, the start symbol included
         "min_length": 0,
-        "allow_unk": True,
+        "forbidden": [1],
+        "forced_bos": None,
         "rules": "transformers",
         "renormalize": True,
     }
@@ -157,7 +158,6 @@ def test_lengths_count_the_start_symbol_and_the_end_symbol(tmp_path, changes, mo
             {"suppress_tokens": [3]},
             r"suppress_tokens is \[3\] in generation_config.json .* remove the setting",
         ),
-        ({"forced_bos_token_id": 3}, "forced_bos_token_id is 3 in generation_config.json"),
         ({"sequence_bias": [[[1], 2.0]]}, "sequence_bias is"),
     ],
 )

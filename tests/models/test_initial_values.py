@@ -10,6 +10,7 @@ from tiny import SIZES, tiny_config
 
 import npformer.models
 import npformer.nn
+from npformer.models.bart import BartConfig, BartInput
 from npformer.models.bert import BertConfig
 from npformer.models.classifier import ClassifierHead
 from npformer.models.gemma import Gemma2Config, GemmaConfig
@@ -87,6 +88,8 @@ MODELS = {
     "Gemma": of_config(GemmaConfig(**GPT_SIZES)),
     "Gemma2": of_config(Gemma2Config(**GPT_SIZES, score_cap=2.0, local=(1,), local_window=2)),
     "Mixture": of_config(MixtureConfig(**GPT_SIZES, n_experts=3, dense=(1,))),
+    "Bart": of_config(BartConfig(**SIZES)),
+    "BartInput": lambda rng: BartInput(9, BartConfig(**SIZES), rng=rng, dtype=np.float64),
     "UniversalTransformer": of_config(UniversalConfig(**SIZES)),
     "RecipeReader": lambda rng: RecipeReader(
         9, 3, 4, d_model=6, d_hidden=4, max_length=7, rng=rng, dtype=np.float64

@@ -3,6 +3,11 @@
 from planted_bugs.bug import Place
 
 BUGS = {
+    "models/bart.py": {
+        "x, norm_cache = self.norm.forward(x + p)": {"BART: positions left out": "(x + p) → (x)"},
+        "dx = self.norm.backward(dx, cache.norm)": {"BART: norm of the input skipped": "pass"},
+        "self.positions.backward(dx, cache.positions)": {"BART: gradient of the positions lost": "pass"},
+    },
     "models/transformer/layers.py": {
         # the gradients stay right
         Place("x, norm1_cache = self.norm1.forward(x, h, context)", nth=2, of=2): {

@@ -9,6 +9,7 @@ from npformer.checking.cases.case import FF, B, Case, D, H, Maker, S, T, V, floa
 from npformer.checking.whole import ModelWithLoss
 from npformer.functional.masks import causal_mask, padding_mask, query_mask
 from npformer.functional.tutorial_masks import Masking
+from npformer.models.bart import BartConfig
 from npformer.models.recurrent import RecurrentConfig
 from npformer.models.registry import build, kind_of
 from npformer.models.transformer import (
@@ -165,6 +166,10 @@ def model_cases() -> Iterator[Case]:
         "relative positions": {"positions": "relative", "max_distance": 2, "query_masking": "after"},
     }.items():
         yield model_case(name, small_config(**changes))
+    dropouts = dict.fromkeys(("dropout", "attention_dropout", "feed_forward_dropout"), 0.1)
+    yield model_case("BART", BartConfig(**SIZES, **dropouts))
+    of_mbart: dict[str, Any] = {**PRE, "scale_embedding": True, "output_bias": False}
+    yield model_case("mBART", BartConfig(**(SIZES | dropouts | of_mbart)))
     ids = (given(SOURCE), given(TARGET_IN))
     packed: dict[str, Any] = {"packed": True, "tolerance": 1e-11, **DROPPING}
     yield make_case("Transformer, packed, logits", made(build, small_config()), *ids, **packed)
@@ -205,6 +210,7 @@ def model_case(name: str, config: Any) -> Case:
         "transformer": "Transformer",
         "recurrent": "RecurrentTranslator",
         "universal": "UniversalTransformer",
+        "bart": "Bart",
     }
     ids = (given(SOURCE), given(TARGET_IN), given(TARGET_OUT))
 

@@ -1,6 +1,7 @@
 """The families of models whose folders npformer reads and writes, one file for each."""
 
 from npformer.errors import Registry
+from npformer.interop.families.bart import BART, MBART
 from npformer.interop.families.bert import BERT, CAMEMBERT, DISTILBERT, ROBERTA, XLM_ROBERTA
 from npformer.interop.families.family import Family, WeightRow
 from npformer.interop.families.gemma import GEMMA, GEMMA2, GEMMA3
@@ -19,7 +20,18 @@ from npformer.interop.families.smollm3 import SMOLLM3
 FAMILIES: Registry[Family] = Registry("family of models")
 _DECODERS = (GPT2, OPT, LLAMA, QWEN2, MISTRAL, PHI3, QWEN3, OLMO2, SMOLLM3, GPT_NEOX, GEMMA, GEMMA2, GEMMA3)
 _MIXTURES = (MIXTRAL, QWEN3_MOE)
-for _family in (*_DECODERS, *_MIXTURES, BERT, DISTILBERT, ROBERTA, XLM_ROBERTA, CAMEMBERT, MARIAN):
+for _family in (
+    *_DECODERS,
+    *_MIXTURES,
+    BERT,
+    DISTILBERT,
+    ROBERTA,
+    XLM_ROBERTA,
+    CAMEMBERT,
+    MARIAN,
+    BART,
+    MBART,
+):
     FAMILIES.register(_family.name, _family)
 
 __all__ = ["FAMILIES", "Family", "WeightRow"]

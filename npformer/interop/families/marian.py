@@ -53,41 +53,55 @@ def config_of(settings: Settings) -> TransformerConfig:
     Raises:
         UserError: If a setting is missing or impossible, or asks for what our model does not have.
     """
-    sizes = {name: _one_size(settings, name, default) for name, default in SIZES.items()}
-    d_model, max_length = settings.count("d_model", 1024), settings.count("max_position_embeddings", 1024)
-    if max_length * d_model > LARGEST_TABLE:  # of the sinusoids, which are not in the file
+    sizes = sizes_of(settings)
+    max_length = sizes["max_length"]
+    if max_length * sizes["d_model"] > LARGEST_TABLE:  # of the sinusoids, which are not in the file
         raise UserError(
             f"max_position_embeddings is {max_length:,} in {settings.place}, and the table of sinusoids "
             f"would have more than {LARGEST_TABLE:,} numbers: use another model"
         )
     tied = _tied(settings)
-    layers, decoder_layers = (settings.count(f"{side}_layers", 12) for side in ("encoder", "decoder"))
     source_vocab = settings.count("vocab_size", 58101)
-    pad_id = settings.index("pad_token_id", 58100)
     return settings.configure(
         TransformerConfig,
         source_vocab=source_vocab,
         target_vocab=source_vocab if tied == "all" else settings.count("decoder_vocab_size", source_vocab),
-        d_model=d_model,
-        d_ff=sizes["ffn_dim"],
-        n_heads=sizes["attention_heads"],
-        n_layers=layers,
-        decoder_layers=None if decoder_layers == layers else decoder_layers,
-        max_length=max_length,
+        **sizes,
         activation=settings.choice("activation_function", ACTIVATIONS, "gelu"),
         scale_embedding=settings.flag("scale_embedding", False),
         tied=tied,
         output_bias=True,
-        dropout=settings.number("dropout", 0.1),
-        attention_dropout=settings.number("attention_dropout", 0.0),
-        feed_forward_dropout=settings.number("activation_dropout", 0.0),
+        **dropouts_of(settings),
         label_smoothing=0.0,
         fused_projections=True,
-        pad_id=pad_id,
+        pad_id=settings.index("pad_token_id", 58100),
         start_id=settings.index("decoder_start_token_id", 58100),
         end_id=settings.index("eos_token_id", 0),
         **FIXED,
     )
+
+
+def sizes_of(settings: Settings) -> dict[str, Any]:
+    """Return the settings of our configuration that are sizes of the layers, or raise UserError."""
+    sizes = {name: _one_size(settings, name, default) for name, default in SIZES.items()}
+    layers, decoder_layers = (settings.count(f"{side}_layers", 12) for side in ("encoder", "decoder"))
+    return {
+        "d_model": settings.count("d_model", 1024),
+        "d_ff": sizes["ffn_dim"],
+        "n_heads": sizes["attention_heads"],
+        "n_layers": layers,
+        "decoder_layers": None if decoder_layers == layers else decoder_layers,
+        "max_length": settings.count("max_position_embeddings", 1024),
+    }
+
+
+def dropouts_of(settings: Settings) -> dict[str, float]:
+    """Return the settings of our configuration that are probabilities of dropout."""
+    return {
+        "dropout": settings.number("dropout", 0.1),
+        "attention_dropout": settings.number("attention_dropout", 0.0),
+        "feed_forward_dropout": settings.number("activation_dropout", 0.0),
+    }
 
 
 def _one_size(settings: Settings, name: str, default: int) -> int:
@@ -184,26 +198,37 @@ def _attention_rows(config: TransformerConfig, ours: str, theirs: str, fused: st
 
 
 def tensor_name(name: str, config: TransformerConfig) -> str | None:
-    """Return the name, or None for a table of sinusoids or for the copy of a tied weight."""
+    """Return the name with its prefix, or None for sinusoids and for the copy of a tied weight."""
+    name = prefixed(name)
     if name in POSITIONS or (name == HEAD and config.tied != "none"):
         return None
     return None if name in TOKENS and config.tied == "all" else name
 
 
-def with_head(config: TransformerConfig, settings: Settings, stored: Collection[str]) -> TransformerConfig:
-    """Refuse the files of MarianModel, which have no bias of the logits.
+def prefixed(name: str) -> str:
+    """Return the name of a tensor with the prefix that the files of a model without a head lack."""
+    return f"model.{name}" if name.startswith(("shared.", "encoder.", "decoder.")) else name
+
+
+def with_head(config: Any, settings: Settings, stored: Collection[str]) -> Any:
+    """Return the configuration without a bias of the logits for a model that was saved without its head.
+
+    Its output is the table of tokens, and its bias is 0, as in transformers. A model whose output has a
+    matrix of its own is refused.
 
     Args:
         config: The configuration.
         settings: The settings of the config.json.
         stored: The names of the tensors in the files.
     """
-    if "shared.weight" in stored and BIAS not in stored:
+    if BIAS in stored:
+        return config
+    if config.tied == "none":
         raise UserError(
-            f"the model of {settings.place} was saved without its head ({BIAS} is missing, as in "
-            "the files of MarianModel): save it with MarianMTModel"
+            f"the model of {settings.place} was saved without its head ({HEAD} and {BIAS} are missing): save "
+            "it with MarianMTModel"
         )
-    return config
+    return config.replace(output_bias=False)
 
 
 MARIAN = Family("marian", Transformer, config_of, settings_of, rows, tensor_name, with_head)

@@ -155,6 +155,7 @@ class TransformerConfig(ModelSettings):
 
     named: ClassVar[Registry[dict[str, Any]]] = ARCHITECTURES
     later: ClassVar[Mapping[str, Any]] = {"decoder_layers": None}
+    starts_with_end: ClassVar[bool] = False  # True if the decoder may start with the end symbol
 
     source_vocab: int = 37000
     target_vocab: int = 37000
@@ -250,8 +251,9 @@ class TransformerConfig(ModelSettings):
             f"positions='relative' take exact masks, and mask_fill is {self.mask_fill}: leave out mask_fill",
         )
         ids = (self.pad_id, self.start_id, self.end_id)
+        others = ids[:1] if self.starts_with_end else ids[:2]
         yield (
-            self.end_id in ids[:2] or min(ids) < 0 or max(ids) >= min(self.source_vocab, self.target_vocab),
+            self.end_id in others or min(ids) < 0 or max(ids) >= min(self.source_vocab, self.target_vocab),
             f"pad_id, start_id and end_id are {ids}: end_id must differ from both others, and all must lie "
             "inside both vocabularies",
         )

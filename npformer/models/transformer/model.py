@@ -122,14 +122,34 @@ class Transformer(Module):
     ) -> None:
         rng = default_rng(rng)
         self.config = config
-        self.source = make_embedding(config, config.source_vocab, rng, dtype)
-        self.encoder = Encoder(config, rng=rng, dtype=dtype)
-        self.target = make_embedding(config, config.target_vocab, rng, dtype)
+        self.source = self.make_input(config.source_vocab, rng, dtype)
+        self.encoder = self.make_encoder(rng, dtype)
+        self.target = self.make_input(config.target_vocab, rng, dtype)
         if config.tied == "all":
             self.target.tokens.weight = self.source.tokens.weight
-        self.decoder = Decoder(config, rng=rng, dtype=dtype)
+        self.decoder = self.make_decoder(rng, dtype)
         self.output = make_output(config, self.target.tokens, rng, dtype)
         self.flatten()
+
+    # A family with other parts replaces the methods that make them.
+
+    def make_input(self, vocab_size: int, rng: np.random.Generator, dtype: Any) -> Any:
+        """Return the input of the encoder or the decoder.
+
+        Args:
+            vocab_size: The number of tokens.
+            rng: The generator of the initial values.
+            dtype: The dtype of the parameters.
+        """
+        return make_embedding(self.config, vocab_size, rng, dtype)
+
+    def make_encoder(self, rng: np.random.Generator, dtype: Any) -> Encoder:
+        """Return the encoder."""
+        return Encoder(self.config, rng=rng, dtype=dtype)
+
+    def make_decoder(self, rng: np.random.Generator, dtype: Any) -> Decoder:
+        """Return the decoder."""
+        return Decoder(self.config, rng=rng, dtype=dtype)
 
     def forward(
         self,

@@ -1,18 +1,22 @@
-"""Translations by a Marian folder: the tokens of transformers, with every setting of the search."""
+"""What encoder-decoder models generate: the tokens of transformers, with every setting of the search."""
+
+from functools import cache
 
 import numpy as np
 import pytest
 from hugging_face_oracles import by_their_names
+from seq2seq_oracles import by_side
 
 from npformer.data import pad
 from npformer.functional.losses import cross_entropy, cross_entropy_backward
 from npformer.generation.batch_decode import search_in_parts, translate_ids
 from npformer.generation.scoring import score_ids
 from npformer.interop import load_folder
-from npformer.interop.families.marian import MARIAN
+from npformer.interop.families import FAMILIES
 from npformer.interop.generation_file import search_settings
 from npformer.interop.settings_file import Settings
-from npformer.models.transformer import Transformer, shifted_right
+from npformer.models.registry import build
+from npformer.models.transformer import shifted_right
 from npformer.training.optimizer import Adam
 
 torch = pytest.importorskip("torch")
@@ -20,17 +24,25 @@ transformers = pytest.importorskip("transformers")
 pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore:Using the model-agnostic default")]
 
 END, PAD, VOCABULARY = 0, 11, 16
-SIZES = {"layers": 1, "attention_heads": 3, "ffn_dim": 40}
 SPECIAL = {"pad_token_id": PAD, "eos_token_id": END, "decoder_start_token_id": PAD}
-TRAINED = transformers.MarianConfig(
-    vocab_size=VOCABULARY,
-    d_model=24,
-    max_position_embeddings=24,
-    activation_function="swish",
-    scale_embedding=True,
-    **{f"{side}_{name}": size for name, size in SIZES.items() for side in ("encoder", "decoder")},
+SETTINGS = {
+    "vocab_size": VOCABULARY,
+    "d_model": 24,
+    "max_position_embeddings": 24,
+    "activation_function": "swish",
+    "scale_embedding": True,
+    **by_side(attention_heads=3, ffn_dim=40),
+    "encoder_layers": 1,
+    "decoder_layers": 1,
     **SPECIAL,
-)
+}
+FORCED = {"forced_eos_token_id": END}
+# the models, and the settings of a generation_config.json that transformers writes for each
+MODELS = {
+    "marian": (transformers.MarianConfig(**SETTINGS), FORCED | {"bad_words_ids": [[PAD]]}),
+    "bart": (transformers.BartConfig(**SETTINGS | {"decoder_start_token_id": END}, **FORCED), FORCED),
+    "mbart": (transformers.MBartConfig(**SETTINGS, **FORCED), FORCED | {"forced_bos_token_id": 3}),
+}
 N_SENTENCES = 50
 SEARCHES = {
     "greedy": {},
@@ -43,6 +55,9 @@ SEARCHES = {
 }
 
 
+OF_OTHERS = ("greedy", "beam 4", "a large length penalty")
+
+
 def random_sources(rng, count):
     """Return sentences of 1 to 12 tokens and the end symbol."""
     return [[*rng.integers(1, PAD, rng.integers(1, 13)).tolist(), END] for _ in range(count)]
@@ -53,17 +68,17 @@ def noisy(ids, rng):
     return [int(rng.integers(1, PAD)) if rng.random() < 0.3 else i for i in ids if rng.random() < 0.8]
 
 
-@pytest.fixture(scope="module")
-def trained():
+@cache
+def trained(name):
     """A model that learned a little of writing a sentence backwards, with noise, so that it is never sure."""
-    config = MARIAN.config_of(Settings(TRAINED.to_dict()))
+    config = FAMILIES.find(name).config_of(Settings(MODELS[name][0].to_dict()))
     rng = np.random.default_rng(0)
-    model = Transformer(config, rng=rng)
+    model = build(config, rng=rng)
     adam = Adam(model)
     for _ in range(250):
         sources = random_sources(rng, 16)
         target = pad([[*noisy(ids[-2::-1], rng), END] for ids in sources], PAD)
-        logits, cache = model.forward(pad(sources, PAD), shifted_right(target, PAD))
+        logits, cache = model.forward(pad(sources, PAD), shifted_right(target, config.start_id))
         _, loss_cache = cross_entropy(logits, target, pad_id=PAD)
         model.zero_grad()
         model.backward(cross_entropy_backward(np.float32(1), loss_cache), cache)
@@ -71,18 +86,32 @@ def trained():
     return model
 
 
-@pytest.fixture(params=SEARCHES.values(), ids=SEARCHES)
-def translator(request, trained, tmp_path):
+CASES = [("marian", search) for search in SEARCHES]
+CASES += [(name, search) for name in MODELS if name != "marian" for search in OF_OTHERS]
+
+
+@pytest.fixture(params=CASES, ids=", ".join)
+def translator(request, tmp_path):
     """The trained model of transformers with a setting of the search, saved in the folder, and the folder."""
-    oracle = transformers.MarianMTModel(TRAINED).double().eval()
-    arrays = by_their_names(MARIAN, trained.config, trained.state_dict())
+    name, search = request.param
+    settings, special = MODELS[name]
+    model, family = trained(name), FAMILIES.find(name)
+    oracle = transformers.AutoModelForSeq2SeqLM.from_config(settings).double().eval()
+    arrays = by_their_names(family, model.config, model.state_dict())
     state = {name: torch.tensor(array).double() for name, array in arrays.items()}
     oracle.load_state_dict(state, strict=False)
     oracle.tie_weights()
-    search = {"forced_eos_token_id": END, "bad_words_ids": [[PAD]], "max_length": 10, **request.param}
-    oracle.generation_config = transformers.GenerationConfig(**SPECIAL, **search)
+    ids = SPECIAL | {"decoder_start_token_id": settings.decoder_start_token_id}
+    search = {**special, "max_length": 10, **SEARCHES[search]}
+    oracle.generation_config = transformers.GenerationConfig(**ids, **search)
     oracle.save_pretrained(tmp_path)
     return oracle, tmp_path
+
+
+def generated(row):
+    """Return the ids of a generated translation, without the start symbol, the end symbol and padding."""
+    ids = row[1:]
+    return ids[: ids.index(END)] if END in ids else ids
 
 
 def test_the_translations_of_many_sentences(translator):
@@ -91,7 +120,7 @@ def test_the_translations_of_many_sentences(translator):
     sources = random_sources(np.random.default_rng(1), N_SENTENCES)
     padded = torch.tensor(pad(sources, PAD))
     expected = oracle.generate(padded, attention_mask=(padded != PAD).long()).tolist()
-    expected = [ids[1 : ids.index(END)] for ids in expected]
+    expected = [generated(ids) for ids in expected]
     assert translate_ids(model, sources, **search_settings(folder, model.config)) == expected
     assert len({len(ids) for ids in expected}) > 3  # some end early, and the longest are cut
     assert len(set(map(tuple, expected))) > 30
@@ -109,8 +138,7 @@ def test_the_best_translations_and_their_scores(translator):
         output_scores=True,
         return_dict_in_generate=True,
     )
-    rows = outputs.sequences.tolist()
-    expected = [ids[1 : ids.index(END)] for ids in rows]
+    expected = [generated(ids) for ids in outputs.sequences.tolist()]
     parts = search_in_parts(model, sources, beam, **search_settings(folder, model.config))
     found = [each for part in parts for hypotheses in part for each in hypotheses]
     assert [each.ids for each in found] == expected
@@ -123,7 +151,7 @@ def test_the_best_translations_and_their_scores(translator):
     repeated = [ids for ids in sources for _ in range(beam)]
     target = torch.tensor(pad(targets, PAD))
     source = torch.tensor(pad(repeated, PAD))
-    target_in = torch.tensor(shifted_right(target.numpy(), PAD))
+    target_in = torch.tensor(shifted_right(target.numpy(), model.config.start_id))
     with torch.no_grad():
         logits = oracle(source, attention_mask=(source != PAD).long(), decoder_input_ids=target_in).logits
     log_p = torch.log_softmax(logits, -1).gather(-1, target[..., None])[..., 0].numpy()
