@@ -58,6 +58,8 @@ from npformer.functional.hard import (
     straight_through_backward,
 )
 from npformer.functional.heads import (
+    join_shared,
+    join_shared_backward,
     merge_heads,
     merge_heads_on_batch,
     repeat_heads,
@@ -225,6 +227,8 @@ __all__ = [
     "hard_attend",
     "hard_attend_backward",
     "inside_window",
+    "join_shared",
+    "join_shared_backward",
     "kl_divergence",
     "kl_divergence_backward",
     "l2_distance",

@@ -10,6 +10,7 @@ import numpy as np
 from npformer.backend import to_numpy
 from npformer.errors import Registry, UserError, did_you_mean, in_context
 from npformer.models.bert import Bert, BertCache, BertConfig
+from npformer.models.deepseek import DeepSeek, DeepSeekConfig
 from npformer.models.gemma import Gemma, Gemma2, Gemma2Config, GemmaConfig
 from npformer.models.gpt import GPT, GPTCache, GPTConfig
 from npformer.models.gpt_neox import GPTNeoX, GPTNeoXConfig
@@ -41,6 +42,7 @@ KINDS: dict[str, type[ModelConfig]] = {
     "gpt_neox": GPTNeoXConfig,
     "gemma": GemmaConfig,
     "gemma2": Gemma2Config,
+    "deepseek": DeepSeekConfig,
 }
 # the class of each configuration that is a GPTConfig
 GPT_CLASSES: dict[type[GPTConfig], type[GPT]] = {
@@ -51,6 +53,7 @@ GPT_CLASSES: dict[type[GPTConfig], type[GPT]] = {
     GPTNeoXConfig: GPTNeoX,
     GemmaConfig: Gemma,
     Gemma2Config: Gemma2,
+    DeepSeekConfig: DeepSeek,
 }
 
 LARGEST_TABLE = 2**28  # numbers in a table of positions, which is not in the file

@@ -134,6 +134,10 @@ PAIRS = {
     "add_norm": ([X, X, ROW, ROW], lambda x, h, gain, bias: gain * normalized(x + h, -1) + bias),
     "rotate": ([X, (4, 3), (4, 3)], turned),
     "repeat_heads": ([(2, 3, 4, 2), 2], lambda x, n: np.repeat(x, n, 1)),
+    "join_shared": (
+        [(2, 1, 4, 3), (2, 5, 4, 2)],
+        lambda shared, own: np.concatenate([np.repeat(shared, 5, 1), own], -1),
+    ),
     "mask_scores": (
         [SCORES, TOKENS[..., None]],
         lambda scores, mask: np.where(mask, scores, -np.inf),

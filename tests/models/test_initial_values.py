@@ -12,6 +12,7 @@ import npformer.models
 import npformer.nn
 from npformer.models.bert import BertConfig
 from npformer.models.classifier import ClassifierHead
+from npformer.models.deepseek import DeepSeekConfig
 from npformer.models.gemma import Gemma2Config, GemmaConfig
 from npformer.models.gpt import GPT, GPTConfig
 from npformer.models.gpt_neox import GPTNeoXConfig
@@ -84,6 +85,7 @@ MODELS = {
     "GPTNeoX": of_config(GPTNeoXConfig(**GPT_SIZES, rotary_share=1.0)),
     "Gemma": of_config(GemmaConfig(**GPT_SIZES)),
     "Gemma2": of_config(Gemma2Config(**GPT_SIZES, score_cap=2.0, local=(1,), local_window=2)),
+    "DeepSeek": of_config(DeepSeekConfig(**GPT_SIZES, d_latent=5, d_rotary=2, d_query_latent=3)),
     "UniversalTransformer": of_config(UniversalConfig(**SIZES)),
     "RecipeReader": lambda rng: RecipeReader(
         9, 3, 4, d_model=6, d_hidden=4, max_length=7, rng=rng, dtype=np.float64
