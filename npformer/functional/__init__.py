@@ -77,6 +77,8 @@ from npformer.functional.linear import linear, linear_backward
 from npformer.functional.linear_attention import (
     delta_rule,
     delta_rule_backward,
+    gated_delta_rule,
+    gated_delta_rule_backward,
     linear_attention,
     linear_attention_backward,
 )
@@ -207,6 +209,8 @@ __all__ = [
     "entropy_backward",
     "fill_scores",
     "fill_scores_backward",
+    "gated_delta_rule",
+    "gated_delta_rule_backward",
     "gaussian_window",
     "gaussian_window_backward",
     "geglu",

@@ -76,6 +76,8 @@ def memory_cases() -> Iterator[Case]:
     for chunk in (3, T):  # with a last chunk that is shorter, and with one chunk
         yield pair_case(f"linear attention, chunks of {chunk}", F.linear_attention, q, k, v, chunk=chunk)
         yield pair_case(f"delta rule, chunks of {chunk}", F.delta_rule, q, k, v, beta, chunk=chunk)
+        gated = (F.gated_delta_rule, F.gated_delta_rule_backward)
+        yield pair_case(f"gated delta rule, chunks of {chunk}", gated, q, k, v, beta, beta, chunk=chunk)
 
 
 def answer_cases() -> Iterator[Case]:
