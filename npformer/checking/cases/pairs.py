@@ -72,8 +72,8 @@ def loss_cases() -> Iterator[Case]:
 
 def memory_cases() -> Iterator[Case]:
     """Yield the attention whose memory has a fixed size."""
-    q, k, v, beta = floats(B, T, 3), floats(B, T, 3), floats(B, T, 2), floats(B, T)
-    for chunk in (3, T):  # with a last chunk that is shorter, and with one chunk
+    q, k, v, beta = floats(B, 7, 3), floats(B, 7, 3), floats(B, 7, 2), floats(B, 7)
+    for chunk in (3, 7):  # three chunks, the last of them shorter, and one
         yield pair_case(f"linear attention, chunks of {chunk}", F.linear_attention, q, k, v, chunk=chunk)
         yield pair_case(f"delta rule, chunks of {chunk}", F.delta_rule, q, k, v, beta, chunk=chunk)
         gated = (F.gated_delta_rule, F.gated_delta_rule_backward)
