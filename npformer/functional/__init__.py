@@ -66,6 +66,8 @@ from npformer.functional.hard import (
     straight_through_backward,
 )
 from npformer.functional.heads import (
+    join_shared,
+    join_shared_backward,
     merge_heads,
     merge_heads_on_batch,
     repeat_heads,
@@ -83,6 +85,8 @@ from npformer.functional.linear import linear, linear_backward
 from npformer.functional.linear_attention import (
     delta_rule,
     delta_rule_backward,
+    gated_delta_rule,
+    gated_delta_rule_backward,
     linear_attention,
     linear_attention_backward,
 )
@@ -215,6 +219,8 @@ __all__ = [
     "entropy_backward",
     "fill_scores",
     "fill_scores_backward",
+    "gated_delta_rule",
+    "gated_delta_rule_backward",
     "gaussian_window",
     "gaussian_window_backward",
     "geglu",
@@ -235,6 +241,8 @@ __all__ = [
     "hard_attend",
     "hard_attend_backward",
     "inside_window",
+    "join_shared",
+    "join_shared_backward",
     "kl_divergence",
     "kl_divergence_backward",
     "l2_distance",

@@ -6,7 +6,8 @@ axis. Both only rearrange the entries of an array. So the backward pass of split
 backward pass of merging is splitting.
 
 In grouped-query attention, several query heads share one head of keys and values. repeat_heads gives each
-query head its own copy, so that attention is computed as with separate heads.
+query head its own copy, so that attention is computed as with separate heads. In multi-head latent attention,
+the heads share some columns of their keys only, which join_shared puts before the columns of each head.
 """
 
 from npformer.backend import Array, array_module
@@ -70,3 +71,28 @@ def repeat_heads_backward(dy: Array, cache: int) -> Array:
     batch, n_heads, length, width = dy.shape
     # y[:, g R + r] = x[:, g] for each r from 0 to R - 1
     return dy.reshape(batch, n_heads // n_repeats, n_repeats, length, width).sum(2)
+
+
+def join_shared(shared: Array, own: Array) -> tuple[Array, int]:
+    """Put the columns that all heads share before the columns of each head: y_h = [shared; own_h].
+
+    Args:
+        shared: The columns that all heads share, of shape (B, 1, S, R).
+        own: The columns of each head, of shape (B, H, S, K).
+
+    Returns:
+        y, of shape (B, H, S, R + K), and the cache, which is the width R.
+
+    Source: DeepSeek-AI 2024, "DeepSeek-V2", section 2.1.3.
+    """
+    xp, width = array_module(own), shared.shape[-1]
+    copies = xp.broadcast_to(shared, (*own.shape[:-1], width))  # (B, H, S, R)
+    return xp.concatenate([copies, own], -1), width
+
+
+@sums_in_float32
+def join_shared_backward(dy: Array, cache: int) -> tuple[Array, Array]:
+    """Return the gradients dshared (B, 1, S, R), the sum over the heads, and down (B, H, S, K) of own."""
+    width = cache
+    # y = [shared; own], with a copy of the shared columns for each head
+    return dy[..., :width].sum(1, keepdims=True), dy[..., width:]

@@ -11,6 +11,7 @@ from npformer.backend import to_numpy
 from npformer.errors import Registry, UserError, did_you_mean, in_context
 from npformer.models.bart import Bart, BartConfig
 from npformer.models.bert import Bert, BertCache, BertConfig
+from npformer.models.deepseek import DeepSeek, DeepSeekConfig
 from npformer.models.gemma import Gemma, Gemma2, Gemma2Config, GemmaConfig
 from npformer.models.gpt import GPT, GPTCache, GPTConfig
 from npformer.models.gpt_neox import GPTNeoX, GPTNeoXConfig
@@ -45,6 +46,7 @@ KINDS: dict[str, type[ModelConfig]] = {
     "gemma2": Gemma2Config,
     "mixture": MixtureConfig,
     "bart": BartConfig,
+    "deepseek": DeepSeekConfig,
 }
 # the class of the model of each configuration
 CLASSES: dict[type[ModelConfig], type[Model]] = {
@@ -61,6 +63,7 @@ CLASSES: dict[type[ModelConfig], type[Model]] = {
     GemmaConfig: Gemma,
     Gemma2Config: Gemma2,
     MixtureConfig: Mixture,
+    DeepSeekConfig: DeepSeek,
 }
 
 LARGEST_TABLE = 2**28  # numbers in a table of positions, which is not in the file

@@ -10,6 +10,7 @@ from npformer import functional as F
 RNG = np.random.default_rng(0)
 Q, K = RNG.standard_normal((2, 2, 3, 7, 4))  # (B, H, T, K)
 V, BETA = RNG.standard_normal((2, 3, 7, 5)), RNG.uniform(0, 1, (2, 3, 7))
+LOG_DECAY = -RNG.exponential(1, (2, 3, 7))
 
 
 @pytest.mark.parametrize("chunk", [1, 3, 7])
@@ -18,6 +19,16 @@ def test_the_size_of_the_chunks_changes_nothing(chunk):
     y, cache = F.delta_rule(Q, K, V, BETA, chunk)
     assert_allclose(y, F.delta_rule(Q, K, V, BETA)[0], rtol=1e-11, atol=1e-11)
     assert len(cache.states) == -(-7 // chunk)
+    y, _ = F.gated_delta_rule(Q, K, V, BETA, LOG_DECAY, chunk)
+    assert_allclose(y, F.gated_delta_rule(Q, K, V, BETA, LOG_DECAY)[0], rtol=1e-11, atol=1e-11)
+
+
+def test_a_decay_of_1_changes_nothing_and_one_near_0_forgets_the_tokens_before():
+    without, _ = F.gated_delta_rule(Q, K, V, BETA, 0 * LOG_DECAY)
+    assert_allclose(without, F.delta_rule(Q, K, V, BETA)[0], rtol=1e-11, atol=1e-11)
+    with np.errstate(over="raise"):
+        forgotten, _ = F.gated_delta_rule(Q, K, V, BETA, 0 * LOG_DECAY - 800)
+    assert_allclose(forgotten, BETA[..., None] * (Q * K).sum(-1, keepdims=True) * V, atol=1e-12)
 
 
 def test_the_delta_rule_replaces_the_value_of_a_key_and_linear_attention_adds():

@@ -63,9 +63,11 @@ def relative(q, k, v, key_positions, value_positions):
     return np.einsum("bts,btsl->btl", softmax(scores / np.sqrt(3)), v[:, None] + value_positions[DISTANCE])
 
 
-def delta(q, k, v, beta):
+def delta(q, k, v, beta, log_decay=None):
     memory, y = np.zeros((2, 3, 2)), np.empty_like(v)
     for t in range(q.shape[1]):
+        if log_decay is not None:
+            memory *= np.exp(log_decay[:, t])[:, None, None]
         difference = v[:, t] - np.einsum("bk,bkl->bl", k[:, t], memory)
         memory += np.einsum("b,bk,bl->bkl", beta[:, t], k[:, t], difference)
         y[:, t] = np.einsum("bk,bkl->bl", q[:, t], memory)
@@ -147,6 +149,10 @@ PAIRS = {
         [(5, 3), CHOSEN],
         lambda logits, chosen: 3 * np.bincount(chosen.ravel()) / 5 @ softmax(logits).mean(0),
     ),
+    "join_shared": (
+        [(2, 1, 4, 3), (2, 5, 4, 2)],
+        lambda shared, own: np.concatenate([np.repeat(shared, 5, 1), own], -1),
+    ),
     "mask_scores": (
         [SCORES, TOKENS[..., None]],
         lambda scores, mask: np.where(mask, scores, -np.inf),
@@ -154,6 +160,7 @@ PAIRS = {
     "attention": ([Q, K, V], lambda q, k, v: softmax(q @ k.swapaxes(1, 2) / np.sqrt(3)) @ v),
     "linear_attention": ([Q, Q, (2, 4, 2)], lambda q, k, v: np.tril(q @ k.swapaxes(1, 2)) @ v),
     "delta_rule": ([Q, Q, (2, 4, 2), (2, 4)], delta),
+    "gated_delta_rule": ([Q, Q, (2, 4, 2), (2, 4), (2, 4)], delta),
     "fill_scores": (
         [SCORES, TOKENS[..., None], F.Masking(-7.0)],
         lambda scores, mask, masking: np.where(mask, scores, masking.fill),

@@ -4,6 +4,7 @@ import numpy as np
 
 from npformer.models.bart import BartConfig
 from npformer.models.bert import Bert, BertConfig
+from npformer.models.deepseek import DeepSeekConfig
 from npformer.models.gemma import Gemma2Config
 from npformer.models.gpt import GPT, GPTConfig
 from npformer.models.gpt_neox import GPTNeoXConfig
@@ -40,6 +41,7 @@ MODELS = {
     "mixture": lambda: _shaken(build(MixtureConfig(**GPT_SIZES, n_experts=3, dense=(1,)))),
     "gemma2": lambda: _shaken(build(Gemma2Config(**GPT_SIZES, score_cap=2.0, local=(1,), local_window=2))),
     "bart": lambda: _shaken(build(BartConfig(**SIZES, max_length=12))),
+    "deepseek": lambda: _shaken(build(DeepSeekConfig(**GPT_SIZES, d_latent=6, d_rotary=2))),
     "bert": lambda: _shaken(
         Bert(BertConfig(vocab_size=17, d_model=16, n_layers=2, n_heads=4, max_length=12))
     ),

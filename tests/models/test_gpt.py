@@ -7,7 +7,9 @@ from npformer import UserError
 from npformer.checking.leaks import assert_no_leak, movement
 from npformer.functional.losses import cross_entropy, cross_entropy_backward
 from npformer.functional.masks import causal_mask
+from npformer.models.deepseek import DeepSeekConfig
 from npformer.models.gpt import GPT, GPT_PRESETS, GPTConfig
+from npformer.models.registry import build
 from npformer.training.optimizer import AdamW
 
 SIZES = {"vocab_size": 9, "d_model": 8, "n_layers": 2, "n_heads": 4, "context": 8}
@@ -27,6 +29,8 @@ OPTIONS = {
         "rotary_original_context": 5,
     },
     "head_dim, biases": {"head_dim": 3},
+    "DeepSeek": {"d_latent": 3, "d_rotary": 2},
+    "DeepSeek, latent queries, biases": {"d_latent": 6, "d_rotary": 4, "d_query_latent": 5, "bias": True},
 }
 every_option = pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
 IDS = np.array([[2, 5, 6, 7, 5, 1, 0], [4, 8, 3, 0, 0, 2, 8]])
@@ -34,7 +38,8 @@ IDS = np.array([[2, 5, 6, 7, 5, 1, 0], [4, 8, 3, 0, 0, 2, 8]])
 
 def tiny(dtype=np.float64, **changes):
     """Return a small model whose weights are larger than the initial ones, so that differences show."""
-    model = GPT(GPTConfig(**(SIZES | changes)), rng=np.random.default_rng(0), dtype=dtype)
+    kind = DeepSeekConfig if "d_latent" in changes else GPTConfig
+    model = build(kind(**(SIZES | changes)), rng=np.random.default_rng(0), dtype=dtype)
     model.values += 0.3 * np.random.default_rng(1).standard_normal(model.values.shape).astype(dtype)
     return model
 
@@ -136,6 +141,7 @@ def test_the_initial_weights_are_those_of_gpt2():
 
 
 ROTARY = {"positions": "rotary"}
+LATENT = {"d_latent": 3, "d_rotary": 4}
 
 
 @pytest.mark.parametrize(
@@ -149,6 +155,8 @@ ROTARY = {"positions": "rotary"}
         ({}, ROTARY),
         (ROTARY, {"rotary_base": 10.0}),
         (ROTARY, {"rotary_layout": "interleaved"}),
+        (LATENT, {"rotary_base": 10.0}),
+        (LATENT, {"rotary_layout": "interleaved"}),
         ({}, {"activation": "relu"}),
         ({}, {"activation": "swiglu"}),
         ({}, {"window": 2}),
@@ -219,7 +227,8 @@ def test_decoding_equals_the_forward_pass(options, steps):
         logits, kv_cache = model.decode_step(IDS[:, done : done + n], done, kv_cache)
         done += n
         np.testing.assert_allclose(logits, whole[:, done - 1], rtol=1e-10, atol=1e-12)
-    assert [layer.k.shape for layer in kv_cache] == [(2, model.config.key_heads, 7, model.config.d_head)] * 2
+    kept = [layer.k[0, :, 0].size + layer.v[0, :, 0].size for layer in kv_cache]
+    assert kept == [model.config.cached_numbers] * 2
 
 
 def test_prompts_of_different_lengths_are_read_together():

@@ -13,6 +13,7 @@ import npformer.nn
 from npformer.models.bart import BartConfig, BartInput
 from npformer.models.bert import BertConfig
 from npformer.models.classifier import ClassifierHead
+from npformer.models.deepseek import DeepSeekConfig
 from npformer.models.gemma import Gemma2Config, GemmaConfig
 from npformer.models.gpt import GPT, GPTConfig
 from npformer.models.gpt_neox import GPTNeoXConfig
@@ -90,6 +91,7 @@ MODELS = {
     "Mixture": of_config(MixtureConfig(**GPT_SIZES, n_experts=3, dense=(1,))),
     "Bart": of_config(BartConfig(**SIZES)),
     "BartInput": lambda rng: BartInput(9, BartConfig(**SIZES), rng=rng, dtype=np.float64),
+    "DeepSeek": of_config(DeepSeekConfig(**GPT_SIZES, d_latent=5, d_rotary=2, d_query_latent=3)),
     "UniversalTransformer": of_config(UniversalConfig(**SIZES)),
     "RecipeReader": lambda rng: RecipeReader(
         9, 3, 4, d_model=6, d_hidden=4, max_length=7, rng=rng, dtype=np.float64

@@ -77,7 +77,44 @@ BUGS = {
             "repeat heads: summed over the groups": (
                 "return dy.reshape(batch, n_repeats, n_heads // n_repeats, length, width).sum(1)"
             ),
-        }
+        },
+        "return dy[..., :width].sum(1, keepdims=True), dy[..., width:]": {
+            "join shared: first head only": ".sum(1, keepdims=True) → [:, :1]",
+            "join shared: averaged over the heads": ".sum(1 → .mean(1",
+        },
+    },
+    "nn/attention/multi_head_latent.py": {
+        "dx = dx + self.latent.backward(dc, caches.latent)": {
+            "latent attention: gradient through the latent vector lost": "pass"
+        },
+        "dx = self.key_rotary.project_backward([dshared], caches.key_rotary)": {
+            "latent attention: gradient through the rotated key lost": "dx = 0"
+        },
+        "return self.linear.backward(self.norm.backward(dc, cache.norm), cache.linear)": {
+            "latent attention: norm of the latent vector skipped": "self.norm.backward(dc, cache.norm) → dc"
+        },
+        "dquery = self.query_latent.backward(dquery, caches.query_latent)": {
+            "latent attention: gradient through the latent query lost": "dquery = 0"
+        },
+        "self.scale = self.d_head**-0.5": {
+            "latent attention, decoding: scale of the width of the absorbed columns": "pass"
+        },
+        "new, _ = rotate(new, *rotation)": {
+            "latent attention, decoding: keys cached without the rotation": "pass"
+        },
+        "cached, cached[..., d_rotary:], mask": {
+            "latent attention, decoding: positions among the values": (
+                "cached[..., d_rotary:] → cached[..., : -d_rotary]"
+            )
+        },
+        "self.n_heads, d_head).transpose(1, 2, 0)": {
+            "latent attention, decoding: heads and columns of Wk mixed up": (
+                "self.n_heads, d_head).transpose(1, 2, 0) → d_head, self.n_heads).transpose(2, 1, 0)"
+            )
+        },
+    },
+    "models/deepseek.py": {
+        "base=c.rotary_base,": {"DeepSeek: base of the rotation left out": ""},
     },
     "nn/attention/multi_head.py": {
         "dv = repeat_heads_backward(dv, self.n_repeats)": {

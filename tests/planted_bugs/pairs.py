@@ -58,6 +58,26 @@ BUGS = {
         "du = _t(_lower(q @ _t(k))) @ dy_c + k @ dstate": {
             "delta rule: du without the memory": "du = _t(_lower(q @ _t(k))) @ dy_c"
         },
+        "dk = dk + until * (u @ _t(dstate))": {
+            "gated delta rule: decay until the end left out": "until * → "
+        },
+        "dstate = decay.whole * dstate + _t(since * q) @ dy_c": {
+            "gated delta rule: memory not decayed back": "decay.whole * → ",
+        },
+        "dsince = dsince - (dv * (k @ state)).sum(-1)": {
+            "gated delta rule: decay of what is read left out": "pass"
+        },
+        "dbetween = dbetween + beta * da * (k @ _t(k))": {
+            "gated delta rule: decay inside the system left out": "pass"
+        },
+        "dsince[..., -1] += dwhole": {"gated delta rule: decay of the whole memory left out": "pass"},
+        "dtotal[..., -1] += duntil.sum(-1)": {"gated delta rule: the last sum left out": "pass"},
+        "cumsum(dtotal[..., ::-1], -1)[..., ::-1]": {
+            "gated delta rule: sums of the tokens before": "cumsum(dtotal, -1)"
+        },
+        "between = xp.exp(_lower(total - _t(total)))": {
+            "gated delta rule: overflow above the diagonal": "_lower(total - _t(total)) → total - _t(total)"
+        },
         "dw = _t(_inverse(beta, k)) @ du": {
             "delta rule: system not transposed": "dw = _inverse(beta, k) @ du",
             "delta rule: system left out": "dw = du",
@@ -73,7 +93,9 @@ BUGS = {
         "(dw * difference).sum(-1) + (da * (k @ _t(k))).sum(-1)": {
             "delta rule: dbeta without A": "(dw * difference).sum(-1)"
         },
-        "_lower(beta * (k @ _t(k)), -1)": {"delta rule: a token reads itself": "_lower(beta * (k @ _t(k)))"},
+        "_lower(beta * (k @ _t(k)) * between, -1)": {
+            "delta rule: a token reads itself": "between, -1 → between"
+        },
         "inverse = inverse + inverse @ power": {"delta rule: powers of A left out": "pass"},
     },
     "functional/dropout.py": {

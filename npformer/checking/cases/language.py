@@ -10,6 +10,7 @@ from npformer.checking.cases.models import DROPPING, TARGET_IN, TARGET_OUT
 from npformer.checking.whole import LanguageModelWithLoss
 from npformer.models.bert import Bert, BertConfig, BertEmbedding, BertHead
 from npformer.models.classifier import ClassifierHead
+from npformer.models.deepseek import DeepSeekConfig
 from npformer.models.gemma import Gemma2Config, GemmaConfig
 from npformer.models.gpt import GPT, GPTConfig
 from npformer.models.gpt_neox import GPTNeoXConfig
@@ -79,6 +80,11 @@ def family_cases() -> Iterator[Case]:
             MixtureConfig,
             {"n_experts": 3, "top_k": 1, "renormalize": False, "dense": (1,), "qk_norm": True},
         ),
+    }
+    latent: dict[str, Any] = {"d_latent": 3, "d_rotary": 2, "head_dim": 4}
+    families |= {
+        "DeepSeek": (DeepSeekConfig, latent),
+        "DeepSeek, latent queries": (DeepSeekConfig, {**latent, "d_query_latent": 5, "window": 2}),
     }
     for name, (config, changes) in families.items():
         model = _with_loss(build, config(**(sizes | shared | changes)))

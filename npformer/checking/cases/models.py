@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from npformer.backend import Array
 from npformer.checking.cases.case import FF, B, Case, D, H, Maker, S, T, V, floats, given, made, make_case
 from npformer.checking.whole import ModelWithLoss
 from npformer.functional.masks import causal_mask, padding_mask, query_mask
@@ -24,6 +25,7 @@ from npformer.nn.attention import (
     BasicSelfAttention,
     CappedAttention,
     MultiHeadAttention,
+    MultiHeadLatentAttention,
     QKNormAttention,
     TutorialAttention,
 )
@@ -74,11 +76,22 @@ def multi_head_cases() -> Iterator[Case]:
     for name, whole in {"each head": False, "all heads": True}.items():
         layer = _multi_head(groups | {"rotary": rotary, "dropout": 0.3, "fused": "qkv", "whole": whole})
         yield make_case(f"QKNormAttention, {name}", layer, floats(B, T, D), mask=window, **DROPPING)
+    yield from _latent_attentions(window)
     widths = (floats(B, T, D), floats(B, S, 4), floats(B, S, 5))
     yield make_case("multi-head, kdim 4, vdim 5", _multi_head({"kdim": 4, "vdim": 5}), *widths)
     yield _self_attention("no bias of Wo", {"output_bias": False})
     apart = (floats(B, T, D), floats(B, S, D), floats(B, S, D))
     yield make_case("multi-head, values apart", _multi_head({}), *apart, mask=padding_mask(SOURCE))
+
+
+def _latent_attentions(window: Array) -> Iterator[Case]:
+    """Yield multi-head latent attention with queries of x and with latent queries."""
+    rotary = RotaryPositions(T, 5, rotated=2, dtype=np.float64)
+    latent: dict[str, Any] = {"d_latent": 4, "rotary": rotary, "d_head": 3, "d_value": 2, "dropout": 0.3}
+    with_latent_queries: dict[str, Any] = {**latent, "d_query_latent": 3, "output_bias": True}
+    for name, option in {"queries of x": latent, "latent queries": with_latent_queries}.items():
+        layer = made(MultiHeadLatentAttention, D, H, **option)
+        yield make_case(f"MultiHeadLatentAttention, {name}", layer, floats(B, T, D), mask=window, **DROPPING)
 
 
 def _multi_head(option: dict[str, Any]) -> Maker:

@@ -42,6 +42,8 @@ def pair_cases() -> Iterator[Case]:
     for n_repeats in (1, 3):
         pair = (_repeating(n_repeats), F.repeat_heads_backward)
         yield pair_case(f"repeat heads, {n_repeats}", pair, floats(B, 2, S, 3))
+    pair = (F.join_shared, F.join_shared_backward)
+    yield pair_case("join shared", pair, floats(B, 1, S, 2), floats(B, H, S, 3))
     # add and norm, and activation and dropout, which the layers compute as one pair each
     yield pair_case("add and norm", F.add_norm, x, x, width, width, p=0.4, rng=5)
     for name in ("relu", "gelu_tanh"):
@@ -71,10 +73,12 @@ def loss_cases() -> Iterator[Case]:
 
 def memory_cases() -> Iterator[Case]:
     """Yield the attention whose memory has a fixed size."""
-    q, k, v, beta = floats(B, T, 3), floats(B, T, 3), floats(B, T, 2), floats(B, T)
-    for chunk in (3, T):  # with a last chunk that is shorter, and with one chunk
+    q, k, v, beta = floats(B, 7, 3), floats(B, 7, 3), floats(B, 7, 2), floats(B, 7)
+    for chunk in (3, 7):  # three chunks, the last of them shorter, and one
         yield pair_case(f"linear attention, chunks of {chunk}", F.linear_attention, q, k, v, chunk=chunk)
         yield pair_case(f"delta rule, chunks of {chunk}", F.delta_rule, q, k, v, beta, chunk=chunk)
+        gated = (F.gated_delta_rule, F.gated_delta_rule_backward)
+        yield pair_case(f"gated delta rule, chunks of {chunk}", gated, q, k, v, beta, beta, chunk=chunk)
 
 
 def expert_cases() -> Iterator[Case]:

@@ -1,9 +1,10 @@
-"""Associative recall: linear attention, the delta rule and softmax attention remember pairs of tokens.
+"""Associative recall: linear attention, the delta rules and softmax attention remember pairs of tokens.
 
 A model reads pairs of a key and a value, and is then asked for the value of each key. It has nothing but
 tables of vectors and one attention, whose keys have the width D_KEY. In the task "new keys" all keys of a row
 differ. In the task "keys again" a row has REPEATED different keys, and the last value of a key is the right
-one.
+one. In the task "last keys" all keys differ again, and only the LAST ones are asked for, so that a memory may
+forget the others.
 
 Source: Schlag et al. 2021, "Linear transformers are secretly fast weight programmers", section 6.1.
 """
@@ -28,10 +29,12 @@ MEASURED = Path(__file__).with_name("recall.json")  # the results that ship
 VOCAB, D_KEY, D_VALUE = 64, 16, 16  # the numbers of keys and of values, and the widths of their vectors
 REPEATED = 8  # the different keys of a row in the task "keys again"
 PAIRS = (4, 8, 16, 24, 32, 48, 64)  # the numbers of pairs that are tested
+LAST = 8  # the keys that are asked for in the task "last keys"
 STEPS, BATCH, LEARNING_RATE = 400, 32, 0.02
 SCALE = 20.0  # of the scores of softmax attention, whose vectors have length 1
 SEEDS = (0, 1, 2)
 RULES, TASKS = ("linear", "delta", "softmax"), ("new keys", "keys again")
+ALL_RULES, ALL_TASKS = (*RULES, "gated delta"), (*TASKS, "last keys")
 
 
 class Rows(NamedTuple):
@@ -44,18 +47,19 @@ class Rows(NamedTuple):
 
 
 def draw_rows(task: str, rng: np.random.Generator, rows: int, pairs: int) -> Rows:
-    """Draw pairs, and ask for each key once.
+    """Draw pairs, and ask for each key once, or for the last ones only.
 
     Args:
-        task: One of TASKS.
+        task: One of ALL_TASKS.
         rng: The generator.
         rows: The number B of rows.
         pairs: The number N of pairs.
     """
     order = rng.permuted(np.tile(np.arange(VOCAB), (rows, 1)), axis=1)  # (B, V) different keys
     values = rng.integers(0, VOCAB, (rows, pairs))
-    if task == "new keys":
-        return Rows(order[:, :pairs], values, order[:, :pairs], values)
+    if task != "keys again":
+        first = 0 if task == "new keys" else max(0, pairs - LAST)
+        return Rows(order[:, :pairs], values, order[:, first:pairs], values[:, first:])
     places = rng.integers(0, min(REPEATED, pairs), (rows, pairs))  # which of the keys
     places[:, : min(REPEATED, pairs)] = np.arange(min(REPEATED, pairs))  # each at least once
     answers = np.empty((rows, min(REPEATED, pairs)), int)
@@ -81,7 +85,7 @@ class Recall(Module):
     """Tables of keys and values, and one attention between them.
 
     Args:
-        rule: One of RULES.
+        rule: One of ALL_RULES.
         rng: The generator of the initial values.
         dtype: The dtype of the parameters.
     """
@@ -92,6 +96,8 @@ class Recall(Module):
         self.values_table = Embedding(VOCAB, D_VALUE, rng=rng, dtype=dtype)
         self.output = Linear(D_VALUE, VOCAB, bias=False, rng=rng, dtype=dtype)
         self.gate = Parameter(np.zeros(1, dtype))  # of the delta rule: beta = sigmoid(gate), for all pairs
+        if rule == "gated delta":
+            self.decay = Parameter(np.full(1, -4, dtype))  # log α = -exp(decay), for all pairs
         self.unit = np.full(D_KEY, D_KEY**-0.5, dtype)  # the gain of a norm that gives vectors the length 1
         self.flatten()
 
@@ -112,7 +118,13 @@ class Recall(Module):
                 y, attention_cache = F.linear_attention(q, k, v)
             else:
                 beta, _ = F.sigmoid(np.broadcast_to(self.gate.value, k.shape[:2]))
-                y, attention_cache = F.delta_rule(q, k, v, beta)
+                if self.rule == "delta":
+                    y, attention_cache = F.delta_rule(q, k, v, beta)
+                else:
+                    # questions write nothing, and the memory does not decay while they read
+                    writes = np.arange(k.shape[1]) < rows.keys.shape[1]
+                    log_decay = -np.exp(self.decay.value) * np.broadcast_to(writes, beta.shape)
+                    y, attention_cache = F.gated_delta_rule(q, k, v, beta, log_decay)
             y = y[:, rows.keys.shape[1] :]
         logits, output_cache = self.output.forward(y)
         units = k_unit, q_unit
@@ -131,7 +143,12 @@ class Recall(Module):
             if self.rule == "linear":
                 dq, dk, dv = F.linear_attention_backward(dy, cache.attention)
             else:
-                dq, dk, dv, dbeta = F.delta_rule_backward(dy, cache.attention)
+                if self.rule == "delta":
+                    dq, dk, dv, dbeta = F.delta_rule_backward(dy, cache.attention)
+                else:
+                    dq, dk, dv, dbeta, dlog = F.gated_delta_rule_backward(dy, cache.attention)
+                    # log α = -exp(decay), and 0 at the questions
+                    self.decay.accumulate((dlog * cache.attention.log_decay).sum(keepdims=True)[0])
                 # beta = sigmoid(gate), the same for all pairs
                 self.gate.accumulate(F.sigmoid_backward(dbeta, cache.attention.beta).sum(keepdims=True)[0])
             dq, dk, dv = dq[:, n_pairs:], dk[:, :n_pairs], dv[:, :n_pairs]
@@ -193,6 +210,6 @@ def measure(path: str | PathLike[str], report: Callable[[Result], None] | None =
         UserError: If the file cannot be read or written, or holds something else.
     """
     results = Results(path, report)
-    names = [f"{rule}, {task}" for task in TASKS for rule in RULES]
+    names = [f"{rule}, {task}" for task in ALL_TASKS for rule in ALL_RULES]
     trials = [Trial(name, LEARNING_RATE, STEPS, seed) for name in names for seed in SEEDS]
     return [results.measure(trial, lambda trial: train_model(trial)[1]) for trial in trials]

@@ -161,6 +161,11 @@ class GPTConfig(ModelSettings):
         return self.n_heads if self.n_kv_heads is None else self.n_kv_heads
 
     @property
+    def cached_numbers(self) -> int:
+        """The numbers that the KV cache of a layer keeps for each token: keys and values of G heads."""
+        return 2 * self.key_heads * self.d_head
+
+    @property
     def has_qkv_bias(self) -> bool:
         """True if queries, keys and values have biases."""
         return self.bias if self.qkv_bias is None else self.qkv_bias

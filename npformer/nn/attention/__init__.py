@@ -6,6 +6,7 @@ from npformer.nn.attention.kv_cache import KVCache, PreallocatedKVCache
 from npformer.nn.attention.latent import LatentAttention, LatentAttentionCache
 from npformer.nn.attention.luong import AttentionalState, GlobalAttention, LocalMonotonic, LocalPredictive
 from npformer.nn.attention.multi_head import MultiHeadAttention, MultiHeadCache
+from npformer.nn.attention.multi_head_latent import MultiHeadLatentAttention
 from npformer.nn.attention.projections import Projection, ProjectionCache
 from npformer.nn.attention.qk_norm import QKNormAttention
 from npformer.nn.attention.relative import RelativeAttention
@@ -32,6 +33,7 @@ __all__ = [
     "MovingBaseline",
     "MultiHeadAttention",
     "MultiHeadCache",
+    "MultiHeadLatentAttention",
     "PreallocatedKVCache",
     "Projection",
     "ProjectionCache",

@@ -6,7 +6,7 @@ import pytest
 from npformer import MultiHeadAttention, UserError
 from npformer.functional.masks import causal_mask
 from npformer.nn import KVCache, LearnedPositions, PreallocatedKVCache, RotaryPositions
-from npformer.nn.attention import RelativeAttention, SimilarityAttention
+from npformer.nn.attention import MultiHeadLatentAttention, RelativeAttention, SimilarityAttention
 
 F8 = {"dtype": np.float64}
 LENGTH = 7
@@ -27,6 +27,14 @@ KINDS = {
     "rotary": {"n_kv_heads": 2, "d_head": 4, "rotary": RotaryPositions(LENGTH, 4, **F8)},
     "similarity": {"kind": SimilarityAttention, "similarity": "perceptron", "n_kv_heads": 2},
     "relative": {"kind": RelativeAttention, "max_distance": 2, "n_kv_heads": 2},
+    "latent": {
+        "kind": MultiHeadLatentAttention,
+        "d_latent": 5,
+        "d_query_latent": 6,
+        "d_head": 3,
+        "d_value": 2,
+        "rotary": RotaryPositions(LENGTH, 5, rotated=2, **F8),
+    },
 }
 every_kind = pytest.mark.parametrize("settings", KINDS.values(), ids=KINDS)
 
@@ -93,6 +101,17 @@ def test_8_query_heads_on_2_key_heads_take_a_quarter_of_the_memory():
         _, cache = layer.decode_step(normal(3, 1, 32).astype(np.float32), PreallocatedKVCache(100))
         sizes.append(cache.nbytes)
     assert sizes == [3 * 8 * 100 * (4 + 4) * 4, sizes[0] // 4]
+
+
+def test_latent_attention_caches_latent_vectors_and_one_rotated_key_for_all_heads():
+    layer, x = heads(**KINDS["latent"]), normal(2, LENGTH, 12)
+    _, cache = layer.decode_step(x, PreallocatedKVCache(LENGTH), causal_mask(LENGTH, x))
+    assert cache.nbytes == 2 * LENGTH * (5 + 2) * 8
+    _, forward_cache = layer.forward(x)
+    np.testing.assert_allclose(cache.k[..., 2:], layer.latent(x)[:, None])
+    np.testing.assert_allclose(forward_cache.attention.k[..., :2], cache.k[..., :2].repeat(4, 1))
+    with pytest.raises(UserError, match="and they have 2 rotated ones and 4 others: make it with d_head 6"):
+        heads(**KINDS["latent"] | {"d_head": 4})
 
 
 def test_each_sentence_may_have_a_length_of_its_own():
