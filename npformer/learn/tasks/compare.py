@@ -62,23 +62,7 @@ def compare(
             )
         return
     right_array, found_array = np.asarray(right), np.asarray(found)
-    if right_array.shape != found_array.shape:
-        raise Fault(
-            say(
-                "{name} has the wrong shape: {why}",
-                name=name,
-                why=describe_shape(right_array, found_array, dy=dy),
-            ),
-            (clue,),
-        )
-    if right_array.dtype.kind == "b" and not np.isin(found_array, (0, 1)).all():
-        raise Fault(
-            say(
-                "{name} holds numbers other than 0 and 1 ({dtype}): it must be True or False",
-                name=name,
-                dtype=found_array.dtype,
-            )
-        )
+    _check_shape(name, right_array, found_array, dy, clue)
     right, found = right_array.astype(np.float64), found_array.astype(np.float64)
     scale = max(1e-300, floor, np.abs(right[np.isfinite(right)]).max(initial=0))
     wrong = ~np.isclose(found, right, rtol=0, atol=tolerance_of(right_array) * scale)
@@ -133,6 +117,21 @@ def _check_type(name: str, right: Any, found: Any, who: str) -> None:
         due = kinds.get(np.asarray(right).dtype.kind, say("numbers"))
         raise Fault(
             say("{name} has dtype {dtype}: it must contain {due}", name=name, dtype=found.dtype, due=due)
+        )
+
+
+def _check_shape(name: str, right: Array, found: Array, dy: Any, clue: str) -> None:
+    """Check that an array has the shape of the correct result, and is True or False if that is."""
+    if right.shape != found.shape:
+        why = describe_shape(right, found, dy=dy)
+        raise Fault(say("{name} has the wrong shape: {why}", name=name, why=why), (clue,))
+    if right.dtype.kind == "b" and not np.isin(found, (0, 1)).all():
+        raise Fault(
+            say(
+                "{name} holds numbers other than 0 and 1 ({dtype}): it must be True or False",
+                name=name,
+                dtype=found.dtype,
+            )
         )
 
 
