@@ -73,7 +73,7 @@ lesson 5.1 --restart --figures new --language zh
 lessons
 lessons --write new.md
 lessons --route engineers
-exercise list 5 --dir exercises
+exercise list 5 --dir exercises --language zh
 exercise start softmax --dir exercises
 exercise check --all --seconds 5 --dir exercises
 exercise check softmax-backward --png new.png --dir exercises

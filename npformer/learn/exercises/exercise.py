@@ -147,7 +147,8 @@ class Exercise:
 
     def label(self, name: str, trial: Gradients | Values) -> str:
         """Return the name of a result of a trial, for messages."""
-        return f"{self.say(name)} ({self.say(trial.label)})" if trial.label else self.say(name)
+        name = self.say(name)
+        return say("{name} ({label})", name=name, label=self.say(trial.label)) if trial.label else name
 
     @property
     def number(self) -> int:

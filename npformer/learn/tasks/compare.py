@@ -242,7 +242,8 @@ def picture_of(name: str, right: Array, found: Array, wrong: Array) -> str:
     legend = "   ".join(
         part for part in phrase(MARKS, GRADER).split("   ") if part[0] in set("".join(marks.reshape(-1)))
     )
-    return "\n".join([f"{name}{at} ({axes}){more}:", *lines, f"  {legend}"])
+    head = say("{name} ({axes}){more}:", name=f"{name}{at}", axes=axes, more=more)
+    return "\n".join([head, *lines, f"  {legend}"])
 
 
 def difference_of(right: Array, found: Array, wrong: Array) -> list[list[float]] | None:
