@@ -20,6 +20,7 @@ CHINESE = "[\u4e00-\u9fff]"
 # a comma and the like beside a Chinese character, and a Chinese character beside a Latin letter or digit
 HALF_WIDTH = re.compile(f"{CHINESE}[,;:?!]|{CHINESE}\\.(?!\\w)|[,;:?!]{CHINESE}|{CHINESE}[()]|[()]{CHINESE}")
 PROGRAM = ("interface", "grader", "exercises/")  # catalogs of plain text, with names of code in it
+NAMES = (*PROGRAM, "docs/teaching")  # and those with names of code that are not marked as code
 NO_SPACE = re.compile(f"{CHINESE}[A-Za-z0-9]|[A-Za-z0-9%]{CHINESE}")
 
 
@@ -73,7 +74,7 @@ def test_chinese_has_its_terms_its_punctuation_and_spaces_beside_latin_letters(n
         left, translation = WORDLESS.sub(" ", entry.msgid), entry.msgstr
         for title in titles:  # of a paper, or an English word
             left, translation = left.replace(title, " "), translation.replace(title, "")
-        for word in re.findall(r"[A-Za-z-]+", translation) if name.startswith(PROGRAM) else ():
+        for word in re.findall(r"[A-Za-z-]+", translation) if name.startswith(NAMES) else ():
             left = re.sub(rf"\b{word}\b", " ", left, count=1)  # a name of the code
         for english, chinese in terms_of("zh_CN"):
             stem = english.removesuffix("y") + "(?:y|ies)" if english.endswith("y") else f"{english}(?:s|es)?"
