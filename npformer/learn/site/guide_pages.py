@@ -70,7 +70,7 @@ def guide_pages(
 
 
 def _with_places(written: str) -> str:
-    """Return a guide with the English names of the headings that it links: in translation they have others."""
+    """Return a guide with the English names of the headings that it links: translated ones have others."""
     linked = set(re.findall(r"\]\(#([\w-]+)\)", written))
 
     def named(heading: re.Match[str]) -> str:
