@@ -22,6 +22,7 @@ NAMES = {ENGLISH: "English", "zh_CN": "中文"}  # what speakers of a language c
 VARIABLES = ("LC_ALL", "LC_MESSAGES", "LANG")  # the first that is set decides, as for other programs
 INTERFACE = "interface"  # the catalog of the sentences in the program, and that of those about mistakes
 GRADER = "grader"
+GLOSSARY = "glossary"  # the catalog of the definitions
 CHINESE = "[\u3000-\u303f\u4e00-\u9fff\uff00-\uffef]"
 GAP = re.compile(f"(?<={CHINESE}) (?={CHINESE})")  # spaces enclose values, which are mostly Latin
 

@@ -99,7 +99,7 @@ bench --curves new.png --json -
 bench --decoding --workers 2 --json -
 index softmax
 index --write new.md
-glossary softmax
+glossary softmax --language zh
 glossary --write new.md
 tour --steps 1 --seed 1 --out new --backend numpy --verbose
 """.strip().splitlines()

@@ -5,7 +5,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from npformer.language import GRADER, INTERFACE, path_of
+from npformer.language import GLOSSARY, GRADER, INTERFACE, path_of
+from npformer.learn.course.glossary import definitions
 from npformer.learn.course.lesson import Cell, find_lesson
 from npformer.learn.exercises import EXERCISES
 from npformer.learn.language.messages import messages_of
@@ -32,7 +33,7 @@ def messages_for(name: str) -> list[str]:
     """Return the messages of a document in English, in order, each once.
 
     Args:
-        name: The name of its catalog: "interface", "grader", the name of a lesson such as
+        name: The name of its catalog: "interface", "grader", "glossary", the name of a lesson such as
             "lessons/05_1_scaled_dot_product_attention", a chapter's exercises such as "exercises/05", or a
             file of the checkout without .md, such as "docs/teaching".
     """
@@ -42,6 +43,8 @@ def messages_for(name: str) -> list[str]:
         found = [message for path in own for message in _said(PACKAGE / path)]
         tables = (rows_of(SENTENCES), *TABLES) if name == GRADER else ()
         found += [row.says for table in tables for row in table]
+    elif name == GLOSSARY:
+        found = definitions()
     elif name.startswith("exercises/"):
         tasks = (each for each in EXERCISES if each.catalog == name)
         found = [message for exercise in tasks for message in exercise.messages()]
