@@ -7,6 +7,7 @@ that has no translation, or whose translation was made for an earlier text, appe
 
 import contextlib
 import os
+import re
 from collections.abc import Iterator, Mapping
 from contextvars import ContextVar
 from functools import cache
@@ -19,7 +20,11 @@ ENGLISH = "en"
 LANGUAGES = {"en": ENGLISH, "zh": "zh_CN"}  # what a reader writes, and the folder of the catalogs
 NAMES = {ENGLISH: "English", "zh_CN": "中文"}  # what speakers of a language call it
 VARIABLES = ("LC_ALL", "LC_MESSAGES", "LANG")  # the first that is set decides, as for other programs
-INTERFACE = "interface"  # the catalog of the sentences in the program
+INTERFACE = "interface"  # the catalog of the sentences in the program, and that of those about mistakes
+GRADER = "grader"
+GLOSSARY = "glossary"  # the catalog of the definitions
+CHINESE = "[\u3000-\u303f\u4e00-\u9fff\uff00-\uffef]"
+GAP = re.compile(f"(?<={CHINESE}) (?={CHINESE})")  # spaces enclose values, which are mostly Latin
 
 _language = ContextVar("language", default=ENGLISH)
 
@@ -41,6 +46,15 @@ def language_of_environment(environment: Mapping[str, str] = os.environ) -> str:
     """Return the language that the environment chooses, such as zh_CN for LANG=zh_CN.UTF-8, or English."""
     chosen = next((environment[name] for name in VARIABLES if environment.get(name)), "")
     return LANGUAGES.get(chosen.partition(".")[0].partition("_")[0].lower(), ENGLISH)
+
+
+def language_for(name: str | None) -> str:
+    """Return the language that a reader names, or else that of the environment.
+
+    Raises:
+        UserError: If npformer does not speak it.
+    """
+    return language_named(name) if name else language_of_environment()
 
 
 def current_language() -> str:
@@ -70,7 +84,27 @@ def say(message: str, **values: object) -> str:
             function is called, so that it can be found and translated.
         **values: The values.
     """
-    return catalog(current_language(), INTERFACE).get(message, message).format(**values)
+    return phrase(message, INTERFACE, GRADER, **values)
+
+
+def phrase(message: str, /, *names: str, **values: object) -> str:
+    """Return a message that stands in a table or a text, in the current language, with its values.
+
+    Args:
+        message: The English message, with the names of the values in braces if there are values.
+        *names: The names of the catalogs that may have it.
+        **values: The values.
+    """
+    language = current_language()
+    found = (catalog(language, name).get(message) for name in names)
+    text = next(filter(None, found), message)
+    text = text.format(**values) if values else text
+    return text if language == ENGLISH else GAP.sub("", text)
+
+
+def later(message: str) -> str:
+    """Return a message of the grader as it is: `phrase` says it later, in the language of that time."""
+    return message
 
 
 def path_of(language: str, name: str) -> Path:

@@ -16,9 +16,11 @@ from npformer.checking.derivative import derivative_along
 from npformer.checking.foreign.layer import Graph
 from npformer.checking.trace import trace
 from npformer.checking.trees import copy_tree, inner
+from npformer.language import GRADER, later, phrase, say
 from npformer.mistakes.patterns import (
     IN_FLOAT32,
     UNKNOWN,
+    Count,
     DiagnosisContext,
     describe,
     factor,
@@ -29,7 +31,7 @@ from npformer.mistakes.patterns import (
 )
 from npformer.nn.show import named_arrays
 
-SMALL_TERM = (
+SMALL_TERM = later(
     "it is correct to about seven digits: a small term is missing or wrong, or a constant is in float32"
 )
 ENTRIES = 512  # the largest number of entries whose derivatives are computed one by one
@@ -69,7 +71,7 @@ def diagnose(correct: NumericGradients, tensor: str, g: Array, tolerance: float)
     target, dy, method = correct.target, correct.dy, correct.methods[tensor]
     one_output = None if isinstance(dy, (dict, list, tuple)) else dy
     if not np.isfinite(g).all():
-        return "the gradient contains NaN or infinity"
+        return say("the gradient contains NaN or infinity")
     if target.foreign and tensor in target.foreign.reasons:
         return target.foreign.reasons[tensor]
     value = target.tensors[tensor]
@@ -78,14 +80,16 @@ def diagnose(correct: NumericGradients, tensor: str, g: Array, tolerance: float)
     analytic = np.asarray(g, np.float64).reshape(-1)[index]
     rtol = max(tolerance, 1e-9 if method == "complex" else 1e-4)
     if tolerance < 1e-8 and has_few_digits(numeric, analytic):
-        return IN_FLOAT32 if _is_rounded(correct, tensor, analytic - numeric, index) else SMALL_TERM
+        return phrase(
+            IN_FLOAT32 if _is_rounded(correct, tensor, analytic - numeric, index) else SMALL_TERM, GRADER
+        )
     numbers = named_numbers(target, one_output)
     part = DiagnosisContext(numeric, analytic, numbers=numbers, rtol=rtol)
     clue = nothing(part) or factor(part) or _state_on_layer(target, tensor, dy, numeric, index, rtol)
     if clue:
         return clue
     if len(index) < value.size:
-        return some_entries(part) or UNKNOWN
+        return some_entries(part) or phrase(UNKNOWN, GRADER)
     _, cache = target.run()
     arrays = known_arrays(target, cache)
     shape = value.shape
@@ -135,7 +139,7 @@ def known_arrays(target: CheckTarget, cache: Any) -> dict[str, Array]:
     if isinstance(cache, Graph):
         return inputs | cache
     if is_array(cache):
-        return inputs | {"the cache": cache}
+        return inputs | {say("the cache"): cache}
     return inputs | {f"cache.{name.partition('.')[2]}": array for name, array in named_arrays((cache,))}
 
 
@@ -148,13 +152,19 @@ def named_numbers(target: CheckTarget, dy: Any) -> list[tuple[float, str]]:
     for name, array in [*target.inputs.items(), *target.tensors.items(), ("y", dy)]:
         for axis, length in enumerate(np.shape(array)):
             if length > 1:
-                named.append((length, f"{length} (axis {axis} of {name})"))
+                named.append(
+                    (length, say("{length} (axis {axis} of {name})", length=length, axis=axis, name=name))
+                )
     sizes = {math.prod(np.shape(a)[:-1]) for a in [*target.inputs.values(), dy] if np.ndim(a) > 1}
-    named += [(n, f"{n} (all positions)") for n in sorted(sizes) if n > 1]
+    named += [(n, Count(say("{n} (all positions)", n=n))) for n in sorted(sizes) if n > 1]
     ids = {name: a for name, a in target.inputs.items() if is_array(a) and a.dtype.kind == "i"}
-    named += [(a.size, f"{a.size} (all {name})") for name, a in ids.items() if a.size > 1]
+    named += [
+        (a.size, Count(say("{n} (all {name})", n=a.size, name=name))) for name, a in ids.items() if a.size > 1
+    ]
     return named + [
-        (n, f"{n} ({name} that are not 0)") for name, a in ids.items() if (n := int((a != 0).sum())) > 1
+        (n, Count(say("{n} ({name} that are not 0)", n=n, name=name)))
+        for name, a in ids.items()
+        if (n := int((a != 0).sum())) > 1
     ]
 
 
@@ -163,7 +173,7 @@ def _gradients_of_same_shape(correct: NumericGradients, tensor: str) -> dict[str
     tensors = correct.target.tensors
     shape = tensors[tensor].shape
     return {
-        f"the gradient of {name}": correct.of(name).reshape(shape)
+        say("the gradient of {name}", name=name): correct.of(name).reshape(shape)
         for name, value in tensors.items()
         if name != tensor and value.shape == shape
     }
@@ -203,7 +213,7 @@ def _state_on_layer(
     _, cache = target.run()
     again = np.asarray(target.vjp(dy, cache)[tensor], np.float64).reshape(-1)[index]
     if same(numeric, again, rtol):
-        return (
+        return say(
             "it is correct unless forward runs a second time before backward: the layer stores activations "
             "in attributes, and they belong in the cache"
         )

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from npformer.backend import Array
+from npformer.language import say
 from npformer.mistakes.patterns import same
 
 
@@ -18,7 +19,12 @@ def describe_shape(right: Array, found: Array, rtol: float = 1e-9, dy: Any = Non
         rtol: The relative tolerance of comparisons.
         dy: The gradient of the output, if the result is a gradient.
     """
-    return f"its shape is {found.shape} and should be {right.shape}{reason_of_shape(right, found, rtol, dy)}"
+    return say(
+        "its shape is {shape} and should be {due}{why}",
+        shape=found.shape,
+        due=right.shape,
+        why=reason_of_shape(right, found, rtol, dy),
+    )
 
 
 def reason_of_shape(right: Array, found: Array, rtol: float = 1e-9, dy: Any = None) -> str:
@@ -37,27 +43,31 @@ def reason_of_shape(right: Array, found: Array, rtol: float = 1e-9, dy: Any = No
         return ""
     if found.size == right.size:
         if same(found.reshape(right.shape), right, rtol):
-            return ": the numbers are correct, but they have another shape"
+            return say(": the numbers are correct, but they have another shape")
         if found.ndim == right.ndim == 2 and same(found.T, right, rtol):
-            return ": it is transposed"
+            return say(": it is transposed")
     if found.ndim == right.ndim and _is_unrepeated(right, found, rtol):
-        short = " and ".join(str(axis) for axis, n in enumerate(found.shape) if n != right.shape[axis])
-        return f": its numbers are correct, and must be repeated along axis {short}"
+        short = say(" and ").join(str(axis) for axis, n in enumerate(found.shape) if n != right.shape[axis])
+        return say(": its numbers are correct, and must be repeated along axis {is_}", is_=short)
     if found.shape == (*right.shape, *right.shape[-1:]) and right.ndim and np.shape(dy) == right.shape:
         for matrices in (found, found.swapaxes(-1, -2)):
             if same((matrices @ np.asarray(dy)[..., None])[..., 0], right, rtol):
-                return ": it is the Jacobian, the derivatives of each output: its product with dy is missing"
+                return say(
+                    ": it is the Jacobian, the derivatives of each output: its product with dy is missing"
+                )
     axes = _axes(found, right, rtol)
     if axes is not None:
-        return f": its sum over {axes} is correct, so an axis must still be summed"
+        return say(": its sum over {axes} is correct, so an axis must still be summed", axes=axes)
     axes = _axes(right, found, rtol)
     if axes is not None:
-        return f": it is the sum of the correct result over {axes}, but this sum must not be computed"
+        return say(
+            ": it is the sum of the correct result over {axes}, but this sum must not be computed", axes=axes
+        )
     if found.ndim == 1 < right.ndim and found.size < right.size and np.isin(found, right).all():
-        return ": it holds only some of the correct numbers: does a Boolean index remove the others?"
+        return say(": it holds only some of the correct numbers: does a Boolean index remove the others?")
     if found.ndim > right.ndim:
-        return ": must an axis still be summed?"
-    return ": is an axis summed that must not be summed?" if found.ndim < right.ndim else ""
+        return say(": must an axis still be summed?")
+    return say(": is an axis summed that must not be summed?") if found.ndim < right.ndim else ""
 
 
 def _is_unrepeated(right: Array, found: Array, rtol: float) -> bool:
@@ -73,5 +83,8 @@ def _axes(large: Array, small: Array, rtol: float) -> str | None:
             for keepdims in (False, True):
                 total = large.sum(axes, keepdims=keepdims)
                 if total.shape == small.shape and same(total, small, rtol):
-                    return f"ax{'i' if count == 1 else 'e'}s {', '.join(map(str, axes))}"
+                    names = ", ".join(map(str, axes))
+                    return (
+                        say("axis {names}", names=names) if count == 1 else say("axes {names}", names=names)
+                    )
     return None

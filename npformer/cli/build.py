@@ -9,7 +9,7 @@ from rich.table import Table
 
 from npformer.cli.options import COUNT, SECONDS, Rule, add, needs
 from npformer.cli.output import console, note
-from npformer.cli.tasks import print_output, say
+from npformer.cli.tasks import print_output, print_text
 from npformer.errors import UserError
 from npformer.escaping import printable, shell_word
 from npformer.learn.capstone.compare import TOGETHER, Finding, compare_parts
@@ -99,16 +99,16 @@ class Build:
             self._show_finding(finding)
         wrong = [finding.part for finding in findings]
         right = [part.name for part in self.parts if part.name not in wrong]
-        say("\n" + progress(right, len(right)))
+        print_text("\n" + progress(right, len(right)))
         if self.parts and not findings:
             each = "your part" if len(right) == 1 else "each of your parts, and with all of them together"
             what = "Output, loss, every gradient, Adam and greedy search"
-            say(f"{what} agree with the package's Transformer: with {each}.")
+            print_text(f"{what} agree with the package's Transformer: with {each}.")
         reached = [(text, names) for names, text in MILESTONES if set(right).issuperset(names)]
         if reached:
-            say("\nWhat works so far by your parts:")
+            print_text("\nWhat works so far by your parts:")
         for text, names in reached:
-            say(f"  ✓ {text} ({listed(list(names))})")
+            print_text(f"  ✓ {text} ({listed(list(names))})")
         if findings:
             return 1
         self._show_next()
@@ -136,13 +136,15 @@ class Build:
         console().print(styled(("\nWrong: " + name, "bold red"), text))
         print_output(finding.graded or finding.verdict)
         if finding.exercise is None or finding.graded is None:
-            say("The grader finds no mistake in its exercises: compare what the Transformer passes to them.")
+            print_text(
+                "The grader finds no mistake in its exercises: compare what the Transformer passes to them."
+            )
             return
-        say(f"The exercise {finding.exercise.name} is not correct any more:")
+        print_text(f"The exercise {finding.exercise.name} is not correct any more:")
         for clue in (finding.graded.message, *finding.graded.clues):
-            say(f"- {clue}")
-        say("For a hint, run " + self.command(f"npformer exercise hint {finding.exercise.name}"))
-        say(f"Until it is correct, the package's own {finding.part} takes its place.")
+            print_text(f"- {clue}")
+        print_text("For a hint, run " + self.command(f"npformer exercise hint {finding.exercise.name}"))
+        print_text(f"Until it is correct, the package's own {finding.part} takes its place.")
 
     def _show_next(self) -> None:
         """Print which parts are the package's own, and the next commands."""
@@ -151,15 +153,15 @@ class Build:
             "The linear maps, the activation and the order of the layers are always",
         )
         whose = f"The package's own: {listed(others)}." if others else "All parts are yours."
-        say(f"\n{whose} {always} the package's.")
+        print_text(f"\n{whose} {always} the package's.")
         if not self.parts:
             exercise = next_exercise(self.folder, PARTS[0])
             name = PARTS[0].names[0] if exercise is None else exercise.name
-            say("To begin, run " + self.command(f"npformer exercise start {name}"))
+            print_text("To begin, run " + self.command(f"npformer exercise start {name}"))
         elif not self.arguments.train and self.file.exists():
-            say("To translate with it, run " + self.command(f'npformer build "{SAMPLE}"'))
+            print_text("To translate with it, run " + self.command(f'npformer build "{SAMPLE}"'))
         elif not self.arguments.train:
-            say("To train it, which takes two minutes, run " + self.command("npformer build --train"))
+            print_text("To train it, which takes two minutes, run " + self.command("npformer build --train"))
 
     def _others(self) -> list[str]:
         """Return the names of the parts that are the package's own."""
@@ -177,27 +179,29 @@ class Build:
         saved, steps = find_saved(self.folder.path), self.arguments.steps
         same = saved is not None and saved.fingerprint == fingerprint_of(self.folder, self.parts)
         if saved is None or not same or saved.steps != steps:
-            say(f"\nTraining in {steps:,} steps, on English-French sentences of up to {WORDS} words.")
-            say(
+            print_text(f"\nTraining in {steps:,} steps, on English-French sentences of up to {WORDS} words.")
+            print_text(
                 "Ctrl-C stops it. It is saved after each line below, and the same command goes on from there."
             )
             saved = begin_training(self.folder, self.parts, steps)
         elif saved.finished:
-            say(f"It is trained already. To train it again, remove {printable(self.file)}")
+            print_text(f"It is trained already. To train it again, remove {printable(self.file)}")
             return
         else:
-            say(f"\nGoing on with the training after step {saved.step:,}:")
+            print_text(f"\nGoing on with the training after step {saved.step:,}:")
         start = time.perf_counter()
         for each in train_rounds(self.folder, saved, self.arguments.seconds):
             seconds = time.perf_counter() - start
-            say(f"  step {each.step:5,}  loss {each.loss:6.3f}  {seconds:4.0f} s  {SAMPLE} → {each.sample}")
+            print_text(
+                f"  step {each.step:5,}  loss {each.loss:6.3f}  {seconds:4.0f} s  {SAMPLE} → {each.sample}"
+            )
         pairs = held_out_pairs(HELD_OUT)
         found = self._translate(saved, [pair.english for pair in pairs])
         right = sum(one == pair.french for one, pair in zip(found, pairs, strict=True))
         text = f": {right} of {len(pairs)} sentences that it has not seen are exactly right."
         console().print(styled(("Your Transformer translates", "bold"), text))
-        say(f"{len(self.parts)} of {len(PARTS)} parts are yours. Wrote {printable(self.file)}")
-        say("To translate a sentence of yours, run " + self.command(f'npformer build "{SAMPLE}"'))
+        print_text(f"{len(self.parts)} of {len(PARTS)} parts are yours. Wrote {printable(self.file)}")
+        print_text("To translate a sentence of yours, run " + self.command(f'npformer build "{SAMPLE}"'))
 
     def _translate(self, saved: SavedTransformer, sentences: list[str]) -> list[str]:
         """Return the translations of English sentences."""
@@ -259,8 +263,8 @@ def run(arguments: Namespace) -> int:
                 return status
         build.translate_sentence(arguments.sentence)
     except LearnersError as error:
-        say(f"Your Transformer was stopped: {sentence(str(error))}")
-        say("To check your files one by one, run " + build.command("npformer exercise check --all"))
+        print_text(f"Your Transformer was stopped: {sentence(str(error))}")
+        print_text("To check your files one by one, run " + build.command("npformer exercise check --all"))
         return 1
     finally:
         if folder.remark:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from npformer.cli.options import COUNT, POSITIVE, SECONDS, SEED, Whole, add, excludes, only_if
 from npformer.cli.output import console
-from npformer.cli.tasks import say
+from npformer.cli.tasks import print_text
 from npformer.errors import UserError, did_you_mean, quantity
 from npformer.escaping import printable, shell_word
 from npformer.learn.classroom.assess import SOLVED
@@ -105,7 +105,7 @@ def mistakes(arguments: Namespace) -> int:
     with explain_os_errors(path, "read", "give the page docs/teaching.md"):
         before = path.read_text(encoding="utf-8")
     write_file(path, with_computed_parts(before, path.parent.absolute()).encode(), advice="give another page")
-    say(f"wrote {printable(path)}")
+    print_text(f"wrote {printable(path)}")
     return 0
 
 
@@ -132,10 +132,10 @@ def export(arguments: Namespace) -> int:
     else:
         written = export_gradescope(assignment, Path(folder))
         then = "upload autograder.zip on Gradescope, and give students the files in students/"
-    say(f"Wrote {quantity(len(assignment.exercises), 'exercise')}, {assignment.points:g} points each:")
+    print_text(f"Wrote {quantity(len(assignment.exercises), 'exercise')}, {assignment.points:g} points each:")
     for path in written:
-        say(f"  {printable(path)}")
-    say(f"Next: {then}")
+        print_text(f"  {printable(path)}")
+    print_text(f"Next: {then}")
     return 0
 
 
@@ -185,13 +185,15 @@ def grade(arguments: Namespace) -> int:
         assignment = _submitted(assignment, works, folder)
     n_exercises = len(assignment.exercises)
     students = quantity(len(works), "student")
-    say(f"Grading {students}, {quantity(n_exercises, 'exercise')}: {printable(out)}")
+    print_text(f"Grading {students}, {quantity(n_exercises, 'exercise')}: {printable(out)}")
 
     def show(work: StudentsWork) -> None:
         """Print one line about a student whose results are complete."""
         wrong = [result.exercise for result in work.results.values() if result.status != SOLVED]
         more = f"  ({', '.join(wrong)})" if 0 < len(wrong) <= 3 else ""
-        say(f"{work.points:>6g} of {assignment.points * n_exercises:g}  {printable(work.student)}{more}")
+        print_text(
+            f"{work.points:>6g} of {assignment.points * n_exercises:g}  {printable(work.student)}{more}"
+        )
 
     try:
         grade_class(assignment, works, out / "results", workers, show)
@@ -203,9 +205,9 @@ def grade(arguments: Namespace) -> int:
         write_file(out / "class.html", class_page(assignment, works).encode())
         write_file(table, csv_text(assignment, works).encode())
     solved = sum(result.status == SOLVED for work in works for result in work.results.values())
-    say(f"{solved} of {quantity(len(works) * n_exercises, 'solution')} solved.")
-    say(f"Grades: {printable(table)}")
-    say(f"The class, with a link to the page of each student: {printable(out / 'class.html')}")
+    print_text(f"{solved} of {quantity(len(works) * n_exercises, 'solution')} solved.")
+    print_text(f"Grades: {printable(table)}")
+    print_text(f"The class, with a link to the page of each student: {printable(out / 'class.html')}")
     return 0
 
 

@@ -2,16 +2,17 @@
 
 import inspect
 import textwrap
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
 from pathlib import Path
 
 from npformer.cli import tasks
-from npformer.cli.options import only_if
+from npformer.cli.options import add_language, only_if
 from npformer.cli.output import print_lines
-from npformer.cli.tasks import TaskCommand, say
+from npformer.cli.tasks import TaskCommand, print_text
 from npformer.errors import UserError
 from npformer.escaping import shell_word
+from npformer.language import language_for, say, speaking
 from npformer.learn.capstone.parts import own_parts, part_of, progress
 from npformer.learn.exercises import EXERCISES, Exercise
 from npformer.learn.tasks import Folder, Verdict
@@ -35,6 +36,16 @@ RULES = (
 
 class ExerciseCommand(TaskCommand[Exercise]):
     """The command with its action `solution`, which prints the package's own functions."""
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Add the arguments of the command."""
+        super().add_arguments(parser)
+        add_language(parser)
+
+    def run(self, arguments: Namespace) -> int:
+        """Run the action in the reader's language. Return 0, or 1 if a check found a mistake."""
+        with speaking(language_for(arguments.language)):
+            return super().run(arguments)
 
     @property
     def actions(self) -> dict[str, Callable[[Namespace, Folder], int]]:
@@ -67,9 +78,20 @@ class ExerciseCommand(TaskCommand[Exercise]):
             seconds: The seconds that the check took.
         """
         return [
-            f"{task.name} is {verdict.message}, in {seconds:.1f} s.",
-            f"To compare it with the code of the package, run npformer exercise solution {task.name}",
-            f"To list the other exercises of the chapter, run npformer exercise list {task.chapter}",
+            say(
+                "{name} is {solved}, in {seconds:.1f} s.",
+                name=task.name,
+                solved=verdict.message,
+                seconds=seconds,
+            ),
+            say(
+                "To compare it with the code of the package, run npformer exercise solution {name}",
+                name=task.name,
+            ),
+            say(
+                "To list the other exercises of the chapter, run npformer exercise list {chapter}",
+                chapter=task.chapter,
+            ),
         ]
 
     def after_check(self, arguments: Namespace, folder: Folder, solved: list[Exercise]) -> None:
@@ -84,12 +106,15 @@ class ExerciseCommand(TaskCommand[Exercise]):
         finished = [part.name for part in parts if any(part is part_of(exercise) for exercise in solved)]
         if finished:
             option = "" if arguments.dir == self.tasks.folder else f" --dir {shell_word(arguments.dir)}"
-            say(progress(finished, len(parts)))
-            say(f"To see your Transformer, run npformer build{option}")
+            print_text(progress(finished, len(parts)))
+            print_text(say("To see your Transformer, run npformer build{option}", option=option))
 
     def last_hint(self, task: Exercise) -> str:
         """Return the line that follows the last hint."""
-        return f"That was the last hint. To see the solution, run npformer exercise solution {task.name}"
+        return say(
+            "That was the last hint. To see the solution, run npformer exercise solution {name}",
+            name=task.name,
+        )
 
     def show_solution(self, arguments: Namespace, folder: Folder) -> int:
         """Print the source of the package's own functions, with file and line."""
@@ -98,7 +123,14 @@ class ExerciseCommand(TaskCommand[Exercise]):
             file, line = Path(inspect.getsourcefile(function) or ""), inspect.getsourcelines(function)[1]
             if file.is_relative_to(Path.cwd()):
                 file = file.relative_to(Path.cwd())
-            say(f"{name} is npformer's {function.__qualname__}, in {file}:{line}\n")
+            print_text(
+                say(
+                    "{name} is npformer's {function}, in {place}",
+                    name=name,
+                    function=function.__qualname__,
+                    place=f"{file}:{line}\n",
+                )
+            )
             print_lines(textwrap.dedent(inspect.getsource(function)) + "\n")
         return 0
 

@@ -6,8 +6,9 @@ from pathlib import Path
 
 from rich.text import Text
 
-from npformer.cli.options import add, excludes
+from npformer.cli.options import add, add_language, excludes
 from npformer.cli.output import console, print_line
+from npformer.language import GLOSSARY, language_for, phrase, say, speaking
 from npformer.learn.console import styled
 from npformer.learn.course.glossary import SHAPES, Term, all_terms, find_terms
 from npformer.learn.course.terminal import print_in_pages
@@ -25,13 +26,14 @@ Written by `npformer glossary --write`.
 |---|---|---|---|
 """
 
-RULES = (excludes("--write", "word", "it writes everything"),)
+RULES = (excludes("--write", "word --language", "it writes everything, in English"),)
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
     add(parser, "[word]", "a term, in English or Chinese (default: all terms)")
     add_write(parser, "GLOSSARY.md")
+    add_language(parser)
 
 
 def add_write(parser: ArgumentParser, name: str) -> None:
@@ -44,17 +46,18 @@ def run(arguments: Namespace) -> int:
     if arguments.write is not None:
         save_page(arguments, as_page)
         return 0
-    terms = all_terms() if arguments.word is None else find_terms(arguments.word)
-    print_in_pages(console(), *map(_in_two_lines, terms), styled((SHAPES, "dim")))
+    with speaking(language_for(arguments.language)):
+        terms = all_terms() if arguments.word is None else find_terms(arguments.word)
+        shapes = phrase(SHAPES, GLOSSARY)
+        print_in_pages(console(), *map(_in_two_lines, terms), styled((shapes, "dim")))
     return 0
 
 
 def _in_two_lines(term: Term) -> Text:
     """Return a term with its definition, and its lessons below."""
-    where = "; ".join(place.name for place in term.lessons)
-    name = term.name + (f" {term.chinese}" if term.chinese else "")
+    where = say("; ").join(place.name for place in term.lessons)
     meaning = term.meaning.replace("`", "")
-    return styled((name, "bold"), f"  {meaning}\n    ", (where, "dim"))
+    return styled((" ".join(term.names), "bold"), f"  {meaning}\n    ", (where, "dim"))
 
 
 def save_page(arguments: Namespace, make: Callable[[Path], str]) -> None:

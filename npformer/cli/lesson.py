@@ -5,10 +5,10 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
 from pathlib import Path
 
-from npformer.cli.options import excludes
+from npformer.cli.options import add_language, excludes
 from npformer.cli.output import console, print_line
 from npformer.errors import UserError
-from npformer.language import language_named, language_of_environment, say, speaking
+from npformer.language import language_for, say, speaking
 from npformer.learn.console import styled
 from npformer.learn.course.export import as_notebook, as_page
 from npformer.learn.course.lesson import NUMBER, Lesson, all_lessons, find_chapter
@@ -57,19 +57,13 @@ def add_arguments(parser: ArgumentParser) -> None:
         metavar="FILE",
         help="write the lesson as a web page with outputs and figures (NAME.html)",
     )
-    parser.add_argument(
-        "--language",
-        metavar="LANGUAGE",
-        help="the language of the prose, en or zh; what is not translated appears in English "
-        "(default: that of the environment)",
-    )
+    add_language(parser)
     parser.add_argument("--figures", default=FOLDER, metavar="FOLDER", help="the folder for the figures")
 
 
 def run(arguments: Namespace) -> int:
     """Step through the lesson or write it. Return 0, or 1 if a cell failed on the way."""
-    named = arguments.language
-    with speaking(language_named(named) if named else language_of_environment()):
+    with speaking(language_for(arguments.language)):
         return _run(arguments)
 
 

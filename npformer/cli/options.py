@@ -110,6 +110,12 @@ SECONDS = Real(f"a number of seconds above 0, at most {DAY}", lambda value: 0 < 
 SHAPE = Shape()
 
 
+def add_language(parser: Any) -> None:
+    """Add the argument --language LANGUAGE."""
+    text = "the language of the prose, en or zh; what is not translated appears in English "
+    add(parser, "--language LANGUAGE", f"{text}(default: that of the environment)")
+
+
 def add(parser: Any, usage: str, text: str, kind: Any = None, **settings: Any) -> None:
     """Add an argument to a parser.
 

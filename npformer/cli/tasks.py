@@ -11,6 +11,7 @@ from npformer.cli.options import add, excludes, only_if
 from npformer.cli.output import console, note
 from npformer.errors import UserError
 from npformer.escaping import printable, shell_word
+from npformer.language import GRADER, phrase, say
 from npformer.learn.console import plain_table, styled
 from npformer.learn.course.terminal import print_in_pages
 from npformer.learn.tasks import Folder, TaskRegistry, Verdict, find_folder
@@ -78,7 +79,7 @@ class TaskCommand(Generic[T]):
 
     def last_hint(self, task: T) -> str:
         """Return the line that follows the last hint."""
-        return "That was the last hint."
+        return say("That was the last hint.")
 
     def tasks_to_list(self, name: str | None) -> list[T]:
         """Return the tasks that `list NAME` shows.
@@ -112,24 +113,34 @@ class TaskCommand(Generic[T]):
     def list_tasks(self, arguments: Namespace, folder: Folder) -> int:
         """Print a table of the tasks with the learner's progress."""
         shown = self.tasks_to_list(arguments.name)
-        number, *others = self.tasks.columns
-        table = plain_table(f">{number}", *others, "state", wrapped=(number, others[-1]))
+        number, *others = (phrase(column, GRADER) for column in self.tasks.columns)
+        table = plain_table(f">{number}", *others, say("state"), wrapped=(number, others[-1]))
         states = {task.name: folder.state(task) for task in shown}
         for task in shown:
             state = states[task.name]
             colour = {"solved": "green", "started": "yellow"}.get(state, "dim")
-            table.add_row(str(task.number), task.name, task.title, styled((state, colour)))
+            shown_state = phrase(state, GRADER)
+            table.add_row(str(task.number), task.name, task.title, styled((shown_state, colour)))
         solved = sum(state == "solved" for state in states.values())
-        print_in_pages(console(), table, f"{solved} of {len(shown)} solved. {self._next(shown, states)}")
+        print_in_pages(
+            console(),
+            table,
+            say(
+                "{solved} of {count} solved. {after}",
+                solved=solved,
+                count=len(shown),
+                after=self._next(shown, states),
+            ),
+        )
         return 0
 
     def start_task(self, arguments: Namespace, folder: Folder) -> int:
         """Write the learner's file and introduce the task."""
         task = self.tasks.find(self.required_name(arguments))
         for paragraph in self.tasks.introduce(task, folder.start(task)):
-            say(paragraph)
+            print_text(paragraph)
         option = "" if arguments.dir == self.tasks.folder else f" --dir {shell_word(arguments.dir)}"
-        say(f"Then check it: {self.tasks.command} check{option}")
+        print_text(say("Then check it: {command}", command=f"{self.tasks.command} check{option}"))
         return 0
 
     def check_tasks(self, arguments: Namespace, folder: Folder) -> int:
@@ -156,9 +167,11 @@ class TaskCommand(Generic[T]):
         task = self.tasks.find(name)
         shown = folder.next_hint(task)
         for number, text in enumerate(task.hints[:shown], 1):
-            say(f"Hint {number} of {len(task.hints)}: {text}")
-        more = "For one more hint, run the same command again."
-        say(self.last_hint(task) if shown == len(task.hints) else more)
+            print_text(
+                say("Hint {number} of {count}: {text}", number=number, count=len(task.hints), text=text)
+            )
+        more = say("For one more hint, run the same command again.")
+        print_text(self.last_hint(task) if shown == len(task.hints) else more)
         return 0
 
     def required_name(self, arguments: Namespace) -> str:
@@ -177,11 +190,14 @@ class TaskCommand(Generic[T]):
 
     def _next(self, shown: list[T], states: dict[str, str]) -> str:
         """Return one line about the task to do next: one that was started, or else a new one."""
-        for state, text in (("started", "To continue: {} check {}"), ("not started", "Next: {} start {}")):
+        for state in ("started", "not started"):
             for task in shown:
+                command = f"{self.tasks.command} check {task.argument}"
+                if states[task.name] == state == "started":
+                    return say("To continue: {command}", command=command)
                 if states[task.name] == state:
-                    return text.format(self.tasks.command, task.argument)
-        return "All of them are solved."
+                    return say("Next: {command}", command=self.tasks.start_command(task))
+        return say("All of them are solved.")
 
     def _tasks_to_check(self, arguments: Namespace, folder: Folder) -> tuple[list[T], Folder]:
         """Return the tasks to check, with the folder of their files.
@@ -210,27 +226,27 @@ class TaskCommand(Generic[T]):
         print_output(verdict)
         if verdict.solved:
             for line in self.solved_lines(task, verdict, seconds):
-                say(line)
+                print_text(line)
             return
-        say(f"{task.name}: not correct yet.")
+        print_text(say("{name}: not correct yet.", name=task.name))
         for text in (verdict.message, *verdict.clues):
-            say(f"- {text}")
+            print_text(f"- {text}")
         if verdict.picture:
-            say(verdict.picture)
-        say(f"For a hint, run {self.tasks.command} hint {task.argument}")
+            print_text(verdict.picture)
+        print_text(say("For a hint, run {command}", command=f"{self.tasks.command} hint {task.argument}"))
 
 
 def print_output(verdict: Verdict) -> None:
     """Print the first lines of what the learner's code printed."""
     if verdict.printed:
-        say("Your code printed:")
-        say("\n".join("  " + line for line in verdict.printed.splitlines()[:PRINTED_LINES]))
+        print_text(say("Your code printed:"))
+        print_text("\n".join("  " + line for line in verdict.printed.splitlines()[:PRINTED_LINES]))
 
 
 def _draw_difference(name: str, verdict: Verdict, path: str) -> None:
     """Draw the difference between the learner's numbers and the correct ones, into a file."""
     if verdict.difference is None:
-        note("there is no matrix of numbers to draw")
+        note(say("there is no matrix of numbers to draw"))
         return
     from npformer import plots  # matplotlib takes a second to load
 
@@ -241,9 +257,9 @@ def _draw_difference(name: str, verdict: Verdict, path: str) -> None:
         label="difference",
         title=f"{name}: your result minus the correct result",
     )
-    say(f"A figure of the difference: {printable(plots.save(figure, Path(path)))}")
+    print_text(say("A figure of the difference: {path}", path=printable(plots.save(figure, Path(path)))))
 
 
-def say(text: str) -> None:
+def print_text(text: str) -> None:
     """Print a text, wrapped at the width of the terminal."""
     console().print(text)

@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterator
 from itertools import combinations, permutations
 
+from npformer.language import GRADER, later, phrase, say
 from npformer.mistakes.scope import Scope
 from npformer.mistakes.syntax import (
     Change,
@@ -45,8 +46,8 @@ ALIKE = (
 REDUCTIONS = ("sum", "mean", "max", "min", "var", "std")
 AXES = ("-1, keepdims=True", "-1", "0", "-2", "0, keepdims=True", "", "(0, 1)", "(-2, -1)")
 MOST_COPIES = 8  # of an array side by side, instead of np.repeat
-ONE_BY_ONE = "the copies come entry by entry (a a b b), and must come one after the other (a b a b)"
-SIDE_BY_SIDE = "the copies come one after the other (a b a b), and must come entry by entry (a a b b)"
+ONE_BY_ONE = later("the copies come entry by entry (a a b b), and must come one after the other (a b a b)")
+SIDE_BY_SIDE = later("the copies come one after the other (a b a b), and must come entry by entry (a a b b)")
 
 
 def called(node: ast.Call) -> str:
@@ -72,7 +73,10 @@ def _of_function(node: ast.Call) -> Iterator[Reading]:
                     if isinstance(node.func, ast.Attribute)
                     else ast.Name(other, ast.Load())
                 )
-                yield f"{name} is used instead of {other}", ast.Call(func, node.args, node.keywords)
+                yield (
+                    say("{name} is used instead of {other}", name=name, other=other),
+                    ast.Call(func, node.args, node.keywords),
+                )
 
 
 def of_reduction(node: ast.Call) -> Iterator[Reading]:
@@ -81,10 +85,13 @@ def of_reduction(node: ast.Call) -> Iterator[Reading]:
         return
     others = [keyword for keyword in node.keywords if keyword.arg != "keepdims"]
     if len(others) < len(node.keywords):
-        yield f"the {node.func.attr} must not keep its axis", ast.Call(node.func, node.args, others)
+        yield (
+            say("the {call} must not keep its axis", call=node.func.attr),
+            ast.Call(node.func, node.args, others),
+        )
     else:
         kept = [*others, ast.keyword("keepdims", ast.Constant(True))]
-        yield f"the {node.func.attr} must keep its axis", ast.Call(node.func, node.args, kept)
+        yield say("the {call} must keep its axis", call=node.func.attr), ast.Call(node.func, node.args, kept)
     values = node.args[:1] if is_module(node.func.value) else []
     yield from _of_axes(node, len(values))
     for axes in AXES:
@@ -92,7 +99,7 @@ def of_reduction(node: ast.Call) -> Iterator[Reading]:
         assert isinstance(other, ast.Call)
         new = ast.Call(node.func, [*values, *other.args], other.keywords)
         if ast.unparse(new) != ast.unparse(node):
-            yield f"the {node.func.attr} runs over the wrong axes, or must keep its axis", new
+            yield say("the {call} runs over the wrong axes, or must keep its axis", call=node.func.attr), new
 
 
 def _of_axes(node: ast.Call, position: int) -> Iterator[Reading]:
@@ -102,7 +109,7 @@ def _of_axes(node: ast.Call, position: int) -> Iterator[Reading]:
         node: The call.
         position: The index of the axes among the arguments without keyword.
     """
-    says = f"the {called(node)} runs over an axis too many"
+    says = say("the {call} runs over an axis too many", call=called(node))
     for index, argument in enumerate(node.args):
         if index == position and isinstance(argument, ast.Tuple):
             for axes in _with_one_less(argument):
@@ -130,15 +137,18 @@ def _of_copies(node: ast.Call) -> Iterator[Reading]:
         ) if number <= MOST_COPIES:
             copies = ast.List([x] * number, ast.Load())
             func = expression("np.concatenate")
-            yield ONE_BY_ONE, ast.Call(func, [copies, *axis], keywords)
+            yield phrase(ONE_BY_ONE, GRADER), ast.Call(func, [copies, *axis], keywords)
         case ast.Call(func=ast.Attribute(attr="concatenate"), args=[ast.List(elts=[x, *more]), *axis]):
             if more and all(ast.dump(other) == ast.dump(x) for other in more):
                 number_of_copies = ast.Constant(1 + len(more))
                 repeat = expression("np.repeat")
-                yield SIDE_BY_SIDE, ast.Call(repeat, [x, number_of_copies, *axis], node.keywords)
+                yield (
+                    phrase(SIDE_BY_SIDE, GRADER),
+                    ast.Call(repeat, [x, number_of_copies, *axis], node.keywords),
+                )
         case ast.Call(func=ast.Attribute(attr="tile"), args=[x, reps]):
             last = reps.elts[-1] if isinstance(reps, ast.Tuple) and reps.elts else reps
-            yield SIDE_BY_SIDE, expression("np.repeat(x, n, -1)", x=x, n=last)
+            yield phrase(SIDE_BY_SIDE, GRADER), expression("np.repeat(x, n, -1)", x=x, n=last)
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -146,18 +156,18 @@ def _of_copies(node: ast.Call) -> Iterator[Reading]:
 
 
 FROM_ZERO: tuple[tuple[str, str], ...] = (  # other ranges than 0, ..., b - 1, and what must change
-    ("1, b", "begin with 1"),
-    ("1, b + 1", "begin with 1 and end one later"),
-    ("b + 1", "end one later"),
-    ("b - 1", "end one earlier"),
+    ("1, b", later("begin with 1")),
+    ("1, b + 1", later("begin with 1 and end one later")),
+    ("b + 1", later("end one later")),
+    ("b - 1", later("end one earlier")),
 )
 FROM_START: tuple[tuple[str, str], ...] = (  # other ranges than a, ..., b - 1
-    ("a, b + 1", "end one later"),
-    ("a, b - 1", "end one earlier"),
-    ("a + 1, b", "begin one later"),
-    ("a - 1, b", "begin one earlier"),
-    ("a + 1, b + 1", "begin and end one later"),
-    ("b", "begin with 0"),
+    ("a, b + 1", later("end one later")),
+    ("a, b - 1", later("end one earlier")),
+    ("a + 1, b", later("begin one later")),
+    ("a - 1, b", later("begin one earlier")),
+    ("a + 1, b + 1", later("begin and end one later")),
+    ("b", later("begin with 0")),
 )
 
 
@@ -172,8 +182,10 @@ def of_calls(site: Site, scope: Scope) -> Iterator[Reading]:
             yield from _of_keywords(node)
             yield from _of_range(node)
         case ast.Attribute(attr="T", value=value):
-            yield f"{shown(value)} is transposed, and must not be", value
-            says = f".T reverses all axes of {shown(value)}, and only the last two must be exchanged"
+            yield say("{value} is transposed, and must not be", value=shown(value)), value
+            says = say(
+                ".T reverses all axes of {value}, and only the last two must be exchanged", value=shown(value)
+            )
             yield says, expression("a.swapaxes(-1, -2)", a=value)
         case ast.Subscript(ctx=ast.Load()):
             yield from _of_subscript(node, scope)
@@ -184,15 +196,24 @@ def of_calls(site: Site, scope: Scope) -> Iterator[Reading]:
 def _of_subscript(node: ast.Subscript, scope: Scope) -> Iterator[Reading]:
     """Yield the edits of an index or a slice."""
     value, index = node.value, node.slice
-    yield f"{shown(node)} is only a part of {shown(value)}, and all of it is needed", value
+    yield (
+        say(
+            "{node} is only a part of {value}, and all of it is needed", node=shown(node), value=shown(value)
+        ),
+        value,
+    )
     if ast.unparse(index) == "::-1":
         yield from _of_reversed(value)
     if isinstance(index, ast.Name | ast.Compare | ast.UnaryOp) and scope.has_real_results:
-        says = f"the index {shown(index)} removes entries of {shown(value)}: it must set them to 0"
+        says = say(
+            "the index {index} removes entries of {value}: it must set them to 0",
+            index=shown(index),
+            value=shown(value),
+        )
         yield says, expression("a * i", a=value, i=index)
     if isinstance(index, ast.Name):
-        yield f"the index {index.id} is one too small", expression("a[i + 1]", a=value, i=index)
-        yield f"the index {index.id} is one too large", expression("a[i - 1]", a=value, i=index)
+        yield say("the index {id} is one too small", id=index.id), expression("a[i + 1]", a=value, i=index)
+        yield say("the index {id} is one too large", id=index.id), expression("a[i - 1]", a=value, i=index)
     if isinstance(value, ast.Call) and "None" in ast.unparse(index):
         yield from of_reduction(value)
 
@@ -202,14 +223,24 @@ def _without_call(node: ast.Call) -> Iterator[Reading]:
     name = called(node)
     for argument in node.args:
         if not isinstance(argument, (ast.Constant, ast.Starred)):
-            yield f"the call of {name} should not be there: its argument itself is needed", argument
+            yield (
+                say("the call of {name} should not be there: its argument itself is needed", name=name),
+                argument,
+            )
     if isinstance(node.func, ast.Attribute) and not is_module(node.func.value):
         yield (
-            f"the call of {name} should not be there: {shown(node.func.value)} itself is needed",
+            say(
+                "the call of {name} should not be there: {value} itself is needed",
+                name=name,
+                value=shown(node.func.value),
+            ),
             node.func.value,
         )
         if name == "transpose":
-            says = f"{shown(node)} fits only one number of axes, and only the last two must be exchanged"
+            says = say(
+                "{node} fits only one number of axes, and only the last two must be exchanged",
+                node=shown(node),
+            )
             yield says, expression("a.swapaxes(-1, -2)", a=node.func.value)
 
 
@@ -227,8 +258,8 @@ def of_all_transposes(function: Definition, scope: Scope) -> Iterator[Edit]:
                 changes += site.edit("", new).changes
                 lines.append(site.line)
     if len(lines) > 1:
-        others = " and ".join(map(str, dict.fromkeys(lines[1:])))
-        says = f"only the last two axes must be exchanged, also in line {others}"
+        others = say(" and ").join(map(str, dict.fromkeys(lines[1:])))
+        says = say("only the last two axes must be exchanged, also in line {others}", others=others)
         yield Edit(says, lines[0], tuple(changes))
 
 
@@ -237,23 +268,30 @@ def _of_arguments(node: ast.Call) -> Iterator[Reading]:
     name = ast.unparse(node.func).rpartition(".")[2]
     if name in ("reshape", "transpose") and len(node.args) <= 4:
         for order in list(permutations(node.args))[1:]:
-            says = f"the axes are in the wrong order in the arguments of {name}"
+            says = say("the axes are in the wrong order in the arguments of {name}", name=name)
             yield says, ast.Call(node.func, list(order), node.keywords)
     else:
         for i, j in combinations(range(len(node.args)), 2):
             args = list(node.args)
             args[i], args[j] = args[j], args[i]
-            says = f"{shown(node.args[i])} and {shown(node.args[j])} are exchanged in the call of {name}"
+            says = say(
+                "{one} and {other} are exchanged in the call of {name}",
+                one=shown(node.args[i]),
+                other=shown(node.args[j]),
+                name=name,
+            )
             yield says, ast.Call(node.func, args, node.keywords)
     if node.args and not any(isinstance(argument, ast.Starred) for argument in node.args):
         backwards = [expression("reversed(a)", a=argument) for argument in node.args]
         yield (
-            f"the arguments of {name} must be in the reverse order",
+            say("the arguments of {name} must be in the reverse order", name=name),
             ast.Call(node.func, backwards, node.keywords),
         )
     for index, argument in enumerate(node.args[1:], 1):
         args = [*node.args[:index], *node.args[index + 1 :]]
-        says = f"the argument {shown(argument)} of {name} should not be there"
+        says = say(
+            "the argument {argument} of {name} should not be there", argument=shown(argument), name=name
+        )
         yield says, ast.Call(node.func, args, node.keywords)
 
 
@@ -264,7 +302,11 @@ def of_scans(site: Site, scope: Scope) -> Iterator[Reading]:
             for axis in range(3):
                 before = ":, " * axis + "::-1"
                 scan = ast.Call(func, [expression(f"a[{before}]", a=values), *others], keywords)
-                says = f"{ast.unparse(func).rpartition('.')[2]} must run backwards along axis {axis}"
+                says = say(
+                    "{call} must run backwards along axis {axis}",
+                    call=ast.unparse(func).rpartition(".")[2],
+                    axis=axis,
+                )
                 yield says, expression(f"a[{before}]", a=scan)
 
 
@@ -273,7 +315,7 @@ def _of_keywords(node: ast.Call) -> Iterator[Reading]:
     name = ast.unparse(node.func).rpartition(".")[2]
     for index, keyword in enumerate(node.keywords):
         others = [*node.keywords[:index], *node.keywords[index + 1 :]]
-        says = f"the argument {keyword.arg} of {name} should not be there"
+        says = say("the argument {arg} of {name} should not be there", arg=keyword.arg, name=name)
         yield says, ast.Call(node.func, node.args, others)
 
 
@@ -292,7 +334,10 @@ def _of_range(node: ast.Call) -> Iterator[Reading]:
     for text, due in ranges:
         other = expression(f"f({text})", **parts)
         assert isinstance(other, ast.Call)
-        yield f"{name} must {due}", ast.Call(node.func, other.args, node.keywords)
+        yield (
+            say("{name} must {due}", name=name, due=phrase(due, GRADER)),
+            ast.Call(node.func, other.args, node.keywords),
+        )
 
 
 def _of_reversed(value: ast.expr) -> Iterator[Reading]:
@@ -301,7 +346,7 @@ def _of_reversed(value: ast.expr) -> Iterator[Reading]:
         case ast.Call(func=func, args=[first, *others], keywords=keywords):
             negative = ast.UnaryOp(ast.USub(), first)
             new = ast.Call(func, [negative, *others], keywords)
-            yield "[::-1] also reverses the order of equal entries", new
+            yield say("[::-1] also reverses the order of equal entries"), new
 
 
 def _of_slice(node: ast.Slice) -> Iterator[Reading]:
@@ -309,22 +354,22 @@ def _of_slice(node: ast.Slice) -> Iterator[Reading]:
     lower, upper, step = node.lower, node.upper, node.step
     one: ast.expr = ast.Constant(1)
     if upper is not None:
-        yield f"the slice {shown(node)} ends too early", ast.Slice(lower, None, step)
-        yield f"the slice {shown(node)} takes the wrong end", ast.Slice(upper, lower, step)
-        for sign, text in ((ast.Add(), "early"), (ast.Sub(), "late")):
+        yield say("the slice {node} ends too early", node=shown(node)), ast.Slice(lower, None, step)
+        yield say("the slice {node} takes the wrong end", node=shown(node)), ast.Slice(upper, lower, step)
+        for sign, text in ((ast.Add(), say("early")), (ast.Sub(), say("late"))):
             moved = ast.Slice(lower, ast.BinOp(upper, sign, one), step)
-            yield f"the slice {shown(node)} ends one too {text}", moved
+            yield say("the slice {node} ends one too {text}", node=shown(node), text=text), moved
     if lower is not None:
-        yield f"the slice {shown(node)} begins too late", ast.Slice(None, upper, step)
+        yield say("the slice {node} begins too late", node=shown(node)), ast.Slice(None, upper, step)
         if upper is None:
-            yield f"the slice {shown(node)} takes the wrong end", ast.Slice(None, lower, step)
-        for sign, text in ((ast.Add(), "early"), (ast.Sub(), "late")):
+            yield say("the slice {node} takes the wrong end", node=shown(node)), ast.Slice(None, lower, step)
+        for sign, text in ((ast.Add(), say("early")), (ast.Sub(), say("late"))):
             moved = ast.Slice(ast.BinOp(lower, sign, one), upper, step)
-            yield f"the slice {shown(node)} begins one too {text}", moved
+            yield say("the slice {node} begins one too {text}", node=shown(node), text=text), moved
     shifted = {"1:": ":-1", ":-1": "1:"}.get(ast.unparse(node))
     if shifted:
-        wrong, due = ("first", "last") if shifted == ":-1" else ("last", "first")
-        says = f"the {wrong} entry is left out instead of the {due}"
+        wrong, due = (say("first"), say("last")) if shifted == ":-1" else (say("last"), say("first"))
+        says = say("the {wrong} entry is left out instead of the {due}", wrong=wrong, due=due)
         yield says, _slice(shifted)
 
 

@@ -12,6 +12,7 @@ from functools import cache, lru_cache
 from itertools import combinations
 from typing import Any, NamedTuple, TypeAlias, TypeGuard
 
+from npformer.language import GRADER, phrase, say
 from npformer.mistakes.sentences import SENTENCES
 from npformer.mistakes.syntax import (
     Parts,
@@ -115,7 +116,7 @@ def concepts_in(source: str) -> Iterator[tuple[str, tuple[Text, ...]]]:
             for together in chosen:
                 texts = _texts(source, [place for _, place in together])
                 if texts:
-                    yield "; and ".join(dict.fromkeys(says for says, _ in together)), texts
+                    yield say("; and ").join(dict.fromkeys(says for says, _ in together)), texts
 
 
 def _is_result(statement: ast.stmt) -> bool:
@@ -135,8 +136,9 @@ def _places(
         for found in ways(form.right, node, fits=role.fits):
             for parts in _completed(form.right, form.wrong, found, role):
                 words = {letter: words_of(part) for letter, part in parts.items()}
-                where, result = f" in {role.target}" * bool(role.target), role.target or "the result"
-                says = template.format(where=where, result=result, **words)
+                where = say(" in {target}", target=role.target) if role.target else ""
+                result = role.target or say("the result")
+                says = phrase(template, GRADER, where=where, result=result, **words)
                 yield words.get("W", ""), (says, (statement, node, with_names(form.wrong, parts)))
 
 
@@ -250,7 +252,7 @@ def words_of(part: Any) -> str:
     names = dict.fromkeys(
         n.id for n in ast.walk(part) if isinstance(n, ast.Name) and n.id not in ("np", "math")
     )
-    return f"with {' and '.join(names)}"
+    return say("with {names}", names=say(" and ").join(names))
 
 
 def _texts(source: str, places: list[Place]) -> tuple[Text, ...]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import combinations
 
+from npformer.language import GRADER, later, phrase, say
 from npformer.mistakes.operators import (
     COMPARISONS,
     DERIVATIVES,
@@ -47,12 +48,14 @@ def of_operations(site: Site, scope: Scope) -> Iterator[Reading]:
             yield from _with_other_parentheses(node)
             yield from _with_more_inside(node)
         case ast.Call(func=func, args=[ast.BinOp(left=a, op=op, right=b)], keywords=[]):
-            says = f"{shown(b)} must not be inside the parentheses of {ast.unparse(func)}"
+            says = say(
+                "{b} must not be inside the parentheses of {function}", b=shown(b), function=ast.unparse(func)
+            )
             yield says, ast.BinOp(ast.Call(func, [a], []), op, b)
         case ast.UnaryOp(op=ast.USub(), operand=operand) if not isinstance(operand, ast.Constant):
-            yield f"the sign of {shown(operand)} is wrong", operand
+            yield say("the sign of {operand} is wrong", operand=shown(operand)), operand
         case ast.UnaryOp(op=ast.Not() | ast.Invert(), operand=operand):
-            yield f"the condition {shown(operand)} is reversed", operand
+            yield say("the condition {operand} is reversed", operand=shown(operand)), operand
         case ast.BoolOp():
             yield from _of_conditions(node)
         case ast.Compare(ops=[_]):
@@ -61,7 +64,7 @@ def of_operations(site: Site, scope: Scope) -> Iterator[Reading]:
 
 def _with_other_parentheses(node: ast.BinOp) -> Iterator[Reading]:
     """Yield (a + b) * c as a + b * c, and a + b * c as (a + b) * c."""
-    says = "the parentheses are wrong, or missing"
+    says = say("the parentheses are wrong, or missing")
     match node:
         case ast.BinOp(left=ast.BinOp(left=a, op=first, right=b), op=second, right=c):
             yield says, ast.BinOp(a, first, ast.BinOp(b, second, c))
@@ -74,7 +77,9 @@ def _with_more_inside(node: ast.BinOp) -> Iterator[Reading]:
     """Yield f(a) + b as f(a + b)."""
     match node:
         case ast.BinOp(left=ast.Call(func=func, args=[a], keywords=[]), op=op, right=b):
-            says = f"{shown(b)} must be inside the parentheses of {ast.unparse(func)}"
+            says = say(
+                "{b} must be inside the parentheses of {function}", b=shown(b), function=ast.unparse(func)
+            )
             yield says, ast.Call(func, [ast.BinOp(a, op, b)], [])
 
 
@@ -82,12 +87,12 @@ def _of_conditions(node: ast.BoolOp) -> Iterator[Reading]:
     """Yield the edits of a and b, and a or b."""
     wrong, due = ("and", "or") if isinstance(node.op, ast.And) else ("or", "and")
     yield (
-        f"{wrong} is used instead of {due}",
+        say("{wrong} is used instead of {due}", wrong=wrong, due=due),
         ast.BoolOp(ast.Or() if wrong == "and" else ast.And(), node.values),
     )
     if len(node.values) == 2:
         for one, other in (node.values, node.values[::-1]):
-            yield f"the condition {shown(one)} should not be there", other
+            yield say("the condition {one} should not be there", one=shown(one)), other
 
 
 def _of_comparison(node: ast.Compare) -> Iterator[Reading]:
@@ -99,22 +104,27 @@ def _of_comparison(node: ast.Compare) -> Iterator[Reading]:
             if other is type(op):
                 continue
             same_direction = less == (other in (ast.Lt, ast.LtE))
-            edge = "must be true" if strict else "must be false"
-            says = f"the comparison {shown(node)} {edge} in the case of equality"
+            edge = say("must be true") if strict else say("must be false")
+            says = say("the comparison {node} {edge} in the case of equality", node=shown(node), edge=edge)
             yield (
-                says if same_direction else f"the comparison {shown(node)} is reversed",
+                says if same_direction else say("the comparison {node} is reversed", node=shown(node)),
                 ast.Compare(left, [other()], [right]),
             )
         for op_text in ("+", "-"):
             moved = expression(f"b {op_text} 1", b=right)
-            yield f"the comparison {shown(node)} is wrong by one", ast.Compare(left, [op], [moved])
+            yield (
+                say("the comparison {node} is wrong by one", node=shown(node)),
+                ast.Compare(left, [op], [moved]),
+            )
     if isinstance(op, ast.Eq):
         for other in ORDERS:
-            says = f"the comparison {shown(node)} must be true not only in the case of equality"
+            says = say(
+                "the comparison {node} must be true not only in the case of equality", node=shown(node)
+            )
             yield says, ast.Compare(left, [other()], [right])
     if not isinstance(op, ORDERS):
         new = ast.Compare(left, [COMPARISONS[type(op)][0]()], [right])
-        yield f"the condition {shown(node)} is reversed", new
+        yield say("the condition {node} is reversed", node=shown(node)), new
 
 
 def of_shifted_comparisons(site: Site, scope: Scope) -> Iterator[Reading]:
@@ -125,7 +135,9 @@ def of_shifted_comparisons(site: Site, scope: Scope) -> Iterator[Reading]:
                 return
             less = isinstance(op, (ast.Lt, ast.LtE))
             for name in scope.variables:
-                says = f"{name} must be subtracted in the comparison {shown(site.node)}"
+                says = say(
+                    "{name} must be subtracted in the comparison {node}", name=name, node=shown(site.node)
+                )
                 for other in (ast.Lt, ast.LtE) if less else (ast.Gt, ast.GtE):
                     smaller = expression(f"a - {name}", a=left)
                     yield says, ast.Compare(smaller, [other()], [right])
@@ -139,7 +151,7 @@ def of_constants(site: Site, scope: Scope) -> Iterator[Reading]:
         case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as number)):
             yield from _of_number(site, -number)
         case ast.Constant(value=bool() as value):
-            yield f"{value} is the opposite of what is needed", ast.Constant(not value)
+            yield say("{value} is the opposite of what is needed", value=value), ast.Constant(not value)
         case ast.Constant(value=int() | float() as number) if not isinstance(site.parent, ast.UnaryOp):
             yield from _of_number(site, number)
         case ast.Constant(value=str() as value) if "->" in value:
@@ -147,7 +159,7 @@ def of_constants(site: Site, scope: Scope) -> Iterator[Reading]:
         case ast.Constant(value=str() as value):
             for other in scope.strings:
                 if other != value:
-                    yield f"the string {value!r} is the wrong one", ast.Constant(other)
+                    yield say("the string {value!r} is the wrong one", value=value), ast.Constant(other)
 
 
 def _of_number(site: Site, number: int | float) -> Iterator[Reading]:
@@ -164,7 +176,10 @@ def _of_einsum(value: str) -> Iterator[Reading]:
         if value[a].isalpha() and value[b].isalpha() and value[a] != value[b]:
             letters = list(value)
             letters[a], letters[b] = value[b], value[a]
-            yield f"the indices {value!r} are in the wrong order", ast.Constant("".join(letters))
+            yield (
+                say("the indices {value!r} are in the wrong order", value=value),
+                ast.Constant("".join(letters)),
+            )
 
 
 def of_equal_numbers(function: Definition, scope: Scope) -> Iterator[Edit]:
@@ -178,10 +193,12 @@ def of_equal_numbers(function: Definition, scope: Scope) -> Iterator[Edit]:
         for statement in dict.fromkeys(site.statement for site in equal):
             within = [site for site in equal if site.statement is statement]
             if 1 < len(within) < len(equal):
-                yield from _renumbered(f"{says} at all places", value, within, statement)
-        lines = " and ".join(dict.fromkeys(str(site.line) for site in equal[1:]))
+                yield from _renumbered(say("{says} at all places", says=says), value, within, statement)
+        lines = say(" and ").join(dict.fromkeys(str(site.line) for site in equal[1:]))
         if len(equal) > 1:
-            yield from _renumbered(f"{says}, also in line {lines}", value, equal, None)
+            yield from _renumbered(
+                say("{says}, also in line {lines}", says=says, lines=lines), value, equal, None
+            )
 
 
 def _renumbered(
@@ -204,7 +221,11 @@ def _other_numbers(value: int | float) -> list[int | float]:
 def _wrong_number(site: Site, value: int | float) -> str:
     """Return a sentence that says that a number is wrong."""
     number = f"-{value}" if isinstance(site.parent, ast.UnaryOp) else str(value)
-    return f"axis {number} is the wrong axis" if is_axis(site) else f"the number {number} is wrong"
+    return (
+        say("axis {number} is the wrong axis", number=number)
+        if is_axis(site)
+        else say("the number {number} is wrong", number=number)
+    )
 
 
 def is_axis(site: Site) -> bool:
@@ -241,18 +262,21 @@ def of_missing_in_statements(site: Site, scope: Scope) -> Iterator[Reading]:
     yield from _with_more(node, scope)
     for name in scope.variables if scope.has_real_results else ():
         for size in SIZES:
-            says = f"{shown(node)} is not divided by a number of entries"
+            says = say("{node} is not divided by a number of entries", node=shown(node))
             yield says, expression(f"a / {size}", a=node, v=expression(name))
     for function in scope.unused:
         for name in scope.values:
-            yield f"the call of {function} is missing", expression(f"{function}(a, {name})", a=node)
+            yield (
+                say("the call of {function} is missing", function=function),
+                expression(f"{function}(a, {name})", a=node),
+            )
 
 
 def of_missing_ends(site: Site, scope: Scope) -> Iterator[Reading]:
     """Yield only the first entries of a variable that is returned."""
     if isinstance(site.node, ast.Name) and isinstance(site.parent, ast.Return):
         for name in scope.variables:
-            says = f"only the first {name} entries of {site.node.id} are needed"
+            says = say("only the first {name} entries of {id} are needed", name=name, id=site.node.id)
             yield says, expression(f"a[:{name}]", a=site.node)
 
 
@@ -301,7 +325,10 @@ def _with_operations(node: ast.AST, values: Iterable[str], operations: Iterable[
     for value in values:
         v = expression(value)
         for row in operations:
-            yield f"{row.says.format(V=value)} at {shown(node)}", filled(row.right, {"A": node, "V": v})
+            yield (
+                say("{says} at {node}", says=phrase(row.says, GRADER, V=value), node=shown(node)),
+                filled(row.right, {"A": node, "V": v}),
+            )
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -311,11 +338,13 @@ def _with_operations(node: ast.AST, values: Iterable[str], operations: Iterable[
 JACOBIAN_CODE = "np.diag(A) - np.outer(A, A)"
 PRODUCTS = ("J @ D", "D @ J", "J * D", "D * J")
 JACOBIAN_PRODUCTS = [code.replace("J", f"({JACOBIAN_CODE})") for code in PRODUCTS]
-JACOBIAN = (
+JACOBIAN = later(
     "np.diag(y) - np.outer(y, y) is the Jacobian of one row: the product with dy is needed for each row"
 )
 OF_SOFTMAX = "A * (D - (D * A).sum(-1, keepdims=True))"
-WITHOUT_DIAGONAL = "only the diagonal y (1 - y) of the softmax's derivative is used: its row sum is missing"
+WITHOUT_DIAGONAL = later(
+    "only the diagonal y (1 - y) of the softmax's derivative is used: its row sum is missing"
+)
 
 
 def of_jacobians(function: Definition, scope: Scope) -> Iterator[Edit]:
@@ -324,10 +353,10 @@ def of_jacobians(function: Definition, scope: Scope) -> Iterator[Edit]:
     for site in found:
         for code in JACOBIAN_PRODUCTS:
             if parts := matched(code, site.node):
-                yield site.edit(JACOBIAN, filled(OF_SOFTMAX, parts))
+                yield site.edit(phrase(JACOBIAN, GRADER), filled(OF_SOFTMAX, parts))
         if parts := matched(JACOBIAN_CODE, site.node):
             for name in scope.variables:
-                yield site.edit(JACOBIAN, filled(OF_SOFTMAX, parts | {"D": expression(name)}))
+                yield site.edit(phrase(JACOBIAN, GRADER), filled(OF_SOFTMAX, parts | {"D": expression(name)}))
             match site.parent:
                 case ast.Assign(targets=[ast.Name(id=jacobian)]):
                     yield from _where_used(site, jacobian, parts["A"], found)
@@ -339,7 +368,7 @@ def _where_used(site: Site, jacobian: str, y: ast.expr, found: list[Site]) -> It
         for code in PRODUCTS:
             parts = matched(code, use.node)
             if parts and ast.unparse(parts["J"]) == jacobian:
-                used = use.edit(JACOBIAN, filled(OF_SOFTMAX, {"A": y, "D": parts["D"]}))
+                used = use.edit(phrase(JACOBIAN, GRADER), filled(OF_SOFTMAX, {"A": y, "D": parts["D"]}))
                 yield replace(used, line=site.line, changes=(*used.changes, *site.edit("", y).changes))
 
 
@@ -350,9 +379,11 @@ def of_formulas(site: Site, scope: Scope) -> Iterator[Reading]:
             yield from _of_softmax(site.node)
         case ast.BinOp(left=a, op=ast.Add(), right=ast.Call(args=[mask, _, _]) as call):
             if ast.unparse(call.func) == "np.where":
-                says = f"{shown(call)} is added, but the result must be 0 where {shown(mask)} is "
-                yield says + "false", expression("a * m", a=a, m=mask)
-                yield says + "true", expression("a * ~m", a=a, m=mask)
+                values = {"call": shown(call), "mask": shown(mask)}
+                says = say("{call} is added, but the result must be 0 where {mask} is false", **values)
+                yield says, expression("a * m", a=a, m=mask)
+                says = say("{call} is added, but the result must be 0 where {mask} is true", **values)
+                yield says, expression("a * ~m", a=a, m=mask)
 
 
 def _of_softmax(product: ast.BinOp) -> Iterator[Reading]:
@@ -369,7 +400,7 @@ def _of_softmax(product: ast.BinOp) -> Iterator[Reading]:
             for other in others[1:]:
                 x = ast.BinOp(x, ast.Mult(), other)
             new = expression("y * (x - (x * y).sum(-1, keepdims=True))", x=x, y=expression(y))
-            yield WITHOUT_DIAGONAL, new
+            yield phrase(WITHOUT_DIAGONAL, GRADER), new
 
 
 def _factors(node: ast.expr) -> Iterator[ast.expr]:
@@ -391,9 +422,19 @@ def of_counters(site: Site, scope: Scope) -> Iterator[Reading]:
     match site.node:
         case ast.Constant(value=int() as number) if isinstance(site.parent, ast.Subscript | ast.Tuple):
             for counter in scope.counters:
-                yield f"the index {number} is used instead of {counter}", expression(counter)
+                yield (
+                    say("the index {number} is used instead of {counter}", number=number, counter=counter),
+                    expression(counter),
+                )
         case ast.Slice(lower=None | ast.Constant(value=0), upper=ast.Constant(value=int() as n), step=None):
             for counter in scope.counters:
                 start = counter if n == 1 else f"{n} * {counter}"
                 part = ast.Slice(expression(start), expression(f"{start} + {n}"))
-                yield f"the part :{n} is used instead of the one that belongs to {counter}", part
+                yield (
+                    say(
+                        "the part :{n} is used instead of the one that belongs to {counter}",
+                        n=n,
+                        counter=counter,
+                    ),
+                    part,
+                )

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import combinations, permutations
 
+from npformer.language import say
 from npformer.mistakes.scope import Numbers, Scope
 from npformer.mistakes.syntax import (
     Definition,
@@ -27,24 +28,36 @@ def of_names(site: Site, scope: Scope) -> Iterator[Reading]:
         case ast.Name(id=name, ctx=ast.Load()) if name in scope.variables and not _is_test(site):
             for other in scope.values:
                 if other != name:
-                    yield f"{name} is used instead of {other}", expression(other)
+                    yield say("{name} is used instead of {other}", name=name, other=other), expression(other)
         case ast.Attribute(value=base, attr=name, ctx=context):
             for other in scope.attributes.get(ast.unparse(base), ()):
                 if other != name:
-                    says = f"{shown(site.node)} is used instead of {shown(base)}.{other}"
+                    says = say(
+                        "{node} is used instead of {base}.{other}",
+                        node=shown(site.node),
+                        base=shown(base),
+                        other=other,
+                    )
                     yield says, ast.Attribute(base, other, context)
             if isinstance(context, ast.Load) and ast.unparse(site.node) in scope.values:
                 for other in scope.variables:
-                    yield f"{shown(site.node)} is used instead of {other}", expression(other)
+                    yield (
+                        say("{node} is used instead of {other}", node=shown(site.node), other=other),
+                        expression(other),
+                    )
         case ast.Tuple(elts=elements, ctx=context) if 1 < len(elements) <= LONGEST:
             returned = isinstance(site.parent, ast.Return)
-            what = "the returned values" if returned else f"the parts of ({shown(site.node).strip('()')})"
+            what = (
+                say("the returned values")
+                if returned
+                else say("the parts of ({parts})", parts=shown(site.node).strip("()"))
+            )
             for order in list(permutations(elements))[1:]:
-                yield f"{what} are in the wrong order", ast.Tuple(list(order), context)
+                yield say("{what} are in the wrong order", what=what), ast.Tuple(list(order), context)
         case ast.List(elts=elements, ctx=ast.Load() as context) if 1 < len(elements) <= LONGEST:
             for order in list(permutations(elements))[1:]:
                 yield (
-                    f"the parts of {shown(site.node)} are in the wrong order",
+                    say("the parts of {node} are in the wrong order", node=shown(site.node)),
                     ast.List(list(order), context),
                 )
 
@@ -58,7 +71,7 @@ def of_variables(site: Site, scope: Scope) -> Iterator[Reading]:
     """Yield a variable instead of a longer expression."""
     if is_value(site) and not isinstance(site.node, Numbers) and scope.has_real_results:
         for name in scope.variables:
-            yield f"{shown(site.node)} is used instead of {name}", expression(name)
+            yield say("{node} is used instead of {name}", node=shown(site.node), name=name), expression(name)
 
 
 def of_expressions(site: Site, scope: Scope) -> Iterator[Reading]:
@@ -68,7 +81,10 @@ def of_expressions(site: Site, scope: Scope) -> Iterator[Reading]:
     text = ast.unparse(site.node)
     for other in (*scope.values[len(scope.variables) :], *scope.parts):
         if other != text:
-            yield f"{shown(site.node)} is used instead of {other}", expression(other)
+            yield (
+                say("{node} is used instead of {other}", node=shown(site.node), other=other),
+                expression(other),
+            )
 
 
 def of_all_uses(function: Definition, scope: Scope) -> Iterator[Edit]:
@@ -80,12 +96,14 @@ def of_all_uses(function: Definition, scope: Scope) -> Iterator[Edit]:
             own = [node for node in found if node.id == name]
             if name != other and name not in arguments and own:
                 first = min(node.lineno for node in own)
-                says = f"{name} must be the same variable as {other}"
+                says = say("{name} must be the same variable as {other}", name=name, other=other)
                 yield Edit(says, first, tuple((node, "id", other) for node in own))
     for statement, value in _values_in(function):
         for one, other in combinations(_names_in(value), 2):
             exchanged = {one: expression(other), other: expression(one)}
-            yield _renamed(statement, value, f"{one} and {other} are exchanged", exchanged)
+            yield _renamed(
+                statement, value, say("{one} and {other} are exchanged", one=one, other=other), exchanged
+            )
 
 
 def of_repeated_names(function: Definition, scope: Scope) -> Iterator[Edit]:
@@ -93,19 +111,24 @@ def of_repeated_names(function: Definition, scope: Scope) -> Iterator[Edit]:
     for statement, value, name in _repeated_names(function):
         for other in scope.values:
             if other != name:
-                says = f"{name} is used instead of {other}"
+                says = say("{name} is used instead of {other}", name=name, other=other)
                 yield _renamed(statement, value, says, {name: expression(other)})
 
 
 def of_repeated_uses(function: Definition, scope: Scope) -> Iterator[Edit]:
     """Yield longer expressions at all places of a statement that uses a variable more than once."""
     for statement, value, name in _repeated_names(function):
-        yield _renamed(statement, value, f"the opposite of {name} is needed", {name: expression(f"~{name}")})
+        yield _renamed(
+            statement,
+            value,
+            say("the opposite of {name} is needed", name=name),
+            {name: expression(f"~{name}")},
+        )
         for other in scope.parts:
-            says = f"{name} is used instead of {other}"
+            says = say("{name} is used instead of {other}", name=name, other=other)
             yield _renamed(statement, value, says, {name: expression(other)})
         for other in (*scope.values, *scope.parts):
-            says = f"the factor {other} of {name} is missing"
+            says = say("the factor {other} of {name} is missing", other=other, name=name)
             yield _renamed(statement, value, says, {name: expression(f"{name} * ({other})")})
 
 
@@ -122,7 +145,7 @@ def of_two_uses(function: Definition, scope: Scope) -> Iterator[Edit]:
         uses = [node for node in ast.walk(value) if isinstance(node, ast.Name) and node.id in scope.variables]
         for one, other in combinations(uses, 2):
             if one.id != other.id:
-                says = f"one {one.id} and one {other.id} are exchanged"
+                says = say("one {id} and one {other} are exchanged", id=one.id, other=other.id)
                 changes = (one, "id", other.id), (other, "id", one.id)
                 yield Edit(says, statement.lineno, changes, statement)
 

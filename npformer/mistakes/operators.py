@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from npformer.language import GRADER, phrase
 from npformer.mistakes.syntax import Edit, Reading, filled, matched, parsed, shown, sites_in
 from npformer.mistakes.tables import rows_of
 
@@ -153,7 +154,7 @@ OPERATIONS = changes(
     A => A**B ## the power of {A} should not be there
     A**-B => A**B ## the power of {A} has the wrong sign
     """
-    + "\n".join(f"    A**{power} => A**B ## {{A}} is raised to the wrong power" for power in POWERS)
+    + "".join(f"\n    A**{power} => A**B ## {{A}} is raised to the wrong power" for power in POWERS)
     + r"""
     B**A => A**B ## {A} and {B} are exchanged in the power
     A * B => A**B ## a power is used instead of a product
@@ -177,6 +178,9 @@ STEPS = changes(
     np.add.at(A, I, B) => A[I] += B ## of equal indices only one is added by [...] +=
     """
 )
+
+# those whose sentences a learner reads
+TABLES = (MISSING_VALUES, DERIVATIVES, OFTEN_MISSING, MISSING, OPERATIONS, STEPS)
 
 # code and the same in other words, as a person writes it. The axes must be two for some: the search tries it
 SIMPLER = changes(
@@ -236,7 +240,7 @@ def repairs(table: Sequence[Change], node: ast.AST) -> Iterator[Reading]:
             words = {letter: shown(part) for letter, part in parts.items()}
             new = filled(row.right, parts)
             is_step = isinstance(node, ast.stmt) and isinstance(new, ast.expr)
-            yield row.says.format(**words), ast.Expr(new) if is_step else new
+            yield phrase(row.says, GRADER, **words), ast.Expr(new) if is_step else new
 
 
 def simplifications(made: Edit) -> Iterator[Edit]:

@@ -13,6 +13,11 @@ from typing import Any
 import numpy as np
 
 from npformer.backend import Array
+from npformer.language import GRADER, later, phrase, say
+
+
+class Count(str):
+    """The description of a number that counts positions or tokens, in any language."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +80,7 @@ def same(a: Array, b: Array, rtol: float) -> bool:
     return bool(np.abs(a - b).max(initial=0) <= rtol * scale)
 
 
-IN_FLOAT32 = "it is correct to about seven digits: a part of it was computed in float32"
+IN_FLOAT32 = later("it is correct to about seven digits: a part of it was computed in float32")
 FEW_DIGITS = 1e-5  # the largest relative error of a result that was computed in float32
 
 
@@ -93,9 +98,11 @@ def has_few_digits(right: Array, found: Array) -> bool:
 def nothing(context: DiagnosisContext) -> str:
     """Recognize a result that is zero and should not be, or that should be zero."""
     if not context.found.any() and context.right.any():
-        return "every entry is 0: no gradient reached this tensor (is a branch or a tied weight left out?)"
+        return say(
+            "every entry is 0: no gradient reached this tensor (is a branch or a tied weight left out?)"
+        )
     if np.abs(context.right).max(initial=0) <= context.rtol * np.abs(context.found).max(initial=0):
-        return "every entry should be 0: the output does not depend on this tensor"
+        return say("every entry should be 0: the output does not depend on this tensor")
     return ""
 
 
@@ -106,16 +113,22 @@ def factor(context: DiagnosisContext) -> str:
     if c == 0 or abs(c - 1) < FEW_DIGITS or not context.same(found, c * right):
         return ""
     if math.isclose(c, -1, rel_tol=context.rtol):
-        return "the sign is wrong"
+        return say("the sign is wrong")
     for number, what in context.numbers:
         for power, text in ((1, what), (-1, f"1/{what}"), (0.5, f"√{what}"), (-0.5, f"1/√{what}")):
             for sign, minus in ((1, ""), (-1, "-")):
                 if math.isclose(c, sign * number**power, rel_tol=10 * context.rtol):
                     why = _explain(power, number, what) if context.is_gradient else ""
-                    return f"it is {c:.4g} = {minus}{text} times the correct one{why}"
+                    return say(
+                        "it is {c:.4g} = {minus}{text} times the correct one{why}",
+                        c=c,
+                        minus=minus,
+                        text=text,
+                        why=why,
+                    )
     if not context.is_gradient and context.right.size == 1:
         return _ratio(context, c)  # every number is some other number times a factor
-    return _ratio(context, c) or f"it is {c:.6g} times the correct one"
+    return _ratio(context, c) or say("it is {c:.6g} times the correct one", c=c)
 
 
 def _ratio(context: DiagnosisContext, c: float) -> str:
@@ -124,33 +137,38 @@ def _ratio(context: DiagnosisContext, c: float) -> str:
     for a, of_a in counts:
         for b, of_b in counts:
             if a != b and math.isclose(c, a / b, rel_tol=10 * context.rtol):
-                return (
-                    f"it is {c:.4g} = {a} / {b} times the correct one, which is {of_a} divided by {of_b}: "
-                    "is it divided by the wrong one of these two counts?"
+                return say(
+                    "it is {c:.4g} = {a} / {b} times the correct one, which is {of_a} divided by {of_b}: "
+                    "is it divided by the wrong one of these two counts?",
+                    c=c,
+                    a=a,
+                    b=b,
+                    of_a=of_a,
+                    of_b=of_b,
                 )
     return ""
 
 
 def _is_count(what: str) -> bool:
     """Return whether a number counts positions or tokens, and is no width."""
-    return "(all " in what or " that are not " in what
+    return isinstance(what, Count)
 
 
 def _explain(power: float, number: float, what: str) -> str:
     if power == -1 and number > 2:
-        return " (is it averaged instead of summed?)"
+        return say(" (is it averaged instead of summed?)")
     if power in (0.5, -0.5):
-        return "" if _is_count(what) else " (is a factor √d left out, or applied twice?)"
-    return " (is it counted twice?)" if number == 2 and power == 1 else ""
+        return "" if _is_count(what) else say(" (is a factor √d left out, or applied twice?)")
+    return say(" (is it counted twice?)") if number == 2 and power == 1 else ""
 
 
 def factor_array(context: DiagnosisContext) -> str:
     """Recognize found = right / A or right A, elementwise, with a known array A."""
     for name, array in _broadcastable(context):
         if context.same(context.found * array, context.right):
-            return f"the factor {name} is missing"
+            return say("the factor {name} is missing", name=name)
         if context.same(context.found, context.right * array):
-            return f"the factor {name} is applied once too often"
+            return say("the factor {name} is applied once too often", name=name)
     return ""
 
 
@@ -172,9 +190,10 @@ def factor_by_row(context: DiagnosisContext) -> str:
         square = (context.right * context.right).sum(axis, keepdims=True)
         c = (context.found * context.right).sum(axis, keepdims=True) / np.where(square == 0, 1, square)
         if c.any() and context.same(context.found, c * context.right):
-            return (
-                f"along axis {axis} it is the correct one times a number that differs from row to row: "
-                "a factor or a normalization of each row is missing"
+            return say(
+                "along axis {axis} it is the correct one times a number that differs from row to row: a "
+                "factor or a normalization of each row is missing",
+                axis=axis,
             )
     return ""
 
@@ -188,9 +207,9 @@ def residual(context: DiagnosisContext) -> str:
     if np.shape(context.dy) != context.right.shape or not context.right.ndim:
         return ""
     if context.same(context.right - context.dy, context.found):
-        return "the term dy is missing from it: the residual connection was left out"
+        return say("the term dy is missing from it: the residual connection was left out")
     if context.same(context.right + context.dy, context.found):
-        return "it contains dy once too often: the residual connection was added twice"
+        return say("it contains dy once too often: the residual connection was added twice")
     return ""
 
 
@@ -201,9 +220,10 @@ def along_axis(context: DiagnosisContext) -> str:
             continue
         mean = context.difference.mean(axis, keepdims=True)
         if mean.any() and context.same(context.difference, np.broadcast_to(mean, context.right.shape)):
-            return (
-                f"along axis {axis} it differs from the correct one by a constant: the term from the mean "
-                "or the sum over that axis is missing"
+            return say(
+                "along axis {axis} it differs from the correct one by a constant: the term from the mean "
+                "or the sum over that axis is missing",
+                axis=axis,
             )
     return ""
 
@@ -216,10 +236,14 @@ def along_array(context: DiagnosisContext) -> str:
                 continue
             c = _coefficient(context.difference, array, axis)
             if context.same(context.difference, c * array):
-                through = "variance" if _is_normalized(array, axis) else "sum"
-                return (
-                    f"along axis {axis} it differs from the correct one by a multiple of {name}: the term "
-                    f"from the {through} over that axis {_error_of_term(context, array, axis, c)}"
+                through = say("variance") if _is_normalized(array, axis) else say("sum")
+                return say(
+                    "along axis {axis} it differs from the correct one by a multiple of {name}: the term "
+                    "from the {through} over that axis {how}",
+                    axis=axis,
+                    name=name,
+                    through=through,
+                    how=_error_of_term(context, array, axis, c),
                 )
     return ""
 
@@ -235,9 +259,11 @@ def two_terms(context: DiagnosisContext) -> str:
         rest = context.difference - context.difference.mean(axis, keepdims=True)
         centered = array - array.mean(axis, keepdims=True)
         if centered.any() and context.same(rest, _coefficient(rest, centered, axis) * centered):
-            return (
-                f"along axis {axis} it differs from the correct one by a constant and a multiple of {name}: "
-                "the terms from the mean and from the variance are missing"
+            return say(
+                "along axis {axis} it differs from the correct one by a constant and a multiple of {name}: "
+                "the terms from the mean and from the variance are missing",
+                axis=axis,
+                name=name,
             )
     return ""
 
@@ -272,19 +298,25 @@ def _error_of_term(context: DiagnosisContext, array: Array, axis: int, c: Array)
     if np.ndim(context.dy) and np.size(context.dy) == context.right.size:
         dy = context.dy.reshape(context.right.shape)
         for term in ((dy * array).sum(axis, keepdims=True), dy.sum(axis, keepdims=True)):
-            for times, text in ((1, "is missing"), (2, "has the wrong sign"), (-1, "occurs twice")):
+            for times, text in (
+                (1, say("is missing")),
+                (2, say("has the wrong sign")),
+                (-1, say("occurs twice")),
+            ):
                 if context.same(c, times * term):
                     return text
             if context.same(c - term, np.broadcast_to((c - term).mean(), c.shape)):
-                return "is the same number for all rows: compute the sum over that axis only, for each row"
-    return "is missing or wrong"
+                return say(
+                    "is the same number for all rows: compute the sum over that axis only, for each row"
+                )
+    return say("is missing or wrong")
 
 
 def another_array(context: DiagnosisContext) -> str:
     """Recognize a result that is an input or an array of the cache."""
     for name, array in context.alike():
         if not _is_dy(context, array) and context.same(context.found, array):
-            return f"it equals {name} itself: a gradient must depend on dy"
+            return say("it equals {name} itself: a gradient must depend on dy", name=name)
     return ""
 
 
@@ -297,7 +329,10 @@ def gate(context: DiagnosisContext) -> str:
         if np.abs(g).max() <= 1 and np.ptp(g) > 0:
             for slope in (g * (1 - g), 1 - g * g):
                 if context.same(-context.difference, dy * factor * slope):
-                    return f"the path through the gate {name} is missing: the output depends on it as well"
+                    return say(
+                        "the path through the gate {name} is missing: the output depends on it as well",
+                        name=name,
+                    )
     return ""
 
 
@@ -307,10 +342,10 @@ def only_a_factor(context: DiagnosisContext) -> str:
         return ""
     dy = np.reshape(context.dy, context.right.shape)
     if context.same(context.found, dy):
-        return "it is dy itself: the derivative of this step is left out"
+        return say("it is dy itself: the derivative of this step is left out")
     for name, array in context.alike():
         if context.same(context.found, dy * array):
-            return f"it is only dy · {name}: another term of the derivative is missing"
+            return say("it is only dy · {name}: another term of the derivative is missing", name=name)
     return ""
 
 
@@ -322,7 +357,7 @@ def other_tensor(context: DiagnosisContext) -> str:
     """Recognize the gradient of another tensor: backward returned them in another order."""
     for name, right in context.others.items():
         if right.shape == context.found.shape and right.any() and context.same(right, context.found):
-            return f"it is the same as {name}: are the two exchanged, or is a factor missing?"
+            return say("it is the same as {name}: are the two exchanged, or is a factor missing?", name=name)
     return ""
 
 
@@ -331,15 +366,15 @@ def transposed(context: DiagnosisContext) -> str:
     shape = context.right.shape
     for a, b in combinations(range(context.right.ndim), 2):
         if shape[a] == shape[b] and context.same(np.swapaxes(context.right, a, b), context.found):
-            where = "" if context.right.ndim == 2 else f": axes {a} and {b} are swapped"
-            return f"it is transposed{where}"
+            where = "" if context.right.ndim == 2 else say(": axes {a} and {b} are swapped", a=a, b=b)
+            return say("it is transposed{where}", where=where)
     return ""
 
 
 def opposite(context: DiagnosisContext) -> str:
     """Recognize a mask in which True and False, or 1 and 0, are exchanged."""
     if set(np.unique(context.right)) == {0, 1} and np.array_equal(context.found, 1 - context.right):
-        return "every entry is the opposite of the correct one: True must mean that the query may attend"
+        return say("every entry is the opposite of the correct one: True must mean that the query may attend")
     return ""
 
 
@@ -347,12 +382,19 @@ def shifted(context: DiagnosisContext) -> str:
     """Recognize entries that are shifted by one or two positions along an axis."""
     for axis, by in product(range(context.right.ndim), (1, 2)):
         right, found = np.moveaxis(context.right, axis, 0), np.moveaxis(context.found, axis, 0)
-        for expected, moved, text in ((right[:-by], found[by:], "late"), (right[by:], found[:-by], "early")):
+        for expected, moved, text in (
+            (right[:-by], found[by:], say("late")),
+            (right[by:], found[:-by], say("early")),
+        ):
             if expected.size >= FEWEST - 1 and np.ptp(expected) > 0 and context.same(expected, moved):
-                where = f"it is shifted: along axis {axis} every entry is"
+                where = say("it is shifted: along axis {axis} every entry is", axis=axis)
                 if by == 2:
-                    return f"{where} two positions too {text} (must the shift go in the other direction?)"
-                return f"{where} one position too {text}"
+                    return say(
+                        "{where} two positions too {text} (must the shift go in the other direction?)",
+                        where=where,
+                        text=text,
+                    )
+                return say("{where} one position too {text}", where=where, text=text)
     return ""
 
 
@@ -365,7 +407,7 @@ def reordered_along(context: DiagnosisContext) -> str:
             and len(np.unique(right)) > 3
             and context.same(right, found)
         ):
-            return f"along axis {axis} it contains the correct numbers in the wrong order"
+            return say("along axis {axis} it contains the correct numbers in the wrong order", axis=axis)
     return ""
 
 
@@ -374,7 +416,7 @@ def reordered(context: DiagnosisContext) -> str:
     if len(np.unique(context.right)) > 3 and context.same(
         np.sort(context.right, None), np.sort(context.found, None)
     ):
-        return (
+        return say(
             "it contains the correct numbers in the wrong order: are axes swapped, or must axes be swapped "
             "before a reshape?"
         )
@@ -389,8 +431,11 @@ def on_a_diagonal(context: DiagnosisContext) -> str:
     offset = np.unique(np.diff(np.nonzero(wrong)[-2:], axis=0))
     if len(offset) > 1 or wrong.shape[-1] < 3 or wrong.shape[-2] < 3:
         return ""
-    where = "the diagonal" if offset[0] == 0 else f"the diagonal {offset[0]:+d}"
-    return f"the wrong entries are all on {where} of the last two axes: a limit is off by one (< or <=?)"
+    where = say("the diagonal") if offset[0] == 0 else say("the diagonal {offset:+d}", offset=offset[0])
+    return say(
+        "the wrong entries are all on {where} of the last two axes: a limit is off by one (< or <=?)",
+        where=where,
+    )
 
 
 def repeated_rows(context: DiagnosisContext) -> str:
@@ -405,9 +450,10 @@ def repeated_rows(context: DiagnosisContext) -> str:
             continue
         counts = np.bincount(ids.reshape(-1)[ids.reshape(-1) >= 0], minlength=len(context.right))
         if (counts[rows] > 1).all() and (counts == 1).any():  # else nothing shows that single uses are right
-            return (
-                f"only rows whose index occurs several times in {name} are wrong: the gradients of all uses "
-                "must be added, and one overwrote the others"
+            return say(
+                "only rows whose index occurs several times in {name} are wrong: the gradients of all uses "
+                "must be added, and one overwrote the others",
+                name=name,
             )
     return ""
 
@@ -420,8 +466,9 @@ def one_a_row(context: DiagnosisContext) -> str:
         wrong = context.wrong.reshape(-1, context.right.shape[-1])
         rows, columns = np.nonzero(wrong)
         if len(rows) and len(rows) == len(set(rows)) and (ids.reshape(-1)[rows] == columns).all():
-            return (
-                f"only the entries at the indices {name} are wrong, one in each row: check what is subtracted"
+            return say(
+                "only the entries at the indices {name} are wrong, one in each row: check what is subtracted",
+                name=name,
             )
     return ""
 
@@ -431,16 +478,29 @@ def some_entries(context: DiagnosisContext) -> str:
     right, found, wrong = context.right, context.found, context.wrong
     if wrong.all() or not wrong.any():
         return ""
-    share = f"{wrong.sum()} of {wrong.size} entries are wrong{_line(wrong)}"
+    share = say(
+        "{count} of {size} entries are wrong{line}", count=wrong.sum(), size=wrong.size, line=_line(wrong)
+    )
     if not right[wrong].any():
-        return f"{share}, and they should be 0: masked, dropped and padded positions get no gradient"
+        return say(
+            "{share}, and they should be 0: masked, dropped and padded positions get no gradient", share=share
+        )
     if not found[wrong].any():
-        return f"{share}: they are 0 and should not be, so backward leaves out a path of the forward pass"
+        return say(
+            "{share}: they are 0 and should not be, so backward leaves out a path of the forward pass",
+            share=share,
+        )
     if right[wrong].all():
         c = found[wrong] / right[wrong]
         if np.ptp(c) <= context.rtol * np.abs(c).max():
-            return f"{share}, by the factor {c[0]:.4g} (is a repeated index or a shared row counted wrongly?)"
-    return f"{share}, and the others are correct: one position, row or branch is treated incorrectly"
+            return say(
+                "{share}, by the factor {c:.4g} (is a repeated index or a shared row counted wrongly?)",
+                share=share,
+                c=c[0],
+            )
+    return say(
+        "{share}, and the others are correct: one position, row or branch is treated incorrectly", share=share
+    )
 
 
 def _line(wrong: Array) -> str:
@@ -448,7 +508,7 @@ def _line(wrong: Array) -> str:
     index = np.nonzero(wrong)
     for axis in range(wrong.ndim):
         if len(np.unique(index[axis])) == 1 and wrong.shape[axis] > 2:
-            return f", all at index {index[axis][0]} of axis {axis}"
+            return say(", all at index {index} of axis {axis}", index=index[axis][0], axis=axis)
     return ""
 
 
@@ -458,8 +518,9 @@ def every_row_alike(context: DiagnosisContext) -> str:
         if context.right.shape[axis] < 2 or np.ptp(context.found, axis=axis).any():
             continue
         if np.ptp(context.right, axis=axis).any():
-            return (
-                f"all entries along axis {axis} are equal: is it a sum over an axis that must not be summed?"
+            return say(
+                "all entries along axis {axis} are equal: is it a sum over an axis that must not be summed?",
+                axis=axis,
             )
     return ""
 
@@ -479,15 +540,19 @@ def formula(context: DiagnosisContext) -> str:
     right = _find(context, context.right, formulas)
     if right:
         found = _find(context, context.found, formulas)
-        return f"it is {found}, and {right} is correct" if found else f"{right} is correct"
+        return (
+            say("it is {found}, and {right} is correct", found=found, right=right)
+            if found
+            else say("{right} is correct", right=right)
+        )
     missing = _find(context, -context.difference, formulas)
     if missing:
-        return f"the term {missing} is missing"
+        return say("the term {missing} is missing", missing=missing)
     extra = _find(context, context.difference, formulas)
     if extra:
-        return f"the term {extra} must not be there"
+        return say("the term {extra} must not be there", extra=extra)
     missing = _find_multiple(context, -context.difference, formulas)
-    return f"the term {missing} is missing" if missing else ""
+    return say("the term {missing} is missing", missing=missing) if missing else ""
 
 
 def _find(context: DiagnosisContext, wanted: Array, formulas: list[tuple[str, Array]]) -> str:
@@ -516,14 +581,17 @@ def _formulas(context: DiagnosisContext) -> Iterator[tuple[str, Array]]:
         if a.shape == shape:
             yield name, a
         for rows in _rows(a, shape):
-            yield f"the sum of {name} over the positions", rows.sum(0).reshape(shape)
+            yield say("the sum of {name} over the positions", name=name), rows.sum(0).reshape(shape)
     for (name, a), (other, b) in product(operands.items(), repeat=2):
         if name <= other and _broadcast(a, b) is not None:
             both = a * b
             if both.shape == shape:
                 yield f"{name} · {other}", both
             for rows in _rows(both, shape):
-                yield f"the sum of {name} · {other} over the positions", rows.sum(0).reshape(shape)
+                yield (
+                    say("the sum of {name} · {other} over the positions", name=name, other=other),
+                    rows.sum(0).reshape(shape),
+                )
         yield from _matrix_products(name, a, other, b, shape)
 
 
@@ -591,7 +659,7 @@ WHOLE = (
     every_row_alike,
 )
 VALUES = (factor, transposed, opposite, on_a_diagonal, shifted, reordered_along, reordered)
-UNKNOWN = "no known pattern matches: compare the code with the derivation"
+UNKNOWN = later("no known pattern matches: compare the code with the derivation")
 
 
 def describe(context: DiagnosisContext) -> str:
@@ -600,4 +668,4 @@ def describe(context: DiagnosisContext) -> str:
     The patterns of terms and paths of a backward pass apply to gradients only.
     """
     patterns = (*SINGLE, *WHOLE) if context.is_gradient else VALUES
-    return next((clue for find in patterns if (clue := find(context))), UNKNOWN)
+    return next((clue for find in patterns if (clue := find(context))), phrase(UNKNOWN, GRADER))

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
 
+from npformer.language import say
 from npformer.mistakes.calls import called, of_function_and_axes
 from npformer.mistakes.operators import OPERATIONS, STEPS, Change, repairs
 from npformer.mistakes.scope import Scope
@@ -37,7 +38,7 @@ def of_conditions(site: Site, scope: Scope) -> Iterator[Reading]:
         case ast.If() | ast.IfExp():
             yield from _of_condition(site.node)
         case ast.comprehension(target=target, iter=values, ifs=[condition]):
-            says = f"the condition {shown(condition)} leaves out too much"
+            says = say("the condition {condition} leaves out too much", condition=shown(condition))
             yield says, ast.comprehension(target, values, [], 0)
 
 
@@ -46,12 +47,12 @@ def of_statements(site: Site, scope: Scope) -> Iterator[Reading]:
     node = site.node
     if isinstance(node, (ast.AugAssign, ast.Assign, ast.Expr, ast.If, ast.Break, ast.Continue, ast.For)):
         text = ast.unparse(node)
-        step = "this step" if "\n" in text or len(text) > SHORT else f"the step {text}"
-        yield f"{step} should not be there", ast.Pass()
+        step = say("this step") if "\n" in text or len(text) > SHORT else say("the step {text}", text=text)
+        yield say("{step} should not be there", step=step), ast.Pass()
     match node:
         case ast.AugAssign():
             yield (
-                f"{shown(node.target)} must be set (=) and not changed",
+                say("{target} must be set (=) and not changed", target=shown(node.target)),
                 ast.Assign([node.target], node.value),
             )
         case ast.Assign(targets=[target]):
@@ -62,9 +63,9 @@ def _of_assignment(node: ast.Assign, target: ast.expr) -> Iterator[Reading]:
     """Yield the edits of a = b."""
     if isinstance(target, (ast.Name, ast.Attribute, ast.Subscript)):
         new = ast.AugAssign(target, ast.Add(), node.value)
-        yield f"{shown(target)} is overwritten (=), and must be added to (+=)", new
+        yield say("{target} is overwritten (=), and must be added to (+=)", target=shown(target)), new
         where = ast.Subscript(expression(ast.unparse(target)), ast.Constant(...), ast.Store())
-        says = f"{shown(target)} becomes a new array, and must be changed in place"
+        says = say("{target} becomes a new array, and must be changed in place", target=shown(target))
         yield says, ast.Assign([where], node.value)
 
 
@@ -79,15 +80,27 @@ def _of_condition(node: ast.If | ast.IfExp) -> Iterator[Reading]:
         return ast.IfExp(new, node.body, node.orelse)
 
     if isinstance(test, (ast.Name, ast.Attribute, ast.Subscript)):
-        says = f"{condition} may be 0, which counts as false: the test must be whether it is None"
+        says = say(
+            "{condition} may be 0, which counts as false: the test must be whether it is None",
+            condition=condition,
+        )
         yield says, with_test(expression("a is not None", a=test))
-    yield f"the condition {condition} is reversed", with_test(ast.UnaryOp(ast.Not(), test))
     yield (
-        f"the condition {condition} should not be there: this case is always right",
+        say("the condition {condition} is reversed", condition=condition),
+        with_test(ast.UnaryOp(ast.Not(), test)),
+    )
+    yield (
+        say("the condition {condition} should not be there: this case is always right", condition=condition),
         with_test(ast.Constant(True)),
     )
     if isinstance(node, ast.IfExp):
-        yield f"the case {condition} should not be there: the other case is always right", node.orelse
+        yield (
+            say(
+                "the case {condition} should not be there: the other case is always right",
+                condition=condition,
+            ),
+            node.orelse,
+        )
 
 
 def of_order(function: Definition, scope: Scope) -> Iterator[Edit]:
@@ -107,8 +120,10 @@ def _moves(node: ast.AST, field: str, block: list[ast.stmt]) -> Iterator[Edit]:
         for new in range(len(block)):
             if new != old:
                 moved = [*others[:new], statement, *others[new:]]
-                when = "late" if new < old else "early"
-                yield Edit(f"this step comes too {when}", statement.lineno, ((node, field, moved),))
+                when = say("late") if new < old else say("early")
+                yield Edit(
+                    say("this step comes too {when}", when=when), statement.lineno, ((node, field, moved),)
+                )
 
 
 def _over_the_border(node: ast.AST, field: str, block: list[ast.stmt]) -> Iterator[Edit]:
@@ -119,14 +134,14 @@ def _over_the_border(node: ast.AST, field: str, block: list[ast.stmt]) -> Iterat
         *rest, last = inner.body
         if rest:
             moved = [*block[: index + 1], last, *block[index + 1 :]]
-            says = "this step must come after the block, and not in it (is its indentation wrong?)"
+            says = say("this step must come after the block, and not in it (is its indentation wrong?)")
             yield Edit(says, last.lineno, ((inner, "body", rest), (node, field, moved)))
             first, *others = inner.body
             moved = [*block[:index], first, *block[index:]]
-            says = "this step must come before the block, and not in it"
+            says = say("this step must come before the block, and not in it")
             yield Edit(says, first.lineno, ((inner, "body", others), (node, field, moved)))
         for following in block[index + 1 : index + 2]:
-            says = "this step must come in the block before it (is its indentation wrong?)"
+            says = say("this step must come in the block before it (is its indentation wrong?)")
             shorter = [*block[: index + 1], *block[index + 2 :]]
             changes = ((inner, "body", [*inner.body, following]), (node, field, shorter))
             yield Edit(says, following.lineno, changes)
@@ -153,7 +168,7 @@ def _of_pairs(loop: ast.For) -> Iterator[Edit]:
     if own:
         twice = {i: expression(f"2 * {i}")}
         changes = [(node, "slice", with_names(node.slice, twice)) for node in own]
-        says = f"the pairs {i} and {i} + 1 overlap: each pair must begin two entries after the last"
+        says = say("the pairs {i} and {i} + 1 overlap: each pair must begin two entries after the last", i=i)
         yield Edit(says, min(node.lineno for node in own), tuple(changes))
 
 
@@ -185,7 +200,9 @@ def _chained(function: Definition, statement: ast.stmt, total: str, given: str, 
         if isinstance(node, ast.Name) and node.id == total and node.lineno > statement.lineno
     ]
     step = ast.Assign([ast.Name(given, ast.Store())], value)
-    says = f"each step is given the same {given}, and must be given the result of the step before"
+    says = say(
+        "each step is given the same {given}, and must be given the result of the step before", given=given
+    )
     changes = (*_replaced(function, statement, step), *((node, "id", given) for node in later))
     return Edit(says, statement.lineno, changes)
 
@@ -232,17 +249,22 @@ def _moved(site: Site, factor: ast.expr, rest: ast.expr, target: Site) -> Iterat
     """
     assert isinstance(site.node, ast.BinOp)
     (taken,) = site.edit("", rest).changes
-    what = f"the {'division by' if isinstance(site.node.op, ast.Div) else 'factor'} {shown(factor)}"
+    is_divisor = isinstance(site.node.op, ast.Div)
+    what = (
+        say("the division by {factor}", factor=shown(factor))
+        if is_divisor
+        else say("the factor {factor}", factor=shown(factor))
+    )
     is_outer = target.statement is site.statement and is_value(target) and _contains(target, site)
     if is_outer and not _is_product(target.node):
         assert isinstance(target.node, ast.expr)
         product = ast.BinOp(target.node, site.node.op, factor)
         (put,) = target.edit("", product).changes
-        says = f"{what} belongs to a larger part of the expression"
+        says = say("{what} belongs to a larger part of the expression", what=what)
         yield Edit(says, site.line, (taken, put))
     if isinstance(target.node, Valued) and target.node is not site.statement and target.node.value:
         product = ast.BinOp(target.node.value, site.node.op, factor)
-        says = f"{what} belongs to another step, that of line {target.line}"
+        says = say("{what} belongs to another step, that of line {line}", what=what, line=target.line)
         yield Edit(says, site.line, (taken, (target.node, "value", product)))
 
 
@@ -314,7 +336,9 @@ def _at_all(function: Definition, nodes: Sequence[ast.expr], says: str, rewrite:
     parts = [_Rewriting(rewrite).visit(part) for part in (body if isinstance(body, list) else [body])]
     parts = [ast.fix_missing_locations(part) for part in parts]
     lines = sorted({node.lineno for node in nodes})
-    also = f", also in line {' and '.join(map(str, lines[1:]))}" if lines[1:] else " at all places"
+    also = say(" at all places")
+    if lines[1:]:
+        also = say(", also in line {names}", names=say(" and ").join(map(str, lines[1:])))
     return Edit(says + also, lines[0], ((function, "body", parts if isinstance(body, list) else parts[0]),))
 
 

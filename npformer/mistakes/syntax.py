@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeAlias
 
+from npformer.language import say
+
 Definition: TypeAlias = ast.FunctionDef | ast.Lambda
 
 Reading: TypeAlias = tuple[str, ast.AST]  # what is wrong, in words, and the node that replaces the wrong one
@@ -56,7 +58,7 @@ class Edit:
             setattr(node, field, value)
 
     def __str__(self) -> str:
-        return f"line {self.line}: {self.says}"
+        return say("line {line}: {says}", line=self.line, says=self.says)
 
 
 @dataclass(frozen=True)
@@ -127,7 +129,8 @@ def shown(node: ast.AST) -> str:
     if len(text) <= SHORT:
         return text
     names = [n.id for n in ast.walk(node) if isinstance(n, ast.Name) and not is_module(n)]
-    return f"the part with {' and '.join(dict.fromkeys(names))}" if names else "a part"
+    both = say(" and ").join(dict.fromkeys(names))
+    return say("the part with {names}", names=both) if names else say("a part")
 
 
 def is_value(site: Site) -> bool:

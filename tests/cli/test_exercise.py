@@ -55,6 +55,24 @@ def test_from_start_to_solved(file, capsys):
     assert state(capsys, "softmax-backward") == "solved"
 
 
+CHINESE = [
+    ("list 5", 0, "缩放点积注意力，前向"),
+    ("hint", 0, "第 1 条提示，共 3 条：x_j 影响这一行的每一个 y_i"),
+    ("check", 1, "没有从 dy 中减去 sum(dy · y)：漏掉了这一项（在你的文件第 18 行，返回结果）"),
+]
+
+
+def test_in_chinese(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    said(capsys, "exercise start softmax-backward --language zh")
+    file = tmp_path / "exercises" / "softmax-backward.py"
+    assert "不需要 N × N 的矩阵" in file.read_text(encoding="utf-8")
+    append(file, "    return y * dy\n")
+    for line, status, words in CHINESE:
+        out = said(capsys, f"exercise {line} --language zh", status=status)
+        assert words.replace(" ", "") in "".join(out.split())
+
+
 def test_an_untouched_file_is_started_again(file, capsys):
     text = file.read_bytes()
     (file.parent / ".progress.json").unlink()  # as if the start had been interrupted

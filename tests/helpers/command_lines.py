@@ -73,7 +73,7 @@ lesson 5.1 --restart --figures new --language zh
 lessons
 lessons --write new.md
 lessons --route engineers
-exercise list 5 --dir exercises
+exercise list 5 --dir exercises --language zh
 exercise start softmax --dir exercises
 exercise check --all --seconds 5 --dir exercises
 exercise check softmax-backward --png new.png --dir exercises
@@ -99,7 +99,7 @@ bench --curves new.png --json -
 bench --decoding --workers 2 --json -
 index softmax
 index --write new.md
-glossary softmax
+glossary softmax --language zh
 glossary --write new.md
 tour --steps 1 --seed 1 --out new --backend numpy --verbose
 """.strip().splitlines()

@@ -5,7 +5,7 @@ import pytest
 
 from npformer import functional as F
 from npformer.checking.shapes import describe_shape
-from npformer.mistakes.patterns import UNKNOWN, DiagnosisContext, describe
+from npformer.mistakes.patterns import UNKNOWN, Count, DiagnosisContext, describe
 
 RNG = np.random.default_rng(3)
 RIGHT = RNG.standard_normal((4, 5))
@@ -25,7 +25,7 @@ def clue(right, found, **known):
         DiagnosisContext(
             right,
             found,
-            numbers=[(2, "2"), (5, "5 (axis 1 of x)"), (8, "8 (all ids)"), (7, "7 (ids that are not 0)")],
+            numbers=[(2, "2"), (5, "5 (axis 1 of x)"), (8, Count("8 (all ids)")), (7, Count("7 (ids)"))],
             **known,
         )
     )

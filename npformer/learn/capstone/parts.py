@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from npformer.language import GRADER, later, phrase, say
 from npformer.learn.exercises import EXERCISES, Exercise
 from npformer.learn.tasks import Folder
 
@@ -27,22 +28,22 @@ class Part:
 
 
 PARTS = (
-    Part("embedding", ("embedding", "embedding-backward"), "functional/embedding.py"),
-    Part("positions", ("sinusoids",), "functional/positions.py"),
-    Part("softmax", ("softmax", "softmax-backward"), "functional/softmax.py"),
-    Part("attention", ("attention", "attention-backward"), "functional/attention.py"),
-    Part("masks", ("causal-mask", "padding-mask"), "functional/masks.py"),
+    Part(later("embedding"), ("embedding", "embedding-backward"), "functional/embedding.py"),
+    Part(later("positions"), ("sinusoids",), "functional/positions.py"),
+    Part(later("softmax"), ("softmax", "softmax-backward"), "functional/softmax.py"),
+    Part(later("attention"), ("attention", "attention-backward"), "functional/attention.py"),
+    Part(later("masks"), ("causal-mask", "padding-mask"), "functional/masks.py"),
     Part(
-        "heads",
+        later("heads"),
         ("split-heads", "merge-heads", "multi-head", "multi-head-backward"),
         "nn/attention/multi_head.py",
     ),
-    Part("layer norm", ("layer-norm", "layer-norm-backward"), "functional/norm.py"),
-    Part("residual", ("residual", "residual-backward"), "models/transformer/pre_norm.py"),
-    Part("feed-forward", ("feed-forward", "feed-forward-backward"), "nn/feed_forward.py"),
-    Part("cross-entropy", ("cross-entropy", "cross-entropy-backward"), "functional/losses.py"),
-    Part("Adam", ("adam-step",), "training/optimizer.py"),
-    Part("greedy search", ("greedy",), "generation/greedy.py"),
+    Part(later("layer norm"), ("layer-norm", "layer-norm-backward"), "functional/norm.py"),
+    Part(later("residual"), ("residual", "residual-backward"), "models/transformer/pre_norm.py"),
+    Part(later("feed-forward"), ("feed-forward", "feed-forward-backward"), "nn/feed_forward.py"),
+    Part(later("cross-entropy"), ("cross-entropy", "cross-entropy-backward"), "functional/losses.py"),
+    Part(later("Adam"), ("adam-step",), "training/optimizer.py"),
+    Part(later("greedy search"), ("greedy",), "generation/greedy.py"),
 )
 NAMES = tuple(part.name for part in PARTS)
 
@@ -77,11 +78,15 @@ def progress(finished: list[str], count: int) -> str:
         finished: The names of the parts that are named as the learner's.
         count: The number of all parts that are the learner's.
     """
+    yours = say("{count} of {all} parts are yours.", count=count, all=len(PARTS))
     if not finished:
-        return f"{count} of {len(PARTS)} parts are yours."
-    named = "All your parts" if len(finished) == len(PARTS) else f"Your {listed(finished)}"
-    verb = "is" if len(finished) == 1 else "are"
-    return f"{named} {verb} in; {count} of {len(PARTS)} parts are yours."
+        return yours
+    if len(finished) == len(PARTS):
+        return say("All your parts are in; {yours}", yours=yours)
+    names = listed([phrase(name, GRADER) for name in finished])
+    if len(finished) == 1:
+        return say("Your {names} is in; {yours}", names=names, yours=yours)
+    return say("Your {names} are in; {yours}", names=names, yours=yours)
 
 
 def next_exercise(folder: Folder, part: Part) -> Exercise | None:
@@ -91,4 +96,4 @@ def next_exercise(folder: Folder, part: Part) -> Exercise | None:
 
 def listed(names: list[str]) -> str:
     """Return names as a text: "a", "a and b", or "a, b and c"."""
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    return names[0] if len(names) == 1 else say(" and ").join([", ".join(names[:-1]), names[-1]])

@@ -8,6 +8,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from npformer.errors import UserError
+from npformer.language import phrase, say
 from npformer.learn.course.lesson import all_lessons
 
 PACKAGE = Path(__file__).parents[2]
@@ -69,7 +70,8 @@ def lesson_location(reference: str) -> SourceLocation:
         for line, text in enumerate(_lines(lesson.path), 1):
             found = re.match(r"# #+ (?:[\d.]+ · )?(.*)", text)  # a title or another heading
             if found and (not heading or found[1].startswith(heading)):
-                name = f"lesson {lesson.number}, {found[1] if heading else lesson.title}"
+                shown = phrase(found[1], f"lessons/{lesson.name}") if heading else lesson.title
+                name = say("lesson {number}, {heading}", number=lesson.number, heading=shown)
                 return SourceLocation(name, lesson.path, line)
     raise UserError(f"the index names {heading!r} in lesson {number}, but no heading begins with it")
 

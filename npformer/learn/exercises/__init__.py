@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from npformer.escaping import printable
+from npformer.language import later, say
 from npformer.learn.exercises.exercise import Exercise
 from npformer.learn.exercises.grade import grade, judge
 from npformer.learn.exercises.observe import observe
@@ -16,8 +17,15 @@ __all__ = ["EXERCISES", "Exercise", "Verdict", "grade"]
 
 def _introduce(exercise: Exercise, file: Path) -> Iterator[str]:
     """Yield the lines to print when the exercise has been started."""
-    yield f"Wrote {printable(file)}: {exercise.title} (chapter {exercise.chapter})."
-    yield f"Open it in an editor and complete {' and '.join(exercise.functions)}."
+    yield say(
+        "Wrote {file}: {title} (chapter {chapter}).",
+        file=printable(file),
+        title=exercise.title,
+        chapter=exercise.chapter,
+    )
+    yield say(
+        "Open it in an editor and complete {functions}.", functions=say(" and ").join(exercise.functions)
+    )
 
 
 EXERCISES = TaskRegistry[Exercise](
@@ -25,7 +33,7 @@ EXERCISES = TaskRegistry[Exercise](
     command="npformer exercise",
     folder="exercises",
     source="npformer.learn.exercises:EXERCISES",
-    columns=("chapter", "name", "title"),
+    columns=(later("chapter"), later("name"), later("title")),
     observe=observe,
     judge=judge,
     introduce=_introduce,

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from npformer.backend import Array, is_array
+from npformer.language import say
 from npformer.learn.exercises.backward_calls import Player, gradients_by_name, random_dy, target_of
 from npformer.learn.exercises.exercise import Exercise, Functions, Gradients, Values
 from npformer.learn.exercises.inputs import with_kept_inputs
@@ -74,10 +75,14 @@ class LearnersResults:
                 continue
             floor = floor_of(due) if isinstance(trial, Gradients) else 0.0
             for name in due:
-                label = f"{name} ({trial.label})" if trial.label else name
+                label = self._exercise.label(name, trial)
                 (right if equal(due[name], found[name], floor) else wrong).append(label)
         if len(wrong) == 1 and right:
-            return f"only {wrong[0]} is wrong: the other {len(right)} results are right"
+            return say(
+                "only {wrong} is wrong: the other {n_right} results are right",
+                wrong=wrong[0],
+                n_right=len(right),
+            )
         return ""
 
     def _agree_in(self, functions: Functions, index: int) -> bool:

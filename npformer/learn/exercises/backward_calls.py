@@ -14,6 +14,7 @@ from npformer.backend import is_array
 from npformer.checking import Report, gradcheck
 from npformer.checking.check_target import CheckTarget, fresh_settings, settings_of, take_apart
 from npformer.errors import UserError
+from npformer.language import say
 from npformer.learn.exercises.exercise import Functions, Gradients
 from npformer.learn.tasks.answer import DamagedAnswer, transported
 from npformer.learn.tasks.verdict import Fault
@@ -143,13 +144,33 @@ def gradients_by_name(trial: Gradients, functions: Functions, wrap: Wrap) -> dic
 
 def _wrong_number(returned: Any, functions: Functions, target: CheckTarget) -> Fault:
     """Return the fault of a backward pass that returned something else than one gradient for each array."""
-    who, due = " or ".join(vars(functions)), [f"d{name}" for name in target.real_inputs]
+    who, due = say(" or ").join(vars(functions)), [f"d{name}" for name in target.real_inputs]
     if returned is None:
-        return Fault(f"{who} returns nothing (None): complete its body and return {', '.join(due)}")
+        return Fault(
+            say(
+                "{who} returns nothing (None): complete its body and return {names}",
+                who=who,
+                names=", ".join(due),
+            )
+        )
     if isinstance(returned, list):
-        return Fault(f"{who} returns a list: return the arrays ({', '.join(due)}) as a tuple")
-    many = f"{len(returned)} gradients" if isinstance(returned, tuple) else "1 gradient"
-    return Fault(f"{who} returns {many} and must return {len(due)}, one for each array: ({', '.join(due)})")
+        return Fault(
+            say("{who} returns a list: return the arrays ({names}) as a tuple", who=who, names=", ".join(due))
+        )
+    many = (
+        say("{n_returned} gradients", n_returned=len(returned))
+        if isinstance(returned, tuple)
+        else say("1 gradient")
+    )
+    return Fault(
+        say(
+            "{who} returns {many} and must return {n_due}, one for each array: ({names})",
+            who=who,
+            many=many,
+            n_due=len(due),
+            names=", ".join(due),
+        )
+    )
 
 
 def float32_gradients(trial: Gradients, functions: Functions, wrap: Wrap) -> tuple[Any, ...]:

@@ -12,12 +12,14 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
+from textwrap import dedent
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from npformer import functional as F
+from npformer.language import current_language, phrase, say
 from npformer.learn.exercises.special import special_mistakes
 from npformer.mistakes.concepts import concepts_in
 from npformer.mistakes.mutants import source_of
@@ -25,6 +27,12 @@ from npformer.mistakes.tables import Mistake
 
 SEED = 11  # of the inputs of the public trials
 SOLUTION = "    # solution"  # the line before the lines that the learner writes
+# a docstring of a function, or a comment with words and not only code
+TEXT = re.compile(
+    r'^    """(?P<docstring>(?:[^"]|"(?!""))+)(?=""")|# (?P<comment>.*\b[a-z]{2,} [a-z]{2,}\b.*)$',
+    re.MULTILINE,
+)
+WORDS = re.compile(r"(?:^|[ ,(])[a-z-]{2,}(?:[ ,)]|$)")  # of a label that is not only code
 HIDDEN = "hidden inputs"  # the label of trials on inputs that learners do not know
 
 Functions = SimpleNamespace  # the learner's functions by name, or the package's own
@@ -88,23 +96,59 @@ class Exercise:
     Args:
         name: The name, which is also the name of the learner's file.
         chapter: The number of the chapter.
-        title: One line for the list.
+        english_title: One line for the list.
         code: Python text: imports, and functions with a docstring. After a line "    # solution" stands what
             the learner writes.
         trials: The trials, in the order in which they are run.
-        hints: The hints, from the first to the last.
+        english_hints: The hints, from the first to the last.
         solution: For each function of the stub, the function of the package that solves it.
         writes: True if the functions are meant to change the arrays that they are given.
     """
 
     name: str
     chapter: int
-    title: str
+    english_title: str
     code: str
     trials: tuple[Gradients | Values, ...]
-    hints: tuple[str, ...]
+    english_hints: tuple[str, ...]
     solution: dict[str, Callable[..., Any]]
     writes: bool = False
+
+    @property
+    def catalog(self) -> str:
+        """The name of the catalog with the translations of the chapter's exercises."""
+        return f"exercises/{self.chapter:02}"
+
+    def say(self, text: str) -> str:
+        """Return a text of the exercise in the current language."""
+        return phrase(text, self.catalog)
+
+    def messages(self) -> Iterator[str]:
+        """Yield the English texts of the exercise that a learner reads."""
+        yield self.english_title
+        yield from (_text(found) for found in TEXT.finditer(self.stub))
+        yield from self.english_hints
+        for trial in self.trials:
+            names = [trial.label, *(what for _, what in getattr(trial, "numbers", ()))]
+            if isinstance(trial, Values):
+                names += trial.run(Functions(**self.solution), np.random.default_rng(trial.seed))
+            yield from filter(WORDS.search, names)
+        yield from (mistake.says for mistake in special_mistakes()[self.name])
+
+    @property
+    def title(self) -> str:
+        """One line for the list, in the current language."""
+        return self.say(self.english_title)
+
+    @property
+    def hints(self) -> tuple[str, ...]:
+        """The hints in the current language, from the first to the last."""
+        return tuple(map(self.say, self.english_hints))
+
+    def label(self, name: str, trial: Gradients | Values) -> str:
+        """Return the name of a result of a trial, for messages."""
+        name = self.say(name)
+        return say("{name} ({label})", name=name, label=self.say(trial.label)) if trial.label else name
 
     @property
     def number(self) -> int:
@@ -134,7 +178,7 @@ class Exercise:
     @property
     def special_mistakes(self) -> list[Mistake]:
         """The mistakes in the tables of the exercise."""
-        return special_mistakes()[self.name]
+        return [replace(mistake, says=self.say(mistake.says)) for mistake in special_mistakes()[self.name]]
 
     @property
     def mistakes(self) -> list[Mistake]:
@@ -144,7 +188,7 @@ class Exercise:
     @property
     def shared_mistakes(self) -> list[Mistake]:
         """The mistakes that many solutions share, where the solution has code of their form."""
-        return _shared(f"<{self.name}>", self.code)
+        return _shared(f"<{self.name}>", self.code, current_language())
 
     @property
     def functions(self) -> list[str]:
@@ -166,6 +210,16 @@ class Exercise:
         """
         return replace(self, trials=self.trials + tuple(_hidden(trial, seed) for trial in self.trials))
 
+    @property
+    def shown_stub(self) -> str:
+        """The stub with its docstrings and comments in the current language."""
+
+        def shown(found: re.Match[str]) -> str:
+            begin = found[0].removesuffix(found["docstring"] or found["comment"])
+            return begin + self.say(_text(found)).replace("\n", "\n    ").replace("\n    \n", "\n\n")
+
+        return TEXT.sub(shown, self.stub)
+
     def file_text(self, which: str = "") -> str:
         """Return the text of the learner's file.
 
@@ -174,14 +228,21 @@ class Exercise:
                 since they find the file that was started last.
         """
         which = f" {which}" * bool(which)
-        head = f'''\
-"""Chapter {self.chapter}, exercise {self.name}: {self.title}.
+        head = say(
+            "Chapter {chapter}, exercise {name}: {title}.\n\n"
+            "Write the missing lines below. To check them, run:  npformer exercise check{which}\n"
+            "To see a hint, run:                                 npformer exercise hint{which}\n",
+            chapter=self.chapter,
+            name=self.name,
+            title=self.title,
+            which=which,
+        )
+        return f'"""{head}"""\n{self.shown_stub}'
 
-Write the missing lines below. To check them, run:  npformer exercise check{which}
-To see a hint, run:                                 npformer exercise hint{which}
-"""
-'''
-        return head + self.stub
+
+def _text(found: re.Match[str]) -> str:
+    """Return the text of a docstring or of a comment."""
+    return dedent(f"    {found['docstring']}") if found["docstring"] else found["comment"]
 
 
 @cache
@@ -198,8 +259,11 @@ def _defined(file: str, code: str) -> dict[str, Callable[..., Any]]:
 
 
 @cache
-def _shared(file: str, code: str) -> list[Mistake]:
-    """Return the mistakes that many solutions share, as changes of the plain solution of an exercise."""
+def _shared(file: str, code: str, language: str) -> list[Mistake]:
+    """Return the mistakes that many solutions share, as changes of the plain solution of an exercise.
+
+    The sentences are in the current language, which is an argument for the cache.
+    """
     solution = _defined(file, code)
 
     def mistakes() -> Iterator[Mistake]:

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from npformer.language import say
 from npformer.learn.exercises.agreement import LearnersResults
 from npformer.learn.exercises.exercise import Exercise
 from npformer.learn.exercises.own_lines import own_line
@@ -83,7 +84,7 @@ def _first_that_agrees(
             with suppress(SyntaxError, ValueError):  # two mistakes may change the same line
                 changed = with_mistakes(exercise.plain, mistakes)
                 if found.agree(SimpleNamespace(**changed), first):
-                    says = "; and ".join(mistake.says for mistake in mistakes)
+                    says = say("; and ").join(mistake.says for mistake in mistakes)
                     says = _with_meanings(says, exercise, file)
                     return says + own_line(exercise, first, functions, changed, file)
     return ""

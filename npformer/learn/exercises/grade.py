@@ -13,6 +13,7 @@ import numpy as np
 from npformer.backend import is_array
 from npformer.checking.check_target import CheckTarget
 from npformer.checking.diagnosis import known_arrays, named_numbers
+from npformer.language import GRADER, phrase, say
 from npformer.learn.exercises.agreement import LearnersResults, floor_of, results_of
 from npformer.learn.exercises.backward_calls import (
     Player,
@@ -81,7 +82,9 @@ def judge(exercise: Exercise, observations: Sequence[Any], file: str = "") -> Ve
         return verdict_on_error(error, file)
     if len(observations) < len(exercise.trials):
         return None
-    return Verdict(True, f"solved: {checks} checks, largest relative error {worst:.0e}")
+    return Verdict(
+        True, say("solved: {checks} checks, largest relative error {worst:.0e}", checks=checks, worst=worst)
+    )
 
 
 def _without_mistake(observations: Sequence[Any]) -> tuple[Sequence[Any], str]:
@@ -94,7 +97,7 @@ def _without_mistake(observations: Sequence[Any]) -> tuple[Sequence[Any], str]:
 
 def _with_mistake(verdict: Verdict, mistake: str) -> Verdict:
     """Return the verdict, with the mistake in the learner's code as a clue if it has no better one."""
-    if mistake and verdict.clues in ([], [SHAPES_DIFFER]):
+    if mistake and verdict.clues in ([], [phrase(SHAPES_DIFFER, GRADER)]):
         verdict.clues = [mistake]
     return verdict
 
@@ -129,12 +132,12 @@ def _judge_values(exercise: Exercise, trial: Values, observation: Any, clues: Cl
     worst = 0.0
     for name, value in right.items():
         compare(
-            _labelled(name, trial),
+            exercise.label(name, trial),
             value,
             found[name],
             who=_who(exercise),
             arrays=arrays,
-            numbers=trial.numbers,
+            numbers=[(number, type(what)(exercise.say(what))) for number, what in trial.numbers],
             clue=clues[0],
             where=clues[1],
         )
@@ -161,17 +164,26 @@ def _judge_gradients(
     for dx in float32_gradients(trial, package, player.wrap):
         if is_array(dx) and dx.dtype != np.float32:
             raise Fault(
-                f"{_who(exercise)} returns correct numbers in {dx.dtype}, but its arguments are float32",
+                say(
+                    "{who} returns correct numbers in {dtype}, but its arguments are float32",
+                    who=_who(exercise),
+                    dtype=dx.dtype,
+                ),
                 (
-                    "the result must have the dtype of dy: use math.sqrt(64) and not np.sqrt(64), and give "
-                    "np.zeros a dtype",
+                    say(
+                        "the result must have the dtype of dy: use math.sqrt(64) and not np.sqrt(64), and "
+                        "give np.zeros a dtype"
+                    ),
                 ),
             )
     report = report_of(trial, package, player.wrap)
     if not report.ok:
         row = report.worst
-        where = f", first at {list(row.entry)}" if row.entry is not None else ""
-        raise Fault(f"the gradient check fails at {row.tensor}{where}", (row.diagnosis,))
+        where = say(", first at {entry}", entry=list(row.entry)) if row.entry is not None else ""
+        raise Fault(
+            say("the gradient check fails at {tensor}{where}", tensor=row.tensor, where=where),
+            (row.diagnosis,),
+        )
     if observed_error(observation):
         raise _fault_in(observation)
     return len(report.rows), max(row.error for row in report.rows)
@@ -188,11 +200,15 @@ def _compare_gradients(exercise: Exercise, trial: Gradients, found: dict[str, An
     arrays, numbers = known_arrays(reference, cache), named_numbers(reference, dy)
     settings: dict[str, Any] = getattr(cache, "_asdict", dict)()
     floats = {name: value for name, value in settings.items() if isinstance(value, float)}
-    numbers += [(value, f"the cache's {name}") for name, value in floats.items() if value > 0 and value != 1]
+    numbers += [
+        (value, say("the cache's {name}", name=name))
+        for name, value in floats.items()
+        if value > 0 and value != 1
+    ]
     names = {tensor: gradient_name(reference, tensor) for tensor in right}
     for tensor, value in right.items():
         compare(
-            _labelled(names[tensor], trial),
+            exercise.label(names[tensor], trial),
             value,
             found[tensor],
             who=_who(exercise),
@@ -224,9 +240,5 @@ def _relative_error(right: Any, found: Any) -> float:
     return float(np.abs(right[finite] - np.asarray(found)[finite]).max(initial=0) / scale)
 
 
-def _labelled(name: str, trial: Gradients | Values) -> str:
-    return f"{name} ({trial.label})" if trial.label else name
-
-
 def _who(exercise: Exercise) -> str:
-    return " or ".join(exercise.solution)
+    return say(" or ").join(exercise.solution)

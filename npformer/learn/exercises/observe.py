@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from npformer.backend import Array
+from npformer.language import GRADER, later, phrase, say
 from npformer.learn.exercises.agreement import far_from, results_of
 from npformer.learn.exercises.backward_calls import FURTHER_CALLS, Recorder, gradients_by_name
 from npformer.learn.exercises.exercise import Exercise, Functions, Gradients, Values
@@ -22,7 +23,7 @@ from npformer.learn.exercises.explain import explain
 from npformer.learn.exercises.inputs import Inputs
 from npformer.learn.tasks.verdict import Fault, Verdict, describe_error, error_lines
 
-SHAPES_DIFFER = "two shapes do not match: is an array transposed, or are two arrays exchanged?"
+SHAPES_DIFFER = later("two shapes do not match: is an array transposed, or are two arrays exchanged?")
 
 
 def observe(exercise: Exercise, functions: dict[str, Any], file: str = "") -> Iterator[dict[str, Any]]:
@@ -82,7 +83,10 @@ def _verdict_on_error(error: Exception, own: Functions, file: str) -> Verdict:
     nothing = [function.name for function in vars(own).values() if function.returned_nothing]
     if nothing and "NoneType" in str(error) and not error_lines(error, file):  # its caller needed a result
         return Verdict(
-            False, f"{nothing[0]} returns nothing (None): complete its body, and end it with a return"
+            False,
+            say(
+                "{name} returns nothing (None): complete its body, and end it with a return", name=nothing[0]
+            ),
         )
     return verdict_on_error(error, file)
 
@@ -91,10 +95,11 @@ def verdict_on_error(error: Exception, file: str) -> Verdict:
     """Return the verdict on an exception that the learner's code raised, or that its results caused."""
     text = str(error)
     clues = [
-        f"{name} is None in this trial, and this case is not treated" for name in _none_names(error, file)
+        say("{name} is None in this trial, and this case is not treated", name=name)
+        for name in _none_names(error, file)
     ]
     if isinstance(error, ValueError) and any(word in text for word in ("matmul", "broadcast", "reshape")):
-        clues = [SHAPES_DIFFER]
+        clues = [phrase(SHAPES_DIFFER, GRADER)]
     return Verdict(False, describe_error(error, file), clues)
 
 
@@ -155,10 +160,15 @@ class Watched:
             changed += [] if self.writes else inputs.restore()
         self.returned_nothing = returned is None
         if changed:
-            what = "the cache" if changed[0].startswith("cache") else "its input"
+            what = say("the cache") if changed[0].startswith("cache") else say("its input")
             raise Fault(
-                f"{self.name} writes into {changed[0]}, {what}, which must not change",
-                ("input modified: y *= 2 and y[i] = 0 change the caller's array, so make a new array",),
+                say(
+                    "{name} writes into {array}, {what}, which must not change",
+                    name=self.name,
+                    array=changed[0],
+                    what=what,
+                ),
+                (say("input modified: y *= 2 and y[i] = 0 change the caller's array, so make a new array"),),
             )
         self.arrays = inputs.before  # the diagnosis needs the arrays as they were passed
         return returned
@@ -174,11 +184,22 @@ def watched(exercise: Exercise, functions: dict[str, Any]) -> Functions:
     for name in exercise.solution:
         function = functions.get(name)
         if not callable(function):
-            raise Fault(f"there is no function {name} in your file: keep the names of the original file")
+            raise Fault(
+                say(
+                    "there is no function {name} in your file: keep the names of the original file", name=name
+                )
+            )
         taken = inspect.signature(function).parameters.values()
         n_taken = sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in taken)
         written = exercise.arguments(name)
         if n_taken < len(written) and not any(p.kind == p.VAR_POSITIONAL for p in taken):
-            raise Fault(f"{name} takes {n_taken} arguments and must take ({', '.join(written)})")
+            raise Fault(
+                say(
+                    "{name} takes {n_taken} arguments and must take ({names})",
+                    name=name,
+                    n_taken=n_taken,
+                    names=", ".join(written),
+                )
+            )
         own[name] = Watched(name, function, writes=exercise.writes)
     return SimpleNamespace(**own)

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from npformer.language import say
 from npformer.learn.exercises.agreement import results_of
 from npformer.learn.exercises.exercise import Exercise
 from npformer.learn.exercises.inputs import with_kept_inputs
@@ -56,7 +57,11 @@ def own_line(
     found += [line for line, value in lines if value in wrong_results - right_results][-1:]
     line = found[0] if found else 0
     statements = [node for node in ast.walk(tree) if isinstance(node, ast.stmt) and _is_at(node, line)]
-    return f" (line {line}{_action(statements[-1])} in your file)" if statements else ""
+    return (
+        say(" (line {line}{action} in your file)", line=line, action=_action(statements[-1]))
+        if statements
+        else ""
+    )
 
 
 def text_of(function: Any) -> str:
@@ -72,11 +77,11 @@ def _action(statement: ast.stmt) -> str:
     """Return what a statement does, in words."""
     match statement:
         case ast.Return():
-            return " returns the result"
+            return say(" returns the result")
         case ast.Assign(targets=[target, *_]):
-            return f" computes {ast.unparse(target).strip('()').split('[')[0]}"
+            return say(" computes {target}", target=ast.unparse(target).strip("()").split("[")[0])
         case ast.AugAssign(target=target):
-            return f" changes {ast.unparse(target).split('[')[0]}"
+            return say(" changes {target}", target=ast.unparse(target).split("[")[0])
     return ""
 
 

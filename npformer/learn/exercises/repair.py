@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from npformer.backend import is_array
+from npformer.language import say
 from npformer.learn.exercises.agreement import equal, floor_of, results_of
 from npformer.learn.exercises.exercise import Exercise, Gradients
 from npformer.learn.exercises.inputs import with_kept_inputs
@@ -24,6 +25,7 @@ from npformer.mistakes.mutants import source_of
 from npformer.mistakes.scope import scope_of
 from npformer.mistakes.search import Right, Search
 from npformer.mistakes.source import EditableFunction
+from npformer.mistakes.syntax import Definition
 
 SECONDS = 2.0  # the limit of the search, in processor time
 MOST = 3  # edits that one message names
@@ -72,13 +74,17 @@ def _sentence(goal: "RightResults", search: Search) -> str:
     """Return what is wrong and which results are right after the edits, or "" if it is unknown."""
     if not search.made:
         return ""
-    says = "; and ".join(map(str, search.made))
-    change = "this change" if len(search.made) == 1 else "these changes"
+    says = say("; and ").join(map(str, search.made))
+    change = say("this change") if len(search.made) == 1 else say("these changes")
     if search.is_successful:
-        return f"{says} (with {change} all results are right)"
+        return say("{says} (with {change} all results are right)", says=says, change=change)
     is_likely = all(edit.is_likely for edit in search.made)
     if is_likely and goal.has_another_trial(search.right, search.before):
-        return f"{says} (with {change} the first wrong results are right, and others are still wrong)"
+        return say(
+            "{says} (with {change} the first wrong results are right, and others are still wrong)",
+            says=says,
+            change=change,
+        )
     return ""
 
 
@@ -203,8 +209,16 @@ def editable_functions(file: str, functions: dict[str, Any]) -> list[EditableFun
 
 def is_stub(functions: list[EditableFunction], stub: str) -> bool:
     """Return whether functions are those of the stub, without a solution."""
-    started = [ast.dump(node) for node in ast.parse(stub).body if isinstance(node, ast.FunctionDef)]
-    return [ast.dump(function.definition) for function in functions] == started
+    started = [_code(node) for node in ast.parse(stub).body if isinstance(node, ast.FunctionDef)]
+    return [_code(function.definition) for function in functions] == started
+
+
+def _code(function: Definition) -> list[str]:
+    """Return the code of a function without its docstring, which may be in another language."""
+    body = function.body if isinstance(function.body, list) else [function.body]
+    if isinstance(function, ast.FunctionDef) and ast.get_docstring(function) is not None:
+        body = body[1:]
+    return [ast.dump(part) for part in (function.args, *body)]
 
 
 @contextmanager

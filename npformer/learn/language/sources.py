@@ -1,17 +1,26 @@
-"""The messages of every document that has a catalog: lessons, guides, and the sentences of the program."""
+"""The messages of every document that has a catalog: lessons, exercises, guides, and those of the program."""
 
 import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from npformer.language import INTERFACE, path_of
+from npformer.language import GLOSSARY, GRADER, INTERFACE, path_of
+from npformer.learn.course.glossary import definitions
 from npformer.learn.course.lesson import Cell, find_lesson
+from npformer.learn.exercises import EXERCISES
 from npformer.learn.language.messages import messages_of
+from npformer.mistakes.operators import TABLES
+from npformer.mistakes.sentences import SENTENCES
+from npformer.mistakes.tables import rows_of
 
 PACKAGE = Path(__file__).parents[2]
 CHECKOUT = PACKAGE.parent
-IMPORTED = re.compile(r"^from npformer\.language import .*\bsay\b", re.MULTILINE)
+# the files whose sentences are in the catalog of the grader
+GRADING = re.compile(
+    r"(mistakes|checking|learn/exercises|learn/tasks|learn/capstone/parts|cli/(exercise|tasks)\.py)"
+)
+IMPORTED = re.compile(r"^from npformer\.language import .*\b(say|later)\b", re.MULTILINE)
 
 
 def catalogs_of(language: str) -> list[str]:
@@ -24,12 +33,21 @@ def messages_for(name: str) -> list[str]:
     """Return the messages of a document in English, in order, each once.
 
     Args:
-        name: The name of its catalog: "interface", the name of a lesson such as
-            "lessons/05_1_scaled_dot_product_attention", or a file of the checkout without .md, such as
-            "docs/teaching".
+        name: The name of its catalog: "interface", "grader", "glossary", the name of a lesson such as
+            "lessons/05_1_scaled_dot_product_attention", a chapter's exercises such as "exercises/05", or a
+            file of the checkout without .md, such as "docs/teaching".
     """
-    if name == INTERFACE:
-        found = [message for path in sorted(PACKAGE.rglob("*.py")) for message in _said(path)]
+    if name in (INTERFACE, GRADER):
+        files = sorted(path.relative_to(PACKAGE) for path in PACKAGE.rglob("*.py"))
+        own = [path for path in files if bool(GRADING.match(path.as_posix())) == (name == GRADER)]
+        found = [message for path in own for message in _said(PACKAGE / path)]
+        tables = (rows_of(SENTENCES), *TABLES) if name == GRADER else ()
+        found += [row.says for table in tables for row in table]
+    elif name == GLOSSARY:
+        found = definitions()
+    elif name.startswith("exercises/"):
+        tasks = (each for each in EXERCISES if each.catalog == name)
+        found = [message for exercise in tasks for message in exercise.messages()]
     elif name.startswith("lessons/"):
         found = [
             message
@@ -56,10 +74,14 @@ def _of_cell(cell: Cell) -> list[str]:
 
 
 def _said(path: Path) -> Iterator[str]:
-    """Yield the messages that a source file gives to `say`."""
+    """Yield the messages that a source file gives to `say` or `later`."""
     text = path.read_text(encoding="utf-8")
     for node in ast.walk(ast.parse(text)) if IMPORTED.search(text) else ():
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "say":
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Name)
+            and node.func.id in ("say", "later")
+        ):
             message = node.args[0]
             assert isinstance(message, ast.Constant), f"{path}, line {node.lineno}: write the message out"
             yield str(message.value)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
 
+from npformer.language import GLOSSARY, phrase, say
 from npformer.learn.course.architecture import place_of
 from npformer.learn.course.chapters import TITLES
 from npformer.learn.course.glossary import SHAPES, Term, all_terms
@@ -163,17 +164,18 @@ def _exercise_list(lessons: Sequence[Lesson]) -> bytes:
 
 
 def glossary_page(lessons: Sequence[Lesson]) -> Files:
-    """Return the glossary: every term with its definition and the lessons that explain it."""
+    """Return the glossary in the current language: each term, its definition, the lessons that explain it."""
     documents = {lesson.path: lesson for lesson in lessons}
     entries = "\n\n".join(_entry(term, documents) for term in all_terms())
     glossary = f"{FENCE}{{glossary}}\n{entries}\n{FENCE}"
-    return {"glossary.md": document("Glossary", [text(SHAPES), glossary], "terms definitions")}
+    shapes = text(phrase(SHAPES, GLOSSARY))
+    return {"glossary.md": document(say("Glossary"), [shapes, glossary], "terms definitions")}
 
 
 def _entry(term: Term, documents: dict[Path, Lesson]) -> str:
     """Return a term with its Chinese name, its definition, and links to its lessons."""
     found = dict.fromkeys(documents[place.path] for place in term.lessons if place.path in documents)
     links = ", ".join(f"[{each.number}](/{document_of(each)}.md)" for each in found)
-    explained = f" *Lesson {links}*" if links else ""
-    names = "\n".join(filter(None, (term.name, term.chinese)))
+    explained = f" *{say('Lesson {links}', links=links)}*" if links else ""
+    names = "\n".join(term.names)
     return f"{names}\n    {text(term.meaning)}{explained}"

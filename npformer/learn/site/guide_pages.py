@@ -22,6 +22,7 @@ SAME = {
 }
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
 COMMENT = re.compile(r"<!--.*?-->\n?", re.DOTALL)  # the marks of computed parts
+HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 LINE = re.compile(r"L\d+")  # the place of a line in a file, which a page does not have
 
 
@@ -53,7 +54,8 @@ def guide_pages(
     files: Files = {}
     for name, path in paths.items():
         written = COMMENT.sub("", (checkout / name).read_text(encoding="utf-8"))
-        written = translated(written, translations[checkout / name])
+        if language != ENGLISH:
+            written = translated(_with_places(written), translations[checkout / name])
         own = None if language == ENGLISH else {*paths.values(), *map(document_of, lessons)}
         root = "../" * (path.count("/") + 1)  # of the English pages, from those of another language
 
@@ -65,6 +67,17 @@ def guide_pages(
         below = [f"/{path}" for path in paths.values() if path not in ("docs/index", "start-here")]
         files["docs/index.md"] += f"\n{listed(below)}\n".encode()
     return files
+
+
+def _with_places(written: str) -> str:
+    """Return a guide with the English names of the headings that it links: translated ones have others."""
+    linked = set(re.findall(r"\]\(#([\w-]+)\)", written))
+
+    def named(heading: re.Match[str]) -> str:
+        name = re.sub(r"[^\w -]", "", heading[1].lower()).replace(" ", "-")
+        return f"({name})=\n{heading[0]}" if name in linked else heading[0]
+
+    return HEADING.sub(named, written)
 
 
 def _document_of(file: Path) -> str:

@@ -132,7 +132,7 @@ def _exercise(exercise: Exercise) -> str:
             name=exercise.name,
             functions=functions,
         ),
-        code(exercise.stub),
+        code(exercise.shown_stub),
         *hints(exercise.hints),
     ]
     title = say("Exercise {name}: {title}", name=exercise.name, title=exercise.title)

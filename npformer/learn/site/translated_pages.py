@@ -3,9 +3,10 @@
 A page that is not translated is offered in English: links lead to it.
 """
 
-from npformer.language import say, speaking
+from npformer.language import GLOSSARY, catalog, say, speaking
 from npformer.learn.course.lesson import Lesson, all_lessons
 from npformer.learn.course.routes import MAIN
+from npformer.learn.site.course_pages import glossary_page
 from npformer.learn.site.guide_pages import guide_pages
 from npformer.learn.site.lesson_links import document_of
 from npformer.learn.site.markdown import Files, document, listed, text
@@ -23,6 +24,8 @@ def translated_pages(lessons: Files, language: str, english: set[str]) -> Files:
         course = all_lessons()
         known = [lesson for lesson in course if f"{document_of(lesson)}.md" in lessons]
         files = lessons | guide_pages(known, english, language=language)  # links to English pages
+        if catalog(language, GLOSSARY):
+            files |= glossary_page(known)
         return files | {"index.md": _first_page(course, files, english)}
 
 
@@ -50,7 +53,11 @@ def _first_page(course: list[Lesson], files: Files, english: set[str]) -> bytes:
             else []
         ),
         f"## {say('Pages in English')}\n\n"
-        + "\n".join(f"- {_link(path, title, files)}" for path, title in others.items() if path in english),
+        + "\n".join(
+            f"- {_link(path, title, files)}"
+            for path, title in others.items()
+            if path in english and f"{path}.md" not in files
+        ),
         listed([f"/{document_of(each)}" for each in course if f"{document_of(each)}.md" in files]),
         listed([f"/{guide}" for guide in guides]),
     ]

@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
+from npformer.language import say, speaking
 from npformer.learn.tasks.answer import TooLarge, encode
 from npformer.learn.tasks.confinement import confine_to
 from npformer.learn.tasks.limits import limit_resources, limit_time
@@ -40,6 +41,7 @@ class Request(NamedTuple):
     memory: int  # the limit on memory, in bytes
     isolated: bool  # without a network, and apart from other processes
     confined: str  # the only folder that may be written to, or "" for no such limit
+    language: str  # of the messages
 
 
 def main(request: Request) -> None:
@@ -86,7 +88,7 @@ def _write(answers: BinaryIO, line: dict[str, Any]) -> None:
     try:
         encoded = encode(line)
     except TooLarge as error:
-        encoded = encode({"stopped": f"its results are too large to be checked ({error})"})
+        encoded = encode({"stopped": say("its results are too large to be checked ({error})", error=error)})
     answers.write(encoded + b"\n")
     answers.flush()
 
@@ -144,11 +146,17 @@ def observe_file(tasks: TaskRegistry[T], task: T, file: str) -> Iterator[Any]:
             yield from tasks.observe(task, namespace, file)
         else:
             start = f"{tasks.command} start {task.name}"
-            yield {"unusable": f"the file is empty: move it away, and {start} writes it again"}
+            yield {
+                "unusable": say("the file is empty: move it away, and {start} writes it again", start=start)
+            }
     except UnicodeDecodeError:
-        yield {"unusable": "the file is not UTF-8 text"}
+        yield {"unusable": say("the file is not UTF-8 text")}
     except SystemExit as error:
-        yield {"unusable": f"your code ended the program (SystemExit {error.code}): leave out exit()"}
+        yield {
+            "unusable": say(
+                "your code ended the program (SystemExit {code}): leave out exit()", code=error.code
+            )
+        }
     except GeneratorExit:
         raise
     except BaseException as error:  # the learner's code may raise anything
@@ -156,4 +164,6 @@ def observe_file(tasks: TaskRegistry[T], task: T, file: str) -> Iterator[Any]:
 
 
 if __name__ == "__main__":
-    main(Request(*json.loads(sys.stdin.buffer.readline())))
+    _request = Request(*json.loads(sys.stdin.buffer.readline()))
+    with speaking(_request.language):
+        main(_request)

@@ -7,13 +7,16 @@ import numpy as np
 
 from npformer.backend import Array, is_array
 from npformer.checking.shapes import describe_shape
+from npformer.language import GRADER, later, phrase, say
 from npformer.learn.tasks.verdict import Fault
 from npformer.mistakes.patterns import IN_FLOAT32, UNKNOWN, DiagnosisContext, describe, has_few_digits
 
 TOLERANCE = 1e-9  # relative to the largest entry of the correct result
 
 ROWS, COLUMNS = 12, 40  # of the largest grid that is shown
-MARKS = "· correct   + too large   - too small   0 is 0, should not be 0   x should be 0   ! NaN or infinite"
+MARKS = later(
+    "· correct   + too large   - too small   0 is 0, should not be 0   x should be 0   ! NaN or infinite"
+)
 
 
 def compare(
@@ -53,15 +56,13 @@ def compare(
     _check_type(name, right, found, who)
     if isinstance(right, (list, tuple, str)) or right is None:
         if is_array(found) or found != right:
-            raise Fault(f"{name} is {_short(found)} and should be {_short(right)}", (clue or where(),))
+            raise Fault(
+                say("{name} is {is_} and should be {due}", name=name, is_=_short(found), due=_short(right)),
+                (clue or where(),),
+            )
         return
     right_array, found_array = np.asarray(right), np.asarray(found)
-    if right_array.shape != found_array.shape:
-        raise Fault(f"{name} has the wrong shape: {describe_shape(right_array, found_array, dy=dy)}", (clue,))
-    if right_array.dtype.kind == "b" and not np.isin(found_array, (0, 1)).all():
-        raise Fault(
-            f"{name} holds numbers other than 0 and 1 ({found_array.dtype}): it must be True or False"
-        )
+    _check_shape(name, right_array, found_array, dy, clue)
     right, found = right_array.astype(np.float64), found_array.astype(np.float64)
     scale = max(1e-300, floor, np.abs(right[np.isfinite(right)]).max(initial=0))
     wrong = ~np.isclose(found, right, rtol=0, atol=tolerance_of(right_array) * scale)
@@ -74,7 +75,7 @@ def compare(
     )
     raise Fault(
         _describe_first(name, right_array, found_array, wrong),
-        (clue or _cause(context) or where() or UNKNOWN,),
+        (clue or _cause(context) or where() or phrase(UNKNOWN, GRADER),),
         picture_of(name, right, found, wrong),
         difference_of(right, found, wrong),
     )
@@ -88,27 +89,64 @@ def tolerance_of(right: Array) -> float:
 def _check_type(name: str, right: Any, found: Any, who: str) -> None:
     """Check that the result has the type of the correct result: an array, a number, a string, and so on."""
     if found is None and right is not None:
-        raise Fault(f"{who} returns nothing (None) instead of {name}: end it with a return")
+        raise Fault(
+            say("{who} returns nothing (None) instead of {name}: end it with a return", who=who, name=name)
+        )
     if is_array(right) and not isinstance(found, (np.ndarray, np.generic)):
-        raise Fault(f"{name} is of type {type(found).__name__} and must be an array")
+        raise Fault(
+            say("{name} is of type {type} and must be an array", name=name, type=type(found).__name__)
+        )
     if isinstance(right, (list, tuple)) and type(found) is not type(right):
-        raise Fault(f"{name} is of type {type(found).__name__} and must be a {type(right).__name__}")
+        raise Fault(
+            say(
+                "{name} is of type {type} and must be a {due}",
+                name=name,
+                type=type(found).__name__,
+                due=type(right).__name__,
+            )
+        )
     is_number = isinstance(found, (int, float, np.number, np.bool_)) or is_array(found)
     if isinstance(right, (list, tuple)):
         _check_lists(name, right, found)
     if isinstance(right, (int, float)) and not is_number:
-        raise Fault(f"{name} is of type {type(found).__name__} and must be a number")
+        raise Fault(
+            say("{name} is of type {type} and must be a number", name=name, type=type(found).__name__)
+        )
     if is_array(found) and found.dtype.kind not in "bif":
-        kinds = {"b": "True and False", "i": "whole numbers", "f": "real numbers"}
-        due = kinds.get(np.asarray(right).dtype.kind, "numbers")
-        raise Fault(f"{name} has dtype {found.dtype}: it must contain {due}")
+        kinds = {"b": say("True and False"), "i": say("whole numbers"), "f": say("real numbers")}
+        due = kinds.get(np.asarray(right).dtype.kind, say("numbers"))
+        raise Fault(
+            say("{name} has dtype {dtype}: it must contain {due}", name=name, dtype=found.dtype, due=due)
+        )
+
+
+def _check_shape(name: str, right: Array, found: Array, dy: Any, clue: str) -> None:
+    """Check that an array has the shape of the correct result, and is True or False if that is."""
+    if right.shape != found.shape:
+        why = describe_shape(right, found, dy=dy)
+        raise Fault(say("{name} has the wrong shape: {why}", name=name, why=why), (clue,))
+    if right.dtype.kind == "b" and not np.isin(found, (0, 1)).all():
+        raise Fault(
+            say(
+                "{name} holds numbers other than 0 and 1 ({dtype}): it must be True or False",
+                name=name,
+                dtype=found.dtype,
+            )
+        )
 
 
 def _check_lists(name: str, right: Any, found: Any) -> None:
     """Check that no element of a list is an array: the comparison of two arrays is not True or False."""
     for index, (due, element) in enumerate(zip(right, found, strict=False)):
         if is_array(element) and np.ndim(element):
-            raise Fault(f"{name}[{index}] is an array and must be of type {type(due).__name__}")
+            raise Fault(
+                say(
+                    "{name}[{index}] is an array and must be of type {type}",
+                    name=name,
+                    index=index,
+                    type=type(due).__name__,
+                )
+            )
         if isinstance(due, (list, tuple)) and isinstance(element, (list, tuple)):
             _check_lists(f"{name}[{index}]", due, element)
 
@@ -118,10 +156,17 @@ def _check_dtype(name: str, right: Array, found: Array) -> None:
     same_kind = right.dtype.kind == found.dtype.kind
     if right.ndim and (not same_kind or (right.dtype.kind == "f" and right.dtype != found.dtype)):
         raise Fault(
-            f"the numbers of {name} are correct, but its dtype is {found.dtype} and should be {right.dtype}",
+            say(
+                "the numbers of {name} are correct, but its dtype is {dtype} and should be {due}",
+                name=name,
+                dtype=found.dtype,
+                due=right.dtype,
+            ),
             (
-                "the result must have the dtype of the arguments: give np.zeros a dtype, and use "
-                "math.sqrt(64) and not np.sqrt(64)",
+                say(
+                    "the result must have the dtype of the arguments: give np.zeros a dtype, and use "
+                    "math.sqrt(64) and not np.sqrt(64)"
+                ),
             ),
         )
 
@@ -132,8 +177,13 @@ def _describe_first(name: str, right: Array, found: Array, wrong: Array) -> str:
         return f"{name} {_is_and_should_be(found[()], right[()])}"
     entry = first_entry(wrong)
     at = f"{name}[{', '.join(map(str, entry))}]"
-    share = f"{int(wrong.sum())} of {wrong.size} entries are wrong"
-    return f"{share}, first {at}: it {_is_and_should_be(found[entry], right[entry])}"
+    share = say("{count} of {size} entries are wrong", count=int(wrong.sum()), size=wrong.size)
+    return say(
+        "{share}, first {at}: it {numbers}",
+        share=share,
+        at=at,
+        numbers=_is_and_should_be(found[entry], right[entry]),
+    )
 
 
 def _is_and_should_be(found: Any, right: Any) -> str:
@@ -142,17 +192,17 @@ def _is_and_should_be(found: Any, right: Any) -> str:
         is_, due = (str(x) if x.dtype.kind in "bi" else f"{float(x):.{digits}g}" for x in (found, right))
         if is_ != due:
             break
-    return f"is {is_} and should be {due}"
+    return say("is {is_} and should be {due}", is_=is_, due=due)
 
 
 def _cause(context: DiagnosisContext) -> str:
     """Return a cause that the numbers suggest, or ""."""
     if not np.isfinite(context.found[np.isfinite(context.right)]).all():
-        return "it contains NaN or infinity: is there a division by 0, a logarithm of 0, or inf - inf?"
+        return say("it contains NaN or infinity: is there a division by 0, a logarithm of 0, or inf - inf?")
     if has_few_digits(context.right, context.found):
-        return IN_FLOAT32
-    clue = describe(context) if np.isfinite(context.right).all() else UNKNOWN
-    return "" if clue == UNKNOWN else clue
+        return phrase(IN_FLOAT32, GRADER)
+    clue = describe(context) if np.isfinite(context.right).all() else ""
+    return "" if clue == phrase(UNKNOWN, GRADER) else clue
 
 
 def _short(value: Any) -> str:
@@ -180,13 +230,20 @@ def picture_of(name: str, right: Array, found: Array, wrong: Array) -> str:
     rows, columns = marks.shape
     lines = ["  " + " ".join(line[:COLUMNS]) + (" …" if columns > COLUMNS else "") for line in marks[:ROWS]]
     if rows > ROWS:
-        lines.append(f"  … and {rows - ROWS} more rows")
+        lines.append(say("  … and {value} more rows", value=rows - ROWS))
     at = f"[{', '.join(map(str, matrix))}]" if matrix else ""
-    axes = f"rows: axis {right.ndim - 2}, columns: axis {right.ndim - 1}" if right.ndim > 1 else "axis 0"
+    axes = (
+        say("rows: axis {value}, columns: axis {column}", value=right.ndim - 2, column=right.ndim - 1)
+        if right.ndim > 1
+        else say("axis 0")
+    )
     others = int(wrong.reshape(-1, rows * columns).any(1).sum()) - 1 if right.ndim > 2 else 0
-    more = f", and {others} more such matrices differ" if others else ""
-    legend = "   ".join(part for part in MARKS.split("   ") if part[0] in set("".join(marks.reshape(-1))))
-    return "\n".join([f"{name}{at} ({axes}){more}:", *lines, f"  {legend}"])
+    more = say(", and {others} more such matrices differ", others=others) if others else ""
+    legend = "   ".join(
+        part for part in phrase(MARKS, GRADER).split("   ") if part[0] in set("".join(marks.reshape(-1)))
+    )
+    head = say("{name} ({axes}){more}:", name=f"{name}{at}", axes=axes, more=more)
+    return "\n".join([head, *lines, f"  {legend}"])
 
 
 def difference_of(right: Array, found: Array, wrong: Array) -> list[list[float]] | None:

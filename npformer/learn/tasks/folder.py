@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from npformer.errors import UserError
+from npformer.language import later
 from npformer.learn.tasks.registry import Task
 from npformer.storage.atomic import create_atomically, reason
 from npformer.storage.state_file import StateFile
@@ -66,8 +67,9 @@ class Folder:
     def state(self, task: Task) -> str:
         """Return "solved", "started" or "not started"."""
         if not self.file(task).exists():
-            return "not started"
-        return "solved" if task.stem in self._note.read().get("solved", []) else "started"
+            return later("not started")
+        is_solved = task.stem in self._note.read().get("solved", [])
+        return later("solved") if is_solved else later("started")
 
     def current(self) -> str | None:
         """Return the stem of the task that was started or checked last, or None if its file is gone."""

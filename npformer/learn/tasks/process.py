@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from npformer.errors import UserError
+from npformer.language import current_language, say
 from npformer.learn.tasks.answer import MOST_VALUES, DamagedAnswer, decode, transported
 from npformer.learn.tasks.child import Request, observe_file
 from npformer.learn.tasks.limits import FILE_SIZE, HAS_TIMER
@@ -102,9 +103,11 @@ def judge_answer(tasks: TaskRegistry[T], task: T, answer: Answer, file: str) -> 
     try:
         verdict = tasks.judge(task, observations, file)
     except DamagedAnswer:
-        verdict = Verdict(False, "the results of your code cannot be read: does it write into open files?")
+        verdict = Verdict(
+            False, say("the results of your code cannot be read: does it write into open files?")
+        )
     if verdict is None:  # nothing was wrong as far as it went
-        verdict = Verdict(False, problem or "your code left out a part of the check")
+        verdict = Verdict(False, problem or say("your code left out a part of the check"))
     verdict.printed = answer.printed
     return verdict
 
@@ -139,7 +142,9 @@ def ask_child(
     with tempfile.TemporaryFile() as answers, tempfile.TemporaryFile() as stack:
         altogether = _altogether(seconds)
         confined = "" if confined_to is None else str(confined_to)
-        request = Request(function, [*arguments], seconds, altogether, memory, isolated, confined)
+        request = Request(
+            function, [*arguments], seconds, altogether, memory, isolated, confined, current_language()
+        )
         status = _run_child(request, answers, stack)
         answer = _read(answers)
         if answer.problem:
@@ -197,7 +202,11 @@ def _read(answers: BinaryIO) -> Answer:
     answers.seek(0)
     data = answers.read(FILE_SIZE)
     if most_values(data) > MOST_VALUES:
-        return Answer(problem=f"its results are too large to be checked (more than {MOST_VALUES:,} values)")
+        return Answer(
+            problem=say(
+                "its results are too large to be checked (more than {most:,} values)", most=MOST_VALUES
+            )
+        )
     for line in io.BytesIO(data):
         if not line.strip():
             continue
@@ -227,13 +236,26 @@ def _text(stack: BinaryIO) -> str:
 def _problem(status: int | None, stack: str, why: str, file: Path, seconds: float) -> str:
     """Return one sentence about the reason why the answer is not complete."""
     line = re.search(rf'{re.escape(file.name)}", line (\d+)', stack)
-    where = f", in line {line[1]}" if line else ""
+    where = say(", in line {line}", line=line[1]) if line else ""
     if hasattr(signal, "SIGPROF") and status == -signal.SIGPROF:
-        return f"it was stopped after {seconds:g} seconds{where}: is there an infinite loop?"
+        return say(
+            "it was stopped after {seconds:g} seconds{where}: is there an infinite loop?",
+            seconds=seconds,
+            where=where,
+        )
     if status is None or "Timeout (" in stack:
-        guess = "does it wait for something?" if HAS_TIMER else "is there an infinite loop?"
-        return f"it was stopped after {_altogether(seconds):g} seconds{where}: {guess}"
+        guess = say("does it wait for something?") if HAS_TIMER else say("is there an infinite loop?")
+        return say(
+            "it was stopped after {seconds:g} seconds{where}: {guess}",
+            seconds=_altogether(seconds),
+            where=where,
+            guess=guess,
+        )
     if why != Answer.problem:
-        return f"it was stopped: {why}"
-    how = f"was killed by signal {-status}" if status < 0 else f"ended the program with status {status}"
-    return f"your code {how} before the check was over"
+        return say("it was stopped: {why}", why=why)
+    how = (
+        say("was killed by signal {value}", value=-status)
+        if status < 0
+        else say("ended the program with status {status}", status=status)
+    )
+    return say("your code {how} before the check was over", how=how)

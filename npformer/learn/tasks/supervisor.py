@@ -23,6 +23,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from npformer.language import say
 from npformer.learn.tasks.confinement import (
     PR_SET_CHILD_SUBREAPER,
     PR_SET_PDEATHSIG,
@@ -128,14 +129,14 @@ def _watch(worker: int, limits: Limits, begins: int) -> tuple[int, str]:
             continue
         ready = select.select(wakes, [], [], PATROL)[0]
         if 0 in ready:
-            return -signal.SIGKILL, "the check was interrupted"
+            return -signal.SIGKILL, say("the check was interrupted")
         processes = _descendants()
         if begins in ready:
             wakes.remove(begins)
             start, end = _used(processes), time.monotonic() + MARGIN * limits.altogether + MORE
         why = _excess(processes, start, limits) if begins not in wakes else ""
         if time.monotonic() > end:
-            why = "it took too long"
+            why = say("it took too long")
         if why:
             return -signal.SIGKILL, why
 
@@ -144,13 +145,18 @@ def _excess(processes: list[int], start: _Used, limits: Limits) -> str:
     """Return which limit the processes exceed, or ""."""
     used = _used(processes)
     if len(processes) > MOST_PROCESSES:
-        return f"it started more than {MOST_PROCESSES} processes"
+        return say("it started more than {most} processes", most=MOST_PROCESSES)
     if used.seconds - start.seconds > MARGIN * limits.seconds + MORE:
-        return f"all its processes together ran for more than {limits.seconds:g} seconds of processor time"
+        return say(
+            "all its processes together ran for more than {seconds:g} seconds of processor time",
+            seconds=limits.seconds,
+        )
     # shared memory counts several times in the first number, which is found quickly
     numbers = (used.memory, sum(map(_share_of_memory, processes)) if used.memory > limits.memory else 0)
     if min(numbers) - start.memory > limits.memory:
-        return f"all its processes together took more than {limits.memory >> 20:,} MB of memory"
+        return say(
+            "all its processes together took more than {value:,} MB of memory", value=limits.memory >> 20
+        )
     return ""
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from npformer.errors import UserError
+from npformer.language import say
 from npformer.learn.tasks.answer import DamagedAnswer
 
 
@@ -70,7 +71,7 @@ def describe_error(error: BaseException, file: str) -> str:
     if isinstance(error, UserError) and not lines:
         return str(error)
     line = error.lineno if isinstance(error, SyntaxError) else next(iter(lines), None)
-    where = f"line {line} raised" if line else "your code raised"
+    where = say("line {line} raised", line=line) if line else say("your code raised")
     message = error.msg if isinstance(error, SyntaxError) else str(error)
     first = message.splitlines()[0] if message else ""
     return f"{where} {type(error).__name__}" + (f": {first}" if first else "")

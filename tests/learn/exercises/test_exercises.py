@@ -7,6 +7,7 @@ import pytest
 from mistake_tables import drawn
 
 from npformer import UserError
+from npformer.language import speaking
 from npformer.learn.course.chapters import TITLES
 from npformer.learn.exercises import EXERCISES, explain, grade
 from npformer.learn.tasks.process import check_here
@@ -53,9 +54,18 @@ def test_the_stub_does_not_solve_it(name, monkeypatch):
     assert "nothing" in verdict.message or "should be" in verdict.message
 
 
+def code_of(stub):
+    """Return the functions of a stub without their docstrings."""
+    functions = [node for node in ast.parse(stub).body if isinstance(node, ast.FunctionDef)]
+    return [ast.dump(part) for node in functions for part in (node.args, *node.body[1:])]
+
+
 @each
 def test_the_declaration_is_complete(exercise):
     assert set(exercise.functions) == set(exercise.solution)
+    assert exercise.shown_stub == exercise.stub
+    with speaking("zh_CN"):
+        assert code_of(exercise.shown_stub) == code_of(exercise.stub)
     assert 2 <= len(exercise.hints) <= 3
     assert len(exercise.title) <= 46, "the list fits a terminal of 100 columns"
     for node in ast.parse(exercise.stub).body:

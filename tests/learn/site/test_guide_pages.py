@@ -58,3 +58,9 @@ def test_every_link_of_the_documentation_leads_to_a_document():
 
 def test_an_installed_package_has_no_guides(tmp_path):
     assert guide_pages([], (), tmp_path) == {}
+
+
+def test_places_of_a_translated_guide_keep_their_names():
+    page = guide_pages([], (), language="zh_CN")["docs/teaching.md"].decode()
+    for place in re.findall(r"\]\(#([\w-]+)\)", page):
+        assert f"\n({place})=\n## " in page

@@ -32,6 +32,12 @@ def test_a_translated_lesson_has_a_page_in_both_languages(site):
     assert dead_links(site) == []
 
 
+def test_the_glossary_and_a_guide_are_in_chinese(site):
+    glossary = text_of((site / "zh/glossary.html").read_text("utf-8"))
+    assert "损失对一个数组中每个数的导数所组成的数组" in glossary
+    assert 'id="an-assignment-in-nbgrader"' in (site / "zh/docs/teaching.html").read_text("utf-8")
+
+
 def test_what_is_not_translated_is_offered_in_english(site):
     assert not (site / "zh/lessons/00_3.html").exists()
     assert 'href="../../lessons/00_3.html">第 0.3 课</a>' in (site / "zh/lessons/00_0.html").read_text(

@@ -9,6 +9,7 @@ from npformer.backend import Array
 from npformer.learn.exercises.exercise import Functions, Gradients, Task, Values, exercises
 from npformer.learn.exercises.topics import hidden_inputs
 from npformer.learn.exercises.topics.tools import output, pairs
+from npformer.mistakes.patterns import Count
 
 TARGETS = np.array([[4, 1, 0, 0], [6, 2, 3, 0], [5, 5, 3, 2]])
 
@@ -167,7 +168,11 @@ def kl_divergence_backward(dloss, cache):
         "log-softmax-backward": pairs(F.log_softmax, ("", (4, 7)), ("x (2, 3, 7)", (2, 3, 7))),
         "cross-entropy": Task(
             F.cross_entropy,
-            Values("", _losses, numbers=((12, "12 (all targets)"), (9, "9 (targets that are not padding)"))),
+            Values(
+                "",
+                _losses,
+                numbers=((12, Count("12 (all targets)")), (9, Count("9 (targets that are not padding)"))),
+            ),
         ),
         "cross-entropy-backward": Task(
             F.cross_entropy_backward,
