@@ -46,6 +46,7 @@ def test_the_page_of_a_layer(chromium):
             name = "x" if isinstance(layer, nn.FeedForward) else "query"
             found = page.evaluate("name => [...npformer.values(name)]", name)
             np.testing.assert_array_equal(np.array(found, "f4"), inputs.ravel())
+            assert "it computes no other texts" in page.text_content("#overview")
 
 
 HARNESS = """

@@ -291,6 +291,33 @@ def test_a_token_is_replaced(reader):
 # Gradients and training
 
 
+def test_an_activation_of_another_text_is_taken_over(reader):
+    """The chosen cell says the effect, and the model with this activation has the score that it predicts."""
+    open_view(reader, "What if")
+    reader.write("#patch-text", "the dog is")
+    reader.press("form:has(#patch-text) button")
+    assert text(reader, "#patch-told").startswith("This text has 4 tokens, and that of the page has 5")
+    reader.write("#patch-text", "a cat sees it")
+    reader.press("form:has(#patch-text) button")
+    found = reader.page.evaluate("npformer.patch('a cat sees it', 'layers')")
+    patch = found["sites"][1]["patches"][0]
+    cells = reader.page.locator(".patches .lens-cell")
+    assert cells.count() == 2 * 2 * (5 + len(array(reader.page, "logits")))  # both effects, after two layers
+    reader.press(".patches .lens-cell")  # of the last layer of the encoder
+    told = re.search(
+        r"\(encoder 1: the\), it is (\S+): the effect is (\S+), and .* (\S+)\. ", text(reader, "#patch-told")
+    )
+    expected = [found["score"] + patch["exact"], patch["exact"], patch["firstOrder"]]
+    assert [shown_number(number) for number in told.groups()] == pytest.approx(expected, abs=5e-4)
+    reader.press("#patch-told button")
+    position, token, versus = (found["compared"][name] for name in ("position", "token", "versus"))
+    logits = array(reader.page, "logits")[position]
+    assert logits[token] - (0 if versus is None else logits[versus]) == pytest.approx(expected[0], abs=1e-12)
+    assert "entries set" in text(reader, "#changes .result")
+    open_view(reader, "Steps")
+    assert "a corner marks what changed since before" in text(reader, "#legends")
+
+
 def test_a_nudge_moves_the_loss_along_its_slope(reader):
     open_view(reader, "Check a gradient")
     assert "The gradient agrees with the slope." in text(reader, "#slope .verdict")

@@ -12,6 +12,7 @@ from word_translator import word_translator
 from npformer.explorer import explore
 from npformer.generation.sampling import token_probabilities
 from npformer.lenses import Output, attribution_of, layer_logits
+from npformer.lenses.patching import ACTIVATIONS, patching_of
 
 pytestmark = pytest.mark.browser
 
@@ -106,6 +107,8 @@ def test_the_lens_and_the_attribution_are_those_of_the_package(kind, chromium, l
         for name, path, value in parts:
             sums[label_of(name, path)] += value
         assert sums == {part.label: pytest.approx(part.value, abs=1e-12) for part in attribution.parts}
+        other = "a cat sees it" if len(inputs) == 2 else "the dog"
+        check_patching(page, model, inputs, other, np.abs(expected[-1]).max())
         page.evaluate("npformer.edit({ values: { [npformer.attribution(2, 5)[1][1]]: [[0, 3]] } })")
         parts = page.evaluate("npformer.attribution(2, 5)")  # with a value that was set, too
         logit = page.evaluate("npformer.values('logits')[2 * npformer.shape('logits')[1] + 5]")
@@ -115,6 +118,33 @@ def test_the_lens_and_the_attribution_are_those_of_the_package(kind, chromium, l
         assert page.text_content(".lens .chosen") == page.locator(".lens thead th").nth(1).text_content()
         page.locator(".lens-cell").nth(1).click()
         assert page.evaluate("npformer.explorer.view") == "steps"
+
+
+OTHER_IDS = "text => npformer.explorer.session.task.otherIds(npformer.explorer.session.ids, text)"
+
+
+def check_patching(page, model, inputs, text, largest):
+    """Compare the effects of all activations of another text, exact and of first order, with the package.
+
+    They are differences of logits, of which `largest` is the largest.
+    """
+    ids = page.evaluate(OTHER_IDS, text)
+    others = [np.array([ids[side]]) for side in ("source", "targetIn") if ids[side]]
+    tokens = [list(map(str, each[0])) for each in inputs]
+    for what in ACTIVATIONS:
+        found = page.evaluate("arguments => npformer.patch(...arguments)", [text, what])
+        position, token, versus = (found["compared"][name] for name in ("position", "token", "versus"))
+        settings = {"tokens": tokens, "labels": ("", None), "what": what}
+        expected = patching_of(model, inputs, others, Output(position, token), versus, **settings)
+        scores = [expected.score, expected.other_score]
+        assert [found["score"], found["otherScore"]] == pytest.approx(scores, abs=1e-12 * largest)
+        sites = iter(found["sites"])
+        for effects in expected.effects.values():
+            for exact, first_order in zip(effects.exact, effects.first_order, strict=True):
+                patches = next(sites)["patches"]
+                shown = np.array([[patch["exact"], patch["firstOrder"]] for patch in patches])
+                assert np.abs(shown - np.stack([exact, first_order], 1)).max() <= 1e-12 * largest
+        assert next(sites, None) is None
 
 
 def test_a_reader_writes_with_the_model(page):

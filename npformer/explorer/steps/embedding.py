@@ -41,7 +41,8 @@ def _emit_input_embedding(recording: Recording, call: Call, path: str) -> None:
     step = recording.named(f"{path}.tokens.y")
     if module.positions is not None:
         inputs = [step, _positions(recording, module.positions, call.output.shape[1], path)]
-        step = recording.record("add_positions", f"{path}.sum", call.output, call.d_output, inputs)
+        dy = call.d_output
+        step = recording.record("add", f"{path}.sum", call.output, dy, inputs, line="add_positions")
     recording.alias(f"{path}.y", step)
 
 
@@ -64,7 +65,7 @@ def _emit_bert_embedding(recording: Recording, call: Call, path: str) -> None:
     if segments is None:
         x = norm.inputs[0]
     inputs = [recording.named(f"{path}.tokens.y"), table]
-    step = recording.record("add_positions", f"{path}.with_positions", x, dx, inputs)
+    step = recording.record("add", f"{path}.with_positions", x, dx, inputs, line="add_positions")
     if segments is not None:
         recording.emit(segments)
         terms: list[RecordedStep | None] = [step, recording.named(f"{path}.segments.y")]

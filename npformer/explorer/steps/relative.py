@@ -39,8 +39,16 @@ def record_relative_scores(
     dproducts = collect_by_distance(dunscaled, cache.distance, products.shape[-1])
     dvectors = (cache.q.swapaxes(-1, -2) @ dproducts).sum((0, 1))  # (K, R)
     positions = recording.parameter(module.key_positions)
+    note = {"kind": "transpose"}
     vectors = recording.record(
-        "transpose", f"{at}.key_product.weight", product.weight, dvectors, [positions], squeeze=False
+        "rearrange",
+        f"{at}.key_product.weight",
+        product.weight,
+        dvectors,
+        [positions],
+        note,
+        "transpose",
+        squeeze=False,
     )
     step = recording.record(
         "linear", f"{at}.key_product.y", products, dproducts, [q, vectors], line="relative_products"

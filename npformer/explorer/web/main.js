@@ -13,11 +13,20 @@ import { LensView } from "./views/lens_view.js";
 import { ModelMap } from "./views/model_map.js";
 import { SentenceView } from "./views/sentence_view.js";
 import { linkHome } from "./views/site_links.js";
-import { VIEWS, isAddress, readAddress, saveAddress } from "./state/address.js";
+import { VIEWS, isAddress, isThere, readAddress, saveAddress } from "./state/address.js";
 import { listenToKeys } from "./views/keyboard.js";
 import { showLink } from "./views/link_view.js";
 import { pageInterface } from "./state/page_interface.js";
 import { t, translateBody } from "./words/text.js";
+
+const VIEW_CLASSES = {
+  steps: StepView,
+  attention: AttentionView,
+  lens: LensView,
+  changes: ChangesView,
+  slope: SlopeView,
+  training: TrainingView,
+};
 
 /** Start the page. */
 function startPage() {
@@ -29,15 +38,9 @@ function startPage() {
     write = new WriteView(explorer);
   const shell = [new SentenceView(explorer), new ModelMap(explorer)];
   /** @type {Record<string, {render: () => void}>} */
-  const views = {
-    overview: { render: () => [write, overview].forEach((part) => part.render()) },
-    steps: new StepView(explorer),
-    attention: new AttentionView(explorer),
-    lens: new LensView(explorer),
-    changes: new ChangesView(explorer),
-    slope: new SlopeView(explorer),
-    training: new TrainingView(explorer),
-  };
+  const views = { overview: { render: () => [write, overview].forEach((part) => part.render()) } };
+  for (const [name, View] of Object.entries(VIEW_CLASSES))
+    if (isThere(explorer.session, name)) views[name] = new View(explorer);
   explorer.memory.saveAddress = () => saveAddress(explorer);
   const isNarrow = matchMedia("(max-width: 1000px)").matches;
   /** With a small screen or large text, the map stands folded above the view. */

@@ -90,11 +90,7 @@ export function constant(value, name) {
   return { step: null, index: 0, value, grad: false, name };
 }
 
-/**
- * Return the indices of the row of an entry.
- * @param {Step} step
- * @param {number} index
- */
+/** Return the indices of the row of an entry. @type {(step: Step, index: number) => number[]} */
 export function placesOfRow(step, index) {
   const width = step.shape[step.shape.length - 1], start = index - (index % width);
   return Array.from({ length: width }, (_, j) => start + j);

@@ -5,9 +5,6 @@ import { terms } from "./terms.js";
 /** @typedef {import("../engine/tape.js").Tape} Tape */
 /** @typedef {import("../engine/tape.js").Step} Step */
 
-/** Sums, which pass their gradient to each term unchanged. */
-const SUMS = ["add", "add_positions"];
-
 /**
  * Return the share of a part of a gradient: part · whole / whole · whole. The shares of all parts add up
  * to 1. A share below 0 belongs to a part that points against the whole.
@@ -50,6 +47,6 @@ export function sendersOf(tape, step, start, width) {
 export function behindSums(tape, step) {
   const outputs = tape.steps.filter(({ inputs }) => inputs.includes(step)),
     [sum] = outputs;
-  const isSame = outputs.length === 1 && SUMS.includes(sum.op) && sum.data.length === step.data.length;
+  const isSame = outputs.length === 1 && sum.op === "add" && sum.data.length === step.data.length;
   return isSame && !sum.edited.size && sum.grad.length ? behindSums(tape, sum) : step;
 }

@@ -67,18 +67,6 @@ const REARRANGE = {
   },
 };
 
-/** y = x.T @type {Arithmetic} */
-const TRANSPOSE = {
-  forward({ inputs: [x] }, index) {
-    const [n, m] = x.shape, place = (index % n) * m + Math.floor(index / n);
-    return [term(x, place, [entry(x, place)])];
-  },
-  backward(step, _, index) {
-    const [m, n] = step.shape;
-    return passedOn(step, (index % m) * n + Math.floor(index / m));
-  },
-};
-
 /** y = where(mask, x, fill), or y = x + where(mask, 0, fill) @type {Arithmetic} */
 const MASK = {
   forward({ inputs: [x], note: { allowed, fill, how } }, index) {
@@ -200,12 +188,10 @@ const SCALE_AND_SHIFT = {
 
 /** @type {Record<string, Arithmetic>} */
 export const ARITHMETIC_OF_ENTRIES = {
-  add_positions: SUM,
   add: SUM,
   add_bias: ADD_BIAS,
   factor: FACTOR,
   rearrange: REARRANGE,
-  transpose: TRANSPOSE,
   mask: MASK,
   mask_queries: MASK_QUERIES,
   scalar: SCALAR,

@@ -105,19 +105,14 @@ function axis(name, labels, length) {
   return { name, labels, length };
 }
 
-/**
- * @param {string[]} tokens
- * @param {number} length
- */
+/** @type {(tokens: string[], length: number) => string[] | null} */
 function fitting(tokens, length) {
   return tokens.length === length ? tokens : null;
 }
 
 /**
  * Return the words of an axis that counts the vocabulary, or null.
- * @param {Session} session
- * @param {Step} step
- * @param {number} fromEnd
+ * @type {(session: Session, step: Step, fromEnd: number) => any}
  */
 export function vocabularyAxis({ head }, { path, shape, note }, fromEnd) {
   const length = shape[shape.length - 1 - fromEnd];
@@ -130,11 +125,7 @@ export function vocabularyAxis({ head }, { path, shape, note }, fromEnd) {
   return words?.length === length ? words : null;
 }
 
-/**
- * Return the indices along all axes of an entry.
- * @param {number[]} shape
- * @param {number} index
- */
+/** Return the indices along all axes of an entry. @type {(shape: number[], index: number) => number[]} */
 export function unravel(shape, index) {
   const places = [];
   for (let i = shape.length - 1; i >= 0; i--) {

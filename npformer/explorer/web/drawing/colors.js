@@ -2,9 +2,11 @@
 // The colours of the page. Values go from orange over white to blue, gradients from purple to green. In dark
 // mode, the middle is dark.
 
-const VALUE_COLORS = ["#a34700", "#f0974a", "#fdfdfd", "#5fa2d8", "#0b4a8f"];
-const GRADIENT_COLORS = ["#6a1b7a", "#b98cc9", "#fbfaf7", "#7fbf8a", "#0b6b3a"];
-const WEIGHT_COLORS = ["#fdfdfd", "#fdfdfd", "#fdfdfd", "#5fa2d8", "#0b4a8f"];
+const LIGHT_COLORS = {
+  value: ["#a34700", "#f0974a", "#fdfdfd", "#5fa2d8", "#0b4a8f"],
+  gradient: ["#6a1b7a", "#b98cc9", "#fbfaf7", "#7fbf8a", "#0b6b3a"],
+  weight: ["#fdfdfd", "#fdfdfd", "#fdfdfd", "#5fa2d8", "#0b4a8f"],
+};
 
 // in dark mode the middle is dark, and large numbers are bright
 const DARK_COLORS = {
@@ -13,16 +15,12 @@ const DARK_COLORS = {
   weight: ["#26282d", "#26282d", "#26282d", "#2f72b3", "#b9dcfc"],
 };
 
+export const CHOSEN = "#ff7100"; // the frame around what is chosen
+
 /** Colours of heads in the lines of attention. They differ for all kinds of colour vision (Okabe and Ito). */
 export const HEAD_COLORS = [
-  "#0072b2",
-  "#d55e00",
-  "#009e73",
-  "#cc79a7",
-  "#e69f00",
-  "#56b4e9",
-  "#8b6cc1",
-  "#7a7a7a",
+  "#0072b2", "#d55e00", "#009e73", "#cc79a7",
+  "#e69f00", "#56b4e9", "#8b6cc1", "#7a7a7a",
 ];
 
 /** @typedef {[number, number, number]} RGB */
@@ -55,8 +53,7 @@ export function currentTheme() {
  * @param {boolean} dark
  */
 export function scaleColors(kind, dark) {
-  if (dark) return DARK_COLORS[kind];
-  return { value: VALUE_COLORS, gradient: GRADIENT_COLORS, weight: WEIGHT_COLORS }[kind];
+  return (dark ? DARK_COLORS : LIGHT_COLORS)[kind];
 }
 
 /**
@@ -114,6 +111,15 @@ export function paletteOf(kind, theme, part) {
  */
 export function levelOf(x) {
   return Math.round(((Math.max(-1, Math.min(1, x)) + 1) * LEVELS) / 2);
+}
+
+/**
+ * Return the styles of an element with the colour of a number between -1 and 1.
+ * @param {Palette} palette
+ * @param {number} x
+ */
+export function shadeOf({ colors, inks }, x) {
+  return { background: colors[levelOf(x)], color: inks[levelOf(x)] };
 }
 
 /**

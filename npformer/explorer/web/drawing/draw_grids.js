@@ -1,6 +1,6 @@
 // @ts-check
 // Draws the grids of a layout: cells, numbers, labels, and frames around what takes part in a number.
-import { levelOf, paletteOf } from "./colors.js";
+import { CHOSEN, levelOf, paletteOf } from "./colors.js";
 import { cellText } from "./number_texts.js";
 import { cellOf, gridSize, numbersOf, placeOf } from "./slices.js";
 import { labelsOf } from "./step_layout.js";
@@ -10,7 +10,6 @@ import { labelsOf } from "./step_layout.js";
 /** @typedef {import("./colors.js").Theme} Theme */
 
 const DIMMED = 0.6; // of a cell that takes no part
-const FRAME = "#ff7100";
 const INFINITE = "#767676"; // the colour of -inf
 
 /**
@@ -55,7 +54,7 @@ export function drawGrid(surface, theme, placed, parts, chosen) {
   if (cell) {
     const [i, j] = cell,
       { x, y, cellWidth, cellHeight } = placed;
-    surface.frame(x + j * cellWidth - 1, y + i * cellHeight - 1, cellWidth + 1, cellHeight + 1, FRAME, 2.5);
+    surface.frame(x + j * cellWidth - 1, y + i * cellHeight - 1, cellWidth + 1, cellHeight + 1, CHOSEN, 2.5);
   }
   drawLabels(surface, theme, placed, cell ?? commonCell(slice, lit));
 }
@@ -73,11 +72,7 @@ function commonCell(slice, lit) {
   return [cells.every(([i]) => i === row) ? row : -1, cells.every(([, j]) => j === column) ? column : -1];
 }
 
-/**
- * @param {Surface} surface
- * @param {Theme} theme
- * @param {Placed} placed
- */
+/** @type {(surface: Surface, theme: Theme, placed: Placed) => void} */
 function drawTitle(surface, theme, { slice, title }) {
   const name = slice.name + (slice.isTransposed ? "ᵀ" : "");
   const color = theme.tints[["output", "0", "1", "2"].indexOf(String(slice.role))];
@@ -85,19 +80,15 @@ function drawTitle(surface, theme, { slice, title }) {
   surface.text(title.x + 9.6 * name.length + 10, title.y, slice.shape, { size: 12, color: theme.faint });
 }
 
-/**
- * @param {Surface} surface
- * @param {Theme} theme
- * @param {Placed} placed
- * @param {(index: number) => boolean} isLit
- */
+/** @type {(surface: Surface, theme: Theme, placed: Placed, isLit: (index: number) => boolean) => void} */
 function drawCells(surface, theme, { slice, x, y, cellWidth, cellHeight, isResult }, isLit) {
   const [rows, columns] = gridSize(slice),
     numbers = numbersOf(slice),
     top = slice.largest || 1;
   const kind = slice.isGradient ? "gradient" : "value",
     line = cellWidth > 5 ? 1 : 0,
-    rule = cellHeight > 4 ? 1 : 0;
+    rule = cellHeight > 4 ? 1 : 0,
+    corner = Math.min(5, cellWidth / 3, cellHeight / 3); // of a cell that changed
   const bright = paletteOf(kind, theme, 1),
     dim = paletteOf(kind, theme, isResult ? 0.72 : DIMMED);
   const power = powerOf(slice),
@@ -119,6 +110,8 @@ function drawCells(surface, theme, { slice, x, y, cellWidth, cellHeight, isResul
         cellHeight - rule,
         isFinite ? palette.colors[level] : INFINITE,
       );
+      if (slice.before && slice.before[index] !== number)
+        surface.rectangle(left + cellWidth - line - corner, height, corner, corner, theme.accent);
       if (!hasNumbers) continue;
       const isSmall = slice.isGradient && Math.abs(number) < 0.01 * top;
       surface.text(
@@ -139,11 +132,7 @@ export function powerOf({ isGradient, largest }) {
   return isGradient && largest ? Math.floor(Math.log10(largest)) : 0;
 }
 
-/**
- * @param {Surface} surface
- * @param {Placed} placed
- * @param {Set<number>} lit
- */
+/** @type {(surface: Surface, placed: Placed, lit: Set<number>) => void} */
 function drawFrames(surface, { slice, x, y, cellWidth, cellHeight }, lit) {
   const cells = /** @type {[number, number][]} */ (
     [...lit].map((index) => cellOf(slice, index)).filter(Boolean)
@@ -159,19 +148,14 @@ function drawFrames(surface, { slice, x, y, cellWidth, cellHeight }, lit) {
       y + a * cellHeight - 1,
       (d - c + 1) * cellWidth + 1,
       (b - a + 1) * cellHeight + 1,
-      FRAME,
+      CHOSEN,
       2,
     );
   if (isBlock) frame([i0, i1, j0, j1]);
   else cells.slice(0, 100).forEach(([i, j]) => frame([i, i, j, j]));
 }
 
-/**
- * @param {Surface} surface
- * @param {Theme} theme
- * @param {Placed} placed
- * @param {[number, number] | null} cell
- */
+/** @type {(surface: Surface, theme: Theme, placed: Placed, cell: [number, number] | null) => void} */
 function drawLabels(surface, theme, placed, cell) {
   const { slice, x, y, cellWidth, cellHeight } = placed;
   const [rows, columns] = [labelsOf(slice, "rows"), labelsOf(slice, "columns")];
@@ -199,10 +183,7 @@ function drawLabels(surface, theme, placed, cell) {
   }
 }
 
-/**
- * @param {string} word
- * @param {number} length
- */
+/** @type {(word: string, length: number) => string} */
 export function clip(word, length) {
   return word.length > length ? `${word.slice(0, length - 1)}…` : word;
 }

@@ -7,118 +7,88 @@
  */
 
 /**
- * For the lines of one key: the names of inputs in the forward line (the name on its left is the output),
- * the names of gradients in the backward lines, for each input, the number of its backward line, and the
- * gradients whose names are not "d" and the name of their array.
- * @typedef {{forward: Record<string, Role>, backward: Record<string, Role>, lines?: number[],
- *   gradients?: Partial<Record<Role, string>>}} Names
+ * For the lines of one key: the roles of the names in the forward line (the name on its left is the output),
+ * for each input the number of its backward line, the gradients whose names are not "d" and the name of their
+ * array, and the names that the backward lines use for something else.
+ * @typedef {{names: Record<string, Role>, lines?: number[], gradients?: Record<string, Role>,
+ *   others?: string[]}} Names
  */
 
 /** @type {Record<string, Names>} */
 const NAMES = {
-  embed: { forward: { table: 0, y: "output" }, backward: { dtable: 0, dy: "output" } },
-  add_positions: { forward: { x: 0, p: 1 }, backward: { dx: "output" }, lines: [1, 0] },
+  embed: { names: { table: 0, y: "output" } },
+  add_positions: { names: { x: 0, p: 1 }, gradients: { dx: "output" }, lines: [1, 0] },
   linear: {
-    forward: { rows: 0, weight: 1, y: "output" },
+    names: { rows: 0, weight: 1, y: "output" },
+    gradients: { dx: 0, drows: "output" },
     lines: [1, 0],
-    backward: { dx: 0, dweight: 1, drows: "output", rows: 0, weight: 1 },
-    gradients: { 0: "dx", output: "drows" },
   },
-  add_bias: {
-    forward: { y: 0, bias: 1 },
-    backward: { dbias: 1, drows: "output" },
-    lines: [0, 0],
-    gradients: { output: "drows" },
-  },
-  split_heads: { forward: { x: 0 }, backward: { merged: 0, dparts: "output", dpart: "output" } },
-  scores: {
-    forward: { q: 0, k: 1, scores: "output" },
-    lines: [1, 2],
-    backward: { dq: 0, dk: 1, q: 0, k: 1, dscores: "output" },
-  },
-  rotate: {
-    forward: { a: 0, b: 0, cos: 1, sin: 1, y: "output" },
-    backward: { dx: 0, dy: "output", cos: 1, sin: 1 },
-  },
-  repeat_heads: { forward: { x: 0 }, backward: { dy: "output" } },
+  add_bias: { names: { y: 0, bias: 1 }, gradients: { drows: "output" }, lines: [0, 0] },
+  split_heads: { names: { x: 0 }, gradients: { merged: 0, dparts: "output", dpart: "output" } },
+  scores: { names: { q: 0, k: 1, scores: "output" }, lines: [1, 2] },
+  rotate: { names: { a: 0, b: 0, cos: 1, sin: 1, y: "output" }, gradients: { dx: 0 } },
+  repeat_heads: { names: { x: 0 } },
   relative_products: {
-    forward: { q: 0, key_positions: 1, products: "output" },
+    names: { q: 0, key_positions: 1, products: "output" },
+    gradients: { dq_positions: 0 },
+    others: ["dq"],
     lines: [0, 0],
-    backward: { dq_positions: 0, dkey_positions: 1, dproducts: "output" },
   },
-  spread_by_distance: { forward: { x: 0 }, backward: { dproducts: 0 } },
-  relative_scores: { forward: { scores: 0, products: 1 }, backward: { dscores: "output" }, lines: [0, 0] },
-  scale_scores: { forward: { scores: 0 }, backward: { dscores: "output" } },
-  collect_by_distance: {
-    forward: { dropped: 0, share: "output" },
-    backward: { ddropped: 0, dshare: "output" },
-  },
-  relative_values: {
-    forward: { share: 0, value_positions: 1, y_positions: "output" },
-    lines: [0, 0],
-    backward: { dshare: 0, dvalue_positions: 1, dy_positions: "output" },
-  },
-  relative_sum: { forward: { y: 0, y_positions: 1 }, backward: { dy: "output" }, lines: [0, 0] },
-  mask: { forward: { scores: 0, mask: 1 }, backward: { dscores: "output" } },
-  mask_queries: { forward: { weights: 0 }, backward: { dweights: "output" } },
-  softmax: { forward: { x: 0, y: "output" }, backward: { dy: "output", y: "output" } },
-  weighted_sum: {
-    forward: { dropped: 0, v: 1, y: "output" },
-    lines: [0, 1],
-    backward: { ddropped: 0, dropped: 0, dv: 1, v: 1, dy: "output" },
-  },
-  head_switch: { forward: { blocks: "output" }, backward: {} },
-  merge_heads: { forward: { x: 0 }, backward: { dy: "output" } },
-  residual: { forward: { x: 0, h: 1 }, backward: { dx: 0, dy: "output", dh: 1 }, lines: [0, 0] },
+  spread_by_distance: { names: { x: 0 }, gradients: { dproducts: 0 } },
+  relative_scores: { names: { scores: 0, products: 1 }, gradients: { dscores: "output" }, lines: [0, 0] },
+  scale_scores: { names: { scores: 0 }, gradients: { dscores: "output" } },
+  collect_by_distance: { names: { dropped: 0, share: "output" } },
+  relative_values: { names: { share: 0, value_positions: 1, y_positions: "output" }, lines: [0, 0] },
+  relative_sum: { names: { y: 0, y_positions: 1 }, gradients: { dy: "output" }, lines: [0, 0] },
+  mask: { names: { scores: 0, mask: 1 }, gradients: { dscores: "output" } },
+  mask_queries: { names: { weights: 0 }, gradients: { dweights: "output" } },
+  softmax: { names: { x: 0, y: "output" } },
+  weighted_sum: { names: { dropped: 0, v: 1, y: "output" }, lines: [0, 1] },
+  head_switch: { names: { blocks: "output" } },
+  merge_heads: { names: { x: 0 } },
+  residual: { names: { x: 0, h: 1 }, lines: [0, 0] },
   layer_norm_statistics: {
-    forward: { x: 0, centered: 0, rstd: "output" },
-    backward: { dx: 0 },
+    names: { x: 0, centered: 0, rstd: "output" },
+    others: ["rstd"],
     lines: [1, 1],
   },
   layer_norm_normalize: {
-    forward: { centered: 0, rstd: 2, xhat: "output" },
+    names: { centered: 0, rstd: 2, xhat: "output" },
+    gradients: { dx: 0 },
     lines: [1, 1, 1],
-    backward: { dx: 0, dxhat: "output", xhat: "output", rstd: 2 },
   },
-  layer_norm_scale: {
-    forward: { gain: 1, xhat: 0, bias: 2 },
-    lines: [2, 1, 0],
-    backward: { dxhat: 0, xhat: 0, dgain: 1, gain: 1, dbias: 2, dy: "output" },
-  },
-  layer_norm_gain: {
-    forward: { gain: 1, xhat: 0 },
-    lines: [1, 0],
-    backward: { dxhat: 0, xhat: 0, dgain: 1, gain: 1, dy: "output" },
-  },
-  rms_norm: {
-    forward: { x: 0, rrms: 1, mean_square: 0, xhat: "output" },
-    lines: [1, 1],
-    backward: { dx: 0, dxhat: "output", xhat: "output", rrms: 1 },
-  },
-  rms_norm_scale: {
-    forward: { gain: 1, xhat: 0 },
-    lines: [1, 0],
-    backward: { dxhat: 0, xhat: 0, dgain: 1, gain: 1, dy: "output" },
-  },
-  relu: { forward: { x: 0, y: "output" }, backward: { dy: "output", y: "output" } },
-  gated: {
-    forward: { value: 0, activated: 1 },
-    lines: [0, 0],
-    backward: { dvalue: 0, value: 0, dactivated: 1, activated: 1, dy: "output" },
-  },
-  dropout: { forward: { x: 0, dropout_mask: 1 }, backward: { dy: "output" } },
-  logits: {
-    forward: { x: 0, weight: 1, bias: 2 },
-    backward: { dx: 0, dweight: 1, dy: "output" },
-    lines: [0, 0, 0],
-  },
-  transpose: { forward: { weight: 0 }, backward: { dweight: "output" } },
-  log_softmax: { forward: { shifted: 0, y: "output" }, backward: { dy: "output", y: "output" } },
-  losses: { forward: { log_probs: 0, losses: "output", at_target: 0 }, backward: { drows: 0, log_probs: 0 } },
-  cross_entropy: { forward: { losses: 0 }, backward: { drows: 0, dloss: "output" } },
+  layer_norm_scale: { names: { gain: 1, xhat: 0, bias: 2 }, lines: [2, 1, 0] },
+  layer_norm_gain: { names: { gain: 1, xhat: 0 }, lines: [1, 0] },
+  rms_norm: { names: { x: 0, rrms: 1, mean_square: 0, xhat: "output" }, lines: [1, 1] },
+  rms_norm_scale: { names: { gain: 1, xhat: 0 }, lines: [1, 0] },
+  relu: { names: { x: 0, y: "output" } },
+  gated: { names: { value: 0, activated: 1 }, lines: [0, 0] },
+  dropout: { names: { x: 0, dropout_mask: 1 } },
+  logits: { names: { x: 0, weight: 1, bias: 2 }, lines: [0, 0, 0] },
+  transpose: { names: { weight: 0 }, gradients: { dweight: "output" } },
+  log_softmax: { names: { shifted: 0, y: "output" } },
+  losses: { names: { log_probs: 0, losses: "output", at_target: 0 }, gradients: { drows: 0 } },
+  cross_entropy: { names: { losses: 0 }, gradients: { drows: 0, dloss: "output" } },
 };
 
-const OTHER_NAMES = { forward: { x: 0, y: "output" }, backward: { dx: 0, dy: "output", x: 0, y: "output" } };
+/** @type {Names} */
+const OTHER_NAMES = { names: { x: 0, y: "output" } };
+
+/** The roles of the names in the backward lines of a key. @type {(key: string) => Record<string, Role>} */
+function backwardNames(key) {
+  const { names, gradients = {}, others = [] } = NAMES[key] ?? OTHER_NAMES;
+  const derived = Object.entries({ y: "output", ...names }).flatMap(([name, role]) => [
+    [name, role],
+    [`d${name}`, role],
+  ]);
+  const roles = { ...Object.fromEntries(derived), ...gradients };
+  for (const name of others) delete roles[name];
+  return roles;
+}
+
+/** Gradients on the page whose names are not "d" and the name of their array. */
+/** @type {Record<string, Partial<Record<Role, string>>>} */
+const GRADIENT_NAMES = { linear: { 0: "dx", output: "drows" }, add_bias: { output: "drows" } };
 
 /** The tint of each role: a name of a class and of a colour of the style sheet. */
 export const TINTS = { output: "output", 0: "input-0", 1: "input-1", 2: "input-2" };
@@ -141,7 +111,7 @@ export function gradientLine(key, which, count) {
  * @returns {{text: string, role: Role | null}[]}
  */
 export function tintedPieces(line, key, direction) {
-  const names = /** @type {Record<string, Role>} */ ((NAMES[key] ?? OTHER_NAMES)[direction]);
+  const names = direction === "forward" ? (NAMES[key] ?? OTHER_NAMES).names : backwardNames(key);
   const code = line.replace(/\s+#.*$/, ""),
     equals = code.indexOf(" = ");
   const pieces = [...code.matchAll(/[A-Za-z_]\w*|[^A-Za-z_]+/g)].map(({ 0: text, index }) => {
@@ -157,22 +127,18 @@ export function tintedPieces(line, key, direction) {
 
 /**
  * Return the short name of the gradient of an array in a step: that of the code.
- * @param {string} key
- * @param {Role} role
- * @param {string} path
+ * @type {(key: string, role: Role, path: string) => string}
  */
 export function gradientName(key, role, path) {
-  return NAMES[key]?.gradients?.[role] ?? `d${codeName(key, role, path)}`;
+  return GRADIENT_NAMES[key]?.[role] ?? `d${codeName(key, role, path)}`;
 }
 
 /**
  * Return the short name of an array in a step: that of the code.
- * @param {string} key
- * @param {Role} role
- * @param {string} path
+ * @type {(key: string, role: Role, path: string) => string}
  */
 export function codeName(key, role, path) {
-  const names = (NAMES[key] ?? OTHER_NAMES).forward;
+  const { names } = NAMES[key] ?? OTHER_NAMES;
   if (role === "output" && key in NAMES && names.y === "output") return "y";
   const own = Object.keys(names).find((name) => names[name] === role);
   if (own && role !== "output") return ["centered", "shifted"].includes(own) ? "x" : own;

@@ -1,5 +1,6 @@
 // @ts-check
 // Small helpers with which the views make and find elements of the page.
+import { t } from "../words/text.js";
 
 /**
  * Return the element with an id.
@@ -31,6 +32,31 @@ export function element(tag, properties = {}, ...children) {
 }
 
 /**
+ * Make an element with a heading above its content.
+ * @param {string} tag
+ * @param {string} title
+ * @param {Node[]} children
+ */
+export function titled(tag, title, ...children) {
+  return element(tag, {}, element("h3", {}, title), ...children);
+}
+
+/**
+ * Open the dialog, with a button that closes it.
+ * @param {string} label   its name for screen readers
+ * @param {string} title
+ * @param {Node[]} children
+ */
+export function openDialog(label, title, ...children) {
+  const dialog = byId("dialog"),
+    close = button(t("Close"), () => dialog.close(), { className: "plain" });
+  dialog.setAttribute("aria-label", label);
+  dialog.replaceChildren(element("h2", {}, title), ...children, close);
+  dialog.showModal();
+  return dialog;
+}
+
+/**
  * Make a button.
  * @param {string} text
  * @param {() => void} onclick
@@ -38,6 +64,47 @@ export function element(tag, properties = {}, ...children) {
  */
 export function button(text, onclick, properties = {}) {
   return element("button", { type: "button", textContent: text, onclick, ...properties });
+}
+
+/**
+ * Make a field in which the reader writes, and the browser nothing.
+ * @param {Record<string, any>} properties
+ */
+export function textInput(properties) {
+  return element("input", { autocomplete: "off", spellcheck: false, ...properties });
+}
+
+/**
+ * Make a name that leads to what it names, or the name alone where nothing is known to lead to.
+ * @param {string} name
+ * @param {(() => void) | null | undefined} follow
+ * @param {string} title   what the reader will see
+ */
+export function follower(name, follow, title) {
+  return follow ? button(name, follow, { className: "follow", title }) : element("span", {}, name);
+}
+
+/**
+ * Make a bar that begins at the left, and for a number below 0 has another colour.
+ * @param {number} part   of the whole width
+ */
+export function shareBar(part) {
+  const styles = { width: `${100 * Math.min(1, Math.abs(part))}%` };
+  return element("span", { className: "share" }, element("i", { className: signOf(part), styles }));
+}
+
+/**
+ * Make a bar that begins in the middle: to the right for a number above 0, to the left below.
+ * @param {number} part   of half the width
+ */
+export function signedBar(part) {
+  const styles = { width: `${50 * Math.min(1, Math.abs(part))}%`, [part < 0 ? "right" : "left"]: "50%" };
+  return element("span", { className: "bar" }, element("i", { className: signOf(part), styles }));
+}
+
+/** @param {number} part */
+function signOf(part) {
+  return part < 0 ? "negative" : "positive";
 }
 
 /**

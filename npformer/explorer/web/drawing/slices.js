@@ -1,6 +1,7 @@
 // @ts-check
 // A slice: the part of an array that one grid shows. It is a matrix: one head of three axes, one row of one
 // axis, and of a large vocabulary the tokens that matter for the sentence.
+import { rowOf } from "../engine/tape.js";
 import { axesOf, tokensOf, vocabularyAxis } from "./axes.js";
 import { shapeText } from "./number_texts.js";
 import { t } from "../words/text.js";
@@ -24,6 +25,7 @@ import { t } from "../words/text.js";
  * @property {number} stride         the length of a row of the array
  * @property {number} start          where the head begins
  * @property {number} largest        the largest finite absolute value of the slice
+ * @property {Float64Array | null} before   the numbers before the changes, if some numbers are other ones now
  * @property {boolean} isTransposed  whether the grid shows the columns as rows
  */
 
@@ -47,16 +49,13 @@ export function shownWords(session, extra) {
     : [...words, extra].sort((a, b) => a - b);
 }
 
-/**
- * @param {Session} session
- * @param {Step} logits
- */
+/** @type {(session: Session, logits: Step) => number[]} */
 function mostProbableWords(session, logits) {
   const width = logits.shape[logits.shape.length - 1],
     rows = logits.data.length / width;
   const shown = new Set(session.ids?.targetOut ?? []);
   const orders = Array.from({ length: rows }, (_, t) => {
-    const row = logits.data.subarray(t * width, (t + 1) * width);
+    const row = rowOf(logits, t);
     return [...row.keys()].sort((a, b) => row[b] - row[a]);
   });
   for (let rank = 0; rank < Math.min(3, width); rank++) {
@@ -87,24 +86,25 @@ export function sliceOf(session, step, options) {
   const rows = used ?? (hidesRows ? (options.words ?? shownWords(session, -1)) : all(rowsAxis.length));
   const labelsOf = (/** @type {any} */ axis, /** @type {number[]} */ places) =>
     axis.labels && places.map((place) => axis.labels[place]);
-  let note = "";
-  if (hidesColumns)
-    note = t("{count} of {all} tokens: the targets and the most probable ones", {
-      count: columns.length,
-      all: columnsAxis.length,
-    });
-  else if (rows.length < rowsAxis.length)
-    note = t("{count} of {all} rows: those that this sentence uses", {
-      count: rows.length,
-      all: rowsAxis.length,
-    });
-  const numbers = isGradient ? step.grad : step.data;
-  let largest = 0;
+  const numbers = isGradient ? step.grad : step.data,
+    before = numbersBefore(session, step, isGradient);
+  let largest = 0,
+    hasChanged = false;
   for (const row of rows) {
     for (const column of columns) {
-      const size = Math.abs(numbers[start + row * stride + column]);
+      const index = start + row * stride + column,
+        size = Math.abs(numbers[index]);
       if (Number.isFinite(size) && size > largest) largest = size;
+      if (before && before[index] !== numbers[index]) hasChanged = true;
     }
+  }
+  const notes = [hasChanged ? t("a corner marks what changed since before") : ""];
+  if (hidesColumns) {
+    const counts = { count: columns.length, all: columnsAxis.length };
+    notes.push(t("{count} of {all} tokens: the targets and the most probable ones", counts));
+  } else if (rows.length < rowsAxis.length) {
+    const counts = { count: rows.length, all: rowsAxis.length };
+    notes.push(t("{count} of {all} rows: those that this sentence uses", counts));
   }
   const shape = rank === 3 ? step.shape.slice(1) : step.shape;
   return {
@@ -113,7 +113,7 @@ export function sliceOf(session, step, options) {
     role,
     name: options.name,
     shape: shapeText(isTransposed ? [...shape].reverse() : shape),
-    note,
+    note: notes.filter(Boolean).join("; "),
     rows,
     columns,
     rowLabels: labelsOf(rowsAxis, rows) ?? positionLabels(session, step, rows),
@@ -121,15 +121,25 @@ export function sliceOf(session, step, options) {
     stride,
     start,
     largest,
+    before: hasChanged ? before : null,
     isTransposed,
   };
 }
 
 /**
+ * Return the numbers of an array before the changes, or null if there were none or others.
+ * @type {(session: Session, step: Step, isGradient: boolean) => Float64Array | null}
+ */
+function numbersBefore({ tape, tapeBefore }, { path, data, op }, isGradient) {
+  const before = tapeBefore.names.get(path);
+  // parameters are trained in place, and their gradients have one memory
+  if (tape === tapeBefore || before?.data.length !== data.length || op === "parameter") return null;
+  return isGradient ? before.grad : before.data;
+}
+
+/**
  * Return the tokens at the positions of a table of position vectors.
- * @param {Session} session
- * @param {Step} step
- * @param {number[]} rows
+ * @type {(session: Session, step: Step, rows: number[]) => string[] | null}
  */
 function positionLabels(session, step, rows) {
   if (!/positions\.(table|weight)$/.test(step.path)) return null;

@@ -23,12 +23,8 @@ export function isProduct({ op }) {
  * @returns {{slices: Slice[], result: Slice}}
  */
 export function slicesOf(explorer) {
-  const {
-    session,
-    moment: { step, which },
-    direction,
-    head,
-  } = explorer;
+  const { session, moment, direction, head } = explorer,
+    { step, which } = moment;
   const isBackward = direction === "backward";
   const last = unravel(explorer.result.shape, explorer.index);
   const extra = explorer.result.shape.length ? last[last.length - 1] : -1;
@@ -73,6 +69,6 @@ function nameOf(step, array, role, isGradient) {
  */
 function usedRows(step, role) {
   if (step.op === "embed" && role === 0) return [...new Set(/** @type {number[]} */ (step.note.ids))];
-  if (step.op === "add_positions" && role === 1) return Array.from({ length: step.shape[0] }, (_, t) => t);
+  if (step.line === "add_positions" && role === 1) return Array.from({ length: step.shape[0] }, (_, t) => t);
   return null;
 }

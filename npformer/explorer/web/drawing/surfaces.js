@@ -51,14 +51,8 @@ export class CanvasSurface {
   /** @type {Surface["line"]} */
   line(x0, y0, x1, y1, color, thickness = 1, opacity = 1) {
     this.context.globalAlpha = opacity;
-    this.path(
-      [
-        [x0, y0],
-        [x1, y1],
-      ],
-      color,
-      thickness,
-    );
+    const ends = /** @type {[number, number][]} */ ([[x0, y0], [x1, y1]]);
+    this.path(ends, color, thickness);
     this.context.globalAlpha = 1;
   }
 
@@ -100,18 +94,18 @@ export class SvgSurface {
 
   /** @type {Surface["rectangle"]} */
   rectangle(x, y, width, height, fill) {
-    this.parts.push(
-      `<rect x="${short(x)}" y="${short(y)}" width="${short(width)}" height="${short(height)}" ` +
-        `fill="${fill}"/>`,
-    );
+    this.box(x, y, width, height, `fill="${fill}"`);
   }
 
   /** @type {Surface["frame"]} */
   frame(x, y, width, height, color, thickness = 2) {
-    this.parts.push(
-      `<rect x="${short(x)}" y="${short(y)}" width="${short(width)}" height="${short(height)}" ` +
-        `fill="none" stroke="${color}" stroke-width="${thickness}"/>`,
-    );
+    this.box(x, y, width, height, `fill="none" stroke="${color}" stroke-width="${thickness}"`);
+  }
+
+  /** @type {(x: number, y: number, width: number, height: number, style: string) => void} */
+  box(x, y, width, height, style) {
+    const place = `x="${short(x)}" y="${short(y)}" width="${short(width)}" height="${short(height)}"`;
+    this.parts.push(`<rect ${place} ${style}/>`);
   }
 
   /** @type {Surface["line"]} */
@@ -140,12 +134,7 @@ export class SvgSurface {
     );
   }
 
-  /**
-   * Return the whole file.
-   * @param {number} width
-   * @param {number} height
-   * @param {string} background
-   */
+  /** Return the whole file. @type {(width: number, height: number, background: string) => string} */
   file(width, height, background) {
     return (
       `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${Math.ceil(height)}" ` +
@@ -166,11 +155,7 @@ function escapeXml(text) {
   return text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
 }
 
-/**
- * Make the browser save a file.
- * @param {string} name
- * @param {Blob} blob
- */
+/** Make the browser save a file. @type {(name: string, blob: Blob) => void} */
 export function saveFile(name, blob) {
   const link = element("a", { href: URL.createObjectURL(blob), download: name });
   link.click();

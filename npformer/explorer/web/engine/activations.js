@@ -99,10 +99,7 @@ export function gatedActivation(tape, path, cache, gateInput, value, name) {
 
 /**
  * Apply a function of SCALARS to each entry.
- * @param {Tape} tape
- * @param {string} path
- * @param {Step} x
- * @param {string} name
+ * @type {(tape: Tape, path: string, x: Step, name: string) => Step}
  */
 function scalar(tape, path, x, name) {
   const { value, derivative } = SCALARS[name];

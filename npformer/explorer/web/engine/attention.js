@@ -1,5 +1,6 @@
 // @ts-check
 // Scaled dot-product attention of all heads: softmax(q kᵀ / sqrt(K)) v, one operation at a time.
+import { rearrange } from "./linear.js";
 import { addProduct, addProductWithTransposed, addTransposedProduct } from "./products.js";
 
 /** @typedef {import("./tape.js").Tape} Tape */
@@ -25,12 +26,7 @@ export function splitHeads(tape, path, x, heads, start, width) {
   return rearrange(tape, "split_heads", path, x, [heads, length, width], from);
 }
 
-/**
- * Concatenate the heads: x (H, T, K) -> y (T, H K).
- * @param {Tape} tape
- * @param {string} path
- * @param {Step} x
- */
+/** Concatenate the heads: x (H, T, K) -> y (T, H K). @type {(tape: Tape, path: string, x: Step) => Step} */
 export function mergeHeads(tape, path, x) {
   const [heads, length, width] = x.shape;
   // y[t, h K + k] = x[h, t, k]
@@ -43,30 +39,8 @@ export function mergeHeads(tape, path, x) {
 }
 
 /**
- * Move entries to other places: y[i] = x[from(i)].
- * @param {Tape} tape
- * @param {string} op
- * @param {string} path
- * @param {Step} x
- * @param {number[]} shape
- * @param {(index: number) => number} from
- */
-function rearrange(tape, op, path, x, shape, from) {
-  const y = new Float64Array(shape.reduce((a, b) => a * b));
-  for (let i = 0; i < y.length; i++) y[i] = x.data[from(i)];
-  const step = tape.record("rearrange", path, shape, y, [x], { from }, op);
-  step.back = () => {
-    // the backward pass of splitting is merging, and that of merging is splitting
-    for (let i = 0; i < y.length; i++) x.grad[from(i)] += step.grad[i];
-  };
-  return step;
-}
-
-/**
  * Return the part of an array (H, N, M) that belongs to head h.
- * @param {Float64Array} array
- * @param {number} h
- * @param {number} heads
+ * @type {(array: Float64Array, h: number, heads: number) => Float64Array}
  */
 function ofHead(array, h, heads) {
   const length = array.length / heads;
@@ -75,11 +49,7 @@ function ofHead(array, h, heads) {
 
 /**
  * Compute the scores of all queries and keys: q (H, T, K), k (H, S, K) -> scores (H, T, S).
- * @param {Tape} tape
- * @param {string} path
- * @param {Step} q
- * @param {Step} k
- * @param {number} scale
+ * @type {(tape: Tape, path: string, q: Step, k: Step, scale: number) => Step}
  */
 export function attentionScores(tape, path, q, k, scale) {
   const [heads, queries, width] = q.shape;
@@ -155,9 +125,7 @@ export function maskQueries(tape, path, x, allowed) {
 
 /**
  * Compute the softmax of each row: x (H, T, S) -> y (H, T, S). A row of -inf becomes a row of 0.
- * @param {Tape} tape
- * @param {string} path
- * @param {Step} x
+ * @type {(tape: Tape, path: string, x: Step) => Step}
  */
 export function softmax(tape, path, x) {
   const width = x.shape[x.shape.length - 1];
@@ -194,10 +162,7 @@ export function exponentials(row) {
 
 /**
  * Compute the weighted sums of the values: weights (H, T, S), v (H, S, L) -> z (H, T, L).
- * @param {Tape} tape
- * @param {string} path
- * @param {Step} weights
- * @param {Step} v
+ * @type {(tape: Tape, path: string, weights: Step, v: Step) => Step}
  */
 export function weightedSum(tape, path, weights, v) {
   const [heads, queries, keys] = weights.shape;

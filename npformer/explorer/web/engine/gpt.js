@@ -25,10 +25,7 @@ const PARTS = {
 
 /** The model. In its ids, targetIn is the text, and targetOut the token after each, -1 after the last. */
 export class GPT extends Model {
-  /**
-   * @param {Edits} edits
-   * @param {Tape} tape
-   */
+  /** @type {(edits: Edits, tape: Tape) => GPTPass} */
   startPass(edits, tape) {
     return new GPTPass(this, edits, tape);
   }

@@ -1,7 +1,7 @@
 // @ts-check
 // Greedy search: the most probable token at each position. A translation ends with the end symbol, and the
 // continuation of a text after some tokens.
-import { Tape } from "./tape.js";
+import { Tape, argmax } from "./tape.js";
 import { Transformer, TransformerPass } from "./transformer.js";
 
 /** @typedef {import("./pass.js").Edits} Edits */
@@ -22,8 +22,7 @@ export function predictorOf(model, source, edits = {}) {
   const last = (/** @type {import("./tape.js").Step} */ logits) => logits.data.slice(-logits.shape[1]);
   if (!(model instanceof Transformer)) {
     return (ids) => {
-      const pass = model.startPass(edits, new Tape(edits.values, false));
-      return last(pass.logits({ source, targetIn: ids, targetOut: [] })); // (T, V)
+      return last(model.passApart(edits).logits({ source, targetIn: ids, targetOut: [] })); // (T, V)
     };
   }
   const { start_id, end_id, pad_id } = model.config;
@@ -51,7 +50,7 @@ export function greedy(model, source, edits = {}, limit = undefined) {
   const most = Math.min(max_length - 1, limit ?? source.filter((id) => id !== pad_id).length + EXTRA_TOKENS);
   const predict = predictorOf(model, source, edits), ids = [start_id];
   while (ids.length <= most) {
-    const best = mostProbable(predict(ids));
+    const best = argmax(predict(ids));
     if (best === end_id) break;
     ids.push(best);
   }
@@ -61,27 +60,12 @@ export function greedy(model, source, edits = {}, limit = undefined) {
 /**
  * Return the ids of the most probable tokens after a text, each of which the model reads before the next.
  * There are fewer if its context is full.
- * @param {Model} model
- * @param {number[]} text
- * @param {Edits} edits
- * @param {number} count
+ * @type {(model: Model, text: number[], edits: Edits, count: number) => number[]}
  */
 export function continuation(model, text, edits, count) {
   const predict = predictorOf(model, [], edits), ids = [...text];
   while (ids.length < text.length + count && ids.length <= model.config.context) {
-    ids.push(mostProbable(predict(ids)));
+    ids.push(argmax(predict(ids)));
   }
   return ids.slice(text.length);
-}
-
-/**
- * Return the index of the largest of the logits, the first of equal ones.
- * @param {Float64Array} logits
- */
-function mostProbable(logits) {
-  let best = 0;
-  logits.forEach((logit, id) => {
-    if (logit > logits[best]) best = id;
-  });
-  return best;
 }

@@ -1,16 +1,15 @@
 // @ts-check
 // Lenses on a pass, as in npformer/lenses: what the model would predict after each layer (the logit lens),
 // and what each of its parts adds to a logit (direct logit attribution, Elhage et al. 2021).
-import { Tape } from "./tape.js";
+import { rowOf } from "./tape.js";
 
 /** @typedef {import("./tape.js").Step} Step */
+/** @typedef {import("./tape.js").Tape} Tape */
 
 /**
  * A part of the model, its array, and what it adds to a logit. The name of a head is its number.
  * @typedef {{name: string, step: Step, value: number}} Part
  */
-
-const STACK = /^(decoder|layers)\.(\d+)\./; // the layers above which the model predicts tokens
 
 /**
  * Return the vectors (T, D) before the first layer and after each one.
@@ -18,11 +17,24 @@ const STACK = /^(decoder|layers)\.(\d+)\./; // the layers above which the model 
  * @returns {Step[]}
  */
 export function layerVectors(tape) {
-  const layers = tape.steps.filter(({ path, op }) => op !== "parameter" && STACK.test(path)),
-    embedded = tape.names.get("target.y") ?? tape.names.get("embedding.y");
+  const embedded = tape.names.get("target.y") ?? tape.names.get("embedding.y");
+  return embedded ? [embedded, ...outputsOfLayers(tape, ["decoder", "layers"]).values()] : [];
+}
+
+/**
+ * Return the last array of each layer of some stacks, by the layer: "decoder.0".
+ * @param {Tape} tape
+ * @param {string[]} stacks
+ */
+export function outputsOfLayers(tape, stacks) {
   /** @type {Map<string, Step>} */
-  const last = new Map(layers.map((step) => [step.path.split(".")[1], step]));
-  return embedded ? [embedded, ...last.values()] : [];
+  const last = new Map();
+  for (const step of tape.steps) {
+    const [stack, layer] = step.path.split(".");
+    const isOfLayer = stacks.includes(stack) && /^\d+$/.test(layer) && step.op !== "parameter";
+    if (isOfLayer) last.set(`${stack}.${layer}`, step);
+  }
+  return last;
 }
 
 /**
@@ -32,7 +44,7 @@ export function layerVectors(tape) {
  * @param {Tape} tape   of the pass
  */
 export function layerLogits(model, edits, tape) {
-  const pass = model.startPass(edits, new Tape(edits.values, false));
+  const pass = model.passApart(edits);
   return layerVectors(tape).map((x) => pass.predict(x).data);
 }
 
@@ -48,13 +60,15 @@ export function attributionOf(tape, position, token) {
   let step = /** @type {Step} */ (tape.names.get("logits"));
   /** @type {Part[]} */
   const parts = [];
+  /** @type {Float64Array} */
   let g = Float64Array.from({ length: step.shape[1] }, (_, v) => (v === token ? 1 : 0));
   const add = (/** @type {string} */ name, /** @type {Step} */ of, /** @type {number} */ value) =>
     parts.unshift({ name, step: of, value });
   for (;;) {
     const [x, second, third] = step.inputs;
     const data = rowOf(step, position);
-    if (step.edited.size) add("set", step, dot(data, g) - dot(rowOf(step, position, "computed"), g));
+    const before = rowOf({ ...step, data: step.computed }, position);
+    if (step.edited.size) add("set", step, dot(data, g) - dot(before, g));
     if (step.op === "add_bias") add("bias", step, dot(second.data, g));
     else if (step.op === "linear") g = timesTransposed(g, second);
     else if (step.op === "scale_and_shift") {
@@ -66,7 +80,7 @@ export function attributionOf(tape, position, token) {
       g = g.map((dxhat) => (dxhat - mean) * third.data[position]);
     } else if (step.op === "scale_rows") g = g.map((dxhat) => dxhat * second.data[position]);
     else if (step.op === "factor") g = g.map((dy, i) => dy * step.note.factor(position * g.length + i));
-    else if (step.op === "add") addSublayer(second, position, g, add);
+    else if (step.line === "residual") addSublayer(second, position, g, add);
     else {
       add("embedding", step, dot(data, g));
       return parts;
@@ -104,29 +118,12 @@ function addSublayer(output, position, g, add) {
   }
 }
 
-/**
- * @param {Step} step
- * @param {number} row
- * @param {"data" | "computed"} which
- */
-function rowOf(step, row, which = "data") {
-  const width = step.shape[1];
-  return step[which].subarray(row * width, (row + 1) * width);
-}
-
-/**
- * @param {Float64Array} a
- * @param {Float64Array} b
- */
+/** @type {(a: Float64Array, b: Float64Array) => number} */
 function dot(a, b) {
   return a.reduce((sum, x, i) => sum + x * b[i], 0);
 }
 
-/**
- * dy (O,), weight (I, O) -> dy @ weight.T (I,)
- * @param {Float64Array} dy
- * @param {Step} weight
- */
+/** dy (O,), weight (I, O) -> dy @ weight.T (I,) @type {(dy: Float64Array, weight: Step) => Float64Array} */
 function timesTransposed(dy, { data, shape: [inner, outer] }) {
   return Float64Array.from({ length: inner }, (_, i) => dot(data.subarray(i * outer, (i + 1) * outer), dy));
 }

@@ -34,27 +34,6 @@ export function embed(tape, path, table, ids, scale, zeroId) {
 }
 
 /**
- * Add the vectors of the first T positions: x (T, D), table (max_length, D) -> y (T, D).
- * @param {Tape} tape
- * @param {string} path
- * @param {Step} x
- * @param {Step} table
- */
-export function addPositions(tape, path, x, table) {
-  // y = x + table[:T]
-  const y = x.data.map((value, i) => value + table.data[i]);
-  const step = tape.record("add_positions", path, x.shape, y, [x, table]);
-  step.back = () => {
-    // dx = dy, dtable[:T] = dy
-    step.grad.forEach((dy, i) => {
-      x.grad[i] += dy;
-      table.grad[i] += dy;
-    });
-  };
-  return step;
-}
-
-/**
  * Multiply the rows of x by a matrix: x (..., I), weight (I, O) -> y (..., O).
  * @param {Tape} tape
  * @param {string} path
@@ -81,10 +60,7 @@ export function multiply(tape, path, x, weight, line = "linear") {
 
 /**
  * Add a bias to each row: x (..., O), bias (O,) -> y (..., O).
- * @param {Tape} tape
- * @param {string} path
- * @param {Step} x
- * @param {Step} bias
+ * @type {(tape: Tape, path: string, x: Step, bias: Step) => Step}
  */
 export function addBias(tape, path, x, bias) {
   const width = bias.data.length, rows = x.data.length / width;
@@ -122,38 +98,42 @@ export function linear(tape, path, x, weight, bias, line = "linear") {
 }
 
 /**
- * Exchange the axes of a matrix: x (N, M) -> y (M, N).
+ * Move or copy entries to other places: y[i] = x[from(i)].
  * @param {Tape} tape
+ * @param {string} op
  * @param {string} path
  * @param {Step} x
+ * @param {number[]} shape
+ * @param {(index: number) => number} from
  */
-export function transpose(tape, path, x) {
-  const [n, m] = x.shape;
-  // y = x.T
-  const y = new Float64Array(x.data.length);
-  for (let i = 0; i < n; i++) {
-    for (let j = 0; j < m; j++) y[j * n + i] = x.data[i * m + j];
-  }
-  const step = tape.record("transpose", path, [m, n], y, [x]);
+export function rearrange(tape, op, path, x, shape, from) {
+  const y = new Float64Array(shape.reduce((a, b) => a * b));
+  for (let i = 0; i < y.length; i++) y[i] = x.data[from(i)];
+  const step = tape.record("rearrange", path, shape, y, [x], { from }, op);
   step.back = () => {
-    // dx = dy.T
-    for (let i = 0; i < n; i++) {
-      for (let j = 0; j < m; j++) x.grad[i * m + j] += step.grad[j * n + i];
-    }
+    // each gradient returns to the place of its number; a number that was copied gets the sum of its copies'
+    for (let i = 0; i < y.length; i++) x.grad[from(i)] += step.grad[i];
   };
   return step;
 }
 
+/** Exchange the axes: x (N, M) -> y (M, N). @type {(tape: Tape, path: string, x: Step) => Step} */
+export function transpose(tape, path, x) {
+  const [n, m] = x.shape;
+  // y = x.T
+  return rearrange(tape, "transpose", path, x, [m, n], (i) => (i % n) * m + Math.floor(i / n));
+}
+
 /**
- * Add two arrays of the same shape.
+ * Add the first entries of an array to another one, which has as many or fewer.
  * @param {Tape} tape
  * @param {string} path
  * @param {Step} x
- * @param {Step} h
+ * @param {Step} h   of the same shape; or the table of positions (max_length, D), for x (T, D)
  * @param {string} line
  */
 export function add(tape, path, x, h, line = "residual") {
-  // y = x + h
+  // y = x + h, or y = x + table[:T]
   const y = x.data.map((value, i) => value + h.data[i]);
   const step = tape.record("add", path, x.shape, y, [x, h], {}, line);
   step.back = () => {

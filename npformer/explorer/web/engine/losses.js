@@ -26,12 +26,7 @@ export function crossEntropy(tape, logits, targets, smoothing, padId) {
   return meanLoss(tape, "loss", losses, real);
 }
 
-/**
- * x (T, V) -> y (T, V), y_v = x_v - log Σ_u exp(x_u)
- * @param {Tape} tape
- * @param {string} path
- * @param {Step} x
- */
+/** x (T, V) -> y (T, V), y_v = x_v - log Σ_u exp(x_u) @type {(tape: Tape, path: string, x: Step) => Step} */
 function logSoftmax(tape, path, x) {
   const width = x.shape[1];
   // y = x - peak - log(exp(x - peak).sum(-1))
@@ -54,11 +49,7 @@ function logSoftmax(tape, path, x) {
 
 /**
  * logProbs (T, V), targets (T,) -> losses (T,), the cross-entropy of each position
- * @param {Tape} tape
- * @param {string} path
- * @param {Step} logProbs
- * @param {number[]} targets
- * @param {number} smoothing
+ * @type {(tape: Tape, path: string, logProbs: Step, targets: number[], smoothing: number) => Step}
  */
 function tokenLosses(tape, path, logProbs, targets, smoothing) {
   const [length, vocabulary] = logProbs.shape;

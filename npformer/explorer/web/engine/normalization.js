@@ -13,12 +13,7 @@
  *
  * Here mean and rstd are arrays of their own, so that their gradients can be seen. The three terms of the
  * line are the gradients that x gets from xhat, from mean and from rstd.
- * @param {Tape} tape
- * @param {string} path
- * @param {Step} x
- * @param {Step} gain
- * @param {Step | undefined} bias
- * @param {number} eps
+ * @type {(tape: Tape, path: string, x: Step, gain: Step, bias: Step | undefined, eps: number) => Step}
  */
 export function layerNorm(tape, path, x, gain, bias, eps) {
   const mean = rowMeans(tape, `${path}.mean`, x);
@@ -34,11 +29,7 @@ export function layerNorm(tape, path, x, gain, bias, eps) {
  *     dx = rrms * (dxhat - xhat * (dxhat * xhat).mean(-1))
  *
  * Its two terms are the gradients that x gets from xhat and from rrms.
- * @param {Tape} tape
- * @param {string} path
- * @param {Step} x
- * @param {Step} gain
- * @param {number} eps
+ * @type {(tape: Tape, path: string, x: Step, gain: Step, eps: number) => Step}
  */
 export function rmsNorm(tape, path, x, gain, eps) {
   const rrms = reciprocalRootMeanSquare(tape, `${path}.rrms`, x, eps);
@@ -46,12 +37,7 @@ export function rmsNorm(tape, path, x, gain, eps) {
   return scaleAndShift(tape, `${path}.y`, xhat, gain, undefined, "rms_norm_scale");
 }
 
-/**
- * x (T, D) -> mean (T, 1)
- * @param {Tape} tape
- * @param {string} path
- * @param {Step} x
- */
+/** x (T, D) -> mean (T, 1) @type {(tape: Tape, path: string, x: Step) => Step} */
 function rowMeans(tape, path, x) {
   const [rows, width] = x.shape;
   const mean = new Float64Array(rows);
@@ -71,11 +57,7 @@ function rowMeans(tape, path, x) {
 
 /**
  * One over the standard deviation: x (T, D), mean (T, 1) -> rstd (T, 1)
- * @param {Tape} tape
- * @param {string} path
- * @param {Step} x
- * @param {Step} mean
- * @param {number} eps
+ * @type {(tape: Tape, path: string, x: Step, mean: Step, eps: number) => Step}
  */
 function reciprocalDeviation(tape, path, x, mean, eps) {
   const [rows, width] = x.shape;
@@ -104,11 +86,7 @@ function reciprocalDeviation(tape, path, x, mean, eps) {
 
 /**
  * x (T, D), mean (T, 1), rstd (T, 1) -> xhat (T, D), with mean 0 and variance 1 along each row
- * @param {Tape} tape
- * @param {string} path
- * @param {Step} x
- * @param {Step} mean
- * @param {Step} rstd
+ * @type {(tape: Tape, path: string, x: Step, mean: Step, rstd: Step) => Step}
  */
 function normalize(tape, path, x, mean, rstd) {
   const [rows, width] = x.shape;
@@ -135,10 +113,7 @@ function normalize(tape, path, x, mean, rstd) {
 
 /**
  * One over the root mean square of each row: x (T, D) -> rrms (T, 1)
- * @param {Tape} tape
- * @param {string} path
- * @param {Step} x
- * @param {number} eps
+ * @type {(tape: Tape, path: string, x: Step, eps: number) => Step}
  */
 function reciprocalRootMeanSquare(tape, path, x, eps) {
   const [rows, width] = x.shape;
@@ -162,10 +137,7 @@ function reciprocalRootMeanSquare(tape, path, x, eps) {
 
 /**
  * Multiply each row by a number: x (T, D), scale (T, 1) -> y (T, D)
- * @param {Tape} tape
- * @param {string} path
- * @param {Step} x
- * @param {Step} scale
+ * @type {(tape: Tape, path: string, x: Step, scale: Step) => Step}
  */
 function scaleRows(tape, path, x, scale) {
   const [rows, width] = x.shape;
@@ -189,12 +161,7 @@ function scaleRows(tape, path, x, scale) {
 
 /**
  * xhat (T, D), gain (D,), bias (D,) or none -> y (T, D)
- * @param {Tape} tape
- * @param {string} path
- * @param {Step} xhat
- * @param {Step} gain
- * @param {Step | undefined} bias
- * @param {string} line
+ * @type {(tape: Tape, path: string, xhat: Step, gain: Step, bias: Step | undefined, line: string) => Step}
  */
 function scaleAndShift(tape, path, xhat, gain, bias, line) {
   const [rows, width] = xhat.shape;

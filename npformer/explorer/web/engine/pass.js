@@ -2,7 +2,7 @@
 // A model, and a forward pass through it: what all models of the page have in common. A pass writes each
 // array on a tape, under the name that it has in the package's caches.
 import { Tape } from "./tape.js";
-import { add, addPositions, embed, linear, multiplyEntries, transpose } from "./linear.js";
+import { add, embed, linear, multiplyEntries, transpose } from "./linear.js";
 import { layerNorm } from "./normalization.js";
 import { activate } from "./activations.js";
 import { crossEntropy } from "./losses.js";
@@ -75,12 +75,21 @@ export class Model {
   }
 
   /**
-   * Return the loss of an example, without gradients. The last run stays as it is.
-   * @param {Ids} ids
+   * Return a pass on a tape of its own. The last run stays as it is.
    * @param {Edits} edits
+   * @param {boolean} hasGradients
    */
+  passApart(edits, hasGradients = false) {
+    const { gradients } = this;
+    this.gradients = new Map(); // the tape gets memory of its own
+    const pass = this.startPass(edits, new Tape(edits.values, hasGradients));
+    this.gradients = gradients;
+    return pass;
+  }
+
+  /** Return the loss of an example, without gradients. @type {(ids: Ids, edits: Edits) => number} */
   lossOf(ids, edits) {
-    return this.startPass(edits, new Tape(edits.values, false)).loss(ids).data[0];
+    return this.passApart(edits).loss(ids).data[0];
   }
 }
 
@@ -150,7 +159,7 @@ export class ForwardPass {
     const table = tape.alias(`${path}.tokens.table`, weight);
     const scale = config.scale_embedding ? Math.sqrt(config.d_model) : 1;
     let x = embed(tape, `${path}.tokens.y`, table, ids, scale, config.zero_padding ? config.pad_id : null);
-    if (positions) x = addPositions(tape, `${path}.sum`, x, positions);
+    if (positions) x = add(tape, `${path}.sum`, x, positions, "add_positions");
     const p = config.embedding_dropout ?? config.dropout;
     return tape.alias(`${path}.y`, this.dropout(`${path}.dropped`, `${path}.dropout_mask`, x, p));
   }

@@ -1,6 +1,5 @@
 // @ts-check
 // The gradient of an array, divided among the positions whose losses it comes from.
-import { Tape } from "./tape.js";
 
 /**
  * Return the gradient of an array for the loss of each position alone, divided by the number of tokens as in
@@ -12,11 +11,9 @@ import { Tape } from "./tape.js";
  * @returns {Float64Array[]}
  */
 export function gradientsByPosition(model, ids, edits, path) {
-  const { gradients } = model,
-    tape = new Tape(edits.values);
-  model.gradients = new Map(); // this tape gets memory of its own
-  const loss = model.startPass(edits, tape).loss(ids);
-  model.gradients = gradients;
+  const pass = model.passApart(edits, true),
+    { tape } = pass,
+    loss = pass.loss(ids);
   const step = tape.names.get(path),
     [losses] = loss.inputs,
     { real, tokens } = loss.note;

@@ -9,12 +9,7 @@
 
 /**
  * Y (n, o) += A (n, k) B (k, o)
- * @param {Float64Array} A
- * @param {Float64Array} B
- * @param {Float64Array} Y
- * @param {number} n
- * @param {number} k
- * @param {number} o
+ * @type {(A: Float64Array, B: Float64Array, Y: Float64Array, n: number, k: number, o: number) => void}
  */
 export function addProduct(A, B, Y, n, k, o) {
   const pairs = n - (n % 2), fours = k - (k % 4);
@@ -40,12 +35,7 @@ export function addProduct(A, B, Y, n, k, o) {
 
 /**
  * Y (n, o) += A (n, k) Bᵀ, where B is (o, k)
- * @param {Float64Array} A
- * @param {Float64Array} B
- * @param {Float64Array} Y
- * @param {number} n
- * @param {number} k
- * @param {number} o
+ * @type {(A: Float64Array, B: Float64Array, Y: Float64Array, n: number, k: number, o: number) => void}
  */
 export function addProductWithTransposed(A, B, Y, n, k, o) {
   const pairs = n - (n % 2), fours = o - (o % 4);
@@ -75,12 +65,7 @@ export function addProductWithTransposed(A, B, Y, n, k, o) {
 
 /**
  * Y (k, o) += Aᵀ B, where A is (n, k) and B is (n, o)
- * @param {Float64Array} A
- * @param {Float64Array} B
- * @param {Float64Array} Y
- * @param {number} n
- * @param {number} k
- * @param {number} o
+ * @type {(A: Float64Array, B: Float64Array, Y: Float64Array, n: number, k: number, o: number) => void}
  */
 export function addTransposedProduct(A, B, Y, n, k, o) {
   const pairs = k - (k % 2), fours = n - (n % 4);

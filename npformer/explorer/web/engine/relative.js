@@ -1,6 +1,7 @@
 // @ts-check
 // What attention with relative positions adds (Shaw et al. 2018): for each distance of a key from its query,
 // a learned vector that is added to the key, and another one that is added to the value.
+import { rearrange } from "./linear.js";
 
 /** @typedef {import("./tape.js").Tape} Tape */
 /** @typedef {import("./tape.js").Step} Step */
@@ -20,24 +21,14 @@ export function clippedDistance(length, most) {
 
 /**
  * Give each key the number of its distance: x (H, T, R), distance (T, S) -> y (H, T, S), y_ts = x_tr.
- * @param {Tape} tape
- * @param {string} path
- * @param {Step} x
- * @param {Int32Array} distance
+ * @type {(tape: Tape, path: string, x: Step, distance: Int32Array) => Step}
  */
 export function spreadByDistance(tape, path, x, distance) {
   const [heads, queries, distances] = x.shape;
   const keys = distance.length / queries;
   const from = (/** @type {number} */ i) => Math.floor(i / keys) * distances + distance[i % distance.length];
-  // y = x[..., distance]
-  const y = new Float64Array(heads * queries * keys);
-  for (let i = 0; i < y.length; i++) y[i] = x.data[from(i)];
-  const step = tape.record("rearrange", path, [heads, queries, keys], y, [x], { from }, "spread_by_distance");
-  step.back = () => {
-    // dx = collect_by_distance(dy)
-    for (let i = 0; i < y.length; i++) x.grad[from(i)] += step.grad[i];
-  };
-  return step;
+  // y = x[..., distance], dx = collect_by_distance(dy)
+  return rearrange(tape, "spread_by_distance", path, x, [heads, queries, keys], from);
 }
 
 /**

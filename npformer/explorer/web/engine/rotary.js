@@ -1,6 +1,7 @@
 // @ts-check
 // Rotary positions (Su et al. 2021): queries and keys are rotated by angles that grow with their positions.
 // And heads of keys and values that several query heads share (Ainslie et al. 2023).
+import { rearrange } from "./linear.js";
 
 /** @typedef {import("./tape.js").Tape} Tape */
 /** @typedef {import("./tape.js").Step} Step */
@@ -66,13 +67,5 @@ export function repeatHeads(tape, path, x, repeats) {
   const [heads, length, width] = x.shape, size = length * width; // of a head
   const from = (/** @type {number} */ i) => Math.floor(i / (size * repeats)) * size + (i % size);
   // y[g R + r] = x[g]
-  const y = new Float64Array(x.data.length * repeats);
-  for (let i = 0; i < y.length; i++) y[i] = x.data[from(i)];
-  const shape = [heads * repeats, length, width];
-  const step = tape.record("rearrange", path, shape, y, [x], { from }, "repeat_heads");
-  step.back = () => {
-    // the gradient of a shared head is the sum over its copies
-    for (let i = 0; i < y.length; i++) x.grad[from(i)] += step.grad[i];
-  };
-  return step;
+  return rearrange(tape, "repeat_heads", path, x, [heads * repeats, length, width], from);
 }

@@ -1,6 +1,7 @@
 // @ts-check
 // The probabilities with which sampling draws the next token, by the rules of generation/sampling.py.
 import { exponentials } from "./attention.js";
+import { argmax } from "./tape.js";
 
 /**
  * How the next token is drawn: a temperature of 0 takes the most probable one. Without top-k and top-p, all
@@ -41,5 +42,5 @@ export function tokenProbabilities(logits, { temperature, topK, topP }) {
 export function drawToken(p, number) {
   let end = 0;
   const drawn = p.findIndex((share) => number < (end += share));
-  return drawn >= 0 ? drawn : p.indexOf(Math.max(...p)); // rounding can leave the last end below 1
+  return drawn >= 0 ? drawn : argmax(p); // rounding can leave the last end below 1
 }

@@ -67,11 +67,7 @@ export class Tape {
     return new Float64Array(this.gradients ? length : 0);
   }
 
-  /**
-   * Give a step a further name.
-   * @param {string} path
-   * @param {Step} step
-   */
+  /** Give a step a further name. @type {(path: string, step: Step) => Step} */
   alias(path, step) {
     this.names.set(path, step);
     return step;
@@ -96,4 +92,17 @@ export class Tape {
  */
 export function size(shape) {
   return shape.reduce((product, length) => product * length, 1);
+}
+
+/** Return a row of an array (T, D). @type {(step: Step, row: number) => Float64Array} */
+export function rowOf({ data, shape }, row) {
+  return data.subarray(row * shape[1], (row + 1) * shape[1]);
+}
+
+/**
+ * Return the index of the largest number, the first of equal ones.
+ * @param {Float64Array} numbers
+ */
+export function argmax(numbers) {
+  return numbers.reduce((best, x, i) => (x > numbers[best] ? i : best), 0);
 }

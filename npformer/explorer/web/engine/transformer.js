@@ -12,10 +12,7 @@ import { multiHeadAttention } from "./multi_head.js";
 
 /** The model. In its ids, targetIn is the start symbol, followed by all tokens of targetOut but the last. */
 export class Transformer extends Model {
-  /**
-   * @param {Edits} edits
-   * @param {Tape} tape
-   */
+  /** @type {(edits: Edits, tape: Tape) => TransformerPass} */
   startPass(edits, tape) {
     return new TransformerPass(this, edits, tape);
   }

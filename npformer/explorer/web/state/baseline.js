@@ -25,8 +25,7 @@ export function baselineText({ baseline, ids: present }) {
 /**
  * Compute the state that baselineText wrote, and compare with it. Afterwards, the session is as it was, and
  * its model is untrained.
- * @param {Session} session
- * @param {string} text
+ * @type {(session: Session, text: string) => void}
  */
 export function readBaseline(session, text) {
   const { model, task, ids, edits } = session;

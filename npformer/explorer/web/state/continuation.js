@@ -2,12 +2,13 @@
 // What a reader does with a language model of characters: one text, which the model continues.
 import { GPT } from "../engine/gpt.js";
 import { continuation } from "../engine/greedy.js";
-import { MOST_TOKENS, ReaderError, isIds } from "./reader_error.js";
+import { MOST_TOKENS, ReaderError, isIds, needsAsMany } from "./reader_error.js";
 import { t } from "../words/text.js";
 
 /** @typedef {import("../engine/pass.js").Ids} Ids */
 /** @typedef {import("../engine/pass.js").Edits} Edits */
 /** @typedef {import("./translation.js").Example} Example */
+/** @typedef {import("./translation.js").Translation} Translation */
 
 /** The words by which the page names what is read and written. */
 const CONTINUATION_WORDS = {
@@ -15,12 +16,13 @@ const CONTINUATION_WORDS = {
   output: t("Continuation"),
   leadsTo: t("is continued by"),
   change: t("Change the text"),
-  own: t("Let the model go on"),
+  own: "", // the text goes on where the reader writes with the model
   learned: t("for this text alone"),
 };
 
 const NO_TARGET = -1; // the target of the last token, which nothing follows
 
+/** What has no comment of its own here does what it does in a Translation. */
 export class Continuation {
   /**
    * @param {any} head
@@ -47,28 +49,9 @@ export class Continuation {
     return this.exampleOf(this.head.example.text_ids, {});
   }
 
-  /**
-   * Read another text.
-   * @param {string} source
-   * @param {string | null} _target   a text has no other side
-   * @param {Edits} edits
-   */
+  /** Read another text, which has no other side. @type {Translation["read"]} */
   read(source, _target, edits) {
     return this.exampleOf(this.idsOf(source), edits);
-  }
-
-  /**
-   * Read a text with the continuation that the model gives it, as far as the page has room.
-   * @param {string} source
-   * @param {Edits} edits
-   */
-  readOwn(source, edits) {
-    const text = this.idsOf(source), count = Math.min(this.head.continued, this.room - text.length);
-    if (!count) {
-      const { room } = this;
-      throw new ReaderError(t("The text fills the page, with room for {room}: shorten it.", { room }));
-    }
-    return this.exampleOf([...text, ...continuation(this.model, text, edits, count)], edits);
   }
 
   /**
@@ -81,91 +64,66 @@ export class Continuation {
     return { ids, texts: this.textsOf(ids), output: this.outputOf(ids, edits), isOwn: true };
   }
 
-  /**
-   * Return the model's continuation of the text.
-   * @param {Ids} ids
-   * @param {Edits} edits
-   */
+  /** Return the model's continuation of the text. @type {Translation["outputOf"]} */
   outputOf({ targetIn: text }, edits) {
     return this.textOf(continuation(this.model, text, edits, this.head.continued));
   }
 
-  /**
-   * What the model reads and writes when a reader writes with it.
-   * @param {Ids} ids
-   */
+  /** @type {Translation["writing"]} */
   writing({ targetIn }) {
     return { source: [], before: [], tokens: [...targetIn], end: NO_TARGET, room: this.room };
   }
 
-  /**
-   * Return the example with tokens that were written.
-   * @param {Ids} _ids
-   * @param {number[]} tokens
-   * @param {Edits} edits
-   */
+  /** @type {Translation["written"]} */
   written(_ids, tokens, edits) {
     return this.exampleOf(tokens, edits);
   }
 
-  /**
-   * The tokens that the reader may replace.
-   * @param {Ids} ids
-   * @returns {["source" | "target", number[]][]}
-   */
+  /** Return the ids of another text of as many tokens. @type {Translation["otherIds"]} */
+  otherIds({ targetIn }, text) {
+    const other = this.idsOf(this.typed(text));
+    needsAsMany(targetIn.length, other.length);
+    return this.shifted(other);
+  }
+
+  /** @type {Translation["tokens"]} */
   tokens({ targetIn }) {
     return [["target", targetIn]];
   }
 
-  /**
-   * Return the ids and the texts after a token was replaced by another. It is read and also to be predicted.
-   * @param {Ids} ids
-   * @param {"source" | "target"} _side
-   * @param {number} position
-   * @param {number} id
-   */
+  /** A token that is replaced is read and also to be predicted. @type {Translation["withToken"]} */
   withToken({ targetIn }, _side, position, id) {
     const ids = this.shifted(targetIn.map((old, t) => (t === position ? id : old)));
     return { ids, texts: this.textsOf(ids) };
   }
 
-  /**
-   * Return whether something that a link says are ids of this model.
-   * @param {any} ids
-   */
+  /** @type {Translation["fits"]} */
   fits(ids) {
     const isText = isIds(ids?.targetIn, this.ids.size) && ids.targetIn.length <= this.room;
     return isText && JSON.stringify(ids) === JSON.stringify(this.shifted(ids.targetIn));
   }
 
-  /**
-   * Return the id of a character that the reader typed, or its sign, or -1 if the model does not know it.
-   * @param {"source" | "target"} _side
-   * @param {string} typed
-   */
+  /** Return the id of a character that the reader typed, or of its sign. @type {Translation["tokenId"]} */
   tokenId(_side, typed) {
     return this.ids.get(typed) ?? this.head.target_words.indexOf(typed.trim());
   }
 
-  /** There are no similar characters. @returns {string[]} */
+  /** There are no similar characters. @type {Translation["similar"]} */
   similar() {
     return [];
   }
 
-  /** Every character that is read is known. @returns {null} */
+  /** Every character that is read is known. @type {Translation["about"]} */
   about() {
     return null;
   }
 
-  /**
-   * Return a text as the page shows it, in one line, and the other way round.
-   * @param {string} text
-   */
+  /** Return a text as the page shows it, in one line, and back. @type {Translation["shown"]} */
   shown(text) {
     return text.replaceAll("\n", this.lineEnd);
   }
 
-  /** @param {string} text */
+  /** @type {Translation["typed"]} */
   typed(text) {
     return text.replaceAll(this.lineEnd, "\n");
   }

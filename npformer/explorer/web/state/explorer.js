@@ -71,6 +71,12 @@ export class Explorer {
     this.listeners.push(listener);
   }
 
+  /** Write what a view shows into the address. @type {(name: string, text: string) => void} */
+  remember(name, text) {
+    this.memory.shared = { ...this.memory.shared, [name]: text };
+    this.memory.saveAddress?.();
+  }
+
   /**
    * Remember which array the present view shows, for the map of the model.
    * @param {string} path
@@ -200,9 +206,14 @@ export class Explorer {
   /** Recompute after a change of the edits, and redraw. The model's output takes longer and follows. */
   recompute() {
     this.session.run();
+    this.renew();
+    this.generateLater();
+  }
+
+  /** Show a tape that was computed anew. */
+  renew() {
     this.refresh();
     this.changed();
-    this.generateLater();
   }
 
   generateLater() {

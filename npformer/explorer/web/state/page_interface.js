@@ -22,15 +22,13 @@ export function pageInterface(explorer, writer, overview) {
     /** @type {(source: string, target?: string | null) => number} */
     set_sentence(source, target = null) {
       session.setSentence(source, target);
-      explorer.refresh();
-      explorer.changed();
+      explorer.renew();
       return session.loss;
     },
     /** @type {(learningRate: number, options?: {optimizer?: "gradient descent" | "adam"}) => number} */
     step(learningRate, { optimizer = "gradient descent" } = {}) {
       session.optimize(learningRate, optimizer);
-      explorer.refresh();
-      explorer.changed();
+      explorer.renew();
       return session.loss;
     },
     /** @type {(edits: any) => number} */
@@ -44,6 +42,14 @@ export function pageInterface(explorer, writer, overview) {
     /** @type {(position: number, token: number) => [string, string, number][]} */
     attribution: (position, token) =>
       attributionOf(session.tape, position, token).map(({ name, step, value }) => [name, step.path, value]),
+    /**
+     * The effects of the activations of another text on the score that compares the two.
+     * @type {(text: string, what: import("../engine/patching.js").Activation) => any}
+     */
+    patch(text, what) {
+      const found = session.patching(text, what);
+      return { ...found, sites: found?.sites.map(({ step, patches }) => ({ path: step.path, patches })) };
+    },
     explorer,
     writer,
     overview,

@@ -1,5 +1,6 @@
 // @ts-check
 // The error of a reader, and what a text on a page may be.
+import { t } from "../words/text.js";
 
 export const MOST_TOKENS = 48; // of a text on the page
 
@@ -23,4 +24,16 @@ export class ReaderError extends Error {
     super(message);
     this.suggestions = suggestions;
   }
+}
+
+/**
+ * Patching takes activations from place to place, so both texts must have as many tokens.
+ * @param {number} own
+ * @param {number} other
+ */
+export function needsAsMany(own, other) {
+  if (own === other) return;
+  throw new ReaderError(
+    t("This text has {other} tokens, and that of the page has {own}: write one of as many.", { own, other }),
+  );
 }

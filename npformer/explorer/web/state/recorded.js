@@ -1,7 +1,10 @@
 // @ts-check
 // The tape of a recorded page: the steps that Python recorded, with their values and gradients, in place of
 // those that a live page computes. Nothing on this tape can be computed again.
-import { clippedDistance } from "../engine/relative.js";
+import { mergeHeads, splitHeads } from "../engine/attention.js";
+import { transpose } from "../engine/linear.js";
+import { clippedDistance, collectByDistance, spreadByDistance } from "../engine/relative.js";
+import { repeatHeads } from "../engine/rotary.js";
 import { size, Tape } from "../engine/tape.js";
 import { t } from "../words/text.js";
 
@@ -42,9 +45,7 @@ export function recordedTape(head, numbers) {
 /**
  * Return whether the page can show how a number was made: forward, from the inputs of its array; backward,
  * from the gradients of all arrays that were made of it.
- * @param {Tape} tape
- * @param {Step} step
- * @param {"forward" | "backward"} direction
+ * @type {(tape: Tape, step: Step, direction: "forward" | "backward") => boolean}
  */
 export function isExplained(tape, step, direction) {
   if (direction === "forward") return step.op !== "recorded";
@@ -55,9 +56,7 @@ export function isExplained(tape, step, direction) {
 
 /**
  * Say why the page cannot show how a number was made.
- * @param {Tape} tape
- * @param {Step} step
- * @param {"forward" | "backward"} direction
+ * @type {(tape: Tape, step: Step, direction: "forward" | "backward") => string}
  */
 export function whyUnexplained(tape, step, direction) {
   if (direction === "backward" && isGiven(tape, step)) {
@@ -87,63 +86,30 @@ function outputsOf(tape, step) {
   return tape.steps.filter((output) => output.inputs.includes(step));
 }
 
+const NO_TAPE = new Tape({}, false); // for the functions of the engine that say where each entry goes
+
+/**
+ * How the engine rearranges an array, by the kind of the note.
+ * @type {Record<string, (x: Step, note: any, shape: number[]) => Step>}
+ */
+const REARRANGED = {
+  split_heads: (x, { start = 0 }, [heads, , width]) => splitHeads(NO_TAPE, "", x, heads, start, width),
+  merge_heads: (x) => mergeHeads(NO_TAPE, "", x),
+  repeat_heads: (x, { repeats }) => repeatHeads(NO_TAPE, "", x, repeats),
+  spread_by_distance: (x, { maxDistance }, [, length]) =>
+    spreadByDistance(NO_TAPE, "", x, clippedDistance(length, maxDistance)),
+  transpose: (x) => transpose(NO_TAPE, "", x),
+};
+
 /**
  * Return a note with what cannot be written as JSON: functions, and numbers that are not finite.
- * @param {string} op
- * @param {any} note
- * @param {number[]} shape
- * @param {Step[]} inputs
+ * @type {(op: string, note: any, shape: number[], inputs: Step[]) => any}
  */
-function completeNote(op, note, shape, inputs) {
+function completeNote(op, note, shape, [x]) {
   if (op === "mask") return { ...note, allowed: Uint8Array.from(note.allowed), fill: Number(note.fill) };
   if (op === "factor") return { ...note, factor: () => note.factor };
-  if (op === "collect_by_distance") return { ...note, to: placeAtDistance(note, inputs[0].shape) };
-  if (op !== "rearrange") return note;
-  if (note.kind === "spread_by_distance") return { ...note, from: placeAtDistance(note, shape) };
-  return { ...note, from: placesOf(note, shape, inputs[0].shape) };
-}
-
-/**
- * Return the function that gives, for each entry of an array (H, T, S) of queries and keys, the place of its
- * distance in an array (H, T, R).
- * @param {{maxDistance: number}} note
- * @param {number[]} shape
- * @returns {(index: number) => number}
- */
-function placeAtDistance({ maxDistance }, [, queries, keys]) {
-  const distance = clippedDistance(queries, maxDistance),
-    distances = 2 * maxDistance + 1;
-  return (i) => Math.floor(i / keys) * distances + distance[i % distance.length];
-}
-
-/**
- * Return the function that gives, for each entry of a rearranged array, its place in the array before.
- * @param {{kind: string, start?: number, repeats?: number}} note
- * @param {number[]} shape
- * @param {number[]} before
- * @returns {(index: number) => number}
- */
-function placesOf({ kind, start = 0, repeats = 1 }, shape, before) {
-  if (kind === "repeat_heads") {
-    const ofHead = shape[1] * shape[2];
-    // y[g R + r] = x[g]
-    return (i) => Math.floor(i / ofHead / repeats) * ofHead + (i % ofHead);
-  }
-  if (kind === "split_heads") {
-    const [, length, width] = shape,
-      columns = before[1];
-    // y[h, t, k] = x[t, start + h K + k]
-    return (i) => {
-      const h = Math.floor(i / (length * width)),
-        t = Math.floor(i / width) % length;
-      return t * columns + start + h * width + (i % width);
-    };
-  }
-  const [heads, length, width] = before;
-  // y[t, h K + k] = x[h, t, k]
-  return (i) => {
-    const t = Math.floor(i / (heads * width)),
-      h = Math.floor(i / width) % heads;
-    return (h * length + t) * width + (i % width);
-  };
+  if (op === "rearrange") return { ...note, ...REARRANGED[note.kind](x, note, shape).note };
+  if (op !== "collect_by_distance") return note;
+  const distance = clippedDistance(x.shape[1], note.maxDistance);
+  return { ...note, ...collectByDistance(NO_TAPE, "", x, distance, shape[2]).note };
 }

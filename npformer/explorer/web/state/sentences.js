@@ -164,10 +164,7 @@ const SENTENCES = {
   ],
 };
 
-/**
- * @param {string} key
- * @param {"forward" | "backward"} direction
- */
+/** @type {(key: string, direction: "forward" | "backward") => string} */
 export function sentenceOf(key, direction) {
   return SENTENCES[key]?.[direction === "forward" ? 0 : 1] ?? "";
 }
@@ -252,6 +249,15 @@ export function blockTitle(block, tape) {
       output: t("output projection, linear"),
     }[block] ?? (parts.length > 1 ? `${stackName(parts[0])}, ${name}` : name)
   );
+}
+
+/**
+ * Return the short name of the layer of a path: "encoder 0" for "encoder.0.norm2.y", or "layer 0".
+ * @param {string} path
+ */
+export function layerName(path) {
+  const [stack, number] = path.split(".");
+  return `${stack === "layers" ? t("layer") : stackName(stack)} ${number}`;
 }
 
 /** @param {string} stack   "encoder", "decoder", or a part of a layer */

@@ -1,7 +1,8 @@
 // @ts-check
 // The session: the model, the sentence and the changes of the reader, and what the model computes from them.
 import { Adam, GradientDescent, copyParameters, parameterGradients } from "../engine/optimizers.js";
-import { crossEntropyOf, smoothingOf } from "./loss_parts.js";
+import { rowOf } from "../engine/tape.js";
+import { comparedScore, patchingOf } from "../engine/patching.js";
 import { recordedTape } from "./recorded.js";
 import { readHead, readNumbers, splitNumbers } from "./page_data.js";
 import { ReaderError } from "./reader_error.js";
@@ -45,6 +46,7 @@ export class Session {
       this.tape = recordedTape(this.head, numbers);
     }
     this.before = this.summary();
+    this.tapeBefore = this.tape;
     /** What the changes are compared with: its tokens and changes, and the training steps before it. */
     this.baseline = { state: this.state, log: this.log.slice() };
     this.firstIds = JSON.stringify(this.ids);
@@ -65,12 +67,19 @@ export class Session {
 
   /** How much label smoothing the loss has, such as "label smoothing 0.1", or "" if it has none. */
   get smoothing() {
-    return smoothingOf(this.tape);
+    const smoothing = this.tape.names.get("loss.losses")?.note.smoothing;
+    return smoothing ? t("label smoothing {smoothing}", { smoothing: +smoothing.toPrecision(4) }) : "";
   }
 
   /** The loss without label smoothing: the mean of -log p(target), or NaN on a page without targets. */
   get crossEntropy() {
-    return crossEntropyOf(this.tape);
+    const losses = this.tape.names.get("loss.losses"),
+      { real, tokens } = this.tape.names.get("loss")?.note ?? {};
+    if (!losses || !real) return NaN;
+    const surprises = losses.note.targets.map((/** @type {number} */ target, /** @type {number} */ i) =>
+      real[i] ? -rowOf(losses.inputs[0], i)[target] : 0,
+    );
+    return surprises.reduce((/** @type {number} */ sum, /** @type {number} */ x) => sum + x, 0) / tokens;
   }
 
   /** The tokens and the changes as JSON: what a training step depends on besides the parameters. */
@@ -122,6 +131,18 @@ export class Session {
     this.edits = edits;
   }
 
+  /** Switch a head of an attention off, or on again. @type {(sublayer: string, head: number) => void} */
+  switchHead(sublayer, head) {
+    const off = this.headsOff(sublayer),
+      others = off.filter((one) => one !== head);
+    this.setEdits("heads", sublayer, others.length < off.length ? others : [...off, head]);
+  }
+
+  /** @type {(sublayer: string) => number[]} */
+  headsOff(sublayer) {
+    return this.edits.heads?.[sublayer] ?? [];
+  }
+
   /** The activation of the feed-forward networks, as it is now. @returns {string} */
   get activation() {
     return this.edits.settings?.activation ?? this.config.activation;
@@ -145,14 +166,6 @@ export class Session {
   }
 
   /**
-   * Use another text with what the model makes of it: its translation, or the text and its continuation.
-   * @param {string} source
-   */
-  setOwn(source) {
-    this.change(t("Another sentence"), (task, edits) => task.readOwn(source, edits));
-  }
-
-  /**
    * @param {string} what
    * @param {(task: Translation | Continuation, edits: any) => import("./translation.js").Example} read
    */
@@ -166,12 +179,7 @@ export class Session {
     this.setBaseline();
   }
 
-  /**
-   * Replace a token by another.
-   * @param {"source" | "target"} side
-   * @param {number} position
-   * @param {number} id
-   */
+  /** Replace a token by another. @type {(side: "source" | "target", position: number, id: number) => void} */
   setToken(side, position, id) {
     if (!this.task || !this.ids) return;
     Object.assign(this, this.task.withToken(this.ids, side, position, id));
@@ -182,19 +190,31 @@ export class Session {
   setBaseline() {
     this.generate(); // the page translates later than it computes the numbers
     this.before = this.summary();
+    this.tapeBefore = this.tape;
     this.baseline = { state: this.state, log: this.log.slice() };
   }
 
   /**
    * Return the loss with some further values, without gradients.
-   * @param {string} path
-   * @param {number} index
-   * @param {number} value
+   * @type {(path: string, index: number, value: number) => any}
    */
   lossWith(path, index, value) {
     const others = (this.edits.values?.[path] ?? []).filter((/** @type {number[]} */ [i]) => i !== index);
     const edits = { ...this.edits, values: { ...this.edits.values, [path]: [...others, [index, value]] } };
     return /** @type {any} */ (this.model).lossOf(this.ids, edits);
+  }
+
+  /**
+   * Compute the effects of the activations of another text, and what they are effects on.
+   * @param {string} text
+   * @param {import("../engine/patching.js").Activation} what
+   */
+  patching(text, what) {
+    const { model, task, ids, edits } = this;
+    if (!model || !task || !ids) return null;
+    const both = /** @type {[typeof ids, typeof ids]} */ ([ids, task.otherIds(ids, text)]),
+      compared = comparedScore(model, edits, both);
+    return { compared, ...patchingOf(model, edits, both, compared, what) };
   }
 
   /**

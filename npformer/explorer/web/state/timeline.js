@@ -31,8 +31,8 @@ export function timelineOf(tape, direction) {
 }
 
 /** @param {Step} step */
-function isComputed(step) {
-  return step.op !== "parameter" && step.op !== "constant" && step.op !== "input";
+export function isComputed({ op }) {
+  return !["parameter", "constant", "input"].includes(op);
 }
 
 /**

@@ -2,7 +2,7 @@
 // What a reader does with a translator: a sentence and its translation, each a list of words.
 import { Transformer } from "../engine/transformer.js";
 import { UNKNOWN_ID, greedy } from "../engine/greedy.js";
-import { MOST_TOKENS, ReaderError, isIds } from "./reader_error.js";
+import { MOST_TOKENS, ReaderError, isIds, needsAsMany } from "./reader_error.js";
 import { detokenize, similarWords, tokenize } from "./tokenize.js";
 import { t } from "../words/text.js";
 
@@ -71,20 +71,7 @@ export class Translation {
     };
   }
 
-  /**
-   * Read a sentence, and use the model's own translation.
-   * @param {string} source
-   * @param {Edits} edits
-   */
-  readOwn(source, edits) {
-    return this.read(source, null, edits);
-  }
-
-  /**
-   * Return the model's translation.
-   * @param {Ids} ids
-   * @param {Edits} edits
-   */
+  /** Return the model's translation. @type {(ids: Ids, edits: Edits) => string} */
   outputOf({ source }, edits) {
     return this.textOf(greedy(this.model, source, edits, this.longest(source)), "target");
   }
@@ -114,15 +101,23 @@ export class Translation {
   }
 
   /**
+   * Return the ids of another sentence of as many tokens, with the same translation.
+   * @param {Ids} ids
+   * @param {string} text
+   */
+  otherIds(ids, text) {
+    const source = this.idsOf(text, "source");
+    needsAsMany(ids.source.length, source.length);
+    return { ...ids, source };
+  }
+
+  /**
    * The tokens that the reader may replace.
    * @param {Ids} ids
    * @returns {["source" | "target", number[]][]}
    */
   tokens({ source, targetOut }) {
-    return [
-      ["source", source],
-      ["target", targetOut],
-    ];
+    return [["source", source], ["target", targetOut]];
   }
 
   /**
@@ -199,10 +194,7 @@ export class Translation {
     return Math.min(2 * source.length + 5, this.model.config.max_length - 1, MOST_TOKENS - 1);
   }
 
-  /**
-   * @param {number[]} ids
-   * @param {"source" | "target"} side
-   */
+  /** @type {(ids: number[], side: "source" | "target") => string} */
   textOf(ids, side) {
     const last = ids[ids.length - 1] === this.model.config.end_id ? ids.slice(0, -1) : ids;
     return detokenize(last.map((id) => this.head[`${side}_words`][id]));

@@ -2,7 +2,7 @@
 // The controls of the view of attention: what the maps show, which map is large, which heads the lines show.
 import { byId, button, choice, element, replaceContent } from "../drawing/page_elements.js";
 import { HEAD_COLORS } from "../drawing/colors.js";
-import { QUANTITIES } from "./attention_maps.js";
+import { QUANTITIES, namesOf } from "./attention_maps.js";
 import { t } from "../words/text.js";
 
 /** @typedef {import("./attention_view.js").AttentionView} AttentionView */
@@ -19,14 +19,11 @@ export class AttentionControls {
     const { view } = this,
       { sublayers, chosen, sublayer, head } = view,
       isOff = view.isOff(sublayer, head);
-    const names = sublayers.map(
-      ({ name, kind, layer }) => /** @type {[string, string]} */ ([name, `${kind} ${layer}`]),
-    );
     const pairs = this.allHeads.map((h) => /** @type {[number, string]} */ ([h, String(h)]));
     replaceContent(
       this.root,
       choice(t("quantity"), QUANTITIES, view.quantity, (quantity) => this.set({ quantity })),
-      choice(t("attention"), names, sublayer, (name) => this.set({ sublayer: name })),
+      choice(t("attention"), namesOf(sublayers), sublayer, (name) => this.set({ sublayer: name })),
       element(
         "span",
         {},
@@ -34,7 +31,7 @@ export class AttentionControls {
         choice(t("head of the map"), pairs, head, (h) => this.set({ head: h, lineHeads: [] })),
       ),
       button(t("Show how this number was computed"), () => view.follow()),
-      button(isOff ? t("Switch this head on") : t("Switch this head off"), () => this.switchHead(isOff), {
+      button(isOff ? t("Switch this head on") : t("Switch this head off"), () => this.switchHead(), {
         id: "switch-head",
         hidden: !view.explorer.session.isLive,
       }),
@@ -86,15 +83,9 @@ export class AttentionControls {
     this.view.explorer.changed();
   }
 
-  /** @param {boolean} isOff */
-  switchHead(isOff) {
-    const { sublayer, head, explorer } = this.view,
-      off = explorer.session.edits.heads?.[sublayer] ?? [];
-    explorer.session.setEdits(
-      "heads",
-      sublayer,
-      isOff ? off.filter((/** @type {number} */ one) => one !== head) : [...off, head],
-    );
+  switchHead() {
+    const { sublayer, head, explorer } = this.view;
+    explorer.session.switchHead(sublayer, head);
     explorer.recompute();
     byId("switch-head").focus({ preventScroll: true }); // its text has changed
   }

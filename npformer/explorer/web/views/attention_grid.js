@@ -1,30 +1,25 @@
 // @ts-check
 // All maps of attention as small pictures: a row for each layer, a column for each head.
+import { CHOSEN, levelOf, paletteOf } from "../drawing/colors.js";
+import { cellText, powerOfTen } from "../drawing/number_texts.js";
 import { Picture } from "../drawing/picture.js";
 import { mapOf } from "./attention_maps.js";
-import { paintMap } from "./attention_map.js";
 import { t } from "../words/text.js";
 
 /** @typedef {import("./attention_view.js").AttentionView} AttentionView */
 /** @typedef {import("../drawing/surfaces.js").Surface} Surface */
 /** @typedef {import("../drawing/colors.js").Theme} Theme */
-
-const CHOSEN_COLOR = "#ff7100";
+/** @typedef {import("./attention_maps.js").AttentionMap} AttentionMap */
 
 /** The grid of all maps. */
 export class AttentionGrid {
   /** @param {AttentionView} view */
   constructor(view) {
     this.view = view;
+    this.id = "attention-maps";
     /** @type {{x: number, y: number, size: number, name: string, head: number}[]} */
     this.small = [];
-    this.picture = new Picture({
-      id: "attention-maps",
-      layout: (width) => this.layout(width),
-      draw: (surface, theme) => this.draw(surface, theme),
-      point: (x, y, kind) => kind === "click" && this.choose(x, y),
-      move: (row, column) => this.moveMap(row, column),
-    });
+    this.picture = new Picture(this);
   }
 
   /** @param {number} width */
@@ -77,27 +72,59 @@ export class AttentionGrid {
           align: "center",
         });
       }
-      surface.frame(x - 1, y - 1, size + 2, size + 2, isChosen ? CHOSEN_COLOR : theme.line, isChosen ? 3 : 1);
+      surface.frame(x - 1, y - 1, size + 2, size + 2, isChosen ? CHOSEN : theme.line, isChosen ? 3 : 1);
     }
   }
 
-  /** @type {(x: number, y: number) => void} */
-  choose(x, y) {
+  /** @type {(x: number, y: number, kind: string) => void} */
+  point(x, y, kind) {
     const found = this.small.find(
       (map) => x >= map.x && y >= map.y && x < map.x + map.size && y < map.y + map.size,
     );
-    if (!found) return;
-    Object.assign(this.view, { sublayer: found.name, head: found.head, lineHeads: [] });
-    this.view.explorer.changed();
+    if (found && kind === "click") this.view.chooseMap(found.name, found.head);
   }
 
   /** @type {(row: number, column: number) => void} */
-  moveMap(row, column) {
-    const names = this.view.sublayers.map(({ name }) => name),
-      heads = this.view.chosen.weights.shape[0];
-    this.view.sublayer = names[(names.indexOf(this.view.sublayer) + row + names.length) % names.length];
-    this.view.head = (this.view.head + column + heads) % heads;
-    this.view.lineHeads = [];
-    this.view.explorer.changed();
+  move(row, column) {
+    const { sublayers, sublayer, head, chosen } = this.view,
+      at = sublayers.findIndex(({ name }) => name === sublayer) + row + sublayers.length,
+      heads = chosen.weights.shape[0];
+    this.view.chooseMap(sublayers[at % sublayers.length].name, (head + column + heads) % heads);
   }
+}
+
+/**
+ * Draw the cells of a map.
+ * @param {Surface} surface
+ * @param {Theme} theme
+ * @param {AttentionMap} map
+ * @param {number} x
+ * @param {number} y
+ * @param {number} width    of a cell
+ * @param {number} height
+ * @param {boolean} hasNumbers
+ */
+export function paintMap(surface, theme, { matrix, keys, isGradient }, x, y, width, height, hasNumbers) {
+  const palette = paletteOf(isGradient ? "gradient" : "weight", theme, 1);
+  const most = isGradient ? matrix.reduce((a, b) => Math.max(a, Math.abs(b)), 0) || 1 : 1;
+  const power = isGradient ? Math.floor(Math.log10(most)) : 0,
+    line = width > 6 ? 1 : 0;
+  matrix.forEach((number, i) => {
+    const left = x + (i % keys.length) * width,
+      top = y + Math.floor(i / keys.length) * height;
+    const level = levelOf(number / most);
+    surface.rectangle(left, top, width - line, height - line, palette.colors[level]);
+    if (!hasNumbers) return;
+    const text = Math.abs(number) < 0.01 * most ? "·" : cellText(number / 10 ** power);
+    surface.text(left + width / 2, top + height / 2, text, {
+      size: 11,
+      color: palette.inks[level],
+      align: "center",
+    });
+  });
+  if (hasNumbers && power)
+    surface.text(x - 78, y - 58, t("numbers · {power}", { power: powerOfTen(power) }), {
+      size: 11,
+      color: theme.faint,
+    });
 }

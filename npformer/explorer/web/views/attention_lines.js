@@ -21,16 +21,13 @@ export class AttentionLines {
   /** @param {AttentionView} view */
   constructor(view) {
     this.view = view;
+    this.id = "attention-lines";
+    this.keys = t(
+      "Point at a word to see its lines alone: left what it attends to, right what attends to it.",
+    );
     this.isOfKey = false; // whether the strong lines are those that reach a key
     this.left = this.right = 0; // where the lines begin and end
-    this.picture = new Picture({
-      id: "attention-lines",
-      layout: (width) => this.layout(width),
-      draw: (surface, theme) => this.draw(surface, theme),
-      point: (x, y, kind) => this.point(x, y, kind),
-      move: (row, column) => this.move(row, column),
-      keys: t("Point at a word to see its lines alone: left what it attends to, right what attends to it."),
-    });
+    this.picture = new Picture(this);
   }
 
   /** The maps of the heads that are drawn, with the numbers of the heads. */

@@ -12,8 +12,8 @@ import { t } from "../words/text.js";
 /**
  * One attention sublayer with its weights. The queries of a decoder are tokens that it reads, and its rows
  * are named by these and by the tokens that it has to predict there: "qu' → il".
- * @typedef {{name: string, kind: string, isCross: boolean, layer: number, weights: Step, queries: string[],
- *   predicted: string[], rows: string[], keys: string[], querySide: "source" | "target",
+ * @typedef {{name: string, kind: string, title: string, isCross: boolean, layer: number, weights: Step,
+ *   queries: string[], predicted: string[], rows: string[], keys: string[], querySide: "source" | "target",
  *   keySide: "source" | "target"}} Sublayer
  */
 
@@ -54,12 +54,14 @@ export function sublayersOf({ session, tape }) {
         keySide = isSource || isCross ? "source" : "target";
       const read = fits(tokensOf(session, querySide), queries);
       const predicted = isSource ? [] : predictedTokens(session, queries);
-      const kind = isCross ? t("cross-attention") : ofStack;
+      const kind = isCross ? t("cross-attention") : ofStack,
+        layer = Number(parts.find((part) => /^\d+$/.test(part)) ?? 0);
       return {
         name,
         kind,
+        title: t("{kind}, layer {layer}", { kind, layer }),
         isCross,
-        layer: Number(parts.find((part) => /^\d+$/.test(part)) ?? 0),
+        layer,
         weights,
         queries: read,
         predicted,
@@ -71,6 +73,15 @@ export function sublayersOf({ session, tape }) {
         keySide,
       };
     });
+}
+
+/**
+ * Return the attentions for a choice, with short names.
+ * @param {Sublayer[]} sublayers
+ */
+export function namesOf(sublayers) {
+  const pairs = sublayers.map(({ name, kind, layer }) => [name, `${kind} ${layer}`]);
+  return /** @type {[string, string][]} */ (pairs);
 }
 
 /**
@@ -94,42 +105,21 @@ function predictedTokens(session, length) {
  * @returns {AttentionMap}
  */
 export function mapOf(sublayers, sublayer, head, quantity) {
-  const { weights, queries, keys } = sublayer,
-    cells = queries.length * keys.length;
-  const where = t("{kind}, layer {layer}", { kind: sublayer.kind, layer: sublayer.layer });
-  if (quantity === "mean") {
-    return {
-      matrix: meanOfHeads(weights),
-      queries,
-      keys,
-      title: t("{where}, mean of all heads", { where }),
-      isGradient: false,
-    };
+  const { weights, queries, keys, title: where } = sublayer,
+    cells = queries.length * keys.length,
+    isGradient = quantity === "gradients";
+  if (quantity === "mean" || (quantity === "rollout" && sublayer.isCross)) {
+    const title = t("{where}, mean of all heads", { where });
+    return { matrix: meanOfHeads(weights), queries, keys, title, isGradient };
   }
   if (quantity === "rollout") {
-    const before = sublayers.filter((other) => other.kind === sublayer.kind && other.layer <= sublayer.layer);
-    const matrix = sublayer.isCross ? meanOfHeads(weights) : rollout(before.map((other) => other.weights));
-    return {
-      matrix,
-      queries,
-      keys,
-      title: t("{where}, rollout up to this layer", { where }),
-      isGradient: false,
-    };
+    const before = sublayers.filter((other) => other.kind === sublayer.kind && other.layer <= sublayer.layer),
+      title = t("{where}, rollout up to this layer", { where });
+    return { matrix: rollout(before.map((other) => other.weights)), queries, keys, title, isGradient };
   }
-  const isGradient = quantity === "gradients",
-    numbers = isGradient ? weights.grad : weights.data;
-  return {
-    matrix: numbers.slice(head * cells, (head + 1) * cells),
-    queries,
-    keys,
-    isGradient,
-    title: t("{where}, head {head}{quantity}", {
-      where,
-      head,
-      quantity: isGradient ? t(", gradient of the loss") : "",
-    }),
-  };
+  const ofLoss = isGradient ? t(", gradient of the loss") : "",
+    matrix = (isGradient ? weights.grad : weights.data).slice(head * cells, (head + 1) * cells);
+  return { matrix, queries, keys, title: t("{where}, head {head}", { where, head }) + ofLoss, isGradient };
 }
 
 /**

@@ -1,9 +1,9 @@
 // @ts-check
 // The views of attention: all maps of all layers and heads, one of them large, and lines between the words.
-import { byId, element } from "../drawing/page_elements.js";
+import { byId, element, titled } from "../drawing/page_elements.js";
 import { AttentionControls } from "./attention_controls.js";
-import { AttentionGrid } from "./attention_grid.js";
-import { LargeMap } from "./attention_map.js";
+import { AttentionGrid, paintMap } from "./attention_grid.js";
+import { CellGrid } from "../drawing/cell_grid.js";
 import { HeadFinder } from "./head_finder.js";
 import { AttentionLines } from "./attention_lines.js";
 import { NeuronView } from "./neuron_view.js";
@@ -29,29 +29,29 @@ export class AttentionView {
     this.sentence = element("p", { "aria-live": "polite" });
     this.note = element("p", { className: "badge off", role: "status" });
     this.all = new AttentionGrid(this);
-    this.one = new LargeMap(this);
+    this.one = new CellGrid({
+      id: "attention-map",
+      sizes: [7, 40],
+      content: () => ({ rows: this.chosen.rows, columns: this.chosen.keys, cell: this.cell }),
+      paint: (surface, theme, { x, y, width, height }) =>
+        paintMap(surface, theme, this.map, x, y, width, height, width >= 30),
+      choose: (row, column, kind) => this.pointCell(row, column, kind),
+      enter: () => this.follow(),
+    });
     this.lines = new AttentionLines(this);
     this.neurons = new NeuronView(this);
     this.finder = new HeadFinder(this);
     this.controls = new AttentionControls(this);
+    const about = t("Each map shows how strongly each token (row) attends to each other token (column).");
     byId("attention").append(
-      element("p", {
-        textContent: t("Each map shows how strongly each token (row) attends to each other token (column)."),
-      }),
+      element("p", {}, about),
       this.finder.root,
       this.controls.root,
       element(
         "div",
         { className: "beside" },
-        element("div", {}, element("h3", { textContent: t("All layers and heads") }), this.all.picture.root),
-        element(
-          "div",
-          {},
-          element("h3", { textContent: t("The chosen map") }),
-          this.sentence,
-          this.note,
-          this.one.picture.root,
-        ),
+        titled("div", t("All layers and heads"), this.all.picture.root),
+        titled("div", t("The chosen map"), this.sentence, this.note, this.one.picture.root),
       ),
       element("h3", { textContent: t("Lines between the words") }),
       this.controls.heads,
@@ -97,14 +97,9 @@ export class AttentionView {
     this.renderCell();
   }
 
-  /**
-   * Return whether a head is switched off.
-   * @param {string} sublayer
-   * @param {number} head
-   * @returns {boolean}
-   */
+  /** @type {(sublayer: string, head: number) => boolean} */
   isOff(sublayer, head) {
-    return (this.explorer.session.edits.heads?.[sublayer] ?? []).includes(head);
+    return this.explorer.session.headsOff(sublayer).includes(head);
   }
 
   /** Whether the chosen map is that of one head, and the head is switched off. */
@@ -120,7 +115,7 @@ export class AttentionView {
    */
   pointCell(t, s, kind) {
     const isSame = t === this.cell[0] && s === this.cell[1];
-    if (kind !== "click" && (this.isPinned || isSame)) return;
+    if (kind === "move" && (this.isPinned || isSame)) return;
     if (kind === "click") this.isPinned = !(this.isPinned && isSame);
     this.cell = [t, s];
     this.renderCell();
@@ -128,10 +123,8 @@ export class AttentionView {
 
   /** Redraw what depends on the chosen weight, and write it into the address. */
   renderCell() {
-    const {
-        map,
-        cell: [row, s],
-      } = this,
+    const { map } = this,
+      [row, s] = this.cell,
       number = map.matrix[row * map.keys.length + s];
     const what = map.isGradient
       ? t("The gradient of the loss with respect to the weight")
@@ -150,21 +143,20 @@ export class AttentionView {
     this.note.textContent = this.isMapOff
       ? t("This head is off: its output is 0, so the model does not use these weights.")
       : "";
+    const { textContent: sentence } = this.sentence;
+    this.lines.picture.draw(t("Lines from the queries, left, to the keys, right. {sentence}", { sentence }));
     this.one.picture.draw(
-      t("Attention map. Arrow keys choose a weight, Enter shows its computation. {sentence}", {
-        sentence: this.sentence.textContent,
-      }),
-    );
-    this.lines.picture.draw(
-      t("Lines from the queries, left, to the keys, right. {sentence}", {
-        sentence: this.sentence.textContent,
-      }),
+      t("Attention map. Arrow keys choose a weight, Enter shows its computation. {sentence}", { sentence }),
     );
     this.neurons.render();
-    const { memory } = this.explorer;
     this.explorer.mark(this.chosen.weights.path);
-    memory.shared = { ...memory.shared, map: addressOfMap(this) };
-    memory.saveAddress?.();
+    this.explorer.remember("map", addressOfMap(this));
+  }
+
+  /** Show another map, with the lines of its head alone. @type {(sublayer: string, head: number) => void} */
+  chooseMap(sublayer, head) {
+    Object.assign(this, { sublayer, head, lineHeads: [] });
+    this.explorer.changed();
   }
 
   /** Go to the step that computed the chosen weight. */

@@ -7,16 +7,23 @@ import { t } from "../words/text.js";
 
 /** @typedef {import("../state/explorer.js").Explorer} Explorer */
 
+const MOST_LISTED = 4; // values of an array
+
 /** What a change says of its entries, by its kind. @type {Record<string, (list: any[]) => string>} */
 const TEXTS = {
   heads: (list) => t("head {list} off", { list: list.join(", ") }),
   masks: (list) => t("{count} cells of the mask set", { count: list.length }),
   values: (list) =>
-    list
-      .map(([index, value]) => t("entry {index} = {value}", { index, value: numberText(value) }))
-      .join(", "),
+    list.length > MOST_LISTED
+      ? t("{count} entries set", { count: list.length })
+      : list.map(valueText).join(", "),
   dropout: (list) => t("{count} entries dropped", { count: list.length }),
 };
+
+/** @param {[number, number]} entry */
+function valueText([index, value]) {
+  return t("entry {index} = {value}", { index, value: numberText(value) });
+}
 
 export class ChangeList {
   /** @param {Explorer} explorer */
@@ -28,7 +35,7 @@ export class ChangeList {
   render() {
     const { session } = this.explorer,
       { edits } = session;
-    const titles = new Map(sublayersOf(this.explorer).map((each) => [each.name, titleOf(each)]));
+    const titles = new Map(sublayersOf(this.explorer).map(({ name, title }) => [name, title]));
     const items = Object.entries(TEXTS).flatMap(([kind, text]) =>
       Object.entries(edits[kind] ?? {}).map(([path, list]) =>
         this.item(`${titles.get(path) ?? path}: ${text(/** @type {any[]} */ (list))} `, path, () =>
@@ -95,9 +102,4 @@ export class ChangeList {
       button(t("Compare with the present state"), compare),
     ];
   }
-}
-
-/** @param {import("./attention_maps.js").Sublayer} sublayer */
-export function titleOf({ kind, layer }) {
-  return t("{kind}, layer {layer}", { kind, layer });
 }

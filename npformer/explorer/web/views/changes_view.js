@@ -1,12 +1,13 @@
 // @ts-check
 // What if: heads off, another mask, other tokens, other values, dropout; and what follows, before and after.
-import { button, byId, choice, element, replaceContent } from "../drawing/page_elements.js";
-import { sublayersOf } from "./attention_maps.js";
+import { button, byId, choice, element, replaceContent, titled } from "../drawing/page_elements.js";
+import { namesOf, sublayersOf } from "./attention_maps.js";
 import { MaskEditor } from "./mask_editor.js";
+import { PatchView } from "./patch_view.js";
 import { comparison } from "./probability_table.js";
 import { dropoutPlaces } from "./dropout_places.js";
 import { entryForm } from "./entry_form.js";
-import { ChangeList, titleOf } from "./change_list.js";
+import { ChangeList } from "./change_list.js";
 import { similarActivations } from "../engine/activations.js";
 import { renderTokens } from "./token_inputs.js";
 import { numberText } from "../drawing/number_texts.js";
@@ -18,20 +19,6 @@ export class ChangesView {
   /** @param {Explorer} explorer */
   constructor(explorer) {
     this.explorer = explorer;
-    this.root = byId("changes");
-    if (!explorer.session.isLive) return;
-    const part = (
-      /** @type {string} */ title,
-      /** @type {string} */ text,
-      /** @type {Node[]} */ ...children
-    ) =>
-      element(
-        "section",
-        { "aria-label": title },
-        element("h3", { textContent: title }),
-        element("p", { textContent: text }),
-        ...children,
-      );
     this.heads = element("div");
     this.masks = element("div", { className: "controls" });
     this.tokens = element("div");
@@ -44,37 +31,39 @@ export class ChangesView {
     this.entry = entryForm(explorer, "value-of", t("Set this value"), (step, index, value) =>
       this.setValue(step.path, index, value),
     );
-    this.root.append(
-      element(
-        "div",
-        { className: "beside" },
-        element(
-          "div",
-          {},
-          part(t("Heads"), t("Switch a head off: its output becomes 0."), this.heads),
-          part(t("Activation"), t("Replace the activation of all feed-forward networks."), this.activation),
-          part(t("Tokens"), t("Replace a token by another of the vocabulary."), this.tokens),
-          part(
-            t("A value"),
-            t("Set any entry of any array. The chosen number of the step is proposed."),
-            this.entry.root,
-          ),
-          part(t("Dropout"), t("Drop entries at random, as in training."), this.dropout),
-          part(
-            t("Mask"),
-            t("Blue cells are allowed: the query (row) may attend to the key (column)."),
-            this.masks,
-            this.mask.root,
-          ),
-        ),
-        element(
-          "div",
-          { className: "result" },
-          element("h3", { textContent: t("Before and after") }),
-          this.list.root,
-          this.result,
-        ),
-      ),
+    this.patch = new PatchView(explorer);
+    const parts = /** @type {[string, string, ...Node[]][]} */ ([
+      [t("Heads"), t("Switch a head off: its output becomes 0."), this.heads],
+      [t("Activation"), t("Replace the activation of all feed-forward networks."), this.activation],
+      [t("Tokens"), t("Replace a token by another of the vocabulary."), this.tokens],
+      [
+        t("A value"),
+        t("Set any entry of any array. The chosen number of the step is proposed."),
+        this.entry.root,
+      ],
+      [t("Dropout"), t("Drop entries at random, as in training."), this.dropout],
+      [
+        t("Mask"),
+        t("Blue cells are allowed: the query (row) may attend to the key (column)."),
+        this.masks,
+        this.mask.root,
+      ],
+    ]);
+    const patching = t(
+      "Take one activation after the other from another text into this one: those that change the " +
+        "prediction carry the difference.",
+    );
+    /** @type {(part: [string, string, ...Node[]]) => any} */
+    const section = ([title, text, ...children]) => {
+      const made = titled("section", title, element("p", {}, text), ...children);
+      made.setAttribute("aria-label", title);
+      return made;
+    };
+    const result = titled("div", t("Before and after"), this.list.root, this.result);
+    result.className = "result";
+    byId("changes").append(
+      element("div", { className: "beside" }, element("div", {}, ...parts.map(section)), result),
+      section([t("Patch"), patching, this.patch.root]),
       this.line,
     );
   }
@@ -88,14 +77,14 @@ export class ChangesView {
   }
 
   render() {
-    if (!this.explorer.session.isLive) return;
     this.renderHeads();
     this.renderActivation();
     renderTokens(this.explorer, this.tokens);
     this.renderDropout();
     this.renderMask();
-    this.list?.render();
-    this.entry?.render();
+    this.list.render();
+    this.entry.render();
+    this.patch.render();
     this.renderLine();
     replaceContent(this.result, comparison(this.explorer, this.explorer.session.before));
   }
@@ -117,35 +106,21 @@ export class ChangesView {
   renderHeads() {
     const { explorer } = this,
       { session } = explorer;
-    const rows = sublayersOf(explorer).map((sublayer) => {
-      const { name } = sublayer,
-        off = session.edits.heads?.[name] ?? [],
-        title = titleOf(sublayer);
+    const rows = sublayersOf(explorer).map(({ name, title }) => {
       const buttons = Array.from({ length: session.config.n_heads }, (_, head) => {
-        const isOff = off.includes(head);
-        return button(
-          String(head),
-          () => {
-            session.setEdits(
-              "heads",
-              name,
-              isOff ? off.filter((/** @type {number} */ one) => one !== head) : [...off, head],
-            );
-            explorer.recompute();
-          },
-          {
-            "aria-pressed": !isOff,
-            "aria-label": t("{title}, head {head}", { title, head }),
-            title: isOff ? t("off") : t("on"),
-          },
-        );
+        const isOff = session.headsOff(name).includes(head);
+        const act = () => {
+          session.switchHead(name, head);
+          explorer.recompute();
+        };
+        return button(String(head), act, {
+          "aria-pressed": !isOff,
+          "aria-label": t("{where}, head {head}", { where: title, head }),
+          title: isOff ? t("off") : t("on"),
+        });
       });
-      return element(
-        "div",
-        { className: "row" },
-        element("span", { textContent: title }),
-        element("span", { className: "choice" }, ...buttons),
-      );
+      const choices = element("span", { className: "choice" }, ...buttons);
+      return element("div", { className: "row" }, element("span", {}, title), choices);
     });
     replaceContent(this.heads, ...rows);
   }
@@ -154,10 +129,10 @@ export class ChangesView {
     const { explorer } = this,
       { session } = explorer,
       { activation: own } = session.config;
-    const names = similarActivations(own).map(
-      (name) =>
-        /** @type {[string, string]} */ ([name, name === own ? t("{name} (the model's)", { name }) : name]),
-    );
+    const names = similarActivations(own).map((name) => {
+      const text = name === own ? t("{name} (the model's)", { name }) : name;
+      return /** @type {[string, string]} */ ([name, text]);
+    });
     replaceContent(
       this.activation,
       choice(t("activation"), names, session.activation, (name) => {
@@ -171,18 +146,13 @@ export class ChangesView {
     const { explorer } = this,
       { session } = explorer;
     const buttons = dropoutPlaces(explorer).map(({ path, length, p, name }) => {
-      const isOn = Boolean(session.edits.dropout?.[path]);
-      return button(
-        name,
-        () => {
-          const dropped = isOn
-            ? null
-            : Array.from({ length }, (_, i) => i).filter(() => Math.random() < (p || 0.1));
-          session.setEdits("dropout", path, dropped);
-          explorer.recompute();
-        },
-        { "aria-pressed": isOn, title: `p = ${p || 0.1}` },
-      );
+      const isOn = Boolean(session.edits.dropout?.[path]),
+        drops = () => Math.random() < (p || 0.1);
+      const act = () => {
+        session.setEdits("dropout", path, isOn ? null : [...Array(length).keys()].filter(drops));
+        explorer.recompute();
+      };
+      return button(name, act, { "aria-pressed": isOn, title: `p = ${p || 0.1}` });
     });
     replaceContent(
       this.dropout,
@@ -196,25 +166,19 @@ export class ChangesView {
   }
 
   renderMask() {
-    const names = sublayersOf(this.explorer).map(
-      ({ name, kind, layer }) => /** @type {[string, string]} */ ([name, `${kind} ${layer}`]),
-    );
+    const names = namesOf(sublayersOf(this.explorer));
     replaceContent(
       this.masks,
       choice(t("attention with this mask"), names, this.sublayer.name, (name) => {
-        this.explorer.memory.shared = { ...this.explorer.memory.shared, mask: name };
+        this.explorer.remember("mask", name);
         this.explorer.changed();
       }),
     );
     this.explorer.mark(this.sublayer.weights.path);
-    this.mask?.render();
+    this.mask.render();
   }
 
-  /**
-   * @param {string} path
-   * @param {number} index
-   * @param {number} value
-   */
+  /** @type {(path: string, index: number, value: number) => void} */
   setValue(path, index, value) {
     const { session } = this.explorer;
     const others = (session.edits.values?.[path] ?? []).filter((/** @type {number[]} */ [i]) => i !== index);

@@ -1,6 +1,6 @@
 // @ts-check
 // The line of code of a step, with its names tinted like the grids, and the source text of its function.
-import { button, byId, element } from "../drawing/page_elements.js";
+import { element, openDialog } from "../drawing/page_elements.js";
 import { TINTS, gradientLine, tintedPieces } from "../drawing/identifiers.js";
 import { lessonName } from "./site_links.js";
 import { t } from "../words/text.js";
@@ -40,25 +40,18 @@ export function shownLines(explorer) {
  * @param {Explorer} explorer
  */
 export function codeLines(explorer) {
-  const {
-      direction,
-      moment: { step },
-    } = explorer,
+  const { direction, moment } = explorer,
+    { line: key } = moment.step,
     { lines, now } = shownLines(explorer);
-  const made = lines.map((line, i) => tintedLine(line, step.line, direction, i === now ? "now" : ""));
+  const made = lines.map((line, i) => tintedLine(line, key, direction, i === now ? "now" : ""));
   if (direction === "backward") {
     const forward = (linesOf(explorer).code ?? "").split("\n").pop() ?? "";
-    made.unshift(tintedLine(forward, step.line, "forward", "forward-line"));
+    made.unshift(tintedLine(forward, key, "forward", "forward-line"));
   }
   return made;
 }
 
-/**
- * @param {string} line
- * @param {string} key
- * @param {"forward" | "backward"} direction
- * @param {string} className
- */
+/** @type {(line: string, key: string, direction: "forward" | "backward", className: string) => any} */
 function tintedLine(line, key, direction, className) {
   const pieces = tintedPieces(line, key, direction).map(({ text, role }) =>
     role === null ? text : element("b", { className: TINTS[role], textContent: text }),
@@ -86,18 +79,13 @@ export function showSource(explorer) {
     }),
   );
   const where = t("{file}, {name}, line {first}", { file, name, first });
-  const dialog = byId("dialog");
-  dialog.setAttribute("aria-label", t("The source text"));
-  dialog.replaceChildren(
-    element("h2", { textContent: where }),
-    element("p", {}, ...(lesson ? [t("The lesson "), lessonName(explorer, lesson), t(" derives it.")] : [])),
-    element(
-      "pre",
-      { tabIndex: 0, "aria-label": t("Source text of {name}", { name }), role: "region" },
-      ...rows,
-    ),
-    button(t("Close"), () => dialog.close(), { className: "plain" }),
+  const derived = lesson ? [t("The lesson "), lessonName(explorer, lesson), t(" derives it.")] : [],
+    region = { tabIndex: 0, "aria-label": t("Source text of {name}", { name }), role: "region" };
+  const dialog = openDialog(
+    t("The source text"),
+    where,
+    element("p", {}, ...derived),
+    element("pre", region, ...rows),
   );
-  dialog.showModal();
   dialog.querySelector(".marked")?.scrollIntoView({ block: "center" });
 }

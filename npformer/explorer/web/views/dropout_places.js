@@ -1,6 +1,6 @@
 // @ts-check
 // The places of the model where dropout can act.
-import { blockOf, stackName, sublayerOf } from "../state/sentences.js";
+import { blockOf, layerName, sublayerOf } from "../state/sentences.js";
 import { t } from "../words/text.js";
 
 /** @typedef {import("../state/explorer.js").Explorer} Explorer */
@@ -17,45 +17,34 @@ const EMBEDDINGS = {
  * @param {Explorer} explorer
  */
 export function dropoutPlaces({ tape, session: { config } }) {
-  const names = [...tape.names];
-  const length = (/** @type {string} */ path) => tape.names.get(path)?.data.length ?? 0;
-  const sides = Object.keys(EMBEDDINGS).filter((side) => tape.names.has(`${side}.y`));
-  const places = sides.map((side) => ({
-    path: `${side}.dropout_mask`,
-    length: length(`${side}.y`),
-    p: config.embedding_dropout ?? config.dropout,
-    name: EMBEDDINGS[side],
-  }));
-  for (const [path, { data }] of names) {
-    const [stack, number] = path.split("."),
-      layer = `${stack === "layers" ? t("layer") : stackName(stack)} ${number}`;
-    if (path.endsWith(".attention.weights")) {
-      const base = path.replace(/\.weights$/, "");
-      places.push({
-        path: `${base}.dropout_mask`,
-        length: data.length,
-        p: config.attention_dropout ?? config.dropout,
-        name: path.includes("cross")
+  const kinds = /** @type {[RegExp, number | undefined, (path: string, layer: string) => string][]} */ ([
+    [
+      /^(source|target|embedding)\.y$/,
+      config.embedding_dropout ?? config.dropout,
+      (path) => EMBEDDINGS[path.split(".")[0]],
+    ],
+    [
+      /\.attention\.weights$/,
+      config.attention_dropout ?? config.dropout,
+      (path, layer) =>
+        path.includes("cross")
           ? t("{layer}, cross-attention weights", { layer })
           : t("{layer}, self-attention weights", { layer }),
-      });
-    }
-    if (/\.add\d\.sum$/.test(path)) {
-      places.push({
-        path: path.replace(/sum$/, "dropout_mask"),
-        length: data.length,
-        p: config.dropout,
-        name: t("{layer}, {sublayer} sublayer", { layer, sublayer: sublayerOf(blockOf(path), tape) }),
-      });
-    }
-    if (path.endsWith(".hidden.y") && config.feed_forward_dropout !== undefined) {
-      places.push({
-        path: path.replace(/y$/, "dropout_mask"),
-        length: data.length,
-        p: config.feed_forward_dropout,
-        name: t("{layer}, hidden layer", { layer }),
-      });
-    }
-  }
-  return places;
+    ],
+    [
+      /\.add\d\.sum$/,
+      config.dropout,
+      (path, layer) =>
+        t("{layer}, {sublayer} sublayer", { layer, sublayer: sublayerOf(blockOf(path), tape) }),
+    ],
+    [/\.hidden\.y$/, config.feed_forward_dropout, (_, layer) => t("{layer}, hidden layer", { layer })],
+  ]);
+  return kinds.flatMap(([pattern, p, nameOf]) =>
+    [...tape.names]
+      .filter(([path]) => p !== undefined && pattern.test(path))
+      .map(([path, { data }]) => {
+        const mask = path.replace(/\w+$/, "dropout_mask");
+        return { path: mask, length: data.length, p, name: nameOf(path, layerName(path)) };
+      }),
+  );
 }

@@ -1,6 +1,6 @@
 // @ts-check
 // A form that chooses an entry of an array, and a value for it. It proposes the chosen number of the step.
-import { button, byId, element } from "../drawing/page_elements.js";
+import { button, byId, element, textInput } from "../drawing/page_elements.js";
 import { numberText, shapeText } from "../drawing/number_texts.js";
 import { placeText, unravel } from "../drawing/axes.js";
 import { t } from "../words/text.js";
@@ -16,15 +16,9 @@ import { t } from "../words/text.js";
  * @param {() => {step: Step, index: number}} proposal   what is proposed; without it the chosen number
  */
 export function entryForm(explorer, id, action, act, proposal = () => chosenNumber(explorer)) {
-  const path = element("input", {
-    id: `${id}-path`,
-    list: "paths",
-    autocomplete: "off",
-    spellcheck: false,
-    className: "wide",
-  });
-  const place = element("input", { id: `${id}-place`, autocomplete: "off", size: 9 });
-  const value = element("input", { id: `${id}-value`, autocomplete: "off", size: 9 });
+  const path = textInput({ id: `${id}-path`, list: "paths", className: "wide" });
+  const place = textInput({ id: `${id}-place`, size: 9 }),
+    value = textInput({ id: `${id}-value`, size: 9 });
   const told = element("p", { className: "told" });
   const form = element(
     "form",
@@ -40,41 +34,20 @@ export function entryForm(explorer, id, action, act, proposal = () => chosenNumb
   const chosen = () => {
     const step = explorer.tape.names.get(path.value.trim());
     if (!step) return unknownText(path.value.trim(), [...explorer.tape.names.keys()]);
-    const indices = place.value
-      .split(/[\s,;]+/)
-      .filter(Boolean)
-      .map(Number);
-    const fits =
-      indices.length === step.shape.length &&
-      indices.every(
-        (/** @type {number} */ i, /** @type {number} */ axis) =>
-          Number.isInteger(i) && i >= 0 && i < step.shape[axis],
-      );
-    if (!fits)
+    const { shape } = step,
+      texts = /** @type {string[]} */ (place.value.split(/[\s,;]+/).filter(Boolean)),
+      indices = texts.map(Number);
+    const fits = indices.every((i, axis) => Number.isInteger(i) && i >= 0 && i < shape[axis]);
+    if (!fits || indices.length !== shape.length)
       return t("The array has the shape {shape}: write {count} indices, counted from 0.", {
-        shape: shapeText(step.shape),
-        count: step.shape.length,
+        shape: shapeText(shape),
+        count: shape.length,
       });
-    const index = indices.reduce(
-      (/** @type {number} */ sum, /** @type {number} */ i, /** @type {number} */ axis) =>
-        sum * step.shape[axis] + i,
-      0,
-    );
-    return { step, index };
+    return { step, index: indices.reduce((sum, i, axis) => sum * shape[axis] + i, 0) };
   };
   const tell = () => {
     const entry = chosen();
-    if (typeof entry === "string") {
-      told.textContent = entry;
-      return entry;
-    }
-    const { step, index } = entry;
-    told.textContent = t("{path}, {place}: value {value}, gradient {gradient}.", {
-      path: step.path,
-      place: placeText(explorer.session, step, index),
-      value: numberText(step.data[index]),
-      gradient: numberText(step.grad[index]),
-    });
+    told.textContent = typeof entry === "string" ? entry : entryText(explorer, entry);
     return entry;
   };
   /** @type {(step: Step, index: number) => void} */
@@ -110,11 +83,7 @@ export function entryForm(explorer, id, action, act, proposal = () => chosenNumb
     hideValue() {
       value.parentElement.hidden = true;
     },
-    /**
-     * Show an entry, as if the reader had written it.
-     * @param {Step} step
-     * @param {number} index
-     */
+    /** Show an entry, as if the reader had written it. @type {(step: Step, index: number) => void} */
     show(step, index) {
       proposed = `${explorer.result.path} ${explorer.index}`;
       write(step, index);
@@ -123,22 +92,24 @@ export function entryForm(explorer, id, action, act, proposal = () => chosenNumb
     /** Propose an entry, once after each choice of a number. */
     render() {
       const now = `${explorer.result.path} ${explorer.index}`;
-      if (now !== proposed) {
-        proposed = now;
-        propose(proposal());
-      } else {
-        tell();
-      }
-      const list = byId("paths");
-      if (!list.childElementCount) {
-        list.append(
-          ...[...new Set(explorer.tape.steps.map((step) => step.path))].map((one) =>
-            element("option", { value: one }),
-          ),
-        );
-      }
+      if (now === proposed) tell();
+      else propose(proposal());
+      proposed = now;
+      const list = byId("paths"),
+        paths = new Set(explorer.tape.steps.map((step) => step.path));
+      if (!list.childElementCount) list.append(...[...paths].map((value) => element("option", { value })));
     },
   };
+}
+
+/** @type {(explorer: Explorer, entry: {step: Step, index: number}) => string} */
+function entryText({ session }, { step, index }) {
+  return t("{path}, {place}: value {value}, gradient {gradient}.", {
+    path: step.path,
+    place: placeText(session, step, index),
+    value: numberText(step.data[index]),
+    gradient: numberText(step.grad[index]),
+  });
 }
 
 /** @param {Explorer} explorer */

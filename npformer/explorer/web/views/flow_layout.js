@@ -1,6 +1,7 @@
 // @ts-check
 // The overview of the model: which blocks it has, and where each of them stands.
 import { tokensOf, sideOf } from "../drawing/axes.js";
+import { isComputed } from "../state/timeline.js";
 import { blockKind, blockOf } from "../state/sentences.js";
 
 /** @typedef {import("../state/explorer.js").Explorer} Explorer */
@@ -29,8 +30,7 @@ export function flowBlocks({ session, tape }) {
   /** @type {Map<string, Step>} */
   const outputs = new Map();
   for (const step of tape.steps) {
-    const isPart = ["parameter", "constant", "input"].includes(step.op) || step.shape.length < 2;
-    if (!isPart) outputs.set(blockOf(step.path), step);
+    if (isComputed(step) && step.shape.length >= 2) outputs.set(blockOf(step.path), step);
   }
   const blocks = [...outputs].filter(([block]) => !["add", "norm"].includes(blockKind(block)));
   const hasBoth = ["encoder", "decoder"].every((stack) => blocks.some(([block]) => block.startsWith(stack)));
@@ -81,18 +81,13 @@ export function placeFlow(blocks, width, room) {
 
 /**
  * Return the middle of the column of a token in a box.
- * @param {FlowBlock} box
- * @param {number} i
- * @param {number} count
+ * @type {(box: FlowBlock, i: number, count: number) => number}
  */
 export function columnAt(box, i, count) {
   return box.left + 6 + (i + 0.5) * columnWidth(box, count);
 }
 
-/**
- * @param {FlowBlock} box
- * @param {number} count
- */
+/** @type {(box: FlowBlock, count: number) => number} */
 export function columnWidth({ x, width, left }, count) {
   return (x + width - left - 12) / count;
 }

@@ -1,11 +1,12 @@
 // @ts-check
 // Draws the overview: columns of colour for the vectors of the tokens, ribbons for attention, bars for
 // probabilities; each block as far as it is computed.
-import { HEAD_COLORS, levelOf, paletteOf } from "../drawing/colors.js";
+import { CHOSEN, HEAD_COLORS, levelOf, paletteOf } from "../drawing/colors.js";
 import { clip } from "../drawing/draw_grids.js";
 import { axesOf } from "../drawing/axes.js";
 import { visibleText } from "../drawing/number_texts.js";
 import { blockName } from "../state/sentences.js";
+import { argmax, rowOf } from "../engine/tape.js";
 import { splitName } from "./model_map.js";
 import { columnAt, columnWidth } from "./flow_layout.js";
 
@@ -16,7 +17,6 @@ import { columnAt, columnWidth } from "./flow_layout.js";
 const ROOF = 14; // the height of a block's name where it stands above its columns
 const ROWS = 8; // of a thumbnail: each shows the largest number of some dimensions
 const LEAST = 0.05; // the smallest weight that has a ribbon
-const CHOSEN_BLOCK = "#ff7100";
 
 /**
  * What the picture shows: how much of the block is computed, from 0 to 1, the chosen token, the direction.
@@ -69,7 +69,7 @@ export function drawFlowBlock(surface, theme, box, state, session) {
     if (weights) drawRibbons(surface, theme, box, state, top + own, y + height);
     drawColumns(surface, theme, box, state, top, own, weights ? Math.max(0, 2 * part - 1) : part);
   }
-  surface.frame(x, y, width, height, isChosen ? CHOSEN_BLOCK : theme.line, isChosen ? 3 : 1);
+  surface.frame(x, y, width, height, isChosen ? CHOSEN : theme.line, isChosen ? 3 : 1);
   const names = box.left > x ? splitName(blockName(block)) : [blockName(block)];
   names.forEach((name, i) => {
     const style = { size: 11.5, color: theme.ink, bold: isChosen };
@@ -128,13 +128,12 @@ function drawRibbons(surface, theme, box, { token, part, isBackward }, top, bott
 function drawProbabilities(surface, theme, box, { token, part, isChosen }, session) {
   const { output, tokens, y, height } = box,
     count = tokens.length,
-    size = output.data.length / count,
     words = axesOf(session, output)[1]?.labels;
   const wide = Math.min(30, columnWidth(box, count) - 3),
     bars = height - 34;
   for (let i = 0; i < count; i++) {
-    const row = output.data.subarray(i * size, (i + 1) * size),
-      best = row.indexOf(Math.max(...row)),
+    const row = rowOf(output, i),
+      best = argmax(row),
       p = Math.exp(row[best]) * part,
       middle = columnAt(box, i, count);
     const color = token === null || token === i ? theme.tints[0] : theme.line;
@@ -143,5 +142,5 @@ function drawProbabilities(surface, theme, box, { token, part, isChosen }, sessi
     if (part > 0.5 && words)
       surface.text(middle - 3, y + height - bars * p - 5, clip(visibleText(words[best]), 9), style);
   }
-  if (isChosen) surface.frame(box.x, y, box.width, height, CHOSEN_BLOCK, 3);
+  if (isChosen) surface.frame(box.x, y, box.width, height, CHOSEN, 3);
 }

@@ -1,7 +1,7 @@
 // @ts-check
 // Why the gradient of a row is large: how large that of each row is, from which predictions it comes, and
 // through which blocks.
-import { byId, button, element, replaceContent } from "../drawing/page_elements.js";
+import { byId, element, follower, replaceContent, shareBar, titled } from "../drawing/page_elements.js";
 import { gradientsByPosition } from "../engine/position_losses.js";
 import { behindSums, sendersOf, shareOf } from "../arithmetic/row_sources.js";
 import { isExplained } from "../state/recorded.js";
@@ -69,23 +69,16 @@ export class GradientSources {
     this.known = known;
     const predictions = this.predictions(step, known.place, stride),
       blocks = this.blocks(step, known.place, stride);
-    const lists = [
+    const lists = /** @type {[string, Share[]][]} */ ([
       [t("From which predictions it comes"), predictions],
       [t("Through which blocks it comes"), blocks],
       [t("The L2 norm of each row"), this.norms()],
-    ];
+    ]);
+    const shown = lists.filter(([, list]) => list.length).map(([title, list]) => sharesList(title, list));
     replaceContent(
       byId("why").querySelector("div"),
-      element("p", {
-        textContent: answer(rowName(rowNorms.slice, row), predictions, blocks, explorer.session.loss),
-      }),
-      element(
-        "div",
-        { className: "reasons" },
-        ...lists.flatMap(([title, list]) =>
-          list.length ? [sharesList(String(title), /** @type {any} */ (list))] : [],
-        ),
-      ),
+      element("p", {}, answer(rowName(rowNorms.slice, row), predictions, blocks, explorer.session.loss)),
+      element("div", { className: "reasons" }, ...shown),
     );
   }
 
@@ -156,10 +149,7 @@ export class GradientSources {
   }
 }
 
-/**
- * @param {Step | null} sender
- * @param {import("../engine/tape.js").Tape} tape
- */
+/** @type {(sender: Step | null, tape: import("../engine/tape.js").Tape) => string} */
 function blockLabel(sender, tape) {
   if (!sender) return t("all other tokens of the vocabulary");
   const title = blockTitle(blockOf(sender.path), tape);
@@ -214,45 +204,20 @@ function answer(name, predictions, blocks, loss) {
     .join(" ");
 }
 
-/**
- * @param {string} title
- * @param {Share[]} list
- */
+/** @type {(title: string, list: Share[]) => any} */
 function sharesList(title, list) {
   const rest = list.slice(MOST_SHARES),
     most = Math.max(...list.map(({ share }) => Math.abs(share)));
   const items = list.slice(0, MOST_SHARES).map(({ label, share, text, act }) => {
-    const bar = element("i", { className: share < 0 ? "negative" : "positive" });
-    bar.style.width = `${(100 * Math.abs(share)) / most}%`;
-    return element(
-      "li",
-      {},
-      act
-        ? button(label, act, { className: "follow", title: t("Go to its gradient") })
-        : element("span", { textContent: label }),
-      element("span", { className: "share" }, bar),
-      element("span", { textContent: text ?? percentText(share) }),
-    );
+    const number = element("span", {}, text ?? percentText(share));
+    return element("li", {}, follower(label, act, t("Go to its gradient")), shareBar(share / most), number);
   });
-  const sum = rest.reduce((total, { share }) => total + share, 0);
-  if (rest.length)
-    items.push(
-      element(
-        "li",
-        { className: "rest" },
-        element("span", {
-          textContent: t("{count} more{text}", {
-            count: rest.length,
-            text: rest[0].text ? "" : t(" together"),
-          }),
-        }),
-        element("span", { textContent: rest[0].text ? "" : percentText(sum) }),
-      ),
-    );
-  return element(
-    "div",
-    {},
-    element("h3", { textContent: title }),
-    element("ul", { className: "shares" }, ...items),
-  );
+  if (rest.length) {
+    const sum = rest.reduce((total, { share }) => total + share, 0),
+      isSum = !rest[0].text,
+      more = t("{count} more", { count: rest.length }) + (isSum ? t(" together") : "");
+    const cells = [more, isSum ? percentText(sum) : ""].map((text) => element("span", {}, text));
+    items.push(element("li", { className: "rest" }, ...cells));
+  }
+  return titled("div", title, element("ul", { className: "shares" }, ...items));
 }

@@ -1,7 +1,7 @@
 // @ts-check
 // A finder of heads: for a chosen token, the weight with which each head of each layer attends from it, or to
 // it, the largest first.
-import { button, element, replaceContent } from "../drawing/page_elements.js";
+import { element, follower, replaceContent, shareBar } from "../drawing/page_elements.js";
 import { numberText, visibleText } from "../drawing/number_texts.js";
 import { t } from "../words/text.js";
 
@@ -69,26 +69,19 @@ export class HeadFinder {
   }
 
   choose() {
-    const { memory } = this.view.explorer;
-    memory.shared = { ...memory.shared, find: `${this.from.value}_${this.to.value}` };
+    this.view.explorer.remember("find", `${this.from.value}_${this.to.value}`);
     this.view.explorer.changed();
   }
 
   render() {
     const { sublayers, explorer } = this.view,
       [from = "", to = ""] = (explorer.memory.shared?.find ?? "").split("_");
-    const sides = ["source", "target"].map((side) => {
-      const ofSide = sublayers.find(({ querySide }) => querySide === side);
-      return { side, sublayer: ofSide ?? sublayers.find(({ keySide }) => keySide === side) };
-    });
-    fillOptions(this.from, from, sides, ({ rows, querySide }, side) => (querySide === side ? rows : []));
-    fillOptions(this.to, to, sides, ({ queries, keys, querySide }, side) =>
-      querySide === side ? queries : keys,
-    );
+    fillOptions(this.from, from, (side) => sublayers.find(({ querySide }) => querySide === side)?.rows);
+    fillOptions(this.to, to, (side) => sublayers.find(({ keySide }) => keySide === side)?.keys);
     const [query, key] = [this.from, this.to].map((field) => choiceOf(field.value));
     replaceContent(
       this.list,
-      query || key ? this.table(findHeads(sublayers, query, key)) : element("p", { textContent: HINT }),
+      query || key ? this.table(findHeads(sublayers, query, key)) : element("p", {}, HINT),
     );
   }
 
@@ -99,24 +92,15 @@ export class HeadFinder {
     const items = found.map((one) => {
       const { sublayer, head, query, key, weight } = one,
         isChosen = sublayer.name === this.view.sublayer && head === this.view.head;
-      const off = this.view.isOff(sublayer.name, head) ? t(" (off)") : "";
-      const title = t("{kind}, layer {layer}, head {head}{off}", {
-        kind: sublayer.kind,
-        layer: sublayer.layer,
-        head,
-        off,
-      });
-      const bar = element("i", { className: "positive" });
-      bar.style.width = `${100 * weight}%`; // of a full bar, which is the weight 1
+      const off = this.view.isOff(sublayer.name, head) ? t(" (off)") : "",
+        title = t("{where}, head {head}", { where: sublayer.title, head }) + off;
       return element(
         "li",
         isChosen ? { className: "chosen" } : {},
-        button(title, () => this.open(one), { className: "follow", title: t("Show this head") }),
-        element("span", {
-          textContent: `${visibleText(sublayer.rows[query])}  ⟶  ${visibleText(sublayer.keys[key])}`,
-        }),
-        element("span", { className: "share" }, bar),
-        element("span", { textContent: numberText(weight) }),
+        follower(title, () => this.open(one), t("Show this head")),
+        element("span", {}, `${visibleText(sublayer.rows[query])}  ⟶  ${visibleText(sublayer.keys[key])}`),
+        shareBar(weight), // of a full bar, which is the weight 1
+        element("span", {}, numberText(weight)),
       );
     });
     return element(
@@ -143,16 +127,11 @@ export class HeadFinder {
  */
 function equalWeights({ sublayer }) {
   const count = sublayer.keys.length;
-  return t("A head that attends to all {count} keys alike has the weight {weight}.", {
-    count,
-    weight: numberText(1 / count),
-  });
+  const values = { count, weight: numberText(1 / count) };
+  return t("A head that attends to all {count} keys alike has the weight {weight}.", values);
 }
 
-/**
- * @param {string} label
- * @param {() => void} onchange
- */
+/** @type {(label: string, onchange: () => void) => any} */
 function select(label, onchange) {
   return element("select", { "aria-label": label, onchange });
 }
@@ -168,23 +147,17 @@ function choiceOf(value) {
 
 /**
  * Write the tokens of both sides into a select element.
- * @param {any} field
- * @param {string} chosen
- * @param {{side: string, sublayer: Sublayer | undefined}[]} sides
- * @param {(sublayer: Sublayer, side: string) => string[]} tokensOfSide
+ * @type {(field: any, chosen: string, tokensOfSide: (side: string) => string[] | undefined) => void}
  */
-function fillOptions(field, chosen, sides, tokensOfSide) {
-  const groups = sides.flatMap(({ side, sublayer }) => {
-    const tokens = sublayer ? tokensOfSide(sublayer, side) : [];
-    const options = tokens.map((token, place) =>
-      element("option", {
-        value: `${side}.${place}`,
-        textContent:
-          tokens.indexOf(token) === tokens.lastIndexOf(token)
-            ? visibleText(token)
-            : t("{token} (position {place})", { token: visibleText(token), place }),
-      }),
-    );
+function fillOptions(field, chosen, tokensOfSide) {
+  const groups = ["source", "target"].flatMap((side) => {
+    const tokens = tokensOfSide(side) ?? [];
+    const options = tokens.map((name, place) => {
+      const token = visibleText(name),
+        isOnce = tokens.indexOf(name) === tokens.lastIndexOf(name);
+      const text = isOnce ? token : t("{token} (position {place})", { token, place });
+      return element("option", { value: `${side}.${place}` }, text);
+    });
     if (!options.length) return [];
     const label = side === "source" ? t("Source tokens") : t("Tokens of the decoder");
     return [element("optgroup", { label }, ...options)];

@@ -3,8 +3,10 @@
 // are computed when they are shown.
 import { attributionOf, layerLogits, layerVectors } from "../engine/lenses.js";
 import { exponentials } from "../engine/attention.js";
+import { argmax, rowOf } from "../engine/tape.js";
 import { button, byId, choice, element, replaceContent, scroller, table } from "../drawing/page_elements.js";
-import { currentTheme, levelOf, paletteOf } from "../drawing/colors.js";
+import { follower, signedBar } from "../drawing/page_elements.js";
+import { currentTheme, paletteOf, shadeOf } from "../drawing/colors.js";
 import { numberText, percent, visibleText } from "../drawing/number_texts.js";
 import { tokensOf } from "../drawing/axes.js";
 import { blockOf, blockTitle } from "../state/sentences.js";
@@ -23,16 +25,11 @@ export class LensView {
     this.isTarget = false; // whether the logit explained is that of the right token
     this.table = scroller(t("Predictions of every layer"));
     this.parts = element("div");
-    byId("lens").append(
-      element("p", {
-        textContent: t(
-          "What the model would predict if it ended after each of its layers. Choose a prediction to see " +
-            "what adds to it; choose it again for the step that changed it most.",
-        ),
-      }),
-      this.table,
-      this.parts,
+    const about = t(
+      "What the model would predict if it ended after each of its layers. Choose a prediction to see what " +
+        "adds to it; choose it again for the step that changed it most.",
     );
+    byId("lens").append(element("p", {}, about), this.table, this.parts);
   }
 
   render() {
@@ -46,22 +43,14 @@ export class LensView {
     const palette = paletteOf("weight", currentTheme(), 0.45),
       width = logits[0].length / read.length;
     this.position = Math.min(this.position, read.length - 1);
-    const cell = (
-      /** @type {Float64Array} */ rows,
-      /** @type {number} */ layer,
-      /** @type {number} */ place,
-    ) => {
+    /** @type {(rows: Float64Array, layer: number, place: number) => Node} */
+    const cell = (rows, layer, place) => {
       const { exps, total } = exponentials(rows.subarray(place * width, (place + 1) * width)),
-        best = exps.indexOf(Math.max(...exps)),
-        p = exps[best] / total,
-        level = levelOf(p);
+        best = argmax(exps),
+        p = exps[best] / total;
       const text = `${visibleText(words[best])} ${percent(p)}`,
-        styles = { background: palette.colors[level], color: palette.inks[level] };
-      return element(
-        "td",
-        {},
-        button(text, () => this.choose(place, layer), { styles, className: "lens-cell" }),
-      );
+        properties = { styles: shadeOf(palette, p), className: "lens-cell" };
+      return button(text, () => this.choose(place, layer), properties);
     };
     const rows = logits.map((rowsOfLayer, i) => [
       i ? t("layer {layer}", { layer: i - 1 }) : t("embedding"),
@@ -92,10 +81,9 @@ export class LensView {
   /** The token whose logit is explained: the right one, or that which the model predicts. */
   get token() {
     const { tape, session } = this.explorer,
-      { data, shape } = /** @type {import("../engine/tape.js").Step} */ (tape.names.get("logits")),
-      row = data.subarray(this.position * shape[1], (this.position + 1) * shape[1]);
-    const right = session.ids?.targetOut[this.position] ?? -1;
-    return this.isTarget && right >= 0 ? right : row.indexOf(Math.max(...row));
+      logits = /** @type {import("../engine/tape.js").Step} */ (tape.names.get("logits")),
+      right = session.ids?.targetOut[this.position] ?? -1;
+    return this.isTarget && right >= 0 ? right : argmax(rowOf(logits, this.position));
   }
 
   partsOf() {
@@ -118,24 +106,17 @@ export class LensView {
       [[false, t("the model's prediction")], [true, t("the right token")]]);
     replaceContent(
       this.parts,
-      element("h3", {
-        textContent: t("What adds to the logit of “{token}” after “{read}”", { token, read }),
-      }),
+      element("h3", {}, t("What adds to the logit of “{token}” after “{read}”", { token, read })),
       choice(t("token"), sides, this.isTarget, (isTarget) => {
         this.isTarget = isTarget;
         explorer.changed();
       }),
       element("ul", { className: "terms parts" }, ...items),
-      element("p", {
-        textContent: t("{count} others add {rest}. Together they are the logit, {sum}.", others),
-      }),
+      element("p", {}, t("{count} others add {rest}. Together they are the logit, {sum}.", others)),
     );
   }
 
-  /**
-   * @param {Part} part
-   * @param {number} most
-   */
+  /** @type {(part: Part, most: number) => any} */
   item({ name, step, value }, most) {
     const { explorer } = this,
       title = blockTitle(blockOf(step.path), explorer.tape);
@@ -143,17 +124,9 @@ export class LensView {
       label =
         /** @type {Record<string, string>} */ (kinds)[name] ??
         (/^\d+$/.test(name) ? t("{title}, head {head}", { title, head: name }) : title);
-    const side = value < 0 ? "right" : "left",
-      styles = { width: `${(50 * Math.abs(value)) / most}%`, [side]: "50%" };
-    const bar = element("i", { className: value < 0 ? "negative" : "positive", styles });
-    const show = () => explorer.follow(step, this.position * step.shape[1], "forward");
-    return element(
-      "li",
-      {},
-      button(label, show, { className: "follow", title: t("Show how this number was computed") }),
-      element("span", { className: "bar" }, bar),
-      element("span"),
-      element("span", { textContent: numberText(value) }),
-    );
+    const show = () => explorer.follow(step, this.position * step.shape[1], "forward"),
+      named = follower(label, show, t("Show how this number was computed")),
+      number = element("span", {}, numberText(value));
+    return element("li", {}, named, signedBar(value / most), element("span"), number);
   }
 }

@@ -1,6 +1,6 @@
 // @ts-check
 // The link to the present view: it is copied, shown, and opened in a new tab; and a received link is opened.
-import { button, byId, element } from "../drawing/page_elements.js";
+import { button, byId, element, openDialog, textInput, titled } from "../drawing/page_elements.js";
 import { isAddress, linkOf } from "../state/address.js";
 import { MOST_LINKED } from "../state/training_log.js";
 import { t } from "../words/text.js";
@@ -23,55 +23,38 @@ const KEPT = {
  * @param {Explorer} explorer
  */
 export async function showLink(explorer) {
-  const dialog = byId("dialog");
-  const close = button(t("Close"), () => dialog.close(), { className: "plain" });
-  const title = element("h2", { textContent: t("Link to this view") });
-  dialog.setAttribute("aria-label", t("Link to this view"));
+  const title = t("Link to this view");
   if (location.protocol === "about:") {
-    const textContent = t(
-      "A page in a notebook has no address. Write it to a file with save(FILE), and open the file for a " +
-        "link.",
+    const told = t(
+      "A page in a notebook has no address. Write it to a file with save(FILE), and open that for a link.",
     );
-    dialog.replaceChildren(title, element("p", { textContent }), close);
-    dialog.showModal();
+    openDialog(title, title, element("p", {}, told));
     return;
   }
   const href = linkOf(explorer),
     told = element("p", { className: "verdict", role: "status" });
-  const link = element("textarea", {
-    id: "link-text",
-    value: href,
-    readOnly: true,
-    rows: 4,
-    spellcheck: false,
-  });
+  const link = element("textarea", { id: "link-text", value: href, readOnly: true, rows: 4 });
+  const newTab = { href, target: "_blank", rel: "noopener", className: "button" };
   link.addEventListener("focus", () => link.select());
   const copied = () => copy(link).then((isCopied) => (told.textContent = outcome(isCopied)));
-  dialog.replaceChildren(
+  openDialog(
+    title,
+    title,
     element(
       "div",
       { className: "link" },
-      title,
       told,
       element("label", {}, t("The link"), link),
       element(
         "div",
         { className: "controls" },
         button(t("Copy it again"), copied, { className: "main" }),
-        element("a", {
-          href,
-          target: "_blank",
-          rel: "noopener",
-          className: "button",
-          textContent: t("Open it in a new tab"),
-        }),
+        element("a", newTab, t("Open it in a new tab")),
       ),
       ...keptTexts(explorer).map((textContent) => element("p", { textContent })),
-      ...received(dialog),
-      close,
+      received(),
     ),
   );
-  dialog.showModal();
   link.scrollTop = 0;
   await copied();
 }
@@ -144,32 +127,24 @@ function tabName() {
 /**
  * Make the form that opens a link which was made on another computer: its file has another path there, and
  * what follows "#" is the view.
- * @param {any} dialog
  */
-function received(dialog) {
-  const field = element("input", { id: "received-link", autocomplete: "off", spellcheck: false });
-  const told = element("p", { role: "status" });
-  const open = () => {
+function received() {
+  const field = textInput({ id: "received-link" }),
+    told = element("p", { role: "status" });
+  const onsubmit = (/** @type {Event} */ event) => {
+    event.preventDefault();
     const hash = field.value.trim().replace(/^[^#]*/, "");
-    if (!isAddress(hash)) {
-      told.textContent = t(
-        "This is not a link to a view: paste the whole link, with “#” and what follows it.",
-      );
-      return;
-    }
-    dialog.close();
+    told.textContent = t("This is not a link to a view: paste the whole link, with “#” and what follows it.");
+    if (!isAddress(hash)) return;
+    byId("dialog").close();
     location.hash = hash;
   };
   const form = element(
     "form",
-    {},
+    { onsubmit },
     element("label", {}, t("Paste the link"), field),
-    element("div", { className: "controls" }, element("button", { textContent: t("Open this link") })),
+    element("div", { className: "controls" }, element("button", {}, t("Open this link"))),
     told,
   );
-  form.addEventListener("submit", (/** @type {Event} */ event) => {
-    event.preventDefault();
-    open();
-  });
-  return [element("h3", { textContent: t("A link that you have received") }), form];
+  return titled("div", t("A link that you have received"), form);
 }

@@ -1,8 +1,7 @@
 // @ts-check
 // The editor of an attention's mask: a grid whose cells say which query may attend to which key.
 import { button, element } from "../drawing/page_elements.js";
-import { Picture } from "../drawing/picture.js";
-import { clip } from "../drawing/draw_grids.js";
+import { CellGrid } from "../drawing/cell_grid.js";
 import { t } from "../words/text.js";
 
 /** @typedef {import("../state/explorer.js").Explorer} Explorer */
@@ -19,13 +18,17 @@ export class MaskEditor {
     this.explorer = explorer;
     this.sublayer = sublayer;
     this.cell = [0, 0];
-    this.size = 20;
-    this.picture = new Picture({
+    this.grid = new CellGrid({
       id: "mask",
-      layout: (width) => this.layout(width),
-      draw: (s, theme) => this.draw(s, theme),
-      point: (x, y, kind) => this.point(x, y, kind),
-      move: (row, column) => this.move(row, column),
+      sizes: [8, 26],
+      content: () => ({ rows: sublayer().queries, columns: sublayer().keys, cell: this.cell }),
+      paint: (surface, theme, { x, y, width, height }) =>
+        this.allowed.forEach((may, i) => {
+          const columns = sublayer().keys.length,
+            [left, top] = [x + (i % columns) * width, y + Math.floor(i / columns) * height];
+          surface.rectangle(left, top, width - 1, height - 1, may ? theme.tints[0] : theme.line);
+        }),
+      choose: (row, column, kind) => this.choose(row, column, kind),
       enter: () => this.toggle(),
     });
     const preset = (/** @type {string} */ text, /** @type {(t: number, s: number) => boolean} */ allowed) =>
@@ -44,7 +47,7 @@ export class MaskEditor {
         ),
         button(t("The model's own mask"), () => this.change([])),
       ),
-      this.picture.root,
+      this.grid.picture.root,
     );
   }
 
@@ -59,7 +62,7 @@ export class MaskEditor {
     this.cell = [Math.min(this.cell[0], queries.length - 1), Math.min(this.cell[1], keys.length - 1)];
     const [row, s] = this.cell,
       may = this.allowed[row * keys.length + s] ? t("may") : t("may not");
-    this.picture.draw(
+    this.grid.picture.draw(
       t("Mask. Arrow keys choose a cell, Enter changes it. “{query}” {may} attend to “{key}”.", {
         query: queries[row],
         may,
@@ -68,67 +71,12 @@ export class MaskEditor {
     );
   }
 
-  /** @param {number} width */
-  layout(width) {
-    const { queries, keys } = this.sublayer();
-    this.size = Math.max(8, Math.min(26, (width - 114) / keys.length));
-    return { width: Math.min(width, 114 + this.size * keys.length), height: 74 + this.size * queries.length };
-  }
-
-  /** @type {import("../drawing/surfaces.js").Drawing} */
-  draw(surface, theme) {
-    const { queries, keys } = this.sublayer(),
-      {
-        allowed,
-        size,
-        cell: [t, s],
-      } = this;
-    allowed.forEach((may, i) =>
-      surface.rectangle(
-        90 + (i % keys.length) * size,
-        70 + Math.floor(i / keys.length) * size,
-        size - 1,
-        size - 1,
-        may ? theme.tints[0] : theme.line,
-      ),
-    );
-    surface.frame(90 + s * size - 1, 70 + t * size - 1, size + 1, size + 1, "#ff7100", 2.5);
-    queries.forEach((word, i) =>
-      surface.text(84, 70 + (i + 0.5) * size, clip(word, 11), {
-        size: Math.min(12.5, size - 1),
-        align: "right",
-        bold: i === t,
-        color: theme.ink,
-      }),
-    );
-    keys.forEach((word, j) =>
-      surface.text(90 + (j + 0.5) * size, 62, clip(word, 10), {
-        size: 11,
-        rotate: size < 14 ? -90 : -42,
-        bold: j === s,
-        color: theme.ink,
-      }),
-    );
-  }
-
-  /** @type {(x: number, y: number, kind: "move" | "click") => void} */
-  point(x, y, kind) {
-    const { queries, keys } = this.sublayer();
-    const t = Math.floor((y - 70) / this.size),
-      s = Math.floor((x - 90) / this.size);
-    if (t < 0 || s < 0 || t >= queries.length || s >= keys.length) return;
+  /** @type {(t: number, s: number, kind: string) => void} */
+  choose(t, s, kind) {
     if (kind === "move" && t === this.cell[0] && s === this.cell[1]) return;
     this.cell = [t, s];
     if (kind === "click") this.toggle();
     else this.render();
-  }
-
-  /** @type {(row: number, column: number) => void} */
-  move(row, column) {
-    const { queries, keys } = this.sublayer(),
-      [t, s] = this.cell;
-    this.cell = [(t + row + queries.length) % queries.length, (s + column + keys.length) % keys.length];
-    this.render();
   }
 
   toggle() {

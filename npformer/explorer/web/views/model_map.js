@@ -3,7 +3,7 @@
 // Each block leads to its first step, and the blocks on the path of the present step are highlighted.
 import { byId } from "../drawing/page_elements.js";
 import { blockKind, blockName, blockOf, blockTitle } from "../state/sentences.js";
-import { pathOf, resultOf } from "../state/timeline.js";
+import { isComputed, pathOf, resultOf } from "../state/timeline.js";
 import { t } from "../words/text.js";
 
 /** @typedef {import("../state/explorer.js").Explorer} Explorer */
@@ -74,13 +74,8 @@ export class ModelMap {
   }
 
   render() {
-    const blocks = [
-      ...new Set(
-        this.explorer.tape.steps
-          .filter(({ op }) => !["parameter", "constant", "input"].includes(op))
-          .map(({ path }) => blockOf(path)),
-      ),
-    ];
+    const computed = this.explorer.tape.steps.filter(isComputed),
+      blocks = [...new Set(computed.map(({ path }) => blockOf(path)))];
     if (blocks.join() !== this.drawn) this.draw(blocks);
     this.highlight();
   }

@@ -3,7 +3,7 @@
 // is the score.
 import { element } from "../drawing/page_elements.js";
 import { Picture } from "../drawing/picture.js";
-import { levelOf, paletteOf } from "../drawing/colors.js";
+import { CHOSEN, levelOf, paletteOf } from "../drawing/colors.js";
 import { cellText, numberText } from "../drawing/number_texts.js";
 import { clip } from "../drawing/draw_grids.js";
 import { t } from "../words/text.js";
@@ -17,25 +17,20 @@ const KEY_ROW = 19,
   FIRST_KEY = 40, // the middle of the first row
   KEYS_WIDTH = 96, // of the keys' names
   NUMBERS = 116;
-const CHOSEN_QUERY = "#ff7100";
 
 export class NeuronView {
   /** @param {AttentionView} view */
   constructor(view) {
     this.view = view;
+    this.id = "attention-products";
+    this.keys = t(
+      "Point at a query or a key to choose it. Up and down choose a key, left and right a query.",
+    );
     this.cell = 0; // the width of an entry
     /** The left edges of the queries, the keys, their products and the numbers. */
     this.columns = { q: 0, k: 0, products: 0, numbers: 0 };
     this.told = element("p");
-    this.picture = new Picture({
-      id: "attention-products",
-      layout: (width) => this.layout(width),
-      draw: (surface, theme) => this.draw(surface, theme),
-      point: (x, y, kind) => this.point(x, y, kind),
-      move: (row, column) => this.view.moveCell(column, row),
-      enter: () => this.view.follow(),
-      keys: t("Point at a query or a key to choose it. Up and down choose a key, left and right a query."),
-    });
+    this.picture = new Picture(this);
     this.root = element(
       "section",
       { "aria-label": t("Query and keys") },
@@ -91,18 +86,12 @@ export class NeuronView {
       [row, s] = view.cell,
       { name, sum, weight } = this.numbers[s];
     const times = scale === 1 ? t("It") : t("Times {scale}, it", { scale: numberText(scale) });
+    const read = view.chosen.queries[row];
     this.told.textContent = t(
       "Head {head}: the query q of “{query}” is multiplied by the key k of each token, entry by entry. The " +
         "sum of the products is q · k. {times} is the score, and the softmax of all scores gives the " +
         "weights. For “{name}”, q · k is {sum}, and the weight is {weight}.",
-      {
-        head: view.head,
-        query: view.chosen.queries[row],
-        times,
-        name,
-        sum: numberText(sum),
-        weight: numberText(weight),
-      },
+      { head: view.head, query: read, times, name, sum: numberText(sum), weight: numberText(weight) },
     );
     this.picture.draw(t("The query, the keys and their products. {told}", { told: this.told.textContent }));
   }
@@ -129,35 +118,23 @@ export class NeuronView {
       { q, k, products: ofProducts, numbers } = this.columns,
       [t, s] = view.cell,
       ends = [numbers + 58, numbers + NUMBERS - 4];
-    const write = (
-      /** @type {number} */ x,
-      /** @type {number} */ y,
-      /** @type {string} */ text,
-      style = {},
-    ) => surface.text(x, y, text, { size: 12, color: theme.faint, ...style });
+    /** @type {(x: number, y: number, text: string, style: object) => void} */
+    const write = (x, y, text, style) => surface.text(x, y, text, { size: 12, color: theme.faint, ...style });
     const styleOf = (/** @type {boolean} */ isChosen) => ({
       bold: isChosen,
       color: isChosen ? theme.ink : theme.faint,
     });
-    for (const [x, title] of /** @type {[number, string][]} */ ([
-      [q, "q"],
-      [k, "k"],
-      [ofProducts, "q × k"],
-    ]))
-      write(x, FIRST_KEY - 22, title, { bold: true });
-    ["q · k", "weight"].forEach((title, i) =>
-      write(ends[i], FIRST_KEY - 22, title, { bold: true, align: "right" }),
-    );
-    const largest = [
-      queries.map(({ query }) => query),
-      rows.map(({ key }) => key),
-      rows.map((r) => r.products),
-    ].map(largestOf);
+    const head = (/** @type {number} */ x, /** @type {string} */ title, style = {}) =>
+      write(x, FIRST_KEY - 22, title, { bold: true, ...style });
+    ["q", "k", "q × k"].forEach((title, i) => head([q, k, ofProducts][i], title));
+    ["q · k", "weight"].forEach((title, i) => head(ends[i], title, { align: "right" }));
+    const entries = queries.map(({ query }) => query),
+      largest = [entries, rows.map(({ key }) => key), rows.map((row) => row.products)].map(largestOf);
     queries.forEach(({ name, query }, i) => {
       const y = FIRST_KEY + i * KEY_ROW;
       write(q - 6, y, clip(name, q > 100 ? 19 : 11), { align: "right", ...styleOf(i === t) });
       this.strip(surface, theme, query, q, y, largest[0]);
-      if (i === t) surface.frame(q - 2, y - 9, query.length * this.cell + 3, 18, CHOSEN_QUERY, 2);
+      if (i === t) surface.frame(q - 2, y - 9, query.length * this.cell + 3, 18, CHOSEN, 2);
     });
     rows.forEach(({ name, key, products, sum, weight }, i) => {
       const y = FIRST_KEY + i * KEY_ROW,
@@ -180,6 +157,15 @@ export class NeuronView {
     list.forEach((entry, i) => {
       surface.rectangle(x + i * this.cell, y - 8, width, 16, colors[levelOf(entry / largest)]);
     });
+  }
+
+  /** @type {(row: number, column: number) => void} */
+  move(row, column) {
+    this.view.moveCell(column, row);
+  }
+
+  enter() {
+    this.view.follow();
   }
 
   /** @type {(x: number, y: number, kind: string) => void} */

@@ -6,6 +6,7 @@ import { Picture } from "../drawing/picture.js";
 import { percent, visibleText } from "../drawing/number_texts.js";
 import { axesOf } from "../drawing/axes.js";
 import { blockTitle, sentenceOf } from "../state/sentences.js";
+import { argmax, rowOf } from "../engine/tape.js";
 import { meanOfHeads } from "./attention_maps.js";
 import { columnAt, columnWidth, flowBlocks, placeFlow } from "./flow_layout.js";
 import { drawFlowBlock } from "./flow_picture.js";
@@ -21,6 +22,8 @@ export class OverviewView {
   /** @param {Explorer} explorer */
   constructor(explorer) {
     this.explorer = explorer;
+    this.id = "overview-picture";
+    this.keys = t("Up and down choose a block, left and right a token, Enter opens the block.");
     this.speed = 2;
     this.stage = Infinity; // the number of blocks that are computed, with a part of the next one
     this.frame = 0; // of the animation that goes on
@@ -28,25 +31,23 @@ export class OverviewView {
     /** @type {number | null} */
     this.token = null;
     /** @type {ReturnType<typeof placeFlow>} */
-    this.layout = { blocks: [], width: 0, height: 0, base: 0 };
+    this.flow = { blocks: [], width: 0, height: 0, base: 0 };
     this.times = /** @type {number[]} */ ([]); // of the drawn frames, in ms
     this.controls = element("div", { className: "controls" });
     this.sentence = element("p", { className: "told", "aria-live": "polite" });
-    this.picture = new Picture({
-      id: "overview-picture",
-      layout: (width) => (this.layout = placeFlow(flowBlocks(explorer), width, innerHeight - heightAbove())),
-      draw: (surface, theme) => this.drawFlow(surface, theme),
-      point: (x, y, kind) => this.point(x, y, kind),
-      move: (row, column) => this.move(-row, column),
-      enter: () => this.open(this.chosen),
-      keys: t("Up and down choose a block, left and right a token, Enter opens the block."),
-    });
+    this.picture = new Picture(this);
     byId("overview").append(this.controls, this.sentence, this.picture.root);
+    if (explorer.session.isLive) return;
+    const missing = t(
+      "This page shows arrays that were recorded: it computes no other texts, predictions of layers, " +
+        "changes, patches or training steps.",
+    );
+    byId("overview").append(element("p", { className: "faint" }, missing));
   }
 
   /** The number of blocks. */
   get count() {
-    return this.layout.blocks.length;
+    return this.flow.blocks.length;
   }
 
   get isBackward() {
@@ -54,8 +55,8 @@ export class OverviewView {
   }
 
   render() {
-    if (!this.count) this.draw();
-    if (!this.layout.blocks.some(({ block }) => block === this.chosen)) this.chosen = "";
+    if (!this.count) this.update();
+    if (!this.flow.blocks.some(({ block }) => block === this.chosen)) this.chosen = "";
     const isPlaying = this.frame > 0,
       isStill = matchMedia("(prefers-reduced-motion: reduce)").matches;
     const play = (/** @type {"forward" | "backward"} */ direction) => () => this.play(direction);
@@ -72,19 +73,24 @@ export class OverviewView {
         this.render();
       }),
     );
-    this.draw();
+    this.update();
   }
 
   get hasGradients() {
-    return this.layout.blocks.some(({ output }) => output.grad.some((x) => x !== 0));
+    return this.flow.blocks.some(({ output }) => output.grad.some((x) => x !== 0));
+  }
+
+  /** @param {number} width */
+  layout(width) {
+    return (this.flow = placeFlow(flowBlocks(this.explorer), width, innerHeight - heightAbove()));
   }
 
   /** Draw the picture as far as the sentence has gone. */
-  draw() {
+  update() {
     const start = performance.now();
     const place = Math.min(this.count, Math.ceil(this.stage)) - 1,
       at = this.isBackward ? this.count - 1 - place : place;
-    const moving = this.stage < Infinity ? (this.layout.blocks[at]?.block ?? "") : this.chosen;
+    const moving = this.stage < Infinity ? (this.flow.blocks[at]?.block ?? "") : this.chosen;
     this.sentence.textContent = moving
       ? this.sentenceOf(moving)
       : t(
@@ -96,9 +102,9 @@ export class OverviewView {
   }
 
   /** @type {import("../drawing/surfaces.js").Drawing} */
-  drawFlow(surface, theme) {
-    const { layout, token, isBackward } = this;
-    layout.blocks.forEach((box, i) => {
+  draw(surface, theme) {
+    const { flow, token, isBackward } = this;
+    flow.blocks.forEach((box, i) => {
       const before = isBackward ? this.count - 1 - i : i, // the number of blocks before this one
         part = Math.max(0, Math.min(1, this.stage - before));
       const state = {
@@ -109,21 +115,18 @@ export class OverviewView {
       };
       drawFlowBlock(surface, theme, box, state, this.explorer.session);
     });
-    const bottoms = layout.blocks.filter(
-      (box, i) => layout.blocks.findIndex(({ column }) => column === box.column) === i,
+    const bottoms = flow.blocks.filter(
+      (box, i) => flow.blocks.findIndex(({ column }) => column === box.column) === i,
     );
     for (const box of bottoms) {
       box.tokens.forEach((word, i) => {
         if (!word) return; // a row of a layer is no token
         const isTight = columnWidth(box, box.tokens.length) < 9 * word.length,
-          style = { size: 12, color: theme.ink, bold: this.tokenOf(box, token) === i };
-        const place = isTight
-          ? { rotate: -50, align: /** @type {const} */ ("right") }
-          : { align: /** @type {const} */ ("center") };
-        surface.text(columnAt(box, i, box.tokens.length), layout.base + 10, visibleText(word), {
-          ...style,
-          ...place,
-        });
+          align = /** @type {"right" | "center"} */ (isTight ? "right" : "center"),
+          style = { size: 12, color: theme.ink, bold: this.tokenOf(box, token) === i, align },
+          rotate = isTight ? -50 : 0;
+        const x = columnAt(box, i, box.tokens.length);
+        surface.text(x, flow.base + 10, visibleText(word), { ...style, rotate });
       });
     }
   }
@@ -134,7 +137,7 @@ export class OverviewView {
    * @param {number | null} token
    */
   tokenOf(box, token) {
-    const chosen = this.layout.blocks.find(({ block }) => block === this.chosen);
+    const chosen = this.flow.blocks.find(({ block }) => block === this.chosen);
     return chosen && box.column !== chosen.column ? null : token;
   }
 
@@ -145,7 +148,7 @@ export class OverviewView {
   sentenceOf(name) {
     const { explorer, token } = this,
       { tape, direction, session } = explorer,
-      box = this.layout.blocks.find(({ block }) => block === name);
+      box = this.flow.blocks.find(({ block }) => block === name);
     if (!box) return "";
     const title = blockTitle(name, tape),
       line = sentenceOf(box.weights ? "weighted_sum" : box.output.line, direction);
@@ -157,14 +160,13 @@ export class OverviewView {
       const words = axesOf(session, box.weights)[2].labels ?? [],
         keys = box.weights.shape[2],
         means = meanOfHeads(box.weights).subarray(token * keys, (token + 1) * keys);
-      const best = means.indexOf(Math.max(...means)),
+      const best = argmax(means),
         values = { read, key: visibleText(words[best] ?? best), p: percent(means[best]) };
       return capital + t(": “{read}” attends most to “{key}”, with {p} in the mean of the heads.", values);
     }
     if (name !== "loss") return start;
-    const width = box.output.shape[1],
-      row = box.output.data.subarray(token * width, (token + 1) * width),
-      best = row.indexOf(Math.max(...row));
+    const row = rowOf(box.output, token),
+      best = argmax(row);
     const word = visibleText(axesOf(session, box.output)[1]?.labels?.[best] ?? best),
       values = { read, word, p: percent(Math.exp(row[best])) };
     return t("After “{read}”, the most probable token is “{word}”, with {p}.", values);
@@ -179,7 +181,7 @@ export class OverviewView {
       this.stage += ((now - last) / 1000) * this.speed;
       last = now;
       if (this.stage >= this.count || this.explorer.view !== "overview") return this.stop();
-      this.draw();
+      this.update();
       this.frame = requestAnimationFrame(next);
     };
     this.frame = requestAnimationFrame(next);
@@ -206,7 +208,7 @@ export class OverviewView {
 
   /** @type {(x: number, y: number, kind: string) => void} */
   point(x, y, kind) {
-    const { blocks, base } = this.layout;
+    const { blocks, base } = this.flow;
     const isIn = (/** @type {import("./flow_layout.js").FlowBlock} */ box) =>
       x >= box.x &&
       x < box.x + box.width &&
@@ -224,15 +226,19 @@ export class OverviewView {
     this.render();
   }
 
-  /** @type {(up: number, right: number) => void} */
-  move(up, right) {
-    const { blocks } = this.layout,
+  /** @type {(down: number, right: number) => void} */
+  move(down, right) {
+    const { blocks } = this.flow,
       at = blocks.findIndex(({ block }) => block === this.chosen);
-    if (up || at < 0) this.chosen = blocks[(at + up + blocks.length) % blocks.length].block;
+    if (down || at < 0) this.chosen = blocks[(at - down + blocks.length) % blocks.length].block;
     const count = blocks.find(({ block }) => block === this.chosen)?.tokens.length ?? 1;
     if (right) this.token = ((this.token ?? (right > 0 ? -1 : 0)) + right + count) % count;
     this.token = this.token === null ? null : Math.min(this.token, count - 1);
     this.render();
+  }
+
+  enter() {
+    this.open(this.chosen);
   }
 
   /**
@@ -262,17 +268,13 @@ export class OverviewView {
    * @param {boolean} isBack
    */
   async grow(name, isBack) {
-    const box = this.layout.blocks.find(({ block }) => block === name);
+    const box = this.flow.blocks.find(({ block }) => block === name);
     if (!box || matchMedia("(prefers-reduced-motion: reduce)").matches) return;
     const { left, top } = this.picture.canvas.getBoundingClientRect(),
       { zoom } = this.picture,
       main = byId("main").getBoundingClientRect();
-    const rect = (/** @type {number[]} */ [x, y, width, height]) => ({
-      left: `${x}px`,
-      top: `${y}px`,
-      width: `${width}px`,
-      height: `${height}px`,
-    });
+    const rect = (/** @type {number[]} */ list) =>
+      Object.fromEntries(["left", "top", "width", "height"].map((name, i) => [name, `${list[i]}px`]));
     const small = rect([left + box.x * zoom, top + box.y * zoom, box.width * zoom, box.height * zoom]),
       large = rect([main.left, Math.max(0, main.top), main.width, innerHeight]);
     const frame = element("div", { className: "growing" });

@@ -1,5 +1,6 @@
 // @ts-check
 // The probabilities of the right tokens, before and after a change.
+import { argmax } from "../engine/tape.js";
 import { element, scroller, table } from "../drawing/page_elements.js";
 import { numberText, percent } from "../drawing/number_texts.js";
 import { tokensOf } from "../drawing/axes.js";
@@ -26,39 +27,29 @@ const OPPOSITE = t(
 export function comparison(explorer, before) {
   const { session } = explorer,
     now = session.summary();
-  const numbers = (/** @type {string} */ name, /** @type {number} */ old, /** @type {number} */ present) => [
-    name,
-    numberText(old),
-    numberText(present),
-    difference(present - old),
-  ];
-  const { smoothing } = session;
+  const { smoothing, task } = session;
+  const numbers = (/** @type {string} */ name, /** @type {"loss" | "crossEntropy"} */ key) =>
+    [name, numberText(before[key]), numberText(now[key]), difference(now[key] - before[key])];
   const lines = [
-    numbers(smoothing ? t("Loss with {smoothing}", { smoothing }) : t("Loss"), before.loss, now.loss),
-    ...(smoothing ? [numbers(t("Cross-entropy without it"), before.crossEntropy, now.crossEntropy)] : []),
+    numbers(smoothing ? t("Loss with {smoothing}", { smoothing }) : t("Loss"), "loss"),
+    ...(smoothing ? [numbers(t("Cross-entropy without it"), "crossEntropy")] : []),
     [
-      session.task?.words.output ?? t("Output"),
-      session.task?.shown(before.output) ?? "",
-      session.task?.shown(now.output) ?? "",
+      task?.words.output ?? t("Output"),
+      ...[before, now].map(({ output }) => task?.shown(output) ?? ""),
       before.output === now.output ? t("the same") : t("changed"),
     ],
   ];
+  const isOpposite = (now.loss - before.loss) * (now.crossEntropy - before.crossEntropy) < 0;
   return element(
     "div",
     { className: "comparison" },
     table([t("quantity"), t("before"), t("after"), t("difference")], lines),
-    ...((now.loss - before.loss) * (now.crossEntropy - before.crossEntropy) < 0
-      ? [element("p", { textContent: OPPOSITE })]
-      : []),
+    isOpposite ? element("p", {}, OPPOSITE) : "",
     probabilityTable(explorer, before, now),
   );
 }
 
-/**
- * @param {Explorer} explorer
- * @param {Summary} before
- * @param {Summary} now
- */
+/** @type {(explorer: Explorer, before: Summary, now: Summary) => any} */
 function probabilityTable({ session }, before, now) {
   const targets = session.ids?.targetOut ?? [],
     words = session.head.target_words ?? [];
@@ -70,7 +61,7 @@ function probabilityTable({ session }, before, now) {
   const rows = targets.map((target, t) => {
     const after = pairs[t][0] ?? NaN, // the last token of a text has no right one after it
       old = isSame ? (pairs[t][1] ?? NaN) : NaN;
-    const best = largestIn(now.probabilities.subarray(t * now.width, (t + 1) * now.width));
+    const best = argmax(now.probabilities.subarray(t * now.width, (t + 1) * now.width));
     return [
       read[t],
       words[target] ?? "–",
@@ -79,19 +70,10 @@ function probabilityTable({ session }, before, now) {
       best === target ? "✓" : words[best],
     ];
   });
-  const names = [
-      t("reads"),
-      t("must predict"),
-      t("before"),
-      t("after"),
-      t("change in points"),
-      t("predicts"),
-    ],
+  const names = [t("reads"), t("must predict"), t("before"), t("after"), t("change in points")],
     caption = t("Probability of each right token, and its change in percentage points");
-  return scroller(
-    t("Probabilities of the right tokens"),
-    table(names, rows, { className: "words", caption }),
-  );
+  const made = table([...names, t("predicts")], rows, { className: "words", caption });
+  return scroller(t("Probabilities of the right tokens"), made);
 }
 
 /**
@@ -101,15 +83,6 @@ function probabilityTable({ session }, before, now) {
 function points(by) {
   const text = (100 * by).toFixed(Math.abs(by) < 0.001 ? 2 : 1).replace("-", "−");
   return !/[1-9]/.test(text) ? "0" : by > 0 ? `+${text}` : text;
-}
-
-/** @param {Float64Array} row */
-function largestIn(row) {
-  let best = 0;
-  row.forEach((p, i) => {
-    if (p > row[best]) best = i;
-  });
-  return best;
 }
 
 /** @param {number} by */

@@ -9,6 +9,11 @@ import { counted, t } from "../words/text.js";
 
 /** @typedef {import("../state/explorer.js").Explorer} Explorer */
 
+const DIRECTIONS = /** @type {["forward" | "backward", string][]} */ ([
+  ["forward", t("forward")],
+  ["backward", t("backward")],
+]);
+
 export class SentenceView {
   /** @param {Explorer} explorer */
   constructor(explorer) {
@@ -23,7 +28,7 @@ export class SentenceView {
       event.preventDefault();
       this.submit((source) => session.setSentence(source, this.givenTarget(source)));
     });
-    byId("own").addEventListener("click", () => this.submit((source) => session.setOwn(source)));
+    byId("own").addEventListener("click", () => this.submit((source) => session.setSentence(source)));
     byId("changed").addEventListener("click", () =>
       explorer.show(session.countEdits() ? "changes" : "training"),
     );
@@ -48,7 +53,8 @@ export class SentenceView {
     const texts = { ...labels, "leads-to": leadsTo, "open-form": change, own };
     for (const [id, text] of Object.entries(texts)) byId(id).textContent = text;
     byId("sentence-form").setAttribute("aria-label", input);
-    byId("target-field").hidden = !this.explorer.session.ids?.source.length; // a text has no other side
+    // a text has no other side
+    byId("target-field").hidden = byId("own").hidden = !this.explorer.session.ids?.source.length;
   }
 
   /**
@@ -99,22 +105,17 @@ export class SentenceView {
   /** @param {ReaderError | null} said */
   tell(said) {
     const offers = (said?.suggestions ?? []).flatMap(({ word, known }) =>
-      known.map((other) =>
-        !other
-          ? button(t("leave out “{word}”", { word }), () => this.replaceWord(word, ""))
-          : button(other, () => this.replaceWord(word, other), {
-              "aria-label": t("Replace {word} by {other}", { word, other }),
-            }),
-      ),
+      known.map((other) => {
+        const properties = other ? { "aria-label": t("Replace {word} by {other}", { word, other }) } : {},
+          text = other || t("leave out “{word}”", { word });
+        return button(text, () => this.replaceWord(word, other), properties);
+      }),
     );
     const question = offers.length ? t(" Did you mean: ") : "";
     byId("message").replaceChildren(said?.message ?? "", question, ...offers);
   }
 
-  /**
-   * @param {string} word
-   * @param {string} other
-   */
+  /** @type {(word: string, other: string) => void} */
   replaceWord(word, other) {
     for (const id of ["source-input", "target-input"]) {
       const input = byId(id);
@@ -158,15 +159,7 @@ export class SentenceView {
       : "";
     replaceContent(
       byId("direction"),
-      choice(
-        t("direction"),
-        [
-          ["forward", t("forward")],
-          ["backward", t("backward")],
-        ],
-        direction,
-        (chosen) => explorer.setDirection(/** @type {any} */ (chosen)),
-      ),
+      choice(t("direction"), DIRECTIONS, direction, (chosen) => explorer.setDirection(chosen)),
     );
     const views = /** @type {[any, string][]} */ ([
       ["overview", t("The model")],

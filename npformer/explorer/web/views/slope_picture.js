@@ -29,34 +29,21 @@ export function drawSlope(surface, theme, { width, height }, { curve, reach, poi
   surface.line(left, bottom, width - 8, bottom, theme.faint);
   surface.line(left, 40, left, bottom, theme.faint);
   surface.line(x(0), 40, x(0), bottom, theme.line);
-  const ticks = tickTexts([low, high]);
+  const ticks = tickTexts([low, high]),
+    middle = { color: theme.faint, align: /** @type {const} */ ("center") };
   for (const [i, value] of [low, high].entries())
-    surface.text(left - 6, y(value), ticks[i], {
-      size: 11,
-      color: theme.faint,
-      align: "right",
-    });
+    surface.text(left - 6, y(value), ticks[i], { size: 11, color: theme.faint, align: "right" });
   for (const nudge of [-reach, 0, reach])
-    surface.text(x(nudge), bottom + 13, String(nudge).replace("-", "−"), {
-      size: 11,
-      color: theme.faint,
-      align: "center",
-    });
-  surface.text(width / 2, height - 7, t("nudge"), { size: 12, color: theme.faint, align: "center" });
+    surface.text(x(nudge), bottom + 13, String(nudge).replace("-", "−"), { ...middle, size: 11 });
+  surface.text(width / 2, height - 7, t("nudge"), { ...middle, size: 12 });
   const ends = /** @type {[number, number][]} */ (
     [-reach, reach].map((nudge) => [nudge, loss + gradient * nudge])
   );
   const shown = clipped(ends, low - room, high + room);
-  surface.path(
-    shown.map(([a, b]) => [x(a), y(b)]),
-    theme.accent,
-    2,
-  );
-  surface.path(
-    curve.map(([a, b]) => [x(a), y(b)]),
-    theme.tints[0],
-    2.5,
-  );
+  const placed = (/** @type {[number, number][]} */ list) =>
+    list.map(([a, b]) => /** @type {[number, number]} */ ([x(a), y(b)]));
+  surface.path(placed(shown), theme.accent, 2);
+  surface.path(placed(curve), theme.tints[0], 2.5);
   surface.frame(x(point[0]) - 4, y(point[1]) - 4, 8, 8, theme.ink, 2.5);
   surface.text(left, 10, t("loss"), { size: 12, color: theme.tints[0], bold: true });
   surface.text(left, 27, t("tangent with the gradient as its slope"), {

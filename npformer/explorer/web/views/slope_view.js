@@ -24,10 +24,8 @@ export class SlopeView {
     /** @type {[number, number][]} pairs of a nudge and its loss */
     this.curve = [];
     /** @type {[number, number] | null} the nudge of the slider, and its loss */
-    this.point = null;
+    this.nudged = null;
     this.known = ""; // what the curve was computed for
-    const root = byId("slope");
-    if (!explorer.session.isLive) return;
     this.form = entryForm(
       explorer,
       "slope-of",
@@ -53,26 +51,21 @@ export class SlopeView {
     this.reaches = element("span");
     this.told = element("p", { "aria-live": "polite" });
     this.result = element("div");
-    this.picture = new Picture({
-      id: "slope-of-the-loss",
-      layout: (width) => ({ width: Math.min(width, 760), height: 280 }),
-      draw: (surface, theme) => this.draw(surface, theme),
-    });
-    root.append(
-      element("p", {
-        textContent: t(
-          "The gradient says how fast the loss changes when one number changes. Nudge the number and " +
-            "compare.",
-        ),
-      }),
+    this.id = "slope-of-the-loss";
+    this.picture = new Picture(this);
+    this.outcome = element("div", {}, this.told, this.picture.root, this.result);
+    const about = t(
+      "The gradient says how fast the loss changes when one number changes. Nudge the number and compare.",
+    );
+    byId("slope").append(
+      element("p", {}, about),
       this.form.root,
       element("div", { className: "controls" }, element("label", {}, t("nudge "), this.slider), this.reaches),
-      (this.outcome = element("div", {}, this.told, this.picture.root, this.result)),
+      this.outcome,
     );
   }
 
   render() {
-    if (!this.form) return;
     if (!this.entry) this.restore();
     this.form.render();
     const pairs = REACHES.map((reach) => /** @type {[number, string]} */ ([reach, `± ${reach}`]));
@@ -92,16 +85,13 @@ export class SlopeView {
     const step = this.explorer.tape.names.get(path),
       index = Number(place || NaN);
     if (!step || !(index in step.data)) return;
-    this.form?.show(step, index);
+    this.form.show(step, index);
     this.entry = { step, index };
     this.reach = REACHES.find((reach) => String(reach) === range) ?? this.reach;
     this.slider.value = String(Number(nudge) / this.reach || 0);
   }
 
-  /**
-   * @param {Step} step
-   * @param {number} index
-   */
+  /** @type {(step: Step, index: number) => void} */
   choose(step, index) {
     this.entry = { step, index };
     this.outcome.hidden = false;
@@ -112,7 +102,7 @@ export class SlopeView {
 
   /** Hide what was found for an entry that the form no longer names. */
   hideOther() {
-    const named = /** @type {any} */ (this.form).chosen();
+    const named = /** @type {any} */ (this.form.chosen());
     this.outcome.hidden = !(named.step === this.step && named.index === this.entry?.index);
   }
 
@@ -130,12 +120,8 @@ export class SlopeView {
 
   /** Compute the curve, if it is not known. */
   compute() {
-    const {
-      step,
-      entry,
-      reach,
-      explorer: { session },
-    } = this;
+    const { step, entry, reach } = this,
+      { session } = this.explorer;
     if (!step || !entry) return;
     this.explorer.mark(step.path);
     const known = `${step.path} ${entry.index} ${step.data[entry.index]} ${reach} ${session.loss}`;
@@ -152,10 +138,7 @@ export class SlopeView {
     this.renderNudge();
   }
 
-  /**
-   * @param {Step} step
-   * @param {number} index
-   */
+  /** @type {(step: Step, index: number) => void} */
   renderSlope(step, index) {
     const small = 1e-4 * Math.max(1, Math.abs(step.data[index])),
       gradient = step.grad[index];
@@ -193,11 +176,9 @@ export class SlopeView {
         predicted: (loss + step.grad[entry.index] * nudge).toFixed(6),
       },
     );
-    this.point = [nudge, now];
-    const { memory } = this.explorer;
-    memory.shared = { ...memory.shared, slope: [step.path, entry.index, nudge, this.reach].join(":") };
-    memory.saveAddress?.();
-    this.picture?.draw(
+    this.nudged = [nudge, now];
+    this.explorer.remember("slope", [step.path, entry.index, nudge, this.reach].join(":"));
+    this.picture.draw(
       t("The loss for nudges from {low} to {high}, and the tangent. {told}", {
         low: -this.reach,
         high: this.reach,
@@ -206,13 +187,18 @@ export class SlopeView {
     );
   }
 
+  /** @param {number} width */
+  layout(width) {
+    return { width: Math.min(width, 760), height: 280 };
+  }
+
   /** @type {import("../drawing/surfaces.js").Drawing} */
   draw(surface, theme) {
-    const { curve, step, entry, reach, point } = this;
+    const { curve, step, entry, reach, nudged: point } = this;
     if (!step || !entry || !point) return;
     const { loss } = this.explorer.session,
-      { size } = /** @type {Picture} */ (this.picture);
-    drawSlope(surface, theme, size, { curve, reach, point, loss, gradient: step.grad[entry.index] });
+      gradient = step.grad[entry.index];
+    drawSlope(surface, theme, this.picture.size, { curve, reach, point, loss, gradient });
   }
 }
 

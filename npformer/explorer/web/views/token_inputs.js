@@ -1,6 +1,6 @@
 // @ts-check
 // The tokens of the sentence as fields, in which each can be replaced by another of the vocabulary.
-import { byId, element, replaceContent } from "../drawing/page_elements.js";
+import { byId, element, replaceContent, textInput } from "../drawing/page_elements.js";
 import { t } from "../words/text.js";
 
 /** @typedef {import("../state/explorer.js").Explorer} Explorer */
@@ -9,8 +9,7 @@ import { t } from "../words/text.js";
  * Show the tokens as fields. While the tokens stay the same, the fields stay too if the focus is in one of
  * them: the reader may be typing there when the model's output, which follows a change after a moment, is
  * drawn.
- * @param {Explorer} explorer
- * @param {HTMLElement} parent
+ * @type {(explorer: Explorer, parent: HTMLElement) => void}
  */
 export function renderTokens(explorer, parent) {
   const shown = JSON.stringify(explorer.session.ids);
@@ -32,34 +31,24 @@ function tokenInputs(explorer) {
   );
 }
 
-/**
- * @param {Explorer} explorer
- * @param {"source" | "target"} side
- * @param {number} position
- * @param {number} id
- */
+/** @type {(explorer: Explorer, side: "source" | "target", position: number, id: number) => any} */
 function tokenInput(explorer, side, position, id) {
   const { session } = explorer,
     words = session.head[`${side}_words`];
-  const input = element("input", {
+  const of = session.ids?.source.length ? `${side} ` : "";
+  const input = textInput({
     value: words[id],
     size: Math.max(3, words[id].length),
     list: `${side}-words`,
-    "aria-label": t("{count}token {position}", {
-      count: session.ids?.source.length ? `${side} ` : "",
-      position: position + 1,
-    }),
-    autocomplete: "off",
-    spellcheck: false,
+    "aria-label": t("{of}token {position}", { of, position: position + 1 }),
   });
   input.addEventListener("change", () => {
     const found = session.task?.tokenId(side, input.value) ?? -1;
     if (found < 0) {
       const near = (session.task?.similar(side, input.value) ?? []).filter(Boolean);
-      byId("message").textContent = t("The model does not know “{typed}”{advice}", {
-        typed: input.value,
-        advice: near.length ? t(": try {near}.", { near: near.join(", ") }) : ".",
-      });
+      const advice = near.length ? t(": try {near}.", { near: near.join(", ") }) : ".";
+      byId("message").textContent =
+        t("The model does not know “{typed}”", { typed: input.value }) + advice;
       return;
     }
     byId("message").textContent = "";

@@ -2,6 +2,8 @@
 // One step of gradient descent or Adam: which weights moved most, and how the probabilities of the right
 // tokens changed.
 import { button, byId, choice, element, replaceContent, scroller, table } from "../drawing/page_elements.js";
+import { textInput, titled } from "../drawing/page_elements.js";
+import { rowOf } from "../engine/tape.js";
 import { Picture } from "../drawing/picture.js";
 import { blockOf } from "../state/sentences.js";
 import { comparison } from "./probability_table.js";
@@ -29,22 +31,11 @@ export class TrainingView {
     this.listed = null;
     /** @type {number[]} */
     this.losses = [];
-    const root = byId("training");
-    if (!explorer.session.isLive) return;
-    this.rate = element("input", {
-      value: explorer.session.task?.rate,
-      size: 8,
-      inputMode: "decimal",
-      autocomplete: "off",
-      "aria-label": t("learning rate"),
-    });
+    const { task } = explorer.session;
+    const label = { "aria-label": t("learning rate"), inputMode: "decimal" };
+    this.rate = textInput({ value: task?.rate, size: 8, ...label });
     this.rate.addEventListener("change", () => this.remember());
-    this.goal = element("input", {
-      id: "teach-target",
-      autocomplete: "off",
-      spellcheck: false,
-      className: "wide",
-    });
+    this.goal = textInput({ id: "teach-target", className: "wide" });
     this.forget = button(t("Forget"), () => this.forgetAll());
     this.form = element(
       "form",
@@ -60,37 +51,22 @@ export class TrainingView {
     this.controls = element("div", { className: "controls" });
     this.moved = element("div");
     this.result = element("div", { "aria-live": "polite" });
-    this.picture = new Picture({
-      id: "losses",
-      layout: (width) => ({ width: Math.min(width, 560), height: 150 }),
-      draw: (surface, theme) => this.draw(surface, theme),
-    });
-    root.append(
-      element("p", {
-        textContent: t(
-          "A training step subtracts a part of its gradient from each parameter. Here it is made {learned}.",
-          { learned: explorer.session.task?.words.learned },
-        ),
-      }),
+    this.id = "losses";
+    this.picture = new Picture(this);
+    const about = t(
+      "A training step subtracts a part of its gradient from each parameter. Here it is made {learned}.",
+      { learned: task?.words.learned },
+    );
+    const losses = titled("div", t("Loss after each step"), this.picture.root, this.moved);
+    byId("training").append(
+      element("p", {}, about),
       this.form,
       this.controls,
-      element(
-        "div",
-        { className: "beside" },
-        element("div", {}, this.result),
-        element(
-          "div",
-          {},
-          element("h3", { textContent: t("Loss after each step") }),
-          this.picture.root,
-          this.moved,
-        ),
-      ),
+      element("div", { className: "beside" }, element("div", {}, this.result), losses),
     );
   }
 
   render() {
-    if (!this.controls) return;
     const { explorer } = this,
       { session } = explorer;
     this.restore();
@@ -109,7 +85,7 @@ export class TrainingView {
     if (last !== this.listed) this.renderMoved(last?.parameters);
     this.listed = last;
     this.losses = [...session.past.map(({ loss }) => loss), session.loss];
-    this.picture?.draw(
+    this.picture.draw(
       t("The loss after each step: {losses}.", { losses: this.losses.map(numberText).join(", ") }),
     );
   }
@@ -120,8 +96,7 @@ export class TrainingView {
       words = head.target_words,
       place = Math.max(0, (ids?.targetOut.length ?? 0) - 2);
     if (!task || !ids) return "";
-    const { data, shape } = /** @type {import("../engine/tape.js").Step} */ (tape.names.get("logits")),
-      row = data.subarray(place * shape[1], (place + 1) * shape[1]);
+    const row = rowOf(/** @type {import("../engine/tape.js").Step} */ (tape.names.get("logits")), place);
     const best = [...row.keys()]
       .filter((id) => id >= task.specials && !words[id].startsWith(words[ids.targetOut[place]].slice(0, 3)))
       .reduce((a, b) => (row[b] > row[a] ? b : a));
@@ -160,9 +135,7 @@ export class TrainingView {
 
   /** Write the optimizer and the learning rate into the address. */
   remember() {
-    const { memory } = this.explorer;
-    memory.shared = { ...memory.shared, optimizer: `${this.optimizer}:${this.rate.value}` };
-    memory.saveAddress?.();
+    this.explorer.remember("optimizer", `${this.optimizer}:${this.rate.value}`);
   }
 
   /** Show the optimizer and the learning rate of the address, once. */
@@ -197,8 +170,7 @@ export class TrainingView {
   }
 
   afterChange() {
-    this.explorer.refresh();
-    this.explorer.changed();
+    this.explorer.renew();
     this.explorer.generateLater();
   }
 
@@ -207,10 +179,8 @@ export class TrainingView {
    * @param {Parameters | undefined} before   the parameters before it, if there is one
    */
   renderMoved(before) {
-    if (!before) {
-      this.moved.replaceChildren();
-      return;
-    }
+    this.moved.replaceChildren();
+    if (!before) return;
     const now = /** @type {any} */ (this.explorer.session.model).parameters;
     const moved = largestMoves(before, now);
     this.explorer.memory.moved = new Set(moved.map(({ name }) => blockOf(name)));
@@ -240,31 +210,30 @@ export class TrainingView {
     });
   }
 
+  /** @param {number} width */
+  layout(width) {
+    return { width: Math.min(width, 560), height: 150 };
+  }
+
   /** @type {import("../drawing/surfaces.js").Drawing} */
   draw(surface, theme) {
     const { losses } = this,
-      { width, height } = /** @type {Picture} */ (this.picture).size;
+      { width, height } = this.picture.size;
     const high = Math.max(...losses),
       low = Math.min(...losses, high - 1e-9);
     const x = (/** @type {number} */ i) => 64 + (i / Math.max(1, losses.length - 1)) * (width - 84);
     const y = (/** @type {number} */ loss) => 14 + ((high - loss) / (high - low)) * (height - 44);
     surface.line(56, height - 22, width - 8, height - 22, theme.faint);
-    surface.path(
-      losses.map((loss, i) => [x(i), y(loss)]),
-      theme.tints[0],
-      2.5,
-    );
+    const points = losses.map((loss, i) => /** @type {[number, number]} */ ([x(i), y(loss)]));
+    surface.path(points, theme.tints[0], 2.5);
     losses.forEach((loss, i) => surface.rectangle(x(i) - 3, y(loss) - 3, 6, 6, theme.tints[0]));
     const marked = [...new Set([high, losses[losses.length - 1]])],
       ticks = tickTexts(marked);
     for (const [i, loss] of marked.entries()) {
       surface.text(52, y(loss), ticks[i], { size: 11, color: theme.faint, align: "right" });
     }
-    surface.text(width / 2, height - 9, t("training steps"), {
-      size: 11.5,
-      color: theme.faint,
-      align: "center",
-    });
+    const style = { size: 11.5, color: theme.faint, align: /** @type {const} */ ("center") };
+    surface.text(width / 2, height - 9, t("training steps"), style);
   }
 }
 

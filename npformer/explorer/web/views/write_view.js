@@ -95,25 +95,14 @@ export class WriteView {
       p = writer.probabilities,
       { target_words: words } = this.explorer.session.head;
     const best = writer.isDone ? [] : [...p.keys()].sort((a, b) => p[b] - p[a] || a - b).slice(0, BARS);
-    const bars = best.map((id) =>
-      element(
-        "button",
-        {
-          type: "button",
-          className: "next-token",
-          disabled: p[id] === 0,
-          onclick: () => this.act(() => writer.take(id)),
-        },
-        element(
-          "span",
-          { className: "column" },
-          element("i", { className: "positive", styles: { height: `${100 * p[id]}%` } }),
-        ),
-        element("b", { textContent: visibleText(words[id]) }),
-        " ",
-        element("small", { textContent: percent(p[id]) }),
-      ),
-    );
+    const bars = best.map((id) => {
+      const properties = { className: "next-token", disabled: p[id] === 0 },
+        made = button("", () => this.act(() => writer.take(id)), properties);
+      const bar = element("i", { className: "positive", styles: { height: `${100 * p[id]}%` } }),
+        texts = [element("b", {}, visibleText(words[id])), " ", element("small", {}, percent(p[id]))];
+      made.append(element("span", { className: "column" }, bar), ...texts);
+      return made;
+    });
     replaceContent(this.bars, ...(bars.length ? bars : [t("The text has ended.")]));
   }
 
@@ -131,7 +120,6 @@ export class WriteView {
   use() {
     const { explorer, writer } = this;
     writer.use();
-    explorer.refresh();
-    explorer.changed();
+    explorer.renew();
   }
 }

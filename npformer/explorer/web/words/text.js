@@ -18,9 +18,7 @@ export function t(english, values = {}) {
 
 /**
  * Return a text with a count: that of one, or that of many.
- * @param {number} count
- * @param {string} one
- * @param {string} many
+ * @type {(count: number, one: string, many: string) => string}
  */
 export function counted(count, one, many) {
   return (count === 1 ? one : many).replace("{count}", String(count));
