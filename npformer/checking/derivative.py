@@ -27,6 +27,10 @@ METHOD_NAMES = {"complex": "complex step", "difference": "central difference"}
 STEP = {"complex": 1e-20, "difference": 1e-6}  # relative to the scales
 STEPS = (1e-3, 1e-4, 1e-5, 1e-6)  # of an extrapolation
 LARGER_STEPS = 10.0 ** np.arange(-2, 13)
+FAR_STEPS = (1.0, 1e1, 1e4, 1e7, 1e10)  # from the scales on: where slopes show that rounding errors hid
+STRAIGHT = 1e-2  # relative: slopes of steps h and 2 h that differ by less are those of a straight line
+KINKED = 0.1  # relative: slopes of the two sides that differ by more are those of a kink or a bend
+HIDDEN_SLOPE = 0.1  # relative to the slope: larger rounding errors at the scale itself hide it
 CONVERGED = 1e-5  # relative: where two differences agree so well, no smaller step is better
 EPSILON = float(np.finfo(float).eps)
 
@@ -140,6 +144,45 @@ def one_sided(
             sides = np.stack([d * (y[1] - y[0]) / h, d * (y[2] - y[1]) / h])
             least, most = least + float(sides.min(0).sum()), most + float(sides.max(0).sum())
     return least, most
+
+
+def hides_slopes(target: CheckTarget, directions: dict[str, Array], derivative: Any = None) -> bool:
+    """Return whether rounding errors hide a slope of an output, which a larger step shows.
+
+    1e8 + |x| is constant near an x of 1e-8, and so are the floats around it: no difference there tells its
+    slope from 0. A step of 1e-4 shows a slope of -1 below and of 1 above. If both were the same, the
+    steps of `extrapolated` would have found it.
+
+    Args:
+        target: The forward pass.
+        directions: A dict from the name of a tensor to a direction of its shape.
+        derivative: The exact derivative of the output along the directions, where it is known: then only
+            outputs with the derivative 0 are looked at.
+    """
+    at_scale, here = step_along(directions, target.scales, 1.0), _output(target, directions, 0.0)
+    flat = here if derivative is None else derivative
+    unseen = [np.full(np.shape(part), derivative is None) | (part == 0) for part in leaves(flat)]
+    for step in FAR_STEPS:
+        if not any(part.any() for part in unseen):
+            break
+        h = step * at_scale
+        moves = [_output(target, directions, move * h) for move in (-2, -1, 1, 2)]
+        for number, (y, *moved) in enumerate(zip(*map(leaves, (here, *moves)), strict=True)):
+            far_left, left, right, far_right = (moved - np.array(y)) / h / _column((-2, -1, 1, 2), y)
+            slope, rounding = np.maximum(np.abs(left), np.abs(right)), EPSILON * np.abs(y)
+            is_seen = unseen[number] & (slope > 10 * rounding / h)
+            # a slope is the same with a step of twice the size, and a rounding error is not
+            is_straight = np.maximum(np.abs(far_left - left), np.abs(far_right - right)) < STRAIGHT * slope
+            is_kink = is_straight & (np.abs(left - right) > KINKED * slope)
+            if bool((is_seen & is_kink & (rounding / at_scale > HIDDEN_SLOPE * slope)).any()):
+                return True
+            unseen[number] = unseen[number] & ~is_seen
+    return False
+
+
+def _column(numbers: tuple[float, ...], y: Any) -> Array:
+    """Return the numbers along an axis before those of y."""
+    return np.reshape(numbers, (-1, *(1,) * np.ndim(y)))
 
 
 def distance(a: Any, b: Any) -> float:
