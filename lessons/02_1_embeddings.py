@@ -67,7 +67,7 @@ nearest = cosines.argmax(-1)
 assert np.mean([group_of[i] == group_of[j] for i, j in enumerate(nearest)]) > 0.8
 
 # %% [markdown]
-# Nobody told the model that *red* and *blue* belong together. Words that occur in similar sentences got
+# Nobody told the model that "red" and "blue" belong together. Words that occur in similar sentences got
 # similar gradients, and so similar vectors. At the end of this lesson you will train such vectors yourself.
 #
 # The paper describes embeddings in section 3.4:
@@ -316,8 +316,8 @@ assert set(nearest_words["was"]) <= {"is", "isn't", "were", "are"}
 assert {"road", "avenue"} & set(nearest_words["street"])
 
 # %% [markdown]
-# After a fraction of a second the words near *was* are other forms of *to be*, and near *street* stand other
-# places. The model does not know what a street is. It only knows that *street* and *road* have similar
+# After a fraction of a second the words near "was" are other forms of "to be", and near "street" stand other
+# places. The model does not know what a street is. It only knows that "street" and "road" have similar
 # neighbours.
 
 # %% [markdown]

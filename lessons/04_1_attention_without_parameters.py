@@ -28,7 +28,7 @@ rng = np.random.default_rng(4)
 #
 # After lessons 2.1 (`02_1_embeddings`) and 3.1 (`03_1_positions`), every token of a sentence has a vector.
 # This vector says which token it is and where it stands. It says nothing about the other tokens. But the
-# meaning of a token depends on the others. In the sentence *the dog saw the bird*, the vector of *saw*
+# meaning of a token depends on the others. In the sentence "the dog saw the bird", the vector of "saw"
 # should contain who saw whom.
 #
 # **Attention** is the layer that brings information from other tokens into the vector of a token. It computes
@@ -63,7 +63,7 @@ caption = "The new vector of bird: each vector times its weight, and then the su
 show_figure(cell_product(parts), "04_bird", caption)
 
 # %% [markdown]
-# The picture shows the average for *bird*. In a trained model, the vectors come from training, and a single
+# The picture shows the average for "bird". In a trained model, the vectors come from training, and a single
 # entry rarely has a simple meaning.
 
 # %% [markdown]
@@ -87,10 +87,10 @@ show_figure(cell_product(parts), "04_bird", caption)
 # We say that token $t$ **attends to** token $s$ with the weight $p_{ts}$. All vectors come from the same
 # sentence, so this is **self-attention**.
 #
-# **Question.** To which tokens will *dog* attend most? Compute its five scores first.
+# **Question.** To which tokens will "dog" attend most? Compute its five scores first.
 #
 # <details><summary>Answer</summary>
-# The scores of *dog* are 0, 4, 0, 0 and 3.2. So it attends most to itself, and then to *bird*. The other
+# The scores of "dog" are 0, 4, 0, 0 and 3.2. So it attends most to itself, and then to "bird". The other
 # tokens get small weights, but not 0, because the exponential function is always positive.
 # </details>
 #
@@ -146,11 +146,11 @@ show_figure(figure, "04_basic", caption)
 # %% [markdown]
 # The result shows what this layer can do, and what it cannot do:
 #
-# - *dog* and *bird* are similar: their score is 3.2. So *dog* attends to *bird* with the weight .30. Its
+# - "dog" and "bird" are similar: their score is 3.2. So "dog" attends to "bird" with the weight .30. Its
 #   output now has .36 in the entry "flies". The two animals have become more similar to each other.
-# - Both *the* have the same vector, and they get the same output. The vectors contain no positions here, so
+# - Both "the" have the same vector, and they get the same output. The vectors contain no positions here, so
 #   the outputs cannot contain any.
-# - *saw* attends to itself with the weight .93. So its output contains almost nothing about who saw whom.
+# - "saw" attends to itself with the weight .93. So its output contains almost nothing about who saw whom.
 
 # %% tags=["check"]
 assert_allclose(weights[1, 4], 0.30, atol=0.005)
@@ -161,7 +161,7 @@ assert (y[0] == y[3]).all()
 # %% [markdown]
 # ## Why a token attends most to itself
 #
-# The weight of *saw* for itself was no accident. We compare the score of token $t$ for itself with its score
+# The weight of "saw" for itself was no accident. We compare the score of token $t$ for itself with its score
 # for another token $s$. The inequality of Cauchy and Schwarz says that a dot product is at most the product
 # of the two lengths: $x_t \cdot x_s \le |x_t|\,|x_s|$. So
 #
@@ -229,8 +229,8 @@ assert shares[64][1] > 0.9999995
 # So one vector has several tasks. Lesson 4.4 (`04_4_query_key_and_value`) separates them.
 
 # %% [markdown]
-# **Your turn.** In the terminal, make the vector of *saw* more similar to that of *dog*:
-# `!x[2] = [1, 0, 1, 0]`. Predict what happens to the weights of *saw*. Then print them with
+# **Your turn.** In the terminal, make the vector of "saw" more similar to that of "dog":
+# `!x[2] = [1, 0, 1, 0]`. Predict what happens to the weights of "saw". Then print them with
 # `!softmax(x @ x.T)[0][2].round(2)`.
 
 # %% [markdown]

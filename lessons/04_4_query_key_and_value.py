@@ -123,12 +123,12 @@ caption = "Matrices chosen by hand: saw attends to dog and bird, and animals att
 show_figure(cell_product(grids), "04_qkv", caption)
 
 # %% [markdown]
-# - *saw* attends to *dog* with the weight .66, to *bird* with .30, and to itself with .01. Its output is
+# - "saw" attends to "dog" with the weight .66, to "bird" with .30, and to itself with .01. Its output is
 #   (1.81, .36). The first number says that the event involves animals. The second is above 0, so one of the
 #   animals flies.
 # - The queries of the two articles are 0. So all of their scores are 0, and they attend to every token with
 #   the same weight .20.
-# - *dog* attends to each article with the weight .49. The articles do not attend to *dog* in the same way. So
+# - "dog" attends to each article with the weight .49. The articles do not attend to "dog" in the same way. So
 #   with two different matrices, the scores are no longer symmetric.
 #
 # These matrices were chosen by hand. At the beginning of training they are random. Does a token then still
@@ -264,6 +264,6 @@ assert losses[-1] < losses[0] / 100
 # graded.
 #
 # - Change W^Q and W^K so that articles attend to animals. Which entries have to be 1?
-# - Change W^V so that each token receives the entry "action" too. What does *dog* receive then?
+# - Change W^V so that each token receives the entry "action" too. What does "dog" receive then?
 #
 # **Next**: lesson 4.5 (`04_5_similarity_functions`), other functions that compare a query and a key.

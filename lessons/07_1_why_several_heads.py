@@ -29,8 +29,8 @@ rng = np.random.default_rng(7)
 # ## One average for each token
 #
 # Attention gives each token *one* weighted average of the values of all tokens. What if a token needs two
-# different pieces of information? Read this sentence: *The animal didn't cross the street because it was too
-# tired.* The token *it* needs to know which noun it stands for, and what the sentence says about this noun.
+# different pieces of information? Read this sentence: "The animal didn't cross the street because it was too
+# tired." The token "it" needs to know which noun it stands for, and what the sentence says about this noun.
 # These pieces come from different tokens, and an average would mix them.
 #
 # The Transformer therefore computes several attention functions in parallel. Each of them is called a

@@ -275,7 +275,7 @@ print(report)
 assert report.ok
 
 # %% [markdown]
-# ## It learns what *not* does
+# ## It learns what "not" does
 #
 # The model of lesson 0.0 (`00_0_learn_something_in_fifteen_minutes`) added one weight for each word. With the
 # reviews "not good film" and "not bad film" its loss stopped at 0.667. A feed-forward network reads the same
@@ -304,7 +304,7 @@ print(f"loss {losses[0]:.3f} → {losses[-1]:.6f}")
 assert losses[-1] < 1e-3
 
 # %% [markdown]
-# The loss falls to almost 0. A hidden unit can be active only if *not* and *good* occur together.
+# The loss falls to almost 0. A hidden unit can be active only if "not" and "good" occur together.
 
 # %% [markdown]
 # ## What the source documents say

@@ -228,9 +228,9 @@ show_figure(figure, "13_corpus", caption)
 # The test set has three families of sentences:
 #
 # - "simple": sentences without an ambiguous word.
-# - "it": the French pronoun for *it* is *il* or *elle*, depending on the noun to which *it* refers. For
-#   *they* it is *ils* or *elles*.
-# - "bank": the French word is *rive* or *banque*, depending on the other words of the sentence.
+# - "it": the French pronoun for "it" is "il" or "elle", depending on the noun to which "it" refers. For
+#   "they" it is "ils" or "elles".
+# - "bank": the French word is "rive" or "banque", depending on the other words of the sentence.
 #
 # For the last two families we also count how often the right one of the two words was chosen.
 
@@ -252,7 +252,7 @@ assert scores["bank"].right_word > 0.85 * scores["bank"].sentences
 
 # %% [markdown]
 # More than three quarters of the simple sentences are translated exactly. In more than 85 % of the sentences
-# with *it* and with *bank*, the model chooses the right word. Each of these sentences contains two words that
+# with "it" and with "bank", the model chooses the right word. Each of these sentences contains two words that
 # never occurred together in training. Chapter 15 examines which attention heads make this choice.
 #
 # Your numbers may differ a little from those of another computer. Different processors add numbers in a

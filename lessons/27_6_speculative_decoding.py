@@ -47,13 +47,13 @@ show_figure(figure, "27_6_models", "The next letter: two models that do not agre
 # model, the **target**, reads them all in one pass, as in training. So it knows, after each of them, with
 # which probability it would have written the next. What can be kept?
 #
-# In the picture, both models expect an *a*. The small model writes *i* more often than the large one, and *e*
+# In the picture, both models expect an "a". The small model writes "i" more often than the large one, and "e"
 # less often.
 #
 # **Question.** You keep every letter that the small model draws. What is wrong with the text?
 #
 # <details><summary>Answer</summary>
-# It is a text of the small model. The letter *i* occurs too often in it, and *e* too rarely.
+# It is a text of the small model. The letter "i" occurs too often in it, and "e" too rarely.
 # </details>
 
 # %% [markdown]
