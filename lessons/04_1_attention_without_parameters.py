@@ -1,7 +1,8 @@
 # %% [markdown]
 # # 4.1 · Attention without parameters
 #
-# *About 30 minutes. You need: token vectors (lesson 2.1, `02_1_embeddings`), dot products.*
+# *About 30 minutes. You need: token vectors (lesson 2.1, `02_1_embeddings`), dot products, mean and standard
+# deviation.*
 #
 # **After this lesson you can**
 #
@@ -59,7 +60,7 @@ parts = [
     Grid(x, "vector", "x", numbers=True, decimals=1, shade=True),
     Grid(bird @ x, "→ average", "z", numbers=True, decimals=1, shade=True),
 ]
-caption = "The new vector of bird: each vector times its weight, and then the sum"
+caption = 'The new vector of "bird": each vector times its weight, and then the sum'
 show_figure(cell_product(parts), "04_bird", caption)
 
 # %% [markdown]
@@ -140,6 +141,7 @@ assert_allclose(y, slow, rtol=1e-12)
 
 # %% tags=["plot"]
 figure = attention_map(weights, words, words, numbers=True)
+figure.axes[0].set(xlabel="attends to", ylabel="token")
 caption = "Without parameters: each token attends to itself and to tokens with similar vectors"
 show_figure(figure, "04_basic", caption)
 
@@ -186,11 +188,11 @@ assert (y[0] == y[3]).all()
 # %% [markdown]
 # How large is the difference in a typical case? Let the D entries of all vectors be independent, with mean 0
 # and variance 1. The score $a_{tt}$ is a sum of D squares, and its mean is D. The score $a_{ts}$ is a sum of
-# D products, with mean 0 and standard deviation $\sqrt{D}$. For a large D, the first is much larger than the
-# second.
+# D products, each with mean 0 and variance 1. Their variances add up, so it has the standard deviation
+# $\sqrt{D}$. For a large D, the first is much larger than the second.
 #
 # The cell measures this for 2,000 random sentences of ten tokens. It prints how often a token attends most to
-# itself, and the median of the weight that it gives to itself.
+# itself, and the median (the middle value) of the weight that it gives to itself.
 
 # %%
 
@@ -215,9 +217,9 @@ assert shares[64][0] == 1
 assert shares[64][1] > 0.9999995
 
 # %% [markdown]
-# With D = 4, a third of the tokens attend most to another token. With D = 64 none does. The median weight
-# for itself is then 1.000000, so for a typical token $y$ and $x$ agree in about six digits. The layer
-# hardly changes its input.
+# With D = 4, a third of the tokens attend most to another token. With D = 64 none does. The median weight for
+# itself is then 1.000000. All other weights together are below 10⁻⁶, so $y$ and $x$ agree in about six
+# digits. The layer hardly changes its input.
 #
 # **Question.** The vector $x_t$ decides to which tokens token $t$ attends. What else does $x_t$ decide?
 #
