@@ -1,12 +1,12 @@
 # %% [markdown]
 # # 0.0 · Learn something in fifteen minutes
 #
-# *About 25 minutes; after nine you have trained a model. You need: a little NumPy, and the derivative of x².*
+# *About 25 minutes; the first fifteen train a model. You need: a little NumPy, and the derivative of x².*
 #
 # **After this lesson you can**
 #
 # - draw a computation as a graph, and compute its gradients by hand, from right to left;
-# - train a model: ten update steps, and its loss falls;
+# - train a model in ten update steps, and watch its loss fall;
 # - do the same with a vector of weights, and see what such a model cannot learn.
 #
 # `[TRAINING]: batch → model → loss → backward pass → optimizer → parameters`
@@ -57,14 +57,15 @@ assert {"w": w, "x": x, "t": t, "p": p, "e": e, "L": loss} == values
 # larger or smaller, and how fast? The answer is the derivative of $L$ with respect to $w$. It is called the
 # **gradient** of $w$. This course always writes it as $dw$, short for $dL/dw$.
 #
-# We find it by walking through the graph from right to left, beginning with $dL = 1$. Suppose we know how
-# fast $L$ changes with the result of an operation. We multiply it by how fast this result changes with the
-# input. This gives the gradient of the input. It is the **chain rule**.
+# We find it by walking through the graph from right to left, beginning with $dL = 1$. Suppose we know the
+# gradient of the result of an operation. We multiply it by how fast this result changes with a number that
+# enters the operation. The product is the gradient of this number. It is the **chain rule**.
 
 # %% tags=["plot"]
 slopes = {"L": 1.0, "e": -8.0, "p": -8.0, "w": -16.0}
 figure = computation_graph(operations, values, slopes)
-show_figure(figure, "00_0_backward", "The backward pass: the gradients, from right to left")
+caption = "The backward pass: the gradients, from right to left; x and t stay as they are"
+show_figure(figure, "00_0_backward", caption)
 
 # %% [markdown]
 # - If $e$ changes a little, $L = e^2$ changes by $2e$ times as much. So $de = 2e = -8$.
@@ -114,7 +115,7 @@ for _ in range(10):
     dp = 2 * e  # backward
     dw = dp * x
     w = w - 0.05 * dw  # update
-print("loss", np.round(losses, 3))
+print("loss", *(f"{loss:.3f}" for loss in losses))
 print(f"w = {w:.3f}, prediction {w * x:.3f}")
 
 # %% tags=["plot"]
@@ -128,9 +129,9 @@ assert abs(losses[-1] - 0.0016) < 1e-4
 assert abs(w * x - 5) < 0.03
 
 # %% [markdown]
-# The last step began with the loss 0.002, and after its update the prediction is 4.976. **You have trained
-# a model.** To train a large language model, one repeats the same three things: forward pass, backward
-# pass, update. It only has more weights, and a longer formula.
+# The last step began with the loss 0.002, and after its update the prediction is 4.976. **You have trained a
+# model.** To train a large language model, one repeats the same three things: forward pass, backward pass,
+# update. Such a model only has more weights, and a longer formula.
 #
 # **Your turn.** Take the ten steps again with a learning rate of 0.1, and then with 0.3. In the terminal,
 # type `!w = 0.5`, and then `!for _ in range(10): w = w - 0.3 * 2 * (w * x - t) * x; print((w * x - t) ** 2)`.
@@ -154,14 +155,14 @@ assert abs(w * x - 5) < 0.03
 # %%
 words = ["good", "bad", "great", "boring", "film", "music"]
 reviews = ["good film", "bad film", "good music", "bad music", "great film", "boring music"]
-t = np.array([1.0, -1.0, 1.0, -1.0, 2.0, -2.0])  # (N,) the stars
-x = np.array([[float(word in review.split()) for word in words] for review in reviews])  # (N, D)
+t = np.array([1.0, -1.0, 1.0, -1.0, 2.0, -2.0])  # (N,) the stars, for N = 6 reviews
+x = np.array([[float(word in r.split()) for word in words] for r in reviews])  # (N, D), D = 6
 print(x)  # a row for each review, a column for each word
 
 # %% [markdown]
-# A product with a matrix gives all six predictions at once: entry 0 of `x @ w` is the weight of *good* plus
-# the weight of *film*. Three things differ from before. The loss is the mean of the six squared errors, so
-# $dp$ is divided by 6. A word can occur in several reviews, so its gradient is a *sum*: that of *good* is
+# A product with a matrix gives all six predictions at once: entry 0 of `x @ w` is the weight of "good" plus
+# the weight of "film". Three things differ from before. The loss is the mean of the six squared errors, so
+# $dp$ is divided by 6. A word can occur in several reviews, so its gradient is a *sum*: that of "good" is
 # $dp_0 + dp_2$. The product with the transposed matrix, `x.T @ dp`, computes these sums. And the learning
 # rate is 0.5.
 
@@ -198,8 +199,8 @@ gradient = x.T @ (2 * (0 - t) / 6)
 assert np.abs((np.array(measured) - losses[0]) / 1e-6 - gradient).max() < 1e-5
 
 # %% [markdown]
-# Nobody told the model which words praise a film. It found that *great* is worth 2 stars and *boring* −2, and
-# that *film* and *music* say nothing. (Other weights would give the same predictions; the model found these
+# Nobody told the model which words praise a film. It found that "great" is worth 2 stars and "boring" −2, and
+# that "film" and "music" say nothing. (Other weights would give the same predictions; the model found these
 # because it began at 0.) It can also rate a review that it has never seen: for "great music" it predicts 2
 # stars.
 #
@@ -223,12 +224,13 @@ assert abs(w[-1]) < 1e-3
 assert abs(w[0] - 1 / 3) < 1e-3
 
 # %% [markdown]
-# The loss stops at 0.667, however many steps you take. Even *good*, which the model knew before, is now worth
-# only 0.33. If *good* keeps its 1 star, *not* must be −2, because 1 − 2 = −1. Beside *bad* it must be 2.
-# But it has a single weight, and the model gives it 0.
+# The loss stops at 0.667, however many steps you take. Even "good", which the model knew before, is now worth
+# only 0.33. If "good" keeps its 1 star, "not" must be −2, because 1 − 2 = −1. Beside "bad" it must be 2. But
+# it has a single weight, and the model gives it 0.
 #
 # So no weights are right for all reviews. The model needs another *formula*, in which the contribution of a
-# word depends on the words around it. Such a formula is **attention**, and chapter 4 begins with it.
+# word depends on the words around it. Lesson 9.1 (`09_1_the_feed_forward_network`) learns these reviews with
+# such a formula, and chapter 4 begins with another one, **attention**.
 
 # %% [markdown]
 # ## Summary
@@ -237,7 +239,7 @@ assert abs(w[0] - 1 / 3) < 1e-3
 # - The gradient of a weight says how fast the loss changes when the weight changes.
 # - The backward pass computes the gradients from right to left, one line for each line of the forward pass.
 # - An update moves each weight against its gradient, by the learning rate times the gradient.
-# - A model that adds one weight for each word cannot learn what *not* does; attention can.
+# - A model that adds one weight for each word cannot learn what "not" does.
 
 # %% [markdown]
 # ## Questions

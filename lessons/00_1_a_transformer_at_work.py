@@ -35,7 +35,7 @@ print(translation)
 assert translation == "Zwei Hunde spielen im Schnee."
 
 # %% [markdown]
-# The translation is right. Chapters 1 to 14 return to this sentence, and look at their parts of this model.
+# Each of chapters 1 to 14 returns to this sentence and looks at its part of the model.
 #
 # **Your turn.** Translate another description of a photograph. In the terminal,
 # type for example `!translator.translate("A woman is reading a book.")`. In a notebook, change the cell
@@ -43,13 +43,13 @@ assert translation == "Zwei Hunde spielen im Schnee."
 #
 # ## See its attention
 #
-# The model writes one German **token** (a word or a punctuation mark) after another. Before it writes a
-# token, it computes a weight for each token of the English sentence. This computation is called
+# The model writes one German **token** (a word or a punctuation mark, in lower case) after another. Before it
+# writes a token, it computes a weight for each token of the English sentence. This computation is called
 # **attention**. A large weight means that the model takes much from this token.
 #
 # The part that writes, the **decoder**, has four layers, and each layer has four **heads**, which compute
-# weights of their own. The next cell takes the mean over the four heads of the third layer. The picture calls
-# a German token the *query* and an English token the *key*; chapter 4 explains these words.
+# weights of their own. The next cell takes the mean over the heads of the third layer, where these weights
+# are clearest. The picture calls a German token the "query" and an English token the "key" (chapter 4).
 
 # %%
 attention = translator.attention(sentence)
@@ -71,8 +71,8 @@ show_figure(figure, "00_1_attention", caption)
 # The row of "im" is different. This word means "in the", and its form depends on the noun after it, "Schnee".
 # So "snow" has the weight .25, and "in" has .14. But the largest weight is .26, at `</S>`, which marks the
 # end of the sentence, and the full stop has .23. The weights of a row must sum to 1, and a model often gives
-# what it does not need to tokens that stand for no word. Whether a large weight also *decides* a word is
-# another question, which lesson 15.4 (`15_4_gradient_times_input`) measures.
+# the weight that it does not need to tokens that stand for no word. Whether a large weight also *decides* a
+# word is another question, which lesson 15.4 (`15_4_gradient_times_input`) measures.
 
 # %% tags=["check"]
 best = {token: english[row.argmax()] for token, row in zip(german, weights, strict=True)}
@@ -92,9 +92,9 @@ assert (config.d_model, config.target_vocab) == (128, 10_000)
 # The figure shows the parts of the model as in the paper *Attention Is All You Need*, where the data flow
 # from bottom to top. The column at the left is the encoder, which reads the English sentence. The column at
 # the right is the decoder, which writes the German one. The vectors of the encoder enter the decoder in its
-# middle. Each token is represented by a vector of 128 numbers. In the end, the model has, at each German
-# token, a probability for each of the 10,000 tokens of its vocabulary. The number beside each part is the
-# number of the chapter that explains it.
+# middle. The sizes in the figure are those of the paper. In our small model, each token has a vector of 128
+# numbers. At the end, the model gives a probability for each of the 10,000 tokens of its vocabulary, at each
+# place of the German sentence. The number beside each part is that of the chapter that explains it.
 
 # %% tags=["plot"]
 caption = "The Transformer of the paper: beside each part stands the chapter that explains it"
@@ -115,6 +115,7 @@ show_figure(course_map(), "00_1_map", caption)
 # | 17–21 | models before and after the Transformer |
 # | 22 | a translator like the one above |
 # | 23–25 | a GPT of today |
+# | 26–27 | newer layers and optimizers, and what is done with a trained language model |
 
 # %% [markdown]
 # ## One gradient check
@@ -127,14 +128,14 @@ show_figure(course_map(), "00_1_map", caption)
 layer = npformer.MultiHeadAttention(d_model=8, n_heads=2, dtype=np.float64)
 x = np.random.default_rng(0).standard_normal((1, 3, 8))  # 1 sentence, 3 tokens, 8 numbers each
 report = npformer.gradcheck(layer, x)
-print(report)
+print("all gradients correct:", report.ok)
 
 # %% tags=["check"]
 assert report.ok
 
 # %% [markdown]
-# Each line of the report is one test, and all of them succeed. The numbers are the errors. Lesson 0.3
-# (`00_3_measured_derivatives`) explains how the check works.
+# Lesson 0.2 shows the whole report, and lesson 0.3 (`00_3_measured_derivatives`) explains how the check
+# works.
 
 # %% [markdown]
 # ## What the source documents say

@@ -51,9 +51,9 @@ show_figure(figure, "00_2_gradients", caption)
 
 # %% [markdown]
 # The layer computes $y = xW + b$ for N = 6 tokens. Each token has D = 4 numbers before the layer, and O = 5
-# after it. A rectangle is an array, and the letters are its axes. A stronger colour means a number that is
-# larger in absolute value. The dashed rectangles are the gradients, which are still empty. Each has the
-# shape of its array.
+# after it. A rectangle is an array, the letters are its axes, and the circle is step 1, the only one here. A
+# stronger colour means a number that is larger in absolute value. The dashed rectangles are the gradients,
+# which are still empty. Each has the shape of its array.
 
 # %% [markdown]
 # ## Arrays and their shapes
@@ -85,10 +85,10 @@ y = x @ w + b  # (B, T, O)
 print(x.shape, "@", w.shape, "+", b.shape, "->", y.shape)
 
 # %% [markdown]
-# Broadcasting gives no warning when the result is not what you wanted. Suppose you want to subtract from each
-# row of a (3, 3) matrix the mean of this row. The three means have shape (3,). NumPy compares from the right,
-# so it subtracts one mean from each *column*. With `keepdims=True` they have shape (3, 1), and each mean is
-# repeated along its own row. Only then does every row sum to 0.
+# Broadcasting gives no warning when the result is not what you wanted. Suppose you want to subtract the mean
+# of each row of a (3, 3) matrix from that row. The three means have shape (3,). NumPy compares from the
+# right, so it subtracts one mean from each *column*. With `keepdims=True` they have shape (3, 1), and each
+# mean is repeated along its own row. Only then does every row sum to 0.
 
 # %%
 square = np.array([[1.0, 2, 3], [4, 5, 6], [7, 8, 9]])
@@ -99,11 +99,7 @@ print("with keepdims\n", square - square.mean(-1, keepdims=True))  # (3, 3) - (3
 # ## The forward pass
 #
 # The **forward pass** computes the output of a layer from its input. A **linear layer** multiplies its input
-# by a **weight matrix** and adds a vector, the **bias**. For example, the feed-forward network of the
-# Transformer (section 3.3 of the paper) consists of two linear layers. Between them, max(0, ·) replaces
-# negative numbers by 0:
-#
-# > FFN(x) = max(0, xW₁ + b₁)W₂ + b₂
+# by a **weight matrix** and adds a vector, the **bias**.
 #
 # We write the layer for single numbers first. Let n count all N = B · T tokens of the batch, i the components
 # of the input, and j those of the output:
@@ -135,7 +131,7 @@ print("three computations, one result:", y[0, 0])
 #
 # The **gradient** of an array has the same shape as the array. Each entry of the gradient is the derivative
 # of L with respect to the corresponding entry of the array. In code, the gradient of `y` is always called
-# `dy`. The derivative of tanh is $1 - \tanh^2$, so the chain rule gives
+# `dy`. The function tanh rises from −1 to 1, and its derivative is $1 - \tanh^2$, so the chain rule gives
 #
 # $$dy = \tanh(y) \cdot (1 - \tanh^2(y))$$
 
@@ -149,8 +145,7 @@ print(f"L = {loss:.4f}, dy has shape {dy.shape}")
 # ## The backward pass
 #
 # The **backward pass** of a layer receives dy, the gradient of its output. It returns the gradients of
-# everything that the forward pass received: dx, dw and db. It does not need to know how the later layers
-# compute L, because it needs only dy from them.
+# everything that the forward pass received: dx, dw and db.
 
 # %% tags=["plot"]
 figure = gradient_flow(layout, first, steps, empty | {"y": dy.reshape(6, 5)}, axes=axes)
@@ -161,8 +156,8 @@ show_figure(figure, "00_2_dy", caption)
 # ### The gradient of x
 #
 # Take one entry $x_{ni}$. It affects every output component of its own token n, and no output of another
-# token. By the forward formula, the derivative of $y_{nj}$ with respect to $x_{ni}$ is $w_{ij}$. The chain
-# rule adds up the contributions of all these outputs:
+# token. By the forward formula, the derivative $\partial y_{nj} / \partial x_{ni}$ of $y_{nj}$ with respect
+# to $x_{ni}$ is $w_{ij}$. The chain rule adds up the contributions of all these outputs:
 #
 # $$
 # \begin{aligned}
@@ -172,7 +167,7 @@ show_figure(figure, "00_2_dy", caption)
 # $$
 #
 # This is the product of a row of dy with a row of w. A matrix product combines rows with *columns*, so w must
-# be transposed: $dx = dy\, W^\top$.
+# be transposed: $dx = dy\, W^\top$. (A capital is a matrix: W is `w`.)
 
 # %%
 dx = dy @ w.T  # (B, T, O) @ (O, D) -> (B, T, D)
@@ -226,13 +221,13 @@ assert_allclose(db, db_slow, rtol=1e-12)
 
 # %% tags=["plot"]
 grids = [
-    Grid(rows.T, "$x^T$", "x", numbers=True, show_shape=True),
+    Grid(rows.T, "$X^T$", "x", numbers=True, show_shape=True),
     "×",
-    Grid(drows, "$dy$", "z", numbers=True, show_shape=True),
+    Grid(drows, "$dY$", "z", numbers=True, show_shape=True),
     "=",
     Grid(dw, "$dW$", "weight", numbers=True, show_shape=True),
 ]
-show_figure(cell_product(grids), "00_dw", "dW = xᵀ dy: each entry is a sum over the six tokens")
+show_figure(cell_product(grids), "00_dw", "dW = Xᵀ dY: each entry is a sum over the six tokens")
 
 # %% [markdown]
 # The gradient of b shows a general rule: **what the forward pass copies, the backward pass adds up.**
@@ -292,10 +287,11 @@ assert report.ok
 assert wrong_report.failures[0].tensor == "bias"
 
 # %% [markdown]
-# The number in each row is the relative error; about 1e-16 is rounding alone. The report names the array, the
-# first wrong entry and the factor by which it is wrong. A network with this
-# mistake still learns, but its bias changes six times too slowly. So you would hardly notice the mistake in
-# the loss.
+# The number in each row is the relative error; about 1e-16 is rounding alone. The rows below "bias" test
+# further properties, which lesson 0.3 explains. The report names the array, the first wrong entry, the factor
+# by which it is wrong, and the line in the file of this lesson. A network with this mistake still learns, but
+# its bias changes six times too slowly: in the training below, the loss would end at .008. Nobody would
+# notice.
 #
 # ## The layer learns
 #
@@ -322,7 +318,7 @@ assert losses[-1] < 1e-2
 # %% [markdown]
 # ## What the source documents say
 #
-# > - The four documents show forward passes only. TensorFlow or PyTorch derives the backward passes.
+# > - The four documents of lesson 0.1 show forward passes only.
 # > - Weights here have the shape (in, out). PyTorch's `nn.Linear`, which
 # >   *图解transformer* uses, stores them as (out, in) and computes xWᵀ + b. Transpose them before you compare
 # >   numbers.

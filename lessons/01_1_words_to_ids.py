@@ -7,7 +7,7 @@
 #
 # - turn sentences into ids, and ids back into sentences;
 # - put sentences of different lengths into one array, and cut sentences that are too long;
-# - say which two arrays of a pair the decoder reads and predicts.
+# - say which array of a pair the decoder reads, and which it predicts.
 #
 # `model: [IDS] → embedding → positions → encoder → decoder → linear → softmax`
 
@@ -34,7 +34,7 @@ tokens = running_example().source
 read = [*npformer.load("en-de").source_ids(SENTENCE), 0, 0]
 looks = {"numbers": True, "colour": "plain", "edge": "x"}
 figure = cell_grid([read], rows=["ids"], columns=[*tokens, *["<PAD>"] * 2], **looks)
-caption = f"{SENTENCE} An id for each token, 3 for the end, and padding"
+caption = "Our sentence: an id for each token, 3 for the end, and padding"
 show_figure(figure, "01_1_ids", caption)
 
 # %% [markdown]
@@ -43,10 +43,10 @@ show_figure(figure, "01_1_ids", caption)
 # 3. The id 3 is appended. It marks the end of the sentence.
 # 4. If the batch has a longer sentence, the row is filled up with the id 0.
 #
-# The paper has about 37,000 different tokens for both languages, words and pieces of words. In this lesson
-# each token is a whole word or a punctuation mark. The text comes from the built-in **corpus**, a collection
-# of English sentences with their French translations. A program generated them from a grammar. The **training
-# sentences** are used to train a model, and the **test sentences** to measure how good it is.
+# The paper has about 37,000 different tokens for both languages, words and pieces of words. From here on we
+# make a vocabulary of our own, in which each token is a whole word or a punctuation mark. Its text is the
+# built-in **corpus**: English sentences with French translations, which a program generated from a grammar.
+# The **training sentences** are used to train a model, and the **test sentences** to measure how good it is.
 
 # %%
 corpus = builtin_corpus()
@@ -58,8 +58,9 @@ for pair in corpus.train[:3]:
 # ## From sentences to tokens
 #
 # A **codec** converts text to ids and back. First it splits the text into lower-case words and punctuation
-# marks. An apostrophe stays inside an English word (didn't), but it ends a French word (l' animal). The sign
-# "<" is always a token of its own. So no text can imitate one of the special tokens below, such as `<S>`.
+# marks. An apostrophe stays inside an English word ("didn't"), but it ends a French one: "l'animal" becomes
+# "l'" and "animal". The sign "<" is always a token of its own. So no text can imitate one of the special
+# tokens below, such as `<S>`.
 
 # %%
 english = TextCodec.from_lines([p.english for p in corpus.train], language=LANGUAGES["en"])
@@ -153,11 +154,11 @@ assert n_fr == 516
 print("the numbers of the text agree with the table")
 
 # %% [markdown]
-# With 100 sentences, 8.0 % of the words are unknown. This seems to be little, but 64 % of the sentences
-# contain an unknown word. With 1,000 sentences only 0.2 % are unknown, because the grammar uses only 349
-# English tokens. Texts written by people always contain new words: names, numbers, typing errors. **Byte-pair
-# encoding**, which the paper uses, therefore splits rare words into frequent pieces. Then almost nothing is
-# unknown, but sentences become longer.
+# With 100 sentences, 8.0 % of the words are unknown. This seems little, but 64 % of the sentences contain an
+# unknown word. With 1,000 sentences only 0.2 % are unknown, because the grammar uses only 349 English tokens.
+# Texts written by people always contain new words: names, numbers, typos. **Byte-pair encoding**, which the
+# paper uses, therefore splits rare words into frequent pieces. Then almost nothing is unknown, but sentences
+# become longer.
 #
 # ## Sentences to one array
 #
@@ -218,8 +219,7 @@ grids = [
     Grid(ten.source, "source: the encoder reads", mask=ten.source != 0, **style),
     Grid(ten.target_in, "target_in: the decoder reads", mask=ten.target_in != 0, **style),
 ]
-dark = int((ten.source == 0).sum() + (ten.target_in == 0).sum())
-caption = f"3 ends each source, 2 begins each target; the {dark} dark cells are padding"
+caption = "3 ends each source, 2 begins each target; the dark cells are padding"
 show_figure(cell_product(grids), "01_1_batch", caption)
 
 # %% [markdown]
@@ -228,8 +228,9 @@ show_figure(cell_product(grids), "01_1_batch", caption)
 # > - *一步步解析Attention is All You Need!* shows the same two arrays, x for the encoder and y for the
 # >   decoder. It pads every batch to one fixed length, 10 in its demo, and leaves out longer sentences.
 # > - *图解transformer* chooses one maximum length, pads shorter sentences and truncates longer ones. It says
-# >   that a larger length is better but more expensive. With batches by length it costs nothing, because only
-# >   batches with a long sentence are wide. The document does not say that `</S>` must survive truncation.
+# >   that a larger length is better but more expensive. It costs nothing if sentences of similar length share
+# >   a batch, because only batches with a long sentence are wide. The document does not say that `</S>` must
+# >   survive truncation.
 # > - The paper has one vocabulary of word pieces for both languages, so "Paris" has one id on both sides.
 # >   npformer has one vocabulary of words for each language, unless a dataset is made with `shared=True`.
 # > - *Attention机制详解（二）* and *The components of the Transformer* begin with vectors.
@@ -238,7 +239,7 @@ show_figure(cell_product(grids), "01_1_batch", caption)
 # ## Summary
 #
 # - A vocabulary gives each token an id. All unknown tokens get the id of `<UNK>`.
-# - `</S>` ends each sentence, and `<S>` begins each sentence that the decoder reads.
+# - `</S>` ends `source` and `target_out`, and `<S>` begins `target_in`.
 # - Padding makes all sentences of a batch equally long.
 # - Truncation cuts a sentence that is too long, and must keep `</S>`.
 # - The decoder reads `target_in` and predicts `target_out`, which contains the next token of each position.

@@ -174,7 +174,7 @@ assert not real[sentence, place]
 # ## Train it
 #
 # Which English words make a sentence negative? The model has one weight for each word, and it predicts the
-# mean of the weights of a sentence. The target is 1 if the French sentence contains *pas*, and 0 if not. So
+# mean of the weights of a sentence. The target is 1 if the French sentence contains "pas", and 0 if not. So
 # the layer above is used with D = 1. Two lines are new. `w[source]` takes the weight of each token. In the
 # backward pass, each token adds its gradient to the weight of its word, and `np.add.at` does this for all
 # tokens. Lesson 2.1 (`02_1_embeddings`) explains both lines.
@@ -209,7 +209,7 @@ assert all("n't" in english.vocabulary.words[i] for i in best)
 assert w[0, 0] == 0
 
 # %% [markdown]
-# The four words are all contractions of *not*. The weight of `<PAD>` is still exactly 0: with the wrong
+# The four words are all contractions of "not". The weight of `<PAD>` is still exactly 0: with the wrong
 # backward pass it would have moved, although no sentence contains this token.
 
 # %% [markdown]

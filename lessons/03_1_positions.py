@@ -48,7 +48,8 @@ caption = "A vector for each position: row 0 is added to the first token, row 1 
 show_figure(figure, "03_1_table", caption)
 
 # %% [markdown]
-# The paper computes these vectors with sines and cosines, called **sinusoids**:
+# The paper computes these vectors with sines and cosines, called **sinusoids**. PE is the name of their
+# table:
 #
 # $$PE_{(pos,\, 2i)} = \sin(pos / 10000^{2i/D})$$
 #
@@ -59,7 +60,7 @@ show_figure(figure, "03_1_table", caption)
 # > PE_pos.
 #
 # These passages make three claims: without positions the order is lost, sinusoids restore it, and an offset
-# is a linear function. You test the first two here, and the third in lesson 3.2
+# is a linear function. You will test the first two here, and the third in lesson 3.2
 # (`03_2_an_offset_is_a_rotation`).
 #
 # ## Without positions, the order is lost
@@ -133,16 +134,14 @@ run = running_example()
 added = [run.values["source.tokens.y"], run.values["source.positions.table"]]  # (S, D)
 lengths = [np.linalg.norm(vectors, axis=-1) for vectors in added]
 figure = score_bars(lengths, [run.source] * 2, ["embedding times √D", "position"], decimals=1)
-caption = "Our sentence in the translator: the lengths of the two vectors of each token"
+caption = "Our sentence in the translator: each embedding is about twice as long as its position"
 show_figure(figure, "03_1_running", caption)
 
 # %% [markdown]
 # ## The table of sinusoids
 #
 # The next cell computes the formula number by number. The columns form pairs. Each pair contains the sine and
-# the cosine of the *same* angle $\omega_i \cdot pos$, with the frequency $\omega_i = 10000^{-2i/D}$. Be
-# careful to write 10000 with four zeros. With another number there is no error message, and the mistake is
-# hard to notice.
+# the cosine of the *same* angle $\omega_i \cdot pos$, with the frequency $\omega_i = 10000^{-2i/D}$.
 
 # %%
 
@@ -180,10 +179,11 @@ show_figure(figure, "03_1_curves", caption)
 # %% [markdown]
 # A pair (sin, cos) is a point on a circle, like the tip of a clock hand. From position to position, the hand
 # turns by the angle $\omega_i$. The hand of the first pair makes a full turn in $2\pi = 6.28$ positions. Each
-# further hand is slower by the factor $10000^{2/D}$.
+# further hand is slower by the factor $10000^{2/D}$. In the picture of the table, the fast hands are the
+# columns at the left, and the slowest at the right hardly move from (0, 1).
 #
-# The paper says that the wavelengths range "from 2π to 10000 · 2π". The last i is D/2 − 1, so the longest
-# wavelength is slightly shorter. For D = 512 it is 9,647 · 2π.
+# The paper says that the wavelengths, the periods, range "from 2π to 10000 · 2π". The last i is D/2 − 1, so
+# the longest period is slightly shorter. For D = 512 it is 9,647 · 2π.
 
 # %% tags=["check"]
 period = 2 * np.pi * 10000 ** (np.arange(0, 20, 2) / 20)  # (D/2,)
@@ -196,8 +196,8 @@ assert round(10000 ** (510 / 512)) == 9647
 #
 # There is another way: a table of parameters PE with one row for each position. It is learned like the table
 # of embeddings. Its rows are drawn in the same way but not multiplied by √D, so their length is about 1 at
-# first.
-# During training they have to grow. For sentence b, place t and component j:
+# first. During training they have to grow, because the embeddings beside them have the length √D. For
+# sentence b, place t and component j:
 #
 # $$y_{btj} = x_{btj} + PE_{tj}$$
 #
@@ -255,11 +255,11 @@ print(report)
 
 
 class LastSentenceOnly(InputEmbedding):
-    """Make a mistake: use = where the sum over the batch belongs."""
+    """Make a mistake: keep only the gradient of the last sentence."""
 
     def backward(self, dy, cache):
         super().backward(dy, cache)
-        self.positions.weight.grad[: dy.shape[1]] -= dy[:-1].sum(0)  # dy[-1] is left
+        self.positions.weight.grad[: dy.shape[1]] -= dy[:-1].sum(0)  # leaves dy[-1]
 
 
 # %% tags=["check"]
@@ -313,9 +313,9 @@ assert_allclose(train(0)[1][-1], 0.4, atol=1e-3)
 # ## What the source documents say
 #
 # > - *The components of the Transformer* has sine and cosine in turn, as above. It says that i tells whether
-# >   a position is odd or even; but it is the column that is odd or even. It says that several heads are
-# >   needed because the order of words does not change attention scores. Without positions it does not, but
-# >   several heads do not help: our layer above had four.
+# >   a position is odd or even, but i tells this about a column. It says that several heads are needed
+# >   because the order of words does not change attention scores. Without positions it does not, but several
+# >   heads do not help: our layer above had four.
 
 # %% [markdown]
 # ## Summary

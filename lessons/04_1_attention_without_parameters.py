@@ -1,7 +1,8 @@
 # %% [markdown]
 # # 4.1 · Attention without parameters
 #
-# *About 30 minutes. You need: token vectors (lesson 2.1, `02_1_embeddings`), dot products.*
+# *About 30 minutes. You need: token vectors (lesson 2.1, `02_1_embeddings`), dot products, mean and standard
+# deviation.*
 #
 # **After this lesson you can**
 #
@@ -28,7 +29,7 @@ rng = np.random.default_rng(4)
 #
 # After lessons 2.1 (`02_1_embeddings`) and 3.1 (`03_1_positions`), every token of a sentence has a vector.
 # This vector says which token it is and where it stands. It says nothing about the other tokens. But the
-# meaning of a token depends on the others. In the sentence *the dog saw the bird*, the vector of *saw*
+# meaning of a token depends on the others. In the sentence "the dog saw the bird", the vector of "saw"
 # should contain who saw whom.
 #
 # **Attention** is the layer that brings information from other tokens into the vector of a token. It computes
@@ -59,11 +60,11 @@ parts = [
     Grid(x, "vector", "x", numbers=True, decimals=1, shade=True),
     Grid(bird @ x, "→ average", "z", numbers=True, decimals=1, shade=True),
 ]
-caption = "The new vector of bird: each vector times its weight, and then the sum"
+caption = 'The new vector of "bird": each vector times its weight, and then the sum'
 show_figure(cell_product(parts), "04_bird", caption)
 
 # %% [markdown]
-# The picture shows the average for *bird*. In a trained model, the vectors come from training, and a single
+# The picture shows the average for "bird". In a trained model, the vectors come from training, and a single
 # entry rarely has a simple meaning.
 
 # %% [markdown]
@@ -87,10 +88,10 @@ show_figure(cell_product(parts), "04_bird", caption)
 # We say that token $t$ **attends to** token $s$ with the weight $p_{ts}$. All vectors come from the same
 # sentence, so this is **self-attention**.
 #
-# **Question.** To which tokens will *dog* attend most? Compute its five scores first.
+# **Question.** To which tokens will "dog" attend most? Compute its five scores first.
 #
 # <details><summary>Answer</summary>
-# The scores of *dog* are 0, 4, 0, 0 and 3.2. So it attends most to itself, and then to *bird*. The other
+# The scores of "dog" are 0, 4, 0, 0 and 3.2. So it attends most to itself, and then to "bird". The other
 # tokens get small weights, but not 0, because the exponential function is always positive.
 # </details>
 #
@@ -140,17 +141,18 @@ assert_allclose(y, slow, rtol=1e-12)
 
 # %% tags=["plot"]
 figure = attention_map(weights, words, words, numbers=True)
+figure.axes[0].set(xlabel="attends to", ylabel="token")
 caption = "Without parameters: each token attends to itself and to tokens with similar vectors"
 show_figure(figure, "04_basic", caption)
 
 # %% [markdown]
 # The result shows what this layer can do, and what it cannot do:
 #
-# - *dog* and *bird* are similar: their score is 3.2. So *dog* attends to *bird* with the weight .30. Its
+# - "dog" and "bird" are similar: their score is 3.2. So "dog" attends to "bird" with the weight .30. Its
 #   output now has .36 in the entry "flies". The two animals have become more similar to each other.
-# - Both *the* have the same vector, and they get the same output. The vectors contain no positions here, so
+# - Both "the" have the same vector, and they get the same output. The vectors contain no positions here, so
 #   the outputs cannot contain any.
-# - *saw* attends to itself with the weight .93. So its output contains almost nothing about who saw whom.
+# - "saw" attends to itself with the weight .93. So its output contains almost nothing about who saw whom.
 
 # %% tags=["check"]
 assert_allclose(weights[1, 4], 0.30, atol=0.005)
@@ -161,7 +163,7 @@ assert (y[0] == y[3]).all()
 # %% [markdown]
 # ## Why a token attends most to itself
 #
-# The weight of *saw* for itself was no accident. We compare the score of token $t$ for itself with its score
+# The weight of "saw" for itself was no accident. We compare the score of token $t$ for itself with its score
 # for another token $s$. The inequality of Cauchy and Schwarz says that a dot product is at most the product
 # of the two lengths: $x_t \cdot x_s \le |x_t|\,|x_s|$. So
 #
@@ -186,11 +188,11 @@ assert (y[0] == y[3]).all()
 # %% [markdown]
 # How large is the difference in a typical case? Let the D entries of all vectors be independent, with mean 0
 # and variance 1. The score $a_{tt}$ is a sum of D squares, and its mean is D. The score $a_{ts}$ is a sum of
-# D products, with mean 0 and standard deviation $\sqrt{D}$. For a large D, the first is much larger than the
-# second.
+# D products, each with mean 0 and variance 1. Their variances add up, so it has the standard deviation
+# $\sqrt{D}$. For a large D, the first is much larger than the second.
 #
 # The cell measures this for 2,000 random sentences of ten tokens. It prints how often a token attends most to
-# itself, and the median of the weight that it gives to itself.
+# itself, and the median (the middle value) of the weight that it gives to itself.
 
 # %%
 
@@ -215,9 +217,9 @@ assert shares[64][0] == 1
 assert shares[64][1] > 0.9999995
 
 # %% [markdown]
-# With D = 4, a third of the tokens attend most to another token. With D = 64 none does. The median weight
-# for itself is then 1.000000, so for a typical token $y$ and $x$ agree in about six digits. The layer
-# hardly changes its input.
+# With D = 4, a third of the tokens attend most to another token. With D = 64 none does. The median weight for
+# itself is then 1.000000. All other weights together are below 10⁻⁶, so $y$ and $x$ agree in about six
+# digits. The layer hardly changes its input.
 #
 # **Question.** The vector $x_t$ decides to which tokens token $t$ attends. What else does $x_t$ decide?
 #
@@ -229,8 +231,8 @@ assert shares[64][1] > 0.9999995
 # So one vector has several tasks. Lesson 4.4 (`04_4_query_key_and_value`) separates them.
 
 # %% [markdown]
-# **Your turn.** In the terminal, make the vector of *saw* more similar to that of *dog*:
-# `!x[2] = [1, 0, 1, 0]`. Predict what happens to the weights of *saw*. Then print them with
+# **Your turn.** In the terminal, make the vector of "saw" more similar to that of "dog":
+# `!x[2] = [1, 0, 1, 0]`. Predict what happens to the weights of "saw". Then print them with
 # `!softmax(x @ x.T)[0][2].round(2)`.
 
 # %% [markdown]

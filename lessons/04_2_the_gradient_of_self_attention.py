@@ -78,9 +78,9 @@ def backward(**gradients):
 show_figure(backward(y=dy), "04_2_backward", caption)
 
 # %% [markdown]
-# The dashed rectangles are the gradients. Except for $dY$ they are still empty, and this lesson fills them in
-# from right to left. The forward pass used $x$ in three places, so the backward pass adds up the gradients of
-# the three roles (lesson 0.2):
+# The dashed rectangles are the gradients. Except for $dY$, the `dy` of the code, they are still empty, and
+# this lesson fills them in from right to left. The forward pass used $x$ in three places, so the backward
+# pass adds up the gradients of the three roles (lesson 0.2):
 #
 # $$dx = dq + dk + dv$$
 #
@@ -136,8 +136,10 @@ print("y and dx are those of the package")
 # Is each of the three gradients correct? We can check them one at a time with a measurement, the **complex
 # step** (lesson 0.3, `00_3_measured_derivatives`, explains it). In one of the three roles, we move $x$ a tiny
 # step $h$ in a direction $u$, and multiply the step by the imaginary unit $\sqrt{-1}$. In the other two
-# roles, $x$ stays as it is. The imaginary part of the loss, divided by $h$, is the derivative in the
-# direction $u$. It must agree with the derivative that our gradient claims.
+# roles, $x$ stays as it is. As the loss we take the sum of all products of $y$ and $dy$, whose gradient with
+# respect to $y$ is $dy$. Its imaginary part, divided by $h$, is the derivative in the direction $u$. It must
+# agree with the derivative that follows from our gradient. (If complex numbers are new to you, look only at
+# the printed numbers.)
 
 # %%
 u = rng.integers(0, 2, x.shape) * 2.0 - 1  # a direction with entries ±1
@@ -147,7 +149,7 @@ roles = {"query": (moved, x, x), "key": (x, moved, x), "value": (x, x, moved)}
 pairs = []
 for (role, inputs), gradient in zip(roles.items(), (dq, dk, dv), strict=True):
     measured = (attention(*inputs, scale=1.0)[0] * dy).sum().imag / h
-    claimed = (gradient * u).sum()
+    claimed = (gradient * u).sum()  # from our gradient
     pairs.append((claimed, measured))
     print(f"{role:6} claimed {claimed:+.12f}   measured {measured:+.12f}")
 
@@ -156,9 +158,9 @@ for claimed, measured in pairs:
     assert_allclose(claimed, measured, rtol=1e-11)
 
 # %% [markdown]
-# Now we check the whole layer as a pair of functions. The third function contains a common mistake. It
-# starts from $A = X X^\top$ and takes $dA\, X$ for the gradient of X. This treats only the first X as a
-# variable, so the gradient of the keys is missing.
+# Now we check the whole layer as a pair of functions. The third function contains a common mistake: it
+# returns only $dq + dv$. In $A = X X^\top$ it treats the first X alone as a variable, so the gradient of the
+# keys is missing.
 #
 # **Question.** Will the gradient check find this mistake?
 #

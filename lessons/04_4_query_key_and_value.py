@@ -31,8 +31,8 @@ rng = np.random.default_rng(4)
 # ## One vector with three roles
 #
 # In self-attention, every token vector is used as a query, as a key and as a value. In lesson 4.1 all three
-# were the same vector $x$. Then a token attended most to itself, if all vectors had the same length. In this
-# lesson the three roles get different vectors.
+# were the same vector $x$. There, each token attended most to itself if all vectors had the same length. In
+# this lesson the three roles get different vectors.
 #
 # We use the same example again. The entries of the vectors say whether a word is an animal, flies, is an
 # action, or is an article.
@@ -99,13 +99,14 @@ show_figure(gradient_flow(layout, arrays, steps, axes=axes), "04_4_roles", capti
 # first two entries of $x$, "animal" and "flies".
 
 # %%
-w_q = np.array([[0, 1.0], [0, 0], [1.0, 0], [0, 0]])  # (D, d_k) animals ask for 1, actions for 0
-w_k = np.array([[1.0, 0], [0, 0], [0, 0], [0, 1.0]])  # (D, d_k) animals offer 0, articles 1
+# (D, d_k) each: an animal asks for column 1 and offers column 0
+w_q = np.array([[0, 1.0], [0, 0], [1.0, 0], [0, 0]])  # an action asks for column 0
+w_k = np.array([[1.0, 0], [0, 0], [0, 0], [0, 1.0]])  # an article offers column 1
 w_v = np.eye(4)[:, :2]  # (D, d_v) animal, flies
 q, k, v = x @ w_q, x @ w_k, x @ w_v  # (T, d_k), (T, d_k), (T, d_v)
 z, cache = attention(q, k, v, scale=1.0)
 chosen = cache.weights  # (T, T)
-print("saw attends with", chosen[2].round(2), "and gets", z[2].round(2))
+print('"saw" attends with', chosen[2].round(2), "and gets", z[2].round(2))
 
 # %% tags=["plot"]
 grids = [
@@ -119,16 +120,16 @@ grids = [
     "=",
     Grid(z, "$Z$", "z", numbers=True),
 ]
-caption = "Matrices chosen by hand: saw attends to dog and bird, and animals attend to articles"
+caption = 'Matrices chosen by hand: "saw" attends to both animals, and they to the articles'
 show_figure(cell_product(grids), "04_qkv", caption)
 
 # %% [markdown]
-# - *saw* attends to *dog* with the weight .66, to *bird* with .30, and to itself with .01. Its output is
+# - "saw" attends to "dog" with the weight .66, to "bird" with .30, and to itself with .01. Its output is
 #   (1.81, .36). The first number says that the event involves animals. The second is above 0, so one of the
 #   animals flies.
 # - The queries of the two articles are 0. So all of their scores are 0, and they attend to every token with
 #   the same weight .20.
-# - *dog* attends to each article with the weight .49. The articles do not attend to *dog* in the same way. So
+# - "dog" attends to each article with the weight .49. The articles do not attend to "dog" in the same way. So
 #   with two different matrices, the scores are no longer symmetric.
 #
 # These matrices were chosen by hand. At the beginning of training they are random. Does a token then still
@@ -136,7 +137,7 @@ show_figure(cell_product(grids), "04_qkv", caption)
 
 # %%
 free = rng.standard_normal((2000, 10, 64))  # (B, T, D)
-mats = rng.standard_normal((2, 2000, 64, 64)) / 8  # W^Q and W^K, new ones for each sentence
+mats = rng.standard_normal((2, 2000, 64, 64)) / 8  # W^Q and W^K; 8 is √D
 scores = (free @ mats[0]) @ (free @ mats[1]).swapaxes(-1, -2)  # (B, T, T)
 most = (scores.argmax(-1) == np.arange(10)).mean()
 print(f"with random matrices, {most:.1%} of the tokens attend most to themselves")
@@ -198,7 +199,7 @@ assert report.ok
 # %% tags=["plot"]
 places = attention_places("encoder.0.self_attention") | {"x": "encoder.0.norm1.y"}
 figure = running_example().flow(layout, places, steps, axes)
-caption = "The same in the translator, for our sentence, with gradients; its scores are scaled"
+caption = "Our sentence in the translator: dx is again the sum of what q, k and v send back"
 show_figure(figure, "04_4_running", caption)
 
 # %% [markdown]
@@ -216,10 +217,17 @@ for _ in range(300):
     losses.append((e * e).mean())
     dq, dk, dv = attention_backward(2 * e / e.size, cache)
     w_q, w_k, w_v = w_q - x.T @ dq / 2, w_k - x.T @ dk / 2, w_v - x.T @ dv / 2
-print(f"loss {losses[0]:.3f} → {losses[-1]:.5f};  weights of saw:", cache.weights[2].round(2))
+print(f"loss {losses[0]:.3f} → {losses[-1]:.5f};  weights of 'saw':", cache.weights[2].round(2))
 
 # %% tags=["check"]
 assert losses[-1] < losses[0] / 100
+assert cache.weights[2, 2] > 0.85
+assert_allclose(((target - target.mean(0)) ** 2).mean(), 0.216, atol=5e-4)
+
+# %% [markdown]
+# The loss falls almost to 0; the mean of the five outputs, given to every token, would have the loss .216. So
+# the outputs agree, but the weights do not: "saw" now attends to itself, and $W^V$ turns its own vector into
+# the output that we wanted. Many matrices give the same $Z$, and training may find any of them.
 
 # %% [markdown]
 # ## What the source documents say
@@ -264,6 +272,6 @@ assert losses[-1] < losses[0] / 100
 # graded.
 #
 # - Change W^Q and W^K so that articles attend to animals. Which entries have to be 1?
-# - Change W^V so that each token receives the entry "action" too. What does *dog* receive then?
+# - Change W^V so that each token receives the entry "action" too. What does "dog" receive then?
 #
 # **Next**: lesson 4.5 (`04_5_similarity_functions`), other functions that compare a query and a key.

@@ -88,14 +88,9 @@ show_figure(figure, "05_1_attention", caption)
 # six steps. Its example is the sentence "Thinking Machines". For the query of "Thinking", the two scores are
 # 112 and 96. After the division by 8 they are 14 and 12. The softmax turns them into the weights .88 and .12.
 #
-# The document says that it invented these scores. We choose weight matrices that really produce them:
-#
-# 1. We draw random queries and random keys.
-# 2. We correct the keys, so that the dot products are the scores that we want.
-# 3. We solve for the weight matrices that turn the vectors $x$ into these queries and keys.
-#
-# The function `np.linalg.pinv` returns the pseudo-inverse of a matrix, which solves such linear equations.
-# A trained model does not need this construction, because its weight matrices come from training.
+# The document says that it invented these scores. The next cell constructs weight matrices that really
+# produce them. It solves linear equations with `np.linalg.pinv`, the pseudo-inverse of a matrix. You may skip
+# this cell: in a trained model, the weight matrices come from training.
 
 # %%
 d_model, d_k = 512, 64  # the sizes of the paper
@@ -114,7 +109,7 @@ w_v = from_x @ rng.standard_normal((2, d_k))  # (D, d_v), in the paper d_v = d_k
 # ## Six steps, for the word "Thinking"
 #
 # **Step 1.** Multiply the vector of each token by three matrices. The results are its query, its key and its
-# value.
+# value. Their names count from 1, as in the document: $q_1$ is `q[0]`.
 
 # %%
 q, k, v = x @ w_q, x @ w_k, x @ w_v  # each (T, 64)
@@ -124,7 +119,7 @@ print("v1 begins", v[0, :3], "  v2", v[1, :3])
 
 # %% [markdown]
 # **Step 2.** Compute the **scores** of "Thinking". A score is the dot product of the query with one key. The
-# query of "Thinking" is compared with both keys, also with its own. We write the dot product as a loop here,
+# query of "Thinking" is compared with both keys, including its own. We write the dot product as a loop here,
 # so that nothing is hidden.
 
 # %%
@@ -151,9 +146,9 @@ assert_allclose(score, [14, 12])
 # exponentials. The results are positive and sum to 1. They are the **attention weights** of the query.
 #
 # Only the differences between the scores matter. Here is the first weight, where numerator and denominator
-# are divided by $e^{12}$:
+# are divided by $\exp(12)$:
 #
-# $$p_1 = \frac{e^{14}}{e^{14} + e^{12}} = \frac{e^2}{e^2 + 1} \approx 0.88$$
+# $$p_1 = \frac{\exp(14)}{\exp(14) + \exp(12)} = \frac{\exp(2)}{\exp(2) + 1} \approx 0.88$$
 
 # %%
 weight = np.exp(score) / np.exp(score).sum()
@@ -226,7 +221,7 @@ assert_allclose(y[0], y1, rtol=1e-9)
 
 # %% tags=["plot"]
 figure = softmax_panels(scores, weights, words, words, numbers=True)
-caption = "A row is a query, a column a key: Thinking attends to itself with weight .88"
+caption = 'A row is a query, a column a key: "Thinking" attends to itself with weight .88'
 show_figure(figure, "05_softmax", caption)
 
 # %% [markdown]
@@ -235,7 +230,8 @@ show_figure(figure, "05_softmax", caption)
 #
 # - It keeps `q`, `k` and `v`, because each of them occurs in the gradient of another array.
 # - It keeps the weights, because the gradient of a softmax can be computed from its *output*.
-# - It does not keep the scores, because no formula of the backward pass needs them.
+# - It does not keep the scores, because no formula of the backward pass needs them. (`cache.scores` computes
+#   them again.)
 
 # %%
 y_package, cache = attention(q, k, v)
@@ -250,7 +246,7 @@ run = running_example()
 places = attention_places("encoder.0.self_attention")
 own, made = (run.values[places[name]][0] for name in ("scores", "weights"))  # (S, S)
 figure = softmax_panels(own, made, run.source, run.source)
-caption = "Our sentence in the translator: dogs attends to itself, and the to snow"
+caption = 'Our sentence in a head of the translator: "dogs" attends to itself, "the" to "snow"'
 show_figure(figure, "05_1_running", caption)
 
 # %% tags=["check"]
@@ -260,8 +256,9 @@ assert (to["dogs"], to["the"]) == ("dogs", "snow")
 # %% [markdown]
 # Lesson 5.2 (`05_2_the_backward_pass_of_attention`) computes the backward pass from this cache.
 #
-# **Your turn.** In the terminal, change one entry of the query of "Thinking" with `!q[0, 0] += 1`. Compute
-# the weights again with `!attention(q, k, v)[1].weights`. Which row changes, and why only this one?
+# **Your turn.** In the terminal, a line after `!` is run as Python. Change one entry of the query of
+# "Thinking" with `!q[0, 0] += 1`. Compute the weights again with `!attention(q, k, v)[1].weights`. Which row
+# changes, and why only this one?
 
 # %% [markdown]
 # ## Summary

@@ -32,9 +32,9 @@ words = ["Thinking", "Machines"]
 # %% [markdown]
 # ## Forward, then backward
 #
-# In this lesson the queries, keys and values of two tokens are random numbers of width $d_k = 64$. The cell
-# computes the output as in lesson 5.1. Then it draws random numbers for `dy`, the gradient that arrives from
-# the rest of the model.
+# In this lesson the queries, keys and values of two tokens are random numbers of width $d_k = 64$, so the
+# weights differ from those of lesson 5.1. The cell computes the output. Then it draws random numbers for
+# `dy`, the gradient that arrives from the rest of the model.
 
 # %%
 d_k = 64
@@ -171,14 +171,16 @@ assert_allclose(dscores.sum(-1), 0, atol=1e-9)
 # formula?
 #
 # <details><summary>Answer</summary>
-# Adding the same number to all scores of a query changes no weight, so it does not change the loss. The
-# derivative of the loss in this direction is therefore 0. This derivative is the sum of the row of `dscores`.
+# If all scores of a query grow by a small number h, the loss changes by h times the sum of the row of
+# `dscores`. But adding the same number to all scores changes no weight, so the loss stays the same, and the
+# sum is 0.
 # </details>
 
 # %% tags=["plot"]
 figure = backward(y=dy, weights=dweights, v=dv, scores=dscores)
 show_figure(figure, "05_2_step_2", "After step 2: dweights has given dscores")
 figure = score_map(dscores, words, words, numbers=True)
+figure.axes[1].set(ylabel="dscores")
 show_figure(figure, "05_dscores", "dscores: each row sums to 0")
 
 # %% [markdown]
@@ -216,16 +218,16 @@ places = attention_places("encoder.0.self_attention")
 places["y"] = places.pop("z")
 run = running_example()
 figure = run.flow(layout, places, steps, axes)
-caption = "The same in the translator, for the nine tokens of our sentence"
+caption = "Our sentence in the translator: here, too, each row of dscores sums to 0"
 show_figure(figure, "05_2_running", caption)
 
 # %% tags=["check"]
 assert_allclose(run.gradients[places["scores"]].sum(-1), 0, atol=1e-12)
 
 # %% [markdown]
-# This is the whole backward pass of attention: four products of matrices, and one sum along each row. Compare
-# it with `attention_backward` in `npformer/functional/attention.py`. You will find the same lines in the same
-# order. Between them are dropout and masks, which are not part of this chapter.
+# This is the whole backward pass of attention: four products of matrices, and one sum along each row. You
+# find the same lines in `attention_backward` of `npformer/functional/attention.py`, with dropout and masks
+# between them.
 #
 # ## The gradient check
 #
@@ -245,8 +247,8 @@ assert report.ok
 # %% [markdown]
 # ## A query learns where to attend
 #
-# Value $i$ of the four is 1 at place $i$, and 0 elsewhere. The query begins at 0, so its weights are all 1/4.
-# We train it for 60 steps. The target is `values[2]`.
+# The four values are the rows of the identity matrix, so output $i$ is the weight of key $i$. The query
+# begins at 0, so its weights are all 1/4. We train it for 60 steps. The target is `values[2]`.
 
 # %%
 keys, values = rng.standard_normal((4, 8)), np.eye(4)  # (S, d_k), (S, d_v)

@@ -100,7 +100,8 @@ ids = np.array([[2, 4, 5, 6, 0, 0]])  # (B, S), and 0 is the id of <PAD>
 # There are two common masks:
 #
 # - The **padding mask** is False at every key that is padding. It depends on the sentence and is the same for
-#   all queries.
+#   all queries. The queries of padding get outputs too, but nobody attends to them, and the loss leaves them
+#   out (lesson 12.2).
 # - The **causal mask** allows position t to attend to the positions 0 … t. It depends only on the positions
 #   and is the same for all sentences.
 #
@@ -119,7 +120,7 @@ for t in range(6):
         padding[t, s] = ids[0, s] != 0
         causal[t, s] = s <= t
 
-# causal_mask uses the ids only to see whether the arrays are on the CPU or on a GPU
+# causal_mask reads only from the ids whether to use the CPU or a GPU
 print("padding", padding_mask(ids).shape, "  causal", causal_mask(6, ids).shape)
 mask = padding_mask(ids) & causal_mask(6, ids)  # (B, 1, T, S)
 
@@ -130,7 +131,8 @@ assert_array_equal(mask[0, 0], padding & causal)
 
 # %% tags=["plot"]
 figure = mask_panels({"padding": padding, "causal": causal}, words, words)
-show_figure(figure, "06_masks", "A row is a query, a column a key; together: combined with &")
+caption = 'A row is a query, a column a key; "together" combines both masks with &'
+show_figure(figure, "06_masks", caption)
 
 # %% [markdown]
 # **Question.** The causal mask is True on its diagonal, so each position may attend to itself. Why does this
@@ -258,7 +260,8 @@ assert report.ok
 # %% [markdown]
 # ## A masked key never learns
 #
-# We train the keys and the values themselves, with random outputs as targets. Places 4 and 5 are padding.
+# We train the keys and the values themselves, with random outputs as targets. Places 4 and 5 are padding. The
+# loss is a mean over 48 numbers, so its gradients are small, and the learning rate can be as large as 4.
 
 # %%
 k_new, v_new, losses = k.copy(), v.copy(), []
@@ -301,11 +304,11 @@ assert_array_equal(v_new[4:], v[4:])
 # %% [markdown]
 # ## Questions
 #
-# **Question.** A mask is the same for all sentences of a batch, but not for all queries. Which of the masks
-# of this lesson is it?
+# **Question.** Which of the two masks is the same for all sentences of a batch, and which one is the same for
+# all queries of a sentence?
 #
 # <details><summary>Answer</summary>
-# It is the causal mask. The padding mask is different for each sentence, but the same for all queries.
+# The causal mask is the same for all sentences. The padding mask is the same for all queries of a sentence.
 # </details>
 
 # %% [markdown]

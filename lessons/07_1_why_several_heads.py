@@ -29,8 +29,8 @@ rng = np.random.default_rng(7)
 # ## One average for each token
 #
 # Attention gives each token *one* weighted average of the values of all tokens. What if a token needs two
-# different pieces of information? Read this sentence: *The animal didn't cross the street because it was too
-# tired.* The token *it* needs to know which noun it stands for, and what the sentence says about this noun.
+# different pieces of information? Read this sentence: "The animal didn't cross the street because it was too
+# tired." The token "it" needs to know which noun it stands for, and what the sentence says about this noun.
 # These pieces come from different tokens, and an average would mix them.
 #
 # The Transformer therefore computes several attention functions in parallel. Each of them is called a
@@ -39,8 +39,8 @@ rng = np.random.default_rng(7)
 # %% [markdown]
 # ## An example: six people at a table
 #
-# How much does a single head lose? We use an example that is small enough to be solved on paper. Six people
-# sit at a round table, in the order of the picture.
+# How much does a single head lose? Our example can be solved on paper. Six people sit at a round table, in
+# the order of the rows below, and Fay sits next to Ann.
 
 # %% tags=["plot"]
 people = ["Ann", "Ben", "Cem", "Dot", "Eve", "Fay"]
@@ -48,12 +48,12 @@ heads = np.roll(np.eye(6, dtype=int), -1, axis=1) + 2 * np.roll(np.eye(6, dtype=
 colours = [("q", heads == 1), ("k", heads == 2)]
 looks = {"numbers": True, "colour": "plain", "edge": "weight", "painted": colours}
 figure = cell_grid(heads, rows=people, columns=people, **looks)
-caption = "Each row is a person. The first head reads the left neighbour, the second the right"
+caption = "Each row is a person: 1 marks the left neighbour, and 2 marks the right one"
 show_figure(figure, "07_1_heads", caption)
 
 # %% [markdown]
-# Fay also sits next to Ann. Each person has a **note** with six random numbers. Each person wants the notes
-# of both neighbours, side by side and unmixed. The picture shows how two heads can do this.
+# Each person has a **note** with six random numbers. Each person wants the notes of both neighbours, side by
+# side and unmixed. One head can read at the places of 1, and another head at those of 2.
 #
 # The people are the tokens of our "sentence". The vector $x$ of a person has 12 entries. The first six are
 # the note. The other six encode the seat, with a 1 at the number of the seat and 0 elsewhere.
@@ -74,7 +74,7 @@ print("x", x.shape, "  wanted", wanted.shape)
 print("Ben has", x[0, 1, :2], "…   Cem wants from the left", wanted[0, 2, :2], "…")
 
 # %% [markdown]
-# ## One softmax has one average
+# ## One softmax gives one average
 #
 # Suppose that a single head finds the two neighbours by their seats. It
 # gives the left neighbour the weight $p$ and the right neighbour the weight $1 - p$. Let $l$ be a number in
@@ -85,28 +85,29 @@ print("Ben has", x[0, 1, :2], "…   Cem wants from the left", wanted[0, 2, :2],
 # The person wants $l$ and $r$, but gets only $z$. The rest of the layer is linear, and the other numbers of
 # the notes say nothing about $l$. So the best estimate of $l$ is a multiple of $z$, with a factor $c$.
 #
-# Let $\mathrm{E}$ be the expected value, the mean over many tables. The numbers of the notes are
-# independent, with mean 0 and variance 1. So $\mathrm{E}\,l^2 = \mathrm{E}\,r^2 = 1$ and $\mathrm{E}\,lr =
-# 0$. It follows that $\mathrm{E}\,lz = p$ and $\mathrm{E}\,z^2 = p^2 + (1 - p)^2$. We call this sum of
-# squares $n$. The mean squared error of the estimate is
+# Let $\langle\ \rangle$ be the mean over many tables. The numbers of the notes are independent, with mean 0
+# and variance 1. So $\langle l^2 \rangle = \langle r^2 \rangle = 1$ and $\langle l\, r \rangle = 0$. It
+# follows that $\langle l\, z \rangle = p$ and $\langle z^2 \rangle = p^2 + (1 - p)^2$. The mean squared error
+# of the estimate is
 #
 # $$\begin{aligned}
-# \mathrm{E}\,(l - c z)^2 &= \mathrm{E}\,l^2 - 2c\,\mathrm{E}\,lz + c^2\,\mathrm{E}\,z^2 \\
-# &= 1 - 2 c p + c^2 n
+# \langle (l - c z)^2 \rangle &= \langle l^2 \rangle - 2c\, \langle l\, z \rangle + c^2 \langle z^2 \rangle \\
+# &= 1 - 2 c p + c^2 \langle z^2 \rangle
 # \end{aligned}$$
 
 # %% [markdown]
 # **Question.** For which $c$ is this error smallest?
 #
 # <details><summary>Answer</summary>
-# The derivative with respect to $c$ is $-2p + 2c\,n$. It is 0 for $c = p / n$.
+# The derivative with respect to $c$ is $-2p + 2c\, \langle z^2 \rangle$. It is 0 for
+# $c = p / \langle z^2 \rangle$.
 # </details>
 #
-# We insert this factor and do the same for $r$, whose best factor is $(1 - p) / n$:
+# We insert this factor and do the same for $r$, whose best factor is $(1 - p) / \langle z^2 \rangle$:
 #
 # $$\begin{aligned}
-# \mathrm{error\ of}\  l &= 1 - \frac{p^2}{n} = \frac{(1 - p)^2}{n} \\
-# \mathrm{error\ of}\  r &= 1 - \frac{(1 - p)^2}{n} = \frac{p^2}{n}
+# \mathrm{error\ of}\  l &= 1 - \frac{p^2}{\langle z^2 \rangle} = \frac{(1 - p)^2}{\langle z^2 \rangle} \\
+# \mathrm{error\ of}\  r &= 1 - \frac{(1 - p)^2}{\langle z^2 \rangle} = \frac{p^2}{\langle z^2 \rangle}
 # \end{aligned}$$
 #
 # **The two errors add up to 1, for every p.** If both estimates were simply 0, the errors would add up to 2.
@@ -213,7 +214,7 @@ assert_allclose(y, layer.forward(x[:3])[0], rtol=1e-12, atol=1e-12)
 #
 # Does training find such weights? We train the layer of the package with one head, and then with two. Each of
 # the 300 steps has 32 new tables. Lesson 7.3 (`07_3_the_output_projection_and_the_backward_pass`) derives the
-# backward pass. After it, each parameter has its gradient in `.grad`.
+# backward pass. After `layer.backward`, each parameter has its gradient in `.grad`.
 
 # %%
 final = {}
@@ -235,8 +236,8 @@ assert 0.45 < final[1] < 0.55
 assert final[2] < 0.02
 
 # %% [markdown]
-# One head ends near 0.5 for each number, as computed above: the two errors add up to 1. Two heads learn to
-# deliver both notes.
+# One head ends near 0.5 for each number, as computed above: the two errors add up to 1. (It prints a little
+# less, because the last step has only 32 tables.) Two heads learn to deliver both notes.
 
 # %% tags=["plot"]
 run = running_example()
@@ -276,8 +277,9 @@ assert most[1:5] == ["playing", "playing", "in", "snow"]
 # Solve this on paper. The command `npformer exercise list 7` lists the exercises of this chapter that are
 # graded.
 #
-# - Each person at the table wants the notes of both neighbours *and* of the person opposite. Write down w_q
-#   for three heads. What would the sum of the errors be with two heads? (The answer: 1.)
+# - Each person at the table wants the notes of both neighbours *and* of the person opposite. So the layer has
+#   18 outputs, and $W^O$ has the shape (18, 18). Write down w_q for three heads. What would the sum of the
+#   three errors be with two heads? (The answer: 1.)
 # - On paper: a head gives both neighbours the weight 1/2. How large is the error of each of the two notes?
 #
 # **Next**: lesson 7.2 (`07_2_all_heads_in_one_product`), the fast version of this layer.

@@ -27,7 +27,7 @@ from npformer.plots import Grid, Step, cell_product, gradient_flow, score_bars
 rng = np.random.default_rng(8)
 
 # %% [markdown]
-# ## The passage
+# ## The passage in the paper
 #
 # A Transformer is a stack of layers. Each layer contains **sublayers**: attention and the feed-forward
 # network. The output of a sublayer does not replace the vectors $x$ of the tokens. It is *added* to them, and
@@ -53,7 +53,7 @@ figure = gradient_flow(layout, arrays, steps, axes=dict.fromkeys(arrays, "T D"))
 show_figure(figure, "08_1_add_and_norm", "Add & norm: the sum of x and a sublayer is normalized")
 
 # %% [markdown]
-# The picture shows both operations of this chapter, the sum $u$ and the norm, for T tokens of length D. We
+# The picture shows both operations of this chapter, the sum $u$ and the norm, for T vectors of length D. We
 # begin with the norm. Why is it needed? Each sublayer adds something to $x$, so the numbers could grow from
 # layer to layer. The norm brings them back to the same size. Lesson 8.3 (`08_3_the_residual_connection`)
 # explains the sum.
@@ -110,9 +110,10 @@ show(cache)
 # %% [markdown]
 # Two details of the variance matter.
 #
-# **The sum is divided by D, and not by D − 1.** This is called the biased variance. The division by D − 1 is
-# used to estimate the variance of a population from a sample. Here the D numbers are not a sample, so there
-# is nothing to estimate. It follows that $\hat{x}$ has length $\sqrt{D}$ for every $x$, if we neglect ε.
+# **The sum is divided by D, and not by D − 1.** This is called the biased variance. Statistics divides by D −
+# 1 if the D numbers are a sample from which the variance of many more is estimated. Here the D numbers are
+# all, so there is nothing to estimate. It follows that $\hat{x}$ has length $\sqrt{D}$ for every $x$, if we
+# neglect ε.
 #
 # `torch.std` divides by D − 1 by default. Its result is larger by 15.5 % for D = 4, and by .1 % for D = 512,
 # where nobody would notice this mistake.
@@ -161,6 +162,10 @@ assert_allclose(stretched, xhat, rtol=1e-4)
 #
 # **Your turn.** In the terminal, try `!layer_norm(np.array([3.0, 1.0]), 1.0, 0.0)[0]`. Then replace the two
 # numbers by any others. Which results are possible?
+#
+# The figure shows the deviations in our translator. It has the norms *before* its sublayers, not after the
+# sums (lesson 8.4, `08_4_norm_before_or_after`). So there the sums do grow from layer to layer, but each
+# sublayer reads normalized vectors.
 
 # %% tags=["plot"]
 run = running_example()
@@ -196,8 +201,8 @@ show_figure(figure, "08_1_running", caption)
 # So $\hat{x} = 0$, and $y$ is equal to the bias.
 # </details>
 #
-# **Question.** How many parameters has a layer norm for D = 512? Does the number depend on the length of the
-# sentence?
+# **Question.** How many parameters does a layer norm have for D = 512? Does the number depend on the length
+# of the sentence?
 #
 # <details><summary>Answer</summary>
 # It has 2 · 512 = 1024 parameters, the gain and the bias. The number does not depend on the length, because

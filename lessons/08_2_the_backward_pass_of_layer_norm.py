@@ -8,7 +8,7 @@
 #
 # - derive the backward pass of layer norm, one operation at a time;
 # - write it as one line with three terms, and explain each term;
-# - choose the values with which a gradient check can find mistakes.
+# - choose a gain and a bias with which a gradient check finds mistakes.
 #
 # `each layer: x → attention → [ADD & NORM] → feed-forward → [ADD & NORM] → y`
 
@@ -103,7 +103,7 @@ dxhat = dy * gain  # (B, T, D)
 # The other steps concern one token only.
 #
 # **Step 4, the product.** In $\hat{x}_i = c_i\, r$ there is one $r$ for all D numbers. So the gradient of $r$
-# is a sum:
+# is a sum, and $c_i$ gets the first part of its gradient:
 #
 # $$\begin{aligned}
 # dc_i &= r\, d\hat{x}_i \\
@@ -156,7 +156,7 @@ show_figure(backward(y=dy, xhat=dxhat, c=dc, r=dr, v=dv, x=dx), "08_2_all", capt
 # %% [markdown]
 # ## The same in one line
 #
-# These lines are right, but their meaning is hard to see. So we insert them into each other. Let
+# These lines are right, but their meaning is hard to see. So we substitute them into one another. Let
 # $\langle a \rangle$ be the mean of the D numbers of a token. Then $dr = D\, \langle d\hat{x}\, c \rangle$.
 # We also use $c_i\, r = \hat{x}_i$:
 #
@@ -185,20 +185,22 @@ assert_allclose(dx.mean(-1), 0, atol=1e-14)
 assert_allclose(left, r * along * eps / (v + eps), rtol=1e-6)
 
 # %% [markdown]
-# Each term of this line has a meaning. **The gradient loses the two directions that layer norm ignores.** Its
-# mean is removed, because adding a number to all of $x$ changes nothing. Its part along $\hat{x}$ is removed,
-# because multiplying $x$ by a positive number changes nothing. The factor $r$ says that the gradient is
-# divided by the same standard deviation as $x$.
+# **The gradient loses the two directions that layer norm ignores.** Its mean is removed, because adding a
+# number to all of $x$ changes nothing. Its part along $\hat{x}$ is removed, because multiplying $x$ by a
+# positive number changes nothing. The factor $r$ says that the gradient is divided by the same standard
+# deviation as $x$.
 #
-# The part along $\hat{x}$ vanishes exactly only for ε = 0. With ε, the product
-# $\langle dx\, \hat{x} \rangle = r\, \langle d\hat{x}\, \hat{x} \rangle\, (1 - \langle \hat{x}^2 \rangle)$
-# remains. It is small, because $1 - \langle \hat{x}^2 \rangle = \varepsilon / (v + \varepsilon)$.
+# The part along $\hat{x}$ is exactly 0 only for ε = 0. (Multiply the formula by $\hat{x}_i$ and take the
+# mean:
+# $\langle dx\, \hat{x} \rangle = r\, \langle d\hat{x}\, \hat{x} \rangle\, (1 - \langle \hat{x}^2 \rangle)$,
+# and $1 - \langle \hat{x}^2 \rangle = \varepsilon / (v + \varepsilon)$ is small.)
 #
 # For D = 3 we can draw this. All vectors $x - m$ lie in the plane that is orthogonal to (1, 1, 1). Layer norm
-# moves each of them along a ray to the circle of radius $\sqrt{3}$.
+# moves each of them along a ray to the circle of radius $\sqrt{3}$, because their squares then have the mean
+# 1.
 #
-# The figure shows $d\hat{x}$ in grey. The blue arrow is what remains of it for $x$: the part **tangent to the
-# circle**. The part along the ray is removed.
+# The figure shows $d\hat{x}$ without its mean in grey. The blue arrow is what remains of it for $x$: the part
+# **tangent to the circle**.
 
 # %%
 plane = np.array([[1, -1, 0], [1, 1, -2]]).T / np.sqrt([2, 6])  # (D, 2) two axes in the plane
@@ -221,7 +223,7 @@ ax.plot(*np.stack([centred, normed], 1), color="#8a8f94", linewidth=1, linestyle
 ax.scatter(*centred, s=18, color="#4a8f45", label="x − m")
 ax.scatter(*normed, s=26, color="#a8005c", label="x̂, on the circle")
 style = {"angles": "xy", "scale_units": "xy", "scale": 1.5, "width": 0.008}
-ax.quiver(*normed, *wanted, color="#b9bdc2", label="dx̂, the gradient of x̂", **style)
+ax.quiver(*normed, *wanted, color="#b9bdc2", label="dx̂ without its mean", **style)
 ax.quiver(*normed, *back, color="#0b4a8f", label="dx / r, the gradient of x", **style)
 ax.set(aspect="equal", xlim=(-2.7, 2.7), ylim=(-2.7, 2.7))
 ax.axis("off")
@@ -234,7 +236,7 @@ run = running_example()
 before, after = (run.gradients[f"encoder.{place}"] for place in ("norm.xhat", "3.add2.sum"))
 lengths = [1000 * np.linalg.norm(gradient, axis=-1) for gradient in (before, after)]  # (S,)
 figure = score_bars(lengths, [run.source] * 2, ["1000 |dx̂|", "1000 |dx|"])
-caption = "Our sentence at the last norm of the encoder: dx is divided by the deviation"
+caption = "Our sentence: |dx| is about |dx̂| divided by the deviation at the last norm (8.1)"
 show_figure(figure, "08_2_running", caption)
 
 # %% tags=["check"]
@@ -249,8 +251,8 @@ assert_allclose(after.mean(-1), 0, atol=1e-12)
 # - The first multiplies by the gain at the end, $dx = g\, r\, (\ldots)$, and not at the beginning.
 # - The second keeps $y$ in the cache instead of $\hat{x}$. With gain 1 and bias 0 the two are equal.
 #
-# The cell checks each of them twice: with gain 1 and bias 0, and with random values. The argument
-# `randomize=False` means that `gradcheck` uses exactly the given values, and no others.
+# The cell checks each of them twice: with gain 1 and bias 0, and with random values. With `randomize=False`,
+# `gradcheck` keeps the 1 and 0, which it would otherwise replace by random values.
 
 # %% tags=["check"]
 
@@ -274,13 +276,12 @@ for mistake, pair in pairs.items():
     at_random = gradcheck(pair, x, gain, bias)
     assert at_start.ok
     assert not at_random.ok
-    wrong = [row.tensor for row in at_random.failures]
-    print(f"{mistake:16} with 1 and 0: no error    random values: wrong in", *wrong)
+    wrong = at_random.failures[0].tensor
+    print(f"{mistake:16} with 1 and 0: no error    random values: wrong in", wrong)
 
 # %% [markdown]
-# Both mistakes pass the check of a new layer. After one training step, their gradients are wrong. For this
-# reason, `gradcheck` gives gains and biases random values before it checks a layer. Here is the check of the
-# package's functions:
+# Both mistakes pass the check of a new layer. After one training step, their gradients are wrong. Here is the
+# check of the package's functions:
 
 # %%
 report = gradcheck((layer_norm, layer_norm_backward), x, gain, bias)

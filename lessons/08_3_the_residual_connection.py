@@ -80,9 +80,9 @@ show_figure(drawn(arrays, {"y": dy}), "08_3_backward", caption)
 
 # %% [markdown]
 # In the package the class `AddNorm` computes the sum and the norm. Its `forward` takes $x$ and $h = f(x)$. It
-# also takes a `Context`, which says whether the pass belongs to training, where dropout is applied. In the
-# next cell the sublayer is a linear layer. The layers of the package have these lines for each of their
-# sublayers.
+# also takes a `Context`, which says whether the pass belongs to training, where dropout (see below) is
+# applied. In the next cell the sublayer is a linear layer. The layers of the package have these lines for
+# each of their sublayers.
 
 # %%
 
@@ -135,10 +135,9 @@ print("the sum of both paths is the package's dx")
 
 # %% [markdown]
 # What happens if the backward pass forgets one of the two paths? A model with this mistake may still learn,
-# so you would hardly notice it. The first cell below makes this mistake for each path, and the gradient check
-# finds both. It accepts the correct backward pass. The second cell has the other order, with the norm
-# *before* the sublayer. The checks include dropout, which the next section explains. They use the same seed
-# at every evaluation, so that the random numbers of dropout do not change.
+# so you would hardly notice it. The next cell forgets one path at a time, and then takes the correct backward
+# pass. The checks include dropout. They use the same seed at every evaluation, so that its random numbers do
+# not change.
 
 # %%
 
@@ -162,6 +161,9 @@ for layer_class in (ForgetsDirect, ForgetsSublayer):
     assert wrong.tensor == "x"
 report = gradcheck(model, x, train=True, rng=7)
 print(report)
+
+# %% [markdown]
+# The next cell has the other order, with the norm *before* the sublayer. Our translator has this order, too.
 
 # %%
 
@@ -216,9 +218,9 @@ assert report.ok
 # $$\mathrm{dropout}(h) = h \odot \mathrm{mask}, \qquad \mathrm{mask}_i = 0\ \mathrm{or}\ \frac{1}{1 - p}$$
 
 # %% [markdown]
-# The mask is drawn once, and then it is a constant. If $du$ is the gradient of the sum, then
-# $dh = du \odot \mathrm{mask}$: where the mask is 0, the gradient is 0 too. Dropout is part of the sublayer
-# path. The direct path has no dropout, so the vector of a token is never lost.
+# ⊙ multiplies entry by entry. The mask is drawn once, and then it is a constant. If $du$ is the gradient of
+# the sum, then $dh = du \odot \mathrm{mask}$: where the mask is 0, the gradient is 0 too. Dropout is part of
+# the sublayer path. The direct path has no dropout, so the vector of a token is never lost.
 
 # %%
 h = rng.standard_normal((2, 3, 4))  # (B, T, D) the output of a sublayer
@@ -226,12 +228,9 @@ dropped, dropout_mask = dropout(h, 0.1, np.random.default_rng(3))
 print("the values in dropout_mask:", np.unique(dropout_mask))
 
 # %% tags=["check"]
-# the random numbers of the package: 64 random bits are four numbers of 16 bits
-bits = np.random.default_rng(3).integers(0, 1 << 64, h.size // 4, dtype=np.uint64)
-draws = bits.view(np.uint16).reshape(h.shape) / 65536
 slow = np.zeros_like(h)
 for at in np.ndindex(h.shape):
-    slow[at] = 0 if draws[at] < 0.1 else h[at] / 0.9
+    slow[at] = 0 if dropout_mask[at] == 0 else h[at] / 0.9
 assert_allclose(dropped, slow, rtol=1e-12)
 
 # %% tags=["plot"]
@@ -282,6 +281,9 @@ assert losses_with[-1] < 0.5
 # Without the direct path, the signal and its gradient become smaller in each layer, and nothing is learned.
 # With it, the loss begins higher, because the sum of 24 layers is large. But it falls far below the other
 # one.
+#
+# The figure shows our translator. Its norms stand before the sublayers, so nothing normalizes the sums, and
+# $x$ grows. The gradient, which passes from right to left, hardly changes its length.
 
 # %% tags=["plot"]
 run = running_example()
@@ -293,17 +295,16 @@ sizes = np.array(
     ]
 )
 names = ["length of x", "length of dx"]
-axis_names = {"xlabel": "residual connections passed", "ylabel": "relative to the start"}
+axis_names = {"xlabel": "residual connections passed", "ylabel": "length / length at 0"}
 figure = curves(sizes / sizes[:, :1], range(9), labels=names, **axis_names)
-caption = "Our sentence in the translator's encoder: x grows, and dx hardly changes its length"
+caption = "Our sentence in the translator's encoder: x grows, and dx changes its length little"
 show_figure(figure, "08_3_running", caption)
 
 # %% [markdown]
 # ## What the source documents say
 #
-# > - *一步步解析Attention is All You Need!* calls `normalize` at the end of its attention and of its
-# >   feed-forward function, and never shows it. So the sum and the norm are inside the function that it calls
-# >   scaled dot-product attention.
+# > - In *一步步解析Attention is All You Need!*, the sum and the norm are inside the functions of attention
+# >   and of the feed-forward network. The code of the norm is not shown.
 # > - **Dropout** is applied to the output of each sublayer in the paper and in *The components of the
 # >   Transformer*. *一步步解析Attention is All You Need!* applies it only to the attention weights and the
 # >   embeddings. The code of *图解transformer* applies it to the attention weights.

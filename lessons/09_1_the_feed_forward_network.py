@@ -33,7 +33,7 @@ rng = np.random.default_rng(9)
 # linear.
 #
 # The **feed-forward network** follows attention in every layer. It computes a nonlinear function of the
-# vector of each token. Two thirds of the parameters of an encoder layer belong to this network.
+# vector of each token. It has two thirds of the parameters of an encoder layer: with F = 4 D, 8 D² of 12 D².
 
 # %% tags=["plot"]
 same = np.random.default_rng(0)
@@ -106,8 +106,8 @@ show_figure(figure, "09_active", caption)
 
 # %% [markdown]
 # In the package, the layer `FeedForward` consists of two linear layers and an activation. Its cache contains
-# the caches of the linear layers (lesson 0.2), and the output $a$ of the activation. The second linear layer
-# has $a$ as its input, so its cache contains $a$ as `outer.x`.
+# the caches of the linear layers (lesson 0.2), and the output $a$ of the activation. (`factor` belongs to
+# other activations.) The second linear layer has $a$ as its input, so its cache contains $a$ as `outer.x`.
 
 # %%
 layer = FeedForward(4, 16, dtype=np.float64)
@@ -241,8 +241,8 @@ print("dx and the gradients of four parameters are those of the package")
 # An inactive unit has two effects. It contributes nothing to the output of this token. And its weights, a
 # column of $W_1$ and a row of $W_2$, receive no gradient from this token.
 #
-# So for one token, only the active units remain. They form an ordinary linear function. The cell shows this
-# for "animal". Other tokens have other active units, and therefore other linear functions.
+# So for one token, only the active units remain. They form one linear layer with a bias. The cell shows this
+# for "animal". Other tokens have other active units, and therefore other linear layers.
 
 # %%
 on = h[0, 1] > 0  # (F,) the units that are active for "animal"
@@ -257,10 +257,14 @@ assert_allclose(dx[0, 1], dy[0, 1] @ linear_part.T, rtol=1e-9)
 
 # %% tags=["plot"]
 active = running_example().values["encoder.0.feed_forward.hidden.activated"]  # (S, F)
-figure = value_map(active, xlabel="unit", ylabel="token", label="activation")
-share = (active > 0).mean()
-caption = f"Our sentence in the translator: {share:.0%} of the units of a layer are active"
+figure = value_map(active, xlabel="unit", ylabel="", label="activation")
+figure.axes[0].set_yticks(range(len(active)), running_example().source)
+figure.axes[1].set_ylim(0, active.max())
+caption = "Our sentence in the trained translator: only 4 % of the units of a layer are active"
 show_figure(figure, "09_1_running", caption)
+
+# %% tags=["check"]
+assert_allclose((active > 0).mean(), 0.04, atol=0.005)
 
 # %% [markdown]
 # ## Is it right?
@@ -275,11 +279,11 @@ print(report)
 assert report.ok
 
 # %% [markdown]
-# ## It learns what *not* does
+# ## It learns what "not" does
 #
 # The model of lesson 0.0 (`00_0_learn_something_in_fifteen_minutes`) added one weight for each word. With the
 # reviews "not good film" and "not bad film" its loss stopped at 0.667. A feed-forward network reads the same
-# rows of zeros and ones, and its first output is the number of stars.
+# rows of zeros and ones. It returns seven numbers, and we use only the first, the stars.
 
 # %% tags=["check"]
 vocabulary = ["good", "bad", "great", "boring", "film", "music", "not"]
@@ -304,14 +308,13 @@ print(f"loss {losses[0]:.3f} → {losses[-1]:.6f}")
 assert losses[-1] < 1e-3
 
 # %% [markdown]
-# The loss falls to almost 0. A hidden unit can be active only if *not* and *good* occur together.
+# The loss falls to almost 0. A hidden unit can be active only if "not" and "good" occur together.
 
 # %% [markdown]
 # ## What the source documents say
 #
 # > - *图解transformer* names the network and draws it once for each token, which is correct. It gives no
 # >   formula.
-# > - *Attention机制详解（二）* calls `transformer_ffn_layer` and does not show it.
 # > - *The components of the Transformer* has two dense layers, the first with ReLU, as in equation (2).
 # > - The paper applies dropout to the output of the sublayer. tensor2tensor also applies it to a. In npformer
 # >   this is `feed_forward_dropout` in a configuration, and `dropout` of the layer.
@@ -323,7 +326,7 @@ assert losses[-1] < 1e-3
 # - In the paper, the inner width F is four times the width D of the model.
 # - Without the activation, the two linear layers would be equal to a single one.
 # - Backward, the ReLU passes on the gradient of active units, and 0 for the others.
-# - For one token, the active units form a linear function. Other tokens have other active units.
+# - For one token, the active units form a linear layer. Other tokens have other active units.
 
 # %% [markdown]
 # ## Questions

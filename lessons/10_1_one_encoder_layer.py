@@ -71,13 +71,10 @@ for name, start, through, sublayer, end in (
     arrays["u"] = example[f"{start} + {through}"]
     layout = f"{start} . u {end} \n . {through} . ."
     figure = gradient_flow(layout, arrays, steps, axes=dict.fromkeys(arrays, "S D"))
-    show_figure(figure, name, f"From {start} to {end}: the sublayer, the sum u and the norm")
+    show_figure(figure, name, "Half of the layer: the sublayer, the sum u and the norm")
 
 # %% [markdown]
-# Inside the feed-forward network, each vector has F numbers.
-#
-# In this lesson we compute one layer, forward. The next lessons of the chapter derive its backward pass,
-# build the whole encoder, compare self-attention with other layers, and show what a second layer is good for.
+# Inside the feed-forward network, each vector has F numbers. In this lesson we compute one layer, forward.
 #
 # ## The input
 #
@@ -85,7 +82,7 @@ for name, start, through, sublayer, end in (
 # of each token, multiplied by √D, plus the vector of its position.
 
 # %%
-vocabulary = ["·", "the", "animal", "was", "too", "tired", "it", "slept"]
+vocabulary = ["<PAD>", "the", "animal", "was", "too", "tired", "it", "slept"]
 ids = np.array([[1, 2, 3, 4, 5], [6, 7, 0, 0, 0]])  # (B, S)
 embed = InputEmbedding(8, 12, 5, rng=rng, dtype=np.float64)
 x, _ = embed.forward(ids)  # (B, S, D)
@@ -104,8 +101,8 @@ for sentence in range(2):
 #
 # We take a layer of the package, with D = 12, H = 3 heads of width K = 4, and F = 20. Its gains and biases
 # are random, because with their initial values 1 and 0 mistakes could remain hidden (lesson 8.2,
-# `08_2_the_backward_pass_of_layer_norm`). The layer has eight parts with two parameters each. We give each
-# part a short name.
+# `08_2_the_backward_pass_of_layer_norm`). The layer has eight parts with two arrays of parameters each. We
+# give each part a short name.
 
 # %%
 config = TransformerConfig(d_model=12, d_ff=20, n_heads=3, n_layers=2, dropout=0.0)
@@ -172,9 +169,9 @@ print(animal[:4])
 # %% [markdown]
 # ## One layer for all tokens: eleven lines
 #
-# The next cell computes the same for all tokens of all sentences. It has eleven lines, and each of them
-# calls a function of an earlier lesson. Each line but the fourth keeps its cache, because the backward pass
-# needs it. We number the lines, so that we can refer to them below.
+# The next cell computes the same for all tokens of all sentences. It has eleven lines. `split_heads` gives
+# the heads an axis of their own, and `merge_heads` puts them side by side again. Line 9 replaces `h` by its
+# ReLU. Each line but the fourth keeps its cache, because the backward pass needs it.
 
 # %%
 q, c_q = linear(x, *w["q"])  # (B, S, D)                               1
@@ -202,11 +199,11 @@ assert (c_z.weights[1, :, :, 2:] == 0).all()
 # %% tags=["plot"]
 tokens = [vocabulary[i] for i in ids[1]]
 figure = attention_grid(c_z.weights[1:], tokens, tokens, mask=mask[1, 0])
-caption = "The weights of line 5 for the second sentence: padding (·) gets no weight"
+caption = "The weights of line 5 for the second sentence: padding gets no weight"
 show_figure(figure, "10_layer", caption)
 
 # %% [markdown]
-# **Question.** In how many of the eleven lines is $x$ used, and in how many is $a$ used?
+# **Question.** How many of the eleven lines use the array $x$, and how many use the array $a$?
 #
 # <details><summary>Answer</summary>
 # $x$ is used in the four lines 1, 2, 3 and 7, and $a$ in the two lines 8 and 11. So the gradient of $x$ has
@@ -216,8 +213,8 @@ show_figure(figure, "10_layer", caption)
 # %% [markdown]
 # ## The layer learns
 #
-# Each token should get the (normalized) vector of the token before it. The positions are added with a
-# factor of 3, so that they are easy to see.
+# Each token should get the (normalized) vector of the token before it. An output of 0 would have the loss 1.
+# The positions are added with a factor of 3, so that they are easy to see.
 
 # %%
 tokens = rng.standard_normal((8, 5, 12))  # (B, S, D)
@@ -235,6 +232,7 @@ print(f"loss {losses[0]:.2f} → {losses[-1]:.2f}")
 
 # %% tags=["check"]
 assert losses[-1] < losses[0] / 5
+assert_allclose((wanted**2).mean(), 1)
 
 # %% [markdown]
 # ## Summary

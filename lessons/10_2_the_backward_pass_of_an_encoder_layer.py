@@ -114,16 +114,21 @@ figure = gradient_flow(**attention_half)
 show_figure(figure, "10_2_attention", "Forward, lines 1 to 7: from x to a")
 figure = gradient_flow(**feed_forward_half)
 show_figure(figure, "10_2_feed_forward", "Forward, lines 8 to 11: from a to y")
+
+# %% [markdown]
+# The pictures show the two halves of the layer for the first sentence. In the first one, circle 1 stands for
+# lines 1 to 6, and circles 2 and 3 are line 7: the sum $u_1$ and its norm. In the second one, circle 1 stands
+# for lines 8 to 10, and circles 2 and 3 are line 11.
+
+# %% tags=["plot"]
 figure = gradient_flow(**feed_forward_half, gradients=dict.fromkeys(("a", "f", "u₂", "y")))
 show_figure(figure, "10_2_feed_forward_back", "Backward, lines 11 to 8: from dy to da")
 figure = gradient_flow(**attention_half, gradients=dict.fromkeys(("x", "m", "u₁", "a")))
 show_figure(figure, "10_2_attention_back", "Backward, lines 7 to 1: from da to dx")
 
 # %% [markdown]
-# The pictures show the two halves of the layer for the first sentence. Circle 1 stands for lines 1 to 6 or
-# 8 to 10. Circles 2 and 3 are lines 7 and 11: a sum, $u_1$ or $u_2$, and its norm. The
-# gradients of $x$ and $a$ arrive on a direct path, the long dashed arrow, and on a sublayer path (lesson 8.3,
-# `08_3_the_residual_connection`).
+# Now the way back. The gradients of $x$ and $a$ arrive on a direct path, the long dashed arrow, and on a
+# sublayer path (lesson 8.3, `08_3_the_residual_connection`).
 
 # %% [markdown]
 # ## Backward: the eleven lines in reverse order
@@ -133,7 +138,7 @@ show_figure(figure, "10_2_attention_back", "Backward, lines 7 to 1: from da to d
 # eleven lines from the last to the first. The lines that use an array stand below the line that computes it.
 # So when we reach the line that computes an array, its gradient is always complete.
 #
-# **Question.** Which lines must add their terms to the gradient of $a$ before line 7 may use it?
+# **Question.** Which lines must add their terms to $da$ before line 7 may use it?
 #
 # <details><summary>Answer</summary>
 # Lines 11 and 8, because both use $a$.
@@ -240,15 +245,16 @@ show_figure(figure, "10_gradients", caption)
 # **Question.** Why does the bias of the keys get no gradient?
 #
 # <details><summary>Answer</summary>
-# Let b be a vector that is added to all keys. Then all scores of a query q rise by the same number, q · b.
-# Adding the same number to all scores of a query does not change the softmax. So the loss does not depend
-# on this bias.
+# Let b be a vector that is added to all keys. Then all scores of a query q rise by the same number, q · b
+# times the scale. Adding the same number to all scores of a query does not change the softmax. So the loss
+# does not depend on this bias.
 # </details>
 #
 # ## The cache is a tree
 #
-# In the package the caches of the eleven lines are stored in a tree. It has one branch for each part of the
-# layer, with the name of this part. So if you know the layer, you can find every number that it computed.
+# In the package the caches of the eleven lines are stored in a tree. It has one branch for each of the four
+# modules of the layer, with the name of this module. So if you know the layer, you can find every number that
+# it computed.
 
 # %%
 for name, part in layer.children():
@@ -267,7 +273,7 @@ steps = {"m": Step("norm, attention", ["x"]), "u₁": Step("x + m", ["x", "m"])}
 steps |= {"f": Step("norm, feed-forward", ["u₁"]), "u₂": Step("u₁ + f", ["u₁", "f"])}
 layout, axes = "x . u₁ . u₂ \n . m . f .", dict.fromkeys(places, "S D")
 figure = running_example().flow(layout, places, steps, axes)
-caption = "Our sentence in a layer of the translator: its norms stand before the sublayers"
+caption = "Our sentence in a layer of the translator: its norms stand before the sublayers (8.1)"
 show_figure(figure, "10_2_running", caption)
 
 # %% [markdown]

@@ -87,9 +87,10 @@ show_figure(figure, "11_1_layer", "A decoder layer: the memory enters its second
 # </details>
 
 # %% [markdown]
-# To find the right offset, we write down what is to be predicted. The model should give the probability of
-# a whole translation $y$ of a source sentence. The chain rule of probability writes it as a product with one
-# factor for each token. In each factor, the source sentence is given too, and we leave it out:
+# To find the right offset, we write down what is to be predicted. The model should give the probability of a
+# whole translation $y$ of a source sentence. The chain rule of probability (not that of derivatives) writes
+# it as a product with one factor for each token. The bar means "given". The source sentence is given in each
+# factor, too, and we leave it out:
 #
 # $$\begin{aligned}
 # p(y) &= p(y_0) \cdot p(y_1 \mid y_0) \cdot p(y_2 \mid y_0, y_1) \cdots \\
@@ -188,7 +189,7 @@ def run(model, source, target_in, causal=True):
     x, of_decoder = model.decoder.forward(x, memory, mask, source_mask)  # (B, T, D)
     logits, of_output = model.output.forward(x)  # (B, T, V)
     parts = (of_source, of_encoder, of_target, of_decoder, of_output)
-    return logits, TransformerCache(*parts, packings=(None, None))  # nothing is packed here
+    return logits, TransformerCache(*parts, packings=(None, None))  # one sentence in a row
 
 
 difference = abs(run(model, source, target_in)[0] - logits).max()
@@ -199,9 +200,9 @@ assert_allclose(run(model, source, target_in)[0], logits, rtol=1e-12)
 
 # %% [markdown]
 # If an output can depend on the token that it has to predict, we speak of a **leak**. A leak can be found
-# without any training. We change token $s$ of $y$ and see which rows of the logits change. Row $t$ predicts
-# $y_t$, so it may change only if $s < t$. The function `assert_no_leak` does this for every $s$. It
-# compares the outputs bit by bit.
+# without any training. We change token $s$ of $y$ and see which rows of the logits, the scores of the tokens
+# (lesson 12.1), change. Row $t$ predicts $y_t$, so it may change only if $s < t$. The function
+# `assert_no_leak` does this for every $s$. It compares the outputs bit by bit.
 
 # %%
 variants = {
@@ -252,14 +253,15 @@ for variant in variants.values():
 # - A decoder layer has masked self-attention, encoder-decoder attention and a feed-forward network.
 # - The decoder's input is the target, shifted right by one place, with a start symbol in front.
 # - With the shift and the causal mask, no position can attend to the token that it has to predict.
-# - With teacher forcing, all inputs are the correct tokens, so one pass gives T exact predictions.
+# - With teacher forcing, all inputs are the correct tokens, so one pass gives the same T predictions as T
+#   passes.
 # - If the shift or the mask is missing, there is a leak. The leak test finds it without training.
 
 # %% [markdown]
 # ## Questions
 #
-# **Question.** A decoder reads `<S> i am a` and has the causal mask. Which token must position 2 predict, and
-# on which tokens of the target does its output depend?
+# **Question.** A decoder with the causal mask reads `<S> i am a`. Which token must position 2 predict, and on
+# which tokens of the target does its output depend?
 #
 # <details><summary>Answer</summary>
 # The inputs 0, 1 and 2 are `<S>`, "i" and "am". Position 2 must predict "a". Its output depends on these

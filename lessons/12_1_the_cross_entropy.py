@@ -60,8 +60,8 @@ show_figure(figure, "12_1_loss", "From the vectors of the decoder to the loss, o
 # %% [markdown]
 # ## Vector, logits, probabilities, token
 #
-# A picture in *图解transformer* shows the first steps of this computation: a linear layer, a softmax, and the
-# most probable token, "am".
+# *图解transformer* draws the first steps of this computation: a linear layer, a softmax, and the most
+# probable token, "am".
 #
 # The weight matrix $W$ of the linear layer has one column for each token of the vocabulary. The **logit**
 # of token $v$ is the dot product of the vector with column $v$. It can be any real number. The softmax
@@ -110,8 +110,8 @@ show_figure(cell_product(parts), "12_logits", caption)
 # %% [markdown]
 # ## The logarithm without overflow
 #
-# The losses of this chapter need log p. The obvious way is to compute the softmax first and its logarithm
-# afterwards. This can fail in two places:
+# The losses of this chapter need log p, the natural logarithm of a probability. The obvious way is to compute
+# the softmax first and its logarithm afterwards. This can fail in two places:
 #
 # - For a large logit the exponential function **overflows**: the result is too large for the number format.
 #   In float32 this happens above 88.7.
@@ -153,9 +153,9 @@ assert F.log_softmax(far)[0].tolist() == [0, -1000, -2000]
 #
 # ## How wrong is the model?
 #
-# The next picture of *图解transformer* shows an untrained model that should translate "merci". The model
-# gives the probabilities $p$. The correct answer is "thanks". We write it as a distribution $q$ that gives
-# the probability 1 to "thanks" and 0 to every other token. Such a vector is called **one-hot**.
+# *图解transformer* goes on with an untrained model that should translate "merci". The model gives the
+# probabilities $p$. The correct answer is "thanks". We write it as a distribution $q$ that gives the
+# probability 1 to "thanks" and 0 to every other token. Such a vector is called **one-hot**.
 #
 # How far is $p$ from $q$? The document names three measures, but does not explain them. The **L2 distance**
 # is the usual distance of two points:
@@ -201,9 +201,9 @@ show_figure(figure, "12_merci", caption)
 # For a one-hot $q$, cross-entropy and KL divergence are equal. Lesson 12.3
 # (`12_3_label_smoothing_and_tied_weights`) shows when they differ.
 #
-# A sentence has one pair ($p$, $q$) for each position. For "je suis étudiant" the target is *i am a
-# student* ⟨eos⟩, with the ids 2, 1, 0, 4 and 5. The token ⟨eos⟩ (end of sentence) marks the end. A figure
-# of *图解transformer* prints the probabilities that we would like to see after training. The cell copies them
+# A sentence has one pair ($p$, $q$) for each position. For "je suis étudiant" the target is "I am a student
+# ⟨eos⟩", with the ids 2, 1, 0, 4 and 5. The token ⟨eos⟩ (end of sentence) is the `</S>` of other lessons.
+# *图解transformer* prints the probabilities that we would like to see after training. The cell copies them
 # and computes the cross-entropy of each position.
 
 # %%
@@ -241,10 +241,13 @@ assert_allclose(losses.mean(), 0.0776, atol=5e-5)
 run = running_example()
 log_probs = run.values["loss.log_probs"].max(-1)  # (T,) of the predicted tokens
 figure = score_bars([-log_probs], [run.predicted], decimals=3)
-caption = "Our sentence in the translator: −log p of each token of its translation"
+caption = "Our sentence in the translator: −log p of each right token; .08 means p = .93"
 show_figure(figure, "12_1_running", caption)
 
 # %% [markdown]
+# The probabilities of our translator are not nearer to 1, because it was trained with targets of .9 instead
+# of 1 (lesson 12.3).
+#
 # **Your turn.** In the terminal, compute the cross-entropy for four probabilities of the right token, with
 # `!-np.log(np.array([0.5, 0.9, 0.99, 0.999]))`. By which factor does it fall in the last two steps?
 

@@ -117,12 +117,14 @@ show_figure(figure, "12_gradient", caption)
 run = running_example()
 found = np.exp(run.values["loss.log_probs"].max(-1))  # (T,) of the right tokens
 figure = score_bars([found, found - 0.9], [run.predicted] * 2, ["p", "p − q"], decimals=3)
-caption = "Our sentence in the translator: the right tokens have q = .9 there (lesson 12.3)"
+caption = "Our sentence in the translator: here q = .9, so p − q of the right tokens is positive"
 show_figure(figure, "12_2_running", caption)
 
 # %% [markdown]
-# A training step moves each logit against its gradient. The gradient of "thanks" is −.8, so its logit
-# rises. The gradients of the other five tokens are their probabilities, so their logits fall.
+# A training step moves each logit against its gradient. The gradient of "thanks" is −.8, so its logit rises.
+# The gradients of the other five tokens are their probabilities, so their logits fall. In our translator the
+# right tokens have q = .9, not 1 (lesson 12.3). Their p is above .9 already, so a step would make them a
+# little less probable.
 #
 # **Question.** The entries of $p - q$ sum to 0. Why must this be so for every loss that is computed from a
 # softmax?
@@ -140,10 +142,11 @@ show_figure(figure, "12_2_running", caption)
 #
 # $$L = \frac{1}{N} \sum_{n\ \mathrm{real}} \ell_n$$
 #
-# The factor 1/N also appears in the gradient. It is $dz = (p - q) / N$ at a real token, and 0 at padding.
+# The factor 1/N also appears in the gradient. It is $dz = (p - q) / N$ at a real token, and 0 at padding. In
+# the next cell V is 7, and the id 0 is padding.
 
 # %%
-targets = np.array([[4, 1, 0, 0], [6, 2, 3, 0]])  # (B, T), here the id 0 is padding
+targets = np.array([[4, 1, 0, 0], [6, 2, 3, 0]])  # (B, T)
 z = rng.standard_normal((2, 4, 7))  # (B, T, V)
 real = targets != 0  # (B, T)
 N = real.sum()
@@ -184,7 +187,7 @@ def loss_over_all(z, targets):
 
 
 report = gradcheck((F.cross_entropy, backward_over_all), z, targets, pad_id=0)
-print("only the gradient is wrong:", report.worst.diagnosis)
+print("only the gradient is wrong:", report.worst.diagnosis.split(";")[0])
 both_wrong = gradcheck((loss_over_all, backward_over_all), z, targets)
 print("loss and gradient are wrong:", "passes" if both_wrong.ok else "fails")
 

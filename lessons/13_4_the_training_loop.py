@@ -187,7 +187,7 @@ assert {word for french in others.values() for word in french.split()} - words =
 
 # %% [markdown]
 # The model does not translate the new sentences correctly, although it has seen all of their words except
-# *fatiguée*. It has only memorized the ten sentences. This is called **overfitting**: a model is much better
+# "fatiguée". It has only memorized the ten sentences. This is called **overfitting**: a model is much better
 # on its training sentences than on new ones. Therefore the quality of a model is always measured with
 # sentences that it was not trained on. Lesson 13.5 does this.
 #

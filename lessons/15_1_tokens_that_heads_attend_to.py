@@ -36,12 +36,12 @@ threadpool_limits(1, user_api="blas")  # small products run fastest on one threa
 # %% [markdown]
 # ## An ambiguous word
 #
-# Read this sentence: *The animal didn't cross the street because it was too tired.* The pronoun *it* refers
-# to the animal. The noun that a pronoun refers to is called its **antecedent**. If the last word is *wide*
-# instead of *tired*, the antecedent is the street.
+# Read this sentence: "The animal didn't cross the street because it was too tired." The pronoun "it" refers
+# to the animal. The noun that a pronoun refers to is called its **antecedent**. If the last word is "wide"
+# instead of "tired", the antecedent is the street.
 #
-# English has one pronoun for both cases. French has two: *il* for *animal*, which is masculine, and *elle*
-# for *rue* (street), which is feminine. So a translator into French must know the antecedent.
+# English has one pronoun for both cases. French has two: "il" for "animal", which is masculine, and "elle"
+# for "rue" (street), which is feminine. So a translator into French must know the antecedent.
 #
 # Does the small translator of lesson 13.5 know it? The function `trained` returns the training run of that
 # lesson if it is in this folder. If there is no such model in the folder, the cell trains it now, which takes
@@ -105,11 +105,11 @@ assert not {f"{example} tired", f"{example} wide"} & {p.english for p in builtin
 # > behavior related to the syntactic and semantic structure of the sentences.
 #
 # *图解transformer* shows this with our sentence. It draws the attention weights of the fifth of six encoder
-# layers for the query of *it*. One head gives most of its weight to "the animal", and another to "tired".
+# layers for the query of "it". One head gives most of its weight to "the animal", and another to "tired".
 #
 # *Attention机制详解（二）* has another example, "I arrived at the bank after crossing the river". It says
-# that *river* has a high score when *bank* is translated. In French, *bank* is *rive* beside a river, and
-# *banque* where the money is.
+# that "river" has a high score when "bank" is translated. In French, "bank" is "rive" beside a river, and
+# "banque" where the money is.
 #
 # Each document shows one sentence and the heads that support its statement. We measure all heads on a hundred
 # sentences instead.
@@ -126,8 +126,8 @@ print(f"encoder and decoder: {model.config.n_layers} layers each, {H} heads in e
 # ambiguous word, the corpus also stores a `reference`. It says where the ambiguous word is, which noun is its
 # antecedent, and which French word is right.
 #
-# We want sentences that are built like the example. So the place (such as *street*) must come two words
-# before *it*, and both nouns must be singular. We take the first hundred of these sentences.
+# We want sentences that are built like the example. So the place (such as "street") must come two words
+# before "it", and both nouns must be singular. We take the first hundred of these sentences.
 
 # %%
 
@@ -150,7 +150,7 @@ for pair in pairs[:2]:
 #
 # Now we need a number that says whether the model knows the antecedent. We give the decoder the correct
 # French tokens up to the pronoun (teacher forcing, chapter 11). At the position that predicts the pronoun, we
-# compare the logits of *il* and *elle*. Their difference is the **logit difference**:
+# compare the logits of "il" and "elle". Their difference is the **logit difference**:
 #
 # $$\delta = \operatorname{logit}(\mathrm{right\ word}) - \operatorname{logit}(\mathrm{wrong\ word})$$
 #
@@ -176,7 +176,7 @@ baseline = max(np.bincount(right)) / len(pairs)
 print(f"it: δ > 0 in {accuracy:.1%} of {len(pairs)} sentences; baseline {baseline:.1%}")
 
 # %% [markdown]
-# The next cell repeats the measurement for *bank*. There the two words are *rive* and *banque*. The later
+# The next cell repeats the measurement for "bank". There the two words are "rive" and "banque". The later
 # lessons need the same arrays again, so the package contains them. `ambiguous_sentences` returns the batch
 # and the positions. The method `logit_differences` of the result computes δ.
 
@@ -194,7 +194,7 @@ assert it.pairs == pairs
 assert_allclose(it.logit_differences(logits), delta)
 
 # %% [markdown]
-# The check requires more than 85 % in both cases, where the baseline for *it* stays below 60 %. So the model
+# The check requires more than 85 % in both cases, where the baseline for "it" stays below 60 %. So the model
 # uses something in the sentence. Which tokens does it use?
 #
 # **Question.** In one sentence δ is 0.1, in another one it is 5. In both, the model is right. What is the
@@ -210,8 +210,8 @@ assert_allclose(it.logit_differences(logits), delta)
 #
 # There are two places where we can look for the antecedent:
 #
-# - In the **encoder**, the token *it* is a query. Its new vector may contain information from the antecedent.
-# - In the **decoder**, the position that predicts *il* is a query of the cross-attention. It may take
+# - In the **encoder**, the token "it" is a query. Its new vector may contain information from the antecedent.
+# - In the **decoder**, the position that predicts "il" is a query of the cross-attention. It may take
 #   information directly from the antecedent in the encoder's output.
 #
 # The forward pass stores the attention weights in the cache, because the backward pass needs them. This is
@@ -244,10 +244,10 @@ print(len(weights), "heads; the weights of one:", weights["cross", 1, 0].shape)
 #
 # | kind | in the example |
 # |---|---|
-# | antecedent | *animal* |
-# | other noun | *street* |
-# | adjective, which decides between the nouns | *tired* |
-# | it | *it* |
+# | antecedent | "animal" |
+# | other noun | "street" |
+# | adjective, which decides between the nouns | "tired" |
+# | it | "it" |
 # | end symbol | `</S>` |
 # | other | all other tokens |
 
@@ -324,7 +324,7 @@ for kind, number in enumerate(shares.argmax(0)):
 # %% [markdown]
 # ## Summary
 #
-# - The antecedent of a pronoun decides between *il* and *elle*, so a translator must know it.
+# - The antecedent of a pronoun decides between "il" and "elle", so a translator must know it.
 # - The logit difference δ is logit(right word) − logit(wrong word); the model is right where δ > 0.
 # - The trained model is right far more often than the baseline that always gives the more frequent pronoun.
 # - The cache of the forward pass contains the attention weights of every query and every head.
@@ -340,11 +340,11 @@ for kind, number in enumerate(shares.argmax(0)):
 # held-out sentences these pairs are new, so it has to combine what it knows about each word.
 # </details>
 #
-# **Question.** The logits of *il* and *elle* are 3 and 1, and the logit of *la* is 4. Is the model right
-# according to δ, if *il* is the right word? Which token would greedy search choose?
+# **Question.** The logits of "il" and "elle" are 3 and 1, and the logit of "la" is 4. Is the model right
+# according to δ, if "il" is the right word? Which token would greedy search choose?
 #
 # <details><summary>Answer</summary>
-# δ = 2 > 0, so the model prefers the right pronoun. Greedy search would choose *la*. The logit difference
+# δ = 2 > 0, so the model prefers the right pronoun. Greedy search would choose "la". The logit difference
 # compares only the two words that we ask about.
 # </details>
 
@@ -355,7 +355,7 @@ for kind, number in enumerate(shares.argmax(0)):
 # questions of this lesson have no known answers by which they could be graded. Here are some for paper and
 # for the terminal:
 #
-# - By hand: what is the ratio of the probabilities of *il* and *elle* for δ = log 4?
+# - By hand: what is the ratio of the probabilities of "il" and "elle" for δ = log 4?
 # - In a shell, look at one sentence of your own:
 #   `npformer attention --model runs/lesson13 --kind cross "the dog is tired"`.
 # - A model with another seed has other heads. Train one with

@@ -39,8 +39,8 @@ threadpool_limits(1, user_api="blas")  # small products run fastest on one threa
 # sentence is a **hit** of a head if the largest weight of the query is the weight of the antecedent. The
 # **hit rate** of a head is the share of the sentences that are hits.
 #
-# The picture shows the computation for one head. The query is *it* in the encoder. In the cross-attention, it
-# is the position that predicts *il* or *elle*.
+# The picture shows the computation for one head. The query is "it" in the encoder. In the cross-attention, it
+# is the position that predicts "il" or "elle".
 
 # %% tags=["plot"]
 figure = shape_flow(
@@ -75,7 +75,7 @@ print(f"{len(weights)} heads, {len(it.pairs)} sentences; the model is right in {
 # Is a hit rate of 40 % high or low? To answer this, we need baselines. We use two:
 #
 # - **Random token.** A head that chooses a token at random has a hit rate of 1 / (number of tokens).
-# - **Fixed position.** In all our sentences a noun stands two words before *it*: the place, such as *street*.
+# - **Fixed position.** In all our sentences a noun stands two words before "it": the place, such as "street".
 #   A head that always attends to this position needs no knowledge about the sentence. Its hit rate is the
 #   share of sentences in which the place is the antecedent.
 
@@ -142,7 +142,7 @@ print(f"{'fixed position':26} {fixed_position:6.0%}   {1:23.0%}   {0:18.0%}")
 # ## The example of the source documents
 #
 # What does the head with the highest hit rate do in the two sentences of the source documents, which
-# differ in one word? The cell also prints the difference of the two logits, *il* − *elle*, for each sentence.
+# differ in one word? The cell also prints the difference of the two logits, "il" − "elle", for each sentence.
 
 # %%
 example = "the animal didn't cross the street because it was too"
@@ -169,18 +169,18 @@ caption = f"{best_head[0]}, layer {best_head[1]}, head {best_head[2]}, in two se
 show_figure(figure, "15_two", caption)
 
 # %% [markdown]
-# The difference is positive for *tired* and negative for *wide*, so the model chooses the right pronoun in
-# both sentences. Compare the two rows of the figure. Does the head attend to *animal* in the first row and to
-# *street* in the second one?
+# The difference is positive for "tired" and negative for "wide", so the model chooses the right pronoun in
+# both sentences. Compare the two rows of the figure. Does the head attend to "animal" in the first row and to
+# "street" in the second one?
 #
 # If you had seen only one of the rows, you might have drawn a conclusion that the other row contradicts. This
 # is why we count.
 
 # %% [markdown]
-# ## And *bank*?
+# ## And "bank"?
 #
-# For *bank* there is no antecedent. Other words decide between *rive* and *banque*, for example *river*,
-# *money* or *fisherman*. The corpus marks these **deciding words** in each sentence. We count how often the
+# For "bank" there is no antecedent. Other words decide between "rive" and "banque", for example "river",
+# "money" or "fisherman". The corpus marks these **deciding words** in each sentence. We count how often the
 # largest weight of a head is on one of them.
 
 # %%
@@ -210,9 +210,9 @@ assert (f"{by_chance:.0%}", f"{fixed[away]:.0%}", away) == ("9%", "32%", 3)
 
 # %% [markdown]
 # When we ran this lesson, the best head attended most to a deciding word in 87 % of the sentences. A random
-# token is a deciding word in 9 %, and the token three places after *bank* in 32 %. So the position alone does
-# not explain the hit rate. This supports the statement of *Attention机制详解（二）* that *river* has a high
-# score for *bank*.
+# token is a deciding word in 9 %, and the token three places after "bank" in 32 %. So the position alone does
+# not explain the hit rate. This supports the statement of *Attention机制详解（二）* that "river" has a high
+# score for "bank".
 #
 # ## Does a token attend most to itself?
 #
@@ -251,12 +251,12 @@ assert share_itself < 0.5
 # %% [markdown]
 # ## What the source documents say
 #
-# > - *图解transformer* shows *it* in the encoder of a model with six layers and eight heads. The model
+# > - *图解transformer* shows "it" in the encoder of a model with six layers and eight heads. The model
 # >   (tensor2tensor's) was trained on millions of sentences. The document concludes that the head has
-# >   connected *it* and "the animal". One sentence, with a head that was chosen for it, shows that a head can
+# >   connected "it" and "the animal". One sentence, with a head that was chosen for it, shows that a head can
 # >   attend to the antecedent. We found the best head by counting, and it may also be in the
 # >   cross-attention. The lesson prints its hit rate beside those of the baselines.
-# > - *Attention机制详解（二）*: the high score of *river* for *bank* is confirmed. One head attends most to a
+# > - *Attention机制详解（二）*: the high score of "river" for "bank" is confirmed. One head attends most to a
 # >   deciding word in more sentences than the best fixed position, 32 %. It is not confirmed that the score
 # >   of a token with itself is usually the largest: this holds in fewer than half of the rows.
 # > - The paper says that heads "exhibit behavior". This is a careful statement about attention weights. Since
@@ -270,7 +270,7 @@ assert share_itself < 0.5
 # - A hit is a sentence in which the largest weight of the query is the weight of the antecedent.
 # - A hit rate needs baselines: a random token, and a fixed position, which is right in half of the sentences.
 # - A head finds the antecedent only if its hit rate is high for both kinds of antecedents.
-# - For *bank*, one head attends most to a deciding word in more sentences than any fixed position does.
+# - For "bank", one head attends most to a deciding word in more sentences than any fixed position does.
 # - In the encoder, fewer than half of the queries give the largest weight to their own token.
 
 # %% [markdown]
@@ -299,7 +299,7 @@ assert share_itself < 0.5
 # the terminal:
 #
 # - Print the three best heads: `!sorted(rates.items(), key=lambda item: -item[1])[:3]`.
-# - To which tokens do the heads attend for *bank* if the deciding words are replaced by `<UNK>`? Lesson 15.3
+# - To which tokens do the heads attend for "bank" if the deciding words are replaced by `<UNK>`? Lesson 15.3
 #   (`15_3_head_ablation`) shows how to replace words.
 #
 # **Next**: lesson 15.3 (`15_3_head_ablation`) removes heads and measures whether the model needs them.

@@ -46,7 +46,7 @@ threadpool_limits(1, user_api="blas")  # small products run fastest on one threa
 # accuracy again. Such an experiment is called an **ablation**. It shows a cause and an effect, while a
 # picture of attention weights shows only one intermediate result.
 #
-# First we load the model of lesson 13.5 (`13_5_training_a_translator`) and the hundred sentences with *it*.
+# First we load the model of lesson 13.5 (`13_5_training_a_translator`) and the hundred sentences with "it".
 
 # %%
 translator = Translator.from_checkpoint(trained())
@@ -253,7 +253,7 @@ assert_allclose(rank_correlation([1, 5, 2], [10, 30, 20]), 1)
 # words. It does not occur in the training sentences, so its embedding has kept its random initial value. It
 # carries no information about the word that it replaces.
 #
-# We replace in turn the antecedent, the other noun, the adjective and *it*, and measure δ each time.
+# We replace in turn the antecedent, the other noun, the adjective and "it", and measure δ each time.
 
 # %%
 accuracy_without_word = {}

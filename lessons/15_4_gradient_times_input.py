@@ -48,7 +48,7 @@ threadpool_limits(1, user_api="blas")  # small products run fastest on one threa
 # number is the loss. Here we take the logit difference δ of lesson 15.1 (`15_1_tokens_that_heads_attend_to`).
 # The gradient of an output with respect to an input or an intermediate array is called its **saliency**.
 #
-# We load the model of lesson 13.5 (`13_5_training_a_translator`) and the hundred sentences with *it*. Then we
+# We load the model of lesson 13.5 (`13_5_training_a_translator`) and the hundred sentences with "it". Then we
 # measure the cost of removing each head as in lesson 15.3, to have something to compare with.
 
 # %%

@@ -34,10 +34,10 @@ show_figure(lens.plot(), "15_lens", "The prediction after each layer of the deco
 # embedding, the most probable token is the one that was read. Then the prediction changes, once or several
 # times, and at some layer it becomes the final one.
 #
-# **Question.** From which layer on does the model predict *mann*, and from which *fahrrad*?
+# **Question.** From which layer on does the model predict "mann", and from which "fahrrad"?
 #
 # <details><summary>Answer</summary>
-# *mann* from layer 1 on, and *fahrrad* after layer 3 only, the last one.
+# "mann" from layer 1 on, and "fahrrad" after layer 3 only, the last one.
 # </details>
 
 # %% [markdown]
@@ -57,8 +57,8 @@ show_figure(lens.plot(), "15_lens", "The prediction after each layer of the deco
 print(lens.table(position=2))
 
 # %% [markdown]
-# At position 2 the decoder reads *mann*. After layer 0, *mann* is still the most probable token. Layer 1
-# changes this to *fährt*, and the layers 2 and 3 make it more probable: from .43 to .91. `decided` has, for
+# At position 2 the decoder reads "mann". After layer 0, "mann" is still the most probable token. Layer 1
+# changes this to "fährt", and the layers 2 and 3 make it more probable: from .43 to .91. `decided` has, for
 # each position, the first row from which on the prediction stays the same.
 
 # %%
@@ -71,11 +71,11 @@ final = [tokens[0] for tokens in lens.predictions[-1]]
 assert " ".join(final[:-1]) == translator.translate(SENTENCE, form="tokenised")
 
 # %% [markdown]
-# **Question.** *fahrrad* (bicycle) is decided last, in layer 3. Before that, the lens shows *fährt* (rides)
-# and *auf* (on). Why is *auf* a reasonable guess?
+# **Question.** "fahrrad" (bicycle) is decided last, in layer 3. Before that, the lens shows "fährt" (rides)
+# and "auf" (on). Why is "auf" a reasonable guess?
 #
 # <details><summary>Answer</summary>
-# *Ein Mann fährt auf einem Fahrrad* is correct German, too. The lens suggests that the model leans towards
+# "Ein Mann fährt auf einem Fahrrad" is correct German, too. The lens suggests that the model leans towards
 # this translation until its last layer.
 # </details>
 #
@@ -93,7 +93,7 @@ assert " ".join(final[:-1]) == translator.translate(SENTENCE, form="tokenised")
 # %% [markdown]
 # ## A logit is a sum
 #
-# Which part of the model brought *fahrrad*? This translator normalizes before each sublayer (lesson 8.4,
+# Which part of the model brought "fahrrad"? This translator normalizes before each sublayer (lesson 8.4,
 # `08_4_norm_before_or_after`). So its last vector is the embedding $e$ plus all that the sublayers added:
 #
 # $$x = e + \sum_n \left( \sum_h z_h^{(n)} W_h^{(n)} + b^{(n)} + f^{(n)} \right)$$
@@ -158,13 +158,13 @@ assert max(values, key=values.get) == "layer 2 cross head 2"
 assert min(values, key=values.get) == "biases of the output"
 
 # %% [markdown]
-# We asked for a difference: the logit of *fahrrad* minus that of *auf*. A single logit contains much that all
+# We asked for a difference: the logit of "fahrrad" minus that of "auf". A single logit contains much that all
 # tokens share, such as a constant that the softmax ignores. The difference asks why this word and not that
 # one, and it is usually the better question.
 #
 # The largest term does not depend on the sentence at all: the biases of the last norm and of the output speak
-# for *auf*. Two heads of cross-attention and other parts outweigh them. Cross-attention alone can bring
-# *bicycle* from the encoder.
+# for "auf". Two heads of cross-attention and other parts outweigh them. Cross-attention alone can bring
+# "bicycle" from the encoder.
 #
 # **Question.** A part has a term near 0. Can the model do without it?
 #
@@ -214,7 +214,7 @@ assert min(values, key=values.get) == "biases of the output"
 # - `npformer exercise start logit-lens`: compute the logits after every layer.
 # - `npformer exercise start logit-terms`: compute what each part adds to a logit.
 # - Use the lens on a sentence that the model translates wrongly. Which layer brings the wrong word?
-# - Compute the terms of the logit of *mann* with `attribution`. Which bias is the largest?
+# - Compute the terms of the logit of "mann" with `attribution`. Which bias is the largest?
 #
 # The lens is of nostalgebraist, "interpreting GPT: the logit lens" (2020), and the sum of Elhage et al., "A
 # mathematical framework for Transformer circuits" (2021). Belrose et al., "Eliciting latent predictions from

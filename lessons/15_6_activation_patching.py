@@ -28,14 +28,14 @@ show_figure(patching.plot(), "15_patching", "Effects of activations of 'A woman 
 # %% [markdown]
 # ## An experiment with two sentences
 #
-# *A man is sleeping* begins with *ein* in German, and *A woman is sleeping* with *eine*. The English article
+# "A man is sleeping" begins with "ein" in German, and "A woman is sleeping" with "eine". The English article
 # is the same. So the decoder must know the noun before it writes the first word. Where in the model is this
 # knowledge?
 #
 # The picture answers with an experiment. The model reads both sentences, and we keep all activations of the
 # second run. In both runs the decoder reads the translation of the first sentence. Then the model reads the
 # first sentence again, but with one activation (the vector of one token after one layer) of the other run.
-# This is **activation patching** (Meng et al. 2022). If the prediction changes from *ein* to *eine*, this
+# This is **activation patching** (Meng et al. 2022). If the prediction changes from "ein" to "eine", this
 # vector carries the difference.
 #
 # The score is a difference of logits, as in lesson 15.1 (`15_1_tokens_that_heads_attend_to`):
@@ -53,11 +53,11 @@ assert (encoder.exact[:, 1] / difference > 0.9).all()  # of "man"
 assert_allclose(decoder.exact[-1, 0] / difference, 1, atol=1e-4)
 
 # %% [markdown]
-# A patch of *man* moves the score from one run to the other, by 100 percent of the difference. This holds
+# A patch of "man" moves the score from one run to the other, by 100 percent of the difference. This holds
 # in every layer of the encoder. No other vector of the encoder matters. So the encoder leaves the gender in
 # the vector of the noun, although its attention could have copied it to others.
 #
-# In the decoder, only the first position can count: *ein* is predicted there, and the causal mask hides all
+# In the decoder, only the first position can count: "ein" is predicted there, and the causal mask hides all
 # later positions. The effect grows from layer to layer: each cross-attention brings a part of the
 # knowledge. After the last layer the effect is 100 percent, and this is no discovery: the logits are
 # computed from this vector alone.
@@ -126,29 +126,29 @@ assert np.abs(of_heads.exact - of_heads.first_order).max() < abs(difference) / 5
 
 # %% [markdown]
 # The estimates find the right token, and they are much too small in the encoder. The gradient is right; it
-# is the slope at $a$. The step from *man* to *woman* is long, and along it the softmax of attention and the
+# is the slope at $a$. The step from "man" to "woman" is long, and along it the softmax of attention and the
 # norms change the slope. For the heads, which are nearer to the output, the estimates are good. So a common
 # plan is: estimate all effects, and measure the few large ones.
 #
-# **Question.** Would the estimates of the same score be better for *A man is sleeping* and *A boy is
-# sleeping*?
+# **Question.** Would the estimates of the same score be better for "A man is sleeping" and "A boy is
+# sleeping"?
 #
 # <details><summary>Answer</summary>
-# The step from *man* to *boy* is probably shorter, so the slope changes less. But then the score hardly
-# differs between the runs, and there is little to explain: both sentences begin with *ein*.
+# The step from "man" to "boy" is probably shorter, so the slope changes less. But then the score hardly
+# differs between the runs, and there is little to explain: both sentences begin with "ein".
 # </details>
 #
-# **Your turn.** Try pairs such as *A man is sleeping* and *A man is reading*. At which position do the
+# **Your turn.** Try pairs such as "A man is sleeping" and "A man is reading". At which position do the
 # translations differ, and which vectors of the encoder carry the verb?
 
 # %% [markdown]
 # ## A fair pair
 #
 # The two sentences must have the same number of tokens, since a patch goes from a place to the same place.
-# They should differ in one thing only. With *A man is sleeping* and *The children are reading*, almost every
+# They should differ in one thing only. With "A man is sleeping" and "The children are reading", almost every
 # patch would change something, and none would tell you why.
 #
-# One pair is an anecdote. A head that carries the gender of *woman* may not carry that of *girl*, a word of
+# One pair is an anecdote. A head that carries the gender of "woman" may not carry that of "girl", a word of
 # neuter gender in German. Before you call a head "the gender head", try ten pairs, and one pair for which you
 # expect no effect.
 
@@ -164,17 +164,17 @@ assert np.abs(of_heads.exact - of_heads.first_order).max() < abs(difference) / 5
 # %% [markdown]
 # ## Questions
 #
-# **Question.** Why is the score a difference of two logits, and not the probability of *eine*?
+# **Question.** Why is the score a difference of two logits, and not the probability of "eine"?
 #
 # <details><summary>Answer</summary>
 # Near the output, the difference is nearly linear in the activations, and it does not saturate. A probability
 # hardly moves between .97 and .99 while the logits change much.
 # </details>
 #
-# **Question.** A patch of a head has the effect 0. Does the head not attend to *man*?
+# **Question.** A patch of a head has the effect 0. Does the head not attend to "man"?
 #
 # <details><summary>Answer</summary>
-# It may attend to *man* and bring something in which the two sentences agree, such as that it is a person.
+# It may attend to "man" and bring something in which the two sentences agree, such as that it is a person.
 # Patching sees differences only.
 # </details>
 
@@ -184,7 +184,7 @@ assert np.abs(of_heads.exact - of_heads.first_order).max() < abs(difference) / 5
 # `npformer exercise list 15` lists the exercises of this chapter.
 #
 # - `npformer exercise start attribution-patching`: estimate the effects of all patches at once.
-# - Patch `what="feed-forward"`. Do the networks of the encoder matter for the gender of *man*?
+# - Patch `what="feed-forward"`. Do the networks of the encoder matter for the gender of "man"?
 # - Find a pair of sentences for which the largest effect in the encoder is not at the word that differs.
 #
 # Heimersheim and Nanda, "How to use and interpret activation patching" (2024), collect what can go wrong.

@@ -232,8 +232,8 @@ show_figure(figure, "17_2_padding", caption)
 # ## Reading in both directions
 #
 # A network that reads from left to right knows at each token only what came before. For translation this is
-# not enough. In *I arrived at the bank after crossing the river*, the word *river* comes after *bank*, and it
-# decides what *bank* means.
+# not enough. In "I arrived at the bank after crossing the river", the word "river" comes after "bank", and it
+# decides what "bank" means.
 #
 # A **bidirectional** recurrent network (Schuster and Paliwal, 1997) consists of two recurrent layers. One
 # reads from left to right, the other from right to left. At each position, the two hidden states are
@@ -249,7 +249,7 @@ caption = "Bidirectional: one network reads to the right, the other to the left"
 show_figure(figure, "17_2_both", caption)
 
 # %% [markdown]
-# So the vector at *bank* depends on the whole sentence. In the backward pass, the gradient is split into two
+# So the vector at "bank" depends on the whole sentence. In the backward pass, the gradient is split into two
 # halves, and the two gradients of $x$ are added. The class `Bidirectional` does this, here with GRU cells.
 
 # %%

@@ -36,8 +36,8 @@ threadpool_limits(1, user_api="blas")  # small products run fastest on one threa
 # %% [markdown]
 # ## Two problems of recurrent networks
 #
-# *Attention机制详解（二）* motivates self-attention with a sentence that contains *bank* and *river*. A
-# recurrent network needs information from *river* to understand *bank*, and this information must pass
+# *Attention机制详解（二）* motivates self-attention with a sentence that contains "bank" and "river". A
+# recurrent network needs information from "river" to understand "bank", and this information must pass
 # through all time steps between them. The document names two problems: this is slow, and it works badly over
 # long distances. Lesson 17.5 (`17_5_why_recurrence_is_sequential`) measures the first problem. This lesson
 # measures the second.
@@ -302,7 +302,7 @@ assert report.ok
 # > - *The components of the Transformer* says that without attention the first elements of a sequence are
 # >   lost. In our measurement, the elements that are written last are lost.
 # > - *Attention机制详解（二）* continues a first part about attention in recurrent networks, which is not
-# >   among the source documents. Its example with *bank* and *river* is not a long distance: there are
+# >   among the source documents. Its example with "bank" and "river" is not a long distance: there are
 # >   only four tokens from one to the other.
 
 # %% [markdown]

@@ -76,7 +76,7 @@ show_figure(figure, "20_2_shapes", caption)
 #
 # | | automatically | save | instagram | photos | to |
 # |---|---|---|---|---|---|
-# | row of *to* | small | small | large | small | small |
+# | row of "to" | small | small | large | small | small |
 #
 # There are two ways to combine $D$ and $l$, which the package calls **orientations**:
 #
@@ -161,7 +161,7 @@ show_figure(figure, "20_orientations", caption)
 # weight .79. It is the source, as wanted.
 #
 # In the orientation "rows", the same $D$ gives the largest weight, .66, to "dropbox". This is the word that
-# points *to* "to": it stands two places after it.
+# points to "to": it stands two places after it.
 #
 # **Question.** How must the active scores change, so that "rows" finds the source?
 #

@@ -37,7 +37,7 @@ rng = np.random.default_rng(21)
 # | | the | old | dog | barks |
 # |---|---|---|---|---|
 # | absolute position | 0 | 1 | 2 | 3 |
-# | position relative to *dog* | −2 | −1 | 0 | 1 |
+# | position relative to "dog" | −2 | −1 | 0 | 1 |
 #
 # *Attention机制详解（二）* says that sinusoids are one possible choice of positions. It cites Shaw,
 # Uszkoreit and Vaswani, *Self-Attention with Relative Position Representations* (2018). They do not add

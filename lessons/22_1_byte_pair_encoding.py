@@ -87,7 +87,7 @@ assert [word for word in asked.split() if word not in counts] == ["tigers", "riv
 
 # %% [markdown]
 # Two of the six words are unknown, so they cannot be translated. German has many more words of this kind,
-# because it writes compound nouns as one word, such as *Feuerwehrwagen*.
+# because it writes compound nouns as one word, such as "Feuerwehrwagen".
 #
 # **Question.** What if the tokens were single characters? Then no word is unknown. What is the
 # disadvantage?
@@ -255,7 +255,7 @@ assert codec.decode(codec.encode("the tigers are on the riverbank")) == asked
 # **Question.** Why is one vocabulary for both languages useful for English and German?
 #
 # <details><summary>Answer</summary>
-# Names, numbers and related words, such as *Hand* or *warm*, are written the same way. They get the same
+# Names, numbers and related words, such as "Hand" or "warm", are written the same way. They get the same
 # tokens, and so the same embeddings.
 # </details>
 

@@ -49,7 +49,7 @@ threadpool_limits(1, user_api="blas")  # small products run fastest on one threa
 # will see how to do the same with a model that you have downloaded.
 #
 # The function `short_gpt2` trains the model for a few seconds. The training text consists of sentences such
-# as *the owl didn't climb the rocks because they were too high*. Each word is one token.
+# as "the owl didn't climb the rocks because they were too high". Each word is one token.
 
 # %%
 model, dataset, losses = short_gpt2()
@@ -257,7 +257,7 @@ for ours, theirs in zip((q, k, v), (cache.q, cache.k, cache.v), strict=True):
 # ## Attention with your own text
 #
 # The method `attention` takes a text, and returns the attention weights of all heads together with the tokens
-# of the text. The next word of our text should be *they*, because both nouns are plural. So the last query
+# of the text. The next word of our text should be "they", because both nouns are plural. So the last query
 # should attend to a noun in at least one head. Layers and heads are counted from 0.
 
 # %%
@@ -302,8 +302,8 @@ show_figure(figure, "25_attention", caption)
 # it is 0. So its mean is 1/4, and integrated gradients give $4 \cdot 1/4 = 1 = f(4) - f(0)$.
 # </details>
 #
-# Which tokens make *they* more probable than *it*? Integrated gradients are linear in $f$. So the cell
-# computes integrated gradients for both logits, and subtracts the numbers for *it* from those for *they*.
+# Which tokens make "they" more probable than "it"? Integrated gradients are linear in $f$. So the cell
+# computes integrated gradients for both logits, and subtracts the numbers for "it" from those for "they".
 
 # %%
 they, it = (loaded.saliency(TEXT, target=word, score="logit") for word in ("they", "it"))
@@ -325,8 +325,8 @@ figure = score_bars([a], [they.tokens["text"]], title="logit of they minus logit
 show_figure(figure, "25_contributions", "The plural noun at the beginning contributes most")
 
 # %% [markdown]
-# The noun *animals* contributes most. The sum differs from $f(x) - f(0)$ by at most .1, because the integral
-# is computed numerically. Gradient times input does not have completeness: for the logit of *they*, its sum
+# The noun "animals" contributes most. The sum differs from $f(x) - f(0)$ by at most .1, because the integral
+# is computed numerically. Gradient times input does not have completeness: for the logit of "they", its sum
 # differs from $f(x) - f(0)$ by more than 1.
 #
 # ## A gradient check of the whole model

@@ -73,7 +73,7 @@ SOURCES = {
     损失函数    | "merci", "je suis étudiant", greedy and beam search | 12 How wrong; 12 Trained; 14 Greedy search; 14 Beam search | functional/losses.cross_entropy; generation/beam.beam_search
     """,  # noqa: E501 - a row of a table is a line
     "Attention机制详解（二）": """
-    整体结构    | the idea and the structure: the word bank attends to river | 15 And *bank*; 10 | models/transformer/model.Transformer
+    整体结构    | the idea and the structure: the word bank attends to river | 15 And "bank"; 10 | models/transformer/model.Transformer
     Self-Attention | queries, keys and values; scaled dot products; heads | 4 Why a token; 5 What the division by √dₖ does; 7 The passage | functional/attention.attention; nn/attention/multi_head.MultiHeadAttention
     其他细节    | positions, masks, residuals, layer norm | 3 The table; 6 The forward pass with a mask; 8 Before or after | functional/positions.sinusoids; nn/norm.AddNorm
     源码        | tensor2tensor: norm before the sublayer, positions in halves | 8 Before or after; 3 Three layouts | models/transformer/sequences.Postprocess; functional/positions.sinusoids
