@@ -35,17 +35,8 @@ def _emit_logits(recording: Recording, call: Call, path: str) -> None:
     if isinstance(module, TiedProjection) and weight is not None:
         rows, drows = (a.reshape(-1, a.shape[-1]) for a in (call.inputs[0], dy))
         table = recording.shown(module.weight, module.weight.value)  # (V, D)
-        labels = {"kind": "transpose"} | {name: each for name, each in note.items() if name == "token_ids"}
-        weight = recording.record(
-            "rearrange",
-            f"{path}.weight",
-            table.T,
-            rows.T @ drows,
-            [weight],
-            labels,
-            "transpose",
-            squeeze=False,
-        )
+        weight = recording.record_transposed(f"{path}.weight", table.T, rows.T @ drows, weight)
+        weight.note |= {name: each for name, each in note.items() if name == "token_ids"}
     step = _record_linear(recording, path, [x, weight], module.bias, (y, dy), "logits", note)
     recording.link(call.output, step)
 

@@ -145,6 +145,13 @@ class Recording:
         self.link(data, step)
         return step
 
+    def record_transposed(
+        self, path: str, data: Array, grad: Array, matrix: RecordedStep | None
+    ) -> RecordedStep:
+        """Add a transposed matrix (M, N) with its gradient; `matrix` is the step of the matrix (N, M)."""
+        note = {"kind": "transpose"}
+        return self.record("rearrange", path, data, grad, [matrix], note, "transpose", squeeze=False)
+
     def alias(self, path: str, step: RecordedStep) -> RecordedStep:
         """Give a step a further name, unless another step has it."""
         self.names.setdefault(path.removeprefix("."), step)

@@ -39,17 +39,7 @@ def record_relative_scores(
     dproducts = collect_by_distance(dunscaled, cache.distance, products.shape[-1])
     dvectors = (cache.q.swapaxes(-1, -2) @ dproducts).sum((0, 1))  # (K, R)
     positions = recording.parameter(module.key_positions)
-    note = {"kind": "transpose"}
-    vectors = recording.record(
-        "rearrange",
-        f"{at}.key_product.weight",
-        product.weight,
-        dvectors,
-        [positions],
-        note,
-        "transpose",
-        squeeze=False,
-    )
+    vectors = recording.record_transposed(f"{at}.key_product.weight", product.weight, dvectors, positions)
     step = recording.record(
         "linear", f"{at}.key_product.y", products, dproducts, [q, vectors], line="relative_products"
     )

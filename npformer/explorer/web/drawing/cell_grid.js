@@ -12,13 +12,12 @@ import { Picture } from "./picture.js";
  * @property {string} id          of the picture
  * @property {() => {rows: string[], columns: string[], cell: number[]}} content   with the chosen cell
  * @property {number[]} sizes     the least and the largest width of a cell
+ * @property {boolean} isWide     whether the picture is at least as wide as its place
  * @property {(surface: Surface, theme: Theme, grid: CellGrid) => void} paint   paints the cells
  * @property {(row: number, column: number, kind: string) => void} choose   a pointer is at a cell, or an
  *     arrow key leads to it: then the kind is "key"
  * @property {() => void} enter   the key Enter was pressed
  */
-
-const LABELS_ABOVE = 70;
 
 export class CellGrid {
   /** @param {CellGridOptions} options */
@@ -26,7 +25,7 @@ export class CellGrid {
     this.options = options;
     this.id = options.id;
     this.x = 0; // where the cells begin
-    this.y = LABELS_ABOVE;
+    this.y = 70; // below the labels of the columns
     this.width = this.height = 0; // of a cell
     this.picture = new Picture(this);
   }
@@ -40,7 +39,7 @@ export class CellGrid {
     this.height = Math.min(this.width, 26);
     const right = this.x + this.width * columns.length,
       bottom = this.y + this.height * rows.length;
-    return { width: right + 24, height: bottom + 4 };
+    return { width: Math.max(this.options.isWide ? width : 0, right + 24), height: bottom + 4 };
   }
 
   /** @type {import("./surfaces.js").Drawing} */

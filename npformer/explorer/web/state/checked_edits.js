@@ -11,6 +11,8 @@ import { similarActivations } from "../engine/activations.js";
  */
 export function checkedEdits(session, edits) {
   const isNumber = (/** @type {any} */ x) => typeof x === "number" && Number.isFinite(x);
+  const isTuple = (/** @type {any} */ list, /** @type {number} */ length) =>
+    Array.isArray(list) && list.length === length && Number.isInteger(list[0]);
   /** @type {any} */
   const checked = {};
   const keep = (/** @type {string} */ kind, /** @type {(item: any) => boolean} */ isRight) => {
@@ -21,15 +23,8 @@ export function checkedEdits(session, edits) {
     }
   };
   keep("heads", (head) => Number.isInteger(head) && head >= 0 && head < session.config.n_heads);
-  keep(
-    "masks",
-    (cell) =>
-      Array.isArray(cell) && cell.length === 3 && Number.isInteger(cell[0]) && Number.isInteger(cell[1]),
-  );
-  keep(
-    "values",
-    (pair) => Array.isArray(pair) && pair.length === 2 && Number.isInteger(pair[0]) && isNumber(pair[1]),
-  );
+  keep("masks", (cell) => isTuple(cell, 3) && Number.isInteger(cell[1]));
+  keep("values", (pair) => isTuple(pair, 2) && isNumber(pair[1]));
   keep("dropout", (index) => Number.isInteger(index) && index >= 0);
   const activation = edits?.settings?.activation,
     { activation: own } = session.config;

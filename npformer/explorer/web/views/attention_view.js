@@ -32,6 +32,7 @@ export class AttentionView {
     this.one = new CellGrid({
       id: "attention-map",
       sizes: [7, 40],
+      isWide: true,
       content: () => ({ rows: this.chosen.rows, columns: this.chosen.keys, cell: this.cell }),
       paint: (surface, theme, { x, y, width, height }) =>
         paintMap(surface, theme, this.map, x, y, width, height, width >= 30),

@@ -21,6 +21,7 @@ export class MaskEditor {
     this.grid = new CellGrid({
       id: "mask",
       sizes: [8, 26],
+      isWide: false,
       content: () => ({ rows: sublayer().queries, columns: sublayer().keys, cell: this.cell }),
       paint: (surface, theme, { x, y, width, height }) =>
         this.allowed.forEach((may, i) => {
