@@ -15,7 +15,8 @@ import { t } from "../words/text.js";
 
 /**
  * The explanation of a number, which is the factor scale times the sum of the terms.
- * @typedef {{terms: Term[], scale: import("./factors.js").Factor, sum: number, number: number}} Explanation
+ * @typedef {{terms: Term[], scale: import("./factors.js").Factor, sum: number, number: number,
+ *   inner: import("./factors.js").Inner | null}} Explanation
  */
 
 /** @type {Record<string, import("./factors.js").Arithmetic>} */
@@ -36,10 +37,15 @@ export const ARITHMETIC = {
  */
 export function terms(tape, step, index, direction) {
   const list = direction === "forward" ? forwardTerms(step, index) : backwardTerms(tape, step, index);
-  const hasScale = direction === "forward" && !step.edited.has(index);
-  const scale = (hasScale && ARITHMETIC[step.op]?.scale?.(step)) || constant(1, "");
-  const sum = list.reduce((total, { value }) => total + value, 0);
-  return { terms: list, scale, sum, number: scale.value * sum };
+  const made = direction === "forward" && !step.edited.has(index) ? ARITHMETIC[step.op] : undefined;
+  const scale = made?.scale?.(step) ?? constant(1, "");
+  const sum = sumOf(list);
+  return { terms: list, scale, sum, number: scale.value * sum, inner: made?.inner?.(step, index) ?? null };
+}
+
+/** @param {Term[]} list */
+export function sumOf(list) {
+  return list.reduce((total, { value }) => total + value, 0);
 }
 
 /**

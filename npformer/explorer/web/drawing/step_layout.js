@@ -24,9 +24,10 @@ import { isProduct, slicesOf } from "./step_slices.js";
 
 /**
  * @typedef {{width: number, height: number, placed: Placed[], corner: {width: number, height: number} | null,
- *   isNarrow: boolean}} Layout
+ *   isNarrow: boolean, strip?: boolean}} Layout   strip: whether the bars of a softmax stand above the grids
  */
 
+export const STRIP = 140; // the height of the bars of a softmax, above its grids
 const SLANTED = 64; // the height of slanted labels
 const TITLE = 24;
 
@@ -39,7 +40,12 @@ export function layoutStep(explorer, width) {
   const { slices, result } = slicesOf(explorer),
     isNarrow = width < 640;
   if (isProduct(explorer.moment.step)) return layoutProduct(slices, result, width, isNarrow);
-  return layoutRow(slices, result, width, isNarrow) ?? layoutColumn(slices, result, width, isNarrow);
+  const layout = layoutRow(slices, result, width, isNarrow) ?? layoutColumn(slices, result, width, isNarrow);
+  if (explorer.moment.step.op !== "softmax" || explorer.direction === "backward") return layout;
+  const placed = layout.placed.map(({ y, title, ...rest }) => {
+    return { ...rest, y: y + STRIP, title: { x: title.x, y: title.y + STRIP } };
+  });
+  return { ...layout, placed, strip: true, height: layout.height + STRIP };
 }
 
 /**

@@ -1,5 +1,6 @@
 // @ts-check
 // Which arrays a step shows: its inputs and its output, as values or as gradients.
+import { maskOf } from "../arithmetic/terms_entries.js";
 import { codeName, gradientName } from "./identifiers.js";
 import { shownWords, sliceOf } from "./slices.js";
 import { unravel } from "./axes.js";
@@ -46,6 +47,7 @@ export function slicesOf(explorer) {
       isTransposed: step.op === "scores" && role === 1,
     });
   const slices = step.inputs.map((input, i) => make(input, i, isBackward && i === which));
+  if (step.op.startsWith("mask")) slices.push(make(maskOf(step), 1, false));
   const output = make(step, "output", isBackward);
   if (isProduct(step)) return { slices: [...slices, output], result: isBackward ? slices[which] : output };
   if (!isBackward) return { slices: [...slices, output], result: output };
@@ -53,7 +55,7 @@ export function slicesOf(explorer) {
   const values = step.inputs
     .map((input, i) => make(input, i, false))
     .filter(({ step: { op } }) => op !== "constant");
-  return { slices: [output, ...values, slices[which]], result: slices[which] };
+  return { slices: [output, ...values, ...slices.slice(step.inputs.length), slices[which]], result: slices[which] };
 }
 
 /**

@@ -103,9 +103,24 @@ export function readAddress(explorer, hash) {
     explorer.memory.message = t("The link could not be read whole: {message}", { message: error.message });
   }
   explorer.refresh();
-  const view = parts.get("view") ?? "";
+  showPlace(explorer, parts);
+  explorer.isLarge = parts.get("large") === "1";
+  explorer.memory.shared = Object.fromEntries(
+    Object.keys(SHARED).flatMap((name) => (parts.has(name) ? [[name, parts.get(name)]] : [])),
+  );
+}
+
+/**
+ * Show the view, the step and the number of an address, with the sentence and the changes as they are.
+ * @param {Explorer} explorer
+ * @param {URLSearchParams} parts
+ */
+export function showPlace(explorer, parts) {
+  const { session } = explorer,
+    view = parts.get("view") ?? "";
+  explorer.isPinned = false;
   explorer.view = /** @type {any} */ (isThere(session, view) ? view : "steps");
-  if (parts.get("direction") === "backward") explorer.setDirection("backward");
+  explorer.setDirection(parts.get("direction") === "backward" ? "backward" : "forward");
   const which = Number(parts.get("input") ?? 0);
   const step = explorer.tape.names.get(parts.get("step") ?? "");
   const position = explorer.timeline.findIndex((moment) => moment.step === step && moment.which === which);
@@ -113,10 +128,6 @@ export function readAddress(explorer, hash) {
   const index = Number(parts.get("index") ?? -1);
   if (Number.isInteger(index) && index >= 0 && index < explorer.result.data.length) explorer.index = index;
   explorer.isPinned = parts.get("pinned") === "1";
-  explorer.isLarge = parts.get("large") === "1";
-  explorer.memory.shared = Object.fromEntries(
-    Object.keys(SHARED).flatMap((name) => (parts.has(name) ? [[name, parts.get(name)]] : [])),
-  );
 }
 
 /**
@@ -200,16 +211,4 @@ function textFor(task, text, ids, side) {
     if (!(error instanceof ReaderError)) throw error;
   }
   return task.textOf(ids, side);
-}
-
-/**
- * Write the state into the address, if the browser allows it: a frame in a notebook does not.
- * @param {Explorer} explorer
- */
-export function saveAddress(explorer) {
-  try {
-    history.replaceState(null, "", `#${addressOf(explorer)}`);
-  } catch {
-    // the page has no address of its own
-  }
 }

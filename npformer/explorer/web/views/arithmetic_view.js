@@ -1,7 +1,7 @@
 // @ts-check
 // The arithmetic of the chosen number: its largest terms, their sum, and all terms on demand.
 import { button, element, table } from "../drawing/page_elements.js";
-import { terms } from "../arithmetic/terms.js";
+import { sumOf, terms } from "../arithmetic/terms.js";
 import { isExplained, whyUnexplained } from "../state/recorded.js";
 import { numberText } from "../drawing/number_texts.js";
 import { placeText, unravel } from "../drawing/axes.js";
@@ -74,12 +74,21 @@ export function arithmeticSentence(explorer, explanation) {
   const count = explanation.terms.length,
     times = explanation.scale.value === 1 ? "" : t("{scale} times ", { scale: scaleText(explanation) });
   const sum = times + counted(count, t("the sum of {count} term"), t("the sum of {count} terms"));
-  return t("{name} is {value}, {sum}: {equation}", {
+  const told = t("{name} is {value}, {sum}: {equation}", {
     name: numberName(explorer),
     value,
     sum,
     equation: equation(explanation),
   });
+  return [told, innerText(explanation)].filter(Boolean).join(". ");
+}
+
+/**
+ * Return the sum on which a factor depends: "The sum of the exponentials …: 1.000 + 0.234 + … ≈ 3.270".
+ * @param {Explanation} explanation
+ */
+function innerText({ inner }) {
+  return inner ? `${inner.name}: ${sumText(inner.terms)} ≈ ${numberText(sumOf(inner.terms))}` : "";
 }
 
 /**
@@ -87,13 +96,17 @@ export function arithmeticSentence(explorer, explanation) {
  * @param {Explanation} explanation
  */
 function equation({ terms: list, scale, number }) {
+  const inside = sumText(list);
+  return `${scale.value === 1 ? inside : `(${inside}) · ${numberText(scale.value)}`} ≈ ${numberText(number)}`;
+}
+
+/** @param {Term[]} list */
+function sumText(list) {
   const products = sorted(list)
     .slice(0, 3)
     .map(productText)
     .map((text) => (/^−.* · /.test(text) ? `(${text})` : text));
-  const rest = list.length > 3 ? " + …" : "",
-    inside = (products.join(" + ") || "0") + rest;
-  return `${scale.value === 1 ? inside : `(${inside}) · ${numberText(scale.value)}`} ≈ ${numberText(number)}`;
+  return (products.join(" + ") || "0") + (list.length > 3 ? " + …" : "");
 }
 
 /**
@@ -106,7 +119,9 @@ function scaleText({ scale: { value, name } }) {
 
 /** @param {Term} term */
 function productText({ factors }) {
-  return factors.map(({ value }) => numberText(value)).join(" · ");
+  return factors
+    .map(({ value, divisor }, i) => (divisor ? ` / ${numberText(divisor)}` : (i ? " · " : "") + numberText(value)))
+    .join("");
 }
 
 /** @param {Term[]} list */
@@ -133,7 +148,7 @@ export function arithmetic(explorer, explanation) {
     const textContent = whyUnexplained(explorer.tape, explorer.result, explorer.direction);
     return [head, element("p", { textContent })];
   }
-  const list = sorted(explanation.terms),
+  const list = sorted(explanation.inner?.terms ?? explanation.terms),
     rest = list.slice(SHOWN);
   const most = Math.abs(list[0]?.value ?? 1) || 1;
   const items = list.slice(0, SHOWN).map((term) => termRow(explorer, term, most, list));
@@ -143,14 +158,17 @@ export function arithmetic(explorer, explanation) {
         "li",
         { className: "rest" },
         element("span", { textContent: t("{count} more together", { count: rest.length }) }),
-        element("span", { textContent: numberText(rest.reduce((sum, term) => sum + term.value, 0)) }),
+        element("span", { textContent: numberText(sumOf(rest)) }),
       ),
     );
   }
-  const isPlain = list.length === 1 && list[0].factors.length === 1 && explanation.scale.value === 1;
+  const { terms: all, scale } = explanation,
+    isPlain = all.length === 1 && all[0].factors.length === 1 && scale.value === 1,
+    inner = innerText(explanation);
   return [
     head,
     element("p", { className: "equation", textContent: isPlain ? "" : equation(explanation) }),
+    ...(inner ? [element("p", { className: "inner", textContent: inner })] : []),
     element("ul", { className: "terms" }, ...items),
   ];
 }
@@ -225,13 +243,6 @@ function targetOf(explorer, { step, index }) {
  * @param {Explanation} explanation
  */
 export function allTerms(explorer, explanation) {
-  const rows = explanation.terms
-    .slice(0, 600)
-    .map((term) => [
-      termLabel(explorer, term, explanation.terms),
-      term.factors.map(({ value, name }) => numberText(value) + (name ? ` (${name})` : "")).join(" · "),
-      numberText(term.value),
-    ]);
   const count = explanation.terms.length;
   const { scale, sum, number } = explanation;
   const result =
@@ -246,6 +257,24 @@ export function allTerms(explorer, explanation) {
     element("p", {
       textContent: t("All {count} terms in their order. {result}", { count, result }),
     }),
-    table([t("Term"), t("Factors"), t("Product")], rows),
+    termTable(explorer, explanation.terms),
+    ...(explanation.inner
+      ? [element("p", { textContent: innerText(explanation) }), termTable(explorer, explanation.inner.terms)]
+      : []),
   ];
+}
+
+/**
+ * @param {Explorer} explorer
+ * @param {Term[]} list
+ */
+function termTable(explorer, list) {
+  const rows = list
+    .slice(0, 600)
+    .map((term) => [
+      termLabel(explorer, term, list),
+      term.factors.map(({ value, name }) => numberText(value) + (name ? ` (${name})` : "")).join(" · "),
+      numberText(term.value),
+    ]);
+  return table([t("Term"), t("Factors"), t("Product")], rows);
 }

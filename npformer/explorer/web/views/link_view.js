@@ -36,7 +36,8 @@ export async function showLink(explorer) {
     dialog.showModal();
     return;
   }
-  const href = linkOf(explorer),
+  const isWeb = location.protocol.startsWith("http"),
+    href = linkOf(explorer),
     told = element("p", { className: "verdict", role: "status" });
   const link = element("textarea", {
     id: "link-text",
@@ -65,9 +66,12 @@ export async function showLink(explorer) {
           className: "button",
           textContent: t("Open it in a new tab"),
         }),
+        button(t("Share"), () => navigator.share({ title: document.title, url: href }).catch(() => {}), {
+          hidden: !isWeb || !("share" in navigator),
+        }),
       ),
       ...keptTexts(explorer).map((textContent) => element("p", { textContent })),
-      ...received(dialog),
+      ...(isWeb ? [] : received(dialog)),
       close,
     ),
   );
@@ -115,14 +119,14 @@ function keptTexts({ session, view }) {
           most: MOST_LINKED,
         })
       : "",
-    location.protocol === "file:"
-      ? t(
+    location.protocol.startsWith("http")
+      ? t("The page stands at a web address: whoever opens the link sees this view.")
+      : t(
           "It points to the file “{file}” on this computer. To show the view to another person, send the " +
             "file together with the link. That person opens the file, presses “Link to this view” and " +
             "pastes the link into the field below.",
           { file },
-        )
-      : "",
+        ),
   ].filter(Boolean);
 }
 

@@ -34,7 +34,7 @@ export class OverviewView {
     this.sentence = element("p", { className: "told", "aria-live": "polite" });
     this.picture = new Picture({
       id: "overview-picture",
-      layout: (width) => (this.layout = placeFlow(flowBlocks(explorer), width, innerHeight - heightAbove())),
+      layout: (width, room) => (this.layout = placeFlow(flowBlocks(explorer), width, room)),
       draw: (surface, theme) => this.drawFlow(surface, theme),
       point: (x, y, kind) => this.point(x, y, kind),
       move: (row, column) => this.move(-row, column),
@@ -280,9 +280,4 @@ export class OverviewView {
     await frame.animate(isBack ? [large, small] : [small, large], GROWING).finished;
     frame.remove();
   }
-}
-
-/** Return the height above the picture, which stands first on a small screen. */
-function heightAbove() {
-  return innerWidth > 1000 ? byId("overview-picture").getBoundingClientRect().top + scrollY + 20 : 200;
 }

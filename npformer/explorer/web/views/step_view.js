@@ -4,6 +4,7 @@ import { button, byId, choice, replaceContent } from "../drawing/page_elements.j
 import { Picture } from "../drawing/picture.js";
 import { codeLines, linesOf } from "./code_view.js";
 import { allTerms, arithmetic, arithmeticSentence, explanationOf } from "./arithmetic_view.js";
+import { beatsOf, drawBeats, stageOf } from "../drawing/beats.js";
 import { drawGrid, partsOf } from "../drawing/draw_grids.js";
 import { gridSize, placeOf, cellOf } from "../drawing/slices.js";
 import { layoutStep } from "../drawing/step_layout.js";
@@ -21,6 +22,7 @@ import { t } from "../words/text.js";
 /** @typedef {import("../drawing/step_layout.js").Layout} Layout */
 
 const UNFOLDED = ["every-term", "tables", "why"]; // parts of the page that are unfolded on demand
+const BEAT = 900; // the milliseconds of a beat
 const KEYS = t("Arrow keys choose a number, Enter pins it.");
 
 export class StepView {
@@ -33,6 +35,10 @@ export class StepView {
     this.layout = { width: 0, height: 0, placed: [], corner: null, isNarrow: false };
     /** @type {ReturnType<typeof explanationOf>} */
     this.explanation = null;
+    this.stage = Infinity; // of the beats in which the number is made
+    this.frame = 0; // of the animation that goes on
+    this.before = { position: -1, direction: "" };
+    this.times = /** @type {number[]} */ ([]); // of the drawn frames, in ms
     this.picture = new Picture({
       id: "step",
       layout: (width) => (this.layout = layoutStep(this.explorer, width)),
@@ -84,21 +90,71 @@ export class StepView {
     this.renderHeads();
     replaceContent(byId("actions"), ...stepActions(explorer));
     this.choice.render();
+    const { before } = this;
+    this.before = { position, direction };
+    if (before.position !== position || before.direction !== direction) this.showStage(Infinity);
+    const isNext = before.position === position - 1 && before.direction === direction;
+    if (isNext && !matchMedia("(prefers-reduced-motion: reduce)").matches) this.play();
     this.renderNumber();
+    this.renderBeats();
     const result = this.layout.placed.find(({ isResult }) => isResult)?.slice;
     this.sources.render(result);
+  }
+
+  /** Show how the number is made, beat by beat. */
+  play() {
+    const beats = beatsOf(this.explorer);
+    let last = performance.now();
+    this.showStage(0);
+    const next = (/** @type {number} */ now) => {
+      const start = performance.now(), beat = Math.floor(this.stage);
+      this.stage += (now - last) / BEAT;
+      last = now;
+      if (this.stage >= beats.length || this.explorer.view !== "steps") this.showStage(Infinity);
+      else this.frame = requestAnimationFrame(next);
+      this.picture.draw();
+      if (Math.floor(this.stage) !== beat) this.renderBeats();
+      this.times.push(performance.now() - start);
+    };
+    this.frame = requestAnimationFrame(next);
+  }
+
+  /** @param {number} stage   at which the picture stands still */
+  showStage(stage) {
+    cancelAnimationFrame(this.frame);
+    this.stage = stage;
+  }
+
+  /** The beats as buttons: each of them shows its stage. */
+  renderBeats() {
+    const beats = this.explanation ? beatsOf(this.explorer) : [],
+      isStill = matchMedia("(prefers-reduced-motion: reduce)").matches;
+    const show = (/** @type {number} */ beat) => {
+      const stage = stageOf(beats, beat);
+      this.showStage(this.stage === stage ? Infinity : stage);
+      this.picture.draw();
+      this.renderBeats();
+    };
+    const pairs = beats.map((name, i) => /** @type {[number, string]} */ ([i, name]));
+    replaceContent(
+      byId("beats"),
+      button(t("Watch"), () => this.play(), { hidden: isStill || !beats.length }),
+      ...(pairs.length > 1 ? [choice(t("how the number is made"), pairs, Math.ceil(this.stage) - 1, show)] : []),
+    );
   }
 
   /** Render what depends on the chosen number. */
   renderNumber() {
     this.explanation = explanationOf(this.explorer);
     const sentence = arithmeticSentence(this.explorer, this.explanation);
-    this.picture.draw(t("Arrays of the step. {keys} {sentence}", { keys: KEYS, sentence }));
+    const about = byId("step-sentence").textContent;
+    this.picture.draw(t("{about} {keys} {sentence}", { about, keys: KEYS, sentence }));
     const box = byId("arithmetic"),
       { corner } = this.layout,
       { zoom } = this.picture;
     box.className = corner ? "in-corner" : "";
     Object.assign(box.style, {
+      left: `${this.picture.canvas.offsetLeft}px`,
       width: corner ? `${corner.width * zoom}px` : "",
       maxHeight: corner ? `${corner.height * zoom}px` : "",
     });
@@ -116,7 +172,10 @@ export class StepView {
   /** @type {import("../drawing/surfaces.js").Drawing} */
   drawGrids(surface, theme) {
     const parts = this.explanation ? partsOf(this.explanation) : { values: new Map(), gradients: new Map() };
-    for (const placed of this.layout.placed) drawGrid(surface, theme, placed, parts, this.explorer.index);
+    const { explanation, explorer: { index }, stage } = this;
+    for (const placed of this.layout.placed) drawGrid(surface, theme, placed, parts, index);
+    if (explanation)
+      drawBeats(surface, theme, this.layout, { explanation, index, beats: beatsOf(this.explorer), stage });
   }
 
   renderHeads() {
