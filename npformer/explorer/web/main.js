@@ -27,13 +27,14 @@ function startPage() {
   readAddress(explorer, location.hash);
   linkHome(explorer);
   const overview = new OverviewView(explorer),
-    write = new WriteView(explorer);
+    write = new WriteView(explorer),
+    steps = new StepView(explorer);
   const trail = new Trail(explorer);
   const shell = [new SentenceView(explorer), new ModelMap(explorer), trail];
   /** @type {Record<string, {render: () => void}>} */
   const views = {
     overview: { render: () => [write, overview].forEach((part) => part.render()) },
-    steps: new StepView(explorer),
+    steps,
     attention: new AttentionView(explorer),
     lens: new LensView(explorer),
     changes: new ChangesView(explorer),
@@ -64,7 +65,10 @@ function startPage() {
   byId("map-box").open = !isNarrow; // on a small screen, the map stands folded above the view
   byId("map-box").addEventListener("toggle", render);
   if (explorer.memory.message) byId("message").textContent = explorer.memory.message;
-  /** @type {any} */ (window).npformer = pageInterface(explorer, write.writer, overview);
+  /** @type {any} */ (window).npformer = {
+    ...pageInterface(explorer, write.writer, overview),
+    steps,
+  };
   document.documentElement.classList.add("ready");
   render();
 }

@@ -75,40 +75,37 @@ export function drawBeats(surface, theme, layout, { explanation, index, beats, s
 /** @type {(surface: Surface, theme: Theme, pairs: {value: number, cells: Cell[]}[], target: Cell, stage: number,
  *   width: number) => void} */
 function drawProducts(surface, theme, pairs, target, stage, width) {
-  const [first, last] = [pairs[0].cells[1], pairs[pairs.length - 1].cells[1]],
-    isColumn = first.x === last.x, // the bars stand across the factors that do not move
-    most = Math.max(...pairs.map(({ value }) => Math.abs(value))) || 1,
+  const [first, last] = [pairs[0].cells[1], pairs[pairs.length - 1].cells[1]];
+  // right of a column, or above a row: there the other factor arrives, and next to it the bar appears
+  const [dx, dy] = first.x === last.x ? [first.width + 2, 0] : [0, -first.height],
+    longest = dx ? LONGEST : first.width,
+    [right, bottom] = [last.x + 2 * dx + longest, last.y + last.height];
+  if (stage <= 2) {
+    const top = first.y + 2 * dy;
+    surface.rectangle(first.x + dx, top, right - first.x - dx, bottom + dy - top, theme.card);
+  }
+  const most = Math.max(...pairs.map(({ value }) => Math.abs(value))) || 1,
     side = target.x + LONGEST < width ? 1 : -1; // to which the stack grows
   const totals = [1, -1].map((sign) => pairs.reduce((sum, { value }) => sum + Math.max(0, sign * value), 0)),
     scale = (LONGEST / (Math.max(...totals) || 1)) * (1 - ease((stage - 3 + REVEAL) / REVEAL));
-  if (stage <= 2) {
-    const room = isColumn
-      ? [first.x + first.width + 1, first.y - 2, LONGEST + 26, last.y + last.height - first.y + 4]
-      : [first.x - 2, first.y - LONGEST - 18, last.x + last.width - first.x + 4, LONGEST + 18];
-    surface.rectangle(room[0], room[1], room[2], room[3], theme.card);
-  }
   const sums = [0, 0]; // of the positive and of the negative products
   pairs.forEach(({ value, cells: [moved, kept] }, i) => {
-    const met = isColumn
-      ? { ...kept, x: kept.x + kept.width + 2, width: 18, color: moved.color }
-      : { ...kept, y: kept.y - 14, height: 12, color: moved.color };
-    const corner = isColumn ? { ...met, y: moved.y } : { ...met, x: moved.x };
+    const met = { ...kept, x: kept.x + dx, y: kept.y + dy },
+      corner = dx ? { ...met, y: moved.y } : { ...met, x: moved.x };
     if (stage <= 2) drawCell(surface, between(moved, corner, met, ease(stage)));
-    const length = (LONGEST * Math.abs(value) * ease(stage - 1)) / most,
-      negative = Number(value < 0);
-    const bar = isColumn
-      ? { ...met, x: met.x + 21, width: length, color: SIGNS[negative] }
-      : { ...met, y: met.y - 3 - length, height: length, color: SIGNS[negative] };
-    const wide = Math.abs(value) * scale,
-      stacked = {
-        ...bar,
-        x: target.x + side * sums[negative] - (side < 0 ? wide : 0),
-        y: target.y + (target.height / 2) * negative,
-        width: wide,
-        height: target.height / 2,
-      };
-    sums[negative] += wide;
-    drawCell(surface, between(bar, bar, stacked, ease((stage - 2 - (0.4 * i) / pairs.length) / 0.3)));
+    const size = Math.abs(value),
+      negative = Number(value < 0),
+      length = (longest * size * ease(stage - 1)) / most;
+    const bar = { ...met, x: met.x + dx, y: met.y + dy, width: length, color: SIGNS[negative] };
+    const stacked = {
+      x: target.x + side * sums[negative] - (side < 0 ? size * scale : 0),
+      y: target.y + (target.height / 2) * negative,
+      width: size * scale,
+      height: target.height / 2,
+    };
+    sums[negative] += size * scale;
+    const arrived = { ...bar, ...stacked };
+    drawCell(surface, between(bar, bar, arrived, ease((stage - 2 - (0.4 * i) / pairs.length) / 0.3)));
   });
 }
 
@@ -137,7 +134,7 @@ function drawSoftmax(surface, theme, { placed, width }, { inner }, index, stage)
     const hasNegative = numbers.some((x) => x < 0 && Number.isFinite(x)),
       high = (bottom - 46) / (hasNegative ? 2 : 1),
       base = 26 + high;
-    surface.text(left, 8, titles[group], { size: 12, color: theme.ink, bold: true });
+    surface.text(left, 8, clip(titles[group], Math.floor(width / 20)), { size: 12, color: theme.ink, bold: true });
     numbers.forEach((x, i) => {
       const size = Number.isFinite(x) ? (high - 12) * (Math.abs(x) / most) * ease(stage - group) : 0,
         at = left + i * wide,

@@ -15,6 +15,7 @@ import { t } from "../words/text.js";
  * @property {(width: number, room: number) => {width: number, height: number}} layout  its size on the page, of
  *   which a width and a height are free
  * @property {(surface: Surface, theme: Theme) => void} draw
+ * @property {(surface: Surface, theme: Theme) => void} [over]  what moves, over the rest
  * @property {(x: number, y: number, kind: "move" | "click") => void} [point]
  * @property {(row: number, column: number) => void} [move]  an arrow key was pressed
  * @property {() => void} [enter]  the key Enter was pressed
@@ -31,6 +32,7 @@ export class Picture {
     this.options = options;
     this.size = { width: 0, height: 0 };
     this.zoom = 1; // the presentation size
+    this.still = element("canvas"); // the picture without what moves
     const isActive = Boolean(options.point);
     this.canvas = element("canvas", {
       id: options.id,
@@ -77,6 +79,19 @@ export class Picture {
     context.clearRect(0, 0, width, height);
     this.options.draw(new CanvasSurface(context), theme);
     if (label !== undefined) canvas.setAttribute("aria-label", label);
+    if (!this.options.over) return;
+    Object.assign(this.still, { width: canvas.width, height: canvas.height });
+    this.still.getContext("2d").drawImage(canvas, 0, 0);
+    this.drawOver();
+  }
+
+  /** Draw what moves over the picture as it was drawn last. */
+  drawOver() {
+    const context = this.canvas.getContext("2d"),
+      { width, height } = this.size;
+    context.clearRect(0, 0, width, height);
+    context.drawImage(this.still, 0, 0, width, height);
+    this.options.over?.(new CanvasSurface(context), currentTheme());
   }
 
   /**
@@ -99,7 +114,7 @@ export class Picture {
     if (room < innerHeight / 3) return layout(LARGE);
     let zoom = this.zoom; // the size of the last drawing fits most often
     while (zoom < 4 && fits(zoom + 0.1)) zoom += 0.1;
-    while (zoom > 1 && !fits(zoom)) zoom -= 0.1;
+    while (zoom > 0.6 && !fits(zoom)) zoom -= 0.1;
     return layout(zoom);
   }
 
@@ -144,6 +159,7 @@ export class Picture {
   /** @type {import("./surfaces.js").Drawing} */
   drawSaved(surface, theme) {
     this.options.draw(surface, theme);
+    this.options.over?.(surface, theme);
     const style = { size: CAPTION.size, color: theme.ink };
     this.caption.forEach((text, i) => surface.text(8, this.size.height + 15 + i * CAPTION.line, text, style));
   }

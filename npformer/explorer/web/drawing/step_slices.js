@@ -24,12 +24,7 @@ export function isProduct({ op }) {
  * @returns {{slices: Slice[], result: Slice}}
  */
 export function slicesOf(explorer) {
-  const {
-    session,
-    moment: { step, which },
-    direction,
-    head,
-  } = explorer;
+  const { session, moment: { step, which }, direction, head } = explorer;
   const isBackward = direction === "backward";
   const last = unravel(explorer.result.shape, explorer.index);
   const extra = explorer.result.shape.length ? last[last.length - 1] : -1;

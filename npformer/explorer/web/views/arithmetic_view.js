@@ -254,9 +254,7 @@ export function allTerms(explorer, explanation) {
           number,
         });
   return [
-    element("p", {
-      textContent: t("All {count} terms in their order. {result}", { count, result }),
-    }),
+    element("p", { textContent: t("All {count} terms in their order. {result}", { count, result }) }),
     termTable(explorer, explanation.terms),
     ...(explanation.inner
       ? [element("p", { textContent: innerText(explanation) }), termTable(explorer, explanation.inner.terms)]

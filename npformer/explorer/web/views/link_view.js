@@ -7,17 +7,6 @@ import { t } from "../words/text.js";
 
 /** @typedef {import("../state/explorer.js").Explorer} Explorer */
 
-/** What a link keeps of each view, besides the sentence and the changes. @type {Record<string, string>} */
-const KEPT = {
-  overview: t("the pass"),
-  steps: t("the pass, the step and the chosen number"),
-  lens: t("the pass"),
-  attention: t("the attention, the head, what its map shows and the chosen weight"),
-  changes: t("what the changes are compared with, and the chosen mask"),
-  slope: t("the array, the indices, the nudge and its range"),
-  training: t("your training steps, the optimizer and the learning rate"),
-};
-
 /**
  * Open the dialog with the link of the view, and copy the link.
  * @param {Explorer} explorer
@@ -105,13 +94,13 @@ async function copy(field) {
  * Say what the link keeps, and how it reaches somebody else.
  * @param {Explorer} explorer
  */
-function keptTexts({ session, view }) {
+function keptTexts({ session }) {
   const file = fileName();
   return [
     t(
-      "The link opens this page as you see it: it keeps the sentence, {changes}the tab “{tab}”, and in it " +
-        "{kept}.",
-      { changes: session.countEdits() ? t("your changes, ") : "", tab: tabName(), kept: KEPT[view] },
+      "The link opens this page as you see it: with the sentence, your changes and training steps, and what " +
+        "the tab “{tab}” shows.",
+      { tab: document.querySelector("#views [aria-pressed=true]")?.textContent ?? "" },
     ),
     session.log.length > MOST_LINKED
       ? t("It leaves out your {count} training steps: a link repeats at most {most}.", {
@@ -138,11 +127,6 @@ function fileName() {
   } catch {
     return name;
   }
-}
-
-/** Return the name of the present tab. */
-function tabName() {
-  return document.querySelector("#views [aria-pressed=true]")?.textContent ?? "";
 }
 
 /**

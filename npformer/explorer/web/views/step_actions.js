@@ -38,10 +38,7 @@ export function stepActions(explorer) {
  * @param {Explorer} explorer
  */
 function saveArrays(explorer) {
-  const {
-    moment: { step },
-    direction,
-  } = explorer;
+  const { moment: { step }, direction } = explorer;
   const array = (/** @type {import("../engine/tape.js").Step} */ one) => ({
     path: one.path,
     shape: one.shape,

@@ -43,6 +43,7 @@ export class StepView {
       id: "step",
       layout: (width) => (this.layout = layoutStep(this.explorer, width)),
       draw: (surface, theme) => this.drawGrids(surface, theme),
+      over: (surface, theme) => this.drawBeats(surface, theme),
       point: (x, y, kind) => this.point(x, y, kind),
       move: (row, column) => this.moveChosen(row, column),
       enter: () => this.togglePin(),
@@ -112,7 +113,7 @@ export class StepView {
       last = now;
       if (this.stage >= beats.length || this.explorer.view !== "steps") this.showStage(Infinity);
       else this.frame = requestAnimationFrame(next);
-      this.picture.draw();
+      this.picture.drawOver();
       if (Math.floor(this.stage) !== beat) this.renderBeats();
       this.times.push(performance.now() - start);
     };
@@ -132,7 +133,7 @@ export class StepView {
     const show = (/** @type {number} */ beat) => {
       const stage = stageOf(beats, beat);
       this.showStage(this.stage === stage ? Infinity : stage);
-      this.picture.draw();
+      this.picture.drawOver();
       this.renderBeats();
     };
     const pairs = beats.map((name, i) => /** @type {[number, string]} */ ([i, name]));
@@ -172,10 +173,15 @@ export class StepView {
   /** @type {import("../drawing/surfaces.js").Drawing} */
   drawGrids(surface, theme) {
     const parts = this.explanation ? partsOf(this.explanation) : { values: new Map(), gradients: new Map() };
-    const { explanation, explorer: { index }, stage } = this;
-    for (const placed of this.layout.placed) drawGrid(surface, theme, placed, parts, index);
-    if (explanation)
-      drawBeats(surface, theme, this.layout, { explanation, index, beats: beatsOf(this.explorer), stage });
+    for (const placed of this.layout.placed) drawGrid(surface, theme, placed, parts, this.explorer.index);
+  }
+
+  /** @type {import("../drawing/surfaces.js").Drawing} */
+  drawBeats(surface, theme) {
+    const { explanation, explorer, stage, layout } = this;
+    if (!explanation) return;
+    const state = { explanation, index: explorer.index, beats: beatsOf(explorer), stage };
+    drawBeats(surface, theme, layout, state);
   }
 
   renderHeads() {
