@@ -268,7 +268,7 @@ def test_a_softmax_shows_the_sum_over_all_keys_and_a_mask_its_array(page):
         [exponentials[1], total, exponentials[1] / total], rel=5e-3, abs=5e-4
     )
     assert shown_number(second.rsplit(" ≈ ")[1]) == pytest.approx(total, rel=5e-3)
-    assert page.locator("#arithmetic .terms li").count() == min(size, 6)  # five of them, and the others together
+    assert page.locator("#arithmetic .terms li").count() == min(size, 6)  # five, and the rest
     told_terms(page)
     products = page.locator("#every-term table >> nth=1").locator("td:last-child").all_text_contents()
     assert sum(map(shown_number, products)) == pytest.approx(total, rel=5e-3)
