@@ -29,11 +29,7 @@ export const ARITHMETIC = {
 
 /**
  * Explain the value of an entry, or its gradient.
- * @param {Tape} tape
- * @param {Step} step
- * @param {number} index
- * @param {"forward" | "backward"} direction
- * @returns {Explanation}
+ * @type {(tape: Tape, step: Step, index: number, direction: "forward" | "backward") => Explanation}
  */
 export function terms(tape, step, index, direction) {
   const list = direction === "forward" ? forwardTerms(step, index) : backwardTerms(tape, step, index);
@@ -48,11 +44,7 @@ export function sumOf(list) {
   return list.reduce((total, { value }) => total + value, 0);
 }
 
-/**
- * @param {Step} step
- * @param {number} index
- * @returns {Term[]}
- */
+/** @type {(step: Step, index: number) => Term[]} */
 function forwardTerms(step, index) {
   const { edited, data } = step;
   if (edited.has(index)) return [term(step, index, [constant(data[index], t("the value you set"))])];

@@ -1,5 +1,5 @@
 // @ts-check
-// How a number is made, in beats: the factors meet, their products appear, and the bars stack into the cell; a
+// How a number is made, in beats: the factors meet, their products appear, and bars stack into the cell; a
 // softmax has the scores, their exponentials and the division; the terms of all others move into the cell.
 import { sumOf } from "../arithmetic/terms.js";
 import { FRAME, clip } from "./draw_grids.js";
@@ -16,6 +16,7 @@ import { t } from "../words/text.js";
 /** @typedef {import("../arithmetic/terms.js").Explanation} Explanation */
 /** @typedef {{x: number, y: number, width: number, height: number, color: string}} Cell */
 /** @typedef {import("./step_layout.js").Layout} Layout */
+/** @typedef {import("../arithmetic/factors.js").Factor} Factor */
 
 const PRODUCT_BEATS = [t("meet"), t("products"), t("sum")];
 const SOFTMAX_BEATS = [t("scores"), t("exponentials"), t("division")];
@@ -35,8 +36,7 @@ export function beatsOf({ moment: { step }, direction }) {
 
 /**
  * Return the stage at which a beat stands still: all of it has happened.
- * @param {string[]} beats
- * @param {number} beat
+ * @type {(beats: string[], beat: number) => number}
  */
 export function stageOf(beats, beat) {
   return beat + 1 - (beat === beats.length - 1 ? REVEAL + 0.01 : 0);
@@ -67,13 +67,14 @@ export function drawBeats(surface, theme, layout, { explanation, index, beats, s
   if (beats === PRODUCT_BEATS && pairs.length) drawProducts(surface, theme, pairs, target, stage, width);
   else {
     const part = ease(stage / (1 - REVEAL));
-    for (const one of moving.flatMap(({ cells }) => cells)) drawCell(surface, between(one, target, target, part));
+    const cells = moving.flatMap((one) => one.cells);
+    for (const one of cells) drawCell(surface, between(one, target, target, part));
   }
   surface.frame(target.x - 1, target.y - 1, target.width + 1, target.height + 1, FRAME, 2.5);
 }
 
-/** @type {(surface: Surface, theme: Theme, pairs: {value: number, cells: Cell[]}[], target: Cell, stage: number,
- *   width: number) => void} */
+/** @type {(surface: Surface, theme: Theme, pairs: {value: number, cells: Cell[]}[], target: Cell,
+ *   stage: number, width: number) => void} */
 function drawProducts(surface, theme, pairs, target, stage, width) {
   const [first, last] = [pairs[0].cells[1], pairs[pairs.length - 1].cells[1]];
   // right of a column, or above a row: there the other factor arrives, and next to it the bar appears
@@ -110,7 +111,7 @@ function drawProducts(surface, theme, pairs, target, stage, width) {
 }
 
 /**
- * Draw the three beats of a softmax side by side, as far as they have come: the bars of all keys of the query.
+ * Draw the three beats of a softmax side by side, as far as they have come: bars of all keys of the query.
  * @type {(surface: Surface, theme: Theme, layout: Layout, explanation: Explanation, index: number,
  *   stage: number) => void}
  */
@@ -134,16 +135,18 @@ function drawSoftmax(surface, theme, { placed, width }, { inner }, index, stage)
     const hasNegative = numbers.some((x) => x < 0 && Number.isFinite(x)),
       high = (bottom - 46) / (hasNegative ? 2 : 1),
       base = 26 + high;
-    surface.text(left, 8, clip(titles[group], Math.floor(width / 20)), { size: 12, color: theme.ink, bold: true });
+    const title = clip(titles[group], Math.floor(width / 20));
+    surface.text(left, 8, title, { size: 12, color: theme.ink, bold: true });
     numbers.forEach((x, i) => {
       const size = Number.isFinite(x) ? (high - 12) * (Math.abs(x) / most) * ease(stage - group) : 0,
         at = left + i * wide,
         isChosen = list[i].index === index;
-      const box = /** @type {const} */ ([at, x < 0 ? base : base - size, Math.max(1, wide - 2), Math.max(1, size)]);
+      const top = x < 0 ? base : base - size,
+        box = /** @type {const} */ ([at, top, Math.max(1, wide - 2), Math.max(1, size)]);
       surface.rectangle(...box, SIGNS[Number(x < 0)]);
       if (isChosen) surface.frame(...box, FRAME, 2.5);
       const style = { size: 10.5, color: theme.ink, align: /** @type {const} */ ("center") };
-      if (wide > 25) surface.text(at + wide / 2 - 1, x < 0 ? base + size + 7 : base - size - 7, cellText(x), style);
+      if (wide > 25) surface.text(at + wide / 2 - 1, x < 0 ? top + size + 7 : top - 7, cellText(x), style);
       const word = clip(visibleText(slice.columnLabels?.[i] ?? i), Math.max(1, Math.floor(wide / 6)));
       if (wide > 12) surface.text(at + wide / 2 - 1, bottom - 6, word, { ...style, bold: isChosen });
     });
@@ -162,11 +165,7 @@ function coverResult(surface, theme, { slice, x, y, cellWidth, cellHeight }, sho
   surface.frame(x, y, columns * cellWidth, rows * cellHeight, theme.line, 1);
 }
 
-/**
- * @param {Placed[]} placed
- * @param {import("../arithmetic/factors.js").Factor} factor
- * @param {Theme} theme
- */
+/** @type {(placed: Placed[], factor: Factor, theme: Theme) => Cell | null} */
 function cellOfFactor(placed, { step, index, grad }, theme) {
   const found = placed.find(({ slice }) => slice.step === step && slice.isGradient === grad),
     cell = found && cellOf(found.slice, index);
@@ -196,7 +195,7 @@ function between(from, corner, to, part) {
   return { x: mixed("x"), y: mixed("y"), width: mixed("width"), height: mixed("height"), color: from.color };
 }
 
-/** @param {number} part   cut to 0 .. 1, and slow at both ends */
+/** Cut a part to 0 .. 1, and make it slow at both ends. @type {(part: number) => number} */
 function ease(part) {
   const x = Math.max(0, Math.min(1, part));
   return x * x * (3 - 2 * x);

@@ -12,8 +12,8 @@ import { t } from "../words/text.js";
 /**
  * @typedef {object} PictureOptions
  * @property {string} id          a name, also that of the saved file
- * @property {(width: number, room: number) => {width: number, height: number}} layout  its size on the page, of
- *   which a width and a height are free
+ * @property {(width: number, room: number) => {width: number, height: number}} layout  its size on the page,
+ *   of which a width and a height are free
  * @property {(surface: Surface, theme: Theme) => void} draw
  * @property {(surface: Surface, theme: Theme) => void} [over]  what moves, over the rest
  * @property {(x: number, y: number, kind: "move" | "click") => void} [point]

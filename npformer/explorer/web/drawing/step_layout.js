@@ -31,11 +31,7 @@ export const STRIP = 140; // the height of the bars of a softmax, above its grid
 const SLANTED = 64; // the height of slanted labels
 const TITLE = 24;
 
-/**
- * @param {Explorer} explorer
- * @param {number} width
- * @returns {Layout}
- */
+/** @type {(explorer: Explorer, width: number) => Layout} */
 export function layoutStep(explorer, width) {
   const { slices, result } = slicesOf(explorer),
     isNarrow = width < 640;
@@ -48,13 +44,7 @@ export function layoutStep(explorer, width) {
   return { ...layout, placed, strip: true, height: layout.height + STRIP };
 }
 
-/**
- * @param {Slice[]} slices
- * @param {Slice} result
- * @param {number} width
- * @param {boolean} isNarrow
- * @returns {Layout}
- */
+/** @type {(slices: Slice[], result: Slice, width: number, isNarrow: boolean) => Layout} */
 function layoutProduct([left, above, output], result, width, isNarrow) {
   const [rows, inner] = gridSize(left),
     outer = gridSize(output)[1];
@@ -108,11 +98,7 @@ function layoutProduct([left, above, output], result, width, isNarrow) {
 
 /**
  * Place small grids side by side, or return null if there is no room.
- * @param {Slice[]} slices
- * @param {Slice} result
- * @param {number} width
- * @param {boolean} isNarrow
- * @returns {Layout | null}
+ * @type {(slices: Slice[], result: Slice, width: number, isNarrow: boolean) => Layout | null}
  */
 function layoutRow(slices, result, width, isNarrow) {
   if (isNarrow) return null;
@@ -138,11 +124,7 @@ function layoutRow(slices, result, width, isNarrow) {
 
 /**
  * Place the grids one below the other, so that equal columns of wide grids stand in line.
- * @param {Slice[]} slices
- * @param {Slice} result
- * @param {number} width
- * @param {boolean} isNarrow
- * @returns {Layout}
+ * @type {(slices: Slice[], result: Slice, width: number, isNarrow: boolean) => Layout}
  */
 function layoutColumn(slices, result, width, isNarrow) {
   const label = isNarrow ? 58 : 90,
@@ -159,15 +141,7 @@ function layoutColumn(slices, result, width, isNarrow) {
   return { width, height: y + 4, placed, corner: null, isNarrow };
 }
 
-/**
- * @param {Slice} slice
- * @param {Slice} result
- * @param {number} x
- * @param {number} y
- * @param {number} cellWidth
- * @param {number} cellHeight
- * @returns {Placed}
- */
+/** @type {(slice: Slice, result: Slice, x: number, y: number, wide: number, high: number) => Placed} */
 function place(slice, result, x, y, cellWidth, cellHeight) {
   const top = labelsOf(slice, "columns") && cellWidth >= 9 ? SLANTED : 2;
   return {
@@ -185,8 +159,7 @@ function place(slice, result, x, y, cellWidth, cellHeight) {
 
 /**
  * Return the labels of the rows or columns of a grid.
- * @param {Slice} slice
- * @param {"rows" | "columns"} which
+ * @type {(slice: Slice, which: "rows" | "columns") => string[] | null}
  */
 export function labelsOf({ rowLabels, columnLabels, isTransposed }, which) {
   return (which === "rows") !== isTransposed ? rowLabels : columnLabels;

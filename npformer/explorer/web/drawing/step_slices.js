@@ -50,7 +50,8 @@ export function slicesOf(explorer) {
   const values = step.inputs
     .map((input, i) => make(input, i, false))
     .filter(({ step: { op } }) => op !== "constant");
-  return { slices: [output, ...values, ...slices.slice(step.inputs.length), slices[which]], result: slices[which] };
+  const masks = slices.slice(step.inputs.length);
+  return { slices: [output, ...values, ...masks, slices[which]], result: slices[which] };
 }
 
 /**

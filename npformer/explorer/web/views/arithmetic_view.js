@@ -16,8 +16,7 @@ const SHOWN = 5;
 
 /**
  * Return the terms of the chosen number, or null where a recorded page does not know them.
- * @param {Explorer} explorer
- * @returns {Explanation | null}
+ * @type {(explorer: Explorer) => Explanation | null}
  */
 export function explanationOf(explorer) {
   const { tape, result, index, direction } = explorer;
@@ -46,8 +45,7 @@ const PROJECTIONS = [
 
 /**
  * Return the last part of a path, with the one before where it says more: "query projection, y".
- * @param {Explorer} explorer
- * @param {string} path
+ * @type {(explorer: Explorer, path: string) => string}
  */
 export function shortPath({ tape }, path) {
   const [, layer, place, name] = path.match(/^(.*)\.projections\.([0-2])\.(\w+)$/) ?? [];
@@ -65,8 +63,7 @@ export function shortPath({ tape }, path) {
 
 /**
  * Return the whole arithmetic as one sentence, for screen readers.
- * @param {Explorer} explorer
- * @param {Explanation | null} explanation
+ * @type {(explorer: Explorer, explanation: Explanation | null) => string}
  */
 export function arithmeticSentence(explorer, explanation) {
   const value = numberText(explorer.numbers[explorer.index]);
@@ -74,12 +71,8 @@ export function arithmeticSentence(explorer, explanation) {
   const count = explanation.terms.length,
     times = explanation.scale.value === 1 ? "" : t("{scale} times ", { scale: scaleText(explanation) });
   const sum = times + counted(count, t("the sum of {count} term"), t("the sum of {count} terms"));
-  const told = t("{name} is {value}, {sum}: {equation}", {
-    name: numberName(explorer),
-    value,
-    sum,
-    equation: equation(explanation),
-  });
+  const values = { name: numberName(explorer), value, sum, equation: equation(explanation) },
+    told = t("{name} is {value}, {sum}: {equation}", values);
   return [told, innerText(explanation)].filter(Boolean).join(". ");
 }
 
@@ -119,9 +112,10 @@ function scaleText({ scale: { value, name } }) {
 
 /** @param {Term} term */
 function productText({ factors }) {
-  return factors
-    .map(({ value, divisor }, i) => (divisor ? ` / ${numberText(divisor)}` : (i ? " · " : "") + numberText(value)))
-    .join("");
+  const texts = factors.map(({ value, divisor }, i) =>
+    divisor ? ` / ${numberText(divisor)}` : (i ? " · " : "") + numberText(value),
+  );
+  return texts.join("");
 }
 
 /** @param {Term[]} list */
@@ -132,8 +126,7 @@ function sorted(list) {
 /**
  * Make the explanation: the number, the equation and the largest terms, each of which leads to its own
  * computation.
- * @param {Explorer} explorer
- * @param {Explanation | null} explanation
+ * @type {(explorer: Explorer, explanation: Explanation | null) => any[]}
  */
 export function arithmetic(explorer, explanation) {
   const value = numberText(explorer.numbers[explorer.index]);
@@ -153,14 +146,8 @@ export function arithmetic(explorer, explanation) {
   const most = Math.abs(list[0]?.value ?? 1) || 1;
   const items = list.slice(0, SHOWN).map((term) => termRow(explorer, term, most, list));
   if (rest.length) {
-    items.push(
-      element(
-        "li",
-        { className: "rest" },
-        element("span", { textContent: t("{count} more together", { count: rest.length }) }),
-        element("span", { textContent: numberText(sumOf(rest)) }),
-      ),
-    );
+    const cells = [span(t("{count} more together", { count: rest.length })), span(numberText(sumOf(rest)))];
+    items.push(element("li", { className: "rest" }, ...cells));
   }
   const { terms: all, scale } = explanation,
     isPlain = all.length === 1 && all[0].factors.length === 1 && scale.value === 1,
@@ -173,12 +160,7 @@ export function arithmetic(explorer, explanation) {
   ];
 }
 
-/**
- * @param {Explorer} explorer
- * @param {Term} term
- * @param {number} most
- * @param {Term[]} all
- */
+/** @type {(explorer: Explorer, term: Term, most: number, all: Term[]) => any} */
 function termRow(explorer, term, most, all) {
   const bar = element("i", { className: term.value < 0 ? "negative" : "positive" });
   const width = `${Math.min(1, Math.abs(term.value) / most) * 50}%`;
@@ -187,29 +169,22 @@ function termRow(explorer, term, most, all) {
     target = targetOf(explorer, term);
   const named = target
     ? button(label, () => target(), { className: "follow", title: t("Show how this number was computed") })
-    : element("span", { textContent: label });
-  return element(
-    "li",
-    {},
-    named,
-    element("span", { className: "bar" }, bar),
-    element("span", {
-      textContent: productText(term),
-      title: term.factors
-        .map(({ name }) => name)
-        .filter(Boolean)
-        .join(", "),
-    }),
-    element("span", { textContent: numberText(term.value) }),
-  );
+    : span(label);
+  const names = term.factors.map(({ name }) => name).filter(Boolean),
+    product = element("span", { textContent: productText(term), title: names.join(", ") });
+  const bars = element("span", { className: "bar" }, bar);
+  return element("li", {}, named, bars, product, span(numberText(term.value)));
+}
+
+/** @param {string} textContent */
+function span(textContent) {
+  return element("span", { textContent });
 }
 
 /**
  * Return the name of a term: what distinguishes it from the other terms. That is its place on the axes on
  * which the terms differ, and its array if they come from several.
- * @param {Explorer} explorer
- * @param {Term} term
- * @param {Term[]} all
+ * @type {(explorer: Explorer, term: Term, all: Term[]) => string}
  */
 function termLabel(explorer, { step, index, factors }, all) {
   const { session, direction, result } = explorer;
@@ -225,8 +200,7 @@ function termLabel(explorer, { step, index, factors }, all) {
 
 /**
  * Return the function that shows how the number of a term was computed, or null if nothing computed it.
- * @param {Explorer} explorer
- * @param {Term} term
+ * @type {(explorer: Explorer, term: Term) => (() => boolean) | null}
  */
 function targetOf(explorer, { step, index }) {
   if (!step || (step === explorer.result && explorer.direction === "forward")) return null;
@@ -237,22 +211,15 @@ function targetOf(explorer, { step, index }) {
   return isThere ? () => explorer.follow(step, index) : null;
 }
 
-/**
- * Make the table of all terms.
- * @param {Explorer} explorer
- * @param {Explanation} explanation
- */
+/** Make the table of all terms. @type {(explorer: Explorer, explanation: Explanation) => any[]} */
 export function allTerms(explorer, explanation) {
   const count = explanation.terms.length;
-  const { scale, sum, number } = explanation;
+  const { scale, number } = explanation,
+    values = { sum: numberText(explanation.sum), scale: scaleText(explanation), number };
   const result =
     scale.value === 1
-      ? t("The sum is {number}.", { number })
-      : t("The sum is {sum}; times {scale}, it is {number}.", {
-          sum: numberText(sum),
-          scale: scaleText(explanation),
-          number,
-        });
+      ? t("The sum is {number}.", values)
+      : t("The sum is {sum}; times {scale}, it is {number}.", values);
   return [
     element("p", { textContent: t("All {count} terms in their order. {result}", { count, result }) }),
     termTable(explorer, explanation.terms),
@@ -262,10 +229,7 @@ export function allTerms(explorer, explanation) {
   ];
 }
 
-/**
- * @param {Explorer} explorer
- * @param {Term[]} list
- */
+/** @type {(explorer: Explorer, list: Term[]) => any} */
 function termTable(explorer, list) {
   const rows = list
     .slice(0, 600)

@@ -98,8 +98,8 @@ function keptTexts({ session }) {
   const file = fileName();
   return [
     t(
-      "The link opens this page as you see it: with the sentence, your changes and training steps, and what " +
-        "the tab “{tab}” shows.",
+      "The link opens this page as you see it: with the sentence, your changes and training steps, and " +
+        "what the tab “{tab}” shows.",
       { tab: document.querySelector("#views [aria-pressed=true]")?.textContent ?? "" },
     ),
     session.log.length > MOST_LINKED

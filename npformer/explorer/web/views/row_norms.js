@@ -37,8 +37,7 @@ export function rowNormsOf({ session }, slice) {
 
 /**
  * Return the token of a row, with its position where another row has the same token.
- * @param {Slice} slice
- * @param {number} row
+ * @type {(slice: Slice, row: number) => string}
  */
 export function rowName({ rows, rowLabels }, row) {
   const labels = rowLabels ?? [],

@@ -59,9 +59,7 @@ export class StepView {
     byId("pad").append(
       button("«", () => this.explorer.move(-1), { "aria-label": t("Step back") }),
       ...arrows.map(([text, name, row, column]) =>
-        button(text, () => this.moveChosen(row, column), {
-          "aria-label": t("Number to the {name}", { name }),
-        }),
+        button(text, () => this.moveChosen(row, column), { "aria-label": t("Number to the {name}", { name }) }),
       ),
       button("»", () => this.explorer.move(1), { "aria-label": t("Next step") }),
     );
@@ -75,13 +73,10 @@ export class StepView {
   render() {
     const { explorer } = this,
       { moment, direction, timeline, position } = explorer;
-    const block = blockOf(moment.step.path),
-      title = blockTitle(block, explorer.tape);
-    byId("crumbs").textContent = t("{block} · step {number} of {count}", {
-      block: `${title[0].toUpperCase()}${title.slice(1)}`,
-      number: position + 1,
-      count: timeline.length,
-    });
+    const title = blockTitle(blockOf(moment.step.path), explorer.tape),
+      block = `${title[0].toUpperCase()}${title.slice(1)}`,
+      place = { block, number: position + 1, count: timeline.length };
+    byId("crumbs").textContent = t("{block} · step {number} of {count}", place);
     byId("array-name").textContent = explorer.result.path;
     byId("code").replaceChildren(...codeLines(explorer));
     const lines = linesOf(explorer),
@@ -136,11 +131,12 @@ export class StepView {
       this.picture.drawOver();
       this.renderBeats();
     };
-    const pairs = beats.map((name, i) => /** @type {[number, string]} */ ([i, name]));
+    const pairs = beats.map((name, i) => /** @type {[number, string]} */ ([i, name])),
+      now = Math.ceil(this.stage) - 1;
     replaceContent(
       byId("beats"),
       button(t("Watch"), () => this.play(), { hidden: isStill || !beats.length }),
-      ...(pairs.length > 1 ? [choice(t("how the number is made"), pairs, Math.ceil(this.stage) - 1, show)] : []),
+      ...(pairs.length > 1 ? [choice(t("how the number is made"), pairs, now, show)] : []),
     );
   }
 
@@ -166,14 +162,18 @@ export class StepView {
     byId("spoken").textContent = sentence;
     const theme = currentTheme();
     byId("legends").replaceChildren(...this.layout.placed.map((placed) => legendOf(placed, theme)));
-    this.renderTerms();
-    this.renderTables();
+    this.renderUnfolded();
+  }
+
+  /** What takes part in the chosen number. */
+  get parts() {
+    return this.explanation ? partsOf(this.explanation) : { values: new Map(), gradients: new Map() };
   }
 
   /** @type {import("../drawing/surfaces.js").Drawing} */
   drawGrids(surface, theme) {
-    const parts = this.explanation ? partsOf(this.explanation) : { values: new Map(), gradients: new Map() };
-    for (const placed of this.layout.placed) drawGrid(surface, theme, placed, parts, this.explorer.index);
+    const { parts, layout, explorer } = this;
+    for (const placed of layout.placed) drawGrid(surface, theme, placed, parts, explorer.index);
   }
 
   /** @type {import("../drawing/surfaces.js").Drawing} */
@@ -200,34 +200,25 @@ export class StepView {
     );
   }
 
-  renderTerms() {
-    const box = byId("every-term");
-    if (!box.open) return;
-    const content = this.explanation ? allTerms(this.explorer, this.explanation) : [];
-    box.querySelector("div").replaceChildren(...content);
+  /** Write what is unfolded: all terms, and the arrays as tables, for screen readers and for copying. */
+  renderUnfolded() {
+    const { explorer, explanation, layout } = this;
+    const fill = (/** @type {string} */ id, /** @type {() => Node[]} */ make) => {
+      if (byId(id).open) byId(id).querySelector("div").replaceChildren(...make());
+    };
+    fill("every-term", () => (explanation ? allTerms(explorer, explanation) : []));
+    fill("tables", () => layout.placed.map(({ slice }) => tableOf(slice)));
   }
 
   /** Fill what was unfolded, and write into the address what is. */
   onToggle() {
-    this.renderTables();
-    this.renderTerms();
+    this.renderUnfolded();
     const { memory } = this.explorer;
     memory.shared = { ...memory.shared, open: UNFOLDED.filter((id) => byId(id).open).join(".") };
     memory.saveAddress?.();
   }
 
-  /** Write the arrays as tables, for screen readers and for copying. */
-  renderTables() {
-    const box = byId("tables");
-    if (!box.open) return;
-    box.querySelector("div").replaceChildren(...this.layout.placed.map(({ slice }) => tableOf(slice)));
-  }
-
-  /**
-   * @param {number} x
-   * @param {number} y
-   * @param {"move" | "click"} kind
-   */
+  /** @type {(x: number, y: number, kind: "move" | "click") => void} */
   point(x, y, kind) {
     const { explorer } = this;
     for (const placed of this.layout.placed) {
@@ -238,7 +229,8 @@ export class StepView {
       const index = placeOf(placed.slice, i, j);
       if (!placed.isResult) {
         const { step, isGradient } = placed.slice;
-        if (kind === "click" && this.isLit(step, index, isGradient))
+        const lit = this.parts[isGradient ? "gradients" : "values"].get(step);
+        if (kind === "click" && lit?.has(index))
           explorer.follow(step, index, isGradient ? "backward" : "forward");
         return;
       }
@@ -252,27 +244,13 @@ export class StepView {
     }
   }
 
-  /**
-   * @param {import("../engine/tape.js").Step} step
-   * @param {number} index
-   * @param {boolean} grad
-   */
-  isLit(step, index, grad) {
-    return this.explanation?.terms.some(({ factors }) =>
-      factors.some((factor) => factor.step === step && factor.index === index && factor.grad === grad),
-    );
-  }
-
   togglePin() {
     this.explorer.isPinned = !this.explorer.isPinned;
     this.renderNumber();
     this.sources.renderRow();
   }
 
-  /**
-   * @param {number} row
-   * @param {number} column
-   */
+  /** @type {(row: number, column: number) => void} */
   moveChosen(row, column) {
     const placed = this.layout.placed.find(({ isResult }) => isResult);
     if (!placed) return;

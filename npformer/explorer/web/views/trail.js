@@ -1,6 +1,6 @@
 // @ts-check
-// The trail of what was followed. The browser's Back and Forward walk it, and the buttons of the page do where it
-// has no history: in a frame, or in a file.
+// The trail of what was followed. The browser's Back and Forward walk it, and the buttons of the page do,
+// also where it has no history: in a frame, or in a file.
 import { button, byId, element, replaceContent } from "../drawing/page_elements.js";
 import { clip } from "../drawing/draw_grids.js";
 import { placeText } from "../drawing/axes.js";
