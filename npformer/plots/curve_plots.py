@@ -235,7 +235,6 @@ def curve_page(
             bottom = height - (row + 1) * (PANEL_ABOVE + PANEL_HEIGHT + PANEL_BELOW) + PANEL_BELOW
             left = PAD + PANEL_LEFT + column * (PANEL_LEFT + PANEL_WIDTH + PAD)
             ax = axes_at(figure, left, bottom, PANEL_WIDTH, PANEL_HEIGHT)
-            ends = (low, high)
             named = []
             for index, (curve, (x, y)) in enumerate(zip(panel.curves, numbers, strict=True)):
                 few = curve.marked or len(x) == 1
@@ -244,11 +243,11 @@ def curve_page(
                 if curve.smooth:
                     ax.plot(x, y, color=colour, linewidth=0.6, alpha=FAINT, clip_on=False)
                     y = smoothed(y)
-                dots |= {"linestyle": "none"} if len(x) == 1 else {}  # nor has it a line in the legend
-                (line,) = ax.plot(x, y, color=colour, linewidth=1.6, clip_on=False, **dots)
+                wide = 1.6 * (len(x) > 1)  # a single point has no line, in the legend neither
+                (line,) = ax.plot(x, y, color=colour, linewidth=wide, clip_on=False, **dots)
                 if curve.label:
                     named.append((line, visible(curve.label)))
-            _dress(ax, np.array(ends, np.float64), {ax.xaxis: "linear", ax.yaxis: "linear"})
+            _dress(ax, np.array([low, high], np.float64), {ax.xaxis: "linear", ax.yaxis: "linear"})
             if panel.from_zero:
                 ax.set_ylim(bottom=0)
             ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}".replace("-", "−")))

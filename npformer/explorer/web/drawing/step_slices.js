@@ -3,7 +3,7 @@
 import { maskOf } from "../arithmetic/terms_entries.js";
 import { codeName, gradientName } from "./identifiers.js";
 import { shownWords, sliceOf } from "./slices.js";
-import { unravel } from "./axes.js";
+import { unravel } from "../state/axes.js";
 
 /** @typedef {import("./slices.js").Slice} Slice */
 /** @typedef {import("../state/explorer.js").Explorer} Explorer */

@@ -1,7 +1,7 @@
 // @ts-check
 // What the page shows: the view, the direction, the step, the number. All views read it, and redraw when it
 // changes.
-import { axisKeys, unravel } from "../drawing/axes.js";
+import { axisKeys, unravel } from "./axes.js";
 import { Session } from "./session.js";
 import { resultOf, timelineOf } from "./timeline.js";
 import { blockOf } from "./sentences.js";

@@ -4,7 +4,7 @@ import { button, element, table } from "../drawing/page_elements.js";
 import { sumOf, terms } from "../arithmetic/terms.js";
 import { isExplained, whyUnexplained } from "../state/recorded.js";
 import { numberText } from "../drawing/number_texts.js";
-import { placeText, unravel } from "../drawing/axes.js";
+import { placeText, unravel } from "../state/axes.js";
 import { resultOf } from "../state/timeline.js";
 import { counted, t } from "../words/text.js";
 

@@ -6,7 +6,7 @@ import { exponentials } from "../engine/attention.js";
 import { button, byId, choice, element, replaceContent, scroller, table } from "../drawing/page_elements.js";
 import { currentTheme, levelOf, paletteOf } from "../drawing/colors.js";
 import { numberText, percent, visibleText } from "../drawing/number_texts.js";
-import { tokensOf } from "../drawing/axes.js";
+import { tokensOf } from "../state/axes.js";
 import { blockOf, blockTitle } from "../state/sentences.js";
 import { t } from "../words/text.js";
 

@@ -4,7 +4,7 @@
 import { button, byId, choice, element, replaceContent } from "../drawing/page_elements.js";
 import { Picture } from "../drawing/picture.js";
 import { percent, visibleText } from "../drawing/number_texts.js";
-import { axesOf } from "../drawing/axes.js";
+import { axesOf } from "../state/axes.js";
 import { blockTitle, sentenceOf } from "../state/sentences.js";
 import { meanOfHeads } from "./attention_maps.js";
 import { columnAt, columnWidth, flowBlocks, placeFlow } from "./flow_layout.js";

@@ -1,6 +1,6 @@
 // @ts-check
 // Which token has the largest gradient: the norms of the rows of a gradient whose rows are tokens.
-import { axesOf } from "../drawing/axes.js";
+import { axesOf } from "../state/axes.js";
 import { numberText, visibleText } from "../drawing/number_texts.js";
 import { t } from "../words/text.js";
 

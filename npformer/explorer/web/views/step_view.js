@@ -58,8 +58,8 @@ export class StepView {
     ]);
     byId("pad").append(
       button("«", () => this.explorer.move(-1), { "aria-label": t("Step back") }),
-      ...arrows.map(([text, name, row, column]) =>
-        button(text, () => this.moveChosen(row, column), { "aria-label": t("Number to the {name}", { name }) }),
+      ...arrows.map(([text, name, i, j]) =>
+        button(text, () => this.moveChosen(i, j), { "aria-label": t("Number to the {name}", { name }) }),
       ),
       button("»", () => this.explorer.move(1), { "aria-label": t("Next step") }),
     );

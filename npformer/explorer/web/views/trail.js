@@ -3,7 +3,7 @@
 // also where it has no history: in a frame, or in a file.
 import { button, byId, element, replaceContent } from "../drawing/page_elements.js";
 import { clip } from "../drawing/draw_grids.js";
-import { placeText } from "../drawing/axes.js";
+import { placeText } from "../state/axes.js";
 import { addressOf, showPlace } from "../state/address.js";
 import { shortPath } from "./arithmetic_view.js";
 import { t } from "../words/text.js";

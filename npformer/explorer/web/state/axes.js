@@ -13,7 +13,7 @@ const AXES = {
 };
 
 /** @typedef {import("../engine/tape.js").Step} Step */
-/** @typedef {import("../state/session.js").Session} Session */
+/** @typedef {import("./session.js").Session} Session */
 
 /**
  * An axis: what it counts, and the names of its positions if they have any.
