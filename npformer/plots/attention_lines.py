@@ -118,7 +118,7 @@ def _draw_lines(
     width = max(width, KEY + widest([text for _, text in entries], SMALL))
     ax = sheet(width, below + n * row + over, ax=ax, title=title, what=f"a picture of {n} words")
     x0, x1 = left_width + GAP, left_width + GAP + between
-    y_left, y_right = (_heights(len(side), below + n * row / 2, n * row, row) for side in (queries, keys))
+    y_left, y_right = (_heights(len(side), below + n * row, n * row, row) for side in (queries, keys))
     _head_lines(ax, values, drawn, heads, (x0, y_left), (x1, y_right), row)
     _blocks(ax, values[:, shown].mean(1), heads, x1, y_right, row)
     style: dict[str, Any] = {"size": size, "va": "center_baseline", "parse_math": False}
@@ -184,14 +184,14 @@ def line_row(count: int, every: int = 1) -> float:
     return word_line(TEXT) * 1.25 if count <= 30 else word_line(SMALL)
 
 
-def _heights(count: int, middle: float, space: float, row: float) -> np.ndarray:
-    """Return the heights of the `count` tokens of a column around its middle, in inches.
+def _heights(count: int, top: float, space: float, row: float) -> np.ndarray:
+    """Return the heights of the `count` tokens of a column, of which the first is at the top, in inches.
 
     Where the tokens of a longer column, `row` apart, are so close that not all have labels, those of a
     shorter one are farther apart, so that all have labels if there is space.
     """
     distance = min(max(row, word_line(SMALL)), space / count)
-    return middle + distance * ((count - 1) / 2 - np.arange(count))
+    return top - distance * (np.arange(count) + 0.5)
 
 
 def _labelled(heights: np.ndarray) -> range:

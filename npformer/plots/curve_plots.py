@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter, NullLocator
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 from numpy.typing import ArrayLike
 
 from npformer.errors import UserError, quantity
@@ -104,6 +104,9 @@ def _dress(ax: Axes, places: np.ndarray, scales: Mapping[Axis, str]) -> None:
             # plain numbers, because the exponents of powers of ten would be smaller than 8 points
             axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
             axis.set_minor_formatter(NullFormatter())
+            low, high = axis.get_view_interval()
+            if high < 100 * low:  # a scale of less than two powers of ten has other ticks, too
+                axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
     xscale = scales[ax.xaxis]
     if xscale == "linear" and places.dtype.kind in "iu":
         ax.xaxis.set_major_locator(MaxNLocator(7, integer=True, steps=[1, 2, 5, 10]))
@@ -232,7 +235,6 @@ def curve_page(
             bottom = height - (row + 1) * (PANEL_ABOVE + PANEL_HEIGHT + PANEL_BELOW) + PANEL_BELOW
             left = PAD + PANEL_LEFT + column * (PANEL_LEFT + PANEL_WIDTH + PAD)
             ax = axes_at(figure, left, bottom, PANEL_WIDTH, PANEL_HEIGHT)
-            ends = (low, high)
             named = []
             for index, (curve, (x, y)) in enumerate(zip(panel.curves, numbers, strict=True)):
                 few = curve.marked or len(x) == 1
@@ -241,10 +243,11 @@ def curve_page(
                 if curve.smooth:
                     ax.plot(x, y, color=colour, linewidth=0.6, alpha=FAINT, clip_on=False)
                     y = smoothed(y)
-                (line,) = ax.plot(x, y, color=colour, linewidth=1.6, clip_on=False, **dots)
+                wide = 1.6 * (len(x) > 1)  # a single point has no line, in the legend neither
+                (line,) = ax.plot(x, y, color=colour, linewidth=wide, clip_on=False, **dots)
                 if curve.label:
                     named.append((line, visible(curve.label)))
-            _dress(ax, np.array(ends, np.float64), {ax.xaxis: "linear", ax.yaxis: "linear"})
+            _dress(ax, np.array([low, high], np.float64), {ax.xaxis: "linear", ax.yaxis: "linear"})
             if panel.from_zero:
                 ax.set_ylim(bottom=0)
             ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}".replace("-", "−")))

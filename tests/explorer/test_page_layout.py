@@ -89,24 +89,32 @@ def test_the_map_stays_in_view_marks_what_the_tab_shows_and_leaves_no_empty_colu
         page.set_viewport_size(DESK["viewport"])  # of a tab that other tests use, too
 
 
-def test_large_text_leaves_the_map_above_the_view(chromium, html):
+# what a presentation shows in each view: its picture, and its sentence
+SHOWN = {"The model": ("overview-picture", ".told"), "Steps": ("step", ".about")}
+
+
+@pytest.mark.parametrize(("width", "height"), [(1280, 900), (1920, 1080)])
+def test_with_large_text_a_picture_and_a_sentence_fill_the_screen(chromium, html, width, height):
     with open_page(chromium, html, **DESK) as page:
-        assert page.is_visible(".block.present")
+        page.set_viewport_size({"width": width, "height": height})
+        page.keyboard.press("p")
+        for step in (None, "decoder.0.cross.attention.softmax", "encoder.0.feed_forward.inner.product"):
+            page.evaluate("step => step && npformer.explorer.goTo(step)", step)
+            view = "Steps" if step else "The model"
+            page.click(f'#views button:text-is("{view}")')
+            picture, sentence = SHOWN[view]
+            box = page.locator(f"#{picture}").bounding_box()
+            assert page.evaluate("document.documentElement.scrollHeight") <= height, step
+            assert box["width"] > 0.9 * width or box["height"] > 0.7 * height, step
+            assert box["height"] > 0.5 * height, step
+            assert page.is_visible(f"main section:not([hidden]) {sentence}")
+            assert not page.is_visible("#map")
+            assert not page.is_visible("#code")
+        page.keyboard.press("Space")  # the next step
         page.click("#large")
-        assert not page.is_visible(".block.present")
-        page.click("#map-box summary")
-        page.click('[data-block="encoder.0.feed_forward"]')
-        assert "feed-forward" in page.text_content("#crumbs").lower()
-        assert page.is_visible(".block.present")  # it stays unfolded
-        page.click(
-            '#views button:text-is("Attention")'
-        )  # a map of attention fills the view, with its numbers
-        widths = page.evaluate(
-            "['attention-map', 'attention'].map((id) => document.getElementById(id).offsetWidth)"
-        )
-        assert widths[0] > 0.9 * widths[1]
-        page.click("#large")
+        assert page.is_visible("#code")
         assert page.is_visible(".block.present")
+        page.set_viewport_size(DESK["viewport"])
 
 
 def test_a_finger_that_moves_over_a_grid_scrolls_and_chooses_nothing(chromium, html):
@@ -143,6 +151,11 @@ def test_the_page_works_in_the_frame_of_a_notebook(chromium):
         inner.get_by_role("button", name="backward").first.click()
         inner.get_by_role("button", name="Next →").click()
         assert inner.evaluate("npformer.explorer.direction") == "backward"
+        path = inner.evaluate("npformer.explorer.result.path")
+        inner.locator("#arithmetic .follow").first.click()
+        assert inner.evaluate("npformer.explorer.result.path") != path
+        inner.locator("#trail button").last.click()  # without the history of the browser
+        assert inner.evaluate("npformer.explorer.result.path") == path
         for view in ("Attention", "What if", "Check a gradient", "Teach it"):
             inner.get_by_role("button", name=view, exact=True).first.click()
         inner.get_by_role("button", name="Link to this view").click()

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from browser import open_page
 from page_numbers import array, shown_number
+from page_steps import wait_until
 from readers import DESK
 
 pytestmark = pytest.mark.browser
@@ -202,6 +203,103 @@ def test_a_pinned_number_stays_pinned_in_the_other_pass(page):
     page.click('#views button:text-is("Attention")')
     choose(page, "forward")
     assert page.evaluate(state) == [*value[:3], "attention"]
+
+
+PINNED = "(({ isPinned, result, index }) => [isPinned, result.shape, index, result.path])(npformer.explorer)"
+
+
+def test_a_pinned_token_and_its_head_stay_pinned_from_step_to_step(page):
+    page.evaluate("""() => {
+        const { explorer } = npformer;
+        explorer.goTo("decoder.0.cross.attention.scores");
+        const [, queries, keys] = explorer.result.shape; // head 1, query 2, key 3
+        Object.assign(explorer, { isPinned: true, index: (queries + 2) * keys + 3 });
+        explorer.changed();
+    }""")
+    seen = {}
+    for _ in range(60):
+        page.keyboard.press("Space")
+        is_pinned, shape, index, path = page.evaluate(PINNED)
+        assert is_pinned
+        place = [int(i) for i in np.unravel_index(index, shape)]
+        seen[path] = place
+    assert seen["decoder.0.cross.attention.softmax"] == [1, 2, 3]
+    assert seen["decoder.0.add3.sum"][0] == seen["decoder.1.norm2.mean"][0] == 2
+    assert seen["decoder.1.cross.attention.q"][:2] == [1, 2]  # past arrays without heads
+
+
+def test_next_shows_in_beats_how_the_number_is_made(page, chromium, html):
+    """A frame takes at most 16 ms of script; where less motion is asked for, each beat stands still."""
+    page.evaluate("npformer.explorer.goTo('decoder.0.cross.attention.k'); npformer.explorer.changed()")
+    page.keyboard.press("Space")
+    wait_until(page, "npformer.steps.stage > 0.3")
+    wait_until(page, "npformer.steps.stage === Infinity")
+    times = sorted(page.evaluate("npformer.steps.times"))
+    assert times[len(times) // 2] <= 16
+    with open_page(chromium, html, **DESK, reduced_motion="reduce") as still:
+        still.evaluate("npformer.explorer.goTo('decoder.0.cross.attention.k'); npformer.explorer.changed()")
+        seen = set()
+        for step, beats in (
+            ("scores", ["meet", "products", "sum"]),
+            ("masked", []),
+            ("softmax", ["scores", "exponentials", "division"]),
+        ):
+            while still.text_content("#array-name") != f"decoder.0.cross.attention.{step}":
+                still.keyboard.press("Space")
+            assert still.evaluate("[npformer.steps.frame, npformer.steps.stage]") == [0, np.inf]
+            assert still.locator("#beats .choice button").all_text_contents() == beats
+            for name in beats:
+                still.click(f'#beats button:text-is("{name}")')
+                assert still.get_attribute(f'#beats button:text-is("{name}")', "aria-pressed") == "true"
+                seen.add(still.evaluate("document.getElementById('step').toDataURL()"))
+        assert len(seen) == 6
+
+
+def test_a_softmax_shows_the_sum_over_all_keys_and_a_mask_its_array(page):
+    page.evaluate("npformer.explorer.goTo('decoder.0.self_attention.attention.softmax')")
+    scores = array(page, "decoder.0.self_attention.attention.masked")[0]
+    size = len(scores)
+    page.evaluate(f"npformer.explorer.index = {2 * size + 1}; npformer.explorer.changed()")
+    scores = scores[2]
+    exponentials = np.exp(scores - scores.max())
+    total = exponentials.sum()
+    first, second = page.locator("#arithmetic .equation, #arithmetic .inner").all_text_contents()
+    assert [shown_number(x) for x in re.split(" / | ≈ ", first)] == pytest.approx(
+        [exponentials[1], total, exponentials[1] / total], rel=5e-3, abs=5e-4
+    )
+    assert shown_number(second.rsplit(" ≈ ")[1]) == pytest.approx(total, rel=5e-3)
+    assert page.locator("#arithmetic .terms li").count() == min(size, 6)  # five, and the rest
+    told_terms(page)
+    products = page.locator("#every-term table >> nth=1").locator("td:last-child").all_text_contents()
+    assert sum(map(shown_number, products)) == pytest.approx(total, rel=5e-3)
+    page.evaluate("npformer.explorer.goTo('decoder.0.self_attention.attention.masked')")
+    page.evaluate("npformer.explorer.changed()")
+    page.click("#tables summary")
+    page.wait_for_selector("#tables caption >> nth=2")
+    assert page.locator("#tables caption").all_text_contents()[1] == f"mask, {size} × {size}"
+    cells = page.locator("#tables table >> nth=1").locator("tbody td").all_text_contents()
+    assert np.array_equal([round(shown_number(cell)) for cell in cells], np.tri(size).ravel())
+
+
+def test_back_and_forward_walk_the_trail_of_what_was_followed(page):
+    places = [page.evaluate(PINNED)[2:]]
+    for _ in range(3):
+        page.locator("#arithmetic .follow").first.click()
+        places.append(page.evaluate(PINNED)[2:])
+    assert len({tuple(place) for place in places}) == 4
+    page.keyboard.press("Space")  # a step is no place of its own
+    for place in places[2::-1]:
+        page.go_back()
+        wait_until(page, f"npformer.explorer.result.path === '{place[1]}'")
+        assert page.evaluate(PINNED)[2:] == place
+    page.go_forward()
+    wait_until(page, f"npformer.explorer.result.path === '{places[1][1]}'")
+    page.locator("#trail button").nth(1).click()
+    wait_until(page, f"npformer.explorer.result.path === '{places[2][1]}'")
+    page.click('[data-block="encoder.0.feed_forward"]')  # what was ahead is forgotten
+    assert page.locator("#trail > *").count() == 4
+    page.go_back()
+    wait_until(page, f"npformer.explorer.result.path === '{places[2][1]}'")
 
 
 def test_the_grids_show_that_they_have_the_focus_and_what_the_keys_do(page):

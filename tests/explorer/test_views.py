@@ -3,6 +3,7 @@
 import json
 import re
 import xml.etree.ElementTree as ElementTree
+from html import unescape
 
 import numpy as np
 import pytest
@@ -235,7 +236,8 @@ def test_the_focus_is_on_the_list_after_a_change_is_removed(reader):
     for button in ("li button", ".controls button:first-child"):  # one change, and all
         reader.press("#changes .row button")
         reader.press("#copy-link")
-        assert "it keeps the sentence, your changes, the tab “What if”" in text(reader, "#dialog")
+        assert "with the sentence, your changes and training steps" in text(reader, "#dialog")
+        assert "what the tab “What if” shows" in text(reader, "#dialog")
         reader.page.keyboard.press("Escape")
         reader.press(f"#changes .result {button}")
         wait_until_generated(reader.page)
@@ -484,6 +486,9 @@ def test_the_pictures_of_every_view_are_saved(view, reader):
             for kind in ("SVG", "PNG")
         )
         assert len(list(ElementTree.fromstring(svg.decode()).iter())) > 5, name
+        caption = re.findall(">([^<]*)</text>", svg.decode())[-1]  # the last of its lines
+        label = reader.page.get_attribute(f"#{name}", "aria-label") or caption
+        assert label.endswith(unescape(caption)), name
         assert png.startswith(b"\x89PNG")
         assert len(png) > 1500
 

@@ -13,7 +13,8 @@ import { LensView } from "./views/lens_view.js";
 import { ModelMap } from "./views/model_map.js";
 import { SentenceView } from "./views/sentence_view.js";
 import { linkHome } from "./views/site_links.js";
-import { VIEWS, isAddress, isThere, readAddress, saveAddress } from "./state/address.js";
+import { VIEWS, isAddress, isThere, readAddress } from "./state/address.js";
+import { Trail } from "./views/trail.js";
 import { listenToKeys } from "./views/keyboard.js";
 import { showLink } from "./views/link_view.js";
 import { pageInterface } from "./state/page_interface.js";
@@ -36,26 +37,21 @@ function startPage() {
   linkHome(explorer);
   const overview = new OverviewView(explorer),
     write = new WriteView(explorer);
-  const shell = [new SentenceView(explorer), new ModelMap(explorer)];
+  const trail = new Trail(explorer);
+  const shell = [new SentenceView(explorer), new ModelMap(explorer), trail];
   /** @type {Record<string, {render: () => void}>} */
   const views = { overview: { render: () => [write, overview].forEach((part) => part.render()) } };
   for (const [name, View] of Object.entries(VIEW_CLASSES))
     if (isThere(explorer.session, name)) views[name] = new View(explorer);
-  explorer.memory.saveAddress = () => saveAddress(explorer);
+  explorer.memory.saveAddress = () => trail.save();
   const isNarrow = matchMedia("(max-width: 1000px)").matches;
-  /** With a small screen or large text, the map stands folded above the view. */
-  const foldMap = () => {
-    byId("map-box").open = !isNarrow && !explorer.isLarge;
-  };
-  let wasLarge = false;
   const render = () => {
-    if (document.documentElement.classList.toggle("large", explorer.isLarge) !== wasLarge) foldMap();
-    wasLarge = explorer.isLarge;
+    document.documentElement.classList.toggle("large", explorer.isLarge);
+    byId("large").textContent = explorer.isLarge ? t("The whole page") : t("Large text");
     for (const name of VIEWS) byId(name).hidden = explorer.view !== name;
     byId("map-box").parentElement.hidden = explorer.view === "overview"; // which is a map itself
     views[explorer.view]?.render();
     for (const part of shell) part.render();
-    saveAddress(explorer);
   };
   explorer.listen(render);
   listenToKeys(explorer, write, overview);
@@ -64,14 +60,17 @@ function startPage() {
     explorer.changed();
   });
   byId("copy-link").addEventListener("click", () => showLink(explorer));
-  // another address is read by a new page; the link to an element of the page is no such address
-  addEventListener("hashchange", () => isAddress(location.hash) && location.reload());
+  // another address is read by a new page: the trail's has a state, and the link to an element is none
+  addEventListener("hashchange", () => !history.state && isAddress(location.hash) && location.reload());
   addEventListener("resize", render);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", render);
-  foldMap();
+  byId("map-box").open = !isNarrow; // on a small screen, the map stands folded above the view
   byId("map-box").addEventListener("toggle", render);
   if (explorer.memory.message) byId("message").textContent = explorer.memory.message;
-  /** @type {any} */ (window).npformer = pageInterface(explorer, write.writer, overview);
+  /** @type {any} */ (window).npformer = {
+    ...pageInterface(explorer, write.writer, overview),
+    steps: views.steps,
+  };
   document.documentElement.classList.add("ready");
   render();
 }

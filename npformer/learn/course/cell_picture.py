@@ -25,6 +25,8 @@ Letters: TypeAlias = dict[tuple[int, int], tuple[str, str]]  # (row, column): le
 BLOCK = "▄"
 LETTER = re.compile(r".[\u0300-\u036f\u20d0-\u20ff]*")  # with its accents
 VERTICAL = 60  # degrees
+BLANK = 250  # of 255: where each channel of a colour has at least this value, the figure is white
+SHIFTS = (0, -1, 1, -2, 2, -3, 3)  # by how many cells a text may be moved off what is drawn
 MATH = re.compile(r"(?<!\\)\$(.+?)(?<!\\)\$")
 
 
@@ -42,9 +44,10 @@ def cell_picture(figure: "Figure", columns: int, rows: int) -> Text:
     if len(pixels) % 2:
         pixels = np.concatenate([pixels, np.full_like(pixels[:1], 255)])
     upper, lower = pixels[::2], pixels[1::2]  # each (rows, columns, 3)
+    blank = np.minimum(upper, lower).min(-1) >= BLANK  # (rows, columns): where nothing is drawn
     letters: Letters = {}
     for label in labels:
-        _place(label, letters, upper.shape[1], len(upper))
+        _place(label, letters, blank)
     lines = []
     for row in range(len(upper)):
         line = Text(no_wrap=True, end="")
@@ -65,27 +68,53 @@ def _hex(colour: np.ndarray) -> str:
     return f"#{colour[0]:02x}{colour[1]:02x}{colour[2]:02x}"
 
 
-def _place(label: "Label", letters: Letters, width: int, height: int) -> None:
-    """Put a label where the figure has it, or in the line above or below; leave it out if it does not fit."""
+def _place(label: "Label", letters: Letters, blank: np.ndarray) -> None:
+    """Put a label where the figure has it, or near there; leave it out if it does not fit.
+
+    A label that stands beside what is drawn is moved off it, and a vertical one is cut if there is no room.
+    """
+    height, width = blank.shape
     text = LETTER.findall(_in_letters(label.text))
     size, row = sum(map(cell_len, text)), int(label.y // 2)
     rows = [row, row - 1, row + 1]
     if abs(label.angle) > VERTICAL:
         if len(text) == size <= height:
-            first = round(min(max(row - size / 2, 0), height - size))
             column = min(max(int(label.x), 0), width - 1)
+            for cut in [text, *([*text[:end], "…"] for end in range(size - 2, 2, -1))]:
+                first = round(min(max(row - len(cut) / 2, 0), height - len(cut)))
+                down = [(first + index, column) for index in range(len(cut))]
+                tries = [[(y + shift, column) for y, _ in down] for shift in SHIFTS]
+                if _write_beside(cut, label.colour, tries, letters, blank):
+                    return
+            first = round(min(max(row - size / 2, 0), height - size))
             _write(text, label.colour, [(first + index, column) for index in range(size)], letters)
             return
         rows = [0]  # a name of an axis that is too long stands above it
     if size > width:
         return
     first = round(min(max(label.x - size / 2, 0), width - size))
-    offsets = accumulate(map(cell_len, text[:-1]), initial=0)
-    columns = [first + offset for offset in offsets]
-    for shifted in rows:
-        line = min(max(shifted, 0), height - 1)
+    columns = [first + offset for offset in accumulate(map(cell_len, text[:-1]), initial=0)]
+    lines = [min(max(each, 0), height - 1) for each in rows]
+    tries = [[(line, column + shift) for column in columns] for line in lines for shift in SHIFTS]
+    if _write_beside(text, label.colour, tries, letters, blank):
+        return
+    on_it = not blank[lines[0], min(max(int(label.x), 0), width - 1)]  # such as the number in a cell
+    for line in lines if on_it else lines[:1]:
         if _write(text, label.colour, [(line, column) for column in columns], letters):
             return
+
+
+def _write_beside(
+    text: list[str], colour: str, tries: list[list[tuple[int, int]]], letters: Letters, blank: np.ndarray
+) -> bool:
+    """Write letters at the first of some places where nothing is drawn. Return False if there are none."""
+    height, width = blank.shape
+    for places in tries:
+        last_row, last_column = places[-1]
+        is_inside = min(*places[0]) >= 0 and last_row < height and last_column + cell_len(text[-1]) <= width
+        if is_inside and all(blank[place] for place in places) and _write(text, colour, places, letters):
+            return True
+    return False
 
 
 def _write(

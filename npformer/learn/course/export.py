@@ -3,6 +3,7 @@
 import base64
 import html
 import json
+from pathlib import Path
 from typing import Any
 
 from npformer.errors import UserError
@@ -24,6 +25,7 @@ import importlib.util
 
 if importlib.util.find_spec("npformer") is None:
     %pip install --quiet {PACKAGE}"""
+MATH_FONT = Path(__file__).parents[1] / "site" / "web" / "math.woff"  # beside its licence
 FOLDED = {"jupyter": {"source_hidden": True}, "cellView": "form"}  # for JupyterLab, and for Colab
 
 
@@ -42,10 +44,18 @@ def as_page(lesson: Lesson) -> str:
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n"
+        f"<title>{title}</title>\n<style>\n{STYLE}{_font_of(body)}</style>\n</head>\n<body>\n<main>\n"
         + "\n".join(body)
         + "\n</main>\n</body>\n</html>\n"
     )
+
+
+def _font_of(body: list[str]) -> str:
+    """Return the rule with a font in which roots and brackets stretch, or "" if there are no formulas."""
+    if not any("<math" in part for part in body):
+        return ""
+    source = f"data:font/woff;base64,{base64.b64encode(MATH_FONT.read_bytes()).decode('ascii')}"
+    return f'@font-face {{ font-family: Formulas; src: url("{source}") format("woff"); }}\n'
 
 
 def _map(lesson: Lesson) -> list[str]:
@@ -167,7 +177,7 @@ figure img { max-width: 100%; height: auto; background: #fff; }
 figcaption { color: var(--faint); font-size: .9rem; }
 table { border-collapse: collapse; margin: 1em 0; }
 th, td { padding: .25em .8em; border-bottom: 1px solid var(--line); text-align: left; }
-math { font-size: 1.06em; }
+math { font-size: 1.06em; font-family: "Latin Modern Math", "STIX Two Math", "Cambria Math", Formulas, math; }
 /* browsers ignore MathML's own attributes for columns */
 mtd[columnalign="left"] { text-align: left; }
 mtd[columnalign="right"] { text-align: right; }

@@ -12,7 +12,7 @@ from npformer.functional.hard import HardAttendCache
 from npformer.learn.figures.datawhale_example import WordVectors, embedded
 from npformer.learn.figures.registry import Drawing, figure
 from npformer.plots import Grid
-from npformer.plots.board import Board, new_board, numbered, paler
+from npformer.plots.board import Board, new_board, numbered
 from npformer.plots.boxes import Point
 from npformer.plots.cells import CELL
 from npformer.plots.style import FORMULA, LABEL, widest
@@ -111,7 +111,7 @@ def basic_self_attention(vectors: WordVectors, *, query: int = 2) -> Drawing:
         total = _weighted_mean(board, places, words, query, columns, weights)
         result = numbered(y[query][None], f"$y_{{{query + 1}}}$", "z")
         board.arrow(total, (total[0], board.grid_at(result, total[0], 2.75, label="left").bottom))
-        table = numbered(cache.weights, "$w_{ij}$", paler("z", 0.45), edge="z", rows=words, columns=words)
+        table = numbered(cache.weights, "$w_{ij}$", "r", rows=words, columns=words, shade=True)
         left = places[-1] + board.cell / 2 + 0.8 + widest(words, 9)
         beside = board.grid(table, left, 0.45 + HIGH * len(words) / 2)
         board.text(beside.centre[0], beside.bottom - 0.1, "each row is a query", va="top")

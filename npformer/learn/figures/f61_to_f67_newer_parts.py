@@ -15,10 +15,11 @@ from npformer.learn.figures.registry import Drawing, figure
 from npformer.models.gpt import GPT, GPTConfig
 from npformer.nn import GatedFeedForward, MultiHeadAttention
 from npformer.nn.module import Module, Parameter
-from npformer.plots import Grid, attention_map, curves, mask_map, score_map, value_map
+from npformer.plots import Grid, attention_map, curves, mask_map
 from npformer.plots.board import Board, new_board, numbered
 from npformer.plots.boxes import Box
 from npformer.plots.composition import beside
+from npformer.plots.heat_maps import heat_row, make_heat_map, signed_scale
 from npformer.plots.style import LABEL, number
 from npformer.training.optimizer import Adam, AdamW, cosine
 
@@ -150,19 +151,20 @@ def rotary_positions(*, length: int = 10, width: int = 6, base: float = 30.0, se
     cos, sin = rotary_table(np.arange(length), width, base=base)  # (T, K / 2) each
     queries, keys = (rotate(np.tile(x, (length, 1)), cos, sin)[0] for x in (q, k))  # (T, K)
     scores = queries @ keys.T  # (T, T)
-    picture = beside(
-        [
-            partial(value_map, queries, xlabel="number of the vector", ylabel="position"),
-            partial(score_map, scores, None, None),
-        ],
-        names=["one query, rotated at each position", "scores with one key, rotated too"],
-        down=True,
-    )
+    maps = []
+    for matrix, label, title in (
+        (queries, "number", "one query, rotated at each position"),
+        (scores, "score", "scores with one key, rotated too"),
+    ):
+        heat = make_heat_map(matrix, None, None, name=label)
+        heat.scale, heat.title = signed_scale(matrix, label), title
+        maps.append(heat)
+    maps[0].axis_labels = ("position", "number of the vector")
     return Drawing(
-        picture,
-        f"Top: the same query at {length} positions. Numbers j and j + {width // 2} form a pair, which is "
+        heat_row(maps),
+        f"Left: the same query at {length} positions. Numbers j and j + {width // 2} form a pair, which is "
         "rotated by an angle proportional to the position: the first pair by 1 radian for each position, "
-        f"the last one by {base ** (2 / width - 1):.2g}. Bottom: the scores of the query at each position "
+        f"the last one by {base ** (2 / width - 1):.2g}. Right: the scores of the query at each position "
         "(row) with one key at each position (column). They are equal along each diagonal, because a score "
         "depends only on the distance between query and key. Numbers above 0 are blue, and those below 0 "
         "orange.",

@@ -13,6 +13,7 @@ import { t } from "../words/text.js";
  * @property {number} value      the number
  * @property {boolean} grad      true for an entry of the array's gradient, false for one of its values
  * @property {string} name       the formula, if the number is not itself an entry of the array; else ""
+ * @property {number} [divisor]  the number of which this one is the inverse, where the reader shall divide
  */
 
 /**
@@ -26,6 +27,12 @@ import { t } from "../words/text.js";
  */
 
 /**
+ * A sum over a whole row on which a factor depends, as the sum of the exponentials in a softmax.
+ *
+ * @typedef {{name: string, terms: Term[]}} Inner
+ */
+
+/**
  * How an operation makes the entry `index` of its output, and what it sends to the entry `index` of its input
  * number `which`.
  *
@@ -33,6 +40,7 @@ import { t } from "../words/text.js";
  * @property {(step: Step, index: number) => Term[]} forward
  * @property {(step: Step, which: number, index: number) => Term[]} backward
  * @property {(step: Step) => Factor} [scale]   the factor of the whole sum, forward
+ * @property {(step: Step, index: number) => Inner | null} [inner]   a sum in one of the factors, forward
  */
 
 /**

@@ -15,7 +15,8 @@ import { t } from "../words/text.js";
 
 /**
  * The explanation of a number, which is the factor scale times the sum of the terms.
- * @typedef {{terms: Term[], scale: import("./factors.js").Factor, sum: number, number: number}} Explanation
+ * @typedef {{terms: Term[], scale: import("./factors.js").Factor, sum: number, number: number,
+ *   inner: import("./factors.js").Inner | null}} Explanation
  */
 
 /** @type {Record<string, import("./factors.js").Arithmetic>} */
@@ -28,25 +29,22 @@ export const ARITHMETIC = {
 
 /**
  * Explain the value of an entry, or its gradient.
- * @param {Tape} tape
- * @param {Step} step
- * @param {number} index
- * @param {"forward" | "backward"} direction
- * @returns {Explanation}
+ * @type {(tape: Tape, step: Step, index: number, direction: "forward" | "backward") => Explanation}
  */
 export function terms(tape, step, index, direction) {
   const list = direction === "forward" ? forwardTerms(step, index) : backwardTerms(tape, step, index);
-  const hasScale = direction === "forward" && !step.edited.has(index);
-  const scale = (hasScale && ARITHMETIC[step.op]?.scale?.(step)) || constant(1, "");
-  const sum = list.reduce((total, { value }) => total + value, 0);
-  return { terms: list, scale, sum, number: scale.value * sum };
+  const made = direction === "forward" && !step.edited.has(index) ? ARITHMETIC[step.op] : undefined;
+  const scale = made?.scale?.(step) ?? constant(1, "");
+  const sum = sumOf(list);
+  return { terms: list, scale, sum, number: scale.value * sum, inner: made?.inner?.(step, index) ?? null };
 }
 
-/**
- * @param {Step} step
- * @param {number} index
- * @returns {Term[]}
- */
+/** @param {Term[]} list */
+export function sumOf(list) {
+  return list.reduce((total, { value }) => total + value, 0);
+}
+
+/** @type {(step: Step, index: number) => Term[]} */
 function forwardTerms(step, index) {
   const { edited, data } = step;
   if (edited.has(index)) return [term(step, index, [constant(data[index], t("the value you set"))])];

@@ -67,10 +67,34 @@ const REARRANGE = {
   },
 };
 
+/** @type {WeakMap<Step, Step>} */
+const masks = new WeakMap();
+
+/**
+ * Return the mask of a step as an array of its own: 1 where the query may attend to the key, else 0.
+ * @param {Step} step
+ * @returns {Step}
+ */
+export function maskOf(step) {
+  const known = masks.get(step), { note: { allowed, isAllowed }, shape: [, queries, keys] } = step;
+  if (known) return known;
+  const cells = allowed ?? Array.from({ length: queries }, (_, t) => isAllowed(t * keys)),
+    data = Float64Array.from(cells, Number), none = new Float64Array(0);
+  const mask = {
+    ...step, data, computed: data, grad: none, op: "allowed", inputs: [], edited: new Set(),
+    path: step.path.replace(/masked(?=_queries|$).*/, allowed ? "mask" : "query_mask"),
+    shape: [queries, cells.length / queries],
+  };
+  masks.set(step, mask);
+  return mask;
+}
+
 /** y = where(mask, x, fill), or y = x + where(mask, 0, fill) @type {Arithmetic} */
 const MASK = {
-  forward({ inputs: [x], note: { allowed, fill, how } }, index) {
-    const why = constant(fill, t("masked: the query may not attend to the key"));
+  forward(step, index) {
+    const { inputs: [x], note: { allowed, fill, how } } = step;
+    const text = t("masked: the query may not attend to the key");
+    const why = computed(maskOf(step), index % allowed.length, fill, text);
     const masked = term(null, 0, [why]), score = term(x, index, [entry(x, index)]);
     if (allowed[index % allowed.length]) return [score];
     return how === "add" ? [score, masked] : [masked];

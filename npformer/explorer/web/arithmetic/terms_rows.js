@@ -17,12 +17,22 @@ function exponentialsOfRow(x, index) {
   return exponentials(x.data.subarray(places[0], places[0] + places.length));
 }
 
+/** @type {NonNullable<Arithmetic["inner"]>} */
+function sumOfExponentials({ inputs: [x], note }, index) {
+  if (note.totals) return null; // the page carries a part of the row
+  const { exps } = exponentialsOfRow(x, index), name = t("exp(x − the largest of the row)");
+  const terms = placesOfRow(x, index).map((place, j) => term(x, place, [computed(x, place, exps[j], name)]));
+  return { name: t("The sum of the exponentials of the whole row"), terms };
+}
+
 /** y = exp(x - peak) / total @type {Arithmetic} */
 const SOFTMAX = {
+  inner: sumOfExponentials,
   forward({ inputs: [x] }, index) {
     const { exps, total } = exponentialsOfRow(x, index);
     const exp = computed(x, index, exps[index % exps.length], t("exp(x − the largest of the row)"));
-    return [term(x, index, [exp, constant(1 / total, t("1 / the sum of these of the whole row"))])];
+    const share = constant(1 / total, t("1 / the sum of these of the whole row"));
+    return [term(x, index, [exp, { ...share, divisor: total }])];
   },
   // every weight of the row depends on the score: its own grows with it, and the others shrink
   backward(step, _, index) {
@@ -52,6 +62,14 @@ const MEAN = {
 
 /** rstd = 1 / sqrt(((x - mean) ** 2).mean(-1) + eps) @type {Arithmetic} */
 const RSTD = {
+  inner({ inputs: [x, mean] }, index) {
+    const width = x.shape[1], minus = mean.data[index], share = constant(1 / width, "1 / D");
+    const terms = placesOfRow(x, index * width).map((place) => {
+      const difference = computed(x, place, x.data[place] - minus, t("x − mean"));
+      return term(x, place, [difference, difference, share]);
+    });
+    return { name: t("The variance of the row"), terms };
+  },
   forward(step, index) {
     const [x] = step.inputs;
     const rstd = computed(step, index, step.computed[index], t("1 / √(variance + ε)"));
@@ -73,6 +91,12 @@ const RSTD = {
 
 /** rrms = 1 / sqrt((x * x).mean(-1) + eps) @type {Arithmetic} */
 const RRMS = {
+  inner({ inputs: [x] }, index) {
+    const width = x.shape[1], share = constant(1 / width, "1 / D");
+    const places = placesOfRow(x, index * width);
+    const terms = places.map((place) => term(x, place, [entry(x, place), entry(x, place), share]));
+    return { name: t("The mean of the squares of the row"), terms };
+  },
   forward(step, index) {
     const [x] = step.inputs;
     const rrms = computed(step, index, step.computed[index], t("1 / √(mean of x² + ε)"));
@@ -87,6 +111,7 @@ const RRMS = {
 
 /** y = x - peak - log(exp(x - peak).sum(-1)) @type {Arithmetic} */
 const LOG_SOFTMAX = {
+  inner: sumOfExponentials,
   forward({ inputs: [x], note: { peaks, totals } }, index) {
     // a page may carry a part of each row, and what the whole row gives
     const row = Math.floor(index / x.shape[1]);

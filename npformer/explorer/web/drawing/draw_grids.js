@@ -18,13 +18,13 @@ const INFINITE = "#767676"; // the colour of -inf
  */
 
 /**
- * @param {{terms: import("../arithmetic/factors.js").Term[]}} explanation
+ * @param {import("../arithmetic/terms.js").Explanation} explanation
  * @returns {Parts}
  */
-export function partsOf({ terms: list }) {
+export function partsOf({ terms: list, inner }) {
   /** @type {Parts} */
   const parts = { values: new Map(), gradients: new Map() };
-  for (const { factors } of list) {
+  for (const { factors } of [...list, ...(inner?.terms ?? [])]) {
     for (const { step, index, grad } of factors) {
       if (!step) continue;
       const places = grad ? parts.gradients : parts.values;
@@ -92,6 +92,7 @@ function drawCells(surface, theme, { slice, x, y, cellWidth, cellHeight, isResul
   const bright = paletteOf(kind, theme, 1),
     dim = paletteOf(kind, theme, isResult ? 0.72 : DIMMED);
   const power = powerOf(slice),
+    digits = slice.step.op === "allowed" ? 0 : cellWidth < 36 ? 1 : 2,
     hasNumbers = cellWidth >= 30 && cellHeight >= 14 && (isResult || columns <= 20);
   for (let i = 0; i < rows; i++) {
     for (let j = 0; j < columns; j++) {
@@ -117,7 +118,7 @@ function drawCells(surface, theme, { slice, x, y, cellWidth, cellHeight, isResul
       surface.text(
         left + cellWidth / 2 - 0.5,
         height + cellHeight / 2,
-        isSmall ? "·" : cellText(number / 10 ** power, cellWidth < 36 ? 1 : 2),
+        isSmall ? "·" : cellText(number / 10 ** power, digits),
         { size: 11, color: isFinite ? palette.inks[level] : "#ffffff", align: "center" },
       );
     }

@@ -4,10 +4,7 @@ import { t } from "../words/text.js";
 
 const SUPERSCRIPTS = "⁻⁰¹²³⁴⁵⁶⁷⁸⁹";
 
-/**
- * Return 10 to a power as text, such as "10⁻⁵".
- * @param {number} power
- */
+/** Return 10 to a power as text, such as "10⁻⁵". @type {(power: number) => string} */
 export function powerOfTen(power) {
   return "10" + [...String(power)].map((digit) => SUPERSCRIPTS["-0123456789".indexOf(digit)]).join("");
 }
@@ -28,10 +25,7 @@ export function cellText(x, digits = 2) {
   return /[1-9]/.test(text) ? text : text.replace("−", "");
 }
 
-/**
- * Return a number with four significant digits: "5.842", "1.600·10⁻⁵".
- * @param {number} x
- */
+/** Return a number with four significant digits: "5.842", "1.600·10⁻⁵". @type {(x: number) => string} */
 export function numberText(x) {
   if (x === 0 || !Number.isFinite(x) || Number.isNaN(x)) return x === 0 ? "0" : cellText(x);
   const size = Math.abs(x);
@@ -72,18 +66,12 @@ export function visibleText(token) {
   return text.trim() ? text : text.replace(/\n/g, "↵").replace(/\s/g, "␣") || "∅";
 }
 
-/**
- * Return a probability in percent.
- * @param {number} p
- */
+/** Return a probability in percent. @type {(p: number) => string} */
 export function percent(p) {
   return `${(100 * p).toFixed(p < 0.1 ? 2 : 1)} %`;
 }
 
-/**
- * Return a shape as text, such as "12 × 96".
- * @param {number[]} shape
- */
+/** Return a shape as text, such as "12 × 96". @type {(shape: number[]) => string} */
 export function shapeText(shape) {
   return shape.length ? shape.join(" × ") : t("one number");
 }

@@ -12,15 +12,19 @@ import { t } from "../words/text.js";
 /**
  * @typedef {object} PictureOptions
  * @property {string} id          a name, also that of the saved file
- * @property {(width: number, theme: Theme) => {width: number, height: number}} layout  its size on the page
+ * @property {(width: number, room: number) => {width: number, height: number}} layout  its size on the page,
+ *   of which a width and a height are free
  * @property {(surface: Surface, theme: Theme) => void} draw
+ * @property {(surface: Surface, theme: Theme) => void} [over]  what moves, over the rest
  * @property {(x: number, y: number, kind: "move" | "click") => void} [point]
  * @property {(row: number, column: number) => void} [move]  an arrow key was pressed
  * @property {() => void} [enter]  the key Enter was pressed
  * @property {string} [keys]  the sentence that says what the keys do
  */
 
-const LARGE = 1.5;
+const LARGE = 1.5; // the size of pictures that are not the only one of a presentation
+const MARGIN = 20; // below a picture
+const CAPTION = { size: 12.5, line: 18 };
 
 export class Picture {
   /** @param {PictureOptions} options */
@@ -28,6 +32,7 @@ export class Picture {
     this.options = options;
     this.size = { width: 0, height: 0 };
     this.zoom = 1; // the presentation size
+    this.still = element("canvas"); // the picture without what moves
     const isActive = Boolean(options.point);
     this.canvas = element("canvas", {
       id: options.id,
@@ -59,8 +64,8 @@ export class Picture {
     const { canvas } = this,
       theme = currentTheme();
     const available = this.scroller.clientWidth || byId("main")?.clientWidth || 800;
-    this.zoom = document.documentElement.classList.contains("large") ? LARGE : 1;
-    this.size = this.options.layout(available / this.zoom, theme);
+    const { top } = this.scroller.getBoundingClientRect();
+    this.size = this.fit(available, innerHeight - top - scrollY - MARGIN);
     const ratio = Math.max(1, Math.min(3, window.devicePixelRatio || 1)) * this.zoom;
     const { width, height } = this.size;
     if (canvas.width !== Math.round(width * ratio) || canvas.height !== Math.round(height * ratio)) {
@@ -74,6 +79,43 @@ export class Picture {
     context.clearRect(0, 0, width, height);
     this.options.draw(new CanvasSurface(context), theme);
     if (label !== undefined) canvas.setAttribute("aria-label", label);
+    if (!this.options.over) return;
+    Object.assign(this.still, { width: canvas.width, height: canvas.height });
+    this.still.getContext("2d").drawImage(canvas, 0, 0);
+    this.drawOver();
+  }
+
+  /** Draw what moves over the picture as it was drawn last. */
+  drawOver() {
+    const context = this.canvas.getContext("2d"),
+      { width, height } = this.size;
+    context.clearRect(0, 0, width, height);
+    context.drawImage(this.still, 0, 0, width, height);
+    this.options.over?.(new CanvasSurface(context), currentTheme());
+  }
+
+  /**
+   * Return the size of the picture. In a presentation, it is as large as the screen allows.
+   * @param {number} width   the width and the height that are free
+   * @param {number} room
+   */
+  fit(width, room) {
+    const isLarge = document.documentElement.classList.contains("large"),
+      free = isLarge ? room - 2.6 * parseFloat(getComputedStyle(document.documentElement).fontSize) : room;
+    const layout = (/** @type {number} */ zoom) => {
+      this.zoom = zoom;
+      return this.options.layout(width / zoom, free / zoom);
+    };
+    const fits = (/** @type {number} */ zoom) => {
+      const size = layout(zoom);
+      return size.width * zoom <= width + 1 && size.height * zoom <= free;
+    };
+    if (!isLarge) return layout(1);
+    if (room < innerHeight / 3) return layout(LARGE);
+    let zoom = this.zoom; // the size of the last drawing fits most often
+    while (zoom < 4 && fits(zoom + 0.1)) zoom += 0.1;
+    while (zoom > 0.6 && !fits(zoom)) zoom -= 0.1;
+    return layout(zoom);
   }
 
   listen() {
@@ -102,11 +144,32 @@ export class Picture {
     });
   }
 
+  /** What the picture shows, in lines: its sentence, with the equation and the number. @returns {string[]} */
+  get caption() {
+    const text = (this.canvas.getAttribute("aria-label") ?? "").replace(this.options.keys ?? "", ""),
+      most = Math.max(30, Math.floor(this.size.width / 6.6));
+    return text.match(new RegExp(`\\S.{0,${most - 1}}(?=\\s|$)`, "g")) ?? [];
+  }
+
+  /** The size of the picture with its caption. */
+  get savedSize() {
+    return [Math.max(this.size.width, 240), this.size.height + 12 + this.caption.length * CAPTION.line];
+  }
+
+  /** @type {import("./surfaces.js").Drawing} */
+  drawSaved(surface, theme) {
+    this.options.draw(surface, theme);
+    this.options.over?.(surface, theme);
+    const style = { size: CAPTION.size, color: theme.ink };
+    this.caption.forEach((text, i) => surface.text(8, this.size.height + 15 + i * CAPTION.line, text, style));
+  }
+
   svgFile() {
     const surface = new SvgSurface(),
-      theme = currentTheme();
-    this.options.draw(surface, theme);
-    return surface.file(this.size.width, this.size.height, theme.background);
+      theme = currentTheme(),
+      [width, height] = this.savedSize;
+    this.drawSaved(surface, theme);
+    return surface.file(width, height, theme.background);
   }
 
   saveSvg() {
@@ -115,14 +178,14 @@ export class Picture {
 
   savePng() {
     const factor = 3,
-      { width, height } = this.size,
+      [width, height] = this.savedSize,
       theme = currentTheme();
     const copy = element("canvas", { width: width * factor, height: Math.ceil(height) * factor });
     const context = copy.getContext("2d");
     context.scale(factor, factor);
     context.fillStyle = theme.background;
     context.fillRect(0, 0, width, height);
-    this.options.draw(new CanvasSurface(context), theme);
+    this.drawSaved(new CanvasSurface(context), theme);
     copy.toBlob((/** @type {Blob} */ blob) => saveFile(`${this.options.id}.png`, blob));
   }
 }

@@ -2,7 +2,7 @@
 // A slice: the part of an array that one grid shows. It is a matrix: one head of three axes, one row of one
 // axis, and of a large vocabulary the tokens that matter for the sentence.
 import { rowOf } from "../engine/tape.js";
-import { axesOf, tokensOf, vocabularyAxis } from "./axes.js";
+import { axesOf, tokensOf, vocabularyAxis } from "../state/axes.js";
 import { shapeText } from "./number_texts.js";
 import { t } from "../words/text.js";
 

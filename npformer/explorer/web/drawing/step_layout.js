@@ -24,31 +24,27 @@ import { isProduct, slicesOf } from "./step_slices.js";
 
 /**
  * @typedef {{width: number, height: number, placed: Placed[], corner: {width: number, height: number} | null,
- *   isNarrow: boolean}} Layout
+ *   isNarrow: boolean, strip?: boolean}} Layout   strip: whether the bars of a softmax stand above the grids
  */
 
+export const STRIP = 140; // the height of the bars of a softmax, above its grids
 const SLANTED = 64; // the height of slanted labels
 const TITLE = 24;
 
-/**
- * @param {Explorer} explorer
- * @param {number} width
- * @returns {Layout}
- */
+/** @type {(explorer: Explorer, width: number) => Layout} */
 export function layoutStep(explorer, width) {
   const { slices, result } = slicesOf(explorer),
     isNarrow = width < 640;
   if (isProduct(explorer.moment.step)) return layoutProduct(slices, result, width, isNarrow);
-  return layoutRow(slices, result, width, isNarrow) ?? layoutColumn(slices, result, width, isNarrow);
+  const layout = layoutRow(slices, result, width, isNarrow) ?? layoutColumn(slices, result, width, isNarrow);
+  if (explorer.moment.step.op !== "softmax" || explorer.direction === "backward") return layout;
+  const placed = layout.placed.map(({ y, title, ...rest }) => {
+    return { ...rest, y: y + STRIP, title: { x: title.x, y: title.y + STRIP } };
+  });
+  return { ...layout, placed, strip: true, height: layout.height + STRIP };
 }
 
-/**
- * @param {Slice[]} slices
- * @param {Slice} result
- * @param {number} width
- * @param {boolean} isNarrow
- * @returns {Layout}
- */
+/** @type {(slices: Slice[], result: Slice, width: number, isNarrow: boolean) => Layout} */
 function layoutProduct([left, above, output], result, width, isNarrow) {
   const [rows, inner] = gridSize(left),
     outer = gridSize(output)[1];
@@ -79,34 +75,18 @@ function layoutProduct([left, above, output], result, width, isNarrow) {
     height: low + rowHeight * rows + 6,
     placed: [
       {
-        slice: left,
-        isResult: left === result,
-        x: label,
-        y: low,
-        cellWidth: innerWidth,
-        cellHeight: rowHeight,
-        labelsLeft: true,
+        ...place(left, result, label, low, innerWidth, rowHeight),
         labelsTop: leftLabels,
         title: { x: label, y: low - 13 - (leftLabels ? SLANTED - 8 : 0) },
       },
       {
-        slice: above,
-        isResult: above === result,
-        x: split,
-        y: top,
-        cellWidth: outerWidth,
-        cellHeight: aboveHeight,
+        ...place(above, result, split, top, outerWidth, aboveHeight),
         labelsLeft: showsLabels,
         labelsTop: true,
         title: { x: split, y: top - aboveTop + 10 },
       },
       {
-        slice: output,
-        isResult: output === result,
-        x: split,
-        y: low,
-        cellWidth: outerWidth,
-        cellHeight: rowHeight,
+        ...place(output, result, split, low, outerWidth, rowHeight),
         labelsLeft: false,
         labelsTop: false,
         title: { x: split, y: low - 12 },
@@ -118,11 +98,7 @@ function layoutProduct([left, above, output], result, width, isNarrow) {
 
 /**
  * Place small grids side by side, or return null if there is no room.
- * @param {Slice[]} slices
- * @param {Slice} result
- * @param {number} width
- * @param {boolean} isNarrow
- * @returns {Layout | null}
+ * @type {(slices: Slice[], result: Slice, width: number, isNarrow: boolean) => Layout | null}
  */
 function layoutRow(slices, result, width, isNarrow) {
   if (isNarrow) return null;
@@ -148,11 +124,7 @@ function layoutRow(slices, result, width, isNarrow) {
 
 /**
  * Place the grids one below the other, so that equal columns of wide grids stand in line.
- * @param {Slice[]} slices
- * @param {Slice} result
- * @param {number} width
- * @param {boolean} isNarrow
- * @returns {Layout}
+ * @type {(slices: Slice[], result: Slice, width: number, isNarrow: boolean) => Layout}
  */
 function layoutColumn(slices, result, width, isNarrow) {
   const label = isNarrow ? 58 : 90,
@@ -169,15 +141,7 @@ function layoutColumn(slices, result, width, isNarrow) {
   return { width, height: y + 4, placed, corner: null, isNarrow };
 }
 
-/**
- * @param {Slice} slice
- * @param {Slice} result
- * @param {number} x
- * @param {number} y
- * @param {number} cellWidth
- * @param {number} cellHeight
- * @returns {Placed}
- */
+/** @type {(slice: Slice, result: Slice, x: number, y: number, wide: number, high: number) => Placed} */
 function place(slice, result, x, y, cellWidth, cellHeight) {
   const top = labelsOf(slice, "columns") && cellWidth >= 9 ? SLANTED : 2;
   return {
@@ -195,8 +159,7 @@ function place(slice, result, x, y, cellWidth, cellHeight) {
 
 /**
  * Return the labels of the rows or columns of a grid.
- * @param {Slice} slice
- * @param {"rows" | "columns"} which
+ * @type {(slice: Slice, which: "rows" | "columns") => string[] | null}
  */
 export function labelsOf({ rowLabels, columnLabels, isTransposed }, which) {
   return (which === "rows") !== isTransposed ? rowLabels : columnLabels;

@@ -1,8 +1,9 @@
 // @ts-check
 // Which arrays a step shows: its inputs and its output, as values or as gradients.
+import { maskOf } from "../arithmetic/terms_entries.js";
 import { codeName, gradientName } from "./identifiers.js";
 import { shownWords, sliceOf } from "./slices.js";
-import { unravel } from "./axes.js";
+import { unravel } from "../state/axes.js";
 
 /** @typedef {import("./slices.js").Slice} Slice */
 /** @typedef {import("../state/explorer.js").Explorer} Explorer */
@@ -23,8 +24,7 @@ export function isProduct({ op }) {
  * @returns {{slices: Slice[], result: Slice}}
  */
 export function slicesOf(explorer) {
-  const { session, moment, direction, head } = explorer,
-    { step, which } = moment;
+  const { session, moment: { step, which }, direction, head } = explorer;
   const isBackward = direction === "backward";
   const last = unravel(explorer.result.shape, explorer.index);
   const extra = explorer.result.shape.length ? last[last.length - 1] : -1;
@@ -42,6 +42,7 @@ export function slicesOf(explorer) {
       isTransposed: step.op === "scores" && role === 1,
     });
   const slices = step.inputs.map((input, i) => make(input, i, isBackward && i === which));
+  if (step.op.startsWith("mask")) slices.push(make(maskOf(step), 1, false));
   const output = make(step, "output", isBackward);
   if (isProduct(step)) return { slices: [...slices, output], result: isBackward ? slices[which] : output };
   if (!isBackward) return { slices: [...slices, output], result: output };
@@ -49,7 +50,8 @@ export function slicesOf(explorer) {
   const values = step.inputs
     .map((input, i) => make(input, i, false))
     .filter(({ step: { op } }) => op !== "constant");
-  return { slices: [output, ...values, slices[which]], result: slices[which] };
+  const masks = slices.slice(step.inputs.length);
+  return { slices: [output, ...values, ...masks, slices[which]], result: slices[which] };
 }
 
 /**

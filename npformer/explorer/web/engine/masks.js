@@ -28,9 +28,7 @@ export function sourceMask(config, source, targetIn = null) {
 
 /**
  * Allow each position of the target to attend to itself and to the tokens before it.
- * @param {Config} config
- * @param {number[]} targetIn
- * @returns {Mask}
+ * @type {(config: Config, targetIn: number[]) => Mask}
  */
 export function causalMask(config, targetIn) {
   const isToken = isTargetToken(config, targetIn);
@@ -50,9 +48,7 @@ export function textMask(window) {
 /**
  * Return a function that is false at padding. The start symbol is never padding, even where their ids are
  * equal.
- * @param {Config} config
- * @param {number[]} targetIn
- * @returns {(position: number) => boolean}
+ * @type {(config: Config, targetIn: number[]) => (position: number) => boolean}
  */
 function isTargetToken({ pad_id: padId, start_id: startId }, targetIn) {
   return (s) => targetIn[s] !== padId || (s === 0 && startId === padId);

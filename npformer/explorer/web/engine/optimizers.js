@@ -4,11 +4,7 @@
 /** @typedef {Map<string, {shape: number[], data: Float64Array}>} Parameters */
 /** @typedef {Map<string, Float64Array>} Gradients */
 
-/**
- * Return the gradients of all parameters, by name.
- * @param {import("./tape.js").Tape} tape
- * @returns {Gradients}
- */
+/** Return the gradients of all parameters, by name. @type {(tape: import("./tape.js").Tape) => Gradients} */
 export function parameterGradients(tape) {
   const parameters = tape.steps.filter((step) => step.op === "parameter");
   return new Map(parameters.map((step) => [step.path, step.grad]));
@@ -16,8 +12,7 @@ export function parameterGradients(tape) {
 
 /**
  * Return a copy of the parameters, to which an update can be undone.
- * @param {Parameters} parameters
- * @returns {Parameters}
+ * @type {(parameters: Parameters) => Parameters}
  */
 export function copyParameters(parameters) {
   return new Map([...parameters].map(([name, { shape, data }]) => [name, { shape, data: data.slice() }]));
@@ -80,8 +75,7 @@ export class Adam {
 
   /**
    * Return the moving averages of a parameter, which are 0 before the first update.
-   * @param {string} name
-   * @param {number} length
+   * @type {(name: string, length: number) => { m: Float64Array; v: Float64Array; }}
    */
   averagesOf(name, length) {
     const averages = this.averages.get(name) ?? { m: new Float64Array(length), v: new Float64Array(length) };

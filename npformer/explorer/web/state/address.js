@@ -15,8 +15,7 @@ export const VIEWS = ["overview", "steps", "attention", "lens", "changes", "slop
 
 /**
  * Return whether a view can show anything on this page: a recorded page computes nothing.
- * @param {Session} session
- * @param {string} view
+ * @type {(session: Session, view: string) => boolean}
  */
 export function isThere({ isLive, tape }, view) {
   if (view === "attention") return [...tape.names.keys()].some((name) => name.endsWith(".attention.weights"));
@@ -39,10 +38,7 @@ const SHARED = {
   open: "steps",
 };
 
-/**
- * Return the part of the address behind "#".
- * @param {Explorer} explorer
- */
+/** Return the part of the address behind "#". @type {(explorer: Explorer) => string} */
 export function addressOf(explorer) {
   const { session, view, direction, moment, index } = explorer;
   const parts = new URLSearchParams();
@@ -70,18 +66,12 @@ export function addressOf(explorer) {
   return parts.toString();
 }
 
-/**
- * Return the link of the view as it is now.
- * @param {Explorer} explorer
- */
+/** Return the link of the view as it is now. @type {(explorer: Explorer) => string} */
 export function linkOf(explorer) {
   return `${location.href.split("#")[0]}#${addressOf(explorer)}`;
 }
 
-/**
- * Return whether an address says anything about the state of the page.
- * @param {string} hash
- */
+/** Return whether an address says anything about the state of the page. @type {(hash: string) => boolean} */
 export function isAddress(hash) {
   const parts = new URLSearchParams(hash.replace(/^#/, ""));
   return ADDRESS_NAMES.some((name) => parts.has(name));
@@ -89,8 +79,7 @@ export function isAddress(hash) {
 
 /**
  * Show what an address says. Parts that do not fit the page are ignored.
- * @param {Explorer} explorer
- * @param {string} hash
+ * @type {(explorer: Explorer, hash: string) => void}
  */
 export function readAddress(explorer, hash) {
   if (!isAddress(hash)) return;
@@ -103,16 +92,7 @@ export function readAddress(explorer, hash) {
     explorer.memory.message = t("The link could not be read whole: {message}", { message: error.message });
   }
   explorer.refresh();
-  const view = parts.get("view") ?? "";
-  explorer.view = /** @type {any} */ (isThere(session, view) ? view : "steps");
-  if (parts.get("direction") === "backward") explorer.setDirection("backward");
-  const which = Number(parts.get("input") ?? 0);
-  const step = explorer.tape.names.get(parts.get("step") ?? "");
-  const position = explorer.timeline.findIndex((moment) => moment.step === step && moment.which === which);
-  if (position >= 0) explorer.goToPosition(position);
-  const index = Number(parts.get("index") ?? -1);
-  if (Number.isInteger(index) && index >= 0 && index < explorer.result.data.length) explorer.index = index;
-  explorer.isPinned = parts.get("pinned") === "1";
+  showPlace(explorer, parts);
   explorer.isLarge = parts.get("large") === "1";
   explorer.memory.shared = Object.fromEntries(
     Object.keys(SHARED).flatMap((name) => (parts.has(name) ? [[name, parts.get(name)]] : [])),
@@ -120,9 +100,27 @@ export function readAddress(explorer, hash) {
 }
 
 /**
+ * Show the view, the step and the number of an address, with the sentence and the changes as they are.
+ * @type {(explorer: Explorer, parts: URLSearchParams) => void}
+ */
+export function showPlace(explorer, parts) {
+  const { session } = explorer,
+    view = parts.get("view") ?? "";
+  explorer.isPinned = false;
+  explorer.view = /** @type {any} */ (isThere(session, view) ? view : "steps");
+  explorer.setDirection(parts.get("direction") === "backward" ? "backward" : "forward");
+  const which = Number(parts.get("input") ?? 0);
+  const step = explorer.tape.names.get(parts.get("step") ?? "");
+  const position = explorer.timeline.findIndex((moment) => moment.step === step && moment.which === which);
+  if (position >= 0) explorer.goToPosition(position);
+  const index = Number(parts.get("index") ?? -1);
+  if (Number.isInteger(index) && index >= 0 && index < explorer.result.data.length) explorer.index = index;
+  explorer.isPinned = parts.get("pinned") === "1";
+}
+
+/**
  * Compute what an address says: the sentences, the training steps and the changes, in this order.
- * @param {Session} session
- * @param {URLSearchParams} parts
+ * @type {(session: Session, parts: URLSearchParams) => void}
  */
 function readSession(session, parts) {
   const source = parts.get("source"),
@@ -158,8 +156,7 @@ function idsText({ ids }) {
 
 /**
  * Return the ids that idsText wrote, or null if they do not fit the page.
- * @param {Translation} task
- * @param {string} text
+ * @type {(task: Translation, text: string) => { [k: string]: number[]; } | null}
  */
 function readIds(task, text) {
   const lists = text.split("_").map((list) => list.split("."));
@@ -188,10 +185,7 @@ function useIds(session, task, ids, source, target) {
 
 /**
  * Return a text if it has these tokens, and otherwise the text of the tokens.
- * @param {Translation} task
- * @param {string | null} text
- * @param {number[]} ids
- * @param {"source" | "target"} side
+ * @type {(task: Translation, text: string | null, ids: number[], side: "source" | "target") => string}
  */
 function textFor(task, text, ids, side) {
   try {
@@ -200,16 +194,4 @@ function textFor(task, text, ids, side) {
     if (!(error instanceof ReaderError)) throw error;
   }
   return task.textOf(ids, side);
-}
-
-/**
- * Write the state into the address, if the browser allows it: a frame in a notebook does not.
- * @param {Explorer} explorer
- */
-export function saveAddress(explorer) {
-  try {
-    history.replaceState(null, "", `#${addressOf(explorer)}`);
-  } catch {
-    // the page has no address of its own
-  }
 }

@@ -1,6 +1,7 @@
 // @ts-check
 // What the page shows: the view, the direction, the step, the number. All views read it, and redraw when it
 // changes.
+import { axisKeys, unravel } from "./axes.js";
 import { Session } from "./session.js";
 import { resultOf, timelineOf } from "./timeline.js";
 import { blockOf } from "./sentences.js";
@@ -22,6 +23,9 @@ export class Explorer {
     this.position = 0;
     this.index = 0; // of the chosen number in the array of the moment
     this.isPinned = false;
+    /** @type {Record<string, number>} the places of the pinned token, by what its axes count */
+    this.carried = {};
+    this.isLeaving = false; // whether the reader goes to another place, from which Back leads to this one
     this.isLarge = false; // the presentation size
     /** @type {(() => void)[]} */
     this.listeners = [];
@@ -62,6 +66,7 @@ export class Explorer {
 
   /** @param {ViewName} view */
   show(view) {
+    this.isLeaving = true;
     this.view = view;
     this.changed();
   }
@@ -128,16 +133,30 @@ export class Explorer {
    */
   goToBlock(block) {
     const found = this.timeline.findIndex(({ step }) => blockOf(step.path) === block);
+    this.isLeaving = true;
     if (found >= 0) this.goToPosition(found);
     return found >= 0;
   }
 
   /** @param {number} position */
   goToPosition(position) {
-    const head = this.timeline.length && this.position < this.timeline.length ? this.head : 0;
+    this.carry();
     this.position = Math.max(0, Math.min(this.timeline.length - 1, position));
-    this.isPinned = false;
-    this.chooseLargest(head);
+    this.chooseLargest();
+  }
+
+  /**
+   * Remember the token and the head of the chosen number. Those of a pinned number stay pinned from step to
+   * step, also past arrays that have none; of a number that is not pinned, the head stays.
+   */
+  carry() {
+    const { session, result, index } = this;
+    const keys = axisKeys(session, result),
+      places = unravel(result.shape, index);
+    if (!this.isPinned) this.carried = {};
+    keys.forEach((key, axis) => {
+      if (key && (this.isPinned || key === "head")) this.carried[key] = places[axis];
+    });
   }
 
   /** @param {number} by */
@@ -147,18 +166,22 @@ export class Explorer {
   }
 
   /**
-   * Choose the number with the largest absolute value, of one head. A score that is masked changes nothing,
-   * and is not chosen.
-   * @param {number} head
+   * Choose the number with the largest absolute value: at the places that are carried, and else of the first
+   * head. A score that is masked changes nothing, and is not chosen.
    */
-  chooseLargest(head = 0) {
-    const { shape, data, op, grad } = this.result,
-      numbers = this.numbers;
+  chooseLargest() {
+    const { session, numbers, result } = this,
+      { shape, op, grad } = result,
+      keys = axisKeys(session, result);
     const isMasked = (/** @type {number} */ i) => op === "scores" && grad[i] === 0;
-    const length = shape.length === 3 ? data.length / shape[0] : data.length;
-    const start = shape.length === 3 ? Math.min(head, shape[0] - 1) * length : 0;
-    let best = start;
-    for (let i = start; i < start + length; i++) {
+    let places = [0];
+    shape.forEach((length, axis) => {
+      const place = this.carried[keys[axis]] ?? (keys[axis] === "head" ? 0 : length),
+        range = place < length ? [place] : Array.from({ length }, (_, i) => i);
+      places = places.flatMap((before) => range.map((i) => before * length + i));
+    });
+    let [best] = places;
+    for (const i of places) {
       if (isMasked(i) && !isMasked(best)) continue;
       if (isMasked(best) && !isMasked(i)) best = i;
       if (Number.isFinite(numbers[i]) && !(Math.abs(numbers[i]) <= Math.abs(numbers[best]))) best = i;
@@ -174,11 +197,11 @@ export class Explorer {
     if (direction === this.direction) return;
     if (this.isPinned && this.follow(this.result, this.index, direction, this.view)) return;
     const { step } = this.moment;
+    this.carry();
     this.direction = direction;
     this.timeline = timelineOf(this.tape, direction);
-    const same = this.timeline.findIndex((moment) => moment.step === step);
-    this.position = 0;
-    this.goToPosition(Math.max(0, same));
+    this.position = Math.max(0, this.timeline.findIndex((moment) => moment.step === step));
+    this.chooseLargest();
     this.changed();
   }
 
@@ -193,6 +216,7 @@ export class Explorer {
     const timeline = timelineOf(this.tape, direction);
     const found = timeline.findIndex((moment) => resultOf(moment, direction) === step);
     if (found < 0) return false;
+    this.isLeaving = true;
     this.direction = direction;
     this.timeline = timeline;
     this.position = found;

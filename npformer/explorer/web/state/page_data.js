@@ -1,10 +1,7 @@
 // @ts-check
 // The data that the page carries: the description of the model, and its numbers.
 
-/**
- * Read the text of a script element of the page.
- * @param {string} id
- */
+/** Read the text of a script element of the page. @type {(id: string) => string} */
 function scriptText(id) {
   return (document.getElementById(id)?.textContent ?? "").trim();
 }

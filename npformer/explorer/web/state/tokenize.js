@@ -75,8 +75,7 @@ export function similarWords(typed, known, count = 3) {
 /**
  * Return how many letters must be inserted, left out, replaced or exchanged with the next one to turn a word
  * into another.
- * @param {string} a
- * @param {string} b
+ * @type {(a: string, b: string) => number}
  */
 function editDistance(a, b) {
   const rows = [Array.from({ length: b.length + 1 }, (_, j) => j)];

@@ -72,10 +72,7 @@ export class Writer {
     while (!this.isDone) this.draw();
   }
 
-  /**
-   * Go back to the first tokens.
-   * @param {number} count
-   */
+  /** Go back to the first tokens. @type {(count: number) => void} */
   keep(count) {
     this.tokens = this.tokens.slice(0, count);
     this.update();

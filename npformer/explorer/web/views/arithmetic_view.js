@@ -1,10 +1,10 @@
 // @ts-check
 // The arithmetic of the chosen number: its largest terms, their sum, and all terms on demand.
 import { button, element, table } from "../drawing/page_elements.js";
-import { terms } from "../arithmetic/terms.js";
+import { sumOf, terms } from "../arithmetic/terms.js";
 import { isExplained, whyUnexplained } from "../state/recorded.js";
 import { numberText } from "../drawing/number_texts.js";
-import { placeText, unravel } from "../drawing/axes.js";
+import { placeText, unravel } from "../state/axes.js";
 import { resultOf } from "../state/timeline.js";
 import { counted, t } from "../words/text.js";
 
@@ -16,8 +16,7 @@ const SHOWN = 5;
 
 /**
  * Return the terms of the chosen number, or null where a recorded page does not know them.
- * @param {Explorer} explorer
- * @returns {Explanation | null}
+ * @type {(explorer: Explorer) => Explanation | null}
  */
 export function explanationOf(explorer) {
   const { tape, result, index, direction } = explorer;
@@ -46,8 +45,7 @@ const PROJECTIONS = [
 
 /**
  * Return the last part of a path, with the one before where it says more: "query projection, y".
- * @param {Explorer} explorer
- * @param {string} path
+ * @type {(explorer: Explorer, path: string) => string}
  */
 export function shortPath({ tape }, path) {
   const [, layer, place, name] = path.match(/^(.*)\.projections\.([0-2])\.(\w+)$/) ?? [];
@@ -65,8 +63,7 @@ export function shortPath({ tape }, path) {
 
 /**
  * Return the whole arithmetic as one sentence, for screen readers.
- * @param {Explorer} explorer
- * @param {Explanation | null} explanation
+ * @type {(explorer: Explorer, explanation: Explanation | null) => string}
  */
 export function arithmeticSentence(explorer, explanation) {
   const value = numberText(explorer.numbers[explorer.index]);
@@ -74,12 +71,17 @@ export function arithmeticSentence(explorer, explanation) {
   const count = explanation.terms.length,
     times = explanation.scale.value === 1 ? "" : t("{scale} times ", { scale: scaleText(explanation) });
   const sum = times + counted(count, t("the sum of {count} term"), t("the sum of {count} terms"));
-  return t("{name} is {value}, {sum}: {equation}", {
-    name: numberName(explorer),
-    value,
-    sum,
-    equation: equation(explanation),
-  });
+  const values = { name: numberName(explorer), value, sum, equation: equation(explanation) },
+    told = t("{name} is {value}, {sum}: {equation}", values);
+  return [told, innerText(explanation)].filter(Boolean).join(". ");
+}
+
+/**
+ * Return the sum on which a factor depends: "The sum of the exponentials …: 1.000 + 0.234 + … ≈ 3.270".
+ * @param {Explanation} explanation
+ */
+function innerText({ inner }) {
+  return inner ? `${inner.name}: ${sumText(inner.terms)} ≈ ${numberText(sumOf(inner.terms))}` : "";
 }
 
 /**
@@ -87,13 +89,17 @@ export function arithmeticSentence(explorer, explanation) {
  * @param {Explanation} explanation
  */
 function equation({ terms: list, scale, number }) {
+  const inside = sumText(list);
+  return `${scale.value === 1 ? inside : `(${inside}) · ${numberText(scale.value)}`} ≈ ${numberText(number)}`;
+}
+
+/** @param {Term[]} list */
+function sumText(list) {
   const products = sorted(list)
     .slice(0, 3)
     .map(productText)
     .map((text) => (/^−.* · /.test(text) ? `(${text})` : text));
-  const rest = list.length > 3 ? " + …" : "",
-    inside = (products.join(" + ") || "0") + rest;
-  return `${scale.value === 1 ? inside : `(${inside}) · ${numberText(scale.value)}`} ≈ ${numberText(number)}`;
+  return (products.join(" + ") || "0") + (list.length > 3 ? " + …" : "");
 }
 
 /**
@@ -106,7 +112,10 @@ function scaleText({ scale: { value, name } }) {
 
 /** @param {Term} term */
 function productText({ factors }) {
-  return factors.map(({ value }) => numberText(value)).join(" · ");
+  const texts = factors.map(({ value, divisor }, i) =>
+    divisor ? ` / ${numberText(divisor)}` : (i ? " · " : "") + numberText(value),
+  );
+  return texts.join("");
 }
 
 /** @param {Term[]} list */
@@ -117,8 +126,7 @@ function sorted(list) {
 /**
  * Make the explanation: the number, the equation and the largest terms, each of which leads to its own
  * computation.
- * @param {Explorer} explorer
- * @param {Explanation | null} explanation
+ * @type {(explorer: Explorer, explanation: Explanation | null) => any[]}
  */
 export function arithmetic(explorer, explanation) {
   const value = numberText(explorer.numbers[explorer.index]);
@@ -133,34 +141,26 @@ export function arithmetic(explorer, explanation) {
     const textContent = whyUnexplained(explorer.tape, explorer.result, explorer.direction);
     return [head, element("p", { textContent })];
   }
-  const list = sorted(explanation.terms),
+  const list = sorted(explanation.inner?.terms ?? explanation.terms),
     rest = list.slice(SHOWN);
   const most = Math.abs(list[0]?.value ?? 1) || 1;
   const items = list.slice(0, SHOWN).map((term) => termRow(explorer, term, most, list));
   if (rest.length) {
-    items.push(
-      element(
-        "li",
-        { className: "rest" },
-        element("span", { textContent: t("{count} more together", { count: rest.length }) }),
-        element("span", { textContent: numberText(rest.reduce((sum, term) => sum + term.value, 0)) }),
-      ),
-    );
+    const cells = [span(t("{count} more together", { count: rest.length })), span(numberText(sumOf(rest)))];
+    items.push(element("li", { className: "rest" }, ...cells));
   }
-  const isPlain = list.length === 1 && list[0].factors.length === 1 && explanation.scale.value === 1;
+  const { terms: all, scale } = explanation,
+    isPlain = all.length === 1 && all[0].factors.length === 1 && scale.value === 1,
+    inner = innerText(explanation);
   return [
     head,
     element("p", { className: "equation", textContent: isPlain ? "" : equation(explanation) }),
+    ...(inner ? [element("p", { className: "inner", textContent: inner })] : []),
     element("ul", { className: "terms" }, ...items),
   ];
 }
 
-/**
- * @param {Explorer} explorer
- * @param {Term} term
- * @param {number} most
- * @param {Term[]} all
- */
+/** @type {(explorer: Explorer, term: Term, most: number, all: Term[]) => any} */
 function termRow(explorer, term, most, all) {
   const bar = element("i", { className: term.value < 0 ? "negative" : "positive" });
   const width = `${Math.min(1, Math.abs(term.value) / most) * 50}%`;
@@ -169,29 +169,22 @@ function termRow(explorer, term, most, all) {
     target = targetOf(explorer, term);
   const named = target
     ? button(label, () => target(), { className: "follow", title: t("Show how this number was computed") })
-    : element("span", { textContent: label });
-  return element(
-    "li",
-    {},
-    named,
-    element("span", { className: "bar" }, bar),
-    element("span", {
-      textContent: productText(term),
-      title: term.factors
-        .map(({ name }) => name)
-        .filter(Boolean)
-        .join(", "),
-    }),
-    element("span", { textContent: numberText(term.value) }),
-  );
+    : span(label);
+  const names = term.factors.map(({ name }) => name).filter(Boolean),
+    product = element("span", { textContent: productText(term), title: names.join(", ") });
+  const bars = element("span", { className: "bar" }, bar);
+  return element("li", {}, named, bars, product, span(numberText(term.value)));
+}
+
+/** @param {string} textContent */
+function span(textContent) {
+  return element("span", { textContent });
 }
 
 /**
  * Return the name of a term: what distinguishes it from the other terms. That is its place on the axes on
  * which the terms differ, and its array if they come from several.
- * @param {Explorer} explorer
- * @param {Term} term
- * @param {Term[]} all
+ * @type {(explorer: Explorer, term: Term, all: Term[]) => string}
  */
 function termLabel(explorer, { step, index, factors }, all) {
   const { session, direction, result } = explorer;
@@ -207,8 +200,7 @@ function termLabel(explorer, { step, index, factors }, all) {
 
 /**
  * Return the function that shows how the number of a term was computed, or null if nothing computed it.
- * @param {Explorer} explorer
- * @param {Term} term
+ * @type {(explorer: Explorer, term: Term) => (() => boolean) | null}
  */
 function targetOf(explorer, { step, index }) {
   if (!step || (step === explorer.result && explorer.direction === "forward")) return null;
@@ -219,33 +211,32 @@ function targetOf(explorer, { step, index }) {
   return isThere ? () => explorer.follow(step, index) : null;
 }
 
-/**
- * Make the table of all terms.
- * @param {Explorer} explorer
- * @param {Explanation} explanation
- */
+/** Make the table of all terms. @type {(explorer: Explorer, explanation: Explanation) => any[]} */
 export function allTerms(explorer, explanation) {
-  const rows = explanation.terms
+  const count = explanation.terms.length;
+  const { scale, number } = explanation,
+    values = { sum: numberText(explanation.sum), scale: scaleText(explanation), number };
+  const result =
+    scale.value === 1
+      ? t("The sum is {number}.", values)
+      : t("The sum is {sum}; times {scale}, it is {number}.", values);
+  return [
+    element("p", { textContent: t("All {count} terms in their order. {result}", { count, result }) }),
+    termTable(explorer, explanation.terms),
+    ...(explanation.inner
+      ? [element("p", { textContent: innerText(explanation) }), termTable(explorer, explanation.inner.terms)]
+      : []),
+  ];
+}
+
+/** @type {(explorer: Explorer, list: Term[]) => any} */
+function termTable(explorer, list) {
+  const rows = list
     .slice(0, 600)
     .map((term) => [
-      termLabel(explorer, term, explanation.terms),
+      termLabel(explorer, term, list),
       term.factors.map(({ value, name }) => numberText(value) + (name ? ` (${name})` : "")).join(" · "),
       numberText(term.value),
     ]);
-  const count = explanation.terms.length;
-  const { scale, sum, number } = explanation;
-  const result =
-    scale.value === 1
-      ? t("The sum is {number}.", { number })
-      : t("The sum is {sum}; times {scale}, it is {number}.", {
-          sum: numberText(sum),
-          scale: scaleText(explanation),
-          number,
-        });
-  return [
-    element("p", {
-      textContent: t("All {count} terms in their order. {result}", { count, result }),
-    }),
-    table([t("Term"), t("Factors"), t("Product")], rows),
-  ];
+  return table([t("Term"), t("Factors"), t("Product")], rows);
 }

@@ -1,7 +1,7 @@
 // @ts-check
 // The maps of attention: which there are, and the weights, their mean over the heads, the rollout and the
 // gradients.
-import { tokensOf } from "../drawing/axes.js";
+import { tokensOf } from "../state/axes.js";
 import { visibleText } from "../drawing/number_texts.js";
 import { stackName } from "../state/sentences.js";
 import { t } from "../words/text.js";

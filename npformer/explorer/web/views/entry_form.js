@@ -2,7 +2,7 @@
 // A form that chooses an entry of an array, and a value for it. It proposes the chosen number of the step.
 import { button, byId, element, textInput } from "../drawing/page_elements.js";
 import { numberText, shapeText } from "../drawing/number_texts.js";
-import { placeText, unravel } from "../drawing/axes.js";
+import { placeText, unravel } from "../state/axes.js";
 import { t } from "../words/text.js";
 
 /** @typedef {import("../state/explorer.js").Explorer} Explorer */

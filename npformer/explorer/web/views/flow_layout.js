@@ -1,6 +1,6 @@
 // @ts-check
 // The overview of the model: which blocks it has, and where each of them stands.
-import { tokensOf, sideOf } from "../drawing/axes.js";
+import { tokensOf, sideOf } from "../state/axes.js";
 import { isComputed } from "../state/timeline.js";
 import { blockKind, blockOf } from "../state/sentences.js";
 

@@ -3,7 +3,7 @@
 // probabilities; each block as far as it is computed.
 import { CHOSEN, HEAD_COLORS, levelOf, paletteOf } from "../drawing/colors.js";
 import { clip } from "../drawing/draw_grids.js";
-import { axesOf } from "../drawing/axes.js";
+import { axesOf } from "../state/axes.js";
 import { visibleText } from "../drawing/number_texts.js";
 import { blockName } from "../state/sentences.js";
 import { argmax, rowOf } from "../engine/tape.js";

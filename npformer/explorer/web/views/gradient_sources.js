@@ -6,7 +6,7 @@ import { gradientsByPosition } from "../engine/position_losses.js";
 import { behindSums, sendersOf, shareOf } from "../arithmetic/row_sources.js";
 import { isExplained } from "../state/recorded.js";
 import { blockOf, blockTitle } from "../state/sentences.js";
-import { tokensOf } from "../drawing/axes.js";
+import { tokensOf } from "../state/axes.js";
 import { numberText, visibleText } from "../drawing/number_texts.js";
 import { rowName, rowNormsOf, rowNormsSentence } from "./row_norms.js";
 import { t } from "../words/text.js";

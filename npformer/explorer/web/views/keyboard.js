@@ -12,13 +12,7 @@ import { byId } from "../drawing/page_elements.js";
 export function listenToKeys(explorer, write, overview) {
   // a button that was clicked keeps the focus, but the next press of Space means the next step
   let wasPointer = false;
-  addEventListener(
-    "pointerdown",
-    () => {
-      wasPointer = true;
-    },
-    true,
-  );
+  addEventListener("pointerdown", () => (wasPointer = true), true);
   addEventListener("keydown", (event) => {
     if (event.key === "Tab") wasPointer = false;
     const target = /** @type {HTMLElement} */ (event.target);

@@ -8,7 +8,7 @@ import { button, byId, choice, element, replaceContent, scroller, table } from "
 import { follower, signedBar } from "../drawing/page_elements.js";
 import { currentTheme, paletteOf, shadeOf } from "../drawing/colors.js";
 import { numberText, percent, visibleText } from "../drawing/number_texts.js";
-import { tokensOf } from "../drawing/axes.js";
+import { tokensOf } from "../state/axes.js";
 import { blockOf, blockTitle } from "../state/sentences.js";
 import { t } from "../words/text.js";
 

@@ -7,17 +7,6 @@ import { t } from "../words/text.js";
 
 /** @typedef {import("../state/explorer.js").Explorer} Explorer */
 
-/** What a link keeps of each view, besides the sentence and the changes. @type {Record<string, string>} */
-const KEPT = {
-  overview: t("the pass"),
-  steps: t("the pass, the step and the chosen number"),
-  lens: t("the pass"),
-  attention: t("the attention, the head, what its map shows and the chosen weight"),
-  changes: t("what the changes are compared with, and the chosen mask"),
-  slope: t("the array, the indices, the nudge and its range"),
-  training: t("your training steps, the optimizer and the learning rate"),
-};
-
 /**
  * Open the dialog with the link of the view, and copy the link.
  * @param {Explorer} explorer
@@ -31,7 +20,8 @@ export async function showLink(explorer) {
     openDialog(title, title, element("p", {}, told));
     return;
   }
-  const href = linkOf(explorer),
+  const isWeb = location.protocol.startsWith("http"),
+    href = linkOf(explorer),
     told = element("p", { className: "verdict", role: "status" });
   const link = element("textarea", { id: "link-text", value: href, readOnly: true, rows: 4 });
   const newTab = { href, target: "_blank", rel: "noopener", className: "button" };
@@ -50,9 +40,12 @@ export async function showLink(explorer) {
         { className: "controls" },
         button(t("Copy it again"), copied, { className: "main" }),
         element("a", newTab, t("Open it in a new tab")),
+        button(t("Share"), () => navigator.share({ title: document.title, url: href }).catch(() => {}), {
+          hidden: !isWeb || !("share" in navigator),
+        }),
       ),
       ...keptTexts(explorer).map((textContent) => element("p", { textContent })),
-      received(),
+      ...(isWeb ? [] : [received()]),
     ),
   );
   link.scrollTop = 0;
@@ -84,13 +77,13 @@ async function copy(field) {
  * Say what the link keeps, and how it reaches somebody else.
  * @param {Explorer} explorer
  */
-function keptTexts({ session, view }) {
+function keptTexts({ session }) {
   const file = fileName();
   return [
     t(
-      "The link opens this page as you see it: it keeps the sentence, {changes}the tab “{tab}”, and in it " +
-        "{kept}.",
-      { changes: session.countEdits() ? t("your changes, ") : "", tab: tabName(), kept: KEPT[view] },
+      "The link opens this page as you see it: with the sentence, your changes and training steps, and " +
+        "what the tab “{tab}” shows.",
+      { tab: document.querySelector("#views [aria-pressed=true]")?.textContent ?? "" },
     ),
     session.log.length > MOST_LINKED
       ? t("It leaves out your {count} training steps: a link repeats at most {most}.", {
@@ -98,14 +91,14 @@ function keptTexts({ session, view }) {
           most: MOST_LINKED,
         })
       : "",
-    location.protocol === "file:"
-      ? t(
+    location.protocol.startsWith("http")
+      ? t("The page stands at a web address: whoever opens the link sees this view.")
+      : t(
           "It points to the file “{file}” on this computer. To show the view to another person, send the " +
             "file together with the link. That person opens the file, presses “Link to this view” and " +
             "pastes the link into the field below.",
           { file },
-        )
-      : "",
+        ),
   ].filter(Boolean);
 }
 
@@ -117,11 +110,6 @@ function fileName() {
   } catch {
     return name;
   }
-}
-
-/** Return the name of the present tab. */
-function tabName() {
-  return document.querySelector("#views [aria-pressed=true]")?.textContent ?? "";
 }
 
 /**

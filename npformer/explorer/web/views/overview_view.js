@@ -4,7 +4,7 @@
 import { button, byId, choice, element, replaceContent } from "../drawing/page_elements.js";
 import { Picture } from "../drawing/picture.js";
 import { percent, visibleText } from "../drawing/number_texts.js";
-import { axesOf } from "../drawing/axes.js";
+import { axesOf } from "../state/axes.js";
 import { blockTitle, sentenceOf } from "../state/sentences.js";
 import { argmax, rowOf } from "../engine/tape.js";
 import { meanOfHeads } from "./attention_maps.js";
@@ -80,9 +80,12 @@ export class OverviewView {
     return this.flow.blocks.some(({ output }) => output.grad.some((x) => x !== 0));
   }
 
-  /** @param {number} width */
-  layout(width) {
-    return (this.flow = placeFlow(flowBlocks(this.explorer), width, innerHeight - heightAbove()));
+  /**
+   * @param {number} width
+   * @param {number} room
+   */
+  layout(width, room) {
+    return (this.flow = placeFlow(flowBlocks(this.explorer), width, room));
   }
 
   /** Draw the picture as far as the sentence has gone. */
@@ -282,9 +285,4 @@ export class OverviewView {
     await frame.animate(isBack ? [large, small] : [small, large], GROWING).finished;
     frame.remove();
   }
-}
-
-/** Return the height above the picture, which stands first on a small screen. */
-function heightAbove() {
-  return innerWidth > 1000 ? byId("overview-picture").getBoundingClientRect().top + scrollY + 20 : 200;
 }

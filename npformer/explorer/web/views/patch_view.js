@@ -5,7 +5,7 @@ import { button, choice, element, replaceContent } from "../drawing/page_element
 import { scroller, table, textInput } from "../drawing/page_elements.js";
 import { currentTheme, paletteOf, shadeOf } from "../drawing/colors.js";
 import { cellText, numberText, visibleText } from "../drawing/number_texts.js";
-import { sideOf, tokensOf } from "../drawing/axes.js";
+import { sideOf, tokensOf } from "../state/axes.js";
 import { blockOf, blockTitle, layerName } from "../state/sentences.js";
 import { ReaderError } from "../state/reader_error.js";
 import { t } from "../words/text.js";

@@ -3,7 +3,7 @@
 import { argmax } from "../engine/tape.js";
 import { element, scroller, table } from "../drawing/page_elements.js";
 import { numberText, percent } from "../drawing/number_texts.js";
-import { tokensOf } from "../drawing/axes.js";
+import { tokensOf } from "../state/axes.js";
 import { t } from "../words/text.js";
 
 /** @typedef {import("../state/explorer.js").Explorer} Explorer */

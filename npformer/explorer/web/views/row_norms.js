@@ -1,6 +1,6 @@
 // @ts-check
 // Which token has the largest gradient: the norms of the rows of a gradient whose rows are tokens.
-import { axesOf } from "../drawing/axes.js";
+import { axesOf } from "../state/axes.js";
 import { numberText, visibleText } from "../drawing/number_texts.js";
 import { t } from "../words/text.js";
 
@@ -37,8 +37,7 @@ export function rowNormsOf({ session }, slice) {
 
 /**
  * Return the token of a row, with its position where another row has the same token.
- * @param {Slice} slice
- * @param {number} row
+ * @type {(slice: Slice, row: number) => string}
  */
 export function rowName({ rows, rowLabels }, row) {
   const labels = rowLabels ?? [],

@@ -92,7 +92,8 @@ export class SentenceView {
     try {
       compute(source);
       explorer.refresh();
-      explorer.chooseLargest(explorer.head);
+      explorer.carry();
+      explorer.chooseLargest();
       this.fill();
       this.tell(task?.about("source", source) ?? null);
       explorer.changed();

@@ -28,8 +28,7 @@ export function linkHome(explorer) {
 
 /**
  * Make a link that leaves the explorer, also out of a frame.
- * @param {string} address
- * @param {string} text
+ * @type {(address: string, text: string) => any}
  */
 function outward(address, text) {
   return element("a", { href: address, target: "_top", textContent: text });

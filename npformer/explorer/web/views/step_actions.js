@@ -7,10 +7,7 @@ import { t } from "../words/text.js";
 
 /** @typedef {import("../state/explorer.js").Explorer} Explorer */
 
-/**
- * Make the buttons of the present step.
- * @param {Explorer} explorer
- */
+/** Make the buttons of the present step. @type {(explorer: Explorer) => any[]} */
 export function stepActions(explorer) {
   const { timeline, position } = explorer,
     hidden = !explorer.session.isLive;
@@ -33,15 +30,9 @@ export function stepActions(explorer) {
   ];
 }
 
-/**
- * Save the arrays of the present step as JSON.
- * @param {Explorer} explorer
- */
+/** Save the arrays of the present step as JSON. @type {(explorer: Explorer) => void} */
 function saveArrays(explorer) {
-  const {
-    moment: { step },
-    direction,
-  } = explorer;
+  const { moment: { step }, direction } = explorer;
   const array = (/** @type {import("../engine/tape.js").Step} */ one) => ({
     path: one.path,
     shape: one.shape,

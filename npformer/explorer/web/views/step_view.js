@@ -4,6 +4,7 @@ import { button, byId, choice, replaceContent } from "../drawing/page_elements.j
 import { Picture } from "../drawing/picture.js";
 import { codeLines, linesOf } from "./code_view.js";
 import { allTerms, arithmetic, arithmeticSentence, explanationOf } from "./arithmetic_view.js";
+import { beatsOf, drawBeats, stageOf } from "../drawing/beats.js";
 import { drawGrid, partsOf } from "../drawing/draw_grids.js";
 import { gridSize, placeOf, cellOf } from "../drawing/slices.js";
 import { layoutStep } from "../drawing/step_layout.js";
@@ -21,6 +22,7 @@ import { t } from "../words/text.js";
 /** @typedef {import("../drawing/step_layout.js").Layout} Layout */
 
 const UNFOLDED = ["every-term", "tables", "why"]; // parts of the page that are unfolded on demand
+const BEAT = 900; // the milliseconds of a beat
 const KEYS = t("Arrow keys choose a number, Enter pins it.");
 
 export class StepView {
@@ -33,10 +35,15 @@ export class StepView {
     this.layout = { width: 0, height: 0, placed: [], corner: null, isNarrow: false };
     /** @type {ReturnType<typeof explanationOf>} */
     this.explanation = null;
+    this.stage = Infinity; // of the beats in which the number is made
+    this.frame = 0; // of the animation that goes on
+    this.before = { position: -1, direction: "" };
+    this.times = /** @type {number[]} */ ([]); // of the drawn frames, in ms
     this.picture = new Picture({
       id: "step",
       layout: (width) => (this.layout = layoutStep(this.explorer, width)),
       draw: (surface, theme) => this.drawGrids(surface, theme),
+      over: (surface, theme) => this.drawBeats(surface, theme),
       point: (x, y, kind) => this.point(x, y, kind),
       move: (row, column) => this.moveChosen(row, column),
       enter: () => this.togglePin(),
@@ -51,10 +58,8 @@ export class StepView {
     ]);
     byId("pad").append(
       button("«", () => this.explorer.move(-1), { "aria-label": t("Step back") }),
-      ...arrows.map(([text, name, row, column]) =>
-        button(text, () => this.moveChosen(row, column), {
-          "aria-label": t("Number to the {name}", { name }),
-        }),
+      ...arrows.map(([text, name, i, j]) =>
+        button(text, () => this.moveChosen(i, j), { "aria-label": t("Number to the {name}", { name }) }),
       ),
       button("»", () => this.explorer.move(1), { "aria-label": t("Next step") }),
     );
@@ -68,13 +73,10 @@ export class StepView {
   render() {
     const { explorer } = this,
       { moment, direction, timeline, position } = explorer;
-    const block = blockOf(moment.step.path),
-      title = blockTitle(block, explorer.tape);
-    byId("crumbs").textContent = t("{block} · step {number} of {count}", {
-      block: `${title[0].toUpperCase()}${title.slice(1)}`,
-      number: position + 1,
-      count: timeline.length,
-    });
+    const title = blockTitle(blockOf(moment.step.path), explorer.tape),
+      block = `${title[0].toUpperCase()}${title.slice(1)}`,
+      place = { block, number: position + 1, count: timeline.length };
+    byId("crumbs").textContent = t("{block} · step {number} of {count}", place);
     byId("array-name").textContent = explorer.result.path;
     byId("code").replaceChildren(...codeLines(explorer));
     const lines = linesOf(explorer),
@@ -84,21 +86,72 @@ export class StepView {
     this.renderHeads();
     replaceContent(byId("actions"), ...stepActions(explorer));
     this.choice.render();
+    const { before } = this;
+    this.before = { position, direction };
+    if (before.position !== position || before.direction !== direction) this.showStage(Infinity);
+    const isNext = before.position === position - 1 && before.direction === direction;
+    if (isNext && !matchMedia("(prefers-reduced-motion: reduce)").matches) this.play();
     this.renderNumber();
+    this.renderBeats();
     const result = this.layout.placed.find(({ isResult }) => isResult)?.slice;
     this.sources.render(result);
+  }
+
+  /** Show how the number is made, beat by beat. */
+  play() {
+    const beats = beatsOf(this.explorer);
+    let last = performance.now();
+    this.showStage(0);
+    const next = (/** @type {number} */ now) => {
+      const start = performance.now(), beat = Math.floor(this.stage);
+      this.stage += (now - last) / BEAT;
+      last = now;
+      if (this.stage >= beats.length || this.explorer.view !== "steps") this.showStage(Infinity);
+      else this.frame = requestAnimationFrame(next);
+      this.picture.drawOver();
+      if (Math.floor(this.stage) !== beat) this.renderBeats();
+      this.times.push(performance.now() - start);
+    };
+    this.frame = requestAnimationFrame(next);
+  }
+
+  /** @param {number} stage   at which the picture stands still */
+  showStage(stage) {
+    cancelAnimationFrame(this.frame);
+    this.stage = stage;
+  }
+
+  /** The beats as buttons: each of them shows its stage. */
+  renderBeats() {
+    const beats = this.explanation ? beatsOf(this.explorer) : [],
+      isStill = matchMedia("(prefers-reduced-motion: reduce)").matches;
+    const show = (/** @type {number} */ beat) => {
+      const stage = stageOf(beats, beat);
+      this.showStage(this.stage === stage ? Infinity : stage);
+      this.picture.drawOver();
+      this.renderBeats();
+    };
+    const pairs = beats.map((name, i) => /** @type {[number, string]} */ ([i, name])),
+      now = Math.ceil(this.stage) - 1;
+    replaceContent(
+      byId("beats"),
+      button(t("Watch"), () => this.play(), { hidden: isStill || !beats.length }),
+      ...(pairs.length > 1 ? [choice(t("how the number is made"), pairs, now, show)] : []),
+    );
   }
 
   /** Render what depends on the chosen number. */
   renderNumber() {
     this.explanation = explanationOf(this.explorer);
     const sentence = arithmeticSentence(this.explorer, this.explanation);
-    this.picture.draw(t("Arrays of the step. {keys} {sentence}", { keys: KEYS, sentence }));
+    const about = byId("step-sentence").textContent;
+    this.picture.draw(t("{about} {keys} {sentence}", { about, keys: KEYS, sentence }));
     const box = byId("arithmetic"),
       { corner } = this.layout,
       { zoom } = this.picture;
     box.className = corner ? "in-corner" : "";
     Object.assign(box.style, {
+      left: `${this.picture.canvas.offsetLeft}px`,
       width: corner ? `${corner.width * zoom}px` : "",
       maxHeight: corner ? `${corner.height * zoom}px` : "",
     });
@@ -109,14 +162,26 @@ export class StepView {
     byId("spoken").textContent = sentence;
     const theme = currentTheme();
     byId("legends").replaceChildren(...this.layout.placed.map((placed) => legendOf(placed, theme)));
-    this.renderTerms();
-    this.renderTables();
+    this.renderUnfolded();
+  }
+
+  /** What takes part in the chosen number. */
+  get parts() {
+    return this.explanation ? partsOf(this.explanation) : { values: new Map(), gradients: new Map() };
   }
 
   /** @type {import("../drawing/surfaces.js").Drawing} */
   drawGrids(surface, theme) {
-    const parts = this.explanation ? partsOf(this.explanation) : { values: new Map(), gradients: new Map() };
-    for (const placed of this.layout.placed) drawGrid(surface, theme, placed, parts, this.explorer.index);
+    const { parts, layout, explorer } = this;
+    for (const placed of layout.placed) drawGrid(surface, theme, placed, parts, explorer.index);
+  }
+
+  /** @type {import("../drawing/surfaces.js").Drawing} */
+  drawBeats(surface, theme) {
+    const { explanation, explorer, stage, layout } = this;
+    if (!explanation) return;
+    const state = { explanation, index: explorer.index, beats: beatsOf(explorer), stage };
+    drawBeats(surface, theme, layout, state);
   }
 
   renderHeads() {
@@ -135,34 +200,25 @@ export class StepView {
     );
   }
 
-  renderTerms() {
-    const box = byId("every-term");
-    if (!box.open) return;
-    const content = this.explanation ? allTerms(this.explorer, this.explanation) : [];
-    box.querySelector("div").replaceChildren(...content);
+  /** Write what is unfolded: all terms, and the arrays as tables, for screen readers and for copying. */
+  renderUnfolded() {
+    const { explorer, explanation, layout } = this;
+    const fill = (/** @type {string} */ id, /** @type {() => Node[]} */ make) => {
+      if (byId(id).open) byId(id).querySelector("div").replaceChildren(...make());
+    };
+    fill("every-term", () => (explanation ? allTerms(explorer, explanation) : []));
+    fill("tables", () => layout.placed.map(({ slice }) => tableOf(slice)));
   }
 
   /** Fill what was unfolded, and write into the address what is. */
   onToggle() {
-    this.renderTables();
-    this.renderTerms();
+    this.renderUnfolded();
     const { memory } = this.explorer;
     memory.shared = { ...memory.shared, open: UNFOLDED.filter((id) => byId(id).open).join(".") };
     memory.saveAddress?.();
   }
 
-  /** Write the arrays as tables, for screen readers and for copying. */
-  renderTables() {
-    const box = byId("tables");
-    if (!box.open) return;
-    box.querySelector("div").replaceChildren(...this.layout.placed.map(({ slice }) => tableOf(slice)));
-  }
-
-  /**
-   * @param {number} x
-   * @param {number} y
-   * @param {"move" | "click"} kind
-   */
+  /** @type {(x: number, y: number, kind: "move" | "click") => void} */
   point(x, y, kind) {
     const { explorer } = this;
     for (const placed of this.layout.placed) {
@@ -173,7 +229,8 @@ export class StepView {
       const index = placeOf(placed.slice, i, j);
       if (!placed.isResult) {
         const { step, isGradient } = placed.slice;
-        if (kind === "click" && this.isLit(step, index, isGradient))
+        const lit = this.parts[isGradient ? "gradients" : "values"].get(step);
+        if (kind === "click" && lit?.has(index))
           explorer.follow(step, index, isGradient ? "backward" : "forward");
         return;
       }
@@ -187,27 +244,13 @@ export class StepView {
     }
   }
 
-  /**
-   * @param {import("../engine/tape.js").Step} step
-   * @param {number} index
-   * @param {boolean} grad
-   */
-  isLit(step, index, grad) {
-    return this.explanation?.terms.some(({ factors }) =>
-      factors.some((factor) => factor.step === step && factor.index === index && factor.grad === grad),
-    );
-  }
-
   togglePin() {
     this.explorer.isPinned = !this.explorer.isPinned;
     this.renderNumber();
     this.sources.renderRow();
   }
 
-  /**
-   * @param {number} row
-   * @param {number} column
-   */
+  /** @type {(row: number, column: number) => void} */
   moveChosen(row, column) {
     const placed = this.layout.placed.find(({ isResult }) => isResult);
     if (!placed) return;

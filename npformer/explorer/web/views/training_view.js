@@ -8,7 +8,7 @@ import { Picture } from "../drawing/picture.js";
 import { blockOf } from "../state/sentences.js";
 import { comparison } from "./probability_table.js";
 import { numberText, tickTexts } from "../drawing/number_texts.js";
-import { placeText, vocabularyAxis } from "../drawing/axes.js";
+import { placeText, vocabularyAxis } from "../state/axes.js";
 import { ReaderError } from "../state/reader_error.js";
 import { t } from "../words/text.js";
 

@@ -13,7 +13,7 @@ const AXES = {
 };
 
 /** @typedef {import("../engine/tape.js").Step} Step */
-/** @typedef {import("../state/session.js").Session} Session */
+/** @typedef {import("./session.js").Session} Session */
 
 /**
  * An axis: what it counts, and the names of its positions if they have any.
@@ -22,7 +22,7 @@ const AXES = {
 
 const KEY_COLUMNS = new RegExp(
   "attention\\.((key_|position_|unscaled_)?scores|" +
-    "masked|masked_queries|softmax|weights|dropped|dropout_mask)$",
+    "mask|masked|masked_queries|softmax|weights|dropped|dropout_mask)$",
 );
 const KEY_ROWS = /attention\.(k|v)$/;
 const KEY_PROJECTIONS = /cross\.projections\.[12]\./;
@@ -92,6 +92,23 @@ export function axesOf(session, step) {
       return axis(isLayer ? "row" : "token", isLayer ? null : fitting(rowTokens, length), length);
     }
     return axis(isLayer ? "column" : "dimension", null, length);
+  });
+}
+
+/**
+ * Return what each axis of an array counts: the heads, the tokens of one side as rows or as keys, dimensions
+ * of this number, or "". Where two arrays have the same, a place along it means the same.
+ * @param {Session} session
+ * @param {Step} step
+ */
+export function axisKeys(session, step) {
+  const rows = sideOf(step.path).replace("predicted", "target"), last = step.shape.length - 1;
+  return axesOf(session, step).map(({ name, length }, i) => {
+    if (name === "head") return name;
+    if (step.op === "parameter" || vocabularyAxis(session, step, last - i)) return "";
+    if (name === "dimension" || name === "column") return `${name} ${length}`;
+    if (i < last || last === 0) return rows;
+    return `key ${step.path.includes(".cross.") ? "source" : rows}`;
   });
 }
 
