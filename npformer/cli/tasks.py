@@ -9,6 +9,7 @@ from typing import Generic
 from npformer.cli.options import SECONDS as SECONDS_TYPE
 from npformer.cli.options import add, excludes, only_if
 from npformer.cli.output import console, note
+from npformer.cli.own_command import as_typed
 from npformer.errors import UserError
 from npformer.escaping import printable, shell_word
 from npformer.learn.console import plain_table, styled
@@ -180,7 +181,7 @@ class TaskCommand(Generic[T]):
         for state, text in (("started", "To continue: {} check {}"), ("not started", "Next: {} start {}")):
             for task in shown:
                 if states[task.name] == state:
-                    return text.format(self.tasks.command, task.argument)
+                    return as_typed(text.format(self.tasks.command, task.argument))
         return "All of them are solved."
 
     def _tasks_to_check(self, arguments: Namespace, folder: Folder) -> tuple[list[T], Folder]:
@@ -245,5 +246,5 @@ def _draw_difference(name: str, verdict: Verdict, path: str) -> None:
 
 
 def say(text: str) -> None:
-    """Print a text, wrapped at the width of the terminal."""
-    console().print(text)
+    """Print a text, wrapped at the width of the terminal, with command lines as they have to be typed."""
+    console().print(as_typed(text))
