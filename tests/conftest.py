@@ -3,6 +3,7 @@
 import os
 import random
 import signal
+import sys
 from datetime import date
 from itertools import groupby
 
@@ -22,6 +23,9 @@ studio = figure_studio.studio  # a fixture for all tests
 for name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
     os.environ.setdefault(name, "1")
 threadpool_limits(1)  # and this process, which has imported NumPy already
+
+# the commands that npformer prints begin with its name only if the shell finds it
+os.environ["PATH"] = os.pathsep.join([os.path.dirname(sys.executable), os.environ.get("PATH", "")])
 
 # as in a terminal: jobs in the background, and their children, start with Ctrl-C ignored, and those under
 # nohup with SIGHUP ignored

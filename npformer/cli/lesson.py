@@ -7,6 +7,7 @@ from pathlib import Path
 
 from npformer.cli.options import add_language, excludes
 from npformer.cli.output import console, print_line
+from npformer.cli.own_command import as_typed
 from npformer.errors import UserError
 from npformer.language import language_for, say, speaking
 from npformer.learn.console import styled
@@ -115,7 +116,7 @@ def _next(lesson: Lesson) -> str:
         lines.append(say("Next on the route for engineers: {command}", command=_command(engineers)))
     if after is not None and after not in following:
         lines.append(say("Next of all lessons: {command}", command=_command(after)))
-    return "\n".join(lines)
+    return as_typed("\n".join(lines))
 
 
 def _command(lesson: Lesson) -> str:

@@ -9,6 +9,7 @@ from rich.text import Text
 from npformer.cli.glossary import add_write, save_page
 from npformer.cli.options import add, excludes
 from npformer.cli.output import console
+from npformer.cli.own_command import as_typed
 from npformer.learn.console import plain_table, styled
 from npformer.learn.course.architecture import place_of
 from npformer.learn.course.chapters import TITLES
@@ -88,7 +89,7 @@ def _routes_or_length(route: Route | None, lessons: list[Lesson]) -> list[Text]:
     if route is not None:
         return [styled((f"The {route.title}", "bold"), f" ({route.length}): {route.goal}.")]
     hints = [
-        styled((f"npformer lessons --route {each.name}", "bold"), f" ({each.length}): {each.goal}.")
+        styled((as_typed(f"npformer lessons --route {each.name}"), "bold"), f" ({each.length}): {each.goal}.")
         for each in ROUTES.values()
     ]
     return [
@@ -105,7 +106,7 @@ def _on(lessons: list[Lesson], places: dict[str, LessonProgress], route: Route |
     first = [lesson for lesson in lessons if route is None and MAIN in routes_of(lesson)]
     number = next_of([*first, *lessons], places).number
     how = f" continues {what}." if places else f" begins {what}."
-    return styled((f"npformer lesson {number}", "bold"), how)
+    return styled((as_typed(f"npformer lesson {number}"), "bold"), how)
 
 
 def progress_of(lesson: Lesson, place: LessonProgress) -> str:

@@ -16,6 +16,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TextIO
 
+from npformer.cli.own_command import as_typed
 from npformer.escaping import escape, printable
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def console(*, quiet: bool = False, stderr: bool = False) -> "TextConsole":
 
 def note(text: str) -> None:
     """Print one line on standard error, beside the output proper."""
-    print(f"npformer: {printable(text)}", file=sys.stderr)
+    print(f"npformer: {printable(as_typed(text))}", file=sys.stderr)
 
 
 def print_line(text: str) -> None:

@@ -9,6 +9,7 @@ from typing import Generic
 from npformer.cli.options import SECONDS as SECONDS_TYPE
 from npformer.cli.options import add, excludes, only_if
 from npformer.cli.output import console, note
+from npformer.cli.own_command import as_typed
 from npformer.errors import UserError
 from npformer.escaping import printable, shell_word
 from npformer.language import GRADER, phrase, say
@@ -194,9 +195,9 @@ class TaskCommand(Generic[T]):
             for task in shown:
                 command = f"{self.tasks.command} check {task.argument}"
                 if states[task.name] == state == "started":
-                    return say("To continue: {command}", command=command)
+                    return as_typed(say("To continue: {command}", command=command))
                 if states[task.name] == state:
-                    return say("Next: {command}", command=self.tasks.start_command(task))
+                    return as_typed(say("Next: {command}", command=self.tasks.start_command(task)))
         return say("All of them are solved.")
 
     def _tasks_to_check(self, arguments: Namespace, folder: Folder) -> tuple[list[T], Folder]:
@@ -261,5 +262,5 @@ def _draw_difference(name: str, verdict: Verdict, path: str) -> None:
 
 
 def print_text(text: str) -> None:
-    """Print a text, wrapped at the width of the terminal."""
-    console().print(text)
+    """Print a text, wrapped at the width of the terminal, with command lines as they have to be typed."""
+    console().print(as_typed(text))

@@ -1,7 +1,5 @@
 """npformer tour: train, translate, check, look and explore in four minutes."""
 
-import shutil
-import sys
 import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
@@ -16,6 +14,7 @@ from npformer.checking.cases import all_cases
 from npformer.cli.gradcheck import print_table, print_verdict
 from npformer.cli.options import COUNT, SEED, add_backend_argument
 from npformer.cli.output import console
+from npformer.cli.own_command import as_typed
 from npformer.cli.progress import training_progress
 from npformer.data.corpus import BuiltinCorpus, Pair, builtin_corpus
 from npformer.data.loader import make_batch
@@ -316,16 +315,6 @@ def write_page(folder: Path) -> Path:
     return path
 
 
-def own_command() -> str:
-    """Return what the reader has to type for npformer: its path, where the shell does not find the name."""
-    script = Path(sys.executable).with_name("npformer")
-    found = shutil.which("npformer")
-    if not script.exists() or (found is not None and Path(found).samefile(script)):
-        return "npformer"
-    here = Path.cwd()
-    return shell_word(script.relative_to(here) if script.is_relative_to(here) else script)
-
-
 def next_steps(folder: Path) -> list[tuple[str, str]]:
     """Return pairs (command, explanation) for the end of the tour."""
     run = shell_word(folder / "run")
@@ -334,4 +323,4 @@ def next_steps(folder: Path) -> list[tuple[str, str]]:
         ("npformer lesson 0", "step through the course, Enter by Enter"),
         ("npformer exercise start softmax-backward", "write a backward pass, which is checked"),
     ]
-    return [(command.replace("npformer", own_command(), 1), what) for command, what in steps]
+    return [(as_typed(command), what) for command, what in steps]

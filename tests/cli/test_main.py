@@ -13,7 +13,7 @@ from commands import said
 import npformer
 from npformer import UserError
 from npformer.checking.cases import all_cases
-from npformer.cli import tour
+from npformer.cli import own_command, tour
 from npformer.cli.main import COMMANDS, main
 from npformer.data.corpus import builtin_corpus
 from npformer.learn.course import trained
@@ -160,9 +160,11 @@ def test_the_next_steps_begin_with_a_command_that_the_shell_finds(folder, monkey
         (folder / place).mkdir(parents=True)
         (folder / place / "npformer").touch()
     places = {"here": folder / ".venv/bin/npformer", "other": folder / "other/npformer", None: None}
-    monkeypatch.setattr(tour.sys, "executable", str(folder / ".venv/bin/python"))
-    monkeypatch.setattr(tour.shutil, "which", lambda name: places[found] and str(places[found]))
-    assert tour.own_command() == command
+    monkeypatch.setattr(own_command.sys, "executable", str(folder / ".venv/bin/python"))
+    monkeypatch.setattr(own_command.shutil, "which", lambda name: places[found] and str(places[found]))
+    assert own_command.own_command() == command
+    text = "To go on, run npformer exercise check; npformer compares numbers"
+    assert own_command.as_typed(text) == f"To go on, run {command} exercise check; npformer compares numbers"
 
 
 def test_the_tour_replaces_its_page_or_says_that_it_cannot(folder, monkeypatch):

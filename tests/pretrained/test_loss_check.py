@@ -111,6 +111,21 @@ def test_a_gradient_that_is_left_out_or_is_not_a_number(models, monkeypatch):
     assert {row.tensor.rpartition(".")[2] for row in report.failures} == {"gain"}
 
 
+def test_a_loss_whose_rounding_errors_hide_a_gradient_is_not_decided(models, monkeypatch):
+    right = loss_check.LanguageModelWithLoss.forward
+
+    def beside_a_large_number(self, ids, target_out):
+        loss, cache = right(self, ids, target_out)
+        return loss + 1e14, cache
+
+    monkeypatch.setattr(loss_check.LanguageModelWithLoss, "forward", beside_a_large_number)
+    plant(monkeypatch, LayerNorm, lambda layer, dy: layer.bias.grad.__imul__(1.01))
+    report = check_loss(models["gpt"], TEXTS["gpt"])
+    assert report.failures
+    assert all(row.undecided for row in report.failures)
+    assert "not decided" in str(report).splitlines()[0]
+
+
 def test_the_number_of_directions_follows_from_the_time(models, monkeypatch):
     counts, rows_of = [], loss_check.rows_of
 

@@ -117,6 +117,9 @@ def _fork_from_first_process(ended: int, begun: int) -> None:
 
 def _watch(worker: int, limits: Limits, begins: int) -> tuple[int, str]:
     """Wait for the worker. Return its status (negative for a signal), and why it must be ended, or ""."""
+    with contextlib.suppress(AttributeError, OSError):  # of systems without it, and of users other than root
+        # before a thousand processes that run, too: the limit on their number does not hold for root
+        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
     wakes = [0, begins]  # the standard input, and the pipe that the worker closes
     with contextlib.suppress(AttributeError, OSError):  # of systems without it
         wakes.append(os.pidfd_open(worker))  # readable once the worker has ended
