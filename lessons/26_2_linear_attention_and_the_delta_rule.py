@@ -41,33 +41,35 @@ accuracy = {
 rows = np.stack([accuracy[f"{rule}, new keys"].mean(0) for rule in RULES])
 axes = {"xlabel": "pairs", "ylabel": "share of right answers"}
 figure = curves(rows, np.array(PAIRS), labels=list(RULES), **axes)
-caption = "Recall of pairs with different keys, of width 16: the mean of three seeds"
+caption = "Recall of pairs whose keys differ: the mean of three seeds; guessing gives 1/64"
 show_figure(figure, "26_2_new_keys", caption)
 
 # %% [markdown]
 # ## A memory of fixed size
 #
-# Softmax attention keeps the keys and values of all tokens. For a long text, this KV cache is larger than the
-# model. Can a fixed number of values replace it?
+# Softmax attention keeps the keys and values of all tokens, and this KV cache grows with the text. Can a
+# fixed number of values replace it?
 #
 # In the picture, three kinds of attention read pairs of a key and a value, and are then asked for the value
 # of each key. Softmax attention never fails. The two others have a memory of 16 · 16 numbers, and from about
 # 16 pairs on they forget.
 #
-# Where does this memory come from? Leave out the softmax. Then the output of a query is
+# Where does this memory come from? Leave out the softmax. Then the output of a query is as follows, where all
+# vectors are rows, so $k_s^\top v_s$ is a matrix:
 #
 # $$y_t = \sum_{s \le t} (q_t \cdot k_s)\, v_s = q_t \left( \sum_{s \le t} k_s^\top v_s \right) = q_t S_t$$
 #
-# The sum does not depend on the query. So it is enough to keep the matrix $S_t$ of shape (K, L), and to add
-# $k_t^\top v_t$ for each new token. This is **linear attention** (Katharopoulos et al. 2020).
+# The sum does not depend on the query. So it is enough to keep the matrix $S_t$ of shape (d_k, d_v), and to
+# add $k_t^\top v_t$ for each new token. This is **linear attention** (Katharopoulos et al. 2020, who also
+# divide by a sum).
 
 # %%
 rng = np.random.default_rng(26)
-T, K, L = 6, 4, 3
-q, k = rng.standard_normal((2, T, K))
-v = rng.standard_normal((T, L))
+T, d_k, d_v = 6, 4, 3
+q, k = rng.standard_normal((2, T, d_k))
+v = rng.standard_normal((T, d_v))
 
-memory, y = np.zeros((K, L)), []
+memory, y = np.zeros((d_k, d_v)), []
 for t in range(T):
     memory = memory + np.outer(k[t], v[t])  # write
     y.append(q[t] @ memory)  # read
@@ -92,13 +94,13 @@ assert_allclose(y, F.linear_attention(q, k, v)[0])
 #
 # $$k_i S = v_i + \sum_{s \ne i} (k_i \cdot k_s)\, v_s$$
 #
-# The sum is noise. It is 0 if all keys are orthogonal, but in K dimensions there are at most K orthogonal
-# vectors. With more pairs, the noise grows, and at last it hides the value. The softmax has an exponential
-# function in place of $k_i \cdot k_s$. With a scale of 20, a key with a score of 1 is $e^{10}$ times as
-# strong as one with a score of one half.
+# The sum is noise. It is 0 if all keys are orthogonal, but in $d_k$ dimensions there are at most $d_k$
+# orthogonal vectors. With more pairs, the noise grows, and at last it hides the value. The softmax has an
+# exponential function in place of $k_i \cdot k_s$. In our experiment, its keys have length 1, and its scores
+# are multiplied by 20. So a key with $k_i \cdot k_s = 1$ is $e^{10}$ times as strong as one with one half.
 #
-# There is a second problem. If a key comes again with a new value, linear attention adds the new value to
-# the old one. Nothing is ever removed.
+# There is a second problem. If a key comes again with a new value, linear attention adds the new value to the
+# old one. Nothing is ever removed. For two orthogonal keys:
 #
 # ```text
 #  pairs that are written     (k1, a)   (k2, b)   (k1, c)
@@ -113,9 +115,9 @@ assert_allclose(y, F.linear_attention(q, k, v)[0])
 #
 # $$S_t = S_{t-1} + \beta_t\, k_t^\top (v_t - k_t S_{t-1})$$
 #
-# This is the **delta rule** of Widrow and Hoff (1960), as attention in Schlag et al. (2021). With $\beta_t =
-# 1$ and a key of length 1, a later reading with the same key gives exactly $v_t$. A $\beta_t$ below 1
-# replaces only a share. Models compute it from the token.
+# This is the **delta rule** of Widrow and Hoff (1960), as attention in Schlag et al. (2021). With
+# $\beta_t = 1$ and a key of length 1, a reading right after it with the same key gives exactly $v_t$. A
+# $\beta_t$ below 1 replaces only a share. Models compute it from the token.
 
 # %%
 keys = np.eye(4)[[1, 2, 1]]  # the first key comes again
@@ -128,11 +130,8 @@ print("delta rule", F.delta_rule(question, keys, values, np.ones(3))[0].ravel())
 assert F.delta_rule(question, keys, values, np.ones(3))[0].ravel().tolist() == [1, 1, 3]
 
 # %% [markdown]
-# **Question.** Show that $k_t S_t = v_t$ for $\beta_t = 1$ and $|k_t| = 1$.
-#
-# <details><summary>Answer</summary>
-# $k_t S_t = k_t S_{t-1} + (k_t k_t^\top)(v_t - k_t S_{t-1})$, and $k_t k_t^\top = 1$.
-# </details>
+# Indeed, $k_t S_t = k_t S_{t-1} + (k_t k_t^\top)(v_t - k_t S_{t-1}) = v_t$ if $\beta_t$ and $k_t k_t^\top$
+# are 1.
 #
 # The rule is a step of gradient descent: the gradient of $\frac{1}{2} |k_t S - v_t|^2$ with respect to $S$ is
 # $k_t^\top (k_t S - v_t)$, and $\beta_t$ is the learning rate. The memory learns while the model reads.
@@ -140,24 +139,24 @@ assert F.delta_rule(question, keys, values, np.ones(3))[0].ravel().tolist() == [
 # %% [markdown]
 # ## By chunks
 #
-# It is faster to compute a chunk of C tokens at once. Let $S$
-# be the memory before the chunk. For linear attention,
+# With larger products, a chunk of C tokens is computed at once. Let $S$ be the memory before the chunk. For
+# linear attention,
 #
 # $$\begin{aligned}
 # Y &= Q S + \mathrm{lower}(Q K^\top)\, V \\
 # S &\leftarrow S + K^\top V
 # \end{aligned}$$
 #
-# where lower keeps the lower triangle. The first term reads what earlier chunks have written, and in the
-# second one the tokens of the chunk attend to each other.
+# where lower keeps the lower triangle. The first term reads what earlier chunks wrote; in the second, the
+# tokens of the chunk attend to each other.
 #
 # For the delta rule, let $u_t = \beta_t (v_t - k_t S_{t-1})$ be what token t writes. The memory before token
-# t is $S + \sum_{s < t} k_s^\top u_s$. Insert this:
+# t is $S + \sum_{s < t} k_s^\top u_s$. Multiply this by $k_t$, and insert the result into $u_t$:
 #
 # $$u_t + \beta_t \sum_{s < t} (k_t \cdot k_s)\, u_s = \beta_t (v_t - k_t S)$$
 #
-# These are C equations for the C unknown rows of $U$. Row t has unknowns up to t only, so the system is
-# triangular. Its solution takes the place of $V$ in the two formulas above (Yang et al. 2024).
+# These are C equations for the rows of $U$. Row t has unknowns up to t only: the system is triangular. Its
+# solution replaces $V$ in both formulas (Yang et al. 2024).
 
 # %%
 k = k / np.linalg.norm(k, axis=1, keepdims=True)
@@ -187,10 +186,11 @@ assert report.ok
 # %% [markdown]
 # ## Keys that come again
 #
-# `npformer experiment recall` trains tables of vectors around each kind of attention. In its first task, of
-# the picture at the top, all keys of a row differ. In the second task a row has 8 different keys. Each
-# comes again and again with new values, and its last value is asked for. One number, $\beta$, is learned for
-# the delta rule. This cell repeats one of the 18 trainings.
+# `npformer experiment recall` trains tables of vectors for keys and values, with each kind of attention
+# between them. An example is a list of pairs. In the first task, that of the picture at the top, all keys of
+# a list differ. In the second task a list has at most 8 different keys. Each comes again and again with new
+# values, and its last value is asked for. (Lists of 4 or 8 pairs have no repeated key yet.) One number,
+# $\beta$, is learned for the delta rule. This cell repeats one of the 18 trainings.
 
 # %%
 _, again = train_model(Trial("delta, keys again", LEARNING_RATE, 400, 0))
@@ -231,16 +231,16 @@ assert max(last["linear, keys again"].max(), last["softmax, keys again"].max()) 
 # %% [markdown]
 # ## What models do with it
 #
-# Current models mix both kinds of layers: for example, three layers with a memory and then one with softmax
+# Some models mix both kinds of layers: for example, three layers with a memory and then one with softmax
 # attention (Qwen3-Next, 2025; Kimi Linear, 2025). The few layers with a KV cache look up exactly, and the
-# others are cheap for long texts. Their memory also decays: **gated** variants multiply $S_{t-1}$ by a
-# number $\alpha_t < 1$, which is computed from the token (Yang et al. 2025).
+# others are cheap for long texts. Their memory also decays: **gated** variants multiply $S_{t-1}$ by a number
+# $\alpha_t < 1$, which is computed from the token (Yang et al. 2025).
 
 # %% [markdown]
 # ## Summary
 #
 # - Without the softmax, causal attention is a matrix into which each token writes $k_t^\top v_t$.
-# - The memory is exact for up to K orthogonal keys. Beyond that, the pairs disturb each other.
+# - The memory is exact for up to $d_k$ orthogonal keys. Beyond that, the pairs disturb each other.
 # - The delta rule writes the difference from what the memory holds, so a new value replaces the old one.
 # - Chunks turn both into matrix products. The delta rule needs a triangular system for each chunk.
 # - Softmax attention looks up any number of different keys. Keys that come again need positions.

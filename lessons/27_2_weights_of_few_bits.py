@@ -7,7 +7,7 @@
 # **After this lesson you can**
 #
 # - round a weight matrix to whole numbers of 8 or 4 bits, and say how large the errors are;
-# - show that one large channel ruins a matrix with one scale, and repair this;
+# - show that one large column, a channel, ruins a matrix with one scale, and repair this;
 # - say what quantized weights save.
 #
 # `language model: ids → embedding → [LAYERS] → norm → linear → softmax`
@@ -59,15 +59,16 @@ show_figure(figure, "27_2_bits", "The loss of a GPT whose weights have few bits"
 # 32 bits. If 4 bits suffice, the weights need an eighth of the memory, and reading takes an eighth of the
 # time.
 #
-# The picture shows the loss of a small GPT of chapter 24, whose weights were rounded after the training. All
-# curves belong to models that compute the same function as long as nothing is rounded. In two of them, one
-# channel is large. Two have one scale for each matrix, and two have a scale for each of its columns.
+# The picture shows the loss of a small GPT of chapter 24, whose weights were rounded after the training.
+# Before the rounding, all these models compute the same function. In two of them, one column of a matrix in
+# each feed-forward network, a channel, is 32 times as large. Two have one scale for each matrix, and two have
+# a scale for each of its columns.
 #
 # **Question.** At how many bits does each curve begin to rise?
 #
 # <details><summary>Answer</summary>
-# The upper one below 8 bits, and the others at about 5. You will see why this one is so bad, and why a scale
-# for each column avoids it.
+# The upper one below 8 bits, and the others, which lie on each other, at about 5. You will see why this one
+# is so bad, and why a scale for each column avoids it.
 # </details>
 
 # %% [markdown]
@@ -137,15 +138,17 @@ assert (error <= abs(large).max(0) / 7 / 2 + 1e-12).all()
 #
 # <details><summary>Answer</summary>
 # The error would be bounded as well. But the scale of row $i$ belongs to $x_i$ and cannot stand before the
-# sum. The inputs would have to be scaled first, which is a problem if they are whole numbers, too.
+# sum. The inputs would have to be multiplied by the scales first. If the inputs are rounded to whole numbers,
+# too, this is a problem.
 # </details>
 
 # %% [markdown]
 # ## The same function, other weights
 #
-# In a gated network, $y = (f(x W_g) \cdot x W_v)\, W_2$. Multiply column $j$ of $W_v$ by 32, and divide row
-# $j$ of $W_2$ by 32. Nothing changes in $y$. But $W_v$ now has a large column. In large models such channels
-# arise in training, without anybody's help (Dettmers et al. 2022).
+# A gated network, with an activation $f$ and a product entry by entry, is $y = (f(x W_g) \odot x W_v)\, W_2$.
+# Multiply column $j$ of $W_v$ by 32, and divide row $j$ of $W_2$ by 32. Nothing changes in $y$. But $W_v$ now
+# has a large column. In large models, large channels of the vectors between the layers arise in training,
+# without anybody's help (Dettmers et al. 2022).
 
 # %%
 model = new_gpt(CONFIG, seed=0)
@@ -182,8 +185,9 @@ for seed in SEEDS:
 # %% [markdown]
 # With 8 bits, rounding costs nothing that could be measured. With 4 bits, it costs .01 nats without the large
 # channel. With this channel and one scale, the model is worse than one that knows only the frequencies of the
-# characters (3.31 nats). A scale for each column avoids this. It still costs .03 nats: row $j$ of $W_2$ was
-# divided by 32, and its weights became 0 beside those of the other rows.
+# characters (3.31 nats). A scale for each column avoids this. (That 3 bits are a little better here than 4
+# means nothing: both models are useless.) It still costs .03 nats: row $j$ of $W_2$ was divided by 32, and
+# its weights became 0 beside those of the other rows.
 #
 # Our models are tiny, and their losses after rounding say little about large ones. What carries over is the
 # reason: an error is half a scale, and the largest number of a group sets its scale. So today's formats use
@@ -194,7 +198,7 @@ for seed in SEEDS:
 #
 # - Quantization stores a whole number of few bits for each weight, and a scale for a group of weights.
 # - The error of a weight is at most half a scale, and the largest weight of the group sets the scale.
-# - One large channel makes all other weights of a matrix with one scale 0.
+# - With few bits and one scale for a matrix, one large channel makes all its other weights 0.
 # - A scale for each column keeps columns apart and costs one product for each output.
 # - Fewer bits save memory and the time for reading it, which is most of the time of generating.
 
@@ -216,7 +220,8 @@ for seed in SEEDS:
 # - `npformer exercise start quantize`: round a matrix, with a scale for each column.
 # - `npformer experiment quantization` repeats the experiment in a minute of processor time.
 #
-# The formula is that of Jacob et al., "Quantization and training of neural networks for efficient
-# integer-arithmetic-only inference" (2018). Dettmers et al., "LLM.int8()" (2022), describe large channels.
+# The formula is that of Jacob et al., without their zero point: "Quantization and training of neural networks
+# for efficient integer-arithmetic-only inference" (2018). Dettmers et al., "LLM.int8()" (2022), describe
+# large channels.
 #
 # **Next**: lesson 27.3 (`27_3_fine_tuning_on_answers`), in which a GPT learns to answer.

@@ -47,9 +47,9 @@ from npformer.plots import cell_grid
 seed, steps = 2, 120
 on_all_tokens, _ = fine_tune(seed, steps, answers_only=False)
 prompts, answers = draw_problems(np.random.default_rng(27), 6)
-texts = np.concatenate([prompts, answers], 1)  # (N, T + 1)
-logits = on_all_tokens(texts[:, :-1])  # (N, T, V)
-losses = -np.take_along_axis(log_softmax(logits)[0], texts[:, 1:, None], -1)[..., 0]  # (N, T)
+texts = np.concatenate([prompts, answers], 1)  # (B, T + 1)
+logits = on_all_tokens(texts[:, :-1])  # (B, T, V)
+losses = -np.take_along_axis(log_softmax(logits)[0], texts[:, 1:, None], -1)[..., 0]  # (B, T)
 print(f"{on_all_tokens.count_parameters():,} parameters, trained for {steps} steps")
 
 # %% tags=["plot"]
@@ -59,8 +59,10 @@ figure = cell_grid(losses, rows=characters, columns=places, numbers=True, shade=
 show_figure(figure, "27_3_losses", "The loss of each character after the first, in nats")
 
 # %% [markdown]
-# The signs are always at the same place, so their loss is 0. The digits of the prompt are random. No model
-# can predict them better than with probability 1/10.
+# The columns "?" are the digits of the prompt, and the last three columns are the answer. The characters +
+# and = are always at the same place, so their loss is 0. The digits of the prompt are random, and no model
+# can do better than to give each the probability 1/10. The last digit of the answer is not learned yet: its
+# losses are as large.
 #
 # **Question.** What is the lowest possible mean loss of a random digit?
 #
@@ -68,8 +70,9 @@ show_figure(figure, "27_3_losses", "The loss of each character after the first, 
 # $-\log(1/10) = \log 10 = 2.30$ nats. The numbers in the picture vary around it.
 # </details>
 #
-# Three of eight targets are such digits. They cannot be learned, and still their gradients change the weights
-# in every step. Of all the targets, only the answers matter to us.
+# Three of the eight targets are such digits of the prompt (its first digit is no target). They cannot be
+# learned, and still their gradients change the weights in every step. Of all the targets, only the answers
+# matter to us.
 
 # %% [markdown]
 # ## The loss on answers
@@ -84,10 +87,10 @@ show_figure(figure, "27_3_losses", "The loss of each character after the first, 
 # `12_1_the_cross_entropy`).
 
 # %%
-targets = texts[:, 1:].copy()  # (N, T)
+targets = texts[:, 1:].copy()  # (B, T)
 targets[:, : PROMPT - 1] = NOT_LEARNED
 loss, cache = cross_entropy(logits, targets, pad_id=NOT_LEARNED)
-dlogits = cross_entropy_backward(1.0, cache)  # (N, T, V)
+dlogits = cross_entropy_backward(1.0, cache)  # (B, T, V)
 print("targets of the first text", targets[0])
 print("largest gradient at each place", abs(dlogits).max((0, 2)).round(3))
 
@@ -113,8 +116,9 @@ assert (abs(dlogits[:, PROMPT - 1 :]).max((0, 2)) > 0).all()
 # answers. Two measures are usual. **pass@1** is the probability that one drawn answer is right. **pass@k** is
 # the probability that at least one of k drawn answers is right.
 #
-# The next cell fine-tunes on answers, with the same number of steps and the same texts as before. Then it
-# draws eight answers to each of 200 new prompts.
+# The next cell trains on answers, with the same number of steps and the same texts as before. (Both models
+# start from random weights. Usually, fine-tuning starts from a language model.) Then it draws eight answers
+# to each of 200 new prompts.
 
 # %%
 model, _ = fine_tune(seed, steps)
@@ -138,8 +142,8 @@ print(f"{characters[0][:PROMPT]} {' '.join(shown)}   right: {characters[0][PROMP
 # And if it is always right for 30 % of the prompts and never for the others?
 #
 # <details><summary>Answer</summary>
-# $1 - .7^8 = .94$ in the first case, and .3 in the second. The distance between pass@1 and pass@k says how
-# much of what is missing is a matter of luck in drawing.
+# $1 - .7^8 = .94$ in the first case, and .3 in the second. If pass@k is far above pass@1, the model often has
+# the right answer among its likely ones, and does not prefer it.
 # </details>
 
 # %% [markdown]
@@ -162,8 +166,8 @@ for each in SEEDS:
     assert 0.25 < after["pass@1"] < 0.4 < 0.8 < after["pass@8"]
 
 # %% [markdown]
-# With each seed, the loss on answers leads to three times as many right answers or more. This says nothing
-# about longer training: after enough steps, both models add correctly. But steps are what a training costs.
+# With each seed, the loss on answers leads to three times as many right answers or more. Both had the same
+# learning rate, which was searched for neither. About longer trainings this says nothing (see the exercises).
 #
 # Look at the second measure. A model that is right in one of three draws has a right answer among eight for
 # more than 80 % of the prompts. It could do much better than it does, if it only preferred its own good

@@ -39,11 +39,12 @@ from npformer.plots import curves
 results = {(r.model, r.seed): r for r in read_results(MEASURED, Measured)}
 
 # %% tags=["plot"]
-shown = ["GRPO", "no baseline, reward 0 or -1"]
+shown = ["GRPO", "no baseline", "no baseline, reward 0 or -1"]
 points = np.array([np.mean([results[name, seed].curve for seed in SEEDS], 0) for name in shown])
 steps = (np.arange(points.shape[1]) + 1) * MEAN_OF
-names = {"labels": ["with a baseline", "without"], "ylabel": "share of right answers"}
-caption = "Two trainings with rewards for right answers"
+labels = ["with a baseline", "without, rewards 1, 0", "without, rewards 0, −1"]
+names = {"labels": labels, "ylabel": "share of right answers"}
+caption = "Three trainings with rewards for right answers: means of ten steps and three seeds"
 show_figure(curves(points, steps, **names), "27_4_rewards", caption)
 
 # %% [markdown]
@@ -51,11 +52,11 @@ show_figure(curves(points, steps, **names), "27_4_rewards", caption)
 #
 # The fine-tuned GPT of lesson 27.3 adds two numbers correctly in about one of three draws. Now it gets no
 # more answers to copy. It draws answers itself, and a program says for each whether it is right. This number
-# is the **reward**, here 1 or 0. Both curves show such a training, with the mean of three seeds. In the
-# upper one, the share of right answers rises above a half. In the lower one it falls first, and stays below
-# a third, where both began. One line of code makes the difference.
+# is the **reward**, here 1 or 0. The curves show such trainings. With the rewards 1 and 0, the share of right
+# answers rises from less than a third to about a half, with a baseline or without. Rewards of 0 and −1 mean
+# the same. With a baseline they give the same curve, but without one they ruin the training.
 #
-# A drawn answer has no derivative with respect to the weights. But you know this problem from chapter 19: the
+# A drawn answer has no derivative with respect to the weights. You know this problem from chapter 19: the
 # score-function estimator weights the gradient of $\log p$ of what was drawn by its reward,
 #
 # $$\nabla\, \mathrm{E}[r] = \mathrm{E}\left[ (r - b)\, \nabla \log p(\mathrm{answer}) \right]$$
@@ -72,7 +73,8 @@ show_figure(curves(points, steps, **names), "27_4_rewards", caption)
 # ## The group is the baseline
 #
 # **Group relative policy optimization** (GRPO, Shao et al. 2024) draws $G$ answers to each prompt. Their mean
-# reward is the baseline. The **advantage** of an answer is
+# reward is the baseline. (It contains the answer's own reward. This only makes the mean gradient smaller, by
+# the factor $(G - 1)/G$.) The **advantage** of an answer is
 #
 # $$A_i = \frac{r_i - \mathrm{mean}(r_1 \dots r_G)}{\mathrm{std}(r_1 \dots r_G)}$$
 #
@@ -103,8 +105,8 @@ assert_allclose(advantages.sum(1), 0, atol=1e-9)
 #
 # <details><summary>Answer</summary>
 # The advantages stay the same, since the mean changes with the rewards. Without a baseline, right answers now
-# have the weight 0 and wrong ones −1. No draw is ever made more probable. Drawn answers become less probable,
-# and anything else, which was not drawn, becomes more probable.
+# have the weight 0 and wrong ones −1. No draw is ever made more probable. Wrong answers that were drawn
+# become less probable, and all others, right or wrong, become more probable.
 # </details>
 
 # %% [markdown]
@@ -113,18 +115,19 @@ assert_allclose(advantages.sum(1), 0, atol=1e-9)
 # An answer has several tokens, and $\log p(\mathrm{answer})$ is the sum of their $\log p$. With the same
 # draws, several updates may follow each other. Then the probability $p$ of a token is no longer $p_{old}$,
 # with which it was drawn. The **ratio** $\rho = p / p_{old}$ corrects this. A ratio far from 1 is not
-# trusted, so the objective is clipped (Schulman et al. 2017). GRPO also keeps the model near a
-# **reference**, the fine-tuned model, with $r = p_{ref} / p$:
+# trusted, so the objective is clipped, here with $\varepsilon = .2$ (Schulman et al. 2017). GRPO also keeps
+# the model near a **reference**, the fine-tuned model, with $s = p_{ref} / p$:
 #
 # $$\begin{aligned}
 # L &= \mathrm{mean}\left[ -\min(\rho A,\ \mathrm{clip}(\rho, 1 - \varepsilon, 1 + \varepsilon)\, A)
-#      + \beta\, (r - \log r - 1) \right] \\
-# d\log p &= \frac{1}{N} \left[ -\rho A + \beta\, (1 - r) \right]
+#      + \beta\, (s - \log s - 1) \right] \\
+# d\log p &= \frac{1}{N} \left[ -\rho A + \beta\, (1 - s) \right]
 # \end{aligned}$$
 #
-# The second line is the gradient of a token, one of $N$. Where the ratio is clipped, the first term is
-# missing. The derivative of $\rho$ with respect to $\log p$ is $\rho$, and that of $r$ is $-r$. Before the
-# first update, $\rho$ is 1, and the first term is the score-function estimator: $-A\, \nabla \log p$.
+# The second line is the gradient of $\log p$ of a token, one of $N$. Where the ratio is clipped, the first
+# term is missing. The derivative of $\rho$ with respect to $\log p$ is $\rho$, and that of $s$ is $-s$.
+# Before the first update, $\rho$ is 1, and the first term is the score-function estimator:
+# $-A\, \nabla \log p$.
 
 # %%
 rng = np.random.default_rng(27)
@@ -132,10 +135,10 @@ old, reference = rng.standard_normal((2, 4, 3)) - 2  # (N, T) log-probabilities
 log_probs = old + 0.2 * rng.standard_normal((4, 3))
 advantage, mask = np.array([1.5, -0.5, 0.0, -1.0]), np.ones((4, 3), bool)
 loss, cache = grpo(log_probs, old, reference, advantage, mask, clip=0.2, beta=0.3)
-ratio, r = np.exp(log_probs - old), np.exp(reference - log_probs)
-gain = advantage[:, None]
-objective = np.minimum(ratio * gain, np.clip(ratio, 0.8, 1.2) * gain)
-by_hand = (0.3 * (r - np.log(r) - 1) - objective).mean()
+ratio, s = np.exp(log_probs - old), np.exp(reference - log_probs)
+weight = advantage[:, None]
+objective = np.minimum(ratio * weight, np.clip(ratio, 0.8, 1.2) * weight)
+by_hand = (0.3 * (s - np.log(s) - 1) - objective).mean()
 show(cache)
 
 # %% tags=["check"]
@@ -145,8 +148,8 @@ report = gradcheck(pair, log_probs)
 assert report.ok
 
 # %% [markdown]
-# The mean of $r - \log r - 1$ over draws of the model is the KL divergence of the model from the reference,
-# because the mean of $r$ is 1. Unlike $-\log r$ alone, it is never negative (Schulman 2020).
+# The mean of $s - \log s - 1$ over draws of the model is the KL divergence of the model from the reference,
+# because the mean of $s$ is 1. Unlike $-\log s$ alone, it is never negative (Schulman 2020).
 #
 # **Question.** The model has changed a token's probability, and $\rho = 1.3$. For which sign of the advantage
 # does it still get a gradient from the first term?
@@ -159,9 +162,9 @@ assert report.ok
 # %% [markdown]
 # ## The training
 #
-# One step draws 8 answers to each of 16 prompts, computes their advantages, and updates the model once. You
-# find it in `policy_step` of `npformer/learn/experiments/addition.py`, on one screen. The cell makes 150
-# steps.
+# One step draws 8 answers to each of 16 prompts, computes their advantages, and updates the model once. So
+# here $\rho$ is 1 in every step, and nothing is clipped. You find it in `policy_step` of
+# `npformer/learn/experiments/addition.py`, on one screen. The cell makes 150 steps.
 
 # %%
 learner, share = reinforce(model, seed, VARIANTS[0])
@@ -175,8 +178,8 @@ assert after["pass@1"] > before["pass@1"]
 # %% [markdown]
 # ## What each part does
 #
-# The stored results are those of three seeds. Some runs lack a part. In the last two runs, the judge
-# is lazy and looks at the last digit of an answer only.
+# The stored results are those of three seeds. Some runs lack a part. Where nothing else is said, $\beta$ is
+# .04. In the last two runs, the judge is lazy and looks at the last digit of an answer only.
 
 # %%
 print(f"{'mean of three seeds':30} pass@1 pass@8 last digit")
@@ -198,12 +201,13 @@ for each in SEEDS:
 #   learned to prefer answers that it could give already.
 # - **Without a baseline**, rewards of 1 and 0 train as well as GRPO does here. The same rewards minus 1 ruin
 #   the training. A baseline makes both the same.
-# - **Without the KL term**, nothing is lost as long as the reward is what we want.
+# - **Without the KL term**, about as many answers are right, as long as the reward is what we want.
 # - With the **lazy judge**, the last digit becomes right much more often in both runs. Without the KL term,
 #   the other digits are forgotten, since nobody looks at them: the reward rises, and fewer answers are right
 #   than before. This is **reward hacking**. A KL term with $\beta = 0.3$ prevents it.
 #
-# Rewards for answers of large models are mostly of the lazy kind: another model judges, and it can be wrong.
+# In 2025, programs check the answers of large models in mathematics and programming. Elsewhere another model
+# judges, and it can be wrong: a lazy judge.
 
 # %% [markdown]
 # ## Summary
@@ -233,6 +237,7 @@ for each in SEEDS:
 # - `npformer experiment addition` repeats the experiment in two minutes of processor time.
 #
 # GRPO is of Shao et al., "DeepSeekMath" (2024). Liu et al., "Understanding R1-Zero-like training" (2025),
-# leave out the division by the standard deviation, which favours questions that are nearly solved or hardly.
+# leave out the division by the standard deviation, which favours questions that are almost always or almost
+# never solved.
 #
 # **Next**: lesson 27.5 (`27_5_learning_from_preferences`), which learns from pairs of answers.

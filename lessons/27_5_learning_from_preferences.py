@@ -54,8 +54,8 @@ show_figure(figure, "27_5_loss", "The loss of a pair of answers")
 #
 # The usual way was long: train a second model to predict rewards from the preferences, then train the
 # language model with these rewards, as in lesson 27.4. **Direct preference optimization** (DPO, Rafailov et
-# al. 2023) does it in one step, with the loss in the picture. The **margin** says how much more the model
-# prefers the better answer than before.
+# al. 2023) does it in one step, with the loss in the picture. The **margin** says by how much more than the
+# reference, the model before this training, the model prefers the better answer.
 #
 # **Question.** Which pairs have the largest gradients?
 #
@@ -107,13 +107,13 @@ print(f"the best of 1000 others: {max(map(objective, others)):.6f}")
 assert all(objective(p) < objective(best) for p in others)
 
 # %% [markdown]
-# **3. Turn it around.** A language model $p$ is the maximum for some reward, namely
-# $r(y) = \beta \log (p(y) / p_{ref}(y)) + \beta \log Z$. So the model itself says which rewards it stands
-# for.
+# **3. Turn it around.** A language model $p$ is the maximum for the reward
+# $r(y) = \beta \log (p(y) / p_{ref}(y)) + \beta \log Z$, with any constant $Z$. So the model itself says
+# which rewards it stands for.
 #
 # **4. Preferences.** Bradley and Terry (1952) suppose that the better answer $w$ wins against $l$ with
-# probability $\sigma(r(w) - r(l))$, where $\sigma$ is the sigmoid. In the difference, $\beta \log Z$ cancels,
-# which nobody could compute. The loss is the mean of $-\log$ of the probability of what people preferred:
+# probability $\sigma(r(w) - r(l))$, where $\sigma$ is the sigmoid. In the difference, $\beta \log Z$ cancels.
+# The loss is the mean of $-\log$ of the probability of what people preferred:
 #
 # $$\begin{aligned}
 # m &= \beta \left[ (\log p(w) - \log p(l)) - (\log p_{ref}(w) - \log p_{ref}(l)) \right] \\
@@ -124,9 +124,9 @@ assert all(objective(p) < objective(best) for p in others)
 
 # %%
 rng = np.random.default_rng(27)
-chosen, rejected, before = rng.standard_normal((3, 4))  # (B,) and the margin of the reference
-loss, cache = dpo(chosen, rejected, before, beta=0.5)
-margin = 0.5 * (chosen - rejected - before)
+chosen, rejected, known = rng.standard_normal((3, 4))  # (B,) and the margin of the reference
+loss, cache = dpo(chosen, rejected, known, beta=0.5)
+margin = 0.5 * (chosen - rejected - known)
 by_hand = -np.log(1 / (1 + np.exp(-margin))).mean()
 dchosen, drejected = dpo_backward(1.0, cache)
 print("margins ", margin.round(2))
@@ -136,7 +136,7 @@ print("dchosen ", dchosen.round(3))
 assert_allclose(loss, by_hand)
 assert_allclose(dchosen, -0.5 / (1 + np.exp(margin)) / 4)
 assert_allclose(drejected, -dchosen)
-report = gradcheck((lambda c, r: dpo(c, r, before, beta=0.5), dpo_backward), chosen, rejected)
+report = gradcheck((lambda c, r: dpo(c, r, known, beta=0.5), dpo_backward), chosen, rejected)
 assert report.ok
 
 # %% [markdown]
@@ -157,8 +157,9 @@ for better, worse in pairs.swapaxes(0, 1)[:3]:
     print(f"{texts[0]} is better than {texts[1][PROMPT:]}")
 
 # %% [markdown]
-# These pairs test two trainings of 60 steps, with a large and with a small $\beta$. For each, the cell prints
-# the mean $\log p$ of the better and of the worse answers.
+# Two trainings of 60 steps follow, with $\beta = 2$ and $\beta = .3$, on pairs of 1,000 sums. (The paper uses
+# .1 and .5.) The pairs of the cell above test them. For each, the cell prints the mean $\log p$ of the better
+# and of the worse answers.
 
 # %%
 learners = {"before": model}
@@ -173,9 +174,9 @@ for name, each in learners.items():
 # %% [markdown]
 # Both trainings widen the distance between better and worse answers, as the loss asks. But with the small
 # $\beta$, the better answers become *less* probable, too. The loss sees only the difference of two $\log p$,
-# and making both smaller is a way to make the difference larger. What becomes more probable instead is other
-# answers, which are in no pair, and most of them are wrong. A large $\beta$ reaches a margin with a small
-# change, and stops there.
+# and making both smaller is a way to make the difference larger. Instead, other answers become more probable,
+# which are in no pair, and most of them are wrong. A large $\beta$ reaches a margin with a small change, and
+# stops there.
 #
 # **Question.** Why is the first loss of each training $\log 2$, whatever $\beta$ is?
 #
@@ -201,9 +202,9 @@ assert sum(rates[small, each] < rates[FINE_TUNED, each] for each in SEEDS) == 2
 # The stored results are those of three seeds. With the large $\beta$, pass@1 rises with each seed, and so
 # does pass@8. With the small one, it rises with one seed, and falls with the two others.
 #
-# Do not compare DPO with GRPO as in a race, since they draw
-# different numbers of answers. GRPO keeps drawing from the model as it has become. DPO learns from answers of
-# the old model, and so it must stay near it.
+# Do not compare the numbers of DPO with those of GRPO, since DPO draws 8,000 answers, and GRPO 19,200. GRPO
+# keeps drawing from the model as it has become. DPO learns from answers of the old model, and so it must stay
+# near it.
 
 # %% [markdown]
 # ## Summary
