@@ -30,7 +30,7 @@ rng = np.random.default_rng(23)
 #
 # The language models of today are decoder-only models (lesson 21.6,
 # `21_6_encoder_only_and_decoder_only_models`). They still consist of attention, feed-forward networks,
-# residual connections and norms. But almost every part was exchanged for a simpler or a better one. This
+# residual connections and norms. But almost every part has been replaced by a simpler or a better one. This
 # chapter treats these parts in turn:
 #
 # | | 2017 | today, for example Llama | lesson |
@@ -44,7 +44,7 @@ rng = np.random.default_rng(23)
 # As before, each part is a function with a backward pass.
 
 # %% [markdown]
-# ## What layer norm does that is not needed
+# ## What can be left out of layer norm
 #
 # Layer norm (lesson 8.1, `08_1_layer_norm`) does four things to the D numbers of a token. It subtracts their
 # mean, divides by their standard deviation, multiplies by a gain and adds a bias.
@@ -162,7 +162,7 @@ print("dx and dgain are those of the package")
 # %%
 in_one_line = r * (dxhat - xhat * (dxhat * xhat).mean(-1, keepdims=True))  # (B, T, D)
 along = abs((dx * xhat).mean(-1)).max()
-print(f"parts of dx along x̂: at most {along:.4f}; means: at most {abs(dx.mean(-1)).max():.4f}")
+print(f"parts of dx along x̂: at most {along:.4f}; mean: at most {abs(dx.mean(-1)).max():.4f}")
 
 report = gradcheck((F.rms_norm, F.rms_norm_backward), x, gain)
 print(report)

@@ -118,8 +118,8 @@ show_figure(figure, "23_swiglu", caption)
 #
 # $$F = \frac{8}{3}\, D$$
 #
-# This ratio explains the unusual widths of today's models. Some widths are rounded up to a multiple of 256:
-# the smallest Llama has D = 4096 and F = 11,008.
+# This ratio explains the widths of the first Llama models, rounded up to a multiple of 256: the one with D =
+# 4096 has F = 11,008 (2023). Later models have other ratios; Llama 3 has F = 14,336 for the same D.
 
 # %%
 usual = FeedForward(768, 4 * 768, bias=False)

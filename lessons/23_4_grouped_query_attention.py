@@ -238,4 +238,4 @@ assert reach > 100_000
 # - `npformer exercise start window-mask`: write the causal mask with a window.
 # - The command `npformer bugs start 27` gives you a program to correct: the window of its mask is off by one.
 #
-# **Next**: lesson 23.5 (`23_5_adamw`), the optimizer of today's models.
+# **Next**: lesson 23.5 (`23_5_adamw`), the optimizer of most language models.

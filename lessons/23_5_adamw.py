@@ -28,8 +28,8 @@ from npformer.training.optimizer import AdamW, cosine
 # ## Why should weights decay?
 #
 # A model with large weights can fit the noise in its training set. A classic remedy is an **L2 penalty**: the
-# term $\frac{\lambda}{2} \|\theta\|^2$ is added to the loss. Its gradient is $\lambda \theta$. In gradient
-# descent with the learning rate $\eta$, one step becomes
+# term $\frac{\lambda}{2} \|\theta\|^2$, with all weights $\theta$, is added to the loss. Its gradient is
+# $\lambda \theta$. In gradient descent with the learning rate $\eta$, one step becomes
 #
 # $$\begin{aligned}
 # \theta &\leftarrow \theta - \eta\, (g + \lambda \theta) \\
@@ -131,10 +131,9 @@ for name, parameter in model.named_parameters():
 # %% [markdown]
 # ## A cosine with a floor
 #
-# The paper of 2017 lets the learning rate fall like $1 / \sqrt{\text{step}}$. Today's models mostly use half
-# a cosine (lesson 13.3). The cosine often ends not at 0 but at a **floor**, such as a tenth of the peak. So
-# the last steps still change the weights. Let $w$ be the number of warm-up steps and $n$ the number of all
-# steps:
+# The paper of 2017 lets the learning rate fall like $1 / \sqrt{\text{step}}$. Many models use half a cosine
+# (lesson 13.3). The cosine often ends not at 0 but at a **floor**, such as a tenth of the peak. So the last
+# steps still change the weights. Let $w$ be the number of warm-up steps and $n$ the number of all steps:
 #
 # $$
 # \eta(s) = \mathrm{floor} + (\mathrm{peak} - \mathrm{floor}) \cdot
@@ -168,7 +167,7 @@ show_figure(figure, "23_cosine", caption)
 # the warm-up and at the end of the training.
 
 # %% [markdown]
-# **In 2025**, AdamW is still the rule; Kimi K2 was trained with Muon, another optimizer.
+# **In 2025**, AdamW is still the rule; Kimi K2 was trained with Muon (lesson 26.1, `26_1_muon`).
 
 # %% [markdown]
 # ## Summary

@@ -223,7 +223,8 @@ assert rates == {"AdamW": 0.01, "Muon": 0.04}
 # **Question.** The learning rates of the two were searched: .01 is the best of AdamW, and .04 of Muon. What
 # would be unfair without this search?
 #
-# <details><summary>Answer</summary> A new optimizer is tuned by those who propose it, and the old one often
+# <details><summary>Answer</summary>
+# A new optimizer is tuned by those who propose it, and the old one often
 # keeps settings made for another model. Then a part of the difference is the search.
 # </details>
 #

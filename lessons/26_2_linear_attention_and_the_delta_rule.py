@@ -217,7 +217,8 @@ assert max(last["linear, keys again"].max(), last["softmax, keys again"].max()) 
 #
 # **Question.** Which $\beta$ would you expect to be learned in each of the two tasks?
 #
-# <details><summary>Answer</summary> Near 1 where keys come again, since the old value must go. Smaller where
+# <details><summary>Answer</summary>
+# Near 1 where keys come again, since the old value must go. Smaller where
 # all keys are new. With seed 0, the delta rule learns .79 (printed above) and .35.
 # </details>
 

@@ -68,7 +68,8 @@ show_figure(figure, "27_2_bits", "What few bits for each weight cost a GPT")
 #
 # **Question.** With how many bits does each curve exceed .01 nats?
 #
-# <details><summary>Answer</summary> The uppermost one with 6 bits, the one with column scales and the large
+# <details><summary>Answer</summary>
+# The uppermost one with 6 bits, the one with column scales and the large
 # column with 5, "one scale" with 4, and "column scales" with 3. You will see why the uppermost one is so bad,
 # and why a scale for each column avoids it.
 # </details>
@@ -138,7 +139,8 @@ assert (error <= abs(large).max(0) / 7 / 2 + 1e-12).all()
 #
 # **Question.** Could each row have its own scale instead?
 #
-# <details><summary>Answer</summary> The error would be bounded as well. But the scale of row $i$ belongs to
+# <details><summary>Answer</summary>
+# The error would be bounded as well. But the scale of row $i$ belongs to
 # $x_i$ and cannot stand before the sum, so each input would have to be multiplied by it first. If inputs are
 # stored as whole numbers as well, to multiply whole numbers only, this is not possible.
 # </details>

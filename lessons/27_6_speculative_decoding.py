@@ -197,7 +197,8 @@ assert (np.array(points[0]) > np.array(points[1])).all()
 #
 # **Question.** What happens with greedy decoding, where $p$ and $q$ have a single 1?
 #
-# <details><summary>Answer</summary> A drafted token is kept if it is the most probable one of the target too;
+# <details><summary>Answer</summary>
+# A drafted token is kept if it is the most probable one of the target too;
 # otherwise that one replaces it. The text is the one that the target writes greedily.
 # </details>
 

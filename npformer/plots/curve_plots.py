@@ -142,12 +142,13 @@ def _name_ends(ax: Axes, lines: Sequence[Line2D], names: Sequence[str], yscale: 
     if yscale == "log":
         low, high, ends = np.log(low), np.log(high), np.log(np.maximum(ends, low))
     wanted = np.clip((ends - low) / (high - low), 0, 1) * height
-    for line, name, name_height, end in zip(lines, names, _spread(wanted, room, height), wanted, strict=True):
-        y = name_height / height
+    heights = _spread(wanted, room, height)
+    for i, (line, name, end) in enumerate(zip(lines, names, wanted, strict=True)):
+        y = heights[i] / height
         style: dict[str, Any] = {"color": line.get_color(), "transform": ax.transAxes, "clip_on": False}
         ax.plot([1, 1 + 0.14 / width], [end / height, y], linewidth=0.7, label="_leader", **style)
         sample = [1 + 0.14 / width, 1 + (0.14 + SAMPLE) / width]
-        ax.plot(sample, [y, y], linewidth=1.8, linestyle=line.get_linestyle(), label="_sample", **style)
+        ax.plot(sample, [y, y], linewidth=1.8, linestyle=DASHES[i % 4], label="_sample", **style)
         x = 1 + (0.2 + SAMPLE) / width
         ax.text(x, y, name, va="center_baseline", transform=ax.transAxes, parse_math=False)
 

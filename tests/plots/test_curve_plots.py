@@ -27,6 +27,7 @@ def test_curves_show_the_rows():
     samples = [line for line in ax.lines if line.get_label() == "_sample"]
     for name, line, sample in zip(ax.texts, ax.lines[:4], samples, strict=True):
         assert sample.get_color() == line.get_color()
+        assert sample._unscaled_dash_pattern == line._unscaled_dash_pattern  # get_linestyle() only says "--"
         assert sample.get_ydata()[0] == pytest.approx(name.get_position()[1])
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("position", "value")
     assert text_problems(figure) == []
