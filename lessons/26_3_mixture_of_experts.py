@@ -37,6 +37,7 @@ from npformer.learn.experiments.measured_runs import read_results
 from npformer.nn import MixtureOfExperts
 from npformer.plots import attention_map
 
+# %%
 results = [r for r in read_results(MEASURED) if r.seed in SEEDS]
 runs = {model: [r for r in results if r.model == model] for model in MODELS}
 
@@ -248,7 +249,12 @@ assert of_single > of_one
 # Mixtral (2024) is a Mistral with eight experts in each layer, two for each token: 47 billion parameters, of
 # which a token uses 13. Qwen3-30B-A3B (2025) has 128 experts, eight for each token. `npformer.load` reads
 # both families from their folders.
-#
+
+# %%
+matrix = 4096 * 14336  # one of the three matrices of an expert of Mixtral, which has 32 layers
+print(f"all experts {32 * 8 * 3 * matrix / 1e9:.0f} billion, used {32 * 2 * 3 * matrix / 1e9:.0f}")
+
+# %% [markdown]
 # All experts must be in memory, even if a token uses a few. So a mixture saves operations and no memory.
 
 # %% [markdown]
@@ -259,6 +265,7 @@ assert of_single > of_one
 # - The choice has no gradient. The router learns through the weights of the chosen experts.
 # - Without balancing, a few experts may do most of the work. The load-balancing loss $E \sum_e f_e P_e$
 #   lowers the probabilities of the busy ones.
+# - Small experts learn slowly, so a short training does not show the gain that large ones do.
 
 # %% [markdown]
 # ## Questions
