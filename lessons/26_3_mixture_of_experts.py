@@ -251,8 +251,8 @@ assert of_single > of_one
 # both families from their folders.
 
 # %%
-matrix = 4096 * 14336  # one of the three matrices of an expert of Mixtral, which has 32 layers
-print(f"all experts {32 * 8 * 3 * matrix / 1e9:.0f} billion, used {32 * 2 * 3 * matrix / 1e9:.0f}")
+each = 32 * 3 * 4096 * 14336 / 1e9  # billions, of an expert's three matrices in 32 layers
+print(f"Mixtral: {8 * each:.0f} billion in all experts, {2 * each:.0f} of them used")
 
 # %% [markdown]
 # All experts must be in memory, even if a token uses a few. So a mixture saves operations and no memory.
