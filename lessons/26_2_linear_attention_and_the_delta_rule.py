@@ -256,4 +256,4 @@ assert max(last["linear, keys again"].max(), last["softmax, keys again"].max()) 
 # - `npformer exercise start delta-rule`: write the loop over tokens.
 # - By hand: what does linear attention return if all keys are equal and have length 1?
 #
-# **Next**: lesson 27.1 (`27_1_lora`), which fine-tunes a model with one percent of its parameters.
+# **Next**: lesson 26.3 (`26_3_mixture_of_experts`), in which each token uses a few of many networks.

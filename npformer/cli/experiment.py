@@ -12,6 +12,7 @@ from npformer.learn.experiments import (
     ablation,
     adaptation,
     addition,
+    experts,
     induction,
     muon,
     recall,
@@ -28,6 +29,7 @@ EXPERIMENTS = {
     "induction": induction.measure,
     "muon": muon.measure,
     "recall": recall.measure,
+    "experts": experts.measure,
     "lora": adaptation.measure_lora,
     "quantization": adaptation.measure_quantization,
     "addition": addition.measure,
@@ -45,6 +47,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "induction: two layers of attention learn to copy, and one does not. "
         "muon: AdamW and Muon by steps and by time. "
         "recall: how many pairs linear attention, the delta rule and softmax attention remember. "
+        "experts: mixtures of experts read four languages, with and without balancing. "
         "lora: a GPT that learns another style with one percent of its parameters. "
         "quantization: a GPT with weights of few bits. "
         "addition: a GPT that adds numbers, fine-tuned on answers and then trained with rewards. "

@@ -17,6 +17,7 @@ import numpy as np
 from npformer.data.text import TextDataset, TextLoader
 from npformer.errors import UserError
 from npformer.models.gpt import GPT, INITIAL_STD, GPTConfig
+from npformer.models.registry import build
 from npformer.storage.atomic import write_file
 from npformer.storage.json_files import read_json, require_entries, require_object, require_version
 from npformer.training import TrainingConfig, evaluate
@@ -86,8 +87,8 @@ class Measured(NamedTuple):
         return f"{self.model:28} seed {self.seed}  {values}  {self.seconds:.0f} s"
 
 
-def new_gpt(config: GPTConfig, seed: int, dtype: Any = np.float32) -> GPT:
-    """Return a GPT whose initial weights fit its width.
+def new_gpt(config: GPTConfig, seed: int, dtype: Any = np.float32) -> Any:
+    """Return a GPT, or one with other layers, whose initial weights fit its width.
 
     GPT-2's standard deviation of 0.02 is made for widths near 1000. The models of the experiments are narrow,
     and learn faster with 1 / √d_model.
@@ -97,7 +98,7 @@ def new_gpt(config: GPTConfig, seed: int, dtype: Any = np.float32) -> GPT:
         seed: The seed of the initial weights.
         dtype: The dtype of the parameters.
     """
-    model = GPT(config, rng=np.random.default_rng(seed), dtype=dtype)
+    model = build(config, rng=np.random.default_rng(seed), dtype=dtype)
     for parameter in model.parameters():
         if parameter.value.ndim > 1:
             parameter.value *= config.d_model**-0.5 / INITIAL_STD

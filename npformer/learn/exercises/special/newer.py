@@ -32,4 +32,14 @@ np.outer(k[t], difference) => np.outer(q[t], difference)
 difference = v[t] - k[t] @ memory => difference = beta[t] * v[t] - k[t] @ memory && beta[t] * np.outer =>
     np.outer
     ## beta multiplies the value only: it multiplies the whole difference
+=== mixture-of-experts
+p[n, chosen] / p[n, chosen].sum() => p[n, chosen]
+    ## the weights of a token do not sum to 1: divide them by their sum
+=> np.full(k, 1 / k) ## all chosen experts get the same weight
+=> logits[n, chosen] / logits[n, chosen].sum() ## the weights come from the logits: the softmax is left out
+np.argsort(-p[n])[:k] => np.argsort(p[n])[:k] ## the least probable experts are chosen
+=> np.argsort(-p[n])[: k + 1] ## one expert too many is chosen
+=> np.argsort(-p[n])[:1] ## only the most probable expert is used
+p.sum(-1, keepdims=True) => p.sum(0) ## the softmax goes over the tokens: it must go over the experts
+y[n] = y[n] + w * => y[n] = w * ## only the last of the chosen experts counts: their outputs must be added
 """

@@ -1,4 +1,4 @@
-"""Chapter 26: the orthogonalized updates of Muon, and the delta rule."""
+"""Chapter 26: the orthogonalized updates of Muon, the delta rule, and mixtures of experts."""
 
 from typing import Any
 
@@ -37,6 +37,25 @@ def _memory(own: Functions, rng: np.random.Generator) -> dict[str, Any]:
     return {
         "y": output(own.delta_rule(q, k, v, beta)),
         "y with beta = 1": output(own.delta_rule(q, k, v, beta**0)),
+    }
+
+
+def mixture(x: Array, router: Array, experts: list[Any], k: int) -> Array:
+    """Compute a mixture of experts with the pairs of npformer: the solution."""
+    weights, cache = F.route(x @ router, k)
+    outputs = np.stack([expert(x) for expert in experts], 1)  # (N, E, D)
+    return F.combine(weights, np.take_along_axis(outputs, cache.chosen[..., None], 1))[0]
+
+
+def _experts(own: Functions, rng: np.random.Generator) -> dict[str, Any]:
+    def expert(matrix: Array) -> Any:
+        return lambda x: np.tanh(x @ matrix)
+
+    x, router = rng.standard_normal((5, 3)), rng.standard_normal((3, 4))
+    experts = [expert(matrix) for matrix in rng.standard_normal((4, 3, 3))]
+    return {
+        "y": own.mixture(x, router, experts, 2),
+        "y with three experts for each token": own.mixture(x, router, experts, 3),
     }
 
 
@@ -88,8 +107,38 @@ def delta_rule(q, k, v, beta):
 --- A loop over the tokens. In each step: read with the key, write the difference, read with the query.
 --- What the memory holds for the key is k[t] @ memory, of shape (L,).
 --- memory = memory + beta[t] * np.outer(k[t], v[t] - k[t] @ memory), then y[t] = q[t] @ memory.
+
+=== 26 mixture-of-experts: each token uses a few networks
+import numpy as np
+
+
+def mixture(x, router, experts, k):
+    """Return for each token the weighted sum of what its k most probable experts compute.
+
+    x        the tokens, of shape (N, D)
+    router   the matrix of the router, of shape (D, E): the probabilities are softmax(x router)
+    experts  a list of E functions; each computes a vector (D,) from a vector (D,)
+    k        the number of experts for each token
+    The weights are the probabilities of the chosen experts, divided by their sum.
+    Returns y, of shape (N, D).
+    """
+    y = np.zeros(x.shape)
+    # solution
+    logits = x @ router
+    p = np.exp(logits - logits.max(-1, keepdims=True))
+    p = p / p.sum(-1, keepdims=True)
+    for n in range(len(x)):
+        chosen = np.argsort(-p[n])[:k]
+        weights = p[n, chosen] / p[n, chosen].sum()
+        for w, e in zip(weights, chosen):
+            y[n] = y[n] + w * experts[e](x[n])
+    return y
+--- np.argsort(-p[n])[:k] gives the numbers of the k most probable experts of token n.
+--- The weights of token n are p[n, chosen], divided by the sum of these k numbers.
+--- For each chosen expert e with the weight w, add w * experts[e](x[n]) to y[n].
 ''',
     {
+        "mixture-of-experts": Task(mixture, Values("", _experts)),
         "newton-schulz": Task(orthogonalize, Values("", _matrices)),
         "delta-rule": Task(F.delta_rule, Values("", _memory)),
     },
