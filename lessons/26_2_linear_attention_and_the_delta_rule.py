@@ -190,7 +190,7 @@ assert report.ok
 # `npformer experiment recall` trains tables of vectors around each kind of attention. In its first task, of
 # the picture at the top, all keys of a row differ. In the second task a row has 8 different keys. Each
 # comes again and again with new values, and its last value is asked for. One number, $\beta$, is learned for
-# the delta rule. This cell repeats one of the 18 trainings.
+# the delta rule. This cell repeats one of the 36 trainings.
 
 # %%
 _, again = train_model(Trial("delta, keys again", LEARNING_RATE, 400, 0))
@@ -262,4 +262,4 @@ assert max(last["linear, keys again"].max(), last["softmax, keys again"].max()) 
 # - `npformer exercise start delta-rule`: write the loop over tokens.
 # - By hand: what does linear attention return if all keys are equal?
 #
-# **Next**: lesson 27.1 (`27_1_lora`), which fine-tunes a model with one percent of its parameters.
+# **Next**: lesson 26.4 (`26_4_multi_head_latent_attention`), which shortens what a KV cache keeps.

@@ -12,6 +12,7 @@ from npformer.learn.experiments import (
     ablation,
     adaptation,
     addition,
+    caching,
     induction,
     muon,
     recall,
@@ -26,6 +27,7 @@ EXPERIMENTS = {
     "ablation": ablation.measure,
     "scaling": scaling.measure,
     "induction": induction.measure,
+    "caching": caching.measure,
     "muon": muon.measure,
     "recall": recall.measure,
     "lora": adaptation.measure_lora,
@@ -43,8 +45,9 @@ def add_arguments(parser: ArgumentParser) -> None:
         "ablation: from the decoder layer of 2017 to that of Llama, one part after the other. "
         "scaling: the loss by the number of parameters and of training tokens. "
         "induction: two layers of attention learn to copy, and one does not. "
+        "caching: the loss by the number of values that a KV cache keeps for a token. "
         "muon: AdamW and Muon by steps and by time. "
-        "recall: how many pairs linear attention, the delta rule and softmax attention remember. "
+        "recall: how many pairs linear attention, the delta rules and softmax attention remember. "
         "lora: a GPT that learns another style with one percent of its parameters. "
         "quantization: a GPT with weights of few bits. "
         "addition: a GPT that adds numbers, fine-tuned on answers and then trained with rewards. "

@@ -17,6 +17,7 @@ import numpy as np
 from npformer.data.text import TextDataset, TextLoader
 from npformer.errors import UserError
 from npformer.models.gpt import GPT, INITIAL_STD, GPTConfig
+from npformer.models.registry import GPT_CLASSES
 from npformer.storage.atomic import write_file
 from npformer.storage.json_files import read_json, require_entries, require_object, require_version
 from npformer.training import TrainingConfig, evaluate
@@ -97,7 +98,7 @@ def new_gpt(config: GPTConfig, seed: int, dtype: Any = np.float32) -> GPT:
         seed: The seed of the initial weights.
         dtype: The dtype of the parameters.
     """
-    model = GPT(config, rng=np.random.default_rng(seed), dtype=dtype)
+    model = GPT_CLASSES[type(config)](config, rng=np.random.default_rng(seed), dtype=dtype)
     for parameter in model.parameters():
         if parameter.value.ndim > 1:
             parameter.value *= config.d_model**-0.5 / INITIAL_STD
