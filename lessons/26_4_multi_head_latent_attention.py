@@ -182,8 +182,8 @@ print(f"{again.valid_loss:.3f}; the file has {losses[again.model][0]:.3f}")
 assert abs(again.valid_loss - losses[again.model][0]) < 0.03
 
 # %% [markdown]
-# The next cell prints the mean loss over the seeds. Then follow its difference from the first model, which has
-# a key head for each query head, and the standard deviation of this difference.
+# The next cell prints the mean loss over the seeds. Then follow its difference from the first model, which
+# has a key head for each query head, and the standard deviation of this difference.
 
 # %%
 baseline = losses["4 key heads"]

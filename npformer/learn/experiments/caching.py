@@ -33,8 +33,9 @@ def stages() -> list[Stage]:
     """Return the models. The first one is the baseline, a Llama with a key head for each query head.
 
     The latent vectors and rotated keys have such widths that the KV cache is as large as with two key heads,
-    as large as with one (twice, with other shares of the two), and half as large. The last three models have two key heads: Qwen3's QK-norm, Gemma 3's norms before
-    and after each sublayer, and Gemma 3 with a window of 16 tokens in the first of the two layers.
+    as large as with one (twice, with other shares of the two), and half as large. The last three models have
+    two key heads: Qwen3's QK-norm, Gemma 3's norms before and after each sublayer, and Gemma 3 with a window
+    of 16 tokens in the first of the two layers.
 
     Source: DeepSeek-AI 2024, "DeepSeek-V2"; Yang et al. 2025, "Qwen3"; Gemma team 2025, "Gemma 3".
     """

@@ -33,8 +33,8 @@ def absorbed_attention(
 
 def _latent(own: Functions, rng: np.random.Generator) -> dict[str, Any]:
     q, q_rotary = rng.standard_normal((3, 4)), rng.standard_normal((3, 2))  # (H, K) and (H, R)
-    latent, key_rotary = rng.standard_normal((5, 6)), rng.standard_normal((5, 2))  # (S, C) and (S, R)
-    wk, wv = rng.standard_normal((3, 6, 4)), rng.standard_normal((3, 6, 3))
+    latent, key_rotary = rng.standard_normal((7, 5)), rng.standard_normal((7, 2))  # (S, C) and (S, R)
+    wk, wv = rng.standard_normal((3, 5, 4)), rng.standard_normal((3, 5, 6))  # (H, C, K) and (H, C, L)
     return {
         "y": own.absorbed_attention(q, q_rotary, latent, key_rotary, wk, wv),
         "y of a single token": own.absorbed_attention(q, q_rotary, latent[:1], key_rotary[:1], wk, wv),
