@@ -51,7 +51,8 @@ sentences = [recipe.description.lower().split() for recipe in recipes.FAMOUS]
 #   multiply the values.
 #
 # The layer that uses them is called **latent attention** (Liu et al., 2016). The multi-head latent attention
-# of DeepSeek (2024) is something else: it compresses keys and values.
+# of DeepSeek (2024) is something else: it compresses keys and values (lesson 26.4,
+# `26_4_multi_head_latent_attention`).
 
 # %% [markdown]
 # ## The definition

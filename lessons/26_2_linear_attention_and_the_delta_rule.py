@@ -183,7 +183,7 @@ assert report.ok
 # vectors for the keys, one for the values, and a linear layer that turns the output of attention into logits.
 # The delta rule also learns one number $\beta$. In the first task, that of the picture at the top, all keys
 # differ. In the second one there are at most 8 keys, which come again with new values, and the last value is
-# asked for. This cell repeats one of the 18 trainings.
+# asked for. This cell repeats one of the 36 trainings.
 
 # %%
 model, again = train_model(Trial("delta, keys again", LEARNING_RATE, 400, 0))

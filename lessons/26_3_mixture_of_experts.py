@@ -285,4 +285,4 @@ print(f"Mixtral: {8 * each:.0f} billion in all experts, {2 * each:.0f} of them u
 # - By hand: what does the load-balancing loss become if half of the experts are never chosen, and the others
 #   equally often, with certainty?
 #
-# **Next**: lesson 27.1 (`27_1_lora`), which fine-tunes a model with one percent of its parameters.
+# **Next**: lesson 26.4 (`26_4_multi_head_latent_attention`), which shortens what a KV cache keeps.

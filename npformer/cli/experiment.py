@@ -12,6 +12,7 @@ from npformer.learn.experiments import (
     ablation,
     adaptation,
     addition,
+    caching,
     experts,
     induction,
     muon,
@@ -27,6 +28,7 @@ EXPERIMENTS = {
     "ablation": ablation.measure,
     "scaling": scaling.measure,
     "induction": induction.measure,
+    "caching": caching.measure,
     "muon": muon.measure,
     "recall": recall.measure,
     "experts": experts.measure,
@@ -45,8 +47,9 @@ def add_arguments(parser: ArgumentParser) -> None:
         "ablation: from the decoder layer of 2017 to that of Llama, one part after the other. "
         "scaling: the loss by the number of parameters and of training tokens. "
         "induction: two layers of attention learn to copy, and one does not. "
+        "caching: the loss by the number of values that a KV cache keeps for a token. "
         "muon: AdamW and Muon by steps and by time. "
-        "recall: how many pairs linear attention, the delta rule and softmax attention remember. "
+        "recall: how many pairs linear attention, the delta rules and softmax attention remember. "
         "experts: mixtures of experts read four languages, with and without balancing. "
         "lora: a GPT that learns another style with one percent of its parameters. "
         "quantization: a GPT with weights of few bits. "

@@ -99,7 +99,7 @@ class DeepSeek(GPT):
 
         def attention(d_model: int, n_heads: int, **settings: Any) -> MultiHeadLatentAttention:
             kept = {name: settings[name] for name in ("d_head", "dropout", "rotary", "output_bias", "rng")}
-            widths = {"d_latent": c.d_latent, "d_query_latent": c.d_query_latent}
+            widths: dict[str, Any] = {"d_latent": c.d_latent, "d_query_latent": c.d_query_latent}
             return MultiHeadLatentAttention(d_model, n_heads, **widths, **kept, eps=c.norm_eps, dtype=dtype)
 
         return [Block(c, rotary, rng, dtype, attention) for _ in range(c.n_layers)]

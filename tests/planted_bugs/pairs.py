@@ -1,5 +1,7 @@
 """Bugs in the pure pairs: activations, softmax, dropout, linear, layer norm, embedding, similarities."""
 
+from planted_bugs.bug import Place
+
 BUGS = {
     "functional/activations.py": {
         "return xp.where(y.real > 0, dy, 0)": {
@@ -83,11 +85,11 @@ BUGS = {
             "delta rule: system left out": "dw = du",
         },
         "dstate = dstate - _t(k) @ dv": {"delta rule: memory that is read left out": "pass"},
-        "da = -_lower(dw @ _t(u), -1)": {
+        Place("da = -_lower(dw @ _t(u), -1)", nth=1, of=2): {
             "delta rule: dA with its diagonal": "da = -_lower(dw @ _t(u))",
             "delta rule: dA sign": "da = _lower(dw @ _t(u), -1)",
         },
-        "dk = dk + (dproducts + _t(dproducts)) @ k": {
+        Place("dk = dk + (dproducts + _t(dproducts)) @ k", nth=1, of=2): {
             "delta rule: one side of k kᵀ": "dk = dk + dproducts @ k"
         },
         "(dw * difference).sum(-1) + (da * (k @ _t(k))).sum(-1)": {

@@ -42,8 +42,8 @@ def pair_cases() -> Iterator[Case]:
     for n_repeats in (1, 3):
         pair = (_repeating(n_repeats), F.repeat_heads_backward)
         yield pair_case(f"repeat heads, {n_repeats}", pair, floats(B, 2, S, 3))
-    pair = (F.join_shared, F.join_shared_backward)
-    yield pair_case("join shared", pair, floats(B, 1, S, 2), floats(B, H, S, 3))
+    joining = (F.join_shared, F.join_shared_backward)
+    yield pair_case("join shared", joining, floats(B, 1, S, 2), floats(B, H, S, 3))
     # add and norm, and activation and dropout, which the layers compute as one pair each
     yield pair_case("add and norm", F.add_norm, x, x, width, width, p=0.4, rng=5)
     for name in ("relu", "gelu_tanh"):

@@ -82,6 +82,7 @@ PLACES = """
 25   | language model  |
 26   | training        | optimizer
 26.2 | each layer      | attention
+26.4 | each layer      | attention
 27   | training        | loss
 27.1 | language model  | layers
 27.2 | language model  | layers

@@ -7,7 +7,7 @@ import pytest
 
 from npformer import UserError
 from npformer.data.text import text_dataset
-from npformer.learn.experiments import experts, induction, measured_runs, muon, recall
+from npformer.learn.experiments import caching, experts, induction, measured_runs, muon, recall
 from npformer.learn.experiments.measured_runs import MEAN_OF, Result, Results, Trial, new_gpt, read_results
 from npformer.models.gpt import GPTConfig
 from npformer.training import TrainingConfig
@@ -83,7 +83,9 @@ def test_results_survive_the_file(tmp_path):
     assert json.loads(path.read_text())["format"] == 1
 
 
-@pytest.mark.parametrize("experiment", [experts, induction, muon, recall], ids=lambda module: module.__name__)
+@pytest.mark.parametrize(
+    "experiment", [caching, experts, induction, muon, recall], ids=lambda module: module.__name__
+)
 def test_nothing_is_left_to_train_of_the_results_that_ship(experiment, tmp_path, monkeypatch):
     path = tmp_path / "results.json"
     path.write_bytes(experiment.MEASURED.read_bytes())

@@ -42,4 +42,18 @@ np.argsort(-p[n])[:k] => np.argsort(p[n])[:k] ## the least probable experts are 
 => np.argsort(-p[n])[:1] ## only the most probable expert is used
 p.sum(-1, keepdims=True) => p.sum(0) ## the softmax goes over the tokens: it must go over the experts
 y[n] = y[n] + w * => y[n] = w * ## only the last of the chosen experts counts: their outputs must be added
+=== absorbed-attention
++ q_rotary @ key_rotary.T => ## the rotated part is left out of the scores
+absorbed @ latent.T + => ## the part without positions is left out of the scores
+np.sqrt(q.shape[1] + q_rotary.shape[1]) => np.sqrt(q.shape[1])
+    ## the scale ignores the rotated part: the keys have K + R columns
+=> np.sqrt(latent.shape[1] + q_rotary.shape[1]) ## the scale is that of the C + R columns: the keys have K + R
+=> np.sqrt(latent.shape[1]) ## the scale is that of the latent vectors: the keys have K + R columns
+=> (q.shape[1] + q_rotary.shape[1]) ## the root is left out in the scale
+scores = scores / np.sqrt(q.shape[1] + q_rotary.shape[1]) => pass ## the scores are not scaled
+- scores.max(1, keepdims=True)) => - scores.max(0, keepdims=True)) && weights.sum(1, => weights.sum(0,
+    ## the softmax runs over the heads: it must run over the tokens
+weights = weights / weights.sum(1, keepdims=True) => pass ## the weights are not divided by their sum
+"hk,hck->hc", q, wk => "hk,ck->hc", q, wk[0] ## the matrix of head 0 is used for the keys of all heads
+"hc,hcl->hl", mean, wv => "hc,cl->hl", mean, wv[0] ## the matrix of head 0 is used for the values of all heads
 """

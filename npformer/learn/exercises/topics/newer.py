@@ -1,4 +1,4 @@
-"""Chapter 26: the orthogonalized updates of Muon, the delta rule, and mixtures of experts."""
+"""Chapter 26: the updates of Muon, the delta rule, mixtures of experts, and attention to latent vectors."""
 
 from typing import Any
 
@@ -19,6 +19,26 @@ def orthogonalize(g: Array, steps: int = 5) -> Array:
         gram = x @ x.T
         x = a * x + (b * gram + c * gram @ gram) @ x
     return x
+
+
+def absorbed_attention(
+    q: Array, q_rotary: Array, latent: Array, key_rotary: Array, wk: Array, wv: Array
+) -> Array:
+    """Attend with keys and values, as the forward pass of the layer does: the solution."""
+    k, _ = F.join_shared(key_rotary[None, None], (latent @ wk)[None])  # (1, H, S, R + K)
+    joined = np.concatenate([q_rotary, q], -1)[None, :, None]  # (1, H, 1, R + K)
+    y, _ = F.attention(joined, k, (latent @ wv)[None])
+    return y[0, :, 0]
+
+
+def _latent(own: Functions, rng: np.random.Generator) -> dict[str, Any]:
+    q, q_rotary = rng.standard_normal((3, 4)), rng.standard_normal((3, 2))  # (H, K) and (H, R)
+    latent, key_rotary = rng.standard_normal((7, 5)), rng.standard_normal((7, 2))  # (S, C) and (S, R)
+    wk, wv = rng.standard_normal((3, 5, 4)), rng.standard_normal((3, 5, 6))  # (H, C, K) and (H, C, L)
+    return {
+        "y": own.absorbed_attention(q, q_rotary, latent, key_rotary, wk, wv),
+        "y of a single token": own.absorbed_attention(q, q_rotary, latent[:1], key_rotary[:1], wk, wv),
+    }
 
 
 def _matrices(own: Functions, rng: np.random.Generator) -> dict[str, Any]:
@@ -136,10 +156,38 @@ def mixture(x, router, experts, k):
 --- np.argsort(-p[n])[:k] gives the numbers of the k most probable experts of token n.
 --- The weights of token n are p[n, chosen], divided by the sum of these k numbers.
 --- For each chosen expert e with the weight w, add w * experts[e](x[n]) to y[n].
+=== 26 absorbed-attention: attention to latent vectors
+import numpy as np
+
+
+def absorbed_attention(q, q_rotary, latent, key_rotary, wk, wv):
+    """Return the outputs of all heads for one query, without computing keys or values.
+
+    The key of head h and token s would be [key_rotary[s]; latent[s] @ wk[h]], its value latent[s] @ wv[h].
+
+    q           the part of the queries without positions, of shape (H, K)
+    q_rotary    the rotated part of the queries, of shape (H, R)
+    latent      the latent vectors, of shape (S, C)
+    key_rotary  the rotated part of the keys, of shape (S, R)
+    wk, wv      the matrices to keys and values, of shapes (H, C, K) and (H, C, L)
+    Returns y, of shape (H, L).
+    """
+    # solution
+    absorbed = np.einsum("hk,hck->hc", q, wk)
+    scores = absorbed @ latent.T + q_rotary @ key_rotary.T
+    scores = scores / np.sqrt(q.shape[1] + q_rotary.shape[1])
+    weights = np.exp(scores - scores.max(1, keepdims=True))
+    weights = weights / weights.sum(1, keepdims=True)
+    mean = weights @ latent
+    return np.einsum("hc,hcl->hl", mean, wv)
+--- The score of head h and token s is q[h] · (latent[s] @ wk[h]) + q_rotary[h] · key_rotary[s].
+--- (wk @ q[:, :, None])[..., 0] multiplies each query by its matrix. The result has the shape (H, C).
+--- Take the weighted mean of the latent vectors first, of shape (H, C), and multiply it by wv[h] then.
 ''',
     {
         "mixture-of-experts": Task(mixture, Values("", _experts)),
         "newton-schulz": Task(orthogonalize, Values("", _matrices)),
         "delta-rule": Task(F.delta_rule, Values("", _memory)),
+        "absorbed-attention": Task(absorbed_attention, Values("", _latent)),
     },
 )
