@@ -10,6 +10,7 @@ from npformer.models.gpt_neox import GPTNeoXConfig
 from npformer.models.olmo2 import Olmo2Config
 from npformer.models.qwen3 import Qwen3Config
 from npformer.models.registry import build
+from npformer.models.t5 import T5Config
 from npformer.models.transformer import Transformer, TransformerConfig
 
 GPT_SIZES = {"vocab_size": 17, "d_model": 16, "n_layers": 3, "n_heads": 4, "context": 12}
@@ -38,6 +39,7 @@ MODELS = {
     "gpt_neox": lambda: _shaken(build(GPTNeoXConfig(**GPT_SIZES, rotary_share=0.5))),
     "gemma2": lambda: _shaken(build(Gemma2Config(**GPT_SIZES, score_cap=2.0, local=(1,), local_window=2))),
     "bart": lambda: _shaken(build(BartConfig(**SIZES, max_length=12))),
+    "t5": lambda: _shaken(build(T5Config(**SIZES, n_buckets=6, max_distance=4))),
     "bert": lambda: _shaken(
         Bert(BertConfig(vocab_size=17, d_model=16, n_layers=2, n_heads=4, max_length=12))
     ),
