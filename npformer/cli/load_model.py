@@ -12,6 +12,7 @@ from npformer.cli.output import note
 from npformer.errors import UserError
 from npformer.generation.search import BEAM, LENGTH_PENALTY
 from npformer.pretrained import Translator, load, names
+from npformer.pretrained.images import ImageModel
 from npformer.pretrained.loaded import AnyLoaded, Loaded
 from npformer.pretrained.loading import load_as, remedy_for
 
@@ -81,7 +82,12 @@ def _load(function: Callable[..., Any], arguments: Namespace, backend: str, reme
 
     name = arguments.model or newest_run(remedy)
     with loading_bar() as progress:
-        return function(name, last=arguments.last, backend=backend, progress=progress)
+        loaded = function(name, last=arguments.last, backend=backend, progress=progress)
+    if isinstance(loaded, ImageModel):
+        raise UserError(
+            f"{loaded.name} reads images, and the commands read texts: use npformer.load(FOLDER) in Python"
+        )
+    return loaded
 
 
 def load_with_search(arguments: Namespace) -> tuple[Translator, dict[str, Any]]:

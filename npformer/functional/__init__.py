@@ -103,6 +103,7 @@ from npformer.functional.losses import (
 from npformer.functional.masks import mask_scores, mask_scores_backward
 from npformer.functional.muon import orthogonalize
 from npformer.functional.norm import layer_norm, layer_norm_backward
+from npformer.functional.patches import patch_embedding, patch_embedding_backward
 from npformer.functional.pooling import (
     cosine_similarity,
     cosine_similarity_backward,
@@ -135,6 +136,7 @@ from npformer.functional.relative import (
     relative_attention_by_distance_backward,
     spread_by_distance,
 )
+from npformer.functional.relative_bias import relative_bias, relative_bias_backward, relative_buckets
 from npformer.functional.residual import (
     activation_dropout,
     activation_dropout_backward,
@@ -278,6 +280,8 @@ __all__ = [
     "one_hot_argmax",
     "one_hot_sample",
     "orthogonalize",
+    "patch_embedding",
+    "patch_embedding_backward",
     "perceptron_similarity",
     "perceptron_similarity_backward",
     "predict_position",
@@ -289,6 +293,9 @@ __all__ = [
     "relative_attention_backward",
     "relative_attention_by_distance",
     "relative_attention_by_distance_backward",
+    "relative_bias",
+    "relative_bias_backward",
+    "relative_buckets",
     "relu",
     "relu_backward",
     "repeat_heads",

@@ -13,6 +13,7 @@ from npformer.backend import Array
 from npformer.kernels import activation_dropout
 from npformer.kernels.cpu.attention import softmax_in_place
 from npformer.kernels.cpu.blocks import row_sums
+from npformer.models.bart import Bart
 from npformer.models.transformer import DecoderLayer, PreNormDecoderLayer, Transformer
 from npformer.nn import AddNorm, FeedForward, LayerNorm
 from npformer.nn.attention import MultiHeadAttention
@@ -145,7 +146,7 @@ class FastLayer:
 
 def suits(model: Any) -> bool:
     """Return True if FastState can decode with a model: a Transformer on the host, with usual sublayers."""
-    if type(model) is not Transformer or type(model.values) is not np.ndarray:
+    if type(model) not in (Transformer, Bart) or type(model.values) is not np.ndarray:
         return False
     return model.values.dtype.char in "fd" and all(map(_suits_layer, model.decoder.layers))
 

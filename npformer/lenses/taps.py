@@ -16,7 +16,9 @@ from npformer.errors import UserError
 from npformer.models.bart import Bart
 from npformer.models.bert import Bert
 from npformer.models.gpt import GPT
+from npformer.models.t5 import T5
 from npformer.models.transformer import Transformer
+from npformer.models.vit import ViT
 from npformer.nn import FeedForward, GatedFeedForward, MixtureOfExperts, MultiHeadAttention
 from npformer.nn.fixed import fixed_parameters
 from npformer.nn.module import Module
@@ -82,7 +84,7 @@ def watchable(model: Any, dtype: Any = None) -> Any:
     Raises:
         UserError: If it is another model.
     """
-    if not isinstance(model, (GPT, Bart)) and type(model) not in (Bert, Transformer):
+    if not isinstance(model, (GPT, Bart, T5)) and type(model) not in (Bert, Transformer, ViT):
         raise UserError(
             f"lenses look into the layers of a Transformer, a GPT or a BERT, and this is a "
             f"{type(model).__name__}: give another model"
@@ -98,7 +100,7 @@ def stacks(model: Any) -> dict[str, Any]:
     """
     if isinstance(model, Transformer):
         return {"encoder": model.encoder, "decoder": model.decoder}
-    return {"": model.encoder if isinstance(model, Bert) else model}
+    return {"": model.encoder if isinstance(model, (Bert, ViT)) else model}
 
 
 def last_stack(model: Any) -> Any:

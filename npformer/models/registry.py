@@ -19,9 +19,12 @@ from npformer.models.mixture import Mixture, MixtureConfig
 from npformer.models.olmo2 import Olmo2, Olmo2Config
 from npformer.models.qwen3 import Qwen3, Qwen3Config
 from npformer.models.recurrent import RecurrentConfig, RecurrentTranslator, TranslatorCache
+from npformer.models.settings import ModelSettings
 from npformer.models.smollm3 import SmolLM3, SmolLM3Config
+from npformer.models.t5 import T5, T5Config
 from npformer.models.transformer import Transformer, TransformerCache, TransformerConfig
 from npformer.models.universal import UniversalConfig, UniversalTransformer
+from npformer.models.vit import ViT, ViTCache, ViTConfig
 from npformer.storage.checkpoint import Checkpoint, check_floats
 from npformer.validation import require_file_settings, short
 
@@ -29,7 +32,8 @@ from npformer.validation import require_file_settings, short
 TranslatorConfig = TransformerConfig | RecurrentConfig
 ModelConfig = TranslatorConfig | GPTConfig | BertConfig
 Model = Transformer | RecurrentTranslator | GPT | Bert
-ModelCache = TransformerCache | TranslatorCache | GPTCache | BertCache  # of forward of any model
+# of forward of any model
+ModelCache = TransformerCache | TranslatorCache | GPTCache | BertCache | ViTCache
 
 # the name of each kind of configuration in a checkpoint
 KINDS: dict[str, type[ModelConfig]] = {
@@ -47,13 +51,16 @@ KINDS: dict[str, type[ModelConfig]] = {
     "mixture": MixtureConfig,
     "bart": BartConfig,
     "deepseek": DeepSeekConfig,
+    "t5": T5Config,
 }
 # the class of the model of each configuration
-CLASSES: dict[type[ModelConfig], type[Model]] = {
+CLASSES: dict[type[ModelSettings], Any] = {
     TransformerConfig: Transformer,
     RecurrentConfig: RecurrentTranslator,
     UniversalConfig: UniversalTransformer,
     BartConfig: Bart,
+    T5Config: T5,
+    ViTConfig: ViT,
     BertConfig: Bert,
     GPTConfig: GPT,
     Qwen3Config: Qwen3,
@@ -84,8 +91,7 @@ def build(config: ModelConfig, *, rng: np.random.Generator | None = None, dtype:
         rng: The generator of the initial values.
         dtype: The dtype of the parameters.
     """
-    model_class: Any = CLASSES[type(config)]  # mypy knows only the configuration that all share
-    model: Model = model_class(config, rng=rng, dtype=dtype)
+    model: Model = CLASSES[type(config)](config, rng=rng, dtype=dtype)
     return model
 
 
@@ -203,7 +209,7 @@ def attention_layers(cache: ModelCache, kind: str) -> list[np.ndarray]:
 
     Args:
         cache: The cache of a Transformer, a UniversalTransformer, a RecurrentTranslator, a GPT or a Bert.
-        kind: "encoder", "decoder" (its self-attention) or "cross", and for a GPT or a Bert "self". A
+        kind: "encoder", "decoder" (its self-attention) or "cross", and for a GPT, a Bert or a ViT "self". A
             recurrent decoder has only "cross", with one layer and one head. In a UniversalTransformer, each
             step of its layer counts as a layer.
 
@@ -234,6 +240,8 @@ def attention_arrays(cache: ModelCache) -> dict[str, np.ndarray]:
         A dict from the kinds that the model has, "self" or some of "encoder", "decoder" and "cross", to NumPy
         arrays of shape (L, B, H, queries, keys).
     """
-    kinds = ("self",) if isinstance(cache, (GPTCache, BertCache)) else ("encoder", "decoder", "cross")
+    kinds = (
+        ("self",) if isinstance(cache, (GPTCache, BertCache, ViTCache)) else ("encoder", "decoder", "cross")
+    )
     layers = {kind: attention_layers(cache, kind) for kind in kinds}
     return {kind: np.stack(each) for kind, each in layers.items() if each}

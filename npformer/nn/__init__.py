@@ -6,6 +6,7 @@ Every layer has forward(x) -> (y, cache) and backward(dy, cache) -> dx.
 from npformer.nn.attention import (
     AttentionalState,
     BasicSelfAttention,
+    BucketedAttention,
     CappedAttention,
     GlobalAttention,
     HardAttention,
@@ -42,6 +43,7 @@ __all__ = [
     "BasicSelfAttention",
     "BatchNorm",
     "Bidirectional",
+    "BucketedAttention",
     "CappedAttention",
     "Context",
     "Dropout",

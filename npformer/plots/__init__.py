@@ -4,6 +4,7 @@
 - masks: the pictures of `npformer masks`
 - attention_arrays: the attention of a whole model, in the forms in which libraries return it
 - attention_lines: attention as lines between tokens
+- images: attention over an image
 - cells, board, boxes: matrices as cells, and schematics of boxes and arrows
 - lens_maps: the predictions of every layer, and the effects of patches
 - graph, flow: a computation of numbers, or of arrays, with its gradients
@@ -36,6 +37,7 @@ from npformer.plots.heat_maps import (
     softmax_panels,
     value_map,
 )
+from npformer.plots.images import image_attention
 from npformer.plots.legibility import text_problems
 from npformer.plots.lens_maps import patch_grid, prediction_grid
 from npformer.plots.masks import leak_map, mask_panels
@@ -59,6 +61,7 @@ __all__ = [
     "curve_page",
     "curves",
     "gradient_flow",
+    "image_attention",
     "key_frames",
     "leak_map",
     "mask_map",

@@ -21,6 +21,8 @@ from npformer.interop.tokenizers import load_tokenizer
 from npformer.models.classifier import CLASSIFIERS
 from npformer.models.registry import model_from_checkpoint
 from npformer.models.transformer import Transformer
+from npformer.models.vit import ViT
+from npformer.pretrained.images import ImageModel
 from npformer.pretrained.loaded import (
     AnyLoaded,
     Loaded,
@@ -63,6 +65,7 @@ def load(
         `.perplexity(...)`; the masked language model, with `.fill(...)`; the classifier, with
         `.classify(...)`; or an encoder without a head, with `.hidden_states(...)`. Each has `.model`,
         `.tokenizer`, `.logits(...)`, `.attention(...)` and `.saliency(...)`, as far as its head allows them.
+        A vision Transformer is an ImageModel, which has the methods for images alone.
 
     Raises:
         UserError: If there is no such name, folder or file, or if the file is damaged.
@@ -114,7 +117,8 @@ def _load(
     name = os.fspath(model)
     if name not in names() and not last and is_hugging_face_folder(Path(name)):
         dtype = "float32" if dtype is None else dtype
-        return _load_hugging_face_folder(name, Path(name), backend, dtype, progress)
+        found: Loaded = _load_hugging_face_folder(name, Path(name), backend, dtype, progress)
+        return found
     dtype = None if dtype is None else checked_dtype(dtype)
     loaded = _load_file(name, find_model(name, last=last, remedy=remedy), choose_backend(backend))
     if dtype is not None:
@@ -149,11 +153,16 @@ def is_hugging_face_folder(folder: Path) -> bool:
 
 def _load_hugging_face_folder(
     name: str, folder: Path, backend: str, dtype: Any, progress: Progress | None
-) -> Loaded:
-    """Load the model of a Hugging Face folder. Its tokenizer is read at the first use of text."""
+) -> Any:
+    """Load the model of a Hugging Face folder, a Loaded or an ImageModel.
+
+    A tokenizer is read at the first use of text.
+    """
     backend = choose_backend(backend)
     found = load_folder(folder, dtype, progress=progress)
     model = found.model.to(backend)
+    if isinstance(model, ViT):
+        return ImageModel(name, model, labels_of(found.settings) if model.head is not None else (), folder)
     if isinstance(model, Transformer):
         make_tokenizers = partial(_tokenizers_of_folder, folder, found.family.name, model.config.end_id)
         own_search = partial(search_settings, folder, model.config)

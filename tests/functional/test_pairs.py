@@ -172,6 +172,13 @@ PAIRS = {
     "attend": ([SCORES, V], lambda scores, v: softmax(scores) @ v),
     "relative_attention": ([Q, K, V, (3, 3), (3, 2)], relative),
     "relative_attention_by_distance": ([Q, K, V, (3, 3), (3, 2)], relative),
+    "patch_embedding": (
+        [(2, 3, 4, 6), (5, 3, 2, 3), (5,)],
+        lambda x, weight, bias: (
+            np.einsum("bcypxq,dcpq->byxd", x.reshape(2, 3, 2, 2, 2, 3), weight).reshape(2, 4, 5) + bias
+        ),
+    ),
+    "relative_bias": ([(3, 2), DISTANCE], lambda table, buckets: table.T[:, buckets]),
     "dot_similarity": ([Q, K], lambda q, k: np.einsum("bti,bsi->bts", q, k)),
     "general_similarity": ([Q, V, (3, 2)], lambda q, k, w: np.einsum("bti,ij,bsj->bts", q, w, k)),
     "concat_similarity": (

@@ -12,7 +12,9 @@ from npformer.models.olmo2 import Olmo2Config
 from npformer.models.qwen3 import Qwen3Config
 from npformer.models.registry import build
 from npformer.models.smollm3 import SmolLM3Config
+from npformer.models.t5 import T5Config
 from npformer.models.transformer import TransformerConfig
+from npformer.models.vit import ViTConfig
 
 GPT_SIZES = {"vocab_size": 11, "d_model": 8, "n_layers": 2, "n_heads": 2, "context": 6}
 LLAMA = {"norm": "rms", "positions": "rotary", "activation": "swiglu", "bias": False, "tied": False}
@@ -20,6 +22,8 @@ LLAMA3 = {"rotary_scaling": "llama3", "rotary_factor": 4.0, "rotary_original_con
 GEMMA2 = {"local": (1,), "local_window": 2, "query_scale": 9}
 BERT_SIZES = {"vocab_size": 11, "d_model": 8, "n_layers": 2, "n_heads": 2, "max_length": 6}
 MARIAN_SIZES = {"source_vocab": 11, "target_vocab": 11, "d_model": 8, "d_ff": 12, "n_heads": 2, "n_layers": 2}
+VIT_SIZES = {"image_size": (4, 6), "patch_size": (2, 3), "d_model": 8, "d_ff": 12, "n_heads": 2}
+VIT_SIZES |= {"n_layers": 2}
 MARIAN = MARIAN_SIZES | {"positions": "marian", "output_bias": True, "max_length": 6}
 
 # the families, and configurations of models that each can express
@@ -60,6 +64,13 @@ CONFIGS = {
     "bart": BartConfig(**MARIAN_SIZES, max_length=6, start_id=3, decoder_layers=1),
     "bart without a bias": BartConfig(**MARIAN_SIZES, max_length=6, output_bias=False),
     "mbart": BartConfig(**MARIAN_SIZES, max_length=6, norm="pre", final_norm=True, scale_embedding=True),
+    "t5": T5Config(**MARIAN_SIZES, n_buckets=6, max_distance=4, start_id=0, d_head=3),
+    "t5 with an output of its own": T5Config(
+        **MARIAN_SIZES, activation="geglu_tanh", own_output=True, scale_output=False, decoder_layers=1
+    ),
+    "t5 with separate projections": T5Config(**MARIAN_SIZES, fused_projections=False, scale_output=False),
+    "vit": ViTConfig(**VIT_SIZES, n_classes=3),
+    "vit without a head": ViTConfig(**VIT_SIZES, activation="relu"),
     "marian": TransformerConfig(**MARIAN, activation="swish"),
     "marian with separate projections": TransformerConfig(**MARIAN | {"tied": "output", "source_vocab": 9}),
     "marian with three tables": TransformerConfig(

@@ -14,7 +14,7 @@ DTYPES = ("float64", "float32", "float16", "bfloat16")
 SEEDS = range(22 if os.environ.get("NPFORMER_NIGHTLY") else 6)  # of random configurations, in every dtype
 
 
-def save_oracle(oracle, folder, *, seed, dtype=None):
+def save_oracle(oracle, folder, *, seed, dtype=None, noise=0.3):
     """Give an oracle random values, save it in one or several files, and return it in float64.
 
     Args:
@@ -23,6 +23,7 @@ def save_oracle(oracle, folder, *, seed, dtype=None):
         seed: The seed of the values. It also decides how many files are saved.
         dtype: The name of the dtype of the files; if it is None, the seed decides. The returned model has the
             same, rounded values.
+        noise: The deviation of the numbers that are added to the initial values.
     """
     dtype, is_sharded = dtype or DTYPES[seed % len(DTYPES)], seed % 3 == 0
     torch = pytest.importorskip("torch")
@@ -32,7 +33,7 @@ def save_oracle(oracle, folder, *, seed, dtype=None):
         values.append(oracle.final_logits_bias)
     with torch.no_grad():
         for value in values:
-            value += 0.3 * torch.randn(value.shape, generator=generator)
+            value += noise * torch.randn(value.shape, generator=generator)
             value.data = value.data.to(getattr(torch, dtype))
     stored = copy.deepcopy(oracle).to(getattr(torch, dtype))
     stored.save_pretrained(folder, max_shard_size="0.5KB" if is_sharded else "1GB")

@@ -12,6 +12,7 @@ from npformer.models.mixture import MixtureConfig
 from npformer.models.olmo2 import Olmo2Config
 from npformer.models.qwen3 import Qwen3Config
 from npformer.models.registry import build
+from npformer.models.t5 import T5Config
 from npformer.models.transformer import Transformer, TransformerConfig
 
 GPT_SIZES = {"vocab_size": 17, "d_model": 16, "n_layers": 3, "n_heads": 4, "context": 12}
@@ -42,6 +43,7 @@ MODELS = {
     "gemma2": lambda: _shaken(build(Gemma2Config(**GPT_SIZES, score_cap=2.0, local=(1,), local_window=2))),
     "bart": lambda: _shaken(build(BartConfig(**SIZES, max_length=12))),
     "deepseek": lambda: _shaken(build(DeepSeekConfig(**GPT_SIZES, d_latent=6, d_rotary=2))),
+    "t5": lambda: _shaken(build(T5Config(**SIZES, n_buckets=6, max_distance=4))),
     "bert": lambda: _shaken(
         Bert(BertConfig(vocab_size=17, d_model=16, n_layers=2, n_heads=4, max_length=12))
     ),

@@ -67,6 +67,50 @@ def random_bart(rng, name="Bart"):
     return with_all_gradients(getattr(transformers, f"{name}ForConditionalGeneration")(config))
 
 
+def random_t5(rng):
+    """Return a random small T5: the first version, 1.1, with an output of its own or without."""
+    n_heads, d_head, encoder_layers, decoder_layers, d_ff = random_sizes(rng)
+    pad_id, end_id, another_id = (int(n) for n in rng.choice(12, 3, replace=False))
+    config = transformers.T5Config(
+        vocab_size=int(rng.integers(12, 20)),
+        d_model=n_heads * d_head,
+        d_kv=int(rng.choice([d_head, 3, 5])),
+        d_ff=8 * d_ff + 1,
+        num_heads=n_heads,
+        num_layers=encoder_layers,
+        num_decoder_layers=decoder_layers,
+        relative_attention_num_buckets=int(rng.choice([4, 6, 8])),
+        relative_attention_max_distance=int(rng.choice([5, 6, 20])),
+        layer_norm_epsilon=float(rng.choice([1e-6, 1e-3])),
+        feed_forward_proj=str(rng.choice(["relu", "gated-gelu", "gelu", "gated-silu"])),
+        tie_word_embeddings=bool(rng.integers(2)),
+        pad_token_id=pad_id,
+        eos_token_id=end_id,
+        decoder_start_token_id=int(rng.choice([pad_id, another_id])),
+        attn_implementation="eager",
+    )
+    oracle = transformers.T5ForConditionalGeneration(config)
+    if rng.integers(2):
+        oracle.lm_head.weight = torch.nn.Parameter(torch.randn(oracle.shared.weight.shape))
+        oracle.all_tied_weights_keys.pop("lm_head.weight", None)
+    return with_all_gradients(oracle)
+
+
+def compute_in_float64(monkeypatch):
+    """Replace the norm of T5 and the softmax of ViT, which are float32, by the same formulas in float64."""
+
+    def rms_norm(self, x):
+        return self.weight * x * torch.rsqrt((x * x).mean(-1, keepdim=True) + self.variance_epsilon)
+
+    def attend(module, query, key, value, attention_mask, scaling, dropout=0.0, **settings):
+        weights = torch.softmax(query @ key.transpose(2, 3) * scaling, -1)
+        return (weights @ value).transpose(1, 2), weights
+
+    norm = transformers.models.t5.modeling_t5.T5LayerNorm
+    monkeypatch.setattr(norm, "forward", rms_norm)
+    monkeypatch.setattr(transformers.models.vit.modeling_vit, "eager_attention_forward", attend)
+
+
 def by_side(**sizes):
     """Return the settings of encoder and decoder, which are equal."""
     return {f"{side}_{name}": size for name, size in sizes.items() for side in ("encoder", "decoder")}

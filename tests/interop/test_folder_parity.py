@@ -34,7 +34,16 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 from gpt_oracles import FAMILIES as GPTS  # noqa: E402  it imports torch
 from gpt_oracles import compute_in_float64, random_oracle  # noqa: E402
-from seq2seq_oracles import LENGTH, MAPS, padded, random_bart, random_batch, random_marian  # noqa: E402
+from seq2seq_oracles import (  # noqa: E402
+    LENGTH,
+    MAPS,
+    padded,
+    random_bart,
+    random_batch,
+    random_marian,
+    random_t5,
+)
+from seq2seq_oracles import compute_in_float64 as compute_others_in_float64  # noqa: E402
 
 pytestmark = pytest.mark.torch
 
@@ -98,6 +107,7 @@ class Family(NamedTuple):
     oracle: Any
     batch: Any
     maps: dict
+    noise: float = 0.3  # what is added to the initial values
 
 
 SELF = {"self": "attentions"}
@@ -106,6 +116,8 @@ FAMILIES = {
     **{name: Family(partial(random_bert, name), batch_of_bert, SELF) for name in ("bert", "distilbert")},
     "marian": Family(random_marian, random_batch, MAPS),
     "bart": Family(random_bart, random_batch, MAPS),
+    # its scores are not divided by sqrt(K): with more noise they are so large that float32 is inexact
+    "t5": Family(random_t5, random_batch, MAPS, noise=0.1),
     "mbart": Family(partial(random_bart, name="MBart"), random_batch, MAPS),
 }
 
@@ -117,7 +129,8 @@ def test_logits_attention_loss_and_gradients(name, seed, dtype, tmp_path, monkey
     """In float32, what forward computes is compared."""
     family = FAMILIES[name]
     oracle = family.oracle(np.random.default_rng(seed))
-    oracle = save_oracle(oracle, tmp_path, seed=seed, dtype=dtype if dtype == "float32" else None)
+    of_files = dtype if dtype == "float32" else None
+    oracle = save_oracle(oracle, tmp_path, seed=seed, dtype=of_files, noise=family.noise)
     oracle = oracle.to(getattr(torch, dtype))
     if hasattr(oracle, "final_logits_bias"):
         oracle.final_logits_bias.requires_grad_()  # a buffer there, and a parameter here
@@ -135,10 +148,11 @@ def test_logits_attention_loss_and_gradients(name, seed, dtype, tmp_path, monkey
         grads, their_grads = gradients(loaded, oracle)
         return found | grads, expected | their_grads
 
-    if dtype == "float64" and name in GPTS and name != "gpt2":
+    in_float64 = partial(compute_in_float64, family=name) if name in GPTS else compute_others_in_float64
+    if dtype == "float64" and (name == "t5" or (name in GPTS and name != "gpt2")):
         assert larger(1e-5, *both()) == {}
         assert larger(1e-10, *both()) != {}  # otherwise the comparison below would patch needlessly
-        compute_in_float64(monkeypatch, name)
+        in_float64(monkeypatch)
     assert larger(1e-10 if dtype == "float64" else 1e-5, *both()) == {}
 
 
@@ -167,6 +181,70 @@ def test_a_decoder_without_its_head(name, tmp_path, monkeypatch):
     np.testing.assert_array_equal(encoder.hidden_states(ids)[-1], ours)
     with refused("reads from left to right"):
         encoder.embed("The king")
+
+
+def random_vit(rng):
+    """Return a random small ViT with a classifier."""
+    n_heads, patch = int(rng.integers(1, 5)), rng.integers(2, 4, 2)
+    config = transformers.ViTConfig(
+        hidden_size=n_heads * int(rng.integers(3, 7)),
+        num_attention_heads=n_heads,
+        num_hidden_layers=int(rng.integers(1, 4)),
+        intermediate_size=int(rng.integers(5, 30)),
+        hidden_act=str(rng.choice(["gelu", "gelu_new", "relu", "silu"])),
+        layer_norm_eps=float(rng.choice([1e-12, 1e-5])),
+        image_size=(patch * rng.integers(1, 4, 2)).tolist(),
+        patch_size=patch.tolist(),
+        num_channels=int(rng.choice([1, 3])),
+        num_labels=int(rng.integers(2, 6)),
+        attn_implementation="eager",
+    )
+    return transformers.ViTForImageClassification(config)
+
+
+@pytest.mark.parametrize("has_head", [True, False])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_images(seed, has_head, tmp_path, monkeypatch):
+    """The logits or hidden states of a ViT, its attention, and the gradients of parameters and of pixels."""
+    rng = np.random.default_rng(seed)
+    oracle = random_vit(rng)
+    oracle = save_oracle(oracle if has_head else oracle.vit, tmp_path, seed=seed)
+    loaded = load_folder(tmp_path, np.float64)
+    config = loaded.model.config
+    images = rng.standard_normal((2, config.n_colours, *config.image_size))
+    ours, cache = loaded.model.forward(images)
+    gradient = rng.standard_normal(ours.shape)
+    dimages = loaded.model.backward(gradient, cache)
+    found = {name: p.grad for name, p in loaded.model.named_parameters()}
+    found |= {"output": ours, "pixels": dimages, "self": np.stack(attention_layers(cache, "self"))}
+
+    def expected():
+        oracle.zero_grad()
+        pixels = torch.tensor(images, requires_grad=True)
+        outputs = oracle(pixels, output_attentions=True)
+        output = outputs.logits if has_head else outputs.last_hidden_state
+        (output * torch.tensor(gradient)).sum().backward()
+        theirs = {name: p.grad.numpy() for name, p in in_files(oracle).items()}
+        arrays = gradients_by_our_names(loaded.family, config, theirs)
+        arrays |= {"output": output.detach().numpy(), "pixels": pixels.grad.numpy()}
+        return arrays | {"self": torch.stack(outputs.attentions).detach().numpy()}
+
+    assert larger(5e-6, found, expected()) == {}
+    compute_others_in_float64(monkeypatch)
+    assert larger(1e-10, found, expected()) == {}
+
+
+def in_files(oracle):
+    """Return the parameters of a ViT by the names of its files, which are those of older versions."""
+    new = {"q_proj": "attention.query", "k_proj": "attention.key", "v_proj": "attention.value"}
+    new |= {"o_proj": "output.dense", "mlp.fc1": "intermediate.dense", "mlp.fc2": "output.dense"}
+    new |= {"layers.": "encoder.layer."}
+    found = {}
+    for name, parameter in oracle.named_parameters():
+        for ours, theirs in new.items():
+            name = name.replace(ours, theirs)
+        found["vit." * (not name.startswith(("vit.", "classifier."))) + name] = parameter
+    return {name: parameter for name, parameter in found.items() if parameter.grad is not None}
 
 
 def drawn(random_oracle, is_tied):

@@ -5,7 +5,7 @@ from functools import cache
 import numpy as np
 import pytest
 from hugging_face_oracles import by_their_names
-from seq2seq_oracles import by_side
+from seq2seq_oracles import by_side, compute_in_float64
 
 from npformer.data import pad
 from npformer.functional.losses import cross_entropy, cross_entropy_backward
@@ -42,6 +42,12 @@ MODELS = {
     "marian": (transformers.MarianConfig(**SETTINGS), FORCED | {"bad_words_ids": [[PAD]]}),
     "bart": (transformers.BartConfig(**SETTINGS | {"decoder_start_token_id": END}, **FORCED), FORCED),
     "mbart": (transformers.MBartConfig(**SETTINGS, **FORCED), FORCED | {"forced_bos_token_id": 3}),
+    "t5": (
+        transformers.T5Config(
+            vocab_size=VOCABULARY, d_model=24, d_kv=8, d_ff=40, num_layers=1, num_heads=3, **SPECIAL
+        ),
+        {},
+    ),
 }
 N_SENTENCES = 50
 SEARCHES = {
@@ -91,9 +97,10 @@ CASES += [(name, search) for name in MODELS if name != "marian" for search in OF
 
 
 @pytest.fixture(params=CASES, ids=", ".join)
-def translator(request, tmp_path):
+def translator(request, tmp_path, monkeypatch):
     """The trained model of transformers with a setting of the search, saved in the folder, and the folder."""
     name, search = request.param
+    compute_in_float64(monkeypatch)
     settings, special = MODELS[name]
     model, family = trained(name), FAMILIES.find(name)
     oracle = transformers.AutoModelForSeq2SeqLM.from_config(settings).double().eval()

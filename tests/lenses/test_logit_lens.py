@@ -25,7 +25,7 @@ def test_a_layer_predicts_as_a_model_that_ends_after_it(name):
         assert np.array_equal(row, shorter(*ids)[0])
 
 
-@pytest.mark.parametrize("family", [family for family in CONFIGS if "head" not in family])
+@pytest.mark.parametrize("family", [family for family in CONFIGS if "head" not in family and family != "vit"])
 def test_the_last_row_is_the_output_of_models_of_every_family(family):
     model = random_model(CONFIGS[family])
     ids = ids_of(model)

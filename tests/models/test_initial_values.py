@@ -29,6 +29,7 @@ from npformer.models.recurrent.decoder import RecurrentDecoder
 from npformer.models.recurrent.encoder import RecurrentEncoder
 from npformer.models.registry import architecture, build
 from npformer.models.smollm3 import SmolLM3Config
+from npformer.models.t5 import T5Config
 from npformer.models.transformer import (
     Decoder,
     DecoderLayer,
@@ -41,9 +42,11 @@ from npformer.models.transformer import (
     Transformer,
 )
 from npformer.models.universal import UniversalConfig
+from npformer.models.vit import ViTConfig, ViTEmbedding
 from npformer.nn import (
     AttentionalState,
     Bidirectional,
+    BucketedAttention,
     Embedding,
     FeedForward,
     GatedFeedForward,
@@ -92,6 +95,11 @@ MODELS = {
     "Bart": of_config(BartConfig(**SIZES)),
     "BartInput": lambda rng: BartInput(9, BartConfig(**SIZES), rng=rng, dtype=np.float64),
     "DeepSeek": of_config(DeepSeekConfig(**GPT_SIZES, d_latent=5, d_rotary=2, d_query_latent=3)),
+    "T5": of_config(T5Config(**SIZES | {"tied": "all", "target_vocab": 11}, own_output=True)),
+    "ViT": of_config(ViTConfig((4, 6), (2, 3), d_model=8, n_layers=1, n_heads=2, d_ff=9, n_classes=3)),
+    "ViTEmbedding": lambda rng: ViTEmbedding(
+        ViTConfig((4, 6), (2, 3), d_model=8, n_heads=2), rng=rng, dtype=np.float64
+    ),
     "UniversalTransformer": of_config(UniversalConfig(**SIZES)),
     "RecipeReader": lambda rng: RecipeReader(
         9, 3, 4, d_model=6, d_hidden=4, max_length=7, rng=rng, dtype=np.float64
@@ -125,6 +133,7 @@ LAYERS = {
     "Projection": of_layer(Projection, 6, [4, 6], [2, 2]),
     "MultiHeadAttention": of_layer(MultiHeadAttention, 6, 2),
     "RelativeAttention": of_layer(RelativeAttention, 6, 2),
+    "BucketedAttention": of_layer(BucketedAttention, 6, 2),
     "Similarity": of_layer(Similarity, "perceptron", 6, 4),
     "SimilarityAttention": of_layer(SimilarityAttention, 6, 2, similarity="general"),
     "LocalPredictive": of_layer(LocalPredictive, Similarity("dot", 6, 6)),

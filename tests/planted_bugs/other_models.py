@@ -1,6 +1,27 @@
 """Bugs in what serves other people's models: their parts, saliency, and the check of their gradients."""
 
 BUGS = {
+    "functional/patches.py": {
+        "cut.transpose(0, 2, 4, 1, 3, 5).reshape(b, -1, c * p * q)": {
+            "patches: the colours behind the pixels": "(0, 2, 4, 1, 3, 5) → (0, 2, 4, 3, 5, 1)"
+        },
+        "images: Array = cut.transpose(0, 3, 1, 4, 2, 5)": {
+            "patches: joined in another order": "(0, 3, 1, 4, 2, 5) → (0, 3, 4, 1, 2, 5)"
+        },
+        "return dimages, dkernel.T.reshape(cache.kernel), dbias": {
+            "patches: dweight not transposed": "dkernel.T.reshape → dkernel.reshape"
+        },
+    },
+    "models/vit.py": {
+        "self.class_vector.accumulate(total[:, :1])": {
+            "ViT: gradient of the class vector from the first patch": "total[:, :1] → total[:, 1:2]"
+        },
+        "total = dx.sum(0, keepdims=True)": {"ViT: positions of the first image only": "total = dx[:1]"},
+        "patch_embedding_backward(dx[:, 1:], cache.patches)": {
+            "ViT: patches get the gradients of their left neighbours": "dx[:, 1:] → dx[:, :-1]"
+        },
+        "dy[:, 0] = dx_0": {"ViT: the head reads the mean": "dy[:] = dx_0[:, None] / dy.shape[1]"},
+    },
     "models/transformer/model.py": {
         "marked[:, 0] = self.config.end_id": {
             "Transformer: a start symbol with the id of padding is masked": "end_id → pad_id",

@@ -1,6 +1,41 @@
 """Bugs in relative positions."""
 
 BUGS = {
+    "functional/relative_bias.py": {
+        "return embedding_backward(array_module(dbias).moveaxis(dbias, 0, -1), cache.embedding)": {
+            "relative bias: heads and keys swapped": "moveaxis(dbias, 0, -1) → swapaxes(dbias, 0, 2)"
+        },
+        "xp.where(distance < 0, half, 0)": {
+            "relative bias: the sides swapped": "distance < 0 → distance > 0"
+        },
+        "abs(distance) if both_sides else xp.maximum(distance, 0)": {
+            "relative bias: keys behind a decoder's query mirrored": "abs(distance)"
+        },
+        "half = n_buckets // 2 if both_sides else n_buckets": {
+            "relative bias: a decoder with half of the buckets": "half = n_buckets // 2"
+        },
+        "xp.minimum(n_exact + share.astype(np.int64), half - 1)": {
+            "relative bias: far distances without their buckets": "half - 1 + 0 * distance"
+        },
+    },
+    "nn/attention/bucketed.py": {
+        "self.table.accumulate(relative_bias_backward(dscores.sum(0), cache.bias))": {
+            "BucketedAttention: bias of the first sentence only": "dscores.sum(0) → dscores[0]",
+            "BucketedAttention: gradient of the shared table overwritten": (
+                "self.table.grad = relative_bias_backward(dscores.sum(0), cache.bias)"
+            ),
+        },
+        "dscores = dscores * self._factor": {"BucketedAttention: scale left out": "pass"},
+        "start=n_keys - n_queries": {"BucketedAttention: positions restart in decoding": "start=0"},
+    },
+    "models/t5.py": {
+        "self.output.backward(dy, cache[0]) * self.factor": {
+            "T5: factor of the output left out": " * self.factor → "
+        },
+        "table = layers[0].self_attention.table if layers else None": {
+            "T5: a table for each layer": "table = None"
+        },
+    },
     "functional/relative.py": {
         "dq, dkeys, dvalues = attention_backward(dy[..., None, :], cache.attention)": {
             "relative: keys and values swapped": "dkeys, dvalues → dvalues, dkeys"

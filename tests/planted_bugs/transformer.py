@@ -139,9 +139,9 @@ BUGS = {
                 "self.target.tokens.weight.value[...] = self.source.tokens.weight.value"
             )
         },
-        "make_output(config, self.target.tokens, rng, dtype)": {
+        "make_output(self.config, self.target.tokens, rng, dtype)": {
             "Transformer: output not tied": (
-                "self.target.tokens → make_embedding(config, config.target_vocab, rng, dtype).tokens"
+                "self.target.tokens → self.make_input(self.config.target_vocab, rng, dtype).tokens"
             ),
             "Transformer: output tied to the source": "self.target.tokens → self.source.tokens",
         },

@@ -24,6 +24,20 @@ MODELS = {
         lambda folder: unigram(folder, "mbart"),
         {"forced_bos_token_id": 502},
     ),
+    "t5": (
+        transformers.T5Config(
+            vocab_size=620,
+            d_model=24,
+            d_kv=8,
+            d_ff=40,
+            num_layers=2,
+            num_heads=3,
+            decoder_start_token_id=0,
+            feed_forward_proj="gated-gelu",
+        ),
+        lambda folder: unigram(folder, "t5"),
+        {},
+    ),
 }
 
 

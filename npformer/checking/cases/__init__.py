@@ -6,7 +6,7 @@ Each check builds its component anew, in float64 and with small sizes, padding a
 from npformer.checking.cases.case import Case
 from npformer.checking.cases.hard import hard_cases
 from npformer.checking.cases.kernels import KernelCase, kernel_cases
-from npformer.checking.cases.language import bert_cases, family_cases, gpt_cases
+from npformer.checking.cases.language import bert_cases, family_cases, gpt_cases, image_cases
 from npformer.checking.cases.latent import latent_cases
 from npformer.checking.cases.layers import batch_norm_cases, layer_cases
 from npformer.checking.cases.models import (
@@ -56,5 +56,6 @@ def component_cases() -> list[Case]:
         *gpt_cases(),
         *family_cases(),
         *bert_cases(),
+        *image_cases(),
         *recurrent_model_cases(),
     ]

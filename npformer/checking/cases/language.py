@@ -19,6 +19,7 @@ from npformer.models.olmo2 import Olmo2Config
 from npformer.models.qwen3 import Qwen3Config
 from npformer.models.registry import build
 from npformer.models.smollm3 import SmolLM3Config
+from npformer.models.vit import ViT, ViTConfig
 from npformer.nn import Parameter
 
 # ids in which 8 replaces hidden tokens, and the hidden tokens as targets; the target 0 has no loss
@@ -89,6 +90,16 @@ def family_cases() -> Iterator[Case]:
     for name, (config, changes) in families.items():
         model = _with_loss(build, config(**(sizes | shared | changes)))
         yield make_case(name, model, given(TARGET_IN), given(TARGET_OUT), **DROPPING)
+
+
+def image_cases() -> Iterator[Case]:
+    """Yield ViT with its head and without, on images that are not square."""
+    sizes: dict[str, Any] = {"d_model": D, "n_layers": 2, "n_heads": 3, "d_ff": 8}
+    dropping: dict[str, Any] = {"dropout": 0.2, "attention_dropout": 0.1}
+    small: dict[str, Any] = {"image_size": (4, 6), "patch_size": (2, 3), "n_colours": 2}
+    for name, n_classes in {"classes": 3, "no head": 0}.items():
+        model = made(ViT, ViTConfig(**sizes, **dropping, **small, n_classes=n_classes))
+        yield make_case(f"ViT, {name}", model, floats(2, 2, 4, 6), tolerance=1e-11, **DROPPING)
 
 
 def bert_cases() -> Iterator[Case]:

@@ -13,6 +13,7 @@ from npformer.functional.tutorial_masks import Masking
 from npformer.models.bart import BartConfig
 from npformer.models.recurrent import RecurrentConfig
 from npformer.models.registry import build, kind_of
+from npformer.models.t5 import T5Config
 from npformer.models.transformer import (
     Decoder,
     Encoder,
@@ -179,10 +180,15 @@ def model_cases() -> Iterator[Case]:
         "relative positions": {"positions": "relative", "max_distance": 2, "query_masking": "after"},
     }.items():
         yield model_case(name, small_config(**changes))
-    dropouts = dict.fromkeys(("dropout", "attention_dropout", "feed_forward_dropout"), 0.1)
+    names = ("dropout", "attention_dropout", "feed_forward_dropout")
+    dropouts: dict[str, Any] = dict.fromkeys(names, 0.1)
     yield model_case("BART", BartConfig(**SIZES, **dropouts))
     of_mbart: dict[str, Any] = {**PRE, "scale_embedding": True, "output_bias": False}
     yield model_case("mBART", BartConfig(**(SIZES | dropouts | of_mbart)))
+    of_t5: dict[str, Any] = {**SIZES, **dropouts, "n_buckets": 4, "max_distance": 3, "d_head": 4}
+    yield model_case("first version", T5Config(**of_t5))
+    gated: dict[str, Any] = {"activation": "geglu_tanh", "own_output": True, "scale_output": False}
+    yield model_case("1.1", T5Config(**of_t5, **gated))
     ids = (given(SOURCE), given(TARGET_IN))
     packed: dict[str, Any] = {"packed": True, "tolerance": 1e-11, **DROPPING}
     yield make_case("Transformer, packed, logits", made(build, small_config()), *ids, **packed)
@@ -224,6 +230,7 @@ def model_case(name: str, config: Any) -> Case:
         "recurrent": "RecurrentTranslator",
         "universal": "UniversalTransformer",
         "bart": "Bart",
+        "t5": "T5",
     }
     ids = (given(SOURCE), given(TARGET_IN), given(TARGET_OUT))
 

@@ -32,6 +32,8 @@ def pair_cases() -> Iterator[Case]:
     yield pair_case("layer norm", F.layer_norm, x, width, width)
     yield pair_case("RMS norm", F.rms_norm, x, width)
     yield pair_case("soft cap", (F.soft_cap, F.soft_cap_backward), x, cap=1.5)
+    images, kernel = floats(2, 3, 4, 6), floats(D, 3, 2, 3)
+    yield pair_case("patch embedding", F.patch_embedding, images, kernel, width)
     for name, size in {"each head": D, "all heads": H * D}.items():
         yield pair_case(
             f"QK-norm of {name}", (F.qk_norm, F.qk_norm_backward), floats(B, H, T, D), floats(size)

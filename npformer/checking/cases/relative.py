@@ -9,7 +9,7 @@ from npformer import functional as F
 from npformer.checking.cases.case import B, Case, D, H, S, T, floats, made, make_case, pair_case
 from npformer.checking.cases.models import DROPPING, NARROW, TARGET_IN
 from npformer.functional.masks import causal_mask, padding_mask, query_mask
-from npformer.nn.attention import RelativeAttention
+from npformer.nn.attention import BucketedAttention, RelativeAttention
 
 R = 5  # the number of vectors, for distances from -2 to 2, so that some tokens are farther apart
 
@@ -43,3 +43,22 @@ def relative_cases() -> Iterator[Case]:
     for name, option in options.items():
         attention = made(RelativeAttention, D, H, **({"max_distance": 2} | option))
         yield make_case(f"RelativeAttention, {name}", attention, floats(B, T, D), **settings)
+    yield from bias_cases(settings)
+
+
+def bias_cases(settings: dict[str, Any]) -> Iterator[Case]:
+    """Yield the relative bias of T5 and its layer, on the input and the masks of `settings`."""
+    few: dict[str, Any] = {"n_buckets": 4, "max_distance": 3}
+    for both_sides in (True, False):
+        buckets = F.relative_buckets(T, S, np.zeros(1), **few, both_sides=both_sides, start=S - T)
+        name = "both sides" if both_sides else "one side"
+        yield pair_case(f"relative bias, {name}", F.relative_bias, floats(4, H), buckets=buckets)
+        layer = made(BucketedAttention, D, H, **few, both_sides=both_sides, dropout=0.3, scale=both_sides)
+        yield make_case(f"BucketedAttention, {name}", layer, floats(B, T, D), **settings)
+    yield make_case("BucketedAttention, a shared table", _with_shared_table, floats(B, T, D), **settings)
+
+
+def _with_shared_table(rng: np.random.Generator) -> BucketedAttention:
+    few: dict[str, Any] = {"n_buckets": 4, "max_distance": 3}
+    first = made(BucketedAttention, D, H, **few)(rng)
+    return made(BucketedAttention, D, H, **few, table=first.table)(rng)

@@ -16,22 +16,14 @@ from npformer.interop.families.opt import OPT
 from npformer.interop.families.phi3 import PHI3
 from npformer.interop.families.qwen3 import QWEN3
 from npformer.interop.families.smollm3 import SMOLLM3
+from npformer.interop.families.t5 import T5
+from npformer.interop.families.vit import VIT
 
 FAMILIES: Registry[Family] = Registry("family of models")
 _DECODERS = (GPT2, OPT, LLAMA, QWEN2, MISTRAL, PHI3, QWEN3, OLMO2, SMOLLM3, GPT_NEOX, GEMMA, GEMMA2, GEMMA3)
 _MIXTURES = (MIXTRAL, QWEN3_MOE)
-for _family in (
-    *_DECODERS,
-    *_MIXTURES,
-    BERT,
-    DISTILBERT,
-    ROBERTA,
-    XLM_ROBERTA,
-    CAMEMBERT,
-    MARIAN,
-    BART,
-    MBART,
-):
+_ENCODERS = (BERT, DISTILBERT, ROBERTA, XLM_ROBERTA, CAMEMBERT)
+for _family in (*_DECODERS, *_MIXTURES, *_ENCODERS, MARIAN, BART, MBART, T5, VIT):
     FAMILIES.register(_family.name, _family)
 
 __all__ = ["FAMILIES", "Family", "WeightRow"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -155,6 +155,7 @@ class TransformerConfig(ModelSettings):
 
     named: ClassVar[Registry[dict[str, Any]]] = ARCHITECTURES
     later: ClassVar[Mapping[str, Any]] = {"decoder_layers": None}
+    choices: ClassVar[Mapping[str, Sequence[str]]] = CHOICES
     starts_with_end: ClassVar[bool] = False  # True if the decoder may start with the end symbol
 
     source_vocab: int = 37000
@@ -205,7 +206,7 @@ class TransformerConfig(ModelSettings):
         else:
             require_choice("norm", self.norm, ("post", "pre"))
         ids = ("pad_id", "start_id", "end_id")
-        self.require(choices=CHOICES, counts=COUNTS, indices=ids, shares=SHARES, positive=("norm_eps",))
+        self.require(choices=self.choices, counts=COUNTS, indices=ids, shares=SHARES, positive=("norm_eps",))
         if not (is_number(self.mask_fill) and self.mask_fill < math.inf):  # False for NaN too
             raise UserError(f"mask_fill is {self.mask_fill!r}: give -inf, or a number far below 0")
         for is_impossible, message in self._impossible():

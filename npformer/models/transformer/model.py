@@ -128,7 +128,7 @@ class Transformer(Module):
         if config.tied == "all":
             self.target.tokens.weight = self.source.tokens.weight
         self.decoder = self.make_decoder(rng, dtype)
-        self.output = make_output(config, self.target.tokens, rng, dtype)
+        self.output: Any = self.make_output(rng, dtype)
         self.flatten()
 
     # A family with other parts replaces the methods that make them.
@@ -150,6 +150,10 @@ class Transformer(Module):
     def make_decoder(self, rng: np.random.Generator, dtype: Any) -> Decoder:
         """Return the decoder."""
         return Decoder(self.config, rng=rng, dtype=dtype)
+
+    def make_output(self, rng: np.random.Generator, dtype: Any) -> Any:
+        """Return the output layer, which may share its weight with the input of the decoder."""
+        return make_output(self.config, self.target.tokens, rng, dtype)
 
     def forward(
         self,

@@ -1,5 +1,6 @@
 """The attention layers."""
 
+from npformer.nn.attention.bucketed import BucketedAttention
 from npformer.nn.attention.capped import CappedAttention
 from npformer.nn.attention.hard import HardAttention, HardAttentionCache, MovingBaseline
 from npformer.nn.attention.kv_cache import KVCache, PreallocatedKVCache
@@ -21,6 +22,7 @@ from npformer.nn.attention.tutorial import TutorialAttention
 __all__ = [
     "AttentionalState",
     "BasicSelfAttention",
+    "BucketedAttention",
     "CappedAttention",
     "GlobalAttention",
     "HardAttention",
