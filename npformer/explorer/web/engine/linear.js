@@ -120,8 +120,20 @@ export function rearrange(tape, op, path, x, shape, from) {
 /** Exchange the axes: x (N, M) -> y (M, N). @type {(tape: Tape, path: string, x: Step) => Step} */
 export function transpose(tape, path, x) {
   const [n, m] = x.shape;
-  // y = x.T
-  return rearrange(tape, "transpose", path, x, [m, n], (i) => (i % n) * m + Math.floor(i / n));
+  const from = (/** @type {number} */ i) => (i % n) * m + Math.floor(i / n);
+  // y = x.T; a loop is faster than rearrange, and a table of tokens is large
+  const y = new Float64Array(x.data.length);
+  for (let i = 0; i < n; i++) {
+    for (let j = 0; j < m; j++) y[j * n + i] = x.data[i * m + j];
+  }
+  const step = tape.record("rearrange", path, [m, n], y, [x], { from }, "transpose");
+  step.back = () => {
+    // dx = dy.T
+    for (let i = 0; i < n; i++) {
+      for (let j = 0; j < m; j++) x.grad[i * m + j] += step.grad[j * n + i];
+    }
+  };
+  return step;
 }
 
 /**
