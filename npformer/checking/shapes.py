@@ -48,7 +48,7 @@ def reason_of_shape(right: Array, found: Array, rtol: float = 1e-9, dy: Any = No
             return say(": it is transposed")
     if found.ndim == right.ndim and _is_unrepeated(right, found, rtol):
         short = say(" and ").join(str(axis) for axis, n in enumerate(found.shape) if n != right.shape[axis])
-        return say(": its numbers are correct, and must be repeated along axis {is_}", is_=short)
+        return say(": its numbers are correct, and must be repeated along axis {names}", names=short)
     if found.shape == (*right.shape, *right.shape[-1:]) and right.ndim and np.shape(dy) == right.shape:
         for matrices in (found, found.swapaxes(-1, -2)):
             if same((matrices @ np.asarray(dy)[..., None])[..., 0], right, rtol):

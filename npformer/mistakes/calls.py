@@ -212,8 +212,14 @@ def _of_subscript(node: ast.Subscript, scope: Scope) -> Iterator[Reading]:
         )
         yield says, expression("a * i", a=value, i=index)
     if isinstance(index, ast.Name):
-        yield say("the index {id} is one too small", id=index.id), expression("a[i + 1]", a=value, i=index)
-        yield say("the index {id} is one too large", id=index.id), expression("a[i - 1]", a=value, i=index)
+        yield (
+            say("the index {name} is one too small", name=index.id),
+            expression("a[i + 1]", a=value, i=index),
+        )
+        yield (
+            say("the index {name} is one too large", name=index.id),
+            expression("a[i - 1]", a=value, i=index),
+        )
     if isinstance(value, ast.Call) and "None" in ast.unparse(index):
         yield from of_reduction(value)
 

@@ -276,7 +276,9 @@ def of_missing_ends(site: Site, scope: Scope) -> Iterator[Reading]:
     """Yield only the first entries of a variable that is returned."""
     if isinstance(site.node, ast.Name) and isinstance(site.parent, ast.Return):
         for name in scope.variables:
-            says = say("only the first {name} entries of {id} are needed", name=name, id=site.node.id)
+            says = say(
+                "only the first {name} entries of {variable} are needed", name=name, variable=site.node.id
+            )
             yield says, expression(f"a[:{name}]", a=site.node)
 
 

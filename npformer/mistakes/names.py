@@ -145,7 +145,7 @@ def of_two_uses(function: Definition, scope: Scope) -> Iterator[Edit]:
         uses = [node for node in ast.walk(value) if isinstance(node, ast.Name) and node.id in scope.variables]
         for one, other in combinations(uses, 2):
             if one.id != other.id:
-                says = say("one {id} and one {other} are exchanged", id=one.id, other=other.id)
+                says = say("one {name} and one {other} are exchanged", name=one.id, other=other.id)
                 changes = (one, "id", other.id), (other, "id", one.id)
                 yield Edit(says, statement.lineno, changes, statement)
 

@@ -190,7 +190,7 @@ WITHOUT_EFFECT = {
         "--measure": "--json | --search",
     },
     "figures": {"": "--json", "--list": "--out figures | --svg | --model a"},
-    "glossary": {"a": "--write"},
+    "glossary": {"a": "--write", "--language zh": "--write"},
     "index": {"a": "--write"},
     "gradcheck": {
         "": "--last | --json --verbose | --shape 2,3 | --seconds 3 | softmax a.py:b",

@@ -57,7 +57,9 @@ def compare(
     if isinstance(right, (list, tuple, str)) or right is None:
         if is_array(found) or found != right:
             raise Fault(
-                say("{name} is {is_} and should be {due}", name=name, is_=_short(found), due=_short(right)),
+                say(
+                    "{name} is {found} and should be {due}", name=name, found=_short(found), due=_short(right)
+                ),
                 (clue or where(),),
             )
         return
@@ -192,7 +194,7 @@ def _is_and_should_be(found: Any, right: Any) -> str:
         is_, due = (str(x) if x.dtype.kind in "bi" else f"{float(x):.{digits}g}" for x in (found, right))
         if is_ != due:
             break
-    return say("is {is_} and should be {due}", is_=is_, due=due)
+    return say("is {found} and should be {due}", found=is_, due=due)
 
 
 def _cause(context: DiagnosisContext) -> str:

@@ -129,7 +129,7 @@ def test_the_glossary_in_chinese(capsys):
     assert main(["glossary", "梯度检验", "--language", "zh"]) == 0
     out = "".join(capsys.readouterr().out.split())
     assert out.startswith("梯度检验gradientcheck把反向传播得到的梯度g与前向传播的数值导数比较")
-    assert "第0.2课，算得对吗？" in out
+    assert "第0.2课，结果对吗？" in out
 
 
 @pytest.mark.parametrize(
