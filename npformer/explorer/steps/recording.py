@@ -148,7 +148,14 @@ class Recording:
     def record_transposed(
         self, path: str, data: Array, grad: Array, matrix: RecordedStep | None
     ) -> RecordedStep:
-        """Add a transposed matrix (M, N) with its gradient; `matrix` is the step of the matrix (N, M)."""
+        """Add a transposed matrix.
+
+        Args:
+            path: The name of the step.
+            data: The values, of shape (M, N).
+            grad: The gradient, of the same shape.
+            matrix: The step of the matrix, of shape (N, M), or None if the page does not carry it.
+        """
         note = {"kind": "transpose"}
         return self.record("rearrange", path, data, grad, [matrix], note, "transpose", squeeze=False)
 
