@@ -20,7 +20,7 @@ def test_the_buckets_of_an_encoder_and_of_a_decoder():
 def test_the_layers_of_a_stack_share_a_table_and_decoding_counts_positions():
     model = build(T5Config(**SIZES), dtype=np.float64)
     assert sum(name.endswith(".table") for name, _ in model.named_parameters()) == 2
-    source, target, kv_cache = np.array([[4, 5, 6]]), np.array([[0, 4, 7, 8]]), None
+    source, target, kv_cache = np.array([[4, 5, 6]]), np.array([[2, 4, 7, 8]]), None
     memory = model.encode(source)
     for position in range(4):
         logits, kv_cache = model.decode_step(target[:, position], position, kv_cache, *memory)
