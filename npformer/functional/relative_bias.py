@@ -80,7 +80,7 @@ def relative_bias(table: Array, buckets: Array) -> tuple[Array, RelativeBiasCach
     Source: Raffel et al. 2020, section 2.1.
     """
     rows, cache = embedding(buckets, table)  # (T, S, H)
-    return array_module(table).moveaxis(rows, -1, 0), RelativeBiasCache(cache)
+    return rows.transpose(2, 0, 1), RelativeBiasCache(cache)
 
 
 def relative_bias_backward(dbias: Array, cache: RelativeBiasCache) -> Array:
@@ -88,5 +88,5 @@ def relative_bias_backward(dbias: Array, cache: RelativeBiasCache) -> Array:
 
     Shapes: dbias (H, T, S).
     """
-    # bias = moveaxis(table[buckets], -1, 0)
-    return embedding_backward(array_module(dbias).moveaxis(dbias, 0, -1), cache.embedding)
+    # bias = table[buckets].transpose(2, 0, 1)
+    return embedding_backward(dbias.transpose(1, 2, 0), cache.embedding)
