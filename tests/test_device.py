@@ -45,7 +45,11 @@ def pairs():
 def test_every_pair_runs_on_the_device(device, case):
     (f, f_backward), *inputs = built(case)
     settings = dict(case.settings)
-    for_host, for_device = dict(settings), dict(settings)
+    for_host = dict(settings)
+    for_device = {
+        name: to_backend(value, "cupy") if isinstance(value, np.ndarray) else value
+        for name, value in settings.items()
+    }
     if "rng" in settings:
         for_host["rng"], for_device["rng"] = (np.random.default_rng(settings["rng"]) for _ in range(2))
     y, cache = f(*inputs, **for_host)
