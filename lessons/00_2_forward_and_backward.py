@@ -318,7 +318,7 @@ assert losses[-1] < 1e-2
 # %% [markdown]
 # ## What the source documents say
 #
-# > - The four documents of lesson 0.1 show forward passes only.
+# > - The four documents show forward passes only.
 # > - Weights here have the shape (in, out). PyTorch's `nn.Linear`, which
 # >   *图解transformer* uses, stores them as (out, in) and computes xWᵀ + b. Transpose them before you compare
 # >   numbers.

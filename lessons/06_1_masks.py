@@ -101,7 +101,7 @@ ids = np.array([[2, 4, 5, 6, 0, 0]])  # (B, S), and 0 is the id of <PAD>
 #
 # - The **padding mask** is False at every key that is padding. It depends on the sentence and is the same for
 #   all queries. The queries of padding get outputs too, but nobody attends to them, and the loss leaves them
-#   out (lesson 12.2).
+#   out (chapter 12).
 # - The **causal mask** allows position t to attend to the positions 0 … t. It depends only on the positions
 #   and is the same for all sentences.
 #

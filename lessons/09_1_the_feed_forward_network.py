@@ -62,7 +62,7 @@ show_figure(gradient_flow("x h a y", arrays, steps, axes=axes), "09_1_network", 
 # > d_ff = 2048.
 #
 # So the vector becomes four times as wide, each entry goes through a nonlinear function, and the vector
-# becomes narrow again. We write D for d_model and F for d_ff, as in the picture. White cells are 0.
+# becomes narrow again. We write D for d_model and F for d_ff, as in the picture. Cells without colour are 0.
 
 # %% [markdown]
 # A nonlinear function that is applied to each number separately is called an **activation**. The activation
@@ -101,7 +101,7 @@ assert_allclose(y, slow, rtol=1e-9)
 figure = cell_grid(
     a[0], rows=words, columns=[str(j) for j in range(16)], shade=True, numbers=True, decimals=1
 )
-caption = "The activations of each token (row) in the 16 units: white cells are 0"
+caption = "The activations of each token (row) in the 16 units: cells without colour are 0"
 show_figure(figure, "09_active", caption)
 
 # %% [markdown]

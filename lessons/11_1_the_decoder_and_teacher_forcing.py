@@ -201,7 +201,7 @@ assert_allclose(run(model, source, target_in)[0], logits, rtol=1e-12)
 # %% [markdown]
 # If an output can depend on the token that it has to predict, we speak of a **leak**. A leak can be found
 # without any training. We change token $s$ of $y$ and see which rows of the logits, the scores of the tokens
-# (lesson 12.1), change. Row $t$ predicts $y_t$, so it may change only if $s < t$. The function
+# (chapter 12), change. Row $t$ predicts $y_t$, so it may change only if $s < t$. The function
 # `assert_no_leak` does this for every $s$. It compares the outputs bit by bit.
 
 # %%

@@ -66,9 +66,9 @@ caption = "A training step: a batch and the parameters w give the loss, and the 
 show_figure(figure, "13_5_step", caption)
 
 # %% [markdown]
-# A row of the batch is a sentence. $w$ is a corner of the first parameter, the table of embeddings; a white
-# row of $dw$ belongs to a token that is not in the batch. A training run repeats this step, and sometimes
-# writes a **checkpoint**: a file with everything that is needed to continue.
+# A row of the batch is a sentence. $w$ is a corner of the first parameter, the table of embeddings; a row of
+# $dw$ without colour belongs to a token that is not in the batch. A training run repeats this step, and
+# sometimes writes a **checkpoint**: a file with everything that is needed to continue.
 
 # %%
 recipe = lesson_recipe()
