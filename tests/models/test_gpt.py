@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from helpers.lens_models import MODELS
 
 from npformer import UserError
 from npformer.checking.leaks import assert_no_leak, movement
@@ -9,6 +10,7 @@ from npformer.functional.losses import cross_entropy, cross_entropy_backward
 from npformer.functional.masks import causal_mask
 from npformer.models.deepseek import DeepSeekConfig
 from npformer.models.gpt import GPT, GPT_PRESETS, GPTConfig
+from npformer.models.qwen3 import Qwen3Config
 from npformer.models.registry import build
 from npformer.training.optimizer import AdamW
 
@@ -229,6 +231,21 @@ def test_decoding_equals_the_forward_pass(options, steps):
         np.testing.assert_allclose(logits, whole[:, done - 1], rtol=1e-10, atol=1e-12)
     kept = [layer.k[0, :, 0].size + layer.v[0, :, 0].size for layer in kv_cache]
     assert kept == [model.config.cached_numbers] * 2
+
+
+@pytest.mark.parametrize("name", ["qwen3", "olmo2", "gpt_neox", "gemma2"])
+def test_models_with_other_layers_decode_as_their_forward_pass(name):
+    model = MODELS[name]()
+    whole, _ = model.forward(IDS)
+    kv_cache = None
+    for t in range(7):
+        logits, kv_cache = model.decode_step(IDS[:, t : t + 1], t, kv_cache)
+        np.testing.assert_allclose(logits, whole[:, t], rtol=1e-4, atol=1e-5)
+
+
+def test_qk_norm_has_the_eps_of_the_model():
+    model = build(Qwen3Config(**SIZES, norm_eps=0.5))
+    assert {layer.self_attention.eps for layer in model.layers} == {0.5}
 
 
 def test_prompts_of_different_lengths_are_read_together():

@@ -6,6 +6,7 @@ function of the fault, the fastest first, up to the first failure.
 
 import hashlib
 import json
+import re
 import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -34,6 +35,7 @@ MORE = (  # these test what no test of those folders does, or test it in fewer s
     "generation/test_prefixes.py",
     "learn/capstone/test_compare.py",
     "learn/capstone/test_training.py",
+    "pretrained/test_encoders.py",
     "pretrained/test_input_gradients.py",
     "pretrained/test_saliency.py",
     "lenses/test_logit_lens.py",
@@ -46,12 +48,14 @@ NO_TEST = "no test calls it"
 NOT_TRIED = "the time was up"
 
 
-def all_test_files(folders=FOLDERS, more=MORE):
-    """Return the test files that try the faults of some folders, relative to tests/."""
+def all_test_files(folders=FOLDERS, more=MORE, faults=()):
+    """Return the test files of some folders and those named like the files of faults, relative to tests/."""
     tests = ROOT / "tests"
     found = (path for folder in folders for path in sorted((tests / folder).rglob("test_*.py")))
     mirrored = [path.relative_to(tests).as_posix() for path in found]
-    return [*more, *(name for name in mirrored if not name.endswith("_torch.py"))]
+    named = [re.sub(r"([^/]+)$", r"test_\1", fault.file) for fault in faults]
+    names = dict.fromkeys([*more, *mirrored, *(name for name in named if (tests / name).is_file())])
+    return [name for name in names if not name.endswith("_torch.py")]
 
 
 def add_options(parser):
@@ -93,7 +97,7 @@ def try_all(faults, record, options, tests=None):
         faults: The faults.
         record: The record of the faults that were caught.
         options: The options of the command line.
-        tests: The test files, relative to tests/. The default is `all_test_files()`.
+        tests: The test files, relative to tests/. The default is those of `all_test_files`.
 
     Returns:
         True if all faults were caught, or if the time is limited, since the same code must always end alike.
@@ -109,7 +113,9 @@ def try_all(faults, record, options, tests=None):
     end = time.monotonic() + 60 * options.minutes if options.minutes is not None else float("inf")
     faults = _in_the_order_of_the_commit(faults) if options.minutes is not None else faults
     try:
-        outcomes = _outcomes(faults, record, options, end, all_test_files() if tests is None else tests)
+        outcomes = _outcomes(
+            faults, record, options, end, all_test_files(faults=faults) if tests is None else tests
+        )
     except TestsFail as error:
         print(f"The tests fail without any fault, so they prove nothing: {error}")
         return False
