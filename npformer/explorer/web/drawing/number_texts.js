@@ -46,10 +46,7 @@ export function scientific(x, digits) {
   return `${digitsText}·${powerOfTen(Number(power))}`;
 }
 
-/**
- * Return numbers on an axis with as many decimals as make them differ.
- * @param {number[]} ticks
- */
+/** Return numbers on an axis with as many decimals as make them differ. @param {number[]} ticks */
 export function tickTexts(ticks) {
   let decimals = 3;
   const texts = () => ticks.map((tick) => tick.toFixed(decimals).replace("-", "−"));

@@ -8,7 +8,6 @@ import { t } from "../words/text.js";
 
 /** @typedef {import("../engine/pass.js").Ids} Ids */
 /** @typedef {import("../engine/pass.js").Edits} Edits */
-/** @typedef {import("../engine/pass.js").Model} Model */
 
 /**
  * What was read: the ids, the texts, and the model's own output.
