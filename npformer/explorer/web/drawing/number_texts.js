@@ -42,7 +42,7 @@ export function numberText(x) {
  */
 export function scientific(x, digits) {
   if (Math.abs(x) >= 0.001 && Math.abs(x) < 100000) return x.toFixed(digits).replace("-", "−");
-  const [digitsText, power] = x.toExponential(digits).replace("-", "−").split("e");
+  const [digitsText, power] = x.toExponential(digits).replace(/^-/, "−").split("e");
   return `${digitsText}·${powerOfTen(Number(power))}`;
 }
 
