@@ -58,11 +58,13 @@ def _run(arguments: Namespace) -> int:
     page.save(path)
     reason = why_not_live(loaded)
     if reason is not None:
-        note(f"the page shows recorded arrays and computes nothing itself, because {reason}")
+        note(
+            say("the page shows recorded arrays and computes nothing itself, because {reason}", reason=reason)
+        )
     megabytes = f"{path.stat().st_size / 1e6:.1f}"
     print_line(say("wrote {path} ({megabytes} MB): open it in a browser", path=path, megabytes=megabytes))
     if arguments.open and not webbrowser.open_new_tab(path.resolve().as_uri()):
-        note(f"no browser was found: open {path} in one")
+        note(say("no browser was found: open {path} in one", path=path))
     return 0
 
 
