@@ -23,6 +23,7 @@ VARIABLES = ("LC_ALL", "LC_MESSAGES", "LANG")  # the first that is set decides, 
 INTERFACE = "interface"  # the catalog of the sentences in the program, and that of those about mistakes
 GRADER = "grader"
 GLOSSARY = "glossary"  # the catalog of the definitions
+EXPLORER = "explorer"  # the catalog of the words of the explorer's page
 CHINESE = "[\u3000-\u303f\u4e00-\u9fff\uff00-\uffef]"
 GAP = re.compile(f"(?<={CHINESE}) (?={CHINESE})")  # spaces enclose values, which are mostly Latin
 

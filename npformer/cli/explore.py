@@ -5,12 +5,13 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from npformer.cli.load_model import ANY_MODEL, add_model_arguments, load_any, note_unknown_words
-from npformer.cli.options import add_backend_argument
+from npformer.cli.options import add_backend_argument, add_language
 from npformer.cli.output import note, print_line
 from npformer.errors import UserError
 from npformer.escaping import shell_text, shell_word
 from npformer.explorer import explore
 from npformer.explorer.model_data import MOST_TOKENS, why_not_live
+from npformer.language import language_for, say, speaking
 from npformer.pretrained import Translator
 from npformer.pretrained.loaded import Loaded
 from npformer.storage.atomic import require_place
@@ -36,11 +37,18 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--target", metavar="TEXT", help="the translation (default: that of the model)")
     parser.add_argument("--out", default="explorer.html", metavar="FILE", help="the page")
     add_backend_argument(parser)
+    add_language(parser)
     parser.add_argument("--open", action="store_true", help="open the page in the browser")
 
 
 def run(arguments: Namespace) -> int:
-    """Write the page, and open it if that is wanted. Return 0."""
+    """Write the page in the reader's language, and open it if that is wanted. Return 0."""
+    with speaking(language_for(arguments.language)):
+        return _run(arguments)
+
+
+def _run(arguments: Namespace) -> int:
+    """Do what `run` does, in the current language."""
     path = Path(arguments.out)
     require_place(path)
     loaded = load_any(arguments, arguments.backend)
@@ -50,10 +58,13 @@ def run(arguments: Namespace) -> int:
     page.save(path)
     reason = why_not_live(loaded)
     if reason is not None:
-        note(f"the page shows recorded arrays and computes nothing itself, because {reason}")
-    print_line(f"wrote {path} ({path.stat().st_size / 1e6:.1f} MB): open it in a browser")
+        note(
+            say("the page shows recorded arrays and computes nothing itself, because {reason}", reason=reason)
+        )
+    megabytes = f"{path.stat().st_size / 1e6:.1f}"
+    print_line(say("wrote {path} ({megabytes} MB): open it in a browser", path=path, megabytes=megabytes))
     if arguments.open and not webbrowser.open_new_tab(path.resolve().as_uri()):
-        note(f"no browser was found: open {path} in one")
+        note(say("no browser was found: open {path} in one", path=path))
     return 0
 
 

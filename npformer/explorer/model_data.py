@@ -21,6 +21,7 @@ from npformer.errors import UserError, quantity
 from npformer.escaping import printable
 from npformer.explorer.code_lines import code_of_steps
 from npformer.generation.codec_tokenizers import LongTextTokenizer
+from npformer.language import say
 from npformer.models.gpt import GPT, GPTConfig
 from npformer.models.registry import kind_of
 from npformer.models.transformer import Transformer, TransformerConfig
@@ -53,16 +54,26 @@ def why_not_live(loaded: Loaded) -> str | None:
     is_translator = isinstance(loaded, Translator) and isinstance(loaded.model, Transformer)
     is_gpt = isinstance(loaded, TextGenerator) and isinstance(loaded.model, GPT)
     if kind_of(loaded.model.config) not in ("transformer", "gpt") or not (is_translator or is_gpt):
-        return f"a live page computes an encoder-decoder Transformer or a GPT, and this is a {_noun(loaded)}"
+        return say(
+            "a live page computes an encoder-decoder Transformer or a GPT, and this is a {noun}",
+            noun=_noun(loaded),
+        )
     n_parameters = loaded.model.count_parameters()
     if n_parameters > LARGEST_LIVE:
-        return f"the model has {n_parameters:,} parameters, and a live page at most {LARGEST_LIVE:,}"
+        return say(
+            "the model has {count} parameters, and a live page at most {most}",
+            count=f"{n_parameters:,}",
+            most=f"{LARGEST_LIVE:,}",
+        )
     if getattr(loaded.model.config, "decoder_layers", None) is not None:
-        return "a live page computes as many layers of the decoder as of the encoder"
+        return say("a live page computes as many layers of the decoder as of the encoder")
     codecs = _codecs_of(loaded)
     if not all(isinstance(codec, (TextCodec, CharacterCodec)) for codec in codecs):
-        tokens = "bytes" if isinstance(codecs[0], ByteCodec) else "subwords"
-        return f"a live page reads whole words or characters, and the tokens of this model are {tokens}"
+        tokens = say("bytes") if isinstance(codecs[0], ByteCodec) else say("subwords")
+        return say(
+            "a live page reads whole words or characters, and the tokens of this model are {tokens}",
+            tokens=tokens,
+        )
     return None
 
 

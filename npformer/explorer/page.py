@@ -15,14 +15,15 @@ from dataclasses import dataclass, field
 from html import escape
 from html.parser import HTMLParser
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from npformer.backend import Array
+from npformer.language import ENGLISH, EXPLORER, catalog, current_language
 from npformer.storage.atomic import write_file
 
 WEB = Path(__file__).resolve().parent / "web"
 MAIN = "main.js"
+SECOND = "zh_CN"  # the language that an English page offers
 
 _IMPORT = re.compile(
     r'^import \{(\s*[\w$]+(?:,\s*[\w$]+)*,?\s*)\} from "(\.[\w./-]+\.js)";(?:\n|\Z)', re.MULTILINE
@@ -33,7 +34,7 @@ _TOP_LEVEL = re.compile(r"(?:export )?(?:async )?(?:function\*?|class|const|let|
 
 _PAGE = """\
 <!doctype html>
-<html lang="en">
+<html lang="{lang}">
 <head>
 <meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="{policy}">
@@ -44,7 +45,7 @@ _PAGE = """\
 </head>
 <body>
 {body}
-<script type="application/json" id="messages">{messages}</script>
+<script type="application/json" id="messages" lang="{second}">{messages}</script>
 <script type="application/json" id="head">{head}</script>
 <script type="application/octet-stream" id="weights">{weights}</script>
 <script type="module">{module}</script>
@@ -96,20 +97,23 @@ class Page:
         )
 
 
-def make_page(
-    head: dict[str, Any], arrays: list[Array], catalogue: Mapping[str, str] = MappingProxyType({})
-) -> Page:
-    """Return the page that shows some data.
+def make_page(head: dict[str, Any], arrays: list[Array], catalogue: Mapping[str, str] | None = None) -> Page:
+    """Return the page that shows some data, in the current language and with a link to its other language.
 
     Args:
         head: What the page needs besides its numbers, as values for JSON, with "title" and "kind".
         arrays: The arrays whose numbers the page carries, one after the other, as float32.
         catalogue: Translations of the words of the page, by their English texts, which `messages` lists. A
-            text that is missing stands in English.
+            text that is missing stands in English. By default, those of npformer.
     """
+    language = current_language()
+    second = SECOND if language == ENGLISH else language
+    catalogue = catalog(second, EXPLORER) if catalogue is None else catalogue
     module, style = joined_modules(), (WEB / "style.css").read_text(encoding="utf-8")
     return Page(
         _PAGE.format(
+            lang=language.replace("_", "-"),
+            second=second.replace("_", "-"),
             policy=policy(module, style),
             title=escape(head["title"]),
             style=style,

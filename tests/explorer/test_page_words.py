@@ -10,6 +10,7 @@ from word_translator import word_translator
 
 from npformer.explorer.model_data import live_data
 from npformer.explorer.page import make_page, messages
+from npformer.language import speaking
 
 # the texts on the page outside of code and of what a reader has written, with the names of the elements
 TEXTS = """() => {
@@ -23,7 +24,7 @@ TEXTS = """() => {
         if (!e.closest(code)) found.push(e.getAttribute("aria-label") ?? "", e.title ?? "");
     return found;
 }"""
-NAMES = {"SVG", "PNG", "relu", "gelu", "gelu_tanh", "swish", "none"}
+NAMES = {"English", "SVG", "PNG", "relu", "gelu", "gelu_tanh", "swish", "none"}
 
 
 def untranslated(text):
@@ -40,7 +41,8 @@ def untranslated(text):
 def test_every_word_of_every_view_is_translated(chromium):
     """With a catalogue that puts all texts in brackets, only tokens and names stand outside of them."""
     data = live_data(word_translator(), "the dog is tired")
-    page_data = make_page(*data, {text: f"⟦{text}⟧" for text in messages()})
+    with speaking("zh_CN"):
+        page_data = make_page(*data, {text: f"⟦{text}⟧" for text in messages()})
     tokens = {*page_data.head["source_words"], *page_data.head["target_words"]}
     with open_page(chromium, page_data.html, **DESK) as page:
         wait_until_ready(page)
@@ -55,6 +57,21 @@ def test_every_word_of_every_view_is_translated(chromium):
             page.click(f"#views button:nth-child({number})")
             words = {word for text in page.evaluate(TEXTS) for word in untranslated(text)}
             assert words <= known, sorted(words - known)
+
+
+@pytest.mark.browser
+def test_a_link_shows_the_same_view_in_the_other_language(chromium):
+    page_data = make_page(*live_data(word_translator(), "the dog is tired"), {"Attention": "注意力 {braces}"})
+    with open_page(chromium, page_data.html, **DESK) as page:
+        wait_until_ready(page)
+        page.click("#views button:nth-child(3)")
+        for language, offered, tab in (("en", "中文", "Attention"), ("zh-CN", "English", "注意力 {braces}")):
+            assert page.get_attribute("html", "lang") == language
+            assert page.text_content("#views [aria-pressed=true]") == tab
+            assert page.text_content("#language") == offered
+            page.click("#language")
+            wait_until_ready(page)
+        assert page.text_content("#views [aria-pressed=true]") == "Attention"
 
 
 def test_a_call_without_a_text_is_found(tmp_path):

@@ -323,6 +323,7 @@ def test_an_activation_of_another_text_is_taken_over(reader):
 def test_a_nudge_moves_the_loss_along_its_slope(reader):
     open_view(reader, "Check a gradient")
     assert "The gradient agrees with the slope." in text(reader, "#slope .verdict")
+    assert re.search(r"\d·10[⁻⁰]", text(reader, "#slope tr:last-child"))  # how far they differ
     reader.press('#slope button[data-choice="0.1"]')
     reader.slide("#slope input[type=range]")
     told = text(reader, "#slope p[aria-live]")

@@ -13,12 +13,12 @@ import { LensView } from "./views/lens_view.js";
 import { ModelMap } from "./views/model_map.js";
 import { SentenceView } from "./views/sentence_view.js";
 import { linkHome } from "./views/site_links.js";
-import { VIEWS, isAddress, isThere, readAddress } from "./state/address.js";
+import { VIEWS, addressOf, isAddress, isThere, readAddress } from "./state/address.js";
 import { Trail } from "./views/trail.js";
 import { listenToKeys } from "./views/keyboard.js";
 import { showLink } from "./views/link_view.js";
 import { pageInterface } from "./state/page_interface.js";
-import { t, translateBody } from "./words/text.js";
+import { offerLanguage, t, translateBody } from "./words/text.js";
 
 const VIEW_CLASSES = {
   steps: StepView,
@@ -32,6 +32,7 @@ const VIEW_CLASSES = {
 /** Start the page. */
 function startPage() {
   translateBody();
+  offerLanguage();
   const explorer = new Explorer();
   readAddress(explorer, location.hash);
   linkHome(explorer);
@@ -59,6 +60,8 @@ function startPage() {
     explorer.isLarge = !explorer.isLarge;
     explorer.changed();
   });
+  const language = byId("language"); // the same view in the other language
+  language.addEventListener("click", () => (language.href = `${language.search}#${addressOf(explorer)}`));
   byId("copy-link").addEventListener("click", () => showLink(explorer));
   // another address is read by a new page: the trail's has a state, and the link to an element is none
   addEventListener("hashchange", () => !history.state && isAddress(location.hash) && location.reload());

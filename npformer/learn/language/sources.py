@@ -5,7 +5,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from npformer.language import GLOSSARY, GRADER, INTERFACE, path_of
+from npformer.explorer.page import messages as words_of_explorer
+from npformer.language import EXPLORER, GLOSSARY, GRADER, INTERFACE, path_of
 from npformer.learn.course.glossary import definitions
 from npformer.learn.course.lesson import Cell, find_lesson
 from npformer.learn.exercises import EXERCISES
@@ -33,9 +34,9 @@ def messages_for(name: str) -> list[str]:
     """Return the messages of a document in English, in order, each once.
 
     Args:
-        name: The name of its catalog: "interface", "grader", "glossary", the name of a lesson such as
-            "lessons/05_1_scaled_dot_product_attention", a chapter's exercises such as "exercises/05", or a
-            file of the checkout without .md, such as "docs/teaching".
+        name: The name of its catalog: "interface", "grader", "glossary", "explorer", the name of a lesson
+            such as "lessons/05_1_scaled_dot_product_attention", a chapter's exercises such as "exercises/05",
+            or a file of the checkout without .md, such as "docs/teaching".
     """
     if name in (INTERFACE, GRADER):
         files = sorted(path.relative_to(PACKAGE) for path in PACKAGE.rglob("*.py"))
@@ -45,6 +46,8 @@ def messages_for(name: str) -> list[str]:
         found += [row.says for table in tables for row in table]
     elif name == GLOSSARY:
         found = definitions()
+    elif name == EXPLORER:
+        found = words_of_explorer()
     elif name.startswith("exercises/"):
         tasks = (each for each in EXERCISES if each.catalog == name)
         found = [message for exercise in tasks for message in exercise.messages()]

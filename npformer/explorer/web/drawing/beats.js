@@ -25,10 +25,7 @@ const REVEAL = 0.3; // the part of the last beat in which all other numbers appe
 const LONGEST = 110; // of the bars
 const SIGNS = ["#5fa2d8", "#f0974a"]; // of positive and of negative terms, as in their list
 
-/**
- * Return the names of the beats of a moment.
- * @param {import("../state/explorer.js").Explorer} explorer
- */
+/** Return the names of the beats of a moment. @param {import("../state/explorer.js").Explorer} explorer */
 export function beatsOf({ moment: { step }, direction }) {
   if (isProduct(step)) return PRODUCT_BEATS;
   return step.op === "softmax" && direction === "forward" ? SOFTMAX_BEATS : OTHER_BEATS;

@@ -105,10 +105,7 @@ export function paletteOf(kind, theme, part) {
   return palette;
 }
 
-/**
- * Return the place of a number between -1 and 1 in a palette.
- * @param {number} x
- */
+/** Return the place of a number between -1 and 1 in a palette. @param {number} x */
 export function levelOf(x) {
   return Math.round(((Math.max(-1, Math.min(1, x)) + 1) * LEVELS) / 2);
 }
@@ -146,10 +143,7 @@ export function rgbText(color) {
   return `rgb(${color.join(",")})`;
 }
 
-/**
- * Return the colour of text on a background: dark on light, light on dark.
- * @param {RGB} color
- */
+/** Return the colour of text on a background: dark on light, light on dark. @param {RGB} color */
 export function inkOn([red, green, blue]) {
   return 0.2126 * red + 0.7152 * green + 0.0722 * blue > 128 ? "#1c1c1c" : "#ffffff";
 }

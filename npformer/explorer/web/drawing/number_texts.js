@@ -42,14 +42,11 @@ export function numberText(x) {
  */
 export function scientific(x, digits) {
   if (Math.abs(x) >= 0.001 && Math.abs(x) < 100000) return x.toFixed(digits).replace("-", "−");
-  const [digitsText, power] = x.toExponential(digits).replace("-", "−").split("e");
+  const [digitsText, power] = x.toExponential(digits).replace(/^-/, "−").split("e");
   return `${digitsText}·${powerOfTen(Number(power))}`;
 }
 
-/**
- * Return numbers on an axis with as many decimals as make them differ.
- * @param {number[]} ticks
- */
+/** Return numbers on an axis with as many decimals as make them differ. @param {number[]} ticks */
 export function tickTexts(ticks) {
   let decimals = 3;
   const texts = () => ticks.map((tick) => tick.toFixed(decimals).replace("-", "−"));

@@ -56,10 +56,7 @@ export class Picture {
     if (isActive) this.listen();
   }
 
-  /**
-   * Draw the picture anew.
-   * @param {string} [label]   the sentence that screen readers read
-   */
+  /** Draw the picture anew. @param {string} [label]   the sentence that screen readers read */
   draw(label) {
     const { canvas } = this,
       theme = currentTheme();

@@ -10,10 +10,7 @@ import { unravel } from "../state/axes.js";
 
 const PRODUCTS = ["scores", "linear", "weighted_sum"];
 
-/**
- * Return whether a step is a product of two matrices.
- * @param {import("../engine/tape.js").Step} step
- */
+/** Return whether a step is a product of two matrices. @param {import("../engine/tape.js").Step} step */
 export function isProduct({ op }) {
   return PRODUCTS.includes(op);
 }

@@ -50,10 +50,7 @@ export class GPTPass extends ForwardPass {
     return -1;
   }
 
-  /**
-   * text (T,) -> logits (T, V)
-   * @param {import("./pass.js").Ids} ids
-   */
+  /** text (T,) -> logits (T, V). @param {import("./pass.js").Ids} ids */
   logits({ targetIn: text }) {
     const { tape, config, positions } = this;
     const tokens = this.parameter("embedding.tokens.weight"); // (V, D)
@@ -68,10 +65,7 @@ export class GPTPass extends ForwardPass {
     return this.predict(x);
   }
 
-  /**
-   * The logits for the output of a layer: x (T, D) -> (T, V).
-   * @param {Step} x
-   */
+  /** The logits for the output of a layer: x (T, D) -> (T, V). @param {Step} x */
   predict(x) {
     const tied = this.config.tied ? this.parameter("embedding.tokens.weight") : null;
     return this.output(this.norm("norm", x), tied);

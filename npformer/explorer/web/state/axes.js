@@ -173,5 +173,5 @@ export function placeText(session, step, index, named = step.shape.map(() => tru
       return `${role}“${labels[place]}”`;
     })
     .filter(Boolean)
-    .join(", ");
+    .join(t(", "));
 }

@@ -164,7 +164,7 @@ export class Continuation {
     }
     const unknown = [...new Set(characters.filter((character) => !this.ids.has(character)))];
     if (unknown.length) {
-      const quoted = unknown.map((character) => `“${character}”`).join(", ");
+      const quoted = unknown.map((character) => `“${character}”`).join(t(", "));
       throw new ReaderError(
         t("The model does not know {quoted}: use characters of its vocabulary.", { quoted }),
       );

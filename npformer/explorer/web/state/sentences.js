@@ -240,14 +240,14 @@ export function blockTitle(block, tape) {
       norm: t("norm (around {sublayer})", { sublayer }),
     };
     const title = /** @type {Record<string, string>} */ (around)[blockKind(block)] ?? name;
-    return [...stack, t("layer {layer}", { layer: parts[layer] }), title].join(", ");
+    return [...stack, t("layer {layer}", { layer: parts[layer] }), title].join(t(", "));
   }
   return (
     {
       source: t("source embedding and positions"),
       target: t("target embedding and positions"),
       output: t("output projection, linear"),
-    }[block] ?? (parts.length > 1 ? `${stackName(parts[0])}, ${name}` : name)
+    }[block] ?? (parts.length > 1 ? `${stackName(parts[0])}${t(", ")}${name}` : name)
   );
 }
 

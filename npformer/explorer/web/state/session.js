@@ -10,7 +10,6 @@ import { Continuation } from "./continuation.js";
 import { Translation } from "./translation.js";
 import { t } from "../words/text.js";
 
-/** @typedef {import("../engine/tape.js").Step} Step */
 
 const MOST_UNDO = 20;
 

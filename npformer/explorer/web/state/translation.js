@@ -8,7 +8,6 @@ import { t } from "../words/text.js";
 
 /** @typedef {import("../engine/pass.js").Ids} Ids */
 /** @typedef {import("../engine/pass.js").Edits} Edits */
-/** @typedef {import("../engine/pass.js").Model} Model */
 
 /**
  * What was read: the ids, the texts, and the model's own output.
@@ -236,7 +235,7 @@ export class Translation {
       tokens = tokenize(text, this.head.tokenization[side]);
     const unknown = [...new Set(tokens.filter((token) => !words.includes(token)))];
     if (!unknown.length) return null;
-    const quoted = unknown.map((word) => `“${word}”`).join(", ");
+    const quoted = unknown.map((word) => `“${word}”`).join(t(", "));
     return new ReaderError(
       side === "source"
         ? t("The model does not know {quoted} and reads <UNK> instead.", { quoted })

@@ -33,7 +33,7 @@ export function numberName(explorer) {
   const place = placeText(session, result, index),
     name = shortPath(explorer, result.path);
   const of = direction === "forward" ? "" : t("Gradient of the loss with respect to ");
-  return `${of}${name}${place ? `, ${place}` : ""}`;
+  return `${of}${name}${place && t(", ") + place}`;
 }
 
 /** What the linear layers before the heads compute, by their number. */
@@ -73,7 +73,7 @@ export function arithmeticSentence(explorer, explanation) {
   const sum = times + counted(count, t("the sum of {count} term"), t("the sum of {count} terms"));
   const values = { name: numberName(explorer), value, sum, equation: equation(explanation) },
     told = t("{name} is {value}, {sum}: {equation}", values);
-  return [told, innerText(explanation)].filter(Boolean).join(". ");
+  return [told, innerText(explanation)].filter(Boolean).join(t(". "));
 }
 
 /**
@@ -81,7 +81,7 @@ export function arithmeticSentence(explorer, explanation) {
  * @param {Explanation} explanation
  */
 function innerText({ inner }) {
-  return inner ? `${inner.name}: ${sumText(inner.terms)} ≈ ${numberText(sumOf(inner.terms))}` : "";
+  return inner ? `${inner.name}${t(": ")}${sumText(inner.terms)} ≈ ${numberText(sumOf(inner.terms))}` : "";
 }
 
 /**
@@ -195,7 +195,7 @@ function termLabel(explorer, { step, index, factors }, all) {
   const place = placeText(session, step, index, others.length > 1 ? differs : undefined);
   return others.length === all.length && place
     ? place
-    : `${shortPath(explorer, step.path)}${place ? `, ${place}` : ""}`;
+    : `${shortPath(explorer, step.path)}${place && t(", ") + place}`;
 }
 
 /**
@@ -235,7 +235,7 @@ function termTable(explorer, list) {
     .slice(0, 600)
     .map((term) => [
       termLabel(explorer, term, list),
-      term.factors.map(({ value, name }) => numberText(value) + (name ? ` (${name})` : "")).join(" · "),
+      term.factors.map(({ value, name }) => numberText(value) + (name ? t(" ({name})", { name }) : "")).join(" · "),
       numberText(term.value),
     ]);
   return table([t("Term"), t("Factors"), t("Product")], rows);

@@ -11,12 +11,12 @@ const MOST_LISTED = 4; // values of an array
 
 /** What a change says of its entries, by its kind. @type {Record<string, (list: any[]) => string>} */
 const TEXTS = {
-  heads: (list) => t("head {list} off", { list: list.join(", ") }),
+  heads: (list) => t("head {list} off", { list: list.join(t(", ")) }),
   masks: (list) => t("{count} cells of the mask set", { count: list.length }),
   values: (list) =>
     list.length > MOST_LISTED
       ? t("{count} entries set", { count: list.length })
-      : list.map(valueText).join(", "),
+      : list.map(valueText).join(t(", ")),
   dropout: (list) => t("{count} entries dropped", { count: list.length }),
 };
 
@@ -38,7 +38,7 @@ export class ChangeList {
     const titles = new Map(sublayersOf(this.explorer).map(({ name, title }) => [name, title]));
     const items = Object.entries(TEXTS).flatMap(([kind, text]) =>
       Object.entries(edits[kind] ?? {}).map(([path, list]) =>
-        this.item(`${titles.get(path) ?? path}: ${text(/** @type {any[]} */ (list))} `, path, () =>
+        this.item(`${titles.get(path) ?? path}${t(": ")}${text(/** @type {any[]} */ (list))} `, path, () =>
           session.setEdits(/** @type {any} */ (kind), path, null),
         ),
       ),

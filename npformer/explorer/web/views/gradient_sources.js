@@ -176,7 +176,7 @@ function percentText(share) {
  */
 function answer(name, predictions, blocks, loss) {
   const listed = (/** @type {Share[]} */ list) =>
-    list.map(({ label, share }) => `${label} (${percentText(share)})`).join(", ");
+    list.map(({ label, share }) => label + t(" ({name})", { name: percentText(share) })).join(t(", "));
   const [first] = predictions,
     [most] = blocks,
     largest = predictions.slice(0, 3).filter(({ share }, i) => !i || Math.abs(share) >= LEAST_SHARE);

@@ -13,6 +13,7 @@ import { t } from "../words/text.js";
 /** @typedef {import("../drawing/colors.js").Theme} Theme */
 /** @typedef {import("../engine/tape.js").Step} Step */
 
+const WEIGHT = t("weight");
 const KEY_ROW = 19,
   FIRST_KEY = 40, // the middle of the first row
   KEYS_WIDTH = 96, // of the keys' names
@@ -127,7 +128,7 @@ export class NeuronView {
     const head = (/** @type {number} */ x, /** @type {string} */ title, style = {}) =>
       write(x, FIRST_KEY - 22, title, { bold: true, ...style });
     ["q", "k", "q × k"].forEach((title, i) => head([q, k, ofProducts][i], title));
-    ["q · k", "weight"].forEach((title, i) => head(ends[i], title, { align: "right" }));
+    ["q · k", WEIGHT].forEach((title, i) => head(ends[i], title, { align: "right" }));
     const entries = queries.map(({ query }) => query),
       largest = [entries, rows.map(({ key }) => key), rows.map((row) => row.products)].map(largestOf);
     queries.forEach(({ name, query }, i) => {

@@ -156,7 +156,7 @@ export class OverviewView {
     const title = blockTitle(name, tape),
       line = sentenceOf(box.weights ? "weighted_sum" : box.output.line, direction);
     const capital = `${title[0].toUpperCase()}${title.slice(1)}`,
-      start = `${capital}: ${line}`;
+      start = `${capital}${t(": ")}${line}`;
     if (token === null || this.isBackward || !box.tokens[token]) return start;
     const read = visibleText(box.tokens[token]);
     if (box.weights) {

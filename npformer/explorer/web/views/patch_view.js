@@ -162,7 +162,7 @@ export class PatchView {
       button(Math.abs(patch[which]) < 0.005 ? "·" : cellText(patch[which]), () => this.choose(patch), {
         styles: shadeOf(palette, patch[which] / most),
         className: "lens-cell",
-        "aria-label": `${patch.row}, ${patch.column}: ${numberText(patch[which])}`,
+        "aria-label": `${patch.row}${t(", ")}${patch.column}${t(": ")}${numberText(patch[which])}`,
       });
     const head = ["", ...rows[0].map(({ column }) => column)],
       cells = rows.map((row) => [row[0].row, ...row.map(cell)]);

@@ -152,7 +152,7 @@ export class SentenceView {
         : "",
     ]
       .filter(Boolean)
-      .join(", ");
+      .join(t(", "));
     byId("changed").hidden = !byId("changed").textContent;
     const used = session.texts.target && session.isLive && session.texts.target !== session.output;
     byId("reference").textContent = used

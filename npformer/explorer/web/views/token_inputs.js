@@ -46,7 +46,7 @@ function tokenInput(explorer, side, position, id) {
     const found = session.task?.tokenId(side, input.value) ?? -1;
     if (found < 0) {
       const near = (session.task?.similar(side, input.value) ?? []).filter(Boolean);
-      const advice = near.length ? t(": try {near}.", { near: near.join(", ") }) : ".";
+      const advice = near.length ? t(": try {near}.", { near: near.join(t(", ")) }) : t(".");
       byId("message").textContent =
         t("The model does not know “{typed}”", { typed: input.value }) + advice;
       return;

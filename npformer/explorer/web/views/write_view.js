@@ -64,7 +64,7 @@ export class WriteView {
     const name = (/** @type {number} */ id) => visibleText(session.head.target_words[id]);
     replaceContent(
       this.tokens,
-      element("b", { textContent: `${session.task?.words.output}: ` }),
+      element("b", { textContent: `${session.task?.words.output}${t(": ")}` }),
       ...before.map((id) => element("span", { className: "faint", textContent: name(id) })),
       ...writer.tokens.map((id, i) =>
         button(name(id), () => this.act(() => writer.keep(i)), {

@@ -1,9 +1,13 @@
 // @ts-check
-// The words of the page. Each of them stands in the modules in English, as t("English text"), so that a page
-// in another language needs nothing but a catalogue: an object of translations by their English texts.
+// The words of the page. Each of them stands in the modules in English, as t("English text"), so that another
+// language needs nothing but a catalogue: an object of translations by their English texts. The page carries
+// one. Its address may choose a language, as in ?language=en.
 
+const LANGUAGE = new URLSearchParams(location.search).get("language") ?? document.documentElement.lang,
+  messages = document.getElementById("messages");
 /** @type {Record<string, string>} */
-const CATALOGUE = JSON.parse(document.getElementById("messages")?.textContent || "{}");
+const CATALOGUE = JSON.parse((LANGUAGE !== "en" && messages?.textContent) || "{}");
+const SPACE = /(?<=[\u3000-\u303f\u4e00-\u9fff\uff00-\uffef]) (?=[\u3000-\u303f\u4e00-\u9fff\uff00-\uffef])/g;
 
 /**
  * Return a text in the language of the page. Names in braces are replaced by values:
@@ -12,8 +16,10 @@ const CATALOGUE = JSON.parse(document.getElementById("messages")?.textContent ||
  * @param {Record<string, any>} values
  */
 export function t(english, values = {}) {
-  const text = CATALOGUE[english] ?? english;
-  return text.replace(/\{(\w+)\}/g, (braces, name) => (name in values ? String(values[name]) : braces));
+  const said = (/** @type {string} */ text) =>
+    text.replace(/\{(\w+)\}/g, (braces, name) => (name in values ? String(values[name]) : braces));
+  // spaces enclose values, which are mostly Latin
+  return english in CATALOGUE ? said(CATALOGUE[english]).replace(SPACE, "") : said(english);
 }
 
 /**
@@ -37,4 +43,15 @@ export function translateBody() {
     for (const each of document.querySelectorAll(`[${name}]`))
       each.setAttribute(name, t(each.getAttribute(name) ?? ""));
   }
+}
+
+/** Show the link to the other language, unless the page has no catalogue or, in a notebook, no address. */
+export function offerLanguage() {
+  const link = /** @type {any} */ (document.getElementById("language")),
+    [own, other] = LANGUAGE === "en" ? ["en", messages?.lang ?? "en"] : [messages?.lang ?? "en", "en"];
+  document.documentElement.lang = own;
+  link.lang = other;
+  link.href = `?language=${other}`;
+  link.textContent = new Intl.DisplayNames(other, { type: "language" }).of(other.slice(0, 2));
+  link.hidden = location.protocol === "about:" || messages?.textContent === "{}";
 }
