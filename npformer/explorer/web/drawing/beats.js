@@ -119,13 +119,12 @@ function drawSoftmax(surface, theme, { placed, width }, { inner }, index, stage)
     bottom = STRIP - 14;
   const exps = list.map(({ value }) => value),
     total = sumOf(list);
-  const rows = [before, exps, after];
   const titles = [
     t("1 the scores"),
     t("2 their exponentials"),
     t("3 divided by their sum, {total}", { total: cellText(total, 3) }),
   ];
-  rows.slice(0, Math.ceil(Math.min(stage, 3))).forEach((numbers, group) => {
+  [before, exps, after].slice(0, Math.ceil(Math.min(stage, 3))).forEach((numbers, group) => {
     const left = 8 + (group * width) / 3,
       wide = Math.min(44, (width / 3 - 24) / numbers.length),
       most = numbers.reduce((a, b) => (Number.isFinite(b) ? Math.max(a, Math.abs(b)) : a), 0) || 1;

@@ -58,8 +58,7 @@ export class Picture {
 
   /** Draw the picture anew. @param {string} [label]   the sentence that screen readers read */
   draw(label) {
-    const { canvas } = this,
-      theme = currentTheme();
+    const { canvas } = this;
     const available = this.scroller.clientWidth || byId("main")?.clientWidth || 800;
     const { top } = this.scroller.getBoundingClientRect();
     this.size = this.fit(available, innerHeight - top - scrollY - MARGIN);
@@ -74,7 +73,7 @@ export class Picture {
     const context = canvas.getContext("2d");
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.clearRect(0, 0, width, height);
-    this.options.draw(new CanvasSurface(context), theme);
+    this.options.draw(new CanvasSurface(context), currentTheme());
     if (label !== undefined) canvas.setAttribute("aria-label", label);
     if (!this.options.over) return;
     Object.assign(this.still, { width: canvas.width, height: canvas.height });
@@ -117,13 +116,8 @@ export class Picture {
 
   listen() {
     const { canvas, options } = this;
-    const place = (/** @type {any} */ event) => {
-      const box = canvas.getBoundingClientRect();
-      return /** @type {[number, number]} */ ([
-        (event.clientX - box.left) / this.zoom,
-        (event.clientY - box.top) / this.zoom,
-      ]);
-    };
+    const place = (/** @type {MouseEvent} */ { offsetX: x, offsetY: y }) =>
+      /** @type {const} */ ([x / this.zoom, y / this.zoom]);
     canvas.addEventListener("pointermove", (/** @type {PointerEvent} */ event) => {
       // a finger that moves scrolls the picture or the page; a tap chooses
       if (event.pointerType !== "touch") options.point?.(...place(event), "move");

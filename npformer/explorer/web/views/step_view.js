@@ -11,11 +11,10 @@ import { layoutStep } from "../drawing/step_layout.js";
 import { blockOf, blockTitle, sentenceOf } from "../state/sentences.js";
 import { currentTheme } from "../drawing/colors.js";
 import { GradientSources } from "./gradient_sources.js";
-import { legendOf } from "./step_legend.js";
+import { legendOf, tableOf } from "./grid_texts.js";
 import { stepActions } from "./step_actions.js";
 import { lessonName } from "./site_links.js";
 import { StepChoice } from "./step_choice.js";
-import { tableOf } from "./array_tables.js";
 import { t } from "../words/text.js";
 
 /** @typedef {import("../state/explorer.js").Explorer} Explorer */
