@@ -167,14 +167,13 @@ assert_allclose(update, orthogonalize(gradient), atol=1e-4)
 #
 # The decay is that of AdamW. What is the factor for? The numbers of an orthogonalized matrix are small: their
 # squares add up to $\min(I, O)$. The factor gives them the root mean square .2, which is typical for Adam's
-# updates (Liu et al. 2025). So a training needs one learning rate only, for its matrices and for the
-# parameters that stay with AdamW.
+# updates (Liu et al. 2025). So one learning rate serves the matrices and the parameters that stay with AdamW.
 #
 # **Question.** Embeddings keep AdamW. Why is Muon not made for a table of vectors?
 #
 # <details><summary>Answer</summary>
-# A token reads one row of the table. No vector is multiplied by the table as a whole, so $\sigma_1$, which
-# limits the change of such a product, says nothing about it.
+# A token reads one row of the table, and $\sigma_1$ limits a product with
+# the whole table. (Our GPT uses it as its output matrix, too, and leaves it to AdamW.)
 # </details>
 #
 # Gains and biases are not matrices and keep AdamW, too.
@@ -216,11 +215,11 @@ rates = {name: of[0].learning_rate for (_, name), of in final.items()}
 assert rates == {"AdamW": 0.01, "Muon": 0.04}
 
 # %% [markdown]
-# Muon wins with every seed. A step of Muon takes somewhat longer, which costs less than it gains: after 150
-# of 200 steps it is nearly where AdamW ends. (The trainings of 200 steps ran on a busier computer than those
-# of 400, so compare seconds only within a length.)
+# Muon wins with every seed. A step of Muon takes somewhat longer, which costs less than it gains: after 165
+# of 200 steps it is where AdamW ends. (The trainings of 200 steps ran on a busier computer than those of 400,
+# so compare seconds only within a length.)
 #
-# **Question.** The learning rates of the two were searched: .01 is the best of AdamW, and .04 of Muon. What
+# **Question.** The learning rates of the two were searched: .01 is the best of AdamW , and .04 of Muon. What
 # would be unfair without this search?
 #
 # <details><summary>Answer</summary>
@@ -228,10 +227,11 @@ assert rates == {"AdamW": 0.01, "Muon": 0.04}
 # keeps settings made for another model. Then a part of the difference is the search.
 # </details>
 #
-# With 400 steps and the same learning rates, Muon gains less. And in the preset `gpt-shakespeare`, with
-# eight times as many parameters and 1,300 steps, one run with Muon ended at 1.484 nats per character, and one
-# with AdamW at 1.487. For these lengths, the rates were not searched. But the numbers warn you: a gain in a
-# short training need not last. In 2025, models of a trillion parameters were trained with Muon (Kimi K2).
+# With 400 steps and the same learning rates, Muon gains less. And in the preset `gpt-shakespeare`, with nine
+# times as many parameters and 1,300 steps, one run with Muon ended at 1.484 nats per character, and one with
+# AdamW at 1.487. For these lengths, the rates were not searched. But the numbers warn you: a gain in a short
+# training need not last. In 2025, a model of a trillion parameters was trained with a variant of Muon (Kimi
+# K2).
 
 # %% [markdown]
 # ## Summary

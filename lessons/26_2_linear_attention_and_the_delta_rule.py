@@ -58,7 +58,7 @@ show_figure(figure, "26_2_new_keys", caption)
 #
 # All vectors are rows, so $k_s^\top v_s$ is a matrix of shape $(d_k, d_v)$. The sum does not depend on the
 # query. So it is enough to keep $S_t$, and to add $k_t^\top v_t$ for each new token. This is **linear
-# attention** (Katharopoulos et al. 2020, whose weights are also positive and add up to 1).
+# attention**. (Katharopoulos et al., 2020, also make the weights positive and divide them by their sum.)
 
 # %%
 rng = np.random.default_rng(26)
@@ -212,8 +212,8 @@ assert max(last["linear, keys again"].max(), last["softmax, keys again"].max()) 
 # attention fails, too: equal keys have equal scores, so it returns the mean of all values of the key. With
 # positions, which it lacks in this experiment, it could prefer the last one.
 #
-# On new keys, the delta rule is no better than linear attention: to write a pair it removes from the memory
-# whatever lies along the new key, and this damages the older pairs.
+# On new keys, the delta rule is a little worse than linear attention: to write a pair it removes from the
+# memory whatever lies along the new key, and this damages the older pairs.
 #
 # **Question.** Which $\beta$ would you expect to be learned in each of the two tasks?
 #
@@ -237,7 +237,7 @@ assert max(last["linear, keys again"].max(), last["softmax, keys again"].max()) 
 # - The memory is exact for up to $d_k$ orthogonal keys. Beyond that, the pairs disturb each other.
 # - The delta rule writes the difference from what the memory holds, so a new value replaces the old one.
 # - Chunks turn both into matrix products. The delta rule needs a triangular system for each chunk.
-# - Softmax attention looks up any number of different keys. Keys that come again need positions.
+# - Softmax attention looked up all 64 different keys. Keys that come again need positions.
 
 # %% [markdown]
 # ## Questions

@@ -67,8 +67,8 @@ show_figure(figure, "26_3_languages", caption)
 # **Question.** Which language has experts of its own? Which two languages share their experts most?
 #
 # <details><summary>Answer</summary>
-# The sums: experts 3 and 4 get two thirds of them, and hardly any English or French. English and French go
-# to the same experts: they have the same letters.
+# The sums come nearest: experts 3 and 4 get two thirds of them and hardly
+# any English or French, but a third of Python. English and French share most: they have the same letters.
 # </details>
 
 # %%
@@ -131,8 +131,8 @@ assert_allclose(weights, F.route(logits, 2)[0])
 # **Question.** With k = 1, the weight of the only expert is $p_e / p_e$. What does the router learn?
 #
 # <details><summary>Answer</summary>
-# Nothing: the weight is always 1, so its gradient is 0. With one expert for each token, one takes $w_e = p_e$
-# without the division (Fedus et al. 2022).
+# Nothing: the weight is always 1, so its gradient is 0. So models with k =
+# 1 use $w_e = p_e$, without the division (Fedus et al. 2022).
 # </details>
 
 # %% [markdown]
@@ -168,8 +168,9 @@ assert report.ok
 #
 # $$E \sum_e f_e P_e$$
 #
-# If all experts are equally busy, $f_e = k / E$ and $P_e = 1 / E$, so the loss is k. The count $f_e$ has no
-# gradient. The gradient goes through $P_e$, and lowers the probabilities of the busy experts most.
+# If all experts are equally busy, $f_e = k / E$. Since the $P_e$ add up to 1, the loss is k then. The count
+# $f_e$ has no gradient. The gradient goes through $P_e$, and lowers the probabilities of the busy experts
+# most.
 
 # %%
 even = np.eye(4)[[0, 1, 2, 3]] * 9  # each token prefers another expert
@@ -183,7 +184,8 @@ assert_allclose(F.load_balancing(even, np.arange(4)[:, None])[0], 1)
 assert F.load_balancing(collapsed, np.zeros((4, 1), int))[0] > 3.9
 
 # %% [markdown]
-# A weight of .01 is usual: large enough to matter, and too small to decide where a token goes.
+# We give this term the weight .01, as Switch Transformers do: enough to keep experts busy, and too little to
+# drown the loss of the predictions.
 
 # %% [markdown]
 # ## The experiment
@@ -219,7 +221,7 @@ assert max(busy[COLLAPSED].max(), busy[UNBALANCED].min()) < 5.6
 # %% [markdown]
 # With balancing, all eight experts are busy. Without it, and with one expert for each character, three to six
 # are: in the first layer, two experts read nine of ten characters of English. With two experts for each
-# character the collapse is slower, since the second choice trains others. What does it cost?
+# character the collapse is smaller. What does it cost?
 
 # %%
 print("nats per character      ", *(f"{language:>8}" for language in LANGUAGES), "    seeds")
@@ -235,10 +237,10 @@ of_single, of_one = (min(r.valid_loss for r in runs[model]) for model in (SINGLE
 assert of_single > of_one
 
 # %% [markdown]
-# On average two experts beat the one network, but by .011 only, and with one seed they lose. Two seeds of the
-# same model differ by more, so these short trainings do not settle which one is better. One expert for each
-# character loses with every seed: an expert sees an eighth of the characters, and learns slowly. The collapse
-# costs .008 on average, which is also less than seeds differ.
+# On average two experts beat the one network, but by .011 only, and with one seed they lose. Seeds differ by
+# more, so these short trainings settle nothing. One expert for each character loses with every seed. A reason
+# may be that an expert sees an eighth of the characters, or that its learning rate was not searched. The
+# collapse costs .008 on average, less than seeds differ.
 #
 # After billions of tokens the gain is clear: with equally many operations for each token, Switch Transformers
 # reached the loss of a dense model up to seven times faster (Fedus et al. 2022).
@@ -248,14 +250,15 @@ assert of_single > of_one
 #
 # Mixtral (2024) is a Mistral with eight experts in each layer, two for each token: 47 billion parameters, of
 # which a token uses 13. Qwen3-30B-A3B (2025) has 128 experts, eight for each token. `npformer.load` reads
-# both families from their folders.
+# both.
 
 # %%
 each = 32 * 3 * 4096 * 14336 / 1e9  # billions, of an expert's three matrices in 32 layers
 print(f"Mixtral: {8 * each:.0f} billion in all experts, {2 * each:.0f} of them used")
 
 # %% [markdown]
-# All experts must be in memory, even if a token uses a few. So a mixture saves operations and no memory.
+# All experts must be in memory, even if a token uses a few. Compared with a dense model of as many
+# parameters, it saves operations and no memory.
 
 # %% [markdown]
 # ## Summary
@@ -265,15 +268,15 @@ print(f"Mixtral: {8 * each:.0f} billion in all experts, {2 * each:.0f} of them u
 # - The choice has no gradient. The router learns through the weights of the chosen experts.
 # - Without balancing, a few experts may do most of the work. The load-balancing loss $E \sum_e f_e P_e$
 #   lowers the probabilities of the busy ones.
-# - Small experts learn slowly, so a short training does not show the gain that large ones do.
+# - An expert sees a part of the tokens. Our short training does not show the gain of long ones.
 
 # %% [markdown]
 # ## Questions
 #
-# **Question.** Show that renormalized weights are a softmax of the chosen logits $s_e$ alone.
+# **Question.** Show that renormalized weights are a softmax of the chosen logits $s_i$ alone.
 #
 # <details><summary>Answer</summary>
-# $p_e = e^{s_e} / Z$, and Z cancels: $w_e = e^{s_e} / \sum_{\text{chosen } i} e^{s_i}$.
+# $p_i = \exp(s_i) / Z$, and Z cancels: $w_i = \exp(s_i) / \sum_{\text{chosen } j} \exp(s_j)$.
 # </details>
 
 # %% [markdown]

@@ -46,11 +46,10 @@ show_figure(figure, "26_4_loss_by_cache", caption)
 # %% [markdown]
 # ## What has to be remembered?
 #
-# A model that writes a long text spends most of its time on reading its KV cache. In grouped-query attention,
-# several query heads share a head of keys and values, so that the KV cache is smaller. But shared heads can
-# do less than separate ones. **Multi-head latent attention** (DeepSeek-V2, 2024) has a separate head of keys
-# and values for each query head, and still caches less. The picture compares six small GPTs by their loss and
-# their KV cache.
+# With a long text, reading the KV cache takes most of the time. In grouped-query attention, several query
+# heads share a head of keys and values, so that the KV cache is smaller. But shared heads can do less than
+# separate ones. **Multi-head latent attention** (DeepSeek-V2, 2024) has a separate head of keys and values
+# for each query head, and still caches less.
 #
 # The keys and values of all heads are computed from the same vector $x$ of a token. So let us first compute a
 # short vector $c$ from $x$, the **latent vector**, and then all keys and values from $c$:
@@ -127,14 +126,14 @@ assert_allclose(y_absorbed, y, rtol=1e-12, atol=1e-14)
 # $$(q R_t) \cdot (c\, W^K R_s) = q\, R_t R_s^\top W^{K\top} c^\top$$
 #
 # Between $q$ and $c$ there is now a matrix that depends on the distance t − s, so there is no single matrix
-# for the query to absorb. DeepSeek-V2 adds a second part to queries and keys, of width R. Only this part is
+# for the query to absorb. DeepSeek-V2 adds another part to queries and keys, of width R. Only this part is
 # rotated. Its key is computed from $x$, and shared by all heads:
 #
 # $$k_h = [\,\mathrm{rotate}(x W^R);\ c\, W^K_h\,], \qquad q_h = [\,\mathrm{rotate}(x W^{QR}_h);\ x W^Q_h\,]$$
 #
-# The dot product of two joined vectors is the sum of the dot products of their parts. The first part compares
-# positions, the second one contents. The KV cache keeps C + R numbers for each token: $c$ and the rotated
-# key. In DeepSeek-V2, R is 64.
+# The dot product of two joined vectors is the sum of the dot products of their parts. The rotated part
+# compares positions, the other one contents, and the scale becomes $1 / \sqrt{R + K}$. The KV cache keeps C +
+# R numbers for each token: $c$ and the rotated key. In DeepSeek-V2, R is 64.
 
 # %%
 R, T = 4, 7
@@ -170,7 +169,7 @@ assert report.ok
 # %% [markdown]
 # ## Loss and cache
 #
-# `npformer experiment caching` trains nine small GPTs, with the settings of the last model of lesson 24.3 and
+# `npformer experiment caching` trains ten small GPTs, with the settings of the last model of lesson 24.3 and
 # the same learning rate for all. This cell repeats one training.
 
 # %%
@@ -182,8 +181,8 @@ print(f"{again.valid_loss:.3f}; the file has {losses[again.model][0]:.3f}")
 assert abs(again.valid_loss - losses[again.model][0]) < 0.03
 
 # %% [markdown]
-# The next cell prints the mean loss over the seeds. Then follow its difference from the first model, which
-# has a key head for each query head, and the standard deviation of this difference.
+# The next cell prints the mean loss over the seeds, and the mean difference from the first model, which has a
+# key head for each query head, with its standard deviation over the seeds.
 
 # %%
 baseline = losses["4 key heads"]
@@ -199,8 +198,8 @@ for stage in plan:
 # "latent, 16 + 16" has latent vectors of width C = 16 and a rotated key of width R = 16 in each layer. It
 # caches a quarter of what the first model caches, and its loss is the same up to the noise. One key head
 # takes the same memory, and its loss is hardly higher: with four heads, the two cannot be told apart. In the
-# paper (appendix D), with billions of parameters, one key head is clearly worse than separate heads, and
-# latent vectors are better than separate heads.
+# paper (appendix D), one key head is clearly worse than separate heads in models of 7 billion parameters, and
+# in larger mixtures latent vectors are better than separate heads.
 #
 # "latent, 24 + 8" caches as many numbers, but its loss is higher with each seed. A likely reason is that its
 # rotated part has four pairs of numbers only:
@@ -210,7 +209,7 @@ angles = 64 * 10000.0 ** (-np.arange(0, 8, 2) / 8)  # of the last position of ou
 print("turns within the context:", (angles / (2 * np.pi)).round(3))
 
 # %% [markdown]
-# Two of them make less than a quarter of a turn, so little is left to tell positions apart.
+# Two of the four make less than a quarter of a turn, so little is left to tell positions apart.
 #
 # The last three models add to two key heads what other models of 2025 have. QK-norm (Qwen3) normalizes each
 # query and key. Gemma 3 has norms before and after each sublayer, too, which lowers the loss here. And in
@@ -221,8 +220,8 @@ print("turns within the context:", (angles / (2 * np.pi)).round(3))
 # **Question.** Three seeds and one learning rate: which differences in the table would you believe?
 #
 # <details><summary>Answer</summary>
-# Those of "latent, 8 + 8" and of the two models with more norms: they are more than twice their standard
-# deviation, and have the same sign for each seed.
+# Those of "latent, 8 + 8" and of the two models with more norms: they are
+# more than twice their standard deviation.
 # </details>
 
 # %% tags=["check"]
@@ -244,7 +243,7 @@ assert cached == [256, 128, 64, 128, 64, 64, 32, 128, 128, 64]
 # - A rotation between the two matrices would prevent this. So a second part of queries and keys has the
 #   positions, and all heads share its key.
 # - The KV cache keeps C + R numbers for each token, instead of 2 · H · K.
-# - In our experiment, a quarter of the cache gives the same loss, if the rotated part is wide enough.
+# - In our experiment, a quarter of the cache gives the same loss up to the noise, with one key head as well.
 
 # %% [markdown]
 # ## Questions
@@ -252,7 +251,8 @@ assert cached == [256, 128, 64, 128, 64, 64, 32, 128, 128, 64]
 # **Question.** In training, is multi-head latent attention cheaper than multi-head attention?
 #
 # <details><summary>Answer</summary>
-# Hardly. It computes all keys, values and scores. Only the maps from $x$ to them have fewer weights.
+# No. The maps to keys and values have fewer weights, but queries are
+# wider, and each score has R more products.
 # </details>
 
 # %% [markdown]

@@ -54,9 +54,8 @@ show_figure(
 # %% [markdown]
 # ## A model in another style
 #
-# You want a model to write in another style. Training all its weights works, and for each style you then
-# store a whole model. Adam needs two more numbers for each weight, so the training takes far more memory than
-# the use.
+# You want a model to write in another style. Training all its weights works, but then you store a whole model
+# for each style, and Adam needs two more numbers for each weight.
 #
 # **LoRA**, low-rank adaptation (Hu et al. 2021), leaves the weights as they are. Beside each weight matrix it
 # sets a product of two narrow matrices, and only these learn:
@@ -64,8 +63,8 @@ show_figure(
 # $$y = x\, (W + s\, A B) = x W + s\, (x A)\, B$$
 #
 # $W$ has I rows and O columns, $A$ is (I, R) and $B$ is (R, O). The **rank** $R$ is small; in the picture it
-# is 1. The fixed number $s$ lets one learning rate serve several ranks. Here it is 1. The product $A B$ has
-# the shape of $W$, but each of its rows is a sum of multiples of the R rows of $B$.
+# is 1. The fixed number $s$ is usually a constant divided by R; here it is 1. The product $A B$ has the shape
+# of $W$, but each of its rows is a sum of multiples of the R rows of $B$.
 #
 # **Question.** A matrix has I = O = 4096. How many numbers learn with $R = 8$, in percent of its weights?
 #
@@ -126,8 +125,8 @@ show_figure(figure, "27_1_backward", "Backward: the frozen weight gets no gradie
 # %% [markdown]
 # ## A whole model
 #
-# `add_lora` returns a copy of a model in which every linear layer is a `LoRALinear`. The copy shares the
-# weights. The function also returns the narrow matrices, for an optimizer.
+# `add_lora` returns a copy of a model in which every linear map inside the layers has two narrow matrices.
+# The copy shares the weights. The function also returns the narrow matrices, for an optimizer.
 
 # %%
 model = new_gpt(CONFIG, seed=0)
@@ -184,17 +183,18 @@ for seed in SEEDS:
 
 # %% [markdown]
 # With 1.4 % of the parameters, LoRA covers most of the way to what all parameters reach in the same steps.
-# The last column shows the price: a model that learns to write capitals forgets the plays. With all
-# parameters it becomes worse than a guess: it is sure that each letter is a capital. LoRA forgot less, but it
-# also learned less, so this table does not say whether it forgets less at the same loss. One thing is
+# The last column shows the price: a model that learns to write capitals forgets the plays. It becomes worse
+# than a guess (LoRA with one of the seeds, too): it is sure that each letter is a capital. LoRA forgot less,
+# but it also learned less, so this table does not say whether it forgets less at the same loss. One thing is
 # certain: its change can be undone. Without the two matrices, the model is the old one, bit for bit.
 #
 # **Question.** Some layers multiply by a matrix, and an embedding looks up rows of a table. Why does LoRA
 # change only the matrices?
 #
 # <details><summary>Answer</summary>
-# A row of a table belongs to one token, and a step changes only the few rows of its tokens. There is no large
-# product to avoid. Our embeddings and norms stay as they are.
+# For a token, a table is a look-up of one row: its gradient needs no large
+# product. (Our GPT uses the table as its output matrix, too. It could be adapted, but we leave it as it is,
+# and the norms.)
 # </details>
 
 # %% [markdown]

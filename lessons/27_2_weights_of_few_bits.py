@@ -132,17 +132,17 @@ error = abs(quantize(large, bits).value - large)
 assert (error <= abs(large).max(0) / 7 / 2 + 1e-12).all()
 
 # %% [markdown]
-# With one scale, the large column sets it, and half of it is more than all other weights: they become 0. But
-# each column of $W$ computes another component of $y = x W$, called an **output channel**. So each column can
-# have a scale of its own: $y_j = s_j \sum_i x_i\, q_{ij}$. The scale stands before the sum, so it costs one
-# product for each output.
+# With one scale, the large column sets the scale. Half a scale is then more than any other weight, so all
+# others become 0. But each column of $W$ computes another component of $y = x W$, called an **output
+# channel**. So each column can have a scale of its own: $y_j = s_j \sum_i x_i\, q_{ij}$. The scale stands
+# before the sum, so it costs one product for each output.
 #
 # **Question.** Could each row have its own scale instead?
 #
 # <details><summary>Answer</summary>
 # The error would be bounded as well. But the scale of row $i$ belongs to
-# $x_i$ and cannot stand before the sum, so each input would have to be multiplied by it first. If inputs are
-# stored as whole numbers as well, to multiply whole numbers only, this is not possible.
+# $x_i$ and cannot stand before the sum, so each input would have to be multiplied by it first. Then the sum
+# could not be computed with whole numbers only, even if the inputs are whole numbers, too.
 # </details>
 
 # %% [markdown]

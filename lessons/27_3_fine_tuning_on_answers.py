@@ -141,8 +141,8 @@ print(f"{characters[0][:PROMPT]} {' '.join(shown)}   right: {characters[0][PROMP
 # And if it is always right for 30 % of the prompts and never for the others?
 #
 # <details><summary>Answer</summary>
-# $1 - .7^8 = .94$ in the first case, and .3 in the second. If pass@k is far above pass@1, the model can give
-# right answers to most prompts, and does not give them reliably.
+# $1 - .7^8 = .94$ in the first case, and .3 in the second. If pass@k is
+# near 1 and pass@1 is not, the model can give right answers to most prompts, and does not give them reliably.
 # </details>
 
 # %% [markdown]
@@ -165,10 +165,10 @@ for each in SEEDS:
     assert 0.25 < after["pass@1"] < 0.4 < 0.8 < after["pass@8"]
 
 # %% [markdown]
-# With each seed, the loss on answers leads to three times as many right answers or more. Both trainings had
-# one learning rate, .003, which was not searched for either. In the mean over all tokens, the answers have
-# only 3/8 of the weight. So a part of the difference may be one of the size of the steps. And the numbers say
-# nothing about longer trainings: the first exercise does.
+# With each seed, the loss on answers leads to about three times as many right answers or more. Both trainings
+# had one learning rate, .003, which was not searched for either. In the mean over all tokens, the answers
+# have only 3/8 of the weight. So a part of the difference may be one of the size of the steps. And the
+# numbers say nothing about longer trainings: the first exercise does.
 #
 # Look at the second measure. A model that is right in one of three draws has a right answer among eight for
 # more than 80 % of the prompts. It could do much better than it does, if it only preferred its own good

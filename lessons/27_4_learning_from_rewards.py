@@ -53,8 +53,8 @@ show_figure(curves(points, steps, **names), "27_4_rewards", caption)
 # The GPT of lesson 27.3 adds two numbers correctly in about one of three draws. Now it gets no more answers
 # to copy. It draws answers itself, and a program gives each a **reward**. With 1 for a right answer and 0 for
 # a wrong one, the share of right answers rises above a half. Now subtract 1 from all rewards. They say the
-# same about the answers, and still the share falls and stays low. GRPO, which this lesson explains, trains
-# equally well with both.
+# same, but now the share falls at once, and is not back after 150 steps. GRPO, which this lesson explains,
+# trains equally well with both.
 #
 # A drawn answer has no derivative with respect to the weights. But you know this problem from chapter 19: the
 # score-function estimator weights the gradient of $\log p$ of what was drawn by its reward,
@@ -77,8 +77,9 @@ show_figure(curves(points, steps, **names), "27_4_rewards", caption)
 #
 # $$A_i = \frac{r_i - \mathrm{mean}(r_1 \dots r_G)}{\mathrm{std}(r_1 \dots r_G)}$$
 #
-# The mean contains $r_i$ itself, so this baseline does depend on the draw. It only makes the expected
-# gradient smaller, by the factor $(G - 1) / G$. The cell draws eight answers to each of three prompts.
+# The mean contains $r_i$ itself, so this baseline does depend on the draw. Without the division, this only
+# makes the expected gradient smaller, by the factor $(G - 1) / G$. The cell draws eight answers to each of
+# three prompts.
 
 # %%
 seed = 2
@@ -104,9 +105,10 @@ assert_allclose(advantages.sum(1), 0, atol=1e-9)
 # what in the rewards themselves as weights, without a baseline?
 #
 # <details><summary>Answer</summary>
-# The advantages stay the same, since the mean changes with the rewards. Without a baseline, right answers now
-# have the weight 0 and wrong ones −1. So no answer that was drawn is ever made more probable. The wrong ones
-# become less probable, and the probability that they lose goes to all other answers, most of which are wrong.
+# The advantages stay the same, since the mean changes with the rewards.
+# Without a baseline, right answers now have the weight 0 and wrong ones −1. So no right answer is pushed up.
+# The wrong ones are pushed down, and the probability that they lose goes to all other answers, most of which
+# are wrong.
 # </details>
 
 # %% [markdown]
@@ -149,7 +151,9 @@ assert report.ok
 
 # %% [markdown]
 # The mean of $q - \log q - 1$ over draws of the model is the KL divergence of the model from the reference,
-# because the mean of $q$ is 1. Unlike $-\log q$ alone, it is never negative (Schulman 2020).
+# because the mean of $q$ is 1. Unlike $-\log q$ alone, it is never negative (Schulman 2020). Its gradient,
+# with the draws held fixed, is that of the divergence in the other direction: a second reason to move towards
+# the reference.
 #
 # **Question.** The model has changed a token's probability, and $\rho = 1.3$. For which sign of the advantage
 # does it still get a gradient from the first term?
@@ -200,8 +204,8 @@ for each in SEEDS:
 # %% [markdown]
 # - **GRPO** raises pass@1 towards the pass@8 that the model had before. It raises pass@8 little: the model
 #   learned to prefer answers that it could give already.
-# - **Without a baseline**, rewards of 1 and 0 train as well as GRPO does here. The same rewards minus 1 ruin
-#   the training.
+# - **Without a baseline**, rewards of 1 and 0 train as well as GRPO does here. With the same rewards minus 1,
+#   150 steps gain nothing.
 # - **Without the KL term**, the training is about as good, as long as the reward is what we want.
 # - With the **lazy judge**, the last digit becomes right much more often in both runs. Without the KL term,
 #   the other digits are forgotten, since nobody looks at them: the reward rises, and fewer answers are right
@@ -237,7 +241,7 @@ for each in SEEDS:
 # - `npformer experiment addition` repeats the experiment in two minutes of processor time.
 #
 # GRPO is of Shao et al., "DeepSeekMath" (2024). Liu et al., "Understanding R1-Zero-like training" (2025),
-# leave out the division by the standard deviation. It gives more weight to prompts whose answers are nearly
-# all right or nearly all wrong.
+# leave out the division by the standard deviation, because it gives more weight to prompts whose answers are
+# nearly all right or nearly all wrong.
 #
 # **Next**: lesson 27.5 (`27_5_learning_from_preferences`), which learns from pairs of answers.

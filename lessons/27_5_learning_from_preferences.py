@@ -54,13 +54,14 @@ show_figure(figure, "27_5_loss", "The loss of a pair of answers")
 #
 # The usual way was long: train a second model to predict rewards from the preferences, then train the
 # language model with these rewards, as in lesson 27.4. **Direct preference optimization** (DPO, Rafailov et
-# al. 2023) does it in one step, with the loss in the picture. The **margin** says by how much more than the
-# reference, the model before the training, the model prefers the better answer.
+# al. 2023) does it in one step, with the loss in the picture. The **reference** is the model before the
+# training. The **margin** says how much more the model now prefers the better answer than the reference does.
 #
 # **Question.** Which pairs have the largest gradients?
 #
 # <details><summary>Answer</summary>
-# Those in the wrong order, with a negative margin. A pair that is ordered well has a gradient near 0.
+# Those with a negative margin: the model prefers the better answer less
+# than the reference does. A pair with a large margin has a gradient near 0.
 # </details>
 #
 # ## The derivation
@@ -121,7 +122,8 @@ assert all(objective(p) < objective(best) for p in others)
 # L &= \mathrm{mean}\left[ -\log \sigma(m) \right], \qquad \frac{dL}{dm} = -\frac{1 - \sigma(m)}{B}
 # \end{aligned}$$
 #
-# This is the cross-entropy of a classifier with two classes. Its logits are log-probabilities of texts.
+# The mean is over the B pairs. This is the cross-entropy of a classifier with two classes, whose logit is the
+# margin $m$.
 
 # %%
 rng = np.random.default_rng(27)
@@ -159,9 +161,9 @@ for better, worse in pairs.swapaxes(0, 1)[:3]:
     print(f"{texts[0]} is better than {texts[1][PROMPT:]}")
 
 # %% [markdown]
-# These pairs test two trainings of 60 steps, each on about 1,000 other pairs, with $\beta = 2$ and with
-# $\beta = .3$. (Trainings of large models use about .1.) For each, the cell prints the mean $\log p$ of the
-# better and of the worse answers.
+# Two models are trained for 60 steps on the pairs of 1,000 other sums, one with $\beta = 2$ and one with
+# $\beta = .3$. The pairs above test both. (Trainings of large models use about .1.) For each, the cell prints
+# the mean $\log p$ of the better and of the worse answers.
 
 # %%
 learners = {"before": model}
@@ -202,7 +204,8 @@ assert sum(rates[small, each] < rates[FINE_TUNED, each] for each in SEEDS) == 2
 
 # %% [markdown]
 # The stored results are those of three seeds. With the large $\beta$, pass@1 rises with each seed, and so
-# does pass@8. With the small one, it rises with one seed, and falls with the two others.
+# does pass@8. With the small one, it rises with one seed, and falls with the two others (by .01 with one of
+# them).
 #
 # The row of GRPO is no fair comparison: it draws 19,200 answers, and DPO 8,000. GRPO keeps drawing from the
 # model as it has become. DPO learns from answers of the old model, and so it must stay near it.
