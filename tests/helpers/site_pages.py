@@ -91,7 +91,7 @@ def check_fit(tab, site):
         assert width[0] <= width[1], (path, tab.evaluate(_TOO_WIDE))
         for link in tab.evaluate("[...document.links].map((link) => link.href)"):
             if link.startswith("file:"):
-                assert Path(unquote(link.removeprefix("file://").partition("#")[0])).exists(), (path, link)
+                assert Path(unquote(re.split("[?#]", link.removeprefix("file://"))[0])).exists(), (path, link)
 
 
 def check_axe(tab, addresses):

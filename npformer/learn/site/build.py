@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from npformer.errors import UserError
-from npformer.language import ENGLISH, LANGUAGES, NAMES
+from npformer.language import ENGLISH, EXPLORER, LANGUAGES, NAMES, catalog
 from npformer.learn.course.lesson import Lesson, all_lessons
 from npformer.learn.site.course_pages import course_pages, glossary_page, home_page
 from npformer.learn.site.explorer_page import explorer_files
@@ -186,7 +186,8 @@ def _run(plan: SitePlan, report: Report) -> dict[str, Files]:
 def _explorer(model: str | None, lessons: Sequence[Lesson]) -> Files:
     """Return the explorer of a model, or of the tour's, which is trained first, and its introduction."""
     make = partial(explorer_files, model, lessons)
-    return make() if model else stored(f"explorer {[lesson.name for lesson in lessons]}", make)
+    words = [catalog(language, EXPLORER) for language in TRANSLATIONS]
+    return make() if model else stored(f"explorer {[lesson.name for lesson in lessons]} {words}", make)
 
 
 def _lessons(group: Sequence[Lesson], has_explorer: bool) -> Files:

@@ -6,6 +6,7 @@ from pathlib import Path
 from urllib.parse import parse_qs
 
 from npformer.explorer import explore
+from npformer.language import ENGLISH, current_language, say
 from npformer.learn.course.lesson import Lesson
 from npformer.learn.course.trained import tour_recipe
 from npformer.learn.site.lesson_links import page_of
@@ -16,16 +17,6 @@ from npformer.training import train
 
 # the sentence of the source documents, in which one word decides what "it" stands for
 SENTENCE = "the animal didn't cross the street because it was too tired"
-VIEWS = {"attention": "the attention of all heads", "changes": "what changes if a part is changed"}
-INTRODUCTION = """\
-A small Transformer, trained to translate English into French, that computes in your browser. You can follow
-every number from the words to the loss, and every gradient on the way back.
-
-- Press **Next**, or the space bar, to go from one line of the code to the next. Click on a number to read how
-  it was computed.
-- Choose **backward** to see each gradient with the line that computes it.
-- In **What if**, switch off a head, change a mask, a token or a weight, and see the loss change.
-- In **Teach it**, write another translation and train, and see how the probabilities and the words change."""
 
 
 def explorer_files(model: str | None, lessons: Sequence[Lesson]) -> Files:
@@ -48,27 +39,48 @@ def explorer_files(model: str | None, lessons: Sequence[Lesson]) -> Files:
 
 
 def introduction(lessons: Sequence[Lesson]) -> bytes:
-    """Return the document that introduces the explorer, with the explorer in a frame."""
+    """Return the document that introduces the explorer in the current language, with it in a frame."""
+    title = say("The explorer")
+    address = ("" if current_language() == ENGLISH else "../") + address_of("")
+    items = [
+        say(
+            "Press **Next**, or the space bar, to go from one line of the code to the next. Click on a "
+            "number to read how it was computed."
+        ),
+        say("Choose **backward** to see each gradient with the line that computes it."),
+        say(
+            "In **What if**, switch off a head, change a mask, a token or a weight, and see the loss change."
+        ),
+        say(
+            "In **Teach it**, write another translation and train, and see how the probabilities and the "
+            "words change."
+        ),
+    ]
     rows = "\n".join(_row(lesson, view) for lesson in lessons if (view := view_of(lesson)) is not None)
-    head = "<thead><tr><th>lesson</th><th>in the explorer</th></tr></thead>"
+    head = f"<thead><tr><th>{say('lesson')}</th><th>{say('in the explorer')}</th></tr></thead>"
     table = f'<table class="docutils">{head}<tbody>\n{rows}\n</tbody></table>'
     parts = [
-        INTRODUCTION,
-        raw(
-            f'<p><a class="button" href="{EXPLORER}">Open the explorer</a></p>\n'
-            f'<iframe class="wide-only" src="{EXPLORER}" loading="lazy" title="The explorer"></iframe>'
+        say(
+            "A small Transformer, trained to translate English into French, that computes in your browser. "
+            "You can follow every number from the words to the loss, and every gradient on the way back."
         ),
-        "## The steps that the lessons derive",
+        "\n".join(f"- {item}" for item in items),
+        raw(
+            f'<p><a class="button" href="{address}">{say("Open the explorer")}</a></p>\n'
+            f'<iframe class="wide-only" src="{address}" loading="lazy" title="{title}"></iframe>'
+        ),
+        f"## {say('The steps that the lessons derive')}",
         raw(f'<div class="table-wrapper">{table}</div>'),
     ]
-    return document("The explorer", parts, "live interactive visualization backward gradient attention")
+    return document(title, parts, "live interactive visualization backward gradient attention")
 
 
 def _row(lesson: Lesson, view: str) -> str:
     """Return a row of the table: a lesson, and the view of the explorer that it opens."""
+    root = "" if current_language() == ENGLISH else "../"
     return (
         f'<tr><td><a href="{page_of(lesson)}">{lesson.number} {escape(lesson.title)}</a></td>'
-        f'<td><a href="{escape(address_of(view))}">{_named(view)}</a></td></tr>'
+        f'<td><a href="{escape(root + address_of(view))}">{_named(view)}</a></td></tr>'
     )
 
 
@@ -76,6 +88,11 @@ def _named(view: str) -> str:
     """Return what a view of the explorer shows: one of its tabs, or a step of a pass with its path."""
     parts = {name: values[0] for name, values in parse_qs(view[1:]).items()}
     if "step" not in parts:
-        return VIEWS.get(parts.get("view", ""), "the first step")
+        views = {
+            "attention": say("the attention of all heads"),
+            "changes": say("what changes if a part is changed"),
+        }
+        return views.get(parts.get("view", ""), say("the first step"))
     path = escape(parts["step"]).replace(".", ".<wbr>")  # a phone may break the line there
-    return f"{parts.get('direction', 'forward')}: <code>{path}</code>"
+    direction = say("backward") if parts.get("direction") == "backward" else say("forward")
+    return f"{direction}: <code>{path}</code>"

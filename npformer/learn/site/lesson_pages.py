@@ -63,8 +63,10 @@ def view_of(lesson: Lesson) -> str | None:
 
 
 def address_of(view: str) -> str:
-    """Return the address of a view of the explorer, relative to the folder of the site."""
-    return EXPLORER + quote(view, safe="#=&.,:+-_")
+    """Return the address of a view of the explorer in the current language, from the folder of the site."""
+    language = current_language()
+    query = "" if language == ENGLISH else f"?language={language.replace('_', '-')}"
+    return EXPLORER + query + quote(view, safe="#=&.,:+-_")
 
 
 def exercises_of(lesson: Lesson) -> list[str]:

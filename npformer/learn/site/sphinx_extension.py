@@ -4,16 +4,32 @@ import inspect
 import re
 from collections.abc import Iterator
 from functools import cache
+from gettext import NullTranslations
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from npformer.language import ENGLISH, LANGUAGES, speaking
+from npformer.language import ENGLISH, INTERFACE, LANGUAGES, catalog, later, speaking
 from npformer.learn.course.glossary import Term, all_terms
 from npformer.learn.course.latex import to_mathml
 from npformer.learn.course.lesson import Lesson, all_lessons
 from npformer.learn.site.lesson_links import document_of, forms_of, named_in
 
+NEXT = later("Next page")  # a page of another kind than the next lesson
+WORDS = (
+    later("Previous"),
+    later("Home"),
+    later("On this page"),
+    later("Back to top"),
+    later("Skip to content"),
+    later("All pages"),
+    later("Words to search for"),
+    later("The search needs JavaScript."),
+    later("No page has “{question}”. Try fewer or other words."),
+    later("1 page for “{question}”"),
+    later("{count} pages for “{question}”"),
+    later("The best {count} pages for “{question}”"),
+)
 ARRAY = re.compile(r"~?(?:numpy\.)?ndarray\[~?(?:typing\.)?Any, ~?(?:typing\.)?Any\]")
 
 
@@ -24,6 +40,7 @@ def setup(app: Any) -> dict[str, Any]:
     app.add_role("english", _english)
     app.add_html_math_renderer("mathml", inline_renderers=(_formula, None), block_renderers=(_formula, None))
     app.connect("builder-inited", _begin)
+    app.connect("builder-inited", _translate)
     app.connect("autodoc-process-docstring", _docstring, priority=100)  # before napoleon
     app.connect("autodoc-process-signature", _signature)
     app.connect("doctree-resolved", _link_names)
@@ -38,6 +55,25 @@ def _begin(app: Any) -> None:
     with speaking(_language(app.config)):
         lessons = [lesson for lesson in all_lessons() if lesson.name in app.config.npformer_lessons]
     app.npformer_documents = {document_of(lesson): lesson for lesson in lessons}
+
+
+def _translate(app: Any) -> None:
+    """Let the templates find the words that Sphinx does not translate in the catalog of the program."""
+    if _language(app.config) != ENGLISH:
+        app.translator.add_fallback(_Words(_language(app.config)))
+
+
+class _Words(NullTranslations):
+    """The translations of words of the theme and of the search."""
+
+    def __init__(self, language: str) -> None:
+        super().__init__()
+        self.words = catalog(language, INTERFACE)
+
+    def gettext(self, message: str) -> str:
+        """Return a word in the language, or as it is."""
+        word = message.strip()
+        return self.words.get(NEXT if word == "Next" else word, message)
 
 
 def _language(config: Any) -> str:

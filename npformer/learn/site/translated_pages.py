@@ -7,6 +7,7 @@ from npformer.language import GLOSSARY, catalog, say, speaking
 from npformer.learn.course.lesson import Lesson, all_lessons
 from npformer.learn.course.routes import MAIN
 from npformer.learn.site.course_pages import glossary_page
+from npformer.learn.site.explorer_page import introduction
 from npformer.learn.site.guide_pages import guide_pages
 from npformer.learn.site.lesson_links import document_of
 from npformer.learn.site.markdown import Files, document, listed, text
@@ -26,6 +27,8 @@ def translated_pages(lessons: Files, language: str, english: set[str]) -> Files:
         files = lessons | guide_pages(known, english, language=language)  # links to English pages
         if catalog(language, GLOSSARY):
             files |= glossary_page(known)
+        if "explorer" in english:
+            files |= {"explorer.md": introduction(known)}
         return files | {"index.md": _first_page(course, files, english)}
 
 

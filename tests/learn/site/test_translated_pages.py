@@ -51,3 +51,24 @@ def test_the_search_in_chinese_has_the_chinese_pages(site):
     index = (site / "zh/search-index.js").read_text("utf-8")
     pages = json.loads(index.removeprefix("const SEARCH_INDEX = ").removesuffix(";\n"))["pages"]
     assert any("梯度" in text for _, _, _, _, parts in pages for _, _, text, _ in parts)
+    search = (site / "zh/search.html").read_text("utf-8")
+    assert "要搜索的词" in text_of(search)
+    assert 'data-one="有 1 个页面与“{question}”有关"' in search
+
+
+def test_the_frame_of_the_pages_is_in_chinese(site):
+    shown = text_of((site / "zh/lessons/00_0.html").read_text("utf-8"))
+    for word, english in {
+        "下一页": "Next",
+        "跳到正文": "Skip to content",
+        "本页内容": "On this page",
+    }.items():
+        assert word in shown
+        assert english not in shown
+
+
+def test_the_explorer_on_a_page_in_chinese_speaks_chinese(read):
+    address = "explorer/translator.html?language=zh-CN"
+    assert f'src="../../{address}#' in read("zh/lessons/05_1.html")
+    assert f'href="../{address}"' in read("zh/explorer.html")
+    assert "?language" not in read("explorer.html")

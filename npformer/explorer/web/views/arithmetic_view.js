@@ -235,7 +235,7 @@ function termTable(explorer, list) {
     .slice(0, 600)
     .map((term) => [
       termLabel(explorer, term, list),
-      term.factors.map(({ value, name }) => numberText(value) + (name ? t(" ({name})", { name }) : "")).join(" · "),
+      term.factors.map((one) => numberText(one.value) + (one.name && t(" ({name})", one))).join(" · "),
       numberText(term.value),
     ]);
   return table([t("Term"), t("Factors"), t("Product")], rows);

@@ -39,14 +39,14 @@ function itemOf(result) {
 /**
  * Return the sentence that is read aloud after a search.
  * @param {string} question
- * @param {Result[]} results
+ * @param {number} count   of the results
+ * @param {DOMStringMap} sentences
  */
-function statusOf(question, results) {
+function statusOf(question, count, sentences) {
   if (!question.trim()) return "";
-  if (results.length === 0) return `No page has “${question}”. Try fewer or other words.`;
-  const all = results.length === 1 ? "1 page" : `${results.length} pages`;
-  const count = results.length === MOST ? `The best ${MOST} pages` : all;
-  return `${count} for “${question}”`;
+  const { none, one, many, best } = sentences;
+  const sentence = count === MOST ? best : [none, one][count] ?? many;
+  return (sentence ?? "").replace("{count}", String(count)).replace("{question}", () => question);
 }
 
 function start() {
@@ -59,7 +59,7 @@ function start() {
   function show() {
     const results = input.value.trim() ? searcher.search(input.value, MOST) : [];
     list.replaceChildren(...results.map(itemOf));
-    status.textContent = statusOf(input.value, results);
+    status.textContent = statusOf(input.value, results.length, list.dataset);
     remember(input.value);
   }
 
