@@ -11,14 +11,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from npformer.language import later
 from npformer.learn.course.glossary import all_terms
 from npformer.learn.course.latex import to_text
 
 WORDS = Path(__file__).parent / "search_words.txt"
 SECTIONS = {
-    "lessons": "Lessons", "exercises": "Lessons", "explorer": "Explorer", "gallery": "Gallery",
-    "zoo": "Bug zoo", "docs": "Guides", "reference": "Reference", "glossary": "Glossary",
+    "lessons": later("Lessons"), "exercises": "Lessons", "explorer": later("Explorer"), "gallery": "Gallery",
+    "zoo": "Bug zoo", "docs": later("Guides"), "reference": "Reference", "glossary": later("Glossary"),
 }  # fmt: skip
+START = later("Start")
 LONGEST = 20_000  # characters of a part of a page, for the search
 
 
@@ -40,7 +42,7 @@ def _begin(app: Any) -> None:
 def _index(app: Any, doctree: Any, docname: str) -> None:
     """Add a page: [path, title, section, keywords, [[id, heading, text, words of code], ...]]."""
     title = app.env.titles[docname].astext()
-    section = SECTIONS.get(docname.partition("/")[0], "Start")
+    section = SECTIONS.get(docname.partition("/")[0], START)
     keywords = app.env.metadata[docname].get("keywords", "")
     parts: list[list[Any]] = [["", "", [], []]]
     _read(doctree, parts)
@@ -99,6 +101,7 @@ def _search_page(app: Any) -> Iterator[tuple[str, dict[str, Any], str]]:
 def _write_index(app: Any, error: Exception | None) -> None:
     """Write the index as a script that sets a constant."""
     stop, synonyms = words_of_search()
-    index = {"pages": sorted(app.npformer_index), "synonyms": synonyms, "stop": stop}
+    names = {each: app.translator.gettext(each) for each in (*SECTIONS.values(), START)}
+    index = {"pages": sorted(app.npformer_index), "synonyms": synonyms, "stop": stop, "names": names}
     shown = json.dumps(index, ensure_ascii=False, separators=(",", ":")).replace("</", "<\\/")
     Path(app.outdir, "search-index.js").write_text(f"const SEARCH_INDEX = {shown};\n", encoding="utf-8")

@@ -16,8 +16,11 @@ function element(id, kind) {
   return found;
 }
 
-/** @param {Result} result */
-function itemOf(result) {
+/**
+ * @param {Result} result
+ * @param {string} section   its name in the language of the page
+ */
+function itemOf(result, section) {
   const item = document.createElement("li");
   const link = document.createElement("a");
   link.href = result.path + (result.id ? `#${result.id}` : "");
@@ -25,7 +28,7 @@ function itemOf(result) {
   const place = document.createElement("span");
   place.className = "place";
   const heading = result.heading && !result.title.includes(result.heading) ? ` › ${result.heading}` : "";
-  place.textContent = `${result.section}${heading}`;
+  place.textContent = `${section}${heading}`;
   const snippet = document.createElement("p");
   for (const [text, hit] of result.snippet) {
     const piece = document.createElement(hit ? "mark" : "span");
@@ -53,12 +56,13 @@ function start() {
   const input = element("search-query", HTMLInputElement);
   const list = element("search-results", HTMLOListElement);
   const status = element("search-status", HTMLElement);
-  const searcher = new Searcher(/** @type {Index} */ (SEARCH_INDEX));
+  const index = /** @type {Index} */ (SEARCH_INDEX),
+    searcher = new Searcher(index);
   let timer = 0;
 
   function show() {
     const results = input.value.trim() ? searcher.search(input.value, MOST) : [];
-    list.replaceChildren(...results.map(itemOf));
+    list.replaceChildren(...results.map((result) => itemOf(result, index.names[result.section])));
     status.textContent = statusOf(input.value, results.length, list.dataset);
     remember(input.value);
   }

@@ -3,7 +3,8 @@
 // The part of the page that fits best adds its own score, and is the one to which the result leads.
 "use strict";
 
-/** @typedef {{ pages: Row[], synonyms: Record<string, string>, stop: string[] }} Index */
+/** @typedef {{ pages: Row[], synonyms: Record<string, string>, stop: string[],
+ * names: Record<string, string> }} Index */
 /** @typedef {{ main: boolean, alternatives: Option[][] }} Group */
 /**
  * @typedef {{ path: string, title: string, section: string, id: string, heading: string, score: number,
