@@ -176,7 +176,7 @@ def test_a_model_that_memory_cannot_hold(tmp_path, monkeypatch):
 
 
 LLAMAS = {
-    r"model_type is 'mixtral' in .*config.json.*, and npformer supports gpt2": {"model_type": "mixtral"},
+    r"model_type is 'mamba' in .*config.json.*, and npformer supports gpt2": {"model_type": "mamba"},
     "config.json in .* has no model_type": {"model_type": None},
     "describes quantized weights": {"quantization_config": {"bits": 4}},
     "has no setting 'vocab_size'": {"vocab_size": None},

@@ -82,6 +82,7 @@ PLACES = """
 25   | language model  |
 26   | training        | optimizer
 26.2 | each layer      | attention
+26.3 | each layer      | feed-forward
 26.4 | each layer      | attention
 27   | training        | loss
 27.1 | language model  | layers
