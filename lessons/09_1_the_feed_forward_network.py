@@ -32,9 +32,9 @@ rng = np.random.default_rng(9)
 # function of one token. So attention collects information from several tokens. But for given weights it is
 # linear.
 #
-# The **feed-forward network** follows attention in every layer. It computes a nonlinear function of the
-# vector of each token. Its two matrices have 2 · D · 4D = 8 D² weights, those of attention 4 D². So it has
-# two thirds of the weights of an encoder layer.
+# The **feed-forward network** follows attention in every layer. It computes a nonlinear function of each
+# token's vector. Inside, a vector is 4D wide, so its two matrices have 2 · D · 4D = 8 D² weights, those of
+# attention 4 D². So it has two thirds of a layer's weights.
 
 # %% tags=["plot"]
 same = np.random.default_rng(0)
