@@ -10,6 +10,8 @@
 # - do the same with a vector of weights, and see what such a model cannot learn.
 #
 # `[TRAINING]: batch → model → loss → backward pass → optimizer → parameters`
+#
+# (Such a line opens every lesson. Lesson 0.1 explains it.)
 
 # %%
 import numpy as np
@@ -57,9 +59,9 @@ assert {"w": w, "x": x, "t": t, "p": p, "e": e, "L": loss} == values
 # larger or smaller, and how fast? The answer is the derivative of $L$ with respect to $w$. It is called the
 # **gradient** of $w$. This course always writes it as $dw$, short for $dL/dw$.
 #
-# We find it by walking through the graph from right to left, beginning with $dL = 1$. Suppose we know the
-# gradient of the result of an operation. We multiply it by how fast this result changes with a number that
-# enters the operation. The product is the gradient of this number. It is the **chain rule**.
+# We find it by walking through the graph from right to left, beginning with $dL = 1$. An operation turns an
+# input into a result. The gradient of the input is the gradient of the result, times the derivative of the
+# result with respect to the input. This is the **chain rule**.
 
 # %% tags=["plot"]
 slopes = {"L": 1.0, "e": -8.0, "p": -8.0, "w": -16.0}

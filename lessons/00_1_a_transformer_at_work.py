@@ -35,7 +35,7 @@ print(translation)
 assert translation == "Zwei Hunde spielen im Schnee."
 
 # %% [markdown]
-# Each of chapters 1 to 14 returns to this sentence and looks at its part of the model.
+# Each of chapters 1 to 14 explains a part of the model, and looks at this sentence in that part.
 #
 # **Your turn.** Translate another description of a photograph. In the terminal,
 # type for example `!translator.translate("A woman is reading a book.")`. In a notebook, change the cell
@@ -47,9 +47,9 @@ assert translation == "Zwei Hunde spielen im Schnee."
 # writes a token, it computes a weight for each token of the English sentence. This computation is called
 # **attention**. A large weight means that the model takes much from this token.
 #
-# The part that writes, the **decoder**, has four layers, and each layer has four **heads**, which compute
-# weights of their own. The next cell takes the mean over the heads of the third layer, where these weights
-# are clearest. The picture calls a German token the "query" and an English token the "key" (chapter 4).
+# The part that writes, the **decoder**, consists of four **layers**, one after the other. Each layer has four
+# **heads**, which compute weights of their own. The next cell takes the mean over the heads of the third
+# layer. The picture calls a German token the "query" and an English token the "key" (chapter 4).
 
 # %%
 attention = translator.attention(sentence)
@@ -70,9 +70,9 @@ show_figure(figure, "00_1_attention", caption)
 #
 # The row of "im" is different. This word means "in the", and its form depends on the noun after it, "Schnee".
 # So "snow" has the weight .25, and "in" has .14. But the largest weight is .26, at `</S>`, which marks the
-# end of the sentence, and the full stop has .23. The weights of a row must sum to 1, and a model often gives
-# the weight that it does not need to tokens that stand for no word. Whether a large weight also *decides* a
-# word is another question, which lesson 15.4 (`15_4_gradient_times_input`) measures.
+# end of the sentence, and the full stop has .23. The weights of a row must sum to 1. A model often has weight
+# left over, and gives it to tokens that stand for no word. Whether a large weight also *decides* a word is
+# another question, which lesson 15.4 (`15_4_gradient_times_input`) measures.
 
 # %% tags=["check"]
 best = {token: english[row.argmax()] for token, row in zip(german, weights, strict=True)}
@@ -101,8 +101,8 @@ caption = "The Transformer of the paper: beside each part stands the chapter tha
 show_figure(course_map(), "00_1_map", caption)
 
 # %% [markdown]
-# Every lesson begins with one line of this map, with the part that it explains in brackets and in capitals.
-# These are the chapters:
+# Every lesson begins with a line that names parts of the model, of one of its layers, or of its training. The
+# part that the lesson explains stands in brackets and in capitals. These are the chapters:
 #
 # | chapter | you build |
 # |---|---|

@@ -28,9 +28,9 @@ rng = np.random.default_rng(0)
 # %% [markdown]
 # ## From numbers to arrays
 #
-# In lesson 0.0 a model learned with the gradients of seven weights. The Transformer of *Attention Is All You
-# Need* has 65 million weights. How can so many derivatives be written in a few lines? This lesson answers the
-# question for the smallest layer.
+# In lesson 0.0 a model learned the reviews with the gradients of six weights. The Transformer of *Attention
+# Is All You Need* has 65 million weights. How can so many derivatives be written in a few lines? This lesson
+# answers the question for the smallest layer.
 
 # %% tags=["plot"]
 same = np.random.default_rng(0)  # it draws the numbers of this lesson
@@ -167,7 +167,8 @@ show_figure(figure, "00_2_dy", caption)
 # $$
 #
 # This is the product of a row of dy with a row of w. A matrix product combines rows with *columns*, so w must
-# be transposed: $dx = dy\, W^\top$. (A capital is a matrix: W is `w`.)
+# be transposed: $dx = dy\, W^\top$. (The matrix `w` is a capital, W. The arrays x and dy have three axes and
+# stay small.)
 
 # %%
 dx = dy @ w.T  # (B, T, O) @ (O, D) -> (B, T, D)
@@ -288,10 +289,9 @@ assert wrong_report.failures[0].tensor == "bias"
 
 # %% [markdown]
 # The number in each row is the relative error; about 1e-16 is rounding alone. The rows below "bias" test
-# further properties, which lesson 0.3 explains. The report names the array, the first wrong entry, the factor
-# by which it is wrong, and the line in the file of this lesson. A network with this mistake still learns, but
-# its bias changes six times too slowly: in the training below, the loss would end at .008. Nobody would
-# notice.
+# further properties. Lesson 0.3 explains them and the complex step, but you can go on without it. The report
+# names the array, the first wrong entry, its factor, and the line in this lesson. A network with this mistake
+# still learns, but slowly: with `db / 6` in the training below, the loss ends at .008.
 #
 # ## The layer learns
 #

@@ -228,9 +228,9 @@ show_figure(cell_product(grids), "01_1_batch", caption)
 # > - *一步步解析Attention is All You Need!* shows the same two arrays, x for the encoder and y for the
 # >   decoder. It pads every batch to one fixed length, 10 in its demo, and leaves out longer sentences.
 # > - *图解transformer* chooses one maximum length, pads shorter sentences and truncates longer ones. It says
-# >   that a larger length is better but more expensive. It costs nothing if sentences of similar length share
-# >   a batch, because only batches with a long sentence are wide. The document does not say that `</S>` must
-# >   survive truncation.
+# >   that a larger length is better but more expensive. In our code a larger maximum costs little: if
+# >   sentences of similar length share a batch, only the batches with a long sentence become wide. The
+# >   document does not say that `</S>` must survive truncation.
 # > - The paper has one vocabulary of word pieces for both languages, so "Paris" has one id on both sides.
 # >   npformer has one vocabulary of words for each language, unless a dataset is made with `shared=True`.
 # > - *Attention机制详解（二）* and *The components of the Transformer* begin with vectors.

@@ -70,8 +70,8 @@ found = [cosines[same & (cosines != 0)].mean(), cosines[~same].mean()]
 assert_allclose(found, [0.62, 0.43], atol=0.005)
 
 # %% [markdown]
-# All vectors of this model share a direction, so no cosine is near 0. Nobody told the model that "red" and
-# "blue" belong together. Words of similar sentences got similar gradients, and so similar vectors.
+# All vectors here have a common part, so no cosine is near 0. Nobody told the model that "red" and "blue"
+# belong together. Words that occur in similar sentences got similar gradients, and so similar vectors.
 #
 # The paper describes embeddings in section 3.4:
 #
@@ -131,8 +131,8 @@ assert_allclose(y[0, 0], y[1, 0])  # "the" has the same vector at every place
 #
 # To find the gradient of the table, we write the same computation as a matrix product. We write id 4 as a row
 # of V numbers that is 1 in column 4 and 0 everywhere else. This is called a **one-hot** vector. If we
-# multiply it by the table, row 4 is multiplied by 1, and all other rows by 0. So the product is row 4. Let O
-# be the matrix whose rows are the one-hot vectors of all N = B · T ids. Then
+# multiply it by the table, row 4 is multiplied by 1, and all other rows by 0. So the product is row 4. Let O,
+# here a matrix and not a width, have the one-hot vectors of all N = B · T ids as its rows. Then
 #
 # $$\sum_v O_{nv} E_{vi} = E_{\mathrm{id}_n,\, i}$$
 #
@@ -271,9 +271,9 @@ assert round(64 * 54_526 / 29_152) == 120
 #
 # "You shall know a word by the company it keeps" (Firth, 1957). So we train a model that predicts the
 # neighbours of a word from its embedding. Its vocabulary contains the 150 most frequent tokens of the corpus
-# and the four special tokens. Row i of the array `neighbours` counts, over 3,000 sentences, how often each
-# token stands directly before token i and, in V more columns, how often directly after it. It contains
-# log(1 + count), so that frequent pairs do not dominate.
+# and the four special tokens. We count over 3,000 sentences. Row i has V columns for the tokens directly
+# before token i, and V more for those directly after it. The array `neighbours` holds log(1 + count), so that
+# frequent pairs do not dominate.
 
 # %% tags=["check"]
 corpus = builtin_corpus()
@@ -353,7 +353,7 @@ assert_allclose((left**2).sum() / len(known), 38.4, atol=0.05)
 # after `np.add.at`, and what is it after `dE[ids] += c * dy`?
 #
 # <details><summary>Answer</summary>
-# (2, 2) after the first line, and (0, 2) after the second.
+# (2, 2) after `np.add.at`, and (0, 2) after `dE[ids] += c * dy`.
 # </details>
 
 # %% [markdown]

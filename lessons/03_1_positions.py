@@ -59,9 +59,9 @@ show_figure(figure, "03_1_table", caption)
 # > relative positions, since for any fixed offset k, PE_pos+k can be represented as a linear function of
 # > PE_pos.
 #
-# These passages make three claims: without positions the order is lost, sinusoids restore it, and an offset
-# is a linear function. You will test the first two here, and the third in lesson 3.2
-# (`03_2_an_offset_is_a_rotation`).
+# These passages make three claims: without positions the order is lost, sinusoids restore it, and the vector
+# of position pos + k is a linear function of that of position pos. You will test the first two here, and the
+# third in lesson 3.2 (`03_2_an_offset_is_a_rotation`).
 #
 # ## Without positions, the order is lost
 #
@@ -195,9 +195,8 @@ assert round(10000 ** (510 / 512)) == 9647
 # ## Learned positions
 #
 # There is another way: a table of parameters PE with one row for each position. It is learned like the table
-# of embeddings. Its rows are drawn in the same way but not multiplied by √D, so their length is about 1 at
-# first. During training they have to grow, because the embeddings beside them have the length √D. For
-# sentence b, place t and component j:
+# of embeddings. Its rows are drawn in the same way but not multiplied by √D. So their length is about 1 at
+# first, and that of the embeddings about √D. For sentence b, place t and component j:
 #
 # $$y_{btj} = x_{btj} + PE_{tj}$$
 #
@@ -226,7 +225,7 @@ assert_allclose(np.linalg.norm(wide, axis=-1).mean(), 1, atol=0.01)
 # In the package, `InputEmbedding` contains everything before the first layer: embeddings times √D, plus
 # positions, then dropout (lesson 8.3, `08_3_the_residual_connection`; switched off here). In its cache,
 # `positions = (0, 6)` means that six rows were read, beginning with row 0. The backward pass of the positions
-# needs nothing else.
+# needs nothing else. (The output `y` is kept only to be looked at.)
 
 # %%
 ids = np.array([[4, 5, 6, 4, 7, 3], [4, 7, 3, 0, 0, 0], [4, 5, 3, 0, 0, 0]])  # (B, T)
@@ -313,9 +312,9 @@ assert_allclose(train(0)[1][-1], 0.4, atol=1e-3)
 # ## What the source documents say
 #
 # > - *The components of the Transformer* has sine and cosine in turn, as above. It says that i tells whether
-# >   a position is odd or even, but i tells this about a column. It says that several heads are needed
-# >   because the order of words does not change attention scores. Without positions it does not, but several
-# >   heads do not help: our layer above had four.
+# >   a position is odd or even. But even and odd are the columns, 2i and 2i + 1. It says that several heads
+# >   are needed because the order of words does not change attention scores. Without positions the order
+# >   indeed has no effect on the scores. But several heads do not change this: our layer above had four.
 
 # %% [markdown]
 # ## Summary

@@ -189,7 +189,7 @@ assert (y[0] == y[3]).all()
 # How large is the difference in a typical case? Let the D entries of all vectors be independent, with mean 0
 # and variance 1. The score $a_{tt}$ is a sum of D squares, and its mean is D. The score $a_{ts}$ is a sum of
 # D products, each with mean 0 and variance 1. Their variances add up, so it has the standard deviation
-# $\sqrt{D}$. For a large D, the first is much larger than the second.
+# $\sqrt{D}$. For a large D, the mean D of $a_{tt}$ is much larger than the deviation $\sqrt{D}$ of $a_{ts}$.
 #
 # The cell measures this for 2,000 random sentences of ten tokens. It prints how often a token attends most to
 # itself, and the median (the middle value) of the weight that it gives to itself.
@@ -218,8 +218,8 @@ assert shares[64][1] > 0.9999995
 
 # %% [markdown]
 # With D = 4, a third of the tokens attend most to another token. With D = 64 none does. The median weight for
-# itself is then 1.000000. All other weights together are below 10⁻⁶, so $y$ and $x$ agree in about six
-# digits. The layer hardly changes its input.
+# itself is then 1.000000. For such a token, all other weights together are below 10⁻⁶, so its $y$ and $x$
+# agree in about six digits. The layer hardly changes its input.
 #
 # **Question.** The vector $x_t$ decides to which tokens token $t$ attends. What else does $x_t$ decide?
 #

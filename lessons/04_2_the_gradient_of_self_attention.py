@@ -134,10 +134,10 @@ print("y and dx are those of the package")
 
 # %% [markdown]
 # Is each of the three gradients correct? We can check them one at a time with a measurement, the **complex
-# step** (lesson 0.3, `00_3_measured_derivatives`, explains it). In one of the three roles, we move $x$ a tiny
-# step $h$ in a direction $u$, and multiply the step by the imaginary unit $\sqrt{-1}$. In the other two
-# roles, $x$ stays as it is. As the loss we take the sum of all products of $y$ and $dy$, whose gradient with
-# respect to $y$ is $dy$. Its imaginary part, divided by $h$, is the derivative in the direction $u$. It must
+# step** (lesson 0.3, `00_3_measured_derivatives`, explains it). In one role we replace $x$ by $x + i h u$.
+# Here $u$ is an array of entries ±1, $h$ is tiny, and $i = \sqrt{-1}$. In the other two roles, $x$ stays as
+# it is. As the loss $L$ we take the sum of all entries of $y \cdot dy$, because then the gradient of $y$ is
+# $dy$. The imaginary part of $L$, divided by $h$, is the derivative of $L$ in the direction $u$. It must
 # agree with the derivative that follows from our gradient. (If complex numbers are new to you, look only at
 # the printed numbers.)
 

@@ -225,9 +225,9 @@ assert cache.weights[2, 2] > 0.85
 assert_allclose(((target - target.mean(0)) ** 2).mean(), 0.216, atol=5e-4)
 
 # %% [markdown]
-# The loss falls almost to 0; the mean of the five outputs, given to every token, would have the loss .216. So
-# the outputs agree, but the weights do not: "saw" now attends to itself, and $W^V$ turns its own vector into
-# the output that we wanted. Many matrices give the same $Z$, and training may find any of them.
+# The loss falls almost to 0. For comparison: a layer that gives every token the same vector reaches .216 at
+# best. So the outputs agree, but the weights do not: "saw" now attends to itself, and $W^V$ turns its own
+# vector into the output that we wanted. Many matrices give the same $Z$, and training may find any of them.
 
 # %% [markdown]
 # ## What the source documents say

@@ -86,7 +86,8 @@ show_figure(figure, "05_1_attention", caption)
 #
 # *图解transformer*, a Chinese version of Alammar's *The Illustrated Transformer*, divides the formula into
 # six steps. Its example is the sentence "Thinking Machines". For the query of "Thinking", the two scores are
-# 112 and 96. After the division by 8 they are 14 and 12. The softmax turns them into the weights .88 and .12.
+# 112 and 96. After the division by $\sqrt{d_k} = 8$ they are 14 and 12. The softmax turns them into the
+# weights .88 and .12.
 #
 # The document says that it invented these scores. The next cell constructs weight matrices that really
 # produce them. It solves linear equations with `np.linalg.pinv`, the pseudo-inverse of a matrix. You may skip

@@ -8,7 +8,7 @@
 # **After this lesson you can**
 #
 # - derive the gradients of the queries, the keys and the values;
-# - derive the gradient of the softmax, and compute it without its Jacobian;
+# - derive the gradient of the softmax, with one sum for each row;
 # - check the backward pass with the gradient checker.
 #
 # `each layer: x → [ATTENTION] → add & norm → feed-forward → add & norm → y`

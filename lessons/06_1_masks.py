@@ -100,8 +100,8 @@ ids = np.array([[2, 4, 5, 6, 0, 0]])  # (B, S), and 0 is the id of <PAD>
 # There are two common masks:
 #
 # - The **padding mask** is False at every key that is padding. It depends on the sentence and is the same for
-#   all queries. The queries of padding get outputs too, but nobody attends to them, and the loss leaves them
-#   out (chapter 12).
+#   all queries. Positions with padding get outputs too, but no token attends to them, and the loss leaves
+#   them out (chapter 12).
 # - The **causal mask** allows position t to attend to the positions 0 … t. It depends only on the positions
 #   and is the same for all sentences.
 #
@@ -109,7 +109,7 @@ ids = np.array([[2, 4, 5, 6, 0, 0]])  # (B, S), and 0 is the id of <PAD>
 # example is `local_mask`, which allows only keys near the query.
 #
 # The cell builds both masks with loops, and then with the functions of the package. A layer has several heads
-# (chapter 7), and both masks broadcast over them. The padding mask has two axes of length 1, and so it also
+# (chapter 7), and both masks broadcast over them. In the padding mask, (B, 1, 1, S), the second 1 also
 # broadcasts over the queries.
 
 # %%
@@ -284,13 +284,13 @@ assert_array_equal(v_new[4:], v[4:])
 # %% [markdown]
 # ## What the source documents say
 #
-# > - **True and False.** In *图解transformer* 0 means masked, and in *The components of the Transformer* 1
-# >   does. In npformer True means that the query may attend, and a mask that is not bool is refused. PyTorch
-# >   has both: True means "may attend" in `scaled_dot_product_attention`, and "masked" in
+# > - **True and False.** In *图解transformer* a 0 means masked; in *The components of the Transformer* a 1
+# >   means masked. In npformer True means that the query may attend, and a mask that is not bool is refused.
+# >   PyTorch has both: True means "may attend" in `scaled_dot_product_attention`, and "masked" in
 # >   `nn.MultiheadAttention` and `nn.Transformer`.
-# > - **The diagonal.** *一步步解析Attention is All You Need!* and *图解transformer* say that the decoder
-# >   attends only to what is before position i. Their masks keep the diagonal, which is correct: position i
-# >   of the input holds token i − 1 of the output.
+# > - **The diagonal.** *一步步解析Attention is All You Need!* and *图解transformer* say that position i of
+# >   the decoder attends only to what is before it. Their masks also allow position i itself. This is no
+# >   contradiction, because input i is token i − 1 of the output.
 
 # %% [markdown]
 # ## Summary

@@ -53,7 +53,8 @@ show_figure(figure, "07_1_heads", caption)
 
 # %% [markdown]
 # Each person has a **note** with six random numbers. Each person wants the notes of both neighbours, side by
-# side and unmixed. One head can read at the places of 1, and another head at those of 2.
+# side and unmixed. One head can attend to the left neighbour (1 in the picture), and another to the right one
+# (2).
 #
 # The people are the tokens of our "sentence". The vector $x$ of a person has 12 entries. The first six are
 # the note. The other six encode the seat, with a 1 at the number of the seat and 0 elsewhere.
@@ -82,8 +83,9 @@ print("Ben has", x[0, 1, :2], "…   Cem wants from the left", wanted[0, 2, :2],
 #
 # $$z = p\,l + (1 - p)\,r$$
 #
-# The person wants $l$ and $r$, but gets only $z$. The rest of the layer is linear, and the other numbers of
-# the notes say nothing about $l$. So the best estimate of $l$ is a multiple of $z$, with a factor $c$.
+# The person wants $l$ and $r$, but gets only $z$. What follows the average in the layer is linear ($W^O$,
+# below). So the best estimate of $l$ is a multiple $c z$. The other numbers do not help, because they are
+# independent of $l$.
 #
 # Let $\langle\ \rangle$ be the mean over many tables. The numbers of the notes are independent, with mean 0
 # and variance 1. So $\langle l^2 \rangle = \langle r^2 \rangle = 1$ and $\langle l\, r \rangle = 0$. It
@@ -148,8 +150,9 @@ for p, errors in measured.items():
 # \mathrm{head}_h &= \mathrm{Attention}(Q W_h^Q, K W_h^K, V W_h^V)
 # \end{aligned}$$
 #
-# The paper uses H = 8 heads with $d_k = d_v = d_{\mathrm{model}} / 8 = 64$. So the heads together are as
-# wide as the model. In **self-attention**, $Q$, $K$ and $V$ are the same array $x$.
+# The paper uses H = 8 heads with $d_k = d_v = d_{\mathrm{model}} / 8 = 64$. So the heads together are as wide
+# as the model. In this formula $Q$, $K$ and $V$ are the inputs before the matrices, unlike in lesson 4.4
+# (`04_4_query_key_and_value`); in **self-attention**, all three are $x$.
 
 # %% [markdown]
 # The next cell writes this formula with loops over the sentences, the tokens and the heads. It is slow, but
@@ -243,12 +246,12 @@ assert final[2] < 0.02
 run = running_example()
 weights = run.values["encoder.0.self_attention.attention.softmax"]  # (H, S, S)
 figure = attention_grid(weights[None], run.source, run.source)
-caption = "Our sentence in the translator: in its last head, many tokens attend to the next"
+caption = "Our sentence, first layer: in the last head, most tokens attend to one of the next two"
 show_figure(figure, "07_1_running", caption)
 
 # %% tags=["check"]
 most = [run.source[s] for s in weights[3].argmax(-1)]
-assert most[1:5] == ["playing", "playing", "in", "snow"]
+assert most[:8] == ["are", "playing", "playing", "in", "snow", "snow", ".", "</S>"]
 
 # %% [markdown]
 # ## Summary

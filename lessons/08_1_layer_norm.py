@@ -110,10 +110,10 @@ show(cache)
 # %% [markdown]
 # Two details of the variance matter.
 #
-# **The sum is divided by D, and not by D − 1.** This is called the biased variance. Statistics divides by D −
-# 1 if the D numbers are a sample from which the variance of many more is estimated. Here the D numbers are
-# all, so there is nothing to estimate. It follows that $\hat{x}$ has length $\sqrt{D}$ for every $x$, if we
-# neglect ε.
+# **The sum is divided by D, and not by D − 1.** This is called the biased variance. In statistics one divides
+# by D − 1 if the D numbers are only a sample of many more, whose variance one wants. Here there are no
+# others, so there is nothing to estimate. It follows that $\hat{x}$ has length $\sqrt{D}$ for every $x$, if
+# we neglect ε.
 #
 # `torch.std` divides by D − 1 by default. Its result is larger by 15.5 % for D = 4, and by .1 % for D = 512,
 # where nobody would notice this mistake.
@@ -163,9 +163,9 @@ assert_allclose(stretched, xhat, rtol=1e-4)
 # **Your turn.** In the terminal, try `!layer_norm(np.array([3.0, 1.0]), 1.0, 0.0)[0]`. Then replace the two
 # numbers by any others. Which results are possible?
 #
-# The figure shows the deviations in our translator. It has the norms *before* its sublayers, not after the
-# sums (lesson 8.4, `08_4_norm_before_or_after`). So there the sums do grow from layer to layer, but each
-# sublayer reads normalized vectors.
+# The figure shows the deviations in our translator. Its norms stand *before* the sublayers, not after the
+# sums (lesson 8.4, `08_4_norm_before_or_after`). So the sums grow from layer to layer, but each sublayer
+# still reads normalized vectors.
 
 # %% tags=["plot"]
 run = running_example()

@@ -186,21 +186,21 @@ assert_allclose(left, r * along * eps / (v + eps), rtol=1e-6)
 
 # %% [markdown]
 # **The gradient loses the two directions that layer norm ignores.** Its mean is removed, because adding a
-# number to all of $x$ changes nothing. Its part along $\hat{x}$ is removed, because multiplying $x$ by a
-# positive number changes nothing. The factor $r$ says that the gradient is divided by the same standard
-# deviation as $x$.
+# number to all of $x$ changes nothing. Its part along $\hat{x}$, which is
+# $\hat{x}\, \langle d\hat{x}\, \hat{x} \rangle$, is removed, because multiplying $x$ by a positive number
+# changes nothing. The factor $r$ says that the gradient is divided by the same standard deviation as $x$.
 #
 # The part along $\hat{x}$ is exactly 0 only for ε = 0. (Multiply the formula by $\hat{x}_i$ and take the
 # mean:
 # $\langle dx\, \hat{x} \rangle = r\, \langle d\hat{x}\, \hat{x} \rangle\, (1 - \langle \hat{x}^2 \rangle)$,
 # and $1 - \langle \hat{x}^2 \rangle = \varepsilon / (v + \varepsilon)$ is small.)
 #
-# For D = 3 we can draw this. All vectors $x - m$ lie in the plane that is orthogonal to (1, 1, 1). Layer norm
-# moves each of them along a ray to the circle of radius $\sqrt{3}$, because their squares then have the mean
-# 1.
+# For D = 3 we can draw this. All vectors $x - m$ lie in the plane orthogonal to (1, 1, 1). Layer norm moves
+# each of them along a ray to the circle of radius $\sqrt{3}$, because the three squares $\hat{x}_i^2$ have
+# the mean 1.
 #
-# The figure shows $d\hat{x}$ without its mean in grey. The blue arrow is what remains of it for $x$: the part
-# **tangent to the circle**.
+# The grey arrow is $d\hat{x}$ without its mean. The blue arrow is its part **tangent to the circle**. Only
+# this part reaches $dx$.
 
 # %%
 plane = np.array([[1, -1, 0], [1, 1, -2]]).T / np.sqrt([2, 6])  # (D, 2) two axes in the plane

@@ -32,8 +32,9 @@ rng = np.random.default_rng(9)
 # function of one token. So attention collects information from several tokens. But for given weights it is
 # linear.
 #
-# The **feed-forward network** follows attention in every layer. It computes a nonlinear function of the
-# vector of each token. It has two thirds of the parameters of an encoder layer: with F = 4 D, 8 D² of 12 D².
+# The **feed-forward network** follows attention in every layer. It computes a nonlinear function of each
+# token's vector. Inside, a vector is 4D wide, so its two matrices have 2 · D · 4D = 8 D² weights, those of
+# attention 4 D². So it has two thirds of a layer's weights.
 
 # %% tags=["plot"]
 same = np.random.default_rng(0)
@@ -122,8 +123,8 @@ assert_allclose(y, y_package, rtol=1e-12)
 # %% [markdown]
 # ## Each token by itself
 #
-# None of the three formulas contains a sum over the tokens. So the network treats each token separately. This
-# has three consequences:
+# None of the three steps $h$, $a$ and $y$ contains a sum over the tokens. So the network treats each token
+# separately. This has three consequences:
 #
 # 1. A token alone gives the same output as the token in its sentence.
 # 2. If the tokens are permuted, the outputs are permuted in the same way.
@@ -238,8 +239,8 @@ for name, parameter in layer.named_parameters():
 print("dx and the gradients of four parameters are those of the package")
 
 # %% [markdown]
-# An inactive unit has two effects. It contributes nothing to the output of this token. And its weights, a
-# column of $W_1$ and a row of $W_2$, receive no gradient from this token.
+# A unit that is inactive for a token contributes nothing to its output. And its weights, a column of $W_1$
+# and a row of $W_2$, receive no gradient from this token.
 #
 # So for one token, only the active units remain. They form one linear layer with a bias. The cell shows this
 # for "animal". Other tokens have other active units, and therefore other linear layers.
@@ -308,7 +309,7 @@ print(f"loss {losses[0]:.3f} → {losses[-1]:.6f}")
 assert losses[-1] < 1e-3
 
 # %% [markdown]
-# The loss falls to almost 0. A hidden unit can be active only if "not" and "good" occur together.
+# The loss falls to almost 0. A unit such as max(0, not + good − 1) is active only if both words occur.
 
 # %% [markdown]
 # ## What the source documents say
@@ -317,7 +318,7 @@ assert losses[-1] < 1e-3
 # >   formula.
 # > - *The components of the Transformer* has two dense layers, the first with ReLU, as in equation (2).
 # > - The paper applies dropout to the output of the sublayer. tensor2tensor also applies it to a. In npformer
-# >   this is `feed_forward_dropout` in a configuration, and `dropout` of the layer.
+# >   the option is called `feed_forward_dropout` in `TransformerConfig`, and `dropout` in `FeedForward`.
 
 # %% [markdown]
 # ## Summary

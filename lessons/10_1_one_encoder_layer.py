@@ -99,10 +99,10 @@ for sentence in range(2):
 # %% [markdown]
 # ## One layer, slowly: the vector of one token
 #
-# We take a layer of the package, with D = 12, H = 3 heads of width K = 4, and F = 20. Its gains and biases
-# are random, because with their initial values 1 and 0 mistakes could remain hidden (lesson 8.2,
-# `08_2_the_backward_pass_of_layer_norm`). The layer has eight parts with two arrays of parameters each. We
-# give each part a short name.
+# We take a layer of the package, with D = 12, F = 20 and H = 3 heads of width K = 4 (the $d_k$ of lesson
+# 7.1). Its gains and biases are random, because with their initial values 1 and 0 mistakes could remain
+# hidden (lesson 8.2, `08_2_the_backward_pass_of_layer_norm`). The layer has eight parts with two arrays of
+# parameters each. We give each part a short name.
 
 # %%
 config = TransformerConfig(d_model=12, d_ff=20, n_heads=3, n_layers=2, dropout=0.0)
@@ -213,8 +213,8 @@ show_figure(figure, "10_layer", caption)
 # %% [markdown]
 # ## The layer learns
 #
-# Each token should get the (normalized) vector of the token before it. An output of 0 would have the loss 1.
-# The positions are added with a factor of 3, so that they are easy to see.
+# The wanted output of a token is the vector of the token before it, normalized. A layer that always answers 0
+# would have the loss 1. The positions are added with a factor of 3, so that they are easy to see.
 
 # %%
 tokens = rng.standard_normal((8, 5, 12))  # (B, S, D)

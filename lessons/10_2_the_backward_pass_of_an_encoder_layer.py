@@ -176,7 +176,7 @@ show_figure(figure, "10_2_attention_back", "Backward, lines 7 to 1: from da to d
 # - Line 4, the split: for the same reason, its backward pass is the merge.
 # - Lines 3, 2 and 1 add three terms to $dx$.
 #
-# Together, the two gradients that have several terms are
+# Only $da$ and $dx$ have several terms. Their complete formulas are
 #
 # $$\begin{aligned}
 # da &= du_2 + dh\, W_1^\top \\
@@ -187,9 +187,9 @@ show_figure(figure, "10_2_attention_back", "Backward, lines 7 to 1: from da to d
 # lesson 0.2: $dW = x^\top dy$ and $db = \sum dy$.
 
 # %% [markdown]
-# Each line of the next cell belongs to the forward line with the same number. The dictionary `grads`
-# collects the gradients of the parameters. A line such as `dx, *grads["q"] = …` stores the first gradient
-# in `dx`, and the other two in a list.
+# Each line of the next cell belongs to the forward line with the same number. The dictionary `grads` collects
+# the gradients of the parameters: `du2, *grads["norm2"] = …` stores the first gradient in `du2`, and the
+# other two in a list.
 
 # %%
 dy = rng.standard_normal(y.shape)  # (B, S, D)

@@ -79,8 +79,8 @@ show_figure(figure, "11_1_layer", "A decoder layer: the memory enters its second
 #
 # So there are two measures: a mask, and an offset by one position.
 #
-# **Question.** A causal mask lets position $t$ attend to the inputs 0 to $t$. Suppose that the input is $y$
-# itself, without an offset. What can position $t$ see?
+# **Question.** A causal mask lets position $t$ attend to the inputs 0 to $t$. Let $y$ be the target sentence,
+# and suppose that the decoder's input is $y$ itself, without an offset. What can position $t$ see?
 #
 # <details><summary>Answer</summary>
 # It can see $y_t$, the token that it has to predict.
@@ -97,10 +97,10 @@ show_figure(figure, "11_1_layer", "A decoder layer: the memory enters its second
 # &= \prod_t p(y_t \mid y_0, \ldots, y_{t-1})
 # \end{aligned}$$
 #
-# Factor $t$ needs the tokens $y_0, \ldots, y_{t-1}$, and it must not use $y_t$. Now recall the causal mask
-# of lesson 6.1. Row $t$ may attend to the inputs 0 to $t$, including its own. So input $t$ must be $y_{t-1}$,
-# the last token that row $t$ may know. In other words, every token of $y$ moves **one place to the right**.
-# Place 0 becomes free, and a **start symbol** is put there.
+# Factor $t$ needs the tokens $y_0, \ldots, y_{t-1}$, and it must not use $y_t$. Now recall the causal mask of
+# lesson 6.1. Position $t$ may attend to the inputs 0 to $t$, including its own. So input $t$ must be
+# $y_{t-1}$, the last token that position $t$ may know. In other words, every token of $y$ moves **one place
+# to the right**. Position 0 becomes free, and a **start symbol** is put there.
 
 # %%
 vocabulary = ["<PAD>", "<UNK>", "<S>", "</S>", "i", "am", "a", "student"]
@@ -200,9 +200,10 @@ assert_allclose(run(model, source, target_in)[0], logits, rtol=1e-12)
 
 # %% [markdown]
 # If an output can depend on the token that it has to predict, we speak of a **leak**. A leak can be found
-# without any training. We change token $s$ of $y$ and see which rows of the logits, the scores of the tokens
-# (chapter 12), change. Row $t$ predicts $y_t$, so it may change only if $s < t$. The function
-# `assert_no_leak` does this for every $s$. It compares the outputs bit by bit.
+# without any training. The decoder's outputs are called **logits**: a row of scores for each position
+# (chapter 12). We replace token $s$ of $y$, and see which rows differ. Row $t$ predicts $y_t$, so it may
+# differ only if $s < t$. The function `assert_no_leak` does this for every $s$. It compares the outputs bit
+# by bit.
 
 # %%
 variants = {
@@ -239,12 +240,12 @@ for variant in variants.values():
 # %% [markdown]
 # ## What the source documents say
 #
-# > - *图解transformer* lets self-attention see only tokens *before* the current position. This is true of y.
-# >   Of the shifted inputs, a position also sees its own.
+# > - *图解transformer* lets self-attention see only tokens *before* the current position. This is true if one
+# >   counts the tokens of y. Counted in the shifted inputs, a position also sees its own.
 # > - *一步步解析Attention is All You Need!* says that at time i there are results only for positions
 # >   smaller than i. Its code keeps the diagonal, so it allows positions up to i, on shifted inputs.
 # > - *The components of the Transformer* shows no shift. Its decoder takes two masks, `mask_1` for
-# >   self-attention and `mask_2` for the memory. They correspond to our `mask` and `memory_mask`, but a 1
+# >   self-attention and `mask_2` for the memory. They correspond to our `mask` and `source_mask`, but a 1
 # >   means "may *not* attend".
 
 # %% [markdown]

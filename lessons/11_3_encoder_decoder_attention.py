@@ -201,7 +201,7 @@ assert [run.source[s] for s in lengths.argsort()[:-3:-1]] == ["snow", "dogs"]
 # %% [markdown]
 # ## Check the gradient
 #
-# We check the layer of the package with its two inputs, x and the memory.
+# We check the package's layer with its two inputs, x (in the report "query") and the memory ("key").
 
 # %%
 report = gradcheck(layer.cross, x, memory)
@@ -213,8 +213,8 @@ assert report.ok
 # %% [markdown]
 # ## It learns which source token to read
 #
-# Each source token has a note of three numbers and its place, and target token t wants both from source token
-# 4 − t. Their mean as every output would have the loss .41.
+# A source vector contains a note (three numbers) and its place. Target token t should get source vector 4 −
+# t. If every output were the mean of the five, the loss would be .41.
 
 # %%
 notes, seats = rng.standard_normal((64, 5, 3)), np.tile(np.eye(5), (64, 1, 1))

@@ -28,9 +28,9 @@ vocabulary = ["a", "am", "I", "thanks", "student", "<eos>"]  # ids 0 .. 5
 # ## From the decoder to one number
 #
 # The decoder returns a vector for each position. In the paper this vector has 512 numbers. A translation
-# consists of tokens, so the model must choose a token from this vector. During training we also need to
-# know how wrong the choice is. A **loss** is a single number that measures this. The backward pass starts
-# at the loss: it computes in which direction each number of the vector should change.
+# consists of tokens, so the model must use this vector to choose a token of the vocabulary. During training
+# we also need to know how wrong the choice is. A **loss** is a single number that measures this. The backward
+# pass starts at the loss: it computes in which direction each number of the vector should change.
 #
 # The picture shows the whole computation of this chapter. T is the number of positions, D the length of a
 # vector, and V the size of the vocabulary.
@@ -163,13 +163,12 @@ assert F.log_softmax(far)[0].tolist() == [0, -1000, -2000]
 # $$\mathrm{L2}(p, q) = \sqrt{\sum_v (p_v - q_v)^2}$$
 
 # %% [markdown]
-# The **cross-entropy** uses the logarithms of the probabilities. For a one-hot $q$ only one term is left,
-# −log p(thanks):
+# The **cross-entropy** uses the logarithms of the probabilities:
 #
 # $$\mathrm{CE}(q, p) = -\sum_v q_v \log p_v$$
 #
-# The **KL divergence** (Kullback–Leibler divergence) compares the two logarithms. A term with $q_v = 0$
-# counts as 0:
+# For a one-hot $q$ only one term is left, −log p(thanks). The **KL divergence** (Kullback–Leibler divergence)
+# compares the two logarithms. A term with $q_v = 0$ counts as 0:
 #
 # $$\mathrm{KL}(q, p) = \sum_v q_v\, (\log q_v - \log p_v)$$
 #
@@ -241,24 +240,24 @@ assert_allclose(losses.mean(), 0.0776, atol=5e-5)
 run = running_example()
 log_probs = run.values["loss.log_probs"].max(-1)  # (T,) of the predicted tokens
 figure = score_bars([-log_probs], [run.predicted], decimals=3)
-caption = "Our sentence in the translator: −log p of each right token; .08 means p = .93"
+caption = "Our sentence in the translator: −log p of each right token; .075 means p = .93"
 show_figure(figure, "12_1_running", caption)
 
 # %% [markdown]
-# The probabilities of our translator are not nearer to 1, because it was trained with targets of .9 instead
-# of 1 (lesson 12.3).
+# Our translator was trained with targets of .9 instead of 1. Lesson 12.3 shows that such targets keep p from
+# coming nearer to 1.
 #
 # **Your turn.** In the terminal, compute the cross-entropy for four probabilities of the right token, with
-# `!-np.log(np.array([0.5, 0.9, 0.99, 0.999]))`. By which factor does it fall in the last two steps?
+# `!-np.log(np.array([0.5, 0.9, 0.99, 0.999]))`. By which factor does it fall in each of the last two steps?
 
 # %% [markdown]
 # ## What the source documents say
 #
-# > - *图解transformer* labels the row above its softmax log_probs. It contains probabilities, which sum
-# >   to 1. Its axis ends at vocab_size, but counted from 0 the last token is vocab_size − 1. The token "am"
-# >   has the id 5 in this figure and 1 in the next ones. Here it is 1. The document puts the L2 distance
-# >   first, and only names cross-entropy and KL divergence. The rows of its trained figure sum to .974 up
-# >   to 1.01.
+# > - In *图解transformer* the row above the softmax has the label log_probs. It contains probabilities, which
+# >   sum to 1. Its axis ends at vocab_size, but counted from 0 the last token is vocab_size − 1. The token
+# >   "am" has the id 5 in this figure and 1 in the next ones. Here it is 1. The document puts the L2 distance
+# >   first, and only names cross-entropy and KL divergence. The rows of its trained figure sum to .974 up to
+# >   1.01.
 # > - *The components of the Transformer* names logits and softmax. *Attention机制详解（二）* ends before
 # >   the output layer. Neither describes a loss.
 
