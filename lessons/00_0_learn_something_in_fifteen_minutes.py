@@ -10,8 +10,6 @@
 # - do the same with a vector of weights, and see what such a model cannot learn.
 #
 # `[TRAINING]: batch → model → loss → backward pass → optimizer → parameters`
-#
-# (Such a line opens every lesson. Lesson 0.1 explains it.)
 
 # %%
 import numpy as np
