@@ -246,7 +246,7 @@ assert final[2] < 0.02
 run = running_example()
 weights = run.values["encoder.0.self_attention.attention.softmax"]  # (H, S, S)
 figure = attention_grid(weights[None], run.source, run.source)
-caption = "Our sentence, first layer: in the last head, most tokens attend to one of the next two"
+caption = "Our sentence, first layer: in the last head, most attend to one of the next two"
 show_figure(figure, "07_1_running", caption)
 
 # %% tags=["check"]

@@ -297,7 +297,7 @@ sizes = np.array(
 names = ["length of x", "length of dx"]
 axis_names = {"xlabel": "residual connections passed", "ylabel": "length / length at 0"}
 figure = curves(sizes / sizes[:, :1], range(9), labels=names, **axis_names)
-caption = "Our sentence in the encoder: x becomes 5.7 times as long; dx, from the right, 1.4 times"
+caption = "Our sentence in the encoder: x grows to 5.7 times; dx, from the right, to 1.4 times"
 show_figure(figure, "08_3_running", caption)
 
 # %% tags=["check"]

@@ -117,7 +117,7 @@ show_figure(figure, "12_gradient", caption)
 run = running_example()
 found = np.exp(run.values["loss.log_probs"].max(-1))  # (T,) of the right tokens
 figure = score_bars([found, found - 0.9], [run.predicted] * 2, ["p", "p − q"], decimals=3)
-caption = "Our sentence in the translator: q = .9 and every p is larger, so every p − q is positive"
+caption = "Our sentence in the translator: every p is above q = .9, so every p − q is positive"
 show_figure(figure, "12_2_running", caption)
 
 # %% [markdown]
