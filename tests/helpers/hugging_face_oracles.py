@@ -108,6 +108,8 @@ def gradients_by_our_names(family, config, tensors):
 
 def as_saved(oracle, tensors):
     """Return tensors by their names in files: transformers joins those of experts when it loads them."""
+    if not any(".experts." in name for name in tensors):
+        return tensors
     conversion = pytest.importorskip("transformers.core_model_loading")
     return conversion.revert_weight_conversion(oracle, tensors)
 

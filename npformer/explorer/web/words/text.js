@@ -3,7 +3,7 @@
 // language needs nothing but a catalogue: an object of translations by their English texts. The page carries
 // one. Its address may choose a language, as in ?language=en.
 
-const LANGUAGE = new URLSearchParams(location.search).get("language") ?? document.documentElement.lang,
+const LANGUAGE = /[?&]language=([\w-]+)/.exec(location.search)?.[1] ?? document.documentElement.lang,
   messages = document.getElementById("messages");
 /** @type {Record<string, string>} */
 const CATALOGUE = JSON.parse((LANGUAGE !== "en" && messages?.textContent) || "{}");
