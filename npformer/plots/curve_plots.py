@@ -289,7 +289,7 @@ def _panel_numbers(panel: Panel, curve: Curve) -> tuple[np.ndarray, np.ndarray]:
 # Costs against sizes, on logarithmic axes.
 
 COST_WIDTH, COST_HEIGHT = 4.6, 2.9  # inches, of each panel's axes
-COST_LEFT, COST_BOTTOM = 0.85, 0.6  # the space for the ticks and the axis label
+COST_LEFT, COST_BOTTOM = 1.05, 0.6  # the space for the ticks and the axis label
 COST_BETWEEN = 0.3  # the distance between panels
 
 

@@ -156,3 +156,8 @@ def panels(values):
 def test_numbers_that_cannot_be_drawn(values):
     with pytest.raises(UserError, match="f needs 3 numbers above 0, one for each size"):
         panels(values)
+
+
+@pytest.mark.parametrize("values", [[0.00011, 0.00021, 0.00062], [0.0021, 0.004, 0.009], [15e3, 26e3, 99e3]])
+def test_ticks_of_any_length_leave_room_for_the_label(values):
+    assert text_problems(panels(values)) == []
