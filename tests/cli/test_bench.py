@@ -158,6 +158,6 @@ def test_numbers_that_cannot_be_drawn(values):
         panels(values)
 
 
-@pytest.mark.parametrize("values", [[0.00011, 0.00021, 0.00062], [0.0021, 0.004, 0.009], [15e3, 26e3, 99e3]])
+@pytest.mark.parametrize("values", [[1.15e-4, 1.2e-4, 1.25e-4], [2.3e-5, 2.3e-5, 2.4e-5], [15e3, 26e3, 99e3]])
 def test_ticks_of_any_length_leave_room_for_the_label(values):
     assert text_problems(panels(values)) == []
