@@ -52,7 +52,8 @@ def _arrays(case: Case, dtype: str, backend: str, seed: int) -> dict[str, Array]
 
     thing, *inputs = case.build(np.random.default_rng(seed + 1))
     settings = dict(case.settings)
-    settings |= {name: placed(mask) for name, mask in settings.items() if "mask" in name}
+    moved = [name for name in settings if "mask" in name or name == "buckets"]
+    settings |= {name: placed(settings[name]) for name in moved}
     if "rng" in settings:
         settings["rng"] = np.random.default_rng(settings["rng"])
     if isinstance(thing, tuple):

@@ -8,7 +8,7 @@ from ._values import device_array, operand, run
 
 NAMES = """
     add subtract multiply divide true_divide floor_divide remainder power divmod negative positive absolute
-    sqrt exp log sin cos tanh maximum minimum isfinite isinf isnan
+    sqrt exp log log1p sin cos tanh maximum minimum isfinite isinf isnan
     equal not_equal less less_equal greater greater_equal logical_and logical_or logical_not
     bitwise_and bitwise_or bitwise_xor bitwise_not invert conj
 """
