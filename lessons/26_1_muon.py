@@ -215,9 +215,9 @@ rates = {name: of[0].learning_rate for (_, name), of in final.items()}
 assert rates == {"AdamW": 0.01, "Muon": 0.04}
 
 # %% [markdown]
-# Muon wins with every seed. A step of Muon takes somewhat longer, which costs less than it gains: after 165
-# of 200 steps it is where AdamW ends. (The trainings of 200 steps ran on a busier computer than those of 400,
-# so compare seconds only within a length.)
+# Muon wins with every seed. A step of Muon takes somewhat longer, which costs less than it gains: after about
+# 165 of 200 steps it is where AdamW ends. (The trainings of 200 steps ran on a busier computer than those of
+# 400, so compare seconds only within a length.)
 #
 # **Question.** The learning rates of the two were searched: .01 is the best of AdamW , and .04 of Muon. What
 # would be unfair without this search?

@@ -152,8 +152,8 @@ assert report.ok
 # %% [markdown]
 # The mean of $q - \log q - 1$ over draws of the model is the KL divergence of the model from the reference,
 # because the mean of $q$ is 1. Unlike $-\log q$ alone, it is never negative (Schulman 2020). Its gradient,
-# with the draws held fixed, is that of the divergence in the other direction: a second reason to move towards
-# the reference.
+# with the draws held fixed, is that of the divergence in the other direction. Both lead towards the
+# reference.
 #
 # **Question.** The model has changed a token's probability, and $\rho = 1.3$. For which sign of the advantage
 # does it still get a gradient from the first term?

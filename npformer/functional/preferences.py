@@ -49,7 +49,7 @@ def dpo(
 
 @sums_in_float32
 def dpo_backward(dloss: float | Array, cache: DPOCache) -> tuple[Array, Array]:
-    """Return the gradients dchosen and drejected (B,): a pair that is ordered wrongly weighs most."""
+    """Return the gradients dchosen and drejected (B,): a pair with a negative margin weighs most."""
     margin, beta = cache
     # loss = mean of -log sigmoid(margin), whose derivative is -(1 - sigmoid(margin)) = -sigmoid(-margin)
     dmargin = -sigmoid(-margin)[0] * (dloss / len(margin))  # (B,)
