@@ -197,9 +197,9 @@ for stage in plan:
 # %% [markdown]
 # "latent, 16 + 16" has latent vectors of width C = 16 and a rotated key of width R = 16 in each layer. It
 # caches a quarter of what the first model caches, and its loss is the same up to the noise. One key head
-# takes the same memory, and its loss is hardly higher: with four heads, the two cannot be told apart. In the
-# paper (appendix D), one key head is clearly worse than separate heads in models of 7 billion parameters, and
-# in larger mixtures latent vectors are better than separate heads.
+# takes the same memory and has the same loss: with four heads, these models cannot be told apart. In the paper
+# (appendix D), one key head is clearly worse than separate heads in models of 7 billion parameters, and in
+# larger mixtures of experts latent vectors are better than separate heads.
 #
 # "latent, 24 + 8" caches as many numbers, but its loss is higher with each seed. A likely reason is that its
 # rotated part has four pairs of numbers only:
@@ -217,7 +217,7 @@ print("turns within the context:", (angles / (2 * np.pi)).round(3))
 # the KV cache grows half as fast, and the loss does not rise. npformer's KV cache keeps the older tokens all
 # the same, and masks them.
 #
-# **Question.** Three seeds and one learning rate: which differences in the table would you believe?
+# **Question.** Five seeds and one learning rate: which differences in the table would you believe?
 #
 # <details><summary>Answer</summary>
 # Those of "latent, 8 + 8" and of the two models with more norms: they are

@@ -33,8 +33,8 @@ from npformer.pretrained import TextEncoder
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 from gpt_oracles import FAMILIES as GPTS  # noqa: E402  it imports torch
-from gpt_oracles import compute_in_float64, random_oracle  # noqa: E402
-from seq2seq_oracles import (  # noqa: E402
+from gpt_oracles import compute_in_float64, random_oracle  # noqa: E402  it stands below that line
+from seq2seq_oracles import (  # noqa: E402  it imports torch
     LENGTH,
     MAPS,
     padded,
@@ -43,7 +43,7 @@ from seq2seq_oracles import (  # noqa: E402
     random_marian,
     random_t5,
 )
-from seq2seq_oracles import compute_in_float64 as compute_others_in_float64  # noqa: E402
+from seq2seq_oracles import compute_in_float64 as compute_others_in_float64  # noqa: E402  it stands below that line
 
 pytestmark = pytest.mark.torch
 

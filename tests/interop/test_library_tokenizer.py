@@ -13,8 +13,8 @@ tokenizers = pytest.importorskip("tokenizers")
 
 import tokenizer_folders  # noqa: E402  it imports both
 
-from npformer.interop.library_tokenizer import _BYTE_LEVEL  # noqa: E402
-from npformer.interop.tokenizers import load_tokenizer  # noqa: E402
+from npformer.interop.library_tokenizer import _BYTE_LEVEL  # noqa: E402  it stands below that line
+from npformer.interop.tokenizers import load_tokenizer  # noqa: E402  it stands below that line
 
 
 @pytest.fixture(scope="module")

@@ -21,7 +21,7 @@ from npformer.nn.attention import RelativeAttention
 torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402 - only where PyTorch is installed
 
-from npformer.interop.torch import from_torch, to_torch  # noqa: E402
+from npformer.interop.torch import from_torch, to_torch  # noqa: E402  it stands below that line
 
 pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore:enable_nested_tensor")]
 

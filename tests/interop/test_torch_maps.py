@@ -14,7 +14,7 @@ torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402 - only where PyTorch is installed
 from torch.nn.attention.flex_attention import flex_attention  # noqa: E402  it imports torch
 
-from npformer.interop.torch import attention_maps  # noqa: E402
+from npformer.interop.torch import attention_maps  # noqa: E402  it stands below that line
 
 pytestmark = [
     pytest.mark.torch,

@@ -91,7 +91,7 @@ def test_nothing_is_left_to_train_of_the_results_that_ship(experiment, tmp_path,
     path.write_bytes(experiment.MEASURED.read_bytes())
     monkeypatch.setattr(experiment, "train_model", None)
     measured = experiment.measure(path)
-    assert len({result.seed for result in measured}) == len(experiment.SEEDS) == 3
+    assert len({result.seed for result in measured}) == len(experiment.SEEDS) >= 3
     assert all(result in read_results(experiment.MEASURED) for result in measured)
 
 
