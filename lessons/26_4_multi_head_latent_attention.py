@@ -197,9 +197,9 @@ for stage in plan:
 # %% [markdown]
 # "latent, 16 + 16" has latent vectors of width C = 16 and a rotated key of width R = 16 in each layer. It
 # caches a quarter of what the first model caches, and its loss is the same up to the noise. One key head
-# takes the same memory and has the same loss: with four heads, these models cannot be told apart. In the paper
-# (appendix D), one key head is clearly worse than separate heads in models of 7 billion parameters, and in
-# larger mixtures of experts latent vectors are better than separate heads.
+# takes the same memory and has the same loss: with four heads, these models cannot be told apart. In the
+# paper (appendix D), one key head is clearly worse than separate heads in models of 7 billion parameters, and
+# in larger mixtures of experts latent vectors are better than separate heads.
 #
 # "latent, 24 + 8" caches as many numbers, but its loss is higher with each seed. A likely reason is that its
 # rotated part has four pairs of numbers only:
