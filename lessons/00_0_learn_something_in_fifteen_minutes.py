@@ -1,7 +1,8 @@
 # %% [markdown]
 # # 0.0 · Learn something in fifteen minutes
 #
-# *About 25 minutes; the first fifteen train a model. You need: a little NumPy, and the derivative of x².*
+# *About 25 minutes; after fifteen you have trained a model. You need: a little NumPy, and the derivative of
+# x².*
 #
 # **After this lesson you can**
 #
@@ -129,9 +130,9 @@ assert abs(losses[-1] - 0.0016) < 1e-4
 assert abs(w * x - 5) < 0.03
 
 # %% [markdown]
-# The last step began with the loss 0.002, and after its update the prediction is 4.976. **You have trained a
-# model.** To train a large language model, one repeats the same three things: forward pass, backward pass,
-# update. Such a model only has more weights, and a longer formula.
+# The loss fell from 16 in the first step to 0.002 in the last. Now the prediction is 4.976. **You have
+# trained a model.** To train a large language model, one repeats the same three things: forward pass,
+# backward pass, update. Such a model only has more weights, and a longer formula.
 #
 # **Your turn.** Take the ten steps again with a learning rate of 0.1, and then with 0.3. In the terminal,
 # type `!w = 0.5`, and then `!for _ in range(10): w = w - 0.3 * 2 * (w * x - t) * x; print((w * x - t) ** 2)`.
@@ -161,10 +162,10 @@ print(x)  # a row for each review, a column for each word
 
 # %% [markdown]
 # A product with a matrix gives all six predictions at once: entry 0 of `x @ w` is the weight of "good" plus
-# the weight of "film". Three things differ from before. The loss is the mean of the six squared errors, so
-# $dp$ is divided by 6. A word can occur in several reviews, so its gradient is a *sum*: that of "good" is
-# $dp_0 + dp_2$. The product with the transposed matrix, `x.T @ dp`, computes these sums. And the learning
-# rate is 0.5.
+# the weight of "film". Three things differ from before. First, the loss is the mean of the six squared
+# errors, so $dp$ is divided by 6. Second, a word can occur in several reviews, so its gradient is a *sum*:
+# the gradient of "good" is $dp_0 + dp_2$. The product with the transposed matrix, `x.T @ dp`, computes these
+# sums. Third, the learning rate is 0.5.
 
 # %%
 
@@ -225,8 +226,8 @@ assert abs(w[0] - 1 / 3) < 1e-3
 
 # %% [markdown]
 # The loss stops at 0.667, however many steps you take. Even "good", which the model knew before, is now worth
-# only 0.33. If "good" keeps its 1 star, "not" must be −2, because 1 − 2 = −1. Beside "bad" it must be 2. But
-# it has a single weight, and the model gives it 0.
+# only 0.33. If "good" keeps its 1 star, "not" must be −2 in "not good film", because 1 − 2 = −1. In "not bad
+# film" it must be 2, because −1 + 2 = 1. But "not" has a single weight, and training leaves it at 0.
 #
 # So no weights are right for all reviews. The model needs another *formula*, in which the contribution of a
 # word depends on the words around it. Lesson 9.1 (`09_1_the_feed_forward_network`) learns these reviews with

@@ -35,7 +35,7 @@ print(translation)
 assert translation == "Zwei Hunde spielen im Schnee."
 
 # %% [markdown]
-# Each of chapters 1 to 14 explains a part of the model, and looks at this sentence in that part.
+# Each of chapters 1 to 14 explains a part of the model, and shows what this part does with our sentence.
 #
 # **Your turn.** Translate another description of a photograph. In the terminal,
 # type for example `!translator.translate("A woman is reading a book.")`. In a notebook, change the cell
@@ -69,10 +69,10 @@ show_figure(figure, "00_1_attention", caption)
 # Nobody told the model which words belong together. It learned this from pairs of sentences.
 #
 # The row of "im" is different. This word means "in the", and its form depends on the noun after it, "Schnee".
-# So "snow" has the weight .25, and "in" has .14. But the largest weight is .26, at `</S>`, which marks the
-# end of the sentence, and the full stop has .23. The weights of a row must sum to 1. A model often has weight
-# left over, and gives it to tokens that stand for no word. Whether a large weight also *decides* a word is
-# another question, which lesson 15.4 (`15_4_gradient_times_input`) measures.
+# So "snow" has the weight .25, and "in" has .14. But the largest weight, .26, is that of `</S>`, which marks
+# the end of the sentence. The full stop has .23. The weights of a row must sum to 1. A model often has weight
+# left over, and gives it to tokens that stand for no word. Whether a large weight also *decides* which word
+# the model writes is another question. Lesson 15.4 (`15_4_gradient_times_input`) answers it by a measurement.
 
 # %% tags=["check"]
 best = {token: english[row.argmax()] for token, row in zip(german, weights, strict=True)}
@@ -93,8 +93,8 @@ assert (config.d_model, config.target_vocab) == (128, 10_000)
 # from bottom to top. The column at the left is the encoder, which reads the English sentence. The column at
 # the right is the decoder, which writes the German one. The vectors of the encoder enter the decoder in its
 # middle. The sizes in the figure are those of the paper. In our small model, each token has a vector of 128
-# numbers. At the end, the model gives a probability for each of the 10,000 tokens of its vocabulary, at each
-# place of the German sentence. The number beside each part is that of the chapter that explains it.
+# numbers. At the end, the model gives a probability for each of the 10,000 German tokens that it knows, at
+# each place of the German sentence. The number beside each part is that of the chapter that explains it.
 
 # %% tags=["plot"]
 caption = "The Transformer of the paper: beside each part stands the chapter that explains it"
@@ -140,8 +140,8 @@ assert report.ok
 # %% [markdown]
 # ## What the source documents say
 #
-# > This course follows one paper and four documents, and it quotes them by their titles. One part of each
-# > lesson, like this one, compares them.
+# > This course follows one paper and four documents, and it quotes them by their titles. In each lesson, a
+# > section like this one compares them.
 # >
 # > - *Attention Is All You Need* (Vaswani et al., 2017), "the paper": the Transformer, its formulas and its
 # >   experiments.

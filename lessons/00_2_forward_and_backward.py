@@ -51,9 +51,9 @@ show_figure(figure, "00_2_gradients", caption)
 
 # %% [markdown]
 # The layer computes $y = xW + b$ for N = 6 tokens. Each token has D = 4 numbers before the layer, and O = 5
-# after it. A rectangle is an array, the letters are its axes, and the circle is step 1, the only one here. A
-# stronger colour means a number that is larger in absolute value. The dashed rectangles are the gradients,
-# which are still empty. Each has the shape of its array.
+# after it. A rectangle is an array, the letters are its axes, and the circle is the only step. A stronger
+# colour means a larger absolute value. The dashed rectangles are the gradients, which are still empty. Each
+# has the shape of its array.
 
 # %% [markdown]
 # ## Arrays and their shapes
@@ -167,8 +167,8 @@ show_figure(figure, "00_2_dy", caption)
 # $$
 #
 # This is the product of a row of dy with a row of w. A matrix product combines rows with *columns*, so w must
-# be transposed: $dx = dy\, W^\top$. (The matrix `w` is a capital, W. The arrays x and dy have three axes and
-# stay small.)
+# be transposed: $dx = dy\, W^\top$. (In formulas a matrix has a capital letter, here W. Arrays with three
+# axes keep small letters.)
 
 # %%
 dx = dy @ w.T  # (B, T, O) @ (O, D) -> (B, T, D)
@@ -244,7 +244,8 @@ show_figure(cell_product(grids), "00_dw", "dW = Xᵀ dY: each entry is a sum ove
 # $$dx, dw, db = \mathrm{linear\_backward}(dy, \mathrm{cache})$$
 #
 # The **cache** contains the arrays that the backward pass needs, and nothing else. Here these are x (for dw)
-# and w (for dx). Neither b nor y occurs in the three formulas, so the cache only notes that there is a bias.
+# and w (for dx). Neither b nor y occurs in the three formulas, so neither is stored. The cache only notes
+# that there is a bias.
 
 # %%
 show(cache)
@@ -290,8 +291,8 @@ assert wrong_report.failures[0].tensor == "bias"
 # %% [markdown]
 # The number in each row is the relative error; about 1e-16 is rounding alone. The rows below "bias" test
 # further properties. Lesson 0.3 explains them and the complex step, but you can go on without it. The report
-# names the array, the first wrong entry, its factor, and the line in this lesson. A network with this mistake
-# still learns, but slowly: with `db / 6` in the training below, the loss ends at .008.
+# names the array, its first wrong entry, the wrong factor, and the line of the mistake. A network with this
+# mistake still learns, but slowly: in the training below, the loss would end at .008.
 #
 # ## The layer learns
 #

@@ -7,7 +7,7 @@
 #
 # - turn sentences into ids, and ids back into sentences;
 # - put sentences of different lengths into one array, and cut sentences that are too long;
-# - say which array of a pair the decoder reads, and which it predicts.
+# - say which array the decoder reads, and which array it has to predict.
 #
 # `model: [IDS] → embedding → positions → encoder → decoder → linear → softmax`
 
@@ -39,14 +39,15 @@ show_figure(figure, "01_1_ids", caption)
 
 # %% [markdown]
 # 1. The text is split into **tokens**: words and punctuation marks, in lower case.
-# 2. Each token is replaced by its **id**, its place in a list of all tokens, the vocabulary.
+# 2. Each token is replaced by its **id**. This is its place in the vocabulary, a list of all tokens.
 # 3. The id 3 is appended. It marks the end of the sentence.
 # 4. If the batch has a longer sentence, the row is filled up with the id 0.
 #
-# The paper has about 37,000 different tokens for both languages, words and pieces of words. From here on we
-# make a vocabulary of our own, in which each token is a whole word or a punctuation mark. Its text is the
-# built-in **corpus**: English sentences with French translations, which a program generated from a grammar.
-# The **training sentences** are used to train a model, and the **test sentences** to measure how good it is.
+# The paper has about 37,000 different tokens for both languages together. They are words and pieces of words.
+# From here on we make a vocabulary of our own, in which each token is a whole word or a punctuation mark. It
+# is made from the built-in **corpus**: English sentences with French translations, which a program generated
+# from a grammar. The **training sentences** are used to train a model, and the **test sentences** to measure
+# how good it is.
 
 # %%
 corpus = builtin_corpus()
@@ -185,8 +186,8 @@ assert cut == truncate(rows[0], 4)
 
 # %% [markdown]
 # A translation model needs *pairs* of sentences, and it uses the target sentence twice. The encoder reads
-# `source`. The decoder reads `target_in`, which begins with `<S>`. It has to predict `target_out`: the
-# same tokens without `<S>`, one place earlier, and then `</S>`.
+# `source`. The decoder reads `target_in`, which begins with `<S>`. It has to predict `target_out`: this array
+# has no `<S>`, so each token stands one place earlier, and it ends with `</S>`.
 #
 # | place t | 0 | 1 | 2 | 3 | 4 | 5 |
 # |---|---|---|---|---|---|---|
@@ -219,7 +220,7 @@ grids = [
     Grid(ten.source, "source: the encoder reads", mask=ten.source != 0, **style),
     Grid(ten.target_in, "target_in: the decoder reads", mask=ten.target_in != 0, **style),
 ]
-caption = "3 ends each source, 2 begins each target; the dark cells are padding"
+caption = "The id 3 ends each source, and 2 begins each target; the dark cells are padding"
 show_figure(cell_product(grids), "01_1_batch", caption)
 
 # %% [markdown]

@@ -79,8 +79,8 @@ assert_allclose(found, [0.62, 0.43], atol=0.005)
 # > [...] we share the same weight matrix between the two embedding layers and the pre-softmax linear
 # > transformation, similar to [30]. In the embedding layers, we multiply those weights by √d_model.
 #
-# So one table has three uses. In front of the encoder and of the decoder it turns ids into vectors, the topic
-# of this lesson. At the end it turns vectors into scores for tokens (lesson 2.2,
+# So one table has three uses. Before the encoder and before the decoder it turns ids into vectors, which is
+# the topic of this lesson. At the end it turns vectors into scores for tokens (lesson 2.2,
 # `02_2_the_scale_and_tied_weights`).
 
 # %% [markdown]
@@ -131,8 +131,8 @@ assert_allclose(y[0, 0], y[1, 0])  # "the" has the same vector at every place
 #
 # To find the gradient of the table, we write the same computation as a matrix product. We write id 4 as a row
 # of V numbers that is 1 in column 4 and 0 everywhere else. This is called a **one-hot** vector. If we
-# multiply it by the table, row 4 is multiplied by 1, and all other rows by 0. So the product is row 4. Let O,
-# here a matrix and not a width, have the one-hot vectors of all N = B · T ids as its rows. Then
+# multiply it by the table, row 4 is multiplied by 1, and all other rows by 0. So the product is row 4. The
+# matrix O has the one-hot vectors of all N = B · T ids as its rows. (In lesson 0.2, O was a width.) Then
 #
 # $$\sum_v O_{nv} E_{vi} = E_{\mathrm{id}_n,\, i}$$
 #
@@ -254,7 +254,7 @@ show_figure(figure, "02_1_running", caption)
 
 # %% [markdown]
 # The figure shows the gradients that the loss of the translation gives to the embeddings of our sentence. The
-# vector of "snow" has the largest influence on this loss.
+# gradient of "snow" is the longest: a small change of this embedding can change the loss most.
 #
 # ## Check the gradient
 
@@ -326,16 +326,16 @@ left = np.linalg.svd(known, compute_uv=False)[8:]  # what 8 numbers for a token 
 assert_allclose((left**2).sum() / len(known), 38.4, atol=0.05)
 
 # %% [markdown]
-# With the mean row as its prediction for every token, the loss would be 81.6. No table of 8 numbers for each
+# If the model predicted the mean row for every token, the loss would be 81.6. No table of 8 numbers for each
 # token can make it smaller than 38.4. The words near "was" are now other forms of "to be", and those near
-# "street" are other places. The model does not know what a street is. It only knows that "street" and "road"
-# have similar neighbours, and so has "river".
+# "street" are other places. The model does not know what a street is. It only knows that "street", "road" and
+# "river" have similar neighbours.
 
 # %% [markdown]
 # ## What the source documents say
 #
 # > - *图解transformer* draws three tokens, "Je suis étudiant", with a vector of four numbers each. It adds
-# >   positions and mentions no factor.
+# >   positions and does not mention the constant c.
 
 # %% [markdown]
 # ## Summary

@@ -134,7 +134,7 @@ run = running_example()
 added = [run.values["source.tokens.y"], run.values["source.positions.table"]]  # (S, D)
 lengths = [np.linalg.norm(vectors, axis=-1) for vectors in added]
 figure = score_bars(lengths, [run.source] * 2, ["embedding times √D", "position"], decimals=1)
-caption = "Our sentence in the translator: each embedding is about twice as long as its position"
+caption = "Our sentence: each embedding is about twice as long as the positional encoding"
 show_figure(figure, "03_1_running", caption)
 
 # %% [markdown]
@@ -331,9 +331,9 @@ assert_allclose(train(0)[1][-1], 0.4, atol=1e-3)
 # **Question.** Why are many hands necessary? Is the fastest one not enough?
 #
 # <details><summary>Answer</summary>
-# One hand comes back to nearly the same point again and again, so it can hardly distinguish positions that
-# differ by almost full turns, such as 0 and 44. Fast and slow hands together determine the position, just as
-# the hour hand and the minute hand determine the time.
+# One hand comes back to nearly the same point again and again, so it can hardly distinguish some positions.
+# From position 0 to 44, for example, the fastest hand makes almost exactly 7 turns. Fast and slow hands
+# together determine the position, just as the hour hand and the minute hand determine the time.
 # </details>
 
 # %% [markdown]
@@ -343,7 +343,7 @@ assert_allclose(train(0)[1][-1], 0.4, atol=1e-3)
 #
 # - `npformer exercise start sinusoids`: compute the table of the paper without a loop over the positions.
 # - `npformer exercise start positions-backward`: compute the gradient of learned positions. It is a sum over
-#   the batch, and it belongs to the T rows from start on.
+#   the batch, and belongs to T rows of the table, beginning with row `start`.
 #
 # In the terminal, try `!train(0.1)[0]` with another seed: `!rng = np.random.default_rng(7)`.
 #

@@ -221,7 +221,8 @@ assert shares[64][1] > 0.9999995
 # itself is then 1.000000. For such a token, all other weights together are below 10⁻⁶, so its $y$ and $x$
 # agree in about six digits. The layer hardly changes its input.
 #
-# **Question.** The vector $x_t$ decides to which tokens token $t$ attends. What else does $x_t$ decide?
+# **Question.** The vector $x_t$ decides how much token $t$ attends to each token. What else does $x_t$
+# decide?
 #
 # <details><summary>Answer</summary>
 # It is compared with the vectors of all tokens, so it also decides which tokens attend to token $t$. And it

@@ -59,9 +59,9 @@ show_figure(figure, "04_2_forward", "Forward: x has three roles, q, k and v")
 # Written for token $t$, the formulas are $a_{ts} = x_t \cdot x_s$ and $y_t = \sum_s p_{ts}\, x_s$. The same
 # $x$ has three roles in them. We write an array for each, although the three are still equal:
 #
-# 1. In $a_{ts}$, the vector $x_t$ is compared with every $x_s$. This role is the **query**, in $Q$.
-# 2. In $a_{ts}$, the vector $x_s$ is what a query is compared with. This role is the **key**, in $K$.
-# 3. In $y_t$, the vector $x_s$ is what is averaged. This role is the **value**, in $V$.
+# 1. In $a_{ts}$, the vector $x_t$ is compared with every $x_s$. This role is the **query**, a row of $Q$.
+# 2. In $a_{ts}$, the vector $x_s$ is what a query is compared with. This role is the **key**, a row of $K$.
+# 3. In $y_t$, the vector $x_s$ is what is averaged. This role is the **value**, a row of $V$.
 
 # %% [markdown]
 # ## The way back
@@ -78,9 +78,9 @@ def backward(**gradients):
 show_figure(backward(y=dy), "04_2_backward", caption)
 
 # %% [markdown]
-# The dashed rectangles are the gradients. Except for $dY$, the `dy` of the code, they are still empty, and
-# this lesson fills them in from right to left. The forward pass used $x$ in three places, so the backward
-# pass adds up the gradients of the three roles (lesson 0.2):
+# The dashed rectangles are the gradients. Only $dY$, in code `dy`, is known. This lesson fills in the others
+# from right to left. The forward pass used $x$ in three places, so the backward pass adds up the gradients of
+# the three roles (lesson 0.2):
 #
 # $$dx = dq + dk + dv$$
 #
@@ -216,8 +216,8 @@ assert not gradcheck((basic, forgets_the_keys), sentence).ok
 # **Question.** Why is $dA$ transposed in $dK = dA^\top Q$, but not in $dQ = dA\,K$?
 #
 # <details><summary>Answer</summary>
-# The entry $da_{ts}$ belongs to query t and key s. The gradient of key s is a sum over all queries t, and
-# these are the rows of dA. The transposed matrix has one row for each key.
+# The entry $da_{ts}$ belongs to query t and key s. The gradient of key s is a sum over all queries t, so it
+# needs column s of dA. This column is row s of the transposed matrix.
 # </details>
 
 # %% [markdown]

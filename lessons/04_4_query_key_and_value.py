@@ -92,7 +92,8 @@ show_figure(gradient_flow(layout, arrays, steps, axes=axes), "04_4_roles", capti
 # - The **value** $v_s$ is the information that other tokens receive from token $s$.
 #
 # Queries and keys must have the same width, because each score is a dot product of both. The paper calls it
-# $d_k$. The values may have another width, $d_v$. The letters K and V mean the keys and the values here.
+# $d_k$. The values may have another width, $d_v$. Here V stands for the values, not for the size of the
+# vocabulary.
 #
 # As an example we choose the three matrices by hand. Actions will attend to animals, and animals will attend
 # to articles. Column 0 of Q and K stands for "animal", and column 1 for "article". The values are the
@@ -232,9 +233,9 @@ assert_allclose(((target - target.mean(0)) ** 2).mean(), 0.216, atol=5e-4)
 # %% [markdown]
 # ## What the source documents say
 #
-# > - *Attention机制详解（二）* says that the score of a word with itself is obviously the largest as a rule.
-# >   Without weight matrices, this is a theorem for vectors of the same length. With random matrices, it
-# >   happens for one token in T.
+# > - *Attention机制详解（二）* says that the score of a word with itself is usually the largest, and calls
+# >   this obvious. Without weight matrices, this is a theorem for vectors of the same length. With random
+# >   matrices, it happens for one token in T.
 # > - *The components of the Transformer* follows Bloem's *Transformers from scratch* in its attention without
 # >   parameters. It writes w for the attention weights, and we keep w for parameters. It explains query, key
 # >   and value with a search for videos, which returns the best result. Attention returns an average of all

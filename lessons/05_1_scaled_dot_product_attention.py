@@ -69,7 +69,7 @@ show_figure(figure, "05_1_attention", caption)
 # > We compute the dot products of the query with all keys, divide each by √dₖ, and apply a softmax function
 # > to obtain the weights on the values.
 #
-# The rows of $Q$, $K$ and $V$ are the queries, keys and values. Its equation (1) is
+# The rows of $Q$, $K$ and $V$ are the queries, keys and values. Equation (1) of the paper is
 #
 # $$\mathrm{Attention}(Q, K, V) = \mathrm{softmax}\left(\frac{Q K^\top}{\sqrt{d_k}}\right) V$$
 #
@@ -299,6 +299,7 @@ assert (to["dogs"], to["the"]) == ("dogs", "snow")
 # - By hand: a query has the scores 3, 3 and 0 after the division. Compute its three weights, and check them
 #   with `softmax`.
 # - Read how a score is computed from real numbers: run `npformer explore --model en-de "A dog runs." --open`,
-#   and replace the end of the address, from `#` on, by `#step=encoder.0.self_attention.attention.scores`.
+#   and in the address of the page replace `#` and everything after it by
+#   `#step=encoder.0.self_attention.attention.scores`.
 #
 # **Next**: lesson 5.2 (`05_2_the_backward_pass_of_attention`), the gradients of queries, keys and values.

@@ -32,7 +32,7 @@ words = ["Thinking", "Machines"]
 # %% [markdown]
 # ## Forward, then backward
 #
-# In this lesson the queries, keys and values of two tokens are random numbers of width $d_k = 64$, so the
+# In this lesson the queries, keys and values of two tokens are random vectors of width $d_k = 64$, so the
 # weights differ from those of lesson 5.1. The cell computes the output. Then it draws random numbers for
 # `dy`, the gradient that arrives from the rest of the model.
 
@@ -124,8 +124,8 @@ show_figure(figure, "05_2_step_3", "After step 3: dy has given dweights and dv")
 # Each row has a softmax of its own, so we consider one row and leave out its index $t$. With
 # $e_s = \exp(a_s)$ and $Z = \sum_s e_s$, the weights are $p_s = e_s / Z$.
 #
-# What happens to the weight of a key $r$ if the score $a_s$ increases? Then $e_s$ and $Z$ both increase, and
-# both with slope $e_s$. The quotient rule gives two cases:
+# What happens to the weight of a key $r$ if the score $a_s$ increases? Then $e_s$ and $Z$ increase, and the
+# derivative of both is $e_s$. The quotient rule gives two cases:
 #
 # $$\begin{aligned}
 # r = s: \quad \frac{\partial p_s}{\partial a_s} &= \frac{e_s Z - e_s e_s}{Z^2} = p_s - p_s p_s \\
@@ -150,7 +150,7 @@ print(jacobian)
 # &= p_s \left(dp_s - \sum_r dp_r\, p_r\right)
 # \end{aligned}$$
 #
-# The Jacobian has S² numbers for each row. The last line does not need it. It needs one sum for each row.
+# For each row, the Jacobian has S² numbers. The last line needs only one sum.
 #
 # The sum $\sum_r dp_r\, p_r$ is the mean of $dp$, weighted with the attention weights. So the gradient of a
 # score is **the difference between its own $dp_s$ and the weighted mean**, multiplied by its attention
@@ -218,7 +218,7 @@ places = attention_places("encoder.0.self_attention")
 places["y"] = places.pop("z")
 run = running_example()
 figure = run.flow(layout, places, steps, axes)
-caption = "Our sentence in the translator: here, too, each row of dscores sums to 0"
+caption = "Our sentence in the translator: with signs, the numbers in a row of dscores sum to 0"
 show_figure(figure, "05_2_running", caption)
 
 # %% tags=["check"]
@@ -247,8 +247,8 @@ assert report.ok
 # %% [markdown]
 # ## A query learns where to attend
 #
-# The four values are the rows of the identity matrix, so output $i$ is the weight of key $i$. The query
-# begins at 0, so its weights are all 1/4. We train it for 60 steps. The target is `values[2]`.
+# The four values are the rows of the identity matrix, so entry $i$ of the output is the weight of key $i$.
+# The query begins at 0, so its weights are all 1/4. We train it for 60 steps. The target is `values[2]`.
 
 # %%
 keys, values = rng.standard_normal((4, 8)), np.eye(4)  # (S, d_k), (S, d_v)
@@ -295,7 +295,7 @@ assert cache.weights[0, 2] > 0.8
 # - By hand: take two keys with weights p and 1 − p. Show that the row of dscores is p(1 − p)(dp₁ − dp₂) times
 #   (1, −1). Then check the upper row of the figure of dscores with this formula.
 # - Follow the gradients of this lesson through a real model: run
-#   `npformer explore --model en-de "A dog runs." --open`, and replace the end of the address, from `#` on, by
-#   `#direction=backward&step=encoder.0.self_attention.attention.scores`.
+#   `npformer explore --model en-de "A dog runs." --open`, and in the address of the page replace `#` and
+#   everything after it by `#direction=backward&step=encoder.0.self_attention.attention.scores`.
 #
 # **Next**: lesson 5.3 (`05_3_what_the_scale_does`), the reason for the division by √dₖ.

@@ -109,8 +109,8 @@ ids = np.array([[2, 4, 5, 6, 0, 0]])  # (B, S), and 0 is the id of <PAD>
 # example is `local_mask`, which allows only keys near the query.
 #
 # The cell builds both masks with loops, and then with the functions of the package. A layer has several heads
-# (chapter 7), and both masks broadcast over them. In the padding mask, (B, 1, 1, S), the second 1 also
-# broadcasts over the queries.
+# (chapter 7), and both masks broadcast over them. The padding mask has the shape (B, 1, 1, S), so it
+# broadcasts over the queries too.
 
 # %%
 padding = np.zeros((6, 6), bool)  # (T, S)
@@ -120,7 +120,7 @@ for t in range(6):
         padding[t, s] = ids[0, s] != 0
         causal[t, s] = s <= t
 
-# causal_mask reads only from the ids whether to use the CPU or a GPU
+# causal_mask uses the ids only to choose between the CPU and a GPU
 print("padding", padding_mask(ids).shape, "  causal", causal_mask(6, ids).shape)
 mask = padding_mask(ids) & causal_mask(6, ids)  # (B, 1, T, S)
 
@@ -199,12 +199,12 @@ show_figure(figure, "06_softmax", caption)
 #
 # $$da'_s = p_s \left(dp_s - \sum_r dp_r\, p_r\right)$$
 #
-# For a masked key the weight $p_s$ is exactly 0, and so this gradient is exactly 0 already. There are two
-# independent reasons why the score of a masked key gets no gradient. The first is the weight 0, and the
-# second is the factor $m_s$.
+# For a masked key the weight $p_s$ is exactly 0, and so this gradient is exactly 0 even without $m_s$. So the
+# factor is not necessary, but it is a second, independent reason why the score of a masked key gets no
+# gradient.
 #
 # The value of a masked key gets no gradient from this query either: its term in $dv_s = \sum_t p_{ts}\, dy_t$
-# has the weight 0. So a masked key influences neither the output of this query nor its gradients.
+# has the weight 0. So a masked key influences neither the output of this query nor the gradient of the query.
 
 # %%
 dy = rng.standard_normal(y.shape)  # (T, d_v)
@@ -239,7 +239,7 @@ show_figure(figure, "06_1_running", caption)
 assert not np.triu(running_example().gradients[places["scores"]], 1).any()
 
 # %% [markdown]
-# **Question.** Some programs *add* a large negative number to the scores of masked keys, such as −10⁹. What
+# **Question.** Some programs *add* a large negative number, such as −10⁹, to the scores of masked keys. What
 # is the derivative of $a'_s$ now, and why is the gradient of a masked score still 0?
 #
 # <details><summary>Answer</summary>
@@ -324,8 +324,9 @@ assert_array_equal(v_new[4:], v[4:])
 #   given distance.
 # - `npformer exercise start mask-scores-backward`: compute the gradient of the scores when a mask has
 #   replaced some of them.
-# - See the causal mask in a real decoder: run `npformer explore --model en-de "A dog runs." --open`, and
-#   replace the end of the address, from `#` on, by `#step=decoder.0.self_attention.attention.masked`.
+# - See the causal mask in a real decoder: run `npformer explore --model en-de "A dog runs." --open`, and in
+#   the address of the page replace `#` and everything after it by
+#   `#step=decoder.0.self_attention.attention.masked`.
 #
 # The command `npformer masks "I am late" --pad 2 --causal` draws the masks of a sentence.
 #
