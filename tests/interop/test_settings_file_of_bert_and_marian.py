@@ -6,7 +6,8 @@ import pytest
 from refused import refused
 
 from npformer.interop.export import checked_settings
-from npformer.interop.families.bert import BERT, DISTILBERT
+from npformer.interop.families.bert import BERT
+from npformer.interop.families.distilbert import DISTILBERT
 from npformer.interop.families.marian import MARIAN
 from npformer.interop.generation_file import search_settings
 from npformer.interop.settings_file import Settings
@@ -22,6 +23,7 @@ CONFIGS = {
     "marian": TransformerConfig(
         source_vocab=9,
         target_vocab=8,
+        decoder_layers=2,
         activation="gelu_tanh",
         positions="marian",
         scale_embedding=True,
