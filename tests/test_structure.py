@@ -1,6 +1,8 @@
 """The structure: packages import from packages below them, in no circles, and few import other libraries."""
 
 import ast
+import importlib
+import inspect
 import subprocess
 import sys
 from functools import cache
@@ -10,6 +12,10 @@ from pathlib import Path
 from paths import ROOT
 
 import npformer
+from npformer.interop.families import Family
+from npformer.models.bert import Bert
+from npformer.models.gpt import GPT
+from npformer.models.transformer import Transformer
 
 PACKAGE = Path(npformer.__file__).parent
 SOURCES = sorted(PACKAGE.rglob("*.py"))
@@ -224,3 +230,17 @@ def test_import_needs_only_numpy_and_is_fast():
     seconds, *names = done.stdout.split()
     assert names == ["npformer"]
     assert float(seconds) < 0.3
+
+
+def test_a_family_of_models_can_be_read_in_five_minutes():
+    """Its file in interop/families/ and its own model, if it is not a GPT, a BERT or a Transformer."""
+    bases = {GPT, Bert, Transformer}
+    lines = {}
+    for path in sorted((PACKAGE / "interop/families").glob("[!_]*.py")):
+        module = importlib.import_module(f"npformer.interop.families.{path.stem}")
+        models = {each.model for each in vars(module).values() if isinstance(each, Family)}
+        files = [path, *(inspect.getsourcefile(model) for model in models - bases)]
+        if models:
+            lines[path.stem] = sum(len(Path(file).read_text(encoding="utf-8").splitlines()) for file in files)
+    assert len(lines) > 15
+    assert {name: count for name, count in lines.items() if count > 250} == {}

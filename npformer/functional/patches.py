@@ -9,9 +9,13 @@ Source: Dosovitskiy et al. 2021, "An Image is Worth 16x16 Words", section 3.1.
 
 from typing import Any, NamedTuple
 
-from npformer.backend import Array
+import numpy as np
+
+from npformer.backend import Array, like
+from npformer.errors import UserError
 from npformer.functional.caches import cache_class
 from npformer.functional.linear import LinearCache, linear, linear_backward
+from npformer.validation import require_count
 
 
 @cache_class
@@ -76,3 +80,35 @@ def join_patches(patches: Array, shape: tuple[int, ...], size: tuple[int, ...]) 
     cut = patches.reshape(b, height // p, width // q, c, p, q)
     images: Array = cut.transpose(0, 3, 1, 4, 2, 5).reshape(shape)
     return images
+
+
+def check_patches(image_size: tuple[int, int], patch_size: tuple[int, int]) -> None:
+    """Raise UserError unless both sizes, (height, width), are positive, and the second divides the first."""
+    for size in (*image_size, *patch_size):
+        require_count("a size of images and patches", size)
+    if any(pixels % patch for pixels, patch in zip(image_size, patch_size, strict=True)):
+        raise UserError(
+            f"images of {image_size} pixels cannot be cut into patches of {patch_size}: give a patch_size "
+            "that divides image_size"
+        )
+
+
+def take_images(images: Any, shape: tuple[int, ...], where: Array) -> Array:
+    """Check images and move them to the device of the array `where`, with its dtype.
+
+    Args:
+        images: Lists or an array of numbers, of shape (B, C, Y, X).
+        shape: The shape of an image, (C, Y, X).
+        where: An array of the model. Complex numbers, which the check of gradients gives, keep their dtype.
+
+    Raises:
+        UserError: If the images have another shape.
+    """
+    images = like(np.asarray(images) if isinstance(images, (list, tuple)) else images, where)
+    if images.ndim != 4 or images.shape[1:] != shape:
+        raise UserError(
+            f"images have the shape {images.shape}, and the model reads (B, {shape[0]}, {shape[1]}, "
+            f"{shape[2]}): batch, colours, height, width"
+        )
+    taken: Array = images if images.dtype.kind == "c" else images.astype(where.dtype, copy=False)
+    return taken

@@ -74,8 +74,8 @@ def search_in_parts(
         batch_tokens: The number of source tokens of a batch, padding included, times the beam.
         progress: A function that is called with the number of sentences finished since the last call.
         search: Further settings of the search: length_penalty, min_length (by default 1, so that no
-            translation of a sentence is empty), cached, allow_unk, forbidden, forced_bos, rules and
-            renormalize. See beam_search.
+            translation of a sentence is empty), cached, allow_unk, forbidden, forced_bos, rules,
+            renormalize, no_repeat_ngram_size and early_stopping. See beam_search.
 
     Yields:
         The translations of the next sentences, whose batches and those of all sentences before are done: at
@@ -86,7 +86,9 @@ def search_in_parts(
     """
     require_settings(search)
     require_counts(threads=threads, batch_tokens=batch_tokens)
-    check_beam(beam, search.get("length_penalty", LENGTH_PENALTY), n_best)
+    check_beam(
+        beam, search.get("length_penalty", LENGTH_PENALTY), n_best, search.get("early_stopping", False)
+    )
     n = len(sources)
     begin = [[]] * n if begin is None else begin
     limits = _limits(model.config, sources, begin) if max_length is None else one_for_each(max_length, n)
@@ -129,6 +131,8 @@ def _search(
     rules: str = "paper",
     renormalize: bool = False,
     begin: Begin = None,
+    no_repeat_ngram_size: int = 0,
+    early_stopping: bool | str = False,
 ) -> list[list[Hypothesis]]:
     """Translate a batch (B, S), n_best times each. Greedy search ignores settings of beam search."""
     shared: dict[str, Any] = {
@@ -139,6 +143,7 @@ def _search(
         "forbidden": forbidden,
         "forced_bos": forced_bos,
         "begin": begin,
+        "no_repeat_ngram_size": no_repeat_ngram_size,
     }
     if beam == 1:
         return [[Hypothesis(ids, math.nan, math.nan)] for ids in greedy(model, source, **shared)]
@@ -150,6 +155,7 @@ def _search(
         n_best=n_best,
         rules=rules,
         renormalize=renormalize,
+        early_stopping=early_stopping,
         **shared,
     )
 

@@ -40,9 +40,10 @@ from npformer.generation.search import (
     forbidden_tokens,
     force,
     length_limits,
+    repeating_tokens,
 )
 from npformer.generation.state import DecodingState, start
-from npformer.validation import is_number, require_choice, require_count
+from npformer.validation import is_number, require_choice, require_count, short
 
 
 class Hypothesis(NamedTuple):
@@ -87,6 +88,8 @@ def beam_search(
     first: Sequence[int] | None = None,
     rules: str = "paper",
     renormalize: bool = False,
+    no_repeat_ngram_size: int = 0,
+    early_stopping: bool | str = False,
     trace: list[list[list[Branch]]] | None = None,
 ) -> list[list[Hypothesis]]:
     """Return the translations with the best score log p(y | source) / ((5 + |y|) / 6)^length_penalty.
@@ -114,6 +117,10 @@ def beam_search(
         rules: One of RULES: "paper", or "transformers" for the score log p(y | source) / |y|^length_penalty
             and the search of TransformersSearch; or "transformers, unforced end" for that of UnforcedSearch.
         renormalize: Scale the probabilities of the tokens that may be chosen, so that they sum to 1.
+        no_repeat_ngram_size: The number of tokens in a row that no translation has twice; 0 for no such rule.
+        early_stopping: True ends the search of a sentence when `beam` translations are finished, and "never"
+            when no live hypothesis can win even with the score that its log p gives it at the limit. By
+            default, the rules decide, and "paper" always does the latter.
         trace: A list that receives the search tree: trace[b][t] are the branches kept for sentence b at
             step t, best first.
 
@@ -126,26 +133,24 @@ def beam_search(
 
     Source: Wu et al. 2016, section 7; a beam of 4 and a penalty of 0.6 from Vaswani et al. 2017, section 6.1.
     """
-    check_beam(beam, length_penalty, n_best)
-    require_choice("rules", rules, tuple(RULES))
+    check_beam(beam, length_penalty, n_best, early_stopping, rules)
     config = model.config
     source = check_source(config, source)
     limits = length_limits(config, source, max_length, min_length)  # (B,)
     never = forbidden_tokens(config, allow_unk=allow_unk, forbidden=forbidden)
     prefixes = Prefixes(config, begin, limits, never, forced_bos)
     not_first = [] if first is None else sorted(set(range(config.target_vocab)) - set(first))
-
     settings = (config.end_id, beam, length_penalty)
-    searches = [RULES[rules](*settings, limit, n_best) for limit in limits.tolist()]
+    searches = [RULES[rules](*settings, limit, n_best, early_stopping) for limit in limits.tolist()]
     best = partial(best_tokens, n=searches[0].n_candidates, end_id=config.end_id, renormalize=renormalize)
     state = start(model, source, cached=cached)
 
     def next_tokens(logits: Array, length: int) -> NextTokens:
         # the n best continuations of a sentence are among the n best of each of its hypotheses
-        early = [config.end_id] if length < min_length else []
-        early += not_first if length == 0 else []
+        early = ([config.end_id] if length < min_length else []) + (not_first if length == 0 else [])
         force(logits, forced_bos if length == 0 else None)
-        return best(logits, never + early, forced=prefixes.next(state.sentence, length))
+        repeating = repeating_tokens(_live_ids(searches), config.start_id, no_repeat_ngram_size)
+        return best(logits, never + early, forced=prefixes.next(state.sentence, length), repeating=repeating)
 
     _run(searches, state, config.start_id, next_tokens)
     if trace is not None:
@@ -153,21 +158,35 @@ def beam_search(
     return [search.finished[: search.n_best] for search in searches]
 
 
-def check_beam(beam: int, length_penalty: float, n_best: int | None) -> None:
+def _live_ids(searches: Sequence["SentenceSearch"]) -> list[list[int]]:
+    """Return the ids of the live hypotheses, search by search, as the rows of the state are."""
+    return [hypothesis.ids for search in searches for hypothesis in search.live]
+
+
+def check_beam(
+    beam: int,
+    length_penalty: float,
+    n_best: int | None,
+    early_stopping: bool | str = False,
+    rules: str = "paper",
+) -> None:
     """Check the settings of beam search.
 
     Args:
-        beam, length_penalty, n_best: As in beam_search.
+        beam, length_penalty, n_best, early_stopping, rules: As in beam_search.
 
     Raises:
         UserError: If one of them is impossible.
     """
     require_count("beam", beam)
+    require_choice("rules", rules, tuple(RULES))
     if not (is_number(length_penalty) and 0 <= length_penalty <= MOST_LENGTH_PENALTY):
         raise UserError(
             f"length_penalty is {length_penalty!r}: it must be 0 (none) or more, "
             f"at most {MOST_LENGTH_PENALTY}"
         )
+    if early_stopping not in (True, False, "never"):
+        raise UserError(f"early_stopping is {short(early_stopping)}: it must be True, False or 'never'")
     if n_best is not None:
         require_count("n_best", n_best)
         if n_best > beam:
@@ -213,13 +232,21 @@ class SentenceSearch:
         length_penalty: The exponent of the length penalty.
         limit: The largest number of tokens, without the end symbol.
         n_best: The number of translations to find; by default `beam`.
+        early_stopping: When the search ends, as in beam_search.
     """
 
     def __init__(
-        self, end_id: int, beam: int, length_penalty: float, limit: int, n_best: int | None = None
+        self,
+        end_id: int,
+        beam: int,
+        length_penalty: float,
+        limit: int,
+        n_best: int | None = None,
+        early_stopping: bool | str = False,
     ) -> None:
         self.end_id, self.beam, self.length_penalty, self.limit = end_id, beam, length_penalty, limit
         self.n_best = beam if n_best is None else n_best
+        self.early_stopping = early_stopping
         self.n_candidates = beam  # the number of continuations that a step considers
         self.n_finished = self.n_best  # the number of finished translations that the search keeps
         self.live = [Live([], 0.0, branch=-1, row=0)]  # best first
@@ -248,7 +275,8 @@ class SentenceSearch:
             else:
                 continue
             kept.append(Branch(parent.branch, token, log_prob))
-        self.live = self._continued(live)
+        is_enough = self.early_stopping is True and len(self.finished) >= self.n_finished
+        self.live = [] if is_enough else self._continued(live)
         self.steps.append(kept)
 
     @property
@@ -301,17 +329,15 @@ class TransformersSearch(SentenceSearch):
        first `beam` that do not end are live. So finished translations do not make the beam narrower.
     3. The search ends when `beam` translations are finished and the best live hypothesis, scored as if it
        ended now, is not better than the worst of them (`early_stopping` is False). A longer continuation
-       could still become better if length_penalty is above 0.
+       could still become better if length_penalty is above 0; "never" scores it as if it ended at the limit.
     4. `beam` translations are finished before the search ends, whatever n_best is.
     5. The end symbol that must follow the last token costs nothing (`forced_eos_token_id`).
 
     Arguments: as in SentenceSearch.
     """
 
-    def __init__(
-        self, end_id: int, beam: int, length_penalty: float, limit: int, n_best: int | None = None
-    ) -> None:
-        super().__init__(end_id, beam, length_penalty, limit, n_best)
+    def __init__(self, end_id: int, beam: int, length_penalty: float, limit: int, *others: Any) -> None:
+        super().__init__(end_id, beam, length_penalty, limit, *others)
         self.n_candidates, self.n_finished = 2 * beam, beam
 
     def _last(self, best: NextTokens) -> Sequence[float]:
@@ -320,10 +346,16 @@ class TransformersSearch(SentenceSearch):
     def _norm(self, length: int) -> float:
         return float(length**self.length_penalty)
 
+    @property
+    def _longest(self) -> int:
+        """The largest number of tokens of a translation, the end symbol included."""
+        return self.limit + 1
+
     def _continued(self, live: list[Live]) -> list[Live]:
         if len(self.finished) < self.n_finished or not live:
             return live
-        bound = live[0].log_prob / self._norm(len(live[0].ids))
+        length = self._longest if self.early_stopping == "never" else len(live[0].ids)
+        bound = live[0].log_prob / self._norm(length)
         return live if bound > self.finished[-1].score else []
 
 
@@ -337,6 +369,10 @@ class UnforcedSearch(TransformersSearch):
     @property
     def _is_last(self) -> bool:
         return len(self.steps) + 1 == self.limit
+
+    @property
+    def _longest(self) -> int:
+        return self.limit
 
 
 # the search of one sentence, by the name of its rules

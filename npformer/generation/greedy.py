@@ -9,9 +9,11 @@ from npformer.generation.search import (
     Limits,
     best_token,
     check_source,
+    forbid,
     forbidden_tokens,
     force,
     length_limits,
+    repeating_tokens,
 )
 from npformer.generation.state import start
 
@@ -29,6 +31,7 @@ def greedy(
     forbidden: list[int] | None = None,
     forced_bos: int | None = None,
     begin: Begin = None,
+    no_repeat_ngram_size: int = 0,
 ) -> list[list[int]]:
     """Return y_t = argmax_w p(w | y_1 .. y_{t-1}, source) for each sentence, up to the end symbol.
 
@@ -47,6 +50,7 @@ def greedy(
         forbidden: The ids that are never chosen, in place of padding, the start symbol and <UNK>.
         forced_bos: The first token of every translation. By default, the model chooses it.
         begin: The ids of the tokens with which each of the B translations begins. By default, none.
+        no_repeat_ngram_size: The number of tokens in a row that no translation has twice; 0 for no such rule.
 
     Returns:
         B lists of ids, without start and end symbols.
@@ -70,6 +74,8 @@ def greedy(
     while live.any():
         early = [config.end_id] if length < min_length else []
         logits = state.decode_step(tokens)  # (R, V)
+        so_far = [translations[each] for each in state.sentence]
+        forbid(logits, repeating_tokens(so_far, config.start_id, no_repeat_ngram_size))
         force(logits, forced_bos if length == 0 else None)
         tokens = best_token(logits, never + early)  # (R,)
         if (forced := prefixes.next(state.sentence, length)) is not None:

@@ -189,6 +189,40 @@ def force(logits: Array, token: int | None) -> None:
         logits[:, token] = 0
 
 
+def repeating_tokens(
+    hypotheses: Sequence[Sequence[int]], start_id: int, n: int
+) -> tuple[list[int], list[int]]:
+    """Return the tokens after which a hypothesis would have the same n tokens in a row twice.
+
+    Args:
+        hypotheses: The ids of R hypotheses.
+        start_id: The start symbol, which counts as the first token of each, as in transformers.
+        n: The number of tokens in a row; 0 for no such rule.
+
+    Returns:
+        The rows and the columns of these tokens in the logits (R, V).
+
+    Raises:
+        UserError: If n is no such number.
+    """
+    require_index("no_repeat_ngram_size", n)
+    rows: list[int] = []
+    columns: list[int] = []
+    for row, hypothesis in enumerate(hypotheses if n else []):
+        ids = [start_id, *hypothesis]
+        last = ids[len(ids) - n + 1 :]  # the n - 1 tokens before the next one
+        found = [ids[end - 1] for end in range(n, len(ids) + 1) if ids[end - n : end - 1] == last]
+        rows += [row] * len(found)
+        columns += found
+    return rows, columns
+
+
+def forbid(logits: Array, tokens: tuple[list[int], list[int]]) -> None:
+    """Let single rows not choose single tokens, in place. Shapes: logits (R, V), tokens rows and columns."""
+    if tokens[0]:
+        logits[tokens] = -math.inf
+
+
 def best_token(logits: Array, forbidden: list[int]) -> Array:
     """Return the most probable token of each row, on the host. Of equally probable ones, it is the first.
 
@@ -220,6 +254,7 @@ def best_tokens(
     *,
     renormalize: bool = False,
     forced: Array | None = None,
+    repeating: tuple[list[int], list[int]] = ([], []),
 ) -> NextTokens:
     """Return the n most probable tokens of each row. Of equally probable ones, the first are chosen.
 
@@ -233,6 +268,7 @@ def best_tokens(
         renormalize: Scale the probabilities of the allowed tokens so that they sum to 1. By default, they
             are those that the model gives them.
         forced: For each row the only token that may follow, or -1 if any may, of shape (R,), on the host.
+        repeating: The rows and the columns of further tokens that are not chosen.
 
     Raises:
         UserError: If the logits are not finite.
@@ -240,8 +276,10 @@ def best_tokens(
     end = to_numpy(logits[:, end_id]).astype(np.float64)  # (R,)
     if renormalize:
         logits[:, forbidden] = -math.inf
+        forbid(logits, repeating)
     log_total = log_sum_exp(logits)[:, None]  # (R, 1)
     logits[:, forbidden] = -math.inf
+    forbid(logits, repeating)
     if forced is not None:
         rows = np.flatnonzero(forced >= 0)
         only, forced = like(rows, logits), like(forced[rows], logits)

@@ -18,6 +18,8 @@ from safetensors import numpy as safetensors
 from npformer.backend import Array, to_numpy
 from npformer.errors import UserError
 from npformer.interop.families import FAMILIES, Family
+from npformer.interop.families.family import Stored
+from npformer.interop.families.settings_table import effective
 from npformer.interop.settings_file import FILE, Settings
 from npformer.interop.tensor_files import ONE_FILE
 from npformer.storage.atomic import make_folder, write_file
@@ -38,16 +40,6 @@ WITHOUT_EFFECT = {
     "rotary_high_factor",
     "rotary_original_context",
     "pad_id",  # a GPT has no loss at padding; where it is masked, it is in the settings of the family
-}
-# the settings for which None stands for a usual value, and the property with the value that has an effect
-EFFECTIVE = {
-    "n_kv_heads": "key_heads",
-    "head_dim": "d_head",
-    "d_ff": "hidden_width",
-    "d_expert": "expert_width",
-    "qkv_bias": "has_qkv_bias",
-    "rotary_scaling": "scaling",
-    "decoder_layers": "n_decoder_layers",
 }
 
 
@@ -148,7 +140,7 @@ def checked_settings(config: Any, family: Family) -> dict[str, Any]:
     described = family.config_of(Settings(settings))
     if family.with_head is not None:
         names = {name for row in family.rows(config) for name in row.theirs}
-        described = family.with_head(described, Settings(settings), names)
+        described = family.with_head(described, Stored(Settings(settings), names))
     for name, value in _with_effect(described).items():
         own = _with_effect(config)[name]
         if own != value:
@@ -162,7 +154,7 @@ def checked_settings(config: Any, family: Family) -> dict[str, Any]:
 def _with_effect(config: Any) -> dict[str, Any]:
     """Return the settings that determine the logits, with the values that have an effect."""
     return {
-        field.name: getattr(config, EFFECTIVE.get(field.name, field.name), getattr(config, field.name))
+        field.name: effective(config, field.name)
         for field in dataclasses.fields(config)
         if field.name not in WITHOUT_EFFECT
     }

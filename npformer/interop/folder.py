@@ -13,6 +13,7 @@ import numpy as np
 from npformer.backend import Array
 from npformer.errors import UserError
 from npformer.interop.families import FAMILIES, Family, WeightRow
+from npformer.interop.families.family import Stored
 from npformer.interop.mapped_tensors import check_mapped, map_tensor
 from npformer.interop.settings_file import Settings, read_settings
 from npformer.interop.tensor_files import StoredTensor, stored_tensors
@@ -114,7 +115,7 @@ def open_folder(folder: str | PathLike[str]) -> FolderContent:
         raise UserError(f"{settings.place} describes quantized weights: use a model without quantization")
     config, stored = family.config_of(settings), stored_tensors(folder)
     if family.with_head is not None:
-        config = family.with_head(config, settings, stored)
+        config = family.with_head(config, Stored(settings, stored))
     tensors = _parameter_tensors(folder, family, config, stored)
     rows = list(_checked_rows(family.rows(config), tensors, folder, settings))
     _require_no_others(rows, tensors, family)

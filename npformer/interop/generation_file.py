@@ -17,7 +17,6 @@ GENERATION_FILE = "generation_config.json"
 # what our search does not do: the only values that are supported, which are the defaults of transformers
 NUMBERS = {
     "repetition_penalty": 1,
-    "no_repeat_ngram_size": 0,
     "num_beam_groups": 1,
     "diversity_penalty": 0,
     "encoder_repetition_penalty": 1,
@@ -25,7 +24,7 @@ NUMBERS = {
     "guidance_scale": 1,
     "penalty_alpha": 0,
 }
-FLAGS = {"do_sample": False, "early_stopping": False}
+FLAGS = {"do_sample": False}
 
 # settings that change what is found, whatever their value
 OTHERS = (
@@ -144,7 +143,17 @@ def search_settings_of(
         "forced_bos": forced_bos(settings),
         "rules": "transformers" if forces_end else "transformers, unforced end",
         "renormalize": settings.flag("renormalize_logits", False),
+        "no_repeat_ngram_size": settings.index("no_repeat_ngram_size", 0),
+        "early_stopping": _early_stopping(settings),
     }
+
+
+def _early_stopping(settings: Settings) -> bool | str:
+    """Return when the search ends: True, False or "never"."""
+    name = "early_stopping"
+    if isinstance(settings.values.get(name), str):
+        return settings.choice(name, {"never": "never"})
+    return settings.flag(name, False)
 
 
 def _lengths(settings: Settings) -> tuple[int, int]:

@@ -45,6 +45,15 @@ class Settings:
             raise UserError(f"{name} is {short(value)} in {self.place}: it must be 1 or more")
         return value
 
+    def pair(self, name: str, default: int | None = None) -> tuple[int, int]:
+        """Return two whole numbers of 1 or more, such as a height and a width. One number stands for both."""
+        value = self.values.get(name)
+        if not isinstance(value, list):
+            return (self.count(name, default),) * 2
+        if len(value) != 2 or any(type(each) is not int or each < 1 for each in value):
+            raise UserError(f"{name} is {short(value)} in {self.place}: it must be a height and a width")
+        return value[0], value[1]
+
     def number(self, name: str, default: float | None = None) -> float:
         """Return a finite number."""
         value = self._read(name, float, default)

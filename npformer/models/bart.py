@@ -14,6 +14,7 @@ Source: Lewis et al. 2020, "BART", section 2; Liu et al. 2020, "Multilingual Den
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -31,7 +32,6 @@ from npformer.nn.context import INFERENCE, Context
 from npformer.nn.dropout import DropoutCache
 from npformer.nn.init import default_rng
 from npformer.nn.module import Module
-from npformer.validation import require_choice
 
 
 @dataclass(frozen=True)
@@ -40,16 +40,13 @@ class BartConfig(TransformerConfig):
 
     named: ClassVar[Registry[dict[str, Any]]] = registry("preset of BART", {})
     starts_with_end: ClassVar[bool] = True
+    fixed: ClassVar[Sequence[str]] = ("positions",)
 
     activation: str = "gelu"
     positions: str = "learned"
     scale_embedding: bool = False
     output_bias: bool = True
     fused_projections: bool = True
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require_choice("positions", self.positions, ("learned",))
 
 
 @cache_class

@@ -22,7 +22,6 @@ import numpy as np
 
 from npformer.backend import Array, array_module, like
 from npformer.errors import Registry, UserError, quantity
-from npformer.functional.activations import ACTIVATIONS
 from npformer.functional.caches import cache_class
 from npformer.functional.embedding import EmbeddingCache
 from npformer.functional.ids import as_ids, take_ids
@@ -31,9 +30,9 @@ from npformer.functional.masks import padding_mask
 from npformer.functional.norm import LayerNormCache
 from npformer.kernels import activation_dropout, activation_dropout_backward
 from npformer.models.classifier import CLASSIFIERS, HIDDEN, ClassifierHead
-from npformer.models.settings import ModelSettings, registry
-from npformer.models.transformer.config import TransformerConfig
-from npformer.models.transformer.stacks import Encoder, StackCache
+from npformer.models.encoder import EncoderConfig, EncoderModel, EncoderModelCache
+from npformer.models.settings import registry
+from npformer.models.transformer.stacks import Encoder
 from npformer.nn import Dropout, Embedding, LayerNorm, LearnedPositions, Linear, TiedProjection
 from npformer.nn.context import INFERENCE, AttentionMask, Context
 from npformer.nn.dropout import DropoutCache
@@ -64,7 +63,7 @@ BERT_PRESETS = registry(
 
 
 @dataclass(frozen=True)
-class BertConfig(ModelSettings):
+class BertConfig(EncoderConfig):
     """The settings of a BERT. The defaults are those of BERT-base, with 110 million parameters.
 
     Raises:
@@ -81,10 +80,6 @@ class BertConfig(ModelSettings):
     }
 
     vocab_size: int = 30522
-    d_model: int = 768
-    n_layers: int = 12
-    n_heads: int = 12
-    d_ff: int | None = None  # None means 4 d_model
     max_length: int = 512  # the largest number of tokens that the model reads
     # the parts of the input, such as two sentences, that the model can tell apart; 0 for a model without
     # vectors of segments, such as DistilBERT
@@ -93,52 +88,20 @@ class BertConfig(ModelSettings):
     # counted, and reads the row before
     first_position: int = 0
 
-    # "gelu" is exact, with the error function; "gelu_tanh" approximates it, as Google's later code does
-    activation: str = "gelu"
-    norm_eps: float = 1e-12
-
     head: str = "tokens"  # one of HEADS
     n_classes: int = 2  # of a classifier
     head_activation: str = "tanh"  # of the hidden layer of a classifier of texts, one of HIDDEN
 
-    dropout: float = 0.1  # of embeddings and the outputs of sublayers
-    attention_dropout: float = 0.1  # of attention weights
     label_smoothing: float = 0.0
     pad_id: int = 0  # the id of padding, to which no token attends and which has no loss
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         self.require(
-            choices={"activation": tuple(ACTIVATIONS), "head": HEADS, "head_activation": tuple(HIDDEN)},
-            counts=("vocab_size", "d_model", "n_layers", "n_heads", "max_length", "d_ff", "n_classes"),
+            choices={"head": HEADS, "head_activation": tuple(HIDDEN)},
+            counts=("vocab_size", "max_length", "n_classes"),
             indices=("n_segments", "pad_id", "first_position"),
-            shares=("dropout", "attention_dropout", "label_smoothing"),
-            positive=("norm_eps",),
-        )
-        if self.d_model % self.n_heads:
-            raise UserError(
-                f"d_model {self.d_model} is not divisible by n_heads {self.n_heads}: change one of them"
-            )
-
-    @property
-    def hidden_width(self) -> int:
-        """The width F of the hidden layer of the feed-forward network."""
-        return 4 * self.d_model if self.d_ff is None else self.d_ff
-
-    @property
-    def encoder(self) -> TransformerConfig:
-        """The settings of the encoder layers: those of 2017, with the norm after each sublayer."""
-        return TransformerConfig(
-            d_model=self.d_model,
-            d_ff=self.hidden_width,
-            n_heads=self.n_heads,
-            n_layers=self.n_layers,
-            norm="post",
-            norm_eps=self.norm_eps,
-            activation=self.activation,
-            positions="none",  # BertEmbedding adds them
-            dropout=self.dropout,
-            attention_dropout=self.attention_dropout,
-            fused_projections=True,
+            shares=("label_smoothing",),
         )
 
     @property
@@ -303,16 +266,7 @@ class BertHead(Module):
         return self.dense.backward(dh, cache.dense)
 
 
-@cache_class
-class BertCache(NamedTuple):
-    """The cache of Bert, with one entry for each of its parts."""
-
-    embedding: BertEmbeddingCache
-    encoder: StackCache
-    head: Any  # that of a BertHead or of a ClassifierHead, or None without a head
-
-
-class Bert(Module):
+class Bert(EncoderModel):
     """An encoder-only Transformer, which predicts hidden tokens from the tokens on both sides.
 
     In the input, the id of a mask token replaces most of the hidden tokens. In the loss, only hidden tokens
@@ -354,7 +308,7 @@ class Bert(Module):
         mask: Any = None,
         train: bool = False,
         rng: np.random.Generator | None = None,
-    ) -> tuple[Array, BertCache]:
+    ) -> tuple[Array, EncoderModelCache]:
         """Compute the logits at each position, or the output of another head.
 
         Args:
@@ -375,18 +329,7 @@ class Bert(Module):
         context = Context(train, rng)
         keys = padding_mask(ids, config.pad_id) if mask is None else _taken_mask(mask, ids)  # (B, 1, 1, T)
         x, embedding_cache = self.embedding.forward(ids, segment_ids, context)  # (B, T, D)
-        x, encoder_cache = self.encoder.forward(x, AttentionMask(keys), context)
-        logits, head_cache = (x, None) if self.head is None else self.head.forward(x)  # (B, T, V)
-        return logits, BertCache(embedding_cache, encoder_cache, head_cache)
-
-    def backward(self, dlogits: Array, cache: BertCache) -> None:
-        """Accumulate the gradients of all parameters. Return nothing, since ids have no gradient.
-
-        Shapes: dlogits (B, T, V), or the shape of the output.
-        """
-        dx = dlogits if self.head is None else self.head.backward(dlogits, cache.head)  # (B, T, D)
-        dx = self.encoder.backward(dx, cache.encoder)
-        self.embedding.backward(dx, cache.embedding)
+        return self.forward_from(x, embedding_cache, AttentionMask(keys), context)
 
     def _take_segment_ids(self, segment_ids: Any, ids: Array) -> Array | None:
         """Return the checked segment ids on the device of the model, or zeros (B, T) if they are None.

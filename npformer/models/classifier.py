@@ -1,6 +1,7 @@
-"""ClassifierHead: the head of an encoder that chooses a class for a text, or for each of its tokens.
+"""ClassifierHead: the head of an encoder that chooses a class for a text or an image, or for each token.
 
     of a text:    logits = f(x_0 weight + bias) weight' + bias'     x_0 is the output at the first token
+    of an image:  logits = x_0 weight' + bias'
     of a token:   logits = x_t weight' + bias'
 
 The layer before the logits of a text is that which BERT calls the pooler.
@@ -30,7 +31,7 @@ class ClassifierCache(NamedTuple):
     """The cache of ClassifierHead."""
 
     shape: tuple[int, ...]  # that of x
-    dense: Any  # a LinearCache, or None in a classifier of tokens, as the next one
+    dense: Any  # a LinearCache, or None without the layer before the logits, as the next one
     activation: Any
     output: LinearCache
 
@@ -38,13 +39,13 @@ class ClassifierCache(NamedTuple):
 class ClassifierHead(Module):
     """A classifier above an encoder.
 
-    Shapes: x (B, T, D) -> logits (B, C) of the text, or (B, T, C) of the tokens.
+    Shapes: x (B, T, D) -> logits (B, C) of the text or the image, or (B, T, C) of the tokens.
 
     Args:
         d_model: The width D of the encoder.
         n_classes: The number C of classes.
-        hidden: The activation of the layer before the logits of a text, one of HIDDEN. None makes a
-            classifier of tokens.
+        hidden: The activation of the layer before the logits of a text, one of HIDDEN. None for no layer.
+        first: Read the class from x_0. False makes a classifier of tokens, which has no hidden layer.
         rng: The generator of the initial values.
         dtype: The dtype of the parameters.
 
@@ -57,34 +58,37 @@ class ClassifierHead(Module):
         n_classes: int,
         *,
         hidden: str | None = None,
+        first: bool = False,
         rng: np.random.Generator | None = None,
         dtype: Any = np.float32,
     ) -> None:
         if hidden is not None:
             require_choice("hidden", hidden, tuple(HIDDEN))
         rng = default_rng(rng)
-        self.hidden = hidden
+        self.hidden, self.first = hidden, first or hidden is not None
         self.dense = None if hidden is None else Linear(d_model, d_model, rng=rng, dtype=dtype)
         self.output = Linear(d_model, n_classes, rng=rng, dtype=dtype)
 
     def forward(self, x: Array) -> tuple[Array, ClassifierCache]:
         """Return the logits, of shape (B, C) or (B, T, C), and the cache."""
-        shape, h, dense_cache, activation_cache = x.shape, x, None, None
+        h, dense_cache, activation_cache = x[:, 0] if self.first else x, None, None
         if self.dense is not None and self.hidden is not None:
             activation, _ = HIDDEN[self.hidden]
-            h, dense_cache = self.dense.forward(x[:, 0])  # (B, D)
+            h, dense_cache = self.dense.forward(h)  # (B, D)
             h, activation_cache = activation(h)
         logits, output_cache = self.output.forward(h)  # (B, C) or (B, T, C)
-        return logits, ClassifierCache(shape, dense_cache, activation_cache, output_cache)
+        return logits, ClassifierCache(x.shape, dense_cache, activation_cache, output_cache)
 
     def backward(self, dlogits: Array, cache: ClassifierCache) -> Array:
         """Return dx, of shape (B, T, D)."""
         dh = self.output.backward(dlogits, cache.output)  # (B, D) or (B, T, D)
-        if self.dense is None or self.hidden is None:
+        if self.dense is not None and self.hidden is not None:
+            _, activation_backward = HIDDEN[self.hidden]
+            dh = activation_backward(dh, cache.activation)
+            dh = self.dense.backward(dh, cache.dense)
+        if not self.first:
             return dh
-        _, activation_backward = HIDDEN[self.hidden]
-        dh = activation_backward(dh, cache.activation)
-        # h = dense(x[:, 0]): the outputs at the other tokens have no gradient
+        # h = x[:, 0]: the outputs at the other tokens have no gradient
         dx = array_module(dh).zeros(cache.shape, dh.dtype)
-        dx[:, 0] = self.dense.backward(dh, cache.dense)
+        dx[:, 0] = dh
         return dx

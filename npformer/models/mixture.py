@@ -24,27 +24,20 @@ from npformer.models.gpt import (
     Block,
     BlockCache,
     GPTCache,
-    GPTConfig,
-    make_attention,
-    make_norm,
+    LlamaConfig,
     make_rotary,
 )
 from npformer.models.settings import registry
-from npformer.nn import Dropout, MixtureOfExperts, MultiHeadAttention, QKNormAttention, RotaryPositions
+from npformer.nn import MixtureOfExperts, MultiHeadAttention, QKNormAttention
 from npformer.nn.experts import MixtureCache, require_routing
 from npformer.validation import is_number, require_count
 
 
 @dataclass(frozen=True)
-class MixtureConfig(GPTConfig):
-    """The settings of a Mixture: those of a GPT, with the defaults of Mixtral, and those of its experts."""
+class MixtureConfig(LlamaConfig):
+    """The settings of a Mixture: those of a Llama, with the defaults of Mixtral, and those of its experts."""
 
     named: ClassVar[Registry[dict[str, Any]]] = registry("preset of Mixture", {})
-
-    norm: str = "rms"
-    positions: str = "rotary"
-    activation: str = "swiglu"
-    bias: bool = False
 
     n_experts: int = 8
     top_k: int = 2  # the number of experts of a token
@@ -82,41 +75,32 @@ class MixtureConfig(GPTConfig):
         return (n_inner + 1) * self.d_model * width + int(self.bias) * (n_inner * width + self.d_model)
 
 
-class MixtureBlock(Block):
-    """A layer of a Mixture: x = x + self_attention(norm(x)), then x = x + mixture(norm(x)).
-
-    The forward pass is that of Block. Shapes: x (B, T, D) -> y (B, T, D).
+def make_mixture(config: MixtureConfig, rng: np.random.Generator, dtype: Any) -> MixtureOfExperts:
+    """Return the mixture of experts of a configuration.
 
     Args:
         config: The configuration.
-        rotary: The rotation that all layers share, or None with learned positions.
         rng: The generator of the initial values.
         dtype: The dtype of the parameters.
-        attention: The class of the self-attention, or a function that makes one.
     """
+    return MixtureOfExperts(
+        config.d_model,
+        config.expert_width,
+        config.n_experts,
+        config.top_k,
+        renormalize=config.renormalize,
+        activation=config.activation,
+        bias=config.bias,
+        rng=rng,
+        dtype=dtype,
+    )
 
-    def __init__(
-        self,
-        config: MixtureConfig,
-        rotary: RotaryPositions | None,
-        rng: np.random.Generator,
-        dtype: Any,
-        attention: Any = MultiHeadAttention,
-    ) -> None:
-        self.self_attention = make_attention(config, rotary, rng, dtype, attention)
-        self.norm1, self.dropout1 = make_norm(config, dtype), Dropout(config.dropout)
-        self.feed_forward = MixtureOfExperts(
-            config.d_model,
-            config.expert_width,
-            config.n_experts,
-            config.top_k,
-            renormalize=config.renormalize,
-            activation=config.activation,
-            bias=config.bias,
-            rng=rng,
-            dtype=dtype,
-        )
-        self.norm2, self.dropout2 = make_norm(config, dtype), Dropout(config.dropout)
+
+class MixtureBlock(Block):
+    """A layer of a Mixture: x = x + self_attention(norm(x)), then x = x + mixture(norm(x)).
+
+    The forward pass and the arguments are those of Block. Shapes: x (B, T, D) -> y (B, T, D).
+    """
 
     def backward(self, dy: Array, cache: BlockCache, *dbalance: float) -> Array:
         """Return dx, of shape (B, T, D).
@@ -161,7 +145,8 @@ class Mixture(GPT):
         if config.qk_norm:
             attention = partial(QKNormAttention, eps=config.norm_eps)
         rotary = None if config.positions == "learned" else make_rotary(config, dtype)
-        kinds = [Block if layer in config.dense else MixtureBlock for layer in range(config.n_layers)]
+        mixture = partial(MixtureBlock, feed_forward=make_mixture)
+        kinds = [Block if layer in config.dense else mixture for layer in range(config.n_layers)]
         return [kind(config, rotary, rng, dtype, attention) for kind in kinds]
 
     def auxiliary_loss(self, cache: GPTCache) -> Array:

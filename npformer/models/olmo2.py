@@ -23,6 +23,7 @@ from npformer.models.gpt import (
     GPT,
     BlockCache,
     GPTConfig,
+    LlamaConfig,
     make_attention,
     make_feed_forward,
     make_norm,
@@ -35,15 +36,10 @@ from npformer.nn.module import Module
 
 
 @dataclass(frozen=True)
-class Olmo2Config(GPTConfig):
-    """The settings of a OLMo 2: those of a GPT, with the defaults of the family."""
+class Olmo2Config(LlamaConfig):
+    """The settings of a OLMo 2: those of a Llama, with the defaults of the family."""
 
     named: ClassVar[Registry[dict[str, Any]]] = registry("preset of OLMo 2", {})
-
-    norm: str = "rms"
-    positions: str = "rotary"
-    activation: str = "swiglu"
-    bias: bool = False
 
     def count_parameters(self) -> int:
         """Return the number of parameters of the model, without building it."""

@@ -17,21 +17,16 @@ from typing import Any, ClassVar
 import numpy as np
 
 from npformer.errors import Registry
-from npformer.models.gpt import GPT, Block, GPTConfig, make_rotary
+from npformer.models.gpt import GPT, Block, LlamaConfig, make_rotary
 from npformer.models.settings import registry
 from npformer.nn import QKNormAttention
 
 
 @dataclass(frozen=True)
-class Qwen3Config(GPTConfig):
-    """The settings of a Qwen3: those of a GPT, with the defaults of the family."""
+class Qwen3Config(LlamaConfig):
+    """The settings of a Qwen3: those of a Llama, with the defaults of the family."""
 
     named: ClassVar[Registry[dict[str, Any]]] = registry("preset of Qwen3", {})
-
-    norm: str = "rms"
-    positions: str = "rotary"
-    activation: str = "swiglu"
-    bias: bool = False
 
     def count_parameters(self) -> int:
         """Return the number of parameters of the model, without building it."""

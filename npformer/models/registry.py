@@ -10,9 +10,11 @@ import numpy as np
 from npformer.backend import to_numpy
 from npformer.errors import Registry, UserError, did_you_mean, in_context
 from npformer.models.bart import Bart, BartConfig
-from npformer.models.bert import Bert, BertCache, BertConfig
+from npformer.models.bert import Bert, BertConfig
 from npformer.models.deepseek import DeepSeek, DeepSeekConfig
-from npformer.models.gemma import Gemma, Gemma2, Gemma2Config, GemmaConfig
+from npformer.models.encoder import EncoderModelCache
+from npformer.models.gemma import Gemma, GemmaConfig
+from npformer.models.gemma2 import Gemma2, Gemma2Config
 from npformer.models.gpt import GPT, GPTCache, GPTConfig
 from npformer.models.gpt_neox import GPTNeoX, GPTNeoXConfig
 from npformer.models.mixture import Mixture, MixtureConfig
@@ -24,7 +26,7 @@ from npformer.models.smollm3 import SmolLM3, SmolLM3Config
 from npformer.models.t5 import T5, T5Config
 from npformer.models.transformer import Transformer, TransformerCache, TransformerConfig
 from npformer.models.universal import UniversalConfig, UniversalTransformer
-from npformer.models.vit import ViT, ViTCache, ViTConfig
+from npformer.models.vit import ViT, ViTConfig
 from npformer.storage.checkpoint import Checkpoint, check_floats
 from npformer.validation import require_file_settings, short
 
@@ -33,7 +35,7 @@ TranslatorConfig = TransformerConfig | RecurrentConfig
 ModelConfig = TranslatorConfig | GPTConfig | BertConfig
 Model = Transformer | RecurrentTranslator | GPT | Bert
 # of forward of any model
-ModelCache = TransformerCache | TranslatorCache | GPTCache | BertCache | ViTCache
+ModelCache = TransformerCache | TranslatorCache | GPTCache | EncoderModelCache
 
 # the name of each kind of configuration in a checkpoint
 KINDS: dict[str, type[ModelConfig]] = {
@@ -240,8 +242,6 @@ def attention_arrays(cache: ModelCache) -> dict[str, np.ndarray]:
         A dict from the kinds that the model has, "self" or some of "encoder", "decoder" and "cross", to NumPy
         arrays of shape (L, B, H, queries, keys).
     """
-    kinds = (
-        ("self",) if isinstance(cache, (GPTCache, BertCache, ViTCache)) else ("encoder", "decoder", "cross")
-    )
+    kinds = ("self",) if isinstance(cache, (GPTCache, EncoderModelCache)) else ("encoder", "decoder", "cross")
     layers = {kind: attention_layers(cache, kind) for kind in kinds}
     return {kind: np.stack(each) for kind, each in layers.items() if each}

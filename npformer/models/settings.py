@@ -3,6 +3,7 @@
 import dataclasses
 import math
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
 from npformer.errors import Registry, UserError
@@ -59,10 +60,10 @@ class ModelSettings:
     def require(
         self,
         *,
-        choices: Mapping[str, Sequence[str]],
-        counts: Sequence[str],
-        indices: Sequence[str],
-        shares: Sequence[str],
+        choices: Mapping[str, Sequence[str]] = MappingProxyType({}),
+        counts: Sequence[str] = (),
+        indices: Sequence[str] = (),
+        shares: Sequence[str] = (),
         positive: Sequence[str] = (),
     ) -> None:
         """Check each setting by itself: those that are named, and those that are declared bool.

@@ -18,21 +18,16 @@ from typing import Any, ClassVar
 import numpy as np
 
 from npformer.errors import Registry
-from npformer.models.gpt import GPT, Block, GPTConfig, make_rotary
+from npformer.models.gpt import GPT, Block, LlamaConfig, make_rotary
 from npformer.models.settings import registry
 
 
 @dataclass(frozen=True)
-class SmolLM3Config(GPTConfig):
-    """The settings of a SmolLM3: those of a GPT, with the defaults of the family,
+class SmolLM3Config(LlamaConfig):
+    """The settings of a SmolLM3: those of a Llama, with the defaults of the family,
     and the layers without positions."""
 
     named: ClassVar[Registry[dict[str, Any]]] = registry("preset of SmolLM3", {})
-
-    norm: str = "rms"
-    positions: str = "rotary"
-    activation: str = "swiglu"
-    bias: bool = False
 
     unrotated: tuple[int, ...] = ()  # the layers without positions, counted from 0
 

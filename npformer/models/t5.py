@@ -19,12 +19,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 
-from npformer.backend import Array
-from npformer.errors import Registry, UserError
+from npformer.errors import Registry
 from npformer.functional.gated import GATED_ACTIVATIONS
 from npformer.models.settings import registry
 from npformer.models.transformer import (
@@ -36,17 +36,14 @@ from npformer.models.transformer import (
     TransformerConfig,
 )
 from npformer.models.transformer.config import CHOICES
-from npformer.models.transformer.layers import layer_from_parts, make_attention
-from npformer.nn import Dropout, FeedForward, GatedFeedForward, Linear, RMSNorm, TiedProjection
+from npformer.models.transformer.layers import layer_from_parts, make_attention, make_feed_forward
+from npformer.nn import Dropout, Linear, RMSNorm, TiedProjection
 from npformer.nn.attention import BucketedAttention
 from npformer.nn.attention.bucketed import check_buckets
-from npformer.nn.module import Module, Parameter
+from npformer.nn.output import ScaledOutput
 
 # the settings of a Transformer for which a T5 has one value
-FIXED = [
-    *("norm", "final_norm", "tied", "positions", "zero_padding", "scale_embedding", "output_bias", "d_value"),
-    *("attention_bias", "attention_output", "projection_activation", "mask_fill", "query_masking"),
-]
+FIXED = ("norm", "final_norm", "tied", "positions", "output_bias", "mask_fill", "query_masking")
 
 
 @dataclass(frozen=True)
@@ -57,6 +54,7 @@ class T5Config(TransformerConfig):
     choices: ClassVar[Mapping[str, Sequence[str]]] = CHOICES | {
         "activation": (*CHOICES["activation"], *GATED_ACTIVATIONS),
     }
+    fixed: ClassVar[Sequence[str]] = FIXED
 
     norm: str = "pre"
     norm_eps: float = 1e-6
@@ -74,38 +72,7 @@ class T5Config(TransformerConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in FIXED:
-            default = getattr(type(self), name)
-            if getattr(self, name) != default:
-                raise UserError(
-                    f"{name} is {getattr(self, name)!r}, and every T5 has {default!r}: leave it out"
-                )
         check_buckets(self.n_buckets, self.max_distance)
-
-
-class ScaledOutput(Module):
-    """An output layer whose input is multiplied by a factor: y = output(factor x).
-
-    Shapes: x (..., D) -> y (..., V).
-
-    Args:
-        output: The output layer.
-        factor: The factor.
-    """
-
-    def __init__(self, output: Linear | TiedProjection, factor: float) -> None:
-        self.output, self.factor = output, factor
-
-    def forward(self, x: Array) -> tuple[Array, Any]:
-        """Return y, of shape (..., V), and the cache."""
-        y, cache = self.output.forward(x * self.factor)
-        return y, (cache,)  # a cache of its own, by which the explorer tells this layer from the one inside
-
-    def backward(self, dy: Array, cache: Any) -> Array:
-        """Return dx, of shape (..., D)."""
-        # y = output(factor x)
-        dx: Array = self.output.backward(dy, cache[0]) * self.factor
-        return dx
 
 
 class T5(Transformer):
@@ -121,13 +88,13 @@ class T5(Transformer):
 
     def make_encoder(self, rng: np.random.Generator, dtype: Any) -> Encoder:
         """Return the encoder."""
-        layers = self._layers(PreNormEncoderLayer, self.config.n_layers, rng, dtype)
-        return layer_from_parts(Encoder, layers=layers, norm=self._norm(dtype))
+        layers = [self._layer(PreNormEncoderLayer, rng, dtype) for _ in range(self.config.n_layers)]
+        return self._stack(Encoder, layers, dtype)
 
     def make_decoder(self, rng: np.random.Generator, dtype: Any) -> Decoder:
         """Return the decoder."""
-        layers = self._layers(PreNormDecoderLayer, self.config.n_decoder_layers, rng, dtype)
-        return layer_from_parts(Decoder, layers=layers, norm=self._norm(dtype))
+        layers = [self._layer(PreNormDecoderLayer, rng, dtype) for _ in range(self.config.n_decoder_layers)]
+        return self._stack(Decoder, layers, dtype)
 
     def make_output(self, rng: np.random.Generator, dtype: Any) -> Any:
         """Return the output layer."""
@@ -137,44 +104,30 @@ class T5(Transformer):
             output = Linear(c.d_model, c.target_vocab, bias=False, rng=rng, dtype=dtype)
         return ScaledOutput(output, 1 / math.sqrt(c.d_model)) if c.scale_output else output
 
-    def _layers(self, kind: Any, n_layers: int, rng: np.random.Generator, dtype: Any) -> list[Any]:
-        """Return the layers of the encoder or the decoder, which share the table of their bias."""
-        layers: list[Any] = []
-        for _ in range(n_layers):
-            table = layers[0].self_attention.table if layers else None
-            layers.append(self._layer(kind, table, rng, dtype))
-        return layers
+    def _stack(self, kind: Any, layers: list[Any], dtype: Any) -> Any:
+        """Return the encoder or the decoder, whose layers share the table of the first one's bias."""
+        for layer in layers[1:]:
+            layer.self_attention.table = layers[0].self_attention.table
+        return layer_from_parts(kind, layers=layers, norm=self._norm(dtype))
 
-    def _layer(self, kind: Any, table: Parameter | None, rng: np.random.Generator, dtype: Any) -> Any:
+    def _layer(self, kind: Any, rng: np.random.Generator, dtype: Any) -> Any:
         """Return a layer of the encoder or the decoder."""
-        c, is_decoder = self.config, kind is PreNormDecoderLayer
-        attention = BucketedAttention(
-            c.d_model,
-            c.n_heads,
-            d_head=c.head_key,
-            bias=False,
-            fused="qkv" if c.fused_projections else "no",
-            dropout=c.attention_dropout,
-            scale=c.scale_scores,
-            n_buckets=c.n_buckets,
-            max_distance=c.max_distance,
-            both_sides=not is_decoder,
-            table=table,
-            rng=rng,
-            dtype=dtype,
+        c, both_sides = self.config, kind is PreNormEncoderLayer
+        bucketed = partial(
+            BucketedAttention, n_buckets=c.n_buckets, max_distance=c.max_distance, both_sides=both_sides
         )
-        parts = {"self_attention": attention, "norm1": self._norm(dtype), "dropout1": Dropout(c.dropout)}
-        if is_decoder:
-            parts |= {"cross": make_attention(c, "kv", rng, dtype)}
-            parts |= {"norm2": self._norm(dtype), "dropout2": Dropout(c.dropout)}
-        gated = c.activation in GATED_ACTIVATIONS
-        settings: Any = {"activation": c.activation, "dropout": c.feed_forward_dropout, "bias": False}
-        feed_forward = GatedFeedForward if gated else FeedForward
-        parts["feed_forward"] = feed_forward(c.d_model, c.d_ff, **settings, rng=rng, dtype=dtype)
-        last = 3 if is_decoder else 2
-        return layer_from_parts(
-            kind, **parts, **{f"norm{last}": self._norm(dtype), f"dropout{last}": Dropout(c.dropout)}
-        )
+        sublayers: dict[str, Any] = {"self_attention": make_attention(c, "qkv", rng, dtype, bucketed)}
+        if kind is PreNormDecoderLayer:
+            sublayers["cross"] = make_attention(c, "kv", rng, dtype)
+        sublayers["feed_forward"] = make_feed_forward(c, rng, dtype, bias=False)
+        parts: dict[str, Any] = {}
+        for number, (name, sublayer) in enumerate(sublayers.items(), 1):
+            parts |= {
+                name: sublayer,
+                f"norm{number}": self._norm(dtype),
+                f"dropout{number}": Dropout(c.dropout),
+            }
+        return layer_from_parts(kind, **parts)
 
     def _norm(self, dtype: Any) -> RMSNorm:
         return RMSNorm(self.config.d_model, eps=self.config.norm_eps, dtype=dtype)

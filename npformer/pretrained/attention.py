@@ -10,7 +10,8 @@ from npformer.data.encoding import Encoding
 from npformer.errors import UserError, did_you_mean
 from npformer.functional.masks import causal_mask
 from npformer.generation import translate_ids
-from npformer.models.bert import Bert, BertCache
+from npformer.models.bert import Bert
+from npformer.models.encoder import EncoderModelCache
 from npformer.models.gpt import GPT, GPTCache
 from npformer.models.registry import ModelCache, attention_arrays
 
@@ -306,7 +307,7 @@ class TextAttention(AttentionMaps):
     pieces: list[str]
     weights: dict[str, Array]
     allowed: Array | None = field(repr=False)
-    cache: GPTCache | BertCache = field(repr=False)
+    cache: GPTCache | EncoderModelCache = field(repr=False)
 
     def tokens(self, kind: str = "self") -> tuple[list[str], list[str]]:
         """Return the tokens of the queries and those of the keys, which are the same."""

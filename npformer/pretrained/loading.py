@@ -11,7 +11,7 @@ from npformer.data.encoding import Tokenizer
 from npformer.errors import UserError, did_you_mean, in_context
 from npformer.generation.codec_tokenizers import LongTextTokenizer, SentenceTokenizer
 from npformer.interop import load_folder
-from npformer.interop.families.bert import labels_of
+from npformer.interop.families.labels import labels_of
 from npformer.interop.folder import Progress, checked_dtype
 from npformer.interop.generation_file import forced_bos, generation_settings, search_settings
 from npformer.interop.library_tokenizer import LibraryTokenizer

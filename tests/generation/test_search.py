@@ -2,14 +2,16 @@
 
 import numpy as np
 import pytest
-from decoding_models import CONFIGS, random_model, random_source
+from decoding_models import CONFIGS, SMALL, random_model, random_source
 
 from npformer.data import END, PAD, START, UNK
 from npformer.errors import UserError
 from npformer.functional import log_softmax
 from npformer.generation import beam_search, greedy
+from npformer.generation.beam import RULES
 from npformer.generation.search import (
     ROWS,
+    NextTokens,
     best_token,
     best_tokens,
     check_source,
@@ -19,6 +21,7 @@ from npformer.generation.search import (
     log_sum_exp,
     usual_limits,
 )
+from npformer.models.transformer import TransformerConfig
 
 CONFIG = CONFIGS["paper-base"]
 
@@ -167,3 +170,49 @@ def test_renormalized_probabilities_of_the_allowed_tokens_sum_to_one():
     as_given = best_tokens(logits.copy(), [PAD, UNK], 7, END)
     np.testing.assert_array_equal(found.tokens, as_given.tokens)
     assert (found.log_probs > as_given.log_probs).all()
+
+
+@pytest.mark.parametrize("n", [1, 2])
+@pytest.mark.parametrize("rules", ["paper", "transformers"])
+def test_no_translation_has_the_same_tokens_twice(rules, n):
+    """A beam that holds every sequence finds those without repetitions, the start symbol counted."""
+    config = TransformerConfig(**(SMALL | {"source_vocab": 7, "target_vocab": 7}))
+    model, source = random_model(config, sharpness=2.0), random_source(config, (3, 2))
+    settings = {"max_length": 3, "forbidden": [PAD, UNK]}  # the start symbol may be chosen
+
+    def repeats(ids):
+        grams = [(START, *ids)[i : i + n] for i in range(len(ids) + 2 - n)]
+        return len(set(grams)) < len(grams)
+
+    search = settings | {"beam": 400, "rules": rules}
+    everything = beam_search(model, source, **search)
+    for found, kept in zip(
+        beam_search(model, source, no_repeat_ngram_size=n, **search), everything, strict=True
+    ):
+        kept = [each for each in kept if not repeats(each.ids)]
+        assert [each.ids for each in found] == [each.ids for each in kept]
+        np.testing.assert_allclose([each.score for each in found], [each.score for each in kept])
+    found = greedy(model, source, no_repeat_ngram_size=n, **settings)
+    assert found == [
+        each[0].ids for each in beam_search(model, source, beam=1, no_repeat_ngram_size=n, **settings)
+    ]
+    assert found != greedy(model, source, **settings)
+    assert not any(map(repeats, found))
+
+
+# The worst of the two best scores is log .18 / √2 = -1.2126. By default, the search of transformers ends when
+# t log .6 / √t is below it, with "never" when t log .6 / √9 is, or √8 where the limit counts the end symbol.
+ENDS = {"paper": (2, 5, 5), "transformers": (2, 6, 8), "transformers, unforced end": (2, 6, 7)}
+
+
+@pytest.mark.parametrize(("rules", "expected"), ENDS.items())
+def test_when_a_search_ends(rules, expected):
+    log_probs = np.log([0.3, 0.6, 0.06, 0.04]).tolist()  # of the end symbol and of three words, at each step
+    for ending, n_steps in zip((True, False, "never"), expected, strict=True):
+        search = RULES[rules](END, 2, 0.5, 8, None, ending)
+        while search.live:
+            rows = len(search.live)
+            search.advance(NextTokens([[END, 4, 5, 6]] * rows, [log_probs] * rows, log_probs[:1] * rows))
+        assert (len(search.steps), len(search.finished)) == (n_steps, 2)
+    with pytest.raises(UserError, match="early_stopping is 'later': it must be True, False or 'never'"):
+        beam_search(random_model(CONFIG), random_source(CONFIG), early_stopping="later")

@@ -4,7 +4,8 @@ import numpy as np
 
 from npformer.models.bart import BartConfig
 from npformer.models.bert import BertConfig
-from npformer.models.gemma import Gemma2Config, GemmaConfig
+from npformer.models.gemma import GemmaConfig
+from npformer.models.gemma2 import Gemma2Config
 from npformer.models.gpt import GPTConfig
 from npformer.models.gpt_neox import GPTNeoXConfig
 from npformer.models.mixture import MixtureConfig

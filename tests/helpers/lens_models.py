@@ -5,7 +5,7 @@ import numpy as np
 from npformer.models.bart import BartConfig
 from npformer.models.bert import Bert, BertConfig
 from npformer.models.deepseek import DeepSeekConfig
-from npformer.models.gemma import Gemma2Config
+from npformer.models.gemma2 import Gemma2Config
 from npformer.models.gpt import GPT, GPTConfig
 from npformer.models.gpt_neox import GPTNeoXConfig
 from npformer.models.mixture import MixtureConfig

@@ -58,10 +58,21 @@ SEARCHES = {
     "new tokens": {"max_new_tokens": 7, "min_new_tokens": 3, "num_beams": 2},
     "the default length": {"max_length": None},
     "a large length penalty": {"num_beams": 6, "length_penalty": 2.0, "min_length": 5},
+    # bart-large-cnn has 3 of them, 142 as the longest and 56 as the shortest text
+    "the settings of bart-large-cnn": {
+        "num_beams": 4,
+        "no_repeat_ngram_size": 2,
+        "early_stopping": True,
+        "length_penalty": 2.0,
+        "min_length": 4,
+        "max_length": 14,
+    },
+    "no token twice, greedy": {"no_repeat_ngram_size": 1, "max_length": 9},
+    "a search that ends late": {"num_beams": 3, "early_stopping": "never", "length_penalty": 1.5},
 }
 
 
-OF_OTHERS = ("greedy", "beam 4", "a large length penalty")
+OF_OTHERS = ("greedy", "beam 4", "a large length penalty", "the settings of bart-large-cnn")
 
 
 def random_sources(rng, count):

@@ -6,7 +6,8 @@ import pytest
 from refused import refused
 
 from npformer.interop.export import checked_settings
-from npformer.interop.families.bert import BERT, DISTILBERT
+from npformer.interop.families.bert import BERT
+from npformer.interop.families.distilbert import DISTILBERT
 from npformer.interop.families.marian import MARIAN
 from npformer.interop.generation_file import search_settings
 from npformer.interop.settings_file import Settings
@@ -22,6 +23,7 @@ CONFIGS = {
     "marian": TransformerConfig(
         source_vocab=9,
         target_vocab=8,
+        decoder_layers=2,
         activation="gelu_tanh",
         positions="marian",
         scale_embedding=True,
@@ -128,6 +130,8 @@ def test_the_search_of_a_published_translator(tmp_path, file):
         "forced_bos": None,
         "rules": "transformers",
         "renormalize": True,
+        "no_repeat_ngram_size": 0,
+        "early_stopping": False,
     }
 
 
@@ -148,7 +152,8 @@ def test_lengths_count_the_start_symbol_and_the_end_symbol(tmp_path, changes, mo
     ("changes", "sentence"),
     [
         ({"repetition_penalty": 1.5}, "repetition_penalty is 1.5 in generation_config.json"),
-        ({"early_stopping": True}, "early_stopping is true in generation_config.json"),
+        ({"early_stopping": "soon"}, "early_stopping is 'soon' in generation_config.json"),
+        ({"encoder_no_repeat_ngram_size": 3}, "encoder_no_repeat_ngram_size is 3"),
         ({"do_sample": True}, "do_sample is true"),
         ({"bad_words_ids": [[1], [3, 4]]}, "bad_words_ids is"),
         ({"forced_eos_token_id": 3}, "forced_eos_token_id is 3"),

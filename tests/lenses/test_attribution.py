@@ -7,7 +7,7 @@ from lens_models import GPT_SIZES, MODELS, ids_of
 from npformer import UserError
 from npformer.lenses.attribution import LogitAttribution, Part, attribution_of
 from npformer.lenses.taps import Output
-from npformer.models.gemma import Gemma2, Gemma2Config
+from npformer.models.gemma2 import Gemma2, Gemma2Config
 from npformer.models.transformer import Transformer
 
 every_model = pytest.mark.parametrize("name", MODELS)

@@ -14,7 +14,8 @@ from npformer.models.bart import BartConfig, BartInput
 from npformer.models.bert import BertConfig
 from npformer.models.classifier import ClassifierHead
 from npformer.models.deepseek import DeepSeekConfig
-from npformer.models.gemma import Gemma2Config, GemmaConfig
+from npformer.models.gemma import GemmaConfig
+from npformer.models.gemma2 import Gemma2Config
 from npformer.models.gpt import GPT, GPTConfig
 from npformer.models.gpt_neox import GPTNeoXConfig
 from npformer.models.if_then import BagOfWords, RecipeReader
@@ -65,6 +66,7 @@ from npformer.nn import (
     SimilarityAttention,
 )
 from npformer.nn.lora import LoRALinear, LoRAProjection
+from npformer.nn.patches import PatchEmbedding
 
 
 def of_config(config):
@@ -96,9 +98,11 @@ MODELS = {
     "BartInput": lambda rng: BartInput(9, BartConfig(**SIZES), rng=rng, dtype=np.float64),
     "DeepSeek": of_config(DeepSeekConfig(**GPT_SIZES, d_latent=5, d_rotary=2, d_query_latent=3)),
     "T5": of_config(T5Config(**SIZES | {"tied": "all", "target_vocab": 11}, own_output=True)),
-    "ViT": of_config(ViTConfig((4, 6), (2, 3), d_model=8, n_layers=1, n_heads=2, d_ff=9, n_classes=3)),
+    "ViT": of_config(
+        ViTConfig(image_size=(4, 6), patch_size=(2, 3), d_model=8, n_layers=1, n_heads=2, d_ff=9, n_classes=3)
+    ),
     "ViTEmbedding": lambda rng: ViTEmbedding(
-        ViTConfig((4, 6), (2, 3), d_model=8, n_heads=2), rng=rng, dtype=np.float64
+        ViTConfig(image_size=(4, 6), patch_size=(2, 3), d_model=8, n_heads=2), rng=rng, dtype=np.float64
     ),
     "UniversalTransformer": of_config(UniversalConfig(**SIZES)),
     "RecipeReader": lambda rng: RecipeReader(
@@ -127,6 +131,7 @@ LAYERS = {
     "FeedForward": of_layer(FeedForward, 6, 8),
     "GatedFeedForward": of_layer(GatedFeedForward, 6, 8),
     "MixtureOfExperts": of_layer(MixtureOfExperts, 6, 8, 3),
+    "PatchEmbedding": of_layer(PatchEmbedding, 6, 2, (2, 3)),
     "ClassifierHead": of_layer(ClassifierHead, 6, 4, hidden="tanh"),
     "Recurrent": of_layer(Recurrent, 6, 4),
     "Bidirectional": of_layer(Bidirectional, 6, 4),

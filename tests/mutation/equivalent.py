@@ -17,10 +17,10 @@ class Equivalent(NamedTuple):
         return self[:4] == (mutant.file, mutant.function, mutant.before, mutant.after)
 
 
-_BERT_ENCODER = (  # the return statement of BertConfig.encoder
+_BERT_ENCODER = (  # the return statement of EncoderConfig.encoder
     "return TransformerConfig( d_model=self.d_model, d_ff=self.hidden_width, "
-    'n_heads=self.n_heads, n_layers=self.n_layers, norm="post", norm_eps=self.norm_eps, '
-    'activation=self.activation, positions="none", # BertEmbedding adds them '
+    'n_heads=self.n_heads, n_layers=self.n_layers, norm=self.norm, final_norm=self.norm == "pre", '
+    'norm_eps=self.norm_eps, activation=self.activation, positions="none", # the model adds them '
     "dropout=self.dropout, attention_dropout=self.attention_dropout, fused_projections=True, "
     ")"
 )
@@ -62,28 +62,16 @@ EQUIVALENT = (
         "LazyRows adds its rows in both cases: only products are written into arrays that are 0",
     ),
     Equivalent(
-        "models/bert.py",
-        "BertConfig.encoder",
+        "models/encoder.py",
+        "EncoderConfig.encoder",
         _BERT_ENCODER,
         (
             "return TransformerConfig(d_model=self.d_model, d_ff=self.hidden_width, "
-            "n_heads=self.n_heads, n_layers=self.n_layers, norm='post', norm_eps=self.norm_eps, "
-            "activation=self.activation, dropout=self.dropout, "
+            "n_heads=self.n_heads, n_layers=self.n_layers, norm=self.norm, final_norm=self.norm == 'pre', "
+            "norm_eps=self.norm_eps, activation=self.activation, dropout=self.dropout, "
             "attention_dropout=self.attention_dropout, fused_projections=True)"
         ),
         "an encoder adds no positions: its settings name them for models that embed ids themselves",
-    ),
-    Equivalent(
-        "models/bert.py",
-        "BertConfig.encoder",
-        _BERT_ENCODER,
-        (
-            "return TransformerConfig(d_model=self.d_model, d_ff=self.hidden_width, "
-            "n_heads=self.n_heads, n_layers=self.n_layers, norm_eps=self.norm_eps, "
-            "activation=self.activation, positions='none', dropout=self.dropout, "
-            "attention_dropout=self.attention_dropout, fused_projections=True)"
-        ),
-        "the default is the same place of the norm, which is written out for the reader",
     ),
     Equivalent(
         "models/transformer/model.py",

@@ -264,7 +264,7 @@ BUGS = {
             "CappedAttention: the cap left out": "soft_cap_backward(dscores, cache.cap) → dscores",
         }
     },
-    "models/gemma.py": {
+    "models/gemma2.py": {
         "dx = dy + self.norm2.backward(dh, cache.norm2)": {
             "Gemma 2: identity path around the feed-forward lost": "dy + self → self"
         },
@@ -275,13 +275,10 @@ BUGS = {
         "return dx + self.norm1.backward(dh, cache.norm1)": {
             "Gemma 2: identity path around attention lost": "dx + self → self"
         },
-        "soft_cap_backward(dy, cap_cache), output_cache)": {
-            "Gemma 2: cap of the logits skipped": "soft_cap_backward(dy, cap_cache) → dy"
-        },
         "mask = causal_mask(x.shape[1], x, window=self.window, start=kv_cache.length)": {
             "Gemma 2: local layers look at all tokens in decoding": "window=self.window, → "
         },
-        "if layer in c.local": {"Gemma 2: the other layers are local": "in c → not in c"},
+        "kinds[layer in c.local]": {"Gemma 2: the other layers are local": "in c → not in c"},
     },
     "models/gpt_neox.py": {
         "return dy + self.norm1.backward(dh, cache.norm1) + self.norm2.backward(df, cache.norm2)": {

@@ -17,11 +17,11 @@ BUGS = {
             "ViT: gradient of the class vector from the first patch": "total[:, :1] → total[:, 1:2]"
         },
         "total = dx.sum(0, keepdims=True)": {"ViT: positions of the first image only": "total = dx[:1]"},
-        "patch_embedding_backward(dx[:, 1:], cache.patches)": {
+        "self.patches.backward(dx[:, 1:], cache.patches)": {
             "ViT: patches get the gradients of their left neighbours": "dx[:, 1:] → dx[:, :-1]"
         },
-        "dy[:, 0] = dx_0": {"ViT: the head reads the mean": "dy[:] = dx_0[:, None] / dy.shape[1]"},
     },
+    "nn/patches.py": {"self.bias.accumulate(dbias)": {"PatchEmbedding: bias without a gradient": "pass"}},
     "models/transformer/model.py": {
         "marked[:, 0] = self.config.end_id": {
             "Transformer: a start symbol with the id of padding is masked": "end_id → pad_id",

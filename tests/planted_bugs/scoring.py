@@ -24,9 +24,16 @@ BUGS = {
             "alignment: the token before": "np.roll(weights, 1, 0)[:-1, :-1].argmax(-1)",
         },
     },
+    "generation/beam.py": {
+        "is_enough = self.early_stopping is True and": {"early stopping: ignored": "is True → is None"},
+    },
     "generation/search.py": {
         "logits[only] = -math.inf": {
             "beginnings: any token may follow": "pass",
+        },
+        "ids = [start_id, *hypothesis]": {"repetitions: the start symbol not counted": "start_id, → "},
+        "for end in range(n, len(ids) + 1)": {
+            "repetitions: the last tokens forgotten": "len(ids) + 1 → len(ids)"
         },
     },
     "generation/prefixes.py": {

@@ -26,7 +26,9 @@ def test_each_head_is_drawn_over_the_image():
 
 
 def test_a_loaded_model_draws_its_attention(tmp_path):
-    config = ViTConfig((8, 12), (4, 3), d_model=8, n_layers=2, n_heads=2, d_ff=8, n_classes=3)
+    config = ViTConfig(
+        image_size=(8, 12), patch_size=(4, 3), d_model=8, n_layers=2, n_heads=2, d_ff=8, n_classes=3
+    )
     model = npformer.load(export_folder(ViT(config), tmp_path / "vit"))
     found = model.attention(IMAGE)
     assert found.weights.shape == (2, 2, 9, 9)
@@ -38,7 +40,7 @@ def test_a_loaded_model_draws_its_attention(tmp_path):
     assert np.allclose(model.prepare(IMAGE), prepared, atol=1e-6)
     best = model.classify(IMAGE)[0]
     assert best.label == f"LABEL_{model.logits(prepared).argmax()}"
-    logits = model.model.head(model.hidden_states(IMAGE)[-1, :1])[0]
+    logits = model.model.head(model.hidden_states(IMAGE)[-1:])[0]
     np.testing.assert_allclose(logits, model.logits(prepared)[0], atol=1e-5)
 
 
@@ -54,7 +56,7 @@ def test_a_loaded_model_draws_its_attention(tmp_path):
     ],
 )
 def test_refused(words, do, tmp_path):
-    config = ViTConfig((8, 12), (4, 3), d_model=8, n_layers=2, n_heads=2, d_ff=8)
+    config = ViTConfig(image_size=(8, 12), patch_size=(4, 3), d_model=8, n_layers=2, n_heads=2, d_ff=8)
     model = npformer.load(export_folder(ViT(config), tmp_path / "vit"))
     with refused(words):
         do(model)

@@ -11,7 +11,8 @@ from npformer.checking.whole import LanguageModelWithLoss
 from npformer.models.bert import Bert, BertConfig, BertEmbedding, BertHead
 from npformer.models.classifier import ClassifierHead
 from npformer.models.deepseek import DeepSeekConfig
-from npformer.models.gemma import Gemma2Config, GemmaConfig
+from npformer.models.gemma import GemmaConfig
+from npformer.models.gemma2 import Gemma2Config
 from npformer.models.gpt import GPT, GPTConfig
 from npformer.models.gpt_neox import GPTNeoXConfig
 from npformer.models.mixture import MixtureConfig

@@ -13,46 +13,43 @@ from typing import Any
 
 from npformer.interop.families import marian
 from npformer.interop.families.family import Family, WeightRow
-from npformer.interop.families.parts import ACTIVATIONS, norm_rows
-from npformer.interop.settings_file import Settings
+from npformer.interop.families.parts import norm_rows
+from npformer.interop.families.settings_table import SettingTable, count, index
 from npformer.models.bart import Bart, BartConfig
 
 FIRST = 2  # the row of the first position
 
 
-def config_of(settings: Settings, *, norm: str) -> BartConfig:
-    """Return our configuration of a BART (whose norm is "post") or of an mBART ("pre").
+def table_of(name: str, prefix: str) -> SettingTable:
+    """Return the settings of BART, or of mBART, whose norms are before the sublayers.
 
     The probability of leaving out whole layers (encoder_layerdrop) acts only in training, and is not read.
-
-    Raises:
-        UserError: If a setting is missing or impossible, or asks for what our model does not have.
     """
-    settings.require("tie_word_embeddings", True, default=True)
-    vocab_size = settings.count("vocab_size", 50265)
-    usual_start = 2 if norm == "post" else settings.index("bos_token_id", 0)
-    return settings.configure(
+    norm = "pre" if name == "mbart" else "post"
+    usual_start: Any = 2 if norm == "post" else lambda file: file.index("bos_token_id", 0)
+    architectures = [f"{prefix}ForConditionalGeneration"]
+    return SettingTable(
         BartConfig,
-        source_vocab=vocab_size,
-        target_vocab=vocab_size,
-        **marian.sizes_of(settings),
-        activation=settings.choice("activation_function", ACTIVATIONS, "gelu"),
-        scale_embedding=settings.flag("scale_embedding", False),
-        label_smoothing=0.0,
-        **marian.dropouts_of(settings),
-        pad_id=settings.index("pad_token_id", 1),
-        start_id=settings.index("decoder_start_token_id", usual_start),
-        end_id=settings.index("eos_token_id", 2),
-        **marian.FIXED | {"norm": norm, "final_norm": norm == "pre", "positions": "learned"},
+        (
+            count(("source_vocab", "target_vocab"), "vocab_size", 50265),
+            *marian.SIZES,
+            index("pad_id", "pad_token_id", 1),
+            index("start_id", "decoder_start_token_id", usual_start),
+            index("end_id", "eos_token_id", 2),
+        ),
+        only={"tie_word_embeddings": True},
+        ours=marian.FIXED | {"norm": norm, "final_norm": norm == "pre", "positions": "learned"},
+        theirs={"model_type": name, "architectures": architectures, "is_encoder_decoder": True},
     )
 
 
-def settings_of(config: BartConfig, *, name: str) -> dict[str, Any]:
-    """Return the content of a config.json, the way back from config_of."""
-    settings = marian.settings_of(config)
-    del settings["decoder_vocab_size"], settings["share_encoder_decoder_embeddings"]
-    architecture = "BartForConditionalGeneration" if name == "bart" else "MBartForConditionalGeneration"
-    return settings | {"model_type": name, "architectures": [architecture]}
+BART_SETTINGS = table_of("bart", "Bart")
+MBART_SETTINGS = table_of("mbart", "MBart")
+
+
+def settings_of(config: BartConfig, table: SettingTable) -> dict[str, Any]:
+    """Return the content of a config.json."""
+    return table.written(config, forced_eos_token_id=config.end_id)
 
 
 def rows(config: BartConfig) -> Iterator[WeightRow]:
@@ -75,14 +72,6 @@ def tensor_name(name: str, config: BartConfig) -> str | None:
 
 
 BART, MBART = (
-    Family(
-        name,
-        Bart,
-        partial(config_of, norm=norm),
-        partial(settings_of, name=name),
-        rows,
-        tensor_name,
-        marian.with_head,
-    )
-    for name, norm in (("bart", "post"), ("mbart", "pre"))
+    Family(name, Bart, table.read, partial(settings_of, table=table), rows, tensor_name, marian.with_head)
+    for name, table in (("bart", BART_SETTINGS), ("mbart", MBART_SETTINGS))
 )

@@ -97,6 +97,13 @@ class WeightRow:
         return (self.shape[-1] // n,) * n if self.widths is None else self.widths
 
 
+class Stored(NamedTuple):
+    """The content of the files of a folder, as far as it decides which head a model has."""
+
+    settings: Settings  # those of the config.json
+    tensors: Collection[str]  # the names of the tensors
+
+
 @dataclass(frozen=True)
 class Family:
     """A family of models of Hugging Face, such as GPT-2.
@@ -113,8 +120,8 @@ class Family:
         tensor_name: The function from the name of a tensor in a file, and our configuration, to the name that
             transformers now gives it: older files say gamma for weight, or lack a prefix. None stands for a
             tensor that is not a parameter, such as a mask, and is skipped.
-        with_head: The function from our configuration, the settings and the names of the tensors in the files
-            to the configuration with the head that the files have. None for a family with one head.
+        with_head: The function from our configuration and what the files hold to the configuration with the
+            head that they have. None for a family with one head.
     """
 
     name: str
@@ -123,4 +130,4 @@ class Family:
     settings_of: Callable[[Any], dict[str, Any]]
     rows: Callable[[Any], Iterator[WeightRow]]
     tensor_name: Callable[[str, Any], str | None]
-    with_head: Callable[[Any, Settings, Collection[str]], Any] | None = None
+    with_head: Callable[[Any, Stored], Any] | None = None

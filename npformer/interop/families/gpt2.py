@@ -11,11 +11,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
 
 from npformer.interop.families.family import Family, WeightRow
-from npformer.interop.families.parts import ACTIVATIONS, name_of_activation, norm_rows
-from npformer.interop.settings_file import Settings
+from npformer.interop.families.parts import ACTIVATIONS, norm_rows
+from npformer.interop.families.settings_table import USUAL, SettingRow, SettingTable, count, flag, number
 from npformer.models.gpt import GPT, GPTConfig
 
 PREFIX = "transformer."
@@ -31,49 +30,32 @@ NORMS = {"norm1": "ln_1", "norm2": "ln_2"}
 _MASK = re.compile(r"h\.\d+\.attn\.(masked_)?bias")
 
 
-def config_of(settings: Settings) -> GPTConfig:
-    """Return our configuration of a GPT-2.
-
-    Its three dropouts are left out: they act only in training, and here no model is trained further.
-
-    Raises:
-        UserError: If a setting is impossible, or asks for what our model does not have.
-    """
-    settings.require("scale_attn_weights", True, default=True)
-    settings.require("scale_attn_by_inverse_layer_idx", False, default=False)
-    settings.require("add_cross_attention", False, default=False)
-    d_model = settings.count("n_embd", 768)
-    return settings.configure(
-        GPTConfig,
-        vocab_size=settings.count("vocab_size", 50257),
-        d_model=d_model,
-        n_layers=settings.count("n_layer", 12),
-        n_heads=settings.count("n_head", 12),
-        d_ff=settings.count("n_inner", 4 * d_model),
-        context=settings.count("n_positions", 1024),
-        norm_eps=settings.number("layer_norm_epsilon", 1e-5),
-        activation=settings.choice("activation_function", ACTIVATIONS, "gelu_new"),
-        tied=settings.flag("tie_word_embeddings", True),
-    )
-
-
-def settings_of(config: GPTConfig) -> dict[str, Any]:
-    """Return the content of a config.json, the way back from config_of."""
-    return {
+SETTINGS = SettingTable(
+    GPTConfig,
+    (
+        count("vocab_size", "vocab_size", 50257),
+        count("d_model", "n_embd", 768),
+        count("n_layers", "n_layer", 12),
+        count("n_heads", "n_head", 12),
+        count("d_ff", "n_inner", USUAL),
+        count("context", "n_positions", 1024),
+        number("norm_eps", "layer_norm_epsilon", 1e-5),
+        SettingRow(ACTIVATIONS, "activation", "activation_function", "gelu_new"),
+        flag("tied", "tie_word_embeddings", True),
+        SettingRow(None, "dropout", ("resid_pdrop", "embd_pdrop", "attn_pdrop")),
+    ),
+    only={
+        "scale_attn_weights": True,
+        "scale_attn_by_inverse_layer_idx": False,
+        "add_cross_attention": False,
+    },
+    theirs={
         "model_type": "gpt2",
         "architectures": ["GPT2LMHeadModel"],
-        "vocab_size": config.vocab_size,
-        "n_embd": config.d_model,
-        "n_layer": config.n_layers,
-        "n_head": config.n_heads,
-        "n_inner": config.hidden_width,
-        "n_positions": config.context,
-        "layer_norm_epsilon": config.norm_eps,
-        "activation_function": name_of_activation(config.activation),
-        "tie_word_embeddings": config.tied,
         "bos_token_id": None,  # by default the last of 50,257, at which generation would stop
         "eos_token_id": None,
-    } | dict.fromkeys(("resid_pdrop", "embd_pdrop", "attn_pdrop"), config.dropout)
+    },
+)
 
 
 def rows(config: GPTConfig) -> Iterator[WeightRow]:
@@ -102,4 +84,4 @@ def tensor_name(name: str, config: GPTConfig) -> str | None:
     return name if name == HEAD else PREFIX + name
 
 
-GPT2 = Family("gpt2", GPT, config_of, settings_of, rows, tensor_name)
+GPT2 = Family("gpt2", GPT, SETTINGS.read, SETTINGS.written, rows, tensor_name)

@@ -15,7 +15,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from npformer.interop.families.family import Family, WeightRow
-from npformer.interop.families.parts import ACTIVATIONS, linear_rows, name_of_activation, norm_rows
+from npformer.interop.families.parts import ACTIVATIONS, LayerShape, layer_rows, linear_rows, norm_rows
+from npformer.interop.families.settings_table import SettingRow, SettingTable, count, flag, number
 from npformer.interop.settings_file import Settings
 from npformer.models.gpt_neox import GPTNeoX, GPTNeoXConfig
 
@@ -25,29 +26,51 @@ OLD_HEAD = "embed_out.weight"  # in files that version 4 of transformers wrote
 _BUFFER = re.compile(r"gpt_neox\.layers\.\d+\.attention\.(bias|masked_bias|rotary_emb\.inv_freq)")
 
 
+SETTINGS = SettingTable(
+    GPTNeoXConfig,
+    (
+        count("vocab_size", "vocab_size", 50432),
+        count("d_model", "hidden_size", 6144),
+        count("n_layers", "num_hidden_layers", 44),
+        count("n_heads", "num_attention_heads", 64),
+        count("d_ff", "intermediate_size", 24576),
+        count("context", "max_position_embeddings", 2048),
+        number("norm_eps", "layer_norm_eps", 1e-5),
+        SettingRow(ACTIVATIONS, "activation", "hidden_act", "gelu"),
+        flag("tied", "tie_word_embeddings", False),
+        flag("parallel", "use_parallel_residual", True),
+        SettingRow(None, "dropout", ("hidden_dropout", "attention_dropout")),
+    ),
+    only={"attention_bias": True},
+    theirs={
+        "model_type": "gpt_neox",
+        "architectures": ["GPTNeoXForCausalLM"],
+        "bos_token_id": None,  # by default ids of tokens that are like all others in our models
+        "eos_token_id": None,
+    },
+)
+# the parts of a layer, in our names and in theirs
+LAYER = {
+    "self_attention.output": "attention.dense",
+    "feed_forward.inner": "mlp.dense_h_to_4h",
+    "feed_forward.outer": "mlp.dense_4h_to_h",
+    "norm1": "input_layernorm",
+    "norm2": "post_attention_layernorm",
+}
+
+
 def config_of(settings: Settings) -> GPTNeoXConfig:
     """Return our configuration of a GPT-NeoX. Its dropouts, which act only in training, are left out.
 
     Raises:
         UserError: If a setting is missing or impossible, or asks for what our model does not have.
     """
-    settings.require("attention_bias", True, default=True)
     rope = settings.part("rope_scaling" if settings.has("rope_scaling") else "rope_parameters")
     rope.choice("rope_type" if rope.has("rope_type") else "type", {"default": None}, "default")
-    config = settings.configure(
-        GPTNeoXConfig,
-        vocab_size=settings.count("vocab_size", 50432),
-        d_model=settings.count("hidden_size", 6144),
-        n_layers=settings.count("num_hidden_layers", 44),
-        n_heads=settings.count("num_attention_heads", 64),
-        d_ff=settings.count("intermediate_size", 24576),
-        context=settings.count("max_position_embeddings", 2048),
-        norm_eps=settings.number("layer_norm_eps", 1e-5),
-        activation=settings.choice("hidden_act", ACTIVATIONS, "gelu"),
-        tied=settings.flag("tie_word_embeddings", False),
+    config: GPTNeoXConfig = SETTINGS.read(
+        settings,
         rotary_base=rope.number("rope_theta", settings.number("rotary_emb_base", 10000.0)),
         rotary_share=rope.number("partial_rotary_factor", settings.number("rotary_pct", 0.25)),
-        parallel=settings.flag("use_parallel_residual", True),
     )
     settings.require_table("max_position_embeddings", config.context, config.rotated // 2)
     return config
@@ -55,45 +78,21 @@ def config_of(settings: Settings) -> GPTNeoXConfig:
 
 def settings_of(config: GPTNeoXConfig) -> dict[str, Any]:
     """Return the content of a config.json, the way back from config_of."""
-    return {
-        "model_type": "gpt_neox",
-        "architectures": ["GPTNeoXForCausalLM"],
-        "vocab_size": config.vocab_size,
-        "hidden_size": config.d_model,
-        "num_hidden_layers": config.n_layers,
-        "num_attention_heads": config.n_heads,
-        "intermediate_size": config.hidden_width,
-        "max_position_embeddings": config.context,
-        "layer_norm_eps": config.norm_eps,
-        "hidden_act": name_of_activation(config.activation),
-        "tie_word_embeddings": config.tied,
-        "rope_parameters": {
-            "rope_type": "default",
-            "rope_theta": config.rotary_base,
-            "partial_rotary_factor": config.rotary_share,
-        },
-        "use_parallel_residual": config.parallel,
-        "attention_bias": True,
-        "bos_token_id": None,  # by default ids of tokens that are like all others in our models
-        "eos_token_id": None,
-    } | dict.fromkeys(("hidden_dropout", "attention_dropout"), config.dropout)
+    rope = {"rope_theta": config.rotary_base, "partial_rotary_factor": config.rotary_share}
+    return SETTINGS.written(config, rope_parameters={"rope_type": "default", **rope})
 
 
 def rows(config: GPTNeoXConfig) -> Iterator[WeightRow]:
     """Yield the rows of the table that relates our parameters to the tensors of a file."""
-    d, f, v = config.d_model, config.hidden_width, config.vocab_size
+    d, v, shape = config.d_model, config.vocab_size, LayerShape(config.d_model, config.hidden_width)
     yield WeightRow("embedding.tokens.weight", (v, d), (f"{PREFIX}embed_in.weight",))
     for i in range(config.n_layers):
         ours, theirs = f"layers.{i}", f"{PREFIX}layers.{i}"
         yield from _projection_rows(config, f"{ours}.self_attention", f"{theirs}.attention")
-        yield from linear_rows(f"{ours}.self_attention.output", [f"{theirs}.attention.dense"], d, d)
-        yield from linear_rows(f"{ours}.feed_forward.inner", [f"{theirs}.mlp.dense_h_to_4h"], d, f)
-        yield from linear_rows(f"{ours}.feed_forward.outer", [f"{theirs}.mlp.dense_4h_to_h"], f, d)
-        yield from norm_rows(f"{ours}.norm1", f"{theirs}.input_layernorm", d)
-        yield from norm_rows(f"{ours}.norm2", f"{theirs}.post_attention_layernorm", d)
+        yield from layer_rows(ours, theirs, LAYER, shape)
     yield from norm_rows("norm", f"{PREFIX}final_layer_norm", d)
     if not config.tied:
-        yield WeightRow("output.weight", (d, v), (HEAD,), transpose=True)
+        yield from linear_rows("output", ["lm_head"], d, v, bias=False)
 
 
 def _projection_rows(config: GPTNeoXConfig, ours: str, theirs: str) -> Iterator[WeightRow]:

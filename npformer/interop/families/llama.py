@@ -1,37 +1,53 @@
-"""Llama and Qwen2: https://huggingface.co/docs/transformers/model_doc/llama and .../qwen2.
+"""Llama: https://huggingface.co/docs/transformers/model_doc/llama.
 
-Their linear maps are stored as (out, in), so all are transposed, and queries, keys and values lie in three
-tensors. Qwen2 has biases of queries, keys and values, and no others.
+Its linear maps are stored as (out, in), so all are transposed, and queries, keys and values lie in three
+tensors. Many families have its names, and begin with the tables of this file.
 
-Source: Touvron et al. 2023; Yang et al. 2024.
+Source: Touvron et al. 2023.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 from npformer.errors import UserError
-from npformer.interop.families.family import Family, WeightRow
-from npformer.interop.families.parts import name_of_activation
+from npformer.interop.families.family import Family, Stored, WeightRow
+from npformer.interop.families.parts import LayerShape, layer_rows, linear_rows
+from npformer.interop.families.settings_table import USUAL, SettingRow, SettingTable, count, flag, number
 from npformer.interop.settings_file import Settings
 from npformer.models.gpt import GPT, GPTConfig
 
 HEAD = "lm_head.weight"
+# the parts of a layer, in our names and in theirs; the norms have gains alone
+LAYER = {
+    "self_attention": [f"self_attn.{part}_proj" for part in "qkvo"],
+    "feed_forward.gate": "mlp.gate_proj",
+    "feed_forward.value": "mlp.up_proj",
+    "feed_forward.outer": "mlp.down_proj",
+}
 NORMS = {"norm1": "input_layernorm", "norm2": "post_attention_layernorm"}
 # the activation of the gate in a config.json, and our gated activation
 GATES = {"silu": "swiglu", "swish": "swiglu", "gelu": "geglu", "gelu_pytorch_tanh": "geglu_tanh"}
 ROTARY_TYPES = {"default": "none", "llama3": "llama3"}
-
-
-def llama_config_of(settings: Settings) -> GPTConfig:
-    """Return our configuration of a Llama.
-
-    Raises:
-        UserError: If a setting is missing or impossible, or asks for what our model does not have.
-    """
-    return decoder_config(settings, bias=require_equal_biases(settings))
+ROWS = (
+    count("vocab_size", "vocab_size"),
+    count("d_model", "hidden_size"),
+    count("d_ff", "intermediate_size"),
+    count("n_layers", "num_hidden_layers"),
+    count("n_heads", "num_attention_heads"),
+    count("n_kv_heads", "num_key_value_heads", USUAL),
+    count("head_dim", "head_dim", USUAL),
+    count("context", "max_position_embeddings", 2048),
+    number("norm_eps", "rms_norm_eps", 1e-6),
+    SettingRow(GATES, "activation", "hidden_act", "silu"),
+    flag("tied", "tie_word_embeddings", False),
+    SettingRow(None, "dropout", "attention_dropout"),
+)
+# by default ids of tokens that are like all others in our models
+NO_IDS = dict.fromkeys(("bos_token_id", "eos_token_id", "pad_token_id"))
 
 
 def require_equal_biases(settings: Settings) -> bool:
@@ -43,17 +59,6 @@ def require_equal_biases(settings: Settings) -> bool:
             "biases or with none: use another model"
         )
     return bias
-
-
-def qwen2_config_of(settings: Settings) -> GPTConfig:
-    """Return our configuration of a Qwen2.
-
-    Raises:
-        UserError: As llama_config_of, and if layers have a sliding window.
-    """
-    config = decoder_config(settings, bias=False, qkv_bias=True)
-    require_no_windows(settings, config.n_layers)
-    return config
 
 
 def require_no_windows(settings: Settings, n_layers: int) -> None:
@@ -73,44 +78,54 @@ def require_no_windows(settings: Settings, n_layers: int) -> None:
         )
 
 
-def decoder_config(
-    settings: Settings,
-    kind: Callable[..., GPTConfig] = GPTConfig,
-    *,
-    defaults: Mapping[str, Any] | None = None,
-    **others: Any,
-) -> Any:
-    """Return our configuration of a Llama or of a family that has the names of its settings.
+@dataclass(frozen=True)
+class LlamaTable(SettingTable):
+    """The settings of a Llama or of a family that has their names.
 
     Dropout, which acts only in training, is left out.
 
-    Args:
-        settings: The settings.
-        kind: The class of the configuration.
+    Attributes:
         defaults: The settings that a file may leave out, if they are not those of Llama.
-        others: Further settings of our configuration.
     """
-    settings = Settings({**(defaults or {}), **settings.values}, settings.place)
-    d_model, n_heads = settings.count("hidden_size"), settings.count("num_attention_heads")
-    head_dim = settings.count("head_dim", max(1, d_model // n_heads))
-    config = settings.configure(
-        kind,
-        vocab_size=settings.count("vocab_size"),
-        d_model=d_model,
-        n_layers=settings.count("num_hidden_layers"),
-        n_heads=n_heads,
-        n_kv_heads=settings.count("num_key_value_heads", n_heads),
-        head_dim=None if head_dim * n_heads == d_model else head_dim,
-        d_ff=settings.count("intermediate_size"),
-        context=settings.count("max_position_embeddings", 2048),
-        norm="rms",
-        norm_eps=settings.number("rms_norm_eps", 1e-6),
-        positions="rotary",
-        tied=settings.flag("tie_word_embeddings", False),
-        **{"activation": settings.choice("hidden_act", GATES, "silu")} | _rotary_settings(settings) | others,
-    )
-    settings.require_table("max_position_embeddings", config.context, config.d_head // 2)
-    return config
+
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+
+    def read(self, settings: Settings, **others: Any) -> Any:
+        """Return our configuration, as SettingTable.read does."""
+        settings = Settings({**self.defaults, **settings.values}, settings.place)
+        config = super().read(settings, **_rotary_settings(settings), **others)
+        settings.require_table("max_position_embeddings", config.context, config.d_head // 2)
+        return config
+
+    def written(self, config: Any, **others: Any) -> dict[str, Any]:
+        """Return the content of a config.json, as SettingTable.written does."""
+        return super().written(config, **{"rope_parameters": _rope_parameters(config)} | others)
+
+
+def llama_table(
+    config: Callable[..., GPTConfig],
+    family: str,
+    name: str,
+    *rows: SettingRow,
+    only: Mapping[str, Any] = MappingProxyType({}),
+    defaults: Mapping[str, Any] = MappingProxyType({}),
+    **ours: Any,
+) -> LlamaTable:
+    """Return the settings of a Llama or of a family that has their names.
+
+    Args:
+        config: The class of our configuration.
+        family: The family, such as "llama".
+        name: The beginning of the names of its classes, such as "Llama".
+        rows: The settings that Llama does not have, or that replace those of Llama.
+        only: The settings of a file that have one supported value, which is the default there.
+        defaults: The settings that a file may leave out, if they are not those of Llama.
+        ours: Our settings for which the family has one value, if that is not our default.
+    """
+    theirs = {"model_type": family, "architectures": [f"{name}ForCausalLM"], **NO_IDS}
+    ours = {"norm": "rms", "positions": "rotary", **ours}
+    kept = [row for row in ROWS if row.ours not in {new.ours for new in rows if new.kind is not None}]
+    return LlamaTable(config, (*kept, *rows), only, ours, theirs, defaults)
 
 
 def _rotary_settings(settings: Settings) -> dict[str, Any]:
@@ -145,41 +160,6 @@ def _rotary_settings(settings: Settings) -> dict[str, Any]:
     return ours
 
 
-def settings_of(config: GPTConfig, family: str, name: str, **others: Any) -> dict[str, Any]:
-    """Return the content of a config.json, the way back from decoder_config.
-
-    Args:
-        config: Our configuration.
-        family: The family, such as "llama".
-        name: The beginning of the names of its classes, such as "Llama".
-        others: Further settings.
-    """
-    return {
-        "model_type": family,
-        "architectures": [f"{name}ForCausalLM"],
-        "vocab_size": config.vocab_size,
-        "hidden_size": config.d_model,
-        "intermediate_size": config.hidden_width,
-        "num_hidden_layers": config.n_layers,
-        "num_attention_heads": config.n_heads,
-        "num_key_value_heads": config.key_heads,
-        "head_dim": config.d_head,
-        "max_position_embeddings": config.context,
-        "rms_norm_eps": config.norm_eps,
-        "hidden_act": name_of_activation(config.activation, GATES),
-        "tie_word_embeddings": config.tied,
-        "rope_parameters": _rope_parameters(config),
-        "attention_dropout": config.dropout,
-        "bos_token_id": None,  # by default ids of tokens that are like all others in our models
-        "eos_token_id": None,
-        "pad_token_id": None,
-    } | others
-
-
-def _llama_settings(config: GPTConfig) -> dict[str, Any]:
-    return settings_of(config, "llama", "Llama", attention_bias=config.bias, mlp_bias=config.bias)
-
-
 def _rope_parameters(config: GPTConfig) -> dict[str, Any]:
     """Return the object rope_parameters of a config.json."""
     if config.scaling is None:
@@ -203,39 +183,33 @@ def rows(config: GPTConfig, norms: Mapping[str, str] = NORMS, *, added: float = 
         added: What our gains of norms are more than those of the file.
     """
     d, v = config.d_model, config.vocab_size
+    heads, key_heads = config.n_heads * config.d_head, config.key_heads * config.d_head
+    shape = LayerShape(d, config.hidden_width, heads, key_heads, config.bias, config.has_qkv_bias)
     yield WeightRow("embedding.tokens.weight", (v, d), ("model.embed_tokens.weight",))
     for i in range(config.n_layers):
-        yield from _layer_rows(config, f"layers.{i}", f"model.layers.{i}")
+        yield from layer_rows(f"layers.{i}", f"model.layers.{i}", LAYER, shape)
         for ours, theirs in norms.items():
             gain = (f"model.layers.{i}.{theirs}.weight",)
             yield WeightRow(f"layers.{i}.{ours}.gain", (d,), gain, added=added)
     yield WeightRow("norm.gain", (d,), ("model.norm.weight",), added=added)
     if config.head and not config.tied:
-        yield WeightRow("output.weight", (d, v), (HEAD,), transpose=True)
+        yield from linear_rows("output", ["lm_head"], d, v, bias=False)
 
 
-def _layer_rows(config: GPTConfig, ours: str, theirs: str) -> Iterator[WeightRow]:
-    """Yield the rows of the linear maps of a layer, from the prefixes of its names."""
-    d, f = config.d_model, config.hidden_width
-    queries, keys = config.n_heads * config.d_head, config.key_heads * config.d_head
-    parts = (queries, keys, keys)
-    # our layer: theirs, the width of its input, the widths of their outputs, and whether it has biases
-    linear = {
-        "self_attention.query_key_value": (
-            ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"), d, parts, config.has_qkv_bias
-        ),
-        "self_attention.output": (("self_attn.o_proj",), queries, (d,), config.bias),
-        "feed_forward.gate": (("mlp.gate_proj",), d, (f,), config.bias),
-        "feed_forward.value": (("mlp.up_proj",), d, (f,), config.bias),
-        "feed_forward.outer": (("mlp.down_proj",), f, (d,), config.bias),
-    }  # fmt: skip
-    for layer, (tensors, n_in, widths, has_bias) in linear.items():
-        names = [f"{theirs}.{tensor}" for tensor in tensors]
-        n_out = sum(widths)
-        weights, biases = (tuple(f"{name}.{kind}" for name in names) for kind in ("weight", "bias"))
-        yield WeightRow(f"{ours}.{layer}.weight", (n_in, n_out), weights, widths, transpose=True)
-        if has_bias:
-            yield WeightRow(f"{ours}.{layer}.bias", (n_out,), biases, widths)
+def gain_rows(config: GPTConfig, *, whole: bool = False, added: float = 0.0) -> Iterator[WeightRow]:
+    """Yield the rows of the gains of QK-norm.
+
+    Args:
+        config: Our configuration.
+        whole: True if all heads are normalized together, with one gain for their whole width.
+        added: What our gains are more than those of the file.
+    """
+    heads, key_heads = (config.n_heads, config.key_heads) if whole else (1, 1)
+    for i in range(config.n_layers):
+        ours, theirs = f"layers.{i}.self_attention", f"model.layers.{i}.self_attn"
+        for gain, norm, n in (("query_gain", "q_norm", heads), ("key_gain", "k_norm", key_heads)):
+            width, tensor = n * config.d_head, f"{theirs}.{norm}.weight"
+            yield WeightRow(f"{ours}.{gain}", (width,), (tensor,), added=added)
 
 
 def tensor_name(name: str, config: GPTConfig) -> str | None:
@@ -251,18 +225,24 @@ def tensor_name(name: str, config: GPTConfig) -> str | None:
     return name
 
 
-def with_head(config: GPTConfig, settings: Settings, stored: Collection[str]) -> GPTConfig:
-    """Return the configuration without a head if the files have none, as those of LlamaModel.
-
-    Args:
-        config: The configuration.
-        settings: The settings of the config.json.
-        stored: The names of the tensors in the files.
-    """
-    has_none = not config.tied and HEAD not in stored and "embed_tokens.weight" in stored
+def with_head(config: GPTConfig, stored: Stored) -> GPTConfig:
+    """Return the configuration without a head if the files have none, as those of LlamaModel."""
+    has_none = not config.tied and HEAD not in stored.tensors and "embed_tokens.weight" in stored.tensors
     return config.replace(head=False) if has_none else config
 
 
-LLAMA = Family("llama", GPT, llama_config_of, _llama_settings, rows, tensor_name, with_head)
-_qwen2_settings = partial(settings_of, family="qwen2", name="Qwen2")
-QWEN2 = Family("qwen2", GPT, qwen2_config_of, _qwen2_settings, rows, tensor_name, with_head)
+SETTINGS = llama_table(GPTConfig, "llama", "Llama")
+
+
+def config_of(settings: Settings) -> GPTConfig:
+    """Return our configuration of a Llama."""
+    config: GPTConfig = SETTINGS.read(settings, bias=require_equal_biases(settings))
+    return config
+
+
+def settings_of(config: GPTConfig) -> dict[str, Any]:
+    """Return the content of a config.json."""
+    return SETTINGS.written(config, attention_bias=config.bias, mlp_bias=config.bias)
+
+
+LLAMA = Family("llama", GPT, config_of, settings_of, rows, tensor_name, with_head)

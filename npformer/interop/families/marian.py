@@ -9,17 +9,15 @@ Source: Junczys-Dowmunt et al. 2018.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from npformer.errors import UserError
-from npformer.interop.families.family import Family, WeightRow
-from npformer.interop.families.parts import ACTIVATIONS, linear_rows, name_of_activation, norm_rows
+from npformer.interop.families.family import Family, Stored, WeightRow
+from npformer.interop.families.parts import ACTIVATIONS, LayerShape, layer_rows, linear_rows
+from npformer.interop.families.settings_table import SettingRow, SettingTable, count, flag, index, number
 from npformer.interop.settings_file import LARGEST_TABLE, Settings
 from npformer.models.transformer import Transformer, TransformerConfig
-
-# the settings that Marian has twice, for the encoder and for the decoder, and we have once; their defaults
-SIZES = {"ffn_dim": 4096, "attention_heads": 16}
 
 # the settings of our configuration for which Marian has one value
 FIXED: dict[str, Any] = {
@@ -35,6 +33,8 @@ FIXED: dict[str, Any] = {
     "projection_activation": "none",
     "scale_scores": True,
     "query_masking": "none",
+    "fused_projections": True,
+    "label_smoothing": 0.0,
     "mask_fill": -float("inf"),
 }
 
@@ -45,6 +45,48 @@ POSITIONS = ("model.encoder.embed_positions.weight", "model.decoder.embed_positi
 TOKENS = ("model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight")
 
 
+# the settings that BART has, too; encoder and decoder have layers of equal widths here
+SIZES = (
+    count("d_model", "d_model", 1024),
+    count("n_layers", "encoder_layers", 12),
+    count("decoder_layers", "decoder_layers", 12),
+    count("d_ff", ("encoder_ffn_dim", "decoder_ffn_dim"), 4096),
+    count("n_heads", ("encoder_attention_heads", "decoder_attention_heads"), 16),
+    count("max_length", "max_position_embeddings", 1024),
+    SettingRow(ACTIVATIONS, "activation", "activation_function", "gelu"),
+    flag("scale_embedding", "scale_embedding", False),
+    number("dropout", "dropout", 0.1),
+    number("attention_dropout", "attention_dropout", 0.0),
+    number("feed_forward_dropout", "activation_dropout", 0.0),
+)
+SETTINGS = SettingTable(
+    TransformerConfig,
+    (
+        count("source_vocab", "vocab_size", 58101),
+        count("target_vocab", "decoder_vocab_size", lambda file: file.count("vocab_size", 58101)),
+        *SIZES,
+        index("pad_id", "pad_token_id", 58100),
+        index("start_id", "decoder_start_token_id", 58100),
+        index("end_id", "eos_token_id", 0),
+    ),
+    ours=FIXED | {"output_bias": True},
+    theirs={"model_type": "marian", "architectures": ["MarianMTModel"], "is_encoder_decoder": True},
+)
+# the parts of a layer of each stack, in our names and in theirs
+ENCODER = {
+    "self_attention": [f"self_attn.{part}" for part in ("q_proj", "k_proj", "v_proj", "out_proj")],
+    "norm1": "self_attn_layer_norm",
+    "feed_forward.inner": "fc1",
+    "feed_forward.outer": "fc2",
+    "norm2": "final_layer_norm",
+}
+DECODER = ENCODER | {
+    "cross": [f"encoder_attn.{part}" for part in ("q_proj", "k_proj", "v_proj", "out_proj")],
+    "norm2": "encoder_attn_layer_norm",
+    "norm3": "final_layer_norm",
+}
+
+
 def config_of(settings: Settings) -> TransformerConfig:
     """Return our configuration of a Marian model.
 
@@ -53,66 +95,16 @@ def config_of(settings: Settings) -> TransformerConfig:
     Raises:
         UserError: If a setting is missing or impossible, or asks for what our model does not have.
     """
-    sizes = sizes_of(settings)
-    max_length = sizes["max_length"]
-    if max_length * sizes["d_model"] > LARGEST_TABLE:  # of the sinusoids, which are not in the file
+    tied = _tied(settings)
+    vocab_size = {"target_vocab": settings.count("vocab_size", 58101)} if tied == "all" else {}
+    length, d_model = settings.count("max_position_embeddings", 1024), settings.count("d_model", 1024)
+    if length * d_model > LARGEST_TABLE:  # of the sinusoids, which are not in the file
         raise UserError(
-            f"max_position_embeddings is {max_length:,} in {settings.place}, and the table of sinusoids "
+            f"max_position_embeddings is {length:,} in {settings.place}, and the table of sinusoids "
             f"would have more than {LARGEST_TABLE:,} numbers: use another model"
         )
-    tied = _tied(settings)
-    source_vocab = settings.count("vocab_size", 58101)
-    return settings.configure(
-        TransformerConfig,
-        source_vocab=source_vocab,
-        target_vocab=source_vocab if tied == "all" else settings.count("decoder_vocab_size", source_vocab),
-        **sizes,
-        activation=settings.choice("activation_function", ACTIVATIONS, "gelu"),
-        scale_embedding=settings.flag("scale_embedding", False),
-        tied=tied,
-        output_bias=True,
-        **dropouts_of(settings),
-        label_smoothing=0.0,
-        fused_projections=True,
-        pad_id=settings.index("pad_token_id", 58100),
-        start_id=settings.index("decoder_start_token_id", 58100),
-        end_id=settings.index("eos_token_id", 0),
-        **FIXED,
-    )
-
-
-def sizes_of(settings: Settings) -> dict[str, Any]:
-    """Return the settings of our configuration that are sizes of the layers, or raise UserError."""
-    sizes = {name: _one_size(settings, name, default) for name, default in SIZES.items()}
-    layers, decoder_layers = (settings.count(f"{side}_layers", 12) for side in ("encoder", "decoder"))
-    return {
-        "d_model": settings.count("d_model", 1024),
-        "d_ff": sizes["ffn_dim"],
-        "n_heads": sizes["attention_heads"],
-        "n_layers": layers,
-        "decoder_layers": None if decoder_layers == layers else decoder_layers,
-        "max_length": settings.count("max_position_embeddings", 1024),
-    }
-
-
-def dropouts_of(settings: Settings) -> dict[str, float]:
-    """Return the settings of our configuration that are probabilities of dropout."""
-    return {
-        "dropout": settings.number("dropout", 0.1),
-        "attention_dropout": settings.number("attention_dropout", 0.0),
-        "feed_forward_dropout": settings.number("activation_dropout", 0.0),
-    }
-
-
-def _one_size(settings: Settings, name: str, default: int) -> int:
-    """Return a size that encoder and decoder have in common, and raise UserError if the sizes differ."""
-    encoder, decoder = (settings.count(f"{side}_{name}", default) for side in ("encoder", "decoder"))
-    if encoder != decoder:
-        raise UserError(
-            f"encoder_{name} is {encoder} and decoder_{name} {decoder} in {settings.place}, and npformer "
-            "supports only equal numbers: use another model"
-        )
-    return encoder
+    config: TransformerConfig = SETTINGS.read(settings, tied=tied, **vocab_size)
+    return config
 
 
 def _tied(settings: Settings) -> str:
@@ -126,30 +118,12 @@ def _tied(settings: Settings) -> str:
 
 def settings_of(config: TransformerConfig) -> dict[str, Any]:
     """Return the content of a config.json, the way back from config_of."""
-    sizes = {"ffn_dim": config.d_ff, "attention_heads": config.n_heads}
-    return {
-        "model_type": "marian",
-        "architectures": ["MarianMTModel"],
-        "is_encoder_decoder": True,
-        "vocab_size": config.source_vocab,
-        "decoder_vocab_size": config.target_vocab,
-        "d_model": config.d_model,
-        "encoder_layers": config.n_layers,
-        "decoder_layers": config.n_decoder_layers,
-        **{f"{side}_{name}": size for name, size in sizes.items() for side in ("encoder", "decoder")},
-        "max_position_embeddings": config.max_length,
-        "activation_function": name_of_activation(config.activation),
-        "scale_embedding": config.scale_embedding,
-        "share_encoder_decoder_embeddings": config.tied == "all",
-        "tie_word_embeddings": config.tied != "none",
-        "dropout": config.dropout,
-        "attention_dropout": config.attention_dropout,
-        "activation_dropout": config.feed_forward_dropout,
-        "pad_token_id": config.pad_id,
-        "decoder_start_token_id": config.start_id,
-        "eos_token_id": config.end_id,
-        "forced_eos_token_id": config.end_id,
-    }
+    return SETTINGS.written(
+        config,
+        share_encoder_decoder_embeddings=config.tied == "all",
+        tie_word_embeddings=config.tied != "none",
+        forced_eos_token_id=config.end_id,
+    )
 
 
 def rows(config: TransformerConfig) -> Iterator[WeightRow]:
@@ -160,41 +134,14 @@ def rows(config: TransformerConfig) -> Iterator[WeightRow]:
     else:
         yield WeightRow("source.tokens.weight", (config.source_vocab, d_model), TOKENS[:1])
         yield WeightRow("target.tokens.weight", (config.target_vocab, d_model), TOKENS[1:])
-    for side, n_layers in (("encoder", config.n_layers), ("decoder", config.n_decoder_layers)):
-        for index in range(n_layers):
-            yield from _layer_rows(config, side, index)
+    shape = LayerShape(d_model, config.d_ff, fused=config.fused_projections)
+    for side, parts in {"encoder": ENCODER, "decoder": DECODER}.items():
+        for i in range(config.n_layers if side == "encoder" else config.n_decoder_layers):
+            yield from layer_rows(f"{side}.layers.{i}", f"model.{side}.layers.{i}", parts, shape)
     if config.tied == "none":
-        yield WeightRow("output.weight", (d_model, config.target_vocab), (HEAD,), transpose=True)
+        yield from linear_rows("output", ["lm_head"], d_model, config.target_vocab, bias=False)
     if config.output_bias:
         yield WeightRow("output.bias", (config.target_vocab,), (BIAS,), leading_axis=True)
-
-
-def _layer_rows(config: TransformerConfig, side: str, index: int) -> Iterator[WeightRow]:
-    """Yield the rows of a layer of the encoder or the decoder."""
-    d_model, d_ff = config.d_model, config.d_ff
-    ours, theirs = f"{side}.layers.{index}", f"model.{side}.layers.{index}"
-    yield from _attention_rows(config, f"{ours}.self_attention", f"{theirs}.self_attn", "qkv")
-    yield from norm_rows(f"{ours}.norm1", f"{theirs}.self_attn_layer_norm", d_model)
-    if side == "decoder":
-        yield from _attention_rows(config, f"{ours}.cross", f"{theirs}.encoder_attn", "kv")
-        yield from norm_rows(f"{ours}.norm2", f"{theirs}.encoder_attn_layer_norm", d_model)
-    yield from linear_rows(f"{ours}.feed_forward.inner", [f"{theirs}.fc1"], d_model, d_ff)
-    yield from linear_rows(f"{ours}.feed_forward.outer", [f"{theirs}.fc2"], d_ff, d_model)
-    last_norm = "norm3" if side == "decoder" else "norm2"
-    yield from norm_rows(f"{ours}.{last_norm}", f"{theirs}.final_layer_norm", d_model)
-
-
-def _attention_rows(config: TransformerConfig, ours: str, theirs: str, fused: str) -> Iterator[WeightRow]:
-    """Yield the rows of an attention, whose "qkv" or "kv" may be one matrix (config.fused_projections)."""
-    names = {"q": "query", "k": "key", "v": "value"}
-    groups = ["q", "k", "v"]
-    if config.fused_projections:
-        groups = ["qkv"] if fused == "qkv" else ["q", "kv"]
-    for group in groups:
-        layer = f"{ours}.{'_'.join(names[each] for each in group)}"
-        theirs_of_group = [f"{theirs}.{each}_proj" for each in group]
-        yield from linear_rows(layer, theirs_of_group, config.d_model, len(group) * config.d_model)
-    yield from linear_rows(f"{ours}.output", [f"{theirs}.out_proj"], config.d_model, config.d_model)
 
 
 def tensor_name(name: str, config: TransformerConfig) -> str | None:
@@ -210,23 +157,18 @@ def prefixed(name: str) -> str:
     return f"model.{name}" if name.startswith(("shared.", "encoder.", "decoder.")) else name
 
 
-def with_head(config: Any, settings: Settings, stored: Collection[str]) -> Any:
+def with_head(config: Any, stored: Stored) -> Any:
     """Return the configuration without a bias of the logits for a model that was saved without its head.
 
     Its output is the table of tokens, and its bias is 0, as in transformers. A model whose output has a
     matrix of its own is refused.
-
-    Args:
-        config: The configuration.
-        settings: The settings of the config.json.
-        stored: The names of the tensors in the files.
     """
-    if BIAS in stored:
+    if BIAS in stored.tensors:
         return config
     if config.tied == "none":
         raise UserError(
-            f"the model of {settings.place} was saved without its head ({HEAD} and {BIAS} are missing): save "
-            "it with MarianMTModel"
+            f"the model of {stored.settings.place} was saved without its head ({HEAD} and {BIAS} are "
+            "missing): save it with MarianMTModel"
         )
     return config.replace(output_bias=False)
 

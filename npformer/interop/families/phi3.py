@@ -14,32 +14,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 from npformer.interop.families.family import Family, WeightRow
-from npformer.interop.families.llama import decoder_config, settings_of, tensor_name
+from npformer.interop.families.llama import llama_table, tensor_name
 from npformer.interop.families.llama import rows as llama_rows
-from npformer.interop.families.mistral import window_of
+from npformer.interop.families.settings_table import SettingRow, or_null
 from npformer.interop.settings_file import Settings
 from npformer.models.gpt import GPT, GPTConfig
 
-DEFAULTS = {"max_position_embeddings": 4096, "rms_norm_eps": 1e-5}
-
-
-def config_of(settings: Settings) -> GPTConfig:
-    """Return our configuration of a Phi-3.
-
-    Raises:
-        UserError: If a setting is missing or impossible, or asks for what our model does not have.
-    """
-    config: GPTConfig = decoder_config(settings, defaults=DEFAULTS, bias=False, window=window_of(settings))
-    return config
-
-
-def phi3_settings(config: GPTConfig) -> dict[str, Any]:
-    """Return the content of a config.json, the way back from config_of."""
-    dropout = dict.fromkeys(("resid_pdrop", "embd_pdrop"), config.dropout)
-    return settings_of(config, "phi3", "Phi3", sliding_window=config.window, **dropout)
+SETTINGS = llama_table(
+    GPTConfig,
+    "phi3",
+    "Phi3",
+    SettingRow(or_null(Settings.count), "window", "sliding_window"),
+    SettingRow(None, "dropout", ("resid_pdrop", "embd_pdrop")),
+    defaults={"max_position_embeddings": 4096, "rms_norm_eps": 1e-5},
+    bias=False,
+)
 
 
 def rows(config: GPTConfig) -> Iterator[WeightRow]:
@@ -58,4 +49,4 @@ def rows(config: GPTConfig) -> Iterator[WeightRow]:
             yield row
 
 
-PHI3 = Family("phi3", GPT, config_of, phi3_settings, rows, tensor_name)
+PHI3 = Family("phi3", GPT, SETTINGS.read, SETTINGS.written, rows, tensor_name)

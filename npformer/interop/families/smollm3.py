@@ -14,38 +14,35 @@ from typing import Any
 from npformer.errors import UserError
 from npformer.interop.families.family import Family
 from npformer.interop.families.llama import (
-    decoder_config,
+    llama_table,
     require_equal_biases,
     require_no_windows,
     rows,
-    settings_of,
     tensor_name,
 )
 from npformer.interop.settings_file import Settings
 from npformer.models.smollm3 import SmolLM3, SmolLM3Config
 from npformer.validation import has_type, short
 
-# the settings that a file may leave out
-DEFAULTS = {
-    "num_key_value_heads": 4,
-    "max_position_embeddings": 32768,
-    "rope_theta": 2e6,
-    "tie_word_embeddings": True,
-}
+SETTINGS = llama_table(
+    SmolLM3Config,
+    "smollm3",
+    "SmolLM3",
+    defaults={
+        "num_key_value_heads": 4,
+        "max_position_embeddings": 32768,
+        "rope_theta": 2e6,
+        "tie_word_embeddings": True,
+    },
+)
 
 
 def config_of(settings: Settings) -> SmolLM3Config:
-    """Return our configuration of a SmolLM3.
-
-    Raises:
-        UserError: If a setting is missing or impossible, or asks for what our model does not have.
-    """
-    bias, n_layers = require_equal_biases(settings), settings.count("num_hidden_layers")
+    """Return our configuration of a SmolLM3, and refuse sliding windows."""
+    n_layers = settings.count("num_hidden_layers")
     require_no_windows(settings, n_layers if settings.has("sliding_window") else 0)
-    unrotated = _unrotated(settings, n_layers)
-    config: SmolLM3Config = decoder_config(
-        settings, SmolLM3Config, defaults=DEFAULTS, bias=bias, unrotated=unrotated
-    )
+    bias, unrotated = require_equal_biases(settings), _unrotated(settings, n_layers)
+    config: SmolLM3Config = SETTINGS.read(settings, bias=bias, unrotated=unrotated)
     return config
 
 
@@ -63,11 +60,11 @@ def _unrotated(settings: Settings, n_layers: int) -> tuple[int, ...]:
     return tuple(layer for layer in range(n_layers) if not rotated[layer])
 
 
-def smollm3_settings(config: SmolLM3Config) -> dict[str, Any]:
-    """Return the content of a config.json, the way back from config_of."""
+def settings_of(config: SmolLM3Config) -> dict[str, Any]:
+    """Return the content of a config.json."""
     rotated = [int(layer not in config.unrotated) for layer in range(config.n_layers)]
     bias = {"attention_bias": config.bias, "mlp_bias": config.bias}
-    return settings_of(config, "smollm3", "SmolLM3", no_rope_layers=rotated, **bias)
+    return SETTINGS.written(config, no_rope_layers=rotated, **bias)
 
 
-SMOLLM3 = Family("smollm3", SmolLM3, config_of, smollm3_settings, rows, tensor_name)
+SMOLLM3 = Family("smollm3", SmolLM3, config_of, settings_of, rows, tensor_name)

@@ -9,173 +9,108 @@ Source: Raffel et al. 2020, "Exploring the Limits of Transfer Learning", section
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from npformer.errors import UserError
-from npformer.interop.families.family import Family, WeightRow
-from npformer.interop.families.parts import name_of_activation
-from npformer.interop.settings_file import Settings
+from npformer.functional.gated import GATED_ACTIVATIONS
+from npformer.interop.families.family import Family, Stored, WeightRow
+from npformer.interop.families.parts import ACTIVATIONS, LayerShape, layer_rows, linear_rows, norm_rows
+from npformer.interop.families.settings_table import (
+    USUAL,
+    SettingRow,
+    SettingTable,
+    count,
+    flag,
+    index,
+    number,
+)
 from npformer.models import t5
 from npformer.models.t5 import T5Config
 
-SHARED = "shared.weight"
-HEAD = "lm_head.weight"
-# copies of the table, and a tensor that old files have and no layer reads
-SKIPPED = (
-    "encoder.embed_tokens.weight",
-    "decoder.embed_tokens.weight",
-    "decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight",
-)
-ACTIVATIONS = {
-    "relu": "relu",
-    "gelu": "gelu",
-    "gelu_new": "gelu_tanh",
-    "silu": "swish",
-    "gated-gelu": "geglu_tanh",
-    "gated-silu": "swiglu",
-}
-
-
-def config_of(settings: Settings) -> T5Config:
-    """Return our configuration of a T5.
-
-    Raises:
-        UserError: If a setting is missing or impossible, or asks for what our model does not have.
-    """
-    vocab_size, layers = settings.count("vocab_size", 32128), settings.count("num_layers", 6)
-    decoder_layers = settings.count("num_decoder_layers", layers)
-    d_model, n_heads = settings.count("d_model", 512), settings.count("num_heads", 8)
-    d_head = settings.count("d_kv", 64)
-    dropout = settings.number("dropout_rate", 0.1)
-    pad_id = settings.index("pad_token_id", 0)
-    return settings.configure(
-        T5Config,
-        source_vocab=vocab_size,
-        target_vocab=vocab_size,
-        d_model=d_model,
-        d_ff=settings.count("d_ff", 2048),
-        n_heads=n_heads,
-        d_head=None if d_head * n_heads == d_model else d_head,
-        n_layers=layers,
-        decoder_layers=None if decoder_layers == layers else decoder_layers,
-        n_buckets=settings.count("relative_attention_num_buckets", 32),
-        max_distance=settings.count("relative_attention_max_distance", 128),
-        norm_eps=settings.number("layer_norm_epsilon", 1e-6),
-        activation=settings.choice("feed_forward_proj", ACTIVATIONS, "relu"),
+NAMES = ACTIVATIONS | {"gated-gelu": "geglu_tanh", "gated-silu": "swiglu"}
+SETTINGS = SettingTable(
+    T5Config,
+    (
+        count(("source_vocab", "target_vocab"), "vocab_size", 32128),
+        count("d_model", "d_model", 512),
+        count("d_ff", "d_ff", 2048),
+        count("n_heads", "num_heads", 8),
+        count("d_head", "d_kv", 64),
+        count("n_layers", "num_layers", 6),
+        count("decoder_layers", "num_decoder_layers", USUAL),
+        count("n_buckets", "relative_attention_num_buckets", 32),
+        count("max_distance", "relative_attention_max_distance", 128),
+        number("norm_eps", "layer_norm_epsilon", 1e-6),
+        SettingRow(NAMES, "activation", "feed_forward_proj", "relu"),
         # files before version 5 of transformers say it by tie_word_embeddings
-        scale_output=settings.flag("scale_decoder_outputs", settings.flag("tie_word_embeddings", True)),
-        dropout=dropout,
-        attention_dropout=dropout,
-        feed_forward_dropout=dropout,
-        label_smoothing=0.0,
-        pad_id=pad_id,
-        start_id=settings.index("decoder_start_token_id", pad_id),
-        end_id=settings.index("eos_token_id", 1),
-    )
+        flag("scale_output", "scale_decoder_outputs", lambda file: file.flag("tie_word_embeddings", True)),
+        number(("dropout", "attention_dropout", "feed_forward_dropout"), "dropout_rate", 0.1),
+        index("pad_id", "pad_token_id", 0),
+        index("start_id", "decoder_start_token_id", lambda file: file.index("pad_token_id", 0)),
+        index("end_id", "eos_token_id", 1),
+    ),
+    ours={"label_smoothing": 0.0},
+    theirs={"model_type": "t5", "architectures": ["T5ForConditionalGeneration"], "is_encoder_decoder": True},
+)
+HEAD = "lm_head.weight"
+# the parts of a layer of each stack, in our names and in theirs, which number the sublayers
+ENCODER = {
+    "self_attention": [f"0.SelfAttention.{part}" for part in "qkvo"],
+    "norm1": "0.layer_norm",
+    "norm2": "1.layer_norm",
+}
+DECODER = ENCODER | {
+    "cross": [f"1.EncDecAttention.{part}" for part in "qkvo"],
+    "norm3": "2.layer_norm",
+}
+NETWORK = {"inner": "wi", "outer": "wo"}
+GATED_NETWORK = {"gate": "wi_0", "value": "wi_1", "outer": "wo"}
 
 
 def settings_of(config: T5Config) -> dict[str, Any]:
-    """Return the content of a config.json, the way back from config_of."""
-    return {
-        "model_type": "t5",
-        "architectures": ["T5ForConditionalGeneration"],
-        "is_encoder_decoder": True,
-        "vocab_size": config.source_vocab,
-        "d_model": config.d_model,
-        "d_kv": config.head_key,
-        "d_ff": config.d_ff,
-        "num_heads": config.n_heads,
-        "num_layers": config.n_layers,
-        "num_decoder_layers": config.n_decoder_layers,
-        "relative_attention_num_buckets": config.n_buckets,
-        "relative_attention_max_distance": config.max_distance,
-        "layer_norm_epsilon": config.norm_eps,
-        "feed_forward_proj": name_of_activation(config.activation, ACTIVATIONS),
-        "tie_word_embeddings": not config.own_output,
-        "scale_decoder_outputs": config.scale_output,
-        "dropout_rate": config.dropout,
-        "pad_token_id": config.pad_id,
-        "decoder_start_token_id": config.start_id,
-        "eos_token_id": config.end_id,
-    }
+    """Return the content of a config.json."""
+    return SETTINGS.written(config, tie_word_embeddings=not config.own_output)
 
 
 def rows(config: T5Config) -> Iterator[WeightRow]:
     """Yield the rows of the table that relates our parameters to the tensors of a file."""
-    yield WeightRow("source.tokens.weight", (config.source_vocab, config.d_model), (SHARED,))
-    for side, n_layers in (("encoder", config.n_layers), ("decoder", config.n_decoder_layers)):
-        table = f"{side}.block.0.layer.0.SelfAttention.relative_attention_bias.weight"
-        shape = (config.n_buckets, config.n_heads)
-        yield WeightRow(f"{side}.layers.0.self_attention.table", shape, (table,))
-        for index in range(n_layers):
-            yield from _layer_rows(config, side, index)
-        yield WeightRow(f"{side}.norm.gain", (config.d_model,), (f"{side}.final_layer_norm.weight",))
+    d, heads = config.d_model, config.n_heads * config.head_key
+    shape = LayerShape(d, config.d_ff, heads, bias=False, fused=config.fused_projections)
+    yield WeightRow("source.tokens.weight", (config.source_vocab, d), ("shared.weight",))
+    network = GATED_NETWORK if config.activation in GATED_ACTIVATIONS else NETWORK
+    for side, attention in {"encoder": ENCODER, "decoder": DECODER}.items():
+        table = (f"{side}.block.0.layer.0.SelfAttention.relative_attention_bias.weight",)
+        yield WeightRow(f"{side}.layers.0.self_attention.table", (config.n_buckets, config.n_heads), table)
+        last = f"{1 if side == 'encoder' else 2}.DenseReluDense"
+        parts = attention | {f"feed_forward.{ours}": f"{last}.{theirs}" for ours, theirs in network.items()}
+        for i in range(config.n_layers if side == "encoder" else config.n_decoder_layers):
+            yield from layer_rows(f"{side}.layers.{i}", f"{side}.block.{i}.layer", parts, shape)
+        yield from norm_rows(f"{side}.norm", f"{side}.final_layer_norm", d, bias=False)
     if config.own_output:
-        ours = "output.output.weight" if config.scale_output else "output.weight"
-        yield WeightRow(ours, (config.d_model, config.target_vocab), (HEAD,), transpose=True)
-
-
-def _layer_rows(config: T5Config, side: str, index: int) -> Iterator[WeightRow]:
-    """Yield the rows of a layer, whose sublayers are numbered in a file, each with its norm."""
-    ours, theirs = f"{side}.layers.{index}", f"{side}.block.{index}.layer"
-    attentions = {"self_attention": "SelfAttention"}
-    attentions |= {"cross": "EncDecAttention"} if side == "decoder" else {}
-    for number, (name, their_name) in enumerate(attentions.items()):
-        yield from _attention_rows(config, f"{ours}.{name}", f"{theirs}.{number}.{their_name}")
-    n_attentions, d, f = len(attentions), config.d_model, config.d_ff
-    for number in range(n_attentions + 1):
-        yield WeightRow(f"{ours}.norm{number + 1}.gain", (d,), (f"{theirs}.{number}.layer_norm.weight",))
-    inner, feed_forward = {"inner": "wi"}, f"{theirs}.{n_attentions}.DenseReluDense"
-    if config.activation in ("geglu_tanh", "swiglu"):
-        inner = {"gate": "wi_0", "value": "wi_1"}
-    for name, their_name in inner.items():
-        yield _matrix(f"{ours}.feed_forward.{name}", d, f, f"{feed_forward}.{their_name}")
-    yield _matrix(f"{ours}.feed_forward.outer", f, d, f"{feed_forward}.wo")
-
-
-def _attention_rows(config: T5Config, ours: str, theirs: str) -> Iterator[WeightRow]:
-    """Yield the rows of an attention, several of whose matrices may be one (config.fused_projections)."""
-    names = {"q": "query", "k": "key", "v": "value"}
-    groups = ["q", "k", "v"]
-    if config.fused_projections:
-        groups = ["q", "kv"] if ours.endswith("cross") else ["qkv"]
-    width = config.n_heads * config.head_key
-    for group in groups:
-        layer = f"{ours}.{'_'.join(names[each] for each in group)}"
-        yield _matrix(layer, config.d_model, len(group) * width, *(f"{theirs}.{each}" for each in group))
-    yield _matrix(f"{ours}.output", width, config.d_model, f"{theirs}.o")
-
-
-def _matrix(ours: str, n_in: int, n_out: int, *theirs: str) -> WeightRow:
-    """Return the row of a linear map without a bias."""
-    return WeightRow(
-        f"{ours}.weight", (n_in, n_out), tuple(f"{name}.weight" for name in theirs), transpose=True
-    )
+        output = "output.output" if config.scale_output else "output"
+        yield from linear_rows(output, ["lm_head"], d, config.target_vocab, bias=False)
 
 
 def tensor_name(name: str, config: T5Config) -> str | None:
     """Return the name of a tensor, or None for a copy of the table of tokens and for what no layer reads."""
-    return None if name in SKIPPED else name
+    is_copy = name.endswith(".embed_tokens.weight")
+    is_unread = name.endswith(".EncDecAttention.relative_attention_bias.weight")  # old files have it
+    return None if is_copy or is_unread else name
 
 
-def with_head(config: T5Config, settings: Settings, stored: Collection[str]) -> T5Config:
+def with_head(config: T5Config, stored: Stored) -> T5Config:
     """Return the configuration with the output that the files have: the table of tokens, or a matrix.
-
-    Args:
-        config: The configuration.
-        settings: The settings of the config.json.
-        stored: The names of the tensors in the files.
 
     Raises:
         UserError: If the files have no decoder.
     """
-    if not any(name.startswith("decoder.") for name in stored):
+    if not any(name.startswith("decoder.") for name in stored.tensors):
         raise UserError(
-            f"the model of {settings.place} was saved without its decoder (as T5EncoderModel): save it with "
-            "T5ForConditionalGeneration"
+            f"the model of {stored.settings.place} was saved without its decoder (as T5EncoderModel): save "
+            "it with T5ForConditionalGeneration"
         )
-    return config.replace(own_output=HEAD in stored)
+    return config.replace(own_output=HEAD in stored.tensors)
 
 
-T5 = Family("t5", t5.T5, config_of, settings_of, rows, tensor_name, with_head)
+T5 = Family("t5", t5.T5, SETTINGS.read, settings_of, rows, tensor_name, with_head)

@@ -1,105 +1,69 @@
 """ViT: https://huggingface.co/docs/transformers/model_doc/vit.
 
-Queries, keys and values are apart, and matrices stored as (out, in). The kernel of the patches, the class
-vector and the positions are stored as ours. The head is a classifier, or there is none; the pooler of a model
-without a head is skipped. What the layers compute is in npformer/models/vit.py.
+Matrices are stored as (out, in), and the kernel of the patches, the class vector and the positions as ours.
+The head is a classifier, or there is none: then the pooler is skipped. The layers are in models/vit.py.
 
 Source: Dosovitskiy et al. 2021, "An Image is Worth 16x16 Words", section 3.1.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from typing import Any
 
-from npformer.errors import UserError
-from npformer.interop.families.bert import labels_of
-from npformer.interop.families.family import Family, WeightRow
-from npformer.interop.families.parts import ACTIVATIONS, linear_rows, name_of_activation, norm_rows
+from npformer.interop.families.bert import LAYER_ROWS
+from npformer.interop.families.family import Family, Stored, WeightRow
+from npformer.interop.families.labels import labels_of, labels_settings
+from npformer.interop.families.parts import LayerShape, layer_rows, linear_rows, norm_rows
+from npformer.interop.families.settings_table import SettingRow, SettingTable, count, number
 from npformer.interop.settings_file import Settings
 from npformer.models.vit import ViT, ViTConfig
-from npformer.validation import short
 
+SETTINGS = SettingTable(
+    ViTConfig,
+    (
+        SettingRow(Settings.pair, "image_size", "image_size", 224),
+        SettingRow(Settings.pair, "patch_size", "patch_size", 16),
+        count("n_colours", "num_channels", 3),
+        *LAYER_ROWS,
+        number("dropout", "hidden_dropout_prob", 0.0),
+        number("attention_dropout", "attention_probs_dropout_prob", 0.0),
+    ),
+    only={"qkv_bias": True},
+    theirs={"model_type": "vit"},
+)
 PREFIX = "vit."
 HEAD = "classifier"
-
-
-def config_of(settings: Settings) -> ViTConfig:
-    """Return our configuration of a ViT.
-
-    Raises:
-        UserError: If a setting is missing or impossible, or asks for what our model does not have.
-    """
-    settings.require("qkv_bias", True, default=True)
-    return settings.configure(
-        ViTConfig,
-        image_size=_size(settings, "image_size", 224),
-        patch_size=_size(settings, "patch_size", 16),
-        n_colours=settings.count("num_channels", 3),
-        d_model=settings.count("hidden_size", 768),
-        n_layers=settings.count("num_hidden_layers", 12),
-        n_heads=settings.count("num_attention_heads", 12),
-        d_ff=settings.count("intermediate_size", 3072),
-        activation=settings.choice("hidden_act", ACTIVATIONS, "gelu"),
-        norm_eps=settings.number("layer_norm_eps", 1e-12),
-        dropout=settings.number("hidden_dropout_prob", 0.0),
-        attention_dropout=settings.number("attention_probs_dropout_prob", 0.0),
-    )
-
-
-def _size(settings: Settings, name: str, default: int) -> tuple[int, int]:
-    """Return a height and a width, which a file gives as one number or as two."""
-    value = settings.values.get(name)
-    if not isinstance(value, list):
-        return (settings.count(name, default),) * 2
-    if len(value) != 2 or any(type(each) is not int or each < 1 for each in value):
-        raise UserError(f"{name} is {short(value)} in {settings.place}: it must be a height and a width")
-    return value[0], value[1]
+ATTENTION = ("attention.query", "attention.key", "attention.value", "output.dense")
+# the parts of a layer, in our names and in theirs
+LAYER = {
+    "norm1": "layernorm_before",
+    "self_attention": [f"attention.{part}" for part in ATTENTION],
+    "norm2": "layernorm_after",
+    "feed_forward.inner": "intermediate.dense",
+    "feed_forward.outer": "output.dense",
+}
 
 
 def settings_of(config: ViTConfig) -> dict[str, Any]:
-    """Return the content of a config.json, the way back from config_of."""
-    labels = {str(index): f"LABEL_{index}" for index in range(config.n_classes)}
-    head = {"id2label": labels, "label2id": {label: int(index) for index, label in labels.items()}}
-    return {
-        "model_type": "vit",
-        "architectures": ["ViTForImageClassification" if config.n_classes else "ViTModel"],
-        "image_size": list(config.image_size),
-        "patch_size": list(config.patch_size),
-        "num_channels": config.n_colours,
-        "hidden_size": config.d_model,
-        "num_hidden_layers": config.n_layers,
-        "num_attention_heads": config.n_heads,
-        "intermediate_size": config.d_ff,
-        "hidden_act": name_of_activation(config.activation),
-        "layer_norm_eps": config.norm_eps,
-        "hidden_dropout_prob": config.dropout,
-        "attention_probs_dropout_prob": config.attention_dropout,
-        **(head if config.n_classes else {}),
-    }
+    """Return the content of a config.json."""
+    architectures = ["ViTForImageClassification" if config.n_classes else "ViTModel"]
+    return SETTINGS.written(config, architectures=architectures, **labels_settings(config.n_classes))
 
 
 def rows(config: ViTConfig) -> Iterator[WeightRow]:
     """Yield the rows of the table that relates our parameters to the tensors of a file."""
-    d, f, theirs = config.d_model, config.d_ff, f"{PREFIX}embeddings"
-    kernel = f"{theirs}.patch_embeddings.projection"
-    yield WeightRow("embedding.weight", (d, config.n_colours, *config.patch_size), (f"{kernel}.weight",))
-    yield WeightRow("embedding.bias", (d,), (f"{kernel}.bias",))
+    d, theirs, shape = config.d_model, f"{PREFIX}embeddings", LayerShape(config.d_model, config.hidden_width)
+    kernel, kernel_shape = f"{theirs}.patch_embeddings.projection", (d, config.n_colours, *config.patch_size)
+    yield WeightRow("embedding.patches.weight", kernel_shape, (f"{kernel}.weight",))
+    yield WeightRow("embedding.patches.bias", (d,), (f"{kernel}.bias",))
     yield WeightRow("embedding.class_vector", (1, 1, d), (f"{theirs}.cls_token",))
-    positions = (1, config.max_length, d)
-    yield WeightRow("embedding.positions", positions, (f"{theirs}.position_embeddings",))
+    yield WeightRow("embedding.positions", (1, config.max_length, d), (f"{theirs}.position_embeddings",))
     for i in range(config.n_layers):
-        ours, layer = f"encoder.layers.{i}", f"{PREFIX}encoder.layer.{i}"
-        parts = [f"{layer}.attention.attention.{part}" for part in ("query", "key", "value")]
-        yield from linear_rows(f"{ours}.self_attention.query_key_value", parts, d, 3 * d)
-        yield from linear_rows(f"{ours}.self_attention.output", [f"{layer}.attention.output.dense"], d, d)
-        yield from linear_rows(f"{ours}.feed_forward.inner", [f"{layer}.intermediate.dense"], d, f)
-        yield from linear_rows(f"{ours}.feed_forward.outer", [f"{layer}.output.dense"], f, d)
-        yield from norm_rows(f"{ours}.norm1", f"{layer}.layernorm_before", d)
-        yield from norm_rows(f"{ours}.norm2", f"{layer}.layernorm_after", d)
+        yield from layer_rows(f"encoder.layers.{i}", f"{PREFIX}encoder.layer.{i}", LAYER, shape)
     yield from norm_rows("encoder.norm", f"{PREFIX}layernorm", d)
     if config.n_classes:
-        yield from linear_rows("head", [HEAD], d, config.n_classes)
+        yield from linear_rows("head.output", [HEAD], d, config.n_classes)
 
 
 def tensor_name(name: str, config: ViTConfig) -> str | None:
@@ -110,16 +74,10 @@ def tensor_name(name: str, config: ViTConfig) -> str | None:
     return None if name.startswith(f"{PREFIX}pooler.") else name
 
 
-def with_head(config: ViTConfig, settings: Settings, stored: Collection[str]) -> ViTConfig:
-    """Return the configuration with as many classes as the classifier has, or 0 if there is none.
-
-    Args:
-        config: The configuration.
-        settings: The settings of the config.json.
-        stored: The names of the tensors in the files.
-    """
-    has_head = f"{HEAD}.weight" in stored
-    return config.replace(n_classes=len(labels_of(settings)) if has_head else 0)
+def with_head(config: ViTConfig, stored: Stored) -> ViTConfig:
+    """Return the configuration with as many classes as the classifier has, or 0 if there is none."""
+    has_head = f"{HEAD}.weight" in stored.tensors
+    return config.replace(n_classes=len(labels_of(stored.settings)) if has_head else 0)
 
 
-VIT = Family("vit", ViT, config_of, settings_of, rows, tensor_name, with_head)
+VIT = Family("vit", ViT, SETTINGS.read, settings_of, rows, tensor_name, with_head)

@@ -13,7 +13,7 @@ from npformer.data.text import TextDataset, text_dataset
 from npformer.learn.experiments.ablation import ADAMW, SIZES, Stage, train_stage
 from npformer.learn.experiments.measured_runs import Result, Results, Trial
 from npformer.models.deepseek import DeepSeekConfig
-from npformer.models.gemma import Gemma2Config
+from npformer.models.gemma2 import Gemma2Config
 from npformer.models.gpt import GPTConfig
 from npformer.models.qwen3 import Qwen3Config
 

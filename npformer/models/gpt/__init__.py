@@ -1,6 +1,6 @@
 """GPT, a decoder-only model, and its configurations."""
 
-from npformer.models.gpt.config import CHOICES, GPT_PRESETS, GPTConfig
+from npformer.models.gpt.config import CHOICES, GPT_PRESETS, GPTConfig, LlamaConfig
 from npformer.models.gpt.decoding import BlockDecoding
 from npformer.models.gpt.model import (
     GPT,
@@ -24,6 +24,7 @@ __all__ = [
     "BlockDecoding",
     "GPTCache",
     "GPTConfig",
+    "LlamaConfig",
     "make_attention",
     "make_feed_forward",
     "make_norm",

@@ -210,3 +210,13 @@ class GPTConfig(ModelSettings):
         tables = self.vocab_size * d * (1 if self.tied or not self.head else 2)
         positions = self.context * d if self.positions == "learned" else 0
         return tables + positions + self.n_layers * (attention + feed_forward + 2 * norm) + norm
+
+
+@dataclass(frozen=True)
+class LlamaConfig(GPTConfig):
+    """The settings of a GPT with the parts of Llama: the defaults of the families that are nearly a Llama."""
+
+    norm: str = "rms"
+    positions: str = "rotary"
+    activation: str = "swiglu"
+    bias: bool = False

@@ -70,6 +70,7 @@ class Block(BlockDecoding, Module):
         dtype: The dtype of the parameters.
         rotary: The rotation that all layers share, or None with learned positions.
         attention: The class of the self-attention, or a function that makes one.
+        feed_forward: The function that makes the second sublayer; by default make_feed_forward.
 
     Source: Radford et al. 2019, section 2.3.
     """
@@ -81,11 +82,12 @@ class Block(BlockDecoding, Module):
         rng: np.random.Generator,
         dtype: Any,
         attention: Callable[..., MultiHeadAttention] = MultiHeadAttention,
+        feed_forward: Callable[..., Any] | None = None,
     ) -> None:
         self.self_attention = make_attention(config, rotary, rng, dtype, attention)
         self.norm1 = make_norm(config, dtype)
         self.dropout1 = Dropout(config.dropout)
-        self.feed_forward = make_feed_forward(config, rng, dtype)
+        self.feed_forward = (feed_forward or make_feed_forward)(config, rng, dtype)
         self.norm2 = make_norm(config, dtype)
         self.dropout2 = Dropout(config.dropout)
 

@@ -157,6 +157,7 @@ class TransformerConfig(ModelSettings):
     later: ClassVar[Mapping[str, Any]] = {"decoder_layers": None}
     choices: ClassVar[Mapping[str, Sequence[str]]] = CHOICES
     starts_with_end: ClassVar[bool] = False  # True if the decoder may start with the end symbol
+    fixed: ClassVar[Sequence[str]] = ()  # the settings for which a family has one value, the default
 
     source_vocab: int = 37000
     target_vocab: int = 37000
@@ -207,6 +208,13 @@ class TransformerConfig(ModelSettings):
             require_choice("norm", self.norm, ("post", "pre"))
         ids = ("pad_id", "start_id", "end_id")
         self.require(choices=self.choices, counts=COUNTS, indices=ids, shares=SHARES, positive=("norm_eps",))
+        for name in self.fixed:
+            default = getattr(type(self), name)
+            if getattr(self, name) != default:
+                family = type(self).__name__.removesuffix("Config")
+                raise UserError(
+                    f"{name} is {getattr(self, name)!r}, and every {family} has {default!r}: leave it out"
+                )
         if not (is_number(self.mask_fill) and self.mask_fill < math.inf):  # False for NaN too
             raise UserError(f"mask_fill is {self.mask_fill!r}: give -inf, or a number far below 0")
         for is_impossible, message in self._impossible():

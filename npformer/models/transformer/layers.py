@@ -7,6 +7,7 @@ Source: Vaswani et al. 2017, section 3.1 and figure 1.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -14,9 +15,10 @@ import numpy as np
 from npformer.backend import Array
 from npformer.errors import UserError
 from npformer.functional.caches import cache_class
+from npformer.functional.gated import GATED_ACTIVATIONS
 from npformer.functional.residual import AddNormCache
 from npformer.models.transformer.config import TransformerConfig
-from npformer.nn import AddNorm, FeedForward
+from npformer.nn import AddNorm, FeedForward, GatedFeedForward
 from npformer.nn.attention.kv_cache import KVCache
 from npformer.nn.attention.multi_head import MultiHeadAttention, MultiHeadCache
 from npformer.nn.attention.relative import RelativeAttention
@@ -221,7 +223,11 @@ class DecoderLayer(Module):
 
 
 def make_attention(
-    config: TransformerConfig, fused: str, rng: np.random.Generator | None, dtype: Any
+    config: TransformerConfig,
+    fused: str,
+    rng: np.random.Generator | None,
+    dtype: Any,
+    kind: Callable[..., MultiHeadAttention] = MultiHeadAttention,
 ) -> MultiHeadAttention:
     """Return multi-head attention with the settings of a configuration.
 
@@ -231,8 +237,8 @@ def make_attention(
         dtype: The dtype of the parameters.
         fused: The projections that are fused if config.fused_projections is True: "qkv" for self-attention,
             "kv" for cross-attention.
+        kind: The class of the attention, or a function that makes one.
     """
-    kind: type[MultiHeadAttention] = MultiHeadAttention
     settings: dict[str, Any] = {}
     # cross-attention has no relative positions: there is no distance between the tokens of two sentences
     if config.positions == "relative" and fused == "qkv":
@@ -256,19 +262,24 @@ def make_attention(
     )
 
 
-def make_feed_forward(config: TransformerConfig, rng: np.random.Generator | None, dtype: Any) -> FeedForward:
-    """Return the feed-forward network with the settings of a configuration.
+def make_feed_forward(
+    config: TransformerConfig, rng: np.random.Generator | None, dtype: Any, *, bias: bool = True
+) -> Any:
+    """Return a FeedForward, or a GatedFeedForward if config.activation is gated.
 
     Args:
         config: The configuration.
         rng: The generator of the initial values.
         dtype: The dtype of the parameters.
+        bias: Add biases.
     """
-    return FeedForward(
+    kind = GatedFeedForward if config.activation in GATED_ACTIVATIONS else FeedForward
+    return kind(
         config.d_model,
         config.d_ff,
         activation=config.activation,
         dropout=config.feed_forward_dropout,
+        bias=bias,
         rng=rng,
         dtype=dtype,
     )

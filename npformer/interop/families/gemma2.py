@@ -1,0 +1,68 @@
+"""Gemma 2: https://huggingface.co/docs/transformers/model_doc/gemma2.
+
+The names are those of Llama, and the gains of norms are stored as in Gemma 1 (gemma.py). A layer has four
+norms, and `layer_types` says which layers have the window. What the layers compute is in
+npformer/models/gemma2.py.
+
+Source: Gemma team 2024, "Gemma 2".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from npformer.interop.families.family import Family, WeightRow
+from npformer.interop.families.gemma import DEFAULTS, ONLY
+from npformer.interop.families.llama import GATES, llama_table, tensor_name
+from npformer.interop.families.llama import rows as llama_rows
+from npformer.interop.families.parts import layer_types, local_layers
+from npformer.interop.families.settings_table import SettingRow, count, or_null
+from npformer.interop.settings_file import Settings
+from npformer.models.gemma2 import Gemma2, Gemma2Config
+
+# the settings that Gemma 3 has, too
+ROWS = (
+    SettingRow(GATES, "activation", "hidden_activation", "gelu_pytorch_tanh"),
+    count("query_scale", "query_pre_attn_scalar", 256),
+    count("local_window", "sliding_window", 4096),
+)
+SETTINGS = llama_table(
+    Gemma2Config,
+    "gemma2",
+    "Gemma2",
+    *ROWS,
+    SettingRow(or_null(Settings.number), "score_cap", "attn_logit_softcapping", 50.0),
+    SettingRow(or_null(Settings.number), "logit_cap", "final_logit_softcapping", 30.0),
+    only=ONLY,
+    defaults=DEFAULTS | {"num_key_value_heads": 4},
+)
+NORMS = {
+    "norm1": "input_layernorm",
+    "after1": "post_attention_layernorm",
+    "norm2": "pre_feedforward_layernorm",
+    "after2": "post_feedforward_layernorm",
+}
+
+
+def config_of(settings: Settings) -> Gemma2Config:
+    """Return our configuration of a Gemma 2, whose layers have one rotary base."""
+    base = settings.part("rope_parameters").number("rope_theta", settings.number("rope_theta", 10000.0))
+    config: Gemma2Config = SETTINGS.read(settings, local=local_layers(settings, 2), local_base=base)
+    return config
+
+
+def settings_of(config: Gemma2Config) -> dict[str, Any]:
+    """Return the content of a config.json."""
+    return SETTINGS.written(config, layer_types=layer_types(config))
+
+
+def rows(config: Gemma2Config) -> Iterator[WeightRow]:
+    """Yield the rows of the table that relates our parameters to the tensors of a file."""
+    for row in llama_rows(config, NORMS, added=1.0):
+        is_capped = row.ours == "output.weight" and config.logit_cap is not None
+        yield replace(row, ours="output.output.weight") if is_capped else row
+
+
+GEMMA2 = Family("gemma2", Gemma2, config_of, settings_of, rows, tensor_name)
