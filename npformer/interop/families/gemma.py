@@ -19,6 +19,7 @@ from npformer.errors import UserError
 from npformer.interop.families.family import Family, WeightRow
 from npformer.interop.families.llama import NORMS, decoder_config, settings_of, tensor_name
 from npformer.interop.families.llama import rows as llama_rows
+from npformer.interop.families.parts import with_head
 from npformer.interop.settings_file import Settings
 from npformer.models.gemma import Gemma, Gemma2, Gemma2Config, GemmaConfig
 from npformer.validation import short
@@ -155,6 +156,6 @@ def rows(config: Gemma2Config) -> Iterator[WeightRow]:
             yield WeightRow(f"{ours}.{gain}", (config.d_head,), (f"{theirs}.{norm}.weight",), added=1.0)
 
 
-GEMMA = Family("gemma", Gemma, gemma_config_of, gemma_settings, gemma_rows, tensor_name)
-GEMMA2 = Family("gemma2", Gemma2, gemma2_config_of, gemma2_settings, rows, tensor_name)
-GEMMA3 = Family("gemma3_text", Gemma2, gemma3_config_of, gemma3_settings, rows, tensor_name)
+GEMMA = Family("gemma", Gemma, gemma_config_of, gemma_settings, gemma_rows, tensor_name, with_head)
+GEMMA2 = Family("gemma2", Gemma2, gemma2_config_of, gemma2_settings, rows, tensor_name, with_head)
+GEMMA3 = Family("gemma3_text", Gemma2, gemma3_config_of, gemma3_settings, rows, tensor_name, with_head)

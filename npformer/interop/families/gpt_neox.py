@@ -15,13 +15,19 @@ from collections.abc import Iterator
 from typing import Any
 
 from npformer.interop.families.family import Family, WeightRow
-from npformer.interop.families.parts import ACTIVATIONS, linear_rows, name_of_activation, norm_rows
+from npformer.interop.families.parts import (
+    ACTIVATIONS,
+    HEAD,
+    OLD_HEAD,
+    linear_rows,
+    name_of_activation,
+    norm_rows,
+    with_head,
+)
 from npformer.interop.settings_file import Settings
 from npformer.models.gpt_neox import GPTNeoX, GPTNeoXConfig
 
 PREFIX = "gpt_neox."
-HEAD = "lm_head.weight"
-OLD_HEAD = "embed_out.weight"  # in files that version 4 of transformers wrote
 _BUFFER = re.compile(r"gpt_neox\.layers\.\d+\.attention\.(bias|masked_bias|rotary_emb\.inv_freq)")
 
 
@@ -92,7 +98,7 @@ def rows(config: GPTNeoXConfig) -> Iterator[WeightRow]:
         yield from norm_rows(f"{ours}.norm1", f"{theirs}.input_layernorm", d)
         yield from norm_rows(f"{ours}.norm2", f"{theirs}.post_attention_layernorm", d)
     yield from norm_rows("norm", f"{PREFIX}final_layer_norm", d)
-    if not config.tied:
+    if config.head and not config.tied:
         yield WeightRow("output.weight", (d, v), (HEAD,), transpose=True)
 
 
@@ -120,4 +126,4 @@ def tensor_name(name: str, config: GPTNeoXConfig) -> str | None:
     return None if _BUFFER.fullmatch(name) else name
 
 
-GPT_NEOX = Family("gpt_neox", GPTNeoX, config_of, settings_of, rows, tensor_name)
+GPT_NEOX = Family("gpt_neox", GPTNeoX, config_of, settings_of, rows, tensor_name, with_head)

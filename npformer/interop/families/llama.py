@@ -8,17 +8,16 @@ Source: Touvron et al. 2023; Yang et al. 2024.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
 from npformer.errors import UserError
 from npformer.interop.families.family import Family, WeightRow
-from npformer.interop.families.parts import name_of_activation
+from npformer.interop.families.parts import HEAD, name_of_activation, with_head
 from npformer.interop.settings_file import Settings
 from npformer.models.gpt import GPT, GPTConfig
 
-HEAD = "lm_head.weight"
 NORMS = {"norm1": "input_layernorm", "norm2": "post_attention_layernorm"}
 # the activation of the gate in a config.json, and our gated activation
 GATES = {"silu": "swiglu", "swish": "swiglu", "gelu": "geglu", "gelu_pytorch_tanh": "geglu_tanh"}
@@ -249,18 +248,6 @@ def tensor_name(name: str, config: GPTConfig) -> str | None:
     if name.endswith(".rotary_emb.inv_freq") or (name == HEAD and config.tied):
         return None
     return name
-
-
-def with_head(config: GPTConfig, settings: Settings, stored: Collection[str]) -> GPTConfig:
-    """Return the configuration without a head if the files have none, as those of LlamaModel.
-
-    Args:
-        config: The configuration.
-        settings: The settings of the config.json.
-        stored: The names of the tensors in the files.
-    """
-    has_none = not config.tied and HEAD not in stored and "embed_tokens.weight" in stored
-    return config.replace(head=False) if has_none else config
 
 
 LLAMA = Family("llama", GPT, llama_config_of, _llama_settings, rows, tensor_name, with_head)

@@ -13,6 +13,7 @@ from typing import Any
 
 from npformer.interop.families.family import Family
 from npformer.interop.families.llama import decoder_config, rows, settings_of, tensor_name
+from npformer.interop.families.parts import with_head
 from npformer.interop.settings_file import Settings
 from npformer.models.gpt import GPT, GPTConfig
 
@@ -49,4 +50,4 @@ def mistral_settings(config: GPTConfig) -> dict[str, Any]:
     return settings_of(config, "mistral", "Mistral", sliding_window=config.window)
 
 
-MISTRAL = Family("mistral", GPT, config_of, mistral_settings, rows, tensor_name)
+MISTRAL = Family("mistral", GPT, config_of, mistral_settings, rows, tensor_name, with_head)

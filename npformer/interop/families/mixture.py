@@ -19,6 +19,7 @@ from npformer.interop.families.family import Family, WeightRow
 from npformer.interop.families.llama import decoder_config, require_no_windows, settings_of, tensor_name
 from npformer.interop.families.llama import rows as llama_rows
 from npformer.interop.families.mistral import window_of
+from npformer.interop.families.parts import with_head
 from npformer.interop.families.qwen3 import gain_rows
 from npformer.interop.settings_file import Settings
 from npformer.models.mixture import Mixture, MixtureConfig
@@ -167,5 +168,9 @@ def _mixture_rows(config: MixtureConfig, layer: int, name: str, parts: dict[str,
             yield WeightRow(f"{ours}.experts.{expert}.{part}.weight", shape, tensors, transpose=True)
 
 
-MIXTRAL = Family("mixtral", Mixture, mixtral_config_of, mixtral_settings, mixtral_rows, tensor_name)
-QWEN3_MOE = Family("qwen3_moe", Mixture, qwen3_moe_config_of, qwen3_moe_settings, qwen3_moe_rows, tensor_name)
+MIXTRAL = Family(
+    "mixtral", Mixture, mixtral_config_of, mixtral_settings, mixtral_rows, tensor_name, with_head
+)
+QWEN3_MOE = Family(
+    "qwen3_moe", Mixture, qwen3_moe_config_of, qwen3_moe_settings, qwen3_moe_rows, tensor_name, with_head
+)

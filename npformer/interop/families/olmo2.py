@@ -15,6 +15,7 @@ from typing import Any
 from npformer.interop.families.family import Family, WeightRow
 from npformer.interop.families.llama import decoder_config, settings_of, tensor_name
 from npformer.interop.families.llama import rows as llama_rows
+from npformer.interop.families.parts import with_head
 from npformer.interop.settings_file import Settings
 from npformer.models.gpt import GPTConfig
 from npformer.models.olmo2 import Olmo2, Olmo2Config
@@ -50,4 +51,4 @@ def rows(config: GPTConfig) -> Iterator[WeightRow]:
         yield WeightRow(f"{ours}.key_gain", (keys,), (f"{theirs}.k_norm.weight",))
 
 
-OLMO2 = Family("olmo2", Olmo2, config_of, olmo2_settings, rows, tensor_name)
+OLMO2 = Family("olmo2", Olmo2, config_of, olmo2_settings, rows, tensor_name, with_head)

@@ -15,12 +15,18 @@ from collections.abc import Iterator
 from typing import Any
 
 from npformer.interop.families.family import Family, WeightRow
-from npformer.interop.families.parts import ACTIVATIONS, linear_rows, name_of_activation, norm_rows
+from npformer.interop.families.parts import (
+    ACTIVATIONS,
+    HEAD,
+    linear_rows,
+    name_of_activation,
+    norm_rows,
+    with_head,
+)
 from npformer.interop.settings_file import Settings
 from npformer.models.gpt import GPT, GPTConfig
 
 PREFIX = "model."
-HEAD = "lm_head.weight"
 FIRST = 2  # the row of the first position
 
 
@@ -92,7 +98,7 @@ def rows(config: GPTConfig) -> Iterator[WeightRow]:
         yield from norm_rows(f"layers.{i}.norm1", f"{layer}.self_attn_layer_norm", d)
         yield from norm_rows(f"layers.{i}.norm2", f"{layer}.final_layer_norm", d)
     yield from norm_rows("norm", f"{theirs}.final_layer_norm", d)
-    if not config.tied:
+    if config.head and not config.tied:
         yield WeightRow("output.weight", (d, config.vocab_size), (HEAD,), transpose=True)
 
 
@@ -103,4 +109,4 @@ def tensor_name(name: str, config: GPTConfig) -> str | None:
     return PREFIX + name.removeprefix(PREFIX)
 
 
-OPT = Family("opt", GPT, config_of, settings_of, rows, tensor_name)
+OPT = Family("opt", GPT, config_of, settings_of, rows, tensor_name, with_head)

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
 
 from npformer.errors import UserError
 from npformer.interop.families.family import WeightRow
+from npformer.interop.settings_file import Settings
+
+HEAD = "lm_head.weight"  # the output of a decoder-only model, if it is not the table of tokens
+OLD_HEAD = "embed_out.weight"  # its name in the files that version 4 of transformers wrote for GPT-NeoX
+PREFIXES = ("model.", "transformer.", "gpt_neox.")  # of names in the files of decoder-only models with a head
 
 # the names of activations in a config.json, and ours
 ACTIVATIONS = {
@@ -63,3 +69,19 @@ def norm_rows(ours: str, theirs: str, width: int) -> Iterator[WeightRow]:
     """
     yield WeightRow(f"{ours}.gain", (width,), (f"{theirs}.weight",))
     yield WeightRow(f"{ours}.bias", (width,), (f"{theirs}.bias",))
+
+
+def with_head(config: Any, settings: Settings, stored: Collection[str]) -> Any:
+    """Return the configuration of a decoder-only model without a head if the files have none.
+
+    Such files, as those of LlamaModel and GPT2Model, lack the prefix of the names as well. If the output is
+    the table of tokens, they have all that a head needs.
+
+    Args:
+        config: The configuration.
+        settings: The settings of the config.json.
+        stored: The names of the tensors in the files.
+    """
+    if config.tied or any(name in (HEAD, OLD_HEAD) or name.startswith(PREFIXES) for name in stored):
+        return config
+    return config.replace(head=False)

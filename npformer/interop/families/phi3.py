@@ -20,6 +20,7 @@ from npformer.interop.families.family import Family, WeightRow
 from npformer.interop.families.llama import decoder_config, settings_of, tensor_name
 from npformer.interop.families.llama import rows as llama_rows
 from npformer.interop.families.mistral import window_of
+from npformer.interop.families.parts import with_head
 from npformer.interop.settings_file import Settings
 from npformer.models.gpt import GPT, GPTConfig
 
@@ -58,4 +59,4 @@ def rows(config: GPTConfig) -> Iterator[WeightRow]:
             yield row
 
 
-PHI3 = Family("phi3", GPT, config_of, phi3_settings, rows, tensor_name)
+PHI3 = Family("phi3", GPT, config_of, phi3_settings, rows, tensor_name, with_head)

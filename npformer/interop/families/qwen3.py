@@ -14,6 +14,7 @@ from typing import Any
 from npformer.interop.families.family import Family, WeightRow
 from npformer.interop.families.llama import decoder_config, require_no_windows, settings_of, tensor_name
 from npformer.interop.families.llama import rows as llama_rows
+from npformer.interop.families.parts import with_head
 from npformer.interop.settings_file import Settings
 from npformer.models.gpt import GPTConfig
 from npformer.models.qwen3 import Qwen3, Qwen3Config
@@ -53,4 +54,4 @@ def gain_rows(config: GPTConfig) -> Iterator[WeightRow]:
         yield WeightRow(f"{ours}.key_gain", (config.d_head,), (f"{theirs}.k_norm.weight",))
 
 
-QWEN3 = Family("qwen3", Qwen3, config_of, qwen3_settings, rows, tensor_name)
+QWEN3 = Family("qwen3", Qwen3, config_of, qwen3_settings, rows, tensor_name, with_head)

@@ -21,6 +21,7 @@ from npformer.interop.families.llama import (
     settings_of,
     tensor_name,
 )
+from npformer.interop.families.parts import with_head
 from npformer.interop.settings_file import Settings
 from npformer.models.smollm3 import SmolLM3, SmolLM3Config
 from npformer.validation import has_type, short
@@ -70,4 +71,4 @@ def smollm3_settings(config: SmolLM3Config) -> dict[str, Any]:
     return settings_of(config, "smollm3", "SmolLM3", no_rope_layers=rotated, **bias)
 
 
-SMOLLM3 = Family("smollm3", SmolLM3, config_of, smollm3_settings, rows, tensor_name)
+SMOLLM3 = Family("smollm3", SmolLM3, config_of, smollm3_settings, rows, tensor_name, with_head)
