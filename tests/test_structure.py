@@ -53,6 +53,7 @@ ORDER = [
 
 # explore() of a loaded model reaches upward: the files, and the package that they import when it is called
 UPWARD = {("pretrained/loaded.py", "explorer"), ("pretrained/text_model.py", "explorer")}
+UPWARD |= {("plots/attention_arrays.py", "interop")}  # the attention of a module of PyTorch
 
 # the parts that may import libraries other than NumPy and the standard library
 ALLOWED = {

@@ -17,7 +17,7 @@ RETURNS_NONE = (
 )
 
 
-def layers_of(weights: Any, *, example: int | None = None) -> list[Array]:
+def layers_of(weights: Any, *, example: int | None = None, only: str | None = None) -> list[Array]:
     """Return the attention weights of each layer, read from any form in which models return them.
 
     Args:
@@ -28,6 +28,7 @@ def layers_of(weights: Any, *, example: int | None = None) -> list[Array]:
             layers of every step, whose queries are joined. The arrays belong to NumPy, CuPy or
             PyTorch, on any device, of any dtype of real numbers, and may require gradients.
         example: The index of the example in the batch. It may be left out if there is only one.
+        only: A part of the names of the attentions to take from a dict. None takes all.
 
     Returns:
         L arrays (H, T, S). Those of CuPy stay on their device, all others are arrays of NumPy.
@@ -35,15 +36,26 @@ def layers_of(weights: Any, *, example: int | None = None) -> list[Array]:
     Raises:
         UserError: If there are no weights, the shapes of the layers differ, or the example is not given.
     """
-    named = _named_layers(weights)
+    named = _named_layers(weights if only is None else _with_names(weights, only))
     layers = [_one_example(layer, name, example) for name, layer in named]
     for (name, _), layer in zip(named, layers, strict=True):
         if layer.shape != layers[0].shape:
             raise UserError(
                 f"{name} has shape {layer.shape} (heads, queries, keys) and {named[0][0]} has "
                 f"{layers[0].shape}: give layers of equal shapes, or one layer alone"
+                + (", chosen with only=, a part of their names" if isinstance(weights, Mapping) else "")
             )
     return layers
+
+
+def _with_names(weights: Any, only: str) -> dict[str, Any]:
+    """Return the weights of the attentions whose names have a part in them."""
+    if not isinstance(weights, Mapping):
+        raise UserError(f"only is {only!r}, and the weights have no names: leave it out, or give a dict")
+    found = {name: layer for name, layer in weights.items() if only in name}
+    if not found:
+        raise UserError(f"no attention has {only!r} in its name: choose from {', '.join(weights)}")
+    return found
 
 
 def _named_layers(weights: Any) -> list[tuple[str, Any]]:
@@ -53,13 +65,16 @@ def _named_layers(weights: Any) -> list[tuple[str, Any]]:
     if isinstance(weights, Mapping | Sequence) and len(weights) == 0:
         raise UserError(f"weights is empty: {RETURNS_NONE}")
     if isinstance(weights, Mapping):
-        if all(map(_is_tensor, weights.values())):  # the weights of each attention by its name
+        several = any(np.ndim(layer) == 5 for layer in weights.values())  # layers of each kind of attention
+        if len(weights) == 1 and several:
+            return _named_layers(*weights.values())
+        if all(map(_is_tensor, weights.values())) and not several:  # the weights of each call by its name
             return [(f"weights[{name!r}]", layer) for name, layer in weights.items()]
         raise UserError(_of_mapping(weights))
     if hasattr(weights, "named_modules"):
         raise UserError(
-            f"weights is a {type(weights).__name__}, a module of PyTorch, and no array: give what "
-            "npformer.interop.torch.attention_maps(module, **inputs) returns"
+            f"weights is a {type(weights).__name__}, a model and no array: give the weights that it computes "
+            "(for a module of PyTorch, npformer.interop.torch.attention_maps(module, **inputs))"
         )
     if isinstance(weights, Sequence) and any(part is None or _is_tensor(part) for part in weights):
         _refuse_missing(weights)
@@ -82,7 +97,7 @@ def _joined(steps: Sequence[Any]) -> Array:
 
     Args:
         steps: The weights of each step: of the prompt, (B, H, T, S), and of each new token, (B, H, 1, S + n)
-            after n steps, or (B, H, 1, S) for cross-attention.
+            after n steps, or (B, H, 1, S) for cross-attention; without a cache, those of all tokens.
 
     Raises:
         UserError: If the shapes are others, as with a cache that forgets keys, or with a beam.
@@ -92,6 +107,8 @@ def _joined(steps: Sequence[Any]) -> Array:
     for grows in (0, 1) if batch else ():
         n_last = n_keys + grows * (len(steps) - 1)
         later = [(batch, n_heads, 1, n_keys + grows * n) for n in range(1, len(steps))]
+        if shapes[1:] == [(*shape[:2], length + n, shape[3]) for n, shape in enumerate(later, 1)]:
+            return to_numpy(steps[-1])  # without a cache, the last step has all queries
         if shapes[1:] == later:
             joined = np.zeros((batch, n_heads, length + len(later), n_last), to_numpy(first).dtype)
             for n, step in enumerate(map(to_numpy, steps)):

@@ -14,6 +14,7 @@ from npformer.backend import Array
 from npformer.errors import UserError
 from npformer.interop.families import FAMILIES, Family, WeightRow
 from npformer.interop.families.family import Stored
+from npformer.interop.families.parts import HEAD
 from npformer.interop.mapped_tensors import check_mapped, map_tensor
 from npformer.interop.settings_file import Settings, read_settings
 from npformer.interop.tensor_files import StoredTensor, stored_tensors
@@ -161,7 +162,8 @@ def _checked_rows(
     for row in rows:
         for name, shape in zip(row.theirs, row.their_shapes(), strict=True):
             if name not in tensors:
-                raise UserError(f"{folder} has no tensor {name}: download the model again")
+                other = ", or if it is a classifier, save its base_model with transformers" * (name == HEAD)
+                raise UserError(f"{folder} has no tensor {name}: download the model again{other}")
             found = tensors[name].shape
             if found != shape:
                 raise UserError(

@@ -170,7 +170,7 @@ class Gemma2(Gemma):
         self, config: Gemma2Config, *, rng: np.random.Generator | None = None, dtype: Any = np.float32
     ) -> None:
         super().__init__(config, rng=rng, dtype=dtype)
-        if config.logit_cap is not None:
+        if config.head and config.logit_cap is not None:
             self.output: Any = CappedOutput(self.output, config.logit_cap)
 
     def make_layers(self, rng: np.random.Generator, dtype: Any) -> list[Gemma2Block]:

@@ -1,6 +1,7 @@
 """The attention of any model, given as arrays: all its heads, one head, lines between tokens, or rollout."""
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -70,6 +71,8 @@ def attention(
     queries: Sequence[str] | None = None,
     keys: Sequence[str] | None = None,
     *,
+    inputs: Any = None,
+    only: str | None = None,
     view: str = "maps",
     layer: int | None = None,
     head: int | None = None,
@@ -90,9 +93,15 @@ def attention(
     Args:
         weights: A tuple with the weights of each layer, (B, H, T, S), as models of Hugging Face return it
             with output_attentions=True, or one array (L, B, H, T, S), (B, H, T, S), (H, T, S) or (T, S).
-            The arrays belong to NumPy, CuPy or PyTorch, on any device and of any dtype of real numbers.
+            The arrays belong to NumPy, CuPy or PyTorch, on any device and of any dtype of real numbers. Or a
+            module of PyTorch, such as a model of Hugging Face in any setting, which runs once
+            (npformer.interop.torch.attention_maps).
         queries: T labels, or None to number the queries.
         keys: S labels. The default is the labels of the queries if T = S.
+        inputs: What a module is called with: a mapping, such as a tokenizer returns it, a tuple, or one
+            tensor.
+        only: A part of the names of attentions, such as "cross_attn" or "encoder.": those of a module, or of
+            a dict that attention_maps returned. The default is all.
         view: "maps" draws a heat map for each head of each layer, "lines" the lines between the tokens of one
             layer, and "rollout" attention rollout (Abnar and Zuidema 2020) after one layer.
         layer: Draw this layer only. The default is all layers in "maps" and the last one in "rollout".
@@ -112,12 +121,13 @@ def attention(
         UserError: If an argument is wrong, or there are too many layers, heads or tokens for a picture.
 
     Example:
+        >>> attention(model, tokens, inputs=tokenizer(text, return_tensors="pt"), layer=5, head=2)
         >>> output = model(**inputs, output_attentions=True)  # loaded with attn_implementation="eager"
         >>> attention(output.attentions, tokens, layer=5, head=2)
     """
     if view not in VIEWS:
         raise unknown("view", str(view), VIEWS)
-    layers = layers_of(weights, example=example)
+    layers = layers_of(_computed(weights, inputs), example=example, only=only)
     n_queries, n_keys = layers[0].shape[-2:]
     if queries is not None and keys is None:
         if n_queries != n_keys:
@@ -139,6 +149,25 @@ def attention(
         if view == "lines":
             return _lines(drawn, top_k)
         return _one_map(drawn) if drawn.is_one else _grid(drawn)
+
+
+def _computed(weights: Any, inputs: Any) -> Any:
+    """Return the weights, or those that a module of PyTorch computes for its inputs."""
+    torch = sys.modules.get("torch")  # whoever has a module has imported it
+    if torch is None or not isinstance(weights, torch.nn.Module):
+        if inputs is not None:
+            raise UserError("inputs= belong to a module of PyTorch, and weights is none: leave them out")
+        return weights
+    from npformer.interop.torch import attention_maps
+
+    if inputs is None:
+        raise UserError(
+            f"weights is a {type(weights).__name__}, a module of PyTorch: give the inputs= that it is called "
+            'with, such as tokenizer(text, return_tensors="pt")'
+        )
+    if isinstance(inputs, Mapping):
+        return attention_maps(weights, **inputs)
+    return attention_maps(weights, *(inputs if isinstance(inputs, tuple) else (inputs,)))
 
 
 # What is drawn.

@@ -43,6 +43,7 @@ def test_a_fully_masked_query_keeps_itself():
     assert attention_rollout(weights)[-1, 1].tolist() == [0, 1, 0]
 
 
+@pytest.mark.torch
 def test_half_precision_is_summed_in_float64():
     torch = pytest.importorskip("torch")
     weights = torch.from_numpy(random_weights(4, 1, 3, 40, 40)).bfloat16()

@@ -120,11 +120,13 @@ def gradients(loaded, oracle):
     The oracle's final_logits_bias is a buffer, and has a gradient if the test asked for it. A fused bias is
     compared as a whole, because the gradient of the biases of keys is 0: they change no attention weight.
     """
+    config = loaded.model.config
     tensors = dict(oracle.named_parameters()) | dict(oracle.named_buffers())
     theirs = {name: tensor.grad for name, tensor in tensors.items() if tensor.grad is not None}
-    theirs = {name: grad.numpy() for name, grad in as_saved(oracle, theirs).items()}
+    theirs = as_saved(oracle, theirs)
+    theirs = {loaded.family.tensor_name(name, config): grad.numpy() for name, grad in theirs.items()}
     ours = {name: parameter.grad for name, parameter in loaded.model.named_parameters()}
-    return ours, gradients_by_our_names(loaded.family, loaded.model.config, theirs)
+    return ours, gradients_by_our_names(loaded.family, config, theirs)
 
 
 def differences(found, expected):

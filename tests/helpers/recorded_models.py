@@ -57,6 +57,7 @@ MODELS = {
     "bert": ("bert", {}),
     "bert vocabulary": ("bert", {}, FEW_WORDS),
     "distilbert": ("bert", {"n_segments": 0, "activation": "gelu_tanh"}),
+    "roberta": ("bert", {"n_segments": 1, "first_position": 1}),
     "marian": ("marian", {}),
 }
 

@@ -367,9 +367,76 @@ def test_no_attention_of_a_module_is_left_out():
     np.testing.assert_allclose(maps["pool"], expected, rtol=0, atol=1e-6)
 
 
+class ByHand(nn.Module):
+    """A module that computes its attention by itself."""
+
+    def __init__(self, product):
+        super().__init__()
+        self.product, self.values = product, nn.Parameter(torch.randn(T, D))
+
+    def forward(self, x):
+        return self.product(self, x @ x.mT, x)
+
+
+def _dropped(_, scores, x):
+    weights = nn.functional.softmax(scores.double(), dim=-1)
+    nn.functional.dropout(weights, 0.5, training=True, inplace=True)
+    return weights.type_as(x) @ x + weights.type_as(x) @ (2 * x)  # one attention, for two kinds of values
+
+
+def _turned(_, scores, x):  # as SAGAN, whose channels come first
+    return torch.bmm(x.mT, torch.softmax(scores, -1).permute(0, 2, 1))
+
+
+def _with_sink(_, scores, x):
+    scores = torch.cat([scores, torch.full_like(scores[..., :1], -99.0)], -1)
+    return scores.softmax(-1)[..., :-1] @ x
+
+
+def _joined(_, scores, x):  # batch and heads in one axis
+    weights = torch.stack([scores, scores], 1).softmax(-1)
+    return torch.bmm(weights.view(-1, T, T), x.repeat_interleave(2, 0)).view(-1, 2, T, D)
+
+
+BY_HAND = {
+    "matmul": lambda _, scores, x: torch.matmul(nn.Softmax(-1)(scores), x),
+    "einsum": lambda _, scores, x: torch.einsum("bts, bsd -> btd", scores.softmax(2), x),
+    "a mask behind": lambda _, scores, x: scores.softmax(-1).masked_fill(torch.zeros(T, T).bool(), 0) @ x,
+    "the other axis": lambda _, scores, x: x.mT @ scores.softmax(-2),
+    "dropout": _dropped,
+    "turned": _turned,
+    "a sink": _with_sink,
+    "batch and heads": _joined,
+}
+
+
+@pytest.mark.parametrize("product", BY_HAND.values(), ids=BY_HAND)
+def test_attention_that_a_module_computes_by_itself(product):
+    x = torch.randn(2, T, D)
+    (found,) = attention_maps(ByHand(product), x).values()
+    assert found.shape == (2, 2 if product is _joined else 1, T, T)
+    np.testing.assert_allclose(found[:, 0], (x @ x.mT).softmax(-1), rtol=0, atol=1e-6)
+
+
+NO_ATTENTION = {
+    "a table": lambda self, scores, x: scores.softmax(-1) @ self.values,
+    "queries summed": lambda _, scores, x: torch.einsum("bts,btd->bsd", scores.softmax(-1), x),
+    "queries summed by matmul": lambda _, scores, x: x.mT @ scores.softmax(-1),
+    "over the batch": lambda _, scores, x: scores.softmax(0) @ x,
+    "no product": lambda _, scores, x: scores.softmax(-1) * 2,
+}
+
+
+@pytest.mark.parametrize("product", NO_ATTENTION.values(), ids=NO_ATTENTION)
+def test_a_softmax_that_weighs_no_values(product):
+    with pytest.raises(UserError, match="multiplied no values by a softmax"):
+        attention_maps(ByHand(product), torch.randn(2, T, D))
+
+
+@pytest.mark.parametrize("implementation", ["sdpa", "eager"])
 @pytest.mark.parametrize("family", ["GPT2", "Llama", "Bert"])
-def test_models_of_transformers_in_their_usual_setting(family):
-    """They are the weights of attn_implementation="eager", which computes them."""
+def test_models_of_transformers(family, implementation):
+    """They are the weights that models with attn_implementation="eager" return."""
     transformers = pytest.importorskip("transformers")
     sizes = {"GPT2": {"n_embd": 8, "n_head": 2, "n_layer": 2, "n_inner": 9}}.get(
         family,
@@ -379,6 +446,7 @@ def test_models_of_transformers_in_their_usual_setting(family):
     config = getattr(transformers, f"{family}Config")(vocab_size=11, **sizes, **settings)
     model = getattr(transformers, f"{family}Model")(config).eval()
     inputs = {"input_ids": torch.randint(11, (2, T)), "attention_mask": torch.ones(2, T).tril(3)}
+    model.set_attn_implementation(implementation)
     maps = attention_maps(model, **inputs)
     model.set_attn_implementation("eager")
     with torch.no_grad():
@@ -415,12 +483,12 @@ class Flex(nn.Module):
 
 
 REFUSED = {
-    "this Linear called neither nn.MultiheadAttention nor scaled_dot_product": nn.Linear(D, D),
+    "this Linear called no attention of PyTorch, and multiplied no values by a softmax": nn.Linear(D, D),
     "the part '0' is TorchScript, whose calls": nn.Sequential(torch.jit.ScriptModule()),
     "this Flex computes its attention by flex_attention, beside which": Flex(),
     "the attention module '0' is a OwnAttention with a forward of its own": nn.Sequential(OwnAttention(D, H)),
     "attention_maps takes a PyTorch module and got a function: give an nn.Module": np.ones,
-    "this Idle called neither nn.MultiheadAttention": Idle(),
+    "this Idle called no attention of PyTorch": Idle(),
 }
 
 

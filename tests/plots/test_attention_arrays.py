@@ -14,6 +14,7 @@ from npformer.plots import attention, save, text_problems
 from npformer.plots.attention_arrays import pooled, top_k_mask
 
 torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.torch
 
 WORDS = ["The", "quick", "brown", "fox", "jumps", "over", "the", "lazy", "dog", ",", "an", "elixir", "."]
 
@@ -118,9 +119,31 @@ def test_a_model_of_hugging_face():
     assert len(maps) == 8
     assert np.array_equal(maps[6].get_array(), output.attentions[1][0, 2].detach().numpy())
     model.set_attn_implementation("sdpa")
+    for inputs in ({"input_ids": ids}, (ids,), ids):  # the same from the model in memory
+        same = images(attention(model, WORDS[:7], inputs=inputs), (7, 7))
+        assert len(same) == 8
+        np.testing.assert_allclose(same[6].get_array(), maps[6].get_array(), atol=1e-6)
+    (one,) = images(attention(model, inputs=ids, only="layer.1", head=2), (7, 7))
+    np.testing.assert_allclose(one.get_array(), maps[6].get_array(), atol=1e-6)
     for given in (model(ids, output_attentions=True), model(ids, output_attentions=True).attentions):
         with pytest.raises(UserError, match='attn_implementation="eager"'):
             attention(given)
+
+
+@pytest.mark.parametrize("settings", [{}, {"use_cache": False}, {"do_sample": True}], ids=str)
+def test_the_nested_weights_of_generate(settings):
+    """They are those of the forward pass of the whole text."""
+    transformers = pytest.importorskip("transformers")
+    sizes = {"n_embd": 16, "n_layer": 2, "n_head": 4, "pad_token_id": 0}
+    model = transformers.GPT2LMHeadModel(transformers.GPT2Config(vocab_size=30, **sizes)).eval()
+    model.set_attn_implementation("eager")
+    settings |= {"max_new_tokens": 4, "output_attentions": True, "return_dict_in_generate": True}
+    output = model.generate(torch.arange(1, 4)[None], eos_token_id=None, **settings)
+    whole = model(output.sequences[:, :-1], output_attentions=True).attentions
+    for nested, each in zip(
+        images(attention(output.attentions), (6, 6)), images(attention(whole), (6, 6)), strict=True
+    ):
+        np.testing.assert_allclose(nested.get_array(), each.get_array(), atol=1e-5)
 
 
 # Views.
@@ -312,6 +335,13 @@ WRONG = {
     ),
     r"dict with 'encoder', 'cross': give one": lambda: attention({"encoder": ARRAY, "cross": ARRAY}),
     r"nested, as generate\(\) returns it": lambda: attention((tuple(BROUGHT), tuple(BROUGHT))),
+    r"Linear, a module of PyTorch: give the inputs=": lambda: attention(torch.nn.Linear(2, 2)),
+    r"weights is none: leave them out": lambda: attention(ARRAY, inputs=ARRAY),
+    r"no attention has 'cross' in its name: choose from a, b": lambda: attention(
+        {"a": ARRAY[0], "b": ARRAY[1]}, only="cross"
+    ),
+    r"the weights have no names": lambda: attention(ARRAY, only="cross"),
+    r"one layer alone, chosen with only=": lambda: attention({"a": ARRAY[0], "b": OTHER}),
     r"weights\[0\] is a list": lambda: attention([[1.0], ARRAY]),
     r"rows of different lengths": lambda: attention([[1.0], [0.5, 0.5]]),
     r"weights has shape \(\)": lambda: attention("text"),
@@ -342,7 +372,7 @@ WRONG = {
         random_weights(5, 3), view="rollout"
     ),
     r"the mask holds int64": lambda: attention(ARRAY, mask=np.ones((5, 5), int)),
-    r"30 × 40 heat maps .* do not fit": lambda: attention(random_weights(30, 1, 40, 2, 2)),
+    r"40 × 60 heat maps .* do not fit": lambda: attention(random_weights(40, 1, 60, 2, 2)),
 }
 
 

@@ -60,11 +60,16 @@ def _emit_bert_embedding(recording: Recording, call: Call, path: str) -> None:
     tokens, norm, segments = call.part(module.tokens), call.part(module.norm), call.child(module.segments)
     recording.emit(tokens)
     x, dx = tokens.output, norm.d_inputs  # a sum passes its gradient to all terms
-    table = _positions(recording, module.positions, x.shape[1], path)
-    x = x + module.positions.weight.value[: x.shape[1]]
-    if segments is None:
-        x = norm.inputs[0]
-    inputs = [recording.named(f"{path}.tokens.y"), table]
+    positions: RecordedStep | None
+    if isinstance(module.positions, Embedding):  # RoBERTa, which counts positions from that of padding
+        looked_up = call.part(module.positions)
+        recording.emit(looked_up)
+        positions, vectors = recording.named(f"{path}.positions.y"), looked_up.output
+    else:
+        positions = _positions(recording, module.positions, x.shape[1], path)
+        vectors = module.positions.weight.value[: x.shape[1]]
+    x = norm.inputs[0] if segments is None else x + vectors
+    inputs: list[RecordedStep | None] = [recording.named(f"{path}.tokens.y"), positions]
     step = recording.record("add", f"{path}.with_positions", x, dx, inputs, line="add_positions")
     if segments is not None:
         recording.emit(segments)

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from npformer.interop.families.family import Family, WeightRow
 from npformer.interop.families.llama import NORMS, llama_table, tensor_name
 from npformer.interop.families.llama import rows as llama_rows
+from npformer.interop.families.parts import with_head
 from npformer.interop.families.settings_table import SettingRow
 from npformer.models.gemma import Gemma, GemmaConfig
 
@@ -35,4 +36,4 @@ def rows(config: GemmaConfig) -> Iterator[WeightRow]:
     yield from llama_rows(config, NORMS, added=1.0)
 
 
-GEMMA = Family("gemma", Gemma, SETTINGS.read, SETTINGS.written, rows, tensor_name)
+GEMMA = Family("gemma", Gemma, SETTINGS.read, SETTINGS.written, rows, tensor_name, with_head)

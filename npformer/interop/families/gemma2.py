@@ -17,7 +17,7 @@ from npformer.interop.families.family import Family, WeightRow
 from npformer.interop.families.gemma import DEFAULTS, ONLY
 from npformer.interop.families.llama import GATES, llama_table, tensor_name
 from npformer.interop.families.llama import rows as llama_rows
-from npformer.interop.families.parts import layer_types, local_layers
+from npformer.interop.families.parts import layer_types, local_layers, with_head
 from npformer.interop.families.settings_table import SettingRow, count, or_null
 from npformer.interop.settings_file import Settings
 from npformer.models.gemma2 import Gemma2, Gemma2Config
@@ -65,4 +65,4 @@ def rows(config: Gemma2Config) -> Iterator[WeightRow]:
         yield replace(row, ours="output.output.weight") if is_capped else row
 
 
-GEMMA2 = Family("gemma2", Gemma2, config_of, settings_of, rows, tensor_name)
+GEMMA2 = Family("gemma2", Gemma2, config_of, settings_of, rows, tensor_name, with_head)

@@ -17,7 +17,7 @@ from npformer.interop.families import gemma2
 from npformer.interop.families.family import Family, WeightRow
 from npformer.interop.families.gemma import DEFAULTS, ONLY
 from npformer.interop.families.llama import gain_rows, llama_table, tensor_name
-from npformer.interop.families.parts import TYPES, layer_types, local_layers
+from npformer.interop.families.parts import TYPES, layer_types, local_layers, with_head
 from npformer.interop.families.settings_table import SettingRow, or_null
 from npformer.interop.settings_file import Settings
 from npformer.models.gemma2 import Gemma2, Gemma2Config
@@ -60,4 +60,4 @@ def rows(config: Gemma2Config) -> Iterator[WeightRow]:
     yield from gain_rows(config, added=1.0)
 
 
-GEMMA3 = Family("gemma3_text", Gemma2, config_of, settings_of, rows, tensor_name)
+GEMMA3 = Family("gemma3_text", Gemma2, config_of, settings_of, rows, tensor_name, with_head)

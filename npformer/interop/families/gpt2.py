@@ -13,12 +13,11 @@ import re
 from collections.abc import Iterator
 
 from npformer.interop.families.family import Family, WeightRow
-from npformer.interop.families.parts import ACTIVATIONS, norm_rows
+from npformer.interop.families.parts import ACTIVATIONS, HEAD, norm_rows, with_head
 from npformer.interop.families.settings_table import USUAL, SettingRow, SettingTable, count, flag, number
 from npformer.models.gpt import GPT, GPTConfig
 
 PREFIX = "transformer."
-HEAD = "lm_head.weight"
 # the layers of a block, in our names and in theirs, after the prefix of the block
 LINEAR = {
     "self_attention.query_key_value": "attn.c_attn",
@@ -72,7 +71,7 @@ def rows(config: GPTConfig) -> Iterator[WeightRow]:
         for ours, theirs in NORMS.items():
             yield from norm_rows(f"layers.{i}.{ours}", f"{PREFIX}h.{i}.{theirs}", d)
     yield from norm_rows("norm", f"{PREFIX}ln_f", d)
-    if not config.tied:
+    if config.head and not config.tied:
         yield WeightRow("output.weight", (d, config.vocab_size), (HEAD,), transpose=True)
 
 
@@ -84,4 +83,4 @@ def tensor_name(name: str, config: GPTConfig) -> str | None:
     return name if name == HEAD else PREFIX + name
 
 
-GPT2 = Family("gpt2", GPT, SETTINGS.read, SETTINGS.written, rows, tensor_name)
+GPT2 = Family("gpt2", GPT, SETTINGS.read, SETTINGS.written, rows, tensor_name, with_head)

@@ -15,14 +15,21 @@ from collections.abc import Iterator
 from typing import Any
 
 from npformer.interop.families.family import Family, WeightRow
-from npformer.interop.families.parts import ACTIVATIONS, LayerShape, layer_rows, linear_rows, norm_rows
+from npformer.interop.families.parts import (
+    ACTIVATIONS,
+    HEAD,
+    OLD_HEAD,
+    LayerShape,
+    layer_rows,
+    linear_rows,
+    norm_rows,
+    with_head,
+)
 from npformer.interop.families.settings_table import SettingRow, SettingTable, count, flag, number
 from npformer.interop.settings_file import Settings
 from npformer.models.gpt_neox import GPTNeoX, GPTNeoXConfig
 
 PREFIX = "gpt_neox."
-HEAD = "lm_head.weight"
-OLD_HEAD = "embed_out.weight"  # in files that version 4 of transformers wrote
 _BUFFER = re.compile(r"gpt_neox\.layers\.\d+\.attention\.(bias|masked_bias|rotary_emb\.inv_freq)")
 
 
@@ -91,7 +98,7 @@ def rows(config: GPTNeoXConfig) -> Iterator[WeightRow]:
         yield from _projection_rows(config, f"{ours}.self_attention", f"{theirs}.attention")
         yield from layer_rows(ours, theirs, LAYER, shape)
     yield from norm_rows("norm", f"{PREFIX}final_layer_norm", d)
-    if not config.tied:
+    if config.head and not config.tied:
         yield from linear_rows("output", ["lm_head"], d, v, bias=False)
 
 
@@ -119,4 +126,4 @@ def tensor_name(name: str, config: GPTNeoXConfig) -> str | None:
     return None if _BUFFER.fullmatch(name) else name
 
 
-GPT_NEOX = Family("gpt_neox", GPTNeoX, config_of, settings_of, rows, tensor_name)
+GPT_NEOX = Family("gpt_neox", GPTNeoX, config_of, settings_of, rows, tensor_name, with_head)

@@ -14,13 +14,12 @@ from types import MappingProxyType
 from typing import Any
 
 from npformer.errors import UserError
-from npformer.interop.families.family import Family, Stored, WeightRow
-from npformer.interop.families.parts import LayerShape, layer_rows, linear_rows
+from npformer.interop.families.family import Family, WeightRow
+from npformer.interop.families.parts import HEAD, LayerShape, layer_rows, linear_rows, with_head
 from npformer.interop.families.settings_table import USUAL, SettingRow, SettingTable, count, flag, number
 from npformer.interop.settings_file import Settings
 from npformer.models.gpt import GPT, GPTConfig
 
-HEAD = "lm_head.weight"
 # the parts of a layer, in our names and in theirs; the norms have gains alone
 LAYER = {
     "self_attention": [f"self_attn.{part}_proj" for part in "qkvo"],
@@ -223,12 +222,6 @@ def tensor_name(name: str, config: GPTConfig) -> str | None:
     if name.endswith(".rotary_emb.inv_freq") or (name == HEAD and config.tied):
         return None
     return name
-
-
-def with_head(config: GPTConfig, stored: Stored) -> GPTConfig:
-    """Return the configuration without a head if the files have none, as those of LlamaModel."""
-    has_none = not config.tied and HEAD not in stored.tensors and "embed_tokens.weight" in stored.tensors
-    return config.replace(head=False) if has_none else config
 
 
 SETTINGS = llama_table(GPTConfig, "llama", "Llama")

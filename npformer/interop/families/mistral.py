@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from npformer.interop.families.family import Family
 from npformer.interop.families.llama import llama_table, rows, tensor_name
+from npformer.interop.families.parts import with_head
 from npformer.interop.families.settings_table import SettingRow, or_null
 from npformer.interop.settings_file import Settings
 from npformer.models.gpt import GPT, GPTConfig
@@ -23,4 +24,4 @@ SETTINGS = llama_table(
     defaults={"num_key_value_heads": 8, "max_position_embeddings": 131072},
     bias=False,
 )
-MISTRAL = Family("mistral", GPT, SETTINGS.read, SETTINGS.written, rows, tensor_name)
+MISTRAL = Family("mistral", GPT, SETTINGS.read, SETTINGS.written, rows, tensor_name, with_head)

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from npformer.interop.families.family import Family, WeightRow
 from npformer.interop.families.llama import llama_table, tensor_name
 from npformer.interop.families.llama import rows as llama_rows
-from npformer.interop.families.parts import linear_rows
+from npformer.interop.families.parts import linear_rows, with_head
 from npformer.interop.families.settings_table import SettingRow, count, number, or_null
 from npformer.interop.settings_file import Settings
 from npformer.models.mixture import Mixture, MixtureConfig
@@ -68,4 +68,4 @@ def mixture_rows(config: MixtureConfig, name: str, parts: Mapping[str, str]) -> 
                 yield from linear_rows(f"{ours}.experts.{expert}.{part}", tensors, *size, bias=False)
 
 
-MIXTRAL = Family("mixtral", Mixture, SETTINGS.read, SETTINGS.written, rows, tensor_name)
+MIXTRAL = Family("mixtral", Mixture, SETTINGS.read, SETTINGS.written, rows, tensor_name, with_head)

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from npformer.interop.families.family import Family, WeightRow
 from npformer.interop.families.llama import gain_rows, llama_table, tensor_name
 from npformer.interop.families.llama import rows as llama_rows
+from npformer.interop.families.parts import with_head
 from npformer.models.gpt import GPTConfig
 from npformer.models.olmo2 import Olmo2, Olmo2Config
 
@@ -29,4 +30,4 @@ def rows(config: GPTConfig) -> Iterator[WeightRow]:
     yield from gain_rows(config, whole=True)
 
 
-OLMO2 = Family("olmo2", Olmo2, SETTINGS.read, SETTINGS.written, rows, tensor_name)
+OLMO2 = Family("olmo2", Olmo2, SETTINGS.read, SETTINGS.written, rows, tensor_name, with_head)

@@ -14,12 +14,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from npformer.interop.families.family import Family, WeightRow
-from npformer.interop.families.parts import ACTIVATIONS, LayerShape, layer_rows, linear_rows, norm_rows
+from npformer.interop.families.parts import (
+    ACTIVATIONS,
+    HEAD,
+    LayerShape,
+    layer_rows,
+    linear_rows,
+    norm_rows,
+    with_head,
+)
 from npformer.interop.families.settings_table import SettingRow, SettingTable, count, flag
 from npformer.models.gpt import GPT, GPTConfig
 
 PREFIX = "model."
-HEAD = "lm_head.weight"
 FIRST = 2  # the row of the first position
 
 
@@ -76,7 +83,7 @@ def rows(config: GPTConfig) -> Iterator[WeightRow]:
     for i in range(config.n_layers):
         yield from layer_rows(f"layers.{i}", f"{theirs}.layers.{i}", LAYER, shape)
     yield from norm_rows("norm", f"{theirs}.final_layer_norm", d)
-    if not config.tied:
+    if config.head and not config.tied:
         yield from linear_rows("output", ["lm_head"], d, config.vocab_size, bias=False)
 
 
@@ -87,4 +94,4 @@ def tensor_name(name: str, config: GPTConfig) -> str | None:
     return PREFIX + name.removeprefix(PREFIX)
 
 
-OPT = Family("opt", GPT, SETTINGS.read, SETTINGS.written, rows, tensor_name)
+OPT = Family("opt", GPT, SETTINGS.read, SETTINGS.written, rows, tensor_name, with_head)

@@ -6,9 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from npformer.errors import UserError
-from npformer.interop.families.family import WeightRow
+from npformer.interop.families.family import Stored, WeightRow
 from npformer.interop.settings_file import Settings
 from npformer.validation import short
+
+HEAD = "lm_head.weight"  # the output of a decoder-only model, if it is not the table of tokens
+OLD_HEAD = "embed_out.weight"  # its name in the files that version 4 of transformers wrote for GPT-NeoX
+PREFIXES = ("model.", "transformer.", "gpt_neox.")  # of names in the files of decoder-only models with a head
 
 # the names of activations in a config.json, and ours
 ACTIVATIONS = {
@@ -148,3 +152,18 @@ def local_layers(settings: Settings, every: int) -> tuple[int, ...]:
 def layer_types(config: Any) -> list[str]:
     """Return the setting layer_types, the way back from local_layers."""
     return [TYPES[i not in config.local] for i in range(config.n_layers)]
+
+
+def with_head(config: Any, stored: Stored) -> Any:
+    """Return the configuration of a decoder-only model without a head if the files have none.
+
+    Such files, as those of LlamaModel and GPT2Model, lack the prefix of the names as well. If the output is
+    the table of tokens, they have all that a head needs.
+
+    Args:
+        config: The configuration.
+        stored: What the files hold.
+    """
+    if config.tied or any(name in (HEAD, OLD_HEAD) or name.startswith(PREFIXES) for name in stored.tensors):
+        return config
+    return config.replace(head=False)

@@ -18,6 +18,7 @@ from dataclasses import replace
 from npformer.interop.families.family import Family, WeightRow
 from npformer.interop.families.llama import llama_table, tensor_name
 from npformer.interop.families.llama import rows as llama_rows
+from npformer.interop.families.parts import with_head
 from npformer.interop.families.settings_table import SettingRow, or_null
 from npformer.interop.settings_file import Settings
 from npformer.models.gpt import GPT, GPTConfig
@@ -49,4 +50,4 @@ def rows(config: GPTConfig) -> Iterator[WeightRow]:
             yield row
 
 
-PHI3 = Family("phi3", GPT, SETTINGS.read, SETTINGS.written, rows, tensor_name)
+PHI3 = Family("phi3", GPT, SETTINGS.read, SETTINGS.written, rows, tensor_name, with_head)

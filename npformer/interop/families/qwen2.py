@@ -9,7 +9,8 @@ Source: Yang et al. 2024, "Qwen2 technical report".
 from __future__ import annotations
 
 from npformer.interop.families.family import Family
-from npformer.interop.families.llama import llama_table, require_no_windows, rows, tensor_name, with_head
+from npformer.interop.families.llama import llama_table, require_no_windows, rows, tensor_name
+from npformer.interop.families.parts import with_head
 from npformer.interop.settings_file import Settings
 from npformer.models.gpt import GPT, GPTConfig
 

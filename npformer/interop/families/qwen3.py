@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from npformer.interop.families.family import Family, WeightRow
 from npformer.interop.families.llama import gain_rows, llama_table, require_no_windows, tensor_name
 from npformer.interop.families.llama import rows as llama_rows
+from npformer.interop.families.parts import with_head
 from npformer.interop.settings_file import Settings
 from npformer.models.gpt import GPTConfig
 from npformer.models.qwen3 import Qwen3, Qwen3Config
@@ -39,4 +40,4 @@ def rows(config: GPTConfig) -> Iterator[WeightRow]:
     yield from gain_rows(config)
 
 
-QWEN3 = Family("qwen3", Qwen3, config_of, SETTINGS.written, rows, tensor_name)
+QWEN3 = Family("qwen3", Qwen3, config_of, SETTINGS.written, rows, tensor_name, with_head)

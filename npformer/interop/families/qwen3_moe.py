@@ -15,6 +15,7 @@ from npformer.errors import UserError
 from npformer.interop.families.family import Family, WeightRow
 from npformer.interop.families.llama import gain_rows, llama_table, require_no_windows, tensor_name
 from npformer.interop.families.mixtral import mixture_rows
+from npformer.interop.families.parts import with_head
 from npformer.interop.families.settings_table import SettingRow, count, flag, number
 from npformer.interop.settings_file import Settings
 from npformer.models.mixture import Mixture, MixtureConfig
@@ -62,4 +63,4 @@ def rows(config: MixtureConfig) -> Iterator[WeightRow]:
     yield from gain_rows(config)
 
 
-QWEN3_MOE = Family("qwen3_moe", Mixture, config_of, SETTINGS.written, rows, tensor_name)
+QWEN3_MOE = Family("qwen3_moe", Mixture, config_of, SETTINGS.written, rows, tensor_name, with_head)

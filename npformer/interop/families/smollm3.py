@@ -20,6 +20,7 @@ from npformer.interop.families.llama import (
     rows,
     tensor_name,
 )
+from npformer.interop.families.parts import with_head
 from npformer.interop.settings_file import Settings
 from npformer.models.smollm3 import SmolLM3, SmolLM3Config
 from npformer.validation import has_type, short
@@ -67,4 +68,4 @@ def settings_of(config: SmolLM3Config) -> dict[str, Any]:
     return SETTINGS.written(config, no_rope_layers=rotated, **bias)
 
 
-SMOLLM3 = Family("smollm3", SmolLM3, config_of, settings_of, rows, tensor_name)
+SMOLLM3 = Family("smollm3", SmolLM3, config_of, settings_of, rows, tensor_name, with_head)

@@ -16,6 +16,7 @@ from torch.overrides import TorchFunctionMode
 
 from npformer.backend import Array
 from npformer.errors import UserError
+from npformer.interop.torch.by_hand import SoftmaxTrace
 
 SIGNATURE = inspect.signature(nn.MultiheadAttention.forward)
 # parts of the names of functions that compute attention, but no weights that could be read beside them
@@ -29,13 +30,15 @@ UNREADABLE = (
 
 
 def attention_maps(module: nn.Module, /, *inputs: Any, **settings: Any) -> dict[str, Array]:
-    """Run a module and return the attention weights of every attention in it that PyTorch computes.
+    """Run a module and return the attention weights of every attention in it.
 
     These are nn.MultiheadAttention and the functions scaled_dot_product_attention and
     multi_head_attention_forward of torch.nn.functional, which most models call, among them those of
-    transformers and timm in their usual setting. The weights are those of the softmax, before dropout. They
-    are computed from the queries, keys and masks of each call, so they are also found where PyTorch computes
-    none. The row of a query that may attend to no key is 0.
+    transformers and timm in their usual setting. Their weights are computed from the queries, keys and masks
+    of each call, so they are also found where PyTorch computes none. The row of a query that may attend to no
+    key is 0. A module that computes its attention by itself is recognized by a softmax over the last axis
+    but one or the last one, and a product of the result with values: so are the models of transformers with
+    attn_implementation="eager". All weights are those of the softmax, before dropout.
 
     The module runs once, as module(*inputs, **settings) without gradients and in the mode that it is in. Call
     module.eval() first for maps without dropout in the layers below. Afterwards its parameters, gradients,
@@ -129,6 +132,7 @@ class _Calls(TorchFunctionMode):  # type: ignore[misc]  # untyped in PyTorch
     def __init__(self) -> None:
         super().__init__()
         self.maps: dict[str, Array] = {}
+        self.by_hand = SoftmaxTrace()
         self.counts: Counter[str] = Counter()
         self.running: list[tuple[str, nn.Module]] = []  # from the outermost module to the innermost one
         self.entered: dict[str, nn.Module] = {}  # the attention modules that ran
@@ -173,7 +177,11 @@ class _Calls(TorchFunctionMode):  # type: ignore[misc]  # untyped in PyTorch
                 f"{self._place} computes its attention by {name}, beside which there are no weights: use "
                 "scaled_dot_product_attention (in transformers, attn_implementation='sdpa')"
             )
-        return func(*args, **kwargs)
+        result = func(*args, **kwargs)
+        own = self.by_hand.weights_of(func, args, kwargs, result)
+        if own is not None:
+            self.add(_with_four_axes(own))
+        return result
 
     @property
     def _place(self) -> str:
@@ -194,13 +202,13 @@ class _Calls(TorchFunctionMode):  # type: ignore[misc]  # untyped in PyTorch
             if not any(found.startswith(name) for found in self.maps):
                 raise UserError(
                     f"the attention module {name!r} is a {type(part).__name__} with a forward of its own, "
-                    "which calls no attention of PyTorch: use nn.MultiheadAttention"
+                    "in which no attention was found: use nn.MultiheadAttention"
                 )
         if not self.maps:
             raise UserError(
-                f"the forward pass of this {type(module).__name__} called neither nn.MultiheadAttention nor "
-                "scaled_dot_product_attention: give a module and inputs with which it does (in transformers, "
-                "attn_implementation='sdpa')"
+                f"the forward pass of this {type(module).__name__} called no attention of PyTorch, and "
+                "multiplied no values by a softmax: give a module and inputs with which it does (in "
+                "transformers, attn_implementation='sdpa')"
             )
 
 
@@ -237,10 +245,14 @@ def _dot_product_weights(
     if attn_mask is not None:  # here True means that the query may attend
         is_bool = attn_mask.dtype == torch.bool
         scores = scores.masked_fill(~attn_mask, -math.inf) if is_bool else scores + attn_mask
-    weights = _softmax(scores)  # (..., T, S)
-    shape = (
-        (1,) * (4 - weights.dim()) + tuple(weights.shape) if weights.dim() != 3 else weights[:, None].shape
-    )
+    return _with_four_axes(_softmax(scores))
+
+
+def _with_four_axes(weights: Tensor) -> Tensor:
+    """Return weights (..., T, S) as (B, H, T, S). Three axes have no heads, and five or more further ones."""
+    if weights.dim() == 3:
+        return weights[:, None]
+    shape = (1,) * (4 - weights.dim()) + tuple(weights.shape)
     return weights.reshape(-1, *shape[-3:])  # further axes before the heads become one
 
 
