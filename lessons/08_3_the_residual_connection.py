@@ -279,8 +279,8 @@ assert losses_with[-1] < 0.5
 
 # %% [markdown]
 # Without the direct path, the signal and its gradient become smaller in each layer, and nothing is learned.
-# With it, the loss begins higher, because the sum of 24 layers is large. But it falls far below the other
-# one.
+# With the direct path, the loss begins higher, because the sum of 24 layers is large. But this loss falls far
+# below the other one.
 #
 # The figure shows our translator. Its norms stand before the sublayers, so nothing normalizes the sums, and
 # $x$ grows. The gradient passes from right to left, and its length grows only from .7 to 1.

@@ -115,7 +115,8 @@ assert epochs < 5
 # Three things are new:
 #
 # - Before an update, long gradients are shortened (`clip_norm`).
-# - The update is that of **Adam** (lesson 13.2, `13_2_adam`), which divides each gradient by its usual size.
+# - The **optimizer**, which makes the update, is **Adam** (lesson 13.2, `13_2_adam`). It divides each
+#   gradient by its usual size.
 # - The learning rate changes (`schedule`). It rises for `warmup_steps` steps, and then it falls to 0 along
 #   half a cosine (lesson 13.3, `13_3_schedules_and_gradient_clipping`).
 #
