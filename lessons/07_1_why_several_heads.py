@@ -83,8 +83,8 @@ print("Ben has", x[0, 1, :2], "…   Cem wants from the left", wanted[0, 2, :2],
 #
 # $$z = p\,l + (1 - p)\,r$$
 #
-# The person wants $l$ and $r$, but gets only $z$. What follows the average in the layer is linear ($W^O$,
-# below). So the best estimate of $l$ is a multiple $c z$. The other numbers do not help, because they are
+# The person wants $l$ and $r$, but gets only $z$. After this average, the layer only multiplies by a matrix.
+# So its best estimate of $l$ is a multiple $c z$ of $z$. The other numbers do not help, because they are
 # independent of $l$.
 #
 # Let $\langle\ \rangle$ be the mean over many tables. The numbers of the notes are independent, with mean 0
@@ -151,8 +151,8 @@ for p, errors in measured.items():
 # \end{aligned}$$
 #
 # The paper uses H = 8 heads with $d_k = d_v = d_{\mathrm{model}} / 8 = 64$. So the heads together are as wide
-# as the model. In this formula $Q$, $K$ and $V$ are the inputs before the matrices, unlike in lesson 4.4
-# (`04_4_query_key_and_value`); in **self-attention**, all three are $x$.
+# as the model. In this formula $Q$, $K$ and $V$ are not yet multiplied by the matrices, unlike in lesson 4.4
+# (`04_4_query_key_and_value`). In **self-attention**, all three are $x$.
 
 # %% [markdown]
 # The next cell writes this formula with loops over the sentences, the tokens and the heads. It is slow, but
@@ -239,14 +239,15 @@ assert 0.45 < final[1] < 0.55
 assert final[2] < 0.02
 
 # %% [markdown]
-# One head ends near 0.5 for each number, as computed above: the two errors add up to 1. (It prints a little
-# less, because the last step has only 32 tables.) Two heads learn to deliver both notes.
+# One head ends near 0.5. This is the mean of the two errors, which add up to 1 as computed above. (The
+# printed number differs a little, because the last step has only 32 tables.) Two heads learn to deliver both
+# notes.
 
 # %% tags=["plot"]
 run = running_example()
 weights = run.values["encoder.0.self_attention.attention.softmax"]  # (H, S, S)
 figure = attention_grid(weights[None], run.source, run.source)
-caption = "Our sentence, first layer: in the last head, most attend to one of the next two"
+caption = "Our sentence, first layer: head 3 mostly attends to one of the next two tokens"
 show_figure(figure, "07_1_running", caption)
 
 # %% tags=["check"]

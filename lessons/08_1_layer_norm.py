@@ -53,10 +53,10 @@ figure = gradient_flow(layout, arrays, steps, axes=dict.fromkeys(arrays, "T D"))
 show_figure(figure, "08_1_add_and_norm", "Add & norm: the sum of x and a sublayer is normalized")
 
 # %% [markdown]
-# The picture shows both operations of this chapter, the sum $u$ and the norm, for T vectors of length D. We
-# begin with the norm. Why is it needed? Each sublayer adds something to $x$, so the numbers could grow from
-# layer to layer. The norm brings them back to the same size. Lesson 8.3 (`08_3_the_residual_connection`)
-# explains the sum.
+# The picture shows both operations of this chapter for T vectors of length D: the sum $u = x + h$, where $h$
+# is the output of the sublayer, and the norm. We begin with the norm. Each sublayer adds something to $x$, so
+# the numbers could grow from layer to layer. The norm brings them back to the same size. Lesson 8.3
+# (`08_3_the_residual_connection`) explains the sum.
 
 # %% [markdown]
 # The paper does not define LayerNorm. It cites Ba, Kiros and Hinton (2016). **Layer normalization**, in short
@@ -70,8 +70,7 @@ show_figure(figure, "08_1_add_and_norm", "Add & norm: the sum of x and a sublaye
 #
 # The first line contains the mean and the variance. The vector $\hat{x}$ has mean 0 and, if we neglect ε,
 # variance 1. The **gain** $g$ and the **bias** $b$ are parameters with D numbers each. All tokens share them.
-# The next cell computes the layer norm of the package, and the check after it compares it with these
-# formulas.
+# The next cell calls the package's layer norm. The check compares the result with these formulas.
 
 # %%
 x = rng.standard_normal((2, 3, 4))  # (B, T, D)
@@ -112,14 +111,14 @@ show(cache)
 #
 # **The sum is divided by D, and not by D − 1.** This is called the biased variance. In statistics one divides
 # by D − 1 if the D numbers are only a sample of many more, whose variance one wants. Here there are no
-# others, so there is nothing to estimate. It follows that $\hat{x}$ has length $\sqrt{D}$ for every $x$, if
-# we neglect ε.
+# others, so there is nothing to estimate. Because we divide by D, $\hat{x}$ has length $\sqrt{D}$ for every
+# $x$, if we neglect ε.
 #
 # `torch.std` divides by D − 1 by default. Its result is larger by 15.5 % for D = 4, and by .1 % for D = 512,
 # where nobody would notice this mistake.
 #
 # **The variance gets an extra ε under the root.** If all D numbers of a token are equal, the variance is 0,
-# and without ε we would compute 0/0. For all other tokens, ε should have no effect. But it has one if the
+# and without ε we would compute 0/0. For all other tokens, ε should have no effect. But ε matters if the
 # variance is not much larger than ε.
 
 # %%
@@ -157,14 +156,14 @@ assert_allclose(moved, xhat, rtol=1e-9)
 assert_allclose(stretched, xhat, rtol=1e-4)
 
 # %% [markdown]
-# So two of the D directions in which $x$ can change have almost no effect on $\hat{x}$: the direction
-# (1, …, 1), and the direction of $x - m$. We will find them again in the backward pass.
+# So there are two directions in which a change of $x$ has almost no effect on $\hat{x}$: the direction (1, …,
+# 1), and the direction of $x - m$. We will find them again in the backward pass.
 #
 # **Your turn.** In the terminal, try `!layer_norm(np.array([3.0, 1.0]), 1.0, 0.0)[0]`. Then replace the two
 # numbers by any others. Which results are possible?
 #
-# The figure shows the deviations in our translator. Its norms stand *before* the sublayers, not after the
-# sums (lesson 8.4, `08_4_norm_before_or_after`). So the sums grow from layer to layer, but each sublayer
+# The figure shows standard deviations in our translator. Its norms stand *before* the sublayers, not after
+# the sums (lesson 8.4, `08_4_norm_before_or_after`). So the sums grow from layer to layer, but each sublayer
 # still reads normalized vectors.
 
 # %% tags=["plot"]

@@ -73,10 +73,10 @@ caption = "Backward: dy leads back through five steps to dx, and dc is a sum of 
 show_figure(backward(y=dy), "08_2_backward", caption)
 
 # %% [markdown]
-# A circle is a step, and a dashed rectangle is a gradient. Written as formulas, the normalized vector and the
-# output are
+# A circle is a step, and a dashed rectangle is a gradient. We write $c_i = x_i - m$ and
+# $r = 1 / \sqrt{v + \varepsilon}$. The normalized vector and the output are
 #
-# $$\hat{x}_i = \frac{x_i - m}{\sqrt{v + \varepsilon}}, \qquad y_i = g_i\, \hat{x}_i + b_i$$
+# $$\hat{x}_i = c_i\, r, \qquad y_i = g_i\, \hat{x}_i + b_i$$
 #
 # Every $x_i$ has an effect on every $y_j$ of the same token, because it is part of $m$ and $v$. This makes
 # the backward pass longer than that of most layers. We fill in the empty rectangles from right to left, and
@@ -196,8 +196,8 @@ assert_allclose(left, r * along * eps / (v + eps), rtol=1e-6)
 # and $1 - \langle \hat{x}^2 \rangle = \varepsilon / (v + \varepsilon)$ is small.)
 #
 # For D = 3 we can draw this. All vectors $x - m$ lie in the plane orthogonal to (1, 1, 1). Layer norm moves
-# each of them along a ray to the circle of radius $\sqrt{3}$, because the three squares $\hat{x}_i^2$ have
-# the mean 1.
+# each along a ray from the centre to the circle of radius $\sqrt{3}$, because the three squares $\hat{x}_i^2$
+# have the mean 1.
 #
 # The grey arrow is $d\hat{x}$ without its mean. The blue arrow is its part **tangent to the circle**. Only
 # this part reaches $dx$.
@@ -236,7 +236,7 @@ run = running_example()
 before, after = (run.gradients[f"encoder.{place}"] for place in ("norm.xhat", "3.add2.sum"))
 lengths = [1000 * np.linalg.norm(gradient, axis=-1) for gradient in (before, after)]  # (S,)
 figure = score_bars(lengths, [run.source] * 2, ["1000 |dx̂|", "1000 |dx|"])
-caption = "Our sentence: |dx| is about |dx̂| divided by the deviation at the last norm (8.1)"
+caption = "Our sentence: |dx| is about |dx̂| divided by the deviations of the last norm (8.1)"
 show_figure(figure, "08_2_running", caption)
 
 # %% tags=["check"]
@@ -280,8 +280,8 @@ for mistake, pair in pairs.items():
     print(f"{mistake:16} with 1 and 0: no error    random values: wrong in", wrong)
 
 # %% [markdown]
-# Both mistakes pass the check of a new layer. After one training step, their gradients are wrong. Here is the
-# check of the package's functions:
+# With gain 1 and bias 0, both mistakes pass the check. But after one training step, the gain and the bias are
+# different, and the gradients are wrong. Here is the check of the package's functions:
 
 # %%
 report = gradcheck((layer_norm, layer_norm_backward), x, gain, bias)

@@ -81,8 +81,8 @@ show_figure(drawn(arrays, {"y": dy}), "08_3_backward", caption)
 # %% [markdown]
 # In the package the class `AddNorm` computes the sum and the norm. Its `forward` takes $x$ and $h = f(x)$. It
 # also takes a `Context`, which says whether the pass belongs to training, where dropout (see below) is
-# applied. In the next cell the sublayer is a linear layer. The encoder and decoder layers of the package
-# contain the lines of `forward` and `backward` below, once for each sublayer.
+# applied. In the next cell the sublayer is a linear layer. The package's encoder and decoder layers do the
+# same as `forward` and `backward` in this cell, once for each of their sublayers.
 
 # %%
 
@@ -210,8 +210,8 @@ assert report.ok
 # > both the encoder and decoder stacks.
 #
 # In training, **dropout** sets numbers chosen at random to 0, each with probability $p$. The others are
-# divided by $1 - p$, so that the mean over many masks stays the same. This makes the model less dependent on
-# single numbers:
+# divided by $1 - p$, so that their mean over many draws stays the same. Dropout makes the model less
+# dependent on single numbers. In formulas:
 #
 # $$y = \mathrm{norm}(x + \mathrm{dropout}(f(x)))$$
 #
@@ -220,7 +220,7 @@ assert report.ok
 # %% [markdown]
 # ⊙ multiplies entry by entry. The mask is drawn once, and then it is a constant. If $du$ is the gradient of
 # the sum, then $dh = du \odot \mathrm{mask}$: where the mask is 0, the gradient is 0 too. Dropout is part of
-# the sublayer path. The direct path has no dropout, so the vector of a token is never lost.
+# the sublayer path. The direct path has no dropout, so a token's vector is never lost.
 
 # %%
 h = rng.standard_normal((2, 3, 4))  # (B, T, D) the output of a sublayer
@@ -237,7 +237,7 @@ assert_allclose(dropped, slow, rtol=1e-12)
 named = {"h": h[0], "mask": dropout_mask[0], "dropout(h)": dropped[0]}
 cells = [Grid(a, name, "x", numbers=True, shade=True) for name, a in named.items()]
 figure = cell_product([cells[0], "⊙", cells[1], "=", cells[2]])
-caption = "Dropout sets some numbers to 0, and makes the others a little larger"
+caption = "Dropout with p = 0.1 sets some numbers to 0, and divides the others by 0.9"
 show_figure(figure, "08_dropout", caption)
 
 # %% [markdown]
@@ -279,11 +279,11 @@ assert losses_with[-1] < 0.5
 
 # %% [markdown]
 # Without the direct path, the signal and its gradient become smaller in each layer, and nothing is learned.
-# With it, the loss begins higher, because the sum of 24 layers is large. But it falls far below the other
-# one.
+# With the direct path, the loss begins higher, because the sum of 24 layers is large. But this loss falls far
+# below the other one.
 #
 # The figure shows our translator. Its norms stand before the sublayers, so nothing normalizes the sums, and
-# $x$ grows. The gradient, which passes from right to left, becomes only 1.4 times as long.
+# $x$ grows. The gradient passes from right to left, and its length grows only from .7 to 1.
 
 # %% tags=["plot"]
 run = running_example()
@@ -297,11 +297,11 @@ sizes = np.array(
 names = ["length of x", "length of dx"]
 axis_names = {"xlabel": "residual connections passed", "ylabel": "length / length at 0"}
 figure = curves(sizes / sizes[:, :1], range(9), labels=names, **axis_names)
-caption = "Our sentence in the encoder: x grows to 5.7 times; dx, from the right, to 1.4 times"
+caption = "Our sentence, encoder: x grows from 1 to 5.7; dx, from right to left, from .7 to 1"
 show_figure(figure, "08_3_running", caption)
 
 # %% tags=["check"]
-assert_allclose([sizes[0, -1] / sizes[0, 0], sizes[1, 0] / sizes[1, -1]], [5.7, 1.4], atol=0.05)
+assert_allclose(sizes[:, -1] / sizes[:, 0], [5.7, 0.7], atol=0.05)
 
 # %% [markdown]
 # ## What the source documents say
@@ -343,8 +343,8 @@ assert_allclose([sizes[0, -1] / sizes[0, 0], sizes[1, 0] / sizes[1, -1]], [5.7, 
 # - `npformer exercise start dropout-backward`: write the backward pass of dropout. Where the output was set
 #   to 0, the gradient is 0.
 # - By hand: let x be a number, and let each of three layers compute x + w x, without a norm. Show that the
-#   derivative of the output is (1 + w)³, and expand it. Each product in it belongs to one path through the
-#   three layers. How many paths pass through two of the three sublayers?
+#   derivative of the output is (1 + w)³, and multiply it out into eight products. Each product belongs to one
+#   path through the three layers. How many paths pass through two of the three sublayers?
 # - See both paths of the gradient in a real model: run `npformer explore --model en-de "A dog runs." --open`,
 #   and replace the end of the address, from `#` on, by
 #   `#direction=backward&step=encoder.0.add1.sum`.

@@ -33,8 +33,8 @@ rng = np.random.default_rng(9)
 # linear.
 #
 # The **feed-forward network** follows attention in every layer. It computes a nonlinear function of each
-# token's vector. Inside, a vector is 4D wide, so its two matrices have 2 · D · 4D = 8 D² weights, those of
-# attention 4 D². So it has two thirds of a layer's weights.
+# token's vector. Inside, each vector has 4D numbers. So the network has 2 · D · 4D = 8 D² weights. Attention
+# has 4 D². So the feed-forward network has two thirds of a layer's weights.
 
 # %% tags=["plot"]
 same = np.random.default_rng(0)
@@ -63,7 +63,7 @@ show_figure(gradient_flow("x h a y", arrays, steps, axes=axes), "09_1_network", 
 # > d_ff = 2048.
 #
 # So the vector becomes four times as wide, each entry goes through a nonlinear function, and the vector
-# becomes narrow again. We write D for d_model and F for d_ff, as in the picture. Cells without colour are 0.
+# becomes narrow again. The picture has D for d_model and F for d_ff. Its white cells are 0.
 
 # %% [markdown]
 # A nonlinear function that is applied to each number separately is called an **activation**. The activation
@@ -102,7 +102,7 @@ assert_allclose(y, slow, rtol=1e-9)
 figure = cell_grid(
     a[0], rows=words, columns=[str(j) for j in range(16)], shade=True, numbers=True, decimals=1
 )
-caption = "The activations of each token (row) in the 16 units: cells without colour are 0"
+caption = "The array a for one sentence: one row for each token, and one column for each unit"
 show_figure(figure, "09_active", caption)
 
 # %% [markdown]
@@ -239,11 +239,11 @@ for name, parameter in layer.named_parameters():
 print("dx and the gradients of four parameters are those of the package")
 
 # %% [markdown]
-# A unit that is inactive for a token contributes nothing to its output. And its weights, a column of $W_1$
-# and a row of $W_2$, receive no gradient from this token.
+# A unit that is inactive for a token contributes nothing to its output. Its weights, a column of $W_1$ and a
+# row of $W_2$, receive no gradient from this token.
 #
 # So for one token, only the active units remain. They form one linear layer with a bias. The cell shows this
-# for "animal". Other tokens have other active units, and therefore other linear layers.
+# for "animal". Other tokens have other linear layers.
 
 # %%
 on = h[0, 1] > 0  # (F,) the units that are active for "animal"
@@ -284,7 +284,7 @@ assert report.ok
 #
 # The model of lesson 0.0 (`00_0_learn_something_in_fifteen_minutes`) added one weight for each word. With the
 # reviews "not good film" and "not bad film" its loss stopped at 0.667. A feed-forward network reads the same
-# rows of zeros and ones. It returns seven numbers, and we use only the first, the stars.
+# rows of zeros and ones. It returns seven numbers, and the first is the number of stars.
 
 # %% tags=["check"]
 vocabulary = ["good", "bad", "great", "boring", "film", "music", "not"]
@@ -309,7 +309,8 @@ print(f"loss {losses[0]:.3f} → {losses[-1]:.6f}")
 assert losses[-1] < 1e-3
 
 # %% [markdown]
-# The loss falls to almost 0. A unit such as max(0, not + good − 1) is active only if both words occur.
+# The loss falls to almost 0. A unit such as max(0, n + g − 1), with n for "not" and g for "good", is active
+# only if both words occur.
 
 # %% [markdown]
 # ## What the source documents say
@@ -317,8 +318,9 @@ assert losses[-1] < 1e-3
 # > - *图解transformer* names the network and draws it once for each token, which is correct. It gives no
 # >   formula.
 # > - *The components of the Transformer* has two dense layers, the first with ReLU, as in equation (2).
-# > - The paper applies dropout to the output of the sublayer. tensor2tensor also applies it to a. In npformer
-# >   the option is called `feed_forward_dropout` in `TransformerConfig`, and `dropout` in `FeedForward`.
+# > - The paper applies dropout to the output of the sublayer. tensor2tensor, the authors' code, also applies
+# >   it to a. In npformer the option is called `feed_forward_dropout` in `TransformerConfig`, and `dropout`
+# >   in `FeedForward`.
 
 # %% [markdown]
 # ## Summary

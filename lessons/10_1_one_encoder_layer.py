@@ -45,7 +45,7 @@ rng = np.random.default_rng(10)
 # %% [markdown]
 # The pictures show one **encoder layer** with its two **sublayers**. S is the number of tokens and D the
 # length of a vector. Each sublayer has a residual connection, which adds the input of the sublayer to its
-# output. A layer norm follows.
+# output, $m$ or $f$. A layer norm follows.
 
 # %% tags=["plot"]
 same = np.random.default_rng(0)
@@ -214,7 +214,8 @@ show_figure(figure, "10_layer", caption)
 # ## The layer learns
 #
 # The wanted output of a token is the vector of the token before it, normalized. A layer that always answers 0
-# would have the loss 1. The positions are added with a factor of 3, so that they are easy to see.
+# would have the loss 1. The positions are multiplied by 3 before they are added, so that the layer finds them
+# more easily.
 
 # %%
 tokens = rng.standard_normal((8, 5, 12))  # (B, S, D)

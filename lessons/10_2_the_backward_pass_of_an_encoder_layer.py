@@ -10,7 +10,7 @@
 #
 # - say in which order the gradients of a layer must be computed, and why;
 # - write the backward pass of an encoder layer from the backward passes of its parts;
-# - find, in the cache of a layer, any number that the layer has computed.
+# - find, in the cache of a layer, the numbers that its backward pass needs.
 #
 # `model: ids → embedding → positions → [ENCODER] → decoder → linear → softmax`
 
@@ -43,7 +43,7 @@ rng = np.random.default_rng(10)
 # ## The forward pass again
 #
 # We take the layer of lesson 10.1, with random gains and biases, and compute its eleven lines. The dictionary
-# `w` holds the two parameters of each of its eight parts, under a short name.
+# `w` holds the two parameters of each of the eight parts of the layer, under a short name.
 
 # %%
 config = TransformerConfig(d_model=12, d_ff=20, n_heads=3, n_layers=2, dropout=0.0)
@@ -152,7 +152,7 @@ show_figure(figure, "10_2_attention_back", "Backward, lines 7 to 1: from da to d
 #   path.
 # - Line 10, $f = h W_2 + b_2$: $dh = df\, W_2^\top$.
 # - Line 9, the ReLU: $dh$ remains where $h > 0$, and becomes 0 elsewhere.
-# - Line 8, $h = a W_1 + b_1$: $da$ ← $dh\, W_1^\top$, where the sublayer path ends.
+# - Line 8, $h = a W_1 + b_1$: $da$ ← $dh\, W_1^\top$. Here the sublayer path ends.
 #
 # Now $da$ has both of its terms, so we may go on to the attention half:
 #
@@ -170,8 +170,8 @@ show_figure(figure, "10_2_attention_back", "Backward, lines 7 to 1: from da to d
 # The remaining lines belong to the attention:
 #
 # - Line 6, $m = \mathrm{merge}(z)\, W^O + b^O$: $dz = \mathrm{split}(dm\, {W^O}^\top)$. The merge puts the
-#   outputs of the heads side by side, and only moves numbers. So its backward pass moves their gradients
-#   back: it is the split.
+#   outputs of the heads side by side, and only moves numbers. So its backward pass moves the gradients back,
+#   which is what the split does.
 # - Line 5, attention: $dq$, $dk$ and $dv$ in each head (lesson 5.2).
 # - Line 4, the split: for the same reason, its backward pass is the merge.
 # - Lines 3, 2 and 1 add three terms to $dx$.
@@ -216,7 +216,7 @@ figure = gradient_flow(**feed_forward_half, gradients=given)
 show_figure(figure, "10_2_da", "da: the sum of its direct path and its sublayer path")
 given = {"a": da[0], "u₁": du1[0], "m": dm[0], "x": dx[0]}
 figure = gradient_flow(**attention_half, gradients=given)
-show_figure(figure, "10_2_dx", "dx: the same, where the attention adds three terms")
+show_figure(figure, "10_2_dx", "dx: the sum of its direct path and three terms from the attention")
 
 # %% [markdown]
 # The layer of the package contains the same lines, distributed over its parts. We compare all 16 parameters
@@ -254,7 +254,7 @@ show_figure(figure, "10_gradients", caption)
 #
 # In the package the caches of the eleven lines are stored in a tree. It has one branch for each of the four
 # modules of the layer, with the name of this module. So if you know the layer, you can find every number that
-# it computed.
+# its backward pass needs.
 
 # %%
 for name, part in layer.children():

@@ -141,8 +141,9 @@ show_figure(figure, "11_1_running", caption)
 # the model would have chosen. This is called **teacher forcing**. All inputs are known beforehand, so a
 # single pass gives T predictions and T losses.
 #
-# Is this pass an approximation? No. In a decoder with a causal mask, no row depends on the inputs that
-# follow it. So row $t$ is the same as in a pass over the first $t + 1$ inputs alone. The cell tests this.
+# Does this single pass give the same numbers as T passes? Yes. In a decoder with a causal mask, the output at
+# position $t$ does not depend on later inputs. So it is the same as in a pass over the first $t + 1$ inputs
+# alone. The cell tests this.
 
 # %%
 source = np.array([[4, 5, 6, 3]])  # (B, S) je suis étudiant </S>
@@ -200,10 +201,9 @@ assert_allclose(run(model, source, target_in)[0], logits, rtol=1e-12)
 
 # %% [markdown]
 # If an output can depend on the token that it has to predict, we speak of a **leak**. A leak can be found
-# without any training. The decoder's outputs are called **logits**: a row of scores for each position
-# (chapter 12). We replace token $s$ of $y$, and see which rows differ. Row $t$ predicts $y_t$, so it may
-# differ only if $s < t$. The function `assert_no_leak` does this for every $s$. It compares the outputs bit
-# by bit.
+# without any training. The model's outputs are called **logits**: a row of scores for each position (chapter
+# 12). We replace token $s$ of $y$, and see which rows differ. Row $t$ predicts $y_t$, so it may differ only
+# if $s < t$. The function `assert_no_leak` does this for every $s$. It compares the outputs bit by bit.
 
 # %%
 variants = {
@@ -240,10 +240,11 @@ for variant in variants.values():
 # %% [markdown]
 # ## What the source documents say
 #
-# > - *图解transformer* lets self-attention see only tokens *before* the current position. This is true if one
-# >   counts the tokens of y. Counted in the shifted inputs, a position also sees its own.
-# > - *一步步解析Attention is All You Need!* says that at time i there are results only for positions
-# >   smaller than i. Its code keeps the diagonal, so it allows positions up to i, on shifted inputs.
+# > - *图解transformer* lets self-attention see only tokens *before* the current position. This is true for
+# >   the tokens of y. But of the shifted inputs, a position also sees its own.
+# > - *一步步解析Attention is All You Need!* says that at time i there are results only for positions smaller
+# >   than i. Its code also allows position i itself. This agrees with the text, because the code's inputs are
+# >   shifted.
 # > - *The components of the Transformer* shows no shift. Its decoder takes two masks, `mask_1` for
 # >   self-attention and `mask_2` for the memory. They correspond to our `mask` and `source_mask`, but a 1
 # >   means "may *not* attend".

@@ -213,8 +213,8 @@ assert report.ok
 # %% [markdown]
 # ## It learns which source token to read
 #
-# A source vector contains a note (three numbers) and its place. Target token t should get source vector 4 −
-# t. If every output were the mean of the five, the loss would be .41.
+# A source vector contains a note (three numbers) and its token's position. Target token t should get source
+# vector 4 − t. If every output were the mean of the five vectors, the loss would be .41.
 
 # %%
 notes, seats = rng.standard_normal((64, 5, 3)), np.tile(np.eye(5), (64, 1, 1))
@@ -240,8 +240,8 @@ assert (cache.attention.weights[0, 0].argmax(-1) == [4, 3, 2, 1, 0]).all()
 # %% [markdown]
 # ## What the source documents say
 #
-# > - *图解transformer* says "K = V = the decoder's output". In fact the *encoder's* output is used, as its
-# >   own second point says a few lines below. And K and V are two different products of it.
+# > - *图解transformer* says "K = V = the decoder's output". In fact the *encoder's* output is used, as the
+# >   document itself says below. And K and V are two different products of this output.
 # > - *一步步解析Attention is All You Need!* says that the second sublayer attends to "the encoder's input".
 # >   Later in the same sentence, and in its code, it is the encoder's output.
 # > - The paper's "previous decoder layer" is, in its figure 1, the norm after the masked self-attention.
@@ -254,7 +254,8 @@ assert (cache.attention.weights[0, 0].argmax(-1) == [4, 3, 2, 1, 0]).all()
 # - The attention weights of a head have the shape (T, S): one row for each target token.
 # - Backward, the decoder gets the gradient through the queries. The memory gets the sum of two
 #   gradients, one through the keys and one through the values.
-# - Self-attention is the special case in which both inputs are the same array. Its gradients are added.
+# - Self-attention is the special case in which both inputs are the same array. Then the two gradients are
+#   added.
 
 # %% [markdown]
 # ## Questions

@@ -55,7 +55,7 @@ figure = gradient_flow("x z logp losses loss \n . . targets . .", arrays, steps,
 show_figure(figure, "12_1_loss", "From the vectors of the decoder to the loss, one number")
 
 # %% [markdown]
-# Circle 3 picks −log p of the target at each position.
+# From each row of `logp`, circle 3 takes minus the number of the right token.
 
 # %% [markdown]
 # ## Vector, logits, probabilities, token
@@ -168,7 +168,7 @@ assert F.log_softmax(far)[0].tolist() == [0, -1000, -2000]
 # $$\mathrm{CE}(q, p) = -\sum_v q_v \log p_v$$
 #
 # For a one-hot $q$ only one term is left, −log p(thanks). The **KL divergence** (Kullback–Leibler divergence)
-# compares the two logarithms. A term with $q_v = 0$ counts as 0:
+# compares the logarithms of $q_v$ and $p_v$. A term with $q_v = 0$ counts as 0:
 #
 # $$\mathrm{KL}(q, p) = \sum_v q_v\, (\log q_v - \log p_v)$$
 #
@@ -244,8 +244,8 @@ caption = "Our sentence in the translator: −log p of each right token; .075 me
 show_figure(figure, "12_1_running", caption)
 
 # %% [markdown]
-# Our translator was trained with targets of .9 instead of 1. Lesson 12.3 shows that such targets keep p from
-# coming nearer to 1.
+# Our translator was trained with the target .9, instead of 1, for the right token. Lesson 12.3 shows why p
+# then stays near .9.
 #
 # **Your turn.** In the terminal, compute the cross-entropy for four probabilities of the right token, with
 # `!-np.log(np.array([0.5, 0.9, 0.99, 0.999]))`. By which factor does it fall in each of the last two steps?
@@ -256,8 +256,8 @@ show_figure(figure, "12_1_running", caption)
 # > - In *图解transformer* the row above the softmax has the label log_probs. It contains probabilities, which
 # >   sum to 1. Its axis ends at vocab_size, but counted from 0 the last token is vocab_size − 1. The token
 # >   "am" has the id 5 in this figure and 1 in the next ones. Here it is 1. The document puts the L2 distance
-# >   first, and only names cross-entropy and KL divergence. The rows of its trained figure sum to .974 up to
-# >   1.01.
+# >   first, and only names cross-entropy and KL divergence. In its figure of a trained model, the sums of the
+# >   rows lie between .974 and 1.01.
 # > - *The components of the Transformer* names logits and softmax. *Attention机制详解（二）* ends before
 # >   the output layer. Neither describes a loss.
 

@@ -58,9 +58,9 @@ show_figure(figure, "12_2_backward", "Backward: from dloss = 1 to dz, for T = 4 
 # %% [markdown]
 # ## Backward: p − q
 #
-# We take a single row, and let $q$ be any distribution. Let $Z = \sum_v \exp(z_v)$ be the sum in the softmax.
-# First we need the derivative of $\log p_r$ with respect to the logit $z_v$, for any two tokens $r$ and $v$.
-# The bracket $[r = v]$ is 1 if $r = v$, and 0 otherwise:
+# We take the logits of a single position, and let $q$ be any distribution. Let $Z = \sum_v \exp(z_v)$ be the
+# sum in the softmax. First we need the derivative of $\log p_r$ with respect to the logit $z_v$, for any two
+# tokens $r$ and $v$. The bracket $[r = v]$ is 1 if $r = v$, and 0 otherwise:
 #
 # $$\begin{aligned}
 # \log p_r &= z_r - \log Z \\
@@ -71,8 +71,9 @@ show_figure(figure, "12_2_backward", "Backward: from dloss = 1 to dz, for T = 4 
 # **Question.** What is the sign of this derivative for $r = v$, and for $r \neq v$?
 #
 # <details><summary>Answer</summary>
-# For $r = v$ it is $1 - p_v$, which is positive: a token becomes more probable when its own logit rises.
-# For the other tokens it is $-p_v$, which is negative: they become less probable, because the sum grows.
+# For $r = v$ it is $1 - p_v$, which is positive: a token becomes more probable when its own logit rises. For
+# $r \neq v$ it is $-p_v$, which is negative: a token becomes less probable when the logit of another token
+# rises, because the sum $Z$ grows.
 # </details>
 
 # %% [markdown]
@@ -217,7 +218,7 @@ for length, right, wrong in found:
     assert_allclose([right, wrong], [-6 / 7 / 5, -6 / 7 / (2 * length)])
 
 # %% [markdown]
-# After the division by B · T, the influence of a token depends on the longest sentence in its batch. A
+# If the sum is divided by B · T, the influence of a token depends on the longest sentence in its batch. A
 # longer sentence makes the gradients of all tokens smaller.
 
 # %% [markdown]

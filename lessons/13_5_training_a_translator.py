@@ -115,14 +115,14 @@ assert epochs < 5
 # Three things are new:
 #
 # - Before an update, long gradients are shortened (`clip_norm`).
-# - The update is that of **Adam** (lesson 13.2, `13_2_adam`), which divides the gradient of each parameter by
-#   its usual size.
+# - The **optimizer**, which makes the update, is **Adam** (lesson 13.2, `13_2_adam`). It divides each
+#   gradient by its usual size.
 # - The learning rate changes (`schedule`). It rises for `warmup_steps` steps, and then it falls to 0 along
 #   half a cosine (lesson 13.3, `13_3_schedules_and_gradient_clipping`).
 #
-# In addition `train` writes a log, validates at regular intervals, and saves checkpoints in the folder
-# runs/lesson13, below the folder in which you work. The next cell takes about a minute. If the run is already
-# there, the cell does not train again.
+# In addition `train` writes a log, measures the validation loss at regular intervals, and saves checkpoints
+# in the folder runs/lesson13, below the folder in which you work. The next cell takes about a minute. If the
+# run is already there, the cell does not train again.
 #
 # The **accuracy** is the share of the tokens for which the model gives the highest probability to the right
 # token. As in training, the decoder reads the right tokens of the earlier positions.
@@ -192,9 +192,9 @@ caption = "The built-in corpus: the loss ends a little above the entropy of its 
 show_figure(figure, "13_corpus", caption)
 
 # %% [markdown]
-# The validation loss ends about .05 above the smallest possible value. So this loss can hardly become smaller
-# by more training. The translator of our sentence has the same smoothing, and 10,000 tokens, so its H(q) is
-# 1.25. The next picture shows its loss in ten more steps, on our sentence alone.
+# The validation loss ends about .05 above the smallest possible value. So more training could reduce it by at
+# most this amount. The translator of our sentence has the same smoothing, and a vocabulary of 10,000 tokens,
+# so its H(q) is 1.25. The next picture shows its loss in ten more steps, on our sentence alone.
 
 # %% tags=["plot"]
 shipped = load("en-de")
@@ -216,8 +216,8 @@ assert abs(least - 1.25) < 0.005
 
 # %% [markdown]
 #
-# **Question.** The validation loss is computed from sentences that the model was not trained on. What would
-# you see in the figure if the model overfitted?
+# **Question.** A model **overfits** if it improves only on the sentences that it was trained on. What would
+# you then see in the figure of training and validation loss?
 #
 # <details><summary>Answer</summary>
 # The training loss would continue to fall, but the validation loss would stop falling and then rise.
@@ -261,8 +261,9 @@ assert scores["bank"].right_word > 0.85 * scores["bank"].sentences
 # %% [markdown]
 # In nearly all sentences with "it" and with "bank", the model chooses the right word. Always choosing the
 # more frequent of the two words would be right in 54 % and in 52 %. Chapter 15 examines which attention heads
-# make this choice. The simple sentences have more errors, mostly adjectives of the wrong gender, often that
-# of a nearer noun. Each sentence of the test contains two words that never occurred together in training.
+# make this choice. The simple sentences have more errors, mostly adjectives of the wrong gender. Often the
+# adjective has the gender of a nearer noun. Each sentence of the test contains two words that never occurred
+# together in training.
 #
 # Your numbers may differ a little from those of another computer. Different processors add numbers in a
 # different order, which changes the rounding. During thousands of steps, such small differences grow.
@@ -293,7 +294,8 @@ for english, french in zip(asked, translator.translate(asked, beam=1), strict=Tr
 # - A checkpoint is a file with the parameters and everything else that is needed to continue a training.
 # - With label smoothing, the smallest possible loss is the entropy H(q) of the targets.
 # - The trained model ends a little above this value, also on sentences that it was not trained on.
-# - The quality is measured with translations: how many are exact, and how often an ambiguous word is right.
+# - The quality is measured with translations: how many are exact, and how often an ambiguous word is
+#   translated correctly.
 
 # %% [markdown]
 # ## Questions
