@@ -14,17 +14,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from npformer.interop.families import parts
 from npformer.interop.families.family import Family, WeightRow
-from npformer.interop.families.parts import (
-    ACTIVATIONS,
-    HEAD,
-    OLD_HEAD,
-    LayerShape,
-    layer_rows,
-    linear_rows,
-    norm_rows,
-    with_head,
-)
 from npformer.interop.families.settings_table import SettingRow, SettingTable, count, flag, number
 from npformer.interop.settings_file import Settings
 from npformer.models.gpt_neox import GPTNeoX, GPTNeoXConfig
@@ -43,7 +34,7 @@ SETTINGS = SettingTable(
         count("d_ff", "intermediate_size", 24576),
         count("context", "max_position_embeddings", 2048),
         number("norm_eps", "layer_norm_eps", 1e-5),
-        SettingRow(ACTIVATIONS, "activation", "hidden_act", "gelu"),
+        SettingRow(parts.ACTIVATIONS, "activation", "hidden_act", "gelu"),
         flag("tied", "tie_word_embeddings", False),
         flag("parallel", "use_parallel_residual", True),
         SettingRow(None, "dropout", ("hidden_dropout", "attention_dropout")),
@@ -91,15 +82,15 @@ def settings_of(config: GPTNeoXConfig) -> dict[str, Any]:
 
 def rows(config: GPTNeoXConfig) -> Iterator[WeightRow]:
     """Yield the rows of the table that relates our parameters to the tensors of a file."""
-    d, v, shape = config.d_model, config.vocab_size, LayerShape(config.d_model, config.hidden_width)
+    d, v, shape = config.d_model, config.vocab_size, parts.LayerShape(config.d_model, config.hidden_width)
     yield WeightRow("embedding.tokens.weight", (v, d), (f"{PREFIX}embed_in.weight",))
     for i in range(config.n_layers):
         ours, theirs = f"layers.{i}", f"{PREFIX}layers.{i}"
         yield from _projection_rows(config, f"{ours}.self_attention", f"{theirs}.attention")
-        yield from layer_rows(ours, theirs, LAYER, shape)
-    yield from norm_rows("norm", f"{PREFIX}final_layer_norm", d)
+        yield from parts.layer_rows(ours, theirs, LAYER, shape)
+    yield from parts.norm_rows("norm", f"{PREFIX}final_layer_norm", d)
     if config.head and not config.tied:
-        yield from linear_rows("output", ["lm_head"], d, v, bias=False)
+        yield from parts.linear_rows("output", ["lm_head"], d, v, bias=False)
 
 
 def _projection_rows(config: GPTNeoXConfig, ours: str, theirs: str) -> Iterator[WeightRow]:
@@ -120,10 +111,10 @@ def _projection_rows(config: GPTNeoXConfig, ours: str, theirs: str) -> Iterator[
 
 def tensor_name(name: str, config: GPTNeoXConfig) -> str | None:
     """Return the current name of a tensor, or None for a mask, angles or the copy of a tied weight."""
-    if name in (HEAD, OLD_HEAD):
-        return None if config.tied else HEAD
+    if name in (parts.HEAD, parts.OLD_HEAD):
+        return None if config.tied else parts.HEAD
     name = PREFIX + name.removeprefix(PREFIX)
     return None if _BUFFER.fullmatch(name) else name
 
 
-GPT_NEOX = Family("gpt_neox", GPTNeoX, config_of, settings_of, rows, tensor_name, with_head)
+GPT_NEOX = Family("gpt_neox", GPTNeoX, config_of, settings_of, rows, tensor_name, parts.with_head)

@@ -13,16 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from npformer.interop.families import parts
 from npformer.interop.families.family import Family, WeightRow
-from npformer.interop.families.parts import (
-    ACTIVATIONS,
-    HEAD,
-    LayerShape,
-    layer_rows,
-    linear_rows,
-    norm_rows,
-    with_head,
-)
 from npformer.interop.families.settings_table import SettingRow, SettingTable, count, flag
 from npformer.models.gpt import GPT, GPTConfig
 
@@ -39,7 +31,7 @@ SETTINGS = SettingTable(
         count("n_heads", "num_attention_heads", 12),
         count("d_ff", "ffn_dim", 3072),
         count("context", "max_position_embeddings", 2048),
-        SettingRow(ACTIVATIONS, "activation", "activation_function", "relu"),
+        SettingRow(parts.ACTIVATIONS, "activation", "activation_function", "relu"),
         flag("tied", "tie_word_embeddings", True),
         SettingRow(None, "dropout", "dropout"),
     ),
@@ -70,7 +62,7 @@ LAYER = {
 def rows(config: GPTConfig) -> Iterator[WeightRow]:
     """Yield the rows of the table that relates our parameters to the tensors of a file."""
     d, context = config.d_model, config.context
-    shape = LayerShape(d, config.hidden_width)
+    shape = parts.LayerShape(d, config.hidden_width)
     theirs = f"{PREFIX}decoder"
     yield WeightRow("embedding.tokens.weight", (config.vocab_size, d), (f"{theirs}.embed_tokens.weight",))
     yield WeightRow(
@@ -81,17 +73,17 @@ def rows(config: GPTConfig) -> Iterator[WeightRow]:
         n_rows=context + FIRST,
     )
     for i in range(config.n_layers):
-        yield from layer_rows(f"layers.{i}", f"{theirs}.layers.{i}", LAYER, shape)
-    yield from norm_rows("norm", f"{theirs}.final_layer_norm", d)
+        yield from parts.layer_rows(f"layers.{i}", f"{theirs}.layers.{i}", LAYER, shape)
+    yield from parts.norm_rows("norm", f"{theirs}.final_layer_norm", d)
     if config.head and not config.tied:
-        yield from linear_rows("output", ["lm_head"], d, config.vocab_size, bias=False)
+        yield from parts.linear_rows("output", ["lm_head"], d, config.vocab_size, bias=False)
 
 
 def tensor_name(name: str, config: GPTConfig) -> str | None:
     """Return the name of a tensor with its prefix, or None for the copy of a tied weight."""
-    if name == HEAD:
-        return None if config.tied else HEAD
+    if name == parts.HEAD:
+        return None if config.tied else parts.HEAD
     return PREFIX + name.removeprefix(PREFIX)
 
 
-OPT = Family("opt", GPT, SETTINGS.read, SETTINGS.written, rows, tensor_name, with_head)
+OPT = Family("opt", GPT, SETTINGS.read, SETTINGS.written, rows, tensor_name, parts.with_head)
