@@ -37,7 +37,7 @@ from npformer.nn.module import Module
 
 @dataclass(frozen=True)
 class Olmo2Config(LlamaConfig):
-    """The settings of a OLMo 2: those of a Llama, with the defaults of the family."""
+    """The settings of an OLMo 2: those of a Llama, with the defaults of the family."""
 
     named: ClassVar[Registry[dict[str, Any]]] = registry("preset of OLMo 2", {})
 
