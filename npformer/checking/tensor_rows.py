@@ -11,6 +11,7 @@ from npformer.checking.diagnosis import ENTRIES, NumericGradients, diagnose
 from npformer.checking.draw import LARGE, Draw, Kinks
 from npformer.checking.report import UNDECIDED, CheckRow
 from npformer.checking.shapes import reason_of_shape
+from npformer.checking.stairs import misled_by_stairs
 from npformer.errors import quantity
 
 
@@ -59,7 +60,10 @@ def _check_tensor(
     is_inexact = not seems_right and error <= hidden
     may_be_zero = not seems_right and (is_inexact or method == "complex")
     is_zero = may_be_zero and draw.is_rounding({tensor: v}, rng)
-    if method == "difference" and (seems_right or is_zero) and hides_slopes(target, {tensor: v}):
+    if method == "difference" and (
+        ((seems_right or is_zero) and hides_slopes(target, {tensor: v}))
+        or misled_by_stairs(target, {tensor: v})
+    ):
         return row(np.inf, None, UNDECIDED, undecided=True)
     if seems_right and not draw.crosses_a_kink({tensor: v}):
         return row(error)

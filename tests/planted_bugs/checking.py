@@ -19,15 +19,33 @@ BUGS = {
             "checker: complex step of another real part": "if False:"
         },
         "return found <= VANISHING * before": {"checker: complex step through the modulus": "return True"},
-        "if hides_slopes(target, directions, exact):": {
-            "checker: a complex step that sees no slope beside a constant": "if False:"
+        "hides_slopes(target, directions, exact) or": {
+            "checker: a complex step that sees no slope beside a constant": "False or"
+        },
+        "or misled_by_stairs(target, directions, exact):": {
+            "checker: a complex step on the steps of rounding errors": "or False:"
         },
         "if noise <= size and distance": {"checker: rounding errors confirm a complex step": "if distance"},
     },
     "checking/tensor_rows.py": {
         "(seems_right or is_zero) and hides_slopes(target, {tensor: v})": {
             "checker: a gradient of 0 where rounding errors hide the slope": "False"
+        },
+        "or misled_by_stairs(target, {tensor: v})": {"checker: the wrong one of two slopes": ""},
+    },
+    "checking/properties.py": {
+        "hidden = np.inf if misled_by_stairs(target, directions) else hidden": {
+            "checker: the wrong one of two slopes at another point": "pass"
         }
+    },
+    "checking/stairs.py": {
+        "return not norm((_vector(rough) - _vector(fine))[steps]) <= norm(least[steps])": {
+            "checker: steps of a function are rounding errors": "return True",
+            "checker: rounding errors are steps of a function": "return False",
+        },
+        "self.slope(0.0, short * self.at_scale) for short in SHORT": {
+            "checker: no slope on a short way": "self.slope(0.0, self.at_scale) for _ in SHORT"
+        },
     },
     "checking/check_target.py": {
         "sizes = np.abs(x)": {"checker: one scale for all entries": "sizes = np.abs(x) * 0"}
