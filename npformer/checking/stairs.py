@@ -112,7 +112,7 @@ class _Line:
         """
         steps = possible
         if SHORT[number] == LONG:
-            steps = steps & ((below[0] == 0) | (above[0] == 0))
+            steps = steps & (self.on_steps[number] == 0) & ((below[0] == 0) != (above[0] == 0))
         for place, side in ((-h, below), (h, above)):  # one flat part alone is a kink or a bend
             if steps.any():
                 move = max(SHORT[number] * self.at_scale, LEAST * h)
