@@ -116,9 +116,9 @@ class _Line:
         for place, side in ((-h, below), (h, above)):  # one flat part alone is a kink or a bend
             if steps.any():
                 move = max(SHORT[number] * self.at_scale, LEAST * h)
-                flat = self.are_unlike(side[:1], self.slope(place, move), move)
                 is_zero = (side[0] == 0) & (SHORT[number] == LONG)  # one side of a ReLU
                 size = _larger(side[0], self.on_steps[number])
+                flat = np.abs(self.slope(place, move) - side[0]) > UNLIKE * size
                 steps = steps & (flat | is_zero) & (np.abs(side[0] - side[1]) <= STRAIGHT * size)
         return steps
 
