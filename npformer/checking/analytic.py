@@ -26,6 +26,7 @@ from npformer.checking.derivative import (
     hides_slopes,
     step_along,
 )
+from npformer.checking.stairs import misled_by_stairs
 from npformer.checking.trees import is_real, map_tree, norm
 
 POINTS = np.exp(2j * np.pi * np.arange(8) / 8)  # ω
@@ -59,7 +60,7 @@ def takes_complex(target: CheckTarget, directions: dict[str, Array]) -> bool:
             if noise > SAME * size + 100 * zero_output:
                 return False
             exact = derivative_along(target, directions)
-            if hides_slopes(target, directions, exact):
+            if hides_slopes(target, directions, exact) or misled_by_stairs(target, directions, exact):
                 return False
             noise = 10 * (EPSILON * size + noise)
             return _is_analytic(target, directions, noise, norm(exact)) and _is_confirmed(

@@ -16,6 +16,7 @@ from npformer.checking.check_target import TOLERANCE, CheckTarget, Gradients
 from npformer.checking.derivative import METHOD_NAMES, STEP, step_along
 from npformer.checking.draw import LARGE, TIMES, Draw, points_nearby
 from npformer.checking.report import UNDECIDED, CheckRow
+from npformer.checking.stairs import misled_by_stairs
 from npformer.checking.trees import copy_tree, draw_like, leaves, map_tree, norm
 from npformer.nn.show import named_arrays
 
@@ -80,8 +81,9 @@ def _adjoint(
         if other.is_rounding(directions, rng):
             return 0.0, tolerance, False
         hidden = other.hidden_error(directions)
-        if "difference" in draw.methods.values() and hidden <= LARGE:
-            tolerance = max(tolerance, hidden)
+        if "difference" in draw.methods.values():
+            tolerance = max(tolerance, hidden) if hidden <= LARGE else tolerance
+            hidden = np.inf if misled_by_stairs(target, directions) else hidden
         return error, tolerance, tolerance < error <= hidden
 
 

@@ -6,11 +6,13 @@ from typing import Any
 import numpy as np
 
 from npformer.backend import Array, Generator, is_array
+from npformer.checking.check_target import CheckTarget
 from npformer.checking.derivative import METHOD_NAMES, hides_slopes, signs
 from npformer.checking.diagnosis import ENTRIES, NumericGradients, diagnose
 from npformer.checking.draw import LARGE, Draw, Kinks
 from npformer.checking.report import UNDECIDED, CheckRow
 from npformer.checking.shapes import reason_of_shape
+from npformer.checking.stairs import misled_by_stairs
 from npformer.errors import quantity
 
 
@@ -59,7 +61,7 @@ def _check_tensor(
     is_inexact = not seems_right and error <= hidden
     may_be_zero = not seems_right and (is_inexact or method == "complex")
     is_zero = may_be_zero and draw.is_rounding({tensor: v}, rng)
-    if method == "difference" and (seems_right or is_zero) and hides_slopes(target, {tensor: v}):
+    if method == "difference" and _is_hidden(target, {tensor: v}, seems_right=seems_right or is_zero):
         return row(np.inf, None, UNDECIDED, undecided=True)
     if seems_right and not draw.crosses_a_kink({tensor: v}):
         return row(error)
@@ -77,6 +79,11 @@ def _check_tensor(
         return row(error, None, UNDECIDED, undecided=True)
     entry = _first_wrong_entry(draw, tensor, v, kinks.entries, tolerance, rng)
     return row(error, entry, diagnose(correct, tensor, g, tolerance))
+
+
+def _is_hidden(target: CheckTarget, directions: dict[str, Array], *, seems_right: bool) -> bool:
+    """Return whether a difference cannot know the slope along directions."""
+    return (seems_right and hides_slopes(target, directions)) or misled_by_stairs(target, directions)
 
 
 def _first_wrong_entry(

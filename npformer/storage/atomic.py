@@ -65,7 +65,7 @@ def refuse_link_outside(path: Path) -> None:
     folder, target = (os.path.realpath(each) for each in (path.parent, path))
     is_own = Path(target).is_relative_to(folder) or folder in SYSTEM_FOLDERS  # /dev/stdout is a link too
     if path.is_symlink() and not is_own and not path.is_char_device():  # such as /dev/null
-        raise OSError(errno.ELOOP, f"it is a link to {target}, outside its folder", str(path))
+        raise OSError(errno.ELOOP, f"{path.name} is a link to {target}, outside its folder", str(path))
 
 
 def create_atomically(path: Path, data: bytes) -> None:

@@ -96,6 +96,36 @@ def test_rounding_errors_of_forward_are_no_mistakes(f, offset, scale, right, hal
     assert verdict(0) == f"f: {half}"
 
 
+def log_of_a_sum(x):
+    return np.log(1 + 1e-8 * np.abs(x))
+
+
+@pytest.mark.parametrize(
+    ("f", "slope", "other", "scale", "verdicts"),
+    [
+        (np.round, 0, 1, 1, "all gradients correct, INCORRECT"),
+        (np.round, 0, 1, 1e8, "not decided, not decided"),
+        (np.floor, 0, 1, 1e12, "not decided, not decided"),
+        (lambda x: x - np.round(x), 1, 0, 1e4, "not decided, INCORRECT"),
+        (lambda x: x - np.round(x), 1, 0, 1e6, "not decided, not decided"),
+        (lambda x: (x + 1e6) - 1e6, 1, 0, 1e-8, "not decided, not decided"),
+        (lambda x: (1e8 + np.abs(x)) - 1e8, np.sign, 0, 1e-8, "not decided, not decided"),
+        (lambda x: (1e8 + np.maximum(x, 0)) - 1e8, lambda x: x > 0, 0, 1e-8, "not decided, not decided"),
+        (lambda x: (1e8 + np.maximum(x, 0)) - 1e8, lambda x: x > 0, 0, 1, "all gradients correct, INCORRECT"),
+        (lambda x: (x + 1e6) - 1e6, 1, 0, 1, "all gradients correct, INCORRECT"),
+        (log_of_a_sum, lambda x: 1e-8 * np.sign(x), 0, 1, "all gradients correct, INCORRECT"),
+    ],
+)
+def test_stairs_have_two_slopes(f, slope, other, scale, verdicts):
+    """Differences see one of them. Without the other one, np.round(x) at 1e8 has the derivative 1."""
+
+    def verdict(slope):
+        d = slope if callable(slope) else lambda x: slope + 0 * x
+        return str(gradcheck(pair(f, d), scale * X, name="f")).splitlines()[0].removeprefix("f: ")
+
+    assert f"{verdict(slope)}, {verdict(other)}" == verdicts
+
+
 def test_a_forward_pass_that_is_another_function_of_complex_numbers():
     """The complex step is not asked about the function of real numbers, so differences decide."""
     factor = 1 + 2e-5

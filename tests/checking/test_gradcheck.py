@@ -229,7 +229,10 @@ REFUSED = {
     "nothing to check": ((F.softmax, F.softmax_backward), np.ones(2, int)),
     "returned 2 gradients": ((lambda x: (x, None), lambda dy, c: (dy, dy)), np.ones(2)),
     "returned 0 gradients": ((lambda x: (x, None), lambda dy, c: None), np.ones(2)),
-    "needs 2 arguments": ((lambda x, w: (x @ w, None), lambda dy, c: (dy, dy)), np.ones((2, 2))),
+    r"needs 2 arguments \(x, w\), and 1 was given: give one for each .*, one --shape for each": (
+        (lambda x, w: (x @ w, None), lambda dy, c: (dy, dy)),
+        np.ones((2, 2)),
+    ),
     "takes 1 array ": ((lambda x: (x, None), lambda dy, c: dy), np.ones(2), np.ones(2)),
 }
 

@@ -85,6 +85,8 @@ def test_gradcheck_of_some_components(capsys):
     assert {"name", "tensor", "error", "method", "ok"} <= set(rows[0])
     assert {row["name"] for row in rows} == {"softmax", "log-softmax", "softmax of masked scores"}
     assert "all correct" in said(capsys, "gradcheck 'layer norm'")
+    both = said(capsys, "gradcheck 'layer norm' 'kernel layer_norm'")
+    assert re.search(r"largest relative error \S+e-1[56] in float64 and \S+e-0[678] in float32", both)
     assert "gain" in said(capsys, "gradcheck 'layer norm' --verbose")
     assert "layer norm\n" in said(capsys, "gradcheck --list")
 

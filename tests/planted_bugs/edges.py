@@ -5,6 +5,12 @@ from planted_bugs.bug import Place
 BUGS = {
     "functional/softmax.py": {"if x.shape[-1] == 0:": {"softmax: rows without entries": "if False:"}},
     "functional/attention.py": {"if k.shape[-2] == 0:": {"attention: no keys": "if False:"}},
+    "nn/context.py": {
+        'given is not None and getattr(given, "ndim", None) == 3': {
+            "masks: three axes for those of the heads": "False",
+            "masks: three axes of the queries": "name == 'mask' and given is not None and given.ndim == 3",
+        }
+    },
     "nn/recurrent.py": {"if x.shape[1] == 0:": {"Recurrent: no positions": "if False:"}},
     "validation.py": {
         Place("not isinstance(value, Integral) or isinstance(value, bool) or value < 1", 1, 1): {

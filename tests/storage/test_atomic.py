@@ -219,7 +219,7 @@ def test_a_link_to_a_file_outside_its_folder_is_refused(tmp_path, where):
         with pytest.raises(UserError, match=r"outside its folder|it is a folder") as error:
             attempt()
         assert "\n" not in str(error.value)
-    with pytest.raises(OSError, match="it is a link to"):
+    with pytest.raises(OSError, match="is a link to"):
         refuse_link_outside(link)
     assert outside.read_text() == "old"
     assert os.listdir(tmp_path / "outside") == ["file"]

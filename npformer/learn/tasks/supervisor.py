@@ -33,7 +33,8 @@ from npformer.learn.tasks.confinement import (
 
 STARTUP = 60.0  # additional seconds for the child to start and to end, which is slow on a busy machine
 MOST_PROCESSES = 32
-PATROL = 0.1  # seconds between two measurements
+PATROL = 0.1  # seconds between two measurements, which are more frequent where little memory is left
+LEAST = 0.05  # of this time
 MARGIN, MORE = 1.2, 0.3  # the factor and the seconds by which the supervisor waits longer than the process
 FAREWELL = 30.0  # the largest number of seconds for which the supervisor tries to end processes
 
@@ -123,30 +124,33 @@ def _watch(worker: int, limits: Limits, begins: int) -> tuple[int, str]:
     wakes = [0, begins]  # the standard input, and the pipe that the worker closes
     with contextlib.suppress(AttributeError, OSError):  # of systems without it
         wakes.append(os.pidfd_open(worker))  # readable once the worker has ended
-    start, end = _Used(0, 0), time.monotonic() + STARTUP
+    start, end, patrol = _Used(0, 0), time.monotonic() + STARTUP, PATROL
     while True:
         ended, status = os.waitpid(-1, os.WNOHANG)  # the worker, or a process that has lost its own parent
         if ended == worker:
             return os.waitstatus_to_exitcode(status), ""
         if ended:
             continue
-        ready = select.select(wakes, [], [], PATROL)[0]
+        ready = select.select(wakes, [], [], patrol)[0]
         if 0 in ready:
             return -signal.SIGKILL, say("the check was interrupted")
         processes = _descendants()
         if begins in ready:
             wakes.remove(begins)
             start, end = _used(processes), time.monotonic() + MARGIN * limits.altogether + MORE
-        why = _excess(processes, start, limits) if begins not in wakes else ""
+        why = ""
+        if begins not in wakes:
+            used = _used(processes)
+            why = _excess(processes, used, start, limits)
+            patrol = PATROL * max(LEAST, 1 - (used.memory - start.memory) / limits.memory)
         if time.monotonic() > end:
             why = say("it took too long")
         if why:
             return -signal.SIGKILL, why
 
 
-def _excess(processes: list[int], start: _Used, limits: Limits) -> str:
-    """Return which limit the processes exceed, or ""."""
-    used = _used(processes)
+def _excess(processes: list[int], used: _Used, start: _Used, limits: Limits) -> str:
+    """Return which limit the processes exceed that have used so much since the start, or ""."""
     if len(processes) > MOST_PROCESSES:
         return say("it started more than {most} processes", most=MOST_PROCESSES)
     if used.seconds - start.seconds > MARGIN * limits.seconds + MORE:

@@ -307,12 +307,41 @@ def test_no_process_is_left(end, judged, tmp_path):
     assert alive(numbers(tmp_path)) == []
 
 
+# a pipe of 100 bytes bounds this one, whoever reads them
+BOMB = """
+tokens, given = os.pipe()
+os.write(given, b"x" * 100)
+os.set_blocking(tokens, False)
+try:
+    while os.read(tokens, 1):
+        if os.fork() == 0:
+            os.setsid()
+            with open("pids", "a") as file:
+                file.write(os.readlink("/proc/self") + "\\n")
+except BlockingIOError:
+    pass
+end = time.monotonic() + 10
+while time.monotonic() < end:
+    pass
+"""
+
+
 @LINUX
-def test_many_processes_are_ended(judged, tmp_path):
-    code = "for _ in range(100):\n    fork(sleep)\ntime.sleep(1e6)\n"
+@pytest.mark.parametrize("code", ["for _ in range(100): fork(sleep)\ntime.sleep(1e6)\n", BOMB])
+def test_many_processes_are_ended(code, judged, tmp_path):
     verdict = judged(RIGHT + START + code)
     assert verdict.message == "it was stopped: it started more than 32 processes"
     assert alive(numbers(tmp_path)) == []
+
+
+@LINUX
+def test_the_supervisor_of_root_runs_before_any_number_of_processes(judged, monkeypatch):
+    if os.geteuid():
+        pytest.skip("only root may run a process in real time")
+    run = process.ask_child
+    monkeypatch.setattr(process, "ask_child", lambda *a, **s: run(*a, **s, isolated=False))
+    code = "raise ValueError([os.sched_getscheduler(p) for p in (os.getppid(), 0)])\n"
+    assert f"[{os.SCHED_RR}, {os.SCHED_OTHER}]" in judged(RIGHT + "import os\n" + code).message
 
 
 @LINUX
