@@ -6,7 +6,7 @@ from pathlib import Path
 
 from npformer.language import GLOSSARY, phrase, say
 from npformer.learn.course.architecture import place_of
-from npformer.learn.course.chapters import TITLES
+from npformer.learn.course.chapters import title_of_chapter
 from npformer.learn.course.glossary import SHAPES, Term, all_terms
 from npformer.learn.course.length import minutes_of
 from npformer.learn.course.lesson import Lesson
@@ -92,7 +92,7 @@ def course_pages(lessons: Sequence[Lesson]) -> Files:
     for number, group in chapters.items():
         path = f"lessons/chapter_{number:02}" if len(group) > 1 else document_of(group[0])
         entries.append(f"/{path}")
-        rows.append(f"- [{number} · {text(TITLES[number])}](/{path}.md)")
+        rows.append(f"- [{number} · {text(title_of_chapter(number))}](/{path}.md)")
         if len(group) > 1:
             files[f"{path}.md"] = _chapter(number, group)
     hours = round(sum(map(minutes_of, lessons)) / 60)
@@ -138,7 +138,7 @@ def _chapter(number: int, lessons: Sequence[Lesson]) -> bytes:
         "\n".join(rows),
         listed([f"/{document_of(each)}" for each in lessons]),
     ]
-    return document(f"{number} · {text(TITLES[number])}", parts)
+    return document(f"{number} · {text(title_of_chapter(number))}", parts)
 
 
 def _exercise_list(lessons: Sequence[Lesson]) -> bytes:
@@ -159,7 +159,7 @@ def _exercise_list(lessons: Sequence[Lesson]) -> bytes:
             rows.append(
                 f"- **{name}**: {text(each.title)}" + (f" (lesson {lesson.number})" if lesson else "")
             )
-        parts.append(f"## {number} · {text(TITLES[number])}\n\n" + "\n".join(rows))
+        parts.append(f"## {number} · {text(title_of_chapter(number))}\n\n" + "\n".join(rows))
     return document("Exercises", parts, "practice homework")
 
 
