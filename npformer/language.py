@@ -83,7 +83,7 @@ def language_tag() -> str:
     return current_language().replace("_", "-")
 
 
-def say(message: str, **values: object) -> str:
+def say(message: str, /, **values: object) -> str:
     """Return a sentence of the program in the current language, with its values.
 
     Args:
