@@ -112,8 +112,7 @@ def course_pages(lessons: Sequence[Lesson]) -> Files:
         listed(entries),
     ]
     files["lessons/index.md"] = document("The course", parts, "contents chapters lessons")
-    files["exercises.md"] = _exercise_list(lessons)
-    return files
+    return files | exercise_list(lessons)
 
 
 def _route(route: Route, lessons: Sequence[Lesson]) -> str:
@@ -141,14 +140,17 @@ def _chapter(number: int, lessons: Sequence[Lesson]) -> bytes:
     return document(f"{number} · {text(title_of_chapter(number))}", parts)
 
 
-def _exercise_list(lessons: Sequence[Lesson]) -> bytes:
-    """Return the list of all exercises, each with a link to the lesson that starts it."""
+def exercise_list(lessons: Sequence[Lesson]) -> Files:
+    """Return the list of all exercises in the current language, with links to the lessons that start them."""
     where = {name: lesson for lesson in reversed(lessons) for name in exercises_of(lesson)}
     parts = [
-        f"In {len(list(EXERCISES))} exercises you write a function of the package yourself. "
-        "`npformer exercise start softmax` writes a file with the missing function, and "
-        "`npformer exercise check` runs it and says what is wrong. When you have solved them, "
-        "`npformer build` assembles your functions into a Transformer that translates."
+        say(
+            "In {count} exercises you write a function of the package yourself. `npformer exercise start "
+            "softmax` writes a file with the missing function, and `npformer exercise check` runs it and "
+            "says what is wrong. When you have solved them, `npformer build` assembles your functions into a "
+            "Transformer that translates.",
+            count=len(list(EXERCISES)),
+        )
     ]
     ordered = sorted(EXERCISES, key=lambda each: each.chapter)
     for number, group in groupby(ordered, lambda each: each.chapter):
@@ -156,11 +158,10 @@ def _exercise_list(lessons: Sequence[Lesson]) -> bytes:
         for each in group:
             lesson = where.get(each.name)
             name = f"[{each.name}](#exercise-{each.name})" if lesson else each.name
-            rows.append(
-                f"- **{name}**: {text(each.title)}" + (f" (lesson {lesson.number})" if lesson else "")
-            )
+            where_it_starts = say(" (lesson {number})", number=lesson.number) if lesson else ""
+            rows.append(say("- **{name}**: {title}", name=name, title=text(each.title)) + where_it_starts)
         parts.append(f"## {number} · {text(title_of_chapter(number))}\n\n" + "\n".join(rows))
-    return document("Exercises", parts, "practice homework")
+    return {"exercises.md": document(say("Exercises"), parts, "practice homework")}
 
 
 def glossary_page(lessons: Sequence[Lesson]) -> Files:
