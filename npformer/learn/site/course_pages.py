@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
 
-from npformer.language import GLOSSARY, phrase, say
+from npformer.language import ENGLISH, GLOSSARY, catalog, current_language, phrase, say
 from npformer.learn.course.architecture import place_of
 from npformer.learn.course.chapters import title_of_chapter
 from npformer.learn.course.glossary import SHAPES, Term, all_terms
@@ -160,7 +160,11 @@ def exercise_list(lessons: Sequence[Lesson]) -> Files:
             name = f"[{each.name}](#exercise-{each.name})" if lesson else each.name
             where_it_starts = say(" (lesson {number})", number=lesson.number) if lesson else ""
             rows.append(say("- **{name}**: {title}", name=name, title=text(each.title)) + where_it_starts)
-        parts.append(f"## {number} · {text(title_of_chapter(number))}\n\n" + "\n".join(rows))
+        heading = f"## {number} · {text(title_of_chapter(number))}"
+        language = current_language()
+        if language != ENGLISH and not catalog(language, each.catalog):
+            heading += say(" (in English)")
+        parts.append(f"{heading}\n\n" + "\n".join(rows))
     return {"exercises.md": document(say("Exercises"), parts, "practice homework")}
 
 
