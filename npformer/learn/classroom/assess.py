@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from npformer.language import say
+from npformer.language import say, speaking
 from npformer.learn.classroom.assignment import Assignment
 from npformer.learn.classroom.copied import own_function_of_package
 from npformer.learn.exercises import EXERCISES, Exercise
@@ -92,9 +92,15 @@ def assess(assignment: Assignment, name: str, text: str) -> Result:
         text: The text of the solution.
 
     Returns:
-        The result: all points if every trial passes, otherwise 0 and the diagnosis of the first mistake.
+        The result: all points if every trial passes, otherwise 0 and the diagnosis of the first mistake, in
+        the language of the assignment.
     """
-    exercise = EXERCISES.find(name)
+    with speaking(assignment.language):
+        return _assess(assignment, EXERCISES.find(name), text)
+
+
+def _assess(assignment: Assignment, exercise: Exercise, text: str) -> Result:
+    """Do what `assess` does, in the current language."""
     if is_untouched(exercise, text):
         message = say("nothing was written: the solution is as it was given")
         return without_solution(assignment, exercise.name, UNTOUCHED, message)

@@ -172,7 +172,8 @@ h2 { margin-top: 2.2em; }
 pre, code, .defined { font-size: .84rem;
   font-family: ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace; }
 pre { margin: 0; line-height: 1.45; white-space: pre; overflow-x: auto; }
-p code, li code, td code { background: var(--soft); padding: .08em .3em; border-radius: .2em; }
+p code, li code, td code { background: var(--soft); padding: .08em .3em; border-radius: .2em;
+  overflow-wrap: anywhere; }
 .code { margin-top: 1em; padding: .7em .9em; background: var(--soft); border-left: 3px solid var(--number); }
 .output { padding: .6em .9em; border-left: 3px solid var(--line); }
 .defined { margin: .2em 0 1.2em; padding-left: 1.1em; color: var(--faint); }

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from npformer.language import INTERFACE, later, phrase, say
+from npformer.language import GAP, INTERFACE, later, phrase, say
 from npformer.learn.course.length import minutes_of
 from npformer.learn.course.lesson import Lesson, all_lessons
 
@@ -91,7 +91,7 @@ def place_on_routes(lesson: Lesson) -> str:
         if lesson not in MAIN.lessons:
             sentences.append(say("It is not on the main route."))
     if sentences:
-        return " ".join(sentences)
+        return GAP.sub("", " ".join(sentences))
     after = next_on(MAIN, lesson)
     if after is None:
         return say("This lesson comes after the main route.")

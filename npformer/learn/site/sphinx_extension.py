@@ -50,6 +50,7 @@ LABELS = {
         later("Auto light/dark, in light mode"),
         later("Auto light/dark, in dark mode"),
     ),
+    "@pradyunsg</a>": (later("'s"),),
 }
 DRAWERS = {"sidebar-drawer": later("Site"), "toc-drawer": later("Page")}
 ARRAY = re.compile(r"~?(?:numpy\.)?ndarray\[~?(?:typing\.)?Any, ~?(?:typing\.)?Any\]")
