@@ -58,8 +58,8 @@ def run(arguments: Namespace) -> int:
         return 0
     route = ROUTES[arguments.route] if arguments.route else None
     lessons, places = all_lessons() if route is None else route.lessons, load_progress()
-    lesson, minutes, *others = say("lesson"), say("minutes"), say("routes"), say("progress")
-    table = plain_table(">", lesson, f">{minutes}", *others, wrapped=("", lesson, minutes, *others))
+    title, minutes, *others = say("lesson"), say("minutes"), say("routes"), say("progress")
+    table = plain_table(">", title, f">{minutes}", *others, wrapped=("", title, minutes, *others))
     for chapter, group in groupby(lessons, key=lambda lesson: lesson.chapter):
         of_chapter = list(group)
         if len(of_chapter) > 1 and route is None:
