@@ -17,6 +17,7 @@ from npformer.cli.output import console
 from npformer.cli.own_command import as_typed
 from npformer.cli.progress import training_progress
 from npformer.data.corpus import BuiltinCorpus, Pair, builtin_corpus
+from npformer.data.dataset import PairDataset
 from npformer.data.loader import make_batch
 from npformer.errors import UserError
 from npformer.escaping import printable, shell_word
@@ -27,6 +28,7 @@ from npformer.generation.search import BEAM
 from npformer.language import say
 from npformer.learn.console import plain_table, styled
 from npformer.learn.course.trained import LessonTraining, is_of_recipe, tour_recipe
+from npformer.models.transformer import TransformerConfig
 from npformer.pretrained import Translator, load
 from npformer.pretrained.attention import title_of
 from npformer.pretrained.train_on_files import threads_for
@@ -104,12 +106,8 @@ def run(arguments: Namespace) -> int:
     page = write_page(folder)
     out.print(say("wrote {path}", path=printable(page)), soft_wrap=True)
 
-    seconds = time.perf_counter() - start
-    out.print(
-        styled(
-            ("\n" + say("Done"), "bold"), say(" in {seconds:.0f} s. {exact}", seconds=seconds, exact=exact)
-        )
-    )
+    after = say(" in {seconds:.0f} s. {exact}", seconds=time.perf_counter() - start, exact=exact)
+    out.print(styled(("\n" + say("Done"), "bold"), after))
     out.print(styled(f"  {IT_SENTENCES[0]}\n    ", (translator.translate(IT_SENTENCES[0], beam=1), "cyan")))
     text = say("Open {page} in a browser: it shows every number. What next:", page=printable(page))
     out.print(text, soft_wrap=True)
@@ -146,18 +144,7 @@ def train_translator(out: Console, folder: Path, arguments: Namespace, backend: 
         raise UserError(f"{folder} {ANOTHER_RUN}")
     out.print(say("making the sentences ..."), style="dim")
     dataset, model, _ = tour_recipe()
-    out.print(
-        say(
-            "{pairs:,} pairs, {source} English and {target} French words, d_model {width}, {heads} heads, "
-            "{layers} + {layers} layers",
-            pairs=len(dataset.train),
-            source=model.source_vocab,
-            target=model.target_vocab,
-            width=model.d_model,
-            heads=model.n_heads,
-            layers=model.n_layers,
-        )
-    )
+    _show_recipe(out, dataset, model)
     last = printable(run.last)
     if saved is not None and not is_of_recipe(saved, LessonTraining(dataset, model, training)):
         raise UserError(f"{folder} {ANOTHER_RUN}")
@@ -181,6 +168,22 @@ def train_translator(out: Console, folder: Path, arguments: Namespace, backend: 
     finished = say("finished after step {step}; the model is {path}", step=result.step, path=last)
     out.print(finished, soft_wrap=True)
     return Translator.from_checkpoint(load_checkpoint(run.last), backend)
+
+
+def _show_recipe(out: Console, dataset: PairDataset, model: TransformerConfig) -> None:
+    """Print the sizes of the data and of the model."""
+    out.print(
+        say(
+            "{pairs:,} pairs, {source} English and {target} French words, d_model {width}, {heads} heads, "
+            "{layers} + {layers} layers",
+            pairs=len(dataset.train),
+            source=model.source_vocab,
+            target=model.target_vocab,
+            width=model.d_model,
+            heads=model.n_heads,
+            layers=model.n_layers,
+        )
+    )
 
 
 def forget_start(run: RunFolder) -> None:

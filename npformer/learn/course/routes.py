@@ -30,7 +30,7 @@ class Route:
 
     @property
     def goal(self) -> str:
-        """What the reader has at its end, in the current language."""
+        """The goal of the reader, in the current language."""
         return phrase(self.english_goal, INTERFACE)
 
     @property
