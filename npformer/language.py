@@ -23,6 +23,7 @@ VARIABLES = ("LC_ALL", "LC_MESSAGES", "LANG")  # the first that is set decides, 
 INTERFACE = "interface"  # the catalog of the sentences in the program, and that of those about mistakes
 GRADER = "grader"
 GLOSSARY = "glossary"  # the catalog of the definitions
+BUGS = "bugs"  # the catalog of the programs with a bug
 EXPLORER = "explorer"  # the catalog of the words of the explorer's page
 CHINESE = "[\u3000-\u303f\u4e00-\u9fff\uff00-\uffef]"
 GAP = re.compile(f"(?<={CHINESE}) (?={CHINESE})")  # spaces enclose values, which are mostly Latin
@@ -77,7 +78,12 @@ def speaking(language: str) -> Iterator[None]:
         _language.reset(token)
 
 
-def say(message: str, **values: object) -> str:
+def language_tag() -> str:
+    """Return the current language as pages of HTML name it, such as zh-CN."""
+    return current_language().replace("_", "-")
+
+
+def say(message: str, /, **values: object) -> str:
     """Return a sentence of the program in the current language, with its values.
 
     Args:
@@ -104,7 +110,7 @@ def phrase(message: str, /, *names: str, **values: object) -> str:
 
 
 def later(message: str) -> str:
-    """Return a message of the grader as it is: `phrase` says it later, in the language of that time."""
+    """Return a message of the program as it is: `phrase` says it later, in the language of that time."""
     return message
 
 

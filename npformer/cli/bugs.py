@@ -1,6 +1,7 @@
 """npformer bugs: find and repair a bug in code that looks correct and mostly trains."""
 
 from npformer.cli.tasks import RULES, TaskCommand
+from npformer.language import say
 from npformer.learn.bugs import BUGS, Specimen
 from npformer.learn.tasks import Verdict
 
@@ -25,9 +26,14 @@ class BugCommand(TaskCommand[Specimen]):
             seconds: The seconds that the check took.
         """
         return [
-            f"The bug of {task.name} is {verdict.message}, in {seconds:.1f} s.\n",
+            say(
+                "The bug of {name} is {repaired}, in {seconds:.1f} s.\n",
+                name=task.name,
+                repaired=verdict.message,
+                seconds=seconds,
+            ),
             "\n".join(verdict.story),
-            "\nTo list the other bugs, run npformer bugs list",
+            "\n" + say("To list the other bugs, run npformer bugs list"),
         ]
 
 

@@ -2,16 +2,18 @@
 
 import time
 from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from rich.table import Table
 
-from npformer.cli.options import COUNT, SECONDS, Rule, add, needs
+from npformer.cli.options import COUNT, SECONDS, Rule, add, add_language, needs
 from npformer.cli.output import console, note
 from npformer.cli.tasks import print_output, print_text
 from npformer.errors import UserError
 from npformer.escaping import printable, shell_word
+from npformer.language import GRADER, phrase, say
 from npformer.learn.capstone.compare import TOGETHER, Finding, compare_parts
 from npformer.learn.capstone.functions import LearnersError
 from npformer.learn.capstone.parts import MILESTONES, PARTS, Part, listed, next_exercise, own_parts, progress
@@ -60,6 +62,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         SECONDS,
         default=LIMIT,
     )
+    add_language(parser)
 
 
 @dataclass(frozen=True)
@@ -91,7 +94,7 @@ class Build:
     def show_parts(self) -> int:
         """Print whose each part is, and compare them with the package's. Return 1 if one is wrong."""
         out = console()
-        out.print(styled(("The parts of your Transformer", "bold"), "\n"))
+        out.print(styled((say("The parts of your Transformer"), "bold"), "\n"))
         out.print(self._table())
         limit = min(self.arguments.seconds, COMPARISON)
         findings = compare_parts(self.folder, self.parts, limit) if self.parts else []
@@ -101,14 +104,19 @@ class Build:
         right = [part.name for part in self.parts if part.name not in wrong]
         print_text("\n" + progress(right, len(right)))
         if self.parts and not findings:
-            each = "your part" if len(right) == 1 else "each of your parts, and with all of them together"
-            what = "Output, loss, every gradient, Adam and greedy search"
-            print_text(f"{what} agree with the package's Transformer: with {each}.")
+            many = say("each of your parts, and with all of them together")
+            print_text(
+                say(
+                    "Output, loss, every gradient, Adam and greedy search agree with the package's "
+                    "Transformer: with {each}.",
+                    each=say("your part") if len(right) == 1 else many,
+                )
+            )
         reached = [(text, names) for names, text in MILESTONES if set(right).issuperset(names)]
         if reached:
-            print_text("\nWhat works so far by your parts:")
+            print_text("\n" + say("What works so far by your parts:"))
         for text, names in reached:
-            print_text(f"  ✓ {text} ({listed(list(names))})")
+            print_text(f"  ✓ {phrase(text, GRADER)} ({listed(_shown(names))})")
         if findings:
             return 1
         self._show_next()
@@ -116,52 +124,64 @@ class Build:
 
     def _table(self) -> Table:
         """Return the table of all parts: whose each one is, and the command of its next exercise."""
-        table = plain_table("part", "whose", "to make it yours", wrapped=("to make it yours",))
+        last = say("to make it yours")
+        table = plain_table(say("part"), say("whose"), last, wrapped=(last,))
         for part in PARTS:
             exercise = next_exercise(self.folder, part)
             if exercise is None:
-                table.add_row(part.name, styled(("yours", "green")), "")
+                table.add_row(*_shown([part.name]), styled((say("yours"), "green")), "")
                 continue
             solved = sum(self.folder.state(each) == "solved" for each in part.exercises)
             action = "start" if self.folder.state(exercise) == "not started" else "check"
             command = self.command(f"npformer exercise {action} {exercise.name}")
-            progress = f" ({solved} of {len(part.names)} solved)" if solved else ""
-            table.add_row(part.name, styled(("the package's", "dim")), command + progress)
+            more = say(" ({solved} of {count} solved)", solved=solved, count=len(part.names))
+            whose = styled((say("the package's"), "dim"))
+            table.add_row(*_shown([part.name]), whose, command + more * bool(solved))
         return table
 
     def _show_finding(self, finding: Finding) -> None:
         """Print which part is wrong, what differs, and what the grader says about its exercises."""
-        name, it = ("your " + finding.part, "it") if finding.part != TOGETHER else (finding.part, "them")
-        text = f".\nWith {it}, the Transformer is not the package's: {sentence(finding.verdict.message)}"
-        console().print(styled(("\nWrong: " + name, "bold red"), text))
+        part, what = phrase(finding.part, GRADER), sentence(finding.verdict.message)
+        if finding.part == TOGETHER:
+            wrong = say("Wrong: {part}", part=part)
+            text = say(".\nWith them, the Transformer is not the package's: {what}", what=what)
+        else:
+            wrong = say("Wrong: your {part}", part=part)
+            text = say(".\nWith it, the Transformer is not the package's: {what}", what=what)
+        console().print(styled((f"\n{wrong}", "bold red"), text))
         print_output(finding.graded or finding.verdict)
         if finding.exercise is None or finding.graded is None:
             print_text(
-                "The grader finds no mistake in its exercises: compare what the Transformer passes to them."
+                say(
+                    "The grader finds no mistake in its exercises: compare what the Transformer passes to "
+                    "them."
+                )
             )
             return
-        print_text(f"The exercise {finding.exercise.name} is not correct any more:")
+        name = finding.exercise.name
+        print_text(say("The exercise {name} is not correct any more:", name=name))
         for clue in (finding.graded.message, *finding.graded.clues):
             print_text(f"- {clue}")
-        print_text("For a hint, run " + self.command(f"npformer exercise hint {finding.exercise.name}"))
-        print_text(f"Until it is correct, the package's own {finding.part} takes its place.")
+        print_text(say("For a hint, run {command}", command=self.command(f"npformer exercise hint {name}")))
+        print_text(say("Until it is correct, the package's own {part} takes its place.", part=part))
 
     def _show_next(self) -> None:
         """Print which parts are the package's own, and the next commands."""
-        others, always = (
-            self._others(),
-            "The linear maps, the activation and the order of the layers are always",
-        )
-        whose = f"The package's own: {listed(others)}." if others else "All parts are yours."
-        print_text(f"\n{whose} {always} the package's.")
+        others = _shown(self._others())
+        own = say("The package's own: {parts}.", parts=listed(others)) if others else ""
+        always = say("The linear maps, the activation and the order of the layers are always the package's.")
+        print_text("\n" + say("{whose} {always}", whose=own or say("All parts are yours."), always=always))
         if not self.parts:
             exercise = next_exercise(self.folder, PARTS[0])
             name = PARTS[0].names[0] if exercise is None else exercise.name
-            print_text("To begin, run " + self.command(f"npformer exercise start {name}"))
+            command = self.command(f"npformer exercise start {name}")
+            print_text(say("To begin, run {command}", command=command))
         elif not self.arguments.train and self.file.exists():
-            print_text("To translate with it, run " + self.command(f'npformer build "{SAMPLE}"'))
+            command = self.command(f'npformer build "{SAMPLE}"')
+            print_text(say("To translate with it, run {command}", command=command))
         elif not self.arguments.train:
-            print_text("To train it, which takes two minutes, run " + self.command("npformer build --train"))
+            command = self.command("npformer build --train")
+            print_text(say("To train it, which takes two minutes, run {command}", command=command))
 
     def _others(self) -> list[str]:
         """Return the names of the parts that are the package's own."""
@@ -179,29 +199,43 @@ class Build:
         saved, steps = find_saved(self.folder.path), self.arguments.steps
         same = saved is not None and saved.fingerprint == fingerprint_of(self.folder, self.parts)
         if saved is None or not same or saved.steps != steps:
-            print_text(f"\nTraining in {steps:,} steps, on English-French sentences of up to {WORDS} words.")
+            begin = say(
+                "Training in {steps:,} steps, on English-French sentences of up to {words} words.",
+                steps=steps,
+                words=WORDS,
+            )
+            print_text(f"\n{begin}")
             print_text(
-                "Ctrl-C stops it. It is saved after each line below, and the same command goes on from there."
+                say(
+                    "Ctrl-C stops it. It is saved after each line below, and the same command goes on from "
+                    "there."
+                )
             )
             saved = begin_training(self.folder, self.parts, steps)
         elif saved.finished:
-            print_text(f"It is trained already. To train it again, remove {printable(self.file)}")
+            file = printable(self.file)
+            print_text(say("It is trained already. To train it again, remove {file}", file=file))
             return
         else:
-            print_text(f"\nGoing on with the training after step {saved.step:,}:")
+            print_text("\n" + say("Going on with the training after step {step:,}:", step=saved.step))
         start = time.perf_counter()
         for each in train_rounds(self.folder, saved, self.arguments.seconds):
             seconds = time.perf_counter() - start
-            print_text(
-                f"  step {each.step:5,}  loss {each.loss:6.3f}  {seconds:4.0f} s  {SAMPLE} → {each.sample}"
-            )
+            numbers = say("  step {step:5,}  loss {loss:6.3f}", step=each.step, loss=each.loss)
+            print_text(f"{numbers}  {seconds:4.0f} s  {SAMPLE} → {each.sample}")
         pairs = held_out_pairs(HELD_OUT)
         found = self._translate(saved, [pair.english for pair in pairs])
         right = sum(one == pair.french for one, pair in zip(found, pairs, strict=True))
-        text = f": {right} of {len(pairs)} sentences that it has not seen are exactly right."
-        console().print(styled(("Your Transformer translates", "bold"), text))
-        print_text(f"{len(self.parts)} of {len(PARTS)} parts are yours. Wrote {printable(self.file)}")
-        print_text("To translate a sentence of yours, run " + self.command(f'npformer build "{SAMPLE}"'))
+        text = say(
+            ": {right} of {count} sentences that it has not seen are exactly right.",
+            right=right,
+            count=len(pairs),
+        )
+        console().print(styled((say("Your Transformer translates"), "bold"), text))
+        yours = progress([], len(self.parts))
+        print_text(say("{yours} Wrote {file}", yours=yours, file=printable(self.file)))
+        command = self.command(f'npformer build "{SAMPLE}"')
+        print_text(say("To translate a sentence of yours, run {command}", command=command))
 
     def _translate(self, saved: SavedTransformer, sentences: list[str]) -> list[str]:
         """Return the translations of English sentences."""
@@ -230,17 +264,26 @@ class Build:
         unknown = source.vocabulary.unknown(words)
         if unknown:
             shown = listed([word[:40] for word in unknown])
-            note(f"the model does not know {shown}: it was not in the training")
+            note(say("the model does not know {words}: it was not in the training", words=shown))
         (translation,) = self._translate(saved, [text])
         if not translation:
-            found = "the first token that greedy search finds"
-            note(f"the translation is empty: {found} is the end of the sentence")
+            note(
+                say(
+                    "the translation is empty: the first token that greedy search finds is the end of the "
+                    "sentence"
+                )
+            )
         console().print(styled((translation, "cyan")))
         if not saved.finished:
-            made = f"{saved.step:,} of {saved.steps:,} steps"
-            note(f"its training has made {made}: npformer build --train goes on")
+            note(
+                say(
+                    "its training has made {step:,} of {steps:,} steps: npformer build --train goes on",
+                    step=saved.step,
+                    steps=saved.steps,
+                )
+            )
         if others := self._others():
-            note(f"the package's own parts: {listed(others)}")
+            note(say("the package's own parts: {parts}", parts=listed(_shown(others))))
 
 
 def run(arguments: Namespace) -> int:
@@ -263,8 +306,9 @@ def run(arguments: Namespace) -> int:
                 return status
         build.translate_sentence(arguments.sentence)
     except LearnersError as error:
-        print_text(f"Your Transformer was stopped: {sentence(str(error))}")
-        print_text("To check your files one by one, run " + build.command("npformer exercise check --all"))
+        print_text(say("Your Transformer was stopped: {why}", why=sentence(str(error))))
+        command = build.command("npformer exercise check --all")
+        print_text(say("To check your files one by one, run {command}", command=command))
         return 1
     finally:
         if folder.remark:
@@ -272,6 +316,11 @@ def run(arguments: Namespace) -> int:
     return 0
 
 
+def _shown(parts: Sequence[str]) -> list[str]:
+    """Return the names of parts in the current language."""
+    return [phrase(part, GRADER) for part in parts]
+
+
 def sentence(text: str) -> str:
     """Return a text with a full stop at its end, unless it ends with a question mark."""
-    return text if text.endswith("?") else text + "."
+    return text if text.endswith(("?", "？")) else say("{text}.", text=text)

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from npformer.cli.options import COUNT, POSITIVE, SECONDS, SEED, Whole, add, excludes, only_if
+from npformer.cli.options import COUNT, POSITIVE, SECONDS, SEED, Whole, add, add_language, excludes, only_if
 from npformer.cli.output import console
 from npformer.cli.tasks import print_text
 from npformer.errors import UserError, did_you_mean, quantity
 from npformer.escaping import printable, shell_word
+from npformer.language import ENGLISH, speaking
 from npformer.learn.classroom.assess import SOLVED
 from npformer.learn.classroom.assignment import (
     POINTS,
@@ -52,7 +53,7 @@ RULES = (
     only_if("--name", lambda arguments: arguments.action == "export", "with the action export"),
     only_if("--out --csv --workers", lambda arguments: arguments.action == "grade", "with the action grade"),
     only_if(
-        "--points --seed --seconds --memory",
+        "--points --seed --seconds --memory --language",
         lambda arguments: arguments.action != "mistakes",
         "with the actions export and grade",
     ),
@@ -86,6 +87,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     add(
         parser, "--workers", "with grade: solutions at the same time (default: one for each processor)", COUNT
     )
+    add_language(parser)
 
 
 def run(arguments: Namespace) -> int:
@@ -95,16 +97,20 @@ def run(arguments: Namespace) -> int:
 
 
 def mistakes(arguments: Namespace) -> int:
-    """Print what students get wrong in each exercise. Return 0."""
+    """Print what students get wrong in each exercise, in English. Return 0."""
     if arguments.places:
         raise UserError(f"mistakes takes no place: leave out {arguments.places[0]}, or give --exercise NAME")
     if arguments.write is None:
-        print_in_pages(console(), guidance(chosen_exercises(arguments.exercise or ())))
+        with speaking(ENGLISH):
+            text = guidance(chosen_exercises(arguments.exercise or ()))
+        print_in_pages(console(), text)
         return 0
     path = Path(arguments.write)
     with explain_os_errors(path, "read", "give the page docs/teaching.md"):
         before = path.read_text(encoding="utf-8")
-    write_file(path, with_computed_parts(before, path.parent.absolute()).encode(), advice="give another page")
+    with speaking(ENGLISH):
+        after = with_computed_parts(before, path.parent.absolute())
+    write_file(path, after.encode(), advice="give another page")
     print_text(f"wrote {printable(path)}")
     return 0
 

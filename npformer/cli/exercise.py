@@ -2,17 +2,17 @@
 
 import inspect
 import textwrap
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
 
 from npformer.cli import tasks
-from npformer.cli.options import add_language, only_if
+from npformer.cli.options import only_if
 from npformer.cli.output import print_lines
 from npformer.cli.tasks import TaskCommand, print_text
 from npformer.errors import UserError
 from npformer.escaping import shell_word
-from npformer.language import language_for, say, speaking
+from npformer.language import say
 from npformer.learn.capstone.parts import own_parts, part_of, progress
 from npformer.learn.exercises import EXERCISES, Exercise
 from npformer.learn.tasks import Folder, Verdict
@@ -36,16 +36,6 @@ RULES = (
 
 class ExerciseCommand(TaskCommand[Exercise]):
     """The command with its action `solution`, which prints the package's own functions."""
-
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        """Add the arguments of the command."""
-        super().add_arguments(parser)
-        add_language(parser)
-
-    def run(self, arguments: Namespace) -> int:
-        """Run the action in the reader's language. Return 0, or 1 if a check found a mistake."""
-        with speaking(language_for(arguments.language)):
-            return super().run(arguments)
 
     @property
     def actions(self) -> dict[str, Callable[[Namespace, Folder], int]]:

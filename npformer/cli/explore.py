@@ -11,7 +11,7 @@ from npformer.errors import UserError
 from npformer.escaping import shell_text, shell_word
 from npformer.explorer import explore
 from npformer.explorer.model_data import MOST_TOKENS, why_not_live
-from npformer.language import language_for, say, speaking
+from npformer.language import say
 from npformer.pretrained import Translator
 from npformer.pretrained.loaded import Loaded
 from npformer.storage.atomic import require_place
@@ -42,13 +42,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    """Write the page in the reader's language, and open it if that is wanted. Return 0."""
-    with speaking(language_for(arguments.language)):
-        return _run(arguments)
-
-
-def _run(arguments: Namespace) -> int:
-    """Do what `run` does, in the current language."""
+    """Write the page, and open it if that is wanted. Return 0."""
     path = Path(arguments.out)
     require_place(path)
     loaded = load_any(arguments, arguments.backend)

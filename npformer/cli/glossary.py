@@ -8,7 +8,7 @@ from rich.text import Text
 
 from npformer.cli.options import add, add_language, excludes
 from npformer.cli.output import console, print_line
-from npformer.language import GLOSSARY, language_for, phrase, say, speaking
+from npformer.language import ENGLISH, GLOSSARY, phrase, say, speaking
 from npformer.learn.console import styled
 from npformer.learn.course.glossary import SHAPES, Term, all_terms, find_terms
 from npformer.learn.course.terminal import print_in_pages
@@ -46,10 +46,8 @@ def run(arguments: Namespace) -> int:
     if arguments.write is not None:
         save_page(arguments, as_page)
         return 0
-    with speaking(language_for(arguments.language)):
-        terms = all_terms() if arguments.word is None else find_terms(arguments.word)
-        shapes = phrase(SHAPES, GLOSSARY)
-        print_in_pages(console(), *map(_in_two_lines, terms), styled((shapes, "dim")))
+    terms = all_terms() if arguments.word is None else find_terms(arguments.word)
+    print_in_pages(console(), *map(_in_two_lines, terms), styled((phrase(SHAPES, GLOSSARY), "dim")))
     return 0
 
 
@@ -61,13 +59,15 @@ def _in_two_lines(term: Term) -> Text:
 
 
 def save_page(arguments: Namespace, make: Callable[[Path], str]) -> None:
-    """Write the page that make(folder) returns to the file of --write.
+    """Write the page that make(folder) returns, in English, to the file of --write.
 
     Raises:
         UserError: If the file cannot be written.
     """
     path = Path(arguments.write)
-    write_file(path, make(path.parent.absolute()).encode(), advice="give another FILE")
+    with speaking(ENGLISH):
+        text = make(path.parent.absolute())
+    write_file(path, text.encode(), advice="give another FILE")
     print_line(f"wrote {path}")
 
 

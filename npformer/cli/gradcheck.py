@@ -16,7 +16,8 @@ from npformer.cli.options import SECONDS, SEED, SHAPE, add, excludes, needs, onl
 from npformer.cli.output import console, note, print_data, print_lines, versioned_rows
 from npformer.cli.own_layer import SECONDS as OWN_SECONDS
 from npformer.cli.own_layer import check_own_layer
-from npformer.errors import UserError, quantity
+from npformer.errors import UserError
+from npformer.language import say
 from npformer.learn.console import plain_table, styled
 from npformer.pretrained.loss_check import check_loss
 
@@ -227,11 +228,21 @@ def print_verdict(out: Console, reports: list[Report], seconds: float) -> None:
     errors: dict[str, list[float]] = {"float64": [], "float32": []}
     for row in rows:
         errors["float32" if "float32" in row.method + row.tensor else "float64"].append(row.error)
-    largest = " and ".join(f"{max(found):.1e} in {dtype}" for dtype, found in errors.items() if found)
-    verdict = f"{len(wrong)} INCORRECT" if wrong else "all correct"
+    largest = [
+        say("{error:.1e} in {dtype}", error=max(found), dtype=dtype)
+        for dtype, found in errors.items()
+        if found
+    ]
+    one = len(reports) == 1
     out.print(
-        f"{quantity(len(reports), 'component')}, {quantity(len(rows), 'check')} in {seconds:.1f} s: "
-        f"{verdict}; largest relative error {largest}"
+        say(
+            "{components}, {checks:,} checks in {seconds:.1f} s: {verdict}; largest relative error {largest}",
+            components=say("1 component") if one else say("{count} components", count=len(reports)),
+            checks=len(rows),
+            seconds=seconds,
+            verdict=say("{count} INCORRECT", count=len(wrong)) if wrong else say("all correct"),
+            largest=say(" and ").join(largest),
+        )
     )
 
 

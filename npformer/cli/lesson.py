@@ -9,7 +9,7 @@ from npformer.cli.options import add_language, excludes
 from npformer.cli.output import console, print_line
 from npformer.cli.own_command import as_typed
 from npformer.errors import UserError
-from npformer.language import language_for, say, speaking
+from npformer.language import say
 from npformer.learn.console import styled
 from npformer.learn.course.export import as_notebook, as_page
 from npformer.learn.course.lesson import NUMBER, Lesson, all_lessons, find_chapter
@@ -64,19 +64,15 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> int:
     """Step through the lesson or write it. Return 0, or 1 if a cell failed on the way."""
-    with speaking(language_for(arguments.language)):
-        return _run(arguments)
-
-
-def _run(arguments: Namespace) -> int:
-    """Do what `run` does, in the current language."""
     _mend_order(arguments)
     lesson = _open_last() if arguments.which is None else _open(arguments.which)
     if arguments.notebook is not None:
         path = Path(arguments.notebook or f"{lesson.name}.ipynb")
-        _write(path, as_notebook, lesson, how="open it with Jupyter, VS Code or Colab", keep=True)
+        _write(path, as_notebook, lesson, how=say("open it with Jupyter, VS Code or Colab"), keep=True)
     if arguments.html is not None:
-        _write(Path(arguments.html or f"{lesson.name}.html"), as_page, lesson, how="open it in a browser")
+        _write(
+            Path(arguments.html or f"{lesson.name}.html"), as_page, lesson, how=say("open it in a browser")
+        )
     if arguments.notebook is None and arguments.html is None:
         return _step(lesson, arguments)
     return 0
@@ -173,4 +169,4 @@ def _write(
         raise UserError(f"{path} exists and may contain your work: give another name, or remove it")
     require_place(path, advice="give another FILE")  # before the lesson is run
     write_file(path, make(lesson).encode(), advice="give another FILE")
-    print_line(f"wrote {path}: {how}")
+    print_line(say("wrote {path}: {how}", path=path, how=how))

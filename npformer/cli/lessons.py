@@ -7,12 +7,13 @@ from pathlib import Path
 from rich.text import Text
 
 from npformer.cli.glossary import add_write, save_page
-from npformer.cli.options import add, excludes
+from npformer.cli.options import add, add_language, excludes
 from npformer.cli.output import console
 from npformer.cli.own_command import as_typed
+from npformer.language import say
 from npformer.learn.console import plain_table, styled
 from npformer.learn.course.architecture import place_of
-from npformer.learn.course.chapters import TITLES
+from npformer.learn.course.chapters import title_of_chapter
 from npformer.learn.course.length import minutes_of
 from npformer.learn.course.lesson import Lesson, all_lessons
 from npformer.learn.course.progress import LessonProgress, load_progress
@@ -21,7 +22,7 @@ from npformer.learn.course.routes import MAIN, ROUTES, Route, length_of, routes_
 from npformer.learn.course.terminal import print_in_pages
 from npformer.learn.site.lesson_links import PUBLISHED, page_of
 
-RULES = (excludes("--write", "--route", "it writes all lessons"),)
+RULES = (excludes("--write", "--route --language", "it writes all lessons, in English"),)
 
 HEADING = """\
 # The course
@@ -47,6 +48,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
     add(parser, "--route", "list the lessons of one route only", ROUTES)
     add_write(parser, "README.md")
+    add_language(parser)
 
 
 def run(arguments: Namespace) -> int:
@@ -56,13 +58,13 @@ def run(arguments: Namespace) -> int:
         return 0
     route = ROUTES[arguments.route] if arguments.route else None
     lessons, places = all_lessons() if route is None else route.lessons, load_progress()
-    titles = ("", "lesson", "minutes", "routes", "progress")
-    table = plain_table(">", "lesson", ">minutes", "routes", "progress", wrapped=titles)
+    title, minutes, *others = say("lesson"), say("minutes"), say("routes"), say("progress")
+    table = plain_table(">", title, f">{minutes}", *others, wrapped=("", title, minutes, *others))
     for chapter, group in groupby(lessons, key=lambda lesson: lesson.chapter):
         of_chapter = list(group)
         if len(of_chapter) > 1 and route is None:
-            minutes = sum(minutes_of(lesson) for lesson in of_chapter)
-            table.add_row(str(chapter), TITLES[chapter], str(minutes), "", "", style="bold")
+            length = sum(minutes_of(lesson) for lesson in of_chapter)
+            table.add_row(str(chapter), title_of_chapter(chapter), str(length), "", "", style="bold")
         for lesson in of_chapter:
             progress = progress_of(lesson, places.get(lesson.name, LessonProgress()))
             table.add_row(
@@ -74,8 +76,10 @@ def run(arguments: Namespace) -> int:
         "",
         *_routes_or_length(route, lessons),
         _on(lessons, places, route),
-        "Other commands of the course: npformer exercise (write functions), npformer bugs (find bugs),\n"
-        "npformer glossary WORD (definitions), npformer index WORD (lesson and code of an equation).",
+        say(
+            "Other commands of the course: npformer exercise (write functions), npformer bugs (find bugs),\n"
+            "npformer glossary WORD (definitions), npformer index WORD (lesson and code of an equation)."
+        ),
     )
     return 0
 
@@ -87,32 +91,37 @@ def _routes_cell(lesson: Lesson) -> str:
 def _routes_or_length(route: Route | None, lessons: list[Lesson]) -> list[Text]:
     """Return the length of the route, or how to see the routes if the list has all lessons."""
     if route is not None:
-        return [styled((f"The {route.title}", "bold"), f" ({route.length}): {route.goal}.")]
+        title = say("The {title}", title=route.title)
+        return [styled((title, "bold"), say(" ({length}): {goal}.", length=route.length, goal=route.goal))]
     hints = [
-        styled((as_typed(f"npformer lessons --route {each.name}"), "bold"), f" ({each.length}): {each.goal}.")
+        styled(
+            (as_typed(f"npformer lessons --route {each.name}"), "bold"),
+            say(" ({length}): {goal}.", length=each.length, goal=each.goal),
+        )
         for each in ROUTES.values()
     ]
-    return [
-        styled(("All lessons", "bold"), f" ({length_of(lessons)}). You need not read all of them:"),
-        *hints,
-    ]
+    rest = say(" ({length}). You need not read all of them:", length=length_of(lessons))
+    return [styled((say("All lessons"), "bold"), rest), *hints]
 
 
 def _on(lessons: list[Lesson], places: dict[str, LessonProgress], route: Route | None) -> Text:
     """Return a line that says how to continue. Without a route, the lessons of the main route come first."""
-    what = "the course" if route is None else f"the {route.title}"
+    what = say("the course") if route is None else say("the {title}", title=route.title)
     if all(places.get(lesson.name, LessonProgress()).done for lesson in lessons):
-        return styled("All lessons are done." if route is None else f"All lessons of {what} are done.")
+        return styled(say("All lessons of {what} are done.", what=what))
     first = [lesson for lesson in lessons if route is None and MAIN in routes_of(lesson)]
     number = next_of([*first, *lessons], places).number
-    how = f" continues {what}." if places else f" begins {what}."
+    how = say(" continues {what}.", what=what) if places else say(" begins {what}.", what=what)
     return styled((as_typed(f"npformer lesson {number}"), "bold"), how)
 
 
 def progress_of(lesson: Lesson, place: LessonProgress) -> str:
     """Return the progress as text: done, a step, or nothing."""
-    begun = f"step {place.step + 1} of {len(lesson.steps)}" if place.begun else ""
-    return f"done, now at {begun}" if place.done and begun else begun or ("done" if place.done else "")
+    steps = len(lesson.steps)
+    begun = say("step {step} of {steps}", step=place.step + 1, steps=steps) if place.begun else ""
+    if place.done and begun:
+        return say("done, now at {begun}", begun=begun)
+    return begun or (say("done") if place.done else "")
 
 
 def next_of(lessons: list[Lesson], places: dict[str, LessonProgress]) -> Lesson:
@@ -128,7 +137,7 @@ def as_page(folder: Path) -> str:
     parts = [HEADING, *(_route_row(route, folder) for route in ROUTES.values())]
     for chapter, group in groupby(all_lessons(), key=lambda lesson: lesson.chapter):
         lessons = list(group)
-        parts.append(f"\n## {chapter} · {TITLES[chapter]}\n")
+        parts.append(f"\n## {chapter} · {title_of_chapter(chapter)}\n")
         place = place_of(f"{chapter:02}_")
         if place is not None:
             parts.append(f"\n`{place.line}`\n")

@@ -16,6 +16,7 @@ from npformer.cli.options import Arguments, Parser
 from npformer.cli.output import guard_streams, note
 from npformer.cli.signals import stopped, was_stopped
 from npformer.errors import UserError, nearest
+from npformer.language import ENGLISH, language_for, speaking
 from npformer.version import __version__
 
 COMMANDS = {
@@ -76,11 +77,13 @@ def _run(argv: list[str]) -> int:
 
 
 def _run_command(argv: list[str]) -> int:
-    """Read the command line and run its command."""
+    """Read the command line and run its command, in the reader's language if the command has --language."""
     if not argv or argv[0].startswith("-"):
         return _run_without_command(argv)
     command, arguments = read_command_line(argv)
-    status: int = command.run(arguments)
+    language = language_for(arguments.language) if "language" in arguments else ENGLISH
+    with speaking(language):
+        status: int = command.run(arguments)
     return status
 
 

@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 
 from npformer.escaping import printable
+from npformer.language import say
 from npformer.learn.console import text_column
 from npformer.training.events import (
     Averaged,
@@ -32,17 +33,19 @@ def training_progress(out: Console) -> Iterator[Report]:
         text_column("{task.description}"),
         BarColumn(bar_width=18),
         MofNCompleteColumn(),
-        text_column("loss {task.fields[loss]:.3f}  {task.fields[rate]:>6,.0f} tokens/s"),
+        text_column("{task.fields[shown]}"),
         TimeRemainingColumn(compact=True),
     )
     progress = Progress(*columns, console=out)
-    task = progress.add_task("training")
+    task = progress.add_task(say("training"))
 
     def report(event: Event) -> None:
         if isinstance(event, Started):
             progress.update(task, total=event.steps, completed=event.step)
         if isinstance(event, Stepped):
-            progress.update(task, completed=event.step, loss=event.loss, rate=event.tokens_per_second)
+            rate = event.tokens_per_second
+            shown = say("loss {loss:.3f}  {rate:>6,.0f} tokens/s", loss=event.loss, rate=rate)
+            progress.update(task, completed=event.step, shown=shown)
             progress.start()  # at the first step and not earlier, so that the bar always has a loss
         elif line := _line(event):
             progress.console.print(line)
@@ -58,12 +61,17 @@ def _line(event: Event) -> str | None:
     """Return the line that stays on the screen, of at most 80 columns, or None if the event leaves none."""
     if isinstance(event, Started):
         left = event.steps - event.step
-        return f"{event.parameters:,} parameters, {left:,} step{'' if left == 1 else 's'} to go"
+        if left == 1:
+            return say("{parameters:,} parameters, 1 step to go", parameters=event.parameters)
+        return say("{parameters:,} parameters, {left:,} steps to go", parameters=event.parameters, left=left)
     if isinstance(event, Validated):
-        best = "  (best so far)" if event.best else ""
         bits = event.bits_per_character
-        quality = f"token accuracy {event.accuracy:.1%}" if bits is None else f"{bits:.3f} bits per character"
-        return f"step {event.step:>6}  validation loss {event.loss:.4f}  {quality}{best}"
+        if bits is None:
+            quality = say("token accuracy {accuracy:.1%}", accuracy=event.accuracy)
+        else:
+            quality = say("{bits:.3f} bits per character", bits=bits)
+        line = say("step {step:>6}  validation loss {loss:.4f}", step=event.step, loss=event.loss)
+        return f"{line}  {quality}{say('  (best so far)') if event.best else ''}"
     if isinstance(event, Sampled):
         lines = printable(event.text, keep="\n").split("\n")
         return "\n".join([f"step {event.step:>6}  sample:", *(f"    {line}".rstrip() for line in lines)])

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Generic
 
 from npformer.cli.options import SECONDS as SECONDS_TYPE
-from npformer.cli.options import add, excludes, only_if
+from npformer.cli.options import add, add_language, excludes, only_if
 from npformer.cli.output import console, note
 from npformer.cli.own_command import as_typed
 from npformer.errors import UserError
@@ -102,6 +102,7 @@ class TaskCommand(Generic[T]):
         add(parser, "--all", "with check: check every file of the folder")
         add(parser, "--seconds", "with check: time limit", SECONDS_TYPE, default=SECONDS)
         add(parser, "--png FILE", "with check: draw the difference between your numbers and the correct ones")
+        add_language(parser)
 
     def run(self, arguments: Namespace) -> int:
         """Run the action. Return 0, or 1 if a check found a mistake."""

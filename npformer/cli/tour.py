@@ -12,11 +12,12 @@ from rich.console import Console
 from npformer.backend import choose_backend
 from npformer.checking.cases import all_cases
 from npformer.cli.gradcheck import print_table, print_verdict
-from npformer.cli.options import COUNT, SEED, add_backend_argument
+from npformer.cli.options import COUNT, SEED, add_backend_argument, add_language
 from npformer.cli.output import console
 from npformer.cli.own_command import as_typed
 from npformer.cli.progress import training_progress
 from npformer.data.corpus import BuiltinCorpus, Pair, builtin_corpus
+from npformer.data.dataset import PairDataset
 from npformer.data.loader import make_batch
 from npformer.errors import UserError
 from npformer.escaping import printable, shell_word
@@ -24,8 +25,10 @@ from npformer.functional.masks import causal_mask, padding_mask
 from npformer.generation.baselines import evaluate_baselines
 from npformer.generation.evaluation import FamilyAccuracy, evaluate_families, parts_of, strongest_head
 from npformer.generation.search import BEAM
+from npformer.language import say
 from npformer.learn.console import plain_table, styled
 from npformer.learn.course.trained import LessonTraining, is_of_recipe, tour_recipe
+from npformer.models.transformer import TransformerConfig
 from npformer.pretrained import Translator, load
 from npformer.pretrained.attention import title_of
 from npformer.pretrained.train_on_files import threads_for
@@ -62,6 +65,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--seed", type=SEED, default=0, help="the seed of weights, order and dropout")
     add_backend_argument(parser)
+    add_language(parser)
     parser.add_argument(
         "--verbose",
         action="store_true",
@@ -75,40 +79,40 @@ def run(arguments: Namespace) -> int:
     out, folder = console(), Path(arguments.out)
     backend = choose_backend(arguments.backend)
     make_folder(folder, advice="give another --out")
-    out.print(
-        styled(
-            ("npformer tour", "bold"), ": train, translate, check, look, explore. Four minutes on two cores."
-        )
-    )
+    what = say(": train, translate, check, look, explore. Four minutes on two cores.")
+    out.print(styled(("npformer tour", "bold"), what))
 
-    _heading(out, "1. Train", "a Transformer on sentences from a grammar, English to French")
+    _heading(out, say("1. Train"), say("a Transformer on sentences from a grammar, English to French"))
     translator = train_translator(out, folder / "run", arguments, backend)
 
-    _heading(out, "2. Translate", "sentences that it has not seen in training")
+    _heading(out, say("2. Translate"), say("sentences that it has not seen in training"))
     show_translations(out, translator)
     exact = show_evaluation(out, translator, verbose=arguments.verbose)
 
-    _heading(out, "3. Check", "every backward pass against its forward pass, by complex step")
+    _heading(out, say("3. Check"), say("every backward pass against its forward pass, by complex step"))
     begin = time.perf_counter()
     cases = all_cases()
-    out.print(f"checking {len(cases)} components, which takes about a minute ...", style="dim")
+    checking = say("checking {count} components, which takes about a minute ...", count=len(cases))
+    out.print(checking, style="dim")
     reports = [case.check() for case in cases]
     show = partial(print_table, grouped=True) if arguments.verbose else print_verdict
     show(out, reports, time.perf_counter() - begin)
 
-    _heading(out, "4. Look", "the attention weights")
+    _heading(out, say("4. Look"), say("the attention weights"))
     for path in draw_pictures(translator, folder):
-        out.print(f"wrote {printable(path)}", soft_wrap=True)
+        out.print(say("wrote {path}", path=printable(path)), soft_wrap=True)
 
-    _heading(out, "5. Explore", "every number of the model, forward and backward")
+    _heading(out, say("5. Explore"), say("every number of the model, forward and backward"))
     page = write_page(folder)
-    out.print(f"wrote {printable(page)}", soft_wrap=True)
+    out.print(say("wrote {path}", path=printable(page)), soft_wrap=True)
 
-    out.print(styled(("\nDone", "bold"), f" in {time.perf_counter() - start:.0f} s. {exact}"))
+    after = say(" in {seconds:.0f} s. {exact}", seconds=time.perf_counter() - start, exact=exact)
+    out.print(styled(("\n" + say("Done"), "bold"), after))
     out.print(styled(f"  {IT_SENTENCES[0]}\n    ", (translator.translate(IT_SENTENCES[0], beam=1), "cyan")))
-    out.print(f"Open {printable(page)} in a browser: it shows every number. What next:", soft_wrap=True)
+    text = say("Open {page} in a browser: it shows every number. What next:", page=printable(page))
+    out.print(text, soft_wrap=True)
     for command, what in next_steps(folder):
-        out.print(styled(f"{what}:\n  ", (command, "bold")), soft_wrap=True)
+        out.print(styled(say("{what}:\n  ", what=what), (command, "bold")), soft_wrap=True)
     return 0 if all(report.ok for report in reports) else 1
 
 
@@ -138,16 +142,14 @@ def train_translator(out: Console, folder: Path, arguments: Namespace, backend: 
         forget_start(run)
     elif TrainingConfig.from_checkpoint(saved) != training:
         raise UserError(f"{folder} {ANOTHER_RUN}")
-    out.print("making the sentences ...", style="dim")
+    out.print(say("making the sentences ..."), style="dim")
     dataset, model, _ = tour_recipe()
-    out.print(
-        f"{len(dataset.train):,} pairs, {model.source_vocab} English and {model.target_vocab} French words, "
-        f"d_model {model.d_model}, {model.n_heads} heads, {model.n_layers} + {model.n_layers} layers"
-    )
+    _show_recipe(out, dataset, model)
+    last = printable(run.last)
     if saved is not None and not is_of_recipe(saved, LessonTraining(dataset, model, training)):
         raise UserError(f"{folder} {ANOTHER_RUN}")
     if saved is not None and saved.step == training.steps:
-        out.print(f"an earlier tour has trained this translator: {printable(run.last)}", soft_wrap=True)
+        out.print(say("an earlier tour has trained this translator: {path}", path=last), soft_wrap=True)
         return Translator.from_checkpoint(saved, backend)
     with training_progress(out) as report:
         result = train(
@@ -161,10 +163,27 @@ def train_translator(out: Console, folder: Path, arguments: Namespace, backend: 
             resume=saved is not None,
         )
     if not result.finished:
-        out.print(f"stopped after step {result.step}: the same command goes on from there")
+        out.print(say("stopped after step {step}: the same command goes on from there", step=result.step))
     result.require_finished()
-    out.print(f"finished after step {result.step}; the model is {printable(run.last)}", soft_wrap=True)
+    finished = say("finished after step {step}; the model is {path}", step=result.step, path=last)
+    out.print(finished, soft_wrap=True)
     return Translator.from_checkpoint(load_checkpoint(run.last), backend)
+
+
+def _show_recipe(out: Console, dataset: PairDataset, model: TransformerConfig) -> None:
+    """Print the sizes of the data and of the model."""
+    out.print(
+        say(
+            "{pairs:,} pairs, {source} English and {target} French words, d_model {width}, {heads} heads, "
+            "{layers} + {layers} layers",
+            pairs=len(dataset.train),
+            source=model.source_vocab,
+            target=model.target_vocab,
+            width=model.d_model,
+            heads=model.n_heads,
+            layers=model.n_layers,
+        )
+    )
 
 
 def forget_start(run: RunFolder) -> None:
@@ -199,13 +218,19 @@ def show_evaluation(out: Console, translator: Translator, *, verbose: bool) -> s
         verbose: Also print the accuracy on each part of the test set, and what is reached without a model.
     """
     corpus = builtin_corpus()
-    out.print(f"translating {len(corpus.test):,} more such sentences ...", style="dim")
+    more = say("translating {count:,} more such sentences ...", count=len(corpus.test))
+    out.print(more, style="dim")
     scores = evaluate_families(translator, corpus.test)
     total, exact = sum(score.sentences for score in scores), sum(score.exact for score in scores)
     if verbose:
         show_parts(out, translator, scores)
         show_baselines(out, corpus)
-    sentence = f"Of {total:,} unseen sentences, {exact:,} ({exact / total:.1%}) are exactly right."
+    sentence = say(
+        "Of {total:,} unseen sentences, {exact:,} ({share:.1%}) are exactly right.",
+        total=total,
+        exact=exact,
+        share=exact / total,
+    )
     out.print(sentence)
     return sentence
 
@@ -319,8 +344,8 @@ def next_steps(folder: Path) -> list[tuple[str, str]]:
     """Return pairs (command, explanation) for the end of the tour."""
     run = shell_word(folder / "run")
     steps = [
-        (f'npformer translate --model {run} "the dog is tired"', "translate a sentence of your own"),
-        ("npformer lesson 0", "step through the course, Enter by Enter"),
-        ("npformer exercise start softmax-backward", "write a backward pass, which is checked"),
+        (f'npformer translate --model {run} "the dog is tired"', say("translate a sentence of your own")),
+        ("npformer lesson 0", say("step through the course, Enter by Enter")),
+        ("npformer exercise start softmax-backward", say("write a backward pass, which is checked")),
     ]
     return [(as_typed(command), what) for command, what in steps]

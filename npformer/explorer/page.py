@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from npformer.backend import Array
-from npformer.language import ENGLISH, EXPLORER, catalog, current_language
+from npformer.language import ENGLISH, EXPLORER, catalog, current_language, phrase
 from npformer.storage.atomic import write_file
 
 WEB = Path(__file__).resolve().parent / "web"
@@ -110,6 +110,7 @@ def make_page(head: dict[str, Any], arrays: list[Array], catalogue: Mapping[str,
     second = SECOND if language == ENGLISH else language
     catalogue = catalog(second, EXPLORER) if catalogue is None else catalogue
     module, style = joined_modules(), (WEB / "style.css").read_text(encoding="utf-8")
+    body = (WEB / "page.html").read_text(encoding="utf-8")
     return Page(
         _PAGE.format(
             lang=language.replace("_", "-"),
@@ -117,7 +118,7 @@ def make_page(head: dict[str, Any], arrays: list[Array], catalogue: Mapping[str,
             policy=policy(module, style),
             title=escape(head["title"]),
             style=style,
-            body=(WEB / "page.html").read_text(encoding="utf-8"),
+            body=_WITHOUT_SCRIPT.sub(lambda found: phrase(found[0], EXPLORER), body),
             messages=json_text(dict(catalogue)),
             head=json_text(head),
             weights=as_base64(arrays),
@@ -215,6 +216,7 @@ def _without_exports(text: str) -> str:
 
 # The words of the page, in one catalogue
 
+_WITHOUT_SCRIPT = re.compile(r'(?<=<noscript><p class="needs">)[^<]+')
 _STRING = r'"(?:[^"\\]|\\.)*"'
 _MESSAGE = re.compile(rf"\bt\(\s*({_STRING}(?:\s*\+\s*{_STRING})*)\s*[,)]")
 _CALL = re.compile(r"\bt\(")

@@ -1,16 +1,28 @@
 """A console that prints strings as text: no markup, no emoji codes, no escape sequences from outside."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
 from npformer.escaping import printable
 
 LINES = "\n\t"  # the characters that arrange a text of several lines
+BREAK = "\x1f"  # stands between Chinese characters, where a line may be broken; the console does not print it
+# a place beside a Chinese character, before no closing mark and after no opening one
+BREAKABLE = re.compile(
+    r"(?<![（《“‘「\s])(?=[\u4e00-\u9fff（《“‘「])(?<=\S)|(?<=[\u4e00-\u9fff，。、；：！？）》”’」])(?=[^\s，。、；：！？）》”’」…])"
+)
+
+
+def breakable(text: str) -> str:
+    """Return a text for a `TextConsole`, which breaks its lines also between Chinese characters."""
+    return BREAKABLE.sub(BREAK, text)
 
 
 class TextConsole(Console):
@@ -24,13 +36,18 @@ class TextConsole(Console):
 
     def render_str(self, text: str, **settings: Any) -> Text:
         """Convert a string to rich's text, with escapes for characters that would steer the terminal."""
-        return super().render_str(printable(text, keep=LINES), **settings)
+        return super().render_str(breakable(printable(text, keep=LINES)), **settings)
+
+    def render(self, renderable: Any, options: Any = None) -> Iterator[Segment]:
+        """Yield the parts of lines, without the marks of `breakable`."""
+        for segment in super().render(renderable, options):
+            yield segment._replace(text=segment.text.replace(BREAK, "")) if BREAK in segment.text else segment
 
 
 def styled(*parts: str | tuple[str, str]) -> Text:
     """Return text for a console, made of strings and of pairs (string, style) such as ("solved", "green")."""
     pairs = [(part, "") if isinstance(part, str) else part for part in parts]
-    return Text.assemble(*((printable(text, keep=LINES), style) for text, style in pairs))
+    return Text.assemble(*((breakable(printable(text, keep=LINES)), style) for text, style in pairs))
 
 
 def text_column(form: str) -> TextColumn:

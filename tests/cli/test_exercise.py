@@ -56,9 +56,14 @@ def test_from_start_to_solved(file, capsys):
 
 
 CHINESE = [
-    ("list 5", 0, "缩放点积注意力，前向"),
-    ("hint", 0, "第 1 条提示，共 3 条：x_j 影响这一行的每一个 y_i"),
-    ("check", 1, "没有从 dy 中减去 sum(dy · y)：漏掉了这一项（在你的文件第 18 行，返回结果）"),
+    ("exercise list 5", 0, "缩放点积注意力，前向"),
+    ("exercise hint", 0, "第 1 条提示，共 3 条：x_j 影响这一行的每一个 y_i"),
+    ("exercise check", 1, "没有从 dy 中减去 sum(dy · y)：漏掉了这一项（在你的文件第 18 行，返回结果）"),
+    ("bugs start 1", 0, "一个网络有两个这样的层，用普通的梯度下降训练"),
+    ("bugs check", 1, "代码没有改动：请找出错误，改好，再检查一次"),
+    ("build", 0, "12 个部件中有 0 个是你写的。"),
+    ("lessons --route main", 0, "主线（24 课，11.0 小时）"),
+    ("class export nbgrader course", 0, "course/source/exercises/exercises.ipynb"),
 ]
 
 
@@ -69,8 +74,14 @@ def test_in_chinese(tmp_path, monkeypatch, capsys):
     assert "不需要 N × N 的矩阵" in file.read_text(encoding="utf-8")
     append(file, "    return y * dy\n")
     for line, status, words in CHINESE:
-        out = said(capsys, f"exercise {line} --language zh", status=status)
+        out = said(capsys, f"{line} --language zh", status=status)
         assert words.replace(" ", "") in "".join(out.split())
+        assert "\x1f" not in out
+    for path, words in (
+        ("bugs/01_linear.py", "下面的代码有一个错误"),
+        ("course/source/exercises/exercises.ipynb", "在每个标题下面的单元格里把函数补全"),
+    ):
+        assert words in (tmp_path / path).read_text(encoding="utf-8")
 
 
 def test_an_untouched_file_is_started_again(file, capsys):

@@ -182,7 +182,8 @@ WITHOUT_EFFECT = {
     "class": {
         "grade a": "--write b | --name b",
         "export nbgrader a": "--out b | --csv b | --workers 2",
-        "mistakes": "--write a --exercise b | --points 3 | --seed 3 | --seconds 3 | --memory 300",
+        "mistakes": "--write a --exercise b | --points 3 | --seed 3 | --seconds 3 | --memory 300 | "
+        "--language zh",
     },
     "data": {"multi30k --from a": "--base-url b"},
     "family": {
@@ -203,7 +204,7 @@ WITHOUT_EFFECT = {
     "lesson": {
         "1": " | ".join(f"{a} {b}" for a in ("--notebook", "--html") for b in ("--restart", "--figures f"))
     },
-    "lessons": {"--route main": "--write"},
+    "lessons": {"--route main": "--write", "--language zh": "--write"},
     "masks": {
         "--cross a": "--window 1 | --causal",
         "": "--last | --model a --seed 0",

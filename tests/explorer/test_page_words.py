@@ -43,10 +43,12 @@ def test_every_word_of_every_view_is_translated(chromium):
     data = live_data(word_translator(), "the dog is tired")
     with speaking("zh_CN"):
         page_data = make_page(*data, {text: f"⟦{text}⟧" for text in messages()})
+    assert '<noscript><p class="needs">这个页面用 JavaScript 计算' in page_data.html
     tokens = {*page_data.head["source_words"], *page_data.head["target_words"]}
     with open_page(chromium, page_data.html, **DESK) as page:
         wait_until_ready(page)
         assert page.text_content("#open-form") == "⟦Change the sentence⟧"
+        assert page.title() == "the dog is tired · ⟦npformer explorer⟧"
         page.evaluate("for (const part of document.querySelectorAll('details')) part.open = true")
         known = (
             tokens

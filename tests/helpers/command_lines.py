@@ -72,17 +72,18 @@ lesson 1.1 --notebook 1.ipynb --html 1.html
 lesson 5.1 --restart --figures new --language zh
 lessons
 lessons --write new.md
-lessons --route engineers
+lessons --route engineers --language zh
 exercise list 5 --dir exercises --language zh
 exercise start softmax --dir exercises
 exercise check --all --seconds 5 --dir exercises
 exercise check softmax-backward --png new.png --dir exercises
 exercise solution softmax-backward
-bugs start 3 --dir new
+bugs start 3 --dir new --language zh
 bugs check --all --seconds 5 --dir repairs
 bugs check 3 --png new.png --dir repairs
-build 'the cat' --train --dir exercises --steps 2 --seconds 5
-class export nbgrader new --name week-1 --exercise 5 --points 3 --seed 1 --seconds 5 --memory 512
+build 'the cat' --train --dir exercises --steps 2 --seconds 5 --language zh
+class export nbgrader new --name week-1 --exercise 5 --points 3 --seed 1 --seconds 5 --memory 512 \
+ --language zh
 class export gradescope new --exercise softmax --points 3 --seed 1 --seconds 5 --memory 512
 class grade exercises --exercise softmax --points 2 --seed 1 --seconds 5 --memory 512 --workers 1 --out new \
  --csv new.csv
@@ -101,7 +102,7 @@ index softmax
 index --write new.md
 glossary softmax --language zh
 glossary --write new.md
-tour --steps 1 --seed 1 --out new --backend numpy --verbose
+tour --steps 1 --seed 1 --out new --backend numpy --verbose --language zh
 """.strip().splitlines()
 
 

@@ -18,7 +18,7 @@ import { Trail } from "./views/trail.js";
 import { listenToKeys } from "./views/keyboard.js";
 import { showLink } from "./views/link_view.js";
 import { pageInterface } from "./state/page_interface.js";
-import { offerLanguage, t, translateBody } from "./words/text.js";
+import { offerLanguage, t, translatePage } from "./words/text.js";
 
 const VIEW_CLASSES = {
   steps: StepView,
@@ -31,7 +31,7 @@ const VIEW_CLASSES = {
 
 /** Start the page. */
 function startPage() {
-  translateBody();
+  translatePage();
   offerLanguage();
   const explorer = new Explorer();
   readAddress(explorer, location.hash);

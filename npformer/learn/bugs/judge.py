@@ -12,16 +12,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from rich.cells import set_cell_size
 
 from npformer.errors import UserError
+from npformer.language import BUGS, GRADER, later, phrase, say
 from npformer.learn.bugs.picture import two_lines
-from npformer.learn.bugs.specimen import Names, Run, Specimen, Trial
+from npformer.learn.bugs.specimen import Names, Run, Specimen, Trial, fill
 from npformer.learn.tasks.answer import DamagedAnswer, transported
 from npformer.learn.tasks.verdict import Fault, Verdict, describe_error, observed_error
 
-UNCHANGED = "the code is unchanged: find the bug, repair it, and check again"
-STILL_THERE = "the bug is still there"
-NEWLY_BROKEN = "this worked before your change and now fails"
+UNCHANGED = later("the code is unchanged: find the bug, repair it, and check again")
+STILL_THERE = later("the bug is still there: {what}")
+NEWLY_BROKEN = later("this worked before your change and now fails: {what}")
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -38,7 +40,8 @@ def observe(specimen: Specimen, namespace: dict[str, Any], file: str = "") -> It
     """
     missing = [name for name in specimen.names() if not callable(namespace.get(name))]
     if missing:
-        yield {"unusable": f"there is no {missing[0]} in your file: keep the names of the original file"}
+        text = say("there is no {name} in your file: keep the names of the original file", name=missing[0])
+        yield {"unusable": text}
         return
     own = Names(**namespace)
     for trial in specimen.trials:
@@ -91,7 +94,7 @@ def judge(specimen: Specimen, observations: Sequence[Any], file: str = "") -> Ve
     with warnings.catch_warnings(action="ignore"), np.errstate(all="ignore"):
         verdict = _judge(specimen, observations, file)
     if verdict is not None and not verdict.solved and unchanged(specimen, Path(file)):
-        return Verdict(False, UNCHANGED)
+        return Verdict(False, phrase(UNCHANGED, GRADER))
     return verdict
 
 
@@ -102,26 +105,28 @@ def _judge(specimen: Specimen, observations: Sequence[Any], file: str) -> Verdic
         failed = _failure_in(trial, observation, repaired, file)
         if failed:
             kind = NEWLY_BROKEN if failure(trial, buggy, repaired) is None else STILL_THERE
-            return Verdict(False, f"{kind}: {failed.message}", failed.clues)
+            return Verdict(False, phrase(kind, GRADER, what=failed.message), failed.clues)
     if len(observations) <= n_trials:
         return None
     error = observed_error(observations[n_trials])
     if error:
-        return Verdict(False, f"the tests pass, but training fails: {error.message}")
+        return Verdict(False, say("the tests pass, but training fails: {what}", what=error.message))
     bug = specimen.train(buggy)
     run = _run_in(observations[n_trials], bug)
     if not np.isfinite(run.losses).all():
-        return Verdict(False, "the tests pass, but the loss becomes NaN or infinite in training")
+        return Verdict(False, say("the tests pass, but the loss becomes NaN or infinite in training"))
     story = tell(specimen, bug, run, buggy, repaired)
-    return Verdict(True, f"repaired: {n_trials} tests passed", story=story)
+    return Verdict(True, say("repaired: {count} tests passed", count=n_trials), story=story)
 
 
 def unchanged(specimen: Specimen, file: Path) -> bool:
     """Return whether the learner's file still holds the program with the bug."""
     try:
-        return ast.dump(ast.parse(file.read_bytes())) == ast.dump(ast.parse(specimen.file_text()))
+        found, begun = ast.parse(file.read_bytes()), ast.parse(specimen.file_text())
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
         return False
+    # without the docstring, which may be in another language
+    return [ast.dump(node) for node in found.body[1:]] == [ast.dump(node) for node in begun.body[1:]]
 
 
 def failure(trial: Trial, own: Names, repaired: Names) -> Verdict | None:
@@ -175,7 +180,9 @@ def _describe(error: Exception, file: str) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     if isinstance(error, UserError) or any(frame.filename == file for frame in frames):
         return describe_error(error, file)
-    return f"a result has the wrong type or shape ({type(error).__name__}: {error})"
+    return say(
+        "a result has the wrong type or shape ({kind}: {error})", kind=type(error).__name__, error=error
+    )
 
 
 def tell(specimen: Specimen, bug: Run, right: Run, buggy: Names, repaired: Names) -> list[str]:
@@ -188,20 +195,10 @@ def tell(specimen: Specimen, bug: Run, right: Run, buggy: Names, repaired: Names
         buggy: The names that the code with the bug defines.
         repaired: The names that the repaired code defines.
     """
-    lines = [fill(specimen.story, bug, right), "", *two_lines(bug, right, "repaired"), ""]
-    lines.append("The tests, and whether each of them finds the bug:")
+    lines = [fill(specimen.story, bug, right), "", *two_lines(bug, right, say("repaired")), ""]
+    lines.append(say("The tests, and whether each of them finds the bug:"))
+    passes, finds = say("passes with the bug"), say("finds the bug")
     for trial in specimen.trials:
-        verdict = "passes with the bug" if failure(trial, buggy, repaired) is None else "finds the bug"
-        lines.append(f"  {verdict:<19}  {trial.label}")
-    return [*lines, "", "One possible repair, to compare with yours:", specimen.repair.strip("\n")]
-
-
-def fill(text: str, bug: Run, right: Run) -> str:
-    """Return the text with the numbers of both trainings in it.
-
-    Args:
-        text: A symptom or a story, with fields such as {bug[last]:.2f}.
-        bug: The training with the bug.
-        right: The training without it.
-    """
-    return " ".join(text.split()).format(bug=bug.numbers(), right=right.numbers())
+        verdict = passes if failure(trial, buggy, repaired) is None else finds
+        lines.append(f"  {set_cell_size(verdict, 19)}  {phrase(trial.label, BUGS)}")
+    return [*lines, "", say("One possible repair, to compare with yours:"), specimen.repair.strip("\n")]

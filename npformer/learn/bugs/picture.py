@@ -4,8 +4,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+from rich.cells import set_cell_size
 
 from npformer.backend import Array
+from npformer.language import say
 from npformer.learn.bugs.specimen import Run
 
 if TYPE_CHECKING:
@@ -23,12 +25,13 @@ def two_lines(bug: Run, right: Run, right_name: str) -> list[str]:
         right: The training without it.
         right_name: The label of the second curve.
     """
-    curves = {"with the bug": bug, right_name: right}
+    curves = {say("with the bug"): bug, right_name: right}
     short = np.stack([thinned(run.losses, COLUMNS) for run in curves.values()])
     heights = np.log(short) if scale_of(short) == "log" else short
+    lines = [sparkline(curve, heights.min(), heights.max()) for curve in heights]
     return [
-        f"  {name:<12}  {sparkline(curve, heights.min(), heights.max())}  {run.numbers()['last']:.3g}"
-        for (name, run), curve in zip(curves.items(), heights, strict=True)
+        f"  {set_cell_size(name, 12)}  {line}  {run.numbers()['last']:.3g}"
+        for (name, run), line in zip(curves.items(), lines, strict=True)
     ]
 
 

@@ -3,13 +3,14 @@
 import ast
 import importlib
 import inspect
-import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from npformer.language import BUGS, phrase, say
 
 # the names that a file defines: the learner's file, or the code with or without the bug
 Names = SimpleNamespace
@@ -55,7 +56,7 @@ class Specimen:
             the training with the bug and without it.
         train: A function that trains the code in a few seconds, always with the same seed.
         trials: The tests of a repair.
-        hints: The hints, from the first to the last.
+        english_hints: The hints, from the first to the last.
         story: The explanation that the learner reads at the end, with numbers as in `symptom`.
         repair: The patch that takes the bug out, for `patched`.
         axes: The labels of the curve's axes.
@@ -66,17 +67,28 @@ class Specimen:
     symptom: str
     train: Callable[[Names], Run]
     trials: tuple[Trial, ...]
-    hints: tuple[str, ...]
+    english_hints: tuple[str, ...]
     story: str
     repair: str
     axes: tuple[str, str] = ("step", "loss")
     number: int = 0
     name: str = ""
 
+    def messages(self) -> Iterator[str]:
+        """Yield the English texts that a learner reads, each on one line."""
+        texts = (self.summary, self.symptom, *self.english_hints, self.story)
+        yield from map(_on_one_line, texts)
+        yield from (trial.label for trial in self.trials)
+
     @property
     def title(self) -> str:
-        """The line for the list."""
-        return self.summary
+        """The line for the list, in the current language."""
+        return phrase(self.summary, BUGS)
+
+    @property
+    def hints(self) -> tuple[str, ...]:
+        """The hints in the current language, from the first to the last."""
+        return tuple(phrase(_on_one_line(hint), BUGS) for hint in self.english_hints)
 
     @property
     def argument(self) -> str:
@@ -119,19 +131,36 @@ class Specimen:
 
     def file_text(self) -> str:
         """Return the text of the learner's file."""
-        summary = textwrap.fill(self.summary[0].upper() + self.summary[1:] + ".", 96)
-        return f'''\
-"""Bug {self.number}, {self.name}. {summary}
+        head = say(
+            "Bug {number}, {name}. {summary}.\n\n"
+            "The code below has one bug. The modules that it imports are correct. {stem}.png shows its "
+            "effect.\n"
+            "Useful tools: npformer.gradcheck, npformer.assert_no_leak and npformer.show.\n\n"
+            "To try the code, run in its folder:  python -i {stem}.py\n"
+            "To check your repair, run:           npformer bugs check\n"
+            "To see a hint, run:                  npformer bugs hint\n",
+            number=self.number,
+            name=self.name,
+            summary=self.title[0].upper() + self.title[1:],
+            stem=self.stem,
+        )
+        return f'"""{head}"""\n\n{self.code()}'
 
-The code below has one bug. The modules that it imports are correct. {self.stem}.png shows its effect.
-Useful tools: npformer.gradcheck, npformer.assert_no_leak and npformer.show.
 
-To try the code, run in its folder:  python -i {self.stem}.py
-To check your repair, run:           npformer bugs check
-To see a hint, run:                  npformer bugs hint
-"""
+def fill(text: str, bug: Run, right: Run) -> str:
+    """Return the text in the current language, with the numbers of both trainings in it.
 
-{self.code()}'''
+    Args:
+        text: A symptom or a story, with fields such as {bug[last]:.2f}.
+        bug: The training with the bug.
+        right: The training without it.
+    """
+    return phrase(_on_one_line(text), BUGS, bug=bug.numbers(), right=right.numbers())
+
+
+def _on_one_line(text: str) -> str:
+    """Return a text without breaks of lines."""
+    return " ".join(text.split())
 
 
 def patched(code: str, patch: str) -> str:

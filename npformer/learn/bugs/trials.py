@@ -9,6 +9,7 @@ from npformer.backend import Array, is_array
 from npformer.checking import gradcheck
 from npformer.checking.check_target import TOLERANCE
 from npformer.checking.leaks import assert_no_movement, movement
+from npformer.language import say
 from npformer.learn.bugs.specimen import Names, Trial
 from npformer.learn.tasks.answer import DamagedAnswer
 from npformer.learn.tasks.compare import compare
@@ -39,7 +40,7 @@ def gradients(label: str, make: Make, **settings: Any) -> Trial:
         report = report_from(label, observed)
         if not report.ok:
             row = report.worst
-            raise Fault(f"the gradient check fails at {row.tensor}", (row.diagnosis,))
+            raise Fault(say("the gradient check fails at {name}", name=row.tensor), (row.diagnosis,))
         if not {row.tensor for row in report.rows} > PROPERTIES or report.worst.error > TOLERANCE["complex"]:
             raise DamagedAnswer("other rows")
 
@@ -60,7 +61,7 @@ def equal(label: str, make: Make) -> Trial:
 
     def judge(observed: Any, repaired: Names) -> None:
         for name, (_, right) in make(repaired).items():
-            compare(name, right, _item(observed, name), who="the code")
+            compare(name, right, _item(observed, name), who=say("the code"))
 
     return Trial(label, observe, judge)
 
@@ -79,7 +80,7 @@ def alike(label: str, make: Make) -> Trial:
         for name in make(repaired):
             match _item(observed, name):
                 case (found, right):
-                    compare(name, right, found, who="the code")
+                    compare(name, right, found, who=say("the code"))
                 case _:
                     raise DamagedAnswer("not two results")
 
@@ -107,7 +108,7 @@ def as_right_layer(label: str, make: Make, *names: str, seed: int = 5, **setting
     def judge(observed: Any, repaired: Names) -> None:
         mine, right, *inputs = make(repaired)
         for name, result in results_of(right, inputs, names, dy, named=mine, **settings).items():
-            compare(name, result, _item(observed, name), who="the code")
+            compare(name, result, _item(observed, name), who=say("the code"))
 
     return Trial(label, observe, judge)
 
@@ -152,7 +153,7 @@ def _item(observed: Any, name: str) -> Any:
     if not isinstance(observed, dict):
         raise DamagedAnswer("no results")
     if name not in observed:
-        raise Fault(f"there is no {name}: keep the names in the code as they were")
+        raise Fault(say("there is no {name}: keep the names in the code as they were", name=name))
     return observed[name]
 
 
@@ -204,9 +205,11 @@ def all_float32(label: str, make: Make) -> Trial:
             raise DamagedAnswer("no arrays")
         for name, array in observed.items():
             if not is_array(array):
-                raise Fault(f"{name} is of type {type(array).__name__} and must be an array")
+                kind = type(array).__name__
+                raise Fault(say("{name} is of type {kind} and must be an array", name=name, kind=kind))
             if array.dtype != np.float32:
-                raise Fault(f"{name} is {array.dtype}, although all inputs are float32")
+                dtype = array.dtype
+                raise Fault(say("{name} is {dtype}, although all inputs are float32", name=name, dtype=dtype))
 
     return Trial(label, make, judge)
 

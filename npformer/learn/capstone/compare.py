@@ -18,6 +18,7 @@ from npformer import functional as F
 from npformer.data.loader import Batch, make_batch
 from npformer.data.vocabulary import PAD, SPECIALS
 from npformer.generation import greedy
+from npformer.language import GRADER, later, phrase, say
 from npformer.learn.capstone.assemble import AssembledTransformer, capstone_config, compute_loss
 from npformer.learn.capstone.functions import Functions, guarded
 from npformer.learn.capstone.parts import Part
@@ -34,8 +35,9 @@ CONFIG = capstone_config(
     source_vocab=12, target_vocab=11, d_model=8, d_ff=12, n_heads=2, n_layers=2, max_length=16
 )
 SEEDS = (49, 129)  # of weights with which sentences end early and late, and forbidden tokens are probable
-TOGETHER = "all your parts together"
+TOGETHER = later("all your parts together")
 GRADIENT = "the gradient of "
+UNREADABLE = later("its results cannot be read")
 LONGEST = 8  # tokens of a translation
 EPS = 1e-3  # of Adam: a gradient that is 0 but for rounding errors then hardly moves its parameter
 
@@ -105,32 +107,42 @@ def _compare_some(folder: Path, names: Sequence[str], seconds: float) -> dict[st
     for observation in answer.values:
         match observation:
             case {"begin": str(name)} if name in names:
-                problem = answer.problem or "its results cannot be read"
+                problem = answer.problem or phrase(UNREADABLE, GRADER)
                 verdicts[name] = Verdict(False, problem, printed=answer.printed)
             case {"error": str(error)} if verdicts:
                 verdicts[[*verdicts][-1]].message = error
             case {"results": dict(found)} if verdicts:
                 verdicts[[*verdicts][-1]] = _judge(found)
     if not verdicts:
-        verdicts[names[0]] = Verdict(False, answer.problem or "its results cannot be read")
+        verdicts[names[0]] = Verdict(False, answer.problem or phrase(UNREADABLE, GRADER))
     return verdicts
 
 
 def _judge(found: dict[str, Any]) -> Verdict:
     """Compare the results of an assembled Transformer with those of the package's."""
     right = package_results()
+    damaged = Verdict(False, say("its results cannot be read: does it write into open files?"))
     if list(found) != list(right):
-        return Verdict(False, "its results cannot be read: does it write into open files?")
+        return damaged
     floor = floor_of({name: value for name, value in right.items() if name.startswith(GRADIENT)})
     try:
         for name, value in right.items():
             small = floor if name.startswith(GRADIENT) else 0.0
-            compare(name, value, found[name], who="the Transformer", floor=small)
+            compare(_shown(name), value, found[name], who=say("the Transformer"), floor=small)
     except Fault as fault:
         return fault.verdict
     except DamagedAnswer:
-        return Verdict(False, "its results cannot be read: does it write into open files?")
-    return Verdict(True, f"{len(right)} results agree")
+        return damaged
+    return Verdict(True, say("{count} results agree", count=len(right)))
+
+
+def _shown(name: str) -> str:
+    """Return the name of a result in the current language."""
+    what, _, seed = name.removesuffix(")").rpartition(" (seed ")
+    parameter = what.removeprefix(GRADIENT)
+    is_gradient = parameter != what
+    shown = say("the gradient of {name}", name=parameter) if is_gradient else phrase(what, GRADER)
+    return say("{name} (seed {seed})", name=shown, seed=seed)
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -192,13 +204,13 @@ def _results(model_of: Any, loss_of: Any, search: Any, step_of: Any) -> dict[str
         _draw(model, seed)
         logits, cache = model.forward(batch.source, batch.target_in)
         loss, dlogits = loss_of(logits, batch.target_out)
-        found = {"the logits": logits, "the loss": loss}
+        found = {later("the logits"): logits, later("the loss"): loss}
         sentences = search(model, batch.source, max_length=LONGEST)
         step = step_of(Adam(model, eps=EPS))
         model.backward(dlogits, cache)
         found |= {f"{GRADIENT}{name}": np.array(p.grad) for name, p in model.named_parameters()}
-        found["the translations of greedy search"] = sentences
-        found["the parameters after two steps of Adam"] = _after_two_steps(model, step)
+        found[later("the translations of greedy search")] = sentences
+        found[later("the parameters after two steps of Adam")] = _after_two_steps(model, step)
         results |= {f"{name} (seed {seed})": value for name, value in found.items()}
     return results
 

@@ -16,6 +16,7 @@ import numpy as np
 from npformer import functional as F
 from npformer.backend import Array
 from npformer.functional.attention import AttentionCache
+from npformer.language import say
 from npformer.learn.capstone.parts import PARTS
 from npformer.learn.exercises import Exercise
 from npformer.learn.exercises.topics.tools import output, without_like
@@ -68,7 +69,8 @@ def guarded(
     except LearnersError as error:
         result = {"error": str(error)}
     except SystemExit as error:
-        result = {"error": f"your code ended the program (SystemExit {error.code}): leave out exit()"}
+        ended = say("your code ended the program (SystemExit {code}): leave out exit()", code=error.code)
+        result = {"error": ended}
     except BaseException as error:  # the learner's code may raise anything
         result = {"error": describe_error(error, "")}
     yield result
@@ -81,7 +83,7 @@ def _run_file(folder: Path, exercise: Exercise) -> dict[str, Any]:
     exec(compile(file.read_text(encoding="utf-8"), str(file), "exec"), namespace)
     for name in exercise.functions:
         if not callable(namespace.get(name)):
-            raise LearnersError(f"there is no function {name} in {file.name}")
+            raise LearnersError(say("there is no function {name} in {file}", name=name, file=file.name))
     return namespace
 
 

@@ -49,15 +49,15 @@ NAMES = tuple(part.name for part in PARTS)
 
 # what the Transformer does by these parts, once all of them are the learner's
 MILESTONES = (
-    (("embedding", "positions"), "Tokens become vectors that know their positions."),
-    (("softmax", "attention", "masks"), "Every token attends to the tokens that it may attend to."),
-    (("heads",), "Several heads attend at once, forward and backward."),
+    (("embedding", "positions"), later("Tokens become vectors that know their positions.")),
+    (("softmax", "attention", "masks"), later("Every token attends to the tokens that it may attend to.")),
+    (("heads",), later("Several heads attend at once, forward and backward.")),
     (
         ("layer norm", "residual", "feed-forward"),
-        "The layers of the encoder and of the decoder are complete.",
+        later("The layers of the encoder and of the decoder are complete."),
     ),
-    (("cross-entropy", "Adam"), "The Transformer learns."),
-    (("greedy search",), "The Transformer writes a translation."),
+    (("cross-entropy", "Adam"), later("The Transformer learns.")),
+    (("greedy search",), later("The Transformer writes a translation.")),
 )
 
 
@@ -96,4 +96,4 @@ def next_exercise(folder: Folder, part: Part) -> Exercise | None:
 
 def listed(names: list[str]) -> str:
     """Return names as a text: "a", "a and b", or "a, b and c"."""
-    return names[0] if len(names) == 1 else say(" and ").join([", ".join(names[:-1]), names[-1]])
+    return names[0] if len(names) == 1 else say(" and ").join([say(", ").join(names[:-1]), names[-1]])

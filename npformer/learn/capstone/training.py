@@ -18,6 +18,7 @@ from npformer.data.corpus import Pair, builtin_corpus
 from npformer.data.dataset import builtin_dataset
 from npformer.data.loader import Batch, make_batch, pad
 from npformer.data.vocabulary import PAD
+from npformer.language import GRADER, later, phrase, say
 from npformer.learn.capstone.assemble import AssembledTransformer, capstone_config, compute_loss
 from npformer.learn.capstone.functions import Functions, LearnersError, guarded
 from npformer.learn.capstone.parts import Part
@@ -38,7 +39,7 @@ WORDS = 7  # of the longest English sentence in training
 LONGEST = 30  # tokens of a translation
 SAMPLE = "the dog is tired"  # translated after every round
 WORST = 20  # steps over which the loss of a round is averaged
-UNREADABLE = "its results cannot be read"
+UNREADABLE = later("its results cannot be read")
 
 
 @dataclass(frozen=True)
@@ -140,7 +141,7 @@ def _ask(
             raise LearnersError(error)
         case [dict(results)] if not answer.problem:
             return results
-    raise LearnersError(answer.problem or UNREADABLE)
+    raise LearnersError(answer.problem or phrase(UNREADABLE, GRADER))
 
 
 def _take_round(saved: SavedTransformer, results: dict[str, Any], count: int) -> list[int]:
@@ -153,13 +154,15 @@ def _take_round(saved: SavedTransformer, results: dict[str, Any], count: int) ->
         case {"losses": [*losses], "sample": sample, "values": values, "m": m, "v": v}:
             tensors = dict(zip(TENSORS, (values, m, v), strict=True))
         case _:
-            raise LearnersError(UNREADABLE)
+            raise LearnersError(phrase(UNREADABLE, GRADER))
     shape = np.shape(saved.tensors["values"]) if saved.tensors else np.shape(values)
     right = all(
         isinstance(a, np.ndarray) and a.shape == shape and a.dtype == np.float32 for a in tensors.values()
     )
     if not right or len(losses) != count or not all(isinstance(loss, float) for loss in losses):
-        raise LearnersError("adam_step has changed the shape or the dtype of an array: change it in place")
+        raise LearnersError(
+            say("adam_step has changed the shape or the dtype of an array: change it in place")
+        )
     saved.tensors, saved.step, saved.losses = tensors, saved.step + count, saved.losses + losses
     return _as_sentences(saved, [sample])[0]
 
@@ -183,10 +186,11 @@ def translate(
     arrays = {"sources": pad([source.encode(sentence) for sentence in sentences])}
     results = _ask(folder, saved, arrays, "translate_ids", own, seconds)
     if "sentences" not in results:
-        raise LearnersError(UNREADABLE)
+        raise LearnersError(phrase(UNREADABLE, GRADER))
     rows = _as_sentences(saved, results["sentences"])
     if len(rows) != len(sentences):
-        raise LearnersError(f"greedy returns {len(rows)} sentences for {len(sentences)}")
+        text = say("greedy returns {count} sentences for {all}", count=len(rows), all=len(sentences))
+        raise LearnersError(text)
     return [target.decode(row) for row in rows]
 
 
@@ -198,9 +202,11 @@ def _as_sentences(saved: SavedTransformer, found: Any) -> list[list[int]]:
     """
     size = len(saved.codecs[1].vocabulary)
     if not isinstance(found, list) or not all(isinstance(row, list) for row in found):
-        raise LearnersError("greedy does not return a list of lists of ids")
+        raise LearnersError(say("greedy does not return a list of lists of ids"))
     if not all(isinstance(token, int) and 0 <= token < size for row in found for token in row):
-        raise LearnersError("greedy returns something other than ids of the vocabulary: give Python ints")
+        raise LearnersError(
+            say("greedy returns something other than ids of the vocabulary: give Python ints")
+        )
     return found
 
 
@@ -304,7 +310,7 @@ def _step(
     logits, cache = model.forward(batch.source, batch.target_in)  # (B, T, V)
     loss, dlogits = compute_loss(functions, logits, batch.target_out)
     if not math.isfinite(loss):
-        raise LearnersError(f"the loss is {loss} in step {step}")
+        raise LearnersError(say("the loss is {loss} in step {step}", loss=loss, step=step))
     model.backward(dlogits, cache)
     clip_global_norm(model.grads, CLIP_NORM)
     functions.adam_step(adam, rate)

@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from npformer.language import say, speaking
 from npformer.learn.classroom.assignment import Assignment
 from npformer.learn.classroom.copied import own_function_of_package
 from npformer.learn.exercises import EXERCISES, Exercise
@@ -64,7 +65,7 @@ class Result:
         if self.picture:
             lines.append(self.picture)
         if self.printed:
-            lines += ["Your code printed:", self.printed.rstrip()]
+            lines += [say("Your code printed:"), self.printed.rstrip()]
         return "\n".join(lines)
 
 
@@ -91,13 +92,18 @@ def assess(assignment: Assignment, name: str, text: str) -> Result:
         text: The text of the solution.
 
     Returns:
-        The result: all points if every trial passes, otherwise 0 and the diagnosis of the first mistake.
+        The result: all points if every trial passes, otherwise 0 and the diagnosis of the first mistake, in
+        the language of the assignment.
     """
-    exercise = EXERCISES.find(name)
+    with speaking(assignment.language):
+        return _assess(assignment, EXERCISES.find(name), text)
+
+
+def _assess(assignment: Assignment, exercise: Exercise, text: str) -> Result:
+    """Do what `assess` does, in the current language."""
     if is_untouched(exercise, text):
-        return without_solution(
-            assignment, exercise.name, UNTOUCHED, "nothing was written: the solution is as it was given"
-        )
+        message = say("nothing was written: the solution is as it was given")
+        return without_solution(assignment, exercise.name, UNTOUCHED, message)
     verdict = _verdict(assignment, exercise, text, _may_run_as_nobody())
     return Result(
         exercise.name,
@@ -118,8 +124,10 @@ def is_untouched(exercise: Exercise, text: str) -> bool:
 
 
 def _code_of(text: str) -> str:
-    """Return the code of a text without comments, without the docstring of the file and without the marks
-    that stand for missing code, or the text itself if it is not Python."""
+    """Return the code of a text without comments, docstrings and the marks that stand for missing code.
+
+    A text that is not Python is returned itself.
+    """
     try:
         tree = ast.parse(text)
         if ast.get_docstring(tree) is not None:
@@ -133,11 +141,11 @@ def _code_of(text: str) -> str:
 
 
 def _stands_for_code(node: ast.stmt) -> bool:
-    """Return whether a statement only says that code is missing: pass, ... or raise NotImplementedError()."""
+    """Return whether a statement is a docstring, or pass, ... or raise NotImplementedError()."""
     if isinstance(node, ast.Raise) and node.exc is not None:
         return "NotImplementedError" in ast.dump(node.exc)
-    is_dots = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and node.value.value is ...
-    return isinstance(node, ast.Pass) or is_dots
+    is_constant = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    return isinstance(node, ast.Pass) or is_constant
 
 
 # ---------------------------------------------------------------------------------------------------------

@@ -2,16 +2,24 @@
 
 import secrets
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from npformer.errors import UserError
+from npformer.language import ENGLISH, current_language, language_named
 from npformer.learn.exercises import EXERCISES, Exercise
 from npformer.learn.tasks.process import MEMORY, SECONDS
 from npformer.storage.json_files import require_entries, require_object
 
 POINTS = 10.0  # of an exercise
-_ENTRIES = {"exercises": list[str], "points": float, "seed": int | None, "seconds": float, "memory": int}
+_ENTRIES = {
+    "exercises": list[str],
+    "points": float,
+    "seed": int | None,
+    "seconds": float,
+    "memory": int,
+    "language": str,
+}
 
 
 @dataclass(frozen=True)
@@ -24,6 +32,7 @@ class Assignment:
         seed: The seed of the inputs of the hidden trials, or None for the public trials alone.
         seconds: The limit on the processor time of an exercise.
         memory: The limit on the memory of an exercise, in bytes.
+        language: The language of the sentences about solutions; by default the current one.
     """
 
     exercises: tuple[str, ...]
@@ -31,6 +40,7 @@ class Assignment:
     seed: int | None = None
     seconds: float = SECONDS
     memory: int = MEMORY
+    language: str = field(default_factory=current_language)
 
     def task(self, name: str) -> Exercise:
         """Return an exercise with its public trials and, if there is a seed, the hidden ones."""
@@ -76,7 +86,8 @@ def assignment_from(content: Any, what: str) -> Assignment:
         UserError: If entries are missing or of a wrong type, or an exercise is unknown.
     """
     advice = "export the assignment again"
-    settings = require_object(content, what, advice)
+    settings = {"language": ENGLISH} | require_object(content, what, advice)  # earlier versions had English
     require_entries(settings, _ENTRIES, what, advice)
     values = {name: settings[name] for name in _ENTRIES}
-    return Assignment(**values | {"exercises": chosen_exercises(settings["exercises"])})
+    language = language_named(settings["language"])
+    return Assignment(**values | {"exercises": chosen_exercises(settings["exercises"]), "language": language})

@@ -5,20 +5,20 @@ import html
 import re
 from collections.abc import Sequence
 
-from npformer.errors import quantity
 from npformer.escaping import printable
+from npformer.language import INTERFACE, language_tag, later, phrase, say
 from npformer.learn.classroom.assess import MISSING, SOLVED, UNREADABLE, UNTOUCHED, WRONG, Result
 from npformer.learn.classroom.grade_class import StudentsWork
-from npformer.learn.course.chapters import TITLES
+from npformer.learn.course.chapters import title_of_chapter
 from npformer.learn.exercises import EXERCISES
 
 SHOWN_LINES = 400  # of a solution
 WORDS = {
-    SOLVED: "Solved",
-    WRONG: "Not correct yet",
-    UNTOUCHED: "Not begun",
-    UNREADABLE: "Cannot be read",
-    MISSING: "Not submitted",
+    SOLVED: later("Solved"),
+    WRONG: later("Not correct yet"),
+    UNTOUCHED: later("Not begun"),
+    UNREADABLE: later("Cannot be read"),
+    MISSING: later("Not submitted"),
 }
 STYLE = """\
 :root { color-scheme: light dark; --text: #1c1c1c; --soft: #595959; --page: #fff; --box: #f4f4f1;
@@ -73,17 +73,19 @@ def feedback_page(work: StudentsWork, exercises: Sequence[str]) -> str:
         f"<td>{_state(result)}</td>{_points(result)}</tr>\n"
         for result in results
     )
+    title = say("Feedback for {student}", student=work.student)
+    points = say("{points:g} of {possible:g} points", points=work.points, possible=possible)
+    share = say(", solved exercises: {solved} of {count}.", solved=solved, count=len(results))
     body = (
-        f"<h1>Feedback for {escaped(work.student)}</h1>\n"
-        f"<p><strong>{work.points:g} of {possible:g} points</strong>, "
-        f"{solved} of {quantity(len(results), 'exercise')} solved.</p>\n"
-        "<table>\n<caption>Your exercises</caption>\n"
-        '<thead><tr><th scope="col">Exercise</th><th scope="col">Result</th>'
-        '<th scope="col" class="points">Points</th></tr></thead>\n'
+        f"<h1>{escaped(title)}</h1>\n"
+        f"<p><strong>{points}</strong>{share}</p>\n"
+        f"<table>\n<caption>{say('Your exercises')}</caption>\n"
+        f'<thead><tr><th scope="col">{say("Exercise")}</th><th scope="col">{say("Result")}</th>'
+        f'<th scope="col" class="points">{say("Points")}</th></tr></thead>\n'
         f"<tbody>\n{rows}</tbody>\n</table>\n"
     )
     body += "".join(_section(result, work.texts.get(result.exercise, "")) for result in results)
-    return page(f"Feedback for {work.student}", body)
+    return page(title, body)
 
 
 def page(title: str, body: str) -> str:
@@ -94,7 +96,7 @@ def page(title: str, body: str) -> str:
         body: The content, as HTML.
     """
     return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<!doctype html>\n<html lang="{language_tag()}">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{escaped(title)}</title>\n<style>\n{STYLE}</style>\n</head>\n"
         f"<body>\n<main>\n{body}</main>\n</body>\n</html>\n"
@@ -104,24 +106,28 @@ def page(title: str, body: str) -> str:
 def _section(result: Result, text: str) -> str:
     """Return the section of one exercise."""
     exercise = EXERCISES.find(result.exercise)
-    chapter = f"Chapter {exercise.chapter}: {TITLES[exercise.chapter]}"
+    number, title = exercise.chapter, title_of_chapter(exercise.chapter)
+    chapter = say("Chapter {number}: {title}", number=number, title=title)
+    state = say("{state}: {message}.", state=_state(result), message=escaped(result.message))
     parts = [
         f'<h2 id="{exercise.name}">{title_of(exercise.name)}</h2>',
         f'<p class="soft"><code>{exercise.name}</code> · {escaped(chapter)}</p>',
-        f"<p>{_state(result)}: {escaped(result.message)}.</p>".replace("..</p>", ".</p>"),
+        f"<p>{state}</p>".replace("..</p>", ".</p>"),
     ]
     if result.clues:
         parts.append("<ul>\n" + "".join(f"<li>{escaped(clue)}</li>\n" for clue in result.clues) + "</ul>")
     if result.picture:
-        box = _box(result.picture, f"Wrong entries: {exercise.name}")
-        parts += ["<p>Each sign is one entry of the result:</p>", box]
+        box = _box(result.picture, say("Wrong entries: {name}", name=exercise.name))
+        parts += [f"<p>{say('Each sign is one entry of the result:')}</p>", box]
     if result.printed:
-        parts += ["<p>Your code printed:</p>", _box(result.printed, f"Output of your code: {exercise.name}")]
+        box = _box(result.printed, say("Output of your code: {name}", name=exercise.name))
+        parts += [f"<p>{say('Your code printed:')}</p>", box]
     if result.status != SOLVED:
-        parts.append(_folded("A hint", f"<p>{escaped(exercise.hints[0])}</p>"))
-        parts.append(f"<p>To read about it: <code>npformer lesson {exercise.chapter}</code></p>")
+        parts.append(_folded(say("A hint"), f"<p>{escaped(exercise.hints[0])}</p>"))
+        parts.append(f"<p>{say('To read about it:')} <code>npformer lesson {number}</code></p>")
     if text:
-        parts.append(_folded("Your solution", _box(_numbered(text), f"Your solution: {exercise.name}")))
+        box = _box(_numbered(text), say("Your solution: {name}", name=exercise.name))
+        parts.append(_folded(say("Your solution"), box))
     return f'<section aria-labelledby="{exercise.name}">\n' + "\n".join(parts) + "\n</section>\n"
 
 
@@ -134,11 +140,16 @@ def title_of(exercise: str) -> str:
 def _state(result: Result) -> str:
     """Return the status in words."""
     kind = "solved" if result.status == SOLVED else "wrong"
-    return f'<span class="{kind}">{WORDS[result.status]}</span>'
+    return f'<span class="{kind}">{phrase(WORDS[result.status], INTERFACE)}</span>'
 
 
 def _points(result: Result) -> str:
-    return f'<td class="points">{result.points:g} of {result.possible:g}</td>'
+    return f'<td class="points">{points_of(result.points, result.possible)}</td>'
+
+
+def points_of(points: float, possible: float) -> str:
+    """Return a number of points out of the possible ones, as text."""
+    return say("{points:g} of {possible:g}", points=points, possible=possible)
 
 
 def _box(text: str, label: str) -> str:
@@ -157,7 +168,7 @@ def _numbered(text: str) -> str:
     lines = text.splitlines()
     shown = [f"{number:>3}  {line}" for number, line in enumerate(lines[:SHOWN_LINES], 1)]
     if len(lines) > SHOWN_LINES:
-        shown.append(f"… and {quantity(len(lines) - SHOWN_LINES, 'more line')}")
+        shown.append(say("… and {count} more", count=len(lines) - SHOWN_LINES))
     return "\n".join(shown)
 
 

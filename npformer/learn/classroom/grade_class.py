@@ -14,6 +14,7 @@ from pathlib import Path
 from queue import SimpleQueue
 
 from npformer.errors import UserError
+from npformer.language import say
 from npformer.learn.classroom.assess import MISSING, UNREADABLE, Result, without_solution
 from npformer.learn.classroom.assignment import Assignment
 from npformer.learn.classroom.submissions import Submission, Unreadable, solution_of
@@ -60,7 +61,9 @@ def read_class(assignment: Assignment, submissions: Sequence[Submission]) -> lis
                 work.results[name] = without_solution(assignment, name, UNREADABLE, str(error))
                 continue
             if text is None:
-                message = f"there is no file {name}.py, and no other file defines its functions"
+                message = say(
+                    "there is no file {name}.py, and no other file defines its functions", name=name
+                )
                 work.results[name] = without_solution(assignment, name, MISSING, message)
             else:
                 work.texts[name] = text

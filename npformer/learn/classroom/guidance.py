@@ -7,7 +7,7 @@ from functools import cache
 from itertools import groupby
 from pathlib import Path
 
-from npformer.learn.course.chapters import TITLES
+from npformer.learn.course.chapters import title_of_chapter
 from npformer.learn.course.lesson import Lesson, all_lessons
 from npformer.learn.course.references import SourceLocation
 from npformer.learn.exercises import EXERCISES, Exercise
@@ -131,7 +131,7 @@ def exercises_tables(folder: Path) -> str:
     """
     parts = []
     for chapter, exercises in groupby(EXERCISES, key=lambda exercise: exercise.chapter):
-        parts += [f"### Chapter {chapter}: {TITLES[chapter]}", ""]
+        parts += [f"### Chapter {chapter}: {title_of_chapter(chapter)}", ""]
         parts += ["| exercise | lesson | known | the first of them |", "|---|---|---:|---|"]
         parts += [_row(exercise, folder) for exercise in exercises]
         parts.append("")

@@ -10,10 +10,11 @@ import re
 from typing import Any
 
 from npformer.errors import UserError
+from npformer.language import language_of_environment, say, speaking
 from npformer.learn.classroom.assess import SOLVED, assess
 from npformer.learn.classroom.assignment import Assignment
 from npformer.learn.classroom.cells import solution_among
-from npformer.learn.exercises import EXERCISES
+from npformer.learn.exercises import EXERCISES, Exercise
 
 SETUP = "from npformer.learn.classroom.in_notebook import check_exercise, start\n\nstart()"
 # a cell that runs while nbgrader grades: nothing else than these lines, which the exported cells have
@@ -71,6 +72,8 @@ def start() -> None:
 def check_exercise(name: str, **settings: Any) -> None:
     """Check the last cell that defines the functions of an exercise, and print that it is solved.
 
+    The sentences are in the language of the environment.
+
     Args:
         name: The name of the exercise.
         settings: The other settings of `Assignment`: the limits, and the seed of the hidden trials.
@@ -78,14 +81,24 @@ def check_exercise(name: str, **settings: Any) -> None:
     Raises:
         NotSolved: If it is wrong or missing. The message is the diagnosis.
     """
-    exercise = EXERCISES.find(name)
+    with speaking(language_of_environment()):
+        _check(EXERCISES.find(name), settings)
+
+
+def _check(exercise: Exercise, settings: dict[str, Any]) -> None:
+    """Do what `check_exercise` does, in the current language."""
+    name = exercise.name
     text = solution_among(_cells.texts, exercise)
     if text is None:
         raise NotSolved(
-            f"{name}: no cell that ran defines {' and '.join(exercise.functions)}: "
-            "run the cell at the top and the cell with your solution"
+            say(
+                "{name}: no cell that ran defines {functions}: run the cell at the top and the cell with "
+                "your solution",
+                name=name,
+                functions=say(" and ").join(exercise.functions),
+            )
         )
-    result = assess(Assignment((exercise.name,), **settings), exercise.name, text)
+    result = assess(Assignment((name,), **settings), name, text)
     if result.status != SOLVED:
         raise NotSolved(result.as_text())
-    print(f"{name} is {result.message}")
+    print(say("{name} is {result}", name=name, result=result.message))

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from npformer.errors import UserError
+from npformer.language import say
 from npformer.learn.classroom.assignment import Assignment
 from npformer.learn.classroom.in_notebook import SETUP
 from npformer.learn.classroom.stub import solved_stub
@@ -18,17 +19,6 @@ from npformer.storage.atomic import create_atomically, explain_os_errors, make_f
 
 SCHEMA = 3  # of nbgrader's metadata
 SETUP_ID = "npformer-setup"
-
-INTRODUCTION = """\
-# {title}
-
-Complete the function in the cell below each title, run the cell, and then run the cell of tests below it. The
-tests say what is wrong, in which entry, and often why.
-
-- Write each solution in **one cell**, with its imports and with all functions that it needs: the tests run
-  this cell alone, in a process of its own.
-- An exercise may take {seconds:g} seconds and {memory:g} GB of memory.
-- When your work is graded, the tests also run on inputs that you do not see here."""
 
 CONFIG = '''\
 """Settings of nbgrader for assignments with exercises of npformer."""
@@ -90,8 +80,20 @@ def notebook_text(assignment: Assignment, name: str) -> str:
     """
     title = name.replace("-", " ").replace("_", " ").capitalize()
     memory = assignment.memory / (1 << 30)
-    introduction = INTRODUCTION.format(title=title, seconds=assignment.seconds, memory=memory)
-    cells = [text_cell("npformer-introduction", introduction), code_cell(SETUP_ID, SETUP, locked=True)]
+    introduction = say(
+        "Complete the function in the cell below each title, run the cell, and then run the cell of tests "
+        "below it. The\n"
+        "tests say what is wrong, in which entry, and often why.\n\n"
+        "- Write each solution in **one cell**, with its imports and with all functions that it needs: the "
+        "tests run\n"
+        "  this cell alone, in a process of its own.\n"
+        "- An exercise may take {seconds:g} seconds and {memory:g} GB of memory.\n"
+        "- When your work is graded, the tests also run on inputs that you do not see here.",
+        seconds=assignment.seconds,
+        memory=memory,
+    )
+    first = text_cell("npformer-introduction", f"# {title}\n\n{introduction}")
+    cells = [first, code_cell(SETUP_ID, SETUP, locked=True)]
     for number, each in enumerate(assignment.exercises, 1):
         cells += _exercise_cells(assignment, EXERCISES.find(each), number)
     content = {
@@ -109,10 +111,15 @@ def notebook_text(assignment: Assignment, name: str) -> str:
 def _exercise_cells(assignment: Assignment, exercise: Exercise, number: int) -> list[dict[str, Any]]:
     """Return the cells of one exercise: its title, the solution, and the tests."""
     name, points = exercise.name, f"{assignment.points:g}"
-    title = (
-        f"## Exercise {number}: {exercise.title}\n\n"
-        f"Chapter {exercise.chapter} of the course (`npformer lesson {exercise.chapter}`), {points} points. "
-        f"A hint: `npformer exercise hint {name}`."
+    title = say(
+        "## Exercise {number}: {title}\n\n"
+        "Chapter {chapter} of the course (`npformer lesson {chapter}`), {points} points. A hint: "
+        "`npformer exercise hint {name}`.",
+        number=number,
+        title=exercise.title,
+        chapter=exercise.chapter,
+        points=points,
+        name=name,
     )
     return [
         text_cell(f"npformer-title-{name}", title),

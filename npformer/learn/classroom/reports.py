@@ -6,11 +6,11 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from npformer.errors import quantity
 from npformer.escaping import printable
-from npformer.learn.classroom.assess import SOLVED, UNTOUCHED, WRONG
+from npformer.language import INTERFACE, phrase, say
+from npformer.learn.classroom.assess import SOLVED, WRONG
 from npformer.learn.classroom.assignment import Assignment
-from npformer.learn.classroom.feedback import escaped, page, page_name, title_of
+from npformer.learn.classroom.feedback import WORDS, escaped, page, page_name, points_of, title_of
 from npformer.learn.classroom.grade_class import StudentsWork
 
 NOT_GRADED = "not graded"  # the status in the CSV file after an interruption
@@ -62,32 +62,37 @@ def class_page(assignment: Assignment, works: Sequence[StudentsWork]) -> str:
     possible = assignment.points * len(assignment.exercises)
     rows = "".join(
         f'<tr><td><a href="{page_name(work.student)}">{escaped(work.student)}</a></td>'
-        f'<td class="points">{work.points:g} of {possible:g}</td></tr>\n'
+        f'<td class="points">{points_of(work.points, possible)}</td></tr>\n'
         for work in works
     )
     body = (
-        f"<h1>Results of {quantity(len(works), 'student')}</h1>\n"
-        "<table>\n<caption>Points</caption>\n"
-        '<thead><tr><th scope="col">Student</th><th scope="col" class="points">Points</th></tr></thead>\n'
+        f"<h1>{say('Results of {students}', students=_students(len(works)))}</h1>\n"
+        f"<table>\n<caption>{say('Points')}</caption>\n"
+        f'<thead><tr><th scope="col">{say("Student")}</th>'
+        f'<th scope="col" class="points">{say("Points")}</th></tr></thead>\n'
         f"<tbody>\n{rows}</tbody>\n</table>\n"
     )
-    return page(
-        "Results of the class", body + "".join(_exercise(name, works) for name in assignment.exercises)
-    )
+    sections = "".join(_exercise(name, works) for name in assignment.exercises)
+    return page(say("Results of the class"), body + sections)
+
+
+def _students(count: int) -> str:
+    return say("1 student") if count == 1 else say("{count} students", count=count)
 
 
 def _exercise(name: str, works: Sequence[StudentsWork]) -> str:
     """Return the section of one exercise: how many solved it, and what the others did."""
     solved = sum(work.results[name].status == SOLVED for work in works if name in work.results)
     items = "".join(
-        f"<li>{quantity(count, 'student')}: {escaped(what)}</li>\n"
+        f"<li>{say('{students}: {what}', students=_students(count), what=escaped(what))}</li>\n"
         for what, count in common_mistakes(name, works).most_common(SHOWN)
     )
+    share = say("{solved} of {students} solved it.", solved=solved, students=_students(len(works)))
     mistakes = f"<ul>\n{items}</ul>\n" if items else ""
     return (
         f"<section>\n<h2>{title_of(name)}</h2>\n"
         f'<p class="soft"><code>{name}</code></p>\n'
-        f"<p>{solved} of {quantity(len(works), 'student')} solved it.</p>\n{mistakes}</section>\n"
+        f"<p>{share}</p>\n{mistakes}</section>\n"
     )
 
 
@@ -104,7 +109,7 @@ def common_mistakes(name: str, works: Sequence[StudentsWork]) -> Counter[str]:
         if result is not None and result.status == WRONG:
             found[_without_lines(result.clues[0] if result.clues else result.message)] += 1
         elif result is not None and result.status != SOLVED:
-            found["nothing was written" if result.status == UNTOUCHED else result.status] += 1
+            found[phrase(WORDS[result.status], INTERFACE)] += 1
     return found
 
 

@@ -10,5 +10,7 @@ BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"  # nbgrader replaces what 
 
 def solved_stub(exercise: Exercise) -> str:
     """Return the stub of an exercise with the plain solution in each function, between `BEGIN` and `END`."""
-    text = re.sub(rf"{SOLUTION}\n((?: {{4}}.+\n)*)", rf"    {BEGIN}\n\1    {END}\n", exercise.code)
+    text = re.sub(
+        rf"{SOLUTION}\n((?: {{4}}.+\n)*)", rf"    {BEGIN}\n\1    {END}\n", exercise.translated(exercise.code)
+    )
     return text.strip("\n") + "\n"

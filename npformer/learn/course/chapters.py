@@ -1,34 +1,36 @@
 """The chapters of the course by number, and the lessons of earlier versions, which have other names now."""
 
+from npformer.language import INTERFACE, later, phrase
+
 TITLES = {
-    0: "Introduction",
-    1: "Words to ids",
-    2: "Embeddings",
-    3: "Positions",
-    4: "Attention as a lookup",
-    5: "Scaled dot-product attention",
-    6: "Masks",
-    7: "Multi-head attention",
-    8: "Residual connections and layer normalization",
-    9: "The feed-forward network",
-    10: "The encoder",
-    11: "The decoder",
-    12: "From vectors to tokens",
-    13: "Training",
-    14: "Decoding",
-    15: "What attention learned",
-    16: "Speed",
-    17: "Before the Transformer",
-    18: "Local attention",
-    19: "Hard attention",
-    20: "Latent attention",
-    21: "Relative positions and adaptive depth",
-    22: "A real translator",
-    23: "The parts of today's Transformer",
-    24: "A GPT that writes",
-    25: "Other people's models",
-    26: "From Llama to 2026",
-    27: "From predicting to answering",
+    0: later("Introduction"),
+    1: later("Words to ids"),
+    2: later("Embeddings"),
+    3: later("Positions"),
+    4: later("Attention as a lookup"),
+    5: later("Scaled dot-product attention"),
+    6: later("Masks"),
+    7: later("Multi-head attention"),
+    8: later("Residual connections and layer normalization"),
+    9: later("The feed-forward network"),
+    10: later("The encoder"),
+    11: later("The decoder"),
+    12: later("From vectors to tokens"),
+    13: later("Training"),
+    14: later("Decoding"),
+    15: later("What attention learned"),
+    16: later("Speed"),
+    17: later("Before the Transformer"),
+    18: later("Local attention"),
+    19: later("Hard attention"),
+    20: later("Latent attention"),
+    21: later("Relative positions and adaptive depth"),
+    22: later("A real translator"),
+    23: later("The parts of today's Transformer"),
+    24: later("A GPT that writes"),
+    25: later("Other people's models"),
+    26: later("From Llama to 2026"),
+    27: later("From predicting to answering"),
 }
 
 # the names of lessons of earlier versions: those that became whole chapters, and others with their parts
@@ -59,3 +61,8 @@ NEW_NAMES = {
     "02_embeddings": ("02_1_embeddings", "02_2_the_scale_and_tied_weights"),
     "03_positions": ("03_1_positions", "03_2_an_offset_is_a_rotation"),
 }
+
+
+def title_of_chapter(number: int) -> str:
+    """Return the title of a chapter in the current language."""
+    return phrase(TITLES[number], INTERFACE)

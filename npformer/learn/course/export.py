@@ -8,6 +8,7 @@ from typing import Any
 
 from npformer.errors import UserError
 from npformer.escaping import printable
+from npformer.language import language_tag, say
 from npformer.learn.course.architecture import place_of
 from npformer.learn.course.execute import Outcome, run_lesson
 from npformer.learn.course.lesson import Cell, Lesson
@@ -42,7 +43,7 @@ def as_page(lesson: Lesson) -> str:
     body[1:1] = [f'<p class="route">{html.escape(place_on_routes(lesson))}</p>', *_map(lesson)]
     title = html.escape(f"{lesson.number} · {lesson.title}")
     return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<!doctype html>\n<html lang="{language_tag()}">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{title}</title>\n<style>\n{STYLE}{_font_of(body)}</style>\n</head>\n<body>\n<main>\n"
         + "\n".join(body)
@@ -65,9 +66,12 @@ def _map(lesson: Lesson) -> list[str]:
         return []
     from npformer.learn.figures.course_map import course_map  # matplotlib takes a second to load
 
-    caption = "The part of this lesson is highlighted; beside each part stands the chapter that explains it"
+    caption = say(
+        "The part of this lesson is highlighted; beside each part stands the chapter that explains it"
+    )
     figure = inline_figure(Picture(course_map(place.highlighted), "map", caption))
-    return ["<details><summary>Show this part in the architecture</summary>\n" + figure + "</details>"]
+    title = say("Show this part in the architecture")
+    return [f"<details><summary>{title}</summary>\n{figure}</details>"]
 
 
 def run_without_error(lesson: Lesson, what: str) -> list[tuple[Cell, Outcome | None]]:
@@ -168,7 +172,8 @@ h2 { margin-top: 2.2em; }
 pre, code, .defined { font-size: .84rem;
   font-family: ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace; }
 pre { margin: 0; line-height: 1.45; white-space: pre; overflow-x: auto; }
-p code, li code, td code { background: var(--soft); padding: .08em .3em; border-radius: .2em; }
+p code, li code, td code { background: var(--soft); padding: .08em .3em; border-radius: .2em;
+  overflow-wrap: anywhere; }
 .code { margin-top: 1em; padding: .7em .9em; background: var(--soft); border-left: 3px solid var(--number); }
 .output { padding: .6em .9em; border-left: 3px solid var(--line); }
 .defined { margin: .2em 0 1.2em; padding-left: 1.1em; color: var(--faint); }

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from npformer.language import say
+from npformer.language import GAP, INTERFACE, later, phrase, say
 from npformer.learn.course.length import minutes_of
 from npformer.learn.course.lesson import Lesson, all_lessons
 
@@ -13,15 +13,25 @@ class Route:
 
     Args:
         name: The name on the command line.
-        title: The name in a sentence.
-        goal: What the reader has at its end.
+        english_title: The name in a sentence.
+        english_goal: What the reader has at its end.
         numbers: The numbers of its lessons, separated by spaces.
     """
 
     name: str
-    title: str
-    goal: str
+    english_title: str
+    english_goal: str
     numbers: str
+
+    @property
+    def title(self) -> str:
+        """The name in a sentence, in the current language."""
+        return phrase(self.english_title, INTERFACE)
+
+    @property
+    def goal(self) -> str:
+        """The goal of the reader, in the current language."""
+        return phrase(self.english_goal, INTERFACE)
 
     @property
     def lessons(self) -> list[Lesson]:
@@ -37,14 +47,16 @@ class Route:
 
 MAIN = Route(
     "main",
-    "main route",
-    "from the first loss that falls to a translator that you trained, with every gradient on the way",
+    later("main route"),
+    later("from the first loss that falls to a translator that you trained, with every gradient on the way"),
     "0.0 0.1 0.2 1.1 2.1 3.1 4.1 4.2 4.4 5.1 5.2 6.1 7.1 8.1 8.2 8.3 9.1 10.1 10.2 11.1 11.3 12.1 12.2 13.5",
 )
 ENGINEERS = Route(
     "engineers",
-    "route for engineers",
-    "attention and its backward pass, the parts of today's models, and a GPT that writes with a KV cache",
+    later("route for engineers"),
+    later(
+        "attention and its backward pass, the parts of today's models, and a GPT that writes with a KV cache"
+    ),
     "0.2 5.1 5.2 6.1 7.2 8.2 14.4 23.1 23.2 23.3 23.4 23.5 24.1 24.2 24.3 24.4",
 )
 ROUTES = {route.name: route for route in (MAIN, ENGINEERS)}
@@ -53,7 +65,7 @@ ROUTES = {route.name: route for route in (MAIN, ENGINEERS)}
 def length_of(lessons: list[Lesson]) -> str:
     """Return the number of some lessons and their hours as text."""
     hours = sum(map(minutes_of, lessons)) / 60
-    return f"{len(lessons)} lesson{'s' * (len(lessons) != 1)}, {hours:.1f} hours"
+    return say("{count} lessons, {hours:.1f} hours", count=len(lessons), hours=hours)
 
 
 def routes_of(lesson: Lesson) -> list[Route]:
@@ -79,7 +91,7 @@ def place_on_routes(lesson: Lesson) -> str:
         if lesson not in MAIN.lessons:
             sentences.append(say("It is not on the main route."))
     if sentences:
-        return " ".join(sentences)
+        return GAP.sub("", " ".join(sentences))
     after = next_on(MAIN, lesson)
     if after is None:
         return say("This lesson comes after the main route.")

@@ -20,17 +20,13 @@ from rich.theme import Theme
 
 from npformer.escaping import printable
 from npformer.language import say
+from npformer.learn.console import breakable
 from npformer.learn.course.latex import to_text
 from npformer.learn.course.prose import replace_formulas, split_formulas
 
 WIDTH = 100  # longer lines are hard to read
 UNBROKEN = 40  # a longer formula in a line of prose may be broken
 NO_BREAK = "\ue000"  # stands for a space at which no line may be broken; `lines_of` replaces it with a space
-BREAK = "\x1f"  # stands between Chinese characters, where a line may be broken; `lines_of` removes it
-# a place beside a Chinese character, before no closing mark and after no opening one
-BREAKABLE = re.compile(
-    r"(?<![（《“‘「\s])(?=[\u4e00-\u9fff（《“‘「])(?<=\S)|(?<=[\u4e00-\u9fff，。、；：！？）》”’」])(?=[^\s，。、；：！？）》”’」…])"
-)
 SPAN = re.compile(r"(?<!`)`[^`]+`(?!`)")
 PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")  # a backslash makes each of these text in Markdown
 THEME = Theme(
@@ -76,7 +72,7 @@ def prose(text: str) -> RenderableType:
             parts.append(Text(""))
         if part.kind == "text":
             inline = replace_formulas(part.text, lambda latex, _: _inline(latex))
-            inline = BREAKABLE.sub(BREAK, SPAN.sub(lambda span: unbroken(span[0]), inline))
+            inline = breakable(SPAN.sub(lambda span: unbroken(span[0]), inline))
             parts.append(Markdown(inline, code_theme=CODE))  # type: ignore[arg-type]  # it takes themes too
         else:
             parts.append(Padding(Text(to_text(part.text), style="bold cyan", no_wrap=True), (0, 0, 0, 4)))
@@ -99,10 +95,7 @@ def lines_of(out: Console, thing: RenderableType) -> list[str]:
     """Return the lines that printing gives, with colours. They are at most WIDTH wide."""
     with out.capture() as capture:
         out.print(thing, width=min(out.width, WIDTH))
-    return [
-        line.rstrip()
-        for line in capture.get().replace(NO_BREAK, " ").replace(BREAK, "").rstrip("\n").split("\n")
-    ]
+    return [line.rstrip() for line in capture.get().replace(NO_BREAK, " ").rstrip("\n").split("\n")]
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -238,4 +231,5 @@ def print_in_pages(out: Console, *things: RenderableType) -> None:
     lines = capture.get().rstrip("\n").split("\n")
     stops = sys.stdin.isatty() and sys.stdout.isatty()
     # anything but Enter is meant for the shell and ends the output
-    Screen(out, lambda line: "quit" if line else "on", stops=stops, more="Enter: more · q quit ▸ ").put(lines)
+    more = f"{say('Enter: more · q quit')} ▸ "
+    Screen(out, lambda line: "quit" if line else "on", stops=stops, more=more).put(lines)

@@ -213,12 +213,16 @@ class Exercise:
     @property
     def shown_stub(self) -> str:
         """The stub with its docstrings and comments in the current language."""
+        return self.translated(self.stub)
+
+    def translated(self, code: str) -> str:
+        """Return the stub or the code with its docstrings and comments in the current language."""
 
         def shown(found: re.Match[str]) -> str:
             begin = found[0].removesuffix(found["docstring"] or found["comment"])
             return begin + self.say(_text(found)).replace("\n", "\n    ").replace("\n    \n", "\n\n")
 
-        return TEXT.sub(shown, self.stub)
+        return TEXT.sub(shown, code)
 
     def file_text(self, which: str = "") -> str:
         """Return the text of the learner's file.

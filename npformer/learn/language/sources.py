@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from npformer.explorer.page import messages as words_of_explorer
-from npformer.language import EXPLORER, GLOSSARY, GRADER, INTERFACE, path_of
+from npformer.language import BUGS, EXPLORER, GLOSSARY, GRADER, INTERFACE, path_of
+from npformer.learn.bugs.cases import ALL
 from npformer.learn.course.glossary import definitions
 from npformer.learn.course.lesson import Cell, find_lesson
 from npformer.learn.exercises import EXERCISES
@@ -17,9 +18,9 @@ from npformer.mistakes.tables import rows_of
 
 PACKAGE = Path(__file__).parents[2]
 CHECKOUT = PACKAGE.parent
-# the files whose sentences are in the catalog of the grader
+# the files whose sentences are in the catalog of the grader: exercises, bugs and what is made of them
 GRADING = re.compile(
-    r"(mistakes|checking|learn/exercises|learn/tasks|learn/capstone/parts|cli/(exercise|tasks)\.py)"
+    r"(mistakes|checking|learn/(exercises|tasks|capstone|bugs)|cli/(exercise|tasks|build|bugs)\.py)"
 )
 IMPORTED = re.compile(r"^from npformer\.language import .*\b(say|later)\b", re.MULTILINE)
 
@@ -34,8 +35,8 @@ def messages_for(name: str) -> list[str]:
     """Return the messages of a document in English, in order, each once.
 
     Args:
-        name: The name of its catalog: "interface", "grader", "glossary", "explorer", the name of a lesson
-            such as "lessons/05_1_scaled_dot_product_attention", a chapter's exercises such as "exercises/05",
+        name: The name of its catalog: "interface", "grader", "glossary", "bugs", "explorer", a lesson such as
+            "lessons/05_1_scaled_dot_product_attention", a chapter's exercises such as "exercises/05",
             or a file of the checkout without .md, such as "docs/teaching".
     """
     if name in (INTERFACE, GRADER):
@@ -46,6 +47,8 @@ def messages_for(name: str) -> list[str]:
         found += [row.says for table in tables for row in table]
     elif name == GLOSSARY:
         found = definitions()
+    elif name == BUGS:
+        found = [message for bug in ALL for message in bug.messages()]
     elif name == EXPLORER:
         found = words_of_explorer()
     elif name.startswith("exercises/"):

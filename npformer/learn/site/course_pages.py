@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
 
-from npformer.language import GLOSSARY, phrase, say
+from npformer.language import ENGLISH, GLOSSARY, catalog, current_language, phrase, say
 from npformer.learn.course.architecture import place_of
-from npformer.learn.course.chapters import TITLES
+from npformer.learn.course.chapters import title_of_chapter
 from npformer.learn.course.glossary import SHAPES, Term, all_terms
 from npformer.learn.course.length import minutes_of
 from npformer.learn.course.lesson import Lesson
@@ -92,7 +92,7 @@ def course_pages(lessons: Sequence[Lesson]) -> Files:
     for number, group in chapters.items():
         path = f"lessons/chapter_{number:02}" if len(group) > 1 else document_of(group[0])
         entries.append(f"/{path}")
-        rows.append(f"- [{number} · {text(TITLES[number])}](/{path}.md)")
+        rows.append(f"- [{number} · {text(title_of_chapter(number))}](/{path}.md)")
         if len(group) > 1:
             files[f"{path}.md"] = _chapter(number, group)
     hours = round(sum(map(minutes_of, lessons)) / 60)
@@ -112,8 +112,7 @@ def course_pages(lessons: Sequence[Lesson]) -> Files:
         listed(entries),
     ]
     files["lessons/index.md"] = document("The course", parts, "contents chapters lessons")
-    files["exercises.md"] = _exercise_list(lessons)
-    return files
+    return files | exercise_list(lessons)
 
 
 def _route(route: Route, lessons: Sequence[Lesson]) -> str:
@@ -138,17 +137,20 @@ def _chapter(number: int, lessons: Sequence[Lesson]) -> bytes:
         "\n".join(rows),
         listed([f"/{document_of(each)}" for each in lessons]),
     ]
-    return document(f"{number} · {text(TITLES[number])}", parts)
+    return document(f"{number} · {text(title_of_chapter(number))}", parts)
 
 
-def _exercise_list(lessons: Sequence[Lesson]) -> bytes:
-    """Return the list of all exercises, each with a link to the lesson that starts it."""
+def exercise_list(lessons: Sequence[Lesson]) -> Files:
+    """Return the list of all exercises in the current language, with links to the lessons that start them."""
     where = {name: lesson for lesson in reversed(lessons) for name in exercises_of(lesson)}
     parts = [
-        f"In {len(list(EXERCISES))} exercises you write a function of the package yourself. "
-        "`npformer exercise start softmax` writes a file with the missing function, and "
-        "`npformer exercise check` runs it and says what is wrong. When you have solved them, "
-        "`npformer build` assembles your functions into a Transformer that translates."
+        say(
+            "In {count} exercises you write a function of the package yourself. `npformer exercise start "
+            "softmax` writes a file with the missing function, and `npformer exercise check` runs it and "
+            "says what is wrong. When you have solved them, `npformer build` assembles your functions into a "
+            "Transformer that translates.",
+            count=len(list(EXERCISES)),
+        )
     ]
     ordered = sorted(EXERCISES, key=lambda each: each.chapter)
     for number, group in groupby(ordered, lambda each: each.chapter):
@@ -156,11 +158,14 @@ def _exercise_list(lessons: Sequence[Lesson]) -> bytes:
         for each in group:
             lesson = where.get(each.name)
             name = f"[{each.name}](#exercise-{each.name})" if lesson else each.name
-            rows.append(
-                f"- **{name}**: {text(each.title)}" + (f" (lesson {lesson.number})" if lesson else "")
-            )
-        parts.append(f"## {number} · {text(TITLES[number])}\n\n" + "\n".join(rows))
-    return document("Exercises", parts, "practice homework")
+            where_it_starts = say(" (lesson {number})", number=lesson.number) if lesson else ""
+            rows.append(say("- **{name}**: {title}", name=name, title=text(each.title)) + where_it_starts)
+        heading = f"## {number} · {text(title_of_chapter(number))}"
+        language = current_language()
+        if language != ENGLISH and not catalog(language, each.catalog):
+            heading += say(" (in English)")
+        parts.append(f"{heading}\n\n" + "\n".join(rows))
+    return {"exercises.md": document(say("Exercises"), parts, "practice homework")}
 
 
 def glossary_page(lessons: Sequence[Lesson]) -> Files:

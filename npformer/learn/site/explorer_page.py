@@ -95,4 +95,4 @@ def _named(view: str) -> str:
         return views.get(parts.get("view", ""), say("the first step"))
     path = escape(parts["step"]).replace(".", ".<wbr>")  # a phone may break the line there
     direction = say("backward") if parts.get("direction") == "backward" else say("forward")
-    return f"{direction}: <code>{path}</code>"
+    return say("{direction}: {path}", direction=direction, path=f"<code>{path}</code>")

@@ -9,6 +9,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from jinja2.ext import Extension
+
 from npformer.language import ENGLISH, INTERFACE, LANGUAGES, catalog, later, speaking
 from npformer.learn.course.glossary import Term, all_terms
 from npformer.learn.course.latex import to_mathml
@@ -29,7 +31,28 @@ WORDS = (
     later("1 page for “{question}”"),
     later("{count} pages for “{question}”"),
     later("The best {count} pages for “{question}”"),
+    later("Made with"),
+    later('<a href="https://www.sphinx-doc.org/">Sphinx</a> and'),
 )
+# parts of Furo's templates that Furo does not translate or name, each with its label
+LABELS = {
+    'aria-label="': (
+        later("Toggle site navigation sidebar"),
+        later("Toggle table of contents sidebar"),
+        later("Toggle Light / Dark / Auto color theme"),
+    ),
+    "<title>": (
+        later("Contents"),
+        later("Menu"),
+        later("Expand"),
+        later("Light mode"),
+        later("Dark mode"),
+        later("Auto light/dark, in light mode"),
+        later("Auto light/dark, in dark mode"),
+    ),
+    "@pradyunsg</a>": (later("'s"),),
+}
+DRAWERS = {"sidebar-drawer": later("Site"), "toc-drawer": later("Page")}
 ARRAY = re.compile(r"~?(?:numpy\.)?ndarray\[~?(?:typing\.)?Any, ~?(?:typing\.)?Any\]")
 
 
@@ -59,8 +82,24 @@ def _begin(app: Any) -> None:
 
 def _translate(app: Any) -> None:
     """Let the templates find the words that Sphinx does not translate in the catalog of the program."""
+    app.builder.templates.environment.add_extension(_Labels)
     if _language(app.config) != ENGLISH:
         app.translator.add_fallback(_Words(_language(app.config)))
+
+
+class _Labels(Extension):
+    """Labels in Furo's templates, for the translator of the page."""
+
+    def preprocess(self, source: str, name: str | None, filename: str | None = None) -> str:
+        """Return the source of a template in which the labels are translated."""
+        for before, labels in LABELS.items():
+            for label in labels:
+                source = source.replace(f"{before}{label}", f"{before}{{{{ _({label!r}) }}}}")
+        for drawer, label in DRAWERS.items():
+            source = source.replace(
+                f'<aside class="{drawer}', f'<aside aria-label="{{{{ _({label!r}) }}}}" class="{drawer}'
+            )
+        return source
 
 
 class _Words(NullTranslations):

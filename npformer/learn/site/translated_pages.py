@@ -6,7 +6,7 @@ A page that is not translated is offered in English: links lead to it.
 from npformer.language import GLOSSARY, catalog, say, speaking
 from npformer.learn.course.lesson import Lesson, all_lessons
 from npformer.learn.course.routes import MAIN
-from npformer.learn.site.course_pages import glossary_page
+from npformer.learn.site.course_pages import exercise_list, glossary_page
 from npformer.learn.site.explorer_page import introduction
 from npformer.learn.site.guide_pages import guide_pages
 from npformer.learn.site.lesson_links import document_of
@@ -26,7 +26,7 @@ def translated_pages(lessons: Files, language: str, english: set[str]) -> Files:
         known = [lesson for lesson in course if f"{document_of(lesson)}.md" in lessons]
         files = lessons | guide_pages(known, english, language=language)  # links to English pages
         if catalog(language, GLOSSARY):
-            files |= glossary_page(known)
+            files |= glossary_page(known) | exercise_list(known)
         if "explorer" in english:
             files |= {"explorer.md": introduction(known)}
         return files | {"index.md": _first_page(course, files, english)}
@@ -41,6 +41,7 @@ def _first_page(course: list[Lesson], files: Files, english: set[str]) -> bytes:
         "lessons/index": say("All lessons"),
         "explorer": say("The explorer"),
         "glossary": say("Glossary"),
+        "exercises": say("Exercises"),
         "docs/index": say("Guides"),
         "reference/index": say("Reference"),
     }

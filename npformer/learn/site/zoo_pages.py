@@ -1,8 +1,8 @@
 """The bug zoo: a page for each bug, with its symptom, its program and its hints, but without its solution."""
 
 from npformer.learn.bugs import BUGS, Specimen
-from npformer.learn.bugs.judge import fill
 from npformer.learn.bugs.picture import draw
+from npformer.learn.bugs.specimen import fill
 from npformer.learn.site.lesson_pages import hints
 from npformer.learn.site.markdown import Files, code, document, listed, picture, text
 

@@ -29,6 +29,9 @@ def test_a_wrong_solution_has_none_and_a_diagnosis():
     assert result.clues
     assert "too large" in result.picture
     assert result.message in result.as_text()
+    chinese = assess(replace(ASSIGNMENT, language="zh_CN"), NAME, WRONG)
+    assert "个元素中有" in chinese.message
+    assert "偏大" in chinese.picture
 
 
 def test_messages_do_not_show_the_temporary_folder():

@@ -146,7 +146,7 @@ def five(course, inside, monkeypatch):
     [
         ("", "", "npformer lesson 1 begins the course."),
         ("01_a", "02_1_b", "npformer lesson 2.1 continues the course."),
-        ("01_a 02_1_b 02_2_c 02_3_d 03_e", "", "All lessons are done."),
+        ("01_a 02_1_b 02_2_c 02_3_d 03_e", "", "All lessons of the course are done."),
     ],
 )
 def test_the_list_says_how_to_continue(done, begun, said, five, capsys):

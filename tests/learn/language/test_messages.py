@@ -19,7 +19,13 @@ CATALOGS = [(language, name) for language in set(LANGUAGES.values()) for name in
 CHINESE = "[\u4e00-\u9fff]"
 # a comma and the like beside a Chinese character, and a Chinese character beside a Latin letter or digit
 HALF_WIDTH = re.compile(f"{CHINESE}[,;:?!]|{CHINESE}\\.(?!\\w)|[,;:?!]{CHINESE}|{CHINESE}[()]|[()]{CHINESE}")
-PROGRAM = ("interface", "grader", "explorer", "exercises/")  # catalogs of plain text, with names of code
+PROGRAM = (
+    "interface",
+    "grader",
+    "bugs",
+    "explorer",
+    "exercises/",
+)  # plain text, with names of code
 NAMES = (*PROGRAM, "docs/teaching")  # and those with names of code that are not marked as code
 NO_SPACE = re.compile(f"{CHINESE}[A-Za-z0-9]|[A-Za-z0-9%]{CHINESE}")
 

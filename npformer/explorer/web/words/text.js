@@ -1,7 +1,6 @@
 // @ts-check
-// The words of the page. Each of them stands in the modules in English, as t("English text"), so that another
-// language needs nothing but a catalogue: an object of translations by their English texts. The page carries
-// one. Its address may choose a language, as in ?language=en.
+// The words of the page. The modules write them in English, as t("English text"), and the page carries their
+// translations by their English texts, a catalogue. Its address may choose a language, as in ?language=en.
 
 const LANGUAGE = /[?&]language=([\w-]+)/.exec(location.search)?.[1] ?? document.documentElement.lang,
   messages = document.getElementById("messages");
@@ -30,8 +29,9 @@ export function counted(count, one, many) {
   return (count === 1 ? one : many).replace("{count}", String(count));
 }
 
-/** Translate the words of the body of the page: its texts, and the names that screen readers read. */
-export function translateBody() {
+/** Translate the words of the page: its title and its texts, and the names that screen readers read. */
+export function translatePage() {
+  document.title = document.title.replace("npformer explorer", t("npformer explorer"));
   const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   while (texts.nextNode()) {
     const { parentElement: parent, textContent } = texts.currentNode,

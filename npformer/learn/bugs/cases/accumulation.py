@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from npformer.language import say
 from npformer.learn.bugs.specimen import Names, Run, Specimen
 from npformer.learn.bugs.toys import Chain, Descent, cut, learn, token_loss, walks
 from npformer.learn.bugs.trials import equal
@@ -53,14 +54,14 @@ def compare_with_one_batch(own: Names, batches: Any) -> dict[str, Any]:
     right = own.loss_and_gradients(whole, [tuple(together)])
     pairs = zip(model.named_parameters(), whole.parameters(), strict=True)
     gradients = {f"{name}.grad": (mine.grad, its.grad) for (name, mine), its in pairs}
-    return {"the loss": (float(loss), float(right)), **gradients}
+    return {say("the loss"): (float(loss), float(right)), **gradients}
 
 
 def one_batch(own: Names) -> dict[str, Any]:
     """Compare the loss of one batch with the package's."""
     (pair,) = batches_of(4)
     right = token_loss(model_of(9, 4), *pair, pad_id=0)
-    return {"the loss": (float(own.loss_and_gradients(model_of(9, 4), [pair])), right)}
+    return {say("the loss"): (float(own.loss_and_gradients(model_of(9, 4), [pair])), right)}
 
 
 def from_zero(own: Names) -> dict[str, Any]:
@@ -69,7 +70,7 @@ def from_zero(own: Names) -> dict[str, Any]:
     own.loss_and_gradients(model, batches)
     first = np.array(model.parameters()[0].grad)
     own.loss_and_gradients(model, batches)
-    return {"the gradients of a second call": (model.parameters()[0].grad, first)}
+    return {say("the gradients of a second call"): (model.parameters()[0].grad, first)}
 
 
 BUG = Specimen(
@@ -99,7 +100,7 @@ BUG = Specimen(
         ),
         equal("a second call begins with gradients of 0", from_zero),
     ),
-    hints=(
+    english_hints=(
         "Two batches of two sentences should give the same loss and gradients as one batch of four "
         "sentences. Find out when they do.",
         "First use batches with equal numbers of tokens. Then use batches with different numbers of tokens.",

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from npformer.functional import relu, relu_backward
+from npformer.language import say
 from npformer.learn.bugs.specimen import Names, Run, Specimen
 from npformer.learn.bugs.toys import Chain, draw_gradients, learn, regression
 from npformer.learn.bugs.trials import all_float32, equal
@@ -45,7 +46,7 @@ def steps(own: Names, *sizes: int) -> Any:
             draw_gradients(model, number)
             optimizer.step(0.1)
         found, right = (np.concatenate([part.value for part in model.parts]) for model in models)
-        result[f"the values after step {number}"] = (found, right)
+        result[say("the values after step {number}", number=number)] = (found, right)
     return result
 
 
@@ -57,7 +58,9 @@ def order(own: Names) -> dict[str, Any]:
         for several, adam in zip((forth, back), adams, strict=True):
             draw_gradients(several, number)
             adam.step(0.1)
-    return {"the first parameter of a list, moved to its end": (back.parts[0].value, forth.parts[0].value)}
+    return {
+        say("the first parameter of a list, moved to its end"): (back.parts[0].value, forth.parts[0].value)
+    }
 
 
 def float32_results(own: Names) -> dict[str, Any]:
@@ -82,7 +85,7 @@ BUG = Specimen(
         equal("the order of the parameters does not matter", order),
         all_float32("float32 stays float32", float32_results),
     ),
-    hints=(
+    english_hints=(
         "With one parameter the steps are correct, and with several they are not. Which variable do the "
         "parameters share?",
         "Make two parameters with equal values and equal gradients. Make two steps, and print both "

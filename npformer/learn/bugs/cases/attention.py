@@ -7,6 +7,7 @@ import numpy as np
 from npformer.backend import Array
 from npformer.functional import attention, attention_backward
 from npformer.functional.masks import causal_mask, padding_mask
+from npformer.language import say
 from npformer.learn.bugs.specimen import Names, Run, Specimen
 from npformer.learn.bugs.toys import Chain, Residual, backwards, learn, learn_tokens, token_loss
 from npformer.learn.bugs.trials import as_right_layer, equal, float32_stays, gradients, no_leak, normal
@@ -75,7 +76,7 @@ def rows(own: Names) -> dict[str, Any]:
     """Compare y for values of 1, which is the sum of a row of weights, with 1."""
     q, k, v = inputs()
     y, _ = own.attention(q, k, np.ones_like(v), MASK)
-    return {"the sum of each row of weights": (y, np.ones((5, 4)))}
+    return {say("the sum of each row of weights"): (y, np.ones((5, 4)))}
 
 
 def loud(own: Names) -> dict[str, Any]:
@@ -111,7 +112,7 @@ BUG = Specimen(
         ),
         float32_stays(lambda own: (pair(own), *inputs(), MASK), "y", "dq", "dk", "dv"),
     ),
-    hints=(
+    english_hints=(
         "The gradients are correct, and the weights are 0 where they should be. Are the other weights "
         "correct?",
         "show(cache) prints the arrays of the cache. Compute the sum of each row of weights, without a mask "

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from npformer.functional import log_softmax
+from npformer.language import say
 from npformer.learn.bugs.specimen import Names, Run, Specimen
 from npformer.learn.bugs.trials import equal
 
@@ -46,7 +47,10 @@ def compare_with_greedy(own: Names) -> Any:
         language, tokens = Language(seed), list[int]()
         while len(tokens) < 10 and (token := int(language(tokens).argmax())):
             tokens.append(token)
-        result[f"the greedy sentence of language {seed}"] = (own.beam_search(language, beam=1)[0], tokens)
+        result[say("the greedy sentence of language {seed}", seed=seed)] = (
+            own.beam_search(language, beam=1)[0],
+            tokens,
+        )
     return result
 
 
@@ -58,7 +62,7 @@ def exhaustive(own: Names) -> Any:
         every = [list(s) for n in range(4) for s in itertools.product(range(1, 4), repeat=n)]
         right = max(every, key=language.log_prob)
         found = own.beam_search(language, beam=200, max_length=3)[0]
-        result[f"the best sentence of language {seed}"] = (found, right)
+        result[say("the best sentence of language {seed}", seed=seed)] = (found, right)
     return result
 
 
@@ -67,7 +71,10 @@ def true_scores(own: Names) -> Any:
     result = {}
     for seed, beam in itertools.product(range(4), (1, 3)):
         tokens, log_prob = own.beam_search(Language(seed), beam=beam)
-        result[f"log p in language {seed} with beam {beam}"] = (log_prob, Language(seed).log_prob(tokens))
+        result[say("log p in language {seed} with beam {beam}", seed=seed, beam=beam)] = (
+            log_prob,
+            Language(seed).log_prob(tokens),
+        )
     return result
 
 
@@ -81,7 +88,10 @@ def long_sentences(own: Names) -> Any:
         return np.log(p / p.sum())
 
     return {
-        f"the sentence that beam {beam} finds": (own.beam_search(language, beam=beam)[0], [1, 2, 3, 4])
+        say("the sentence that beam {beam} finds", beam=beam): (
+            own.beam_search(language, beam=beam)[0],
+            [1, 2, 3, 4],
+        )
         for beam in (1, 2, 3, 4)
     }
 
@@ -90,7 +100,7 @@ def limited(own: Names) -> dict[str, Any]:
     """Check that no sentence is longer than max_length."""
     endless = np.log(np.array([0.01, 0.99]))
     tokens, _ = own.beam_search(lambda tokens: endless, beam=1, max_length=3)
-    return {"the sentence with max_length=3": (tokens, [1] * 3)}
+    return {say("the sentence with max_length=3"): (tokens, [1] * 3)}
 
 
 BUG = Specimen(
@@ -110,7 +120,7 @@ BUG = Specimen(
         equal("a beam that contains all sentences finds the most probable one", exhaustive),
         equal("a long sentence that is more probable than a short one is found", long_sentences),
     ),
-    hints=(
+    english_hints=(
         "There is no training and no gradient here. Compare the lengths of the sentences that a narrow beam "
         "and a wide beam find.",
         "Write a function next_log_probs for three tokens in which the most probable sentence has two "

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from npformer.language import say
 from npformer.learn.bugs.specimen import Names, Run, Specimen
 from npformer.learn.bugs.toys import Chain, Residual, learn, learn_numbers, squared_error
 from npformer.learn.bugs.trials import alike, as_right_layer, equal, float32_stays, gradients, normal
@@ -51,21 +52,21 @@ def undisturbed(own: Names) -> dict[str, Any]:
         if backward:
             layer.backward(y, cache)
         given.append(float(rng.random()))
-    return {"the next number of the generator after backward": tuple(given)}
+    return {say("the next number of the generator after backward"): tuple(given)}
 
 
 def different_masks(own: Names) -> dict[str, Any]:
     """Check that two calls draw two different masks."""
     layer, x, rng = layer_of(own, 0.5), normal(4, 6), np.random.default_rng(5)
     one, two = (layer.forward(x, train=True, rng=rng)[0] for _ in "12")
-    return {"whether two forward passes have different dropout masks": (bool((one != two).any()), True)}
+    return {say("whether two forward passes have different dropout masks"): (bool((one != two).any()), True)}
 
 
 def small(own: Names) -> dict[str, Any]:
     """Check that the cache holds no array as wide as the hidden layer."""
     _, cache = layer_of(own).forward(normal(4, 6), train=True, rng=np.random.default_rng(5))
     widths = {array.shape[-1] for _, array in named_arrays((cache,)) if array.ndim}
-    return {"whether the cache contains activations of the inner layer": (9 in widths, False)}
+    return {say("whether the cache contains activations of the inner layer"): (9 in widths, False)}
 
 
 BUG = Specimen(
@@ -101,7 +102,7 @@ BUG = Specimen(
             lambda own: (layer_of(own, dtype=np.float32), normal(4, 6)), "y", "dx", train=True, rng=5
         ),
     ),
-    hints=(
+    english_hints=(
         "The bug is visible only with dropout. Run gradcheck with train=True and rng=7. Then each evaluation "
         "begins with a new generator.",
         "Compare the dropout mask of the first forward pass with the mask of the second forward pass, which "

@@ -6,6 +6,7 @@ import numpy as np
 
 from npformer.backend import Array
 from npformer.functional import cross_entropy, cross_entropy_backward
+from npformer.language import say
 from npformer.learn.bugs.specimen import Names, Run, Specimen
 from npformer.learn.bugs.toys import Chain, Descent, cut, learn, walks
 from npformer.learn.bugs.trials import all_float32, equal, gradients, normal
@@ -55,7 +56,7 @@ def more_padding(own: Names) -> dict[str, Any]:
     logits = normal(2, 7, 6)
     long = gradient(own, logits, np.pad(PADDED, ((0, 0), (0, 2))))
     short = gradient(own, logits[:, :5], PADDED)
-    return {"dlogits of the same tokens with more padding": (long[:, :5], short)}
+    return {say("dlogits of the same tokens with more padding"): (long[:, :5], short)}
 
 
 BUG = Specimen(
@@ -78,7 +79,7 @@ BUG = Specimen(
             lambda own: {"dlogits": gradient(own, normal(2, 5, 6).astype(np.float32), PADDED)},
         ),
     ),
-    hints=(
+    english_hints=(
         "The loss itself is correct. Does cross_entropy_backward return the gradient of this loss?",
         "Run gradcheck((cross_entropy, cross_entropy_backward), logits, targets) with targets of your own. "
         "Use targets without padding first, and then targets with padding (id 0).",

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from npformer.backend import Array
+from npformer.language import say
 from npformer.learn.bugs.specimen import Names, Run, Specimen
 from npformer.learn.bugs.toys import backwards, learn, learn_tokens
 from npformer.learn.bugs.trials import equal, float32_stays, gradients, no_leak, random_parameters
@@ -59,7 +60,7 @@ def shape(own: Names, source: Array = SOURCE) -> Any:
 def other_lengths(own: Names) -> Any:
     """Check the logits for a source that is longer than the target, and for one that is shorter."""
     return {
-        f"the shape of the logits for {n} source tokens": shape(own, np.arange(1, n + 1)[None])
+        say("the shape of the logits for {n} source tokens", n=n): shape(own, np.arange(1, n + 1)[None])
         for n in (7, 2)
     }
 
@@ -72,13 +73,13 @@ def every_source_word(own: Names) -> dict[str, Any]:
         source = SOURCE.copy()
         source[0, s] = 9
         moved[s] = (model.forward(source, TARGET)[0] != before).any(-1)[0]
-    return {"which logits depend on which source tokens": (moved, np.ones((4, 4), bool))}
+    return {say("which logits depend on which source tokens"): (moved, np.ones((4, 4), bool))}
 
 
 def one_word(own: Names) -> dict[str, Any]:
     """Check the shape of the cross-attention weights for a target of one token."""
     weights = model_of(own).forward(np.array([[3, 1, 4]]), np.array([[0]]))[1].cross.attention.weights
-    return {"the shape of the cross-attention weights": (list(weights.shape), [1, 2, 1, 3])}
+    return {say("the shape of the cross-attention weights"): (list(weights.shape), [1, 2, 1, 3])}
 
 
 def from_target(own: Names) -> Any:
@@ -98,14 +99,14 @@ BUG = Specimen(
     train=train,
     trials=(
         gradients("gradient check of the whole model", lambda own: (model_of(own), SOURCE, TARGET)),
-        equal("the shape of the logits", lambda own: {"the shape of the logits": shape(own)}),
+        equal("the shape of the logits", lambda own: {say("the shape of the logits"): shape(own)}),
         no_leak("no output depends on a later token of the target", from_target),
         equal("every output depends on every token of the source", every_source_word),
         equal("source and target of different lengths", other_lengths),
         equal("the shape of the cross-attention weights", one_word),
         float32_stays(lambda own: (own.Translator(12, 8, 8, dtype=np.float32), SOURCE, TARGET), "logits"),
     ),
-    hints=(
+    english_hints=(
         "In training, the decoder reads the tokens of the correct translation. Can a position attend to the "
         "token that it has to predict?",
         "Run assert_no_leak(lambda target_in: model.forward(source, target_in), target_in). Then change one "

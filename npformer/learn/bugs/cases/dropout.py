@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from npformer.functional import relu, relu_backward
+from npformer.language import say
 from npformer.learn.bugs.specimen import Names, Run, Specimen
 from npformer.learn.bugs.toys import Chain, Descent, learn, squared_error
 from npformer.learn.bugs.trials import alike, equal, float32_stays, gradients, normal
@@ -44,7 +45,10 @@ def mean_of_many(own: Names) -> Any:
     for p in (0.2, 0.5, 0.75):
         layer = own.Dropout(p)
         total = sum(layer.forward(x, train=True, rng=rng)[0] for _ in range(4000)) / 4000
-        result[f"the mean of y over many masks with p = {p:g}"] = (np.round(total.mean(), 1), np.float64(1))
+        result[say("the mean of y over many masks with p = {p:g}", p=p)] = (
+            np.round(total.mean(), 1),
+            np.float64(1),
+        )
     return result
 
 
@@ -53,8 +57,8 @@ def shares(own: Names) -> dict[str, Any]:
     layer, x = own.Dropout(0.2), np.ones((50, 40))
     y, cache = layer.forward(x, train=True, rng=np.random.default_rng(1))
     return {
-        "the share of zeros with p = 0.2": (float(np.round((y == 0).mean(), 1)), 0.2),
-        "dx if dy equals x": (layer.backward(x, cache), y),
+        say("the share of zeros with p = 0.2"): (float(np.round((y == 0).mean(), 1)), 0.2),
+        say("dx if dy equals x"): (layer.backward(x, cache), y),
     }
 
 
@@ -62,15 +66,15 @@ def different_masks(own: Names) -> dict[str, Any]:
     """Check that two calls draw two different masks."""
     layer, x, rng = own.Dropout(0.5), np.ones(50), np.random.default_rng(1)
     one, two = (layer.forward(x, train=True, rng=rng)[0] for _ in "12")
-    return {"whether two masks differ": (bool((one != two).any()), True)}
+    return {say("whether two masks differ"): (bool((one != two).any()), True)}
 
 
 def unused(own: Names) -> dict[str, Any]:
     """Check the cases in which nothing is dropped."""
     x = normal(4, 5)
     return {
-        "y outside training": (own.Dropout(0.5).forward(x)[0], x),
-        "y with p = 0": (own.Dropout(0).forward(x, train=True, rng=np.random.default_rng(0))[0], x),
+        say("y outside training"): (own.Dropout(0.5).forward(x)[0], x),
+        say("y with p = 0"): (own.Dropout(0).forward(x, train=True, rng=np.random.default_rng(0))[0], x),
     }
 
 
@@ -93,7 +97,7 @@ BUG = Specimen(
         equal("the mean of y over many masks is x", mean_of_many),
         float32_stays(lambda own: (own.Dropout(0.3), normal(6, 5)), "y", "dx", train=True, rng=1),
     ),
-    hints=(
+    english_hints=(
         "gradcheck with train=True and rng=7 shows that the gradients are correct. So the error is in the "
         "forward pass.",
         "Pass an array of ones to the layer, with train=True and without. What is the mean of y in each "

@@ -69,7 +69,7 @@ BUG = Specimen(
             lambda own: (own.Embedding(7, 4, dtype=np.float32), np.array([[1, 2, 1]])), "y", "weight.grad"
         ),
     ),
-    hints=(
+    english_hints=(
         "Within one batch, what is the difference between a frequent token and a rare one?",
         "Check the gradients with ids of your own: gradcheck(Embedding(), np.array([[1, 2, 3]])). Then use "
         "ids in which one token occurs twice.",

@@ -9,6 +9,7 @@ import numpy as np
 from npformer.backend import Array
 from npformer.checking.cases.hard import SmallAnswer
 from npformer.functional import log_softmax, log_softmax_backward, softmax
+from npformer.language import say
 from npformer.learn.bugs.specimen import Names, Run, Specimen, Trial
 from npformer.learn.bugs.toys import Descent, learn
 from npformer.learn.bugs.trials import all_float32, equal, gradients, normal
@@ -118,7 +119,7 @@ def along(x: Array) -> Any:
 def directions(own: Names) -> dict[str, Any]:
     """Compare the direction of the mean over all pairs of draws with that of the expected loss's gradient."""
     case = Case()
-    return {"the direction of the mean dscores": (along(case.mean(own, 2)[0]), along(case.exact()[0]))}
+    return {say("the direction of the mean dscores"): (along(case.mean(own, 2)[0]), along(case.exact()[0]))}
 
 
 def means(draws: int) -> Callable[..., Any]:
@@ -127,7 +128,7 @@ def means(draws: int) -> Callable[..., Any]:
     def make(own: Names) -> dict[str, Any]:
         case = Case()
         found, right = case.mean(own, draws), case.exact()
-        return {"the mean dscores": (found[0], right[0]), "the mean dv": (found[1], right[1])}
+        return {say("the mean dscores"): (found[0], right[0]), say("the mean dv"): (found[1], right[1])}
 
     return make
 
@@ -145,8 +146,12 @@ def varies_less(found: Any, repaired: Names) -> None:
         raise DamagedAnswer("no variance")
     if not found <= 0.9 * plain:
         raise Fault(
-            f"the variance of dscores is {found:.3g}, which is not clearly less than {plain:.3g} without a "
-            f"baseline"
+            say(
+                "the variance of dscores is {found:.3g}, which is not clearly less than {plain:.3g} without "
+                "a baseline",
+                found=found,
+                plain=plain,
+            )
         )
 
 
@@ -178,7 +183,7 @@ BUG = Specimen(
         Trial("the variance of dscores is smaller than without a baseline", variance, varies_less),
         all_float32("float32 stays float32", float32_results),
     ),
-    hints=(
+    english_hints=(
         "A gradient check is not possible for dscores, because it is random. But its expected value must be "
         "the gradient of the expected loss. With two queries and three positions, two samples have 81 "
         "possible outcomes. Compute dscores for each outcome, and sum the results times their probabilities.",

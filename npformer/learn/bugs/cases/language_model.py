@@ -6,6 +6,7 @@ import numpy as np
 
 from npformer.functional import cross_entropy
 from npformer.functional.masks import causal_mask
+from npformer.language import say
 from npformer.learn.bugs.specimen import Names, Run, Specimen
 from npformer.learn.bugs.toys import cut, learn, learn_tokens, walks
 from npformer.learn.bugs.trials import equal, float32_stays, gradients, no_leak, random_parameters
@@ -36,7 +37,7 @@ def beginnings(own: Names) -> dict[str, Any]:
     model = model_of(own)
     whole, _ = model.forward(IDS)
     found = np.concatenate([model.forward(IDS[:, :t])[0][:, -1:] for t in range(1, 7)], 1)
-    return {"the logits of the beginnings of a sentence": (found, whole)}
+    return {say("the logits of the beginnings of a sentence"): (found, whole)}
 
 
 def the_mask(own: Names) -> Any:
@@ -47,7 +48,7 @@ def the_mask(own: Names) -> Any:
 def itself(own: Names) -> dict[str, Any]:
     """Check a sentence of one token, at which the first position attends to itself."""
     weights = model_of(own).forward(np.array([[1]]))[1].attention.attention.weights
-    return {"the weights of a sentence of one token": (weights, np.ones((1, 2, 1, 1)))}
+    return {say("the weights of a sentence of one token"): (weights, np.ones((1, 2, 1, 1)))}
 
 
 BUG = Specimen(
@@ -68,7 +69,7 @@ BUG = Specimen(
         equal("the mask", the_mask),
         float32_stays(lambda own: (own.LanguageModel(12, 8, 8, dtype=np.float32), IDS), "logits"),
     ),
-    hints=(
+    english_hints=(
         "A loss that is lower than possible means that the model reads the correct answer somewhere in its "
         "input. Where?",
         "npformer.assert_no_leak(lambda ids: LanguageModel().forward(ids), ids) names the first output that "

@@ -6,6 +6,7 @@ import numpy as np
 
 from npformer.backend import Array
 from npformer.functional import latent_attend, latent_attend_backward
+from npformer.language import say
 from npformer.learn.bugs.specimen import Names, Run, Specimen
 from npformer.learn.bugs.toys import learn, learn_tokens
 from npformer.learn.bugs.trials import equal, float32_stays, gradients, normal, random_parameters
@@ -82,7 +83,7 @@ def equal_values(own: Names) -> dict[str, Any]:
     layer, e, v = layer_of(own, "rows")
     _, cache = layer.forward(e, np.broadcast_to(v[:, :1], v.shape))
     de, _ = layer.backward(normal(2, 3, seed=5), cache)
-    return {"de if all values are equal": (de, np.zeros_like(e))}
+    return {say("de if all values are equal"): (de, np.zeros_like(e))}
 
 
 BUG = Specimen(
@@ -108,7 +109,7 @@ BUG = Specimen(
         equal("rows: e has no gradient if all values are equal", equal_values),
         float32_stays(lambda own: layer_of(own, "rows", np.float32), "y", "de", "dv"),
     ),
-    hints=(
+    english_hints=(
         "Print cache.length for both orientations. What is the difference?",
         "Give all tokens the same value: v = np.ones((1, 5, 3)). Then y does not depend on the weights. What "
         "should the gradient of e be, and what is it?",

@@ -75,7 +75,7 @@ BUG = Specimen(
         ),
         float32_stays(lambda own: (norm_of(own, dtype=np.float32), normal(4, 6)), "y", "dx"),
     ),
-    hints=(
+    english_hints=(
         "The first steps are correct and later steps are not. So the error depends on something that "
         "training changes.",
         "npformer gradcheck bugs/02_layer_norm.py:LayerNorm --shape 4,8 uses random gains and biases. Call "

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from npformer.functional import relu, relu_backward
+from npformer.language import say
 from npformer.learn.bugs.specimen import Names, Run, Specimen
 from npformer.learn.bugs.toys import Chain, Descent, learn, regression
 from npformer.learn.bugs.trials import equal, float32_stays, gradients, normal
@@ -24,7 +25,10 @@ def halves(own: Names) -> dict[str, Any]:
     for part in (slice(0, 2), slice(2, 6)):
         parts.backward(dy[part], parts.forward(x[part])[1])
     return {
-        f"{name}.grad of two halves of a batch": (getattr(parts, name).grad, getattr(whole, name).grad)
+        say("{name}.grad of two halves of a batch", name=name): (
+            getattr(parts, name).grad,
+            getattr(whole, name).grad,
+        )
         for name in ("weight", "bias")
     }
 
@@ -47,7 +51,7 @@ BUG = Specimen(
             lambda own: (own.Linear(5, 3, dtype=np.float32), normal(6, 5)), "y", "dx", "weight.grad"
         ),
     ),
-    hints=(
+    english_hints=(
         "The curve for batches of 64 looks as if the learning rate were smaller. Which number in the code "
         "grows with the batch?",
         "Run npformer gradcheck bugs/01_linear.py:Linear --shape 7,8. Then run it with --shape 1,8, and "

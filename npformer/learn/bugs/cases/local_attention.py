@@ -6,6 +6,7 @@ import numpy as np
 
 from npformer.backend import Array
 from npformer.functional import cross_entropy, cross_entropy_backward
+from npformer.language import say
 from npformer.learn.bugs.specimen import Names, Run, Specimen
 from npformer.learn.bugs.toys import learn
 from npformer.learn.bugs.trials import (
@@ -117,7 +118,7 @@ def with_and_without(own: Names) -> dict[str, Any]:
     layer, (states, memory) = layer_of(own), example_sentences()
     beside, _ = layer.forward(states, memory, REAL)
     alone, _ = layer.forward(states[1:], memory[1:, :4], REAL[1:, :4])
-    return {"the context in a batch with a longer sentence": (beside[1:], alone)}
+    return {say("the context in a batch with a longer sentence"): (beside[1:], alone)}
 
 
 def further_padding(own: Names) -> dict[str, Any]:
@@ -126,7 +127,7 @@ def further_padding(own: Names) -> dict[str, Any]:
     context, _ = layer.forward(states, memory, REAL)
     longer = np.pad(memory, ((0, 0), (0, 3), (0, 0)))
     padded, _ = layer.forward(states, longer, np.pad(REAL, ((0, 0), (0, 3))))
-    return {"the context with more padding": (padded, context)}
+    return {say("the context with more padding"): (padded, context)}
 
 
 BUG = Specimen(
@@ -162,7 +163,7 @@ BUG = Specimen(
             "dmemory",
         ),
     ),
-    hints=(
+    english_hints=(
         "cache.weights shows that padding never gets a weight. So the mask is correct. Is the position of "
         "the window correct?",
         "Print cache.predicted.p for a sentence alone, and for the same sentence in a batch with a longer "

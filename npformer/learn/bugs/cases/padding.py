@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from npformer.language import say
 from npformer.learn.bugs.specimen import Names, Run, Specimen
 from npformer.learn.bugs.toys import backwards, learn, learn_tokens, token_loss
 from npformer.learn.bugs.trials import equal, float32_stays, gradients, random_parameters
@@ -35,13 +36,13 @@ def model_of(own: Names) -> Any:
 def with_and_without(own: Names) -> dict[str, Any]:
     """Compare the logits of a sentence with and without padding at its end."""
     model = model_of(own)
-    return {"the logits with padding": (model.forward(LONG)[0][:, :3], model.forward(SHORT)[0])}
+    return {say("the logits with padding"): (model.forward(LONG)[0][:, :3], model.forward(SHORT)[0])}
 
 
 def no_padding(own: Names) -> dict[str, Any]:
     """Check that no token of a sentence without padding is hidden."""
     weights = model_of(own).forward(SHORT)[1].attention.attention.weights
-    return {"the number of weights that are not 0": (int((weights > 0).sum()), weights.size)}
+    return {say("the number of weights that are not 0"): (int((weights > 0).sum()), weights.size)}
 
 
 def sums_to_zero(own: Names) -> dict[str, Any]:
@@ -50,7 +51,7 @@ def sums_to_zero(own: Names) -> dict[str, Any]:
     model.input.tokens.weight.value[3] = 0
     model.input.tokens.weight.value[1] = np.tile([1.0, -1.0], 4)
     weights = model.forward(LONG)[1].attention.attention.weights
-    return {"which weights are not 0": (weights[0, 0] > 0, np.broadcast_to(LONG != 0, (5, 5)))}
+    return {say("which weights are not 0"): (weights[0, 0] > 0, np.broadcast_to(LONG != 0, (5, 5)))}
 
 
 BUG = Specimen(
@@ -69,7 +70,7 @@ BUG = Specimen(
         equal("a token whose vector is 0 is not padding", sums_to_zero),
         float32_stays(lambda own: (own.Encoder(7, 8, 12, dtype=np.float32), LONG), "logits"),
     ),
-    hints=(
+    english_hints=(
         "Run the encoder with one sentence, and then with the same sentence followed by two zeros. Which "
         "logits should be equal?",
         "show(cache.attention) prints the attention weights. Which weight does padding get?",

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from npformer.functional.positions import sinusoids
+from npformer.language import say
 from npformer.learn.bugs.specimen import Names, Run, Specimen
 from npformer.learn.bugs.toys import Chain, Residual, backwards, learn, learn_tokens
 from npformer.learn.bugs.trials import equal
@@ -32,15 +33,15 @@ def wavelengths(own: Names) -> dict[str, Any]:
     """Compare the wavelength of the slowest pair with 2π · 10000^(1 - 2/D) positions."""
     table = own.sinusoids(3, 32)
     angle = np.arctan2(table[1, 30], table[1, 31])
-    return {"the angle between two positions in the last pair": (float(angle), 10000 ** (-30 / 32))}
+    return {say("the angle between two positions in the last pair"): (float(angle), 10000 ** (-30 / 32))}
 
 
 def beginning(own: Names) -> dict[str, Any]:
     """Check the entries that do not depend on the exponent."""
     return {
-        "position 0": (own.sinusoids(6, 8)[0], sinusoids(6, 8)[0]),
-        "the first pair": (own.sinusoids(6, 8)[:, :2], sinusoids(6, 8)[:, :2]),
-        "a width of 2": (own.sinusoids(6, 2), sinusoids(6, 2)),
+        say("position 0"): (own.sinusoids(6, 8)[0], sinusoids(6, 8)[0]),
+        say("the first pair"): (own.sinusoids(6, 8)[:, :2], sinusoids(6, 8)[:, :2]),
+        say("a width of 2"): (own.sinusoids(6, 2), sinusoids(6, 2)),
     }
 
 
@@ -49,7 +50,9 @@ def rotation(own: Names) -> dict[str, Any]:
     table = own.sinusoids(12, 8)
     angle = np.arctan2(table[:, 0::2], table[:, 1::2])
     moved = np.exp(1j * (angle[3:] - angle[:-3]))
-    return {"the angle of a shift by 3": (np.angle(moved), np.broadcast_to(np.angle(moved[:1]), moved.shape))}
+    return {
+        say("the angle of a shift by 3"): (np.angle(moved), np.broadcast_to(np.angle(moved[:1]), moved.shape))
+    }
 
 
 def compare_with_package(own: Names) -> Any:
@@ -72,7 +75,7 @@ BUG = Specimen(
         equal("the wavelength of the last pair of columns", wavelengths),
         equal("two tables are those of the package", compare_with_package),
     ),
-    hints=(
+    english_hints=(
         "This table has no parameters and no gradients. Draw the table with plots.value_map, and compare it "
         "with the formula in the docstring.",
         "In the paper, the wavelengths are between 2π and 10000 · 2π positions. Which wavelength do the last "

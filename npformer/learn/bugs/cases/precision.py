@@ -76,7 +76,7 @@ BUG = Specimen(
         all_float32("all arrays of the cache are float32", low_cache),
         all_float32("backward returns float32", low_backward),
     ),
-    hints=(
+    english_hints=(
         "show(cache) prints the dtype of every array in the cache. Which is the first one that is not "
         "float32?",
         "The product of two float32 arrays is float32. Which other number is used to compute the scores?",

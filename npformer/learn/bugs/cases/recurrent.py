@@ -6,6 +6,7 @@ import numpy as np
 
 from npformer.backend import Array
 from npformer.functional import cross_entropy, cross_entropy_backward
+from npformer.language import say
 from npformer.learn.bugs.specimen import Names, Run, Specimen
 from npformer.learn.bugs.toys import learn
 from npformer.learn.bugs.trials import (
@@ -86,7 +87,7 @@ def read_alone(own: Names) -> dict[str, Any]:
         dstates[:, -1] = dlast
         heard.append((states[:, -1], reader.backward(dstates, cache)[:, :3]))
     (padded, dpadded), (bare, dbare) = heard
-    return {"the last state with padding": (padded, bare), "dx with padding": (dpadded, dbare)}
+    return {say("the last state with padding"): (padded, bare), say("dx with padding"): (dpadded, dbare)}
 
 
 BUG = Specimen(
@@ -126,7 +127,7 @@ BUG = Specimen(
             lambda own: (own.Reader(4, 3, dtype=np.float32), normal(2, 5, 4), SHORTER), "states", "dx"
         ),
     ),
-    hints=(
+    english_hints=(
         "The loss uses only the state at the last position. Print dx. For which sentences of a batch is it "
         "not 0?",
         "Run gradcheck(Reader(4, 3), x, mask) with a mask that is False at some positions. If the mask is "

@@ -6,6 +6,7 @@ import numpy as np
 
 from npformer.functional import relative_attention
 from npformer.functional.masks import causal_mask
+from npformer.language import say
 from npformer.learn.bugs.songs import float32_with_decoding, learn_songs, word_by_word
 from npformer.learn.bugs.specimen import Names, Specimen
 from npformer.learn.bugs.trials import equal, gradients, normal
@@ -38,7 +39,7 @@ def nearest(own: Names) -> dict[str, Any]:
     for t in (1, 2):
         _, kv_cache = layer.decode_step(x[:, t : t + 1], kv_cache)
     y, (_, v) = layer.decode_step(x[:, 3:], kv_cache)
-    return {"y of a token that attends only to itself": (y, v[:, -1:])}
+    return {say("y of a token that attends only to itself"): (y, v[:, -1:])}
 
 
 BUG = Specimen(
@@ -60,7 +61,7 @@ BUG = Specimen(
         equal("in decode_step, a token that attends only to itself reads its own value", nearest),
         float32_with_decoding(lambda own: layer_of(own, np.float32)),
     ),
-    hints=(
+    english_hints=(
         "Training and forward are correct. Both forward and decode_step call attend. How do their arguments "
         "differ?",
         "Call layer.decode_step with x[:, :1], then x[:, 1:2], and so on. Compare each y with "

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from npformer.functional import rotary_table, rotate
+from npformer.language import say
 from npformer.learn.bugs.songs import (
     AS_IN_THE_PACKAGE,
     LAYER_GRADIENTS,
@@ -24,7 +25,7 @@ def order(own: Names) -> dict[str, Any]:
     _, (k, _) = layer.decode_step(x[:, 1:], kv_cache)
     _, k_whole, _ = np.split(layer.query_key_value.forward(x)[0], 3, -1)
     right, _ = rotate(k_whole, *rotary_table(np.arange(2), 6, base=100.0))
-    return {"the keys of two equal tokens": (k, right)}
+    return {say("the keys of two equal tokens"): (k, right)}
 
 
 BUG = Specimen(
@@ -44,7 +45,7 @@ BUG = Specimen(
         equal("in decode_step, equal tokens at two positions have different keys", order),
         float32_with_decoding(lambda own: own.RotaryAttention(6, dtype=np.float32)),
     ),
-    hints=(
+    english_hints=(
         "Training and forward are correct. Which angle does the rotation have in decode_step?",
         "Call layer.decode_step with x[:, :1], then x[:, 1:2], and so on. Compare each y with "
         "layer.forward(x)[0]. Which is the first token with a difference?",

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from npformer.language import say
 from npformer.learn.bugs.songs import FLOAT32_STAYS, LAYER_GRADIENTS, NO_LEAK, learn_songs, move_sentence
 from npformer.learn.bugs.specimen import Names, Specimen
 from npformer.learn.bugs.trials import alike, equal, normal
@@ -13,19 +14,21 @@ def lengths(own: Names) -> dict[str, Any]:
     """Compare the lengths of vectors before and after the rotation."""
     x = normal(2, 5, 6)
     y = own.turned(x, own.rotations(3, 5, 6))
-    return {"the lengths of the rotated vectors": (np.linalg.norm(y, axis=-1), np.linalg.norm(x, axis=-1))}
+    return {
+        say("the lengths of the rotated vectors"): (np.linalg.norm(y, axis=-1), np.linalg.norm(x, axis=-1))
+    }
 
 
 def two_steps(own: Names) -> dict[str, Any]:
     """Compare one rotation by two positions with two rotations by one."""
     x, by_one, by_two = normal(1, 1, 6), own.rotations(1, 1, 6), own.rotations(2, 1, 6)
-    return {"a vector at position 2": (own.turned(x, by_two), own.turned(own.turned(x, by_one), by_one))}
+    return {say("a vector at position 2"): (own.turned(x, by_two), own.turned(own.turned(x, by_one), by_one))}
 
 
 def position_0(own: Names) -> dict[str, Any]:
     """Check that nothing is rotated at position 0."""
     x = normal(2, 1, 6)
-    return {"a vector at position 0": (own.turned(x, own.rotations(0, 1, 6)), x)}
+    return {say("a vector at position 0"): (own.turned(x, own.rotations(0, 1, 6)), x)}
 
 
 BUG = Specimen(
@@ -46,7 +49,7 @@ BUG = Specimen(
         alike("the output depends on distances only", move_sentence),
         FLOAT32_STAYS,
     ),
-    hints=(
+    english_hints=(
         "A rotation has properties that you can test without knowing its formula. What does it do to the "
         "length of a vector?",
         "Compute np.linalg.norm(turned(x, rotations(3, 1, 6))) and np.linalg.norm(x) for a vector x of the "

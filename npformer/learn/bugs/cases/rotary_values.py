@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from npformer.language import say
 from npformer.learn.bugs.songs import (
     AS_IN_THE_PACKAGE,
     FLOAT32_STAYS,
@@ -19,14 +20,14 @@ def weights(own: Names) -> dict[str, Any]:
     """Compare the attention weights at the beginning of a text with those at a later position."""
     layer, x = own.RotaryAttention(6), normal(2, 5, 6)
     first, later = (layer.forward(x, start)[1].attention.weights for start in (0, LATER))
-    return {"the weights of a sentence that begins later": (later, first)}
+    return {say("the weights of a sentence that begins later"): (later, first)}
 
 
 def alone(own: Names) -> dict[str, Any]:
     """Check a single token: it attends to itself only, so y is its value."""
     layer, x = own.RotaryAttention(6), normal(2, 1, 6)
     v = layer.query_key_value.forward(x)[0][..., 12:]
-    return {"y of a single token": (layer.forward(x, LATER)[0], v)}
+    return {say("y of a single token"): (layer.forward(x, LATER)[0], v)}
 
 
 BUG = Specimen(
@@ -49,7 +50,7 @@ BUG = Specimen(
         AS_IN_THE_PACKAGE,
         FLOAT32_STAYS,
     ),
-    hints=(
+    english_hints=(
         "Compute the attention weights of the same sentence at position 0 and at position 10. Are they "
         "equal? And the outputs?",
         "The output is a weighted mean of the values. If the weights are equal and the outputs are not, what "

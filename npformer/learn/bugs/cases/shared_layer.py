@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from npformer.functional import relu, relu_backward
+from npformer.language import say
 from npformer.learn.bugs.specimen import Names, Run, Specimen
 from npformer.learn.bugs.toys import Chain, learn, regression
 from npformer.learn.bugs.trials import as_right_layer, equal, float32_stays, gradients, normal
@@ -38,14 +39,14 @@ def two_calls(own: Names) -> dict[str, Any]:
     alone = layer.backward(dy, cache)
     _, cache = layer.forward(x)
     layer.forward(-x)
-    return {"dx of the first of two calls": (layer.backward(dy, cache), alone)}
+    return {say("dx of the first of two calls"): (layer.backward(dy, cache), alone)}
 
 
 BUG = Specimen(
     summary="correct if the layer runs once, worse if it runs six times",
     symptom="""
     A network that applies this layer once learns normally: its loss is {bug[once]:.2f} after {bug[steps]}
-    steps, as without the bug. Another network applies the layer six times in sequence, always with the same
+    steps, as without the bug. Another network applies the layer six times in a row, always with the same
     parameters. It should reach a lower loss. Without the bug it reaches {right[last]:.2f}, but with the bug
     it reaches only {bug[last]:.2f}.
     """,
@@ -60,7 +61,7 @@ BUG = Specimen(
         ),
         float32_stays(lambda own: (own.Universal(2, 6, 9, dtype=np.float32), normal(4, 6)), "y", "dx"),
     ),
-    hints=(
+    english_hints=(
         "With n_times=1 everything is correct. How can a second forward pass influence the backward pass of "
         "the first?",
         "Call forward with x, then with -x, then backward with the cache of the first call. Compare dx with "

@@ -7,6 +7,7 @@ import numpy as np
 from npformer.checking.leaks import movement
 from npformer.functional import split_heads
 from npformer.functional.masks import causal_mask
+from npformer.language import say
 from npformer.learn.bugs.specimen import Names, Run, Specimen
 from npformer.learn.bugs.toys import Chain, Residual, backwards, learn, learn_tokens
 from npformer.learn.bugs.trials import equal, float32_stays, gradients, no_leak, normal
@@ -33,7 +34,7 @@ def compare_with_package(own: Names) -> dict[str, Any]:
     x = normal(2, 3, 8)
     return {
         "split_heads(x, 4)": (own.split_heads(x, 4), split_heads(x, 4)),
-        "merge_heads of the package's split": (own.merge_heads(split_heads(x, 4)), x),
+        say("merge_heads of the package's split"): (own.merge_heads(split_heads(x, 4)), x),
     }
 
 
@@ -52,13 +53,13 @@ def under_mask(own: Names) -> tuple[Any, Any, Any]:
 def dependencies(own: Names) -> dict[str, Any]:
     """Check which outputs depend on which tokens under a causal mask."""
     forward, x, mask = under_mask(own)
-    return {"which outputs depend on which tokens": (movement(lambda x: forward(x)[0], x) > 0, mask)}
+    return {say("which outputs depend on which tokens"): (movement(lambda x: forward(x)[0], x) > 0, mask)}
 
 
 def permuted(own: Names) -> dict[str, Any]:
     """Check that attention without positions commutes with permutations of the tokens."""
     layer, x, order = own.SelfAttention(8, 2), normal(1, 5, 8), [3, 0, 4, 1, 2]
-    return {"y of permuted tokens": (layer.forward(x[:, order])[0], layer.forward(x)[0][:, order])}
+    return {say("y of permuted tokens"): (layer.forward(x[:, order])[0], layer.forward(x)[0][:, order])}
 
 
 BUG = Specimen(
@@ -82,7 +83,7 @@ BUG = Specimen(
         equal("split_heads and merge_heads give the same as the package", compare_with_package),
         float32_stays(lambda own: (own.SelfAttention(8, 2, dtype=np.float32), normal(1, 4, 8)), "y", "dx"),
     ),
-    hints=(
+    english_hints=(
         "gradcheck finds no error, because backward is the correct gradient of forward. So forward does not "
         "compute the intended function.",
         "npformer.checking.leaks.movement(lambda x: layer.forward(x)[0], x) shows which outputs change if a "

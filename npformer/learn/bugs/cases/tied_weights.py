@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from npformer.language import say
 from npformer.learn.bugs.specimen import Names, Run, Specimen
 from npformer.learn.bugs.toys import Descent, cut, learn, learn_tokens, walks
 from npformer.learn.bugs.trials import equal, float32_stays, gradients, normal
@@ -41,13 +42,13 @@ def input_end(own: Names) -> dict[str, Any]:
 def twice(own: Names) -> dict[str, Any]:
     """Check that the gradients of two backward passes accumulate."""
     one, two = (trained_once(own.NextToken(7, 4), times) for times in (1, 2))
-    return {"weight.grad after two backward passes": (two.weight.grad, 2 * one.weight.grad)}
+    return {say("weight.grad after two backward passes"): (two.weight.grad, 2 * one.weight.grad)}
 
 
 def unread(own: Names) -> dict[str, Any]:
     """Check that a token which is never an input gets a gradient from the projection."""
     gets_one = bool(trained_once(own.NextToken(7, 4)).weight.grad[3:].all())
-    return {"whether the rows of tokens that are never inputs get a gradient": (gets_one, True)}
+    return {say("whether the rows of tokens that are never inputs get a gradient"): (gets_one, True)}
 
 
 def linear_alone(own: Names) -> dict[str, Any]:
@@ -77,7 +78,7 @@ BUG = Specimen(
             lambda own: (own.NextToken(7, 4, dtype=np.float32), np.array([[1, 2]])), "logits", "weight.grad"
         ),
     ),
-    hints=(
+    english_hints=(
         "The embedding alone is correct, and so is the output layer alone. What do they have in common?",
         "Check the gradients of the whole model: npformer.gradcheck(NextToken(), np.array([[1, 2, 1]])).",
         "Read backward line by line. Which lines write to weight.grad, and what does it contain before?",

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from npformer.language import say
 from npformer.learn.bugs.specimen import Names, Run, Specimen
 from npformer.learn.bugs.toys import Chain, draw_gradients, learn_numbers
 from npformer.learn.bugs.trials import all_float32, equal, normal
@@ -55,7 +56,10 @@ def steps(own: Names, norm: bool) -> Any:
             draw_gradients(model, number)
             optimizer.step(0.1)
         due = values(package)
-        result |= {f"{name} after step {number}": (value, due[name]) for name, value in values(mine).items()}
+        result |= {
+            say("{name} after step {number}", name=name, number=number): (value, due[name])
+            for name, value in values(mine).items()
+        }
     return result
 
 
@@ -65,7 +69,10 @@ def without_gradients(own: Names) -> dict[str, Any]:
     before = values(model)
     own.AdamW(model.parameters(), weight_decay=0.5).step(0.1)
     return {
-        f"{name} after a step without gradients": (value, before[name] * (0.95 if value.ndim > 1 else 1))
+        say("{name} after a step without gradients", name=name): (
+            value,
+            before[name] * (0.95 if value.ndim > 1 else 1),
+        )
         for name, value in values(model).items()
     }
 
@@ -78,7 +85,9 @@ def without_decay(own: Names) -> dict[str, Any]:
     own.AdamW(mine.parameters(), weight_decay=0.0).step(0.1)
     AdamW(package, weight_decay=0.0).step(0.1)
     due = values(package)
-    return {f"{name} with the decay 0": (value, due[name]) for name, value in values(mine).items()}
+    return {
+        say("{name} with the decay 0", name=name): (value, due[name]) for name, value in values(mine).items()
+    }
 
 
 def float32_results(own: Names) -> dict[str, Any]:
@@ -105,7 +114,7 @@ BUG = Specimen(
         equal("without gradients, only matrices change", without_gradients),
         all_float32("float32 stays float32", float32_results),
     ),
-    hints=(
+    english_hints=(
         "Read the docstring of AdamW. Which parameters decay, and which should?",
         "Make a step with gradients that are 0. Which parameters of a LayerNorm change?",
         "p.value.ndim is 2 for a matrix. What is it for a gain and for a bias?",

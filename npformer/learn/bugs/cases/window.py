@@ -7,6 +7,7 @@ import numpy as np
 from npformer.backend import Array
 from npformer.functional import cross_entropy, cross_entropy_backward
 from npformer.functional.masks import causal_mask
+from npformer.language import say
 from npformer.learn.bugs.specimen import Names, Run, Specimen
 from npformer.learn.bugs.toys import learn
 from npformer.learn.bugs.trials import equal, float32_stays, gradients, no_leak, random_parameters
@@ -70,7 +71,7 @@ def reach(own: Names) -> dict[str, Any]:
     changed = IDS.copy()
     changed[0, 0] = 7
     moved = (model.forward(changed)[0] != model.forward(IDS)[0]).any(-1)[0]
-    return {"which logits depend on the first token, with a window of 3": (moved, np.arange(8) < 3)}
+    return {say("which logits depend on the first token, with a window of 3"): (moved, np.arange(8) < 3)}
 
 
 BUG = Specimen(
@@ -89,7 +90,7 @@ BUG = Specimen(
         equal("the logits that depend on the first token", reach),
         float32_stays(lambda own: (own.LanguageModel(12, 8, dtype=np.float32), IDS), "logits"),
     ),
-    hints=(
+    english_hints=(
         "The model gets all its information through the mask. To how many tokens may each position attend?",
         "Print may_attend(6, 3).sum(1).",
         "With a window of 3, position 5 must attend to the positions 3, 4 and 5. Insert these numbers into "

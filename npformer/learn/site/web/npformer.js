@@ -8,8 +8,6 @@ function mend() {
     else part.removeAttribute("tabindex");
   }
   for (const part of document.querySelectorAll(".sig dl, .sig dl > dd")) part.setAttribute("role", "none");
-  document.querySelector(".sidebar-drawer")?.setAttribute("aria-label", "Site");
-  document.querySelector(".toc-drawer")?.setAttribute("aria-label", "Page");
 }
 
 document.addEventListener("DOMContentLoaded", mend);
