@@ -173,7 +173,6 @@ TOPICS = {
     "learn/site": {"search"},
     "models": {
         "backward_details",
-        "document_numbers",
         "initial_values",
         "torch_parity",
         "translators",

@@ -18,13 +18,6 @@ def test_the_share_of_dropped_numbers_and_the_mean_of_the_output(p):
     np.testing.assert_array_equal(F.dropout_backward(5 * x, dropout_mask), 5 * y)
 
 
-def test_probability_0_draws_no_random_numbers():
-    rng, untouched = np.random.default_rng(0), np.random.default_rng(0)
-    x = np.ones(5)
-    assert F.dropout(x, 0.0, rng)[0] is x
-    assert rng.random() == untouched.random()
-
-
 @pytest.mark.parametrize("activation", ["relu", "gelu"])
 def test_the_middle_of_the_feed_forward_network_drops_the_activations(activation):
     x = np.linspace(-3, 3, 500)

@@ -52,13 +52,6 @@ def test_more_leading_axes_are_more_sentences(options):
             np.testing.assert_allclose(grad[where], of_one, rtol=1e-10, atol=1e-15)
 
 
-def test_the_papers_product_sums_to_1_without_normalization():
-    """w = A l, with a softmax in each column of A: dividing by the sum changes nothing."""
-    _, cache = F.latent_attend(LATENT, ACTIVE, V, WORDS, orientation="columns")
-    a = cache.active.swapaxes(-1, -2)
-    np.testing.assert_allclose(cache.weights, np.einsum("bij,bj->bi", a, cache.latent), rtol=1e-13)
-
-
 def test_both_stages_with_all_weight_on_one_token():
     """With "columns" the result is the token at 3; with "rows" it is the mean of all tokens that weigh 1."""
     latent, active, v = np.zeros((1, 4)), np.zeros((1, 4, 4)), np.eye(4)[None]

@@ -32,12 +32,6 @@ def test_packing_and_unpacking_are_each_others_backward_pass():
     assert np.vdot(pack(x, packing), rows) == pytest.approx(np.vdot(x, unpack(rows, packing)), rel=1e-14)
 
 
-def test_without_a_packing_the_array_is_unchanged():
-    x = np.ones((2, 3, 4))
-    assert pack(x, None) is x
-    assert unpack(x, None) is x
-
-
 @pytest.mark.parametrize("settings", VARIANTS, ids=[" ".join(variant) or "default" for variant in VARIANTS])
 def test_a_packed_model_computes_the_same(settings):
     config = TransformerConfig(

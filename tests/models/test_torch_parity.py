@@ -11,7 +11,7 @@ from golden import TOLERANCE, assert_close, golden, golden_file, named
 from paths import ORACLE
 
 from npformer.functional import cross_entropy, cross_entropy_backward
-from npformer.models.transformer import Transformer, TransformerConfig, shifted_right
+from npformer.models.transformer import Transformer, TransformerConfig
 from npformer.nn.attention import MultiHeadAttention
 from npformer.training.optimizer import clip_global_norm
 
@@ -96,11 +96,6 @@ def test_logits_and_loss(name, fused):
 def test_every_parameters_gradient(name, fused):
     arrays, model, _, _ = passed(name, fused)
     assert_gradients(model, named(arrays, "grad") if fused else apart(named(arrays, "grad")))
-
-
-def test_the_decoders_input_is_the_target_shifted_right():
-    arrays = golden("post")
-    np.testing.assert_array_equal(shifted_right(arrays["target"], 2), arrays["target_in"])
 
 
 def test_multi_head_attention_with_padded_keys():

@@ -20,16 +20,6 @@ def test_a_line_for_every_name_with_shape_dtype_and_first_numbers():
     )
 
 
-def test_it_shows_the_requested_number_of_values():
-    assert as_text(np.arange(6), numbers=2) == "ndarray (6) int64: 0 1 …"
-    assert as_text(np.arange(6), numbers=6) == "ndarray (6) int64: 0 1 2 3 4 5"
-
-
-def test_show_prints_the_text(capsys):
-    assert show((np.ones(2), np.zeros(3))) is None
-    assert capsys.readouterr().out == "tuple\n  0 (2) float64: 1. 1.\n  1 (3) float64: 0. 0. 0.\n"
-
-
 def test_show_prints_three_numbers_unless_it_is_told_otherwise(capsys):
     show(np.arange(6))
     show(np.arange(6), numbers=5)
