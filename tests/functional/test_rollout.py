@@ -45,6 +45,12 @@ def test_half_precision_is_summed_in_float64():
     assert np.allclose(rollout, attention_rollout(weights.double().numpy()), rtol=0, atol=1e-15)
 
 
+def test_half_precision_of_numpy_is_summed_in_float64():
+    weights = random_weights(4, 1, 3, 40, 40).astype(np.float16)
+    rollout = attention_rollout(weights)
+    assert np.allclose(rollout, attention_rollout(weights.astype(np.float64)), rtol=0, atol=1e-15)
+
+
 def test_cross_attention_and_unnormalized_rows_are_refused():
     for wrong, match in (
         (random_weights(3, 5), "self-attention"),

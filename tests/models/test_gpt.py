@@ -208,6 +208,16 @@ def test_qk_norm_has_the_eps_of_the_model():
     assert {layer.self_attention.eps for layer in model.layers} == {0.5}
 
 
+def test_prompts_of_different_lengths_are_read_together():
+    model, lengths = tiny(), np.array([3, 6])
+    logits, kv_cache = model.decode_step(IDS[:, :6], 0, None, lengths=lengths)
+    later, _ = model.decode_step(np.array([5, 1]), lengths, kv_cache)
+    for row, n in enumerate(lengths):
+        ids = [*IDS[row, :n], [5, 1][row]]
+        expected = model.forward(np.array([ids]))[0][0, -2:]
+        np.testing.assert_allclose([logits[row], later[row]], expected, rtol=1e-10, atol=1e-12)
+
+
 def test_a_step_must_follow_the_positions_of_the_kv_cache():
     """The cache is extended in place, so a step cannot be repeated with the cache of before."""
     model = tiny()
