@@ -47,9 +47,3 @@ def test_every_cost_is_measured():
     assert [(c.name, c.against, c.size) for c in found] == expected
     assert reports[0] == ("step against length", 4)
     assert all(c.seconds > 0 and c.bytes > 0 for c in found)
-
-
-def test_a_slope_is_the_power():
-    sizes = np.array([1.0, 2, 4, 8, 16])
-    assert slope(sizes, 3 * sizes**2) == pytest.approx(2)
-    assert slope(sizes, sizes + 0 * sizes) == pytest.approx(1)

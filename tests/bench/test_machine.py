@@ -19,14 +19,6 @@ def test_the_machine():
     assert [machine.is_busy({"load": load, "cores": 2}) for load in (2.0, 0.1, None)] == [True, False, False]
 
 
-@pytest.mark.parametrize(("variable", "kernels"), [("Haswell", "Haswell"), ("", None), (None, None)])
-def test_the_kernels_that_the_user_chose(variable, kernels, monkeypatch):
-    monkeypatch.delenv("OPENBLAS_CORETYPE", raising=False)
-    if variable is not None:
-        monkeypatch.setenv("OPENBLAS_CORETYPE", variable)
-    assert machine.describe()["machine"]["kernels"] == kernels
-
-
 @pytest.mark.skipif(not machine.STATUS.exists(), reason="needs /proc")
 def test_peak_and_resident_memory():
     # in a process of its own, since this one keeps freed memory once workers have run in it

@@ -3,7 +3,7 @@
 import pytest
 from bench_toys import GPT_TOY, TOY, Clock
 
-from npformer.bench.profile import COMPONENTS, FUNCTIONS, REST, Stopwatch, component_of, profile
+from npformer.bench.profile import COMPONENTS, FUNCTIONS, REST, Stopwatch, profile
 from npformer.functional import cross_entropy_backward
 from npformer.training import step as training_step
 
@@ -37,24 +37,3 @@ def test_components_of_a_profile(setup):
     both_passes = {"logits", "cross-entropy", "residual, dropout, norm", "attention: scores, softmax, values"}
     assert both_passes <= {line.component for line in lines if line.forward and line.backward}
     assert training_step.cross_entropy_backward.__wrapped__ is cross_entropy_backward  # as it was before
-
-
-@pytest.mark.parametrize(
-    ("path", "method", "component"),
-    [
-        ("source.tokens", "forward", "embeddings"),
-        ("encoder.layers.0.self_attention.query_key_value", "forward", "attention: queries, keys and values"),
-        ("decoder.layers.3.cross.output", "backward", "attention: heads, joined by Wo"),
-        ("decoder.layers.3.cross", "attend_backward", "attention: scores, softmax, values"),
-        ("encoder.layers.0.feed_forward", "forward", "feed-forward: activation, dropout"),
-        ("encoder.layers.0.norm2", "forward", "residual, dropout, norm"),
-        ("decoder.layers.3.preprocess2.norm", "forward", "residual, dropout, norm"),
-        ("layers.0.dropout1", "backward", "residual, dropout, norm"),
-        ("layers.0", "backward", "residual, dropout, norm"),
-        ("decoder.norm", "forward", "final norms"),
-        ("output", "forward", "logits"),
-        ("", "forward", "stacks of layers"),
-    ],
-)
-def test_the_component_of_a_method(path, method, component):
-    assert component_of(path, method) == component

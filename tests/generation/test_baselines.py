@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from npformer.data.corpus import Pair, Reference, builtin_corpus
-from npformer.generation.baselines import Memory, edit_distances, evaluate_baselines
+from npformer.generation.baselines import edit_distances, evaluate_baselines
 
 
 def slow_distance(a, b):
@@ -43,14 +43,6 @@ TRAINING = [
 ]
 
 
-def test_the_nearest_sentence_and_the_most_telling_word():
-    memory = Memory(TRAINING)
-    nearest, distance = memory.nearest("the duck waited near the big bank")
-    assert (nearest, distance) == (TRAINING[0], 1)
-    assert memory.single_word_answer("the thief of the bank") == "banque"
-    assert memory.single_word_answer("the unknown duck") == "rive"
-
-
 def test_evaluate_baselines():
     test = [
         # one word more than the nearest sentence, so that its rive is not where the right one is
@@ -66,12 +58,6 @@ def test_evaluate_baselines():
     assert frame.distances == (0,)
     assert (frame.nearest_exact, frame.nearest_right_word, frame.single_word) == (1, 1, 1)
     assert evaluate_baselines(test, TRAINING, sample=1)[0].sentences == 1
-
-
-def test_distances_of_a_share():
-    (report,) = evaluate_baselines(TRAINING, TRAINING[:1])
-    assert report.distances == (0, 2, 1, 3)
-    assert [report.distance(share) for share in (0, 0.5, 1)] == [0, 1, 3]
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,6 @@ from npformer.generation.bleu_statistics import (
     bleu_half_width,
     corpus_bleu,
     sentence_counts,
-    with_half_width,
 )
 
 # two words, so that sentences share n-grams of some orders and lack others
@@ -92,8 +91,3 @@ def test_lengths_without_a_sentence_and_empty_sentences():
         ("10-14", 1),
     ]
     assert LengthScore(20, None, 1, 0.0, None).lengths == "20+"
-
-
-def test_a_score_as_text():
-    assert with_half_width(41.034, 1.6728) == "41.03 ± 1.67"
-    assert with_half_width(41.034, None) == "41.03"

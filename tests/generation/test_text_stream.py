@@ -31,12 +31,6 @@ def test_the_pieces_join_to_the_whole_text(codec):
         assert pieces[-1] == ""
 
 
-def test_any_tokens_of_subwords_are_decoded_as_together():
-    ids = np.random.default_rng(0).integers(0, len(SUBWORDS.tokens), 300).tolist()
-    pieces, _ = pieces_of(SUBWORDS, ids[:1], ids[1:])
-    assert SUBWORDS.decode(ids[:1]) + "".join(pieces) == SUBWORDS.decode(ids)
-
-
 def test_a_character_of_several_bytes_comes_as_a_whole():
     ids = list("é猫🙂".encode())
     pieces, _ = pieces_of(ByteCodec(), [97], ids)

@@ -1,6 +1,5 @@
 """TrainingConfig, presets and schedules, and the data loader of a configuration."""
 
-import json
 from itertools import islice
 
 import pytest
@@ -11,7 +10,6 @@ from npformer.data import DataLoader
 from npformer.nn import Linear
 from npformer.training import TrainingConfig, make_optimizer, make_schedule
 from npformer.training.optimizer import Adam, AdamW, Muon
-from npformer.training.presets import PRESETS, find_preset
 
 
 @pytest.mark.parametrize(
@@ -48,24 +46,6 @@ from npformer.training.presets import PRESETS, find_preset
 def test_invalid_settings_are_refused(changes, sentence):
     with pytest.raises(UserError, match=sentence):
         TrainingConfig(steps=10, batch_size=4).replace(**changes)
-
-
-def test_presets():
-    demo = find_preset("jianshu-demo").training
-    assert (demo.epochs, demo.batch_size, demo.learning_rate) == (20, 32, 1e-4)
-    assert (demo.betas, demo.eps, demo.schedule) == ((0.9, 0.98), 1e-8, "constant")
-    paper = find_preset("paper").training
-    assert (paper.steps, paper.batch_tokens, paper.warmup_steps) == (100_000, 25_000, 4000)
-    assert (paper.betas, paper.eps, paper.schedule) == ((0.9, 0.98), 1e-9, "warmup")
-    short = demo.replace(steps=5, batch_tokens=100)
-    assert (short.steps, short.epochs, short.batch_size, short.batch_tokens) == (5, None, None, 100)
-    with pytest.raises(UserError, match="unknown preset 'papper': did you mean paper"):
-        find_preset("papper")
-
-
-def test_a_config_survives_json():
-    for preset in PRESETS:
-        assert TrainingConfig(**json.loads(json.dumps(preset.training.to_dict()))) == preset.training
 
 
 def test_the_optimizer_of_a_configuration():

@@ -9,8 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from fake_mpi import in_ranks
-from small_batches import make_batches, make_model
-from training_runs import around_update, assert_same, losses, stop_after
+from training_runs import assert_same, losses, stop_after
 from training_worker import MEASURED, tiny_run
 
 from npformer import UserError
@@ -19,31 +18,10 @@ from npformer.training import Noted, RunFolder, Stepped, trainer
 from npformer.training import ranks as module
 from npformer.training.process import StopRequest
 from npformer.training.ranks import LAUNCHERS, RankError, Ranks, launch, ranks_of_launch, share_of
-from npformer.training.step import loss_and_gradients, make_step
+from npformer.training.step import make_step
 from npformer.training.workers import Workers
 
 # the gradients
-
-
-@pytest.mark.parametrize(("size", "count"), [(2, 2), (9, 1)])
-def test_the_gradients_of_several_ranks_are_those_of_one(size, count):
-    batches, model = make_batches(5, 2, 1), make_model()
-    expected = loss_and_gradients(model, batches)
-
-    def work(ranks):
-        own = make_model()
-        workers = Workers(own, count, ranks)
-        try:
-            return loss_and_gradients(own, batches, workers=workers), own.grads
-        finally:
-            workers.close()
-
-    found = in_ranks(size, work)
-    for (loss, tokens), grads in found:
-        assert tokens == expected[1]
-        assert loss == pytest.approx(expected[0], rel=1e-14)
-        np.testing.assert_allclose(grads, model.grads, rtol=1e-12, atol=1e-14)
-        np.testing.assert_array_equal(grads, found[0][1])
 
 
 # whole runs
@@ -185,23 +163,6 @@ def test_a_full_disk_of_the_first_rank_ends_all(run, monkeypatch, step):
     assert "rank 0: no room is left" in str(second)
 
 
-def test_an_error_that_all_ranks_have_is_raised_by_one(run, monkeypatch):
-    def spoil(adam):
-        adam.model.values[0] = np.nan
-
-    around_update(monkeypatch, 5, after=spoil)
-    first, second = run_in_ranks(2, run)
-    assert "training stopped at step 5" in str(first)
-    assert not isinstance(first, RankError)
-    assert isinstance(second, RankError)
-
-
-def test_all_ranks_refuse_a_folder_that_contains_a_run(unbroken):
-    first, second = run_in_ranks(2, unbroken)
-    assert "already holds a run" in str(first)
-    assert isinstance(second, RankError)
-
-
 @pytest.mark.parametrize("other", [{"seed": 8}, {"workers": 2}])
 def test_ranks_with_different_settings_are_refused(run, other):
     found = run_in_ranks(2, run, on={1: other})
@@ -285,12 +246,6 @@ def environment(monkeypatch):
 def test_the_environment_shows_which_program_started_the_process(environment, variables, expected):
     environment(**variables)
     assert launch()[:3] == expected
-
-
-def test_a_single_process_needs_no_mpi(environment, monkeypatch):
-    monkeypatch.setitem(sys.modules, "mpi4py", None)
-    ranks = ranks_of_launch()
-    assert (ranks.size, ranks.first, ranks.launcher, ranks.all_gather(3)) == (1, True, "", [3])
 
 
 def test_without_mpi4py_the_message_says_what_to_install(environment, monkeypatch):

@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import os
 import shutil
 import signal
 import threading
@@ -22,13 +21,11 @@ from npformer.training import (
     Noted,
     RunFolder,
     Saved,
-    Started,
     Stepped,
     Stopped,
     read_log,
     resume,
     train,
-    validator,
     workers,
 )
 from npformer.training import step as training_step
@@ -52,14 +49,6 @@ def run(tmp_path):
 
 def last(run):
     return load_checkpoint(run / "last.safetensors")
-
-
-def test_it_learns(run):
-    data = {"n": 600, "length": 3, "vocab": 8}
-    tiny_run(run, data=data, model={"d_model": 16}, steps=250, validate_every=50, log_every=50)
-    first, *_, final = logged(run, "valid_loss")
-    assert final < 0.5 * first
-    assert logged(run, "valid_accuracy")[-1] > 0.8
 
 
 def test_the_same_seed_gives_the_same_losses_and_weights(run, tmp_path, unbroken):
@@ -234,23 +223,6 @@ def test_ctrl_c_during_an_update_saves_only_complete_steps(run, unbroken, monkey
     assert_same(run, unbroken)
 
 
-@pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGHUP")
-@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
-def test_other_signals_stop_a_program_that_handles_them(run, monkeypatch, name):
-    number, handled = getattr(signal, name), []
-    around_update(monkeypatch, 7, before=lambda adam: signal.raise_signal(number))
-    before = signal.signal(number, lambda signum, frame: handled.append(signum))
-    try:
-        result = tiny_run(run)
-        signal.raise_signal(number)
-    finally:
-        signal.signal(number, before)
-    assert (result.step, result.stopped_by, handled) == (7, number, [number])
-    with pytest.raises(SystemExit) as ended:
-        result.require_finished()
-    assert ended.value.code == 128 + number
-
-
 @pytest.mark.parametrize("kind", [Stepped, Stopped])
 def test_a_signal_at_the_very_end_is_not_lost(run, kind):
     def report(event):
@@ -302,33 +274,6 @@ def test_a_gradient_of_nan_stops_before_the_update(run, monkeypatch):
     with pytest.raises(UserError, match=rf"stopped at step 5: .*the gradient of {name} \(.*holds"):
         tiny_run(run)
     assert last(run).step == 4
-
-
-def test_a_validation_loss_of_nan_stops_as_well(run, monkeypatch):
-    plain = validator.evaluate
-
-    def spoiled(model, batches):
-        model.source.tokens.weight.value[5:] = np.nan
-        return plain(model, batches)
-
-    monkeypatch.setattr(validator, "evaluate", spoiled)
-    message = r"at the validation after step 3: .*source\.tokens\.weight .*of step 2"
-    with pytest.raises(UserError, match=message):
-        tiny_run(run)
-
-
-def test_two_processes_cannot_train_in_one_folder(run):
-    pytest.importorskip("fcntl")
-    with RunFolder(run), pytest.raises(UserError, match="another process is training in"):
-        tiny_run(run)
-
-
-def test_a_run_folder_that_is_a_file_is_refused(run):
-    run.write_text("mine")
-    message = r"cannot be written \(File exists\): choose another folder for the run"
-    with pytest.raises(UserError, match=message):
-        tiny_run(run)
-    assert run.read_text() == "mine"
 
 
 @pytest.mark.parametrize(
@@ -428,27 +373,6 @@ def test_a_longer_run_that_is_stopped_and_resumed_equals_an_uninterrupted_one(tm
     assert len(rates) == 20
     assert rates[5] == rates[14] == rates[19] == 0
     assert min(rates[6:14] + rates[15:19]) > 0
-
-
-def test_train_resumes_a_longer_run_with_the_settings_that_the_user_gives(run):
-    """The user gives the new number of steps, and the checkpoint knows where the first end was."""
-    tiny_run(run, steps=4, **COSINE)
-    tiny_run(run, steps=8, **COSINE, resume=True, stop=stop_after(1))
-    assert tiny_run(run, steps=8, **COSINE, resume=True).finished
-    assert logged(run, "lr")[4:] == [cosine(0.01, 4)(step) for step in range(1, 5)]
-
-
-def test_a_run_that_was_killed_right_after_it_was_made_longer_resumes_as_the_longer_run(run):
-    tiny_run(run, steps=4, **COSINE)
-
-    def stop_at_once(event):
-        if isinstance(event, Started):
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        resume(run, changes={"steps": 8}, report=stop_at_once)
-    assert resume(run).step == 8
-    assert len(logged(run, "lengthened_to")) == 1
 
 
 @pytest.mark.parametrize(
