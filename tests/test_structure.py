@@ -178,7 +178,7 @@ TOPICS = {
         "translators",
     },
     "nn": {"batch_norm", "edges", "half", "input_errors", "protocol"},
-    "storage": {"command_kills", "damaged_files", "writers"},
+    "storage": {"damaged_files", "interrupted_commands", "writers"},
     "training": {"kills", "mpi"},
 }
 

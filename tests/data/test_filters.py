@@ -3,11 +3,8 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from paths import SHARED
 
-from npformer.data.files import read_parallel
 from npformer.data.filters import Counts, filter_pairs
-from npformer.data.multi30k import corpus_files
 
 GOOD = [
     ("a dog runs through the snow .", "ein hund läuft durch den schnee ."),
@@ -15,10 +12,6 @@ GOOD = [
     ("a man reads .", "ein mann liest ."),
 ]
 LONG = "a woman in a red coat waits at the corner of the street for a bus that is late ."
-
-
-def test_a_good_corpus_is_not_changed():
-    assert filter_pairs(GOOD) == (GOOD, Counts(3))
 
 
 def test_each_kind_of_bad_pair_is_counted_once():
@@ -86,17 +79,3 @@ def test_counts_add_up_and_the_order_is_kept(pairs):
 )
 def test_the_sentence_that_reports_the_counts(counts, sentence):
     assert counts.sentence() == sentence
-
-
-def test_real_text_loses_only_bad_pairs():
-    """In Multi30k only repeated pairs are removed, and two whose translation is a full stop."""
-    folder = SHARED / "multi30k"
-    if not folder.exists():
-        pytest.skip("the corpus is not at hand")
-    for tokenised in (True, False):
-        german = read_parallel(*corpus_files(folder, "en-de", tokenised).train)
-        french = read_parallel(*corpus_files(folder, "fr-en", tokenised).train)
-        assert filter_pairs(german.pairs)[1] == Counts(29_000, uneven=2, repeated=3)
-        assert filter_pairs(french.pairs)[1] == Counts(29_000, repeated=5)
-        held_out = read_parallel(*corpus_files(folder, "en-de", tokenised).valid)
-        assert filter_pairs(held_out.pairs)[1].dropped == 0

@@ -1,12 +1,10 @@
 """Datasets of sentences without translations: hidden tokens, long sentences, files and descriptions."""
 
-import gzip
-
 import numpy as np
 import pytest
 
 from npformer import UserError
-from npformer.data import END, PAD, SPECIALS, SentenceDataset, builtin_dataset, open_dataset, sentence_dataset
+from npformer.data import END, PAD, SPECIALS, SentenceDataset, open_dataset, sentence_dataset
 from npformer.data.sentences import MASK, masked_batch
 from npformer.models.bert import BertConfig
 from npformer.models.gpt import GPTConfig
@@ -47,14 +45,6 @@ def test_the_lines_of_a_file(dataset):
     assert dataset.codec.tokens == (*SPECIALS, "the", "sees", "dog", "a", "bird", "cat", "eats", MASK)
     assert dataset.sizes == {"vocab_size": 12}
     assert dataset.codec.language.name == "en"
-
-
-def test_the_built_in_sentences_are_the_english_side_of_the_pairs():
-    dataset, pairs = open_dataset({"kind": "sentences"}), builtin_dataset()
-    assert dataset.description["file"] is None
-    assert dataset.train == [list(english) for english, _ in pairs.train]
-    assert dataset.valid == [list(english) for english, _ in pairs.valid]
-    assert dataset.codec.tokens == (*pairs.source.tokens, MASK)
 
 
 def test_other_tokens_are_hidden_in_each_epoch(dataset):
@@ -150,12 +140,6 @@ def test_the_description_makes_the_dataset_again(file, tmp_path, monkeypatch):
     assert (again.train, again.valid, again.codec) == (dataset.train, dataset.valid, dataset.codec)
     assert again.fingerprint == dataset.fingerprint
     assert sentence_dataset(file, vocab_size=8).fingerprint != dataset.fingerprint
-
-
-def test_a_zipped_file(file, tmp_path):
-    path = tmp_path / "animals.en.gz"
-    path.write_bytes(gzip.compress(file.read_bytes()))
-    assert sentence_dataset(path).train == sentence_dataset(file).train
 
 
 @pytest.mark.parametrize(
