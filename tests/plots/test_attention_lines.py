@@ -37,27 +37,6 @@ def test_lines_go_from_key_to_query_as_wide_as_their_weight():
     assert text_problems(figure) == []
 
 
-def test_hidden_dots_and_words_take_no_part():
-    figure = attention_flow(ROWS, [])
-    faces = [c.get_facecolors() for c in figure.axes[0].collections if isinstance(c, PathCollection)]
-    assert (faces[1][1] == 1).all()
-    assert not (faces[1][0] == 1).all()
-    texts = [text.get_text() for text in figure.axes[0].texts]
-    assert "d" in texts
-    assert "e" not in texts
-    second = attention_flow(
-        [ROWS[0], FlowRow("above", 2, 4, 1.5, "z", ["d", "e"], True, name_side="right")], []
-    )
-    assert tuple(second.get_size_inches()) == tuple(figure.get_size_inches())  # all frames have the same size
-
-
-def test_faint_lines_are_paler():
-    strong, faint = (
-        lines(attention_flow(ROWS, [Flow(0, 1, WEIGHTS, faint=faint)])) for faint in (False, True)
-    )
-    assert (faint.get_colors()[:, 3] < strong.get_colors()[:, 3]).all()
-
-
 def test_many_words_are_closer_together():
     names = ["word"] * 55
     figure = attention_flow([FlowRow("long", 55, 0, 0, words=names)], [])

@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from npformer.errors import UserError
-from npformer.plots import animated_gif, attention_map, cell_grid, key_frames, save, text_problems, word_lines
+from npformer.plots import animated_gif, attention_map, cell_grid, key_frames, save, word_lines
 from npformer.plots.composition import picture, small_png
 
 WEIGHTS = np.random.default_rng(0).dirichlet(np.ones(4), (3, 4))
@@ -20,21 +20,6 @@ def lines(query, ax=None):
 
 def heads(head, ax=None):
     return attention_map(WEIGHTS[head], WORDS, WORDS, ax=ax, title=f"head {head}")
-
-
-@pytest.mark.parametrize(("draw", "columns"), [(heads, None), (lines, 2)])
-def test_key_frames_are_drawn_in_order(draw, columns):
-    figure = key_frames(draw, range(3), names=["first", "second", "third"], columns=columns, title="frames")
-    places = [ax.get_position() for ax in figure.axes]
-    assert len(places) == 3
-    assert places[0].x0 < places[1].x0
-    if columns:
-        assert places[2].x0 == pytest.approx(places[0].x0)
-        assert places[2].y1 < places[0].y0
-    if draw is heads:
-        for ax, head in zip(figure.axes, WEIGHTS, strict=True):
-            assert np.array_equal(ax.images[0].get_array(), head)
-    assert text_problems(figure) == []
 
 
 def test_an_animation_has_one_frame_for_each_figure_and_reproducible_bytes(tmp_path):

@@ -45,12 +45,6 @@ def test_difficult_curves_are_legible(scale, legend):
     assert text_problems(curves([1.0])) == []
 
 
-def test_labels_of_curves_are_in_the_order_of_their_ends():
-    figure = curves([[0, 3], [0, 1], [0, 2]], labels=["top", "low", "middle"])
-    heights = {t.get_text(): t.get_position()[1] for t in figure.axes[0].texts}
-    assert heights["top"] > heights["middle"] > heights["low"]
-
-
 def test_wrong_curves_are_refused():
     for wrong in (
         lambda: curves(np.ones((2, 3)), [1, 2]),
