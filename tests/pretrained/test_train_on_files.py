@@ -54,10 +54,3 @@ def test_invalid_arguments_are_refused(place, arguments, words):
     with pytest.raises(UserError, match=words):
         npformer.train("train.en", "train.fr", **arguments)
     assert not (place / "runs").exists()
-
-
-def test_architecture_and_preset():
-    run = npformer.train(
-        "train.en", "train.fr", architecture="rnn-global", steps=2, d_model=8, d_hidden=8, validate_every=2
-    )
-    assert type(run.translator.model).__name__ == "RecurrentTranslator"

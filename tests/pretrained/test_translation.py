@@ -55,12 +55,6 @@ def test_a_list_of_sentences_and_the_empty_one(translator):
     assert translator.translate([], n_best=2) == []
 
 
-def test_greedy_search_has_the_log_probability_as_its_score(translator):
-    (found,) = translator.translate(SENTENCE, n_best=1, beam=1)
-    assert found.text == translator.translate(SENTENCE, beam=1)
-    assert found.score == found.log_prob == math.fsum(found.log_probs) < 0
-
-
 def test_the_alignment_is_that_of_the_attention_of_this_translation(translator):
     (found,) = translator.translate(SENTENCE, n_best=1, max_length=9)
     weights = translator.attention(SENTENCE, max_length=9).weights["cross"].mean((0, 1))  # (T, S)

@@ -7,9 +7,6 @@ from course import CHAPTERS, LESSONS, each_lesson
 from matplotlib.colors import to_rgba
 
 from npformer.learn.course.architecture import (
-    CHAINS,
-    PLACES,
-    LessonPlace,
     chains,
     chapters_of_parts,
     place_of,
@@ -37,28 +34,6 @@ def test_every_place_is_that_of_a_lesson_or_a_chapter_and_names_parts_that_exist
         assert len(place.line) <= 80, "it fits a narrow terminal"
         assert set(place.parts) <= set(chains()[place.chain])
         assert set(place.highlighted) <= set(PARTS)
-
-
-def test_no_row_occurs_twice():
-    for table in (CHAINS, PLACES):
-        names = re.findall(r"^(\S[^|\n]*?) *\|", table, re.MULTILINE)
-        assert len(names) == len(set(names)) > 5
-
-
-def test_the_parts_of_a_lesson_are_in_brackets_and_capitals():
-    line = "decoding: encoder → decoder → softmax → [SEARCH] → translation"
-    assert LessonPlace("decoding", ("search",)).line == line
-    whole = "[DECODING]: encoder → decoder → softmax → search → translation"
-    assert LessonPlace("decoding", ()).line == whole
-    assert place_of("08_1_layer_norm").line.count("[ADD & NORM]") == 2
-
-
-def test_a_lesson_has_its_own_place_or_that_of_its_chapter():
-    assert place_of("12_1_the_cross_entropy").parts == ("linear", "softmax")
-    assert place_of("12_2_the_gradient_of_the_cross_entropy").parts == ("loss",)
-    assert place_of("03_1_positions").parts == ("positions",)
-    for name in ("99_nothing", "00_9_nothing", "positions"):
-        assert place_of(name) is None
 
 
 def test_the_picture_has_the_chapter_of_every_part():

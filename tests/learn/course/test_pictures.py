@@ -4,11 +4,9 @@ import sys
 import types
 
 import numpy as np
-import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from npformer.errors import UserError
 from npformer.learn.course import show_figure
 from npformer.learn.course.cell_picture import cell_picture
 from npformer.learn.course.pictures import open_file
@@ -105,10 +103,3 @@ def test_a_notebook_displays_the_figure(monkeypatch, tmp_path):
     assert raw
     assert data["image/png"].startswith(b"\x89PNG")
     assert list(tmp_path.iterdir()) == []
-
-
-def test_figures_that_cannot_be_saved_are_a_users_error(monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "lesson_figures").write_text("a file in the way")
-    with pytest.raises(UserError, match="lesson_figures"):
-        show_figure(cell_grid(np.eye(2)), "09_cells")
