@@ -1,12 +1,9 @@
 """Time and memory as functions of the length and of the batch size."""
 
 import numpy as np
-import pytest
 from bench_toys import TOY
-from threadpoolctl import threadpool_limits
 
-from npformer.bench import costs
-from npformer.bench.costs import AttentionPass, cost, measure_costs, slope
+from npformer.bench.costs import cost, measure_costs
 
 
 def test_memory_includes_only_arrays_made_during_the_run():
@@ -23,19 +20,6 @@ def test_memory_includes_only_arrays_made_during_the_run():
     seconds, most = cost(prepare, 0.0)
     assert seconds > 0
     assert 16_000_000 <= most < 16_100_000
-
-
-@pytest.mark.parametrize(
-    ("plain", "lengths", "least", "most"),
-    [(True, (128, 256, 512), 1.7, 2.1), (False, (256, 512, 1024), 0.0, 1.2)],
-    ids=["plain", "kernels"],
-)
-def test_memory_of_attention_grows_with_the_length(monkeypatch, plain, lengths, least, most):
-    """It grows with the square of the length, and that of the kernels in proportion to the length."""
-    monkeypatch.setattr(costs, "time_steps", lambda run, seconds: ([0.0], None))
-    with threadpool_limits(1, user_api="blas"):
-        found = [cost(AttentionPass(length, plain=plain).prepare, 0.0)[1] for length in lengths]
-    assert least < slope(lengths, found) < most
 
 
 def test_every_cost_is_measured():

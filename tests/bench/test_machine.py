@@ -1,6 +1,5 @@
 """The machine of a measurement: its description, and the memory of a process."""
 
-import os
 import subprocess
 import sys
 
@@ -34,10 +33,3 @@ def test_peak_and_resident_memory():
         assert machine.resident() < before + 100_000_000
     """
     subprocess.run([sys.executable, "-c", code], check=True)
-
-
-@pytest.mark.skipif(os.name == "nt", reason="needs the module resource")
-def test_memory_where_the_system_has_no_proc(monkeypatch, tmp_path):
-    monkeypatch.setattr(machine, "STATUS", tmp_path / "none")
-    assert machine.resident() is None
-    assert machine.peak() > 10_000_000  # ru_maxrss

@@ -33,19 +33,6 @@ def test_setups_have_known_sizes_and_data(name, parameters, tokens, sources, tar
     assert lengths.min() >= int(0.7 * setup.length)
 
 
-@pytest.mark.parametrize(
-    ("name", "parameters", "tokens"),
-    [("gpt128", 804_224, 768), ("gpt384", 10_745_472, 2048), ("gpt768", 85_102_848, 1024)],
-)
-def test_gpts_have_known_sizes_and_no_padding(name, parameters, tokens):
-    setup = SETUPS.find(name)
-    batch = setup.batch()
-    assert setup.config().count_parameters() == parameters
-    assert batch.tokens == batch.ids.size == tokens
-    assert batch.ids.shape == (setup.sentences, setup.config().context)
-    np.testing.assert_array_equal(batch.ids[:, 1:], batch.target_out[:, :-1])
-
-
 def counted(setup):
     """Return the number of parameters, extrapolated from small models: linear in vocabulary and layers."""
     base, word, layer = count(setup, 10, 1), count(setup, 11, 1), count(setup, 10, 2)

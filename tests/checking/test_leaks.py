@@ -102,18 +102,6 @@ def test_leaving_out_the_token_itself_does_not_hide_other_leaks(layer, x):
 # Properties of the measurement itself.
 
 
-def test_the_input_array_is_not_modified(layer, x):
-    before = x.copy()
-
-    def careless(x):
-        y, _ = layer.forward(x, mask=CAUSAL)
-        x[:] = 0
-        return y
-
-    assert_no_leak(careless, x)
-    np.testing.assert_array_equal(x, before)
-
-
 def test_changed_ids_stay_inside_the_vocabulary_of_the_input():
     inputs = []
 
@@ -124,16 +112,6 @@ def test_changed_ids_stay_inside_the_vocabulary_of_the_input():
     assert_no_leak(forward, IDS)
     assert {i for ids in inputs for i in ids} == set(IDS.tolist())
     assert len(inputs) == 2 + len(IDS)
-
-
-def test_a_tolerance(rng):
-    def forward(x):
-        return np.cumsum(x, 0) + 1e-9 * x[::-1]
-
-    x = rng.standard_normal((4, 3))
-    with leak("output 0 moves"):
-        assert_no_leak(forward, x)
-    assert_no_leak(forward, x, tolerance=1e-7)
 
 
 def test_a_new_nan_is_a_movement_and_an_unchanged_nan_is_not(x):
@@ -150,16 +128,6 @@ def test_a_new_nan_is_a_movement_and_an_unchanged_nan_is_not(x):
 
     with leak("output 1 moves when token 4 changes"):
         assert_no_leak(forward, x[0], change=seven)
-
-
-def test_a_model_on_a_device(device):
-    """The inputs are on the device of the caller's array."""
-    layer = MultiHeadAttention(8, 2, rng=np.random.default_rng(0)).to("cupy")
-    x = device.asarray(np.random.default_rng(1).standard_normal((1, 6, 8)).astype(np.float32))
-    mask = causal_mask(6, x)
-    assert_no_leak(lambda x: layer.forward(x, mask=mask), x, mask)
-    with leak("output 0 moves when token 1"):
-        assert_no_leak(lambda x: layer.forward(x), x, mask)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ import pytest
 
 from npformer import gradcheck
 from npformer.checking import repair
-from npformer.mistakes import search
 from npformer.mistakes.edits import edits
 from npformer.mistakes.scope import scope_of
 from npformer.mistakes.search import Search
@@ -107,22 +106,3 @@ def test_a_search_ends_at_its_goal_or_when_it_is_over(trials, made):
     number = total.__code__.co_firstlineno + 1
     assert [str(edit) for edit in found.made] == [says.format(number) for says in made]
     assert found.is_successful == bool(made)
-
-
-class AnyChange(Sum):
-    """The goal of two results, one of which every change makes right, and the other none."""
-
-    def right(self, before):
-        return frozenset({"one"} if total(3, 2) != 1 else ())
-
-    def is_reached(self, right):
-        return len(right) == 2
-
-
-def test_an_edit_that_helps_is_made_if_the_next_ones_are_no_better(monkeypatch):
-    monkeypatch.setattr(search, "PATIENCE", 5)
-    function, goal = EditableFunction(total.__code__), AnyChange(1000)
-    found = Search(goal, [(function, scope_of(function.definition, []))], most=1)
-    assert len(found.made) == 1
-    assert not found.is_successful
-    assert goal.trials > 1000 - 20

@@ -85,17 +85,6 @@ def test_each_batch_is_masked_with_its_own_generator(dataset):
             np.testing.assert_array_equal(batch.ids, expected.ids)
 
 
-def test_the_validation_batches_are_always_the_same(file):
-    """They hold each sentence once, with hidden tokens."""
-    file.write_text("\n".join(LINES * 10), encoding="utf-8")
-    dataset = sentence_dataset(file)
-    first, again = (dataset.validation_batches(8, **BATCHING) for _ in range(2))
-    assert sum(len(batch.ids) for batch in first) == len(dataset.valid) == 16
-    assert all(batch.tokens for batch in first)
-    for one, other in zip(first, again, strict=True):
-        np.testing.assert_array_equal(one.ids, other.ids)
-
-
 def test_long_sentences_are_divided_and_nothing_is_lost(dataset):
     """A model that reads 4 tokens gets pieces of 3, with the end symbol."""
     loader = dataset.loader(4, **BATCHING)

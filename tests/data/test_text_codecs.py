@@ -21,13 +21,6 @@ def test_every_known_text_is_decoded_exactly(codec, text):
     assert all(0 <= index < len(codec.tokens) for index in ids)
 
 
-@given(st.binary())
-def test_bytes_have_no_unknown_text(data):
-    codec = ByteCodec()
-    assert codec.encode(data.decode("utf-8", "surrogateescape")) == list(data)
-    assert codec.decode(data) == data.decode("utf-8", "replace")
-
-
 def test_the_character_that_begins_words_becomes_another():
     codec = PieceCodec((*PIECES.tokens, "_"))
     assert codec.decode(codec.encode("the▁cat")) == "the_cat"
@@ -51,11 +44,6 @@ def test_trained_pieces_decode_the_text_and_further_characters(size):
 def test_an_impossible_number_of_pieces_is_refused(size, sentence):
     with pytest.raises(UserError, match=sentence):
         PieceCodec.train(POEM, size)
-
-
-@every_codec
-def test_a_codec_is_restored_from_its_json(codec):
-    assert text_codec_from_json(codec.to_json()) == codec
 
 
 @pytest.mark.parametrize("codec", [CODECS[0], PIECES])

@@ -1,7 +1,4 @@
-"""Numbers 1 to 12 that the documents give: formulas and single components.
-
-Numbers 13 to 17, which concern whole models, are in tests/models/test_document_numbers.py.
-"""
+"""Numbers 1 to 12 that the documents give: formulas and single components."""
 
 import numpy as np
 import pytest

@@ -54,16 +54,6 @@ def test_the_divergence_of_an_impossible_token_that_is_not_wanted_is_0():
     assert kl_divergence(logits, q[:, ::-1] * [[1, 1, 0]] + [[0, 0.5, 0]])[0] == np.inf
 
 
-def test_the_number_of_tokens_may_be_given(rng):
-    """The parts of a training step are divided by the number of tokens of the whole step."""
-    logits, targets = rng.standard_normal((4, 5)), np.array([1, 2, 3, 0])
-    whole, cache = cross_entropy(logits, targets)
-    parts = [cross_entropy(logits[i : i + 2], targets[i : i + 2], tokens=4) for i in (0, 2)]
-    assert sum(loss for loss, _ in parts) == pytest.approx(whole, rel=1e-14)
-    grads = np.concatenate([cross_entropy_backward(1.0, part) for _, part in parts])
-    np.testing.assert_allclose(grads, cross_entropy_backward(1.0, cache), rtol=1e-14)
-
-
 def test_the_distance_of_two_equal_points_has_no_gradient():
     """At this kink any gradient of length up to 1 would be valid, but NaN would not."""
     q = np.array([[0.5, 0.5, 0.0, 0.0], [0.25, 0.25, 0.25, 0.25]])

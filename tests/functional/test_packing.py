@@ -51,14 +51,6 @@ def test_a_packed_model_computes_the_same(settings):
         np.testing.assert_allclose(packed, plain, rtol=1e-10, atol=1e-13)
 
 
-def test_dropout_is_drawn_for_real_tokens_only():
-    config = TransformerConfig(source_vocab=9, target_vocab=9, d_model=8, d_ff=12, n_heads=2, dropout=0.5)
-    model = Transformer(config, rng=np.random.default_rng(1))
-    _, cache = model.forward(IDS, IDS, train=True, rng=np.random.default_rng(2), packed=True)
-    assert cache.encoder[0].norm1.dropout_mask.kept.shape == (8, 8)  # 8 tokens with 8 numbers each
-    assert cache.decoder[0].cross.projections[1].packing is cache.packings[0]
-
-
 def test_the_start_symbol_is_packed_even_if_it_has_the_id_of_padding():
     config = TransformerConfig(
         source_vocab=9, target_vocab=9, d_model=8, d_ff=12, n_heads=2, n_layers=2, start_id=0

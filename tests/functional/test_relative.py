@@ -69,14 +69,6 @@ def test_spread_and_collect_are_adjoint():
     assert (spread * y).sum() == pytest.approx((x * collected).sum(), rel=1e-12)
 
 
-def test_without_position_vectors_it_is_plain_attention():
-    y, cache = F.attention(Q, K, V)
-    ours, by_distance = F.relative_attention_by_distance(Q, K, V)
-    np.testing.assert_array_equal(ours, y)
-    np.testing.assert_array_equal(by_distance.scores, cache.scores)
-    np.testing.assert_allclose(F.relative_attention(Q, K, V)[0], y, rtol=1e-12)
-
-
 def test_by_distance_needs_no_array_of_the_vectors_of_all_pairs():
     """Forward and backward allocate less memory than one array (B, H, T, S, K)."""
     shape = (4, 4, 48, 16)

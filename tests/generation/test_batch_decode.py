@@ -1,7 +1,6 @@
 """Batch decoding: each sentence is translated as if it were alone, whatever the batches and threads."""
 
 import itertools
-import threading
 
 import numpy as np
 import pytest
@@ -46,19 +45,6 @@ def test_each_sentence_is_translated_as_if_alone(config, beam):
     for tokens, threads in ((40, 2), (5000, 1)):
         settings = {"beam": beam, "batch_tokens": tokens, "threads": threads, **most}
         assert translate_ids(model, sources, **settings) == expected
-
-
-def test_threads_work_at_the_same_time(monkeypatch):
-    """Two batches wait for each other at a barrier, which a single thread would never pass."""
-    meeting = threading.Barrier(2, timeout=120)  # only guards against waiting forever
-
-    def greedy_after_meeting(*arguments, **settings):
-        meeting.wait()
-        return greedy(*arguments, **settings)
-
-    monkeypatch.setattr(module, "greedy", greedy_after_meeting)
-    sources = random_sources(6, longest=1)  # in two batches
-    assert len(translate_ids(random_model(CONFIG), sources, batch_tokens=6, threads=2)) == 6
 
 
 def test_empty_sentences_stay_empty():

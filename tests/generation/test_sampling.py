@@ -77,14 +77,6 @@ def test_top_p_keeps_the_smallest_set_that_reaches_it(top_p, numbers):
     np.testing.assert_allclose(p.sum(-1), 1, rtol=1e-12)
 
 
-def test_top_p_takes_the_probabilities_after_temperature_and_top_k():
-    """1/2 is 2/3 of the sum of the first two, and 8/11 of all probabilities at the temperature 1/2."""
-    row = LOGITS[:1]
-    assert (token_probabilities(row, top_p=0.6) > 0).sum() == 2
-    assert (token_probabilities(row, top_p=0.6, top_k=2) > 0).sum() == 1
-    assert (token_probabilities(row, top_p=0.6, temperature=0.5) > 0).sum() == 1
-
-
 def test_extreme_logits_and_temperatures():
     np.testing.assert_array_equal(token_probabilities([[1e300, -1e300, 0]]), [[1, 0, 0]])
     np.testing.assert_array_equal(token_probabilities([[1.0, 2.0, 0]], temperature=5e-324), [[0, 1, 0]])
@@ -120,12 +112,6 @@ def test_a_draw_never_takes_a_token_without_probability():
     np.testing.assert_array_equal(draw_tokens(p, LargestNumbers()), [1, 2])
 
 
-def test_without_a_generator_or_with_the_best_token_only_decoding_is_greedy():
-    for settings in ({}, {"rng": np.random.default_rng(0), "top_k": 1}):
-        np.testing.assert_array_equal(choose_tokens(LOGITS.copy(), **settings), [0, 3])
-        np.testing.assert_array_equal(choose_tokens(np.zeros((1, 4)), **settings), [0])
-
-
 @pytest.mark.parametrize("settings", [{"temperature": 3.0}, {"top_k": 3}, {"top_p": 0.9}, {"seed": 5}])
 def test_a_setting_of_sampling_draws_without_a_generator(settings):
     texts = {tuple(sampled(tiny(), [[1]], 20, **settings)[0].tolist()) for _ in range(3)}
@@ -149,23 +135,6 @@ def test_prompts_of_different_lengths_are_continued_as_one_by_one(options):
     for prompt, tokens in zip(PROMPTS, together, strict=True):
         np.testing.assert_array_equal(tokens, sampled(model, [prompt], 30)[0])
     assert len(np.unique(together)) > 2
-
-
-@every_option
-def test_the_logits_of_prompts_of_different_lengths(options):
-    """Padding at the end of a prompt changes nothing, and the KV cache holds the right keys after it."""
-    model = tiny(**options)
-    lengths = np.array([len(prompt) for prompt in PROMPTS])
-    ids = np.array([prompt + [10] * (5 - len(prompt)) for prompt in PROMPTS])
-    texts = [list(prompt) for prompt in PROMPTS]
-    logits, kv_cache = model.decode_step(ids, 0, None, lengths=lengths)
-    for step in range(8):
-        for row, text in zip(logits, texts, strict=True):
-            np.testing.assert_allclose(row, last_logits(model, text), rtol=1e-12, atol=1e-12)
-            text.append(int(np.abs(row).argmax()))
-        if step < 7:
-            newest = np.array([text[-1] for text in texts])
-            logits, kv_cache = model.decode_step(newest, lengths + step, kv_cache)
 
 
 @pytest.mark.parametrize("context", [1, 2, 5])

@@ -137,12 +137,3 @@ def test_one_row_that_is_not_finite(broken):
         for choose in (lambda: best_token(logits, [PAD]), lambda: best_tokens(logits, [PAD], 3, END)):
             with pytest.raises(UserError, match="not finite"):
                 choose()
-
-
-def test_renormalized_probabilities_of_the_allowed_tokens_sum_to_one():
-    logits = np.random.default_rng(0).standard_normal((3, 9))
-    found = best_tokens(logits.copy(), [PAD, UNK], 7, END, renormalize=True)
-    np.testing.assert_allclose(np.exp(found.log_probs).sum(1), 1, rtol=1e-12)
-    as_given = best_tokens(logits.copy(), [PAD, UNK], 7, END)
-    np.testing.assert_array_equal(found.tokens, as_given.tokens)
-    assert (found.log_probs > as_given.log_probs).all()

@@ -67,23 +67,10 @@ def test_what_may_begin_a_stop_string_is_held_back_no_longer_than_needed():
     assert stream.finish() == "ab"
 
 
-def test_the_first_of_several_stop_strings_ends_the_text():
-    codec = CharacterCodec("abcd")
-    pieces, stream = pieces_of(codec, [0], codec.encode("aabcd"), ["cd", "bc", "d"])
-    assert "".join(pieces) == "aa"
-    assert stream.add(0) == stream.finish() == ""
-
-
 def test_the_first_of_several_stop_strings_in_one_token_ends_the_text():
     ids = [SUBWORDS.tokens.index(token) for token in ("at", "▁the", "▁cat")]
     pieces, _ = pieces_of(SUBWORDS, [0], ids, ["e", "th", "cat"])
     assert "".join(pieces) == "at "
-
-
-def test_the_prompt_is_not_searched():
-    codec = CharacterCodec("abc")
-    pieces, _ = pieces_of(codec, codec.encode("aab"), codec.encode("cab"), ["bc", "aa"])
-    assert "".join(pieces) == "cab"
 
 
 def test_an_empty_stop_string_is_refused():

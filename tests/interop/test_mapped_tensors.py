@@ -200,15 +200,6 @@ def test_a_copy_is_independent(model, change):
 # --- files of strangers ---
 
 
-@pytest.mark.parametrize("index", [0, 3, 53])
-def test_numbers_that_are_not_finite(tmp_path, monkeypatch, index):
-    monkeypatch.setattr(mapped_tensors, "BLOCK", 5)
-    tensors = gpt2_tensors()
-    tensors["transformer.wte.weight"].flat[index] = np.nan if index else -np.inf
-    with refused(r"wte.weight in .* has numbers that are not finite"):
-        load_folder(write_folder(tmp_path, GPT2, tensors))
-
-
 def test_a_file_that_shrinks_after_its_header_was_read(folder, monkeypatch):
     path = folder / "model.safetensors"
 
@@ -232,11 +223,3 @@ def test_a_file_that_cannot_be_mapped_is_read(folder, monkeypatch):
         model = load_folder(folder).model
     assert not any(is_mapped(p.value) for p in model.parameters())
     assert_equal_states(model, expected)
-
-
-def test_progress_counts_what_is_mapped(folder):
-    told = []
-    load_folder(folder, progress=lambda *counts: told.append(counts))
-    size = sum(tensor.nbytes for tensor in gpt2_tensors().values())
-    assert told[-1] == (size, size)
-    assert len(told) == len(gpt2_tensors())

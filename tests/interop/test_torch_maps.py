@@ -199,13 +199,6 @@ def test_other_dtypes(dtype):
     assert_same_maps(found, encoder_maps_by_hand(module.double(), x.double(), None))
 
 
-def test_autocast_does_not_change_the_weights_of_the_first_layer():
-    module, x = make_encoder(1), torch.randn(2, T, D)
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        found = attention_maps(module, x)
-    assert_same_maps(found, encoder_maps_by_hand(module, x, None))
-
-
 class Own(nn.Module):
     """A module of a user: batch norm, dropout, one attention called twice, and one that is not called."""
 

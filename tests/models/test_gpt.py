@@ -7,7 +7,6 @@ from helpers.lens_models import MODELS
 from npformer import UserError
 from npformer.models.deepseek import DeepSeekConfig
 from npformer.models.gpt import GPT, GPT_PRESETS, GPTConfig
-from npformer.models.qwen3 import Qwen3Config
 from npformer.models.registry import build
 
 SIZES = {"vocab_size": 9, "d_model": 8, "n_layers": 2, "n_heads": 4, "context": 8}
@@ -94,15 +93,6 @@ def test_presets(name, count):
 def test_impossible_settings(changes, sentence):
     with pytest.raises(UserError, match=sentence):
         GPTConfig().replace(**(SIZES | changes))
-
-
-def test_the_width_of_a_head():
-    """With head_dim, the width of all heads together may differ from d_model."""
-    assert (GPTConfig().d_head, GPTConfig(head_dim=80).d_head) == (64, 80)
-    layer = tiny(head_dim=3, n_kv_heads=2).layers[0].self_attention
-    assert layer.query_key_value.weight.shape == (8, (4 + 2 + 2) * 3)
-    assert layer.output.weight.shape == (4 * 3, 8)
-    assert tiny(d_model=9, head_dim=2).forward(IDS)[0].shape == (2, 7, 9)
 
 
 def test_the_hidden_width_has_as_many_weights_with_a_gate():
@@ -201,11 +191,6 @@ def test_models_with_other_layers_decode_as_their_forward_pass(name):
     for t in range(7):
         logits, kv_cache = model.decode_step(IDS[:, t : t + 1], t, kv_cache)
         np.testing.assert_allclose(logits, whole[:, t], rtol=1e-4, atol=1e-5)
-
-
-def test_qk_norm_has_the_eps_of_the_model():
-    model = build(Qwen3Config(**SIZES, norm_eps=0.5))
-    assert {layer.self_attention.eps for layer in model.layers} == {0.5}
 
 
 def test_prompts_of_different_lengths_are_read_together():

@@ -10,7 +10,7 @@ from matplotlib.image import AxesImage
 from npformer.backend import to_backend
 from npformer.errors import UserError
 from npformer.functional import attention_rollout
-from npformer.plots import attention, save, text_problems
+from npformer.plots import attention, text_problems
 from npformer.plots.attention_arrays import pooled, top_k_mask
 
 torch = pytest.importorskip("torch")
@@ -223,34 +223,7 @@ def test_a_grid_of_long_inputs_is_pooled_and_says_so():
     assert text_problems(figure) == []
 
 
-@pytest.mark.parametrize(
-    ("shape", "choice"),
-    [
-        ((1, 1, 1, 1, 1), {}),
-        ((2, 1, 24, 6, 6), {}),
-        ((24, 1, 3, 1, 300), {}),
-        ((1, 1, 24, 60, 60), {"view": "lines"}),
-        ((1, 1, 1, 512, 512), {"view": "lines", "top_k": 1}),
-        ((2, 1, 2, 300, 300), {"view": "rollout"}),
-    ],
-)
-def test_extreme_shapes_are_legible(shape, choice):
-    queries, keys = map(tokens, shape[-2:])
-    figure = attention(random_weights(*shape, dtype=np.float32), queries, keys, **choice)
-    assert text_problems(figure) == []
-
-
 # Labels.
-
-
-def test_difficult_labels(tmp_path):
-    """Long ones are cut, and characters that no font has become code points; the title says both."""
-    labels = ["Donaudampfschifffahrt" * 9, "مرحبا", "\ufdd0😀", "$x_", " a\n", ""]
-    for choice in ({}, {"view": "lines", "layer": 0}, {"layer": 1, "head": 0}):
-        figure = attention(random_weights(2, 1, 2, 6, 6), labels, **choice)
-        assert "long labels are cut" in title(figure)
-        assert text_problems(figure) == []
-        save(figure, tmp_path / "a.png")
 
 
 # Errors.

@@ -68,16 +68,6 @@ def test_scores_go_to_both_sides_of_zero():
     assert text_problems(figure) == []
 
 
-def test_panels_of_scores_have_one_scale_and_their_names():
-    figure = score_bars([[4.0, 1.0], [-2.0]], [["a", "b"], ["c"]], ["source", "target"])
-    first, second = figure.axes
-    assert first.get_xlim() == second.get_xlim()
-    assert first.get_position().width == pytest.approx(second.get_position().width)
-    assert [ax.get_title() for ax in figure.axes] == ["source", "target"]
-    assert first.get_position().y1 == pytest.approx(second.get_position().y1)
-    assert text_problems(figure) == []
-
-
 @pytest.mark.parametrize(
     ("scores", "words", "message"),
     [

@@ -140,10 +140,3 @@ def test_of_many_lines_only_the_strongest_are_drawn():
     (note,) = [t.get_text() for t in figure.axes[0].texts if "strongest" in t.get_text()]
     assert note.startswith(f"the {2 * n} strongest of {count} lines: weights from .")
     assert text_problems(figure) == []
-
-
-@pytest.mark.parametrize(("heads", "queries", "keys"), [(1, 1, 1), (16, 40, 40), (2, 1, 40), (12, 8, 3)])
-def test_difficult_sentences_are_legible(heads, queries, keys):
-    weights = np.random.default_rng(0).dirichlet(np.ones(keys), (heads, queries))
-    left, right = [f"élève{i}" for i in range(queries)], ["a$_b$"] * keys
-    assert text_problems(word_lines(weights, left, right, query=0)) == []

@@ -6,15 +6,12 @@ import pytest
 from matplotlib.image import AxesImage
 
 from npformer.errors import UserError
-from npformer.functional.masks import causal_mask
 from npformer.plots import (
     attention_grid,
     attention_map,
-    mask_map,
     text_problems,
     value_map,
 )
-from npformer.plots.layout import new_figure
 from npformer.plots.palette import COLOURS
 
 FRENCH = ["L'", "été", ",", "l'", "élève", "a", "déjà", "préféré"]
@@ -69,44 +66,6 @@ def test_masked_cells_are_dark_grey_and_have_no_number():
     assert len(image.axes.texts) == 10
     assert image.axes.get_legend().get_texts()[0].get_text() == "masked"
     assert image.norm.vmax == weights[mask].max()
-
-
-def test_given_axes_are_drawn_on():
-    figure = new_figure(6, 4)
-    left, right = figure.add_axes((0.15, 0.1, 0.35, 0.6)), figure.add_axes((0.6, 0.1, 0.35, 0.6))
-    assert attention_map(random_weights(3, 3), list("abc"), list("abc"), ax=right, title="right") is figure
-    assert (len(left.images), len(right.images), len(figure.axes)) == (0, 1, 2)
-    assert right.get_title() == "right"
-    mask_map(np.eye(3, dtype=bool), list("abc"), list("abc"), ax=left)
-    assert len(left.images) == 1
-    assert text_problems(figure) == []
-    with pytest.raises(UserError, match="do not fit"):
-        attention_map(random_weights(40, 40), ["word"] * 40, ["word"] * 40, ax=left)
-    inside = new_figure(8, 4).subfigures(1, 2)[1].add_axes((0.2, 0.1, 0.6, 0.6))
-    assert attention_map(np.eye(2), list("ab"), list("ab"), ax=inside).get_size_inches()[0] == 8
-
-
-SENTENCES = {
-    "one": ["mot"],
-    "two long": ["anticonstitutionnellement", "Donaudampfschifffahrtsgesellschaft"],
-    "accents": FRENCH,
-    "signs": ["$5", "and", "$6", "a_b^c", " ", "", "<s>", "\\alpha", "%", "‘’"],
-    "forty": [f"mot-à-mot{i}" for i in range(40)],
-}
-
-
-@pytest.mark.parametrize("name", SENTENCES)
-def test_difficult_sentences_are_legible(name):
-    words = SENTENCES[name]
-    n = len(words)
-    weights = random_weights(n, n)
-    mask = causal_mask(n, weights)
-    for figure in (
-        attention_map(weights, words, words, mask=mask, title="A title that is longer than one word of it"),
-        mask_map(mask, words, words),
-        attention_grid(random_weights(2, 3, n, n), words, words, mask=mask),
-    ):
-        assert text_problems(figure) == []
 
 
 def nan_at(row, column):

@@ -17,7 +17,7 @@ from npformer import plots
 from npformer.errors import UserError
 from npformer.plots import palette, save, style, text_problems
 from npformer.plots.layout import array, mask_array, new_figure, sheet, words
-from npformer.plots.style import drawing, literal, number, text_size, visible, wrapped
+from npformer.plots.style import drawing, literal, number
 
 
 @pytest.mark.parametrize("sight", colour_vision.SIGHTS)
@@ -68,12 +68,6 @@ def test_numbers(value, text):
     assert number(value) == text
 
 
-def test_words_with_spaces_and_symbols_are_shown():
-    assert [visible(w) for w in ["été", "", " ", " a", "a b", "a\n", "\x00"]] == [
-        "été", "∅", "␣", "␣a", "a b", "a↵", "�",
-    ]  # fmt: skip
-
-
 @pytest.mark.parametrize("text", ["$x$", "costs $5 or $6", "$", r"\$x\$", r"\frac{1}^_", "$\\nonsense$"])
 def test_a_literal_text_is_no_formula(text):
     """It is drawn as with parse_math=False: sign by sign, and no mistake in it is an error."""
@@ -87,15 +81,6 @@ def test_a_literal_text_is_no_formula(text):
         return buffer.getvalue()
 
     assert pixels(literal(text)) == pixels(text, parse_math=False)
-
-
-def test_wrapping_keeps_all_words_and_the_width():
-    with drawing():
-        text = "the animal did not cross the street because it was too tired"
-        lines = wrapped(text, 2.0).split("\n")
-        assert " ".join(lines) == text
-        assert len(lines) > 1
-        assert all(text_size(line, 12)[0] <= 2 for line in lines)
 
 
 def test_inputs_are_checked():

@@ -55,12 +55,3 @@ def test_the_most_informative_head_of_all_of_a_layer_and_of_a_number(rng):
         told = [text for text in texts if "the most informative head" in text]
         assert len(told) == (among is not None)
         assert all(f"the most informative head{among}: its weights depend most" in text for text in told)
-
-
-@pytest.mark.parametrize("settings", [{}, {"layer": 3}, {"head": 1}, {"layer": 3, "head": 1}])
-def test_what_is_too_large_for_labels_is_drawn_smaller(settings, rng):
-    """30 layers, and 70 tokens; a layer and a head choose what is drawn."""
-    found = of_pieces([f"w{n}" for n in range(70)], rng.dirichlet(np.full(70, 0.3), (30, 2, 70)))
-    panels = [axes for axes in found.plot(**settings).axes if axes.images or axes.collections]
-    expected = {0: 60, 1: 2 if "layer" in settings else 30, 2: 1}[len(settings)]
-    assert len(panels) in (expected, expected + 1)  # with a colour bar

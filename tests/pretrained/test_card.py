@@ -10,7 +10,6 @@ from toy_pretrained import FIELDS, MEASURED, toy_card, toy_checkpoint
 from npformer import UserError
 from npformer.pretrained import (
     Card,
-    Limit,
     MeasuredScore,
     load,
     names,
@@ -71,21 +70,6 @@ def test_a_card_has_all_its_fields():
             Card.from_dict({key: value for key, value in FIELDS.items() if key != name})
     with pytest.raises(UserError, match="the model card is a list and not a JSON object"):
         Card.from_dict([])
-
-
-LIMIT = {"what": "names | of people", "source": "Bob sleeps.", "translation": "Ein *Hund* schläft."}
-
-
-def test_a_card_keeps_its_limits():
-    card = toy_card(limits=(Limit.from_dict(LIMIT),))
-    assert Card.from_dict(json.loads(json.dumps(card.to_dict()))) == card
-    for wrong, message in (
-        ("names", "the limit is a text and not a JSON object"),
-        (LIMIT | {"what": 3}, "the entry 'what' of the limit is 3, not a text"),
-        ({"what": "names", "source": "Bob"}, "the limit has no entry 'translation'"),
-    ):
-        with pytest.raises(UserError, match=message):
-            Card.from_dict(FIELDS | {"limits": [wrong]})
 
 
 def documentation():

@@ -3,13 +3,12 @@
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
-from tiny_runs import CHARACTERS, CHECKPOINTS, gpt_checkpoint
+from tiny_runs import CHARACTERS, CHECKPOINTS
 
 import npformer
 from npformer import UserError
 from npformer.data.sentences import MASK
 from npformer.functional import log_softmax
-from npformer.functional.masks import causal_mask
 from npformer.generation import sample_ids
 from npformer.models.registry import model_from_checkpoint
 from npformer.pretrained import GapFiller, TextGenerator, Translator
@@ -85,16 +84,6 @@ def test_the_attention_of_a_text_has_its_pieces_and_is_drawn(name, text):
     assert isinstance(found.plot(), Figure)
     with pytest.raises(UserError, match="this model has no encoder-decoder attention: it has self"):
         found.plot("cross")
-
-
-def test_the_mask_of_a_text_is_that_of_the_model(tmp_path):
-    assert npformer.load("bert").attention(GAP).mask("self") is None
-    save_checkpoint(gpt_checkpoint(window=3), tmp_path / "best.safetensors")
-    found = npformer.load(tmp_path).attention("the cat")
-    mask = found.mask("self")
-    assert np.array_equal(mask, causal_mask(7, np.empty(0), window=3))
-    assert not found.weights["self"][..., ~mask].any()
-    assert found.weights["self"][..., mask].all()
 
 
 def test_texts_are_those_of_the_sampled_tokens():

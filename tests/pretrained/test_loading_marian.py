@@ -115,13 +115,6 @@ def test_what_a_folder_cannot_do_is_said_when_it_is_asked_for(copied):
         _ = npformer.load(copied).tokenizer
 
 
-def test_a_folder_has_no_codecs(folder, loaded, capsys):
-    with pytest.raises(UserError, match="has a tokenizer and no codecs"):
-        _ = loaded.codec
-    assert main(["masks", "--model", str(folder), "First Citizen"]) == 2
-    assert "has a tokenizer and no codecs" in capsys.readouterr().err
-
-
 def test_the_score_of_a_folder(folder, tmp_path, capsys):
     pytest.importorskip("sacrebleu")
     texts = sentences(6)

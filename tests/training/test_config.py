@@ -1,12 +1,9 @@
 """TrainingConfig, presets and schedules, and the data loader of a configuration."""
 
-from itertools import islice
-
 import pytest
-from training_worker import tiny_dataset, tiny_training
+from training_worker import tiny_training
 
 from npformer import Module, UserError
-from npformer.data import DataLoader
 from npformer.nn import Linear
 from npformer.training import TrainingConfig, make_optimizer, make_schedule
 from npformer.training.optimizer import Adam, AdamW, Muon
@@ -72,14 +69,3 @@ def test_the_last_share_of_the_steps_decays_to_zero():
     assert schedule(100) == 0
     constant = make_schedule(tiny_training(learning_rate=0.5, decay_share=0.25), 64, 8)
     assert [constant(s) for s in range(1, 9)] == [0.5] * 6 + [0.25, 0]
-
-
-def test_steps_of_epochs():
-    examples = tiny_dataset().train
-    for changes, expected in (({"steps": 17}, 17), ({"epochs": 2, "accumulate": 5}, 3)):  # of 12 batches
-        config = tiny_training(**changes)
-        assert config.total_steps(DataLoader(examples, **config.batching)) == expected
-    config = tiny_training(epochs=3, batch_tokens=40)
-    loader = DataLoader(examples, **config.batching)
-    rows = sum(len(batch[0].source) for batch in islice(loader.steps(), config.total_steps(loader)))
-    assert rows == 3 * len(examples)

@@ -4,7 +4,6 @@ import dataclasses
 
 import pytest
 
-from npformer import UserError
 from npformer.cli.main import main
 from npformer.data import codec_from_json
 from npformer.data.dataset import task_dataset
@@ -14,7 +13,7 @@ from npformer.data.text import text_dataset
 from npformer.models.registry import architecture, config_from_checkpoint
 from npformer.storage.checkpoint import load_checkpoint
 from npformer.training import TrainingConfig
-from npformer.training.presets import LEARNING_RATES, PRESETS, Preset, find_preset
+from npformer.training.presets import PRESETS, Preset, find_preset
 
 WHO = {"a man": "ein mann", "a woman": "eine frau", "a dog": "ein hund", "the child": "das kind"}
 DOES = {"sleeps": "schläft", "is running": "rennt", "reads a book": "liest ein buch", "eats": "isst"}
@@ -51,20 +50,6 @@ def small_presets(monkeypatch, tmp_path):
         return plain(dataclasses.replace(preset, data={**preset.data, "subwords": 70}), folder)
 
     monkeypatch.setattr(Preset, "dataset", dataset)
-
-
-def test_another_architecture_brings_its_learning_rate():
-    """The learning rate of "small" itself, and those of presets without such a table, do not change."""
-    small = find_preset("small")
-    changed = small.with_architecture("rnn-local-p")
-    assert changed.architecture == "rnn-local-p"
-    assert changed.training.learning_rate == LEARNING_RATES["rnn-local-p"] != small.training.learning_rate
-    for same in (small.with_architecture("small"), small.with_architecture("multi30k")):
-        assert same.training == small.training
-    paper = find_preset("paper")
-    assert paper.with_architecture("rnn-local-p").training == paper.training
-    with pytest.raises(UserError, match="unknown architecture 'rnn-globl'"):
-        small.with_architecture("rnn-globl")
 
 
 @pytest.mark.parametrize("built_in", [False, pytest.param(True, marks=pytest.mark.nightly)])

@@ -1,6 +1,5 @@
 """The training loop: equal to the bit after any interruption, with a clear message if it cannot continue."""
 
-import dataclasses
 import json
 import shutil
 import signal
@@ -9,12 +8,9 @@ import threading
 import numpy as np
 import pytest
 from training_runs import around_update, assert_same, logged, losses, stop_after
-from training_worker import tiny_dataset, tiny_model, tiny_run, tiny_training
+from training_worker import tiny_run
 
 from npformer import UserError
-from npformer.data.codecs import TextCodec
-from npformer.data.tokens import LANGUAGES
-from npformer.data.vocabulary import Vocabulary
 from npformer.models.registry import model_from_checkpoint
 from npformer.storage.checkpoint import load_checkpoint, save_checkpoint
 from npformer.training import (
@@ -25,11 +21,10 @@ from npformer.training import (
     Stopped,
     read_log,
     resume,
-    train,
     workers,
 )
 from npformer.training import step as training_step
-from npformer.training.optimizer import Adam, cosine
+from npformer.training.optimizer import cosine
 from npformer.training.workers import Workers
 
 
@@ -152,35 +147,6 @@ def test_log_lines_are_strict_json_at_the_requested_steps(run):
     assert all(entry["tokens_per_second"] > 0 for entry in entries if "loss" in entry)
 
 
-@pytest.mark.parametrize("k", [4, 28])
-def test_the_memory_addresses_of_the_buffers_change_no_bit(monkeypatch, run, unbroken, k):
-    def shifted(array):
-        raw = np.zeros(array.nbytes + 128, np.uint8)
-        start = -raw.ctypes.data % 64 + k
-        view = raw[start : start + array.nbytes].view(array.dtype)
-        view[:] = array
-        return view
-
-    class ShiftedAdam(Adam):
-        def __init__(self, model, **settings):
-            flat = model._flat
-            flat.values, flat.grads = shifted(model.values), shifted(model.grads)
-            for (parameter, value), (_, grad) in zip(
-                flat._parts(flat.values), flat._parts(flat.grads), strict=True
-            ):
-                parameter.value, parameter.stored = value, grad
-            flat.views = [parameter.stored for parameter in flat.parameters]
-            super().__init__(model, **settings)
-            self.m, self.v = shifted(self.m), shifted(self.v)
-
-    def make(config, model):
-        return ShiftedAdam(model, betas=config.betas, eps=config.eps)
-
-    monkeypatch.setattr("npformer.training.trainer.make_optimizer", make)
-    tiny_run(run)
-    assert_same(run, unbroken)
-
-
 @pytest.mark.parametrize("drawn_on", ["host", "device"])
 def test_on_a_device_the_losses_are_the_same_after_an_interruption(
     device, run, tmp_path, unbroken, monkeypatch, drawn_on
@@ -294,15 +260,6 @@ def test_a_run_continues_only_with_the_settings_of_its_checkpoint(unbroken, chan
     with pytest.raises(UserError, match=sentence):
         tiny_run(unbroken, **({"resume": True} | changes))
     assert (unbroken / "last.safetensors").read_bytes() == before
-
-
-def test_a_checkpoint_with_another_vocabulary_is_refused(unbroken):
-    dataset = tiny_dataset()
-    words = list(dataset.target.vocabulary.words)
-    words[6] = "six"
-    other = dataclasses.replace(dataset, target=TextCodec(Vocabulary(tuple(words)), LANGUAGES["plain"]))
-    with pytest.raises(UserError, match="token 6 of the target vocabulary is 'six' here but '2' in the"):
-        train(unbroken, other, tiny_model(other), tiny_training(), resume=True)
 
 
 @pytest.mark.parametrize(

@@ -20,9 +20,8 @@ from npformer.models.bert import Bert, BertConfig
 from npformer.models.gpt import GPT, GPTConfig
 from npformer.models.registry import model_from_checkpoint
 from npformer.storage.checkpoint import load_checkpoint
-from npformer.training import Sampled, Validated, resume
+from npformer.training import Validated, resume
 from npformer.training.optimizer import Adam, AdamW
-from npformer.training.validator import SAMPLE_TOKENS
 
 OFTEN = {"checkpoint_every": 2, "validate_every": 3, "log_every": 1}
 TRAINING = {"steps": 20, "batch_size": 5, "learning_rate": 0.01, "seed": 7, **OFTEN}
@@ -158,20 +157,6 @@ def test_validation_measures_the_whole_text_in_bits(datasets, unbroken):
     assert validated[-1].bits_per_character == pytest.approx(validated[-1].loss / math.log(2))
     bits = [event.bits_per_character for event in validated]
     assert logged(run, "valid_bits_per_character") == bits
-
-
-def test_samples_of_text_come_with_each_validation(datasets, tmp_path, unbroken):
-    dataset, again = datasets["gpt"], []
-    KINDS["gpt"].train(dataset, tmp_path / "again", report=again.append)
-    samples, repeated = (
-        [event for event in events if isinstance(event, Sampled)] for events in (unbroken["gpt"][1], again)
-    )
-    assert samples == repeated
-    assert [event.step for event in samples] == [3, 6, 9, 12, 15, 18, 20]
-    beginning = dataset.codec.decode(dataset.valid[:6])  # as many tokens as the context has
-    assert all(event.text.startswith(beginning) for event in samples)
-    assert {len(event.text) for event in samples} == {6 + SAMPLE_TOKENS}
-    assert len({event.text for event in samples}) > 1
 
 
 def test_the_checkpoint_holds_the_codec(datasets, unbroken):

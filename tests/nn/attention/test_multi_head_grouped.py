@@ -56,18 +56,6 @@ def test_sharing_equals_separate_heads_with_equal_weights(kind, n_kv_heads):
         )
 
 
-def test_values_are_not_rotated_and_rotated_keys_are_cached():
-    rotary = RotaryPositions(5, 2, **F8)
-    layer, x = heads(rotary=rotary), normal(1, 5, 8)
-    _, cache = layer.forward(x)
-    (q, k, v), _ = layer.project(x, x, x)
-    np.testing.assert_array_equal(cache.attention.q, rotary.forward(q)[0])
-    np.testing.assert_array_equal(cache.attention.v, v)
-    _, kv_cache = layer.decode_step(x)
-    np.testing.assert_array_equal(kv_cache.k, rotary.forward(k)[0])
-    np.testing.assert_array_equal(kv_cache.v, v)
-
-
 @pytest.mark.parametrize("n_kv_heads", [3, 8])
 def test_heads_that_cannot_be_shared_equally_are_refused(n_kv_heads):
     with pytest.raises(UserError, match=f"4 query heads cannot share {n_kv_heads} heads of keys and values"):
