@@ -2,9 +2,7 @@
 
 import re
 
-import pytest
 from course import CHAPTERS, LESSONS, each_lesson
-from matplotlib.colors import to_rgba
 
 from npformer.learn.course.architecture import (
     chains,
@@ -15,7 +13,6 @@ from npformer.learn.course.architecture import (
 from npformer.learn.figures.course_map import course_map
 from npformer.learn.figures.f01_to_f04_architecture import PARTS
 from npformer.plots import text_problems
-from npformer.plots.palette import COLOURS
 
 
 @each_lesson
@@ -45,15 +42,4 @@ def test_the_picture_has_the_chapter_of_every_part():
     drawn = {text: texts.count(text) for text in texts if re.fullmatch(r"\d+(–\d+)?", text)}
     two = {"2": 2, "3": 2, "4–7": 3, "8": 5, "9": 2, "12": 2}
     assert drawn == {number: two.get(number, 1) for number in found.values()}
-    assert text_problems(figure) == []
-
-
-@pytest.mark.parametrize(
-    ("name", "marks"),
-    [("00_1_a_transformer_at_work", 0), ("03_1_positions", 2), ("10_1_x", 1), ("09_1_x", 2), ("21_4_x", 2)],
-)
-def test_the_parts_of_the_lesson_are_highlighted(name, marks):
-    figure = course_map(place_of(name).highlighted)
-    orange = to_rgba(COLOURS["highlight"])
-    assert sum(to_rgba(patch.get_edgecolor()) == orange for patch in figure.axes[0].patches) == marks
     assert text_problems(figure) == []

@@ -10,12 +10,9 @@ from npformer.cli import glossary as glossary_command
 from npformer.cli import index as index_command
 from npformer.cli import lessons as lessons_command
 from npformer.cli.main import main
-from npformer.errors import UserError
-from npformer.learn.course import passages
 from npformer.learn.course.glossary import all_terms, find_terms
 from npformer.learn.course.length import minutes_of
 from npformer.learn.course.passages import PAPER, SOURCES, all_passages, find_passages
-from npformer.learn.course.references import SourceLocation
 from npformer.learn.course.routes import routes_of
 from npformer.learn.site.lesson_links import PUBLISHED, page_of
 
@@ -92,12 +89,6 @@ def test_the_page_of_the_course_has_every_lesson_with_its_minutes_and_goals():
     assert "\n`model: ids → embedding → [POSITIONS] → encoder" in page
 
 
-def test_a_broken_link_in_a_table_is_found(monkeypatch):
-    monkeypatch.setattr(passages, "SOURCES", {"A paper": "1 | text | 5 Six | functional/norm.layer_nrom"})
-    with pytest.raises(UserError, match="layer_nrom"):
-        all_passages()
-
-
 def test_searching(capsys):
     assert [entry.place for entry in find_passages("(2)")] == ["3.3, (2)"]
     assert "functional/softmax.py" in find_passages("logits")[0].code[0].address
@@ -116,8 +107,3 @@ def test_the_glossary_in_chinese(capsys):
     out = "".join(capsys.readouterr().out.split())
     assert out.startswith("梯度检验gradientcheck把反向传播得到的梯度g与前向传播的数值导数比较")
     assert "第0.2课，结果对吗？" in out
-
-
-def test_a_link_leads_through_folders_of_any_name(tmp_path):
-    place = SourceLocation("x", tmp_path / "a) b [c]" / "file.py", 3)
-    assert place.link(tmp_path, "x") == "[x](a%29%20b%20%5Bc%5D/file.py#L3)"

@@ -5,7 +5,6 @@ import json
 import pytest
 from course import CHAPTERS, LESSONS
 
-from npformer.errors import UserError
 from npformer.learn.course import progress as progress_module
 from npformer.learn.course.chapters import SPLIT_LESSONS, TITLES
 from npformer.learn.course.progress import (
@@ -51,30 +50,6 @@ def test_a_damaged_file_counts_as_empty_and_is_kept(state, data):
     assert (copy.read_bytes() if copy.exists() else b"") == data
 
 
-def test_each_damaged_content_has_one_copy(state):
-    state.parent.mkdir(parents=True)
-    for data, name in ((b"{", "damaged"), (b"[", "damaged-2"), (b"{", "damaged"), (b"7", "damaged-3")):
-        state.write_bytes(data)
-        assert save_progress("05_x", LessonProgress(1, 2)).note.endswith(f"lessons.json.{name}")
-
-
-def test_progress_of_a_newer_version_is_neither_read_nor_replaced(state):
-    state.parent.mkdir(parents=True)
-    state.write_text('{"version": 2, "lessons": []}')
-    with pytest.raises(UserError, match=r"has version 2, .* install a newer npformer, or move the file away"):
-        load_progress()
-    saved = save_progress("05_x", LessonProgress(1, 2))
-    assert not saved.done
-    assert "your progress cannot be saved" in saved.note
-    assert state.read_text() == '{"version": 2, "lessons": []}'
-
-
-def test_a_relative_state_home_is_ignored(monkeypatch, tmp_path):
-    monkeypatch.setenv("XDG_STATE_HOME", "here")
-    monkeypatch.setenv("HOME", str(tmp_path))
-    assert state_file() == tmp_path / ".local" / "state" / "npformer" / "lessons.json"
-
-
 # ---------------------------------------------------------------------------------------------------------
 # Lessons that were split
 
@@ -117,16 +92,6 @@ def test_the_parts_of_a_lesson_that_was_split_are_done_as_far_as_it_was_read(old
     kept = {"05_x": LessonProgress(1, 2), "71_2_new": LessonProgress(4, 20, done=True)}
     assert load_progress() == kept | {part: LessonProgress(done=True) for part in done}
     assert last_lesson() == opened
-
-
-def test_the_new_names_are_saved(old_file):
-    file = old_file({"70_old": place(15, 30), "05_x": place(1, 2)}, last="70_old")
-    assert save_progress("70_2_y", LessonProgress(1, 8)) == Saved(True, "")
-    assert json.loads(file.read_text()) == {
-        "version": 1,
-        "last": "70_2_y",
-        "lessons": {"05_x": place(1, 2), "70_1_x": place(0, 0, done=True), "70_2_y": place(1, 8)},
-    }
 
 
 def test_each_lesson_that_was_split_became_a_whole_chapter():

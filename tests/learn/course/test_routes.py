@@ -7,7 +7,6 @@ from course import LESSONS, each_lesson
 from paths import ROOT
 
 from npformer.cli.main import main
-from npformer.learn.course.export import as_notebook, as_page
 from npformer.learn.course.length import minutes_of
 from npformer.learn.course.lesson import find_lesson
 from npformer.learn.course.progress import LessonProgress, save_progress
@@ -55,18 +54,6 @@ def test_the_next_lesson_of_a_route():
     assert next_on(MAIN, find_lesson("4.2")) == next_on(MAIN, find_lesson("4.3")) == find_lesson("4.4")
     assert next_on(MAIN, MAIN.lessons[-1]) is None
     assert next_on(ENGINEERS, find_lesson("0.0")) == ENGINEERS.lessons[0]
-
-
-def test_the_line_stands_on_the_page_and_in_the_notebook(course):
-    course(
-        {
-            "00_3_short": "# %% [markdown]\n# # 0.3 · Short\n# %%\nx = 1\n",
-            "04_4_next": "# %% [markdown]\n# # 4.4 · N\n",
-        }
-    )
-    line = "You may skip this lesson: the main route goes on with lesson 4.4 (N)."
-    assert f'<p class="route">{line}</p>' in as_page(find_lesson("0.3"))
-    assert f"*{line}*" in as_notebook(find_lesson("0.3"))
 
 
 @each_route

@@ -3,7 +3,6 @@
 import pytest
 from training_worker import tiny_dataset, tiny_model, tiny_training
 
-from npformer.errors import UserError
 from npformer.interop import export_folder
 from npformer.learn.course.trained import (
     LessonTraining,
@@ -58,12 +57,6 @@ def test_a_missing_or_damaged_checkpoint_is_trained_again(tmp_path):
     trained(tmp_path, recipe=tiny_recipe())
     RunFolder(tmp_path).best.unlink()
     assert prepare(tmp_path, tiny_recipe())
-
-
-def test_the_error_names_a_path_that_cannot_be_removed(tmp_path):
-    RunFolder(tmp_path).last.mkdir()
-    with pytest.raises(UserError, match=r"last\.safetensors cannot be removed"):
-        prepare(tmp_path, tiny_recipe())
 
 
 def test_a_short_training_leaves_no_test_sentence_in_the_training_set():
