@@ -180,13 +180,12 @@ TOPICS = {
     "learn/site": {"search"},
     "models": {
         "backward_details",
-        "document_numbers",
         "initial_values",
         "torch_parity",
         "translators",
     },
     "nn": {"batch_norm", "edges", "half", "input_errors", "protocol"},
-    "storage": {"command_kills", "damaged_files", "writers"},
+    "storage": {"damaged_files", "interrupted_commands", "writers"},
     "training": {"kills", "mpi"},
 }
 

@@ -134,35 +134,6 @@ def test_more_than_two_arguments_are_documented(functions_of, excluded):
     assert not wrong, "\n".join(wrong)
 
 
-UNDOCUMENTED = '''
-def f(x, y, z):
-    """Return x.
-
-    Args:
-        x, y: Arrays.
-    """
-
-class C:
-    def two(self, x, y):
-        """Return x."""
-
-    def three(self, x, y, *, train):
-        """Return x. The arguments are x, y and train."""
-
-    def _private(self, x, y, z): ...
-
-class _Private:
-    def three(self, x, y, z): ...
-'''
-
-
-def test_a_missing_argument_is_found():
-    tree = ast.parse(UNDOCUMENTED)
-    assert undocumented_arguments("f.py", public_functions(tree)) == ["f.py:2: f does not document z"]
-    (method,) = undocumented_arguments("f.py", public_methods(tree))
-    assert method == "f.py:13: C.three does not document x, y, train"
-
-
 # The JavaScript of the explorer and of the site
 
 

@@ -36,16 +36,6 @@ def test_a_row_without_pytorch():
     assert not [key for key in row if key.startswith("torch") or key.endswith("memory_ratio")]
 
 
-def test_a_row_of_a_gpu():
-    found = {kind: results(2.0) for kind in ("npformer", "torch", "torch tf32", "floor", "packed floor")}
-    found["torch tf32"][0]["seconds"] = 1.0
-    for kind, size in (("npformer", 30), ("torch", 60)):
-        found[kind][0]["gpu_peak"] = size
-    row = compare.make_row(TOY, found)
-    assert (row["ratio"], row["ratio_tf32"]) == (1.0, 0.5)
-    assert row["gpu_peak_memory_ratio"] == 0.5
-
-
 def test_the_tasks_that_are_compared(monkeypatch):
     compared = []
 

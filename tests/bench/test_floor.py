@@ -8,7 +8,6 @@ import pytest
 from bench_toys import GPT_TOY, TIED, TOY
 
 from npformer.bench import floor
-from npformer.data.loader import split_batch
 from npformer.kernels import plain_pairs
 
 
@@ -68,14 +67,6 @@ def test_the_floor_has_the_products_of_the_step_and_no_other(setup, packed):
     assert recorded_products(setup, batch, packed) == Counter({form: 3 * n for form, n in counted.items()})
 
 
-def test_packed_products_have_a_row_for_each_real_token():
-    batch = TOY.batch()
-    rows = {product.left[0] for product in floor.products(TOY, batch, packed=True) if len(product.left) == 2}
-    assert rows == {(batch.source != 0).sum(), (batch.target_in != 0).sum()}
-    padded = sum(product.operations for product in floor.products(TOY, batch))
-    assert sum(product.operations for product in floor.products(TOY, batch, packed=True)) < padded
-
-
 @pytest.mark.parametrize("turned", [False, True])
 @pytest.mark.parametrize("outer", [(), (2, 3)])
 def test_the_floor_computes_what_it_should(turned, outer):
@@ -88,13 +79,3 @@ def test_the_floor_computes_what_it_should(turned, outer):
     np.testing.assert_allclose(y, a @ b, rtol=1e-5)
     np.testing.assert_allclose(da, dy @ b.swapaxes(-1, -2), rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(db, a.swapaxes(-1, -2) @ dy, rtol=1e-5, atol=1e-6)
-
-
-def test_workers_share_the_products():
-    whole = sum(product.operations for product in floor.products(TOY, TOY.batch()))
-    parts = [floor.products(TOY, share) for share in split_batch(TOY.batch(), 2)]
-    shared = [sum(product.operations for product in part) for part in parts]
-    assert len(shared) == 2
-    assert 0.8 * whole < sum(shared) <= whole  # a share has no columns of padding beyond its longest sentence
-    for packed in (False, True):
-        floor.floor_step(TOY, workers=2, backend="numpy", packed=packed)()

@@ -1,6 +1,5 @@
 """The machine of a measurement: its description, and the memory of a process."""
 
-import os
 import subprocess
 import sys
 
@@ -19,14 +18,6 @@ def test_the_machine():
     assert [machine.is_busy({"load": load, "cores": 2}) for load in (2.0, 0.1, None)] == [True, False, False]
 
 
-@pytest.mark.parametrize(("variable", "kernels"), [("Haswell", "Haswell"), ("", None), (None, None)])
-def test_the_kernels_that_the_user_chose(variable, kernels, monkeypatch):
-    monkeypatch.delenv("OPENBLAS_CORETYPE", raising=False)
-    if variable is not None:
-        monkeypatch.setenv("OPENBLAS_CORETYPE", variable)
-    assert machine.describe()["machine"]["kernels"] == kernels
-
-
 @pytest.mark.skipif(not machine.STATUS.exists(), reason="needs /proc")
 def test_peak_and_resident_memory():
     # in a process of its own, since this one keeps freed memory once workers have run in it
@@ -42,10 +33,3 @@ def test_peak_and_resident_memory():
         assert machine.resident() < before + 100_000_000
     """
     subprocess.run([sys.executable, "-c", code], check=True)
-
-
-@pytest.mark.skipif(os.name == "nt", reason="needs the module resource")
-def test_memory_where_the_system_has_no_proc(monkeypatch, tmp_path):
-    monkeypatch.setattr(machine, "STATUS", tmp_path / "none")
-    assert machine.resident() is None
-    assert machine.peak() > 10_000_000  # ru_maxrss

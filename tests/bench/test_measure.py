@@ -3,24 +3,17 @@
 import itertools
 import os
 import sys
-from dataclasses import replace
 
 import numpy as np
 import pytest
 import strict_cupy
-from bench_toys import GPT_TOY, TIED, TOY, Clock
+from bench_toys import TOY, Clock
 
 from npformer.bench import floor, measure
 from npformer.bench.measure import LEAST, Task, time_steps
 from npformer.bench.own_step import gpu_peak, own_step
 from npformer.bench.profile import profile
 from npformer.errors import UserError
-
-
-@pytest.mark.parametrize("setup", [TIED, GPT_TOY], ids=["translator", "GPT"])
-def test_a_task_travels_as_text(setup):
-    task = Task("torch", setup, 3, 0.5, "cupy", tf32=True)
-    assert Task.from_json(task.to_json()) == task
 
 
 def test_steps_are_timed_until_the_time_is_over(monkeypatch):
@@ -72,12 +65,6 @@ def test_on_a_gpu(monkeypatch):
     assert gpu_peak("cupy") == 0  # the stand-in's pool is empty
     assert sum(line.seconds for line in profile(TOY, backend="cupy", seconds=0.0)) > 0
     assert len(waits) > 500
-
-
-def test_the_error_of_a_failed_process():
-    broken = replace(TOY, d_model=9)
-    with pytest.raises(UserError, match=r"of npformer with toy failed: .*d_model 9 is not divisible"):
-        measure.run_child(Task("npformer", broken, seconds=0.0))
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs a shell and signals")

@@ -1,11 +1,8 @@
 """The profile: the time of each component of a training step."""
 
-import pytest
-from bench_toys import GPT_TOY, TOY, Clock
+from bench_toys import Clock
 
-from npformer.bench.profile import COMPONENTS, FUNCTIONS, REST, Stopwatch, component_of, profile
-from npformer.functional import cross_entropy_backward
-from npformer.training import step as training_step
+from npformer.bench.profile import Stopwatch
 
 
 def test_a_stopwatch_counts_nested_time_only_once(monkeypatch):
@@ -25,36 +22,3 @@ def test_a_stopwatch_counts_nested_time_only_once(monkeypatch):
         ("middle", "backward"): 1,
         ("outer", "forward"): 7,
     }
-
-
-@pytest.mark.parametrize("setup", [TOY, GPT_TOY], ids=["translator", "GPT"])
-def test_components_of_a_profile(setup):
-    lines = profile(setup, backend="numpy", seconds=0.0)
-    known = {component for _, component in COMPONENTS} | set(FUNCTIONS.values())
-    names = {line.component for line in lines}
-    assert names == known | {REST, "Adam", "attention: scores, softmax, values"}
-    assert [line.seconds for line in lines] == sorted((line.seconds for line in lines), reverse=True)
-    both_passes = {"logits", "cross-entropy", "residual, dropout, norm", "attention: scores, softmax, values"}
-    assert both_passes <= {line.component for line in lines if line.forward and line.backward}
-    assert training_step.cross_entropy_backward.__wrapped__ is cross_entropy_backward  # as it was before
-
-
-@pytest.mark.parametrize(
-    ("path", "method", "component"),
-    [
-        ("source.tokens", "forward", "embeddings"),
-        ("encoder.layers.0.self_attention.query_key_value", "forward", "attention: queries, keys and values"),
-        ("decoder.layers.3.cross.output", "backward", "attention: heads, joined by Wo"),
-        ("decoder.layers.3.cross", "attend_backward", "attention: scores, softmax, values"),
-        ("encoder.layers.0.feed_forward", "forward", "feed-forward: activation, dropout"),
-        ("encoder.layers.0.norm2", "forward", "residual, dropout, norm"),
-        ("decoder.layers.3.preprocess2.norm", "forward", "residual, dropout, norm"),
-        ("layers.0.dropout1", "backward", "residual, dropout, norm"),
-        ("layers.0", "backward", "residual, dropout, norm"),
-        ("decoder.norm", "forward", "final norms"),
-        ("output", "forward", "logits"),
-        ("", "forward", "stacks of layers"),
-    ],
-)
-def test_the_component_of_a_method(path, method, component):
-    assert component_of(path, method) == component

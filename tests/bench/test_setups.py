@@ -5,9 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from bench_toys import GPT_TOY, TIED, TOY
 
-from npformer.bench.setups import DROPOUT, SETUPS, choose_setups
+from npformer.bench.setups import SETUPS, choose_setups
 from npformer.errors import UserError
 from npformer.models.transformer import Transformer
 
@@ -32,33 +31,6 @@ def test_setups_have_known_sizes_and_data(name, parameters, tokens, sources, tar
     lengths = (batch.source != 0).sum(1)
     assert lengths.max() == setup.length
     assert lengths.min() >= int(0.7 * setup.length)
-
-
-@pytest.mark.parametrize(
-    ("name", "parameters", "tokens"),
-    [("gpt128", 804_224, 768), ("gpt384", 10_745_472, 2048), ("gpt768", 85_102_848, 1024)],
-)
-def test_gpts_have_known_sizes_and_no_padding(name, parameters, tokens):
-    setup = SETUPS.find(name)
-    batch = setup.batch()
-    assert setup.config().count_parameters() == parameters
-    assert batch.tokens == batch.ids.size == tokens
-    assert batch.ids.shape == (setup.sentences, setup.config().context)
-    np.testing.assert_array_equal(batch.ids[:, 1:], batch.target_out[:, :-1])
-
-
-def test_matrices_alone_decay_in_a_gpt():
-    model = GPT_TOY.model_class(GPT_TOY.config())
-    decaying = sum(end - start for start, end in GPT_TOY.optimizer(model).decaying)
-    assert decaying == sum(p.value.size for p in model.parameters() if p.value.ndim == 2)
-
-
-def test_dropout_is_applied_at_the_same_places_as_in_pytorch():
-    for setup in (TOY, TIED):
-        config = setup.config()
-        rates = (config.dropout, config.input_dropout, config.attention_dropout, config.feed_forward_dropout)
-        assert rates == (DROPOUT,) * 4 == (0.1,) * 4
-        assert (config.label_smoothing, config.norm, config.fused_projections) == (0.1, "post", True)
 
 
 def counted(setup):

@@ -7,7 +7,6 @@ import pytest
 from refused import refused
 
 from npformer.checking import gradcheck
-from npformer.nn import LayerNorm
 
 X = np.random.default_rng(0).standard_normal((3, 8))
 SPREAD = X * 10.0 ** np.random.default_rng(1).uniform(-9, 9, X.shape)  # entries of very different sizes
@@ -42,11 +41,6 @@ def test_entries_of_very_different_sizes(name):
     f, slope = SMOOTH[name]
     assert gradcheck(pair(f, slope), SPREAD).ok
     assert not gradcheck(pair(f, lambda x: 1.001 * slope(x)), SPREAD).ok
-
-
-@pytest.mark.parametrize("scale", [1e-6, 1e-3, 1e6])
-def test_a_layer_norm_of_small_and_large_inputs(scale):
-    assert gradcheck(LayerNorm(8, eps=1e-12), scale * X).ok
 
 
 def test_a_small_part_that_takes_no_complex_numbers_is_noticed():
@@ -257,8 +251,3 @@ def test_a_forward_pass_that_refuses_float64():
 def test_a_complex_output():
     with refused("forward returns complex numbers"):
         gradcheck((lambda x: (1j * x, x), lambda dy, x: dy), X)
-
-
-def test_a_note_tells_the_shapes_that_were_tried():
-    report = gradcheck(LayerNorm(8), X)
-    assert "3 tensors checked, with inputs of these shapes alone: x (3, 8)" in report.notes

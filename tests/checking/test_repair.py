@@ -8,7 +8,6 @@ import pytest
 
 from npformer import gradcheck
 from npformer.checking import repair
-from npformer.mistakes import search
 from npformer.mistakes.edits import edits
 from npformer.mistakes.scope import scope_of
 from npformer.mistakes.search import Search
@@ -49,73 +48,6 @@ def test_an_edit_is_undone():
     with site.edit("", ast.Name("a", ast.Load())).made():
         assert ast.unparse(tree).count("[a, a]") == 1
     assert ast.dump(tree) == before
-
-
-def sums(x):
-    return np.cumsum(x, axis=1), None
-
-
-def sums_backward_in_the_wrong_direction(dy, cache):
-    return np.cumsum(dy, axis=1)
-
-
-def scaled(x, s):
-    return x * s, (x, s)
-
-
-def scaled_backward_with_a_fixed_index(dy, cache):
-    x, s = cache
-    ds = np.zeros(4)
-    for i, _ in enumerate(s):
-        ds[i] = (dy[:, i] * x[:, 0]).sum()
-    return dy * s, ds
-
-
-def scaled_backward_with_the_first_part(dy, cache):
-    x, s = cache
-    ds = np.zeros(4)
-    for i in reversed(range(2)):
-        ds[2 * i : 2 * i + 2] = (dy[:, 2 * i : 2 * i + 2] * x[:, :2]).sum(0)
-    return dy * s, ds
-
-
-def squares(x):
-    return (x**2).sum(-1, keepdims=True) * x, x
-
-
-def squares_backward_with_an_exchange(dy, cache):
-    x = cache
-    return dy * (x * x).sum(-1, keepdims=True) + 2 * dy * (x * x).sum(-1, keepdims=True)
-
-
-ONE_MISTAKE = {
-    "cumsum must run backwards along axis 1": (sums, sums_backward_in_the_wrong_direction),
-    "the index 0 is used instead of i": (scaled, scaled_backward_with_a_fixed_index),
-    "the part :2 is used instead of the one that belongs to i": (scaled, scaled_backward_with_the_first_part),
-    "one dy and one x are exchanged": (squares, squares_backward_with_an_exchange),
-}
-
-
-@pytest.mark.parametrize(("words", "pair"), ONE_MISTAKE.items())
-def test_a_mistake_is_named(words, pair, rng):
-    inputs = [rng.standard_normal((3, 4))] + ([np.arange(1.0, 5)] if pair[0] is scaled else [])
-    assert words in gradcheck(pair, *inputs).failures[0].diagnosis
-
-
-def product(x, w):
-    return x @ w, (x, w)
-
-
-def product_backward_with_a_transposed_gradient(dy, cache):
-    x, w = cache
-    return dy @ w.T, dy.T @ x
-
-
-def test_a_repair_is_simplified(rng):
-    report = gradcheck(
-        (product, product_backward_with_a_transposed_gradient), *map(rng.standard_normal, ((3, 5), (5, 4)))
-    )
-    assert "with `return (dy @ w.T, x.T @ dy)` all gradients are correct" in report.worst.diagnosis
 
 
 def bent(x):
@@ -174,22 +106,3 @@ def test_a_search_ends_at_its_goal_or_when_it_is_over(trials, made):
     number = total.__code__.co_firstlineno + 1
     assert [str(edit) for edit in found.made] == [says.format(number) for says in made]
     assert found.is_successful == bool(made)
-
-
-class AnyChange(Sum):
-    """The goal of two results, one of which every change makes right, and the other none."""
-
-    def right(self, before):
-        return frozenset({"one"} if total(3, 2) != 1 else ())
-
-    def is_reached(self, right):
-        return len(right) == 2
-
-
-def test_an_edit_that_helps_is_made_if_the_next_ones_are_no_better(monkeypatch):
-    monkeypatch.setattr(search, "PATIENCE", 5)
-    function, goal = EditableFunction(total.__code__), AnyChange(1000)
-    found = Search(goal, [(function, scope_of(function.definition, []))], most=1)
-    assert len(found.made) == 1
-    assert not found.is_successful
-    assert goal.trials > 1000 - 20

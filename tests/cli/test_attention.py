@@ -15,7 +15,6 @@ from npformer.plots.palette import head_colour
 from npformer.pretrained import attention
 
 ANIMAL = "the animal didn't cross the street because it was too tired"
-LONG = " ".join(split("the black cat drinks some milk because it was too tired and") * 4)  # 48 words
 
 
 @pytest.fixture(scope="module")
@@ -110,22 +109,3 @@ def test_the_lines_of_one_word(figures, run, oracle):
     (lines,) = line_weights(figures["encoder_lines.png"].axes[0])
     assert np.allclose(lines[row], expected[row], atol=2e-5)
     assert not np.delete(lines, row, 0).any()
-
-
-@pytest.mark.parametrize("words", [1, 48])
-def test_short_and_long_sentences_are_legible(figures, run, writes, words):
-    writes(words - 1)
-    sentence = " ".join(split(LONG)[:words])
-    assert main(["attention", sentence, "--model", run]) == 0
-    for figure in figures.values():
-        assert text_problems(figure) == []
-
-
-def test_a_grid_of_many_tokens_has_blocks_of_them(capsys, figures, run):
-    sentence = " ".join((split(LONG) * 2)[:62]) + " yak"  # the longest sentence that this model accepts
-    assert main(["attention", sentence, "--model", run, "--kind", "encoder"]) == 0
-    said = capsys.readouterr().err
-    assert "too many" not in said
-    assert "does not know 'yak' and reads <UNK>" in said
-    for figure in figures.values():
-        assert text_problems(figure) == []

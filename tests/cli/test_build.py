@@ -12,7 +12,6 @@ from npformer.cli import build
 from npformer.cli.main import main
 from npformer.learn.capstone import compare, training
 from npformer.learn.capstone.parts import MILESTONES, NAMES, PARTS, listed
-from npformer.learn.exercises import EXERCISES
 from npformer.learn.tasks.process import check_here
 
 
@@ -37,15 +36,6 @@ def test_every_part_is_in_one_milestone_and_has_exercises_of_the_course():
     assert len(set(names)) == len(names)
     chapters = [part.exercises[0].chapter for part in PARTS]
     assert chapters == sorted(chapters), "the parts are in the order of the course"
-
-
-def test_an_empty_folder_shows_the_first_exercise(folder, capsys):
-    printed = words_of(said(capsys, "build"))
-    assert "0 of 12 parts are yours" in printed
-    for part in PARTS:
-        assert f"{part.name} the package's npformer exercise start {part.names[0]}" in printed
-    assert "To begin, run npformer exercise start embedding" in printed
-    assert not folder.exists(), "nothing is written"
 
 
 def test_parts_that_are_not_solved_are_named_as_the_packages(folder, capsys):
@@ -135,28 +125,3 @@ def test_from_an_empty_folder_to_a_transformer_that_translates(folder, capsys):
     assert int(re.search(r"Your Transformer translates: (\d+) of 100 sentences", printed)[1]) >= 50
     assert said(capsys, "build 'i am a student'").strip() == "je suis étudiant"
     assert said(capsys, "build 'she likes the doctor'").strip() == "elle aime le médecin"
-
-
-def test_the_check_of_an_exercise_says_when_a_part_is_complete(folder, capsys):
-    learner, _ = solve(folder, "softmax", "Adam")
-    learner.set_solved(EXERCISES.find("softmax-backward"), False)
-    printed = said(capsys, "exercise check softmax")
-    assert "of 12 parts" not in printed, "the other exercise of the part is not solved"
-    printed = words_of(said(capsys, "exercise check softmax-backward"))
-    complete = "Your softmax is in; 2 of 12 parts are yours. To see your Transformer, run npformer build"
-    assert complete in printed
-    change(learner, "softmax-backward", "y * (dy - ", "(dy - ")
-    assert "of 12 parts" not in said(capsys, "exercise check softmax-backward --dir exercises", status=1)
-
-
-def test_a_part_whose_exercises_the_grader_finds_correct_is_wrong_only_in_the_transformer(folder, capsys):
-    """The file notices the Transformer's sizes, which the grader does not use."""
-    learner, _ = solve(folder, "softmax")
-    file = learner.file(EXERCISES.find("softmax"))
-    trap = "def softmax(x):\n    return _right(x) * (1 + (x.ndim == 4 and x.shape[1] == 2))\n"
-    text = file.read_text(encoding="utf-8")
-    file.write_text(f"{text}\n_right = softmax\n{trap}", encoding="utf-8")
-    printed = words_of(said(capsys, "build", status=1))
-    assert "Wrong: your softmax. With it, the Transformer is not the package's" in printed
-    assert "The grader finds no mistake in its exercises" in printed
-    assert "takes its place" not in printed

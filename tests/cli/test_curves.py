@@ -4,14 +4,12 @@ import json
 
 import numpy as np
 import pytest
-from training_worker import MEASURED, tiny_run
 
 from npformer import UserError
-from npformer.cli.curves import draw_curves, panels_of, thinned
+from npformer.cli.curves import draw_curves, panels_of
 from npformer.cli.main import main
-from npformer.plots import Curve, Panel, curve_page, text_problems
+from npformer.plots import Curve, Panel, curve_page
 from npformer.plots.curve_plots import smoothed
-from npformer.plots.style import literal
 from npformer.training import read_log
 
 
@@ -61,15 +59,6 @@ def test_the_page_of_a_language_model_shows_bits_per_character():
     assert [(curve.x.tolist(), curve.y.tolist()) for curve in bits.curves] == [([2.0], [2.2])]
 
 
-def test_the_text_of_the_page_is_legible(run):
-    figure = curve_page(panels_of(read_log(run)), xlabel="minutes", title="run: 600 steps in 7 min")
-    assert text_problems(figure) == []
-    assert [ax.get_xlabel() for ax in figure.axes] == ["minutes"] * 4
-    names = [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
-    training = "training, with dropout and label smoothing"
-    assert names == [training, "validation", "average of the last snapshots"]
-
-
 def test_the_page_is_written_to_the_run_or_to_the_given_path(run, tmp_path, capsys):
     assert main(["curves", str(run)]) == 0
     assert f"drawn: {run / 'curves.png'}" in capsys.readouterr().err
@@ -78,40 +67,6 @@ def test_the_page_is_written_to_the_run_or_to_the_given_path(run, tmp_path, caps
     first = (run / "curves.png").read_bytes()
     draw_curves(run)
     assert (run / "curves.png").read_bytes() == first
-
-
-def test_a_run_with_few_measurements_has_fewer_panels(tmp_path):
-    tiny_run(tmp_path / "plain", validate_every=5)
-    names = [panel.name for panel in panels_of(read_log(tmp_path / "plain"))]
-    assert names == ["loss per target token", "learning rate", "target tokens per second"]
-    tiny_run(tmp_path / "more", **MEASURED)
-    assert panels_of(read_log(tmp_path / "more"))[1].name == "BLEU of validation sentences, greedy"
-
-
-def test_a_long_curve_is_reduced_to_means_of_neighbours():
-    assert thinned(np.arange(6.0), 3).tolist() == [0.5, 2.5, 4.5]
-    assert thinned(np.arange(5.0), 2).tolist() == [1.0, 3.5]
-    assert thinned(np.arange(3.0), 3).tolist() == [0, 1, 2]
-    assert len(thinned(np.zeros(0))) == 0
-    for n in (249, 250, 251, 1000, 10_001):
-        values = np.random.default_rng(n).random(n)
-        few = thinned(values)
-        assert 125 <= len(few) <= 250
-        assert few[0] == pytest.approx(values[: -(-n // 250)].mean())
-
-
-def test_the_training_loss_is_smoothed_and_its_numbers_are_faint_behind_it(run):
-    (loss, *others) = curve_page(panels_of(read_log(run))).axes
-    numbers = np.array([entry["loss"] for entry in read_log(run) if "loss" in entry])
-    raw, smooth, valid = loss.get_lines()[:3]
-    np.testing.assert_array_equal(raw.get_ydata(), numbers)
-    np.testing.assert_array_equal(smooth.get_ydata(), smoothed(numbers))
-    assert raw.get_alpha() < 0.5
-    assert smooth.get_alpha() is None
-    assert raw.get_color() == smooth.get_color() != valid.get_color()
-    assert raw.get_linewidth() < smooth.get_linewidth()
-    assert raw.get_zorder() <= smooth.get_zorder()  # of equal ones, the later line is in front
-    assert [len(ax.get_lines()) for ax in others] == [1, 1, 1]
 
 
 @pytest.mark.parametrize("n", [1, 2, 10, 49, 600, 2000])
@@ -125,11 +80,6 @@ def test_smoothing_takes_the_mean_of_a_window(n):
     np.testing.assert_allclose(smoothed(line)[inside], line[inside], atol=1e-10)
 
 
-def test_a_long_training_curve_keeps_more_of_its_noise():
-    log = [{"loss": 1.0, "seconds": 60.0 * i, "step": i} for i in range(10_000)]
-    assert [len(curve.x) for panel in panels_of(log) for curve in panel.curves] == [2000]
-
-
 def test_the_page_refuses_what_it_cannot_draw():
     with pytest.raises(UserError, match="needs panels"):
         curve_page([])
@@ -139,10 +89,3 @@ def test_the_page_refuses_what_it_cannot_draw():
         curve_page([Panel("loss", [Curve([1, 2], [1, 2, 3])])])
     with pytest.raises(UserError, match="this page of curves does not fit"):
         curve_page([Panel("a", [Curve([0, 1], [0, 1])])] * 12)
-
-
-@pytest.mark.parametrize("name", ["$x$", "$\\nonsense$", "a\nb", "\udcff [x]"])
-def test_the_name_of_the_run_is_in_the_title_as_text(name, run, figures):
-    draw_curves(run.rename(run.with_name(name)))
-    assert figures["curves.png"].texts[0].get_text().startswith(literal(name) + ": 600 steps")
-    assert text_problems(figures["curves.png"]) == []

@@ -99,33 +99,12 @@ def test_some_languages_first_and_the_others_later(server, capsys):
     assert out.endswith("multi30k-en-de --data elsewhere\n")
 
 
-def test_another_address(server, monkeypatch):
-    address = multi30k.BASE_URL
-    monkeypatch.setattr(multi30k, "BASE_URL", "http://127.0.0.1:9/")
-    assert data("--base-url", address) == 0
-    assert len(server.requests) == 30
-
-
-def test_a_copy_from_a_folder(source, inside, capsys):
-    assert data("--from", str(source)) == 0
-    assert "data/multi30k: 30 files, every checksum right\n" in capsys.readouterr().out
-    assert there(inside / "data/multi30k") == COMPLETE
-    assert there(source) == DATA
-    assert data("--from", str(source)) == 0
-    assert "all already there" in capsys.readouterr().out
-
-
 def test_a_new_folder_is_ignored_by_git_even_if_the_first_attempt_was_killed(source, inside):
     folder = inside / "data/multi30k"
     folder.mkdir(parents=True)
     (folder / "..gitignore.0123456789ab.partial").write_bytes(b"*")
     assert data("--from", str(source)) == 0
     assert there(folder) == COMPLETE
-
-
-def test_the_source_and_the_target_are_the_same_folder(source, capsys):
-    assert data("--from", str(source), "--folder", str(source)) == 0
-    assert there(source) == DATA  # an existing folder gets no .gitignore either
 
 
 # --- the messages of training about its files ---

@@ -6,10 +6,7 @@ import pytest
 from commands import refused, said
 from processor_time import processor_time
 
-from npformer.cli import tasks as cli_tasks
 from npformer.cli.main import main
-from npformer.learn.bugs import BUGS
-from npformer.learn.console import TextConsole
 from npformer.learn.exercises import EXERCISES
 from npformer.learn.tasks.process import check_here
 
@@ -84,22 +81,6 @@ def test_in_chinese(tmp_path, monkeypatch, capsys):
         assert words in (tmp_path / path).read_text(encoding="utf-8")
 
 
-def test_an_untouched_file_is_started_again(file, capsys):
-    text = file.read_bytes()
-    (file.parent / ".progress.json").unlink()  # as if the start had been interrupted
-    assert main(["exercise", "start", "softmax-backward"]) == 0
-    assert file.read_bytes() == text
-    assert json.loads((file.parent / ".progress.json").read_text())["current"] == file.stem
-
-
-def test_a_note_of_a_newer_version_is_refused(file, capsys):
-    note = file.parent / ".progress.json"
-    note.write_text('{"format": 2}')
-    for line in ("list", "hint softmax-backward", "start softmax-backward"):
-        assert "install a newer npformer" in refused(capsys, f"exercise {line}")
-    assert note.read_text() == '{"format": 2}'
-
-
 def test_start_does_not_overwrite_a_file(file, capsys):
     append(file, "# mine\n")
     assert "already exists" in refused(capsys, "exercise", "start", "softmax-backward")
@@ -160,26 +141,6 @@ def test_files_with_other_contents(file):
     for data, words in ((b"", "empty"), (b"\xff\xfe\x00", "UTF-8"), (b"x = 3\n", "no function")):
         file.write_bytes(data)
         assert words in check_here(EXERCISES, SOFTMAX, str(file)).message
-
-
-def test_the_list_of_one_chapter(file, capsys):
-    out = said(capsys, "exercise list 5")
-    assert "softmax-backward" in out
-    assert "causal-mask" not in out
-    assert "0 of 4 solved. To continue: npformer exercise check softmax-backward" in out
-
-
-@pytest.mark.parametrize("columns", [80, 100])
-@pytest.mark.parametrize(("command", "tasks"), [("exercise", EXERCISES), ("bugs", BUGS)])
-def test_the_list_fits_a_terminal(command, tasks, columns, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(cli_tasks, "console", lambda: TextConsole(width=columns))
-    printed = said(capsys, f"{command} list")
-    lines = [line.rstrip() for line in printed.splitlines()]
-    assert max(map(len, lines)) <= columns
-    assert all(any(f" {each.name} " in line for line in lines) for each in tasks)
-    assert "…" not in printed  # a title that is too long is broken at spaces
-    assert printed.count("not started") == len(tasks)
 
 
 def test_commands_find_the_folder_in_which_they_are_given(file, capsys, monkeypatch):

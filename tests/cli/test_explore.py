@@ -42,20 +42,6 @@ def test_the_page_of_the_run_trained_last(capsys):
     assert Path("explorer.html").read_text("utf-8") == npformer.load("runs/words").explore(DOG).html
 
 
-def test_a_model_on_a_device_has_the_same_page(device):
-    for name, text in (("words", DOG), ("bert", "the [MASK] sees")):
-        for backend in ("numpy", "cupy"):
-            options = ["--model", f"runs/{name}", "--out", f"{backend}.html", "--backend", backend]
-            assert main(["explore", text, *options]) == 0
-        assert Path("cupy.html").read_bytes() == Path("numpy.html").read_bytes()
-
-
-def test_a_given_translation_and_file():
-    assert main(["explore", DOG, "--target", "le chien", "--model", "runs/words", "--out", "dog.html"]) == 0
-    assert head_of("dog.html")["example"]["target"] == "le chien"
-    assert not Path("explorer.html").exists()
-
-
 @pytest.mark.parametrize(
     ("name", "text", "reason"),
     [
@@ -69,14 +55,6 @@ def test_a_model_that_is_not_live_has_a_recorded_page(name, text, reason, capsys
     assert capsys.readouterr().err == f"{recorded} {reason}\n"
     assert head_of("explorer.html")["kind"] == "recorded"
     assert Path("explorer.html").read_text("utf-8") == npformer.load(f"runs/{name}").explore(text).html
-
-
-@pytest.mark.parametrize(("name", "kind"), [("words", "live"), ("bert", "recorded")])
-def test_a_word_that_the_model_does_not_know_is_read_as_by_translate(name, kind, capsys):
-    assert main(["explore", "the zebra", "--model", f"runs/{name}"]) == 0
-    assert "npformer: the model does not know 'zebra' and reads <UNK> instead" in capsys.readouterr().err
-    head = head_of("explorer.html")
-    assert (head["kind"], head["example"]["source"]) == (kind, "the zebra")
 
 
 def test_a_gpt_of_characters_has_a_live_page(capsys):
@@ -142,11 +120,3 @@ def test_the_command_for_a_text_that_looks_like_an_option():
     words = shlex.split(command.explore_command(model, "-5 degrees"))
     assert words == ["npformer", "explore", "--model", "./-m", "--open", "--", "-5 degrees"]
     assert make_parser("explore").parse(words[2:]).sentence == "-5 degrees"
-
-
-@pytest.mark.usefixtures("figures")
-def test_attention_names_no_page_that_the_explorer_refuses(capsys):
-    text = "the " * 48
-    assert main(["attention", text, "--model", "runs/words", "--kind", "encoder"]) == 0
-    assert suggested(capsys) is None
-    refused(capsys, "explore", text)

@@ -1,7 +1,6 @@
 """npformer family: the gradient errors of every member, and the comparison of the translators."""
 
 import json
-from types import SimpleNamespace
 
 import pytest
 from commands import said
@@ -9,12 +8,9 @@ from commands import said
 from npformer.cli import family
 from npformer.cli.main import main
 from npformer.data.corpus import builtin_corpus
-from npformer.learn.course.lesson import all_lessons
 from npformer.learn.experiments import family as experiment
-from npformer.models.registry import ARCHITECTURES, architecture, build
 from npformer.nn.attention import BasicSelfAttention
 from npformer.storage.checkpoint import load_checkpoint
-from npformer.training.presets import LEARNING_RATES
 
 
 def test_every_error_is_measured_and_small(capsys):
@@ -32,11 +28,6 @@ def test_the_table_reports_a_wrong_gradient(monkeypatch, capsys):
     assert "FAIL" not in out
     monkeypatch.setattr(BasicSelfAttention, "backward", lambda self, dy, cache: 0.5 * right(self, dy, cache))
     assert "FAIL" in said(capsys, "family", status=1)
-
-
-def test_each_member_has_a_chapter():
-    chapters = {lesson.chapter for lesson in all_lessons()}
-    assert {int(row[-1]) for row, _ in family.MEMBERS} <= chapters
 
 
 @pytest.fixture
@@ -71,23 +62,6 @@ def test_the_comparison(tmp_path, capsys):
     assert [checkpoint.training_settings["seed"] for checkpoint in seeds] == [0, 1]
 
 
-@pytest.mark.nightly
-@pytest.mark.usefixtures("small_comparison")
-def test_the_search(tmp_path, monkeypatch, capsys):
-    """Every setting of the grid is tried, and the one with the lowest validation loss is printed."""
-    monkeypatch.setattr(experiment, "RATES", (1e-9, 0.005))
-    assert main(["family", "--search", "--steps", "2", "--out", str(tmp_path)]) == 0
-    made = json.loads((tmp_path / "search.json").read_text(encoding="utf-8"))
-    assert [row["name"] for row in made["rows"]] == ["additive"] * 4 + ["Universal"] * 4 + ["Transformer"] * 2
-    assert made["rows"][1]["settings"] == {"forget_bias": 1.0}
-    out = capsys.readouterr().out
-    for best in experiment.best_trials([experiment.Trial(**row) for row in made["rows"]]):
-        assert f"{best.loss:.4f}" in out
-    tried = load_checkpoint(tmp_path / "search" / "rnn-additive-1" / "last.safetensors")
-    assert tried.model_settings["forget_bias"] == 1.0
-    assert tried.training_settings["learning_rate"] == 1e-9
-
-
 def test_the_chosen_trial():
     """The lowest loss is chosen, and of losses within 1 % the one with the lowest learning rate."""
     losses = {("a", 0.003): 1.02, ("a", 0.006): 1.009, ("a", 0.01): 1.0, ("b", 0.006): 3.0, ("b", 0.01): 2.0}
@@ -104,17 +78,3 @@ def test_a_slower_system_makes_fewer_steps(monkeypatch, some_pairs):
     )
     steps = {system.model: system.training.steps for system in experiment.plan(some_pairs, 100)}
     assert steps == dict.fromkeys(experiment.SYSTEMS.values(), 200) | {"small": 100, "universal": 40}
-
-
-@pytest.mark.parametrize("sizes", [(284, 380), (900, 700)], ids=str)
-def test_widths_are_fitted_to_the_vocabularies(sizes):
-    dataset = SimpleNamespace(sizes={"source_vocab": sizes[0], "target_vocab": sizes[1]})
-    wanted = build(architecture("small", **dataset.sizes)).count_parameters()
-    for model in experiment.SYSTEMS.values():
-        count = build(experiment.fitted(model, dataset)).count_parameters()
-        assert abs(count / wanted - 1) < 0.02
-
-
-def test_the_systems_are_architectures_with_a_learning_rate():
-    assert set(experiment.SYSTEMS.values()) <= set(ARCHITECTURES.names())
-    assert set(experiment.SYSTEMS.values()) == set(LEARNING_RATES)

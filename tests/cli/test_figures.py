@@ -1,6 +1,5 @@
 """npformer figures as a person uses it."""
 
-import functools
 import json
 import sys
 
@@ -8,8 +7,7 @@ import pytest
 from commands import said
 
 from npformer.cli.main import main
-from npformer.learn.figures import Studio, all_entries
-from npformer.training import Result
+from npformer.learn.figures import all_entries
 
 
 @pytest.fixture(autouse=True)
@@ -43,16 +41,6 @@ def test_figures_of_a_run(capsys, inside, studio):
     assert not (inside / "runs").exists()
 
 
-@pytest.mark.nightly
-def test_a_model_is_trained_once(capsys, inside, monkeypatch):
-    """The training has its own progress bar; the second time, the saved model is used."""
-    monkeypatch.setattr("npformer.learn.figures.Studio", functools.partial(Studio, steps=4))
-    assert "training" in said(capsys, "figures F29 F52")
-    assert (inside / "runs/figures/step-000004.safetensors").exists()
-    assert "training" not in said(capsys, "figures F07")
-    assert (inside / "figures/F07.gif").exists()
-
-
 def test_all_figures_make_the_page(capsys, inside, studio, monkeypatch):
     monkeypatch.setattr("npformer.learn.figures.Studio", lambda **_: studio)
     entries = [entry for entry in all_entries() if entry.id == "F06"]
@@ -60,18 +48,3 @@ def test_all_figures_make_the_page(capsys, inside, studio, monkeypatch):
     assert main(["figures"]) == 0
     page = (inside / "figures/README.md").read_text(encoding="utf-8")
     assert page.count("\n## ") == 1
-
-
-def test_training_in_a_folder_that_is_not_writable(capsys, inside):
-    (inside / "runs").write_text("no folder")
-    assert main(["figures", "F29"]) == 2
-    assert "runs/figures cannot be written" in capsys.readouterr().err
-
-
-def test_ctrl_c_while_training_draws_nothing(capsys, inside, monkeypatch):
-    def stopped(*_, **__):
-        return Result(1, 2, None, "stopped after step 1")
-
-    monkeypatch.setattr("npformer.learn.course.trained.train", stopped)
-    assert main(["figures", "F29"]) == 130
-    assert not (inside / "figures/F29.png").exists()

@@ -3,15 +3,11 @@
 import json
 import re
 
-import damage
 import pytest
-from commands import refused, said
-from toy_pretrained import toy_codec
+from commands import said
 
 import npformer
 from npformer.cli.main import main
-from npformer.data.text_codecs import CharacterCodec
-from npformer.storage.checksummed import read_checksummed
 
 LINES = "the cat sees the dog\nthe dog sees a bird\na bird eats\nthe Cat eats\n" * 10
 TINY = ["--set", "d_model=16", "--set", "n_heads=2", "--set", "n_layers=1", "--set", "max_length=8"]
@@ -63,28 +59,3 @@ def test_training_tells_how_to_go_on(capsys):
     assert 'next: npformer fill --model own "a sentence with [MASK]"' in out
     assert '      npformer explore --model own "a sentence with [MASK]"' in out
     assert npformer.load("own").unknown_words("the river [MASK] qwert") == ["qwert"]
-
-
-def test_without_a_run_the_command_that_trains_one_is_named(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    sentence = "train a masked language model with npformer train --preset bert-small"
-    assert refused(capsys, "fill 'the [MASK]'") == f"there is no run below runs/ or tour/: {sentence}"
-
-
-# functions of the settings in a checkpoint that return forged ones
-FORGERIES = {
-    "a kind that reads text": lambda s: s | {"kind": "gpt"},
-    "another vocabulary": lambda s: s | {"sentences": toy_codec("en").to_json()},
-    "a codec of another kind": lambda s: s | {"sentences": CharacterCodec("ab").to_json()},
-    "no codec": lambda s: {name: value for name, value in s.items() if name != "sentences"},
-    "other padding": lambda s: s | {"model": s["model"] | {"pad_id": 1}},
-}
-
-
-@pytest.mark.parametrize("forgery", FORGERIES)
-def test_forged_checkpoints_are_refused(forgery, tmp_path, capsys):
-    tensors, settings = read_checksummed("runs/animals/last.safetensors")
-    del settings["sha256"]
-    path = tmp_path / "forged.safetensors"
-    path.write_bytes(damage.with_checksum(tensors, FORGERIES[forgery](settings), "npformer"))
-    assert "forged.safetensors" in refused(capsys, "fill 'the [MASK]' --model", path)

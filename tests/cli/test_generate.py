@@ -11,7 +11,6 @@ import npformer
 from npformer.cli import generate
 from npformer.data.text import text_dataset
 from npformer.models.gpt import GPTConfig
-from npformer.pretrained import loaded
 from npformer.training import TrainingConfig, train
 
 TEXT = "the cat sees the dog\nthe dog eats\n" * 12
@@ -45,24 +44,6 @@ def test_it_prints_the_prompt_and_what_the_model_draws(run, capsys):
     assert len(expected) == 44
 
 
-def test_greedy_texts_are_those_of_the_most_probable_tokens(run, capsys):
-    out = said(capsys, "generate", "the ", "--model", run, "--greedy", "--tokens", 30)
-    assert out == said(capsys, "generate", "the ", "--model", run, "--top-k", 1, "--tokens", 30)
-    assert out != said(capsys, "generate", "the ", "--model", run, "--tokens", 30, "--temperature", 5)
-
-
-def greedy_texts(capsys, run, *arguments):
-    """Return the texts that a command with several prompts writes by greedy search."""
-    out = said(capsys, "generate", *arguments, "--model", run, "--greedy")
-    return out.split(f"{generate.BETWEEN}\n")
-
-
-def test_several_prompts_are_printed_one_after_another(run, capsys):
-    both = greedy_texts(capsys, run, "the cat", "dog", "--tokens", 20)
-    alone = [greedy_texts(capsys, run, text, "--tokens", 20) for text in ("the cat", "dog")]
-    assert [[text] for text in both] == alone
-
-
 def test_the_text_is_printed_while_it_is_written(monkeypatch):
     """Each piece is printed before the next one is computed."""
     events = []
@@ -77,28 +58,6 @@ def test_the_text_is_printed_while_it_is_written(monkeypatch):
     assert events == ["x", "step", "a", "step", "b", "step", "", "\n", f"{generate.BETWEEN}\n", "y12\n"]
 
 
-def test_stop_strings_end_each_text(run, capsys):
-    whole = greedy_texts(capsys, run, "the ", "the cat", "--tokens", 60)
-    stopped = greedy_texts(capsys, run, "the ", "the cat", "--tokens", 60, "--stop", "\n", "--stop", "zebra")
-    assert stopped == [text.split("\n")[0] + "\n" for text in whole]
-
-
-def test_decoding_ends_when_all_texts_have_ended(run):
-    generator, asked = make_generator(run), []
-    step = generator.model.decode_step
-    generator.model.decode_step = lambda *a, **s: asked.append(1) or step(*a, **s)
-    generator.generate(["the "], 500, stop=list(generator.tokenizer.codec.characters))
-    assert len(asked) == 1
-
-
-def test_a_text_that_has_ended_waits_for_the_others(run, monkeypatch):
-    """What may begin a stop string belongs to a text that ends without one."""
-    generator = make_generator(run)
-    written = np.array([generator.tokenizer.encode(text).ids for text in ("a dog eats", "the cat do")])
-    monkeypatch.setattr(loaded, "sample_ids", lambda *prompts, **settings: iter(written.T))
-    assert generator.generate(["the ", "see "], 10, stop=["dog"]) == ["the a ", "see the cat do"]
-
-
 @pytest.mark.parametrize("tokens", ["bytes", "subwords"])
 def test_other_tokens(tokens, tmp_path, capsys):
     run = trained(tmp_path, tokens)
@@ -109,14 +68,3 @@ def test_other_tokens(tokens, tmp_path, capsys):
     tokens_per_character = len(make_generator(run).tokenizer.encode(TEXT).ids) / len(TEXT)
     assert bits == pytest.approx(nats / math.log(2) * tokens_per_character, abs=2e-4)
     assert (tokens_per_character < 0.9) == (tokens == "subwords")
-
-
-def test_the_perplexity_is_that_of_the_loaded_model(run, tmp_path, capsys):
-    text = "the dog sees the cat\n"
-    (tmp_path / "other.txt").write_text(text, encoding="utf-8")
-    out = said(capsys, "generate", "--perplexity", tmp_path / "other.txt", "--model", run)
-    perplexity, nats, tokens, bits = map(float, re.findall(r"\d+(?:\.\d+)?", out))
-    expected = npformer.load(run).perplexity(text)
-    assert perplexity == pytest.approx(expected, rel=1e-3)
-    assert nats == pytest.approx(math.log(expected), abs=1e-4)
-    assert (tokens, bits) == (20, pytest.approx(math.log2(expected), abs=1e-4))

@@ -14,7 +14,6 @@ TEXTS = {
     "bert": ("the [MASK] sees a dog", "the [MASK] sees a cat"),
     "translator": ("a man is riding", "is a man riding"),  # of as many pieces
 }
-WORDS = {"gpt": ("s", "t"), "bert": ("cat", "dog"), "translator": ("·n", "·s")}
 every_model = pytest.mark.parametrize("name", TEXTS)
 
 
@@ -31,17 +30,6 @@ def test_predictions_of_every_layer(name, capsys, figures):
     assert text_problems(figures["lens.png"]) == []
     out = printed(capsys, "lens", text, "--model", model, "--position", "1").out
     assert out == f"{found.table(1)}\nwrote lens.png\n"
-
-
-@every_model
-def test_the_parts_of_a_logit(name, capsys, figures):
-    text, model = TEXTS[name][0], f"runs/{name}"
-    target, versus = WORDS[name]
-    settings = ["--parts", "--target", target, "--versus", versus, "--position", "1"]
-    out = printed(capsys, "lens", text, "--model", model, *settings).out
-    found = npformer.load(model).attribution(text, target=target, versus=versus, position=1)
-    assert out == f"{found.table()}\nwrote lens.png\n"
-    assert text_problems(figures["lens.png"]) == []
 
 
 @every_model

@@ -1,17 +1,13 @@
 """The command line as a person uses it: help, translations, training and its continuation, and the tour."""
 
-import io
 import json
 import re
-import sys
 from functools import partial
-from types import SimpleNamespace
 
 import pytest
 from commands import said
 
 import npformer
-from npformer import UserError
 from npformer.checking.cases import all_cases
 from npformer.cli import own_command, tour
 from npformer.cli.main import COMMANDS, main
@@ -48,17 +44,6 @@ def test_help_names_every_command(capsys):
     assert "(default: 2800)" in " ".join(help_of(capsys, "tour").split())
 
 
-def test_an_empty_line_at_a_terminal_is_reported_and_the_next_is_translated(capsys, monkeypatch):
-    """Without --model, the run trained last is taken."""
-    said(capsys, TRAIN, "--run", "runs/tiny")
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"\nthe cat sleeps\n"), encoding="utf-8"))
-    monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
-    assert main(["translate"]) == 0
-    printed = capsys.readouterr()
-    assert "line 1 is empty" in printed.err
-    assert len(printed.out.splitlines()) == 1
-
-
 def test_text_with_capitals_is_lowercased_with_a_word_about_it_or_stays_cased(capsys, folder):
     plain = (folder / "train.en").read_text()
     (folder / "cased.en").write_text(plain.replace("the cat", "The cat").replace("dog", "Dog"))
@@ -69,15 +54,6 @@ def test_text_with_capitals_is_lowercased_with_a_word_about_it_or_stays_cased(ca
     assert about not in said(capsys, cased, "--cased", "--run", "runs/cased")
     assert npformer.load("runs/cased").unknown_words("the Cat a cat") == ["Cat"]
     assert npformer.load("runs/lowered").unknown_words("the Cat a cat") == []
-
-
-def test_training_says_the_number_of_parameters_first_and_is_made_longer(capsys):
-    lines = said(capsys, TRAIN, "--run", "longer").splitlines()
-    assert lines[1] == f"{npformer.load('longer').model.count_parameters():,} parameters, 6 steps to go"
-    assert not any("nan" in line for line in lines)
-    printed = said(capsys, "train --resume longer --steps 9")
-    assert "step      6  note: made longer, to 9 steps: the learning rate decays anew\n" in printed
-    assert "finished after step 9" in printed
 
 
 def test_gradcheck_of_some_components(capsys):
@@ -167,17 +143,3 @@ def test_the_next_steps_begin_with_a_command_that_the_shell_finds(folder, monkey
     assert own_command.own_command() == command
     text = "To go on, run npformer exercise check; npformer compares numbers"
     assert own_command.as_typed(text) == f"To go on, run {command} exercise check; npformer compares numbers"
-
-
-def test_the_tour_replaces_its_page_or_says_that_it_cannot(folder, monkeypatch):
-    trained = SimpleNamespace(explore=lambda sentence: SimpleNamespace(html=f"page of {sentence}"))
-    monkeypatch.setattr(
-        tour, "load", lambda name, last: trained if (name, last) == (folder / "deep/tour/run", True) else None
-    )
-    for _ in range(2):
-        path = tour.write_page(folder / "deep/tour")
-        assert path.read_text("utf-8") == f"page of {tour.IT_SENTENCES[0]}"
-    path.unlink()
-    path.mkdir()
-    with pytest.raises(UserError, match=r"explorer.html cannot be written \(.*\): give another --out"):
-        tour.write_page(folder / "deep/tour")

@@ -1,21 +1,18 @@
 """npformer masks: the pictures show the numbers of a forward pass, leaks are found, mistakes are reported."""
 
 import shlex
-from pathlib import Path
 
 import numpy as np
 import pytest
-from commands import said
 from matplotlib.colors import to_rgba
-from matplotlib.text import Text
 
 from npformer import Transformer, TransformerConfig, load
 from npformer.cli import masks as command
 from npformer.cli.main import main
 from npformer.data import TextCodec
 from npformer.functional.masks import causal_mask, local_mask
-from npformer.plots import style, text_problems
-from npformer.plots.masks import COLOUR_OF, FORBIDDEN, LEAKS, MOVES, leak_map, mask_panels
+from npformer.plots import text_problems
+from npformer.plots.masks import COLOUR_OF, FORBIDDEN, LEAKS, MOVES, leak_map
 from npformer.plots.style import number
 
 NAMES = ["masks.png", "scores.png", "softmax.png", "leaks.png"]
@@ -185,11 +182,6 @@ def test_the_leak_map_distinguishes_allowed_movements_from_leaks():
     assert text_problems(figure) == []
 
 
-def test_one_mask_needs_no_sum():
-    figure = mask_panels({"causal": np.tri(3, dtype=bool)}, WORDS, WORDS)
-    assert [ax.get_title() for ax in figure.axes] == ["causal"]
-
-
 # Leaks.
 
 
@@ -235,23 +227,6 @@ def test_words_whose_embedding_sums_to_0_are_hidden(seen, monkeypatch):
 # The command line as a person uses it.
 
 
-def test_written_files_are_named(capsys, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    printed = said(capsys, "masks 'je suis étudiant' --causal --out here/masks")
-    for name in NAMES:
-        assert f"wrote {Path('here/masks') / name}" in printed
-        assert (tmp_path / "here/masks" / name).stat().st_size > 1000
-
-
-def test_characters_without_a_font_are_code_points_in_the_pictures(seen, figures, monkeypatch):
-    monkeypatch.setattr(style, "_has", lambda path, character: character < "\u2000")
-    status, _, printed = seen("你好 世界", "--causal")
-    assert status == 0
-    assert "npformer: no installed font can draw 你好世界, so the pictures have code points" in printed.err
-    texts = {text.get_text() for figure in figures.values() for text in figure.findobj(Text)}
-    assert {"U+4F60U+597D", "U+4E16U+754C"} <= texts
-
-
 def test_without_a_sentence_an_example_is_used(seen):
     status, found, printed = seen()
     assert status == 0
@@ -262,11 +237,3 @@ def test_without_a_sentence_an_example_is_used(seen):
     _, found, printed = seen("--pad", "0")  # the default, but it was asked for
     assert list(found.masks) == []
     assert "--pad 2" not in printed.err
-
-
-def test_maps_of_many_tokens_have_no_numbers(seen, figures):
-    status, _, _ = seen("the animal did not cross the street because it was too tired", "--causal")
-    assert status == 0
-    for figure in figures.values():
-        assert text_problems(figure) == []
-        assert not any(ax.texts for ax in figure.axes)

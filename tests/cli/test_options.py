@@ -4,7 +4,7 @@ import pytest
 from commands import refused
 
 from npformer import UserError
-from npformer.cli.main import COMMANDS, load_command, make_parser, read_command_line
+from npformer.cli.main import COMMANDS, load_command, make_parser
 from npformer.cli.options import (
     COUNT,
     EXPONENT,
@@ -123,22 +123,6 @@ def test_an_unknown_option_is_refused_and_an_abbreviation_names_the_option(capsy
 )
 def test_errors_are_one_sentence(capsys, arguments, sentence):
     assert refused(capsys, arguments) == sentence
-
-
-def test_the_same_value_twice_and_repeated_options():
-    _, arguments = read_command_line(
-        ["train", "--steps", "3", "--steps", "3", "--set", "a=1", "--set", "b=2"]
-    )
-    assert (arguments.steps, arguments.set) == (3, ["a=1", "b=2"])
-
-
-def test_what_is_given_is_known_even_if_it_is_the_default():
-    _, arguments = read_command_line(["train", "--direction", "en-fr", "--seed", "0"])
-    assert arguments.given == {"direction", "seed"}
-    assert arguments.seed == 0
-    assert (arguments.files, arguments.set) == ([], [])
-    _, arguments = read_command_line(["exercise"])
-    assert (arguments.action, arguments.given) == ("list", frozenset())
 
 
 def a_parser(*rules):

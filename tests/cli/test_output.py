@@ -1,12 +1,10 @@
 """Text from outside is printed as text, and standard streams may be closed, full, or read by `head`."""
 
 import contextlib
-import io
 import json
 import os
 import subprocess
 import sys
-import threading
 import unicodedata
 from pathlib import Path
 
@@ -17,7 +15,7 @@ from toy_pretrained import toy_card, toy_checkpoint
 
 import npformer
 from npformer.cli.main import main
-from npformer.cli.output import REPLACED, guard_streams, note, print_data, print_line, print_lines
+from npformer.cli.output import REPLACED, guard_streams, note, print_data, print_line
 from npformer.cli.translate import translate_lines
 from npformer.escaping import printable, shell_word
 from npformer.learn.course.progress import LessonProgress, load_progress, save_progress
@@ -46,11 +44,6 @@ def test_lines_and_notes_are_one_line_of_text(capsys):
     assert printed.out == printable(NAME) + "\n"
     assert printed.err == f"npformer: {printable(NAME)}\n"
     assert_text(printed.out)
-
-
-def test_a_text_of_lines_keeps_them(capsys):
-    print_lines("a\x1b[0m\n\tb\r\n")
-    assert capsys.readouterr().out == "a\\x1b[0m\n\tb\\r\n\n"
 
 
 def test_data_pass_through_a_pipe_and_are_text_on_a_terminal(capsys, monkeypatch):
@@ -149,45 +142,12 @@ def test_it_ends_also_where_errors_are_handled(kind, capsys, monkeypatch):
 
 
 @posix
-def test_a_failure_in_another_thread_is_reported_by_the_main_one(capsys, monkeypatch):
-    raised = []
-    monkeypatch.setattr(threading, "excepthook", raised.append)
-
-    def work():
-        thread = threading.Thread(target=lambda: print("bar", flush=True))
-        thread.start()
-        thread.join()
-        return 0
-
-    status, error = guarded(work, full_disk(), capsys, monkeypatch)
-    assert (status, raised) == (2, [])
-    assert "No space left" in error
-
-
-@posix
 def test_a_failing_standard_error_does_not_stop_the_command(capsys, monkeypatch):
     for stream in (None, full_disk()):
         monkeypatch.setattr(sys, "stderr", stream)
         status = guard_streams(lambda: note("lost " * 5000) or print("kept", flush=True) or 0)
         assert (status, capsys.readouterr().out) == (0, "kept\n")
     sys.stderr.close()
-
-
-def test_streams_without_a_file_stay_as_they_are(monkeypatch):
-    stream = io.StringIO()
-    monkeypatch.setattr(sys, "stdout", stream)
-    assert guard_streams(lambda: print("a") or 3) == 3
-    assert stream.getvalue() == "a\n"
-
-
-def test_impossible_sizes_of_the_terminal_are_dropped(monkeypatch):
-    for size in ("0", "-1", "²", "x", "9" * 12):
-        monkeypatch.setenv("COLUMNS", size)
-        guard_streams(lambda: 0)
-        assert "COLUMNS" not in os.environ
-    monkeypatch.setenv("COLUMNS", "20")
-    guard_streams(lambda: 0)
-    assert os.environ["COLUMNS"] == "20"
 
 
 def test_a_user_without_a_home_folder(monkeypatch, tmp_path):
@@ -270,15 +230,6 @@ def test_a_process_ends_in_order(line, status, words, tmp_path):
     assert done.returncode == status, error
     assert error.count("\n") == (1 if words else 0)  # no traceback, and no exception that Python ignored
     assert words in error
-
-
-@posix
-def test_no_file_becomes_a_standard_stream_that_was_closed(tmp_path):
-    """A picture that is written while standard output is closed is not overwritten by what is printed."""
-    write_log(tmp_path / "run")
-    done = shell("npformer curves run >&- 2>&- <&-; exit $?", tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert (tmp_path / "run/curves.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
 
 
 @posix
@@ -391,20 +342,6 @@ def test_names_from_outside_are_text_and_the_right_files_are_written(
     assert printable(NAME).replace(" ", "") in shown
     if suggested:  # it can be typed as it is
         assert (suggested + shell_word(NAME)).replace(" ", "") in shown
-
-
-@posix
-def test_files_with_any_name_are_read(inside, capfd):
-    """A name that is not UTF-8 reaches the checkpoint, the log and the scores as it is."""
-    for language in ("en", "fr"):
-        (inside / f"{NAME}.{language}").write_bytes((inside / f"train.{language}").read_bytes())
-    files = [f"{NAME}.en", f"{NAME}.fr"]
-    run(capfd, "train", *files, "--valid", *files, "--run", f"{NAME}-again", *QUICK)
-    run(capfd, "train", "--resume", f"{NAME}-again")
-    own = ["--model", f"{NAME}-again", "--limit", "2"]
-    out, _ = run(capfd, "score", *files, *own, "--json", "--out", f"{NAME}.out")
-    assert json.loads(out)["source"] == files[0]
-    assert (inside / f"{NAME}.out").exists()
 
 
 def test_a_card_from_outside_is_text(tmp_path, capfd, monkeypatch):

@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from npformer.cli.progress import training_progress
-from npformer.training import Averaged, Noted, Sampled, Saved, Scored, Started, Stepped, Stopped, Validated
+from npformer.training import Averaged, Noted, Saved, Scored, Started, Stepped, Stopped, Validated
 
 REDRAWN = re.compile(r"[\r\n]+|\033\[\d*[AK]")  # a line ends here, or the same line is written again
 COLOURS = re.compile(r"\033\[[0-9;?]*[a-zA-Z]")
@@ -38,15 +38,6 @@ def step_of(step, steps, left=8000.0):
     return Stepped(step, steps, 12.345, 1e-3, 1.0, 1700, 12_345.6, left)
 
 
-def test_the_bar_of_a_long_run_fits(shown, tmp_path):
-    events = [Started(0, 100_000, 2_600_000, tmp_path), step_of(99_999, 100_000)]
-    bar = next(line for line in reversed(shown(*events)) if line.startswith("training"))
-    assert "99999/100000" in bar
-    assert "loss 12.345  12,346 tokens/s" in bar
-    assert "…" not in bar
-    assert len(bar) <= 80
-
-
 def test_each_measurement_leaves_one_line(shown, tmp_path):
     lines = shown(
         Started(0, 30_000, 2_600_000, tmp_path),
@@ -70,29 +61,6 @@ def test_each_measurement_leaves_one_line(shown, tmp_path):
         "step      0  note: BLEU needs sacrebleu; the run continues without it",
     ]
     assert max(map(len, lines)) <= 80
-
-
-def test_a_text_has_bits_per_character_and_samples(shown):
-    lines = shown(
-        Validated(500, 1.5, 0.6, best=True, bits_per_character=2.164), Sampled(500, "ROMEO:\n\nO \x1b night!")
-    )
-    assert lines == [
-        "step    500  validation loss 1.5000  2.164 bits per character  (best so far)",
-        "step    500  sample:",
-        "    ROMEO:",
-        "    O \\x1b night!",
-    ]
-
-
-def test_the_bar_begins_with_the_loss_of_the_first_step(shown, tmp_path):
-    assert shown(Started(0, 9, 2_600_000, tmp_path)) == ["2,600,000 parameters, 9 steps to go"]
-    assert shown(Started(8, 9, 2_600_000, tmp_path)) == ["2,600,000 parameters, 1 step to go"]
-    lines = shown(Started(4, 9, 2_600_000, tmp_path), step_of(5, 9), step_of(6, 9))
-    assert lines[0] == "2,600,000 parameters, 5 steps to go"
-    bars = [line for line in lines if line.startswith("training")]
-    assert bars
-    assert all("loss 12.345" in line for line in bars)
-    assert "5/9" in bars[0]
 
 
 def test_a_run_on_a_real_terminal(tmp_path):

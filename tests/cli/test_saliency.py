@@ -1,7 +1,5 @@
 """npformer saliency, and npformer attention for models that read one text."""
 
-import re
-
 import pytest
 
 import npformer
@@ -35,17 +33,6 @@ def test_the_options_are_those_of_the_method(capsys):
     assert said.out == f"{found.table()}\nwrote a.svg\n"
     assert said.err == ""
     assert abs(found.gap) < 0.001
-
-
-def test_too_few_points_are_reported(capsys):
-    few = ["--points", "8", "--tolerance", "1e-9"]
-    said = printed(capsys, "saliency", TEXTS["translator"], "--model", "runs/translator", *few)
-    assert re.search(r"the sum misses that difference by \S+: give more points, with --points", said.err)
-
-
-def test_unknown_words_are_reported(capsys):
-    said = printed(capsys, "saliency", "the [MASK] yak", "--model", "runs/bert", "--method", "gradient")
-    assert said.err == "npformer: the model does not know 'yak' and reads <UNK> instead\n"
 
 
 @pytest.mark.parametrize("name", ["gpt", "bert"])

@@ -13,9 +13,7 @@ from toy_pretrained import FIELDS, SENTENCE, toy_card, toy_checkpoint, toy_codec
 from npformer.cli.main import main
 from npformer.data.casing import Casing
 from npformer.generation.bleu_statistics import bleu_half_width, sentence_counts
-from npformer.generation.invented_words import find_invented_words, words_of
-from npformer.pretrained import Card, attention, read_pretrained, save_pretrained, store, weights_fingerprint
-from npformer.pretrained.template import card_template
+from npformer.pretrained import Card, read_pretrained, save_pretrained, store, weights_fingerprint
 from npformer.storage.checkpoint import save_checkpoint
 
 SOURCES = ["A man is riding a bicycle.", "a man .", "Two dogs!"]
@@ -88,27 +86,6 @@ def test_the_interval_and_the_lengths_of_a_score(capsys):
     assert lines[2].split() == f"10-14 words BLEU {second} 20 sentences".split()
 
 
-def test_invented_words_are_counted_if_the_known_ones_are_given(capsys):
-    score = "test.en test.de --model en-de --text tokenised"
-    assert not {"invented", "invented_words", "words", "known_words"} & set(scored(capsys, score))
-    assert "invented" not in said(capsys, f"score {score}")
-    words = [word for line in REFERENCES for word in words_of(line)]
-    Path("known.de").write_text("\n".join(words))
-    found = scored(capsys, f"{score} --known-words known.de --out found.de")
-    expected = find_invented_words(lines_of("found.de"), SOURCES, REFERENCES, frozenset(words))
-    assert found["known_words"] == "known.de"
-    assert found["words"] == expected.words
-    assert found["invented"] == len(expected.invented) > 0
-    assert found["invented_in_reference"] == expected.in_reference == 0
-    assert found["invented_words"] == sorted(set(expected.invented))
-    *_, last, shown = said(capsys, f"score {score} --known-words known.de").splitlines()
-    share = 100 * len(expected.invented) / expected.words
-    counts = f"{len(expected.invented)} of {expected.words}, of which 0 are also in the reference"
-    assert last == f"{share:.2f} % of the words are invented: {counts}"
-    assert shown.startswith(f"  {expected.invented[0]}")
-    assert said(capsys, f"score {score} --known-words found.de").splitlines()[-1].startswith("0.00 % of the ")
-
-
 def test_the_score_as_text(capsys):
     score = "score test.en raw.de --model runs/toy"
     printed = said(capsys, f"{score} --beam 2")
@@ -164,16 +141,6 @@ def test_score_translates_exactly_what_translate_translates(capsys):
     assert printed != printed.lower()  # capitals are restored in both
 
 
-def test_translate_with_a_pretrained_model(capsys, monkeypatch):
-    translate = "translate --model en-de"
-    printed = said(capsys, translate, SENTENCE)
-    assert len(printed.splitlines()) == 1
-    assert said(capsys, translate, SENTENCE.upper()) == printed
-    assert said(capsys, translate, "a man is riding a bicycle .") == printed
-    monkeypatch.setattr(store, "FOLDER", Path("nowhere"))
-    assert "no translator ships with this copy of npformer" in refused(capsys, translate, SENTENCE)
-
-
 def test_a_run_is_chosen_by_folder_or_by_file(capsys):
     """Without --model, it is the run trained last; where there is none, the translator that ships."""
     best = said(capsys, "translate", SENTENCE)
@@ -187,28 +154,6 @@ def test_a_run_is_chosen_by_folder_or_by_file(capsys):
     there_is_none = "npformer: there is no run below runs/ or tour/"
     assert err == f"{there_is_none}, so this is en-de, a translator that ships\n"
     assert out == said(capsys, "translate --model en-de", SENTENCE)
-
-
-def test_attention_of_a_pretrained_model(capsys, monkeypatch):
-    asked, real = [], attention.translate_ids
-
-    def translate(model, sources, **settings):
-        asked.append(settings)
-        return real(model, sources, **settings)
-
-    monkeypatch.setattr(attention, "translate_ids", translate)
-    printed = said(capsys, "attention --model en-de --kind cross", SENTENCE)
-    translation = printed.splitlines()[0].removeprefix(f"{SENTENCE} → ")
-    assert translation != printed.splitlines()[0]
-    assert translation != translation.lower()
-    assert Path("attention/cross_lines.png").stat().st_size > 5000
-    assert asked[0] | {"beam": 3, "length_penalty": 0.8} == asked[0]  # with the settings of translate
-
-
-def test_subwords_are_labelled_as_words_in_pictures(capsys):
-    line = f"attention --model en-de --kind encoder '{SENTENCE}' --word"
-    assert "wrote attention/encoder_lines.png" in said(capsys, line, "·ing")
-    assert "'▁man' is not a query here" in refused(capsys, line, "▁man")
 
 
 def test_the_list_and_a_card(capsys):
@@ -300,26 +245,3 @@ def test_the_template_of_a_card_is_written_filled_in_and_exported(capsys):
     card.write_text(json.dumps(content | {name: FIELDS[name] for name in to_write}), encoding="utf-8")
     assert "wrote out.safetensors" in said(capsys, f"{export} --out out.safetensors")
     assert read_pretrained("out.safetensors").card.licence == FIELDS["licence"]
-
-
-def test_a_missing_card_gets_its_template_and_the_export_is_refused(capsys):
-    error = refused(capsys, "pretrained --export runs/toy --out out.safetensors --card new.json")
-    assert "there was no card new.json, and its template is there now" in error
-    assert "TO WRITE:" in Path("new.json").read_text(encoding="utf-8")
-    assert not Path("out.safetensors").exists()
-
-
-def test_the_template_knows_the_hours_and_the_files_of_a_run():
-    checkpoint = dataclasses.replace(
-        toy_checkpoint(source=toy_codec("plain")),
-        dataset={"kind": "files", "source": "a.en", "target": "b.de", "limit": None},
-        m=None,
-        training_settings=toy_checkpoint().training_settings | {"average_last": 3},
-    )
-    Path("runs/toy/log.jsonl").write_text('{"step": 1, "seconds": 60}\n{"step": 2, "seconds": 9123.4}\n')
-    content = card_template(checkpoint, Path("runs/toy"))
-    assert content["hours"] == 2.5
-    assert content["title"].startswith("TO WRITE:")
-    assert content["command"].startswith("npformer train a.en b.de TO WRITE:")
-    assert content["data"].endswith("(kind files, source a.en, target b.de)")
-    assert content["training"].endswith("average of the last 3 snapshots")

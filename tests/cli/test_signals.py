@@ -80,23 +80,6 @@ def test_a_signal_during_a_write_leaves_nothing_half_written(tmp_path, sent, sta
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_signal_in_a_destructor_is_not_lost(tmp_path):
-    """Python drops an exception there, as in a callback of the import system."""
-    program = (
-        f"os.chdir({str(tmp_path)!r}); sync = os.fsync\n"
-        "class Signalling:\n"
-        "    def __del__(self):\n"
-        "        os.kill(os.getpid(), signal.SIGINT)\n"
-        "def fsync(file):\n"
-        "    Signalling()\n"
-        "    import time; time.sleep(60)\n"
-        "os.fsync = fsync"
-    )
-    done = run(program, "glossary", "--write")
-    assert (done.returncode, done.stdout, done.stderr) == (130, "", "npformer: stopped\n")
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_an_ignored_signal_stays_ignored(tmp_path):
     program = (
         f"os.chdir({str(tmp_path)!r}); sync = os.fsync\n"
@@ -139,11 +122,3 @@ def test_a_second_signal_ends_training_at_once(tmp_path):
     done = run(STEP.format(folder=str(tmp_path), signal="SIGTERM", times=2), *TRAIN)
     assert (done.returncode, done.stderr) == (143, "")
     assert "stopped after step 0; resume with: npformer train --resume run\n" in done.stdout
-
-
-@NIGHTLY  # by day, the glossary is written under nohup
-def test_training_under_nohup_goes_on(tmp_path):
-    program = STEP.format(folder=str(tmp_path), signal="SIGHUP", times=2)
-    done = run(program, *TRAIN, ignored=(signal.SIGHUP,))
-    assert (done.returncode, done.stderr) == (0, "")
-    assert load_checkpoint(RunFolder(tmp_path / "run").last).step == 9

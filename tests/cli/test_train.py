@@ -13,7 +13,6 @@ from npformer.data.dataset import task_dataset
 from npformer.data.text import TEXT_VOCAB_SIZE
 from npformer.models.registry import architecture_class
 from npformer.storage.checkpoint import load_checkpoint
-from npformer.training import read_log
 
 POEM = "the cat sees the dog\nthe dog eats\n" * 12
 TINY = "--set d_model=8 --set n_heads=1 --set n_layers=1"
@@ -66,19 +65,6 @@ def test_texts_tokens_and_architectures(capsys, line, dataset):
     checkpoint = load_checkpoint("new/last.safetensors")
     assert checkpoint.model_kind == "gpt"
     assert checkpoint.dataset | dataset == checkpoint.dataset
-
-
-def test_a_run_is_resumed_in_another_folder(capsys, folder, monkeypatch):
-    steady = f"train --text poem.txt {SHORT} --set schedule=constant"
-    said(capsys, f"{steady} --run whole --steps 6")
-    said(capsys, f"{steady} --run parts --steps 4")
-    (folder / "other").mkdir()
-    monkeypatch.chdir(folder / "other")
-    said(capsys, "train --resume ../parts --steps 6")
-    whole, parts = (
-        [entry["loss"] for entry in read_log(folder / run) if "loss" in entry] for run in ("whole", "parts")
-    )
-    assert whole[-1] == parts[-1]
 
 
 STRANGE = ["True", "x", "[1]", "-1", "1e300"]

@@ -18,10 +18,9 @@ from waiting import PATIENCE
 import npformer
 from npformer import UserError
 from npformer.cli import line_input
-from npformer.cli.line_input import BYTES, FIRST, MOST, read_blocks, size_in_bytes
+from npformer.cli.line_input import BYTES, FIRST, read_blocks, size_in_bytes
 from npformer.cli.main import main
 from npformer.cli.translate import Columns, translate_lines
-from npformer.generation import batch_decode
 from npformer.models.recurrent import RecurrentConfig, RecurrentTranslator
 from npformer.pretrained import Translator
 from npformer.storage.checkpoint import save_checkpoint
@@ -88,23 +87,6 @@ def test_a_block_takes_all_lines_that_have_arrived(monkeypatch):
         assert list(blocks) == []
 
 
-def test_only_one_block_is_read_ahead(monkeypatch):
-    """An input without end is read only as far as the blocks that were asked for."""
-    monkeypatch.setattr(line_input, "_has_arrived", lambda stream: True)
-    taken = []
-
-    class Endless(io.BufferedIOBase):
-        def read1(self, size):
-            taken.append(size)
-            assert len(taken) * 100 <= sum(min(FIRST << n, MOST) for n in range(10)) + 100
-            return b"a line\n" * 100
-
-    blocks = read_blocks(Endless())
-    for _ in range(10):
-        yielded = len(next(blocks))
-    assert yielded == MOST
-
-
 def test_a_line_that_is_not_utf_8_ends_the_lines_before_it():
     blocks = read_blocks(io.BytesIO(b"one\ntwo\n\xff\nfour\n"))
     assert next(blocks) == ["one", "two"]
@@ -113,30 +95,6 @@ def test_a_line_that_is_not_utf_8_ends_the_lines_before_it():
 
 
 # translations
-
-
-def test_the_stream_gives_the_translations_of_the_list(place):
-    loaded = npformer.load("toy")
-    lines = LINES[:60]
-    parts = list(loaded.translate_stream(lines, beam=2, batch_tokens=60))
-    assert len(parts) > 3
-    assert joined(parts) == loaded.translate(lines, beam=2)
-    assert [not line for line in lines] == [not text for text in joined(parts)]
-
-
-def test_a_part_is_yielded_before_the_batches_after_it(monkeypatch):
-    loaded, made, real = npformer.load("toy"), [], batch_decode.greedy
-
-    def counted(model, source, **settings):
-        made.append(len(source))
-        return real(model, source, **settings)
-
-    monkeypatch.setattr(batch_decode, "greedy", counted)
-    lines = ["a man is riding " * n for n in (8, 7, 6, 5, 4, 3, 2, 1)]  # the longest is translated first
-    stream = loaded.translate_stream(lines, beam=1, batch_tokens=1, threads=1)
-    for number in range(1, len(lines) + 1):
-        assert len(next(stream)) == 1
-        assert len(made) == number
 
 
 def test_the_lines_before_one_that_is_too_long_are_translated():
@@ -148,13 +106,6 @@ def test_the_lines_before_one_that_is_too_long_are_translated():
 
 
 COMMAND = [sys.executable, "-m", "npformer", "translate", "--model", "toy", "--beam", "1"]
-
-
-def test_a_pipe_gets_every_line_and_no_bar():
-    done = subprocess.run(COMMAND, input=text_of(LINES).encode(), capture_output=True, check=False)
-    assert done.returncode == 0
-    assert done.stdout.decode() == text_of(npformer.load("toy").translate(LINES, beam=1))
-    assert done.stderr == b""
 
 
 def test_a_closed_standard_input_is_refused():
@@ -198,15 +149,6 @@ def test_a_terminal_shows_a_bar_beside_the_lines(place, out):
     else:
         lines = [line for line in shown.split("\n") if "translating" not in line]
         assert [line for line in lines if line] == [line for line in expected if line]
-
-
-def test_a_note_names_the_line_of_an_unknown_word_in_any_part(capsys):
-    loaded, lines = npformer.load("toy"), ["a man is a man", "a man is", "日", "日本"]
-    translate_lines(loaded, lines, {"beam": 1, "batch_tokens": 1, "threads": 1}, 11)
-    printed = capsys.readouterr()
-    assert printed.out == text_of(loaded.translate(lines, beam=1))
-    numbers = [line.split(":")[1] for line in printed.err.splitlines()]
-    assert numbers == [" line 13", " line 14"]
 
 
 @pytest.fixture

@@ -85,11 +85,6 @@ def test_the_first_word_of_a_line_does_not_count():
     assert casing.restore("wir tragen den hut") == "Wir tragen den Hut"
 
 
-def test_the_most_frequent_spelling():
-    assert Casing.from_lines(["x Essen", "x essen", "x Essen"]).restore("das essen") == "Das Essen"
-    assert Casing.from_lines(["x Essen", "x essen", "x essen", "x X"]).restore("das essen") == "Das essen"
-
-
 def test_capitals_cannot_be_learned_from_lowercased_text():
     with pytest.raises(UserError, match="no capitals to learn from"):
         Casing.from_lines(["Ein mann", "fährt rad"])

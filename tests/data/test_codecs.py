@@ -39,23 +39,6 @@ def test_a_codec_is_restored_as_the_same_kind(codec):
         assert again.encode("the dogs dort") == codec.encode("the dogs dort")
 
 
-@pytest.mark.parametrize(
-    ("codec", "name", "kind"),
-    [
-        *((WORDS[0], name, "text codec") for name in ("language", "elision", "lowercase", "words")),
-        *(
-            (SUBWORDS, name, "subword codec")
-            for name in ("language", "elision", "lowercase", "text", "pieces")
-        ),
-    ],
-)
-def test_json_with_a_part_missing_is_refused(codec, name, kind):
-    content = json.loads(codec.to_json())
-    del content[name]
-    with pytest.raises(UserError, match=f"the {kind} has no entry '{name}'"):
-        type(codec).from_json(json.dumps(content))
-
-
 OTHER_KIND = '{"kind": "npformer vocabulary"}'
 
 

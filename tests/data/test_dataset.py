@@ -82,13 +82,6 @@ def test_validation_and_test_files(files, tmp_path):
     assert_opened_again(dataset)
 
 
-def test_words_that_only_validation_has_are_unknown(files, tmp_path):
-    (tmp_path / "valid.en").write_text("The zebra sleeps .")
-    (tmp_path / "valid.fr").write_text("Le zèbre dort .")
-    dataset = files_dataset(*files, valid=(tmp_path / "valid.en", tmp_path / "valid.fr"))
-    assert [1 in side for side in dataset.valid[0]] == [True, True]
-
-
 def test_limits(files):
     assert len(files_dataset(*files, limit=10).train) == 9
     short = files_dataset(*files, max_length=5)
@@ -99,13 +92,6 @@ def test_limits(files):
     rare = files_dataset(*files, min_count=9).source.vocabulary
     assert "eats" in rare
     assert "fish" not in rare
-
-
-def test_a_shared_vocabulary(files):
-    dataset = files_dataset(*files, shared=True)
-    assert dataset.source.vocabulary == dataset.target.vocabulary
-    assert {"dog", "chien"} <= set(dataset.source.vocabulary.words)
-    assert (dataset.source.language.name, dataset.target.language.name) == ("en", "fr")
 
 
 def test_tasks():
@@ -153,13 +139,6 @@ def test_subwords_are_shared_by_both_sides(files):
         "un chien court .",
     )
     assert_opened_again(dataset)
-
-
-def test_subwords_of_tokenised_text(files):
-    raw, tokenised = (files_dataset(*files, subwords=50, text=text) for text in ("raw", "tokenised"))
-    assert (raw.source.text, tokenised.target.text) == ("raw", "tokenised")
-    assert raw.fingerprint != tokenised.fingerprint
-    assert_opened_again(tokenised)
 
 
 def test_subwords_are_not_learned_from_validation_sentences(files):

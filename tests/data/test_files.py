@@ -1,12 +1,9 @@
 """Reading text files, correct and faulty."""
 
 import gzip
-import os
 import re
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from npformer.data import files
 from npformer.data.files import ParallelText, read_lines, read_parallel, read_text
@@ -46,14 +43,6 @@ def test_read_lines(write, content, lines):
     assert read_lines(write("text.gz", gzip.compress(content.encode()))) == lines
 
 
-@settings(max_examples=30)
-@given(lines=st.lists(st.text(st.characters(exclude_characters="\r\n\ufeff", codec="utf-8")), min_size=1))
-def test_lines_come_back_as_written(tmp_path_factory, lines):
-    path = tmp_path_factory.mktemp("lines") / "text"
-    path.write_bytes("".join(line + "\n" for line in lines).encode())
-    assert read_lines(path) == lines
-
-
 def test_gzip_is_also_recognized_by_its_content(write):
     assert read_lines(write("named-wrongly.en", gzip.compress(b"one\n"))) == ["one"]
     assert read_lines(str(write("NAME.EN.GZ", gzip.compress(b"one\n")))) == ["one"]
@@ -78,17 +67,6 @@ def test_missing_file_and_folder(tmp_path):
 def test_a_name_that_cannot_be_opened(tmp_path, name):
     with pytest.raises(UserError, match="cannot be read"):
         read_lines(tmp_path / name)
-
-
-def test_a_file_without_permission(write, monkeypatch):
-    def refuse(path, mode):
-        raise PermissionError(13, "Permission denied", str(path))
-
-    # an administrator may read every file, so the refusal is simulated
-    monkeypatch.setattr(files, "open", refuse, raising=False)
-    told = r"secret.en' cannot be read .*Permission denied.* name and permissions"
-    with pytest.raises(UserError, match=told):
-        read_lines(write("secret.en", "one\n"))
 
 
 ZIPPED = gzip.compress(b"one\ntwo\n" * 100, mtime=0)
@@ -187,17 +165,6 @@ def test_files_without_end_are_read_up_to_the_limit(write, small_limits, read, n
         UserError, match=rf"{re.escape(str(path))} has more than (1 MB|1,000 lines): give a small"
     ):
         read(path)
-
-
-@pytest.mark.skipif(not os.path.exists("/dev/zero"), reason="a device of Unix")
-@pytest.mark.parametrize("read", [read_lines, read_text])
-def test_a_device_without_end(small_limits, read):
-    with pytest.raises(UserError, match="/dev/zero has more than 1 MB"):
-        read("/dev/zero")
-
-
-def test_the_real_limits_hold_a_large_corpus_and_keep_the_memory_small():
-    assert 4 * files.MOST_BYTES + 80 * files.MOST_LINES < 2 << 30
 
 
 def test_no_more_is_read_than_a_limit_needs(write, small_limits, monkeypatch):

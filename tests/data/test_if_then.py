@@ -1,7 +1,7 @@
 """The generated if-then recipes: the same for a seed, balanced, and decided by word order only."""
 
 import hashlib
-from collections import Counter, defaultdict
+from collections import defaultdict
 
 import numpy as np
 import pytest
@@ -56,23 +56,6 @@ def test_no_pair_of_channels_is_in_both_parts(corpus):
         assert not any(pair <= each for each in words)
 
 
-def test_every_class_is_learned(corpus):
-    for classes, name in ((TRIGGERS, "trigger"), (ACTIONS, "action")):
-        counts = Counter(getattr(recipe, name) for recipe in corpus.train)
-        assert set(counts) == set(classes)
-        assert min(counts.values()) >= 20
-
-
-def test_a_description_names_its_channels_and_its_thing_once(corpus):
-    for recipe in everything(corpus):
-        words = recipe.description.lower().split()
-        source, destination = recipe.channels
-        assert words.count(source) == words.count(destination) == 1
-        thing = recipe.trigger.rpartition("_")[2]
-        assert recipe.action.endswith(f".add_{thing}")
-        assert {thing, f"{thing}s"} & set(words)
-
-
 def test_the_same_words_in_another_order_need_another_program(corpus):
     """Exchanging source and destination keeps the words, so no count of words can distinguish them."""
     meanings = defaultdict(set)
@@ -80,17 +63,6 @@ def test_the_same_words_in_another_order_need_another_program(corpus):
         meanings[bag(recipe)].add((recipe.trigger, recipe.action))
     assert sum(len(each) > 1 for each in meanings.values()) > 300
     assert max(len(each) for each in meanings.values()) == 2
-
-
-def test_either_channel_may_come_first(corpus):
-    """The source and the destination occur in both orders, before and after "to"."""
-    first = Counter()
-    for recipe in corpus.train:
-        words = recipe.description.lower().split()
-        source, destination = (words.index(channel) for channel in recipe.channels)
-        first[source < destination, words.index("to") < source if "to" in words else None] += 1
-    assert min(first[True, False], first[False, True]) > 1000
-    assert {direction for direction, _ in first} == {True, False}
 
 
 def test_recipes_as_numbers():

@@ -1,12 +1,10 @@
 """Datasets of sentences without translations: hidden tokens, long sentences, files and descriptions."""
 
-import gzip
-
 import numpy as np
 import pytest
 
 from npformer import UserError
-from npformer.data import END, PAD, SPECIALS, SentenceDataset, builtin_dataset, open_dataset, sentence_dataset
+from npformer.data import END, PAD, SPECIALS, SentenceDataset, open_dataset, sentence_dataset
 from npformer.data.sentences import MASK, masked_batch
 from npformer.models.bert import BertConfig
 from npformer.models.gpt import GPTConfig
@@ -49,14 +47,6 @@ def test_the_lines_of_a_file(dataset):
     assert dataset.codec.language.name == "en"
 
 
-def test_the_built_in_sentences_are_the_english_side_of_the_pairs():
-    dataset, pairs = open_dataset({"kind": "sentences"}), builtin_dataset()
-    assert dataset.description["file"] is None
-    assert dataset.train == [list(english) for english, _ in pairs.train]
-    assert dataset.valid == [list(english) for english, _ in pairs.valid]
-    assert dataset.codec.tokens == (*pairs.source.tokens, MASK)
-
-
 def test_other_tokens_are_hidden_in_each_epoch(dataset):
     """One epoch has 8 steps. The sentences of both are the same, and what is hidden differs."""
     steps = dataset.loader(8, **BATCHING).steps()
@@ -93,17 +83,6 @@ def test_each_batch_is_masked_with_its_own_generator(dataset):
             sentences = [ids[(ids != PAD) & (ids != END)].tolist() for ids in original(batch)]
             expected = masked_batch(sentences, 11, np.random.default_rng([3, number, step, 1]))
             np.testing.assert_array_equal(batch.ids, expected.ids)
-
-
-def test_the_validation_batches_are_always_the_same(file):
-    """They hold each sentence once, with hidden tokens."""
-    file.write_text("\n".join(LINES * 10), encoding="utf-8")
-    dataset = sentence_dataset(file)
-    first, again = (dataset.validation_batches(8, **BATCHING) for _ in range(2))
-    assert sum(len(batch.ids) for batch in first) == len(dataset.valid) == 16
-    assert all(batch.tokens for batch in first)
-    for one, other in zip(first, again, strict=True):
-        np.testing.assert_array_equal(one.ids, other.ids)
 
 
 def test_long_sentences_are_divided_and_nothing_is_lost(dataset):
@@ -150,12 +129,6 @@ def test_the_description_makes_the_dataset_again(file, tmp_path, monkeypatch):
     assert (again.train, again.valid, again.codec) == (dataset.train, dataset.valid, dataset.codec)
     assert again.fingerprint == dataset.fingerprint
     assert sentence_dataset(file, vocab_size=8).fingerprint != dataset.fingerprint
-
-
-def test_a_zipped_file(file, tmp_path):
-    path = tmp_path / "animals.en.gz"
-    path.write_bytes(gzip.compress(file.read_bytes()))
-    assert sentence_dataset(path).train == sentence_dataset(file).train
 
 
 @pytest.mark.parametrize(

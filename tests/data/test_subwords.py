@@ -153,18 +153,6 @@ def test_the_sizes_that_the_message_names_are_possible(lines, size, message):
         SubwordCodec.train(lines, limit + (1 if size > limit else -1))
 
 
-@pytest.mark.parametrize("size", [0, -1, True, 8.0])
-def test_a_size_that_is_not_an_integer(size):
-    with pytest.raises(UserError, match=r"subwords is .*: it must be a whole number, 1 or more"):
-        SubwordCodec.train(ENGLISH, size)
-
-
-@pytest.mark.parametrize("lines", [[], ["", " "]])
-def test_no_text_to_train_on(lines):
-    with pytest.raises(UserError, match="there are no sentences to make subwords from"):
-        SubwordCodec.train(lines, 50)
-
-
 def test_the_error_without_sentencepiece_names_it(monkeypatch):
     def without(name, *arguments, imported=builtins.__import__, **rest):
         if name == "sentencepiece":

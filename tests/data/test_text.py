@@ -8,7 +8,7 @@ import pytest
 
 from npformer import UserError
 from npformer.data.dataset import open_dataset, task_dataset
-from npformer.data.text import TextBatch, TextDataset, TextLoader, text_dataset
+from npformer.data.text import TextLoader, text_dataset
 from npformer.models.gpt import GPTConfig
 from npformer.models.transformer import TransformerConfig
 
@@ -35,11 +35,6 @@ def test_tiny_shakespeare_is_split_as_nanogpt_splits_it():
     assert dataset.codecs["text"].decode(dataset.train[:14]) == "First Citizen:"
     assert dataset.tokens_per_character == 1
     assert dataset.train.dtype == np.uint8
-
-
-def test_the_first_nine_tenths_are_for_training(alphabet):
-    assert alphabet.train.tolist() == list(range(90))
-    assert alphabet.valid.tolist() == list(range(90, 100))
 
 
 # the windows
@@ -90,21 +85,6 @@ def test_each_token_but_the_first_is_predicted_once(n, predicted):
     assert all(len(batch.ids) <= 2 for batch in batches)
 
 
-@pytest.mark.parametrize(("epochs", "steps"), [(1, 2), (2, 4), (3, 5)])
-def test_an_epoch_reads_as_many_tokens_as_the_text_has(alphabet, epochs, steps):
-    assert alphabet.loader(7, batch_size=4, accumulate=2).count_steps(epochs) == steps  # of 56 of 90 tokens
-
-
-@pytest.mark.parametrize(("windows", "count", "sizes"), [(5, 2, [3, 2]), (2, 3, [1, 1]), (6, 3, [2, 2, 2])])
-def test_a_batch_is_split_into_windows(windows, count, sizes):
-    ids = np.zeros((windows, 4), np.int64)  # a token 0 is a token, not padding
-    batch = TextBatch(ids + np.arange(windows)[:, None], ids)
-    pieces = batch.split(count)
-    assert [len(piece.ids) for piece in pieces] == sizes
-    np.testing.assert_array_equal(np.concatenate([piece.ids for piece in pieces]), batch.ids)
-    assert sum(piece.tokens for piece in pieces) == batch.tokens
-
-
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [
@@ -134,20 +114,6 @@ def test_a_description_gives_the_same_dataset_again(tmp_path, tokens):
     assert dataset_of(tmp_path, "the cat sees the dig\n" * 50, tokens=tokens, **settings).fingerprint != (
         dataset.fingerprint
     )
-
-
-def test_the_fingerprint_shows_where_the_text_is_split(alphabet):
-    moved = TextDataset(
-        alphabet.train[:-1], np.append(alphabet.train[-1:], alphabet.valid), alphabet.codec, 11
-    )
-    assert moved.fingerprint != alphabet.fingerprint
-
-
-def test_bytes_may_be_any_file(tmp_path):
-    data = bytes(range(256)) + b"\r\n"
-    dataset = dataset_of(tmp_path, data, tokens="bytes")
-    assert bytes([*dataset.train, *dataset.valid]) == data
-    assert dataset.sizes == {"vocab_size": 256}
 
 
 def test_bits_per_character_know_how_many_bytes_a_character_has(tmp_path):

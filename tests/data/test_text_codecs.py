@@ -13,31 +13,12 @@ CODECS = [CharacterCodec.from_text("the cat\n"), ByteCodec(), PIECES]
 every_codec = pytest.mark.parametrize("codec", CODECS, ids=lambda codec: type(codec).__name__)
 
 
-def test_characters_have_the_order_of_their_code_points():
-    codec = CharacterCodec.from_text("hello\nWorld")
-    assert codec.tokens == ("\n", "W", "d", "e", "h", "l", "o", "r")
-    assert codec.encode("held\n") == [4, 3, 5, 2, 0]
-    assert codec.decode([4, 3, 5, 2, 0]) == "held\n"
-
-
 @every_codec
 @given(text=st.text("the cat\n"))
 def test_every_known_text_is_decoded_exactly(codec, text):
     ids = codec.encode(text)
     assert codec.decode(ids) == text
     assert all(0 <= index < len(codec.tokens) for index in ids)
-
-
-@given(st.binary())
-def test_bytes_have_no_unknown_text(data):
-    codec = ByteCodec()
-    assert codec.encode(data.decode("utf-8", "surrogateescape")) == list(data)
-    assert codec.decode(data) == data.decode("utf-8", "replace")
-
-
-def test_words_are_split_into_pieces_and_lines_end():
-    pieces = [PIECES.tokens[index] for index in PIECES.encode("the hat\n  he\n")]
-    assert pieces == ["▁the", "▁", "h", "a", "t", "\n", "▁", "▁", "▁", "he", "\n"]
 
 
 def test_the_character_that_begins_words_becomes_another():
@@ -63,11 +44,6 @@ def test_trained_pieces_decode_the_text_and_further_characters(size):
 def test_an_impossible_number_of_pieces_is_refused(size, sentence):
     with pytest.raises(UserError, match=sentence):
         PieceCodec.train(POEM, size)
-
-
-@every_codec
-def test_a_codec_is_restored_from_its_json(codec):
-    assert text_codec_from_json(codec.to_json()) == codec
 
 
 @pytest.mark.parametrize("codec", [CODECS[0], PIECES])

@@ -65,13 +65,6 @@ def test_french_splits_after_the_apostrophe(text, words):
     assert tokenize(text, elision=True) == words
 
 
-def test_case_is_kept_on_request():
-    assert tokenize("L'Homme AUJOURD'HUI", lowercase=False, elision=True) == ["L'", "Homme", "AUJOURD'HUI"]
-    # lower case of İ, the capital I with a dot, is two characters, which must survive the round trip
-    (word,) = tokenize("İ")
-    assert tokenize(word) == [word]
-
-
 def test_no_text_produces_a_special_token():
     assert not set(tokenize(" ".join(SPECIALS), lowercase=False)) & set(SPECIALS)
 

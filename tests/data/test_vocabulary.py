@@ -37,18 +37,6 @@ def test_frequent_words_first_within_the_limits(sentences, settings, words):
     assert Vocabulary.from_sentences(sentences, **settings).words == (*SPECIALS, *words)
 
 
-def test_it_is_an_immutable_collection():
-    assert len(small) == 8
-    assert "a" in small
-    assert "z" not in small
-    assert small == Vocabulary(small.words)
-    assert small != Vocabulary(small.words[:-1])
-    assert small != Vocabulary((*SPECIALS, "b", "a", "c", "d"))
-    assert hash(small) == hash(Vocabulary(list(small.words)))
-    with pytest.raises(AttributeError):
-        small.words = ()
-
-
 def test_unknown_words():
     assert small.id("z") == UNK
     assert small.encode(["a", "z", "b"]) == [4, UNK, 5]
@@ -112,18 +100,3 @@ def test_codec_encodes_and_decodes_sentences():
     assert french.decode(french.encode(LINES[1])) == "l'homme qu'il voit dort (aujourd'hui)."
     assert french.encode("Un animal") == [UNK, french.vocabulary.id("animal")]
     assert french.words("Un animal") == ["un", "animal"]
-
-
-def test_codec_passes_its_settings_to_the_tokenizer():
-    plain = TextCodec.from_lines(LINES, lowercase=False)
-    assert "L'animal" in plain.vocabulary
-    assert plain.decode(plain.encode("L'animal")) == "L'animal"
-    assert len(TextCodec.from_lines(LINES, min_count=2, max_size=6).vocabulary) == 6
-
-
-@pytest.mark.parametrize("text", ["", "   ", "\u200b"])
-def test_an_empty_sentence_is_refused_only_if_strict(text):
-    assert french.encode(text) == []
-    with pytest.raises(UserError, match="is empty: write at least one word"):
-        french.encode(text, strict=True)
-    assert french.encode("Zut", strict=True) == [UNK]

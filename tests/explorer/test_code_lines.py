@@ -71,16 +71,3 @@ def test_a_line_that_is_not_found_is_an_error(old, new, message, copied):
     copied("functional/attention.py", old, new)
     with pytest.raises(LookupError, match=message):
         quote(SCORES)
-
-
-def test_a_line_that_moves_and_changes_is_shown_as_it_is(copied):
-    bias = ("functional/linear.py::linear", "y = y +")
-    _, before = quote(bias)
-    copied(
-        "functional/linear.py",
-        "    if bias is not None:\n        y = y + bias",
-        "    # one more\n    if bias is not None:\n        y = y + 2 * bias",
-    )
-    lines, after = quote(bias)
-    assert lines == ["y = y + 2 * bias"]
-    assert after["line"] == before["line"] + 1

@@ -33,22 +33,6 @@ class Scale:
         return 2 * dy * self.gain.value * cache.x
 
 
-class Twice(nn.Module):
-    """A layer of one's own that contains others."""
-
-    def __init__(self):
-        self.first, self.second = nn.Linear(4, 3), nn.Linear(3, 4, bias=False)
-
-    def forward(self, x):
-        h, first = self.first.forward(x)
-        y, second = self.second.forward(h)
-        return y, (first, second)
-
-    def backward(self, dy, cache):
-        first, second = cache
-        return self.first.backward(self.second.backward(dy, second), first)
-
-
 X = np.array([[1.0, -2.0], [0.5, 4.0], [0.0, 1.0]])
 DY = np.array([[1.0, 1.0], [0.0, 2.0], [5.0, 0.0]])
 
@@ -148,17 +132,6 @@ def test_a_subclass_with_other_methods_is_not_explained_as_its_base_class(make):
     assert not {"scores", "weighted_sum"} & {step["op"] for step, _, _ in steps.all}
 
 
-def test_the_layers_in_a_layer_show_their_steps():
-    layer, x = Twice(), np.arange(8.0, dtype=np.float32).reshape(1, 2, 4)
-    steps = steps_of(layer, x)
-    operations = {path: step["op"] for path, (step, _, _) in steps.by_path.items()}
-    assert operations["first.product"] == operations["second.y"] == "linear"
-    assert operations["first.y"] == "add_bias"
-    np.testing.assert_array_equal(steps.value("second.y"), layer(x)[0])
-    names = [steps.all[index][0]["path"] for index in steps.by_path["first.product"][0]["inputs"]]
-    assert names == ["x", "first.weight"]
-
-
 class Square(nn.Module):
     """A layer of one's own that keeps an array, and one that calls it and keeps none."""
 
@@ -201,18 +174,6 @@ def test_of_a_batch_the_page_shows_the_arrays():
     assert steps.grad("query.y").shape == (3, 5, 8)
 
 
-def test_attention_of_one_example_shows_its_steps():
-    layer, x = nn.MultiHeadAttention(8, 2), np.random.default_rng(0).standard_normal((1, 5, 8))
-    layer.astype(np.float64)
-    memory = np.random.default_rng(1).standard_normal((1, 3, 8))
-    steps = steps_of(layer, x, memory)
-    assert steps.by_path["attention.scores"][0]["op"] == "scores"
-    _, cache = layer.forward(x, memory)
-    dx, dmemory = layer.backward(steps.grad("output.y")[None], cache)
-    np.testing.assert_allclose(steps.grad("query"), dx[0], rtol=1e-12)
-    np.testing.assert_allclose(steps.grad("key"), dmemory[0], rtol=1e-12)
-
-
 def test_the_source_of_both_passes():
     step = explore_layer(Scale(), X).head["lines"]["layer"]
     assert step["source"].startswith("def forward(self, x):\n    return self.gain.value")
@@ -222,15 +183,6 @@ def test_the_source_of_both_passes():
     text = Path(__file__).read_text(encoding="utf-8").splitlines()
     assert text[step["line"] - 1].strip() == "def forward(self, x):"
     assert text[step["gradient_line"] - 1].strip() == "def backward(self, dy, cache):"
-
-
-def test_a_layer_whose_source_is_not_known():
-    names, methods = {}, "    def forward(self, x): return x, x\n    def backward(self, dy, cache): return dy"
-    exec(f"class Own:\n{methods}", names)
-    page = explore_layer(names["Own"](), X)
-    assert page.head["lines"]["layer"]["source"] == ""
-    assert page.kind == "recorded"
-    assert page.title == "Own · npformer explorer"
 
 
 class Wrong(Scale):

@@ -1,21 +1,19 @@
 """The data of a live page: the parameters by their names in the cache tree, the settings and the example."""
 
-import json
-
 import numpy as np
 import pytest
 from page_numbers import page_numbers
 from tiny_runs import bert_checkpoint, gpt_checkpoint
 from toy_pretrained import checkpoint_of, toy_checkpoint
-from word_translator import SOURCE, TARGET, word_checkpoint, word_model, word_translator
+from word_translator import SOURCE, TARGET, word_model, word_translator
 
 import npformer
-from npformer.data import END, START
+from npformer.data import END
 from npformer.data.dataset import task_dataset
 from npformer.data.text_codecs import ByteCodec
 from npformer.errors import UserError
 from npformer.explorer import explore, model_data
-from npformer.explorer.model_data import MOST_TOKENS, live_data, why_not_live
+from npformer.explorer.model_data import MOST_TOKENS, why_not_live
 from npformer.generation.batch_decode import translate_ids
 from npformer.models.gpt import GPT, GPTConfig
 from npformer.models.transformer import Transformer, TransformerConfig
@@ -88,18 +86,6 @@ def test_the_source_lines_are_those_of_the_model(changes, key, file):
     assert explore(word_translator(**changes), DOG).head["lines"][key]["file"] == f"npformer/{file}"
 
 
-@pytest.mark.parametrize(
-    ("changes", "line"),
-    [
-        ({}, "return array_module(scores).where(mask, scores, -math.inf)"),
-        ({"mask_fill": -1e9}, "scores = xp.where(mask, scores, masking.fill)"),
-        ({"masking_how": "add", "mask_fill": -1e9}, "scores = scores + "),
-    ],
-)
-def test_each_kind_of_mask_has_its_line(changes, line):
-    assert explore(word_translator(**changes), DOG).head["lines"]["mask"]["code"].startswith(line)
-
-
 def test_the_example_is_decoded_as_the_page_decodes():
     """With a beam, the page would show a translation that it does not find itself."""
     for seed in range(6):
@@ -130,20 +116,6 @@ def test_the_example_is_the_translation_of_the_model():
     assert example["target_ids"] == [*TARGET.encode("le chien est large"), END]
 
 
-def test_the_vocabularies_and_their_rules():
-    head = explore(word_translator(), DOG).head
-    assert head["source_words"] == list(SOURCE.tokens)
-    assert head["target_words"] == list(TARGET.tokens)
-    assert head["tokenization"] == {
-        "source": {"lowercase": True, "elision": False},
-        "target": {"lowercase": True, "elision": True},
-    }
-    assert head["config"]["start_id"] == START
-    assert head["npformer"] == npformer.__version__
-    assert head["model"] == {"name": "toy", "parameters": word_model().count_parameters()}
-    assert json.loads(json.dumps(head)) == head
-
-
 @pytest.mark.parametrize(
     ("source", "target", "message"),
     [
@@ -162,24 +134,6 @@ def test_the_vocabularies_and_their_rules():
 def test_bad_input_is_refused_in_one_sentence(source, target, message):
     with pytest.raises(UserError, match=message):
         explore(word_translator(), source, target)
-
-
-def test_the_longest_sentence_that_has_room():
-    example = explore(word_translator(), "the " * (MOST_TOKENS - 1), "le " * (MOST_TOKENS - 1)).head[
-        "example"
-    ]
-    assert (len(example["source_ids"]), len(example["target_ids"])) == (48, 48)
-
-
-def test_a_model_that_never_ends_a_translation_fills_the_page():
-    loaded = word_translator()
-    loaded.model.target.tokens.weight.value[END] = 0  # the end symbol gets the logit 0
-    loaded.model.decoder.layers[-1].norm3.bias.value[...] = 5
-    for index in range(4, len(TARGET.tokens)):
-        loaded.model.target.tokens.weight.value[index] = 1  # and every word one of 5 · 8 or so
-    ids = explore(loaded, "the " * 40).head["example"]["target_ids"]
-    assert len(ids) == MOST_TOKENS
-    assert ids[-1] == END
 
 
 def gpt_of_bytes():
@@ -208,14 +162,6 @@ def test_which_models_are_live(tmp_path, monkeypatch):
     monkeypatch.setattr(model_data, "LARGEST_LIVE", 2000)
     count = f"{word_model().count_parameters():,}"
     assert why_not_live(models["words"]) == f"the model has {count} parameters, and a live page at most 2,000"
-
-
-def test_a_model_can_be_given_by_its_name(tmp_path):
-    path = tmp_path / "toy.safetensors"
-    save_checkpoint(word_checkpoint(), path)
-    by_name, loaded = explore(str(path), DOG), npformer.load(path)
-    assert by_name.html == explore(path, DOG).html == explore(loaded, DOG).html
-    assert live_data(loaded, DOG).head == by_name.head
 
 
 def test_the_page_of_the_tour_has_at_most_4_mb():

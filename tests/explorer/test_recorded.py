@@ -7,13 +7,10 @@ import numpy as np
 import pytest
 from page_steps import Steps
 from recorded_models import DOG, MODELS, TEXTS, load, recorded_data_of
-from word_translator import word_translator
 
 from npformer.errors import UserError
 from npformer.explorer import explore, recorded
 from npformer.explorer.recorded import recorded_data
-from npformer.explorer.steps import recording
-from npformer.models.universal import UniversalConfig, UniversalTransformer
 
 
 def near(actual, expected):
@@ -114,13 +111,6 @@ def test_a_masked_model_predicts_its_gaps():
     assert whole["predicted_tokens"] == ["the", "cat", "sees", "</S>"]
 
 
-def test_the_tokens_of_a_translator():
-    example = recorded_data(load("translator"), DOG, "le chien").head["example"]
-    tokens = {"target_tokens": ["<S>", "le", "chien"], "predicted_tokens": ["le", "chien", "</S>"]}
-    tokens |= {"source_tokens": [*DOG.split(), "</S>"]}
-    assert example == {"source": DOG, "target": "le chien"} | tokens
-
-
 @pytest.mark.parametrize(
     ("kind", "source", "target", "message"),
     [
@@ -187,16 +177,6 @@ def test_parameters_that_have_no_room_are_left_out(room, matrices, gradients, mo
     assert steps.grad(f"{path}.bias") is not None
 
 
-def test_too_many_numbers_are_refused(monkeypatch):
-    model = load("gpt")
-    count = sum(array.size for array in recorded_data(model, "the cat ate").arrays)
-    monkeypatch.setattr(recording, "LARGEST_PAGE", count)
-    recorded_data(model, "the cat ate")
-    monkeypatch.setattr(recording, "LARGEST_PAGE", count - 1)
-    with pytest.raises(UserError, match=f"of this model have {count:,} numbers, and a page has room for"):
-        recorded_data(model, "the cat ate")
-
-
 def test_a_very_large_model_is_computed_without_gradients_of_parameters(monkeypatch):
     model = load("gpt")
     precise = Steps(recorded_data(model, "the cat ate"))
@@ -214,16 +194,3 @@ def test_a_very_large_model_is_computed_without_gradients_of_parameters(monkeypa
         precise.grad("layers.0.self_attention.attention.weights"),
     )
     assert not any(parameter.has_grad for parameter in model.model.parameters())
-
-
-def test_a_universal_transformer_has_a_page():
-    """It shares one layer over its steps, so a second call of a layer has a number behind its name."""
-    translator = word_translator()
-    config = UniversalConfig(**translator.model.config.to_dict() | {"norm": "post"})
-    translator.model = UniversalTransformer(config, rng=np.random.default_rng(0))
-    steps = Steps(recorded_data(translator, DOG))
-    weights = [
-        path for path in steps.by_path if path.startswith("encoder") and path.endswith("attention.weights")
-    ]
-    assert weights
-    assert any("@2" in step["path"] for step, _, _ in steps.all)

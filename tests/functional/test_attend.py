@@ -57,16 +57,6 @@ def test_the_masks_of_tutorials_agree_where_each_query_has_a_key(fill, how):
         np.testing.assert_array_equal(other, one)
 
 
-def test_after_a_softmax_concat_does_not_depend_on_the_query():
-    """w · [q; k] is a term of the query plus a term of the key, and the softmax cancels the first."""
-    q, k = SCORES[0], SCORES[1]
-    weights, _ = F.softmax(F.concat_similarity(q, k, rng.standard_normal(10))[0])
-    np.testing.assert_allclose(weights, np.broadcast_to(weights[:1], weights.shape), rtol=1e-12)
-    network = rng.standard_normal((2, 5, 4)), rng.standard_normal(4)
-    weights, _ = F.softmax(F.perceptron_similarity(q, k, *network[0], network[1])[0])
-    assert np.ptp(weights, axis=0).max() > 0.1
-
-
 def test_the_gaussian_of_the_paper():
     """With sigma = D / 2: exp(-1/2) = .6065 at half the window, exp(-2) = .1353 at its edge."""
     reach, ones = 4, np.ones((1, 9))
@@ -81,11 +71,3 @@ def test_the_predicted_position_lies_between_0_and_the_length():
     p, cache = F.predict_position(SCORES, rng.standard_normal((5, 6)), 9 * rng.standard_normal(6), lengths)
     np.testing.assert_array_equal(cache.p, p)
     assert ((p > 0) & (p < lengths)).all()
-
-
-def test_the_window_includes_exactly_its_edges():
-    near = F.inside_window(np.array([[0.0, 2.5], [4.0, 9.0]]), 6, 1.5)
-    assert [[np.flatnonzero(row).tolist() for row in rows] for rows in near] == [
-        [[0, 1], [1, 2, 3, 4]],
-        [[3, 4, 5], []],
-    ]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import npformer.functional as F
-from npformer.functional.caches import cache_class, members
+from npformer.functional.caches import cache_class
 
 
 @cache_class
@@ -41,10 +41,3 @@ def test_in_a_notebook_inner_caches_are_folded_tables():
     assert inner in html
     assert "<tr><th style='text-align:left'>layers</th><td>[1]</td></tr>" in html
     assert html.count("<table>") == html.count("</table>") == 2
-
-
-def test_only_what_holds_arrays_or_caches_has_members():
-    one = np.ones(2)
-    assert members({"a": one, 3: None}) == [("a", one), ("3", None)]
-    assert members((1, (2, one))) == [("0", 1), ("1", (2, one))]
-    assert members((2, 3)) == members(Both) == members("text") == []

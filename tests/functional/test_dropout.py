@@ -18,31 +18,6 @@ def test_the_share_of_dropped_numbers_and_the_mean_of_the_output(p):
     np.testing.assert_array_equal(F.dropout_backward(5 * x, dropout_mask), 5 * y)
 
 
-def test_probability_0_draws_no_random_numbers():
-    rng, untouched = np.random.default_rng(0), np.random.default_rng(0)
-    x = np.ones(5)
-    assert F.dropout(x, 0.0, rng)[0] is x
-    assert rng.random() == untouched.random()
-
-
-@pytest.mark.parametrize("activation", ["relu", "gelu"])
-def test_the_middle_of_the_feed_forward_network_drops_the_activations(activation):
-    x = np.linspace(-3, 3, 500)
-    y, _ = F.activation_dropout(x, activation, 0.4, np.random.default_rng(1))
-    active, _ = F.ACTIVATIONS[activation][0](x)
-    expected, _ = F.dropout(active, 0.4, np.random.default_rng(1))
-    np.testing.assert_allclose(y, expected, rtol=1e-15)
-    assert not np.signbit(y[y == 0]).any() or activation != "relu"
-
-
-def test_add_norm_drops_the_output_of_the_sublayer():
-    x, h, gain = np.ones((2, 500)), np.linspace(-3, 3, 1000).reshape(2, 500), np.ones(500)
-    y, cache = F.add_norm(x, h, gain, 0 * gain, p=0.4, rng=np.random.default_rng(1))
-    dropped, dropout_mask = F.dropout(h, 0.4, np.random.default_rng(1))
-    np.testing.assert_array_equal(cache.dropout_mask, dropout_mask)
-    np.testing.assert_array_equal(y, F.layer_norm(x + dropped, gain, 0 * gain)[0])
-
-
 @pytest.mark.parametrize(
     ("p", "rng", "message"),
     [

@@ -1,8 +1,7 @@
 """Pairs against PyTorch, from the golden file. tests/models/test_torch_parity.py has layers and models."""
 
-import numpy as np
 import pytest
-from golden import TOLERANCE, assert_close, golden
+from golden import assert_close, golden
 
 import npformer.functional as F
 
@@ -31,13 +30,3 @@ def test_values_and_gradients(name):
     expected = [arrays[f"d{argument}"] for argument in names if f"d{argument}" in arrays]
     for ours, theirs in zip(grads if isinstance(grads, tuple) else (grads,), expected, strict=True):
         assert_close(ours, theirs)
-
-
-def test_adam_step_by_step():
-    arrays = golden("adam")
-    values = arrays["start"].copy()
-    m, v = np.zeros_like(values), np.zeros_like(values)
-    steps = zip(arrays["grads"], arrays["rates"], arrays["values"], strict=True)
-    for t, (grad, rate, expected) in enumerate(steps, 1):
-        F.adam_update(values, grad, m, v, float(rate), t, (0.9, 0.98), 1e-9)
-        np.testing.assert_allclose(values, expected, rtol=TOLERANCE)

@@ -11,13 +11,6 @@ def taken(ids, **settings):
     return take_ids(ids, 9, 4, "source", np.zeros(1), **settings)
 
 
-def test_lists_and_arrays_of_the_whole_vocabulary_are_taken():
-    assert taken([[0, 8, 3, 1]]).tolist() == [[0, 8, 3, 1]]
-    ids = np.array([[0, 8]], np.uint8)
-    assert taken(ids) is ids
-    taken([[1, 1]], start=2)
-
-
 @pytest.mark.parametrize(
     ("ids", "settings", "message"),
     [

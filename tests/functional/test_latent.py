@@ -52,24 +52,6 @@ def test_more_leading_axes_are_more_sentences(options):
             np.testing.assert_allclose(grad[where], of_one, rtol=1e-10, atol=1e-15)
 
 
-def test_the_papers_product_sums_to_1_without_normalization():
-    """w = A l, with a softmax in each column of A: dividing by the sum changes nothing."""
-    _, cache = F.latent_attend(LATENT, ACTIVE, V, WORDS, orientation="columns")
-    a = cache.active.swapaxes(-1, -2)
-    np.testing.assert_allclose(cache.weights, np.einsum("bij,bj->bi", a, cache.latent), rtol=1e-13)
-
-
-def test_both_stages_with_all_weight_on_one_token():
-    """With "columns" the result is the token at 3; with "rows" it is the mean of all tokens that weigh 1."""
-    latent, active, v = np.zeros((1, 4)), np.zeros((1, 4, 4)), np.eye(4)[None]
-    latent[0, 1] = 1000  # the latent weight is all on token 1
-    active[0, 1, 3] = 1000  # whose active weight is all on token 3
-    columns, _ = F.latent_attend(latent, active, v, orientation="columns")
-    np.testing.assert_array_equal(columns, [[0, 0, 0, 1]])
-    rows, _ = F.latent_attend(latent, active, v)
-    np.testing.assert_allclose(rows, [[1 / 3, 0, 1 / 3, 1 / 3]])  # the others give token 1 a quarter each
-
-
 @every_option
 def test_a_sentence_of_padding_gives_zeros_and_finite_gradients(options):
     nothing = np.array([[True] * 5, [False] * 5])

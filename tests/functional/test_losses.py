@@ -36,11 +36,6 @@ def test_a_batch_of_padding_has_loss_0(rng):
     assert not cross_entropy_backward(1.0, cache).any()
 
 
-def test_the_loss_of_a_single_token_is_divided_by_1():
-    loss, _ = cross_entropy(np.zeros((2, 5)), np.array([3, 0]), pad_id=0)
-    assert loss == pytest.approx(np.log(5), rel=1e-15)
-
-
 @pytest.mark.parametrize("loss_of", [cross_entropy, kernels.cross_entropy, kernels.cross_entropy_in_place])
 def test_an_impossible_token_costs_nothing_where_it_has_no_part(loss_of):
     """0 log 0 is 0: without smoothing, only the target has a part in the loss, and at padding nothing has."""
@@ -57,16 +52,6 @@ def test_the_divergence_of_an_impossible_token_that_is_not_wanted_is_0():
     logits, q = np.array([[0.0, -np.inf, 0.0]]), np.array([[0.5, 0.0, 0.5]])
     assert kl_divergence(logits, q)[0] == pytest.approx(0.0, abs=1e-15)
     assert kl_divergence(logits, q[:, ::-1] * [[1, 1, 0]] + [[0, 0.5, 0]])[0] == np.inf
-
-
-def test_the_number_of_tokens_may_be_given(rng):
-    """The parts of a training step are divided by the number of tokens of the whole step."""
-    logits, targets = rng.standard_normal((4, 5)), np.array([1, 2, 3, 0])
-    whole, cache = cross_entropy(logits, targets)
-    parts = [cross_entropy(logits[i : i + 2], targets[i : i + 2], tokens=4) for i in (0, 2)]
-    assert sum(loss for loss, _ in parts) == pytest.approx(whole, rel=1e-14)
-    grads = np.concatenate([cross_entropy_backward(1.0, part) for _, part in parts])
-    np.testing.assert_allclose(grads, cross_entropy_backward(1.0, cache), rtol=1e-14)
 
 
 def test_the_distance_of_two_equal_points_has_no_gradient():

@@ -36,12 +36,6 @@ def test_masks_of_padding_broadcast_over_heads_and_over_queries_or_keys():
     assert query_mask(IDS, pad_id=6)[0, 0, :, 0].tolist() == [True, False, True]
 
 
-def test_padding_and_causal_combine():
-    mask = padding_mask(IDS) & causal_mask(3, IDS)
-    assert mask.shape == (2, 1, 3, 3)
-    assert mask[0, 0].astype(int).tolist() == [[1, 0, 0], [1, 1, 0], [1, 1, 0]]
-
-
 def test_a_window_of_a_causal_mask():
     assert causal_mask(4, IDS, window=2).astype(int).tolist() == [
         [1, 0, 0, 0],
@@ -116,14 +110,6 @@ def test_exact_masking_sets_minus_infinity():
     assert scores is mask_scores_backward(SCORES, cache) is SCORES
 
 
-def test_replacing_and_adding():
-    replaced, _ = fill_scores(SCORES, MASK, Masking(-100.0))
-    added, _ = fill_scores(SCORES, MASK, Masking(-100.0, "add"))
-    assert (replaced[0, 1], added[0, 1]) == (-100, -98)
-    assert (replaced[MASK] == SCORES[MASK]).all()
-    assert (added[MASK] == SCORES[MASK]).all()
-
-
 def test_a_replaced_score_has_no_gradient_but_a_score_with_an_added_number_has_one():
     for how, expected in (("replace", 0), ("add", 1)):
         _, cache = fill_scores(SCORES, MASK, Masking(-100.0, how))
@@ -169,9 +155,3 @@ def test_a_mask_of_the_wrong_shape_is_refused(shape):
         mask_scores(SCORES, np.ones(shape, bool))
     with pytest.raises(UserError, match=r"query_mask has shape .* must broadcast to .* \(2, 3\)"):
         fill_scores(SCORES, None, Masking(), np.ones(shape, bool))
-
-
-@pytest.mark.parametrize("shape", [(3,), (1, 1), (2, 1), (1, 3), ()])
-def test_a_mask_that_broadcasts_is_accepted(shape):
-    scores, _ = mask_scores(SCORES, np.ones(shape, bool))
-    np.testing.assert_array_equal(scores, SCORES)

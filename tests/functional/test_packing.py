@@ -32,12 +32,6 @@ def test_packing_and_unpacking_are_each_others_backward_pass():
     assert np.vdot(pack(x, packing), rows) == pytest.approx(np.vdot(x, unpack(rows, packing)), rel=1e-14)
 
 
-def test_without_a_packing_the_array_is_unchanged():
-    x = np.ones((2, 3, 4))
-    assert pack(x, None) is x
-    assert unpack(x, None) is x
-
-
 @pytest.mark.parametrize("settings", VARIANTS, ids=[" ".join(variant) or "default" for variant in VARIANTS])
 def test_a_packed_model_computes_the_same(settings):
     config = TransformerConfig(
@@ -55,14 +49,6 @@ def test_a_packed_model_computes_the_same(settings):
         outcomes.append([logits if packed else logits[target != 0], loss, model.grads.copy()])
     for packed, plain in zip(*reversed(outcomes), strict=True):
         np.testing.assert_allclose(packed, plain, rtol=1e-10, atol=1e-13)
-
-
-def test_dropout_is_drawn_for_real_tokens_only():
-    config = TransformerConfig(source_vocab=9, target_vocab=9, d_model=8, d_ff=12, n_heads=2, dropout=0.5)
-    model = Transformer(config, rng=np.random.default_rng(1))
-    _, cache = model.forward(IDS, IDS, train=True, rng=np.random.default_rng(2), packed=True)
-    assert cache.encoder[0].norm1.dropout_mask.kept.shape == (8, 8)  # 8 tokens with 8 numbers each
-    assert cache.decoder[0].cross.projections[1].packing is cache.packings[0]
 
 
 def test_the_start_symbol_is_packed_even_if_it_has_the_id_of_padding():

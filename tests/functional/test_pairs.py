@@ -7,11 +7,8 @@ import numpy as np
 import pytest
 
 import npformer.functional as F
-from npformer import functional, kernels
-from npformer.checking import gradcheck
 from npformer.checking.cases import component_cases
 from npformer.checking.cases.universal import TOOK
-from npformer.functional.activations import identity, identity_backward
 from npformer.nn.show import named_arrays
 
 RNG = np.random.default_rng(0)
@@ -289,29 +286,7 @@ def test_gradients_are_exact(case):
     assert report.ok, str(report)
 
 
-@pytest.mark.parametrize("zero_id", [None, 0])
-def test_gradients_of_pairs_that_no_case_has(zero_id):
-    """The activation "none", and the table of an embedding whose ids repeat."""
-    assert gradcheck((identity, identity_backward), np.ones(3)).ok
-    lookup = (lambda table: F.embedding(TARGETS, table, 1.5, zero_id)), F.embedding_backward
-    report = gradcheck(lookup, RNG.standard_normal((5, 3)), hessian=True)
-    assert report.ok, str(report)
-    y, _ = F.embedding(TARGETS, np.ones((5, 3)), 1.5, zero_id)
-    assert (y == np.where((zero_id == TARGETS)[..., None], 0, 1.5)).all()
-
-
 def test_weights_decay_by_a_share_of_their_size():
     values = np.array([2.0, -4.0])
     F.decay_weights(values, 0.1, 0.5)
     assert values.tolist() == pytest.approx([1.9, -3.8], rel=1e-15)
-
-
-def test_the_columns_that_a_table_of_angles_does_not_have_pass_unchanged():
-    """In the pair and in the kernel, forward and backward."""
-    x = np.random.default_rng(0).standard_normal((2, 3, 4, 6))
-    cos, sin = functional.rotary_table(np.arange(4), 2)
-    for module in (functional, kernels):
-        y, cache = module.rotate(x, cos, sin)
-        np.testing.assert_array_equal(y[..., 2:], x[..., 2:])
-        np.testing.assert_allclose(y[..., :2], module.rotate(x[..., :2], cos, sin)[0], rtol=1e-15)
-        np.testing.assert_allclose(module.rotate_backward(y, cache), x, rtol=1e-12)

@@ -8,23 +8,11 @@ from npformer.functional.positions import LAYOUTS, sinusoids
 from npformer.nn import FixedPositions, InputEmbedding, LearnedPositions
 
 
-def test_a_shift_rotates_every_position_alike():
-    """PE(pos + 3) is a rotation of PE(pos), the same for all positions: the reason for sinusoids."""
-    pairs = sinusoids(40, 8).reshape(40, 4, 2) @ np.array([1j, 1])  # cos + i sin
-    turn = pairs[3:] / pairs[:-3]
-    np.testing.assert_allclose(turn, np.broadcast_to(turn[0], turn.shape), rtol=1e-12)
-    assert np.abs(turn[0] - 1).min() > 1e-3
-
-
 def test_zero_first_zeroes_position_0_only():
     plain, zeroed = sinusoids(4, 6), sinusoids(4, 6, zero_first=True)
     assert not zeroed[0].any()
     np.testing.assert_array_equal(zeroed[1:], plain[1:])
     assert plain[0].tolist() == [0, 1, 0, 1, 0, 1]
-
-
-def test_jianshu_accepts_an_odd_width():
-    assert sinusoids(3, 5, "jianshu").shape == (3, 5)
 
 
 def test_marian_puts_the_sines_of_the_paper_before_its_cosines_in_float32():
@@ -51,17 +39,6 @@ def test_a_later_start_continues_the_table(layer):
     whole, _ = layer.forward(9)
     part, _ = layer.forward(4, start=3)
     np.testing.assert_array_equal(part, whole[3:7])
-
-
-def test_learned_positions_sum_the_gradients_of_all_sentences():
-    layer = LearnedPositions(5, 2, dtype=np.float64)
-    _, cache = layer.forward(3, start=1)
-    layer.backward(np.arange(12.0).reshape(2, 3, 2), cache)
-    assert layer.weight.grad.tolist() == [[0, 0], [6, 8], [10, 12], [14, 16], [0, 0]]
-
-
-def test_fixed_positions_have_no_parameters():
-    assert FixedPositions(5, 4).count_parameters() == 0
 
 
 @pytest.mark.parametrize("positions", [*LAYOUTS, "learned"])

@@ -35,19 +35,6 @@ def test_the_distances_of_the_papers_figure():
     assert F.clipped_distance(3, 3, 9, Q).tolist() == [[9, 10, 11], [8, 9, 10], [7, 8, 9]]
 
 
-@either_way
-def test_the_weights_of_each_query_are_those_of_its_own_keys(pair):
-    """Equation 4 with a causal mask, for queries that begin at position 2."""
-    mask, distance = np.tri(4, 6, 2, dtype=bool), F.clipped_distance(4, 6, 2, Q, start=2)
-    y, cache = pair[0](*ARRAYS, mask, start=2)
-    for t in range(4):
-        keys, values = K[:, :, : t + 3] + KEY_POSITIONS[distance[t, : t + 3]], V[:, :, : t + 3]
-        expected, one = F.attention(Q[:, :, t : t + 1], keys, values + VALUE_POSITIONS[distance[t, : t + 3]])
-        np.testing.assert_allclose(y[:, :, t], expected[:, :, 0], rtol=1e-12)
-        np.testing.assert_allclose(cache.weights[:, :, t, : t + 3], one.weights[:, :, 0], rtol=1e-12)
-    assert not cache.weights[..., ~mask].any()
-
-
 @pytest.mark.parametrize(
     "settings",
     [
@@ -80,27 +67,6 @@ def test_spread_and_collect_are_adjoint():
     spread, collected = F.spread_by_distance(x, distance), F.collect_by_distance(y, distance, 5)
     np.testing.assert_array_equal(spread, np.take_along_axis(x, np.broadcast_to(distance, y.shape), -1))
     assert (spread * y).sum() == pytest.approx((x * collected).sum(), rel=1e-12)
-
-
-def test_without_position_vectors_it_is_plain_attention():
-    y, cache = F.attention(Q, K, V)
-    ours, by_distance = F.relative_attention_by_distance(Q, K, V)
-    np.testing.assert_array_equal(ours, y)
-    np.testing.assert_array_equal(by_distance.scores, cache.scores)
-    np.testing.assert_allclose(F.relative_attention(Q, K, V)[0], y, rtol=1e-12)
-
-
-def test_the_scores_can_be_inspected():
-    _, cache = F.relative_attention_by_distance(*ARRAYS)
-    np.testing.assert_allclose(cache.weights, F.softmax(cache.scores)[0], rtol=1e-12)
-
-
-@either_way
-def test_a_single_vector_for_all_distances_carries_no_position(pair):
-    """k = 0, the worst row of the paper: it cancels in the softmax and shifts all values equally."""
-    same, moved = KEY_POSITIONS[:1], VALUE_POSITIONS[:1]
-    y, _ = pair[0](Q, K, V, same, moved)
-    np.testing.assert_allclose(y, F.attention(Q, K, V)[0] + moved[0], rtol=1e-11)
 
 
 def test_by_distance_needs_no_array_of_the_vectors_of_all_pairs():

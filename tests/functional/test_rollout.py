@@ -37,12 +37,6 @@ def test_attention_to_the_token_before():
     assert last.tolist() == [0, 0, 1 / 8, 3 / 8, 3 / 8, 1 / 8]
 
 
-def test_a_fully_masked_query_keeps_itself():
-    weights = random_weights(2, 1, 1, 3, 3)
-    weights[:, :, :, 1] = 0
-    assert attention_rollout(weights)[-1, 1].tolist() == [0, 1, 0]
-
-
 @pytest.mark.torch
 def test_half_precision_is_summed_in_float64():
     torch = pytest.importorskip("torch")

@@ -37,15 +37,6 @@ def test_rotation_computed_with_loops(layout):
             assert y[row, b] == pytest.approx(x[row, a] * sin + x[row, b] * cos, rel=1e-13)
 
 
-@every_layout
-def test_scores_depend_on_relative_distances_only(layout):
-    q, k = normal(4, 8), normal(6, 8, seed=1)
-    scores = [rotated(q, s + np.arange(4), layout) @ rotated(k, s + np.arange(6), layout).T for s in (0, 37)]
-    np.testing.assert_allclose(scores[1], scores[0], rtol=1e-11, atol=1e-12)
-    apart = rotated(q, 1 + np.arange(4), layout) @ rotated(k, np.arange(6), layout).T
-    assert np.abs(apart - scores[0]).max() > 0.1
-
-
 def test_the_scaling_of_llama_3_computed_with_loops():
     """The angles of 16 pairs, of which some are kept, some divided by the factor and some between the two."""
     scaling = Llama3Scaling(factor=4.0, low=1.0, high=8.0, original_context=100)
@@ -95,13 +86,6 @@ def test_each_sentence_can_have_a_start_of_its_own():
     y, _ = layer.forward(x, start=np.array([5, 0]))
     np.testing.assert_array_equal(y[:1], layer.forward(x[:1], start=5)[0])
     np.testing.assert_array_equal(y[1:], layer.forward(x[1:])[0])
-
-
-def test_the_layer_has_no_parameters_and_keeps_float32():
-    layer = RotaryPositions(5, 4)
-    assert layer.count_parameters() == 0
-    y, _ = layer.forward(np.ones((1, 1, 5, 4), np.float32))
-    assert {y.dtype, layer.cos.dtype, layer.sin.dtype} == {np.dtype(np.float32)}
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """Batch decoding: each sentence is translated as if it were alone, whatever the batches and threads."""
 
 import itertools
-import threading
 
 import numpy as np
 import pytest
@@ -15,7 +14,6 @@ from npformer.generation import batch_decode as module
 from npformer.generation import beam_search, greedy, translate_ids
 from npformer.generation.batch_decode import batches_by_length
 from npformer.generation.search import usual_limits
-from npformer.models.recurrent import RecurrentConfig, RecurrentTranslator
 
 CONFIG = CONFIGS["paper-base"]
 
@@ -49,48 +47,6 @@ def test_each_sentence_is_translated_as_if_alone(config, beam):
         assert translate_ids(model, sources, **settings) == expected
 
 
-@pytest.mark.parametrize("attention", ["additive", "global", "local-p"])
-def test_a_recurrent_model_translates_alike(attention):
-    sizes = {"d_model": 8, "d_hidden": 8, "source_vocab": 11, "target_vocab": 11}
-    config = RecurrentConfig(attention=attention, **sizes)
-    model = RecurrentTranslator(config, rng=np.random.default_rng(1), dtype=np.float64)
-    model.values[...] *= 3
-    sources = random_sources(9)
-    for beam in (1, 4):
-        expected = [alone(model, ids, beam) for ids in sources]
-        assert translate_ids(model, sources, beam=beam, batch_tokens=60) == expected
-
-
-def test_the_bits_do_not_depend_on_the_threads(monkeypatch):
-    model, sources = random_model(CONFIG, 5, sharpness=4.0), random_sources(60)
-    scores: dict[int, list] = {}
-    for threads in (1, 2, 5):
-        recorded: list = []
-
-        def recording(*arguments, recorded=recorded, **settings):
-            found = beam_search(*arguments, **settings)
-            recorded.extend(hypothesis.score for hypotheses in found for hypothesis in hypotheses)
-            return found
-
-        monkeypatch.setattr(module, "beam_search", recording)
-        found = translate_ids(model, sources, beam=3, batch_tokens=60, threads=threads)
-        scores[threads] = [found, sorted(recorded)]
-    assert scores[1] == scores[2] == scores[5]
-
-
-def test_threads_work_at_the_same_time(monkeypatch):
-    """Two batches wait for each other at a barrier, which a single thread would never pass."""
-    meeting = threading.Barrier(2, timeout=120)  # only guards against waiting forever
-
-    def greedy_after_meeting(*arguments, **settings):
-        meeting.wait()
-        return greedy(*arguments, **settings)
-
-    monkeypatch.setattr(module, "greedy", greedy_after_meeting)
-    sources = random_sources(6, longest=1)  # in two batches
-    assert len(translate_ids(random_model(CONFIG), sources, batch_tokens=6, threads=2)) == 6
-
-
 def test_empty_sentences_stay_empty():
     model, (one, two) = random_model(CONFIG), random_sources(2)
     expected = [[], alone(model, one), [], alone(model, two), []]
@@ -117,14 +73,6 @@ def test_a_translation_that_never_ends_is_cut():
         assert [len(ids) for ids in translate_ids(never, sources, max_length=4, **settings)] == [4, 4]
         assert [len(ids) for ids in translate_ids(never, sources, max_length=[7, 2], **settings)] == [7, 2]
     np.testing.assert_array_equal(usual_limits(CONFIG.replace(max_length=16), sources), [13, 15])
-
-
-def test_progress_counts_every_sentence_once():
-    model, sources = random_model(CONFIG), [*random_sources(10), [END]]
-    told: list[int] = []
-    translate_ids(model, sources, batch_tokens=30, progress=told.append)
-    assert len(told) > 1
-    assert sum(told) == len(sources)
 
 
 @pytest.mark.parametrize(

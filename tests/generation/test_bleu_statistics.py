@@ -8,12 +8,10 @@ from sacrebleu.metrics.bleu import BLEU
 
 from npformer.generation.bleu_statistics import (
     LEAST_RESAMPLED,
-    LengthScore,
     bleu_by_length,
     bleu_half_width,
     corpus_bleu,
     sentence_counts,
-    with_half_width,
 )
 
 # two words, so that sentences share n-grams of some orders and lack others
@@ -83,17 +81,3 @@ def test_bleu_by_length():
     other = bleu_by_length(counts, sources, lengths=(1, 30), seed=3)
     assert [(each.lengths, each.sentences) for each in other] == [("1-29", 29), ("30+", 11)]
     assert other[1].half_width == bleu_half_width(counts[29:], seed=3)
-
-
-def test_lengths_without_a_sentence_and_empty_sentences():
-    counts = sentence_counts(["a", ""], ["a", "b"], "none")
-    assert [(each.lengths, each.sentences) for each in bleu_by_length(counts, ["", "a " * 12])] == [
-        ("1-9", 1),
-        ("10-14", 1),
-    ]
-    assert LengthScore(20, None, 1, 0.0, None).lengths == "20+"
-
-
-def test_a_score_as_text():
-    assert with_half_width(41.034, 1.6728) == "41.03 ± 1.67"
-    assert with_half_width(41.034, None) == "41.03"

@@ -27,12 +27,6 @@ def test_the_places_of_a_long_text_cut_it_into_all_of_its_pieces(text):
         assert "".join(shown(encoding, text)) == text
 
 
-def test_the_places_of_subwords():
-    encoding = LongTextTokenizer(PIECES).encode("dog dogs\n  d")
-    assert encoding.pieces == ["▁dog", "▁dog", "s", "\n", "▁", "▁", "▁d"]
-    assert shown(encoding, "dog dogs\n  d") == ["dog", " dog", "s", "\n", " ", " ", "d"]
-
-
 def test_all_bytes_of_a_character_have_its_place():
     encoding = LongTextTokenizer(ByteCodec()).encode("aé€\udcff")
     assert encoding.ids == [*"aé€".encode(), 255]
@@ -53,15 +47,6 @@ def test_the_places_of_words_in_another_spelling(text, found):
     encoding = SentenceTokenizer(WORDS).encode(text)
     assert encoding.ids == [*WORDS.encode(text), END]
     assert shown(encoding, text) == [*found, ""]
-
-
-def test_subwords_of_a_sentence_and_the_end_symbol():
-    codec = toy_codec("en")
-    encoding = SentenceTokenizer(codec).encode("A man is")
-    assert encoding.ids == [*codec.encode("A man is"), END]
-    assert encoding.pieces == ["a", "man", "is", "</S>"]
-    assert shown(encoding, "A man is") == ["A", "man", "is", ""]
-    assert SentenceTokenizer(codec).encode("rider").pieces[:2] == ["rid", "·e"]
 
 
 def test_an_entity_of_a_tokenised_corpus_has_no_place_and_the_words_after_it_have_theirs():
@@ -85,8 +70,3 @@ def test_masks_and_unknown_words():
     assert tokenizer.piece(mask) == MASK
     assert SentenceTokenizer(WORDS).mask_id is None
     assert SentenceTokenizer(WORDS).special_ids == {0, 1, 2, 3}
-
-
-def test_ids_are_decoded_by_the_codec():
-    assert SentenceTokenizer(WORDS).decode([*WORDS.encode("the cat"), END]) == "the cat"
-    assert LongTextTokenizer(PIECES).decode(PIECES.encode("dog s")) == "dog s"

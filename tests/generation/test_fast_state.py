@@ -6,7 +6,6 @@ import strict_cupy
 from decoding_models import (
     CONFIGS,
     SMALL,
-    UNTIED,
     assert_same_walk,
     every_config,
     random_model,
@@ -44,21 +43,6 @@ def test_the_logits_are_those_of_the_cached_state(config):
 
 def test_most_configurations_suit():
     assert {name for name, config in CONFIGS.items() if not suits(random_model(config))} == UNUSUAL
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"scale_scores": False},
-        {"d_head": 3, "d_value": 5},
-        {"activation": "gelu", "norm": "pre", "final_norm": True},
-        {"attention_bias": False, **UNTIED},
-    ],
-    ids=lambda settings: " ".join(settings),
-)
-def test_settings_of_layers(settings):
-    model = random_model(TransformerConfig(**(SMALL | settings)))
-    assert_suits(model, random_source(model.config))
 
 
 def test_an_unusual_model_keeps_the_cached_state(monkeypatch):
@@ -115,14 +99,6 @@ def test_rows_that_stay_are_not_moved():
     state.select(np.array([0, 2, 1, 3]))
     assert np.shares_memory(state.kv_cache.array, before)
     np.testing.assert_array_equal(state.kv_cache.array[:, :, :1], expected)
-
-
-def test_the_logits_of_all_steps_use_the_same_memory():
-    config = CONFIGS["paper-base"]
-    state = FastState(random_model(config), random_source(config))
-    first = state.decode_step(np.full(6, START))
-    state.select(np.array([0, 1]))
-    assert np.shares_memory(first, state.decode_step(np.array([5, 6])))
 
 
 def test_a_sentence_that_becomes_too_long_is_refused(monkeypatch):

@@ -81,22 +81,6 @@ def gap_filler():
     return GapFiller("bert", bert(), lambda: SentenceTokenizer(CODEC))
 
 
-def test_the_gaps_are_those_of_fill_in():
-    filler = gap_filler()
-    text = f"the cat {MASK} the street because it was {MASK}"
-    assert filler.fill(text, k=3) == fill_in(filler.model, CODEC, text, k=3)
-    assert [gap.place for gap in filler.fill(text)] == [2, 8]
-    assert [len(gap.words) for gap in filler.fill(text)] == [5, 5]
-
-
-def test_a_text_as_long_as_the_model_and_one_word_more():
-    """The end symbol takes the tenth place."""
-    filler = gap_filler()
-    assert len(filler.fill(f"{MASK} cat " * 4 + MASK)) == 5
-    with pytest.raises(UserError, match="the text has 10 tokens, and the model reads at most 9: shorten it"):
-        filler.fill(f"{MASK} cat " * 5)
-
-
 class WithStart(SentenceTokenizer):
     """Adds a special token before the sentence too, as the tokenizers of other BERTs do."""
 

@@ -1,10 +1,9 @@
 """Greedy search: the most probable token at each position."""
 
 import numpy as np
-import strict_cupy
-from decoding_models import CONFIGS, every_config, model_with_bias, random_model, random_source
+from decoding_models import CONFIGS, every_config, random_model, random_source
 
-from npformer.data import END, PAD, START, UNK
+from npformer.data import END, PAD, UNK
 from npformer.generation import greedy
 
 
@@ -30,17 +29,6 @@ def test_a_batch_gives_the_same_as_its_sentences_one_by_one_with_and_without_cac
         assert greedy(model, source, max_length=8, cached=cached) == expected
 
 
-def test_outputs_differ_and_end_at_different_times():
-    """Check that the translations of these models vary, so that the other tests are meaningful."""
-    found = []
-    for config in CONFIGS.values():
-        for seed in (1, 2):
-            found += greedy(random_model(config, seed), random_source(config, seed=seed), max_length=9)
-    assert len(set(map(len, found))) > 5
-    assert len(set(map(tuple, found))) > len(found) / 3
-    assert sum(len(set(ids)) > 2 for ids in found) > len(found) / 6
-
-
 def test_finished_sentences_leave_the_batch():
     config = CONFIGS["datawhale"]
     for seed in range(3):
@@ -55,24 +43,3 @@ def test_finished_sentences_leave_the_batch():
             live = sum(min(n + 1, 9) > t for n in lengths)
             expected.append(live if live <= 0.75 * expected[-1] else expected[-1])
         assert rows == expected
-
-
-def test_padding_start_and_unknown_are_never_chosen():
-    model = model_with_bias(token_0=900.0, token_1=800.0, token_2=900.0)
-    source = random_source(model.config)
-    for cached in (True, False):
-        found = greedy(model, source, max_length=6, cached=cached)
-        assert not {PAD, UNK, START, END} & {token for ids in found for token in ids}
-        assert any(found)
-    assert greedy(model, source, max_length=6, allow_unk=True) == [[UNK] * 6] * 6
-
-
-def test_on_the_gpu(monkeypatch):
-    config = CONFIGS["tensor2tensor"]
-    model, source = random_model(config), random_source(config)
-    expected = greedy(model, source, max_length=9)
-    cupy = strict_cupy.install(monkeypatch)
-    model.to("cupy")
-    assert greedy(model, source, max_length=9) == expected
-    assert greedy(model, source, max_length=9, cached=False) == expected
-    assert greedy(model, cupy.asarray(source), max_length=9) == expected

@@ -1,6 +1,6 @@
 """Invented words: neither in the known words nor in the source."""
 
-from npformer.generation.invented_words import InventedWords, find_invented_words, known_words, words_of
+from npformer.generation.invented_words import find_invented_words, known_words, words_of
 
 TEXT = ["Ein Mann fährt Rad.", "zwei hunde &apos;s t-shirt ."]
 
@@ -20,8 +20,3 @@ def test_words_that_nobody_wrote_are_invented():
     assert found.in_reference == 2  # trifft and radmann
     assert found.words == 8
     assert found.share == 0.5
-
-
-def test_without_words_the_share_is_zero():
-    assert find_invented_words([""], [""], [""], frozenset()) == InventedWords((), 0, 0)
-    assert InventedWords((), 0, 0).share == 0

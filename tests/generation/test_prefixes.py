@@ -2,12 +2,11 @@
 
 import numpy as np
 import pytest
-import strict_cupy
 from decoding_models import CONFIGS, SMALL, every_config, random_model, random_source
 
 from npformer.data import END, PAD, START, UNK
 from npformer.errors import UserError
-from npformer.generation import beam_search, greedy, translate_ids
+from npformer.generation import beam_search, greedy
 from npformer.models.transformer import TransformerConfig
 
 BEGIN = [[7, 4], [], [5], [9, 9, 9, 8], [6], []]  # of the six sentences of random_source
@@ -59,23 +58,6 @@ def test_beam_search_finds_all_translations_that_begin_so(rules, renormalize):
             np.testing.assert_allclose(*numbers, atol=1e-12)
 
 
-def test_many_sentences_keep_their_beginnings():
-    config = CONFIGS["paper-base"]
-    model, source = random_model(config), random_source(config)
-    sources = [row[row != PAD].tolist() for row in source]
-    for beam in (1, 3):
-        alone = [
-            translate_ids(model, [ids], beam=beam, begin=[begin])[0]
-            for ids, begin in zip(sources, BEGIN, strict=True)
-        ]
-        for batch_tokens in (1, 30, 4096):
-            found = translate_ids(model, sources, beam=beam, begin=BEGIN, batch_tokens=batch_tokens)
-            assert found == alone
-        assert all(ids[: len(begin)] == begin for ids, begin in zip(alone, BEGIN, strict=True))
-    (long,) = translate_ids(model, sources[:1], begin=[[5] * 60])  # far longer than the source
-    assert long[:60] == [5] * 60
-
-
 @pytest.mark.parametrize(
     ("begin", "words"),
     [
@@ -90,12 +72,3 @@ def test_beginnings_that_are_refused(begin, words):
     for search in (greedy, beam_search):
         with pytest.raises(UserError, match=words):
             search(model, source, max_length=4, begin=begin)
-
-
-def test_on_the_gpu(monkeypatch):
-    config = CONFIGS["tensor2tensor"]
-    model, source = random_model(config), random_source(config)
-    expected = beam_search(model, source, max_length=7, begin=BEGIN)
-    strict_cupy.install(monkeypatch)
-    found = beam_search(model.to("cupy"), source, max_length=7, begin=BEGIN)
-    assert [[each.ids for each in row] for row in found] == [[each.ids for each in row] for row in expected]

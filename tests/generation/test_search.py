@@ -14,12 +14,10 @@ from npformer.generation.search import (
     NextTokens,
     best_token,
     best_tokens,
-    check_source,
     forbidden_tokens,
     largest,
     length_limits,
     log_sum_exp,
-    usual_limits,
 )
 from npformer.models.transformer import TransformerConfig
 
@@ -91,13 +89,6 @@ def test_invalid_sources(search):
         search(model, np.array([[5, END]]), max_length=10)
 
 
-def test_a_list_is_converted_to_an_array():
-    model = random_model(CONFIG)
-    source = random_source(CONFIG, (4, 4))
-    assert greedy(model, source.tolist()) == greedy(model, source)
-    np.testing.assert_array_equal(check_source(CONFIG, source.tolist()), source)
-
-
 def logits_with_ties(seed=0, shape=(40, 11)):
     """Return logits with few different values, so that many are equal."""
     return np.random.default_rng(seed).integers(-2, 3, shape).astype(float)
@@ -129,12 +120,6 @@ def test_best_tokens_are_those_of_the_log_probabilities():
     np.testing.assert_array_equal(without.end, found.end)
 
 
-def test_with_most_tokens_forbidden():
-    found = best_tokens(logits_with_ties(), [*range(9)], 5, END)
-    np.testing.assert_array_equal(np.isfinite(found.log_probs).sum(1), 2)
-    assert best_tokens(logits_with_ties(), [], 50, END).tokens.shape == (40, 11)
-
-
 def test_log_sum_exp_does_not_overflow():
     x = np.random.default_rng(0).normal(size=(ROWS * 2 + 3, 50)) * 5
     np.testing.assert_allclose(log_sum_exp(x), np.log(np.exp(x).sum(1)), rtol=1e-13)
@@ -155,21 +140,6 @@ def test_one_row_that_is_not_finite(broken):
         for choose in (lambda: best_token(logits, [PAD]), lambda: best_tokens(logits, [PAD], 3, END)):
             with pytest.raises(UserError, match="not finite"):
                 choose()
-
-
-def test_default_limits_are_long_enough_for_a_translation():
-    sources = [[5] * n + [END] for n in (0, 1, 12, 99)]
-    np.testing.assert_array_equal(usual_limits(CONFIG, sources), [11, 13, 29, 160])
-    np.testing.assert_array_equal(usual_limits(CONFIG.replace(max_length=20), sources), [11, 13, 19, 19])
-
-
-def test_renormalized_probabilities_of_the_allowed_tokens_sum_to_one():
-    logits = np.random.default_rng(0).standard_normal((3, 9))
-    found = best_tokens(logits.copy(), [PAD, UNK], 7, END, renormalize=True)
-    np.testing.assert_allclose(np.exp(found.log_probs).sum(1), 1, rtol=1e-12)
-    as_given = best_tokens(logits.copy(), [PAD, UNK], 7, END)
-    np.testing.assert_array_equal(found.tokens, as_given.tokens)
-    assert (found.log_probs > as_given.log_probs).all()
 
 
 @pytest.mark.parametrize("n", [1, 2])

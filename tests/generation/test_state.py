@@ -23,17 +23,3 @@ def test_rows_know_the_sentence_they_belong_to():
         state.decode_step(np.array([5, 6, 7, 8]))
         state.select(np.array([1, 3]))
         np.testing.assert_array_equal(state.sentence, [4, 0])
-
-
-def test_the_source_is_copied_only_when_rows_change_their_sentence():
-    config = CONFIGS["paper-base"]
-    state = CachedState(random_model(config), random_source(config, (3, 4)))
-    state.decode_step(np.full(2, START))
-    state.select(np.array([0, 0, 1, 1]))
-    encoded, kv_cache = state.encoded, state.kv_cache
-    state.decode_step(np.array([5, 6, 7, 8]))
-    state.select(np.array([1, 0, 3, 3]))  # beams are reordered within their sentence
-    assert state.encoded is encoded
-    assert state.kv_cache is not kv_cache
-    state.select(np.array([1, 2]))
-    assert state.encoded is not encoded

@@ -31,12 +31,6 @@ def test_the_pieces_join_to_the_whole_text(codec):
         assert pieces[-1] == ""
 
 
-def test_any_tokens_of_subwords_are_decoded_as_together():
-    ids = np.random.default_rng(0).integers(0, len(SUBWORDS.tokens), 300).tolist()
-    pieces, _ = pieces_of(SUBWORDS, ids[:1], ids[1:])
-    assert SUBWORDS.decode(ids[:1]) + "".join(pieces) == SUBWORDS.decode(ids)
-
-
 def test_a_character_of_several_bytes_comes_as_a_whole():
     ids = list("é猫🙂".encode())
     pieces, _ = pieces_of(ByteCodec(), [97], ids)
@@ -73,23 +67,10 @@ def test_what_may_begin_a_stop_string_is_held_back_no_longer_than_needed():
     assert stream.finish() == "ab"
 
 
-def test_the_first_of_several_stop_strings_ends_the_text():
-    codec = CharacterCodec("abcd")
-    pieces, stream = pieces_of(codec, [0], codec.encode("aabcd"), ["cd", "bc", "d"])
-    assert "".join(pieces) == "aa"
-    assert stream.add(0) == stream.finish() == ""
-
-
 def test_the_first_of_several_stop_strings_in_one_token_ends_the_text():
     ids = [SUBWORDS.tokens.index(token) for token in ("at", "▁the", "▁cat")]
     pieces, _ = pieces_of(SUBWORDS, [0], ids, ["e", "th", "cat"])
     assert "".join(pieces) == "at "
-
-
-def test_the_prompt_is_not_searched():
-    codec = CharacterCodec("abc")
-    pieces, _ = pieces_of(codec, codec.encode("aab"), codec.encode("cab"), ["bc", "aa"])
-    assert "".join(pieces) == "cab"
 
 
 def test_an_empty_stop_string_is_refused():

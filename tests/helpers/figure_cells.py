@@ -1,7 +1,6 @@
 """Functions that read a drawn figure: the numbers in its cells, the names beside them, and its text."""
 
 import os
-from collections import defaultdict
 from pathlib import Path
 from typing import NamedTuple
 
@@ -72,11 +71,6 @@ def grids(figure):
     return [read_grid(c, places(figure)) for c in ax.collections if isinstance(c, PolyCollection)]
 
 
-def read(id, **changes):
-    """Return every grid of a figure from the top down, then from left to right."""
-    return sorted(grids(picture(id, **changes)), key=lambda g: (-round(g.top + g.bottom, 1), g.left))
-
-
 def read_grid(collection, labels):
     """Return the cells by their positions, not by the order in which they were drawn."""
     corners = np.array([path.vertices[:4] for path in collection.get_paths()])  # (N·M, 4, 2)
@@ -92,54 +86,3 @@ def read_grid(collection, labels):
         if near.min() < 0.01:
             values[row[near.argmin()], column[near.argmin()]] = number(text)
     return Cells(values, faces, *corners.min((0, 1)), *corners.max((0, 1)))
-
-
-def named(figure):
-    """Return the grids by the names above, below, left or right of their middle."""
-    result = defaultdict(list)
-    for cells in grids(figure):
-        x, y = (cells.left + cells.right) / 2, (cells.bottom + cells.top) / 2
-        beside = [
-            (x, cells.top + GAP),
-            (x, cells.bottom - GAP),
-            (cells.left - GAP, y),
-            (cells.right + GAP, y),
-        ]
-        for text, *place in places(figure):
-            if "$" in text and any(np.allclose(place, at, atol=1e-6) for at in beside):
-                result[text.replace("$", "").replace("{", "").replace("}", "")].append(cells)
-    return result
-
-
-def shows(cells, matrix, decimals=2):
-    """Return whether a grid shows a matrix, up to the rounding of its numbers."""
-    matrix = np.atleast_2d(matrix)
-    same = cells.values.shape == matrix.shape
-    return same and bool(np.allclose(cells.values, matrix, rtol=0, atol=0.5 * 10**-decimals + 1e-9))
-
-
-def same(shown, expected):
-    """Check that numbers shown with two decimals are the expected ones."""
-    expected = np.asarray(expected, np.float64)
-    assert shown.shape == expected.shape, f"{shown.shape} is drawn, {expected.shape} expected"
-    np.testing.assert_allclose(shown, expected, rtol=0, atol=0.00502)
-
-
-def row_words(figure, cells):
-    """Return the words at the left of a grid's rows, from the top."""
-    step = (cells.top - cells.bottom) / len(cells.values)
-    heights = cells.top - step * (np.arange(len(cells.values)) + 0.5)
-    at = {(round(x, 6), round(y, 6)): text for text, x, y in places(figure)}
-    return [at.get((round(cells.left - GAP, 6), round(y, 6))) for y in heights]
-
-
-def heat(ax):
-    """Return the parts of a heat map: the colours' numbers, NaN where masked; the text; queries; keys."""
-    image = ax.images[0].get_array()
-    colours = np.where(np.ma.getmaskarray(image), np.nan, image.data)
-    numbers = np.full(image.shape, np.nan)
-    for text in ax.texts:
-        column, row = text.get_position()
-        numbers[round(row), round(column)] = number(text.get_text())
-    queries = [label.get_text() for label in ax.get_yticklabels()]
-    return colours, numbers, queries, [label.get_text() for label in ax.get_xticklabels()]

@@ -21,8 +21,6 @@ ANIMAL = split("the animal didn't cross the street because it was too tired")
 ANIMAL_FR = split("l' animal n' a pas traversé la rue parce qu' il était trop fatigué")
 BANK = split("i arrived at the bank after crossing the river")
 BANK_FR = split("je suis arrivé à la rive après avoir traversé la rivière")
-MONEY = split("i arrived at the bank after crossing the road to get some money")
-MONEY_FR = split("je suis arrivé à la banque après avoir traversé la route pour retirer de l' argent")
 
 
 class Oracle:

@@ -46,20 +46,6 @@ def test_a_character_of_several_tokens_is_shown_byte_by_byte(gpt2):
     assert encoding.offsets[-1] == (2, 3)
 
 
-def test_the_space_before_the_first_word_comes_from_no_character(gpt2, tmp_path):
-    folder = tokenizer_folders.copied(gpt2, tmp_path / "copy", {"add_prefix_space": True})
-    encoding = load_tokenizer(folder, "gpt2").encode("\x01a")
-    assert encoding.pieces == ["▁", "\x01", "a"]
-    assert encoding.offsets == [(0, 0), (0, 1), (1, 2)]
-
-
-def test_a_mark_after_a_special_token_is_not_joined_to_it(tmp_path):
-    folder = tokenizer_folders.qwen2(tmp_path / "older")  # it composes ">" and U+0338
-    encoding = load_tokenizer(folder, "qwen2").encode("<|endoftext|>\u0338")
-    assert encoding.pieces[0] == "<|endoftext|>"
-    assert (encoding.offsets[0], encoding.offsets[-1]) == ((0, 13), (13, 14))
-
-
 def test_the_bytes_of_a_vocabulary_are_those_of_the_library():
     letters = tokenizers.pre_tokenizers.ByteLevel.alphabet()
     decode = tokenizers.decoders.ByteLevel().decode
@@ -83,13 +69,6 @@ def test_special_tokens_have_ids(bert, gpt2):
     assert tokenizer.special_ids == {0, 1, 2, 3, 4}
     bytes_only = load_tokenizer(gpt2, "gpt2")
     assert (bytes_only.mask_id, bytes_only.unknown_id, bytes_only.special_ids) == (None, None, {0})
-
-
-def test_a_piece_without_a_text(bert, gpt2):
-    words, letters = load_tokenizer(bert, "bert"), load_tokenizer(gpt2, "gpt2")
-    assert {words.piece(index) for index in range(600)} >= {"the", "s", "[MASK]"}
-    assert " the" in {letters.piece(index) for index in range(600)}
-    assert words.piece(10**6) == "<1000000>"
 
 
 def test_truncation_padding_and_dropout_of_a_file_are_not_used(json_folder, gpt2):

@@ -55,12 +55,6 @@ def test_parts_of_a_character_cover_it_and_show_their_own_text(whole):
     assert "".join(encoding.pieces[:-1]).lstrip("▁ ") == "1⁄2x"
 
 
-def test_the_space_before_the_first_word_comes_from_no_character(whole):
-    encoding = load_tokenizer(whole, "marian").encode("ဪ")
-    assert encoding.pieces == ["▁", "ဪ", "</s>"]
-    assert encoding.offsets == [(0, 0), (0, 1), (0, 0)]
-
-
 def test_target_sentences_use_the_model_of_the_target(whole):
     import sentencepiece
 
@@ -69,19 +63,6 @@ def test_target_sentences_use_the_model_of_the_target(whole):
     model = sentencepiece.SentencePieceProcessor(model_file=str(whole / "target.spm"))
     expected = [ids.get(piece, ids["<unk>"]) for piece in model.encode(text, out_type=str)] + [ids["</s>"]]
     assert tokenizer.for_target.encode(text).ids == expected != tokenizer.encode(text).ids
-
-
-def test_special_ids_and_pieces(whole):
-    tokenizer, ids = load_tokenizer(whole, "marian"), vocabulary(whole)
-    assert tokenizer.special_ids == {ids["</s>"], ids["<unk>"], ids["<pad>"]}
-    assert tokenizer.mask_id is None
-    assert tokenizer.piece(ids["▁the"]) == " the"
-
-
-def test_an_id_outside_the_vocabulary_is_an_error(whole):
-    size = len(vocabulary(whole))
-    with refused(f"^the id {size} is not in the vocabulary of .*: give ids from 0"):
-        load_tokenizer(whole, "marian").decode([size])
 
 
 def test_a_special_token_that_the_vocabulary_lacks_has_the_next_id(folder):

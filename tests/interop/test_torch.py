@@ -11,11 +11,10 @@ import pytest
 from paths import ROOT
 from tiny import tiny_config
 
-import npformer
 from npformer.errors import UserError
 from npformer.models.transformer import Encoder, Transformer
 from npformer.models.transformer.layers import layer_from_parts
-from npformer.nn import Context, Linear, MultiHeadAttention, Projection, RMSNorm, RotaryPositions
+from npformer.nn import MultiHeadAttention, Projection, RMSNorm, RotaryPositions
 from npformer.nn.attention import RelativeAttention
 
 torch = pytest.importorskip("torch")
@@ -224,13 +223,6 @@ def test_tensors_that_several_parts_share_stay_shared():
     assert back.layers[0].self_attn.in_proj_weight is back.layers[1].self_attn.in_proj_weight
 
 
-def test_the_random_generator_of_pytorch_is_not_used():
-    module = nn.Transformer(4, 2, 1, 1, 6)
-    state = torch.get_rng_state()
-    to_torch(from_torch(module))
-    assert torch.equal(torch.get_rng_state(), state)
-
-
 @pytest.mark.parametrize("norm", ["pre", "post", "n-da", "-dan"])
 @pytest.mark.parametrize("fused", [True, False])
 def test_a_model_of_npformer_in_pytorch(norm, fused):
@@ -243,13 +235,6 @@ def test_a_model_of_npformer_in_pytorch(norm, fused):
     memory = to_torch(model.encoder).eval()(tensors[0])
     assert_same(model.encoder(x), memory)
     assert_same(model.decoder(target, model.encoder(x)), to_torch(model.decoder).eval()(tensors[1], memory))
-
-
-def test_the_gradient_check_accepts_a_converted_transformer():
-    layer = from_torch(nn.Transformer(4, 2, 1, 1, 6, bias=False), dtype="float64")
-    rng = np.random.default_rng(0)
-    source, target = rng.standard_normal((2, 3, 4)), rng.standard_normal((2, 2, 4))
-    assert npformer.gradcheck(layer, source, target, context=Context(train=True, rng=7)).ok
 
 
 class OwnLayer(nn.TransformerEncoderLayer):
@@ -345,18 +330,6 @@ def test_errors_of_to_torch(message, make):
     with pytest.raises(UserError, match=message) as raised:
         to_torch(make())
     assert str(raised.value).count(". ") == 0  # one sentence
-
-
-def test_output_and_input_biases_are_independent():
-    layer = MultiHeadAttention(4, 2, bias=False, output_bias=True, dtype=np.float64)
-    layer.output.bias.value[:] = [1, 2, 3, 4]
-    x = np.random.default_rng(0).standard_normal((2, 3, 4))
-    tensor = torch.from_numpy(x)
-    module = to_torch(layer)
-    y, _ = module(tensor, tensor, tensor)
-    assert_same(layer(x), y)
-    assert_same(from_torch(module)(x), y)
-    assert isinstance(from_torch(module).output, Linear)
 
 
 def test_the_example_of_the_documentation_prints_what_it_shows(capsys):

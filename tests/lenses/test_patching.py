@@ -100,14 +100,6 @@ def test_more_places_than_a_batch(monkeypatch):
     np.testing.assert_allclose(patched("gpt", "layers").effects[""].exact, whole, atol=1e-5)
 
 
-def test_the_names_of_rows_and_columns():
-    found = patched("post", "attention")
-    assert found.effects["decoder"].rows == ["layer 0", "layer 0 cross", "layer 1", "layer 1 cross"]
-    assert found.effects["encoder"].columns == list("abcdef")
-    assert found.effects["decoder"].columns == list("uvwxy")
-    assert repr(found) == "<patching of logit of 'five' − logit of 'three': encoder (2, 6), decoder (4, 5)>"
-
-
 def test_texts_of_different_lengths():
     model = MODELS["gpt"]()
     (ids,) = ids_of(model)
@@ -136,7 +128,3 @@ def test_the_table_is_in_percent_of_the_difference():
         "a       25  50",
         "猫     -12   0",
     ]
-
-
-def test_without_a_difference_the_table_is_in_units_of_the_score():
-    assert table(0.0)[-2:] == ["a       0.500  1.000", "猫     -0.250  0.000"]

@@ -6,13 +6,11 @@ import numpy as np
 import pytest
 
 from npformer.mistakes.operators import (
-    COMPARISONS,
     DERIVATIVES,
     MISSING,
     MISSING_VALUES,
     OFTEN_MISSING,
     OPERATIONS,
-    OPPOSITE,
     SIMPLER,
     STEPS,
     repairs,
@@ -35,12 +33,6 @@ def test_the_repair_undoes_a_row(row):
         assert code_of(filled(row.right, matched(row.wrong, wrong) | {"V": LETTERS["V"]})) == code_of(right)
     else:
         assert code_of(right) in [code_of(new) for _, new in repairs([row], wrong)]
-
-
-def test_operations_and_comparisons_have_another_one():
-    assert OPPOSITE[ast.Add] is ast.Sub
-    assert OPPOSITE[ast.Mult] is ast.Div
-    assert all(other is not op for op, others in COMPARISONS.items() for other in others)
 
 
 def test_a_letter_that_occurs_twice_stands_for_the_same_code():

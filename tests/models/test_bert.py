@@ -4,12 +4,10 @@ import numpy as np
 import pytest
 
 from npformer import UserError
-from npformer.checking.leaks import movement
 from npformer.functional.losses import cross_entropy, cross_entropy_backward
 from npformer.models.bert import BERT_PRESETS, Bert, BertConfig
 
 SIZES = {"vocab_size": 9, "d_model": 8, "n_layers": 2, "n_heads": 4, "max_length": 8}
-WITHOUT_DROPOUT = {"dropout": 0.0, "attention_dropout": 0.0}
 IDS = np.array([[2, 5, 8, 7, 5, 3], [4, 8, 3, 0, 0, 0]])
 TARGETS = np.array([[0, 5, 6, 0, 0, 0], [0, 7, 0, 0, 0, 0]])  # the hidden tokens; 8 stands for most of them
 SEGMENT_IDS = np.array([[0, 0, 0, 1, 1, 1], [0, 1, 1, 0, 0, 0]])
@@ -51,13 +49,6 @@ def test_the_number_of_parameters_is_known_without_building(changes):
 def test_presets(name, count):
     assert BertConfig.preset(name).count_parameters() == count
     assert name in BERT_PRESETS
-
-
-def test_a_preset_can_be_changed():
-    changed = BertConfig.preset("bert-small", max_length=32)
-    assert changed == BertConfig.preset("bert-small").replace(max_length=32)
-    with pytest.raises(UserError, match="unknown preset of BERT 'bert-bse': did you mean bert-base"):
-        BertConfig.preset("bert-bse")
 
 
 @pytest.mark.parametrize(
@@ -137,10 +128,6 @@ def test_the_head_shares_its_weight_with_the_embedding():
 
 
 # Dependence of outputs on inputs
-
-
-def test_every_token_attends_to_every_token():
-    assert (movement(tiny().forward, IDS[:1]) > 0).all()
 
 
 def test_padding_changes_nothing():

@@ -44,44 +44,6 @@ def test_the_embedding_of_padding_is_not_learned(kind):
     assert (model.tokens.weight.grad[[4, 5, 6, 7, 8]] != 0).any(-1).all()
 
 
-def test_only_the_reader_depends_on_the_order():
-    for kind, knows in (("bag", False), ("latent", True)):
-        model = make_model(kind)
-        program, _ = model.forward(IDS[:1])
-        turned, _ = model.forward(IDS[:1, ::-1])
-        for one, other in zip(program, turned, strict=True):
-            assert np.allclose(one, other, rtol=1e-12) != knows
-
-
-def test_the_bag_of_words_computed_with_loops():
-    model = make_model("bag")
-    program, _ = model.forward(IDS)
-    table = model.tokens.weight.value
-    for row, words in enumerate(([4, 5, 6, 5, 8], [7, 4, 6])):
-        mean = sum(table[word] for word in words) / len(words)
-        expected = mean @ model.trigger.weight.value + model.trigger.bias.value
-        np.testing.assert_allclose(program.trigger[row], expected, rtol=1e-12)
-
-
-def test_the_weighted_mean_is_over_embeddings_without_positions():
-    """The vectors in the mean o do not depend on the order: only the weights distinguish the channels."""
-    model = make_model("latent")
-    program, cache = model.forward(IDS)
-    table = model.tokens.weight.value
-    for answer, logits, asked in (
-        (model.trigger, program.trigger, cache.trigger),
-        (model.action, program.action, cache.action),
-    ):
-        o = np.einsum("bj,bjd->bd", asked.attention.weights, table[IDS])
-        expected = o @ answer.output.weight.value + answer.output.bias.value
-        np.testing.assert_allclose(logits, expected, rtol=1e-12)
-
-
-def test_trigger_and_action_have_attention_weights_of_their_own():
-    _, cache = make_model("latent").forward(IDS)
-    assert np.abs(cache.trigger.attention.weights - cache.action.attention.weights).max() > 1e-4
-
-
 @pytest.mark.parametrize(("name", "values"), [("orientation", ORIENTATIONS), ("measure", MEASURES)])
 def test_the_settings_of_latent_attention_have_an_effect_on_both_answers(name, values):
     one, other = (make_model("latent", **{name: value}).forward(IDS)[0] for value in values)

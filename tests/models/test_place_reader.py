@@ -7,14 +7,6 @@ from npformer.errors import UserError
 from npformer.models.place_reader import Reader, make_places
 
 
-def test_the_answer_is_at_the_named_place():
-    places = make_places(50, np.random.default_rng(0))
-    for query, memory, symbol in zip(*places, strict=True):
-        named = (memory[:, :6] == query).all(-1)
-        assert named.sum() == 1
-        assert memory[named, 6:].argmax() == symbol
-
-
 def test_every_place_is_asked_for_and_every_symbol_occurs():
     places = make_places(200, np.random.default_rng(0), np.float32)
     asked = (places.memory[..., :6] == places.query).all(-1)  # (B, S)

@@ -32,15 +32,6 @@ def test_the_forget_bias_is_that_of_the_forget_gates(cell):
         assert not layer.hidden_projection.bias.value.any()
 
 
-def test_scaled_token_vectors():
-    """scale_embedding multiplies the vectors of both languages by sqrt(d_model), as in the Transformer."""
-    plain, scaled = (random_model({"scale_embedding": scale}) for scale in (False, True))
-    ids = np.array([[4, 9]])
-    for name in ("source", "target"):
-        expected = np.sqrt(6) * getattr(plain, name)(ids)
-        np.testing.assert_allclose(getattr(scaled, name)(ids), expected, rtol=1e-12)
-
-
 @pytest.mark.parametrize("name", ARCHITECTURES.names())
 def test_a_preset_has_as_many_parameters_as_the_small_transformer(name):
     vocabularies = {"source_vocab": 284, "target_vocab": 380}
@@ -66,11 +57,6 @@ def test_a_preset_has_as_many_parameters_as_the_small_transformer(name):
 def test_invalid_settings(changes, message):
     with pytest.raises(UserError, match=message):
         RecurrentConfig().replace(**changes)
-
-
-def test_an_unknown_architecture():
-    with pytest.raises(UserError, match=r"unknown architecture 'rnn-globl': did you mean rnn-global\?"):
-        architecture("rnn-globl")
 
 
 def test_invalid_ids():

@@ -6,16 +6,10 @@ from training_worker import tiny_dataset, tiny_training
 
 from npformer.cli.main import main
 from npformer.data import END, pad
-from npformer.data.dataset import task_dataset
-from npformer.errors import UserError
-from npformer.generation import beam_search, greedy
 from npformer.generation.state import CachedState, PrefixState
 from npformer.models.recurrent import RecurrentConfig
-from npformer.models.registry import attention_layers, build, config_from_checkpoint
-from npformer.models.transformer import TransformerConfig
+from npformer.models.registry import attention_layers, build
 from npformer.models.universal import UniversalConfig
-from npformer.pretrained import Translator
-from npformer.storage.checkpoint import load_checkpoint
 from npformer.training import read_log, resume, train
 
 VOCABULARIES = {"source_vocab": 11, "target_vocab": 11, "max_length": 12, "dropout": 0.0}
@@ -96,17 +90,6 @@ def test_decoding_one_token_at_a_time_equals_the_whole_sentence(config):
 
 
 @every_kind
-def test_greedy_and_beam_search(config):
-    model, source = random_model(config), random_source()
-    found = greedy(model, source, max_length=6)
-    assert found == greedy(model, source, max_length=6, cached=False)
-    assert found == [best.ids for best, *_ in beam_search(model, source, beam=1, max_length=6)]
-    wide = beam_search(model, source, beam=3, max_length=6)
-    plain = beam_search(model, source, beam=3, max_length=6, cached=False)
-    assert [[h.ids for h in hypotheses] for hypotheses in wide] == [[h.ids for h in hs] for hs in plain]
-
-
-@every_kind
 def test_the_attention_that_is_shown(config):
     """A recurrent network has one attention layer, and the Universal Transformer one for each step."""
     model, source = random_model(config), random_source()
@@ -130,23 +113,6 @@ def test_the_attention_that_is_shown(config):
 
 # Training and the commands.
 
-WIDE = {"norm": "pre", "final_norm": True, "tied": "output", "d_model": 32, "d_ff": 64, "n_layers": 3}
-LEARNERS = {
-    "recurrent": (RecurrentConfig(**RECURRENT).replace(d_model=16, d_hidden=32, attention="global"), 1e-2),
-    "universal": (UniversalConfig(**UNIVERSAL).replace(**WIDE), 5e-3),
-}
-
-
-@pytest.mark.parametrize(("config", "rate"), LEARNERS.values(), ids=LEARNERS)
-def test_it_learns_to_reverse(tmp_path, config, rate):
-    """A recurrent network has to memorize nothing: its attention learns the reversed diagonal."""
-    dataset = task_dataset("reverse", n=800, length=4, vocab=9)
-    training = tiny_training(steps=200, batch_size=32, learning_rate=rate, validate_every=100)
-    train(tmp_path / "run", dataset, config.replace(**dataset.sizes), training.replace(checkpoint_every=100))
-    checkpoint = load_checkpoint(tmp_path / "run" / "best.safetensors")
-    assert type(config_from_checkpoint(checkpoint)) is type(config)
-    assert Translator.from_checkpoint(checkpoint).translate(["0 1 2", "3 4"], beam=1) == ["2 1 0", "4 3"]
-
 
 @pytest.mark.parametrize("name", ["global, fed", "universal, post-norm"])
 def test_a_stopped_and_resumed_run_is_equal_to_the_bit(tmp_path, name):
@@ -164,14 +130,6 @@ def test_a_stopped_and_resumed_run_is_equal_to_the_bit(tmp_path, name):
     assert ends[0] == ends[1]
     losses = [[e.get("loss") for e in read_log(tmp_path / name)] for name in ("whole", "cut")]
     assert losses[0] == losses[1]
-
-
-def test_a_run_cannot_be_resumed_with_the_other_architecture(tmp_path):
-    dataset, training = tiny_dataset(), tiny_training(steps=2)
-    train(tmp_path / "run", dataset, KINDS["global"].replace(**dataset.sizes), training)
-    other = TransformerConfig.architecture("small", **dataset.sizes)
-    with pytest.raises(UserError, match="of the kind transformer here but recurrent in the checkpoint"):
-        train(tmp_path / "run", dataset, other, training, resume=True)
 
 
 SHORT = "--task reverse --steps 2 --set d_model=8"
@@ -211,10 +169,3 @@ def test_the_commands(tmp_path, monkeypatch, capsys, kind):
     for command, message in refused.items():
         assert main(command.split()) == 2
         assert message in capsys.readouterr().err
-
-
-def test_a_model_without_attention_shows_none(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    assert main(f"train --architecture rnn --run bare {SHORT} --set d_hidden=16".split()) == 0
-    assert main(["attention", "--model", "bare", "1 2 3"]) == 2
-    assert "this model has no attention" in capsys.readouterr().err

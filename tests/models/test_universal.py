@@ -89,19 +89,6 @@ def test_the_signals_are_added_before_every_step():
     np.testing.assert_allclose(run(model)[0], x, rtol=1e-12)
 
 
-@either
-def test_it_has_the_parameters_of_one_layer(kind):
-    counts = {n: repeated(kind, n_layers=n).count_parameters() for n in (1, 2, 9)}
-    assert len(set(counts.values())) == 1
-
-
-def test_the_cache_has_an_entry_for_each_step():
-    _, cache = run(repeated())
-    assert len(cache.layers) == STEPS
-    assert {layer.self_attention.attention.weights.shape for layer in cache.layers} == {(2, 2, 5, 5)}
-    assert cache.ponder is None
-
-
 # Halting.
 
 
@@ -143,43 +130,10 @@ def test_halting_is_that_of_the_paper(bias, token_mask):
     np.testing.assert_allclose(cache.ponder, ponder, rtol=1e-11)
 
 
-def test_positions_take_different_numbers_of_steps():
-    """This makes the tests above meaningful."""
-    models = [repeated(halting_bias=bias) for bias in (-2.0, -0.5, 0.5)]
-    assert {n for model in models for n in run(model)[1].mix.steps.flat} == {1, 2, 3, 4}
-    assert any(len(set(run(model)[1].mix.steps.flat)) > 1 for model in models)
-
-
-@either
-def test_a_large_bias_halts_after_one_step(kind):
-    one = repeated(kind, n_layers=1)
-    y, cache = run(repeated(kind, halting_bias=60.0))
-    np.testing.assert_allclose(y, run(one)[0], rtol=1e-12)
-    assert len(cache.steps) == 1
-    np.testing.assert_allclose(cache.ponder, 2.0)  # one step, and a remainder of 1
-
-
-@either
-def test_a_small_bias_continues_to_the_last_step(kind):
-    y, cache = run(repeated(kind, halting_bias=-60.0))
-    np.testing.assert_allclose(y, run(repeated(kind))[0], rtol=1e-12)
-    assert (cache.mix.steps == STEPS).all()
-    np.testing.assert_allclose(cache.ponder, STEPS + 1)
-
-
 def test_it_ends_as_soon_as_all_positions_have_halted():
     model = repeated(n_layers=9, halting_bias=4.0)
     _, cache = run(model)
     assert len(cache.steps) == cache.mix.steps.max() < 9
-
-
-def test_the_state_of_a_halted_position_does_not_change():
-    """The other positions still attend to it."""
-    _, cache = run(repeated(halting_bias=-0.5))
-    states = cache.mix.states
-    for b, t in np.ndindex(2, 5):
-        n = cache.mix.steps[b, t]
-        assert all((states[m, b, t] == states[n - 1, b, t]).all() for m in range(n, len(states)))
 
 
 def test_padding_takes_no_step_and_changes_nothing():
@@ -192,11 +146,6 @@ def test_padding_takes_no_step_and_changes_nothing():
     np.testing.assert_array_equal(cache.mix.steps[1, :3], its_cache.mix.steps[0])
     dx = model.backward(np.ones_like(y), cache, dponder=np.ones((2, 5)))
     assert not dx[~WORDS].any()
-
-
-def test_the_padding_mask_has_no_effect_if_all_steps_are_taken():
-    model = repeated()
-    np.testing.assert_array_equal(run(model, token_mask=np.zeros((2, 5), bool))[0], run(model)[0])
 
 
 @pytest.mark.parametrize("bias", [None, -2.0, -0.5, 0.5, 60.0])

@@ -1,7 +1,5 @@
 """The Universal Transformer as a translator: its loss and settings. test_translators.py has the rest."""
 
-import math
-
 import numpy as np
 import pytest
 
@@ -10,9 +8,7 @@ from npformer.cli.limits import count_parameters
 from npformer.data import END, pad
 from npformer.data.loader import Batch
 from npformer.errors import UserError
-from npformer.functional.masks import causal_mask
 from npformer.models.registry import (
-    architecture,
     build,
     config_from_settings,
     require_size,
@@ -62,19 +58,6 @@ def random_source(lengths=(5, 1, 8), seed=0):
 # The forward pass and the loss.
 
 
-@every_kind
-def test_the_logits_computed_from_the_parts(settings):
-    """The stacks add the positions at every step, so the embeddings add none."""
-    model, source = random_model(settings), random_source((5, 3))
-    source = source[source[:, -1] != 0]  # the longest sentence, without padding
-    logits, _ = model.forward(source, TARGET[:1])
-    x = math.sqrt(8) * model.source.tokens.weight.value[source]  # (1, S, D)
-    y = math.sqrt(8) * model.target.tokens.weight.value[TARGET[:1]]  # (1, T, D)
-    memory, _ = model.encoder.forward(x)
-    y, _ = model.decoder.forward(y, memory, causal_mask(5, y))
-    np.testing.assert_allclose(model.output(y), logits, rtol=1e-9, atol=1e-12)
-
-
 def test_the_training_loss_contains_the_ponder_cost():
     """The loss is the cross-entropy + weight · Σ ponder / tokens; its gradient is that of ModelWithLoss."""
     model, free = random_model({"ponder_weight": 0.3}), random_model({"ponder_weight": 0.0})
@@ -91,20 +74,6 @@ def test_the_training_loss_contains_the_ponder_cost():
     checked.backward(1.0, cache)
     assert float(also) == pytest.approx(loss, rel=1e-12)
     np.testing.assert_allclose(model.grads, again.grads, rtol=1e-9, atol=1e-14)
-
-
-def test_two_batches_have_the_loss_of_one_with_all_their_sentences():
-    model = random_model({"ponder_weight": 0.3})
-    whole = loss_and_gradients(model, [BATCH])[0], model.grads.copy()
-    parts = [Batch(*(array[b : b + 1] for array in BATCH)) for b in range(2)]
-    assert loss_and_gradients(model, parts)[0] == pytest.approx(whole[0], rel=1e-12)
-    np.testing.assert_allclose(model.grads, whole[1], rtol=1e-9, atol=1e-14)
-
-
-def test_the_architecture_has_as_many_parameters_as_the_small_transformer():
-    vocabularies = {"source_vocab": 284, "target_vocab": 380}  # of the built-in corpus
-    small = build(architecture("small", **vocabularies)).count_parameters()
-    assert abs(build(architecture("universal", **vocabularies)).count_parameters() / small - 1) < 0.01
 
 
 @every_kind

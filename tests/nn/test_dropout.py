@@ -4,13 +4,10 @@ import numpy as np
 import pytest
 from tiny import tiny_batch, tiny_model
 
-from npformer import UserError
-from npformer.functional import dropout
 from npformer.kernels import plain_pairs
 from npformer.nn import (
     AddNorm,
     Context,
-    Dropout,
     FeedForward,
     GatedFeedForward,
     InputEmbedding,
@@ -18,22 +15,6 @@ from npformer.nn import (
     RelativeAttention,
     SimilarityAttention,
 )
-
-
-def test_nothing_is_dropped_without_training():
-    x = np.ones(1000)
-    y, dropout_mask = Dropout(0.5).forward(x, Context(train=False, rng=np.random.default_rng(0)))
-    assert y is x
-    assert dropout_mask is None
-
-
-def test_training_without_a_generator_is_refused():
-    """Training without the requested dropout would be a mistake of the caller."""
-    with pytest.raises(UserError, match=r"dropout with p = 0\.5 needs a generator"):
-        Dropout(0.5).forward(np.ones(3), Context(train=True))
-    with pytest.raises(UserError, match=r"probability is 1\.5"):
-        dropout(np.ones(3), 1.5, np.random.default_rng(0))
-
 
 LAYERS = {
     FeedForward: (6, 8),

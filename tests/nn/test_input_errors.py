@@ -70,12 +70,6 @@ def test_an_input_that_does_not_fit(name, x, sentence):
         LAYERS[name].forward(x)
 
 
-@pytest.mark.parametrize("name", ["MultiHeadAttention", "RelativeAttention", "LatentAttention", "Recurrent"])
-def test_a_missing_axis(name):
-    with pytest.raises(UserError, match=rf"^{name} takes \w+ of shape \(B, [TS], 6\) and got \(3, 6\)"):
-        LAYERS[name].forward(X[0])
-
-
 HEADS = LAYERS["MultiHeadAttention"].forward
 
 

@@ -9,11 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from tiny import tiny_batch, tiny_config, tiny_model
+from tiny import tiny_batch, tiny_model
 
 from npformer import Module, Parameter, UserError
 from npformer.functional import cross_entropy, cross_entropy_backward
-from npformer.models.transformer import Transformer
 from npformer.nn import Linear
 from npformer.nn.fixed import FixedParameter
 from npformer.training.optimizer import Adam
@@ -41,16 +40,6 @@ def gradients(model, batch, scale=1.0):
 # --- names ---
 
 
-def test_named_parameters_are_in_order_of_definition_without_repeats():
-    names = [name for name, _ in Pair().named_parameters()]
-    assert names == ["first", "layers.0.weight", "layers.0.bias", "layers.1.weight"]
-
-
-def test_modules_are_listed_once():
-    pair = Pair()
-    assert [type(module).__name__ for module in pair.modules()] == ["Pair", "Linear", "Linear"]
-
-
 class Anything(Module):
     def __init__(self, held):
         self.held = held
@@ -69,12 +58,6 @@ def test_lists_tuples_and_dicts_may_hold_the_parameters():
 def test_a_named_tuple_holds_parameters_by_the_names_of_its_fields():
     held = NamedTuple("Held", [("w", Parameter), ("b", Parameter)])(*(Parameter(np.ones(2)) for _ in "wb"))
     assert [name for name, _ in Anything(held).named_parameters()] == ["held.w", "held.b"]
-
-
-def test_a_value_that_repeats_one_number_is_joined():
-    model = Anything([Parameter(np.broadcast_to(2.0, (3,))), Parameter(np.zeros(2))])
-    model.flatten()
-    assert model.values.tolist() == [2, 2, 2, 0, 0]
 
 
 def test_a_part_that_points_to_its_model():
@@ -102,30 +85,6 @@ def test_a_parameter_that_is_added_or_replaced_later(flat):
     assert not any(parameter.grad.any() for parameter in late)
     model.flatten()
     assert all(np.shares_memory(parameter.value, model.values) for parameter in late)
-
-
-def test_a_transformers_names():
-    names = [name for name, _ in Transformer(tiny_config(output_bias=True)).named_parameters()]
-    assert names[0] == "source.tokens.weight"
-    assert names[1:5] == [
-        "encoder.layers.0.self_attention.query.weight",
-        "encoder.layers.0.self_attention.query.bias",
-        "encoder.layers.0.self_attention.key.weight",
-        "encoder.layers.0.self_attention.key.bias",
-    ]
-    assert "decoder.layers.1.norm2.gain" in names
-    assert names[-2:] == ["output.weight", "output.bias"]
-    assert len(names) == len(set(names))
-
-
-def test_a_tied_parameter_is_listed_once_under_its_first_name():
-    names = {}
-    for tied in ("none", "output", "all"):
-        model = Transformer(tiny_config(tied=tied, source_vocab=9))
-        names[tied] = [n for n, _ in model.named_parameters() if not n.startswith(("encoder", "decoder"))]
-    assert names["none"] == ["source.tokens.weight", "target.tokens.weight", "output.weight"]
-    assert names["output"] == ["source.tokens.weight", "target.tokens.weight"]
-    assert names["all"] == ["source.tokens.weight"]
 
 
 def test_a_tied_table_gets_the_gradients_of_all_its_roles():
@@ -160,23 +119,6 @@ def test_flatten_makes_consecutive_views():
     assert all((p.grad == 7).all() for p in pair.parameters())
 
 
-def test_flat_buffers_contain_a_tied_table_once():
-    model = tiny_model(tied="all", source_vocab=9)
-    assert model.values.size == model.grads.size == model.count_parameters()
-    model.values[...] = 5
-    assert (model.output.weight.value == 5).all()
-
-
-def test_gradients_accumulate_until_zero_grad():
-    model, batch = tiny_model(), tiny_batch()
-    gradients(model, batch)
-    once = model.grads.copy()
-    gradients(model, batch)
-    np.testing.assert_allclose(model.grads, 2 * once, rtol=1e-14)
-    model.zero_grad()
-    assert not model.grads.any()
-
-
 def test_gradients_are_allocated_by_the_first_backward_pass():
     model, batch = tiny_model(np.float32), tiny_batch()
     model.zero_grad()
@@ -188,23 +130,6 @@ def test_gradients_are_allocated_by_the_first_backward_pass():
     assert all(p.has_grad and np.shares_memory(p.grad, model.grads) for p in model.parameters())
     assert all(p.grad.any() for p in model.parameters())
     assert not any(p.has_grad for p in replica.parameters())
-
-
-def test_flatten_and_astype_keep_the_gradients_that_there_are():
-    model, batch = tiny_model(), tiny_batch()
-    gradients(model, batch)
-    expected = model.grads.copy()
-    np.testing.assert_array_equal(model.flatten().grads, expected)
-    np.testing.assert_array_equal(model.astype(np.float32).grads, expected.astype(np.float32))
-
-
-def test_the_arrays_of_a_flattened_model_can_be_assigned():
-    model = tiny_model()
-    model.grads = np.ones_like(model.values)
-    model.grads *= 3
-    assert all((p.grad == 3).all() for p in model.parameters())
-    model.values *= 0
-    assert not any(p.value.any() for p in model.parameters())
 
 
 def test_an_assigned_gradient_is_set_to_zero_too():
@@ -314,31 +239,12 @@ def test_the_parameters_of_a_copy_are_views_of_its_own_buffers(copied):
 
 
 @every_copy
-def test_a_copy_keeps_the_gradients_of_parameters_that_lie_apart(copied):
-    model, batch = apart(tiny_model()), tiny_batch()
-    gradients(model, batch)
-    other = copied(model)
-    for parameter, expected in zip(other.parameters(), model.parameters(), strict=True):
-        np.testing.assert_array_equal(parameter.grad, expected.grad)
-    assert any(p.grad.any() for p in other.parameters())
-
-
-@every_copy
 def test_a_copy_keeps_a_gradient_that_is_no_view(copied):
     model = tiny_model()
     first = model.parameters()[0]
     first.grad = np.full(first.shape, 3.0)
     assert (copied(model).parameters()[0].grad == 3).all()
     assert (copied(FixedParameter(np.ones(2))).value == 1).all()
-
-
-@every_copy
-def test_a_copy_of_a_model_whose_parameters_lie_apart(copied):
-    model = apart(tiny_model())
-    other = copied(model)
-    other.values[...] = 0
-    assert not any(p.value.any() for p in other.parameters())
-    assert model.values.any()
 
 
 @every_copy
@@ -371,11 +277,6 @@ def test_a_replica_shares_values_and_has_gradients_of_its_own(tied):
         assert name == other
         assert np.shares_memory(parameter.value, theirs.value)
         assert not np.shares_memory(parameter.grad, theirs.grad)
-
-
-def test_a_replica_shares_position_tables():
-    model = tiny_model()
-    assert model.replicate().source.positions.table is model.source.positions.table
 
 
 # --- conversion ---
@@ -425,10 +326,6 @@ def test_a_state_that_does_not_fit_changes_nothing(spoil, sentence):
     np.testing.assert_array_equal(model.values, before)
 
 
-def test_a_parameter_prints_its_shape():
-    assert repr(Parameter(np.zeros((2, 3), np.float32))) == "Parameter(2, 3) float32"
-
-
 def test_a_part_of_a_model_cannot_be_moved_alone():
     """Its parameters would leave the buffers that the optimizer and the checkpoints use."""
     model = tiny_model()
@@ -469,14 +366,6 @@ def test_a_gradient_is_zero_until_the_first_write():
     np.testing.assert_array_equal(parameter.grad, np.full((2, 3), 2.0))
 
 
-def test_a_part_of_a_parameter_accumulates():
-    parameter = Linear(2, 3).weight
-    parameter.zero_grad()
-    for _ in "12":
-        parameter.accumulate(np.ones(2), at=(1, slice(2)))
-    assert parameter.grad.tolist() == [[0, 0, 0], [2, 2, 0]]
-
-
 def test_a_second_product_is_added_to_the_first():
     layer = Linear(2, 3, dtype=np.float64)
     layer.zero_grad()
@@ -484,13 +373,6 @@ def test_a_second_product_is_added_to_the_first():
     for times in (1, 2):
         layer.backward(dy, layer.forward(x)[1])
         np.testing.assert_array_equal(layer.weight.grad, np.full((2, 3), 4.0 * times))
-
-
-def test_a_module_is_called_for_inference():
-    layer, x = Linear(2, 3), np.ones((4, 2), np.float32)
-    np.testing.assert_array_equal(layer(x), layer.forward(x)[0])
-    model, (source, target_in, _) = tiny_model(dropout=0.5), tiny_batch()
-    np.testing.assert_array_equal(model(source, target_in), model.forward(source, target_in)[0])
 
 
 def test_a_module_prints_as_a_tree():

@@ -4,30 +4,7 @@ import numpy as np
 from tiny import tiny_batch, tiny_model
 
 from npformer import show
-from npformer.functional import layer_norm
 from npformer.nn.show import as_text, named_arrays
-
-
-def test_a_line_for_every_name_with_shape_dtype_and_first_numbers():
-    _, cache = layer_norm(np.array([[1.0, 3.0]]), np.array([2.0, 0.5]), np.zeros(2), eps=0.0)
-    assert as_text(cache) == "\n".join(
-        [
-            "LayerNormCache",
-            "  xhat (1, 2) float64: -1.  1.",
-            "  rstd (1, 1) float64: 1.",
-            "  gain (2) float64: 2.  0.5",
-        ]
-    )
-
-
-def test_it_shows_the_requested_number_of_values():
-    assert as_text(np.arange(6), numbers=2) == "ndarray (6) int64: 0 1 …"
-    assert as_text(np.arange(6), numbers=6) == "ndarray (6) int64: 0 1 2 3 4 5"
-
-
-def test_show_prints_the_text(capsys):
-    assert show((np.ones(2), np.zeros(3))) is None
-    assert capsys.readouterr().out == "tuple\n  0 (2) float64: 1. 1.\n  1 (3) float64: 0. 0. 0.\n"
 
 
 def test_show_prints_three_numbers_unless_it_is_told_otherwise(capsys):

@@ -10,7 +10,7 @@ from matplotlib.image import AxesImage
 from npformer.backend import to_backend
 from npformer.errors import UserError
 from npformer.functional import attention_rollout
-from npformer.plots import attention, save, text_problems
+from npformer.plots import attention, text_problems
 from npformer.plots.attention_arrays import pooled, top_k_mask
 
 torch = pytest.importorskip("torch")
@@ -100,13 +100,6 @@ def test_half_precision(dtype):
     assert np.array_equal(images(figure, (9, 300))[0].get_array(), weights[0, 1].double().numpy())
 
 
-@pytest.mark.parametrize("dtype", [bool, np.uint8, np.int64])
-def test_one_hot_weights(dtype):
-    """Hard attention has weights of 0 and 1, of any dtype."""
-    shown = images(attention(np.eye(4, dtype=dtype)[::-1], top_k=1), (4, 4))[0].get_array()
-    assert np.array_equal(shown, np.eye(4)[::-1])
-
-
 def test_a_model_of_hugging_face():
     """Its weights are drawn as they are, and the default attention, which returns none, is refused."""
     transformers = pytest.importorskip("transformers")
@@ -156,16 +149,6 @@ def test_a_layer_and_a_head_are_one_map_with_labels():
     assert ticks(image.axes.yaxis) == ticks(image.axes.xaxis) == WORDS[:5]
     assert title(figure) == "layer 2, head 1"
     assert title(attention(ARRAY, layer=2, head=1, title="mine")) == "mine"
-
-
-def test_the_panels_of_a_choice_keep_their_numbers():
-    figure = attention(ARRAY, layer=2)
-    assert {"layer 2", "head 0", "head 1"} <= {text.get_text() for text in figure.texts}
-    maps = [image.get_array() for image in images(figure, (5, 5))]
-    assert np.array_equal(maps, ARRAY[2, 0])
-    names = {text.get_text() for text in attention(ARRAY, head=1).texts}
-    assert {"layer 0", "layer 1", "layer 2", "head 1"} <= names
-    assert "head 0" not in names
 
 
 def test_lines():
@@ -263,50 +246,7 @@ def test_a_grid_of_long_inputs_is_pooled_and_says_so():
     assert text_problems(figure) == []
 
 
-def test_one_head_of_512_tokens_has_thinned_labels():
-    figure = attention(np.eye(512), tokens(512))
-    (image,) = images(figure, (512, 512))
-    step = int(re.search(r"one label in (\d+) is written", title(figure))[1])
-    assert ticks(image.axes.yaxis) == ticks(image.axes.xaxis) == tokens(512)[::step]
-    assert image.axes.get_yticks().tolist() == list(range(0, 512, step))
-    assert text_problems(figure) == []
-
-
-@pytest.mark.parametrize(
-    ("shape", "choice"),
-    [
-        ((1, 1, 1, 1, 1), {}),
-        ((2, 1, 24, 6, 6), {}),
-        ((24, 1, 3, 1, 300), {}),
-        ((1, 1, 24, 60, 60), {"view": "lines"}),
-        ((1, 1, 1, 512, 512), {"view": "lines", "top_k": 1}),
-        ((2, 1, 2, 300, 300), {"view": "rollout"}),
-    ],
-)
-def test_extreme_shapes_are_legible(shape, choice):
-    queries, keys = map(tokens, shape[-2:])
-    figure = attention(random_weights(*shape, dtype=np.float32), queries, keys, **choice)
-    assert text_problems(figure) == []
-
-
 # Labels.
-
-
-def test_difficult_labels(tmp_path):
-    """Long ones are cut, and characters that no font has become code points; the title says both."""
-    labels = ["Donaudampfschifffahrt" * 9, "مرحبا", "\ufdd0😀", "$x_", " a\n", ""]
-    for choice in ({}, {"view": "lines", "layer": 0}, {"layer": 1, "head": 0}):
-        figure = attention(random_weights(2, 1, 2, 6, 6), labels, **choice)
-        assert "long labels are cut" in title(figure)
-        assert text_problems(figure) == []
-        save(figure, tmp_path / "a.png")
-
-
-def test_characters_without_a_font_are_code_points(monkeypatch):
-    monkeypatch.setattr("npformer.plots.style._others", list)
-    figure = attention(random_weights(2, 2), ["我a", "b"])
-    assert ticks(figure.axes[0].yaxis) == ["U+6211a", "b"]
-    assert "no installed font" in title(figure)
 
 
 # Errors.

@@ -5,10 +5,8 @@ import pytest
 from matplotlib.collections import LineCollection, PathCollection
 
 from npformer.errors import UserError
-from npformer.plots import attention_map, text_problems, word_lines
+from npformer.plots import text_problems
 from npformer.plots.attention_lines import Flow, FlowRow, attention_flow
-from npformer.plots.composition import beside
-from npformer.plots.layout import MAX_SIDE, size_of
 
 ROWS = [
     FlowRow("below", 3, 0, 0, words=["a", "bb", "ccc"]),
@@ -37,36 +35,6 @@ def test_lines_go_from_key_to_query_as_wide_as_their_weight():
     assert text_problems(figure) == []
 
 
-def test_hidden_dots_and_words_take_no_part():
-    figure = attention_flow(ROWS, [])
-    faces = [c.get_facecolors() for c in figure.axes[0].collections if isinstance(c, PathCollection)]
-    assert (faces[1][1] == 1).all()
-    assert not (faces[1][0] == 1).all()
-    texts = [text.get_text() for text in figure.axes[0].texts]
-    assert "d" in texts
-    assert "e" not in texts
-    second = attention_flow(
-        [ROWS[0], FlowRow("above", 2, 4, 1.5, "z", ["d", "e"], True, name_side="right")], []
-    )
-    assert tuple(second.get_size_inches()) == tuple(figure.get_size_inches())  # all frames have the same size
-
-
-def test_faint_lines_are_paler():
-    strong, faint = (
-        lines(attention_flow(ROWS, [Flow(0, 1, WEIGHTS, faint=faint)])) for faint in (False, True)
-    )
-    assert (faint.get_colors()[:, 3] < strong.get_colors()[:, 3]).all()
-
-
-def test_many_words_are_closer_together():
-    names = ["word"] * 55
-    figure = attention_flow([FlowRow("long", 55, 0, 0, words=names)], [])
-    assert figure.get_size_inches()[0] <= MAX_SIDE
-    assert text_problems(figure) == []
-    with pytest.raises(UserError, match="does not fit"):
-        attention_flow([FlowRow("longer", 120, 0, 0)], [])
-
-
 @pytest.mark.parametrize(
     ("weights", "words"),
     [
@@ -78,19 +46,3 @@ def test_many_words_are_closer_together():
 def test_invalid_flows_are_refused(weights, words):
     with pytest.raises(UserError, match=words):
         attention_flow(ROWS, [Flow(0, 1, weights)])
-
-
-@pytest.mark.parametrize("down", [False, True])
-def test_pictures_side_by_side(down):
-    draws = [
-        lambda ax=None: attention_map(WEIGHTS, ["d", "e"], ["a", "b", "c"], numbers=True, ax=ax),
-        lambda ax=None: word_lines(WEIGHTS, ["d", "e"], ["a", "b", "c"], ax=ax),
-    ]
-    figure = beside(draws, names=["map", "lines"], down=down, title="two pictures")
-    assert text_problems(figure) == []
-    first, second = figure.axes
-    for ax, draw in zip(figure.axes, draws, strict=True):
-        assert size_of(ax) == pytest.approx(size_of(draw().axes[0]))
-    a, b = first.get_window_extent(), second.get_window_extent()
-    assert (a.y0 > b.y1) if down else (a.x1 < b.x0)
-    assert np.array_equal(first.images[0].get_array(), WEIGHTS)

@@ -33,17 +33,6 @@ def test_bars_are_as_long_as_the_probabilities():
     assert text_problems(figure) == []
 
 
-def test_panels_for_positions():
-    rows = np.array([[0.01, 0.02, 0.93, 0.01, 0.02, 0.01], [0.5, 0.1, 0.1, 0.1, 0.1, 0.1]])
-    figure = probability_panels(
-        rows, FEW, ["#1", "#2"], target=np.eye(6)[[2, 0]], decimals=3, title="trained"
-    )
-    assert [[b.get_width() for b in ax.containers[0]] for ax in figure.axes] == rows.tolist()
-    assert [ax.get_title() for ax in figure.axes] == ["#1", "#2"]
-    assert ".930" in texts(figure.axes[0])
-    assert text_problems(figure) == []
-
-
 @pytest.mark.parametrize(
     "draw",
     [
@@ -58,12 +47,6 @@ def test_panels_for_positions():
 def test_bars_that_cannot_be_drawn(draw):
     with pytest.raises(UserError):
         draw()
-
-
-def test_difficult_bars_are_legible():
-    many = np.random.default_rng(0).dirichlet(np.ones(40))
-    assert text_problems(probability_bars(many, ["Donaudampf$1"] * 40)) == []
-    assert text_problems(probability_bars([1.0], ["a"], target=[1.0])) == []
 
 
 # Scores
@@ -82,16 +65,6 @@ def test_scores_go_to_both_sides_of_zero():
     assert [text.get_text() for text in ax.texts] == ["1.50", "−.50", ".00"]
     colours = [bar.get_facecolor() for bar in ax.patches]
     assert colours[0] != colours[1]
-    assert text_problems(figure) == []
-
-
-def test_panels_of_scores_have_one_scale_and_their_names():
-    figure = score_bars([[4.0, 1.0], [-2.0]], [["a", "b"], ["c"]], ["source", "target"])
-    first, second = figure.axes
-    assert first.get_xlim() == second.get_xlim()
-    assert first.get_position().width == pytest.approx(second.get_position().width)
-    assert [ax.get_title() for ax in figure.axes] == ["source", "target"]
-    assert first.get_position().y1 == pytest.approx(second.get_position().y1)
     assert text_problems(figure) == []
 
 

@@ -1,14 +1,11 @@
 """Tests of key frames and animated GIFs."""
 
-from io import BytesIO
-
 import numpy as np
 import pytest
 from PIL import Image
 
 from npformer.errors import UserError
-from npformer.plots import animated_gif, attention_map, cell_grid, key_frames, save, text_problems, word_lines
-from npformer.plots.composition import picture, small_png
+from npformer.plots import animated_gif, cell_grid, key_frames, word_lines
 
 WEIGHTS = np.random.default_rng(0).dirichlet(np.ones(4), (3, 4))
 WORDS = ["Je", "suis", "étudiant", "."]
@@ -16,25 +13,6 @@ WORDS = ["Je", "suis", "étudiant", "."]
 
 def lines(query, ax=None):
     return word_lines(WEIGHTS, WORDS, WORDS, query=query, ax=ax)
-
-
-def heads(head, ax=None):
-    return attention_map(WEIGHTS[head], WORDS, WORDS, ax=ax, title=f"head {head}")
-
-
-@pytest.mark.parametrize(("draw", "columns"), [(heads, None), (lines, 2)])
-def test_key_frames_are_drawn_in_order(draw, columns):
-    figure = key_frames(draw, range(3), names=["first", "second", "third"], columns=columns, title="frames")
-    places = [ax.get_position() for ax in figure.axes]
-    assert len(places) == 3
-    assert places[0].x0 < places[1].x0
-    if columns:
-        assert places[2].x0 == pytest.approx(places[0].x0)
-        assert places[2].y1 < places[0].y0
-    if draw is heads:
-        for ax, head in zip(figure.axes, WEIGHTS, strict=True):
-            assert np.array_equal(ax.images[0].get_array(), head)
-    assert text_problems(figure) == []
 
 
 def test_an_animation_has_one_frame_for_each_figure_and_reproducible_bytes(tmp_path):
@@ -68,15 +46,3 @@ def test_wrong_frames_are_refused(tmp_path):
         with pytest.raises(UserError):
             wrong()
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_small_png_has_few_colours_and_looks_the_same(tmp_path):
-    figure = heads(0)
-    small = small_png(figure)
-    assert len(small) < save(figure, tmp_path / "full.png").stat().st_size / 2
-    with Image.open(BytesIO(small)) as image:
-        assert image.mode == "P"
-        shown, full = (np.asarray(each.convert("RGB"), float) for each in (image, picture(figure)))
-    assert shown.shape == full.shape
-    assert np.abs(shown - full).max() < 40  # of 255
-    assert small_png(figure) == small

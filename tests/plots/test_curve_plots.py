@@ -33,24 +33,6 @@ def test_curves_show_the_rows():
     assert text_problems(figure) == []
 
 
-@pytest.mark.parametrize("scale", ["linear", "log"])
-@pytest.mark.parametrize("legend", [False, True])
-def test_difficult_curves_are_legible(scale, legend):
-    x = np.arange(1, 51)
-    y = x ** -np.linspace(0.5, 0.52, 12)[:, None]
-    y[3, 40:] = np.nan
-    labels = [f"été {i} $x_1$" for i in range(12)]
-    figure = curves(y, x, labels=labels, xscale=scale, yscale=scale, legend=legend)
-    assert text_problems(figure) == []
-    assert text_problems(curves([1.0])) == []
-
-
-def test_labels_of_curves_are_in_the_order_of_their_ends():
-    figure = curves([[0, 3], [0, 1], [0, 2]], labels=["top", "low", "middle"])
-    heights = {t.get_text(): t.get_position()[1] for t in figure.axes[0].texts}
-    assert heights["top"] > heights["middle"] > heights["low"]
-
-
 def test_wrong_curves_are_refused():
     for wrong in (
         lambda: curves(np.ones((2, 3)), [1, 2]),

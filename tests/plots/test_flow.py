@@ -8,7 +8,7 @@ from matplotlib.patches import FancyArrowPatch
 
 from npformer.errors import UserError
 from npformer.plots import Step, gradient_flow, text_problems
-from npformer.plots.flow import BACKWARD, ENTRY, FORWARD, RADIUS, SHORTEST
+from npformer.plots.flow import BACKWARD, ENTRY, FORWARD, SHORTEST
 from npformer.plots.palette import COLOURS
 
 LAYOUT = """q scores weights y
@@ -106,11 +106,6 @@ def test_an_operation_is_written_where_none_of_its_arrows_comes_from(layout, sid
     )
 
 
-def test_a_gradient_without_that_of_its_result_has_no_arrow():
-    figure = gradient_flow(LAYOUT, ARRAYS, STEPS, {"q": None, "weights": None}, axes=AXES)
-    assert len(arrows(figure)["backward"]) == 1, "from weights to its own operation"
-
-
 def test_an_arrow_through_another_circle_is_refused():
     arrays = {name: np.ones(2) for name in "pab"}
     steps = {"a": Step("first", ["p"]), "b": Step("second", ["p"])}
@@ -119,29 +114,6 @@ def test_an_arrow_through_another_circle_is_refused():
     ):
         gradient_flow("p a\n . b", arrays, steps, axes=dict.fromkeys("pab", "D"))
     gradient_flow(". a\n p .\n . b", arrays, steps, axes=dict.fromkeys("pab", "D"))
-
-
-def test_operations_in_a_lower_row_have_room_above_the_names():
-    arrays = dict.fromkeys("abcdy", np.ones((2, 8)))
-    steps = {"b": Step("softmax", ["a"]), "d": Step("softmax", ["c"]), "y": Step("b · d", ["b", "d"])}
-    figure = gradient_flow("a b y\n c d .", arrays, steps, axes=dict.fromkeys("abcdy", "T D"))
-    assert text_problems(figure) == []
-    lower = min(places(figure, "softmax"), key=lambda place: place[1])
-    assert places(figure, "d")[0][1] < lower[1] < places(figure, "1")[0][1] - RADIUS
-
-
-def test_copies_have_no_circle_and_a_vector_is_a_row():
-    copies = {"q": Step("", ["x"]), "k": Step("", ["x"]), "s": Step("q · k", ["q", "k"])}
-    arrays = {"x": np.arange(4.0), "q": np.arange(4.0), "k": np.arange(4.0), "s": np.array([14.0])}
-    axes = {"x": "D", "q": "D", "k": "D", "s": "1"}
-    figure = gradient_flow("x q s\n. k .", arrays, copies, dict.fromkeys("xqk") | {"s": [1.0]}, axes=axes)
-    assert text_problems(figure) == []
-    assert len(places(figure, "1")) == 2, "the number of the only operation, and the length of s"
-    assert places(figure, "2") == []
-    faces, corners = cells(figure)[0]
-    assert to_hex(faces[0]) == "#ffffff"
-    assert np.unique(corners[..., 1]).size == 2
-    assert len(arrows(figure)["backward"]) == 2 + 3
 
 
 @pytest.mark.parametrize(

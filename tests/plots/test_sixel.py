@@ -11,13 +11,6 @@ from npformer.plots.sixel import encode, sixel_picture
 RNG = np.random.default_rng(0)
 
 
-def test_a_picture_that_can_be_read():
-    indices = np.zeros((7, 5), int)
-    indices[:2, 4] = 1  # the two lowest bits: @ + 3 is C, and the other four give {
-    text = encode(indices, np.array([[255, 0, 0], [0, 51, 0]]))
-    assert text == '\033P0;1q"1;1;5;7#0;2;100;0;0#1;2;0;20;0#0!4~{$#1????B-#0!5@\033\\'.replace("????", "!4?")
-
-
 @pytest.mark.parametrize("shape", [(1, 1), (6, 9), (7, 300), (13, 40), (24, 2)])
 @pytest.mark.parametrize("colours", [1, 3, 256])
 def test_every_pixel_has_its_colour(shape, colours):
@@ -37,10 +30,3 @@ def test_a_figure_keeps_its_pixels_and_the_terminals_number_of_colours(colours):
     np.testing.assert_array_equal(pixels, np.round(np.asarray(quantized) / 2.55))
     if colours == 256:  # a figure has few colours besides those at the edges of letters
         assert np.abs(pixels * 2.55 - np.asarray(picture(figure, 70))).mean() < 1
-
-
-def test_the_figure_is_not_changed():
-    figure = cell_grid(np.eye(3))
-    size, dpi = figure.get_size_inches(), figure.dpi
-    assert sixel_picture(figure, 30) != sixel_picture(figure, 60)
-    assert (figure.dpi, *figure.get_size_inches()) == (dpi, *size)

@@ -13,33 +13,6 @@ from npformer.pretrained.attention import TextAttention, informativeness
 N = 8
 
 
-def one_hot(keys):
-    return np.eye(N)[keys]
-
-
-UNINFORMATIVE = {
-    "uniform": np.full((N, N), 1 / N),
-    "a sink at the end symbol": one_hot([N - 1] * N),
-    "a mixture of both": 0.5 / N + 0.5 * one_hot([N - 1] * N),
-}
-
-
-@pytest.mark.parametrize("by_distance", [False, True])
-@pytest.mark.parametrize("name", UNINFORMATIVE)
-def test_weights_that_do_not_depend_on_the_query_tell_nothing(name, by_distance):
-    assert informativeness(UNINFORMATIVE[name], by_distance=by_distance) == pytest.approx(0, abs=1e-12)
-
-
-def test_a_head_that_looks_up_words_is_the_most_informative():
-    words = one_hot([3, 0, 5, 1, 7, 2, 6, 4])  # every query has its own key, in no order
-    heads = np.stack([*UNINFORMATIVE.values(), words, 0.5 * words + 0.5 / N])  # (H, T, S)
-    values = informativeness(heads[None])  # (1, H)
-    assert values.shape == (1, 5)
-    assert values[0].argmax() == 3
-    assert values[0, 3] > 0.7
-    assert values[0, 3] > values[0, 4] > values[0, :3].max()
-
-
 def test_a_query_of_a_decoder_is_named_by_the_token_that_is_read_and_the_one_that_is_predicted():
     found = npformer.load("en-de").attention("A dog runs.")
     source, read, predicted = found.source_tokens, found.target_tokens, found.predicted_tokens
@@ -82,21 +55,3 @@ def test_the_most_informative_head_of_all_of_a_layer_and_of_a_number(rng):
         told = [text for text in texts if "the most informative head" in text]
         assert len(told) == (among is not None)
         assert all(f"the most informative head{among}: its weights depend most" in text for text in told)
-
-
-@pytest.mark.parametrize("settings", [{}, {"layer": 3}, {"head": 1}, {"layer": 3, "head": 1}])
-def test_what_is_too_large_for_labels_is_drawn_smaller(settings, rng):
-    """30 layers, and 70 tokens; a layer and a head choose what is drawn."""
-    found = of_pieces([f"w{n}" for n in range(70)], rng.dirichlet(np.full(70, 0.3), (30, 2, 70)))
-    panels = [axes for axes in found.plot(**settings).axes if axes.images or axes.collections]
-    expected = {0: 60, 1: 2 if "layer" in settings else 30, 2: 1}[len(settings)]
-    assert len(panels) in (expected, expected + 1)  # with a colour bar
-
-
-@pytest.mark.parametrize("draw", ["plot", "plot_head", "plot_lines"])
-def test_characters_without_a_font_are_code_points(draw, monkeypatch):
-    monkeypatch.setattr("npformer.plots.style._others", list)
-    found = of_pieces(["the", "我", "cat"], np.full((1, 1, 3, 3), 1 / 3))
-    texts = {text.get_text() for text in getattr(found, draw)(layer=0, head=0).findobj(Text)}
-    assert "U+6211" in texts
-    assert "我" not in texts

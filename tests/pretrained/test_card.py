@@ -5,12 +5,11 @@ import re
 
 import pytest
 from paths import ROOT
-from toy_pretrained import FIELDS, MEASURED, SENTENCE, toy_card, toy_checkpoint
+from toy_pretrained import FIELDS, MEASURED, toy_card, toy_checkpoint
 
 from npformer import UserError
 from npformer.pretrained import (
     Card,
-    Limit,
     MeasuredScore,
     load,
     names,
@@ -71,57 +70,6 @@ def test_a_card_has_all_its_fields():
             Card.from_dict({key: value for key, value in FIELDS.items() if key != name})
     with pytest.raises(UserError, match="the model card is a list and not a JSON object"):
         Card.from_dict([])
-
-
-LIMIT = {"what": "names | of people", "source": "Bob sleeps.", "translation": "Ein *Hund* schläft."}
-
-
-def test_the_section_of_the_readme():
-    later = {
-        "half_width": 1.25,
-        "by_length": [{"least": 1, "most": 9, "sentences": 1000, "bleu": 12.345, "half_width": 1.5}],
-        "known_words": "train.de",
-        "words": 10,
-        "invented": 1,
-    }
-    greedy = {
-        "beam": 1,
-        "by_length": [{"least": 10, "most": None, "sentences": 2, "bleu": 1, "half_width": None}],
-    }
-    scores = tuple(MeasuredScore.from_dict(MEASURED | each) for each in ({}, later, greedy))
-    text = toy_card(scores=scores, limits=(Limit.from_dict(LIMIT),)).section("en-de")
-    assert text.startswith("## The translator that ships: English to German\n")
-    assert f'npformer translate --model en-de "{SENTENCE}"\n' in text
-    assert "| licence | for tests |\n" in text
-    assert "| training | 4 + 4 layers &#124; none of them trained |\n" in text
-    assert "| comparison | another model has 40 BLEU |\n" in text
-    files = "| test.de, 1,000 sentences | tokenised"
-    assert f"{files} | beam 5 | 12.35 |  | nrefs:1&#124;tok:none |\n" in text
-    assert f"{files} | beam 5 | 12.35 ± 1.25 | 10.00 % | nrefs:1&#124;tok:none |\n" in text
-    assert "| test set | search | 1-9 words | 10+ words |\n" in text
-    assert "| test.de | beam 5 | 12.35 ± 1.50 (1,000) |  |\n| test.de | greedy |  | 1.00 (2) |\n" in text
-    command = "npformer score --model en-de test.en test.de"
-    commands = "".join(
-        f"{command}{rest}\n" for rest in (" --beam 5", " --beam 5 --known-words train.de", " --beam 1")
-    )
-    assert f"```bash\n{commands}```" in text
-    assert r"| names &#124; of people | Bob sleeps. | Ein \*Hund\* schläft. |" in text
-    tables = [block for block in text.split("\n\n") if block.startswith("|")]
-    assert len(tables) == 4
-    for table in tables:  # the same number of cells in every row
-        assert len({line.count("|") for line in table.strip().splitlines()}) == 1
-
-
-def test_a_card_keeps_its_limits():
-    card = toy_card(limits=(Limit.from_dict(LIMIT),))
-    assert Card.from_dict(json.loads(json.dumps(card.to_dict()))) == card
-    for wrong, message in (
-        ("names", "the limit is a text and not a JSON object"),
-        (LIMIT | {"what": 3}, "the entry 'what' of the limit is 3, not a text"),
-        ({"what": "names", "source": "Bob"}, "the limit has no entry 'translation'"),
-    ):
-        with pytest.raises(UserError, match=message):
-            Card.from_dict(FIELDS | {"limits": [wrong]})
 
 
 def documentation():

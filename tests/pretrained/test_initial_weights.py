@@ -8,15 +8,11 @@ from training_worker import tiny_dataset, tiny_model, tiny_training
 
 import npformer
 from npformer import UserError
-from npformer.cli.main import main
 from npformer.data.text import text_dataset
 from npformer.models.gpt import GPTConfig
 from npformer.pretrained.initial_weights import initial_weights
 from npformer.storage.checkpoint import load_checkpoint
 from npformer.training import TrainingConfig, resume, train
-
-SIZES = ("d_model=16", "d_ff=16", "n_heads=2", "n_layers=1")
-TINY = ["--steps", "3", *(word for size in SIZES for word in ("--set", size))]
 
 
 @pytest.fixture(scope="module")
@@ -86,34 +82,3 @@ def test_other_tokens_are_refused(tmp_path, characters):
     folder = write_folder(tmp_path / "gpt2", GPT2, gpt2_tensors())
     with pytest.raises(UserError, match="is a Hugging Face folder, whose tokenizer cannot read the data"):
         initial_weights(folder, npformer.load(folder).model.config, dataset)
-
-
-def test_the_command_and_the_function(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "train.en").write_text("the cat sleeps\nthe dog eats\na cat eats\n" * 10, encoding="utf-8")
-    (tmp_path / "train.fr").write_text("le chat dort\nle chien mange\nun chat mange\n" * 10, encoding="utf-8")
-    files = ["train.en", "train.fr", "--unfiltered", "--threads", "1"]
-    assert main(["train", *files, *TINY, "--run", "first"]) == 0
-    assert main(["train", *files, *TINY, "--run", "second", "--start-from", "first", "--seed", "2"]) == 0
-    sizes = {"d_model": 16, "d_ff": 16, "n_heads": 2, "n_layers": 1, "validate_every": 3}
-    settings = {**sizes, "filtered": False, "threads": 1, "steps": 3}
-    run = npformer.train("train.en", "train.fr", run="third", start_from="first", seed=2, **settings)
-    fresh = npformer.train("train.en", "train.fr", run="fourth", seed=2, **settings)
-    ours, theirs = (weights_of(tmp_path / name / "last.safetensors") for name in ("second", "third"))
-    assert all(np.array_equal(ours[name], theirs[name]) for name in ours)
-    other = fresh.translator.model.state_dict()
-    assert any(not np.array_equal(ours[name], other[name]) for name in ours)
-    assert run.result.finished
-    capsys.readouterr()
-    for arguments, words in (
-        (["--start-from", "nothing"], "nothing"),
-        (["--start-from", "first", "--set", "norm=post"], "norm is pre in first and post in the new run"),
-        (["--start-from", "en-de"], "the source vocabulary of en-de is not that of the data"),
-    ):
-        assert main(["train", *files, *TINY, "--run", "refused", *arguments]) == 2
-        error = capsys.readouterr().err
-        assert words in error
-        assert error.count("\n") == 1
-        assert not (tmp_path / "refused").exists()
-    assert main(["train", "--resume", "first", "--start-from", "second"]) == 2
-    assert "--start-from has no effect with --resume" in capsys.readouterr().err

@@ -3,15 +3,13 @@
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
-from tiny_runs import CHARACTERS, CHECKPOINTS, SENTENCES, gpt_checkpoint
+from tiny_runs import CHARACTERS, CHECKPOINTS
 
 import npformer
 from npformer import UserError
-from npformer.data import END
 from npformer.data.sentences import MASK
 from npformer.functional import log_softmax
-from npformer.functional.masks import causal_mask
-from npformer.generation import fill_in, sample_ids
+from npformer.generation import sample_ids
 from npformer.models.registry import model_from_checkpoint
 from npformer.pretrained import GapFiller, TextGenerator, Translator
 from npformer.pretrained.loading import load_as
@@ -72,17 +70,6 @@ def test_logits_and_attention_of_ids_are_those_of_the_model(name):
         assert np.array_equal(weights, layer.self_attention.attention.weights)
 
 
-def test_logits_and_attention_of_a_translator():
-    loaded = npformer.load("translator")
-    source, target_in = np.array([[5, 6, 3]]), np.array([[2, 7]])
-    logits, cache = loaded.model.forward(source, target_in)
-    assert np.array_equal(loaded.logits(source, target_in), logits)
-    found = loaded.attention(source, target_in)
-    shapes = {"encoder": (2, 1, 2, 3, 3), "decoder": (2, 1, 2, 2, 2), "cross": (2, 1, 2, 2, 3)}
-    assert {kind: weights.shape for kind, weights in found.items()} == shapes
-    assert np.array_equal(found["cross"][1], cache.decoder.layers[1].cross.attention.weights)
-
-
 @pytest.mark.parametrize(("name", "text"), [("gpt", "the cat"), ("bert", GAP)])
 def test_the_attention_of_a_text_has_its_pieces_and_is_drawn(name, text):
     loaded = npformer.load(name)
@@ -97,16 +84,6 @@ def test_the_attention_of_a_text_has_its_pieces_and_is_drawn(name, text):
     assert isinstance(found.plot(), Figure)
     with pytest.raises(UserError, match="this model has no encoder-decoder attention: it has self"):
         found.plot("cross")
-
-
-def test_the_mask_of_a_text_is_that_of_the_model(tmp_path):
-    assert npformer.load("bert").attention(GAP).mask("self") is None
-    save_checkpoint(gpt_checkpoint(window=3), tmp_path / "best.safetensors")
-    found = npformer.load(tmp_path).attention("the cat")
-    mask = found.mask("self")
-    assert np.array_equal(mask, causal_mask(7, np.empty(0), window=3))
-    assert not found.weights["self"][..., ~mask].any()
-    assert found.weights["self"][..., mask].all()
 
 
 def test_texts_are_those_of_the_sampled_tokens():
@@ -142,17 +119,6 @@ def test_the_perplexity_is_that_of_each_token_in_its_window():
     assert loaded.perplexity(text) == pytest.approx(np.exp(np.mean(losses)), rel=1e-12)
     with pytest.raises(UserError, match="the text has a single token, and nothing follows it"):
         loaded.perplexity("t")
-
-
-def test_gaps_are_those_of_fill_in():
-    loaded = npformer.load("bert")
-    assert loaded.fill(GAP, k=3) == fill_in(loaded.model, SENTENCES, GAP, k=3)
-    assert loaded.tokenizer.encode(GAP).ids[-1] == END
-    assert loaded.unknown_words(f"The zebra {MASK} a Yak") == ["zebra", "Yak"]
-    with pytest.raises(
-        UserError, match=r"2 words that the model has not seen in training \('zebra', 'Yak'\)"
-    ):
-        loaded.fill(f"the zebra {MASK} a Yak")
 
 
 LONG = "the cat and the dog " * 4

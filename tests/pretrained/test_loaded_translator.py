@@ -56,13 +56,6 @@ def test_unknown_words(translator):
     assert "<UNK>" not in translator.translate(["zebra zebra giraffes"])[0]
 
 
-@pytest.mark.parametrize("empty", ["", "  ", "\t"])
-def test_the_translation_of_an_empty_sentence_is_empty(translator, empty):
-    dog = translator.translate("dog")
-    assert translator.translate(["dog", empty, "", "dog"]) == [dog, "", "", dog]
-    assert translator.translate(empty) == ""
-
-
 def test_the_error_for_sentences_that_are_too_long_names_them(translator):
     assert translator.translate(["dog " * 11])
     with pytest.raises(UserError, match=r"line 2 has 13 tokens, .* and the model's limit is 12"):
@@ -83,9 +76,3 @@ def test_the_form_of_a_translation(translator, monkeypatch):
     assert translator.translate(["dog"], form="tokenised") == [tokenised(FRENCH[1], "fr")]
     with pytest.raises(UserError, match="form is 'lower': choose one of raw, tokenised"):
         translator.translate("dog", form="lower")
-
-
-def test_codecs_that_do_not_fit_the_model(translator):
-    model, target = translator.model, translator.codec.target
-    with pytest.raises(UserError, match=f"the source vocabulary has {len(target.vocabulary)} entries"):
-        Translator.of_codecs(model, target, target)

@@ -8,8 +8,6 @@ from toy_pretrained import SENTENCE, toy_card, toy_checkpoint
 
 import npformer
 from npformer import UserError
-from npformer.generation import translate_ids
-from npformer.generation.detokenize import detokenize
 from npformer.interop import load_folder
 from npformer.pretrained import TextGenerator, Translator, save_pretrained, store
 from npformer.storage.checkpoint import save_checkpoint
@@ -138,17 +136,6 @@ def test_a_hugging_face_folder_is_a_language_model(place):
             needs_tokens("a man")
     with pytest.raises(UserError, match="float16"):
         npformer.load("hub", dtype="float16")
-
-
-def test_translate_takes_a_sentence_or_a_list():
-    loaded = npformer.load("en-de")
-    one = loaded.translate(SENTENCE)
-    assert isinstance(one, str)
-    assert loaded.translate([SENTENCE, "", "a man"])[:2] == [one, ""]
-    (ids,) = translate_ids(loaded.model, [loaded.source_ids(SENTENCE)], beam=3, length_penalty=0.8)
-    assert one == detokenize(loaded.codec.target, loaded.codec.target.decode(ids))
-    with pytest.raises(UserError, match="beam is 0"):
-        loaded.translate(SENTENCE, beam=0)
 
 
 def test_attention_holds_the_weights_of_a_forward_pass():

@@ -95,15 +95,6 @@ def test_logits_and_attention_of_ids_need_no_tokenizer(copied):
         loaded.translate(TEXT)
 
 
-def test_the_saliency_of_a_text_is_complete(loaded):
-    found = loaded.saliency(TEXT, position=1, tolerance=1e-3, most_points=4000)
-    assert list(found.tokens) == ["source", "target"]
-    assert found.tokens["target"][0] == "<pad>"
-    assert found.explained == loaded.attention(TEXT).predicted_tokens[1]
-    assert abs(found.gap) < 1e-3
-    assert all(np.abs(scores).max() > 1e-3 for scores in found.scores.values())
-
-
 @pytest.mark.parametrize("method", ["translate", "attention", "saliency"])
 def test_sentences_that_are_too_long_or_empty(loaded, method):
     with pytest.raises(UserError, match=rf"^(line 1|the sentence) has \d+ tokens, .* limit is {LENGTH}: "):
@@ -122,30 +113,6 @@ def test_what_a_folder_cannot_do_is_said_when_it_is_asked_for(copied):
     change_json(copied / "config.json", eos_token_id=3)
     with pytest.raises(UserError, match=r"copy: the end symbol .* has the ids \[0\], and that .* \[3\]: use"):
         _ = npformer.load(copied).tokenizer
-
-
-def test_a_folder_has_no_codecs(folder, loaded, capsys):
-    with pytest.raises(UserError, match="has a tokenizer and no codecs"):
-        _ = loaded.codec
-    assert main(["masks", "--model", str(folder), "First Citizen"]) == 2
-    assert "has a tokenizer and no codecs" in capsys.readouterr().err
-
-
-def test_commands(folder, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    model, ours = ["--model", str(folder)], npformer.load(folder)
-    assert main(["translate", *model, TEXT, "ဪ"]) == 0
-    output = capsys.readouterr()
-    assert output.out.splitlines() == ours.translate([TEXT, "ဪ"])
-    assert "line 2: the model does not know 'ဪ' and reads <UNK> instead" in output.err
-    assert main(["translate", *model, "--beam", "2", "--length-penalty", "0", TEXT]) == 0
-    assert capsys.readouterr().out.splitlines() == [ours.translate(TEXT, beam=2, length_penalty=0.0)]
-
-    assert main(["saliency", *model, "--method", "gradient", TEXT]) == 0
-    assert "gradient × input" in capsys.readouterr().out
-    assert main(["attention", *model, "--kind", "cross", TEXT]) == 0
-    assert capsys.readouterr().out.startswith(f"{TEXT} → {ours.translate(TEXT)}"[:40])
-    assert (tmp_path / "attention/cross_grid.png").exists()
 
 
 def test_the_score_of_a_folder(folder, tmp_path, capsys):

@@ -1,7 +1,5 @@
 """The gradient check of trained models: every tensor, what the loss is, and wrong gradients by name."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 from tiny_runs import CHECKPOINTS
@@ -124,21 +122,6 @@ def test_a_loss_whose_rounding_errors_hide_a_gradient_is_not_decided(models, mon
     assert report.failures
     assert all(row.undecided for row in report.failures)
     assert "not decided" in str(report).splitlines()[0]
-
-
-def test_the_number_of_directions_follows_from_the_time(models, monkeypatch):
-    counts, rows_of = [], loss_check.rows_of
-
-    def counted(name, draw, tensors, n_directions, rng):
-        counts.append(n_directions)
-        return rows_of(name, draw, tensors, n_directions, rng)
-
-    monkeypatch.setattr(loss_check, "rows_of", counted)
-    clock = iter([0.0, 2.0, 0.0, 2.0, 0.0, 2.0])  # a derivative takes 2 seconds
-    monkeypatch.setattr(loss_check, "time", SimpleNamespace(perf_counter=lambda: next(clock)))
-    for seconds in (1, 7, 10_000):
-        assert check_loss(models["gpt"], TEXTS["gpt"], seconds=seconds).ok
-    assert counts == [1, 3, len(list(models["gpt"].model.parameters()))]
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,6 @@ from toy_pretrained import PIECES, SENTENCE, toy_card, toy_checkpoint, toy_codec
 from npformer import UserError
 from npformer.models.registry import config_from_checkpoint
 from npformer.pretrained import (
-    Translator,
     load,
     names,
     read_pretrained,
@@ -50,16 +49,6 @@ def test_a_saved_translator_loads_unchanged(shelf, path):
     assert tensors.keys() == saved.parameters.keys()
 
 
-def test_the_same_model_gives_the_same_bytes(tmp_path, path):
-    again = tmp_path / "again.safetensors"
-    checkpoint = toy_checkpoint()
-    checkpoint.parameters.update(dict(reversed(checkpoint.parameters.items())))
-    save_pretrained(checkpoint, again, toy_card())
-    assert again.read_bytes() == path.read_bytes()
-    save_pretrained(toy_checkpoint(), again, toy_card(hours=3))
-    assert again.read_bytes() != path.read_bytes()
-
-
 def test_names(shelf, monkeypatch, tmp_path):
     (shelf / "fr-en.safetensors").write_bytes(b"")
     (shelf / "store.py").write_bytes(b"")
@@ -71,16 +60,6 @@ def test_names(shelf, monkeypatch, tmp_path):
     monkeypatch.setattr(store, "FOLDER", tmp_path / "empty")
     with pytest.raises(UserError, match="no translator 'en-de': none ships with this copy of npformer"):
         read_pretrained("en-de")
-
-
-def test_an_altered_byte_and_a_truncation_are_found(path):
-    data = path.read_bytes()
-    path.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
-    with pytest.raises(UserError, match=r"altered.*install npformer again, or export it again"):
-        read_pretrained(str(path))
-    path.write_bytes(data[:-1])
-    with pytest.raises(UserError, match="was cut short"):
-        read_pretrained(str(path))
 
 
 def test_checkpoints_and_translators_are_not_confused(tmp_path, path):
@@ -117,20 +96,6 @@ def test_weights_that_float16_cannot_hold(path, value):
     with pytest.raises(UserError, match=f"{name} has weights beyond what float16 holds"):
         save_pretrained(checkpoint, path, toy_card())
     assert path.read_bytes() == before
-
-
-def test_a_place_that_is_not_writable(tmp_path):
-    with pytest.raises(UserError, match="cannot be written"):
-        save_pretrained(toy_checkpoint(), tmp_path / "no" / "x.safetensors", toy_card())
-    with pytest.raises(UserError, match=r"does not end in \.safetensors"):
-        save_pretrained(toy_checkpoint(), tmp_path / "x.bin", toy_card())
-
-
-def test_any_english_sentence_is_accepted_and_the_german_is_detokenized(shelf):
-    model, source, target, _ = read_pretrained("en-de")
-    assert source.encode(SENTENCE) == source.encode("a man is riding a bicycle .")
-    assert 1 not in source.encode(SENTENCE.upper())  # no <UNK>
-    assert Translator.of_codecs(model, source, target).translate([SENTENCE], max_length=5)
 
 
 def test_translating_imports_neither_training_nor_optional_packages(shelf):

@@ -32,14 +32,6 @@ def test_a_run_is_trained_and_loaded(place):
         npformer.train("train.en", "train.fr", steps=6, **TINY)
 
 
-def test_capitals_are_kept_if_asked(place):
-    (place / "cased.en").write_text("The cat sleeps\nthe Dog eats\na cat eats\n" * 10, encoding="utf-8")
-    for lowercase in (True, False):
-        settings = {"run": f"runs/{lowercase}", "steps": 2, "filtered": False, "lowercase": lowercase}
-        run = npformer.train("cased.en", "train.fr", **settings, **TINY)
-        assert run.translator.unknown_words("the Cat") == ([] if lowercase else ["Cat"])
-
-
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -54,10 +46,3 @@ def test_invalid_arguments_are_refused(place, arguments, words):
     with pytest.raises(UserError, match=words):
         npformer.train("train.en", "train.fr", **arguments)
     assert not (place / "runs").exists()
-
-
-def test_architecture_and_preset():
-    run = npformer.train(
-        "train.en", "train.fr", architecture="rnn-global", steps=2, d_model=8, d_hidden=8, validate_every=2
-    )
-    assert type(run.translator.model).__name__ == "RecurrentTranslator"

@@ -37,30 +37,6 @@ def test_the_best_translations_are_those_of_beam_search(translator):
         assert each.source_tokens == translator.source_tokenizer.encode(SENTENCE).pieces
 
 
-def test_a_list_of_sentences_and_the_empty_one(translator):
-    texts = [*TEXTS[:2], " ", *TEXTS[2:]]
-    found = translator.translate(texts, n_best=2, batch_tokens=1)
-    assert [each[0].text for each in found] == translator.translate(texts)
-    assert [len(each) for each in found] == [2, 2, 1, 2, 2]
-    assert found[2] == [Translation("", [], 0.0, 0.0, [], ["</S>"], [])]
-    for text, each in zip(texts, found, strict=True):
-        if text.strip():
-            alone = translator.translate(text, n_best=2)
-            assert [(best.text, best.alignment) for best in each] == [(b.text, b.alignment) for b in alone]
-            for name in ("score", "log_prob", "log_probs"):  # padding changes the rounding
-                for one, other in zip(each, alone, strict=True):
-                    np.testing.assert_allclose(getattr(one, name), getattr(other, name), atol=1e-10)
-    parts = [*translator.translate_stream(texts, n_best=2, batch_tokens=1)]
-    assert [each for part in parts for each in part] == found
-    assert translator.translate([], n_best=2) == []
-
-
-def test_greedy_search_has_the_log_probability_as_its_score(translator):
-    (found,) = translator.translate(SENTENCE, n_best=1, beam=1)
-    assert found.text == translator.translate(SENTENCE, beam=1)
-    assert found.score == found.log_prob == math.fsum(found.log_probs) < 0
-
-
 def test_the_alignment_is_that_of_the_attention_of_this_translation(translator):
     (found,) = translator.translate(SENTENCE, n_best=1, max_length=9)
     weights = translator.attention(SENTENCE, max_length=9).weights["cross"].mean((0, 1))  # (T, S)

@@ -122,12 +122,6 @@ def test_writers_at_the_same_time_never_mix_their_data(tmp_path, monkeypatch, lo
     assert os.listdir(tmp_path) == ["file"]
 
 
-def test_handlers_of_signals_are_restored(tmp_path):
-    before = signal.getsignal(signal.SIGTERM)
-    write_atomically(tmp_path / "file", b"new")
-    assert signal.getsignal(signal.SIGTERM) == before
-
-
 KILLED = """
 import os, signal, sys
 from pathlib import Path
@@ -168,28 +162,6 @@ def test_what_a_killed_process_left_is_removed_by_the_next_write(tmp_path, write
         assert (tmp_path / "reader").read_bytes() == b"new" * 1000
         (tmp_path / "reader").unlink()
     assert sorted(os.listdir(tmp_path)) == [".file.other", "file"]
-
-
-@pytest.mark.parametrize(
-    ("module", "call"),
-    [
-        (os, "replace"),
-        pytest.param(atomic.fcntl, "flock", marks=pytest.mark.skipif(os.name == "nt", reason="locks")),
-    ],
-)
-def test_two_writers_at_the_same_time_both_succeed(tmp_path, monkeypatch, module, call):
-    """The second one begins before the first one renames its temporary file, or before it locks this file."""
-    path, real = tmp_path / "file", getattr(module, call, None)
-
-    def write_another(*arguments):
-        monkeypatch.setattr(module, call, real)
-        write_atomically(path, b"second")
-        real(*arguments)
-
-    monkeypatch.setattr(module, call, write_another)
-    write_atomically(path, b"first")
-    assert path.read_bytes() == b"first"
-    assert os.listdir(tmp_path) == ["file"]
 
 
 def test_one_process_at_a_time_is_in_a_locked_folder(tmp_path):
@@ -332,22 +304,3 @@ def test_a_new_file_on_a_file_system_without_links(tmp_path, monkeypatch):
     with pytest.raises(FileExistsError):
         create_atomically(tmp_path / "file", b"second")
     assert (tmp_path / "file").read_bytes() == b"first"
-
-
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [
-        ("folder", r"folder cannot be written \(it is a folder\): give another file"),
-        ("no/file", r"no/file cannot be written \(there is no folder .*no\): give another file"),
-    ],
-)
-def test_a_place_where_no_file_can_be_written(tmp_path, name, words):
-    (tmp_path / "folder").mkdir()
-    with pytest.raises(UserError, match=words):
-        require_place(tmp_path / name)
-
-
-def test_a_folder_that_cannot_be_made(tmp_path):
-    (tmp_path / "file").write_text("")
-    with pytest.raises(UserError, match=r"file/below cannot be written \(Not a directory\): give another"):
-        make_folder(tmp_path / "file" / "below")

@@ -1,27 +1,18 @@
 """Checkpoints: equal bytes for equal states, detection of altered bytes, and safety on a full disk."""
 
 import dataclasses
-import io
-import json
 import math
-import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 from safetensors import numpy as safetensors
 from toy_pretrained import checkpoint_of
-from training_worker import tiny_dataset, tiny_model, tiny_run, tiny_training
+from training_worker import tiny_dataset, tiny_model, tiny_training
 
 from npformer import Transformer, UserError
-from npformer.data import LANGUAGES, SPECIALS, SubwordCodec, Vocabulary
-from npformer.models.registry import model_from_checkpoint
-from npformer.pretrained import Translator
-from npformer.storage import atomic, checkpoint
+from npformer.storage import checkpoint
 from npformer.storage.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from npformer.storage.checksummed import checksummed_bytes, read_checksummed
-from npformer.training import RunFolder
 
 
 def make_checkpoint(step=3, seed=0, **changes):
@@ -70,17 +61,6 @@ def test_a_saved_checkpoint_loads_unchanged(tmp_path, changes):
     loaded = load_checkpoint(tmp_path / "x.safetensors")
     assert_equal(loaded, saved)
     assert loaded.model_settings["mask_fill"] == changes.get("mask_fill", -math.inf)
-
-
-def test_the_model_is_rebuilt(path):
-    dataset = tiny_dataset()
-    model = Transformer(tiny_model(dataset), rng=np.random.default_rng(0))
-    source, target_in = np.array([[4, 5, 3]]), np.array([[2, 6, 7, 8]])
-    expected, _ = model.forward(source, target_in)
-    logits, _ = model_from_checkpoint(load_checkpoint(path)).forward(source, target_in)
-    assert np.array_equal(logits, expected)
-    translator = Translator.from_checkpoint(load_checkpoint(path))
-    assert translator.codec.source.encode("3 1") == dataset.source.encode("3 1") == [7, 5]
 
 
 def test_the_same_state_gives_the_same_bytes_that_any_safetensors_reader_reads(tmp_path, path):
@@ -163,73 +143,7 @@ def test_impossible_content_is_refused(path, changes, message):
         load_checkpoint(path)
 
 
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="the device that is always full is Linux's")
-def test_a_write_to_a_full_device_leaves_the_old_file(tmp_path, path, monkeypatch):
-    before = path.read_bytes()
-    full = tmp_path / "partial"
-    full.symlink_to("/dev/full")
-    monkeypatch.setattr(atomic, "_new_temporary_path", lambda path: full)
-    monkeypatch.setattr(atomic, "open", lambda path, mode: io.FileIO(path, "w"), raising=False)
-    with pytest.raises(UserError) as error:
-        save_checkpoint(make_checkpoint(step=4), path)
-    assert "the checkpoint of step 4 could not be written" in str(error.value)
-    assert "(No space left on device), and the previous file is untouched" in str(error.value)
-    assert path.read_bytes() == before
-    assert os.listdir(tmp_path) == [path.name]
-
-
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="the device that is always full is Linux's")
-def test_a_full_disk_for_the_log_stops_the_run_and_leaves_the_checkpoint(tmp_path, monkeypatch):
-    monkeypatch.setattr(RunFolder, "sync_log", lambda run: None)  # the call that the device /dev/full refuses
-    run = tmp_path / "run"
-    run.mkdir()
-    (run / "log.jsonl").symlink_to("/dev/full")  # only written: reading it would never end
-    with pytest.raises(UserError, match=r"the log .* cannot be written \(No space left on device\)"):
-        tiny_run(run, log_every=3)
-    assert load_checkpoint(run / "last.safetensors").step == 2
-
-
-def test_the_metadata_is_json(path):
-    data = path.read_bytes()
-    header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
-    assert set(header["__metadata__"]) == {"npformer"}
-    settings = json.loads(header["__metadata__"]["npformer"])
-    assert settings["format"] == 1
-    assert settings["model"]["d_model"] == 8
-
-
 # --- codecs ---
 
 
-def test_codecs_of_subwords_are_saved_with_the_model(tmp_path):
-    codec = SubwordCodec(Vocabulary((*SPECIALS, "▁dog", *"▁dog")), LANGUAGES["en"])
-    german = dataclasses.replace(codec, language=LANGUAGES["de"])
-    codecs = {"source": codec.to_json(), "target": german.to_json()}
-    saved = dataclasses.replace(make_checkpoint(source_vocab=9, target_vocab=9), codecs=codecs)
-    save_checkpoint(saved, tmp_path / "x.safetensors")
-    loaded = load_checkpoint(tmp_path / "x.safetensors")
-    assert_equal(loaded, saved)
-    assert Translator.from_checkpoint(loaded).codec.source.encode("dog go") == codec.encode("dog go")
-
-
-@pytest.mark.parametrize("side", ["source", "target"])
-def test_a_codec_that_does_not_fit_the_model_is_refused(side):
-    codec = SubwordCodec(Vocabulary((*SPECIALS, "▁dog", *"▁dog")))
-    saved = make_checkpoint()
-    changed = dataclasses.replace(saved, codecs=saved.codecs | {side: codec.to_json()})
-    with pytest.raises(UserError, match=f"the {side} vocabulary has 9 entries and the model "):
-        Translator.from_checkpoint(changed)
-
-
 # --- reading without training ---
-
-PRINT_TRAINING = "print(*sorted(name for name in sys.modules if name.startswith('npformer.training')))"
-
-
-def test_translating_with_a_checkpoint_does_not_import_training(path):
-    code = (
-        "import sys; from npformer.cli.main import main; "
-        f"main(['translate', '--model', {str(path)!r}, '3 1']); {PRINT_TRAINING}"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines()[-1] == ""

@@ -75,27 +75,6 @@ def test_every_type_of_every_field_of_a_header_is_read_or_refused_in_one_sentenc
     assert sum(map(bool, outcomes)) > 0.75 * len(outcomes)
 
 
-def test_the_unchanged_header_is_read(tmp_path):
-    path = tmp_path / "x.safetensors"
-    path.write_bytes(with_header(TEXT))
-    tensors, settings = read_checksummed(path)
-    assert tensors["a"].tolist() == [1, 1, 1]
-    assert settings["step"] == 1
-
-
-@pytest.mark.parametrize("old", ['"a":', '"shape":', '"__metadata__":', '"npformer":'])
-def test_a_name_that_a_header_has_twice_is_refused(tmp_path, old):
-    path = tmp_path / "x.safetensors"
-    first = json.dumps(HEADER["a"] if old == '"a":' else [3] if old == '"shape":' else {})
-    if old == '"npformer":':
-        first = '"x"'
-    path.write_bytes(with_header(TEXT.replace(old, f"{old}{first},{old}")))
-    with pytest.raises(UserError, match=r"twice|duplicate|not a complete safetensors file"):
-        read_checksummed(path)
-    with pytest.raises(UserError, match=r"twice|duplicate field"):  # the library refuses its own fields
-        read_header(path)
-
-
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="devices and pipes of Unix")
 @pytest.mark.parametrize("kind", ["device", "pipe", "large"])
 def test_what_is_no_checkpoint_is_not_read(tmp_path, kind):

@@ -6,8 +6,6 @@ from types import SimpleNamespace
 
 import pytest
 
-from npformer.learn.course import progress
-from npformer.learn.course.progress import LessonProgress, load_progress, save_progress
 from npformer.learn.tasks.folder import NOTE, Folder
 from npformer.storage.state_file import StateFile
 
@@ -20,20 +18,6 @@ def test_no_change_is_lost(tmp_path):
         list(pool.map(lambda n: file.update(lambda content: content | {str(n): n}), NUMBERS))
     assert file.read() == {str(n): n for n in NUMBERS}
     assert os.listdir(tmp_path) == ["state.json"]
-
-
-def test_no_mark_of_a_solved_exercise_is_lost(tmp_path):
-    tasks = [SimpleNamespace(stem=f"task-{n}", hints=("a", "b")) for n in NUMBERS]
-    with ThreadPoolExecutor(4) as pool:
-        list(pool.map(lambda task: Folder(tmp_path).set_solved(task, True), tasks))
-    assert sorted(Folder(tmp_path)._note.read()["solved"]) == sorted(task.stem for task in tasks)
-
-
-def test_no_progress_of_a_lesson_is_lost(tmp_path, monkeypatch):
-    monkeypatch.setattr(progress, "state_file", lambda: tmp_path / "lessons.json")
-    with ThreadPoolExecutor(4) as pool:
-        list(pool.map(lambda n: save_progress(f"lesson-{n}", LessonProgress(1, 2)), NUMBERS))
-    assert load_progress().keys() == {f"lesson-{n}" for n in NUMBERS}
 
 
 @pytest.mark.parametrize("name", [NOTE, "note-elsewhere"])

@@ -1,20 +1,15 @@
 """Averaging checkpoints, and a run that averages its last snapshots, with and without interruptions."""
 
 import dataclasses
-import math
 
 import numpy as np
 import pytest
 from training_runs import assert_same, logged, stop_after
-from training_worker import tiny_dataset, tiny_model, tiny_run, tiny_training
+from training_worker import tiny_run
 
 from npformer import UserError
-from npformer.data import DataLoader
-from npformer.models.registry import model_from_checkpoint
 from npformer.storage.checkpoint import load_checkpoint, save_checkpoint
-from npformer.training import Averaged, RunFolder, Saved, Started, average, evaluate, resume, train, validator
-from npformer.training.optimizer import warmup
-from npformer.training.presets import find_preset
+from npformer.training import Averaged, RunFolder, Saved, average, resume, validator
 
 AVERAGING = {"average_last": 3, "average_every": 4}
 
@@ -57,14 +52,6 @@ def test_the_mean_of_two_computed_by_hand(moments):
     assert (result.step, result.m, result.v) == (two.step, None, None)
 
 
-def test_small_differences_are_not_lost_in_the_sum(moments):
-    """Average numbers near 1 that differ in their last bits, which a sum in float32 would lose."""
-    ones = {"x": np.ones(3, np.float32)}
-    up = {"x": np.full(3, 1 + 2.0**-22, np.float32)}
-    many = [dataclasses.replace(moments[0], parameters=each) for each in (ones, up) * 100]
-    assert average(many).parameters["x"].tolist() == [1 + 2.0**-23] * 3
-
-
 def test_no_checkpoints_and_checkpoints_of_other_models_are_refused(moments):
     one = moments[0]
     with pytest.raises(UserError, match="no checkpoints to average"):
@@ -81,14 +68,6 @@ def test_a_run_averages_its_last_snapshots(unbroken, moments):
     assert all(each.m is None for each in moments)
     assert same_parameters(load_checkpoint(unbroken.averaged), average(moments))
     assert same_parameters(load_checkpoint(unbroken.last), moments[-1])
-
-
-def test_the_average_is_evaluated_on_the_validation_sentences(unbroken):
-    model = model_from_checkpoint(load_checkpoint(unbroken.averaged))
-    measured = evaluate(model, DataLoader(tiny_dataset().valid, **tiny_training().batching).epoch())
-    assert logged(unbroken.path, "averaged") == [3]
-    for name in ("loss", "accuracy", "objective"):
-        assert logged(unbroken.path, f"averaged_{name}") == [getattr(measured, name)]
 
 
 @pytest.mark.parametrize("better", [True, False])
@@ -140,21 +119,6 @@ def test_a_damaged_snapshot_is_left_out(run):
     assert same_parameters(load_checkpoint(run.averaged), expected)
 
 
-def test_a_run_too_short_for_two_snapshots_has_no_average(run):
-    tiny_run(run.path, steps=5, **AVERAGING)
-    assert logged(run.path, "averaged") == []
-    assert not run.averaged.exists()
-
-
-def test_without_validation_sentences_there_is_an_average_but_no_best(run):
-    dataset = dataclasses.replace(tiny_dataset(), valid=[])
-    events = []
-    train(run.path, dataset, tiny_model(dataset), tiny_training(**AVERAGING), report=events.append)
-    told = told_of_average(events)
-    assert (told.loss, told.best) == (None, False)
-    assert not run.best.exists()
-
-
 def test_an_average_cannot_be_trained_further(run, unbroken):
     averaged = unbroken.averaged.read_bytes()
     run.path.mkdir()
@@ -167,46 +131,3 @@ def test_an_average_cannot_be_trained_further(run, unbroken):
     with pytest.raises(UserError, match="not a complete safetensors file") as error:
         resume(run.path)
     assert "copy it" not in str(error.value)
-
-
-def test_a_longer_run_starts_from_its_last_step_and_averages_new_snapshots(run, monkeypatch):
-    """The average is the best checkpoint here, and the run continues from the last one all the same."""
-    plain, calls = validator.evaluate, []
-
-    def averages_are_best(model, batches):
-        """Evaluate the last step and the average in turn."""
-        calls.append(model)
-        found = plain(model, batches)
-        return found._replace(objective=found.objective / 2) if len(calls) % 2 == 0 else found
-
-    monkeypatch.setattr(validator, "evaluate", averages_are_best)
-    decay = {"schedule": "warmup", "warmup_steps": 3, "decay_share": 0.2}
-    tiny_run(run.path, validate_every=20, **decay, **AVERAGING)
-    last = load_checkpoint(run.last)
-    assert load_checkpoint(run.best).m is None
-    starts = []
-
-    def report(event):
-        if isinstance(event, Started):
-            starts.append(load_checkpoint(run.last))
-
-    resume(run.path, changes={"steps": 28}, report=report)
-    (start,) = starts
-    assert same_parameters(start, last)
-    assert np.array_equal(start.m, last.m)
-    schedule = warmup(8, 3)
-    rates = [*(schedule(step) for step in range(21, 27)), schedule(26) / 2, 0]
-    assert logged(run.path, "lr")[20:] == rates
-    # the snapshots of steps 24 and 28, and not that of step 20, the end of the first decay
-    assert logged(run.path, "averaged") == [3, 2]
-    new = [load_checkpoint(run.snapshot(step)) for step in (24, 28)]
-    assert same_parameters(load_checkpoint(run.averaged), average(new))
-
-
-@pytest.mark.parametrize("name", ["multi30k-en-de", "multi30k-en-de-short"])
-def test_the_preset_averages_within_its_decay(name):
-    config = find_preset(name).training
-    first = config.steps - (config.average_last - 1) * config.average_every
-    assert config.steps % config.average_every == 0
-    assert math.isclose(config.decay_share, 0.2)
-    assert first >= 0.8 * config.steps

@@ -1,17 +1,12 @@
 """TrainingConfig, presets and schedules, and the data loader of a configuration."""
 
-import json
-from itertools import islice
-
 import pytest
-from training_worker import tiny_dataset, tiny_training
+from training_worker import tiny_training
 
 from npformer import Module, UserError
-from npformer.data import DataLoader
 from npformer.nn import Linear
 from npformer.training import TrainingConfig, make_optimizer, make_schedule
 from npformer.training.optimizer import Adam, AdamW, Muon
-from npformer.training.presets import PRESETS, find_preset
 
 
 @pytest.mark.parametrize(
@@ -50,24 +45,6 @@ def test_invalid_settings_are_refused(changes, sentence):
         TrainingConfig(steps=10, batch_size=4).replace(**changes)
 
 
-def test_presets():
-    demo = find_preset("jianshu-demo").training
-    assert (demo.epochs, demo.batch_size, demo.learning_rate) == (20, 32, 1e-4)
-    assert (demo.betas, demo.eps, demo.schedule) == ((0.9, 0.98), 1e-8, "constant")
-    paper = find_preset("paper").training
-    assert (paper.steps, paper.batch_tokens, paper.warmup_steps) == (100_000, 25_000, 4000)
-    assert (paper.betas, paper.eps, paper.schedule) == ((0.9, 0.98), 1e-9, "warmup")
-    short = demo.replace(steps=5, batch_tokens=100)
-    assert (short.steps, short.epochs, short.batch_size, short.batch_tokens) == (5, None, None, 100)
-    with pytest.raises(UserError, match="unknown preset 'papper': did you mean paper"):
-        find_preset("papper")
-
-
-def test_a_config_survives_json():
-    for preset in PRESETS:
-        assert TrainingConfig(**json.loads(json.dumps(preset.training.to_dict()))) == preset.training
-
-
 def test_the_optimizer_of_a_configuration():
     layer, block = Linear(2, 2), Module()
     block.layers = [Linear(2, 2)]
@@ -92,14 +69,3 @@ def test_the_last_share_of_the_steps_decays_to_zero():
     assert schedule(100) == 0
     constant = make_schedule(tiny_training(learning_rate=0.5, decay_share=0.25), 64, 8)
     assert [constant(s) for s in range(1, 9)] == [0.5] * 6 + [0.25, 0]
-
-
-def test_steps_of_epochs():
-    examples = tiny_dataset().train
-    for changes, expected in (({"steps": 17}, 17), ({"epochs": 2, "accumulate": 5}, 3)):  # of 12 batches
-        config = tiny_training(**changes)
-        assert config.total_steps(DataLoader(examples, **config.batching)) == expected
-    config = tiny_training(epochs=3, batch_tokens=40)
-    loader = DataLoader(examples, **config.batching)
-    rows = sum(len(batch[0].source) for batch in islice(loader.steps(), config.total_steps(loader)))
-    assert rows == 3 * len(examples)

@@ -60,23 +60,6 @@ def test_the_gradient_is_that_of_the_loss_in_the_docstring():
     np.testing.assert_allclose(gradient(logits, targets), slopes(loss, logits), rtol=0, atol=1e-9)
 
 
-def test_to_first_order_it_is_the_gradient_of_wu_et_al():
-    """Their loss without fixed targets, divided by 2T: the error falls with the square of the difference."""
-    errors = []
-    for difference in (1e-2, 1e-3):
-        logits, targets = logits_and_targets(difference)
-        n = len(logits) // 2
-
-        def loss(moved, targets=targets, n=n):
-            value, _ = cross_entropy(moved, targets, smoothing=SMOOTHING)
-            p = softmax(moved)[0]
-            return value + ALPHA / 2 * (divergence(p[:n], p[n:]) + divergence(p[n:], p[:n])) / (2 * n)
-
-        errors.append(np.abs(gradient(logits, targets) - slopes(loss, logits)).max())
-    assert 1e-8 < errors[0] < 1e-4
-    assert errors[1] < errors[0] / 50
-
-
 def expected_gradients(model, rng):
     """Return the gradients of a step by the plain pairs, with a term for each direction of the divergence."""
     batch = twice(BATCH)

@@ -1,13 +1,10 @@
 """Training on if-then recipes: latent attention learns the order of words, and a bag of words cannot."""
 
-from collections import defaultdict
-
-import numpy as np
 import pytest
 
-from npformer.data.if_then import FAMOUS, encode_recipes, recipe_corpus
+from npformer.data.if_then import FAMOUS
 from npformer.errors import UserError
-from npformer.training.if_then import score, train_recipes
+from npformer.training.if_then import train_recipes
 
 
 @pytest.fixture(scope="module")
@@ -28,15 +25,6 @@ def test_the_reader_understands_held_out_recipes_and_a_bag_of_words_does_not(rea
     assert max(bag.score.trigger, bag.score.action) <= 0.6  # the bag can hardly guess the channel
 
 
-@pytest.mark.nightly
-def test_a_bag_of_words_cannot_memorize_the_training_recipes(bag):
-    """More steps do not help the bag of words, because the training recipes need the word order as well."""
-    limit = train_recipes("bag", steps=1500)
-    examples = encode_recipes(recipe_corpus().train, limit.codec)
-    assert bag.score.both <= limit.score.both + 0.05 <= 0.35
-    assert score(limit.model, examples).both < 0.8
-
-
 def test_the_two_recipes_of_the_paper(reader):
     """They have nearly the same words, but the trigger is Instagram in one, Dropbox in the other.
 
@@ -51,31 +39,6 @@ def test_the_two_recipes_of_the_paper(reader):
             weights = asked.attention.weights[0]
             assert words[int(weights.argmax())] == channel
             assert weights[words.index(channel)] > 10 * weights[words.index(other)]
-
-
-def test_training_is_a_function_of_its_arguments():
-    losses = defaultdict(list)
-    for name, seed in (("one", 0), ("again", 0), ("other", 1)):
-        reader = train_recipes(
-            steps=3, seed=seed, d_hidden=4, report=lambda *at, name=name: losses[name].append(at)
-        )
-    assert losses["one"] == losses["again"] != losses["other"]
-    assert [step for step, _ in losses["one"]] == [1, 2, 3]
-    again = train_recipes(steps=3, seed=1, d_hidden=4)
-    np.testing.assert_array_equal(again.model.values, reader.model.values)
-    assert again.score == reader.score
-
-
-@pytest.mark.parametrize("settings", [{"orientation": "columns"}, {"measure": "euclidean"}, {"cell": "gru"}])
-def test_every_option_lowers_the_loss(settings):
-    losses = []
-    train_recipes(steps=30, report=lambda step, loss: losses.append(loss), **settings)
-    assert np.mean(losses[-5:]) < losses[0] - 1
-
-
-def test_unknown_words(reader):
-    assert reader.unknown_words("Save my Myspace photos to Dropbox") == ["myspace"]
-    assert reader.unknown_words(FAMOUS[0].description) == []
 
 
 def test_invalid_inputs_are_refused(reader):

@@ -44,14 +44,6 @@ def test_adam_computed_by_hand():
     assert point.x.value[0] == pytest.approx(5 - 2 / 3, rel=1e-15)
 
 
-def test_the_first_step_of_adam_has_the_length_lr_for_every_gradient():
-    point = Point(0.0, 0.0, 0.0)
-    adam = Adam(point)
-    point.grads[:] = [1e-4, -3, 1e5]
-    adam.step(0.01)
-    np.testing.assert_allclose(point.x.value, [-0.01, 0.01, -0.01], rtol=1e-4)
-
-
 def test_adam_changes_neither_the_gradients_nor_entries_without_gradient_nor_the_dtype():
     point = Point(3.0, 5.0, dtype=np.float32)
     adam = Adam(point)
@@ -63,18 +55,6 @@ def test_adam_changes_neither_the_gradients_nor_entries_without_gradient_nor_the
     assert {adam.m.dtype, adam.v.dtype, point.values.dtype, point.x.value.dtype} == {np.dtype(np.float32)}
 
 
-def test_adam_counts_one_step_for_all_parameters():
-    """The step counter does not count once for each tensor: two equal parameters get equal updates."""
-    pair = Module()
-    pair.a, pair.b = Point(1.0), Point(1.0)
-    adam = Adam(pair)
-    for gradient in (2.0, -0.5, 3.0):
-        pair.grads[:] = gradient
-        adam.step(0.1)
-    assert adam.t == 3
-    assert pair.a.x.value[0] == pair.b.x.value[0] != 1
-
-
 class Layer(Module):
     """A bias between two neighbouring matrices and a third one, and a table that is tied."""
 
@@ -82,18 +62,6 @@ class Layer(Module):
         self.first, self.second = (Parameter(np.full(shape, 2.0)) for shape in ((3, 2), (2, 2)))
         self.bias, self.last = Parameter(np.full(5, 2.0)), Parameter(np.full((1, 3), 2.0))
         self.tied = self.first
-
-
-def test_weight_decay_computed_by_hand():
-    """Without a gradient, Adam moves nothing, and each step multiplies the matrices by 1 - lr λ."""
-    layer = Layer()
-    optimizer = AdamW(layer, weight_decay=0.5)
-    optimizer.step(0.5)
-    optimizer.step(1.0)
-    for parameter in (layer.first, layer.second, layer.last):
-        assert set(parameter.value.flat) == {2 * 0.75 * 0.5}
-    assert set(layer.bias.value) == {2.0}
-    assert optimizer.decaying == [(0, 10), (15, 18)]
 
 
 def test_the_decay_is_decoupled_from_the_gradient():

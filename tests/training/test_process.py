@@ -10,7 +10,6 @@ from training_worker import tiny_run
 
 import npformer.training.process
 from npformer.training import trainer, workers
-from npformer.training.process import keep_freed_memory_in_process
 
 needs_glibc = pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="malloc is another one here")
 
@@ -78,20 +77,6 @@ for line in open("/proc/self/smaps"):
 @needs_glibc
 def test_arrays_get_huge_pages():
     assert "hg" in run_script(FLAGS).split()
-
-
-@needs_glibc
-def test_a_process_that_may_not_reserve_a_gigabyte_gets_no_huge_pages():
-    limit = "import resource; resource.setrlimit(resource.RLIMIT_DATA, (1 << 29, 1 << 29))"
-    assert "hg" not in run_script(limit + FLAGS).split()
-
-
-def test_other_systems_and_other_c_libraries_are_not_changed(monkeypatch):
-    monkeypatch.setattr(npformer.training.process.ctypes, "CDLL", lambda name: object())
-    assert not keep_freed_memory_in_process()
-    monkeypatch.setattr(npformer.training.process.sys, "platform", "darwin")
-    monkeypatch.setattr(npformer.training.process.ctypes, "CDLL", None)
-    assert not keep_freed_memory_in_process()
 
 
 def test_training_keeps_freed_memory_before_it_starts_threads(monkeypatch, tmp_path):

@@ -9,8 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from fake_mpi import in_ranks
-from small_batches import make_batches, make_model
-from training_runs import around_update, assert_same, losses, stop_after
+from training_runs import assert_same, losses, stop_after
 from training_worker import MEASURED, tiny_run
 
 from npformer import UserError
@@ -18,32 +17,11 @@ from npformer.storage.checkpoint import load_checkpoint
 from npformer.training import Noted, RunFolder, Stepped, trainer
 from npformer.training import ranks as module
 from npformer.training.process import StopRequest
-from npformer.training.ranks import LAUNCHERS, RankError, Ranks, launch, ranks_of_launch, share_of
-from npformer.training.step import loss_and_gradients, make_step
+from npformer.training.ranks import LAUNCHERS, RankError, Ranks, launch, ranks_of_launch
+from npformer.training.step import make_step
 from npformer.training.workers import Workers
 
 # the gradients
-
-
-@pytest.mark.parametrize(("size", "count"), [(2, 2), (9, 1)])
-def test_the_gradients_of_several_ranks_are_those_of_one(size, count):
-    batches, model = make_batches(5, 2, 1), make_model()
-    expected = loss_and_gradients(model, batches)
-
-    def work(ranks):
-        own = make_model()
-        workers = Workers(own, count, ranks)
-        try:
-            return loss_and_gradients(own, batches, workers=workers), own.grads
-        finally:
-            workers.close()
-
-    found = in_ranks(size, work)
-    for (loss, tokens), grads in found:
-        assert tokens == expected[1]
-        assert loss == pytest.approx(expected[0], rel=1e-14)
-        np.testing.assert_allclose(grads, model.grads, rtol=1e-12, atol=1e-14)
-        np.testing.assert_array_equal(grads, found[0][1])
 
 
 # whole runs
@@ -185,23 +163,6 @@ def test_a_full_disk_of_the_first_rank_ends_all(run, monkeypatch, step):
     assert "rank 0: no room is left" in str(second)
 
 
-def test_an_error_that_all_ranks_have_is_raised_by_one(run, monkeypatch):
-    def spoil(adam):
-        adam.model.values[0] = np.nan
-
-    around_update(monkeypatch, 5, after=spoil)
-    first, second = run_in_ranks(2, run)
-    assert "training stopped at step 5" in str(first)
-    assert not isinstance(first, RankError)
-    assert isinstance(second, RankError)
-
-
-def test_all_ranks_refuse_a_folder_that_contains_a_run(unbroken):
-    first, second = run_in_ranks(2, unbroken)
-    assert "already holds a run" in str(first)
-    assert isinstance(second, RankError)
-
-
 @pytest.mark.parametrize("other", [{"seed": 8}, {"workers": 2}])
 def test_ranks_with_different_settings_are_refused(run, other):
     found = run_in_ranks(2, run, on={1: other})
@@ -287,39 +248,8 @@ def test_the_environment_shows_which_program_started_the_process(environment, va
     assert launch()[:3] == expected
 
 
-def test_a_single_process_needs_no_mpi(environment, monkeypatch):
-    monkeypatch.setitem(sys.modules, "mpi4py", None)
-    ranks = ranks_of_launch()
-    assert (ranks.size, ranks.first, ranks.launcher, ranks.all_gather(3)) == (1, True, "", [3])
-
-
 def test_without_mpi4py_the_message_says_what_to_install(environment, monkeypatch):
     environment(PMI_SIZE="2", PMI_RANK="0")
     monkeypatch.setitem(sys.modules, "mpi4py", None)
     with pytest.raises(UserError, match=r"2 processes .* mpi4py .*pip install 'npformer\[mpi\]'"):
         ranks_of_launch()
-
-
-@pytest.mark.parametrize("seen", [1, 2])
-def test_an_mpi4py_for_another_mpi_is_refused(environment, monkeypatch, seen):
-    environment(PMI_SIZE="2", PMI_RANK="0")
-    mpi = SimpleNamespace(
-        COMM_WORLD=SimpleNamespace(rank=0, size=seen),
-        Get_library_version=lambda: "Open MPI v5.0.1, package: x\nmore",
-    )
-    monkeypatch.setitem(sys.modules, "mpi4py", SimpleNamespace(MPI=mpi))
-    if seen == 2:
-        assert ranks_of_launch().size == 2
-        return
-    with pytest.raises(UserError, match=r"PMI_SIZE says .* 2 .*Open MPI v5\.0\.1, sees 1: use the mpirun"):
-        ranks_of_launch()
-
-
-def test_ranks_of_one_machine_share_its_cores(environment, monkeypatch):
-    monkeypatch.setattr(module.os, "cpu_count", lambda: 8)
-    assert share_of(9) == 9  # alone: unchanged
-    environment(PMI_SIZE="6", PMI_RANK="0", MPI_LOCALNRANKS="3")
-    assert share_of(8) == 2
-    assert share_of(1) == 1  # already bound to one core
-    environment(PMI_SIZE="30", MPI_LOCALNRANKS="30")
-    assert share_of(8) == 1

@@ -1,8 +1,6 @@
 """The training loop: equal to the bit after any interruption, with a clear message if it cannot continue."""
 
-import dataclasses
 import json
-import os
 import shutil
 import signal
 import threading
@@ -10,29 +8,23 @@ import threading
 import numpy as np
 import pytest
 from training_runs import around_update, assert_same, logged, losses, stop_after
-from training_worker import tiny_dataset, tiny_model, tiny_run, tiny_training
+from training_worker import tiny_run
 
 from npformer import UserError
-from npformer.data.codecs import TextCodec
-from npformer.data.tokens import LANGUAGES
-from npformer.data.vocabulary import Vocabulary
 from npformer.models.registry import model_from_checkpoint
 from npformer.storage.checkpoint import load_checkpoint, save_checkpoint
 from npformer.training import (
     Noted,
     RunFolder,
     Saved,
-    Started,
     Stepped,
     Stopped,
     read_log,
     resume,
-    train,
-    validator,
     workers,
 )
 from npformer.training import step as training_step
-from npformer.training.optimizer import Adam, cosine
+from npformer.training.optimizer import cosine
 from npformer.training.workers import Workers
 
 
@@ -52,14 +44,6 @@ def run(tmp_path):
 
 def last(run):
     return load_checkpoint(run / "last.safetensors")
-
-
-def test_it_learns(run):
-    data = {"n": 600, "length": 3, "vocab": 8}
-    tiny_run(run, data=data, model={"d_model": 16}, steps=250, validate_every=50, log_every=50)
-    first, *_, final = logged(run, "valid_loss")
-    assert final < 0.5 * first
-    assert logged(run, "valid_accuracy")[-1] > 0.8
 
 
 def test_the_same_seed_gives_the_same_losses_and_weights(run, tmp_path, unbroken):
@@ -163,35 +147,6 @@ def test_log_lines_are_strict_json_at_the_requested_steps(run):
     assert all(entry["tokens_per_second"] > 0 for entry in entries if "loss" in entry)
 
 
-@pytest.mark.parametrize("k", [4, 28])
-def test_the_memory_addresses_of_the_buffers_change_no_bit(monkeypatch, run, unbroken, k):
-    def shifted(array):
-        raw = np.zeros(array.nbytes + 128, np.uint8)
-        start = -raw.ctypes.data % 64 + k
-        view = raw[start : start + array.nbytes].view(array.dtype)
-        view[:] = array
-        return view
-
-    class ShiftedAdam(Adam):
-        def __init__(self, model, **settings):
-            flat = model._flat
-            flat.values, flat.grads = shifted(model.values), shifted(model.grads)
-            for (parameter, value), (_, grad) in zip(
-                flat._parts(flat.values), flat._parts(flat.grads), strict=True
-            ):
-                parameter.value, parameter.stored = value, grad
-            flat.views = [parameter.stored for parameter in flat.parameters]
-            super().__init__(model, **settings)
-            self.m, self.v = shifted(self.m), shifted(self.v)
-
-    def make(config, model):
-        return ShiftedAdam(model, betas=config.betas, eps=config.eps)
-
-    monkeypatch.setattr("npformer.training.trainer.make_optimizer", make)
-    tiny_run(run)
-    assert_same(run, unbroken)
-
-
 @pytest.mark.parametrize("drawn_on", ["host", "device"])
 def test_on_a_device_the_losses_are_the_same_after_an_interruption(
     device, run, tmp_path, unbroken, monkeypatch, drawn_on
@@ -232,23 +187,6 @@ def test_ctrl_c_during_an_update_saves_only_complete_steps(run, unbroken, monkey
     assert signal.getsignal(signal.SIGINT) is before
     tiny_run(run, resume=True)
     assert_same(run, unbroken)
-
-
-@pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGHUP")
-@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
-def test_other_signals_stop_a_program_that_handles_them(run, monkeypatch, name):
-    number, handled = getattr(signal, name), []
-    around_update(monkeypatch, 7, before=lambda adam: signal.raise_signal(number))
-    before = signal.signal(number, lambda signum, frame: handled.append(signum))
-    try:
-        result = tiny_run(run)
-        signal.raise_signal(number)
-    finally:
-        signal.signal(number, before)
-    assert (result.step, result.stopped_by, handled) == (7, number, [number])
-    with pytest.raises(SystemExit) as ended:
-        result.require_finished()
-    assert ended.value.code == 128 + number
 
 
 @pytest.mark.parametrize("kind", [Stepped, Stopped])
@@ -304,33 +242,6 @@ def test_a_gradient_of_nan_stops_before_the_update(run, monkeypatch):
     assert last(run).step == 4
 
 
-def test_a_validation_loss_of_nan_stops_as_well(run, monkeypatch):
-    plain = validator.evaluate
-
-    def spoiled(model, batches):
-        model.source.tokens.weight.value[5:] = np.nan
-        return plain(model, batches)
-
-    monkeypatch.setattr(validator, "evaluate", spoiled)
-    message = r"at the validation after step 3: .*source\.tokens\.weight .*of step 2"
-    with pytest.raises(UserError, match=message):
-        tiny_run(run)
-
-
-def test_two_processes_cannot_train_in_one_folder(run):
-    pytest.importorskip("fcntl")
-    with RunFolder(run), pytest.raises(UserError, match="another process is training in"):
-        tiny_run(run)
-
-
-def test_a_run_folder_that_is_a_file_is_refused(run):
-    run.write_text("mine")
-    message = r"cannot be written \(File exists\): choose another folder for the run"
-    with pytest.raises(UserError, match=message):
-        tiny_run(run)
-    assert run.read_text() == "mine"
-
-
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
@@ -349,15 +260,6 @@ def test_a_run_continues_only_with_the_settings_of_its_checkpoint(unbroken, chan
     with pytest.raises(UserError, match=sentence):
         tiny_run(unbroken, **({"resume": True} | changes))
     assert (unbroken / "last.safetensors").read_bytes() == before
-
-
-def test_a_checkpoint_with_another_vocabulary_is_refused(unbroken):
-    dataset = tiny_dataset()
-    words = list(dataset.target.vocabulary.words)
-    words[6] = "six"
-    other = dataclasses.replace(dataset, target=TextCodec(Vocabulary(tuple(words)), LANGUAGES["plain"]))
-    with pytest.raises(UserError, match="token 6 of the target vocabulary is 'six' here but '2' in the"):
-        train(unbroken, other, tiny_model(other), tiny_training(), resume=True)
 
 
 @pytest.mark.parametrize(
@@ -428,27 +330,6 @@ def test_a_longer_run_that_is_stopped_and_resumed_equals_an_uninterrupted_one(tm
     assert len(rates) == 20
     assert rates[5] == rates[14] == rates[19] == 0
     assert min(rates[6:14] + rates[15:19]) > 0
-
-
-def test_train_resumes_a_longer_run_with_the_settings_that_the_user_gives(run):
-    """The user gives the new number of steps, and the checkpoint knows where the first end was."""
-    tiny_run(run, steps=4, **COSINE)
-    tiny_run(run, steps=8, **COSINE, resume=True, stop=stop_after(1))
-    assert tiny_run(run, steps=8, **COSINE, resume=True).finished
-    assert logged(run, "lr")[4:] == [cosine(0.01, 4)(step) for step in range(1, 5)]
-
-
-def test_a_run_that_was_killed_right_after_it_was_made_longer_resumes_as_the_longer_run(run):
-    tiny_run(run, steps=4, **COSINE)
-
-    def stop_at_once(event):
-        if isinstance(event, Started):
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        resume(run, changes={"steps": 8}, report=stop_at_once)
-    assert resume(run).step == 8
-    assert len(logged(run, "lengthened_to")) == 1
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """Training of a GPT on a text and of a BERT on sentences: what it computes, and that it resumes."""
 
-import dataclasses
 import math
 from typing import NamedTuple
 
@@ -13,7 +12,6 @@ from npformer.data.codecs import (
     codecs_from_checkpoint,
     read_codecs,
 )
-from npformer.data.dataset import task_dataset
 from npformer.data.monolingual import sentence_dataset
 from npformer.data.sentences import masked_batch
 from npformer.data.text import text_dataset
@@ -21,10 +19,9 @@ from npformer.functional.losses import cross_entropy, cross_entropy_backward
 from npformer.models.bert import Bert, BertConfig
 from npformer.models.gpt import GPT, GPTConfig
 from npformer.models.registry import model_from_checkpoint
-from npformer.storage.checkpoint import load_checkpoint, save_checkpoint
-from npformer.training import Sampled, Validated, resume
+from npformer.storage.checkpoint import load_checkpoint
+from npformer.training import Validated, resume
 from npformer.training.optimizer import Adam, AdamW
-from npformer.training.validator import SAMPLE_TOKENS
 
 OFTEN = {"checkpoint_every": 2, "validate_every": 3, "log_every": 1}
 TRAINING = {"steps": 20, "batch_size": 5, "learning_rate": 0.01, "seed": 7, **OFTEN}
@@ -106,16 +103,6 @@ def test_a_run_with_accumulation_and_workers_resumes_to_the_bit(datasets, tmp_pa
     assert_same(tmp_path / "parts", tmp_path / "whole")
 
 
-@every_kind
-def test_workers_compute_the_same_steps(datasets, tmp_path, name):
-    kind = KINDS[name]
-    for workers in (1, 3):
-        run = tmp_path / str(workers)
-        kind.train(datasets[name], run, workers=workers, model=kind.without_dropout)
-    one, three = (logged(tmp_path / run, "loss") for run in ("1", "3"))
-    np.testing.assert_allclose(three, one, rtol=kind.rtol)
-
-
 def step_loss(model, ids, targets, pad_id=None):
     """Compute the gradients of a batch, and return the loss."""
     logits, cache = model.forward(ids)
@@ -172,20 +159,6 @@ def test_validation_measures_the_whole_text_in_bits(datasets, unbroken):
     assert logged(run, "valid_bits_per_character") == bits
 
 
-def test_samples_of_text_come_with_each_validation(datasets, tmp_path, unbroken):
-    dataset, again = datasets["gpt"], []
-    KINDS["gpt"].train(dataset, tmp_path / "again", report=again.append)
-    samples, repeated = (
-        [event for event in events if isinstance(event, Sampled)] for events in (unbroken["gpt"][1], again)
-    )
-    assert samples == repeated
-    assert [event.step for event in samples] == [3, 6, 9, 12, 15, 18, 20]
-    beginning = dataset.codec.decode(dataset.valid[:6])  # as many tokens as the context has
-    assert all(event.text.startswith(beginning) for event in samples)
-    assert {len(event.text) for event in samples} == {6 + SAMPLE_TOKENS}
-    assert len({event.text for event in samples}) > 1
-
-
 def test_the_checkpoint_holds_the_codec(datasets, unbroken):
     gpt, bert = (load_checkpoint(unbroken[name][0] / "last.safetensors") for name in KINDS)
     assert (gpt.model_kind, bert.model_kind) == ("gpt", "bert")
@@ -208,11 +181,3 @@ def test_a_run_on_another_text_is_not_resumed(tmp_path, unbroken, name, old, new
     other.write_text(KINDS[name].text.replace(old, new), encoding="utf-8")
     with pytest.raises(UserError, match=sentence):
         resume(unbroken[name][0], dataset=KINDS[name].dataset_of(other))
-
-
-def test_a_checkpoint_with_the_codecs_of_a_translator_is_refused(tmp_path, unbroken):
-    checkpoint = load_checkpoint(unbroken["gpt"][0] / "last.safetensors")
-    codecs = {role: codec.to_json() for role, codec in task_dataset("copy", n=5).codecs.items()}
-    save_checkpoint(dataclasses.replace(checkpoint, codecs=codecs), tmp_path / "last.safetensors")
-    with pytest.raises(UserError, match="the data are text here, and other data in the checkpoint"):
-        resume(tmp_path)

@@ -66,12 +66,6 @@ def test_measurements_do_not_change_the_steps_even_if_the_run_is_interrupted(tmp
     assert losses(tmp_path / "parts") == losses(measured[0])
 
 
-def test_bleu_may_be_switched_on_when_a_run_is_resumed(tmp_path):
-    tiny_run(tmp_path / "run", stop=stop_after(9))
-    resume(tmp_path / "run", changes={"bleu_every": 10, "bleu_sentences": 3})
-    assert [entry["step"] for entry in read_log(tmp_path / "run") if "valid_bleu" in entry] == [10, 20]
-
-
 @pytest.mark.parametrize("every", [5, None])
 def test_without_sacrebleu_a_run_with_bleu_has_one_message_and_continues(tmp_path, monkeypatch, plain, every):
     monkeypatch.setitem(sys.modules, "sacrebleu", None)  # as if it were not installed

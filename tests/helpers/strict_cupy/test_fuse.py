@@ -4,22 +4,6 @@ import numpy as np
 import pytest
 
 
-def test_formulas_with_one_sum(cupy, x):
-    @cupy.fuse
-    def both(x, row, n):
-        return cupy.where(x > 2, x * row, 0) * n, -x + 1
-
-    first, second = both(x, cupy.ones(3), 2.0)
-    np.testing.assert_array_equal(first.get(), [[0, 0, 0], [6, 8, 10]])
-    np.testing.assert_array_equal(second.get(), 1 - x.get())
-
-    @cupy.fuse(kernel_name="length")
-    def length(x):
-        return cupy.sqrt(cupy.sum(x * x, axis=-1))
-
-    np.testing.assert_allclose(length(x).get(), np.linalg.norm(x.get(), axis=-1))
-
-
 def test_writing_in_place_changes_the_argument(cupy, x):
     @cupy.fuse()
     def double(x, y):
@@ -29,14 +13,6 @@ def test_writing_in_place_changes_the_argument(cupy, x):
     y = cupy.empty((2, 3))
     assert double(x, y) is None
     assert y.tolist() == x.tolist() == [[0, 2, 4], [6, 8, 10]]
-
-
-def test_float32_stays_float32_beside_numbers(cupy):
-    single = cupy.ones(2, cupy.float32)
-    for function in (lambda x, n: x * n + 1, lambda x, n: cupy.where(x > 0, x, 0)):
-        assert cupy.fuse(function)(single, 2.0).dtype == np.float32
-    with pytest.raises(TypeError, match="float64 creeps in"):
-        cupy.fuse(lambda x, n: x * cupy.where(x > 0, n, 0))(single, 2.0)
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,8 @@ from bug_repairs import HALF_REPAIRS, OTHER_REPAIRS
 from mistake_tables import drawn
 from processor_time import processor_time
 
-from npformer import Parameter
 from npformer.learn.bugs import BUGS
 from npformer.learn.bugs.judge import fill, judge, observe
-from npformer.learn.bugs.picture import scale_of, sparkline, thinned, two_lines
 from npformer.learn.bugs.specimen import Run, names_of, patched
 from npformer.learn.tasks.answer import transported
 from npformer.learn.tasks.verdict import Verdict
@@ -190,46 +188,9 @@ def test_the_declaration_is_complete(specimen):
         assert word not in specimen.code(), "the code does not give itself away"
 
 
-def test_the_lengths_of_adams_steps_are_as_in_the_story():
-    """With equal gradients all of Adam's steps have the length lr, and with the bug they do not."""
-    parameters = [Parameter(np.zeros(1)) for _ in range(14)]
-    adam = BUGS.find("adam").buggy().Adam(parameters)
-    lengths = []
-    for _ in range(80):
-        before = [p.value.copy() for p in parameters]
-        for p in parameters:
-            p.grad[...] = 1
-        adam.step(0.01)
-        lengths.append(
-            [abs(float(p.value[0] - old[0])) / 0.01 for p, old in zip(parameters, before, strict=True)]
-        )
-    assert abs(lengths[0][0] - 1) < 1e-6
-    assert 0.45 < lengths[0][-1] < 0.55
-    assert 2.9 < lengths[79][-1] < 3.1
-    assert adam.t > 1000
-
-
 @pytest.mark.parametrize(
     ("text", "name"),
     [("3", "embedding"), ("03_embedding", "embedding"), ("02_layer_norm", "layer-norm"), ("ADAM", "adam")],
 )
 def test_a_bug_is_found_by_number_name_or_file(text, name):
     assert BUGS.find(text).name == name
-
-
-def test_a_patch_must_fit_exactly_once():
-    assert patched("a\nb\n", "\n a\n+c\n") == "a\nc\nb\n"
-    for code in ("b\n", "a\na\n"):
-        with pytest.raises(ValueError, match="not once"):
-            patched(code, "-a\n+c")
-
-
-def test_sparklines():
-    assert thinned([1, 3, 8], 2).tolist() == [2, 8]
-    assert sparkline([0, 1, 2], 0, 2) == "▁▅█"
-    assert sparkline([3, 3], 3, 3) == "▁▁"
-    assert thinned([1, 3, 5, 7], 2).tolist() == [2, 6]
-    assert scale_of(np.array([1.0, 100])) == "log"
-    assert scale_of(np.array([1.0, 2])) == scale_of(np.array([0.0, 2])) == "linear"
-    bug, right = Run([4.0, 3.0], {}), Run([4.0, 1.0], {})
-    assert two_lines(bug, right, "without") == ["  with the bug  █▆  3", "  without       █▁  1"]

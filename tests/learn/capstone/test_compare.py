@@ -5,21 +5,12 @@ import pytest
 from capstone_solutions import change, solve
 from mistake_tables import count_steps
 
-from npformer.learn.capstone.assemble import AssembledTransformer
-from npformer.learn.capstone.compare import (
-    CONFIG,
-    LONGEST,
-    TOGETHER,
-    assembled_results,
-    compare_parts,
-    package_results,
-)
+from npformer.learn.capstone.compare import TOGETHER, assembled_results, compare_parts
 from npformer.learn.capstone.functions import collect_functions
 from npformer.learn.capstone.parts import NAMES
 from npformer.learn.exercises import EXERCISES
 from npformer.learn.tasks.process import check_here
 from npformer.learn.tasks.verdict import Verdict
-from npformer.models.transformer import Transformer
 
 # for each part, an exercise, and a mistake in its solution: the old and the new text
 MISTAKES = {
@@ -119,25 +110,9 @@ def test_parts_that_disturb_each_other_are_found_together(tmp_path):
     assert finding.part in ("softmax", TOGETHER)
 
 
-def test_the_assembled_transformer_has_the_parameters_of_the_package(tmp_path):
-    functions = collect_functions(tmp_path, ())
-    assembled, package = AssembledTransformer(functions, CONFIG), Transformer(CONFIG)
-    shapes = [{name: p.shape for name, p in model.named_parameters()} for model in (assembled, package)]
-    assert list(shapes[0].items()) == list(shapes[1].items())
-
-
 def test_the_learners_softmax_computes_in_the_packages_attention(tmp_path):
     """A part of the package calls the learner's functions, not the package's own."""
     solve(tmp_path, "softmax")
     (tmp_path / "softmax.py").write_text("def softmax(x):\n    raise RuntimeError('called')\n")
     with pytest.raises(RuntimeError, match="called"):
         assembled_results(collect_functions(tmp_path, ["softmax"]))
-
-
-def test_the_translations_that_are_compared_differ_and_end():
-    found = [value for name, value in package_results().items() if "greedy" in name]
-    sentences = [sentence for each in found for sentence in each]
-    lengths = {len(sentence) for sentence in sentences}
-    assert len(lengths) >= 4
-    assert LONGEST in lengths
-    assert len({token for sentence in sentences for token in sentence}) >= 5

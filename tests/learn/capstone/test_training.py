@@ -16,7 +16,7 @@ from npformer.learn.capstone import training
 from npformer.learn.capstone.assemble import capstone_config
 from npformer.learn.capstone.functions import LearnersError
 from npformer.learn.capstone.saved import NAME, find_saved, fingerprint_of, load_saved
-from npformer.learn.capstone.training import begin_training, held_out_pairs, train_rounds, translate
+from npformer.learn.capstone.training import begin_training, held_out_pairs, train_rounds
 from npformer.models.transformer import Transformer
 from npformer.training.optimizer import Adam
 
@@ -106,13 +106,6 @@ def test_code_that_fails_in_training_ends_it_in_one_sentence(name, body, message
     with pytest.raises(LearnersError, match=message):
         list(train_rounds(learner, find_saved(tmp_path), seconds=3 if "while" in body else 600))
     assert find_saved(tmp_path).step == 0, "nothing was saved"
-
-
-def test_a_translation_has_the_form_of_one(finished):
-    learner, saved = finished
-    first, second = translate(learner, saved, saved.own, ["the dog", "i am a student"], 60)
-    assert isinstance(first, str)
-    assert isinstance(second, str)
 
 
 def test_the_sentences_of_the_score_are_short_and_were_not_in_training():

@@ -34,12 +34,6 @@ def test_a_wrong_solution_has_none_and_a_diagnosis():
     assert "偏大" in chinese.picture
 
 
-def test_messages_do_not_show_the_temporary_folder():
-    result = assess(ASSIGNMENT, NAME, "print(__file__)\nopen(__file__ + '/x')\n")
-    assert result.message.startswith("line 2 raised")
-    assert "npformer-" not in result.as_text()
-
-
 @pytest.mark.parametrize("exercise", EXERCISES, ids=lambda exercise: exercise.name)
 def test_an_untouched_stub_is_recognized_and_its_solution_is_right(exercise):
     solved = solution(exercise.name)
@@ -78,10 +72,6 @@ def test_deep_expressions_are_read_or_left_alone(name):
     assert not is_untouched(exercise, text)
     assert not own_function_of_package(exercise, text)
     assert defines(text, exercise.functions)
-
-
-def test_a_right_solution_with_a_deep_sum_has_all_points():
-    assert assess(ASSIGNMENT, NAME, RIGHT + f"z = {DEEP['a sum']}\n").points == ASSIGNMENT.points
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -138,12 +128,6 @@ def test_a_solution_that_knows_the_public_inputs_fails_the_hidden_trials():
 )
 def test_the_use_of_the_packages_own_function_is_noted(text):
     assert re.match(r"line \d uses npformer's own", own_function_of_package(EXERCISES.find(NAME), text))
-
-
-def test_other_functions_of_the_package_are_allowed():
-    text = "from npformer.functional import softmax\nimport numpy as np\nsoftmax_backward = np.add\n"
-    assert not own_function_of_package(EXERCISES.find(NAME), text)
-    assert not own_function_of_package(EXERCISES.find(NAME), "x = (")
 
 
 def test_the_module_of_a_stubs_caches_is_no_solution_but_its_functions_are():

@@ -20,7 +20,7 @@ from npformer.learn.classroom.assess import SOLVED, without_solution
 from npformer.learn.classroom.assignment import Assignment
 from npformer.learn.classroom.feedback import escaped, feedback_page, page_name
 from npformer.learn.classroom.grade_class import StudentsWork, grade_class, read_class
-from npformer.learn.classroom.reports import class_page, common_mistakes, csv_text
+from npformer.learn.classroom.reports import class_page, csv_text
 from npformer.learn.classroom.submissions import find_submissions
 from npformer.learn.classroom.worker import Worker
 
@@ -244,12 +244,3 @@ def test_a_page_shows_the_diagnosis_and_the_solution():
         assert shown in text
     assert "  1  import numpy" in text
     assert escaped(WRONG.splitlines()[-2]) in text
-
-
-def test_the_same_mistake_of_two_students_counts_twice():
-    works = works_of({"ada": WRONG, "bob": WRONG, "cleo": RIGHT})
-    for work, line in zip(works[:2], (4, 9), strict=True):
-        clue = f"the sum is left out (line {line} computes dx in your file)"
-        work.results[NAME] = module.Result(NAME, "wrong", 0, 10, "wrong", (clue,))
-    assert common_mistakes(NAME, works) == {"the sum is left out": 2}
-    assert "2 students: the sum is left out" in class_page(ASSIGNMENT, works)

@@ -59,11 +59,6 @@ def test_a_folder_a_file_or_a_notebook_for_each_student(tmp_path):
     assert solution_of(found["ada"], "warmup") is None
 
 
-def test_two_students_whose_names_differ_by_the_ending(tmp_path):
-    found = submitted(tmp_path, {"ada.ipynb": notebook(RIGHT), "ada.py": RIGHT, "ada/x.py": "x = 1"})
-    assert len(found) == 3
-
-
 SOLUTION = f"{NAME}.py"
 UNREADABLE = {
     "huge": ({SOLUTION: b"#" * (MOST_BYTES + 1)}, "has more than 1 MB"),
@@ -101,13 +96,6 @@ def test_links_and_pipes_are_not_opened(tmp_path):
     for student in found:
         with pytest.raises(Unreadable, match="is not a regular file" if student == "bob" else "is a link"):
             solution_of(found[student], NAME)
-
-
-@posix
-def test_a_name_that_steers_the_terminal_is_shown_with_escapes(tmp_path):
-    found = submitted(tmp_path, {"ada/\x1b[31m.ipynb": "{"})
-    with pytest.raises(Unreadable, match=r"\\x1b"):
-        solution_of(found["ada"], NAME)
 
 
 @pytest.mark.parametrize(

@@ -4,16 +4,13 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from npformer.data.corpus import builtin_corpus
 from npformer.data.dataset import builtin_dataset
 from npformer.learn.course.ambiguous import (
     TOKEN_KINDS,
     ablated,
     ambiguous_sentences,
-    attention_parts,
     is_like_the_example,
     kinds_of_tokens,
-    weights_of_queries,
 )
 from npformer.models import Transformer, TransformerConfig
 from npformer.nn.attention.multi_head import MultiHeadAttention
@@ -30,10 +27,6 @@ def translator():
     return Translator.of_codecs(model, dataset.source, dataset.target)
 
 
-def test_the_corpus_is_made_once_however_it_is_asked_for():
-    assert builtin_corpus() is builtin_corpus(seed=0)
-
-
 def test_the_sentences_and_their_positions(translator):
     it = ambiguous_sentences(translator, "it", 100)
     assert len(it.pairs) == 100
@@ -46,14 +39,6 @@ def test_the_sentences_and_their_positions(translator):
     assert (it.right != it.wrong).all()
 
 
-def test_the_logit_difference_is_that_of_the_answer(translator):
-    bank = ambiguous_sentences(translator, "bank", 3)
-    logits = np.zeros((*bank.batch.target_in.shape, 600))  # (B, T, V)
-    logits[bank.rows, bank.answer, bank.right] = [1, 2, 3]
-    logits[bank.rows, bank.answer, bank.wrong] = [1, -1, 5]
-    assert bank.logit_differences(logits).tolist() == [0, 3, -2]
-
-
 def test_each_sentence_has_one_token_of_each_kind(translator):
     it = ambiguous_sentences(translator, "it", 100)
     kinds = kinds_of_tokens(it)
@@ -63,16 +48,6 @@ def test_each_sentence_has_one_token_of_each_kind(translator):
     for row, pair in enumerate(it.pairs):
         assert kinds[row, pair.reference.antecedent] == TOKEN_KINDS.index("antecedent")
         assert kinds[row, pair.reference.deciders[0]] == TOKEN_KINDS.index("adjective")
-
-
-def test_the_weights_are_those_of_the_query(translator):
-    it = ambiguous_sentences(translator, "it", 4)
-    _, cache = translator.model.forward(it.batch.source, it.batch.target_in)
-    weights = weights_of_queries(it, cache)
-    assert list(weights) == [(where, 0, head) for where in ("encoder", "cross") for head in (0, 1)]
-    assert_allclose(weights["encoder", 0, 1].sum(-1), 1, rtol=1e-5)
-    cross = attention_parts(cache)["cross"][0].attention.weights  # (B, H, T, S)
-    assert (weights["cross", 0, 1][2] == cross[2, 1, it.answer[2]]).all()
 
 
 def test_a_head_is_removed_for_a_while_even_if_an_error_occurs(rng):

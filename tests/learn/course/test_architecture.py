@@ -2,14 +2,9 @@
 
 import re
 
-import pytest
 from course import CHAPTERS, LESSONS, each_lesson
-from matplotlib.colors import to_rgba
 
 from npformer.learn.course.architecture import (
-    CHAINS,
-    PLACES,
-    LessonPlace,
     chains,
     chapters_of_parts,
     place_of,
@@ -18,7 +13,6 @@ from npformer.learn.course.architecture import (
 from npformer.learn.figures.course_map import course_map
 from npformer.learn.figures.f01_to_f04_architecture import PARTS
 from npformer.plots import text_problems
-from npformer.plots.palette import COLOURS
 
 
 @each_lesson
@@ -39,28 +33,6 @@ def test_every_place_is_that_of_a_lesson_or_a_chapter_and_names_parts_that_exist
         assert set(place.highlighted) <= set(PARTS)
 
 
-def test_no_row_occurs_twice():
-    for table in (CHAINS, PLACES):
-        names = re.findall(r"^(\S[^|\n]*?) *\|", table, re.MULTILINE)
-        assert len(names) == len(set(names)) > 5
-
-
-def test_the_parts_of_a_lesson_are_in_brackets_and_capitals():
-    line = "decoding: encoder → decoder → softmax → [SEARCH] → translation"
-    assert LessonPlace("decoding", ("search",)).line == line
-    whole = "[DECODING]: encoder → decoder → softmax → search → translation"
-    assert LessonPlace("decoding", ()).line == whole
-    assert place_of("08_1_layer_norm").line.count("[ADD & NORM]") == 2
-
-
-def test_a_lesson_has_its_own_place_or_that_of_its_chapter():
-    assert place_of("12_1_the_cross_entropy").parts == ("linear", "softmax")
-    assert place_of("12_2_the_gradient_of_the_cross_entropy").parts == ("loss",)
-    assert place_of("03_1_positions").parts == ("positions",)
-    for name in ("99_nothing", "00_9_nothing", "positions"):
-        assert place_of(name) is None
-
-
 def test_the_picture_has_the_chapter_of_every_part():
     found = chapters_of_parts()
     assert found["attention"] == "4–7"
@@ -70,15 +42,4 @@ def test_the_picture_has_the_chapter_of_every_part():
     drawn = {text: texts.count(text) for text in texts if re.fullmatch(r"\d+(–\d+)?", text)}
     two = {"2": 2, "3": 2, "4–7": 3, "8": 5, "9": 2, "12": 2}
     assert drawn == {number: two.get(number, 1) for number in found.values()}
-    assert text_problems(figure) == []
-
-
-@pytest.mark.parametrize(
-    ("name", "marks"),
-    [("00_1_a_transformer_at_work", 0), ("03_1_positions", 2), ("10_1_x", 1), ("09_1_x", 2), ("21_4_x", 2)],
-)
-def test_the_parts_of_the_lesson_are_highlighted(name, marks):
-    figure = course_map(place_of(name).highlighted)
-    orange = to_rgba(COLOURS["highlight"])
-    assert sum(to_rgba(patch.get_edgecolor()) == orange for patch in figure.axes[0].patches) == marks
     assert text_problems(figure) == []

@@ -86,20 +86,3 @@ def test_a_lesson_ends_with_the_next_one(lesson):
         found = NEXT.match(" ".join(end.split()))
         assert found, end
         assert (found[1], found[2]) == (after.number, after.name)
-
-
-def test_citations_are_found_and_those_of_no_lesson_or_chapter():
-    for text, found, unknown in (
-        ("See lesson 4.2 and chapter 5.", "lesson 4.2, chapter 5", ""),
-        (
-            "Lessons 1.1, 2.1 and 25; chapters 4\nto 6",
-            "lesson 1.1, lesson 2.1, lesson 25, chapter 4, chapter 6",
-            "",
-        ),
-        ("lessons 1.1 (`01_1_words_to_ids`) and\n5.2", "lesson 1.1, lesson 5.2", ""),
-        ("`npformer lesson 4`, section 3.2, lesson_4, the lesson, 4 chapters", "", ""),
-        ("lesson 1.9, chapter 77", "lesson 1.9, chapter 77", "lesson 1.9, chapter 77"),
-        ("chapter 4.1, see `01_words_to_id`", "chapter 4.1", "chapter 4.1, 01_words_to_id"),
-    ):
-        assert ", ".join(" ".join(citation) for citation in citations(text)) == found
-        assert ", ".join(missing(text)) == unknown

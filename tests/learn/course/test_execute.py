@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from npformer.learn.course.execute import Runner, defined, in_full, loop_names
+from npformer.learn.course.execute import Runner, defined, loop_names
 from npformer.learn.course.lesson import Lesson
 
 SOURCE = """\
@@ -62,15 +62,6 @@ def test_an_error_names_the_lessons_line_and_the_runner_stays_usable(runner):
     assert "TypeError" in runner.replay(4), "it stops at the first error"
 
 
-def test_a_line_is_an_expression_or_a_statement(runner):
-    assert runner.evaluate("1 + 1") == "2\n"
-    assert runner.evaluate("y = 3") == ""
-    assert runner.evaluate("y") == "3\n"
-    assert runner.evaluate("'text'") == "text\n"
-    assert "NameError" in runner.evaluate("nothing")
-    assert "SyntaxError" in runner.evaluate("y = = 3")
-
-
 class Pair(NamedTuple):
     weights: Any
     scale: float
@@ -92,9 +83,3 @@ def test_definitions_are_described_by_shape():
     described = ["a (2, 3)", "ids (3,) int64", "cache Pair", "loss = 0.333333", "yes = True"]
     assert defined({"old": after["old"]}, after) == described
     assert loop_names("for i, (j, k) in x:\n    m = i") == {"i", "j", "k"}
-
-
-def test_a_variable_is_printed_in_full():
-    assert in_full("a", np.arange(3.0)) == "a (3,)\n[0. 1. 2.]"
-    assert in_full("cache", Pair(np.ones(2), 0.5)).splitlines()[0] == "cache: Pair"
-    assert "weights (2)" in in_full("cache", Pair(np.ones(2), 0.5))

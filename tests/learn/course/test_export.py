@@ -13,7 +13,7 @@ from npformer.learn.course.execute import Outcome
 from npformer.learn.course.export import INSTALLATION, PACKAGE
 from npformer.learn.course.length import minutes_of
 from npformer.learn.course.lesson import Cell, find_lesson
-from npformer.learn.course.markup import cell_html, inline_figure, prose
+from npformer.learn.course.markup import cell_html, inline_figure
 from npformer.learn.course.pictures import Picture
 from npformer.learn.course.progress import LessonProgress, save_progress
 from npformer.learn.course.routes import ROUTES
@@ -63,11 +63,6 @@ def test_nothing_is_written_of_a_lesson_that_fails(option, what, course, inside,
     assert "ZeroDivisionError" in capsys.readouterr().out
 
 
-def test_formulas_and_prose_are_escaped():
-    assert "<mo>&lt;</mo>" in prose("$a < b$")
-    assert "<script>" not in prose("<script>alert(1)</script>")
-
-
 def test_a_page_typesets_formulas_and_folds_answers_and_cells(folded, inside):
     assert main(["lesson", "90", "--html"]) == 0
     page = (inside / "90_folded.html").read_text(encoding="utf-8")
@@ -113,14 +108,6 @@ def test_what_a_cell_prints_and_names_is_escaped():
     assert "→ x &lt;i&gt;" in page
     assert page.count("&quot;&gt;&lt;script&gt;alert(&quot;\\x1b&quot;)&lt;/script&gt;") == 2
     assert not {"b", "i", "script"} & set(ParsedPage(page).tags)
-
-
-@pytest.mark.parametrize("arguments", [["99"], ["attentoin"], ["3", "--html", "no/such/folder/x.html"]])
-def test_a_mistake_prints_one_sentence_and_gives_status_2(arguments, capsys):
-    assert main(["lesson", *arguments]) == 2
-    output = capsys.readouterr().err
-    assert output.startswith("npformer: ")
-    assert "Traceback" not in output
 
 
 def test_the_list_names_every_lesson_with_its_minutes(capsys):

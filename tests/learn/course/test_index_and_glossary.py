@@ -10,12 +10,9 @@ from npformer.cli import glossary as glossary_command
 from npformer.cli import index as index_command
 from npformer.cli import lessons as lessons_command
 from npformer.cli.main import main
-from npformer.errors import UserError
-from npformer.learn.course import passages
 from npformer.learn.course.glossary import all_terms, find_terms
 from npformer.learn.course.length import minutes_of
 from npformer.learn.course.passages import PAPER, SOURCES, all_passages, find_passages
-from npformer.learn.course.references import SourceLocation, code_location, lesson_location
 from npformer.learn.course.routes import routes_of
 from npformer.learn.site.lesson_links import PUBLISHED, page_of
 
@@ -80,20 +77,6 @@ def test_the_page_in_lessons_is_up_to_date_and_every_link_of_a_page_works(
         assert int(line) <= len((tmp_path / path).read_text(encoding="utf-8").splitlines())
 
 
-@pytest.mark.parametrize(
-    ("find", "reference", "message"),
-    [
-        (lesson_location, "99", "lesson 99, but there is no such lesson"),
-        (lesson_location, "5 Seven", "'Seven' in lesson 5, but no heading begins with it"),
-        (code_location, "functional/sofmax.softmax", "functional/sofmax.py, but there is no such file"),
-        (code_location, "functional/softmax.sofmax", "sofmax in npformer/functional/softmax.py"),
-    ],
-)
-def test_the_error_names_a_broken_link(find, reference, message):
-    with pytest.raises(UserError, match=re.escape(message)):
-        find(reference)
-
-
 def test_the_page_of_the_course_has_every_lesson_with_its_minutes_and_goals():
     page = lessons_command.as_page(FOLDER)
     for lesson in LESSONS:
@@ -104,12 +87,6 @@ def test_the_page_of_the_course_has_every_lesson_with_its_minutes_and_goals():
         assert len(lesson.goals) > 1
     assert "| afterwards you can |" in page
     assert "\n`model: ids → embedding → [POSITIONS] → encoder" in page
-
-
-def test_a_broken_link_in_a_table_is_found(monkeypatch):
-    monkeypatch.setattr(passages, "SOURCES", {"A paper": "1 | text | 5 Six | functional/norm.layer_nrom"})
-    with pytest.raises(UserError, match="layer_nrom"):
-        all_passages()
 
 
 def test_searching(capsys):
@@ -130,25 +107,3 @@ def test_the_glossary_in_chinese(capsys):
     out = "".join(capsys.readouterr().out.split())
     assert out.startswith("梯度检验gradientcheck把反向传播得到的梯度g与前向传播的数值导数比较")
     assert "第0.2课，结果对吗？" in out
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["index", "nonsense"], "unknown passage 'nonsense': npformer index prints all names"),
-        (["index", " "], "unknown passage ' '"),
-        (["glossary", "sofmax"], "did you mean softmax?"),
-        (["index", "--write", "no/such/folder/INDEX.md"], "no/such/folder/INDEX.md cannot be written"),
-        (["glossary", "mask", "--write"], "mask has no effect with --write"),
-    ],
-)
-def test_invalid_inputs_are_refused(arguments, message, capsys):
-    assert main(arguments) == 2
-    error = capsys.readouterr().err
-    assert message in error
-    assert error.count("\n") == 1
-
-
-def test_a_link_leads_through_folders_of_any_name(tmp_path):
-    place = SourceLocation("x", tmp_path / "a) b [c]" / "file.py", 3)
-    assert place.link(tmp_path, "x") == "[x](a%29%20b%20%5Bc%5D/file.py#L3)"

@@ -6,7 +6,6 @@ import re
 import pytest
 from course import each_lesson, prose_of, texts_of
 
-from npformer.cli.main import main
 from npformer.learn.course.latex import to_mathml, to_text
 from npformer.learn.course.length import (
     CODE_SPAN,
@@ -130,12 +129,6 @@ def is_check(code):
     return set(kinds[:-1]) <= {"assert"} and (kinds[-1] == "assert" or kinds[-2:] == ["assert", "print"])
 
 
-def test_checks_are_recognized():
-    checks = ["assert x\nassert_allclose(x, y)", "assert x\nprint(x)"]
-    others = ["x = 1\nassert x", "print(x)", "print(x)\nassert x"]
-    assert [code for code in checks + others if is_check(code)] == checks
-
-
 @each_lesson
 def test_every_formula_can_be_shown(lesson):
     """It has MathML, and a text in lines of at most 94 columns. No dollar sign is left over."""
@@ -218,23 +211,6 @@ def test_the_minutes_of_words_lines_formulas_and_questions(lesson):
 )
 def test_the_symbols_of_a_formula_are_counted(latex, count):
     assert count_symbols(latex) == count
-
-
-def test_the_minutes_are_rounded_up_to_five(lesson):
-    short = lesson.path.read_text(encoding="utf-8").replace("$$a = b$$", "")
-    lesson.path.write_text(short, encoding="utf-8")  # 4.6 minutes
-    assert minutes_of(Lesson(lesson.path)) == 5
-    more = short.replace("count.", "count. " + "word " * 75)
-    lesson.path.write_text(more, encoding="utf-8")
-    assert minutes_of(Lesson(lesson.path)) == 10
-
-
-def test_the_list_of_lessons_shows_the_minutes_of_the_formula(lesson, capsys):
-    lesson.path.write_text(
-        lesson.path.read_text(encoding="utf-8").replace("count.", "w " * 3800), encoding="utf-8"
-    )
-    assert main(["lessons"]) == 0
-    assert re.search(r"90 .* 35\s", capsys.readouterr().out)
 
 
 def test_passages_end_at_code_at_pictures_and_at_questions(lesson):

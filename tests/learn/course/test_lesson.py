@@ -1,7 +1,5 @@
 """The percent format, and the search for a lesson."""
 
-import re
-
 import pytest
 
 from npformer.errors import UserError
@@ -190,19 +188,3 @@ def test_the_error_names_the_nearest_number_or_name(which, message, few):
     with pytest.raises(UserError) as refused:
         find_chapter(which)
     assert message in str(refused.value)
-
-
-def test_a_message_lists_five_lessons_at_most():
-    with pytest.raises(UserError) as refused:
-        find_chapter("a")
-    assert str(refused.value).startswith(
-        "several lessons are called 'a': 0.0 (Learn something in fifteen minutes), "
-    )
-    assert re.search(r"\) and \d+ more; give a number$", str(refused.value))
-    assert len(str(refused.value)) < 300
-
-
-def test_missing_lessons_are_an_error(course):
-    course({})
-    with pytest.raises(UserError, match="no lessons"):
-        all_lessons()

@@ -81,23 +81,6 @@ def accidental_markup(prose):
     return found
 
 
-@pytest.mark.parametrize(
-    ("prose", "lines"),
-    [
-        ("- one\n  goes on\n- two\n\n1. one\n2. two\n\n> said\n> on\n\n## Heading", []),
-        ("it rises to 1.55 at step\n14. For the rest", ["14. For the rest"]),
-        ("a\n- b", ["- b"]),
-        ("where it is\n> 0", ["> 0"]),
-        ("x\n+ y\n---", ["+ y", "---"]),
-        ("```text\na\n- b\n```\n\n−1 and *so*\n**on**", []),
-        ("$$\na\n- b\n$$\n\nso is $a\n- b$", []),
-        ("so is $a$\n- b", ["- b"]),
-    ],
-)
-def test_accidental_markup_is_found(prose, lines):
-    assert accidental_markup(prose) == lines
-
-
 @each_lesson
 def test_no_line_of_its_prose_turns_into_a_list_or_a_quotation(lesson):
     assert [line for text in texts_of([lesson], "prose") for line in accidental_markup(text)] == []

@@ -41,14 +41,6 @@ def formula_letters(text):
     return {letter for latex, _ in formulas(text) for letter in ALONE.findall(TEXT.sub(" ", latex))}
 
 
-def test_the_letters_are_found():
-    assert {"B", "T", "S", "D", "H", "K", "F", "V"} <= SIZES
-    assert {"Q", "K", "V", "A", "P"} <= ARRAYS
-    assert shape_letters("x  # (B, T, H·K), and MultiHead(Q, K, V)") == {"B", "T", "H", "K"}
-    assert shape_letters('{"x": "T D", "k": "S dₖ"}') == {"T", "D", "S"}
-    assert formula_letters(r"$dQ = c\, J_t \mathrm{Concat}$ and $PE_t$") == {"Q", "J"}
-
-
 @on_routes
 def test_its_shapes_have_the_letters_of_the_table(lesson):
     assert shape_letters("\n".join(cell.text for cell in lesson.cells)) - SIZES == set()

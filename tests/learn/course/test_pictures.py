@@ -4,16 +4,13 @@ import sys
 import types
 
 import numpy as np
-import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from npformer.errors import UserError
 from npformer.learn.course import show_figure
 from npformer.learn.course.cell_picture import cell_picture
 from npformer.learn.course.pictures import open_file
 from npformer.plots import Figure, cell_grid, curves, softmax_panels
-from npformer.plots.raster import Label, Raster
 
 
 def shown(figure, columns=80, rows=20):
@@ -53,23 +50,6 @@ def test_the_texts_of_a_picture_do_not_overlap():
     assert [cell_len(line) for line in tiny] == [1]
 
 
-def test_letters_of_any_width_keep_the_width_of_a_line(monkeypatch):
-    labels = [
-        Label("斑馬 x\u0304", 5, 1, 0, "#000000"),
-        Label("here too", 5, 1, 0, "#000000"),  # moves to the next line
-        Label("here", 5, 2, 0, "#000000"),
-        Label("no room", 5, 2, 0, "#000000"),
-        Label("x", 2.5, 5, 0, "#000000"),  # beside "here", so it stays out of that line
-        Label("a long text", 5, 7, 0, "#000000"),
-        Label("up", 9.5, 7, 90, "#000000"),
-    ]
-    raster = Raster(np.zeros((7, 10, 3), np.uint8), labels)
-    monkeypatch.setattr("npformer.plots.raster.rasterize", lambda *_: raster)
-    lines, _ = shown(None)
-    assert lines == ["▄▄斑馬 x\u0304▄▄", "▄here too▄", "▄▄▄here▄▄u", "▄▄x▄▄▄▄▄▄p"]
-    assert [cell_len(line) for line in lines] == [10] * 4
-
-
 def test_a_file_is_opened_with_the_systems_program(monkeypatch, tmp_path):
     opened = []
     monkeypatch.setattr(sys, "platform", "linux")
@@ -105,10 +85,3 @@ def test_a_notebook_displays_the_figure(monkeypatch, tmp_path):
     assert raw
     assert data["image/png"].startswith(b"\x89PNG")
     assert list(tmp_path.iterdir()) == []
-
-
-def test_figures_that_cannot_be_saved_are_a_users_error(monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "lesson_figures").write_text("a file in the way")
-    with pytest.raises(UserError, match="lesson_figures"):
-        show_figure(cell_grid(np.eye(2)), "09_cells")

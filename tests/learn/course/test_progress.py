@@ -5,7 +5,6 @@ import json
 import pytest
 from course import CHAPTERS, LESSONS
 
-from npformer.errors import UserError
 from npformer.learn.course import progress as progress_module
 from npformer.learn.course.chapters import SPLIT_LESSONS, TITLES
 from npformer.learn.course.progress import (
@@ -51,30 +50,6 @@ def test_a_damaged_file_counts_as_empty_and_is_kept(state, data):
     assert (copy.read_bytes() if copy.exists() else b"") == data
 
 
-def test_each_damaged_content_has_one_copy(state):
-    state.parent.mkdir(parents=True)
-    for data, name in ((b"{", "damaged"), (b"[", "damaged-2"), (b"{", "damaged"), (b"7", "damaged-3")):
-        state.write_bytes(data)
-        assert save_progress("05_x", LessonProgress(1, 2)).note.endswith(f"lessons.json.{name}")
-
-
-def test_progress_of_a_newer_version_is_neither_read_nor_replaced(state):
-    state.parent.mkdir(parents=True)
-    state.write_text('{"version": 2, "lessons": []}')
-    with pytest.raises(UserError, match=r"has version 2, .* install a newer npformer, or move the file away"):
-        load_progress()
-    saved = save_progress("05_x", LessonProgress(1, 2))
-    assert not saved.done
-    assert "your progress cannot be saved" in saved.note
-    assert state.read_text() == '{"version": 2, "lessons": []}'
-
-
-def test_a_relative_state_home_is_ignored(monkeypatch, tmp_path):
-    monkeypatch.setenv("XDG_STATE_HOME", "here")
-    monkeypatch.setenv("HOME", str(tmp_path))
-    assert state_file() == tmp_path / ".local" / "state" / "npformer" / "lessons.json"
-
-
 # ---------------------------------------------------------------------------------------------------------
 # Lessons that were split
 
@@ -117,47 +92,6 @@ def test_the_parts_of_a_lesson_that_was_split_are_done_as_far_as_it_was_read(old
     kept = {"05_x": LessonProgress(1, 2), "71_2_new": LessonProgress(4, 20, done=True)}
     assert load_progress() == kept | {part: LessonProgress(done=True) for part in done}
     assert last_lesson() == opened
-
-
-def test_progress_in_a_part_is_kept_beside_that_in_the_lesson_that_was_split(old_file):
-    entries = {"70_old": place(0, 30, done=True), "70_2_y": place(3, 9)}
-    parts = {part: LessonProgress(done=True) for part in PARTS}
-    for lessons in (entries, dict(reversed(entries.items()))):
-        old_file(lessons)
-        assert load_progress() == parts | {"70_2_y": LessonProgress(3, 9, done=True)}
-
-
-def test_the_new_names_are_saved(old_file):
-    file = old_file({"70_old": place(15, 30), "05_x": place(1, 2)}, last="70_old")
-    assert save_progress("70_2_y", LessonProgress(1, 8)) == Saved(True, "")
-    assert json.loads(file.read_text()) == {
-        "version": 1,
-        "last": "70_2_y",
-        "lessons": {"05_x": place(1, 2), "70_1_x": place(0, 0, done=True), "70_2_y": place(1, 8)},
-    }
-
-
-def test_the_entry_of_a_lesson_that_was_split_may_be_damaged(old_file):
-    file = old_file({"70_old": {"step": 40, "steps": 30}, "71_old": place(1, 2)}, last="70_old")
-    before = file.read_bytes()
-    assert load_progress() == {"71_2_new": LessonProgress(1, 2)}
-    assert last_lesson() == "70_1_x"
-    copy = file.with_name("lessons.json.damaged")
-    assert save_progress("70_1_x", LessonProgress(1, 8)) == Saved(
-        True, f"{file} was damaged: a copy of it is {copy}"
-    )
-    assert copy.read_bytes() == before
-    old_file({"70_old": place(15, 30)}, last="70_old", damaged="}")
-    assert load_progress() == {}
-    assert last_lesson() is None
-
-
-def test_the_lesson_before_the_split_keeps_its_name_while_it_exists(old_file, monkeypatch):
-    name = LESSONS[-1].name
-    monkeypatch.setattr(progress_module, "NEW_NAMES", {name: PARTS})
-    old_file({name: place(4, 20)}, last=name)
-    assert load_progress() == {name: LessonProgress(4, 20)}
-    assert last_lesson() == name
 
 
 def test_each_lesson_that_was_split_became_a_whole_chapter():

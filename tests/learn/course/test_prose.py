@@ -6,7 +6,6 @@ To check one lesson while you write it: python -m pytest tests/learn/course/test
 import re
 from statistics import mean
 
-import pytest
 from course import each_lesson, texts_of
 
 from npformer.learn.course.length import FENCE, WORD, plain
@@ -36,17 +35,3 @@ def test_sentences_are_short(lesson):
     long = [sentence for sentence, length in lengths.items() if length > LONG]
     assert mean(lengths.values()) <= MOST_WORDS_ON_AVERAGE
     assert len(long) <= MOST_LONG * len(lengths), "\n".join(long)
-
-
-@pytest.mark.parametrize(
-    ("prose", "expected"),
-    [
-        ("One. Two, e.g. three? *Four* $x.y$ is.", ["One.", "Two, e.g three?", "*Four* x is."]),
-        ("# A heading\n\n> Quoted. Twice.\n\nIt costs .88 and\n1.5.", ["It costs .88 and 1.5."]),
-        ("- one\n  goes on\n- two\n\n```sh\nno. Prose.\n```", ["one goes on", "two"]),
-        ("**Question.** Why?\n\n<details><summary>Answer</summary>\nSo.\n</details>", ["Why?", "So."]),
-        ("The formula\n\n$$\nx = y. Z\n$$\n\nholds. `a. B` too.", ["The formula", "holds.", "x too."]),
-    ],
-)
-def test_sentences_are_found(prose, expected):
-    assert sentences(prose) == expected

@@ -7,7 +7,6 @@ from course import LESSONS, each_lesson
 from paths import ROOT
 
 from npformer.cli.main import main
-from npformer.learn.course.export import as_notebook, as_page
 from npformer.learn.course.length import minutes_of
 from npformer.learn.course.lesson import find_lesson
 from npformer.learn.course.progress import LessonProgress, save_progress
@@ -51,32 +50,10 @@ def test_a_lesson_says_whether_it_is_on_a_route(lesson):
     assert (line.startswith("You may skip") or "after the main" in line) == (not routes_of(lesson))
 
 
-def test_the_line_stands_in_the_terminal_and_names_the_next_lesson(capsys):
-    assert place_on_routes(find_lesson("0.3")).startswith(
-        "You may skip this lesson: the main route goes on with"
-    )
-    assert place_on_routes(find_lesson("14.4")).endswith(
-        "on the route for engineers. It is not on the main route."
-    )
-    assert place_on_routes(LESSONS[-1]) == "This lesson comes after the main route."
-
-
 def test_the_next_lesson_of_a_route():
     assert next_on(MAIN, find_lesson("4.2")) == next_on(MAIN, find_lesson("4.3")) == find_lesson("4.4")
     assert next_on(MAIN, MAIN.lessons[-1]) is None
     assert next_on(ENGINEERS, find_lesson("0.0")) == ENGINEERS.lessons[0]
-
-
-def test_the_line_stands_on_the_page_and_in_the_notebook(course):
-    course(
-        {
-            "00_3_short": "# %% [markdown]\n# # 0.3 · Short\n# %%\nx = 1\n",
-            "04_4_next": "# %% [markdown]\n# # 4.4 · N\n",
-        }
-    )
-    line = "You may skip this lesson: the main route goes on with lesson 4.4 (N)."
-    assert f'<p class="route">{line}</p>' in as_page(find_lesson("0.3"))
-    assert f"*{line}*" in as_notebook(find_lesson("0.3"))
 
 
 @each_route
@@ -89,11 +66,6 @@ def test_the_list_of_a_route_has_its_lessons_and_how_to_go_on(route, inside, cap
     assert set(route.numbers.split()) - {first.number} <= set(numbers)
     assert f"The {route.title} ({route.length}): {route.goal}." in output
     assert f"npformer lesson {second.number} continues the {route.title}." in output
-
-
-def test_an_unknown_route_is_refused(capsys):
-    assert main(["lessons", "--route", "engineer"]) == 2
-    assert "engineers" in capsys.readouterr().err
 
 
 def test_the_next_lesson_to_open_is_the_next_on_the_main_route(inside, capsys):

@@ -31,25 +31,6 @@ def test_subwords_are_those_of_counting_anew(n_pairs):
     assert learn_subwords(COUNTS, n_pairs) == subwords_of_all_words(COUNTS, n_pairs)
 
 
-def test_training_ends_when_every_word_is_a_subword():
-    assert learn_subwords({"ab": 1}, 9) == ["▁a", "▁ab"]
-    assert learn_subwords({}, 9) == []
-
-
-@pytest.mark.parametrize(
-    ("parts", "pair", "expected"),
-    [
-        ("abab", "ab", ["ab", "ab"]),
-        ("aab", "ab", ["a", "ab"]),
-        ("ba", "ab", ["b", "a"]),
-        ("", "ab", []),
-        ("aaa", "aa", ["aa", "a"]),
-    ],
-)
-def test_pairs_are_joined_from_left_to_right(parts, pair, expected):
-    assert join_pair(list(parts), *pair) == expected
-
-
 def test_the_corpus_has_no_unknown_tokens_and_is_written_back():
     corpus = short_sentences()
     assert len(corpus.train) == 4000

@@ -80,14 +80,6 @@ def test_an_image_of_sixel_fits_and_shows_the_figure(figure, saved, columns, row
     assert np.abs(pixels * 2.55 - expected).mean() < 1
 
 
-def test_an_image_of_sixel_keeps_the_terminals_limits(figure, saved):
-    screen = ImageScreen(24, below=True)
-    screen.feed(image_lines(figure, saved, Graphics("sixel", (10, 20), 16, (200, 1000)), 80, 24)[-1])
-    pixels = screen.images[0].pixels
-    assert 180 < pixels.shape[1] <= 200
-    assert len(np.unique(pixels.reshape(-1, 3), axis=0)) <= 16
-
-
 def test_the_escape_sequences_contain_the_file():
     png = bytes(range(256)) * 40
     kitty = png_sequence(png, "kitty", 7)
@@ -137,19 +129,6 @@ def test_commands_that_draw_show_their_pictures(command, screens):
     assert "Enter: more · o opens the file · q quit" in first
     assert "no program opens pictures here" in opened
     assert "▄" in second
-
-
-def test_a_command_shows_images_of_sixel(screens, monkeypatch):
-    monkeypatch.setattr(terminal_pictures, "find_graphics", lambda *_: Graphics("sixel"))
-    screen, names = ImageScreen(ROWS, below=True), ("masks", "scores", "softmax", "leaks")
-    for text in screens("masks", "a man", columns=80, colours=True):
-        screen.feed(text)
-    assert len(screen.images) == len(names)
-    for image, name in zip(screen.images, names, strict=True):
-        assert not any(screen.lines[image.line : image.line + image.height])
-        assert f"masks/{name}.png" in screen.lines[image.line + image.height + 1]
-    assert [line for line in screen.lines if line][:4] == [f"wrote masks/{name}.png" for name in names]
-    assert "▄" not in "".join(screen.lines)
 
 
 def test_a_lesson_shows_images_of_sixel_in_a_terminal_that_answers(start):

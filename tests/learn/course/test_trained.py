@@ -3,14 +3,11 @@
 import pytest
 from training_worker import tiny_dataset, tiny_model, tiny_training
 
-from npformer.errors import UserError
 from npformer.interop import export_folder
-from npformer.learn.course import trained as module
 from npformer.learn.course.trained import (
     LessonTraining,
     partly_trained,
     prepare,
-    pronoun_dataset,
     short_gpt2,
     trained,
 )
@@ -32,13 +29,6 @@ def test_it_trains_once_and_is_loaded_afterwards(tmp_path):
     again = trained(tmp_path / "run", recipe=tiny_recipe(), report=events.append)
     assert events == []
     assert (again.m == checkpoint.m).all()
-
-
-def test_the_default_is_the_lessons_recipe(tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "lesson_recipe", tiny_recipe)
-    monkeypatch.chdir(tmp_path)
-    assert TrainingConfig(**trained().training_settings) == tiny_recipe().training
-    assert (tmp_path / "runs/lesson13/best.safetensors").exists()
 
 
 OTHERS = [
@@ -69,24 +59,6 @@ def test_a_missing_or_damaged_checkpoint_is_trained_again(tmp_path):
     assert prepare(tmp_path, tiny_recipe())
 
 
-def test_an_interrupted_training_starts_again(tmp_path, monkeypatch):
-    def half(folder, dataset, model, training, **settings):
-        return train(folder, dataset, model, training, stop=lambda: True, **settings)
-
-    monkeypatch.setattr(module, "train", half)
-    with pytest.raises(KeyboardInterrupt):
-        trained(tmp_path, recipe=tiny_recipe())
-    monkeypatch.undo()
-    assert RunFolder(tmp_path).last.exists()
-    assert trained(tmp_path, recipe=tiny_recipe()).training_settings["steps"] == 4
-
-
-def test_the_error_names_a_path_that_cannot_be_removed(tmp_path):
-    RunFolder(tmp_path).last.mkdir()
-    with pytest.raises(UserError, match=r"last\.safetensors cannot be removed"):
-        prepare(tmp_path, tiny_recipe())
-
-
 def test_a_short_training_leaves_no_test_sentence_in_the_training_set():
     model, french, english, learned, test = partly_trained(steps=1)
     assert (len(learned), len(test)) == (2000, 300)
@@ -95,15 +67,6 @@ def test_a_short_training_leaves_no_test_sentence_in_the_training_set():
     assert max(len(target) for _, target in learned + test) == 7
     assert (model.config.source_vocab, model.config.target_vocab) == (len(french), len(english))
     assert model.values.dtype == "float64"
-
-
-def test_each_word_of_the_sentences_with_pronouns_is_one_token():
-    dataset = pronoun_dataset()
-    sentences = dataset.codec.decode(dataset.train.tolist()).split("\n")
-    assert len(sentences) == 9000
-    for sentence in sentences[:200]:
-        pieces = [dataset.codec.tokens[index] for index in dataset.codec.encode(sentence)]
-        assert pieces == [f"▁{word}" for word in sentence.split()]
 
 
 def test_the_short_gpt2_has_the_parts_of_gpt2_and_learns(tmp_path):

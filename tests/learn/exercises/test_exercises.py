@@ -6,7 +6,6 @@ import inspect
 import pytest
 from mistake_tables import drawn
 
-from npformer import UserError
 from npformer.language import speaking
 from npformer.learn.course.chapters import TITLES
 from npformer.learn.exercises import EXERCISES, explain, grade
@@ -75,10 +74,3 @@ def test_the_declaration_is_complete(exercise):
     assert all(len(line) <= 110 for line in exercise.file_text().splitlines())
     for function in exercise.solution.values():
         assert inspect.getsourcefile(function).replace("\\", "/").count("/npformer/")
-
-
-def test_an_unknown_exercise_suggests_the_nearest():
-    with pytest.raises(UserError, match="did you mean softmax-backward"):
-        EXERCISES.find("softmax_backwards")
-    with pytest.raises(UserError, match="npformer exercise list prints all names"):
-        EXERCISES.find("zzz")

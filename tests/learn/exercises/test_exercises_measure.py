@@ -38,37 +38,6 @@ def test_a_solution_defines_the_functions_of_its_exercise(kind, half):
 
 
 @pytest.mark.parametrize("half", HALVES)
-def test_a_mistake_is_a_sentence_with_words_and_a_line_of_code(half):
-    for solution in SOLUTIONS["wrong", half]:
-        assert solution.mistake.endswith("."), solution
-        assert 2 <= len(solution.words) <= 5, solution
-        for word in solution.words:
-            assert all(each and each == each.lower() for each in word), solution
-        lines = solution.code.splitlines()
-        assert 1 <= solution.line <= len(lines), solution
-        assert lines[solution.line - 1].strip(), solution
-
-
-@pytest.mark.parametrize("kind", ["right", "unnameable"])
-def test_a_solution_without_a_mistake_that_has_a_name_has_a_note(kind):
-    for half in HALVES:
-        for solution in SOLUTIONS[kind, half]:
-            assert solution.note
-            assert (solution.mistake, solution.words, solution.line) == ("", (), 0)
-
-
-def test_no_exercise_has_many_wrong_solutions_and_every_exercise_has_one():
-    names = [solution.exercise for half in HALVES for solution in SOLUTIONS["wrong", half]]
-    assert set(names) == set(EXERCISES)
-    assert max(names.count(name) for name in names) <= 4
-
-
-def test_no_solution_is_there_twice():
-    codes = [(s.exercise, s.code) for solutions in SOLUTIONS.values() for s in solutions]
-    assert len(set(codes)) == len(codes)
-
-
-@pytest.mark.parametrize("half", HALVES)
 def test_the_sentence_of_a_mistake_has_its_words(half):
     missing = [s.mistake for s in SOLUTIONS["wrong", half] if not has_words(s.mistake, s.words)]
     assert missing == []

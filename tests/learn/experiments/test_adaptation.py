@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from npformer.data.text import text_dataset
 from npformer.learn.experiments import adaptation
 from npformer.learn.experiments.measured_runs import new_gpt
 
@@ -16,9 +15,3 @@ def test_a_large_channel_changes_nothing_until_weights_are_rounded():
     assert errors[1] > 1.3 * errors[0]
     kept = abs(adaptation.quantized(changed, 4, "channel")(ids) - model(ids)).mean()
     assert kept < 1.1 * errors[0]
-
-
-def test_capitals_are_the_same_text():
-    dataset = text_dataset()
-    ids = adaptation.capitals(dataset.valid[:200], dataset)
-    assert dataset.codec.decode(ids.tolist()) == dataset.codec.decode(dataset.valid[:200].tolist()).upper()

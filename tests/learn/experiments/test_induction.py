@@ -4,9 +4,8 @@ import numpy as np
 from numpy.testing import assert_allclose
 
 from npformer.learn.experiments import induction
-from npformer.learn.experiments.induction import LENGTH, MEASURED, MODELS, SEEDS, Rows, draw_rows, make_model
+from npformer.learn.experiments.induction import LENGTH, MEASURED, MODELS, SEEDS, Rows, draw_rows
 from npformer.learn.experiments.measured_runs import read_results
-from npformer.training import loss_and_gradients
 
 ROWS = draw_rows(np.random.default_rng(3), 4)
 
@@ -32,29 +31,6 @@ def test_the_scores_of_two_heads():
     scores = induction.attention_scores(Rows(batch, ROWS.copied[:1]), weights[None] * 1.0)
     assert_allclose(scores["previous"], [1, 1 / (LENGTH - 1)])  # of the second head, at query 1
     assert scores["stripe"][1] == 1 > 5 * scores["stripe"][0]
-
-
-def test_the_gradient_of_a_model():
-    """The derivative of the loss along a random direction is the product with the gradient."""
-    model, rng = make_model("two layers", 0, np.float64), np.random.default_rng(1)
-    v, sides = rng.choice([-1.0, 1.0], model.values.size), []
-    loss_and_gradients(model, [ROWS.batch])
-    slope = model.grads @ v
-    for sign in (1, -1):
-        model.values += sign * 1e-6 * v
-        sides.append(loss_and_gradients(model, [ROWS.batch])[0])
-        model.values -= sign * 1e-6 * v
-    assert_allclose(slope, (sides[0] - sides[1]) / 2e-6, rtol=1e-6)
-
-
-def test_a_head_is_switched_off_and_on():
-    model = make_model("one layer", 0)
-    before, values = induction.loss_of_copies(model, ROWS)[0], model.values.copy()
-    restore = induction.switch_off(model, 0, 1)
-    assert induction.loss_of_copies(model, ROWS)[0] != before
-    assert (model.values != values).sum() == 32 * 64  # the rows of one head
-    restore()
-    assert induction.loss_of_copies(model, ROWS)[0] == before
 
 
 def test_with_two_layers_every_seed_copies_and_with_one_layer_none():

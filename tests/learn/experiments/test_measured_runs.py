@@ -1,40 +1,12 @@
 """Short trainings of GPTs: what a result contains, how results are stored, and how an experiment goes on."""
 
-import json
-
-import numpy as np
 import pytest
 
 from npformer import UserError
-from npformer.data.text import text_dataset
 from npformer.learn.experiments import caching, experts, induction, measured_runs, muon, recall
-from npformer.learn.experiments.measured_runs import MEAN_OF, Result, Results, Trial, new_gpt, read_results
-from npformer.models.gpt import GPTConfig
-from npformer.training import TrainingConfig
+from npformer.learn.experiments.measured_runs import Result, Results, Trial, read_results
 
 RESULT = Result("a", 0.01, 20, 3, 100, 2.5, [4.0, 3.0], 1.5)
-
-
-def test_the_initial_weights():
-    """Their standard deviation is 1 / √d_model, and that of the last matrix of a sublayer is smaller."""
-    config = GPTConfig.preset("small", d_model=64, n_layers=2, n_heads=1)
-    weights = dict(new_gpt(config, 3).named_parameters())
-    assert weights["embedding.tokens.weight"].value.std() == pytest.approx(1 / 8, rel=0.05)
-    assert weights["layers.1.feed_forward.outer.weight"].value.std() == pytest.approx(1 / 16, rel=0.05)
-    assert (weights["norm.gain"].value == 1).all()
-
-
-def test_a_training_that_learns(monkeypatch):
-    monkeypatch.setattr(measured_runs, "VALID_TOKENS", 2048)
-    trial, dataset = Trial("tiny", 0.01, 60, 0), text_dataset()
-    config = GPTConfig.preset("small", d_model=8, n_layers=1, n_heads=1, context=8)
-    training = TrainingConfig(steps=60, batch_size=2, schedule="constant", learning_rate=0.01)
-    result, again = (measured_runs.run(trial, new_gpt(config, 0), dataset, training) for _ in range(2))
-    assert result.trial == trial
-    assert len(result.curve) == 60 // MEAN_OF
-    assert result.curve[0] == pytest.approx(np.log(65), abs=0.4)
-    assert result.valid_loss < result.curve[0] - 0.2
-    assert again._replace(seconds=0) == result._replace(seconds=0)
 
 
 def test_an_interrupted_experiment_goes_on(tmp_path):
@@ -73,14 +45,6 @@ def test_another_file_is_refused(tmp_path, content, words):
     with pytest.raises(UserError, match=str(path)) as caught:
         read_results(path)
     assert words in str(caught.value)
-
-
-def test_results_survive_the_file(tmp_path):
-    path = tmp_path / "results.json"
-    results = [RESULT, RESULT._replace(seed=4, measures={"stripe": [0.5, 0.75]})]
-    measured_runs.write_results(path, results)
-    assert read_results(path) == results
-    assert json.loads(path.read_text())["format"] == 1
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from itertools import cycle
 
-import numpy as np
 import pytest
 
 from npformer.learn.experiments import scaling
@@ -11,23 +10,11 @@ from npformer.learn.experiments.scaling import MEASURED, RATES, SEEDS, SIZES, ST
 from npformer.models.gpt import GPT
 
 
-def test_a_power_law_is_found():
-    x = np.array([3.0, 10.0, 50.0, 1000.0])
-    assert scaling.fit_power_law(x, 2.5 * x**-0.3) == pytest.approx((2.5, 0.3))
-    noisy = 2.5 * x**-0.3 * np.exp([0.1, -0.2, 0.05, 0.0])
-    slope, height = np.polyfit(np.log(x), np.log(noisy), 1)
-    assert scaling.fit_power_law(x, noisy) == pytest.approx((np.exp(height), -slope))
-
-
 @pytest.mark.parametrize("name", SIZES)
 def test_the_parameters_without_the_embedding(name):
     model = GPT(scaling.model_config(name))
     inner = [parameter for layer in model.layers for parameter in layer.parameters()]
     assert scaling.inner_parameters(name) == sum(p.value.size for p in [*inner, model.norm.gain])
-
-
-def test_the_tokens_of_a_run():
-    assert scaling.count_tokens(3) == 3 * 8 * 64
 
 
 def test_the_experiment(tmp_path, monkeypatch):

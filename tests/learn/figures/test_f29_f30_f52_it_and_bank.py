@@ -10,10 +10,6 @@ from matplotlib.collections import LineCollection
 from trained_oracle import (
     ANIMAL,
     ANIMAL_FR,
-    BANK,
-    BANK_FR,
-    MONEY,
-    MONEY_FR,
     Oracle,
     close,
     column,
@@ -162,20 +158,3 @@ def test_two_heads_for_it(studio, oracle):
     nouns, deciders = shares(oracle, "it", "cross")
     assert f"the noun in {nouns[first]:.1%}" in drawing.caption
     assert f"that decides in {deciders[second]:.1%}" in drawing.caption
-
-
-@pytest.mark.parametrize(
-    ("source", "target", "query"), [(BANK, BANK_FR, "rive"), (MONEY, MONEY_FR, "banque")]
-)
-def test_bank_and_river(studio, oracle, source, target, query):
-    drawing = draw("F52", studio, sentence=" ".join(source), where="cross", layer=1, head=2)
-    row = target.index(query)
-    weights = drawn(oracle.weights(source, target, "cross", 1)[2])
-    assert close(line_weights(drawing.figure.axes[0])[0][row], weights[row])
-    assert f"{shares(oracle, 'bank', 'cross')[1][1, 2]:.1%}" in drawing.caption
-    assert text_problems(drawing.figure) == []
-
-
-def test_unknown_words_are_reported(studio):
-    caption = draw("F29", studio, sentence="the zebra sleeps because it was tired", where="encoder").caption
-    assert "does not know 'zebra'" in caption

@@ -6,7 +6,6 @@ from figure_cells import draw
 from trained_oracle import split
 
 from npformer.generation import greedy
-from npformer.plots import text_problems
 
 STUDENT = split("je suis étudiant")
 
@@ -96,16 +95,3 @@ def test_the_other_steps(studio, french_oracle, translation):
     for step, ax in (*enumerate(frames), *enumerate(axes[:-1], 1), (steps - 1, axes[-1])):
         check_step(ax, french_oracle, STUDENT, translation, step)
     assert f"steps 2 to {steps}" in drawing.caption
-
-
-def test_another_sentence(studio, french_oracle):
-    words = split("le chat boit")
-    for frame, step in zip(draw("F45", studio, sentence="le chat boit").frames, (0, 1), strict=False):
-        check_step(frame().axes[0], french_oracle, words, greedy_words(french_oracle, words), step)
-    assert text_problems(draw("F44", studio, sentence="le chat boit du lait").figure) == []
-
-
-def test_a_wide_sentence_is_drawn_in_one_column(studio):
-    axes = draw("F44", studio, sentence="le chat boit du lait près de la vieille maison").figure.axes
-    assert [len(bars(ax, "probability")) for ax in axes] == [0, 0, 3]
-    assert len({round(ax.get_position().x0, 6) for ax in axes}) == 1

@@ -55,15 +55,6 @@ def test_printed_and_trained_distributions(studio, french_oracle):
     assert f"{loss:.4f}" in drawing.caption
 
 
-def test_distributions_of_another_sentence(studio, french_oracle):
-    words = ("teacher", "i", "am", "a", "happy")
-    changes = {"sentence": "je suis professeur", "translation": "i am a teacher", "words": words}
-    (_, _), (ours, _) = tables(draw("F49", studio, **changes).figure)
-    probabilities = french_oracle.probabilities(split("je suis professeur"), split("i am a teacher"))
-    value = probabilities[0, french_oracle.target.index("i")]
-    assert abs(float(ours[1]) - value) < 0.00051
-
-
 # F50
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 from figure_cells import draw
 from matplotlib.collections import LineCollection, PathCollection
-from trained_oracle import BANK, BANK_FR, MONEY, MONEY_FR, WIDEST, close, drawn
+from trained_oracle import BANK, BANK_FR, WIDEST, close, drawn
 
 
 def rows_of_dots(ax):
@@ -61,15 +61,3 @@ def test_attention_flows(studio, oracle):
     assert words_at(ax, rows[0][0, 1]) == [*BANK, "</S>"]
     assert words_at(ax, rows[3][0, 1]) == ["<S>", *BANK_FR]
     assert words_at(ax, rows[5][0, 1]) == [*BANK_FR, "</S>"]
-
-
-def test_words_appear_when_they_are_generated(studio):
-    frames = draw("F51", studio).frames
-    for step in (0, 4):
-        ax = frames[3 + step]().axes[0]
-        assert words_at(ax, rows_of_dots(ax)[5][0, 1]) == [*BANK_FR, "</S>"][: step + 1]
-
-
-def test_another_sentence_has_another_flow(studio, oracle):
-    ax = draw("F51", studio, sentence=" ".join(MONEY)).figure.axes[-1]
-    check_moment(ax, oracle, MONEY, MONEY_FR, 2, MONEY_FR.index("banque"))

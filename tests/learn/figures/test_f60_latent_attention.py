@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from figure_cells import draw, picture, texts
+from figure_cells import picture, texts
 from matplotlib.patches import Rectangle
 from trained_oracle import softmax
 
@@ -49,16 +49,6 @@ def test_the_weights_are_those_of_the_equations(studio, descriptions):
     np.testing.assert_allclose(shown, expected_numbers, atol=0.0051)
 
 
-def test_the_words_and_their_labels(studio):
-    figure = picture("F60", studio)
-    labels = texts(figure)
-    for recipe in FAMOUS:
-        for word in studio.recipe_reader.codec.words(recipe.description):
-            assert word in labels
-    assert labels.count("trigger") == labels.count("action") == 2
-    assert labels.count("latent  l") == labels.count("active  w") == 4
-
-
 def test_the_frames_are_at_the_chosen_channels(studio):
     """Check that there is a frame for each answer whose channel the description names."""
     figure = picture("F60", studio)
@@ -68,10 +58,3 @@ def test_the_frames_are_at_the_chosen_channels(studio):
     )
     rings = [p for p in figure.axes[0].patches if isinstance(p, Rectangle) and p.get_linewidth() > 2]
     assert len(rings) == named
-
-
-def test_the_caption_reports_the_score_and_unknown_words(studio):
-    drawing = draw("F60", studio, descriptions=("Copy Myspace photos to Dropbox",))
-    assert f"{100 * studio.recipe_reader.score.both:.0f} % right" in drawing.caption
-    assert "does not know 'myspace' and reads <UNK>" in drawing.caption
-    assert "Of 1,000 recipes" in drawing.caption

@@ -20,20 +20,6 @@ def layer(make=HardAttention, **settings):
     return make(Similarity("general", 3, 6, rng=np.random.default_rng(1), dtype=np.float64), **settings)
 
 
-def test_the_layer_samples_in_training_and_is_deterministic_otherwise():
-    hard, soft = layer(), layer(GlobalAttention)
-    drawing = {"train": True, "rng": np.random.default_rng(0), "draws": 20_000}
-    context, cache = hard.forward(QUERIES, MEMORY, WORDS, **drawing)
-    expected, attended = soft.forward(QUERIES, MEMORY, WORDS)
-    np.testing.assert_array_equal(cache.weights, attended.weights)
-    error = context.std(0) / math.sqrt(20_000)
-    assert (np.abs(context.mean(0) - expected) <= 4.5 * error).all()  # 48 numbers
-    for settings in ({}, {"rng": np.random.default_rng(0)}, {"draws": 3}):
-        context, cache = hard.forward(QUERIES, MEMORY, WORDS, **settings)
-        assert context.shape == (2, 4, 6)
-        np.testing.assert_array_equal(cache.sample.argmax(-1), attended.weights.argmax(-1))
-
-
 def test_a_straight_through_layer():
     hard, soft = layer(straight_through=True), layer(GlobalAttention)
     context, cache = hard.forward(QUERIES, MEMORY, WORDS, train=True, rng=np.random.default_rng(0))
@@ -137,42 +123,9 @@ def test_the_variance_computed_with_loops():
     assert estimate(*CASE).variance == pytest.approx(variance, rel=1e-12)
 
 
-def standard_errors(exact, n=40_000, draws=3, baseline=-1.0, **settings):
-    """Return the largest errors of the mean dscores and dv of n estimates, in standard errors."""
-    scores, v = np.repeat(SMALL, n, 0), np.repeat(READ, n, 0)
-    z, cache = F.hard_attend(scores, v, SEEN, rng=np.random.default_rng(4), draws=draws)
-    log_likelihood, answered = ANSWER[0](z)  # (draws, n)
-    dz = ANSWER[1](-np.ones_like(log_likelihood) / draws, answered)
-    dlog_prob, dentropy = F.score_function(log_likelihood, baseline, entropy_weight=ENTROPY, **settings)
-    # the gradient of each sentence, not the mean over the sentences
-    grads = F.hard_attend_backward(dz, cache, dlog_prob=n * dlog_prob, dentropy=n * dentropy)
-    for estimates, expected in zip(grads, exact, strict=True):
-        error = estimates.std(0, ddof=1) / math.sqrt(n)
-        off = np.abs(estimates.mean(0) - expected[0])
-        yield float((off[error > 0] / error[error > 0]).max())
-
-
-def test_the_mean_of_many_samples_is_within_four_standard_errors(exact):
-    """A reward that counts half is far outside, so the bound is narrow enough to show a mistake."""
-    assert max(standard_errors(exact)) < 4
-    assert max(standard_errors(exact, reward_weight=0.5)) > 5
-
-
 def test_the_moving_baseline_of_the_paper():
     baseline = MovingBaseline()
     assert baseline.value == 0
     for k, rewards in enumerate(([-2.0, -4.0], [-1.0, -1.0])):
         baseline.update(np.array(rewards))
         assert baseline.value == pytest.approx([-0.3, 0.9 * -0.3 - 0.1][k], rel=1e-15)
-
-
-def test_straight_through_is_biased(exact):
-    """The bias is exact, over all samples; it vanishes if the answer is linear in the value that was read."""
-    result = estimate(*CASE, straight_through=True)
-    true = complex_step(lambda scores: expected_loss(scores, READ, ANSWER, SEEN), SMALL)
-    assert np.linalg.norm(result.dscores - true) > 0.1 * np.linalg.norm(true)
-    line = MAKE.standard_normal((2, 3))
-    linear = lambda z: ((z * line).sum((-1, -2)), None), lambda d, _: d[..., None, None] * line
-    result = estimate(SMALL, READ, linear, SEEN, straight_through=True)
-    true = complex_step(lambda scores: expected_loss(scores, READ, linear, SEEN), SMALL)
-    np.testing.assert_allclose(result.dscores, true, atol=1e-13)

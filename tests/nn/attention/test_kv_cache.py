@@ -5,7 +5,7 @@ import pytest
 
 from npformer import MultiHeadAttention, UserError
 from npformer.functional.masks import causal_mask
-from npformer.nn import KVCache, LearnedPositions, PreallocatedKVCache, RotaryPositions
+from npformer.nn import LearnedPositions, PreallocatedKVCache, RotaryPositions
 from npformer.nn.attention import MultiHeadLatentAttention, RelativeAttention, SimilarityAttention
 
 F8 = {"dtype": np.float64}
@@ -94,15 +94,6 @@ def test_a_step_does_not_repeat_keys_and_values(n_kv_heads):
     assert np.shares_memory(v, cache.v)
 
 
-def test_8_query_heads_on_2_key_heads_take_a_quarter_of_the_memory():
-    sizes = []
-    for n_kv_heads in (8, 2):
-        layer = MultiHeadAttention(32, 8, n_kv_heads=n_kv_heads, rng=np.random.default_rng(0))
-        _, cache = layer.decode_step(normal(3, 1, 32).astype(np.float32), PreallocatedKVCache(100))
-        sizes.append(cache.nbytes)
-    assert sizes == [3 * 8 * 100 * (4 + 4) * 4, sizes[0] // 4]
-
-
 def test_latent_attention_caches_latent_vectors_and_one_rotated_key_for_all_heads():
     layer, x = heads(**KINDS["latent"]), normal(2, LENGTH, 12)
     _, cache = layer.decode_step(x, PreallocatedKVCache(LENGTH), causal_mask(LENGTH, x))
@@ -112,19 +103,6 @@ def test_latent_attention_caches_latent_vectors_and_one_rotated_key_for_all_head
     np.testing.assert_allclose(forward_cache.attention.k[..., :2], cache.k[..., :2].repeat(4, 1))
     with pytest.raises(UserError, match="and they have 2 rotated ones and 4 others: make it with d_head 6"):
         heads(**KINDS["latent"] | {"d_head": 4})
-
-
-def test_each_sentence_may_have_a_length_of_its_own():
-    cache = PreallocatedKVCache(6)
-    k, v = normal(2, 3, 5, 5), normal(2, 3, 5, 2, seed=1)
-    cache.extended(k[:, :, :3], v[:, :, :3])
-    cache.length = np.array([3, 1])  # the other positions of the second sentence are padding
-    cache.extended(k[:, :, 3:], v[:, :, 3:])
-    assert (cache.longest, cache.length.tolist()) == (5, [5, 3])
-    for cached, x in ((cache.k, k), (cache.v, v)):
-        assert cached.shape[2] == 5
-        np.testing.assert_array_equal(cached[0], x[0])
-        np.testing.assert_array_equal(cached[1, :, :3], x[1][:, [0, 3, 4]])
 
 
 @pytest.mark.parametrize("length", [3, np.array([3, 1])], ids=["equal", "different"])
@@ -160,11 +138,3 @@ def test_learned_positions_with_different_starts():
     np.testing.assert_array_equal(y, [layer.weight.value[2:5], layer.weight.value[:3]])
     with pytest.raises(UserError, match="position"):
         layer.forward(3, np.array([0, 4]))
-
-
-def test_a_kv_cache_without_room_stays_as_it_was():
-    """Each step makes a new KVCache, so that the hypotheses of beam search can share an old one."""
-    k = normal(1, 1, 2, 2)
-    old = KVCache(k, k)
-    new = old.extended(k, k)
-    assert (old.length, new.length) == (2, 4)

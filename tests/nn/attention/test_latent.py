@@ -70,15 +70,6 @@ def test_values_may_be_separate_from_the_inputs():
     np.testing.assert_allclose(apart[0] + apart[1], together, rtol=1e-12)
 
 
-def test_the_layer_depends_on_positions():
-    """The map has one column for each position, so the same tokens in another order have other weights."""
-    layer, e = make_layer(), words()
-    _, cache = layer.forward(e)
-    _, turned = layer.forward(e[:, ::-1])
-    np.testing.assert_allclose(turned.latent, cache.latent[:, ::-1], rtol=1e-12)
-    assert np.abs(turned.weights - cache.weights[:, ::-1]).max() > 1e-3
-
-
 @pytest.mark.parametrize(
     ("make", "message"),
     [

@@ -5,10 +5,8 @@ import math
 import numpy as np
 import pytest
 
-import npformer.functional as F
 from npformer.errors import UserError
 from npformer.nn.attention import (
-    AttentionalState,
     GlobalAttention,
     LocalMonotonic,
     LocalPredictive,
@@ -77,34 +75,6 @@ def test_local_monotonic_by_loops(start):
     assert cache.positions.tolist() == [[start, start + 1, start + 2, start + 3]] * 2
 
 
-def test_local_predictive_by_loops():
-    """S is the length of each sentence, the softmax is inside the window, nothing is renormalized."""
-    layer = make_layer("local-p", reach=2)
-
-    def position(b, t, n):
-        hidden = [math.tanh(H[b, t] @ layer.position_weight.value[:, j]) for j in range(6)]
-        return n / (1 + math.exp(-sum(hidden * layer.position_v.value)))
-
-    def expected(b, t, score, n):
-        p, sigma = position(b, t, n), 2 / 2
-        return expected_row(
-            H[b, t],
-            MEMORY[b],
-            n,
-            score,
-            lambda s: p - 2 <= s <= p + 2,
-            lambda s: math.exp(-((s - p) ** 2) / (2 * sigma**2)),
-        )
-
-    cache = check_rows(layer, expected)
-    for b, t in np.ndindex(2, 4):
-        assert cache.positions[b, t] == pytest.approx(position(b, t, int(WORDS[b].sum())), rel=1e-12)
-    assert np.ptp(cache.positions, axis=1).min() > 1  # the windows of a sentence are at different positions
-    totals = cache.weights.sum(-1)
-    assert ((totals > 0.1) & (totals < 1)).all()
-    np.testing.assert_allclose(cache.aligned.sum(-1), 1, rtol=1e-13)
-
-
 # Special cases in which two of them agree.
 
 
@@ -121,12 +91,6 @@ def test_a_window_of_one_token_reads_that_token():
     context, cache = make_layer("local-m", reach=0).forward(H, MEMORY)
     np.testing.assert_array_equal(context, MEMORY[:, :4])
     np.testing.assert_array_equal(cache.weights[0], np.eye(4, 7))
-
-
-def test_global_dot_is_unscaled_attention():
-    context, _ = make_layer("global", "dot").forward(H, MEMORY, WORDS)
-    expected, _ = F.attention(H, MEMORY, MEMORY, WORDS[:, None], scale=1.0)
-    np.testing.assert_array_equal(context, expected)
 
 
 # One position at a time, padding, and sentences of padding only.
@@ -156,21 +120,6 @@ def test_decoding_step_by_step_gives_the_same_outputs_and_gradients(name, kind):
 
 
 @every_attention
-def test_padding_changes_nothing_and_gets_no_gradient(name):
-    layer = make_layer(name)
-    context, cache = layer.forward(H, MEMORY, WORDS)
-    alone, _ = layer.forward(H[1:], MEMORY[1:, :4])
-    np.testing.assert_allclose(context[1:], alone, rtol=1e-12, atol=1e-14)
-    changed = MEMORY.copy()
-    changed[1, 4:] = 100
-    np.testing.assert_array_equal(layer.forward(H, changed, WORDS)[0], context)
-    assert not cache.weights[1, :, 4:].any()
-    _, dmemory = layer.backward(np.ones_like(context), cache)
-    assert not dmemory[1, 4:].any()
-    assert dmemory[0].any()
-
-
-@every_attention
 def test_a_sentence_of_padding_has_context_0_and_finite_gradients(name):
     layer = make_layer(name)
     mask = np.array([[False] * 7, [True] * 7])
@@ -181,12 +130,6 @@ def test_a_sentence_of_padding_has_context_0_and_finite_gradients(name):
     assert not dqueries[0].any()
     assert not dmemory[0].any()
     assert all(np.isfinite(a).all() for a in (dqueries, dmemory, *(p.grad for p in layer.parameters())))
-
-
-def test_a_query_far_behind_the_last_token_has_an_empty_window():
-    context, _ = make_layer("local-m", reach=2).forward(H, MEMORY, WORDS, start=4)
-    seen = [[bool(row.any()) for row in rows] for rows in context]
-    assert seen == [[True] * 4, [True, True, False, False]]  # 7 tokens, and 4: up to position 8, and 5
 
 
 def test_a_predicted_window_always_contains_a_token():
@@ -231,13 +174,3 @@ def test_a_window_needs_a_width():
 
 
 # The attentional state.
-
-
-def test_the_attentional_state_joins_the_context_and_the_state():
-    """The rows of the context come first in its matrix, and its width is that of the state by default."""
-    layer, state = AttentionalState(6, 4, dtype=np.float64), rng.standard_normal((2, 4, 4))
-    y, _ = layer.forward(H, state)
-    assert [(name, p.shape) for name, p in layer.named_parameters()] == [("join.weight", (10, 4))]
-    np.testing.assert_allclose(
-        y, np.tanh(np.concatenate([H, state], -1) @ layer.join.weight.value), rtol=1e-12
-    )

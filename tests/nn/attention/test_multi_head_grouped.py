@@ -56,39 +56,6 @@ def test_sharing_equals_separate_heads_with_equal_weights(kind, n_kv_heads):
         )
 
 
-@pytest.mark.parametrize("fused", ["no", "kv", "qkv"])
-def test_with_as_many_key_heads_as_query_heads_nothing_changes(fused):
-    """Parameters, output and gradients are equal to the bit."""
-    x = normal(2, 5, 8).astype(np.float32)
-    outcomes = []
-    for settings in ({}, {"n_kv_heads": 4}):
-        layer = MultiHeadAttention(8, 4, fused=fused, rng=np.random.default_rng(1), **settings)
-        y, cache = layer.forward(x)
-        outcomes.append([layer.backward(np.cos(y), cache), y, *(p.grad for p in layer.parameters())])
-    for one, other in zip(*outcomes, strict=True):
-        np.testing.assert_array_equal(one, other)
-
-
-def test_values_are_not_rotated_and_rotated_keys_are_cached():
-    rotary = RotaryPositions(5, 2, **F8)
-    layer, x = heads(rotary=rotary), normal(1, 5, 8)
-    _, cache = layer.forward(x)
-    (q, k, v), _ = layer.project(x, x, x)
-    np.testing.assert_array_equal(cache.attention.q, rotary.forward(q)[0])
-    np.testing.assert_array_equal(cache.attention.v, v)
-    _, kv_cache = layer.decode_step(x)
-    np.testing.assert_array_equal(kv_cache.k, rotary.forward(k)[0])
-    np.testing.assert_array_equal(kv_cache.v, v)
-
-
-def test_the_output_does_not_depend_on_the_first_position():
-    """All positions of the same sentence are shifted by 20."""
-    layer, x = heads(rotary=RotaryPositions(30, 2, **F8)), normal(2, 5, 8)
-    (q, k, v), _ = layer.project(x, x, x)
-    outputs = [layer.attend(layer.rotary(q, start), layer.rotary(k, start), v)[0] for start in (0, 20)]
-    np.testing.assert_allclose(outputs[1], outputs[0], rtol=1e-11)
-
-
 @pytest.mark.parametrize("n_kv_heads", [3, 8])
 def test_heads_that_cannot_be_shared_equally_are_refused(n_kv_heads):
     with pytest.raises(UserError, match=f"4 query heads cannot share {n_kv_heads} heads of keys and values"):

@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 
-import npformer.functional as F
 from npformer.errors import UserError
 from npformer.kernels import plain_pairs
 from npformer.nn.attention import BasicSelfAttention, MultiHeadAttention, Similarity, SimilarityAttention
@@ -44,28 +43,6 @@ def test_the_scores_are_those_of_the_function_pairs(kind):
         (dq, dk, *(p.grad for p in layer.parameters())), pair_backward(scores, expected_cache), strict=True
     ):
         np.testing.assert_array_equal(ours, theirs)
-
-
-@every_kind
-def test_scaled_divides_by_the_root_of_the_key_width(kind):
-    d_key = 6 if kind == "dot" else 5
-    layers = [Similarity(kind, 6, d_key, scaled=s, rng=np.random.default_rng(1), **F8) for s in (False, True)]
-    plain, scaled = (layer.forward(X, MEMORY[..., :d_key])[0] for layer in layers)
-    np.testing.assert_allclose(scaled, plain / math.sqrt(d_key), rtol=1e-14)
-
-
-def test_names_and_shapes_of_the_weights():
-    shapes = {
-        kind: {n: p.shape for n, p in Similarity(kind, 6, 6 if kind == "dot" else 5).named_parameters()}
-        for kind in SIMILARITIES
-    }
-    assert shapes == {
-        "dot": {},
-        "general": {"weight": (6, 5)},
-        "concat": {"weight": (11,)},
-        "perceptron": {"query_weight": (6, 5), "key_weight": (5, 5), "v": (5,)},
-    }
-    assert Similarity("perceptron", 6, 5, width=8).v.shape == (8,)
 
 
 @pytest.mark.parametrize(
@@ -122,25 +99,6 @@ def test_dot_is_multi_head_attention(settings):
         outcomes.append([y, cache.attention.weights, *grads, *(p.grad for p in layer.parameters())])
     for theirs, ours in zip(*outcomes, strict=True):
         np.testing.assert_array_equal(ours, theirs)
-
-
-@every_kind
-def test_each_head_computed_separately(kind):
-    """Each head is cut out of the projections and uses the one similarity that all heads share."""
-    layer = heads(kind)
-    _, cache = layer.forward(X, MEMORY, mask=MASK)
-    q, k, v = (
-        linear.weight.value for linear in (layer.query, layer.key, layer.value)
-    )  # each (6, 6), two columns for each head
-    for head in range(3):
-        cut = slice(2 * head, 2 * head + 2)
-        queries = X @ q[:, cut] + layer.query.bias.value[cut]
-        keys = MEMORY @ k[:, cut] + layer.key.bias.value[cut]
-        scores, _ = layer.similarity.forward(queries, keys)
-        weights, _ = F.softmax(np.where(MASK[:, 0], scores, -np.inf))
-        np.testing.assert_allclose(cache.attention.weights[:, head], weights, rtol=1e-12)
-        values = MEMORY @ v[:, cut] + layer.value.bias.value[cut]
-        np.testing.assert_allclose(cache.output.x[..., cut], weights @ values, rtol=1e-12, atol=1e-14)
 
 
 @every_kind
