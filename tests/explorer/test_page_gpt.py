@@ -209,5 +209,5 @@ def test_a_gradient_a_head_a_mask_and_a_training_step(reader):
     open_view(reader, "Teach it")
     reader.press("#training .main")
     assert loss(reader) < changed
-    reader.press("#training .controls > button:last-child")
+    reader.press("#teach-single > button:last-child")
     assert loss(reader) == changed

@@ -2,6 +2,7 @@
 // The session: the model, the sentence and the changes of the reader, and what the model computes from them.
 import { Adam, GradientDescent, copyParameters, parameterGradients } from "../engine/optimizers.js";
 import { rowOf } from "../engine/tape.js";
+import { bestExchange } from "../engine/exchange.js";
 import { comparedScore, patchingOf } from "../engine/patching.js";
 import { recordedTape } from "./recorded.js";
 import { readHead, readNumbers, splitNumbers } from "./page_data.js";
@@ -28,6 +29,8 @@ export class Session {
     this.output = this.texts.target; // of the model: the translation, or the continuation of the text
     /** @type {{name: string, optimizer: any} | null} */
     this.optimizer = null;
+    /** @type {any} the tokens and changes before the first training step; null where a link made it */
+    this.untaught = null;
     /** @type {any[]} */
     this.past = [];
     /** @type {any} the parameters before all training steps, and what they predicted */
@@ -46,8 +49,6 @@ export class Session {
     }
     this.before = this.summary();
     this.tapeBefore = this.tape;
-    /** What the changes are compared with: its tokens and changes, and the training steps before it. */
-    this.baseline = { state: this.state, log: this.log.slice() };
     this.firstIds = JSON.stringify(this.ids);
   }
 
@@ -89,6 +90,12 @@ export class Session {
   /** @returns {any} */
   get config() {
     return this.head.config ?? {};
+  }
+
+  /** The tokens and the changes. */
+  get example() {
+    const { ids, texts, isOwnOutput, edits } = this;
+    return { ids, texts, isOwnOutput, edits };
   }
 
   /** Compute everything again. */
@@ -170,6 +177,7 @@ export class Session {
    */
   change(what, read) {
     this.needsModel(what);
+    this.untaught = null;
     const { heads, settings } = this.edits,
       edits = { ...(heads ? { heads } : {}), ...(settings ? { settings } : {}) };
     const { ids, texts, output, isOwn } = read(/** @type {any} */ (this.task), edits);
@@ -190,7 +198,6 @@ export class Session {
     this.generate(); // the page translates later than it computes the numbers
     this.before = this.summary();
     this.tapeBefore = this.tape;
-    this.baseline = { state: this.state, log: this.log.slice() };
   }
 
   /**
@@ -203,16 +210,32 @@ export class Session {
     return /** @type {any} */ (this.model).lossOf(this.ids, edits);
   }
 
+  /** Return the text with its last word exchanged for another of the same kind, for a comparison. */
+  otherText() {
+    const { model, task, ids, tape } = this;
+    if (!model || !task || !ids) return "";
+    const [[side, tokens]] = task.tokens(ids),
+      words = this.head[`${side}_words`],
+      isWord = (/** @type {number} */ id) => id >= task.specials && /[\p{L}\p{N}]/u.test(words[id]);
+    const place = Math.max(0, tokens.findLastIndex(isWord)),
+      withOther = (/** @type {number} */ id) => (isWord(id) ? task.withToken(ids, side, place, id) : null);
+    const id = bestExchange(model, tape, ids, place, (other) => withOther(other)?.ids ?? null);
+    return task.withToken(ids, side, place, id).texts.source;
+  }
+
   /**
    * Compute the effects of the activations of another text, and what they are effects on.
    * @param {string} text
    * @param {import("../engine/patching.js").Activation} what
+   * @param {any} edits   of both passes
    */
-  patching(text, what) {
-    const { model, task, ids, edits } = this;
+  patching(text, what, edits = this.edits) {
+    const { model, task, ids } = this;
     if (!model || !task || !ids) return null;
-    const both = /** @type {[typeof ids, typeof ids]} */ ([ids, task.otherIds(ids, text)]),
-      compared = comparedScore(model, edits, both);
+    const both = /** @type {[typeof ids, typeof ids]} */ ([ids, task.otherIds(ids, text)]);
+    if (JSON.stringify(both[0]) === JSON.stringify(both[1]))
+      throw new ReaderError(t("Both sentences are the same: exchange a word of the second one."));
+    const compared = comparedScore(model, edits, both);
     return { compared, ...patchingOf(model, edits, both, compared, what) };
   }
 
@@ -231,7 +254,10 @@ export class Session {
       loss: this.loss,
       summary: this.summary(),
     });
-    if (!this.log.length) [this.origin] = this.past;
+    if (!this.log.length) {
+      [this.origin] = this.past;
+      this.untaught ??= this.example;
+    }
     if (this.past.length > MOST_UNDO) this.past.shift();
     this.log.push({ name, lr, state: this.state });
     if (this.optimizer?.name !== name) {
@@ -262,6 +288,22 @@ export class Session {
     this.run();
   }
 
+  /** Make a translation the target, and remember the one that there was. @param {string} target */
+  aim(target) {
+    const untaught = this.untaught ?? this.example;
+    this.setSentence(this.texts.source, target);
+    this.untaught = untaught;
+  }
+
+  /** Forget all training steps, and the target that was taught. */
+  forget() {
+    if (this.origin) this.restart(this.origin.parameters);
+    if (this.untaught) Object.assign(this, this.untaught, { untaught: null });
+    else this.setSentence(this.texts.source);
+    this.run();
+    this.setBaseline();
+  }
+
   /** @param {string} what */
   needsModel(what) {
     if (!this.isLive)
@@ -273,7 +315,8 @@ export class Session {
   /** The number of changes by which the model differs from the one on the page. */
   countEdits() {
     const { settings = {}, ...lists } = this.edits;
-    const all = Object.values(lists).flatMap((byPath) => Object.values(byPath).flat());
-    return all.length + Object.keys(settings).length;
+    const { values = {}, ...others } = lists,
+      all = Object.values(others).flatMap((byPath) => Object.values(byPath).flat());
+    return all.length + Object.keys(values).length + Object.keys(settings).length; // an array is one change
   }
 }

@@ -36,8 +36,7 @@ export function listenToKeys(explorer, write, overview) {
     } else if (event.key === "b" || event.key === "f") {
       explorer.setDirection(event.key === "b" ? "backward" : "forward");
     } else if (event.key === "p") {
-      explorer.isLarge = !explorer.isLarge;
-      explorer.changed();
+      byId("large").click();
     }
   });
 }

@@ -122,8 +122,10 @@ function received() {
   const onsubmit = (/** @type {Event} */ event) => {
     event.preventDefault();
     const hash = field.value.trim().replace(/^[^#]*/, "");
-    told.textContent = t("This is not a link to a view: paste the whole link, with “#” and what follows it.");
-    if (!isAddress(hash)) return;
+    if (!isAddress(hash)) {
+      told.textContent = t("This is not a link to a view: paste the whole link, with “#” and what follows it.");
+      return;
+    }
     byId("dialog").close();
     location.hash = hash;
   };

@@ -137,7 +137,7 @@ export class SentenceView {
     byId("target-text").textContent = session.isLive ? shown(session.output) : session.texts.target;
     byId("loss").textContent = Number.isFinite(session.loss) ? numberText(session.loss) : "–";
     byId("smoothing").textContent = session.smoothing
-      ? t("with {smoothing}; cross-entropy {crossEntropy} without it", {
+      ? t("It has {smoothing}, which never lets it become 0; without it, it is {crossEntropy}.", {
           smoothing: session.smoothing,
           crossEntropy: numberText(session.crossEntropy),
         })
@@ -158,6 +158,7 @@ export class SentenceView {
     byId("reference").textContent = used
       ? t("The loss is that of “{target}”.", { target: session.texts.target })
       : "";
+    byId("direction").hidden = !["overview", "steps"].includes(explorer.view);
     replaceContent(
       byId("direction"),
       choice(t("direction"), DIRECTIONS, direction, (chosen) => explorer.setDirection(chosen)),
@@ -167,6 +168,7 @@ export class SentenceView {
       ["steps", t("Steps")],
       ["attention", t("Attention")],
       ["lens", t("Predictions")],
+      ["compare", t("Compare")],
       ["changes", t("What if")],
       ["slope", t("Check a gradient")],
       ["training", t("Teach it")],
