@@ -268,16 +268,16 @@ export class CompareView {
   table(all, stack, most, chosen) {
     const own = all.filter(({ path }) => path.startsWith(`${stack}.`)),
       paths = [...new Set(own.map(({ path }) => path))],
-      palette = paletteOf("value", currentTheme(), 0.6);
+      palette = paletteOf("value", currentTheme(), 0.45);
     const shown = (/** @type {number} */ effect) => (Math.abs(effect) < 0.005 ? "·" : cellText(effect));
     const cell = (/** @type {Named} */ patch) => {
       const made = button(`${shown(patch.exact)} `, () => this.choose(patch), {
         styles: shadeOf(palette, patch.exact / most),
         className: `lens-cell ${patch === chosen ? "important" : ""}`,
         "aria-pressed": patch === chosen,
-        "aria-label": `${patch.row}${t(", ")}${patch.column}${t(": ")}${numberText(patch.exact)}`,
       });
       if (made.textContent !== "· ") made.append(element("small", {}, `≈ ${shown(patch.firstOrder)}`));
+      made.ariaLabel = `${patch.row}${t(", ")}${patch.column}${t(": ")}${made.textContent}`;
       return made;
     };
     const ofPath = (/** @type {string} */ path) => own.filter((patch) => patch.path === path),
