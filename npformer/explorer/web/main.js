@@ -36,6 +36,8 @@ function startPage() {
   translateBody();
   offerLanguage();
   const explorer = new Explorer();
+  // in a lesson, the picture and the arithmetic alone
+  document.documentElement.classList.toggle("stripped", /[#&]stripped=1/.test(location.hash));
   readAddress(explorer, location.hash);
   linkHome(explorer);
   const overview = new OverviewView(explorer),

@@ -143,7 +143,7 @@ export function table(head, rows, { caption = "", className = "" } = {}) {
 }
 
 /** @type {Record<string, [number, number]>} the rows and the columns by which a key goes on */
-const ARROWS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
+export const ARROWS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
 
 /** Make the buttons of a table a single stop of the key Tab, between which the arrow keys go. @param {any} region */
 function walkTable(region) {

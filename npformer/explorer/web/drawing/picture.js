@@ -1,7 +1,7 @@
 // @ts-check
 // A picture: a canvas whose drawing can be saved as SVG or PNG, and that a mouse, a finger and a keyboard
 // can use.
-import { byId, element } from "./page_elements.js";
+import { ARROWS, byId, element } from "./page_elements.js";
 import { CanvasSurface } from "./surfaces.js";
 import { Saves } from "./saves.js";
 import { currentTheme } from "./colors.js";
@@ -117,8 +117,7 @@ export class Picture {
       options.point?.(...place(event), options.slides && event.pointerType === "touch" ? "move" : "click");
     });
     canvas.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {
-      const moves = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
-      const move = /** @type {any} */ (moves)[event.key];
+      const move = ARROWS[event.key];
       if (move && !event.altKey && !event.ctrlKey && !event.metaKey) options.move?.(move[0], move[1]);
       else if (event.key === "Enter") options.enter?.();
       else return;

@@ -17,10 +17,6 @@ import { t } from "../words/text.js";
 /** @typedef {import("../engine/lenses.js").Part} Part */
 
 const MOST_PARTS = 14;
-const LOGIT = t(
-  "The logit is the number of a token from which the softmax makes its probability. Each head, each network, " +
-    "each bias and the embedding adds its part.",
-);
 
 export class LensView {
   /** @param {Explorer} explorer */
@@ -51,7 +47,11 @@ export class LensView {
     /** @type {(guess: {best: number, p: number}, place: number, layer: number) => Node} */
     const cell = ({ best, p }, place, layer) => {
       const word = visibleText(words[best]);
-      const made = button(`${word} `, () => this.choose(place), {
+      const choose = () => {
+        this.position = place;
+        explorer.changed();
+      };
+      const made = button(`${word} `, choose, {
         "aria-label": `${visibleText(read[place])}${t(", ")}${layerText(layer)}${t(": ")}${word} ${percent(p)}`,
         styles: shadeOf(palette, p),
         className: `lens-cell ${place === this.position && layer === logits.length - 1 ? "important" : ""}`,
@@ -107,12 +107,6 @@ export class LensView {
     );
   }
 
-  /** @param {number} position */
-  choose(position) {
-    this.position = position;
-    this.explorer.changed();
-  }
-
   /** The token whose logit is explained: the right one, or that which the model predicts. */
   get token() {
     const { tape, session } = this.explorer,
@@ -148,7 +142,6 @@ export class LensView {
     replaceContent(
       byId("lens-parts"),
       element("h3", {}, t("What adds to the logit of “{token}” after “{read}”", { token, read })),
-      element("p", { className: "faint" }, LOGIT),
       choice(t("token"), sides, this.isTarget, (isTarget) => {
         this.isTarget = isTarget;
         explorer.changed();
