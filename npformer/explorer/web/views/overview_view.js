@@ -43,12 +43,7 @@ export class OverviewView {
     this.sentence = element("p", { className: "told", "aria-live": "polite" });
     this.picture = new Picture(this);
     byId("overview").append(this.controls, this.sentence, this.picture.root);
-    if (explorer.session.isLive) return;
-    const missing = t(
-      "This page shows arrays that were recorded: it computes no other texts, predictions of layers, " +
-        "changes, patches or training steps.",
-    );
-    byId("overview").append(element("p", { className: "faint" }, missing));
+    byId("recorded").hidden = explorer.session.isLive;
   }
 
   /** The number of blocks. */

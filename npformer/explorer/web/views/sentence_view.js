@@ -33,12 +33,18 @@ export class SentenceView {
       explorer.show(session.countEdits() ? "changes" : "training"),
     );
     byId("open-form").addEventListener("click", () => this.toggle(form.hidden));
+    document.addEventListener("pointerdown", (/** @type {any} */ { target }) => {
+      if (!byId("loss-box").contains(target)) byId("loss-box").open = false; // it covers other things
+    });
     for (const side of ["source", "target"]) {
       const words = session.head[`${side}_words`] ?? [];
       const options = words.slice(session.task?.specials);
       byId(`${side}-words`).replaceChildren(
         ...options.map((/** @type {string} */ value) => element("option", { value })),
       );
+      const known = byId(`known-${side}`);
+      known.hidden = !options.length;
+      known.querySelector("p").textContent = options.join(", ");
     }
     if (session.task) this.name(session.task.words);
     this.fill();
