@@ -128,7 +128,7 @@ export class CompareView {
       sentence = () => `${this.pair} ${byId("compare-found").textContent}`;
     const tables = [...new Set(rows.map(({ path }) => path.split(".")[0]))].map((stack) => {
       const [caption, made] = this.table(rows, stack, most, chosen),
-        label = `${caption} ${this.what}`;
+        label = `${caption}${t(", ")}${KINDS.find(([kind]) => kind === this.what)?.[1]}`;
       return element(
         "div",
         { className: "picture" },
