@@ -2,15 +2,12 @@
 // The session: the model, the sentence and the changes of the reader, and what the model computes from them.
 import { Adam, GradientDescent, copyParameters, parameterGradients } from "../engine/optimizers.js";
 import { rowOf } from "../engine/tape.js";
-import { bestExchange } from "../engine/exchange.js";
-import { comparedScore, patchingOf } from "../engine/patching.js";
 import { recordedTape } from "./recorded.js";
 import { readHead, readNumbers, splitNumbers } from "./page_data.js";
 import { ReaderError } from "./reader_error.js";
 import { Continuation } from "./continuation.js";
 import { Translation } from "./translation.js";
 import { t } from "../words/text.js";
-
 
 const MOST_UNDO = 20;
 
@@ -208,35 +205,6 @@ export class Session {
     const others = (this.edits.values?.[path] ?? []).filter((/** @type {number[]} */ [i]) => i !== index);
     const edits = { ...this.edits, values: { ...this.edits.values, [path]: [...others, [index, value]] } };
     return /** @type {any} */ (this.model).lossOf(this.ids, edits);
-  }
-
-  /** Return the text with its last word exchanged for another of the same kind, for a comparison. */
-  otherText() {
-    const { model, task, ids, tape } = this;
-    if (!model || !task || !ids) return "";
-    const [[side, tokens]] = task.tokens(ids),
-      words = this.head[`${side}_words`],
-      isWord = (/** @type {number} */ id) => id >= task.specials && /[\p{L}\p{N}]/u.test(words[id]);
-    const place = Math.max(0, tokens.findLastIndex(isWord)),
-      withOther = (/** @type {number} */ id) => (isWord(id) ? task.withToken(ids, side, place, id) : null);
-    const id = bestExchange(model, tape, ids, place, (other) => withOther(other)?.ids ?? null);
-    return task.withToken(ids, side, place, id).texts.source;
-  }
-
-  /**
-   * Compute the effects of the activations of another text, and what they are effects on.
-   * @param {string} text
-   * @param {import("../engine/patching.js").Activation} what
-   * @param {any} edits   of both passes
-   */
-  patching(text, what, edits = this.edits) {
-    const { model, task, ids } = this;
-    if (!model || !task || !ids) return null;
-    const both = /** @type {[typeof ids, typeof ids]} */ ([ids, task.otherIds(ids, text)]);
-    if (JSON.stringify(both[0]) === JSON.stringify(both[1]))
-      throw new ReaderError(t("Both sentences are the same: exchange a word of the second one."));
-    const compared = comparedScore(model, edits, both);
-    return { compared, ...patchingOf(model, edits, both, compared, what) };
   }
 
   /**

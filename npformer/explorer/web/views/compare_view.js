@@ -9,13 +9,14 @@ import { cellText, numberText, percent, visibleText } from "../drawing/number_te
 import { exchangedWords, sentenceField } from "./sentence_field.js";
 import { argmax } from "../engine/tape.js";
 import { axesOf, sideOf, tokensOf } from "../state/axes.js";
+import { otherText, patching } from "../state/comparison.js";
 import { blockOf, blockTitle, layerName, stackName } from "../state/sentences.js";
 import { ReaderError } from "../state/reader_error.js";
 import { t } from "../words/text.js";
 
 /** @typedef {import("../state/explorer.js").Explorer} Explorer */
 /** @typedef {import("../engine/patching.js").Activation} Activation */
-/** @typedef {NonNullable<ReturnType<import("../state/session.js").Session["patching"]>>} Found */
+/** @typedef {NonNullable<ReturnType<typeof patching>>} Found */
 
 /**
  * A patch with its array and its place there.
@@ -79,7 +80,7 @@ export class CompareView {
   render() {
     const { session } = this.explorer;
     if (this.tokens !== this.sentence) {
-      this.text.value = session.task?.shown(session.otherText()) ?? "";
+      this.text.value = session.task?.shown(otherText(session)) ?? "";
       this.sentence = this.tokens;
       this.chosen = null;
     }
@@ -93,7 +94,7 @@ export class CompareView {
     this.found = null;
     byId("compare-found").textContent = "";
     try {
-      this.found = this.explorer.session.patching(this.text.value, this.what, this.edits);
+      this.found = patching(this.explorer.session, this.text.value, this.what, this.edits);
     } catch (error) {
       if (!(error instanceof ReaderError)) throw error;
       byId("compare-found").textContent = error.message;
@@ -125,7 +126,8 @@ export class CompareView {
     this.remember();
     this.explorer.mark(chosen.path);
     const most = Math.abs(largest.exact) || 1,
-      sentence = () => `${this.pair} ${byId("compare-found").textContent}`;
+      pair = `${byId("source-text").textContent} / ${this.text.value}`,
+      sentence = () => `${pair}: ${byId("compare-found").textContent}`;
     const tables = [...new Set(rows.map(({ path }) => path.split(".")[0]))].map((stack) => {
       const [caption, made] = this.table(rows, stack, most, chosen),
         label = `${caption}${t(", ")}${KINDS.find(([kind]) => kind === this.what)?.[1]}`;
@@ -137,11 +139,6 @@ export class CompareView {
       );
     });
     replaceContent(byId("compare-tables"), ...tables);
-  }
-
-  /** Both sentences, as the caption of a picture says them. */
-  get pair() {
-    return `${byId("source-text").textContent} / ${this.text.value}`;
   }
 
   remember() {

@@ -22,7 +22,7 @@ export class LensView {
   /** @param {Explorer} explorer */
   constructor(explorer) {
     this.explorer = explorer;
-    this.position = -1; // none is chosen yet
+    this.position = 0;
     this.isTarget = false; // whether the logit explained is that of the right token
   }
 
@@ -43,7 +43,7 @@ export class LensView {
         return { best, p: exps[best] / total };
       }),
     );
-    if (this.position < 0 || this.position >= read.length) this.position = latestDecision(guesses);
+    this.position = Math.min(this.position, read.length - 1);
     /** @type {(guess: {best: number, p: number}, place: number, layer: number) => Node} */
     const cell = ({ best, p }, place, layer) => {
       const word = visibleText(words[best]);
@@ -187,10 +187,4 @@ function layerText(i) {
  */
 function decidedAt(guesses) {
   return guesses.findLastIndex(({ best }) => best !== guesses[guesses.length - 1].best) + 1;
-}
-
-/** Return the position whose prediction is decided last. @param {{best: number}[][]} guesses */
-function latestDecision(guesses) {
-  const layers = guesses.map(decidedAt);
-  return layers.indexOf(Math.max(...layers));
 }

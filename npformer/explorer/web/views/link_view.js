@@ -123,7 +123,8 @@ function received() {
     event.preventDefault();
     const hash = field.value.trim().replace(/^[^#]*/, "");
     if (!isAddress(hash)) {
-      told.textContent = t("This is not a link to a view: paste the whole link, with “#” and what follows it.");
+      const text = t("This is not a link to a view: paste the whole link, with “#” and what follows it.");
+      told.textContent = text;
       return;
     }
     byId("dialog").close();

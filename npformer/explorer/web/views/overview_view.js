@@ -4,12 +4,10 @@
 import { button, byId, choice, element, replaceContent } from "../drawing/page_elements.js";
 import { HEAD_COLORS } from "../drawing/colors.js";
 import { Picture } from "../drawing/picture.js";
-import { cellText, percent, visibleText } from "../drawing/number_texts.js";
-import { axesOf } from "../state/axes.js";
-import { blockTitle, sentenceOf } from "../state/sentences.js";
-import { argmax, rowOf } from "../engine/tape.js";
+import { visibleText } from "../drawing/number_texts.js";
 import { columnAt, columnWidth, flowBlocks, placeFlow } from "./flow_layout.js";
 import { drawFlowBlock } from "./flow_picture.js";
+import { overviewSentence } from "./overview_sentence.js";
 import { t } from "../words/text.js";
 
 /** @typedef {import("../state/explorer.js").Explorer} Explorer */
@@ -107,7 +105,7 @@ export class OverviewView {
       at = this.isBackward ? this.count - 1 - place : place;
     const moving = this.stage < Infinity ? (this.flow.blocks[at]?.block ?? "") : this.chosen;
     this.sentence.textContent = moving
-      ? this.sentenceOf(moving)
+      ? overviewSentence(this.explorer, this.flow.blocks, moving, this.token)
       : t(
           "The sentence goes from the bottom to the top: each column belongs to a token. Press Play, point " +
             "at a token or slide a finger over the tokens, or open a block.",
@@ -154,65 +152,6 @@ export class OverviewView {
   tokenOf(box, token) {
     const chosen = this.flow.blocks.find(({ block }) => block === this.chosen);
     return chosen && box.column !== chosen.column ? null : token;
-  }
-
-  /**
-   * Say what a block does with the chosen token.
-   * @param {string} name
-   */
-  sentenceOf(name) {
-    const { explorer, token } = this,
-      { tape, direction, session } = explorer,
-      box = this.flow.blocks.find(({ block }) => block === name);
-    if (!box) return "";
-    const title = blockTitle(name, tape),
-      line = sentenceOf(box.weights ? "weighted_sum" : box.output.line, direction);
-    const capital = `${title[0].toUpperCase()}${title.slice(1)}`,
-      start = `${capital}${t(": ")}${line}`;
-    if (token === null || this.isBackward || !box.tokens[token]) return start;
-    const read = visibleText(box.tokens[token]);
-    if (name !== "loss") {
-      const isAsked = (/** @type {FlowBlock} */ one) =>
-        box.weights ? one === box : one.weights && one.column === box.column;
-      const told = this.flow.blocks.filter(isAsked).map((one) => this.attention(one, token));
-      return told.join(" ") || start;
-    }
-    const row = rowOf(box.output, token),
-      best = argmax(row);
-    const word = visibleText(axesOf(session, box.output)[1]?.labels?.[best] ?? best),
-      values = { read, word, p: percent(Math.exp(row[best])) };
-    return t("After “{read}”, the most probable token is “{word}”, with {p}.", values);
-  }
-
-  /**
-   * Say to which two tokens a token attends most in a block, each with its weight and the head.
-   * @param {FlowBlock} box
-   * @param {number} token
-   */
-  attention({ block, weights, tokens }, token) {
-    const {
-        data,
-        shape: [heads, queries, keys],
-      } = /** @type {import("../engine/tape.js").Step} */ (weights),
-      labels = axesOf(this.explorer.session, /** @type {any} */ (weights))[2].labels ?? [];
-    const strongest = Array.from({ length: keys }, (_, key) => {
-      const own = Float64Array.from(
-          { length: heads },
-          (_, head) => data[(head * queries + token) * keys + key],
-        ),
-        head = argmax(own);
-      const name = visibleText(labels[key] ?? key);
-      return { p: own[head], text: t("“{name}” ({p}, head {head})", { name, p: cellText(own[head]), head }) };
-    }).sort((a, b) => b.p - a.p);
-    const values = {
-      read: visibleText(tokens[token]),
-      most: strongest
-        .slice(0, 2)
-        .map(({ text }) => text)
-        .join(t(" and ")),
-      where: blockTitle(block, this.explorer.tape),
-    };
-    return t("“{read}” attends most to {most} in {where}.", values);
   }
 
   play() {

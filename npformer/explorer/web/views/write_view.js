@@ -21,15 +21,8 @@ export class WriteView {
     this.tokens = element("p", { className: "written", "aria-live": "polite" });
     this.bars = element("div", { className: "next-tokens", role: "group", "aria-label": t("Next token") });
     this.buttons = element("div", { className: "controls" });
-    const cuts = t(
-      "A low temperature makes the most probable token more probable still. Top-k keeps the k most probable " +
-        "tokens, and top-p the fewest tokens that together have this probability.",
-    );
-    this.cuts = element(
-      "details",
-      {},
-      element("summary", {}, t("How a token is drawn: temperature, top-k, top-p")),
-      element("p", {}, cuts),
+    this.cuts = byId("write-cuts");
+    this.cuts.append(
       this.slider(t("temperature"), "temperature", [0, 2, 0.05], 1, (x) => x),
       this.slider(t("top-k"), "topK", [1, 40, 1], 40, (x) => (x < 40 ? x : null)),
       this.slider(t("top-p"), "topP", [0.05, 1, 0.05], 1, (x) => (x < 1 ? x : null)),
