@@ -145,7 +145,7 @@ export function table(head, rows, { caption = "", className = "" } = {}) {
 /** @type {Record<string, [number, number]>} the rows and the columns by which a key goes on */
 export const ARROWS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
 
-/** Make the buttons of a table a single stop of the key Tab, between which the arrow keys go. @param {any} region */
+/** Make the buttons of a table one stop of the key Tab; arrow keys go between them. @param {any} region */
 function walkTable(region) {
   const cells = [...region.querySelectorAll("td > button")],
     first = cells.find((cell) => cell.matches(".important")) ?? cells[0];

@@ -17,7 +17,7 @@ const SURE = 0.8; // how sure the model must be of its predictions, relative to 
  * @param {import("./tape.js").Tape} tape   of the text
  * @param {Ids} ids
  * @param {number} place   of the token
- * @param {(id: number) => Ids | null} exchanged   the text with another token there, or null if that cannot be
+ * @param {(id: number) => Ids | null} exchanged   the text with another token there, or null if it cannot be
  */
 export function bestExchange(model, tape, ids, place, exchanged) {
   const embedded = tape.names.get("source.tokens.y") ?? tape.names.get("embedding.tokens.y"),

@@ -211,8 +211,8 @@ export class CompareView {
       byId("compare-chosen"),
       element("b", {}, `${chosen.row}${t(", ")}${chosen.column}${t(": ")}`),
       t(
-        "{what} is {score} for the first sentence, {other} for the second, and {patched} for the first with " +
-          "this activation of the second. The gradient alone estimates the change as {estimate}. ",
+        "{what} is {score} for the first sentence, {other} for the second, and {patched} for the first " +
+          "with this activation of the second. The gradient alone estimates the change as {estimate}. ",
         values,
       ),
       element(
@@ -285,7 +285,7 @@ export class CompareView {
     return [caption, table(["", ...head], rows, { className: "lens", caption })];
   }
 
-  /** Return the name of an array at the head of its column, whose table names the stack. @param {string} path */
+  /** Return the name of an array of a stack at the head of its column. @param {string} path */
   shortName(path) {
     const layer = t("layer {layer}", { layer: path.split(".")[1] });
     return path.includes(".cross.") ? `${layer}${t(", ")}${t("cross-attention")}` : layer;

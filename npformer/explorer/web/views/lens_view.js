@@ -46,13 +46,14 @@ export class LensView {
     this.position = Math.min(this.position, read.length - 1);
     /** @type {(guess: {best: number, p: number}, place: number, layer: number) => Node} */
     const cell = ({ best, p }, place, layer) => {
-      const word = visibleText(words[best]);
+      const word = visibleText(words[best]),
+        where = `${visibleText(read[place])}${t(", ")}${layerText(layer)}`;
       const choose = () => {
         this.position = place;
         explorer.changed();
       };
       const made = button(`${word} `, choose, {
-        "aria-label": `${visibleText(read[place])}${t(", ")}${layerText(layer)}${t(": ")}${word} ${percent(p)}`,
+        "aria-label": `${where}${t(": ")}${word} ${percent(p)}`,
         styles: shadeOf(palette, p),
         className: `lens-cell ${place === this.position && layer === logits.length - 1 ? "important" : ""}`,
         "aria-pressed": place === this.position,
@@ -95,7 +96,8 @@ export class LensView {
       decided === 0
         ? t("After “{read}”, “{token}” is the most probable token from the embedding on.", values)
         : t(
-            "After “{read}”, “{token}” is the most probable token from {layer} on. Before, it was “{before}”.",
+            "After “{read}”, “{token}” is the most probable token from {layer} on. " +
+              "Before, it was “{before}”.",
             values,
           );
     const most = this.partsOf().reduce((a, b) => (Math.abs(b.value) > Math.abs(a.value) ? b : a));
@@ -131,7 +133,8 @@ export class LensView {
     const others = { count: parts.length - largest.length, rest: numberText(rest), sum: numberText(sum) };
     const ofLayers = layerVectors(explorer.tape).map((_, i) => {
       const inLayer = parts.filter(({ step }) => Number(/\.(\d+)\./.exec(step.path)?.[1] ?? -1) === i - 1);
-      return `${i ? layerText(i) : t("embedding and output")} ${numberText(inLayer.reduce((all, { value }) => all + value, 0))}`;
+      const total = inLayer.reduce((all, { value }) => all + value, 0);
+      return `${i ? layerText(i) : t("embedding and output")} ${numberText(total)}`;
     });
     const token = visibleText(words[this.token]),
       read = visibleText(tokensOf(explorer.session, "target")[this.position]);
