@@ -150,6 +150,7 @@ def test_a_text_is_typed_with_a_sign_for_the_end_of_a_line_and_the_model_goes_on
     reader.press("#sentence-form button.main")
     assert source_of(reader) == "a cat\nat"
     open_view(reader, "The model")
+    reader.press("#write summary")
     reader.page.fill("#write-temperature", "0")
     reader.press("#write > div:nth-child(3) button:nth-child(2)")  # write to the end
     reader.press("#write > div:nth-child(3) button:nth-child(4)")  # send this text through the model
@@ -209,5 +210,5 @@ def test_a_gradient_a_head_a_mask_and_a_training_step(reader):
     open_view(reader, "Teach it")
     reader.press("#training .main")
     assert loss(reader) < changed
-    reader.press("#training .controls > button:last-child")
+    reader.press("#teach-single > button:last-child")
     assert loss(reader) == changed

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from browser import open_page
+from browser import open_page, visit
 from page_steps import wait_until_ready
 from readers import DESK, PHONE
 from word_translator import word_translator
@@ -115,6 +115,15 @@ def test_with_large_text_a_picture_and_a_sentence_fill_the_screen(chromium, html
         assert page.is_visible("#code")
         assert page.is_visible(".block.present")
         page.set_viewport_size(DESK["viewport"])
+
+
+def test_what_a_lesson_embeds_is_the_picture_and_the_arithmetic_alone(chromium, html):
+    with open_page(chromium, html, viewport={"width": 794, "height": 620}) as page:
+        visit(page, "#view=steps&step=decoder.1.cross.attention.scores&stripped=1")
+        seen = [selector for selector in ("header", "nav", "#views", "#code") if page.is_visible(selector)]
+        assert seen == []
+        assert page.is_visible("#step")
+        assert page.is_visible("#arithmetic .terms")
 
 
 def test_a_finger_that_moves_over_a_grid_scrolls_and_chooses_nothing(chromium, html):

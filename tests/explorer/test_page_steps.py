@@ -201,7 +201,7 @@ def test_a_pinned_number_stays_pinned_in_the_other_pass(page):
     assert page.evaluate("npformer.explorer.numbers[npformer.explorer.index]") == gradient
     assert "pinned" in page.text_content("#arithmetic")
     page.click('#views button:text-is("Attention")')
-    choose(page, "forward")
+    page.keyboard.press("f")
     assert page.evaluate(state) == [*value[:3], "attention"]
 
 

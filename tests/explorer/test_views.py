@@ -156,7 +156,7 @@ def cross_entropy(reader):
 
 def test_a_head_is_switched_off_and_before_and_after_stand_side_by_side(reader):
     before, plain_before = loss(reader), cross_entropy(reader)
-    smoothing = r"with label smoothing 0\.1; cross-entropy (\S+) without it"
+    smoothing = r"It has label smoothing 0\.1, .* without it, it is (\S+)\."
     told = re.fullmatch(smoothing, text(reader, "#smoothing"))
     assert shown_number(told[1]) == pytest.approx(plain_before, abs=5e-4)
     open_view(reader, "What if")
@@ -201,19 +201,6 @@ def test_a_mask_is_changed_replaced_and_restored(reader):
     assert loss(reader) == before
 
 
-def test_dropout_acts_where_it_is_chosen(reader):
-    before = loss(reader)
-    open_view(reader, "What if")
-    reader.press("#changes summary")
-    reader.press("#changes details .choice button")
-    dropped = of(reader, "e.session.edits.dropout?.['source.dropout_mask'] ?? []")
-    assert bool(dropped) == (loss(reader) != before)
-    mask = reader.page.evaluate("Array.from(npformer.values('source.dropout_mask') ?? [])")
-    assert [i for i, x in enumerate(mask) if x == 0] == dropped
-    reader.press("#changes details .choice button")
-    assert loss(reader) == before
-
-
 def test_the_page_says_why_the_two_losses_change_in_opposite_directions(reader):
     before, plain_before = loss(reader), cross_entropy(reader)
     open_view(reader, "What if")
@@ -233,7 +220,7 @@ def test_the_page_says_why_the_two_losses_change_in_opposite_directions(reader):
 
 def test_the_focus_is_on_the_list_after_a_change_is_removed(reader):
     open_view(reader, "What if")
-    for button in ("li button", ".controls button:first-child"):  # one change, and all
+    for button in ("li button", "ul + button"):  # one change, and all
         reader.press("#changes .row button")
         reader.press("#copy-link")
         assert "with the sentence, your changes and training steps" in text(reader, "#dialog")
@@ -295,29 +282,48 @@ def test_a_token_is_replaced(reader):
 
 def test_an_activation_of_another_text_is_taken_over(reader):
     """The chosen cell says the effect, and the model with this activation has the score that it predicts."""
-    open_view(reader, "What if")
-    reader.write("#patch-text", "the dog is")
-    reader.press("form:has(#patch-text) button")
-    assert text(reader, "#patch-told").startswith("This text has 4 tokens, and that of the page has 5")
-    reader.write("#patch-text", "a cat sees it")
-    reader.press("form:has(#patch-text) button")
+    open_view(reader, "Compare")
+    source = text(reader, "#source-text")
+    other = reader.page.input_value("#compare-text")
+    assert sum(a != b for a, b in zip(source.split(), other.split(), strict=True)) == 1
+    assert f"“{source.split()[-1]}” becomes “{other.split()[-1]}”." in text(reader, "#compare-found")
+    for wrong, message in (
+        ("the dog is", "This text has 4 tokens, and that of the page has 5"),
+        (source, "Both sentences are the same"),
+    ):
+        reader.write("#compare-text", wrong)
+        reader.press("#compare-form button")
+        assert text(reader, "#compare-found").startswith(message)
+    reader.write("#compare-text", "a cat sees it")
+    reader.press("#compare-form button")
+    reader.press('#compare-kinds button[data-choice="layers"]')
     found = reader.page.evaluate("npformer.patch('a cat sees it', 'layers')")
-    patch = found["sites"][1]["patches"][0]
-    cells = reader.page.locator(".patches .lens-cell")
-    assert cells.count() == 2 * 2 * (5 + len(array(reader.page, "logits")))  # both effects, after two layers
-    reader.press(".patches .lens-cell")  # of the last layer of the encoder
-    told = re.search(
-        r"\(encoder 1: the\), it is (\S+): the effect is (\S+), and .* (\S+)\. ", text(reader, "#patch-told")
-    )
-    expected = [found["score"] + patch["exact"], patch["exact"], patch["firstOrder"]]
-    assert [shown_number(number) for number in told.groups()] == pytest.approx(expected, abs=5e-4)
-    reader.press("#patch-told button")
+    effects = [(patch["exact"], site["path"]) for site in found["sites"] for patch in site["patches"]]
+    largest = max(effects, key=lambda pair: abs(pair[0]))
+    told = re.search(r"Largest effect: (\S+) (\d), [^:]+: (\S+?)[,.] ", text(reader, "#compare-found"))
+    assert [told[1], told[2]] == largest[1].split(".")[:2]
+    assert shown_number(told[3]) == pytest.approx(largest[0], abs=5e-3)
+    cells = reader.page.locator("#compare .lens-cell")
+    assert cells.count() == len(effects)
+    cells.first.click()  # of the first layer of the encoder
+    assert cells.first.get_attribute("aria-pressed") == "true"
+    patch = found["sites"][0]["patches"][0]
+    told = re.search(r"and (\S+) for the first with .* change as (\S+)\. ", text(reader, "#compare-chosen"))
+    expected = [found["score"] + patch["exact"], patch["firstOrder"]]
+    assert [shown_number(one) for one in told.groups()] == pytest.approx(expected, abs=5e-4)
+    reader.press("#compare-take")
+    wait_until_generated(reader.page)
     position, token, versus = (found["compared"][name] for name in ("position", "token", "versus"))
     logits = array(reader.page, "logits")[position]
     assert logits[token] - (0 if versus is None else logits[versus]) == pytest.approx(expected[0], abs=1e-12)
-    assert "entries set" in text(reader, "#changes .result")
+    assert text(reader, "#changed") == "1 change"
+    assert " → " in text(reader, "#compare-chosen .verdict")
+    assert reader.page.evaluate("document.activeElement.id") == "compare-take"
     open_view(reader, "Steps")
     assert "a corner marks what changed since before" in text(reader, "#legends")
+    open_view(reader, "Compare")
+    reader.press("#compare-take")
+    assert text(reader, "#changed") == ""
 
 
 def test_a_nudge_moves_the_loss_along_its_slope(reader):
@@ -377,11 +383,11 @@ def test_training_steps_raise_the_probabilities_of_the_right_tokens_and_are_undo
     pairs = [[shown_number(c[:-2]) for c in r.locator("td").all_text_contents()[1:3]] for r in rows]
     assert sum(after > old for old, after in pairs) > len(pairs) / 2
     moved = reader.page.locator("#training tr:has(.follow)").all()
-    moves = [abs(shown_number(each.locator("td").nth(2).text_content())) for each in moved]
+    moves = [abs(shown_number(each.locator("td").nth(0).text_content())) for each in moved]
     assert moves == sorted(moves, reverse=True)
     assert len(moves) == 10
     for _ in range(3):
-        reader.press("#training .controls > button:last-child")
+        reader.press("#teach-single > button:last-child")
     assert loss(reader) == losses[0]
     reader.write('#training [aria-label="learning rate"]', "much")
     reader.press("#training .main")
@@ -480,16 +486,18 @@ def test_the_pictures_of_every_view_are_saved(view, reader):
         "Check a gradient": "slope",
     }.get(view, view.split()[0].lower())
     pictures = reader.page.locator(f"#{section} .picture canvas").evaluate_all("list => list.map(e => e.id)")
-    assert len(pictures) == {"Attention": 4, "Predictions": 0}.get(view, 1)
-    for name in pictures:
+    assert len(pictures) == {"Attention": 4, "Predictions": 0, "Compare": 0, "Teach it": 0}.get(view, 1)
+    tables = {"Predictions": ["predictions"], "Compare": ["encoder", "decoder"]}.get(view, [])
+    for name in pictures + tables:
         svg, png = (
             saved(reader, f'button[aria-label="Save the picture {name} as {kind}"]')
             for kind in ("SVG", "PNG")
         )
         assert len(list(ElementTree.fromstring(svg.decode()).iter())) > 5, name
         caption = re.findall(">([^<]*)</text>", svg.decode())[-1]  # the last of its lines
-        label = reader.page.get_attribute(f"#{name}", "aria-label") or caption
-        assert label.endswith(unescape(caption)), name
+        told = {"Predictions": "#lens-told", "Compare": "#compare-found"}.get(view)
+        label = text(reader, told).strip() if told else reader.page.get_attribute(f"#{name}", "aria-label")
+        assert (label or caption).endswith(unescape(caption).strip()), name
         assert png.startswith(b"\x89PNG")
         assert len(png) > 1500
 

@@ -114,10 +114,22 @@ def test_the_lens_and_the_attribution_are_those_of_the_package(kind, chromium, l
         logit = page.evaluate("npformer.values('logits')[2 * npformer.shape('logits')[1] + 5]")
         assert sum(value for *_, value in parts) == pytest.approx(logit, abs=1e-12)
         page.click('#views button:text-is("Predictions")')
-        page.locator(".lens-cell").nth(1).click()  # after the last layer, at the second position
-        assert page.text_content(".lens .chosen") == page.locator(".lens thead th").nth(1).text_content()
-        page.locator(".lens-cell").nth(1).click()
-        assert page.evaluate("npformer.explorer.view") == "steps"
+        check_decision(page, expected)
+
+
+def check_decision(page, expected):
+    """Compare the sentence that says when a prediction is decided with the logits (L + 1, T, V)."""
+    page.click(".lens tbody tr:nth-child(2) button")
+    best = np.argmax([logits.reshape(-1, logits.shape[-1])[1] for logits in expected], 1)
+    other = np.flatnonzero(best != best[-1])
+    decided = other[-1] + 1 if len(other) else 0
+    name = f"layer {decided - 1}" if decided else "the embedding"
+    assert f"is the most probable token from {name} on" in page.text_content("#lens-told")
+    page.focus(".lens tbody tr:nth-child(2) button")
+    page.keyboard.press("ArrowDown")
+    assert page.evaluate("document.activeElement.closest('tr').rowIndex") == 3
+    page.click("#lens-told button")
+    assert page.evaluate("npformer.explorer.view") == "steps"
 
 
 OTHER_IDS = "text => npformer.explorer.session.task.otherIds(npformer.explorer.session.ids, text)"
@@ -156,6 +168,7 @@ def test_a_reader_writes_with_the_model(page):
     word = bars.nth(2).locator("b").text_content()
     bars.nth(2).click()
     assert page.locator(".written .token").last.text_content() == word
+    page.click("#write summary")
     page.fill("#write-topK", "3")
     assert page.locator(".next-token:disabled").count() == 5
     page.locator(".written .token").first.click()
@@ -163,7 +176,7 @@ def test_a_reader_writes_with_the_model(page):
     page.click('#write button:text-is("Write to the end")')
     assert page.evaluate(f"{state}(npformer.writer)")[1]
     tokens = page.evaluate("npformer.writer.tokens")
-    page.click('#write button:text-is("Send this text through the model")')
+    page.click('#write button:text-is("Show this text in the model")')
     assert page.evaluate("npformer.explorer.session.ids.targetOut")[: len(tokens) - 1] == tokens[:-1]
 
 
@@ -175,7 +188,8 @@ def test_the_sentence_flows_through_the_model_and_a_block_opens(page):
     stage = page.evaluate("npformer.overview.stage")
     page.click('button[aria-label="One block more"]')
     assert page.evaluate("npformer.overview.stage") == int(stage) + 1
-    page.click('#overview button:text-is("Backward")')
+    page.click('#direction button[data-choice="backward"]')
+    page.click('#overview button:text-is("Play")')
     wait_for(page, "npformer.overview.isBackward && npformer.overview.frame > 0")
     page.evaluate("npformer.overview.stage = 99")  # the end
     wait_for(page, "npformer.overview.frame === 0")
@@ -206,15 +220,25 @@ def test_a_translation_is_taught_and_forgotten(page):
     goal = page.input_value("#teach-target")
     before = page.evaluate("npformer.explorer.session.output")
     assert goal != before
-    for _ in range(20):
+    untaught = page.evaluate("npformer.loss()")
+    page.fill("#teach-target", "un")
+    told = "After 60 steps, the model still writes"
+    while told.startswith("After 60 steps, the model still writes"):
         page.click(".teach")
+        wait_for(page, "document.getElementById('teach-told').ariaBusy === 'false'")
+        told = page.text_content("#teach-told")
+    assert re.fullmatch("Learned after .* steps: the model now writes “un”.", told)
     wait_for(page, "npformer.explorer.timer === 0")
-    losses = page.evaluate("npformer.explorer.session.past.map(({ loss }) => loss)")
+    losses = page.evaluate("[npformer.explorer.session.origin.loss, npformer.loss()]")
     assert losses == sorted(losses, reverse=True)
     assert "moved" in page.get_attribute('[data-block="target"]', "class")
     assert page.text_content("#training .comparison td").strip() == f"{losses[0]:.3f}"  # the beginning
-    page.click('#training button:text-is("Forget")')
-    assert page.evaluate("npformer.loss()") == losses[0]
+    page.click("#teach-forget")
+    assert page.text_content("#teach-told").startswith("Forgotten: ")
+    assert page.evaluate("npformer.loss()") == untaught
+    assert page.evaluate("npformer.explorer.session.texts.target") == before
+    assert "moved" not in page.get_attribute('[data-block="target"]', "class")
+    assert "target=" not in page.evaluate("location.hash")
     page.fill("#teach-target", "le chein")
     page.click(".teach")
     assert "does not know “chein”" in page.text_content("#message")

@@ -33,8 +33,6 @@ import { continuation, greedy } from "/engine/greedy.js";
 import { ARITHMETIC, terms } from "/arithmetic/terms.js";
 import { Adam, GradientDescent, parameterGradients } from "/engine/optimizers.js";
 import { erf } from "/engine/activations.js";
-import { gradientsByPosition } from "/engine/position_losses.js";
-import { behindSums, sendersOf } from "/arithmetic/row_sources.js";
 
 const decode = (text) => new Float64Array(Uint8Array.from(atob(text), (c) => c.charCodeAt(0)).buffer);
 
@@ -99,12 +97,6 @@ window.engine = {
       });
       return [`${path}[${index}]`, (up - down) / (2 * nudge), gradient];
     });
-  },
-  byPosition: (path) => gradientsByPosition(model, ids, edits, path).map(encode),
-  senders(path, start, width) {
-    const step = behindSums(model.tape, model.tape.names.get(path));
-    const found = sendersOf(model.tape, step, start, width);
-    return [step.path, found.map(({ step: sender, share }) => [sender?.path ?? null, share])];
   },
   operations: () => Object.keys(ARITHMETIC),
   erf: (numbers) => numbers.map(erf),

@@ -19,7 +19,10 @@ PRECEDES = """selector => {
     const place = active === document.body || !wanted ? 0 : active.compareDocumentPosition(wanted);
     return Boolean(place & Node.DOCUMENT_POSITION_PRECEDING);
 }"""
-VIEWS = ["The model", "Steps", "Attention", "Predictions", "What if", "Check a gradient", "Teach it"]
+VIEWS = [
+    *("The model", "Steps", "Attention", "Predictions"),
+    *("Compare", "What if", "Check a gradient", "Teach it"),
+]
 
 
 class Keyboard:

@@ -6,6 +6,7 @@ import { OverviewView } from "./views/overview_view.js";
 import { WriteView } from "./views/write_view.js";
 import { StepView } from "./views/step_view.js";
 import { AttentionView } from "./views/attention_view.js";
+import { CompareView } from "./views/compare_view.js";
 import { ChangesView } from "./views/changes_view.js";
 import { SlopeView } from "./views/slope_view.js";
 import { TrainingView } from "./views/training_view.js";
@@ -24,6 +25,7 @@ const VIEW_CLASSES = {
   steps: StepView,
   attention: AttentionView,
   lens: LensView,
+  compare: CompareView,
   changes: ChangesView,
   slope: SlopeView,
   training: TrainingView,
@@ -34,6 +36,8 @@ function startPage() {
   translatePage();
   offerLanguage();
   const explorer = new Explorer();
+  // in a lesson, the picture and the arithmetic alone
+  document.documentElement.classList.toggle("stripped", /[#&]stripped=1/.test(location.hash));
   readAddress(explorer, location.hash);
   linkHome(explorer);
   const overview = new OverviewView(explorer),
@@ -57,8 +61,10 @@ function startPage() {
   explorer.listen(render);
   listenToKeys(explorer, write, overview);
   byId("large").addEventListener("click", () => {
+    const present = document.elementFromPoint(innerWidth / 2, 120); // what is in view stays there
     explorer.isLarge = !explorer.isLarge;
     explorer.changed();
+    if (scrollY) present?.scrollIntoView();
   });
   const language = byId("language"); // the same view in the other language
   language.addEventListener("click", () => (language.href = `${language.search}#${addressOf(explorer)}`));

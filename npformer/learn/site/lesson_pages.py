@@ -150,9 +150,9 @@ def hints(given: tuple[str, ...]) -> list[str]:
 
 
 def _view(view: str) -> str:
-    """Return the explorer with a view, folded."""
+    """Return the explorer with a view, folded: the picture and the arithmetic alone."""
     root = "../" if current_language() == ENGLISH else "../../"
     page = escape(f"{root}{address_of(view)}")
     link = f'<p><a href="{page}">{say("Show this view on a page of its own")}</a></p>'
-    frame = f'<iframe src="{page}" loading="lazy" title="{say("The explorer")}"></iframe>'
+    frame = f'<iframe src="{page}&amp;stripped=1" loading="lazy" title="{say("The explorer")}"></iframe>'
     return folded(say("Open the explorer here"), raw(f"{link}\n{frame}"), "live")

@@ -142,14 +142,72 @@ export function table(head, rows, { caption = "", className = "" } = {}) {
   );
 }
 
+/** @type {Record<string, [number, number]>} the rows and the columns by which a key goes on */
+export const ARROWS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
+
+/** Make the buttons of a table one stop of the key Tab; arrow keys go between them. @param {any} region */
+function walkTable(region) {
+  const cells = [...region.querySelectorAll("td > button")],
+    first = cells.find((cell) => cell.matches(".important")) ?? cells[0];
+  if (!first) return;
+  region.tabIndex = -1;
+  for (const cell of cells) cell.tabIndex = cell === first ? 0 : -1;
+  region.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {
+    const [down, right] = ARROWS[event.key] ?? [],
+      cell = /** @type {any} */ (event.target).closest("td");
+    if (down === undefined || !cell) return;
+    event.preventDefault();
+    const row = cell.closest("table").rows[cell.parentElement.rowIndex + down];
+    row?.cells[cell.cellIndex + right]?.querySelector("button")?.focus();
+  });
+}
+
+/** Where the reader left each region that scrolls, by its label. @type {Map<string, number>} */
+const LEFT = new Map();
+
 /**
- * Make a region that scrolls, which the keyboard reaches.
+ * Make a region that is scrolled sideways by a finger, the arrow keys, the wheel or the buttons at its edges,
+ * which show that there is more. The names of the rows of a table stay. At first, what has the class
+ * "important" is in view; later, what the reader scrolled to.
  * @param {string} label
  * @param {Node[]} children
  */
 export function scroller(label, ...children) {
-  const properties = { className: "scroller", tabIndex: 0, role: "region", "aria-label": label };
-  return element("div", properties, ...children);
+  const properties = { className: "scroller", tabIndex: 0, role: "region", "aria-label": label },
+    region = element("div", properties, ...children);
+  walkTable(region);
+  const edge = (/** @type {string} */ text, /** @type {number} */ sign) =>
+    element("button", {
+      type: "button",
+      textContent: text,
+      tabIndex: -1, // the keyboard has the arrow keys
+      className: `edge ${sign < 0 ? "to-left" : "to-right"}`,
+      "aria-hidden": true,
+      onclick: () => region.scrollBy({ left: 0.7 * sign * region.clientWidth }),
+    });
+  const frame = element("div", { className: "wide-table" }, edge("‹", -1), region, edge("›", 1));
+  const look = () => {
+    frame.classList.toggle("more-left", region.scrollLeft > 1);
+    frame.classList.toggle("more-right", region.scrollLeft + region.clientWidth < region.scrollWidth - 1);
+  };
+  const begin = () => {
+    const important = region.querySelector(".important");
+    const beyond = important?.getBoundingClientRect().right - region.getBoundingClientRect().right + 40;
+    region.scrollLeft = LEFT.get(label) ?? region.scrollLeft + Math.max(0, beyond || 0);
+    look();
+  };
+  region.addEventListener("scroll", () => {
+    LEFT.set(label, region.scrollLeft);
+    look();
+  });
+  region.addEventListener("wheel", (/** @type {WheelEvent} */ event) => {
+    const { scrollLeft } = region;
+    if (event.shiftKey || event.ctrlKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) return;
+    region.scrollLeft += event.deltaY;
+    if (region.scrollLeft !== scrollLeft) event.preventDefault();
+  });
+  new ResizeObserver(begin).observe(region); // at first when it is drawn
+  return frame;
 }
 
 /**
@@ -177,5 +235,6 @@ export function replaceContent(parent, ...children) {
 
 /** @param {Element} e */
 function keyOf(e) {
-  return `${e.tagName} ${e.id} ${e.getAttribute("aria-label") ?? ""} ${e.textContent}`;
+  if (e.id) return e.id;
+  return `${e.tagName} ${e.getAttribute("aria-label") ?? ""} ${e.textContent}`;
 }

@@ -1,10 +1,10 @@
 // @ts-check
 // A picture: a canvas whose drawing can be saved as SVG or PNG, and that a mouse, a finger and a keyboard
 // can use.
-import { byId, button, element } from "./page_elements.js";
-import { CanvasSurface, SvgSurface, saveFile } from "./surfaces.js";
+import { ARROWS, byId, element } from "./page_elements.js";
+import { CanvasSurface } from "./surfaces.js";
+import { Saves } from "./saves.js";
 import { currentTheme } from "./colors.js";
-import { t } from "../words/text.js";
 
 /** @typedef {import("./surfaces.js").Surface} Surface */
 /** @typedef {import("./colors.js").Theme} Theme */
@@ -17,6 +17,7 @@ import { t } from "../words/text.js";
  * @property {(surface: Surface, theme: Theme) => void} draw
  * @property {(surface: Surface, theme: Theme) => void} [over]  what moves, over the rest
  * @property {(x: number, y: number, kind: "move" | "click") => void} [point]
+ * @property {boolean} [slides]  whether a finger that slides sideways points, and does not scroll
  * @property {(row: number, column: number) => void} [move]  an arrow key was pressed
  * @property {() => void} [enter]  the key Enter was pressed
  * @property {string} [keys]  the sentence that says what the keys do
@@ -24,7 +25,6 @@ import { t } from "../words/text.js";
 
 const LARGE = 1.5; // the size of pictures that are not the only one of a presentation
 const MARGIN = 20; // below a picture
-const CAPTION = { size: 12.5, line: 18 };
 
 export class Picture {
   /** @param {PictureOptions} options */
@@ -38,21 +38,12 @@ export class Picture {
       id: options.id,
       tabIndex: isActive ? 0 : -1,
       role: isActive ? "application" : "img",
-      className: isActive ? "active" : "",
+      className: `${isActive ? "active" : ""} ${options.slides ? "slides" : ""}`,
     });
     this.scroller = element("div", { className: "scroller" }, this.canvas);
-    const saves = element(
-      "div",
-      { className: "saves" },
-      button("SVG", () => this.saveSvg(), {
-        "aria-label": t("Save the picture {id} as SVG", { id: options.id }),
-      }),
-      button("PNG", () => this.savePng(), {
-        "aria-label": t("Save the picture {id} as PNG", { id: options.id }),
-      }),
-      element("p", { className: "keys", textContent: options.keys ?? "" }),
-    );
-    this.root = element("div", { className: "picture" }, this.scroller, saves);
+    const saves = new Saves(options.id, () => this.size, (...on) => this.drawAll(...on), () => this.sentence);
+    saves.root.append(element("p", { className: "keys", textContent: options.keys ?? "" }));
+    this.root = element("div", { className: "picture" }, this.scroller, saves.root);
     if (isActive) this.listen();
   }
 
@@ -119,15 +110,14 @@ export class Picture {
     const place = (/** @type {MouseEvent} */ { offsetX: x, offsetY: y }) =>
       /** @type {const} */ ([x / this.zoom, y / this.zoom]);
     canvas.addEventListener("pointermove", (/** @type {PointerEvent} */ event) => {
-      // a finger that moves scrolls the picture or the page; a tap chooses
-      if (event.pointerType !== "touch") options.point?.(...place(event), "move");
+      // a finger that moves scrolls the picture or the page, unless it slides; a tap chooses
+      if (event.pointerType !== "touch" || options.slides) options.point?.(...place(event), "move");
     });
-    canvas.addEventListener("click", (/** @type {MouseEvent} */ event) =>
-      options.point?.(...place(event), "click"),
-    );
+    canvas.addEventListener("click", (/** @type {PointerEvent} */ event) => {
+      options.point?.(...place(event), options.slides && event.pointerType === "touch" ? "move" : "click");
+    });
     canvas.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {
-      const moves = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
-      const move = /** @type {any} */ (moves)[event.key];
+      const move = ARROWS[event.key];
       if (move && !event.altKey && !event.ctrlKey && !event.metaKey) options.move?.(move[0], move[1]);
       else if (event.key === "Enter") options.enter?.();
       else return;
@@ -135,48 +125,14 @@ export class Picture {
     });
   }
 
-  /** What the picture shows, in lines: its sentence, with the equation and the number. @returns {string[]} */
-  get caption() {
-    const text = (this.canvas.getAttribute("aria-label") ?? "").replace(this.options.keys ?? "", ""),
-      most = Math.max(30, Math.floor(this.size.width / 6.6));
-    return text.match(new RegExp(`\\S.{0,${most - 1}}(?=\\s|$)`, "g")) ?? [];
-  }
-
-  /** The size of the picture with its caption. */
-  get savedSize() {
-    return [Math.max(this.size.width, 240), this.size.height + 12 + this.caption.length * CAPTION.line];
+  /** What the picture shows: its sentence, with the equation and the number. @returns {string} */
+  get sentence() {
+    return (this.canvas.getAttribute("aria-label") ?? "").replace(this.options.keys ?? "", "");
   }
 
   /** @type {import("./surfaces.js").Drawing} */
-  drawSaved(surface, theme) {
+  drawAll(surface, theme) {
     this.options.draw(surface, theme);
     this.options.over?.(surface, theme);
-    const style = { size: CAPTION.size, color: theme.ink };
-    this.caption.forEach((text, i) => surface.text(8, this.size.height + 15 + i * CAPTION.line, text, style));
-  }
-
-  svgFile() {
-    const surface = new SvgSurface(),
-      theme = currentTheme(),
-      [width, height] = this.savedSize;
-    this.drawSaved(surface, theme);
-    return surface.file(width, height, theme.background);
-  }
-
-  saveSvg() {
-    saveFile(`${this.options.id}.svg`, new Blob([this.svgFile()], { type: "image/svg+xml" }));
-  }
-
-  savePng() {
-    const factor = 3,
-      [width, height] = this.savedSize,
-      theme = currentTheme();
-    const copy = element("canvas", { width: width * factor, height: Math.ceil(height) * factor });
-    const context = copy.getContext("2d");
-    context.scale(factor, factor);
-    context.fillStyle = theme.background;
-    context.fillRect(0, 0, width, height);
-    this.drawSaved(new CanvasSurface(context), theme);
-    copy.toBlob((/** @type {Blob} */ blob) => saveFile(`${this.options.id}.png`, blob));
   }
 }

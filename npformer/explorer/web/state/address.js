@@ -1,6 +1,5 @@
 // @ts-check
 // The state of the page in its address, so that a link shows the same view.
-import { baselineText, readBaseline } from "./baseline.js";
 import { checkedEdits } from "./checked_edits.js";
 import { ReaderError } from "./reader_error.js";
 import { repeatTraining, trainingText } from "./training_log.js";
@@ -11,7 +10,7 @@ import { t } from "../words/text.js";
 /** @typedef {import("./session.js").Session} Session */
 
 /** The views, which are sections of the page. */
-export const VIEWS = ["overview", "steps", "attention", "lens", "changes", "slope", "training"];
+export const VIEWS = ["overview", "steps", "attention", "lens", "compare", "changes", "slope", "training"];
 
 /**
  * Return whether a view can show anything on this page: a recorded page computes nothing.
@@ -33,8 +32,8 @@ const SHARED = {
   map: null,
   find: "attention",
   slope: "slope",
+  compare: "compare",
   mask: "changes",
-  optimizer: "training",
   open: "steps",
 };
 
@@ -50,7 +49,6 @@ export function addressOf(explorer) {
     if (isChanged && session.task instanceof Translation) parts.set("ids", idsText(session));
     if (trainingText(session)) parts.set("training", trainingText(session));
     if (session.countEdits()) parts.set("edits", JSON.stringify(session.edits));
-    if (baselineText(session)) parts.set("before", baselineText(session));
   }
   parts.set("view", view);
   parts.set("direction", direction);
@@ -130,7 +128,6 @@ function readSession(session, parts) {
   if (task instanceof Translation && ids) useIds(session, task, ids, source, target);
   else if (source !== null && (source !== session.texts.source || target !== null))
     session.setSentence(source, target);
-  readBaseline(session, parts.get("before") ?? "");
   const edits = parts.get("edits"),
     training = parts.get("training");
   if (edits) session.edits = checkedEdits(session, JSON.parse(edits));
@@ -139,6 +136,7 @@ function readSession(session, parts) {
       ids: task?.fits(state?.ids) ? state.ids : session.ids,
       edits: checkedEdits(session, state?.edits),
     }));
+    session.untaught = null;
   }
   if (!edits && !training) return;
   session.run();

@@ -14,6 +14,7 @@ import { t } from "../words/text.js";
 const CONTINUATION_WORDS = {
   input: t("Text"),
   output: t("Continuation"),
+  soFar: t("Text so far"),
   leadsTo: t("is continued by"),
   change: t("Change the text"),
   own: "", // the text goes on where the reader writes with the model

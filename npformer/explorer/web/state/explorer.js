@@ -9,7 +9,10 @@ import { blockOf } from "./sentences.js";
 /** @typedef {import("../engine/tape.js").Step} Step */
 /** @typedef {import("./timeline.js").Moment} Moment */
 
-/** @typedef {"overview" | "steps" | "attention" | "lens" | "changes" | "slope" | "training"} ViewName */
+/**
+ * @typedef {"overview" | "steps" | "attention" | "lens" | "compare" | "changes" | "slope" |
+ *   "training"} ViewName
+ */
 
 export class Explorer {
   constructor() {

@@ -1,6 +1,7 @@
 // @ts-check
 // window.npformer: what tests and curious readers can use in the browser's console.
 
+import { patching } from "./comparison.js";
 import { attributionOf, layerLogits } from "../engine/lenses.js";
 
 /** @typedef {import("./explorer.js").Explorer} Explorer */
@@ -47,7 +48,7 @@ export function pageInterface(explorer, writer, overview) {
      * @type {(text: string, what: import("../engine/patching.js").Activation) => any}
      */
     patch(text, what) {
-      const found = session.patching(text, what);
+      const found = patching(session, text, what);
       return { ...found, sites: found?.sites.map(({ step, patches }) => ({ path: step.path, patches })) };
     },
     explorer,

@@ -262,7 +262,7 @@ export function layerName(path) {
 
 /** @param {string} stack   "encoder", "decoder", or a part of a layer */
 export function stackName(stack) {
-  return { encoder: t("encoder"), decoder: t("decoder") }[stack] ?? stack;
+  return { encoder: t("encoder"), decoder: t("decoder"), layers: t("layers") }[stack] ?? stack;
 }
 
 /**

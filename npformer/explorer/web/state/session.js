@@ -2,14 +2,12 @@
 // The session: the model, the sentence and the changes of the reader, and what the model computes from them.
 import { Adam, GradientDescent, copyParameters, parameterGradients } from "../engine/optimizers.js";
 import { rowOf } from "../engine/tape.js";
-import { comparedScore, patchingOf } from "../engine/patching.js";
 import { recordedTape } from "./recorded.js";
 import { readHead, readNumbers, splitNumbers } from "./page_data.js";
 import { ReaderError } from "./reader_error.js";
 import { Continuation } from "./continuation.js";
 import { Translation } from "./translation.js";
 import { t } from "../words/text.js";
-
 
 const MOST_UNDO = 20;
 
@@ -28,6 +26,8 @@ export class Session {
     this.output = this.texts.target; // of the model: the translation, or the continuation of the text
     /** @type {{name: string, optimizer: any} | null} */
     this.optimizer = null;
+    /** @type {any} the tokens and changes before the first training step; null where a link made it */
+    this.untaught = null;
     /** @type {any[]} */
     this.past = [];
     /** @type {any} the parameters before all training steps, and what they predicted */
@@ -46,8 +46,6 @@ export class Session {
     }
     this.before = this.summary();
     this.tapeBefore = this.tape;
-    /** What the changes are compared with: its tokens and changes, and the training steps before it. */
-    this.baseline = { state: this.state, log: this.log.slice() };
     this.firstIds = JSON.stringify(this.ids);
   }
 
@@ -89,6 +87,12 @@ export class Session {
   /** @returns {any} */
   get config() {
     return this.head.config ?? {};
+  }
+
+  /** The tokens and the changes. */
+  get example() {
+    const { ids, texts, isOwnOutput, edits } = this;
+    return { ids, texts, isOwnOutput, edits };
   }
 
   /** Compute everything again. */
@@ -170,6 +174,7 @@ export class Session {
    */
   change(what, read) {
     this.needsModel(what);
+    this.untaught = null;
     const { heads, settings } = this.edits,
       edits = { ...(heads ? { heads } : {}), ...(settings ? { settings } : {}) };
     const { ids, texts, output, isOwn } = read(/** @type {any} */ (this.task), edits);
@@ -190,7 +195,6 @@ export class Session {
     this.generate(); // the page translates later than it computes the numbers
     this.before = this.summary();
     this.tapeBefore = this.tape;
-    this.baseline = { state: this.state, log: this.log.slice() };
   }
 
   /**
@@ -201,19 +205,6 @@ export class Session {
     const others = (this.edits.values?.[path] ?? []).filter((/** @type {number[]} */ [i]) => i !== index);
     const edits = { ...this.edits, values: { ...this.edits.values, [path]: [...others, [index, value]] } };
     return /** @type {any} */ (this.model).lossOf(this.ids, edits);
-  }
-
-  /**
-   * Compute the effects of the activations of another text, and what they are effects on.
-   * @param {string} text
-   * @param {import("../engine/patching.js").Activation} what
-   */
-  patching(text, what) {
-    const { model, task, ids, edits } = this;
-    if (!model || !task || !ids) return null;
-    const both = /** @type {[typeof ids, typeof ids]} */ ([ids, task.otherIds(ids, text)]),
-      compared = comparedScore(model, edits, both);
-    return { compared, ...patchingOf(model, edits, both, compared, what) };
   }
 
   /**
@@ -231,7 +222,10 @@ export class Session {
       loss: this.loss,
       summary: this.summary(),
     });
-    if (!this.log.length) [this.origin] = this.past;
+    if (!this.log.length) {
+      [this.origin] = this.past;
+      this.untaught ??= this.example;
+    }
     if (this.past.length > MOST_UNDO) this.past.shift();
     this.log.push({ name, lr, state: this.state });
     if (this.optimizer?.name !== name) {
@@ -262,6 +256,22 @@ export class Session {
     this.run();
   }
 
+  /** Make a translation the target, and remember the one that there was. @param {string} target */
+  aim(target) {
+    const untaught = this.untaught ?? this.example;
+    this.setSentence(this.texts.source, target);
+    this.untaught = untaught;
+  }
+
+  /** Forget all training steps, and the target that was taught. */
+  forget() {
+    if (this.origin) this.restart(this.origin.parameters);
+    if (this.untaught) Object.assign(this, this.untaught, { untaught: null });
+    else this.setSentence(this.texts.source);
+    this.run();
+    this.setBaseline();
+  }
+
   /** @param {string} what */
   needsModel(what) {
     if (!this.isLive)
@@ -273,7 +283,8 @@ export class Session {
   /** The number of changes by which the model differs from the one on the page. */
   countEdits() {
     const { settings = {}, ...lists } = this.edits;
-    const all = Object.values(lists).flatMap((byPath) => Object.values(byPath).flat());
-    return all.length + Object.keys(settings).length;
+    const { values = {}, ...others } = lists,
+      all = Object.values(others).flatMap((byPath) => Object.values(byPath).flat());
+    return all.length + Object.keys(values).length + Object.keys(settings).length; // an array is one change
   }
 }

@@ -18,6 +18,7 @@ import { t } from "../words/text.js";
 const TRANSLATION_WORDS = {
   input: t("Sentence"),
   output: t("Translation"),
+  soFar: t("Translation so far"),
   leadsTo: t("is translated as"),
   change: t("Change the sentence"),
   own: t("Let the model translate"),

@@ -43,9 +43,7 @@ export class AttentionView {
     this.neurons = new NeuronView(this);
     this.finder = new HeadFinder(this);
     this.controls = new AttentionControls(this);
-    const about = t("Each map shows how strongly each token (row) attends to each other token (column).");
     byId("attention").append(
-      element("p", {}, about),
       this.finder.root,
       this.controls.root,
       element(

@@ -15,7 +15,7 @@ const TEXTS = {
   masks: (list) => t("{count} cells of the mask set", { count: list.length }),
   values: (list) =>
     list.length > MOST_LISTED
-      ? t("{count} entries set", { count: list.length })
+      ? t("taken from another sentence")
       : list.map(valueText).join(t(", ")),
   dropout: (list) => t("{count} entries dropped", { count: list.length }),
 };
@@ -57,7 +57,7 @@ export class ChangeList {
     replaceContent(
       this.root,
       items.length ? element("ul", {}, ...items) : element("p", { textContent: t("Nothing is changed.") }),
-      element("div", { className: "controls" }, ...this.buttons(items.length)),
+      button(t("Remove all changes"), () => this.removeAll(), { disabled: !items.length }),
     );
   }
 
@@ -85,21 +85,8 @@ export class ChangeList {
     this.root.focus({ preventScroll: true });
   }
 
-  /** @param {number} count   of the changes */
-  buttons(count) {
-    const { explorer } = this,
-      { session } = explorer;
-    const remove = () => {
-      session.edits = {};
-      this.removed();
-    };
-    const compare = () => {
-      session.setBaseline();
-      explorer.changed();
-    };
-    return [
-      button(t("Remove all changes"), remove, { disabled: !count }),
-      button(t("Compare with the present state"), compare),
-    ];
+  removeAll() {
+    this.explorer.session.edits = {};
+    this.removed();
   }
 }

@@ -1,11 +1,9 @@
 // @ts-check
-// What if: heads off, another mask, other tokens, other values, dropout; and what follows, before and after.
-import { button, byId, choice, element, replaceContent, titled } from "../drawing/page_elements.js";
+// What if: heads off, another mask, other tokens, other values; and what follows, before and after.
+import { button, byId, choice, element, replaceContent } from "../drawing/page_elements.js";
 import { namesOf, sublayersOf } from "./attention_maps.js";
 import { MaskEditor } from "./mask_editor.js";
-import { PatchView } from "./patch_view.js";
 import { comparison } from "./probability_table.js";
-import { dropoutPlaces } from "./dropout_places.js";
 import { entryForm } from "./entry_form.js";
 import { ChangeList } from "./change_list.js";
 import { similarActivations } from "../engine/activations.js";
@@ -19,53 +17,15 @@ export class ChangesView {
   /** @param {Explorer} explorer */
   constructor(explorer) {
     this.explorer = explorer;
-    this.heads = element("div");
-    this.masks = element("div", { className: "controls" });
-    this.tokens = element("div");
-    this.dropout = element("div", { className: "controls" });
-    this.activation = element("div", { className: "controls" });
     this.list = new ChangeList(explorer);
-    this.result = element("div", { "aria-live": "polite" });
-    this.line = button("", () => this.showResult(), { className: "loss-line" });
+    this.result = byId("what-result");
     this.mask = new MaskEditor(explorer, () => this.sublayer);
     this.entry = entryForm(explorer, "value-of", t("Set this value"), (step, index, value) =>
       this.setValue(step.path, index, value),
     );
-    this.patch = new PatchView(explorer);
-    const parts = /** @type {[string, string, ...Node[]][]} */ ([
-      [t("Heads"), t("Switch a head off: its output becomes 0."), this.heads],
-      [t("Activation"), t("Replace the activation of all feed-forward networks."), this.activation],
-      [t("Tokens"), t("Replace a token by another of the vocabulary."), this.tokens],
-      [
-        t("A value"),
-        t("Set any entry of any array. The chosen number of the step is proposed."),
-        this.entry.root,
-      ],
-      [t("Dropout"), t("Drop entries at random, as in training."), this.dropout],
-      [
-        t("Mask"),
-        t("Blue cells are allowed: the query (row) may attend to the key (column)."),
-        this.masks,
-        this.mask.root,
-      ],
-    ]);
-    const patching = t(
-      "Take one activation after the other from another text into this one: those that change the " +
-        "prediction carry the difference.",
-    );
-    /** @type {(part: [string, string, ...Node[]]) => any} */
-    const section = ([title, text, ...children]) => {
-      const made = titled("section", title, element("p", {}, text), ...children);
-      made.setAttribute("aria-label", title);
-      return made;
-    };
-    const result = titled("div", t("Before and after"), this.list.root, this.result);
-    result.className = "result";
-    byId("changes").append(
-      element("div", { className: "beside" }, element("div", {}, ...parts.map(section)), result),
-      section([t("Patch"), patching, this.patch.root]),
-      this.line,
-    );
+    this.result.before(this.list.root);
+    byId("what-masks").after(this.mask.root);
+    byId("what-value").append(this.entry.root);
   }
 
   get sublayer() {
@@ -79,24 +39,17 @@ export class ChangesView {
   render() {
     this.renderHeads();
     this.renderActivation();
-    renderTokens(this.explorer, this.tokens);
-    this.renderDropout();
+    renderTokens(this.explorer, byId("what-tokens"));
     this.renderMask();
     this.list.render();
     this.entry.render();
-    this.patch.render();
-    this.renderLine();
-    replaceContent(this.result, comparison(this.explorer, this.explorer.session.before));
-  }
-
-  /** Write the line that stays in view where the comparison does not. */
-  renderLine() {
     const { before, loss, output } = this.explorer.session,
       values = { before: numberText(before.loss), loss: numberText(loss) };
-    this.line.textContent =
+    byId("what-told").textContent =
       output === before.output
         ? t("Loss {before} → {loss}, the same output", values)
         : t("Loss {before} → {loss}, another output", values);
+    replaceContent(this.result, comparison(this.explorer, this.explorer.session.before));
   }
 
   showResult() {
@@ -122,7 +75,7 @@ export class ChangesView {
       const choices = element("span", { className: "choice" }, ...buttons);
       return element("div", { className: "row" }, element("span", {}, title), choices);
     });
-    replaceContent(this.heads, ...rows);
+    replaceContent(byId("what-heads"), ...rows);
   }
 
   renderActivation() {
@@ -134,7 +87,7 @@ export class ChangesView {
       return /** @type {[string, string]} */ ([name, text]);
     });
     replaceContent(
-      this.activation,
+      byId("what-activation"),
       choice(t("activation"), names, session.activation, (name) => {
         session.setActivation(name);
         explorer.recompute();
@@ -142,33 +95,10 @@ export class ChangesView {
     );
   }
 
-  renderDropout() {
-    const { explorer } = this,
-      { session } = explorer;
-    const buttons = dropoutPlaces(explorer).map(({ path, length, p, name }) => {
-      const isOn = Boolean(session.edits.dropout?.[path]),
-        drops = () => Math.random() < (p || 0.1);
-      const act = () => {
-        session.setEdits("dropout", path, isOn ? null : [...Array(length).keys()].filter(drops));
-        explorer.recompute();
-      };
-      return button(name, act, { "aria-pressed": isOn, title: `p = ${p || 0.1}` });
-    });
-    replaceContent(
-      this.dropout,
-      element(
-        "details",
-        { open: this.dropout.querySelector("details")?.open ?? false },
-        element("summary", { textContent: t("Choose where") }),
-        element("div", { className: "choice" }, ...buttons),
-      ),
-    );
-  }
-
   renderMask() {
     const names = namesOf(sublayersOf(this.explorer));
     replaceContent(
-      this.masks,
+      byId("what-masks"),
       choice(t("attention with this mask"), names, this.sublayer.name, (name) => {
         this.explorer.remember("mask", name);
         this.explorer.changed();

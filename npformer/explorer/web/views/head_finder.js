@@ -8,10 +8,6 @@ import { t } from "../words/text.js";
 /** @typedef {import("./attention_view.js").AttentionView} AttentionView */
 /** @typedef {import("./attention_maps.js").Sublayer} Sublayer */
 
-const HINT = t(
-  "Choose a token, and the heads are listed by the weight with which they attend from it or to it.",
-);
-
 /** A token of one side, or null for any token. @typedef {{side: string, place: number} | null} Choice */
 
 /**
@@ -68,9 +64,13 @@ export class HeadFinder {
     );
   }
 
+  /** List the heads between the chosen tokens, and show the one with the largest weight. */
   choose() {
-    this.view.explorer.remember("find", `${this.from.value}_${this.to.value}`);
-    this.view.explorer.changed();
+    const { view, from, to } = this;
+    view.explorer.remember("find", `${from.value}_${to.value}`);
+    const [best] = findHeads(view.sublayers, choiceOf(from.value), choiceOf(to.value));
+    if (best && (from.value || to.value)) this.open(best);
+    else view.explorer.changed();
   }
 
   render() {
@@ -79,10 +79,9 @@ export class HeadFinder {
     fillOptions(this.from, from, (side) => sublayers.find(({ querySide }) => querySide === side)?.rows);
     fillOptions(this.to, to, (side) => sublayers.find(({ keySide }) => keySide === side)?.keys);
     const [query, key] = [this.from, this.to].map((field) => choiceOf(field.value));
-    replaceContent(
-      this.list,
-      query || key ? this.table(findHeads(sublayers, query, key)) : element("p", {}, HINT),
-    );
+    const hint = t("Choose a token, and the heads are listed by their weight from it or to it."),
+      list = query || key ? this.table(findHeads(sublayers, query, key)) : element("p", {}, hint);
+    replaceContent(this.list, list);
   }
 
   /** @param {Found[]} found */
@@ -98,7 +97,14 @@ export class HeadFinder {
         "li",
         isChosen ? { className: "chosen" } : {},
         follower(title, () => this.open(one), t("Show this head")),
-        element("span", {}, `${visibleText(sublayer.rows[query])}  ⟶  ${visibleText(sublayer.keys[key])}`),
+        element(
+          "span",
+          {},
+          t("{query} attends to {key}", {
+            query: visibleText(sublayer.rows[query]),
+            key: visibleText(sublayer.keys[key]),
+          }),
+        ),
         shareBar(weight), // of a full bar, which is the weight 1
         element("span", {}, numberText(weight)),
       );
@@ -117,7 +123,6 @@ export class HeadFinder {
     Object.assign(view, { sublayer: sublayer.name, head, cell: [query, key], isPinned: true, lineHeads: [] });
     if (view.quantity !== "gradients") view.quantity = "weights";
     view.explorer.changed();
-    view.sentence.scrollIntoView({ block: "nearest" });
   }
 }
 

@@ -35,9 +35,8 @@ export function listenToKeys(explorer, write, overview) {
       overview.shrink();
     } else if (event.key === "b" || event.key === "f") {
       explorer.setDirection(event.key === "b" ? "backward" : "forward");
-    } else if (event.key === "p") {
-      explorer.isLarge = !explorer.isLarge;
-      explorer.changed();
+    } else if (event.key === "p" || event.key === "l") {
+      byId(event.key === "p" ? "large" : "copy-link").click();
     }
   });
 }

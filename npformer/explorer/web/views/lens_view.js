@@ -6,6 +6,7 @@ import { exponentials } from "../engine/attention.js";
 import { argmax, rowOf } from "../engine/tape.js";
 import { button, byId, choice, element, replaceContent, scroller, table } from "../drawing/page_elements.js";
 import { follower, signedBar } from "../drawing/page_elements.js";
+import { tableSaves } from "../drawing/saves.js";
 import { currentTheme, paletteOf, shadeOf } from "../drawing/colors.js";
 import { numberText, percent, visibleText } from "../drawing/number_texts.js";
 import { tokensOf } from "../state/axes.js";
@@ -23,13 +24,6 @@ export class LensView {
     this.explorer = explorer;
     this.position = 0;
     this.isTarget = false; // whether the logit explained is that of the right token
-    this.table = scroller(t("Predictions of every layer"));
-    this.parts = element("div");
-    const about = t(
-      "What the model would predict if it ended after each of its layers. Choose a prediction to see what " +
-        "adds to it; choose it again for the step that changed it most.",
-    );
-    byId("lens").append(element("p", {}, about), this.table, this.parts);
   }
 
   render() {
@@ -39,43 +33,80 @@ export class LensView {
     if (!model) return;
     const logits = layerLogits(model, session.edits, tape),
       read = tokensOf(session, "target"),
-      words = session.head.target_words;
-    const palette = paletteOf("weight", currentTheme(), 0.45),
+      words = session.head.target_words,
       width = logits[0].length / read.length;
+    const palette = paletteOf("weight", currentTheme(), 0.45);
+    const guesses = read.map((_, place) =>
+      logits.map((rows) => {
+        const { exps, total } = exponentials(rows.subarray(place * width, (place + 1) * width)),
+          best = argmax(exps);
+        return { best, p: exps[best] / total };
+      }),
+    );
     this.position = Math.min(this.position, read.length - 1);
-    /** @type {(rows: Float64Array, layer: number, place: number) => Node} */
-    const cell = (rows, layer, place) => {
-      const { exps, total } = exponentials(rows.subarray(place * width, (place + 1) * width)),
-        best = argmax(exps),
-        p = exps[best] / total;
-      const text = `${visibleText(words[best])} ${percent(p)}`,
-        properties = { styles: shadeOf(palette, p), className: "lens-cell" };
-      return button(text, () => this.choose(place, layer), properties);
+    /** @type {(guess: {best: number, p: number}, place: number, layer: number) => Node} */
+    const cell = ({ best, p }, place, layer) => {
+      const word = visibleText(words[best]),
+        where = `${visibleText(read[place])}${t(", ")}${layerText(layer)}`;
+      const choose = () => {
+        this.position = place;
+        explorer.changed();
+      };
+      const made = button(`${word} `, choose, {
+        "aria-label": `${where}${t(": ")}${word} ${percent(p)}`,
+        styles: shadeOf(palette, p),
+        className: `lens-cell ${place === this.position && layer === logits.length - 1 ? "important" : ""}`,
+        "aria-pressed": place === this.position,
+      });
+      made.append(element("small", {}, percent(p)));
+      return made;
     };
-    const rows = logits.map((rowsOfLayer, i) => [
-      i ? t("layer {layer}", { layer: i - 1 }) : t("embedding"),
-      ...read.map((_, place) => cell(rowsOfLayer, i - 1, place)),
-    ]);
-    const made = table(["", ...read.map(visibleText)], rows.reverse(), { className: "lens" });
-    made.querySelector(`thead :nth-child(${this.position + 2})`).className = "chosen";
-    replaceContent(this.table, made);
+    const head = [t("after"), ...logits.map((_, i) => layerText(i))],
+      rows = guesses.map((list, place) => [
+        visibleText(read[place]),
+        ...list.map((guess, layer) => cell(guess, place, layer)),
+      ]);
+    const caption = t("Predictions of every layer"),
+      made = table(head, rows, { className: "lens", caption });
+    const saves = tableSaves(
+      "predictions",
+      made,
+      () => `${byId("source-text").textContent} ${byId("lens-told").textContent}`,
+    );
+    replaceContent(byId("lens-table"), scroller(caption, made), saves);
     this.renderParts(words);
+    this.tell(guesses[this.position], words);
   }
 
   /**
-   * Choose a position; chosen again, open the step of the layer that adds most to the logit there.
-   * @param {number} position
-   * @param {number} layer   -1 for the embedding
+   * Say when the prediction of the chosen position is decided.
+   * @type {(guesses: {best: number, p: number}[], words: string[]) => void}
    */
-  choose(position, layer) {
+  tell(guesses, words) {
     const { explorer } = this,
-      isSame = position === this.position;
-    this.position = position;
-    const inLayer = layerVectors(explorer.tape)[layer + 1].path.split(".").slice(0, 2).join("."),
-      own = this.partsOf().filter(({ step }) => layer >= 0 && step.path.startsWith(`${inLayer}.`));
-    const most = own.sort((a, b) => Math.abs(b.value) - Math.abs(a.value))[0];
-    if (!isSame || !most) explorer.changed();
-    else explorer.follow(most.step, position * most.step.shape[1], "forward");
+      decided = decidedAt(guesses),
+      { best } = guesses[guesses.length - 1];
+    const values = {
+      read: visibleText(tokensOf(explorer.session, "target")[this.position]),
+      token: visibleText(words[best]),
+      layer: layerText(decided),
+      before: visibleText(words[guesses[decided - 1]?.best]),
+    };
+    const text =
+      decided === 0
+        ? t("After “{read}”, “{token}” is the most probable token from the embedding on.", values)
+        : t(
+            "After “{read}”, “{token}” is the most probable token from {layer} on. " +
+              "Before, it was “{before}”.",
+            values,
+          );
+    const most = this.partsOf().reduce((a, b) => (Math.abs(b.value) > Math.abs(a.value) ? b : a));
+    const show = () => explorer.follow(most.step, this.position * most.step.shape[1], "forward");
+    replaceContent(
+      byId("lens-told"),
+      `${text} `,
+      button(t("Show the step that adds most: {label}", { label: this.labelOf(most) }), show),
+    );
   }
 
   /** The token whose logit is explained: the right one, or that which the model predicts. */
@@ -98,35 +129,65 @@ export class LensView {
     const largest = [...parts].sort((a, b) => Math.abs(b.value) - Math.abs(a.value)).slice(0, MOST_PARTS),
       most = Math.abs(largest[0].value) || 1,
       rest = sum - largest.reduce((all, { value }) => all + value, 0);
-    const items = parts.filter((part) => largest.includes(part)).map((part) => this.item(part, most));
+    const items = largest.map((part) => this.item(part, most));
     const others = { count: parts.length - largest.length, rest: numberText(rest), sum: numberText(sum) };
+    const ofLayers = layerVectors(explorer.tape).map((_, i) => {
+      const inLayer = parts.filter(({ step }) => Number(/\.(\d+)\./.exec(step.path)?.[1] ?? -1) === i - 1);
+      const total = inLayer.reduce((all, { value }) => all + value, 0);
+      return `${i ? layerText(i) : t("embedding and output")} ${numberText(total)}`;
+    });
     const token = visibleText(words[this.token]),
       read = visibleText(tokensOf(explorer.session, "target")[this.position]);
-    const sides = /** @type {[boolean, string][]} */ (
-      [[false, t("the model's prediction")], [true, t("the right token")]]);
+    const sides = /** @type {[boolean, string][]} */ ([
+      [false, t("the model's prediction")],
+      [true, t("the token of the target")],
+    ]);
     replaceContent(
-      this.parts,
+      byId("lens-parts"),
       element("h3", {}, t("What adds to the logit of “{token}” after “{read}”", { token, read })),
       choice(t("token"), sides, this.isTarget, (isTarget) => {
         this.isTarget = isTarget;
         explorer.changed();
       }),
       element("ul", { className: "terms parts" }, ...items),
-      element("p", {}, t("{count} others add {rest}. Together they are the logit, {sum}.", others)),
+      element(
+        "p",
+        {},
+        t("{count} smaller parts add {rest}. All parts together are the logit, {sum}: ", others),
+        ofLayers.join(t(", ")),
+      ),
+    );
+  }
+
+  /** @param {Part} part */
+  labelOf({ name, step }) {
+    const title = blockTitle(blockOf(step.path), this.explorer.tape),
+      kinds = { bias: t("{title}, bias", { title }), set: t("{title}, values you set", { title }) };
+    return (
+      /** @type {Record<string, string>} */ (kinds)[name] ??
+      (/^\d+$/.test(name) ? t("{title}, head {head}", { title, head: name }) : title)
     );
   }
 
   /** @type {(part: Part, most: number) => any} */
-  item({ name, step, value }, most) {
-    const { explorer } = this,
-      title = blockTitle(blockOf(step.path), explorer.tape);
-    const kinds = { bias: t("{title}, bias", { title }), set: t("{title}, values you set", { title }) },
-      label =
-        /** @type {Record<string, string>} */ (kinds)[name] ??
-        (/^\d+$/.test(name) ? t("{title}, head {head}", { title, head: name }) : title);
-    const show = () => explorer.follow(step, this.position * step.shape[1], "forward"),
-      named = follower(label, show, t("Show how this number was computed")),
+  item(part, most) {
+    const { step, value } = part,
+      show = () => this.explorer.follow(step, this.position * step.shape[1], "forward"),
+      named = follower(this.labelOf(part), show, t("Show how this number was computed")),
       number = element("span", {}, numberText(value));
     return element("li", {}, named, signedBar(value / most), element("span"), number);
   }
+}
+
+/** Return the name of a row of predictions: 0 stands for the embedding. @param {number} i */
+function layerText(i) {
+  return i ? t("layer {layer}", { layer: i - 1 }) : t("embedding");
+}
+
+/**
+ * Return the first layer from which on the last prediction stays the most probable.
+ * @param {{best: number}[]} guesses
+ */
+function decidedAt(guesses) {
+  return guesses.findLastIndex(({ best }) => best !== guesses[guesses.length - 1].best) + 1;
 }

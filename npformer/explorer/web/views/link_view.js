@@ -122,8 +122,11 @@ function received() {
   const onsubmit = (/** @type {Event} */ event) => {
     event.preventDefault();
     const hash = field.value.trim().replace(/^[^#]*/, "");
-    told.textContent = t("This is not a link to a view: paste the whole link, with “#” and what follows it.");
-    if (!isAddress(hash)) return;
+    if (!isAddress(hash)) {
+      const text = t("This is not a link to a view: paste the whole link, with “#” and what follows it.");
+      told.textContent = text;
+      return;
+    }
     byId("dialog").close();
     location.hash = hash;
   };

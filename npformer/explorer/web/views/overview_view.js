@@ -2,20 +2,23 @@
 // The whole model at a glance: the sentence goes through it block by block, forward in the colours of values,
 // and backward in those of gradients. A block grows into its steps.
 import { button, byId, choice, element, replaceContent } from "../drawing/page_elements.js";
+import { HEAD_COLORS } from "../drawing/colors.js";
 import { Picture } from "../drawing/picture.js";
-import { percent, visibleText } from "../drawing/number_texts.js";
-import { axesOf } from "../state/axes.js";
-import { blockTitle, sentenceOf } from "../state/sentences.js";
-import { argmax, rowOf } from "../engine/tape.js";
-import { meanOfHeads } from "./attention_maps.js";
+import { visibleText } from "../drawing/number_texts.js";
 import { columnAt, columnWidth, flowBlocks, placeFlow } from "./flow_layout.js";
 import { drawFlowBlock } from "./flow_picture.js";
+import { overviewSentence } from "./overview_sentence.js";
 import { t } from "../words/text.js";
 
 /** @typedef {import("../state/explorer.js").Explorer} Explorer */
+/** @typedef {import("./flow_layout.js").FlowBlock} FlowBlock */
 
 /** Blocks in a second. */
-const SPEEDS = /** @type {[number, string][]} */ ([[1, "½ ×"], [2, "1 ×"], [5, "2.5 ×"]]);
+const SPEEDS = /** @type {[number, string][]} */ ([
+  [1, "½ ×"],
+  [2, "1 ×"],
+  [5, "2.5 ×"],
+]);
 const GROWING = { duration: 260, easing: "ease-in-out" };
 
 export class OverviewView {
@@ -23,6 +26,7 @@ export class OverviewView {
   constructor(explorer) {
     this.explorer = explorer;
     this.id = "overview-picture";
+    this.slides = true;
     this.keys = t("Up and down choose a block, left and right a token, Enter opens the block.");
     this.speed = 2;
     this.stage = Infinity; // the number of blocks that are computed, with a part of the next one
@@ -37,12 +41,7 @@ export class OverviewView {
     this.sentence = element("p", { className: "told", "aria-live": "polite" });
     this.picture = new Picture(this);
     byId("overview").append(this.controls, this.sentence, this.picture.root);
-    if (explorer.session.isLive) return;
-    const missing = t(
-      "This page shows arrays that were recorded: it computes no other texts, predictions of layers, " +
-        "changes, patches or training steps.",
-    );
-    byId("overview").append(element("p", { className: "faint" }, missing));
+    byId("recorded").hidden = explorer.session.isLive;
   }
 
   /** The number of blocks. */
@@ -59,25 +58,36 @@ export class OverviewView {
     if (!this.flow.blocks.some(({ block }) => block === this.chosen)) this.chosen = "";
     const isPlaying = this.frame > 0,
       isStill = matchMedia("(prefers-reduced-motion: reduce)").matches;
-    const play = (/** @type {"forward" | "backward"} */ direction) => () => this.play(direction);
     replaceContent(
       this.controls,
       isPlaying
         ? button(t("Stop"), () => this.stop(), { className: "main" })
-        : button(t("Play"), isStill ? () => this.goOn(1) : play("forward"), { className: "main" }),
-      button(t("Backward"), play("backward"), { hidden: isStill || isPlaying, disabled: !this.hasGradients }),
+        : button(t("Play"), () => (isStill ? this.goOn(1) : this.play()), { className: "main" }),
       button("‹", () => this.goOn(-1), { "aria-label": t("One block less") }),
       button("›", () => this.goOn(1), { "aria-label": t("One block more") }),
       choice(t("speed"), SPEEDS, this.speed, (speed) => {
         this.speed = speed;
         this.render();
       }),
+      ...this.legend(),
+      button(t("Open the steps of this block"), () => this.enter(), { disabled: !this.chosen }),
     );
     this.update();
   }
 
-  get hasGradients() {
-    return this.flow.blocks.some(({ output }) => output.grad.some((x) => x !== 0));
+  /** The colours of the heads, whose ribbons are as wide as the weights. */
+  legend() {
+    const count = this.isBackward
+      ? 0
+      : (this.flow.blocks.find(({ weights }) => weights)?.weights?.shape[0] ?? 0);
+    return Array.from({ length: count }, (_, head) =>
+      element(
+        "span",
+        { className: "head-key" },
+        element("i", { styles: { background: HEAD_COLORS[head % HEAD_COLORS.length] } }),
+        t("head {head}", { head }),
+      ),
+    );
   }
 
   /**
@@ -95,10 +105,10 @@ export class OverviewView {
       at = this.isBackward ? this.count - 1 - place : place;
     const moving = this.stage < Infinity ? (this.flow.blocks[at]?.block ?? "") : this.chosen;
     this.sentence.textContent = moving
-      ? this.sentenceOf(moving)
+      ? overviewSentence(this.explorer, this.flow.blocks, moving, this.token)
       : t(
           "The sentence goes from the bottom to the top: each column belongs to a token. Press Play, point " +
-            "at a token, or open a block.",
+            "at a token or slide a finger over the tokens, or open a block.",
         );
     this.picture.draw(t("The model with its arrays. {sentence}", { sentence: this.sentence.textContent }));
     this.times.push(performance.now() - start);
@@ -144,40 +154,7 @@ export class OverviewView {
     return chosen && box.column !== chosen.column ? null : token;
   }
 
-  /**
-   * Say what a block does with the chosen token.
-   * @param {string} name
-   */
-  sentenceOf(name) {
-    const { explorer, token } = this,
-      { tape, direction, session } = explorer,
-      box = this.flow.blocks.find(({ block }) => block === name);
-    if (!box) return "";
-    const title = blockTitle(name, tape),
-      line = sentenceOf(box.weights ? "weighted_sum" : box.output.line, direction);
-    const capital = `${title[0].toUpperCase()}${title.slice(1)}`,
-      start = `${capital}${t(": ")}${line}`;
-    if (token === null || this.isBackward || !box.tokens[token]) return start;
-    const read = visibleText(box.tokens[token]);
-    if (box.weights) {
-      const words = axesOf(session, box.weights)[2].labels ?? [],
-        keys = box.weights.shape[2],
-        means = meanOfHeads(box.weights).subarray(token * keys, (token + 1) * keys);
-      const best = argmax(means),
-        values = { read, key: visibleText(words[best] ?? best), p: percent(means[best]) };
-      return capital + t(": “{read}” attends most to “{key}”, with {p} in the mean of the heads.", values);
-    }
-    if (name !== "loss") return start;
-    const row = rowOf(box.output, token),
-      best = argmax(row);
-    const word = visibleText(axesOf(session, box.output)[1]?.labels?.[best] ?? best),
-      values = { read, word, p: percent(Math.exp(row[best])) };
-    return t("After “{read}”, the most probable token is “{word}”, with {p}.", values);
-  }
-
-  /** @param {"forward" | "backward"} direction */
-  play(direction) {
-    this.explorer.setDirection(direction);
+  play() {
     if (this.stage >= this.count) this.stage = 0;
     let last = performance.now();
     const next = (/** @type {number} */ now) => {

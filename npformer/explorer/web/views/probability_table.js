@@ -70,10 +70,10 @@ function probabilityTable({ session }, before, now) {
       best === target ? "✓" : words[best],
     ];
   });
-  const names = [t("reads"), t("must predict"), t("before"), t("after"), t("change in points")],
-    caption = t("Probability of each right token, and its change in percentage points");
+  const names = [t("reads"), t("target"), t("before"), t("after"), t("change")],
+    caption = t("Probability of each token of the target, and its change in percentage points");
   const made = table([...names, t("predicts")], rows, { className: "words", caption });
-  return scroller(t("Probabilities of the right tokens"), made);
+  return scroller(t("Probabilities of the target"), made);
 }
 
 /**

@@ -33,12 +33,18 @@ export class SentenceView {
       explorer.show(session.countEdits() ? "changes" : "training"),
     );
     byId("open-form").addEventListener("click", () => this.toggle(form.hidden));
+    document.addEventListener("pointerdown", (/** @type {any} */ { target }) => {
+      if (!byId("loss-box").contains(target)) byId("loss-box").open = false; // it covers other things
+    });
     for (const side of ["source", "target"]) {
       const words = session.head[`${side}_words`] ?? [];
       const options = words.slice(session.task?.specials);
       byId(`${side}-words`).replaceChildren(
         ...options.map((/** @type {string} */ value) => element("option", { value })),
       );
+      const known = byId(`known-${side}`);
+      known.hidden = !options.length;
+      known.querySelector("p").textContent = options.join(", ");
     }
     if (session.task) this.name(session.task.words);
     this.fill();
@@ -137,7 +143,7 @@ export class SentenceView {
     byId("target-text").textContent = session.isLive ? shown(session.output) : session.texts.target;
     byId("loss").textContent = Number.isFinite(session.loss) ? numberText(session.loss) : "–";
     byId("smoothing").textContent = session.smoothing
-      ? t("with {smoothing}; cross-entropy {crossEntropy} without it", {
+      ? t("It has {smoothing}, which never lets it become 0; without it, it is {crossEntropy}.", {
           smoothing: session.smoothing,
           crossEntropy: numberText(session.crossEntropy),
         })
@@ -158,6 +164,7 @@ export class SentenceView {
     byId("reference").textContent = used
       ? t("The loss is that of “{target}”.", { target: session.texts.target })
       : "";
+    byId("direction").hidden = !["overview", "steps"].includes(explorer.view);
     replaceContent(
       byId("direction"),
       choice(t("direction"), DIRECTIONS, direction, (chosen) => explorer.setDirection(chosen)),
@@ -167,6 +174,7 @@ export class SentenceView {
       ["steps", t("Steps")],
       ["attention", t("Attention")],
       ["lens", t("Predictions")],
+      ["compare", t("Compare")],
       ["changes", t("What if")],
       ["slope", t("Check a gradient")],
       ["training", t("Teach it")],

@@ -10,7 +10,7 @@ import { gridSize, placeOf, cellOf } from "../drawing/slices.js";
 import { layoutStep } from "../drawing/step_layout.js";
 import { blockOf, blockTitle, sentenceOf } from "../state/sentences.js";
 import { currentTheme } from "../drawing/colors.js";
-import { GradientSources } from "./gradient_sources.js";
+import { rowNormsOf, rowNormsSentence } from "./row_norms.js";
 import { legendOf, tableOf } from "./grid_texts.js";
 import { stepActions } from "./step_actions.js";
 import { lessonName } from "./site_links.js";
@@ -20,7 +20,7 @@ import { t } from "../words/text.js";
 /** @typedef {import("../state/explorer.js").Explorer} Explorer */
 /** @typedef {import("../drawing/step_layout.js").Layout} Layout */
 
-const UNFOLDED = ["every-term", "tables", "why"]; // parts of the page that are unfolded on demand
+const UNFOLDED = ["every-term", "tables"]; // parts of the page that are unfolded on demand
 const BEAT = 900; // the milliseconds of a beat
 const KEYS = t("Arrow keys choose a number, Enter pins it.");
 
@@ -29,7 +29,6 @@ export class StepView {
   constructor(explorer) {
     this.explorer = explorer;
     this.choice = new StepChoice(explorer);
-    this.sources = new GradientSources(explorer);
     /** @type {Layout} */
     this.layout = { width: 0, height: 0, placed: [], corner: null, isNarrow: false };
     /** @type {ReturnType<typeof explanationOf>} */
@@ -93,7 +92,8 @@ export class StepView {
     this.renderNumber();
     this.renderBeats();
     const result = this.layout.placed.find(({ isResult }) => isResult)?.slice;
-    this.sources.render(result);
+    const norms = result ? rowNormsOf(explorer, result) : null;
+    byId("row-norms").textContent = norms ? rowNormsSentence(norms) : "";
   }
 
   /** Show how the number is made, beat by beat. */
@@ -237,7 +237,6 @@ export class StepView {
       if (kind === "click") explorer.isPinned = !(explorer.isPinned && index === explorer.index);
       explorer.index = index;
       this.renderNumber();
-      if (kind === "click") this.sources.renderRow();
       explorer.memory.saveAddress?.();
       return;
     }
@@ -246,7 +245,6 @@ export class StepView {
   togglePin() {
     this.explorer.isPinned = !this.explorer.isPinned;
     this.renderNumber();
-    this.sources.renderRow();
   }
 
   /** @type {(row: number, column: number) => void} */

@@ -1,14 +1,14 @@
 // @ts-check
-// One step of gradient descent or Adam: which weights moved most, and how the probabilities of the right
-// tokens changed.
+// Training: steps until the model gives another translation, or one step of gradient descent or Adam; which
+// weights moved most, and how the probabilities of the target changed.
 import { button, byId, choice, element, replaceContent, scroller, table } from "../drawing/page_elements.js";
-import { textInput, titled } from "../drawing/page_elements.js";
+import { textInput } from "../drawing/page_elements.js";
 import { rowOf } from "../engine/tape.js";
-import { Picture } from "../drawing/picture.js";
 import { blockOf } from "../state/sentences.js";
 import { comparison } from "./probability_table.js";
-import { numberText, tickTexts } from "../drawing/number_texts.js";
+import { numberText } from "../drawing/number_texts.js";
 import { placeText, vocabularyAxis } from "../state/axes.js";
+import { exchangedWords, sentenceField } from "./sentence_field.js";
 import { ReaderError } from "../state/reader_error.js";
 import { t } from "../words/text.js";
 
@@ -21,73 +21,62 @@ const OPTIMIZERS = /** @type {[string, string][]} */ ([
   ["adam", t("Adam")],
 ]);
 
+const MOST_STEPS = 60; // of one press on Train
+const TRAIN_RATE = 0.001; // of Adam
+const PAUSE = 150; // ms after each of the first steps, so that a reader sees the words change
+
 export class TrainingView {
   /** @param {Explorer} explorer */
   constructor(explorer) {
     this.explorer = explorer;
     this.optimizer = "gradient descent";
-    this.isRestored = false; // whether the address was read
+    this.isTraining = false; // whether Train goes on
+    this.source = ""; // the text for which a translation was proposed
     /** @type {any} the training step whose moves are listed */
     this.listed = null;
-    /** @type {number[]} */
-    this.losses = [];
-    const { task } = explorer.session;
+    const { task, ids } = explorer.session;
     const label = { "aria-label": t("learning rate"), inputMode: "decimal" };
     this.rate = textInput({ value: task?.rate, size: 8, ...label });
-    this.rate.addEventListener("change", () => this.remember());
-    this.goal = textInput({ id: "teach-target", className: "wide" });
-    this.forget = button(t("Forget"), () => this.forgetAll());
-    this.form = element(
-      "form",
-      { className: "teaching", hidden: !explorer.session.ids?.source.length },
-      element("label", {}, t("Teach it the translation "), this.goal),
-      element("button", { className: "teach", textContent: t("Train") }),
-      this.forget,
-    );
-    this.form.addEventListener("submit", (/** @type {Event} */ event) => {
+    this.goal = sentenceField("teach-target");
+    this.goal.addEventListener("input", () => this.tellExchanged());
+    byId("teach-form").hidden = !ids?.source.length;
+    byId("teach-form").addEventListener("submit", (/** @type {Event} */ event) => {
       event.preventDefault();
-      this.train();
+      if (this.isTraining) this.isTraining = false;
+      else this.train();
     });
-    this.controls = element("div", { className: "controls" });
-    this.moved = element("div");
-    this.result = element("div", { "aria-live": "polite" });
-    this.id = "losses";
-    this.picture = new Picture(this);
-    const about = t(
-      "A training step subtracts a part of its gradient from each parameter. Here it is made {learned}.",
-      { learned: task?.words.learned },
-    );
-    const losses = titled("div", t("Loss after each step"), this.picture.root, this.moved);
-    byId("training").append(
-      element("p", {}, about),
-      this.form,
-      this.controls,
-      element("div", { className: "beside" }, element("div", {}, this.result), losses),
-    );
+    byId("teach-forget").addEventListener("click", () => this.forgetAll());
   }
 
   render() {
     const { explorer } = this,
       { session } = explorer;
-    this.restore();
     explorer.mark("loss");
     const last = session.past[session.past.length - 1];
     replaceContent(
-      this.controls,
+      byId("teach-single"),
       choice(t("optimizer"), OPTIMIZERS, this.optimizer, (name) => this.chooseOptimizer(name)),
       element("label", {}, t("learning rate "), this.rate),
       button(t("Take one step"), () => this.take(), { className: "main" }),
       button(t("Undo"), () => this.undo(), { disabled: !session.past.length }),
     );
-    this.forget.disabled = !session.origin;
-    if (!this.goal.value && session.isOwnOutput && !this.form.hidden) this.goal.value = this.otherTarget();
-    replaceContent(this.result, ...(last ? [comparison(explorer, (session.origin ?? last).summary)] : []));
+    byId("teach-train").textContent = this.isTraining ? t("Stop") : t("Train");
+    if (this.source !== session.texts.source) {
+      this.source = session.texts.source;
+      this.goal.value = session.isOwnOutput ? this.otherTarget() : session.texts.target;
+      byId("teach-told").textContent = "";
+    }
+    this.tellExchanged();
+    const compared = last ? [comparison(explorer, (session.origin ?? last).summary)] : [];
+    replaceContent(byId("teach-result"), ...compared);
     if (last !== this.listed) this.renderMoved(last?.parameters);
     this.listed = last;
-    this.losses = [...session.past.map(({ loss }) => loss), session.loss];
-    this.picture.draw(
-      t("The loss after each step: {losses}.", { losses: this.losses.map(numberText).join(", ") }),
-    );
+  }
+
+  /** Say which words of the model's translation are exchanged in the one to be taught. */
+  tellExchanged() {
+    const { output, origin } = this.explorer.session;
+    byId("teach-exchanged").textContent = exchangedWords(origin?.summary.output ?? output, this.goal.value);
   }
 
   /** Return a translation that the model does not give: its last word is the next probable other word. */
@@ -103,48 +92,60 @@ export class TrainingView {
     return task.withToken(ids, "target", place, best).texts.target;
   }
 
-  /** Make a step of Adam towards the translation that the reader wrote. */
-  train() {
-    const { session } = this.explorer,
+  /** Make steps of Adam towards the translation that the reader wrote, until the model gives it. */
+  async train() {
+    const { explorer } = this,
+      { session } = explorer,
       goal = this.goal.value.trim();
+    byId("message").textContent = "";
     try {
-      if (goal && goal !== session.texts.target) session.setSentence(session.texts.source, goal);
+      if (goal && goal !== session.texts.target) session.aim(goal);
     } catch (error) {
       if (!(error instanceof ReaderError)) throw error;
       byId("message").textContent = error.message;
       return;
     }
-    if (this.optimizer !== "adam") this.chooseOptimizer("adam");
-    this.take();
+    const { ids } = session,
+      wanted = session.task?.textOf(ids?.targetOut ?? [], "target");
+    let count = 0;
+    this.isTraining = true;
+    byId("teach-told").ariaBusy = "true"; // only the last of its sentences is announced
+    do {
+      session.optimize(TRAIN_RATE, "adam");
+      session.generate();
+      count++;
+      this.isTraining &&= count < MOST_STEPS && session.output !== wanted && explorer.view === "training";
+      const values = { count, most: MOST_STEPS, rate: TRAIN_RATE, output: session.output };
+      byId("teach-told").textContent = this.isTraining
+        ? t("Step {count} of {most} at most, of Adam with learning rate {rate}: “{output}”.", values)
+        : session.output === wanted
+          ? t("Learned after {count} steps: the model now writes “{output}”.", values)
+          : t("After {count} steps, the model still writes “{output}”: press Train to go on.", values);
+      explorer.renew();
+      await new Promise((resolve) => setTimeout(resolve, count < 10 ? PAUSE : 0));
+    } while (this.isTraining && session.ids === ids);
+    this.isTraining = false;
+    byId("teach-told").ariaBusy = "false";
+    explorer.changed();
   }
 
-  /** Go back to the parameters before all training steps. */
+  /** Go back to the parameters, the target and the loss before all training steps. */
   forgetAll() {
-    const { session } = this.explorer;
-    if (session.origin) session.restart(session.origin.parameters);
+    const { explorer } = this;
+    this.isTraining = false;
+    explorer.session.forget();
+    explorer.memory.moved = null;
     this.afterChange();
+    byId("teach-told").textContent = t(
+      "Forgotten: the weights, the target and the loss are those of the beginning again.",
+    );
   }
 
   /** @param {string} name */
   chooseOptimizer(name) {
     this.optimizer = name;
     this.rate.value = name === "adam" ? "0.001" : this.explorer.session.task?.rate;
-    this.remember();
     this.render();
-  }
-
-  /** Write the optimizer and the learning rate into the address. */
-  remember() {
-    this.explorer.remember("optimizer", `${this.optimizer}:${this.rate.value}`);
-  }
-
-  /** Show the optimizer and the learning rate of the address, once. */
-  restore() {
-    const [name, rate] = (this.explorer.memory.shared?.optimizer ?? "").split(":");
-    if (this.isRestored || !rate || !OPTIMIZERS.some(([known]) => known === name)) return;
-    this.isRestored = true;
-    this.optimizer = name;
-    this.rate.value = rate;
   }
 
   take() {
@@ -160,7 +161,6 @@ export class TrainingView {
     }
     byId("message").textContent = "";
     session.optimize(rate, /** @type {any} */ (this.optimizer));
-    this.remember();
     this.afterChange();
   }
 
@@ -179,18 +179,18 @@ export class TrainingView {
    * @param {Parameters | undefined} before   the parameters before it, if there is one
    */
   renderMoved(before) {
-    this.moved.replaceChildren();
+    byId("teach-moved").replaceChildren();
     if (!before) return;
     const now = /** @type {any} */ (this.explorer.session.model).parameters;
     const moved = largestMoves(before, now);
     this.explorer.memory.moved = new Set(moved.map(({ name }) => blockOf(name)));
     const rows = moved.map(({ name, index, old, value }) => [
       this.moveButton(name, index),
-      ...[old, value, value - old].map(numberText),
+      ...[value - old, old, value].map(numberText),
     ]);
-    const head = [t("parameter"), t("before"), t("after"), t("change")],
+    const head = [t("parameter"), t("change"), t("before"), t("after")],
       caption = t("The weights that moved most");
-    this.moved.replaceChildren(scroller(caption, table(head, rows, { caption })));
+    byId("teach-moved").replaceChildren(scroller(caption, table(head, rows, { caption })));
   }
 
   /**
@@ -208,32 +208,6 @@ export class TrainingView {
       className: "follow",
       title: t("{name}: show how its gradient is computed", { name }),
     });
-  }
-
-  /** @param {number} width */
-  layout(width) {
-    return { width: Math.min(width, 560), height: 150 };
-  }
-
-  /** @type {import("../drawing/surfaces.js").Drawing} */
-  draw(surface, theme) {
-    const { losses } = this,
-      { width, height } = this.picture.size;
-    const high = Math.max(...losses),
-      low = Math.min(...losses, high - 1e-9);
-    const x = (/** @type {number} */ i) => 64 + (i / Math.max(1, losses.length - 1)) * (width - 84);
-    const y = (/** @type {number} */ loss) => 14 + ((high - loss) / (high - low)) * (height - 44);
-    surface.line(56, height - 22, width - 8, height - 22, theme.faint);
-    const points = losses.map((loss, i) => /** @type {[number, number]} */ ([x(i), y(loss)]));
-    surface.path(points, theme.tints[0], 2.5);
-    losses.forEach((loss, i) => surface.rectangle(x(i) - 3, y(loss) - 3, 6, 6, theme.tints[0]));
-    const marked = [...new Set([high, losses[losses.length - 1]])],
-      ticks = tickTexts(marked);
-    for (const [i, loss] of marked.entries()) {
-      surface.text(52, y(loss), ticks[i], { size: 11, color: theme.faint, align: "right" });
-    }
-    const style = { size: 11.5, color: theme.faint, align: /** @type {const} */ ("center") };
-    surface.text(width / 2, height - 9, t("training steps"), style);
   }
 }
 

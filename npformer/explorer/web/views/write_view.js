@@ -21,9 +21,8 @@ export class WriteView {
     this.tokens = element("p", { className: "written", "aria-live": "polite" });
     this.bars = element("div", { className: "next-tokens", role: "group", "aria-label": t("Next token") });
     this.buttons = element("div", { className: "controls" });
-    this.cuts = element(
-      "div",
-      { className: "controls" },
+    this.cuts = byId("write-cuts");
+    this.cuts.append(
       this.slider(t("temperature"), "temperature", [0, 2, 0.05], 1, (x) => x),
       this.slider(t("top-k"), "topK", [1, 40, 1], 40, (x) => (x < 40 ? x : null)),
       this.slider(t("top-p"), "topP", [0.05, 1, 0.05], 1, (x) => (x < 1 ? x : null)),
@@ -59,32 +58,30 @@ export class WriteView {
     if (!this.tokens) return;
     this.writer.update();
     const { writer } = this,
-      { session } = this.explorer,
-      { before } = writer.writing;
+      { session } = this.explorer;
     const name = (/** @type {number} */ id) => visibleText(session.head.target_words[id]);
     replaceContent(
       this.tokens,
-      element("b", { textContent: `${session.task?.words.output}${t(": ")}` }),
-      ...before.map((id) => element("span", { className: "faint", textContent: name(id) })),
+      element("b", { textContent: `${session.task?.words.soFar}${t(": ")}` }),
       ...writer.tokens.map((id, i) =>
         button(name(id), () => this.act(() => writer.keep(i)), {
           className: "token",
           title: t("Go back to the tokens before"),
         }),
       ),
-      writer.isDone ? "" : element("span", { className: "next", textContent: "?" }),
+      writer.isDone ? "" : element("span", { className: "next" }, t("… which token is next?")),
     );
     const { isDone } = writer;
     replaceContent(
       this.buttons,
-      button(t("Draw the next token"), () => this.act(() => writer.draw()), {
+      button(t("Draw one at random"), () => this.act(() => writer.draw()), {
         className: "main",
         disabled: isDone,
         title: t("Space"),
       }),
       button(t("Write to the end"), () => this.act(() => writer.drawAll()), { disabled: isDone }),
       button(t("Begin again"), () => this.act(() => writer.restart())),
-      button(t("Send this text through the model"), () => this.use(), { disabled: !writer.tokens.length }),
+      button(t("Show this text in the model"), () => this.use(), { disabled: !writer.tokens.length }),
     );
     this.renderBars();
   }

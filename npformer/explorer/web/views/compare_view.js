@@ -1,0 +1,300 @@
+// @ts-check
+// Two sentences compared, by activation patching: which activation of the second one, taken into the first,
+// changes the prediction most.
+import { button, byId, choice, element, replaceContent } from "../drawing/page_elements.js";
+import { scroller, table } from "../drawing/page_elements.js";
+import { tableSaves } from "../drawing/saves.js";
+import { currentTheme, paletteOf, shadeOf } from "../drawing/colors.js";
+import { cellText, numberText, percent, visibleText } from "../drawing/number_texts.js";
+import { exchangedWords, sentenceField } from "./sentence_field.js";
+import { argmax } from "../engine/tape.js";
+import { axesOf, sideOf, tokensOf } from "../state/axes.js";
+import { otherText, patching } from "../state/comparison.js";
+import { blockOf, blockTitle, layerName, stackName } from "../state/sentences.js";
+import { ReaderError } from "../state/reader_error.js";
+import { t } from "../words/text.js";
+
+/** @typedef {import("../state/explorer.js").Explorer} Explorer */
+/** @typedef {import("../engine/patching.js").Activation} Activation */
+/** @typedef {NonNullable<ReturnType<typeof patching>>} Found */
+
+/**
+ * A patch with its array and its place there.
+ * @typedef {import("../engine/patching.js").Patch & {path: string, row: string, column: string,
+ *   place: number}} Named
+ */
+
+const KINDS = /** @type {[Activation, string][]} */ ([
+  ["heads", t("heads")],
+  ["layers", t("layers")],
+  ["attention", t("attention")],
+  ["feed-forward", t("feed-forward networks")],
+]);
+
+export class CompareView {
+  /** @param {Explorer} explorer */
+  constructor(explorer) {
+    this.explorer = explorer;
+    /** @type {Activation} */
+    this.what = "heads";
+    /** @type {Found | null} */
+    this.found = null;
+    this.known = ""; // the tokens, the changes and the training steps for which it was found
+    this.sentence = ""; // the tokens for which the second sentence was written
+    /** @type {{path: string, place: number} | null} */
+    this.chosen = null;
+    this.text = sentenceField("compare-text");
+    byId("compare-form").addEventListener("submit", (/** @type {Event} */ event) => {
+      event.preventDefault();
+      this.compute();
+    });
+    this.restore();
+  }
+
+  /** Show what an address says, once. */
+  restore() {
+    const { shared } = this.explorer.memory;
+    if (!shared?.compare) return;
+    const [what, path, place, text] = shared.compare.split("|");
+    this.what = KINDS.find(([kind]) => kind === what)?.[0] ?? this.what;
+    this.chosen = { path, place: Number(place) };
+    this.text.value = text ?? "";
+    this.sentence = this.tokens;
+  }
+
+  get tokens() {
+    return JSON.stringify(this.explorer.session.ids);
+  }
+
+  /** The changes of the reader without the activation that was taken over. */
+  get edits() {
+    const { values, ...others } = this.explorer.session.edits,
+      own = Object.entries(values ?? {}).filter(([path]) => path !== this.chosen?.path);
+    return own.length ? { ...others, values: Object.fromEntries(own) } : others;
+  }
+
+  get state() {
+    return `${this.tokens} ${JSON.stringify(this.edits)} ${this.explorer.session.log.length}`;
+  }
+
+  render() {
+    const { session } = this.explorer;
+    if (this.tokens !== this.sentence) {
+      this.text.value = session.task?.shown(otherText(session)) ?? "";
+      this.sentence = this.tokens;
+      this.chosen = null;
+    }
+    if (this.state !== this.known) this.compute();
+    else this.show();
+  }
+
+  /** Compute the effects of all activations of the other text. */
+  compute() {
+    this.known = this.state;
+    this.found = null;
+    byId("compare-found").textContent = "";
+    try {
+      this.found = patching(this.explorer.session, this.text.value, this.what, this.edits);
+    } catch (error) {
+      if (!(error instanceof ReaderError)) throw error;
+      byId("compare-found").textContent = error.message;
+    }
+    this.show();
+  }
+
+  show() {
+    const { found } = this;
+    const choose = (/** @type {Activation} */ what) => {
+      this.takeBack();
+      this.what = what;
+      this.chosen = null;
+      this.compute();
+    };
+    replaceContent(byId("compare-kinds"), choice(t("what is taken over"), KINDS, this.what, choose));
+    if (!found) {
+      for (const id of ["compare-chosen", "compare-tables"]) byId(id).replaceChildren();
+      return;
+    }
+    const rows = found.sites.flatMap((site) => this.named(site)),
+      largest = rows.reduce((a, b) => (Math.abs(b.exact) > Math.abs(a.exact) ? b : a)),
+      isChosen = (/** @type {Named} */ { path, place }) =>
+        path === this.chosen?.path && place === this.chosen.place;
+    const chosen = rows.find(isChosen) ?? largest;
+    this.chosen = { path: chosen.path, place: chosen.place };
+    byId("compare-found").textContent = this.finding(found, largest);
+    this.tell(found, chosen);
+    this.remember();
+    this.explorer.mark(chosen.path);
+    const most = Math.abs(largest.exact) || 1,
+      pair = `${byId("source-text").textContent} / ${this.text.value}`,
+      sentence = () => `${pair}: ${byId("compare-found").textContent}`;
+    const tables = [...new Set(rows.map(({ path }) => path.split(".")[0]))].map((stack) => {
+      const [caption, made] = this.table(rows, stack, most, chosen),
+        label = `${caption}${t(", ")}${KINDS.find(([kind]) => kind === this.what)?.[1]}`;
+      return element(
+        "div",
+        { className: "picture" },
+        scroller(label, made),
+        tableSaves(stack, made, sentence),
+      );
+    });
+    replaceContent(byId("compare-tables"), ...tables);
+  }
+
+  remember() {
+    const { path, place } = /** @type {{path: string, place: number}} */ (this.chosen);
+    this.explorer.remember("compare", [this.what, path, place, this.text.value].join("|"));
+  }
+
+  /**
+   * Say what both texts lead to, and which activation carries most of it.
+   * @type {(found: Found, largest: Named) => string}
+   */
+  finding({ compared: { position, token, versus } }, { row, column, exact, path, place: index }) {
+    const { session } = this.explorer,
+      word = (/** @type {number} */ id) => visibleText(session.head.target_words[id]),
+      values = { read: visibleText(tokensOf(session, "target")[position]), own: word(token) };
+    const exchanged = exchangedWords(session.task?.shown(session.texts.source) ?? "", this.text.value);
+    const leads =
+      versus === null
+        ? t("After “{read}”, the model writes “{own}” in both cases. ", values)
+        : t("After “{read}”, the model then writes “{other}” instead of “{own}”. ", {
+            ...values,
+            other: word(versus),
+          });
+    const place = `${row}${t(", ")}${column}`,
+      effect = cellText(exact);
+    const largest =
+      versus !== null && exact < 0
+        ? t("Largest effect: {place}: {effect}, towards “{other}”. ", { place, effect, other: word(versus) })
+        : t("Largest effect: {place}: {effect}. ", { place, effect });
+    return exchanged + leads + largest + this.attended(path, index, position);
+  }
+
+  /**
+   * Say to which token a head attends most where the predictions differ.
+   * @type {(path: string, head: number, position: number) => string}
+   */
+  attended(path, head, position) {
+    const { session, tape } = this.explorer,
+      weights = tape.names.get(path.replace(/merged$/, "attention.weights"));
+    if (this.what !== "heads" || path.startsWith("encoder") || !weights) return "";
+    const [, queries, keys] = weights.shape,
+      row = weights.data.subarray((head * queries + position) * keys, (head * queries + position + 1) * keys),
+      best = argmax(row);
+    const values = {
+      key: visibleText(axesOf(session, weights)[2].labels?.[best] ?? best),
+      p: percent(row[best]),
+    };
+    return t("There, this head attends most to “{key}”, with {p}.", values);
+  }
+
+  /**
+   * Say what the chosen activation does, and offer to take it over.
+   * @type {(found: Found, chosen: Named) => void}
+   */
+  tell({ score, otherScore, compared: { token, versus } }, chosen) {
+    const { session } = this.explorer,
+      word = (/** @type {number} */ id) =>
+        t("logit of “{token}”", { token: visibleText(session.head.target_words[id]) });
+    const values = {
+      ...chosen,
+      what: versus === null ? word(token) : `${word(token)} − ${word(versus)}`,
+      score: numberText(score),
+      other: numberText(otherScore),
+      patched: numberText(score + chosen.exact),
+      estimate: numberText(chosen.firstOrder),
+    };
+    const isTaken = Boolean(session.edits.values?.[chosen.path]);
+    const act = () => (isTaken ? this.takeBack() : this.take(chosen));
+    replaceContent(
+      byId("compare-chosen"),
+      element("b", {}, `${chosen.row}${t(", ")}${chosen.column}${t(": ")}`),
+      t(
+        "{what} is {score} for the first sentence, {other} for the second, and {patched} for the first " +
+          "with this activation of the second. The gradient alone estimates the change as {estimate}. ",
+        values,
+      ),
+      element(
+        "div",
+        { className: "controls" },
+        button(isTaken ? t("Take it back") : t("Take this activation over"), act, { id: "compare-take" }),
+        element(
+          "span",
+          { className: "verdict" },
+          isTaken ? `${session.before.output} → ${session.output}` : "",
+        ),
+      ),
+    );
+  }
+
+  /** Replace the activation by that of the other text. @type {(chosen: Named) => void} */
+  take({ path, entries }) {
+    this.explorer.session.setEdits("values", path, entries);
+    this.explorer.recompute();
+  }
+
+  takeBack() {
+    const { session } = this.explorer,
+      path = this.chosen?.path ?? "";
+    if (!session.edits.values?.[path]) return;
+    session.setEdits("values", path, null);
+    this.explorer.recompute();
+  }
+
+  /** Name the patches of an array. @type {(site: Found["sites"][0]) => Named[]} */
+  named({ step: { path }, patches }) {
+    const { session, tape } = this.explorer,
+      tokens = tokensOf(session, sideOf(path)),
+      row = this.what === "layers" ? layerName(path) : blockTitle(blockOf(path), tape);
+    return patches.map((patch, place) => {
+      const column = this.what === "heads" ? t("head {head}", { head: place }) : visibleText(tokens[place]);
+      return { ...patch, path, row, column, place };
+    });
+  }
+
+  /**
+   * Make the table of a stack: a row for each token or head, and for each array its exact effects and their
+   * estimates.
+   * @param {Named[]} all
+   * @param {string} stack
+   * @param {number} most   the effect with the strongest colour
+   * @param {Named} chosen
+   * @returns {[string, HTMLTableElement]}
+   */
+  table(all, stack, most, chosen) {
+    const own = all.filter(({ path }) => path.startsWith(`${stack}.`)),
+      paths = [...new Set(own.map(({ path }) => path))],
+      palette = paletteOf("value", currentTheme(), 0.45);
+    const shown = (/** @type {number} */ effect) => (Math.abs(effect) < 0.005 ? "·" : cellText(effect));
+    const cell = (/** @type {Named} */ patch) => {
+      const made = button(`${shown(patch.exact)} `, () => this.choose(patch), {
+        styles: shadeOf(palette, patch.exact / most),
+        className: `lens-cell ${patch === chosen ? "important" : ""}`,
+        "aria-pressed": patch === chosen,
+      });
+      if (made.textContent !== "· ") made.append(element("small", {}, `≈ ${shown(patch.firstOrder)}`));
+      made.ariaLabel = `${patch.row}${t(", ")}${patch.column}${t(": ")}${made.textContent}`;
+      return made;
+    };
+    const ofPath = (/** @type {string} */ path) => own.filter((patch) => patch.path === path),
+      first = ofPath(paths[0]);
+    const rows = first.map(({ column }, i) => [column, ...paths.map((path) => cell(ofPath(path)[i]))]),
+      head = paths.map((path) => this.shortName(path)),
+      caption = t("{stack}: effect of each activation, below it the estimate", { stack: stackName(stack) });
+    return [caption, table(["", ...head], rows, { className: "lens", caption })];
+  }
+
+  /** Return the name of an array of a stack at the head of its column. @param {string} path */
+  shortName(path) {
+    const layer = t("layer {layer}", { layer: path.split(".")[1] });
+    return path.includes(".cross.") ? `${layer}${t(", ")}${t("cross-attention")}` : layer;
+  }
+
+  /** @param {Named} patch */
+  choose({ path, place }) {
+    this.takeBack();
+    this.chosen = { path, place };
+    this.show();
+  }
+}
