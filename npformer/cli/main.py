@@ -4,7 +4,6 @@ Each command is a module of npformer.cli with `add_arguments(parser)` and `run(a
 exit status. It may have `RULES` that say which options go together, and an `EPILOG`, which ends its help.
 """
 
-import argparse
 import errno
 import importlib
 import os
@@ -12,6 +11,7 @@ import sys
 from collections.abc import Sequence
 from types import ModuleType
 
+from npformer.cli.help_text import HelpFormatter
 from npformer.cli.options import Arguments, Parser
 from npformer.cli.output import guard_streams, note
 from npformer.cli.signals import stopped, was_stopped
@@ -129,8 +129,7 @@ def make_parser(name: str) -> Parser:
     )
     command.add_arguments(parser)
     parser.name_defaults()
-    if parser.epilog:  # its examples keep their lines
-        parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.formatter_class = HelpFormatter
     return parser
 
 

@@ -16,6 +16,7 @@ from npformer.errors import UserError, did_you_mean, nearest
 
 INTEGERS = 2**63  # whole numbers are below this, so that they fit into every array and every file
 DAY = 86_400  # seconds
+LONGEST_CHOICE = 60  # of the names of a choice that a usage line shows
 
 _WHOLE = re.compile(r"[+-]?[0-9]+", re.ASCII)
 _REAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", re.ASCII)
@@ -144,7 +145,11 @@ def add(parser: Any, usage: str, text: str, kind: Any = None, **settings: Any) -
     elif option and kind is None:
         settings["action"] = "store_true"
     if isinstance(kind, Iterable):
-        settings = one_of(kind) | settings
+        names = tuple(kind)
+        settings = one_of(names) | settings
+        if len(settings["metavar"]) > LONGEST_CHOICE:
+            settings["metavar"] = (option or name).strip("-").upper()
+            text = text if all(each in text for each in names) else f"{text}: {', '.join(names)}"
     elif kind is not None:
         settings["type"] = kind
     parser.add_argument(option or name, help=text, **settings)

@@ -10,7 +10,7 @@ from commands import said
 import npformer
 from npformer.checking.cases import all_cases
 from npformer.cli import own_command, tour
-from npformer.cli.main import COMMANDS, main
+from npformer.cli.main import COMMANDS, load_command, main
 from npformer.data.corpus import builtin_corpus
 from npformer.learn.course import trained
 
@@ -42,6 +42,17 @@ def test_help_names_every_command(capsys):
     for command in COMMANDS:
         assert "usage: npformer " + command in help_of(capsys, command)
     assert "(default: 2800)" in " ".join(help_of(capsys, "tour").split())
+
+
+def test_a_help_fits_80_columns_and_its_examples_can_be_copied(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    for command in COMMANDS:
+        page = help_of(capsys, command)
+        assert [line for line in page.splitlines() if len(line) > 80] == []
+        epilog, joined = getattr(load_command(command), "EPILOG", ""), page.replace(" \\\n", " ")
+        assert " ".join(epilog.split()) in " ".join(joined.split())
+        commands = {line.strip() for line in epilog.splitlines() if re.match(r" +npformer .*\"$", line)}
+        assert commands <= {" ".join(line.split()) for line in joined.splitlines()}
 
 
 def test_text_with_capitals_is_lowercased_with_a_word_about_it_or_stays_cased(capsys, folder):
