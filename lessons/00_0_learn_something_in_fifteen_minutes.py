@@ -226,8 +226,8 @@ assert abs(w[0] - 1 / 3) < 1e-3
 
 # %% [markdown]
 # The loss stops at 0.667, however many steps you take. Even "good", which the model knew before, is now worth
-# only 0.33. If "good" keeps its 1 star, "not" must be −2 in "not good film", because 1 − 2 = −1. In "not bad
-# film" it must be 2, because −1 + 2 = 1. But "not" has a single weight, and training leaves it at 0.
+# only 0.33. "good film" should give 1, so "not" must be −2 in "not good film", because 1 − 2 = −1. In "not
+# bad film" it must be 2, because −1 + 2 = 1. But "not" has a single weight, and training leaves it at 0.
 #
 # So no weights are right for all reviews. The model needs another *formula*, in which the contribution of a
 # word depends on the words around it. Lesson 9.1 (`09_1_the_feed_forward_network`) learns these reviews with

@@ -140,7 +140,7 @@ assert report.ok
 # %% [markdown]
 # ## What the source documents say
 #
-# > This course follows one paper and four documents, and it quotes them by their titles. In each lesson, a
+# > This course follows one paper and four documents, and it quotes them by their titles. In many lessons, a
 # > section like this one compares them.
 # >
 # > - *Attention Is All You Need* (Vaswani et al., 2017), "the paper": the Transformer, its formulas and its
@@ -161,7 +161,7 @@ assert report.ok
 #
 # - A Transformer reads the tokens of one sentence and writes the tokens of another.
 # - For each token that it writes, attention computes a weight for each token that it has read.
-# - The encoder reads the source; the decoder writes the translation.
+# - The encoder reads the English sentence; the decoder writes the translation.
 # - The line at the top of each lesson shows which part of the architecture it explains.
 # - A gradient check tells you whether the code of a gradient is right.
 

@@ -185,9 +185,9 @@ assert (padded == pad(rows)).all()
 assert cut == truncate(rows[0], 4)
 
 # %% [markdown]
-# A translation model needs *pairs* of sentences, and it uses the target sentence twice. The encoder reads
-# `source`. The decoder reads `target_in`, which begins with `<S>`. It has to predict `target_out`: this array
-# has no `<S>`, so each token stands one place earlier, and it ends with `</S>`.
+# A translation model needs *pairs* of sentences, and it uses the French sentence, the target, twice. The
+# encoder reads `source`. The decoder reads `target_in`, which begins with `<S>`. It has to predict
+# `target_out`: this array has no `<S>`, so each token stands one place earlier, and it ends with `</S>`.
 #
 # | place t | 0 | 1 | 2 | 3 | 4 | 5 |
 # |---|---|---|---|---|---|---|

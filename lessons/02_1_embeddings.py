@@ -70,7 +70,7 @@ found = [cosines[same & (cosines != 0)].mean(), cosines[~same].mean()]
 assert_allclose(found, [0.62, 0.43], atol=0.005)
 
 # %% [markdown]
-# All vectors here have a common part, so no cosine is near 0. Nobody told the model that "red" and "blue"
+# The vectors' mean is far from 0, so no cosine is near 0. Nobody told the model that "red" and "blue"
 # belong together. Words that occur in similar sentences got similar gradients, and so similar vectors.
 #
 # The paper describes embeddings in section 3.4:
@@ -271,9 +271,9 @@ assert round(64 * 54_526 / 29_152) == 120
 #
 # "You shall know a word by the company it keeps" (Firth, 1957). So we train a model that predicts the
 # neighbours of a word from its embedding. Its vocabulary contains the 150 most frequent tokens of the corpus
-# and the four special tokens. We count over 3,000 sentences. Row i has V columns for the tokens directly
-# before token i, and V more for those directly after it. The array `neighbours` holds log(1 + count), so that
-# frequent pairs do not dominate.
+# and the four special tokens. We count neighbours in 3,000 sentences: row i has V counts for the tokens
+# directly before token i, and V more for those directly after it. The array `neighbours` holds
+# log(1 + count), so that frequent pairs do not dominate.
 
 # %% tags=["check"]
 corpus = builtin_corpus()

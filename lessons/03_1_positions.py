@@ -40,7 +40,8 @@ f8 = {"rng": rng, "dtype": np.float64}
 # > the sequence.
 #
 # Each position gets a vector, a **positional encoding**, which is added to the embedding of the token at this
-# position. The sum enters the first layer. All sentences of a batch get the same T vectors.
+# position. The sum enters the first layer. All sentences of a batch get the same T vectors. (*Recurrence*
+# reads the tokens one after the other, and a *convolution* combines neighbours. So both know the order.)
 
 # %% tags=["plot"]
 figure = value_map(sinusoids(50, 64), xlabel="dimension", ylabel="position")
@@ -115,8 +116,8 @@ assert_allclose(one_head[1], one_head[0][order], rtol=1e-12)
 
 # %% [markdown]
 # The other parts of an encoder layer (chapters 8 and 9) process each token separately, so they do not help.
-# The encoder would treat a sentence as a collection of words without order. In the decoder the causal mask of
-# chapter 6 gives some information: the first token attends to one token, the second to two.
+# The encoder would treat a sentence as a collection of words without order. The decoder has some information
+# about the order (chapter 6): its first token attends to one token, the second to two.
 #
 # Now we add a different vector at each position.
 

@@ -137,9 +137,9 @@ print("y and dx are those of the package")
 # step** (lesson 0.3, `00_3_measured_derivatives`, explains it). In one role we replace $x$ by $x + i h u$.
 # Here $u$ is an array of entries ±1, $h$ is tiny, and $i = \sqrt{-1}$. In the other two roles, $x$ stays as
 # it is. As the loss $L$ we take the sum of all entries of $y \cdot dy$, because then the gradient of $y$ is
-# $dy$. The imaginary part of $L$, divided by $h$, is the derivative of $L$ in the direction $u$. It must
-# agree with the derivative that follows from our gradient. (If complex numbers are new to you, look only at
-# the printed numbers.)
+# $dy$. The imaginary part of $L$, divided by $h$, measures how fast $L$ changes when $x$ moves along $u$. Our
+# gradient claims the sum of all entries of gradient · $u$. Both must agree. (If complex numbers are new to
+# you, look only at the printed numbers.)
 
 # %%
 u = rng.integers(0, 2, x.shape) * 2.0 - 1  # a direction with entries ±1

@@ -108,9 +108,9 @@ ids = np.array([[2, 4, 5, 6, 0, 0]])  # (B, S), and 0 is the id of <PAD>
 # Masks are combined with `&`, because a key must be allowed by all of them. Other masks are possible too. One
 # example is `local_mask`, which allows only keys near the query.
 #
-# The cell builds both masks with loops, and then with the functions of the package. A layer has several heads
-# (chapter 7), and both masks broadcast over them. The padding mask has the shape (B, 1, 1, S), so it
-# broadcasts over the queries too.
+# The cell builds both masks with loops, and then with the functions of the package. The scores of several
+# heads (chapter 7) have the shape (B, H, T, S). The causal mask (T, S) and the padding mask (B, 1, 1, S)
+# broadcast to it.
 
 # %%
 padding = np.zeros((6, 6), bool)  # (T, S)
@@ -299,7 +299,7 @@ assert_array_equal(v_new[4:], v[4:])
 # - The padding mask hides `<PAD>`, the causal mask hides later positions, and `&` combines them.
 # - The scores of masked keys are replaced by −∞ before the softmax, so their weights are exactly 0.
 # - The gradient of a masked score is 0 for two reasons: its weight is 0, and its score was replaced.
-# - A masked key influences neither the output nor the gradients.
+# - A masked key influences neither the output nor the gradient of its query.
 
 # %% [markdown]
 # ## Questions

@@ -137,7 +137,7 @@ for p, errors in measured.items():
 # %% [markdown]
 # ## The passage in the paper
 #
-# Section 3.2.2 of *Attention Is All You Need* describes this in two sentences:
+# Section 3.2.2 of *Attention Is All You Need* describes this:
 #
 # > Multi-head attention allows the model to jointly attend to information from different representation
 # > subspaces at different positions. With a single attention head, averaging inhibits this.
@@ -151,12 +151,13 @@ for p, errors in measured.items():
 # \end{aligned}$$
 #
 # The paper uses H = 8 heads with $d_k = d_v = d_{\mathrm{model}} / 8 = 64$. So the heads together are as wide
-# as the model. In this formula $Q$, $K$ and $V$ are not yet multiplied by the matrices, unlike in lesson 4.4
-# (`04_4_query_key_and_value`). In **self-attention**, all three are $x$.
+# as the model. The 64 numbers of a head are its "representation subspace". In this formula $Q$, $K$ and $V$
+# are not yet multiplied by the matrices, unlike in lesson 4.4 (`04_4_query_key_and_value`). In
+# **self-attention**, all three are $x$.
 
 # %% [markdown]
-# The next cell writes this formula with loops over the sentences, the tokens and the heads. It is slow, but
-# every step can be read. Lesson 7.2 (`07_2_all_heads_in_one_product`) has a faster version.
+# The next cell writes this formula with loops over sentences, tokens and heads. It is slow, but every step
+# can be read. Lesson 7.2 (`07_2_all_heads_in_one_product`) does it faster.
 
 # %%
 

@@ -30,8 +30,8 @@ rng = np.random.default_rng(8)
 # ## The passage in the paper
 #
 # A Transformer is a stack of layers. Each layer contains **sublayers**: attention and the feed-forward
-# network. The output of a sublayer does not replace the vectors $x$ of the tokens. It is *added* to them, and
-# the sum is normalized. *Attention Is All You Need* says this in section 3.1:
+# network (chapter 9). The output of a sublayer does not replace the vectors $x$ of the tokens. It is *added*
+# to them, and the sum is normalized. *Attention Is All You Need* says this in section 3.1:
 #
 # > We employ a residual connection [11] around each of the two sub-layers, followed by layer
 # > normalization [1]. That is, the output of each sub-layer is LayerNorm(x + Sublayer(x)), where Sublayer(x)
@@ -156,8 +156,8 @@ assert_allclose(moved, xhat, rtol=1e-9)
 assert_allclose(stretched, xhat, rtol=1e-4)
 
 # %% [markdown]
-# So there are two directions in which a change of $x$ has almost no effect on $\hat{x}$: the direction (1, …,
-# 1), and the direction of $x - m$. We will find them again in the backward pass.
+# So a change of $x$ along (1, …, 1) or along $x$ has almost no effect on $\hat{x}$. Both together give the
+# direction of $x - m$. We will find them again in the backward pass.
 #
 # **Your turn.** In the terminal, try `!layer_norm(np.array([3.0, 1.0]), 1.0, 0.0)[0]`. Then replace the two
 # numbers by any others. Which results are possible?

@@ -186,9 +186,10 @@ assert_allclose(left, r * along * eps / (v + eps), rtol=1e-6)
 
 # %% [markdown]
 # **The gradient loses the two directions that layer norm ignores.** Its mean is removed, because adding a
-# number to all of $x$ changes nothing. Its part along $\hat{x}$, which is
-# $\hat{x}\, \langle d\hat{x}\, \hat{x} \rangle$, is removed, because multiplying $x$ by a positive number
-# changes nothing. The factor $r$ says that the gradient is divided by the same standard deviation as $x$.
+# number to all of $x$ changes nothing. Its part along $\hat{x}$ is
+# $\hat{x}\, \langle d\hat{x}\, \hat{x} \rangle$, as $\langle \hat{x}^2 \rangle \approx 1$. It is removed,
+# because multiplying $x$ by a positive number changes nothing. The factor $r$ divides the
+# gradient by the same standard deviation as $x$.
 #
 # The part along $\hat{x}$ is exactly 0 only for ε = 0. (Multiply the formula by $\hat{x}_i$ and take the
 # mean:

@@ -210,7 +210,7 @@ assert report.ok
 # > both the encoder and decoder stacks.
 #
 # In training, **dropout** sets numbers chosen at random to 0, each with probability $p$. The others are
-# divided by $1 - p$, so that their mean over many draws stays the same. Dropout makes the model less
+# divided by $1 - p$, so that each number's mean over many draws is unchanged. Dropout makes the model less
 # dependent on single numbers. In formulas:
 #
 # $$y = \mathrm{norm}(x + \mathrm{dropout}(f(x)))$$

@@ -29,12 +29,12 @@ rng = np.random.default_rng(9)
 # ## Why another layer after attention?
 #
 # Attention only *mixes*. The output of a head is a weighted average of values, and each value is a linear
-# function of one token. So attention collects information from several tokens. But for given weights it is
-# linear.
+# function of one token. So attention collects information from several tokens. But for given attention
+# weights it is linear.
 #
 # The **feed-forward network** follows attention in every layer. It computes a nonlinear function of each
-# token's vector. Inside, each vector has 4D numbers. So the network has 2 · D · 4D = 8 D² weights. Attention
-# has 4 D². So the feed-forward network has two thirds of a layer's weights.
+# token's vector. Its two matrices, (D, 4D) and (4D, D), have 8 D² weights. The four of attention have 4 D².
+# So the feed-forward network has two thirds of a layer's weights.
 
 # %% tags=["plot"]
 same = np.random.default_rng(0)

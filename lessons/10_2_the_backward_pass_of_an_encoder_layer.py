@@ -252,9 +252,9 @@ show_figure(figure, "10_gradients", caption)
 #
 # ## The cache is a tree
 #
-# In the package the caches of the eleven lines are stored in a tree. It has one branch for each of the four
-# modules of the layer, with the name of this module. So if you know the layer, you can find every number that
-# its backward pass needs.
+# In the package the caches of the eleven lines are stored in a tree. It has one branch for attention, one for
+# the feed-forward network and two for the norms. So if you know the layer, you can find every number that its
+# backward pass needs.
 
 # %%
 for name, part in layer.children():

@@ -55,7 +55,8 @@ figure = gradient_flow("x z logp losses loss \n . . targets . .", arrays, steps,
 show_figure(figure, "12_1_loss", "From the vectors of the decoder to the loss, one number")
 
 # %% [markdown]
-# From each row of `logp`, circle 3 takes minus the number of the right token.
+# `logp` holds logarithms of probabilities. From each row, circle 3 picks the right token's entry and negates
+# it.
 
 # %% [markdown]
 # ## Vector, logits, probabilities, token
@@ -76,7 +77,7 @@ show_figure(figure, "12_1_loss", "From the vectors of the decoder to the loss, o
 
 # %% [markdown]
 # For a test we choose a vector that is .7 times the column of "am", plus a little noise. The cell computes
-# its logits with two loops. We expect that "am" gets the largest probability.
+# its logits with two loops. "am" should get the largest probability.
 
 # %%
 D, V = 4, 6

@@ -146,9 +146,9 @@ print(f"{len(log)} lines in the log; the best model is that of step {checkpoint.
 # %% [markdown]
 # ## How small can the loss become?
 #
-# The printed loss is the mean of −log p of the right tokens (lesson 12.1). But the model is trained with
-# **label smoothing** (lesson 12.3, `12_3_label_smoothing_and_tied_weights`): its targets are not quite
-# one-hot, so its loss cannot reach 0. The cross-entropy is never smaller than the entropy $\mathrm{H}(q)$ of
+# The printed loss is the mean of −log p of the right tokens (lesson 12.1). But training minimizes another
+# loss, with **label smoothing** (lesson 12.3, `12_3_label_smoothing_and_tied_weights`): its targets are not
+# quite one-hot, so it cannot reach 0. The cross-entropy is never smaller than the entropy $\mathrm{H}(q)$ of
 # the target distribution $q$. With the smoothing $\varepsilon$, the right token has the target probability
 # $1 - \varepsilon + \varepsilon / V$. Each of the other V − 1 tokens has $\varepsilon / V$. We insert them
 # into the definition of the entropy:

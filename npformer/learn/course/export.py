@@ -165,7 +165,7 @@ STYLE = """\
   --number: #79bfec; --name: #d99ade; } }
 body { margin: 0; color: var(--ink); background: var(--ground);
   font: 17px/1.55 Georgia, "Noto Serif", "DejaVu Serif", serif; }
-main { max-width: 54rem; margin: 0 auto; padding: 2rem 1.2rem 6rem; }
+main { max-width: 54rem; margin: 0 auto; padding: 2rem 1.2rem 6rem; overflow-wrap: break-word; }
 main > p, main > ul, main > ol, main > blockquote { max-width: 46rem; }
 h1, h2, h3 { font-family: system-ui, "Noto Sans", "DejaVu Sans", sans-serif; line-height: 1.25; }
 h2 { margin-top: 2.2em; }
@@ -180,7 +180,7 @@ p code, li code, td code { background: var(--soft); padding: .08em .3em; border-
 figure { margin: 1.4em 0; }
 figure img { max-width: 100%; height: auto; background: #fff; }
 figcaption { color: var(--faint); font-size: .9rem; }
-table { border-collapse: collapse; margin: 1em 0; }
+table { display: block; overflow-x: auto; border-collapse: collapse; margin: 1em 0; }
 th, td { padding: .25em .8em; border-bottom: 1px solid var(--line); text-align: left; }
 math { font-size: 1.06em; font-family: "Latin Modern Math", "STIX Two Math", "Cambria Math", Formulas, math; }
 /* browsers ignore MathML's own attributes for columns */

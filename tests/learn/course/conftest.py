@@ -9,6 +9,7 @@ import itertools
 import os
 import sys
 
+import browser
 import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
@@ -20,6 +21,8 @@ from npformer.learn.course.execute import Outcome, Runner, run_lesson
 from npformer.learn.course.pictures import Picture
 from npformer.learn.site.lesson_pages import shares_a_run
 from npformer.training import step as training_step
+
+chromium = browser.chromium
 
 
 @pytest.fixture(scope="session")

@@ -4,13 +4,15 @@ import json
 import re
 
 import pytest
+from browser import open_page
 from course import LESSONS
 from parsed_page import ParsedPage
 from paths import ROOT
+from readers import PHONE
 
 from npformer.cli.main import main
 from npformer.learn.course.execute import Outcome
-from npformer.learn.course.export import INSTALLATION, PACKAGE
+from npformer.learn.course.export import INSTALLATION, PACKAGE, as_page
 from npformer.learn.course.length import minutes_of
 from npformer.learn.course.lesson import Cell, find_lesson
 from npformer.learn.course.markup import cell_html, inline_figure
@@ -77,6 +79,23 @@ def test_a_page_typesets_formulas_and_folds_answers_and_cells(folded, inside):
     output = page.index('<pre class="output">the plot ran</pre>')
     assert page.rindex("</details>", 0, output) > page.rindex("<details", 0, output), "output is not folded"
     assert "→ y = 2" not in page
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(
+    "wide",
+    [
+        "| a |" + " thirty |" * 30 + "\n|" + "---|" * 31,
+        "- `" + "a_long_name." * 9 + "`",
+        "$$" + "x + " * 60 + "x$$",
+    ],
+    ids=["table", "name", "formula"],
+)
+def test_nothing_makes_a_page_wider_than_a_phone(wide, chromium, course):
+    text = f"# 90 · Wide\n\n{wide}\n\nIt is wide.".replace("\n", "\n# ")
+    course({"90_wide": f"# %% [markdown]\n# {text}\n"})
+    with open_page(chromium, as_page(find_lesson("90")), **PHONE) as page:
+        assert page.evaluate("document.documentElement.scrollWidth") == 390
 
 
 def test_a_notebook_keeps_formulas_and_folds_answers_and_cells(folded, inside):
