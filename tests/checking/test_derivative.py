@@ -7,6 +7,7 @@ import pytest
 from refused import refused
 
 from npformer.checking import gradcheck
+from npformer.nn import LayerNorm
 
 X = np.random.default_rng(0).standard_normal((3, 8))
 SPREAD = X * 10.0 ** np.random.default_rng(1).uniform(-9, 9, X.shape)  # entries of very different sizes
@@ -41,6 +42,11 @@ def test_entries_of_very_different_sizes(name):
     f, slope = SMOOTH[name]
     assert gradcheck(pair(f, slope), SPREAD).ok
     assert not gradcheck(pair(f, lambda x: 1.001 * slope(x)), SPREAD).ok
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1e6])
+def test_a_layer_norm_of_small_and_large_inputs(scale):
+    assert gradcheck(LayerNorm(8, eps=1e-12), scale * X).ok
 
 
 def test_a_small_part_that_takes_no_complex_numbers_is_noticed():

@@ -147,6 +147,17 @@ def plus_one(dy, cache):
     return dx
 
 
+W = np.random.default_rng(1).standard_normal((3, 3))
+
+
+def residual(x):
+    return x + x @ W, None
+
+
+def with_a_small_term(x):
+    return x**2 + 1e-8 * np.sin(3 * x), x
+
+
 PAIRS = {
     "sign": ((F.softmax, lambda dy, y: -F.softmax_backward(dy, y)), "sign"),
     "factor": ((F.softmax, lambda dy, y: 3 * F.softmax_backward(dy, y)), "3 times"),
@@ -157,6 +168,9 @@ PAIRS = {
     "float32": ((F.softmax, lambda dy, y: F.softmax_backward(*np.float32((dy, y)))), "computed in float32"),
     "mean term": ((centred, lambda dy, cache: dy), "along axis 1 it differs"),
     "residual": ((lambda x: (x + 2 * x, None), lambda dy, cache: 2 * dy), "times the correct one"),
+    "residual left out": ((residual, lambda dy, cache: dy @ W.T), "left out"),
+    "residual twice": ((residual, lambda dy, cache: 2 * dy + dy @ W.T), "added twice"),
+    "small term": ((with_a_small_term, lambda dy, x: 2 * x * dy), "a small term is missing"),
     "one entry": ((identity, plus_one), "1 of 15 entries are wrong"),
     "mask": ((lambda x: (x * (np.arange(3) < 2), None), lambda dy, cache: dy), "should be 0"),
 }

@@ -97,6 +97,10 @@ def test_leaving_out_the_token_itself_does_not_hide_other_leaks(layer, x):
     with leak("output 1 moves when token 1 changes"):
         assert_no_leak(attend(layer, CAUSAL), x, mask)
     assert_no_leak(attend(layer, CAUSAL), x, mask, own=True)
+    with leak(r"output 4 moves when token 4 changes.*own=True allows"):
+        assert_no_leak(attend(layer, PADDING), x, PADDING)
+    with leak("output 0 moves when token 4 changes"):
+        assert_no_leak(attend(layer, None), x, PADDING, own=True)
 
 
 # Properties of the measurement itself.

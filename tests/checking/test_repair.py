@@ -41,6 +41,47 @@ def test_two_mistakes_are_both_named_and_the_function_is_left_as_it_was(rng):
     assert backward.__code__ is code
 
 
+def sums(x):
+    return np.cumsum(x, axis=1), None
+
+
+def sums_backward_in_the_wrong_direction(dy, cache):
+    return np.cumsum(dy, axis=1)
+
+
+def scaled(x, s):
+    return x * s, (x, s)
+
+
+def scaled_backward_with_a_fixed_index(dy, cache):
+    x, s = cache
+    ds = np.zeros(4)
+    for i, _ in enumerate(s):
+        ds[i] = (dy[:, i] * x[:, 0]).sum()
+    return dy * s, ds
+
+
+def scaled_backward_with_the_first_part(dy, cache):
+    x, s = cache
+    ds = np.zeros(4)
+    for i in reversed(range(2)):
+        ds[2 * i : 2 * i + 2] = (dy[:, 2 * i : 2 * i + 2] * x[:, :2]).sum(0)
+    return dy * s, ds
+
+
+ONE_MISTAKE = {
+    "cumsum must run backwards along axis 1": (sums, sums_backward_in_the_wrong_direction),
+    "the index 0 is used instead of i": (scaled, scaled_backward_with_a_fixed_index),
+    "the part :2 is used instead of the one that belongs to i": (scaled, scaled_backward_with_the_first_part),
+}
+
+
+@pytest.mark.parametrize(("words", "pair"), ONE_MISTAKE.items())
+def test_a_mistake_is_named(words, pair, rng):
+    inputs = [rng.standard_normal((3, 4))] + ([np.arange(1.0, 5)] if pair[0] is scaled else [])
+    assert words in gradcheck(pair, *inputs).failures[0].diagnosis
+
+
 def test_an_edit_is_undone():
     tree = ast.parse("def f(a, b):\n    c = [a, b]\n    return c").body[0]
     before = ast.dump(tree)

@@ -6,7 +6,10 @@ import pytest
 from commands import refused, said
 from processor_time import processor_time
 
+from npformer.cli import tasks as cli_tasks
 from npformer.cli.main import main
+from npformer.learn.bugs import BUGS
+from npformer.learn.console import TextConsole
 from npformer.learn.exercises import EXERCISES
 from npformer.learn.tasks.process import check_here
 
@@ -155,3 +158,14 @@ def test_commands_find_the_folder_in_which_they_are_given(file, capsys, monkeypa
     other.mkdir(parents=True)
     monkeypatch.chdir(other)
     assert "Wrote exercises/softmax.py" in said(capsys, "exercise start softmax")
+
+
+@pytest.mark.parametrize(("command", "tasks"), [("exercise", EXERCISES), ("bugs", BUGS)])
+def test_the_list_fits_a_terminal(command, tasks, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(cli_tasks, "console", lambda: TextConsole(width=80))
+    lines = [line.rstrip() for line in said(capsys, f"{command} list").splitlines()]
+    assert max(map(len, lines)) <= 80
+    assert all(any(f" {each.name} " in line for line in lines) for each in tasks)
+    assert not any("…" in line for line in lines)  # a title that is too long is broken at spaces
+    assert sum("not started" in line for line in lines) == len(tasks)

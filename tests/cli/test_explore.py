@@ -74,6 +74,14 @@ def test_without_a_sentence_the_page_has_an_example(capsys, monkeypatch):
     assert refused(capsys, "explore") == no_example
 
 
+@pytest.mark.parametrize(("name", "kind"), [("words", "live"), ("bert", "recorded")])
+def test_a_word_that_the_model_does_not_know_is_read_as_by_translate(name, kind, capsys):
+    assert main(["explore", "the zebra", "--model", f"runs/{name}"]) == 0
+    assert "npformer: the model does not know 'zebra' and reads <UNK> instead" in capsys.readouterr().err
+    head = head_of("explorer.html")
+    assert (head["kind"], head["example"]["source"]) == (kind, "the zebra")
+
+
 def test_the_example_of_a_model_card():
     assert command.example_for(npformer.load("en-de")) == npformer.load("en-de").card.example != ""
 

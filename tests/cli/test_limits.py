@@ -85,6 +85,15 @@ def test_the_presets_of_the_paper_have_the_parameters_of_its_table_3(row):
     assert round(limits.count_parameters(config) / 1e6) == TABLE_3[row]
 
 
+def test_the_bytes_of_a_model_are_a_little_below_what_it_takes():
+    config = TransformerConfig.architecture("small")
+    model = build(config)
+    arrays = 2 * (model.values.nbytes + model.grads.nbytes) + 2 * model.source.positions.table.nbytes
+    assert arrays <= limits.model_bytes(config) <= 1.1 * arrays
+    with_workers = limits.model_bytes(config, workers=3) - limits.model_bytes(config)
+    assert 2 * model.grads.nbytes <= with_workers <= 2.2 * model.grads.nbytes
+
+
 def test_the_bytes_of_a_step_are_those_of_its_logits_and_ids():
     dataset = task_dataset("copy", n=10)
     config = RecurrentConfig(source_vocab=1000, target_vocab=1000, d_model=2, d_hidden=2)

@@ -5,13 +5,14 @@ import shlex
 import numpy as np
 import pytest
 from matplotlib.colors import to_rgba
+from matplotlib.text import Text
 
 from npformer import Transformer, TransformerConfig, load
 from npformer.cli import masks as command
 from npformer.cli.main import main
 from npformer.data import TextCodec
 from npformer.functional.masks import causal_mask, local_mask
-from npformer.plots import text_problems
+from npformer.plots import style, text_problems
 from npformer.plots.masks import COLOUR_OF, FORBIDDEN, LEAKS, MOVES, leak_map
 from npformer.plots.style import number
 
@@ -237,3 +238,12 @@ def test_without_a_sentence_an_example_is_used(seen):
     _, found, printed = seen("--pad", "0")  # the default, but it was asked for
     assert list(found.masks) == []
     assert "--pad 2" not in printed.err
+
+
+def test_characters_without_a_font_are_code_points_in_the_pictures(seen, figures, monkeypatch):
+    monkeypatch.setattr(style, "_has", lambda path, character: character < "\u2000")
+    status, _, printed = seen("你好 世界", "--causal")
+    assert status == 0
+    assert "npformer: no installed font can draw 你好世界, so the pictures have code points" in printed.err
+    texts = {text.get_text() for figure in figures.values() for text in figure.findobj(Text)}
+    assert {"U+4F60U+597D", "U+4E16U+754C"} <= texts

@@ -43,6 +43,7 @@ FILES = {
     "half.json": '{"title": "English to German"}',
     "proud.json": json.dumps(toy_pretrained.FIELDS | {"scores": [{"bleu": 99}]}),
     "exercises/empty/note.txt": "",
+    "newer/.progress.json": '{"format": 2}',
 }
 ON_A_GPU = (
     *(
@@ -99,6 +100,7 @@ MISTAKES = [
     ("data multi30k --from copy --folder empty", "cannot be"),
     ("exercise start softmax-backwards", "did you mean softmax-backward?"),
     ("exercise start", "npformer exercise start NAME"),
+    ("exercise start pad --dir newer", "up to 1: install a newer npformer, or move the file away"),
     ("exercise start pad --dir empty", "cannot be written"),
     ("exercise check pad", "npformer exercise start pad"),
     ("exercise check --dir new", "nothing is started"),
@@ -148,6 +150,8 @@ MISTAKES = [
     ("gradcheck bad.py:double --shape 2", "bad.py could not be run: SyntaxError"),
     ("gradcheck --model runs/text", "--model needs one sentence, and 0 were given"),
     ("inspect damaged", "damaged/last.safetensors"),
+    ("lesson 3 --html no/such/x.html", "no/such/x.html cannot be written (there is no folder no/such): give"),
+    ("lessons --route engineer", "--route is 'engineer': did you mean engineers?"),
     ("masks '  '", "the sentence is empty"),
     ("masks je --cross ' '", "the sentence of --cross is empty"),
     ("masks je --layer 2", "--layer is 2, and the model has 2: give 0 to 1"),
@@ -196,6 +200,10 @@ MISTAKES = [
     ("train train.en latin.txt", "latin.txt"),
     ("train train.en", "1 file was given"),
     ("train train.en train.fr --run runs/tiny", "--resume"),
+    ("train train.en train.fr --start-from nowhere", "there is no model nowhere"),
+    ("train train.en train.fr --start-from en-de", "the source vocabulary of en-de is not that of the data"),
+    ("train --resume runs/tiny --start-from runs/tiny", "--start-from has no effect with --resume"),
+    ("train --task copy --run empty", "empty cannot be written (Not a directory): choose another folder for"),
     ("train --task copy --architecture paper-bas", "did you mean paper-base?"),
     ("train --preset smal", "small"),
     *((f"{command} --backend cupy", "needs CuPy and a GPU that answers") for command in ON_A_GPU),
@@ -243,7 +251,8 @@ MISTAKES = [
 READERS = ["translate x", "score train.en train.fr", "attention x", "explore x", "saliency x", "masks x"]
 READERS += ["figures F29 --out folder", "fill [MASK]", "generate x", "gradcheck x"]
 
-BEGIN = ("data", "figures", "saliency", "site", "train")  # these print something before they find a mistake
+# these print something before they find a mistake
+BEGIN = ("data", "figures", "lesson", "saliency", "site", "train")
 LINES = [*MISTAKES, *((f"{line} --model damaged", "damaged/last.safetensors") for line in READERS)]
 
 

@@ -35,6 +35,14 @@ def test_the_options_are_those_of_the_method(capsys):
     assert abs(found.gap) < 0.001
 
 
+def test_too_few_points_and_unknown_words_are_reported(capsys):
+    few = ["--points", "8", "--tolerance", "1e-9"]
+    said = printed(capsys, "saliency", TEXTS["translator"], "--model", "runs/translator", *few).err
+    assert ": give more points, with --points" in said
+    said = printed(capsys, "saliency", "the [MASK] yak", "--model", "runs/bert", "--method", "gradient").err
+    assert said == "npformer: the model does not know 'yak' and reads <UNK> instead\n"
+
+
 @pytest.mark.parametrize("name", ["gpt", "bert"])
 def test_attention_of_a_text(name, capsys, figures):
     out = printed(capsys, "attention", TEXTS[name], "--model", f"runs/{name}").out

@@ -172,6 +172,25 @@ def test_an_endless_stream_is_stopped(server, tmp_path):
     assert len(DATA) < reported[-1] < len(DATA) + 100_000
 
 
+def test_a_web_page_instead_of_the_rest_leaves_what_was_received(server, tmp_path):
+    server.cuts = [1000] + [0] * 4
+    with pytest.raises(UserError, match="connection was cut"):
+        get(server, tmp_path)
+    server.files[NAME], server.ranges = b"<html>Log in first</html>", False
+    with pytest.raises(UserError, match=r"not the expected file: it has 25 bytes, not 307,200; name"):
+        get(server, tmp_path)
+    assert part_of(tmp_path / NAME).read_bytes() == DATA[:1000]
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is always full")
+def test_a_full_disk(server, tmp_path):
+    part = part_of(tmp_path / NAME)
+    part.parent.mkdir()
+    part.symlink_to("/dev/full")
+    with pytest.raises(UserError, match=r"gz.part cannot be written \(No space left on device\): free some"):
+        get(server, tmp_path)
+
+
 REMEDY = "name another address with --base-url, or a folder that has the files with --from"
 REFUSALS = {  # the statuses that the server gives, the path of the request, and words of the message
     "missing": ([], "", rf"there is no http://127.0.0.1:\d+/corpus/raw/none \(HTTP 404\): {REMEDY}"),

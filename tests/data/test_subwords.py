@@ -95,6 +95,18 @@ def test_invalid_settings(changes, message):
 # --- training ---
 
 
+@pytest.mark.parametrize(
+    ("lines", "size", "message"),
+    [
+        (["", " "], 50, "there are no sentences to make subwords from"),
+        (ENGLISH, True, "subwords is True: it must be a whole number, 1 or more"),
+    ],
+)
+def test_training_refuses_impossible_input(lines, size, message):
+    with pytest.raises(UserError, match=message):
+        SubwordCodec.train(lines, size)
+
+
 def test_training_makes_the_pieces(trained):
     assert len(trained.vocabulary) == 50
     assert trained.vocabulary.words[:4] == SPECIALS

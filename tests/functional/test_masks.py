@@ -147,6 +147,8 @@ def test_a_masked_query_attends_to_no_key_or_to_all_keys_uniformly(query, weight
 def test_a_mask_that_is_not_bool_is_refused(mask):
     with pytest.raises(UserError, match=r"mask has dtype .*: make it bool, where True means"):
         mask_scores(SCORES, mask)
+    with pytest.raises(UserError, match=r"mask has dtype .*: make it bool, where True means"):
+        fill_scores(SCORES, mask, Masking(-100.0))
 
 
 @pytest.mark.parametrize("shape", [(3, 3), (2, 2), (1, 2, 3), (2,)])

@@ -16,7 +16,7 @@ from npformer.models.classifier import ClassifierHead
 from npformer.models.deepseek import DeepSeekConfig
 from npformer.models.gemma import GemmaConfig
 from npformer.models.gemma2 import Gemma2Config
-from npformer.models.gpt import GPT, GPTConfig
+from npformer.models.gpt import GPTConfig
 from npformer.models.gpt_neox import GPTNeoXConfig
 from npformer.models.if_then import BagOfWords, RecipeReader
 from npformer.models.if_then.reader import Answer
@@ -93,7 +93,8 @@ MODELS = {
     "GPTNeoX": of_config(GPTNeoXConfig(**GPT_SIZES, rotary_share=1.0)),
     "Gemma": of_config(GemmaConfig(**GPT_SIZES)),
     "Gemma2": of_config(Gemma2Config(**GPT_SIZES, score_cap=2.0, local=(1,), local_window=2)),
-    "Mixture": of_config(MixtureConfig(**GPT_SIZES, n_experts=3, dense=(1,))),
+    "Gemma 3": of_config(Gemma2Config(**GPT_SIZES, qk_norm=True)),
+    "Mixture": of_config(MixtureConfig(**GPT_SIZES, n_experts=3, dense=(1, 2))),
     "Bart": of_config(BartConfig(**SIZES)),
     "BartInput": lambda rng: BartInput(9, BartConfig(**SIZES), rng=rng, dtype=np.float64),
     "DeepSeek": of_config(DeepSeekConfig(**GPT_SIZES, d_latent=5, d_rotary=2, d_query_latent=3)),
@@ -203,6 +204,23 @@ def test_every_matrix_comes_from_the_generator(make):
     assert len(set(rows)) == len(rows)
 
 
+@pytest.mark.parametrize("name", MODELS)
+def test_a_configuration_knows_the_number_of_parameters(name):
+    model = MODELS[name](np.random.default_rng(0))
+    if hasattr(config := getattr(model, "config", None), "count_parameters"):
+        assert config.count_parameters() == model.count_parameters()
+
+
+def test_a_t5_has_no_biases_but_those_of_the_distances():
+    config = T5Config(**SIZES | {"tied": "all", "target_vocab": 11}, n_buckets=64, max_distance=50)
+    model = build(config, rng=np.random.default_rng(0), dtype=np.float64)
+    assert not [name for name, _ in model.named_parameters() if name.endswith("bias")]
+    for stack, both_sides in ((model.encoder, True), (model.decoder, False)):
+        attention = stack.layers[0].self_attention
+        assert attention.buckets == {"n_buckets": 64, "max_distance": 50, "both_sides": both_sides}
+        assert attention.table.value.std() == pytest.approx(config.d_model**-0.5, rel=0.3)
+
+
 @pytest.mark.parametrize("name", [name for name in ALL if name != "Reader" and "LoRA" not in name])
 def test_without_a_generator_the_seed_is_0(name):
     """All matrices are drawn from one generator with that seed. Reader always needs a generator.
@@ -214,10 +232,14 @@ def test_without_a_generator_the_seed_is_0(name):
         np.testing.assert_array_equal(one.value, other.value)
 
 
-def test_a_seed_gives_the_same_gpt_in_every_version():
+@pytest.mark.parametrize(
+    "config",
+    [GPTConfig(**GPT_SIZES, **LLAMA), MixtureConfig(**GPT_SIZES, n_experts=3)],
+    ids=["GPT", "Mixture"],
+)
+def test_a_seed_gives_the_same_gpt_in_every_version(config):
     """The parts draw first, in the order of their construction, and then all matrices are drawn anew."""
-    config = GPTConfig(**GPT_SIZES, **LLAMA)
-    model, rng = GPT(config, rng=np.random.default_rng(5)), np.random.default_rng(5)
+    model, rng = build(config, rng=np.random.default_rng(5)), np.random.default_rng(5)
     matrices = [parameter.value for parameter in model.parameters() if parameter.value.ndim > 1]
     embedding, *parts = matrices
     rng.standard_normal(embedding.shape)

@@ -55,3 +55,13 @@ def test_the_most_informative_head_of_all_of_a_layer_and_of_a_number(rng):
         told = [text for text in texts if "the most informative head" in text]
         assert len(told) == (among is not None)
         assert all(f"the most informative head{among}: its weights depend most" in text for text in told)
+
+
+@pytest.mark.parametrize(
+    ("settings", "n_panels"), [({}, 60), ({"layer": 3}, 2), ({"layer": 3, "head": 1}, 1)]
+)
+def test_what_is_too_large_for_labels_is_drawn_smaller(settings, n_panels, rng):
+    """30 layers, and 70 tokens; a layer and a head choose what is drawn."""
+    found = of_pieces([f"w{n}" for n in range(70)], rng.dirichlet(np.full(70, 0.3), (30, 2, 70)))
+    panels = [axes for axes in found.plot(**settings).axes if axes.images or axes.collections]
+    assert len(panels) in (n_panels, n_panels + 1)  # with a colour bar

@@ -25,6 +25,8 @@ COMMANDS = (
     "figures F06 F41 --svg --out pictures",
     "attention --model runs/toy --out attention 3",
     "masks 3 --model runs/toy --out masks",
+    "curves runs/toy --out curves.svg",
+    "score test.en test.de --model runs/toy --out out.txt",
     "data multi30k --languages en --folder copied --from copy",
 )
 
@@ -55,6 +57,8 @@ def folder(tmp_path, monkeypatch):
     """Make a folder with everything that the commands read, and a file of the user, and go there."""
     (tmp_path / "mine.txt").write_text("the only copy of my thesis")
     tiny_run(tmp_path / "runs/toy", steps=3)
+    for name in ("test.en", "test.de"):
+        (tmp_path / name).write_text("3 1 4\n7 2\n")
     (tmp_path / "card.json").write_text(json.dumps(toy_pretrained.FIELDS))
     corpus = {}
     for part in ("train", "val", "test_2016_flickr", "test_2017_flickr", "test_2017_mscoco"):

@@ -101,6 +101,7 @@ def test_newton_schulz_iterations_make_singular_values_equal(shape):
     once = u.T @ orthogonalize((u * values) @ vt, steps=1) @ vt.T
     np.testing.assert_allclose(np.diag(once), 3.4445 * x - 4.775 * x**3 + 2.0315 * x**5, rtol=1e-5)
     assert not orthogonalize(np.zeros(shape)).any()
+    assert (orthogonalize(np.full(shape, 1e-9)) > 0).all()  # no division by a small negative number
 
 
 class Stack(Module):

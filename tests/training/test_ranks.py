@@ -17,7 +17,7 @@ from npformer.storage.checkpoint import load_checkpoint
 from npformer.training import Noted, RunFolder, Stepped, trainer
 from npformer.training import ranks as module
 from npformer.training.process import StopRequest
-from npformer.training.ranks import LAUNCHERS, RankError, Ranks, launch, ranks_of_launch
+from npformer.training.ranks import LAUNCHERS, RankError, Ranks, launch, ranks_of_launch, share_of
 from npformer.training.step import make_step
 from npformer.training.workers import Workers
 
@@ -253,3 +253,22 @@ def test_without_mpi4py_the_message_says_what_to_install(environment, monkeypatc
     monkeypatch.setitem(sys.modules, "mpi4py", None)
     with pytest.raises(UserError, match=r"2 processes .* mpi4py .*pip install 'npformer\[mpi\]'"):
         ranks_of_launch()
+
+
+def test_an_mpi4py_for_another_mpi_is_refused(environment, monkeypatch):
+    environment(PMI_SIZE="2", PMI_RANK="0")
+    world = SimpleNamespace(rank=0, size=1)
+    mpi = SimpleNamespace(COMM_WORLD=world, Get_library_version=lambda: "Open MPI v5.0.1, package: x\nmore")
+    monkeypatch.setitem(sys.modules, "mpi4py", SimpleNamespace(MPI=mpi))
+    with pytest.raises(UserError, match=r"PMI_SIZE says .* 2 .*Open MPI v5\.0\.1, sees 1: use the mpirun"):
+        ranks_of_launch()
+    world.size = 2
+    assert ranks_of_launch().size == 2
+
+
+def test_ranks_of_one_machine_share_its_cores(environment, monkeypatch):
+    monkeypatch.setattr(module.os, "cpu_count", lambda: 8)
+    assert share_of(9) == 9  # alone: unchanged
+    environment(PMI_SIZE="6", PMI_RANK="0", MPI_LOCALNRANKS="3")
+    assert share_of(8) == 2
+    assert share_of(1) == 1  # already bound to one core

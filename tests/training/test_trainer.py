@@ -21,6 +21,7 @@ from npformer.training import (
     Stopped,
     read_log,
     resume,
+    validator,
     workers,
 )
 from npformer.training import step as training_step
@@ -223,6 +224,19 @@ def test_an_update_that_leaves_nan_stops_and_names_the_parameter(run, monkeypatc
             tiny_run(run)
     assert last(run).step == 6
     assert tiny_run(run, resume=True).finished
+
+
+def test_a_validation_loss_of_nan_stops_as_well(run, monkeypatch):
+    plain = validator.evaluate
+
+    def spoiled(model, batches):
+        model.source.tokens.weight.value[5:] = np.nan
+        return plain(model, batches)
+
+    monkeypatch.setattr(validator, "evaluate", spoiled)
+    message = r"at the validation after step 3: .*source\.tokens\.weight .*of step 2"
+    with pytest.raises(UserError, match=message):
+        tiny_run(run)
 
 
 def test_a_gradient_of_nan_stops_before_the_update(run, monkeypatch):

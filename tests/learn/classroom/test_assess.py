@@ -103,7 +103,7 @@ def test_a_solution_that_knows_the_public_inputs_fails_the_hidden_trials():
     exercise = EXERCISES.find(NAME)
     assert grade(exercise, {"softmax_backward": noting}).solved
     lines = f"    y = cache\n    if float(dy.flat[0]) not in {known}:\n        return dy\n"
-    text = RIGHT.replace("    y = cache\n", lines)
+    text = RIGHT.replace("    y = cache\n", lines) + f"z = {DEEP['a sum']}\n"
     public = replace(ASSIGNMENT, seed=None)
     assert assess(public, NAME, text).status == SOLVED
     result = assess(ASSIGNMENT, NAME, text)
