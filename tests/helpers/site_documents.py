@@ -29,11 +29,6 @@ def write_pages(files, folder):
     for name in build.NEEDED:
         pytest.importorskip(name)
     names = [f"/{path.removesuffix('.md')}" for path in files if path.endswith(".md")]
-    made, warnings = build.pages_of(
-        {"index.md": document("Home", [listed(names)])} | files, SitePlan(LESSONS)
+    return build.write_pages(
+        {"index.md": document("Home", [listed(names)])} | files, SitePlan(LESSONS), folder
     )
-    for path, data in made.items():
-        target = folder / path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(data)
-    return warnings

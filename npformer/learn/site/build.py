@@ -1,37 +1,42 @@
 """Build the site: make all documents, let Sphinx turn them into pages, and write the folder."""
 
+import contextlib
+import hashlib
 import importlib.util
 import io
 import os
 import re
 import tempfile
-import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple
+
+from threadpoolctl import threadpool_limits
 
 from npformer.errors import UserError
 from npformer.language import ENGLISH, EXPLORER, LANGUAGES, NAMES, catalog
 from npformer.learn.course.lesson import Lesson, all_lessons
 from npformer.learn.site.course_pages import course_pages, glossary_page, home_page
 from npformer.learn.site.explorer_page import explorer_files
-from npformer.learn.site.folder import SiteFolder
+from npformer.learn.site.folder import check_folder, replace_content
 from npformer.learn.site.gallery_pages import gallery_pages
 from npformer.learn.site.guide_pages import guide_pages
-from npformer.learn.site.jobs import Job, run_jobs
 from npformer.learn.site.lesson_pages import lesson_files, shares_a_run
 from npformer.learn.site.markdown import Files
 from npformer.learn.site.reference_pages import reference_pages
-from npformer.learn.site.store import forget_older_than, stored
 from npformer.learn.site.translated_pages import translated_pages
 from npformer.learn.site.zoo_pages import zoo_pages
 
+Job = Callable[[], Files]
 Report = Callable[[int, int], None]
 NO_OTHERS: Mapping[str, set[str]] = {}
-NEEDED = ("sphinx", "myst_parser", "furo")
+NEEDED = ("sphinx", "myst_parser", "furo", "joblib")
 HERE = Path(__file__).parent
+PACKAGE = HERE.parents[1]
+LARGEST_STORE = "500M"
 TRANSLATIONS = [language for language in LANGUAGES.values() if language != ENGLISH]
 SETTINGS = {
     "project": "npformer",
@@ -80,7 +85,7 @@ class SitePlan:
         lessons: The lessons, in order.
         model: The model of the explorer, as for `npformer.load`. By default, the translator of the tour is
             trained for a whole site, and a part of the site has no explorer.
-        workers: The number of processes.
+        workers: The number of processes, or -1 for one on each processor.
     """
 
     lessons: Sequence[Lesson]
@@ -110,25 +115,21 @@ def build_site(out: Path, plan: SitePlan, report: Report) -> Built:
         UserError: If Sphinx is missing, if the folder has other files or cannot be written, or if a cell of a
             lesson fails.
     """
-    folder, start = SiteFolder(out.absolute()), time.time()
-    folder.check()
+    out = out.absolute()
+    check_folder(out)
     if not all(map(importlib.util.find_spec, NEEDED)):
         raise UserError(
-            "the site is built with Sphinx, MyST and furo: install them with pip install 'npformer[site]'"
+            "the site is built with Sphinx, MyST, furo and joblib: install them with pip install "
+            "'npformer[site]'"
         )
     documents = make_documents(plan, report)
-    files: Files = {}
     warnings: list[str] = []
-    for language, made in documents.items():
-        others = {other: _names(each) for other, each in documents.items() if other != language}
-        pages, faults = pages_of(made, plan, language, others)
-        files |= {f"{folder_of(language)}{path}": data for path, data in pages.items()}
-        warnings += faults
-    folder.write(files)
-    if plan.is_whole:
-        forget_older_than(start)
-    n_pages = sum(path.endswith(".html") for path in files)
-    return Built(n_pages, sum(map(len, files.values())), warnings)
+    with tempfile.TemporaryDirectory(prefix="npformer-site-", ignore_cleanup_errors=True) as folder:
+        for language, made in documents.items():
+            others = {other: _names(each) for other, each in documents.items() if other != language}
+            warnings += write_pages(made, plan, Path(folder, folder_of(language)), language, others)
+        files = replace_content(out, Path(folder))
+    return Built(sum(path.suffix == ".html" for path in files), sum(files.values()), warnings)
 
 
 def make_documents(plan: SitePlan, report: Report) -> dict[str, Files]:
@@ -155,11 +156,11 @@ def _run(plan: SitePlan, report: Report) -> dict[str, Files]:
     shared = [lesson for lesson in plan.lessons if shares_a_run(lesson)]
     groups = [shared] * bool(shared) + [[each] for each in plan.lessons if each not in shared]
     # the jobs that take longest begin first
-    jobs: list[Job[Files]] = []
+    jobs: list[Job] = []
     if plan.has_explorer:
         jobs.append(partial(_explorer, plan.model, plan.lessons))
     if plan.is_whole:
-        jobs += [partial(stored, make.__name__, make) for make in (gallery_pages, zoo_pages)]
+        jobs += [partial(_stored, make.__name__, make) for make in (gallery_pages, zoo_pages)]
         jobs.append(reference_pages)
     jobs += [partial(_lessons, group, plan.has_explorer) for group in groups]
     languages = [ENGLISH] * len(jobs)
@@ -167,27 +168,82 @@ def _run(plan: SitePlan, report: Report) -> dict[str, Files]:
         if lesson.translations:
             jobs.append(partial(_lessons, [lesson], plan.has_explorer))
             languages.append(lesson.language)
-    ended = 0
-
-    def done() -> None:
-        nonlocal ended
-        ended += 1
-        report(ended, len(jobs))
-
-    report(0, len(jobs))
     with tempfile.TemporaryDirectory(prefix="npformer-site-", ignore_cleanup_errors=True) as folder:
-        made = run_jobs(jobs, Path(folder), plan.workers, done)
+        made = _made_in_parallel([partial(_made, job, folder) for job in jobs], plan.workers, report)
     files: dict[str, Files] = {}
     for language, each in zip(languages, made, strict=True):
         files.setdefault(language, {}).update(each)
     return files
 
 
+def _made_in_parallel(jobs: Sequence[Job], workers: int, report: Report) -> list[Files]:
+    """Run jobs in processes of their own, and return their results in order.
+
+    Raises:
+        UserError: If a job raises it, or if the system ended a process.
+    """
+    from joblib import Parallel, delayed
+
+    made = []
+    report(0, len(jobs))
+    try:
+        for each in Parallel(workers, batch_size=1, return_as="generator")(delayed(job)() for job in jobs):
+            made.append(each)
+            report(len(made), len(jobs))
+    except BrokenProcessPool:
+        raise UserError(
+            "the system ended a process that ran lessons, perhaps for lack of memory: close other programs, "
+            "or build a part of the site with --only"
+        ) from None
+    return made
+
+
+def _made(job: Job, folder: str) -> Files:
+    """Run a job in a temporary folder and on one thread, so that its numbers are the same everywhere."""
+    with contextlib.chdir(folder), threadpool_limits(1, user_api="blas"):
+        return job()
+
+
+def store_folder() -> Path:
+    """Return the folder of what is stored. The default of $XDG_CACHE_HOME is ~/.cache."""
+    home = os.environ.get("XDG_CACHE_HOME", "")
+    # the specification says to ignore a relative path
+    return (Path(home) if os.path.isabs(home) else Path.home() / ".cache") / "npformer" / "site"
+
+
+def _stored(key: str, make: Job) -> Files:
+    """Return what a function makes, from the store if it was made before with the same package and key."""
+    from joblib import Memory
+
+    try:
+        memory = Memory(store_folder(), verbose=0, compress=True)
+    except OSError:
+        return make()  # without the store, the site takes longer
+    files: Files = memory.cache(_call, ignore=["make"])(f"{_package()} {key}", make)
+    memory.reduce_size(bytes_limit=LARGEST_STORE)  # what was not used for the longest time goes first
+    return files
+
+
+def _call(key: str, make: Job) -> Files:
+    """Return what a function makes. The store knows the result by the key."""
+    return make()
+
+
+@cache
+def _package() -> str:
+    """Return a digest of all files of the package but its catalogs, and of the pictures of a checkout."""
+    digest = hashlib.sha256()
+    for path in [*sorted(PACKAGE.rglob("*")), *sorted((PACKAGE.parent / "figures").glob("*"))]:
+        if path.is_file() and not {"__pycache__", "locale"} & set(path.parts):
+            digest.update(path.relative_to(PACKAGE.parent).as_posix().encode() + path.read_bytes())
+    return digest.hexdigest()
+
+
 def _explorer(model: str | None, lessons: Sequence[Lesson]) -> Files:
     """Return the explorer of a model, or of the tour's, which is trained first, and its introduction."""
     make = partial(explorer_files, model, lessons)
     words = [catalog(language, EXPLORER) for language in TRANSLATIONS]
-    return make() if model else stored(f"explorer {[lesson.name for lesson in lessons]} {words}", make)
+    return make() if model else _stored(f"explorer {[lesson.name for lesson in lessons]} {words}", make)
 
 
 def _lessons(group: Sequence[Lesson], has_explorer: bool) -> Files:
@@ -199,7 +255,7 @@ def _lessons(group: Sequence[Lesson], has_explorer: bool) -> Files:
 
     texts = [lesson.path.read_text(encoding="utf-8") for lesson in group]
     translations = [lesson.translations for lesson in group]
-    return stored(f"lessons {has_explorer} {texts} {translations}", make)
+    return _stored(f"lessons {has_explorer} {texts} {translations}", make)
 
 
 def folder_of(language: str) -> str:
@@ -207,26 +263,28 @@ def folder_of(language: str) -> str:
     return "" if language == ENGLISH else f"{next(k for k, v in LANGUAGES.items() if v == language)}/"
 
 
-def pages_of(
-    documents: Files, plan: SitePlan, language: str = ENGLISH, others: Mapping[str, set[str]] = NO_OTHERS
-) -> tuple[Files, list[str]]:
-    """Let Sphinx turn the documents of a language into pages.
+def write_pages(
+    documents: Files,
+    plan: SitePlan,
+    out: Path,
+    language: str = ENGLISH,
+    others: Mapping[str, set[str]] = NO_OTHERS,
+) -> list[str]:
+    """Let Sphinx turn the documents of a language into pages, and return its warnings.
 
     Args:
         documents: The documents and their pictures.
         plan: What the site contains.
+        out: The folder of the pages.
         language: The language.
         others: The names of the documents in each other language.
-
-    Returns:
-        All files, and the warnings of Sphinx.
     """
     from sphinx.application import Sphinx
     from sphinx.locale import translators
     from sphinx.util.docutils import docutils_namespace
 
     with tempfile.TemporaryDirectory(prefix="npformer-site-", ignore_cleanup_errors=True) as temporary:
-        source, out = Path(temporary, "source"), Path(temporary, "out")
+        source, doctrees = Path(temporary, "source"), Path(temporary, "doctrees")
         Path(source, "extra").mkdir(parents=True)
         for path, data in documents.items():
             target = source / path
@@ -240,19 +298,9 @@ def pages_of(
                 folder_of(other): (NAMES[other], sorted(names)) for other, names in others.items()
             },
         }
-        doctrees = Path(temporary, "doctrees")
         translators.clear()  # Sphinx would add its sentences in this language to those of an earlier site
         with docutils_namespace():  # so that a second site can be built in this process
             app = Sphinx(source, None, out, doctrees, "html", settings, status=None, warning=warnings)
             app.build(force_all=True)
-        made = [path for path in sorted(out.rglob("*")) if path.is_file() and path.name != ".buildinfo"]
-        files = {path.relative_to(out).as_posix(): path.read_bytes() for path in made}
     shown = re.sub(r"\x1b\[[\d;]*m", "", warnings.getvalue()).replace(f"{source}/", "")  # without colours
-    return files, shown.splitlines()
-
-
-def default_workers() -> int:
-    """Return the number of processes: one for each processor that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    return shown.splitlines()
