@@ -5,7 +5,6 @@ from course import LESSONS
 
 from npformer.learn.course.execute import Outcome
 from npformer.learn.site import build, lesson_pages
-from npformer.learn.site.build import SitePlan
 from npformer.learn.site.markdown import document, listed
 
 
@@ -29,6 +28,4 @@ def write_pages(files, folder):
     for name in build.NEEDED:
         pytest.importorskip(name)
     names = [f"/{path.removesuffix('.md')}" for path in files if path.endswith(".md")]
-    return build.write_pages(
-        {"index.md": document("Home", [listed(names)])} | files, SitePlan(LESSONS), folder
-    )
+    return build.write_pages({"index.md": document("Home", [listed(names)])} | files, folder)

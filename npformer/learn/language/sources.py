@@ -21,7 +21,7 @@ CHECKOUT = PACKAGE.parent
 GRADING = re.compile(
     r"(mistakes|checking|learn/exercises|learn/tasks|learn/capstone/parts|cli/(exercise|tasks)\.py)"
 )
-IMPORTED = re.compile(r"^from npformer\.language import .*\b(say|later)\b", re.MULTILINE)
+IMPORTED = re.compile(r"^from npformer\.language import (?:.*|\([^)]*)\b(say|later)\b", re.MULTILINE)
 
 
 def catalogs_of(language: str) -> list[str]:

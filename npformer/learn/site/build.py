@@ -17,17 +17,27 @@ from typing import NamedTuple
 from threadpoolctl import threadpool_limits
 
 from npformer.errors import UserError
-from npformer.language import ENGLISH, EXPLORER, LANGUAGES, NAMES, catalog
+from npformer.language import (
+    ENGLISH,
+    EXPLORER,
+    INTERFACE,
+    LANGUAGES,
+    NAMES,
+    catalog,
+    later,
+    path_of,
+    speaking,
+)
 from npformer.learn.course.lesson import Lesson, all_lessons
 from npformer.learn.site.course_pages import course_pages, glossary_page, home_page
-from npformer.learn.site.explorer_page import explorer_files
+from npformer.learn.site.explorer_page import explorer_files, introduction
 from npformer.learn.site.folder import check_folder, replace_content
 from npformer.learn.site.gallery_pages import gallery_pages
 from npformer.learn.site.guide_pages import guide_pages
+from npformer.learn.site.lesson_links import document_of
 from npformer.learn.site.lesson_pages import lesson_files, shares_a_run
 from npformer.learn.site.markdown import Files
 from npformer.learn.site.reference_pages import reference_pages
-from npformer.learn.site.translated_pages import translated_pages
 from npformer.learn.site.zoo_pages import zoo_pages
 
 Job = Callable[[], Files]
@@ -38,6 +48,22 @@ HERE = Path(__file__).parent
 PACKAGE = HERE.parents[1]
 LARGEST_STORE = "500M"
 TRANSLATIONS = [language for language in LANGUAGES.values() if language != ENGLISH]
+NEXT = later("Next page")
+# the words of the theme and of the search that Sphinx does not translate
+WORDS = (
+    later("Previous"),
+    later("Home"),
+    later("On this page"),
+    later("Back to top"),
+    later("Skip to content"),
+    later("All pages"),
+    later("Words to search for"),
+    later("The search needs JavaScript."),
+    later("No page has “{question}”. Try fewer or other words."),
+    later("1 page for “{question}”"),
+    later("{count} pages for “{question}”"),
+    later("The best {count} pages for “{question}”"),
+)
 SETTINGS = {
     "project": "npformer",
     "extensions": [
@@ -60,10 +86,10 @@ SETTINGS = {
     "myst_heading_anchors": 3,
     "default_role": "py:obj",
     "autodoc_member_order": "bysource",
-    "autodoc_default_options": {"members": True, "special-members": "__call__"},
     "autodoc_preserve_defaults": True,
     "napoleon_use_ivar": True,
     "viewcode_follow_imported_members": True,
+    "autodoc_default_options": {"members": True, "special-members": "__call__", "show-inheritance": True},
     "maximum_signature_line_length": 76,
     "python_use_unqualified_type_names": True,
 }  # fmt: skip
@@ -127,7 +153,7 @@ def build_site(out: Path, plan: SitePlan, report: Report) -> Built:
     with tempfile.TemporaryDirectory(prefix="npformer-site-", ignore_cleanup_errors=True) as folder:
         for language, made in documents.items():
             others = {other: _names(each) for other, each in documents.items() if other != language}
-            warnings += write_pages(made, plan, Path(folder, folder_of(language)), language, others)
+            warnings += write_pages(made, Path(folder, folder_of(language)), language, others)
         files = replace_content(out, Path(folder))
     return Built(sum(path.suffix == ".html" for path in files), sum(files.values()), warnings)
 
@@ -135,11 +161,16 @@ def build_site(out: Path, plan: SitePlan, report: Report) -> Built:
 def make_documents(plan: SitePlan, report: Report) -> dict[str, Files]:
     """Return all documents of the site with their pictures, by their language, English first."""
     made = _run(plan, report)
-    files = made.pop(ENGLISH)
-    files |= course_pages(plan.lessons) | glossary_page(plan.lessons)
-    files |= guide_pages(plan.lessons, _names(files))
-    english = {ENGLISH: files | home_page(plan.lessons, _names(files))}
-    return english | {each: translated_pages(lessons, each, _names(files)) for each, lessons in made.items()}
+    for language, files in made.items():
+        with speaking(language):
+            lessons = [each for each in all_lessons() if f"{document_of(each)}.md" in files]
+            if language == ENGLISH:
+                files |= course_pages(lessons)
+            if plan.has_explorer:
+                files |= introduction(lessons)
+            files |= guide_pages() | glossary_page(lessons)
+            files |= home_page(lessons, _names(files))
+    return made
 
 
 def _names(files: Files) -> set[str]:
@@ -162,12 +193,10 @@ def _run(plan: SitePlan, report: Report) -> dict[str, Files]:
     if plan.is_whole:
         jobs += [partial(_stored, make.__name__, make) for make in (gallery_pages, zoo_pages)]
         jobs.append(reference_pages)
+    translated = [replace(lesson, language=each) for each in TRANSLATIONS for lesson in plan.lessons]
+    groups += [[lesson] for lesson in translated if lesson.translations]
+    languages = [ENGLISH] * len(jobs) + [group[0].language for group in groups]
     jobs += [partial(_lessons, group, plan.has_explorer) for group in groups]
-    languages = [ENGLISH] * len(jobs)
-    for lesson in [replace(lesson, language=each) for each in TRANSLATIONS for lesson in plan.lessons]:
-        if lesson.translations:
-            jobs.append(partial(_lessons, [lesson], plan.has_explorer))
-            languages.append(lesson.language)
     with tempfile.TemporaryDirectory(prefix="npformer-site-", ignore_cleanup_errors=True) as folder:
         made = _made_in_parallel([partial(_made, job, folder) for job in jobs], plan.workers, report)
     files: dict[str, Files] = {}
@@ -240,7 +269,7 @@ def _package() -> str:
 
 
 def _explorer(model: str | None, lessons: Sequence[Lesson]) -> Files:
-    """Return the explorer of a model, or of the tour's, which is trained first, and its introduction."""
+    """Return the explorer of a model, or of the tour's, which is trained first."""
     make = partial(explorer_files, model, lessons)
     words = [catalog(language, EXPLORER) for language in TRANSLATIONS]
     return make() if model else _stored(f"explorer {[lesson.name for lesson in lessons]} {words}", make)
@@ -263,9 +292,19 @@ def folder_of(language: str) -> str:
     return "" if language == ENGLISH else f"{next(k for k, v in LANGUAGES.items() if v == language)}/"
 
 
+def _write_words(language: str, source: Path) -> None:
+    """Write the program's words in a language where Sphinx looks for those of its frame."""
+    from polib import pofile
+
+    words = pofile(str(path_of(language, INTERFACE)))
+    words.find("Next").msgstr = words.find(NEXT).msgstr  # a page of another kind than the next lesson
+    catalogs = source / "locale" / language / "LC_MESSAGES"
+    catalogs.mkdir(parents=True)
+    words.save_as_mofile(str(catalogs / "sphinx.mo"))
+
+
 def write_pages(
     documents: Files,
-    plan: SitePlan,
     out: Path,
     language: str = ENGLISH,
     others: Mapping[str, set[str]] = NO_OTHERS,
@@ -274,7 +313,6 @@ def write_pages(
 
     Args:
         documents: The documents and their pictures.
-        plan: What the site contains.
         out: The folder of the pages.
         language: The language.
         others: The names of the documents in each other language.
@@ -290,10 +328,12 @@ def write_pages(
             target = source / path
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(data)
+        if language != ENGLISH:
+            _write_words(language, source)
         warnings = io.StringIO()
         settings = SETTINGS | {
             "language": language,
-            "npformer_lessons": [lesson.name for lesson in plan.lessons],
+            "locale_dirs": ["locale"],
             "npformer_others": {
                 folder_of(other): (NAMES[other], sorted(names)) for other, names in others.items()
             },

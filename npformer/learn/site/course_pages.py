@@ -1,85 +1,100 @@
 """The home page, the contents of the course with its map, the chapters, the exercises and the glossary."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import groupby
 from pathlib import Path
 
-from npformer.language import GLOSSARY, phrase, say
+from npformer.language import GLOSSARY, INTERFACE, later, phrase, say
 from npformer.learn.course.architecture import place_of
 from npformer.learn.course.chapters import TITLES
 from npformer.learn.course.glossary import SHAPES, Term, all_terms
 from npformer.learn.course.length import minutes_of
 from npformer.learn.course.lesson import Lesson
-from npformer.learn.course.routes import ROUTES, Route
+from npformer.learn.course.routes import MAIN, ROUTES, Route
 from npformer.learn.exercises import EXERCISES
 from npformer.learn.site.lesson_links import REPOSITORY, document_of
-from npformer.learn.site.lesson_pages import EXPLORER, exercises_of
+from npformer.learn.site.lesson_pages import address_of, exercises_of, root_from
 from npformer.learn.site.markdown import FENCE, Files, code, document, listed, picture, raw, text
 
-DOORS = {
-    "Learn": (
+DOORS = [
+    (
+        later("Learn"),
         "lessons/index",
-        "{} lessons from words to a translator, each with its results, its figures and exercises.",
+        later(
+            "{count} lessons from words to a translator, each with its results, its figures and exercises."
+        ),
         {
-            "lessons/index": "The course",
-            "exercises": "Exercises",
-            "zoo/index": "The bug zoo",
-            "glossary": "Glossary",
+            "lessons/index": later("The course"),
+            "exercises": later("Exercises"),
+            "zoo/index": later("The bug zoo"),
+            "glossary": later("Glossary"),
         },
     ),
-    "Check": (
+    (
+        later("Check"),
         "docs/gradient-checking",
-        "Is the backward pass of your own layer right? Find out in NumPy, PyTorch or JAX.",
-        {"docs/gradient-checking": "Check gradients", "docs/index": "Guides", "reference/index": "Reference"},
+        later("Is the backward pass of your own layer right? Find out in NumPy, PyTorch or JAX."),
+        {
+            "docs/gradient-checking": later("Check gradients"),
+            "docs/index": later("Guides"),
+            "reference/index": later("Reference"),
+        },
     ),
-    "Look": (
+    (
+        later("Look"),
         "explorer",
-        "A small translator that computes in your browser: every number, forward and backward.",
-        {"explorer": "The explorer", "gallery": "Gallery"},
+        later("A small translator that computes in your browser: every number, forward and backward."),
+        {"explorer": later("The explorer"), "gallery": later("Gallery")},
     ),
-}
-LEAD = """\
-The Transformer of *Attention Is All You Need* and its family in NumPy. Every backward pass is written by
-hand, and every gradient is checked."""
-RUN = """\
-npformer needs Python 3.11 or later. It needs neither a GPU nor another framework. Run:"""
-TOUR = """\
-The tour trains a small translator, translates new sentences, checks every gradient and draws attention. It
-takes about four minutes on two CPU cores."""
+]
+RUN = f"git clone {REPOSITORY}\ncd npformer\npython -m pip install .\nnpformer tour"
 
 
-def home_page(lessons: Sequence[Lesson], documents: set[str]) -> Files:
-    """Return the first page of the site, with its three doors.
+def home_page(lessons: Sequence[Lesson], documents: Collection[str]) -> Files:
+    """Return the first page of the site in the current language, with its three doors.
 
     Args:
         lessons: The lessons of the site.
-        documents: The names of the other documents.
+        documents: The names of the other documents in this language. Links to others lead to English.
     """
     doors = []
-    for name, (entrance, offer, links) in DOORS.items():
-        shown = " · ".join(f"[{title}](/{path}.md)" for path, title in links.items() if path in documents)
-        title = f"[{name}](/{entrance}.md)" if entrance in documents else name
-        doors.append(f"- **{title}**\n\n  {offer.format(len(lessons))}\n\n  {shown}")
-    first = lessons[0]
-    begin = f"[Begin with lesson {first.number}: {text(first.title)}](/{document_of(first)}.md)"
-    if "start-here" in documents:
-        begin += " or read [who reads what first](/start-here.md)."
-    flow = f'<iframe class="wide-only" src="{EXPLORER}" loading="lazy" title="The explorer"></iframe>'
-    run = code(f"git clone {REPOSITORY}\ncd npformer\npython -m pip install .\nnpformer tour", "text")
+    for name, entrance, offer, links in DOORS:
+        shown = " · ".join(f"[{phrase(title, INTERFACE)}](/{path}.md)" for path, title in links.items())
+        title = f"[{phrase(name, INTERFACE)}](/{entrance}.md)"
+        doors.append(f"- **{title}**\n\n  {phrase(offer, INTERFACE, count=len(lessons))}\n\n  {shown}")
+    route = [f"1. [{each.number} · {text(each.title)}](/{document_of(each)}.md)" for each in MAIN.lessons]
+    flow = (
+        f'<iframe class="wide-only" src="{root_from("")}{address_of("")}" loading="lazy" '
+        f'title="{say("The explorer")}"></iframe>'
+    )
     parts = [
-        LEAD,
+        say(
+            "The Transformer of *Attention Is All You Need* and its family in NumPy. Every backward pass is "
+            "written by hand, and every gradient is checked."
+        ),
         f"{FENCE}{{container}} doors\n" + "\n".join(doors) + f"\n{FENCE}",
-        begin,
+        f"[{say('Who reads what first')}](/start-here.md)",
         *([raw(flow)] if "explorer" in documents else []),
-        f"## Run it yourself\n\n{RUN}\n\n{run}\n\n{TOUR}",
+        f"## {say('The main route')}\n\n" + "\n".join(route),
+        f"## {say('Run it yourself')}",
+        say("npformer needs Python 3.11 or later. It needs neither a GPU nor another framework. Run:"),
+        code(RUN, "text"),
+        say(
+            "The tour trains a small translator, translates new sentences, checks every gradient and draws "
+            "attention. It takes about four minutes on two CPU cores."
+        ),
     ]
+    course = ["lessons/index"] if "lessons/index" in documents else map(document_of, lessons)
     groups = {
-        "Learn": ["start-here", "lessons/index", "exercises", "zoo/index", "glossary"],
-        "Look": ["explorer", "gallery"],
-        "Check and use": ["docs/index", "reference/index"],
+        say("Learn"): ["start-here", *course, "exercises", "zoo/index", "glossary"],
+        say("Look"): ["explorer", "gallery"],
+        say("Check and use"): ["docs/index", "docs/gradient-checking", "docs/teaching", "reference/index"],
     }
     for caption, group in groups.items():
-        parts.append(listed([each for each in group if each in documents], caption))
+        below = [each for each in group if each in documents]
+        if "docs/index" in below:  # it lists the other guides
+            below = [each for each in below if not each.startswith("docs/") or each == "docs/index"]
+        parts.append(listed([f"/{each}" for each in below], caption))
     return {"index.md": document("npformer", parts, "home install start")}
 
 
@@ -104,7 +119,7 @@ def course_pages(lessons: Sequence[Lesson]) -> Files:
         "[list of exercises](/exercises.md) has the functions to write yourself.",
         "## Routes",
         "You need not read all lessons. Two routes lead through them:",
-        "\n".join(_route(route, lessons) for route in ROUTES.values()),
+        "\n".join(_route(route) for route in ROUTES.values()),
         "## The chapters",
         "\n".join(rows),
         "## The map",
@@ -116,12 +131,9 @@ def course_pages(lessons: Sequence[Lesson]) -> Files:
     return files
 
 
-def _route(route: Route, lessons: Sequence[Lesson]) -> str:
-    """Return a route with links to its lessons, as far as the site has them."""
-    links = ", ".join(
-        f"[{each.number}](/{document_of(each)}.md)" if each in lessons else each.number
-        for each in route.lessons
-    )
+def _route(route: Route) -> str:
+    """Return a route with links to its lessons."""
+    links = ", ".join(f"[{each.number}](/{document_of(each)}.md)" for each in route.lessons)
     return f"- **The {route.title}** ({route.length}): {text(route.goal)}. Lessons {links}."
 
 
@@ -165,8 +177,8 @@ def _exercise_list(lessons: Sequence[Lesson]) -> bytes:
 
 def glossary_page(lessons: Sequence[Lesson]) -> Files:
     """Return the glossary in the current language: each term, its definition, the lessons that explain it."""
-    documents = {lesson.path: lesson for lesson in lessons}
-    entries = "\n\n".join(_entry(term, documents) for term in all_terms())
+    by_path = {lesson.path: lesson for lesson in lessons}
+    entries = "\n\n".join(_entry(term, by_path) for term in all_terms())
     glossary = f"{FENCE}{{glossary}}\n{entries}\n{FENCE}"
     shapes = text(phrase(SHAPES, GLOSSARY))
     return {"glossary.md": document(say("Glossary"), [shapes, glossary], "terms definitions")}

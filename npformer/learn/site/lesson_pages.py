@@ -69,6 +69,11 @@ def address_of(view: str) -> str:
     return EXPLORER + query + quote(view, safe="#=&.,:+-_")
 
 
+def root_from(document: str) -> str:
+    """Return where the folder of the site is, from a document in the current language."""
+    return "../" * (document.count("/") + (current_language() != ENGLISH))
+
+
 def exercises_of(lesson: Lesson) -> list[str]:
     """Return the names of the exercises that a lesson starts."""
     prose = "\n".join(cell.text for cell in lesson.cells if cell.kind == "prose")
@@ -151,8 +156,7 @@ def hints(given: tuple[str, ...]) -> list[str]:
 
 def _view(view: str) -> str:
     """Return the explorer with a view, folded."""
-    root = "../" if current_language() == ENGLISH else "../../"
-    page = escape(f"{root}{address_of(view)}")
+    page = escape(f"{root_from('lessons/')}{address_of(view)}")
     link = f'<p><a href="{page}">{say("Show this view on a page of its own")}</a></p>'
     frame = f'<iframe src="{page}" loading="lazy" title="{say("The explorer")}"></iframe>'
     return folded(say("Open the explorer here"), raw(f"{link}\n{frame}"), "live")

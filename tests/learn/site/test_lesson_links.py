@@ -26,7 +26,7 @@ def linked(text, lesson=LATE):
         ),
         ("Chapter 4 says", [("Chapter 4", "chapter", "4")]),
         ("chapters 4–6", [("4", "chapter", "4"), ("6", "chapter", "6")]),
-        ("chapter 4.2", []),
+        ("第 4.4 课", [("第 4.4 课", "lesson", "4.4")]),
         ("attention weights", [("attention weights", "term", "attention weight")]),
         ("Layer\nnormalization", [("Layer\nnormalization", "term", "layer normalization")]),
         ("queries", [("queries", "term", "query")]),
