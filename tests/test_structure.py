@@ -53,7 +53,7 @@ ALLOWED = {
     "cupy": {"backend"},
     "cupyx": {"backend"},
     "docutils": {"learn"},
-    "jinja2": {"interop"},
+    "jinja2": {"interop", "learn"},
     "matplotlib": {"plots", "learn"},
     "PIL": {"plots"},
     "IPython": {"learn"},

@@ -7,12 +7,13 @@ import io
 import os
 import re
 import tempfile
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from threadpoolctl import threadpool_limits
 
@@ -24,12 +25,11 @@ from npformer.language import (
     LANGUAGES,
     NAMES,
     catalog,
-    later,
     path_of,
     speaking,
 )
 from npformer.learn.course.lesson import Lesson, all_lessons
-from npformer.learn.site.course_pages import course_pages, glossary_page, home_page
+from npformer.learn.site.course_pages import course_pages, glossary_page, home_page, zoo_pages
 from npformer.learn.site.explorer_page import explorer_files, introduction
 from npformer.learn.site.folder import check_folder, replace_content
 from npformer.learn.site.gallery_pages import gallery_pages
@@ -38,7 +38,6 @@ from npformer.learn.site.lesson_links import document_of
 from npformer.learn.site.lesson_pages import lesson_files, shares_a_run
 from npformer.learn.site.markdown import Files
 from npformer.learn.site.reference_pages import reference_pages
-from npformer.learn.site.zoo_pages import zoo_pages
 
 Job = Callable[[], Files]
 Report = Callable[[int, int], None]
@@ -47,52 +46,9 @@ NEEDED = ("sphinx", "myst_parser", "furo", "joblib")
 HERE = Path(__file__).parent
 PACKAGE = HERE.parents[1]
 LARGEST_STORE = "500M"
+# English stands in the root of the site, and each other language in a folder
+FOLDERS = {language: "" if language == ENGLISH else f"{name}/" for name, language in LANGUAGES.items()}
 TRANSLATIONS = [language for language in LANGUAGES.values() if language != ENGLISH]
-NEXT = later("Next page")
-# the words of the theme and of the search that Sphinx does not translate
-WORDS = (
-    later("Previous"),
-    later("Home"),
-    later("On this page"),
-    later("Back to top"),
-    later("Skip to content"),
-    later("All pages"),
-    later("Words to search for"),
-    later("The search needs JavaScript."),
-    later("No page has “{question}”. Try fewer or other words."),
-    later("1 page for “{question}”"),
-    later("{count} pages for “{question}”"),
-    later("The best {count} pages for “{question}”"),
-)
-SETTINGS = {
-    "project": "npformer",
-    "extensions": [
-        "myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode",
-        "npformer.learn.site.sphinx_extension", "npformer.learn.site.search_index",
-    ],
-    "html_theme": "furo",
-    "html_title": "npformer",
-    "html_show_copyright": False,
-    "html_static_path": [str(HERE / "web")],
-    "templates_path": [str(HERE / "templates")],
-    "html_css_files": ["npformer.css"],
-    "html_js_files": ["npformer.js"],
-    "smartquotes": False,
-    "html_extra_path": ["extra"],
-    "html_copy_source": False,
-    "html_math_renderer": "mathml",
-    "myst_enable_extensions": ["dollarmath"],
-    "myst_disable_syntax": ["html_block", "html_inline"],
-    "myst_heading_anchors": 3,
-    "default_role": "py:obj",
-    "autodoc_member_order": "bysource",
-    "autodoc_preserve_defaults": True,
-    "napoleon_use_ivar": True,
-    "viewcode_follow_imported_members": True,
-    "autodoc_default_options": {"members": True, "special-members": "__call__", "show-inheritance": True},
-    "maximum_signature_line_length": 76,
-    "python_use_unqualified_type_names": True,
-}  # fmt: skip
 
 
 class Built(NamedTuple):
@@ -149,11 +105,13 @@ def build_site(out: Path, plan: SitePlan, report: Report) -> Built:
             "'npformer[site]'"
         )
     documents = make_documents(plan, report)
+    if memory := _memory():
+        memory.reduce_size(bytes_limit=LARGEST_STORE)  # what was not used for the longest time goes first
     warnings: list[str] = []
     with tempfile.TemporaryDirectory(prefix="npformer-site-", ignore_cleanup_errors=True) as folder:
         for language, made in documents.items():
             others = {other: _names(each) for other, each in documents.items() if other != language}
-            warnings += write_pages(made, Path(folder, folder_of(language)), language, others)
+            warnings += write_pages(made, Path(folder, FOLDERS[language]), language, others)
         files = replace_content(out, Path(folder))
     return Built(sum(path.suffix == ".html" for path in files), sum(files.values()), warnings)
 
@@ -240,16 +198,22 @@ def store_folder() -> Path:
     return (Path(home) if os.path.isabs(home) else Path.home() / ".cache") / "npformer" / "site"
 
 
-def _stored(key: str, make: Job) -> Files:
-    """Return what a function makes, from the store if it was made before with the same package and key."""
+def _memory() -> Any:
+    """Return the store, or None if its folder cannot be made."""
     from joblib import Memory
 
     try:
-        memory = Memory(store_folder(), verbose=0, compress=True)
+        return Memory(store_folder(), verbose=0, compress=True)
     except OSError:
+        return None
+
+
+def _stored(key: str, make: Job) -> Files:
+    """Return what a function makes, from the store if it was made before with the same package and key."""
+    memory = _memory()
+    if memory is None:
         return make()  # without the store, the site takes longer
     files: Files = memory.cache(_call, ignore=["make"])(f"{_package()} {key}", make)
-    memory.reduce_size(bytes_limit=LARGEST_STORE)  # what was not used for the longest time goes first
     return files
 
 
@@ -287,17 +251,12 @@ def _lessons(group: Sequence[Lesson], has_explorer: bool) -> Files:
     return _stored(f"lessons {has_explorer} {texts} {translations}", make)
 
 
-def folder_of(language: str) -> str:
-    """Return the folder of the pages in a language, such as "zh/", or "" for English."""
-    return "" if language == ENGLISH else f"{next(k for k, v in LANGUAGES.items() if v == language)}/"
-
-
 def _write_words(language: str, source: Path) -> None:
     """Write the program's words in a language where Sphinx looks for those of its frame."""
     from polib import pofile
 
     words = pofile(str(path_of(language, INTERFACE)))
-    words.find("Next").msgstr = words.find(NEXT).msgstr  # a page of another kind than the next lesson
+    words.find("Next").msgstr = words.find("Next page").msgstr  # a page of another kind than the next lesson
     catalogs = source / "locale" / language / "LC_MESSAGES"
     catalogs.mkdir(parents=True)
     words.save_as_mofile(str(catalogs / "sphinx.mo"))
@@ -331,11 +290,12 @@ def write_pages(
         if language != ENGLISH:
             _write_words(language, source)
         warnings = io.StringIO()
-        settings = SETTINGS | {
+        settings = tomllib.loads((HERE / "sphinx.toml").read_text(encoding="utf-8")) | {
             "language": language,
-            "locale_dirs": ["locale"],
+            "html_static_path": [str(HERE / "web")],
+            "templates_path": [str(HERE / "templates")],
             "npformer_others": {
-                folder_of(other): (NAMES[other], sorted(names)) for other, names in others.items()
+                FOLDERS[other]: (NAMES[other], sorted(names)) for other, names in others.items()
             },
         }
         translators.clear()  # Sphinx would add its sentences in this language to those of an earlier site

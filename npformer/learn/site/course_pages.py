@@ -1,53 +1,21 @@
-"""The home page, the contents of the course with its map, the chapters, the exercises and the glossary."""
+"""The documents of the site beside lessons and guides, from their templates in pages/."""
 
 from collections.abc import Collection, Sequence
 from itertools import groupby
-from pathlib import Path
 
-from npformer.language import GLOSSARY, INTERFACE, later, phrase, say
+from npformer.language import GLOSSARY, phrase
+from npformer.learn.bugs import BUGS, Specimen
+from npformer.learn.bugs.judge import fill
+from npformer.learn.bugs.picture import draw
 from npformer.learn.course.architecture import place_of
 from npformer.learn.course.chapters import TITLES
-from npformer.learn.course.glossary import SHAPES, Term, all_terms
+from npformer.learn.course.glossary import SHAPES, all_terms
 from npformer.learn.course.length import minutes_of
 from npformer.learn.course.lesson import Lesson
-from npformer.learn.course.routes import MAIN, ROUTES, Route
 from npformer.learn.exercises import EXERCISES
 from npformer.learn.site.lesson_links import REPOSITORY, document_of
 from npformer.learn.site.lesson_pages import address_of, exercises_of, root_from
-from npformer.learn.site.markdown import FENCE, Files, code, document, listed, picture, raw, text
-
-DOORS = [
-    (
-        later("Learn"),
-        "lessons/index",
-        later(
-            "{count} lessons from words to a translator, each with its results, its figures and exercises."
-        ),
-        {
-            "lessons/index": later("The course"),
-            "exercises": later("Exercises"),
-            "zoo/index": later("The bug zoo"),
-            "glossary": later("Glossary"),
-        },
-    ),
-    (
-        later("Check"),
-        "docs/gradient-checking",
-        later("Is the backward pass of your own layer right? Find out in NumPy, PyTorch or JAX."),
-        {
-            "docs/gradient-checking": later("Check gradients"),
-            "docs/index": later("Guides"),
-            "reference/index": later("Reference"),
-        },
-    ),
-    (
-        later("Look"),
-        "explorer",
-        later("A small translator that computes in your browser: every number, forward and backward."),
-        {"explorer": later("The explorer"), "gallery": later("Gallery")},
-    ),
-]
-RUN = f"git clone {REPOSITORY}\ncd npformer\npython -m pip install .\nnpformer tour"
+from npformer.learn.site.markdown import Files, page, picture
 
 
 def home_page(lessons: Sequence[Lesson], documents: Collection[str]) -> Files:
@@ -57,45 +25,8 @@ def home_page(lessons: Sequence[Lesson], documents: Collection[str]) -> Files:
         lessons: The lessons of the site.
         documents: The names of the other documents in this language. Links to others lead to English.
     """
-    doors = []
-    for name, entrance, offer, links in DOORS:
-        shown = " · ".join(f"[{phrase(title, INTERFACE)}](/{path}.md)" for path, title in links.items())
-        title = f"[{phrase(name, INTERFACE)}](/{entrance}.md)"
-        doors.append(f"- **{title}**\n\n  {phrase(offer, INTERFACE, count=len(lessons))}\n\n  {shown}")
-    route = [f"1. [{each.number} · {text(each.title)}](/{document_of(each)}.md)" for each in MAIN.lessons]
-    flow = (
-        f'<iframe class="wide-only" src="{root_from("")}{address_of("")}" loading="lazy" '
-        f'title="{say("The explorer")}"></iframe>'
-    )
-    parts = [
-        say(
-            "The Transformer of *Attention Is All You Need* and its family in NumPy. Every backward pass is "
-            "written by hand, and every gradient is checked."
-        ),
-        f"{FENCE}{{container}} doors\n" + "\n".join(doors) + f"\n{FENCE}",
-        f"[{say('Who reads what first')}](/start-here.md)",
-        *([raw(flow)] if "explorer" in documents else []),
-        f"## {say('The main route')}\n\n" + "\n".join(route),
-        f"## {say('Run it yourself')}",
-        say("npformer needs Python 3.11 or later. It needs neither a GPU nor another framework. Run:"),
-        code(RUN, "text"),
-        say(
-            "The tour trains a small translator, translates new sentences, checks every gradient and draws "
-            "attention. It takes about four minutes on two CPU cores."
-        ),
-    ]
-    course = ["lessons/index"] if "lessons/index" in documents else map(document_of, lessons)
-    groups = {
-        say("Learn"): ["start-here", *course, "exercises", "zoo/index", "glossary"],
-        say("Look"): ["explorer", "gallery"],
-        say("Check and use"): ["docs/index", "docs/gradient-checking", "docs/teaching", "reference/index"],
-    }
-    for caption, group in groups.items():
-        below = [each for each in group if each in documents]
-        if "docs/index" in below:  # it lists the other guides
-            below = [each for each in below if not each.startswith("docs/") or each == "docs/index"]
-        parts.append(listed([f"/{each}" for each in below], caption))
-    return {"index.md": document("npformer", parts, "home install start")}
+    values = {"repository": REPOSITORY, "address": root_from("") + address_of("")}
+    return {"index.md": page("home", lessons=lessons, documents=documents, **values)}
 
 
 def course_pages(lessons: Sequence[Lesson]) -> Files:
@@ -103,91 +34,51 @@ def course_pages(lessons: Sequence[Lesson]) -> Files:
     from npformer.learn.figures.course_map import course_map  # matplotlib takes a second to load
 
     chapters = {number: list(group) for number, group in groupby(lessons, lambda each: each.chapter)}
-    files, entries, rows = Files(), [], []
+    files = Files()
+
+    def path_of(number: int) -> str:
+        several = len(chapters[number]) > 1
+        return f"lessons/chapter_{number:02}" if several else document_of(chapters[number][0])
+
     for number, group in chapters.items():
-        path = f"lessons/chapter_{number:02}" if len(group) > 1 else document_of(group[0])
-        entries.append(f"/{path}")
-        rows.append(f"- [{number} · {text(TITLES[number])}](/{path}.md)")
+        values = {"number": number, "title": TITLES[number], "lessons": group}
         if len(group) > 1:
-            files[f"{path}.md"] = _chapter(number, group)
-    hours = round(sum(map(minutes_of, lessons)) / 60)
+            files[f"{path_of(number)}.md"] = page("chapter", place=place_of(f"{number:02}_"), **values)
     caption = "The architecture of the Transformer. Beside each part stands the chapter that explains it."
-    parts = [
-        f"{len(lessons)} lessons in {len(chapters)} chapters, about {hours} hours. You can read the lessons "
-        "here with all their results, or run them: `npformer lesson 0.0` steps through a lesson in the "
-        "terminal, and `npformer lesson 0.0 --notebook` writes it as a notebook. A "
-        "[list of exercises](/exercises.md) has the functions to write yourself.",
-        "## Routes",
-        "You need not read all lessons. Two routes lead through them:",
-        "\n".join(_route(route) for route in ROUTES.values()),
-        "## The chapters",
-        "\n".join(rows),
-        "## The map",
-        picture(files, "lessons/course_map", course_map(), caption),
-        listed(entries),
-    ]
-    files["lessons/index.md"] = document("The course", parts, "contents chapters lessons")
-    files["exercises.md"] = _exercise_list(lessons)
-    return files
-
-
-def _route(route: Route) -> str:
-    """Return a route with links to its lessons."""
-    links = ", ".join(f"[{each.number}](/{document_of(each)}.md)" for each in route.lessons)
-    return f"- **The {route.title}** ({route.length}): {text(route.goal)}. Lessons {links}."
-
-
-def _chapter(number: int, lessons: Sequence[Lesson]) -> bytes:
-    """Return the document of a chapter: its lessons, with what one can do after each."""
-    place = place_of(f"{number:02}_")
-    rows = [
-        f"- [{each.number} · {text(each.title)}](/{document_of(each)}.md), {minutes_of(each)} minutes\n\n"
-        f"  {text('; '.join(each.goals))}"
-        for each in lessons
-    ]
-    parts = [
-        f"`{place.line}`" if place else "",
-        "\n".join(rows),
-        listed([f"/{document_of(each)}" for each in lessons]),
-    ]
-    return document(f"{number} · {text(TITLES[number])}", parts)
-
-
-def _exercise_list(lessons: Sequence[Lesson]) -> bytes:
-    """Return the list of all exercises, each with a link to the lesson that starts it."""
-    where = {name: lesson for lesson in reversed(lessons) for name in exercises_of(lesson)}
-    parts = [
-        f"In {len(list(EXERCISES))} exercises you write a function of the package yourself. "
-        "`npformer exercise start softmax` writes a file with the missing function, and "
-        "`npformer exercise check` runs it and says what is wrong. When you have solved them, "
-        "`npformer build` assembles your functions into a Transformer that translates."
-    ]
-    ordered = sorted(EXERCISES, key=lambda each: each.chapter)
-    for number, group in groupby(ordered, lambda each: each.chapter):
-        rows = []
-        for each in group:
-            lesson = where.get(each.name)
-            name = f"[{each.name}](#exercise-{each.name})" if lesson else each.name
-            rows.append(
-                f"- **{name}**: {text(each.title)}" + (f" (lesson {lesson.number})" if lesson else "")
-            )
-        parts.append(f"## {number} · {text(TITLES[number])}\n\n" + "\n".join(rows))
-    return document("Exercises", parts, "practice homework")
+    drawn = picture(files, "lessons/course_map", course_map(), caption)
+    hours = round(sum(map(minutes_of, lessons)) / 60)
+    where = {name: lesson.number for lesson in reversed(lessons) for name in exercises_of(lesson)}
+    contents = page("course", lessons=lessons, chapters=chapters, hours=hours, map=drawn, path_of=path_of)
+    exercises = page("exercises", exercises=list(EXERCISES), where=where)
+    return files | {"lessons/index.md": contents, "exercises.md": exercises}
 
 
 def glossary_page(lessons: Sequence[Lesson]) -> Files:
     """Return the glossary in the current language: each term, its definition, the lessons that explain it."""
     by_path = {lesson.path: lesson for lesson in lessons}
-    entries = "\n\n".join(_entry(term, by_path) for term in all_terms())
-    glossary = f"{FENCE}{{glossary}}\n{entries}\n{FENCE}"
-    shapes = text(phrase(SHAPES, GLOSSARY))
-    return {"glossary.md": document(say("Glossary"), [shapes, glossary], "terms definitions")}
+    terms = []
+    for term in all_terms():
+        found = dict.fromkeys(by_path[place.path] for place in term.lessons if place.path in by_path)
+        terms.append((term, ", ".join(f"[{each.number}](/{document_of(each)}.md)" for each in found)))
+    return {"glossary.md": page("glossary", terms=terms, shapes=phrase(SHAPES, GLOSSARY))}
 
 
-def _entry(term: Term, documents: dict[Path, Lesson]) -> str:
-    """Return a term with its Chinese name, its definition, and links to its lessons."""
-    found = dict.fromkeys(documents[place.path] for place in term.lessons if place.path in documents)
-    links = ", ".join(f"[{each.number}](/{document_of(each)}.md)" for each in found)
-    explained = f" *{say('Lesson {links}', links=links)}*" if links else ""
-    names = "\n".join(term.names)
-    return f"{names}\n    {text(term.meaning)}{explained}"
+def zoo_pages() -> Files:
+    """Return the list of all bugs, and the page of each bug. Every program is trained twice."""
+    files = Files()
+    for bug in BUGS:
+        files |= bug_page(bug)
+    paths = [f"zoo/{bug.number:02}" for bug in BUGS]
+    return files | {"zoo/index.md": page("zoo", bugs=list(BUGS), paths=paths)}
+
+
+def bug_page(bug: Specimen) -> Files:
+    """Return the page of a bug, whose program is trained with the bug and without it, and its picture."""
+    wrong, right = bug.train(bug.buggy()), bug.train(bug.repaired())
+    title = f"Bug {bug.number}: {bug.summary}"
+    numbers = f"{wrong.numbers()['last']:.3g} with the bug, and {right.numbers()['last']:.3g} without it"
+    caption = f"The {bug.axes[1]} in the training. Its last value is {numbers}."
+    files, path = Files(), f"zoo/{bug.number:02}"
+    drawn = picture(files, path, draw(wrong, right, bug.axes, title), caption)
+    symptom = fill(bug.symptom, wrong, right)
+    return files | {f"{path}.md": page("bug", bug=bug, title=title, symptom=symptom, picture=drawn)}

@@ -8,9 +8,9 @@ from npformer.explorer import explore
 from npformer.language import say
 from npformer.learn.course.lesson import Lesson
 from npformer.learn.course.trained import tour_recipe
-from npformer.learn.site.lesson_links import document_of, page_of
+from npformer.learn.site.lesson_links import page_of
 from npformer.learn.site.lesson_pages import EXPLORER, address_of, root_from, view_of
-from npformer.learn.site.markdown import Files, document, raw, text
+from npformer.learn.site.markdown import Files, page
 from npformer.pretrained import load
 from npformer.training import train
 
@@ -39,42 +39,9 @@ def explorer_files(model: str | None, lessons: Sequence[Lesson]) -> Files:
 
 def introduction(lessons: Sequence[Lesson]) -> Files:
     """Return the document that introduces the explorer in the current language, with it in a frame."""
-    title, address = say("The explorer"), root_from("") + address_of("")
-    items = [
-        say(
-            "Press **Next**, or the space bar, to go from one line of the code to the next. Click on a "
-            "number to read how it was computed."
-        ),
-        say("Choose **backward** to see each gradient with the line that computes it."),
-        say(
-            "In **What if**, switch off a head, change a mask, a token or a weight, and see the loss change."
-        ),
-        say(
-            "In **Teach it**, write another translation and train, and see how the probabilities and the "
-            "words change."
-        ),
-    ]
-    rows = [
-        f"| [{lesson.number} {text(lesson.title)}](/{document_of(lesson)}.md) "
-        f"| [{_named(view)}](/{address_of(view)}) |"
-        for lesson in lessons
-        if (view := view_of(lesson)) is not None
-    ]
-    parts = [
-        say(
-            "A small Transformer, trained to translate English into French, that computes in your browser. "
-            "You can follow every number from the words to the loss, and every gradient on the way back."
-        ),
-        "\n".join(f"- {item}" for item in items),
-        raw(
-            f'<p><a class="button" href="{address}">{say("Open the explorer")}</a></p>\n'
-            f'<iframe class="wide-only" src="{address}" loading="lazy" title="{title}"></iframe>'
-        ),
-        f"## {say('The steps that the lessons derive')}",
-        "\n".join([f"| {say('lesson')} | {say('in the explorer')} |", "|---|---|", *rows]),
-    ]
-    keywords = "live interactive visualization backward gradient attention"
-    return {"explorer.md": document(title, parts, keywords)}
+    found = {lesson: view for lesson in lessons if (view := view_of(lesson)) is not None}
+    views = [(lesson, address_of(view), _named(view)) for lesson, view in found.items()]
+    return {"explorer.md": page("explorer", views=views, address=root_from("") + address_of(""))}
 
 
 def _named(view: str) -> str:

@@ -37,7 +37,7 @@ def guide_pages(checkout: Path = CHECKOUT) -> Files:
         names.append(_document_of(file))
         files[f"{names[-1]}.md"] = shown.encode()
     if "docs/index" in names:
-        below = [f"/{name}" for name in names if name not in ("docs/index", "start-here")]
+        below = [name for name in names if name not in ("docs/index", "start-here")]
         files["docs/index.md"] += f"\n{listed(below)}\n".encode()
     return files
 

@@ -1,9 +1,10 @@
 """The reference: a page for each package of the public interface. Sphinx reads entries from docstrings."""
 
+from collections.abc import Sequence
 from importlib import import_module
 from types import FunctionType, ModuleType
 
-from npformer.learn.site.markdown import FENCE, Files, document, escaped, listed
+from npformer.learn.site.markdown import Files, escaped, page
 
 TOP = import_module("npformer")
 INTERFACE = (
@@ -19,39 +20,38 @@ def packages() -> list[str]:
 
 def reference_pages() -> Files:
     """Return the page of `npformer`, and a page for each of its packages."""
-    rows, files = [], Files()
-    for package in packages():
-        path, module = f"reference/{package.removeprefix('npformer.')}", import_module(package)
+    paths = {package: f"reference/{package.removeprefix('npformer.')}" for package in packages()}
+    files, rows, homes = Files(), [], dict[str, str]()
+    for package, path in paths.items():
+        module = import_module(package)
         summary = escaped(" ".join((module.__doc__ or "").partition("\n\n")[0].split()))
         rows.append(f"- [`{package}`](/{path}.md): {summary}")
-        keywords = f"{package} {' '.join(module.__all__)}"
-        files[f"{path}.md"] = document(f"`{package}`", [_entries(package, module.__all__)], keywords)
-    homes = {name: package for package in packages() for name in import_module(package).__all__}
+        homes |= dict.fromkeys(module.__all__, package)
+        files[f"{path}.md"] = _page(package, module.__all__, title=f"`{package}`")
     names = [name for name in TOP.__all__ if not isinstance(getattr(TOP, name), ModuleType)]
     others = ", ".join(f"{{py:obj}}`{name} <{homes[name]}.{name}>`" for name in names if name in homes)
-    parts = [
-        INTERFACE,
-        "## Packages\n\n" + "\n".join(rows),
-        f"## Names of npformer\n\nFrom its packages: {others}.",
-        _entries("npformer", [name for name in names if name not in homes]),
-        listed([f"/{path.removesuffix('.md')}" for path in files]),
-    ]
-    return files | {"reference/index.md": document("Reference", parts, "API interface")}
+    head = f"{INTERFACE}\n\n## Packages\n\n" + "\n".join(rows)
+    head += f"\n\n## Names of npformer\n\nFrom its packages: {others}."
+    own = [name for name in names if name not in homes]
+    top = _page("npformer", own, title="Reference", head=head, paths=list(paths.values()))
+    return files | {"reference/index.md": top}
 
 
-def _entries(package: str, names: list[str]) -> str:
-    """Return the directive that describes names of a package. Constants, which have no docstring, follow."""
+def _page(package: str, names: list[str], *, title: str, head: str = "", paths: Sequence[str] = ()) -> bytes:
+    """Return a page on names of a package. Constants, which have no docstring, follow the others."""
     values = {name: getattr(import_module(package), name) for name in names}
-    described = [name for name, value in values.items() if _is_own(value)]
-    others = sorted({*import_module(package).__all__} - {*described})
-    lines = [f".. automodule:: {package}", f"   :exclude-members: {', '.join(others)}", ""]
-    for name, value in values.items():
-        if isinstance(value, type) and name not in described:
-            of = f"{value.__module__}.{value.__name__}"
-            lines += [f".. py:class:: {name}", f"   :module: {package}", "", f"   The class ``{of}``.", ""]
-        elif name not in described:
-            lines += [f".. autodata:: {package}.{name}", ""]
-    return f"{FENCE}{{eval-rst}}\n" + "\n".join(lines) + f"{FENCE}"
+    own = [name for name, value in values.items() if _is_own(value)]
+    return page(
+        "package",
+        package=package,
+        names=names,
+        title=title,
+        head=head,
+        paths=paths,
+        others=sorted({*import_module(package).__all__} - {*own}),
+        constants=[(name, value) for name, value in values.items() if name not in own],
+        is_class=lambda value: isinstance(value, type),
+    )
 
 
 def _is_own(value: object) -> bool:
