@@ -170,7 +170,7 @@ TOPICS = {
     "learn/course": {"citations", "index_and_glossary", "lessons", "notation", "real_translator"},
     "learn/exercises": {"exercises"},
     "learn/figures": {"all_figures", "changed_inputs"},
-    "learn/site": {"search"},
+    "learn/site": {"search", "translated_pages", "zoo_pages"},
     "models": {
         "backward_details",
         "document_numbers",

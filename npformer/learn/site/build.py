@@ -1,19 +1,17 @@
 """Build the site: make all documents, let Sphinx turn them into pages, and write the folder."""
 
 import contextlib
-import hashlib
 import importlib.util
 import io
-import os
 import re
 import tempfile
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from threadpoolctl import threadpool_limits
 
@@ -38,14 +36,12 @@ from npformer.learn.site.lesson_links import document_of
 from npformer.learn.site.lesson_pages import lesson_files, shares_a_run
 from npformer.learn.site.markdown import Files
 from npformer.learn.site.reference_pages import reference_pages
+from npformer.learn.site.store import Job, forget, stored
 
-Job = Callable[[], Files]
 Report = Callable[[int, int], None]
 NO_OTHERS: Mapping[str, set[str]] = {}
 NEEDED = ("sphinx", "myst_parser", "furo", "joblib")
 HERE = Path(__file__).parent
-PACKAGE = HERE.parents[1]
-LARGEST_STORE = "500M"
 # English stands in the root of the site, and each other language in a folder
 FOLDERS = {language: "" if language == ENGLISH else f"{name}/" for name, language in LANGUAGES.items()}
 TRANSLATIONS = [language for language in LANGUAGES.values() if language != ENGLISH]
@@ -105,8 +101,7 @@ def build_site(out: Path, plan: SitePlan, report: Report) -> Built:
             "'npformer[site]'"
         )
     documents = make_documents(plan, report)
-    if memory := _memory():
-        memory.reduce_size(bytes_limit=LARGEST_STORE)  # what was not used for the longest time goes first
+    forget()
     warnings: list[str] = []
     with tempfile.TemporaryDirectory(prefix="npformer-site-", ignore_cleanup_errors=True) as folder:
         for language, made in documents.items():
@@ -149,7 +144,7 @@ def _run(plan: SitePlan, report: Report) -> dict[str, Files]:
     if plan.has_explorer:
         jobs.append(partial(_explorer, plan.model, plan.lessons))
     if plan.is_whole:
-        jobs += [partial(_stored, make.__name__, make) for make in (gallery_pages, zoo_pages)]
+        jobs += [partial(stored, make.__name__, make) for make in (gallery_pages, zoo_pages)]
         jobs.append(reference_pages)
     translated = [replace(lesson, language=each) for each in TRANSLATIONS for lesson in plan.lessons]
     groups += [[lesson] for lesson in translated if lesson.translations]
@@ -191,52 +186,11 @@ def _made(job: Job, folder: str) -> Files:
         return job()
 
 
-def store_folder() -> Path:
-    """Return the folder of what is stored. The default of $XDG_CACHE_HOME is ~/.cache."""
-    home = os.environ.get("XDG_CACHE_HOME", "")
-    # the specification says to ignore a relative path
-    return (Path(home) if os.path.isabs(home) else Path.home() / ".cache") / "npformer" / "site"
-
-
-def _memory() -> Any:
-    """Return the store, or None if its folder cannot be made."""
-    from joblib import Memory
-
-    try:
-        return Memory(store_folder(), verbose=0, compress=True)
-    except OSError:
-        return None
-
-
-def _stored(key: str, make: Job) -> Files:
-    """Return what a function makes, from the store if it was made before with the same package and key."""
-    memory = _memory()
-    if memory is None:
-        return make()  # without the store, the site takes longer
-    files: Files = memory.cache(_call, ignore=["make"])(f"{_package()} {key}", make)
-    return files
-
-
-def _call(key: str, make: Job) -> Files:
-    """Return what a function makes. The store knows the result by the key."""
-    return make()
-
-
-@cache
-def _package() -> str:
-    """Return a digest of all files of the package but its catalogs, and of the pictures of a checkout."""
-    digest = hashlib.sha256()
-    for path in [*sorted(PACKAGE.rglob("*")), *sorted((PACKAGE.parent / "figures").glob("*"))]:
-        if path.is_file() and not {"__pycache__", "locale"} & set(path.parts):
-            digest.update(path.relative_to(PACKAGE.parent).as_posix().encode() + path.read_bytes())
-    return digest.hexdigest()
-
-
 def _explorer(model: str | None, lessons: Sequence[Lesson]) -> Files:
     """Return the explorer of a model, or of the tour's, which is trained first."""
     make = partial(explorer_files, model, lessons)
     words = [catalog(language, EXPLORER) for language in TRANSLATIONS]
-    return make() if model else _stored(f"explorer {[lesson.name for lesson in lessons]} {words}", make)
+    return make() if model else stored(f"explorer {[lesson.name for lesson in lessons]} {words}", make)
 
 
 def _lessons(group: Sequence[Lesson], has_explorer: bool) -> Files:
@@ -248,7 +202,7 @@ def _lessons(group: Sequence[Lesson], has_explorer: bool) -> Files:
 
     texts = [lesson.path.read_text(encoding="utf-8") for lesson in group]
     translations = [lesson.translations for lesson in group]
-    return _stored(f"lessons {has_explorer} {texts} {translations}", make)
+    return stored(f"lessons {has_explorer} {texts} {translations}", make)
 
 
 def _write_words(language: str, source: Path) -> None:

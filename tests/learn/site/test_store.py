@@ -2,7 +2,7 @@
 
 import pytest
 
-from npformer.learn.site import build
+from npformer.learn.site import store
 
 FILES = {"lessons/05_1.md": b"text", "lessons/05_1/a.svg": b"\x00"}
 
@@ -16,16 +16,16 @@ def test_what_was_made_is_read_again_for_the_same_content_only(tmp_path, monkeyp
         made.append(1)
         return FILES
 
-    assert build._stored("a", make) == build._stored("a", make) == FILES
+    assert store.stored("a", make) == store.stored("a", make) == FILES
     assert len(made) == 1
-    assert build._stored("b", make) == FILES
+    assert store.stored("b", make) == FILES
     assert len(made) == 2
-    monkeypatch.setattr(build, "_package", lambda: "another package")
-    build._stored("a", make)
+    monkeypatch.setattr(store, "_package", lambda: "another package")
+    store.stored("a", make)
     assert len(made) == 3
     for entry in tmp_path.rglob("output.pkl*"):
         entry.write_bytes(entry.read_bytes()[:40])
-    assert build._stored("a", make) == FILES
+    assert store.stored("a", make) == FILES
     assert len(made) == 4
 
 
@@ -33,9 +33,9 @@ def test_without_a_folder_the_site_is_made_all_the_same(tmp_path, monkeypatch):
     pytest.importorskip("joblib")
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-    assert build._stored("a", lambda: FILES) == FILES
+    assert store.stored("a", lambda: FILES) == FILES
 
 
 def test_a_relative_path_is_ignored(monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", "relative")
-    assert build.store_folder().is_absolute()
+    assert store.store_folder().is_absolute()

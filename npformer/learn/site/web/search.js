@@ -16,16 +16,7 @@ const SNIPPET = 180; // characters
 const WAIT = 150; // milliseconds after a key, before the search runs
 const SYNONYM = 0.4; // the weight of a word that means the same
 const REST = 0.2; // the weight of the other parts of a page, beside its best one
-const REFERENCE_OF_CODE = 1.6; // the weight of the reference if the question is a name in the code
-/** @type {Record<string, number>} */
-const SECTIONS = {
-  Lessons: 1.15,
-  Glossary: 0.9,
-  Explorer: 0.9,
-  "Bug zoo": 0.85,
-  Reference: 0.8,
-  Gallery: 0.75,
-};
+const LESSON = 1.3; // the weight of a page of the course
 const STOP = new Set(INDEX.stop);
 const CHINESE = new Intl.Segmenter("zh", { granularity: "word" });
 
@@ -120,10 +111,9 @@ function search(question, most = MOST) {
     for (const term of queryTerms) page.asked.add(term);
     pages.set(part.page, page); // the first part is the best one
   }
-  const code = /\w[_.]\w|\p{Ll}\p{Lu}/u.test(question);
   for (const page of pages.values()) {
     const covered = [...groups.values()].filter((group) => group.some((term) => page.asked.has(term)));
-    const prior = code && page.section === "Reference" ? REFERENCE_OF_CODE : (SECTIONS[page.section] ?? 1);
+    const prior = page.section === "Lessons" ? LESSON : 1;
     const rest = (REST * page.all) / Math.sqrt(LENGTHS.get(page.page) ?? 1);
     page.score = (page.score + rest) * (0.3 + 0.7 * (covered.length / groups.size) ** 2) * prior;
   }
