@@ -54,6 +54,7 @@ ALLOWED = {
     "cupyx": {"backend"},
     "docutils": {"learn"},
     "jinja2": {"interop", "learn"},
+    "joblib": {"learn"},
     "matplotlib": {"plots", "learn"},
     "PIL": {"plots"},
     "IPython": {"learn"},
