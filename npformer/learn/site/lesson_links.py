@@ -10,7 +10,7 @@ from npformer.learn.course.lesson import Lesson
 FILE = r"`\d\d_(?:\d_)?\w+`"  # the name of a lesson's file
 NUMBER = r"\d+(?:\.\d+)?"
 # "lesson 4.4, `04_4_query_key_and_value`", "lesson 4.4 (`...`)" or "第 4.4 课（`...`）": the file is left out
-NAMED = re.compile(rf"([Ll]esson\s+{NUMBER}|第 {NUMBER} 课)(?:,\s+{FILE}|\s+\({FILE}\)|（{FILE}）)")
+NAMED = re.compile(rf"([Ll]esson\s+{NUMBER}|第 {NUMBER} 课)(?:,\s+{FILE}|，{FILE}|\s+\({FILE}\)|（{FILE}）)")
 SEVERAL = rf"{NUMBER}(?:(?:,\s+|\s+and\s+|\s+or\s+|\s+to\s+|–){NUMBER})*"
 NAMES = rf"\b(?P<word>[Ll]esson|[Cc]hapter)s?\s+{SEVERAL}|第 {NUMBER} (?P<sign>课|章)"
 KINDS = {"l": "lesson", "课": "lesson", "c": "chapter", "章": "chapter"}

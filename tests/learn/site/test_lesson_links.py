@@ -41,6 +41,7 @@ def test_what_a_text_names(text, expected):
 
 def test_the_file_of_a_lesson_is_left_out_behind_its_number():
     assert NAMED.sub(r"\1", "see lesson 4.4, `04_4_query_key_and_value`.") == "see lesson 4.4."
+    assert NAMED.sub(r"\1", "（第 4.4 课，`04_4_query_key_and_value`）") == "（第 4.4 课）"
     assert NAMED.sub(r"\1", "Lesson 5.3\n(`05_3_what_the_scale_does`)") == "Lesson 5.3"
 
 

@@ -18,7 +18,7 @@ const SYNONYM = 0.4; // the weight of a word that means the same
 const REST = 0.2; // the weight of the other parts of a page, beside its best one
 const LESSON = 1.3; // the weight of a page of the course
 const STOP = new Set(INDEX.stop);
-const CHINESE = new Intl.Segmenter("zh", { granularity: "word" });
+const WORDS = new Intl.Segmenter("zh", { granularity: "word" });
 
 /**
  * Return the words of a text. A compound such as layer_norm, LayerNorm or feed-forward is returned in its
@@ -33,7 +33,7 @@ function wordsOf(text) {
   for (const [compound] of spaced.toLowerCase().matchAll(/[\p{L}\p{N}]+(?:[-_'][\p{L}\p{N}]+)*/gu)) {
     const parts = compound.split(/[-_']/);
     for (const part of parts) {
-      const segments = /\p{Script=Han}/u.test(part) ? [...CHINESE.segment(part)] : [{ segment: part }];
+      const segments = /\p{Script=Han}/u.test(part) ? [...WORDS.segment(part)] : [{ segment: part }];
       words.push(...segments.map(({ segment }) => segment));
     }
     if (parts.length > 1) words.push(parts.join(""));
@@ -140,14 +140,15 @@ function made(name, text, kind = "") {
  * @param {Result} result
  */
 function snippetOf({ text, terms }) {
-  const words = [...text.matchAll(/[\p{L}\p{N}√]+(?:[-_'][\p{L}\p{N}]+)*/gu)];
-  const hits = words.filter(([word]) => termsOf(word).some((term) => terms.has(term)));
+  const hits = [...WORDS.segment(text)].filter(
+    ({ segment, isWordLike }) => isWordLike && termsOf(segment).some((term) => terms.has(term)),
+  );
   const begin = text.lastIndexOf(" ", Math.max(0, (hits[0]?.index ?? 0) - 30)) + 1;
   const snippet = made("p", begin > 0 ? "… " : "");
   let at = begin;
-  for (const { 0: word, index } of hits.filter((hit) => hit.index < begin + SNIPPET)) {
-    snippet.append(text.slice(at, index), made("mark", word));
-    at = index + word.length;
+  for (const { segment, index } of hits.filter((hit) => hit.index < begin + SNIPPET)) {
+    snippet.append(text.slice(at, index), made("mark", segment));
+    at = index + segment.length;
   }
   snippet.append(text.slice(at, begin + SNIPPET), text.length > begin + SNIPPET ? " …" : "");
   return snippet;
