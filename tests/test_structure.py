@@ -61,6 +61,7 @@ ALLOWED = {
     "cupyx": {"backend"},
     "docutils": {"learn"},
     "jinja2": {"interop", "learn"},
+    "joblib": {"learn"},
     "matplotlib": {"plots", "learn"},
     "PIL": {"plots"},
     "IPython": {"learn"},
@@ -177,7 +178,7 @@ TOPICS = {
     "learn/course": {"citations", "index_and_glossary", "lessons", "notation", "real_translator"},
     "learn/exercises": {"exercises"},
     "learn/figures": {"all_figures", "changed_inputs"},
-    "learn/site": {"search"},
+    "learn/site": {"search", "translated_pages", "zoo_pages"},
     "models": {
         "backward_details",
         "initial_values",

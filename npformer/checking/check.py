@@ -69,7 +69,7 @@ def gradcheck(
         True
 
     Args:
-        thing: An object with forward(*inputs, **settings) -> (y, cache) and backward(dy, cache) -> the
+        thing: An object with `forward(*inputs, **settings) -> (y, cache)` and `backward(dy, cache)` -> the
             gradients of the real inputs in their order, or a tuple of two such functions. backward adds the
             gradients of parameters to their .grad. Or a torch.autograd.Function, an nn.Module, a function of
             PyTorch tensors, or a function of JAX arrays, such as one with custom_vjp or custom_jvp.

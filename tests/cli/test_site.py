@@ -16,7 +16,6 @@ def store(tmp_path, monkeypatch):
 def test_a_part_of_the_site_whose_lessons_processes_run_in_parallel(tmp_path, monkeypatch, capsys):
     for name in build.NEEDED:
         pytest.importorskip(name)
-    monkeypatch.setattr("npformer.cli.site.default_workers", lambda: 2)
     out = tmp_path / "pages"
     printed = said(capsys, "site", str(out), "--only", "0.2", "4.5")
     assert f"Open {out / 'index.html'} in a browser. The pages need no network." in printed
@@ -30,7 +29,6 @@ def test_a_part_of_the_site_whose_lessons_processes_run_in_parallel(tmp_path, mo
 def test_a_process_that_ends_is_reported(tmp_path, monkeypatch, capsys):
     """The system may end a process, for lack of memory."""
     monkeypatch.setattr(build, "NEEDED", ())  # no page is made
-    monkeypatch.setattr("npformer.cli.site.default_workers", lambda: 2)
     monkeypatch.setattr(build, "_lessons", _end)
     assert main(["site", str(tmp_path / "pages"), "--only", "4.5"]) == 2
     assert "the system ended a process that ran lessons" in capsys.readouterr().err

@@ -5,8 +5,7 @@ from course import LESSONS
 
 from npformer.learn.course.execute import Outcome
 from npformer.learn.site import build, lesson_pages
-from npformer.learn.site.build import SitePlan
-from npformer.learn.site.markdown import document, listed
+from npformer.learn.site.markdown import listed
 
 
 def lesson_documents():
@@ -28,12 +27,5 @@ def write_pages(files, folder):
     """Let Sphinx write the pages of some documents into a folder, and return its warnings."""
     for name in build.NEEDED:
         pytest.importorskip(name)
-    names = [f"/{path.removesuffix('.md')}" for path in files if path.endswith(".md")]
-    made, warnings = build.pages_of(
-        {"index.md": document("Home", [listed(names)])} | files, SitePlan(LESSONS)
-    )
-    for path, data in made.items():
-        target = folder / path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(data)
-    return warnings
+    names = [path.removesuffix(".md") for path in files if path.endswith(".md")]
+    return build.write_pages({"index.md": f"# Home\n\n{listed(names)}\n".encode()} | files, folder)

@@ -22,7 +22,8 @@ CHECKOUT = PACKAGE.parent
 GRADING = re.compile(
     r"(mistakes|checking|learn/(exercises|tasks|capstone|bugs)|cli/(exercise|tasks|build|bugs)\.py)"
 )
-IMPORTED = re.compile(r"^from npformer\.language import .*\b(say|later)\b", re.MULTILINE)
+SAID = re.compile(r"""\b(?:say|_)\((["'])(.*?)\1""", re.DOTALL)
+IMPORTED = re.compile(r"^from npformer\.language import (?:.*|\([^)]*)\b(say|later)\b", re.MULTILINE)
 
 
 def catalogs_of(language: str) -> list[str]:
@@ -43,6 +44,7 @@ def messages_for(name: str) -> list[str]:
         files = sorted(path.relative_to(PACKAGE) for path in PACKAGE.rglob("*.py"))
         own = [path for path in files if bool(GRADING.match(path.as_posix())) == (name == GRADER)]
         found = [message for path in own for message in _said(PACKAGE / path)]
+        found += _said_in_pages() if name == INTERFACE else []
         tables = (rows_of(SENTENCES), *TABLES) if name == GRADER else ()
         found += [row.says for table in tables for row in table]
     elif name == GLOSSARY:
@@ -63,6 +65,14 @@ def messages_for(name: str) -> list[str]:
     else:
         found = messages_of((CHECKOUT / f"{name}.md").read_text(encoding="utf-8"))
     return list(dict.fromkeys(found))
+
+
+def _said_in_pages() -> list[str]:
+    """Return the messages of the templates of the site's pages."""
+    site = PACKAGE / "learn" / "site"
+    files = [*sorted(site.glob("pages/*.md")), *sorted(site.glob("templates/*.html"))]
+    found = [said for path in files for _, said in SAID.findall(path.read_text(encoding="utf-8"))]
+    return [" ".join(message.split()) for message in found]
 
 
 def _of_cell(cell: Cell) -> list[str]:

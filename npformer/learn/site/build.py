@@ -1,67 +1,54 @@
 """Build the site: make all documents, let Sphinx turn them into pages, and write the folder."""
 
+import contextlib
 import importlib.util
 import io
 import os
 import re
+import shutil
 import tempfile
+import threading
 import time
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+from threadpoolctl import threadpool_limits
+
 from npformer.errors import UserError
-from npformer.language import ENGLISH, EXPLORER, LANGUAGES, NAMES, catalog
+from npformer.language import (
+    ENGLISH,
+    EXPLORER,
+    INTERFACE,
+    LANGUAGES,
+    NAMES,
+    catalog,
+    path_of,
+    speaking,
+)
 from npformer.learn.course.lesson import Lesson, all_lessons
-from npformer.learn.site.course_pages import course_pages, glossary_page, home_page
-from npformer.learn.site.explorer_page import explorer_files
-from npformer.learn.site.folder import SiteFolder
+from npformer.learn.site.course_pages import course_pages, exercise_list, glossary_page, home_page, zoo_pages
+from npformer.learn.site.explorer_page import explorer_files, introduction
+from npformer.learn.site.folder import check_folder, replace_content
 from npformer.learn.site.gallery_pages import gallery_pages
 from npformer.learn.site.guide_pages import guide_pages
-from npformer.learn.site.jobs import Job, run_jobs
+from npformer.learn.site.lesson_links import document_of
 from npformer.learn.site.lesson_pages import lesson_files, shares_a_run
 from npformer.learn.site.markdown import Files
 from npformer.learn.site.reference_pages import reference_pages
-from npformer.learn.site.store import forget_older_than, stored
-from npformer.learn.site.translated_pages import translated_pages
-from npformer.learn.site.zoo_pages import zoo_pages
+from npformer.learn.site.store import Job, forget, stored
 
 Report = Callable[[int, int], None]
 NO_OTHERS: Mapping[str, set[str]] = {}
-NEEDED = ("sphinx", "myst_parser", "furo")
+NEEDED = ("sphinx", "myst_parser", "furo", "joblib")
 HERE = Path(__file__).parent
+# English stands in the root of the site, and each other language in a folder
+FOLDERS = {language: "" if language == ENGLISH else f"{name}/" for name, language in LANGUAGES.items()}
 TRANSLATIONS = [language for language in LANGUAGES.values() if language != ENGLISH]
-SETTINGS = {
-    "project": "npformer",
-    "extensions": [
-        "myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode",
-        "npformer.learn.site.sphinx_extension", "npformer.learn.site.search_index",
-    ],
-    "html_theme": "furo",
-    "html_title": "npformer",
-    "html_show_copyright": False,
-    "html_static_path": [str(HERE / "web")],
-    "templates_path": [str(HERE / "templates")],
-    "html_css_files": ["npformer.css"],
-    "html_js_files": ["npformer.js"],
-    "smartquotes": False,
-    "html_extra_path": ["extra"],
-    "html_copy_source": False,
-    "html_math_renderer": "mathml",
-    "myst_enable_extensions": ["dollarmath"],
-    "myst_disable_syntax": ["html_block", "html_inline"],
-    "myst_heading_anchors": 3,
-    "default_role": "py:obj",
-    "autodoc_member_order": "bysource",
-    "autodoc_default_options": {"members": True, "special-members": "__call__"},
-    "autodoc_preserve_defaults": True,
-    "napoleon_use_ivar": True,
-    "viewcode_follow_imported_members": True,
-    "maximum_signature_line_length": 76,
-    "python_use_unqualified_type_names": True,
-}  # fmt: skip
 
 
 class Built(NamedTuple):
@@ -80,7 +67,7 @@ class SitePlan:
         lessons: The lessons, in order.
         model: The model of the explorer, as for `npformer.load`. By default, the translator of the tour is
             trained for a whole site, and a part of the site has no explorer.
-        workers: The number of processes.
+        workers: The number of processes, or -1 for one on each processor.
     """
 
     lessons: Sequence[Lesson]
@@ -110,35 +97,43 @@ def build_site(out: Path, plan: SitePlan, report: Report) -> Built:
         UserError: If Sphinx is missing, if the folder has other files or cannot be written, or if a cell of a
             lesson fails.
     """
-    folder, start = SiteFolder(out.absolute()), time.time()
-    folder.check()
+    out = out.absolute()
+    check_folder(out)
     if not all(map(importlib.util.find_spec, NEEDED)):
         raise UserError(
-            "the site is built with Sphinx, MyST and furo: install them with pip install 'npformer[site]'"
+            "the site is built with Sphinx, MyST, furo and joblib: install them with pip install "
+            "'npformer[site]'"
         )
-    documents = make_documents(plan, report)
-    files: Files = {}
     warnings: list[str] = []
-    for language, made in documents.items():
-        others = {other: _names(each) for other, each in documents.items() if other != language}
-        pages, faults = pages_of(made, plan, language, others)
-        files |= {f"{folder_of(language)}{path}": data for path, data in pages.items()}
-        warnings += faults
-    folder.write(files)
-    if plan.is_whole:
-        forget_older_than(start)
-    n_pages = sum(path.endswith(".html") for path in files)
-    return Built(n_pages, sum(map(len, files.values())), warnings)
+    with tempfile.TemporaryDirectory(prefix="npformer-site-", ignore_cleanup_errors=True) as folder:
+        documents, pages = make_documents(plan, Path(folder), report), Path(folder, "pages")
+        forget()
+        for language, made in documents.items():
+            others = {other: _names(each) for other, each in documents.items() if other != language}
+            warnings += write_pages(made, pages / FOLDERS[language], language, others, within=Path(folder))
+        files = replace_content(out, pages)
+    return Built(sum(path.suffix == ".html" for path in files), sum(files.values()), warnings)
 
 
-def make_documents(plan: SitePlan, report: Report) -> dict[str, Files]:
-    """Return all documents of the site with their pictures, by their language, English first."""
-    made = _run(plan, report)
-    files = made.pop(ENGLISH)
-    files |= course_pages(plan.lessons) | glossary_page(plan.lessons)
-    files |= guide_pages(plan.lessons, _names(files))
-    english = {ENGLISH: files | home_page(plan.lessons, _names(files))}
-    return english | {each: translated_pages(lessons, each, _names(files)) for each, lessons in made.items()}
+def make_documents(plan: SitePlan, folder: Path, report: Report) -> dict[str, Files]:
+    """Return all documents of the site with their pictures, by their language, English first.
+
+    Args:
+        plan: What the site contains.
+        folder: A temporary folder, in which the lessons run.
+        report: report(done, total) is called after each job.
+    """
+    made = _run(plan, folder, report)
+    for language, files in made.items():
+        with speaking(language):
+            lessons = [each for each in all_lessons() if f"{document_of(each)}.md" in files]
+            if language == ENGLISH:
+                files |= course_pages(lessons)
+            if plan.has_explorer:
+                files |= introduction(lessons)
+            files |= guide_pages() | glossary_page(lessons) | exercise_list(lessons)
+            files |= home_page(lessons, _names(files))
+    return made
 
 
 def _names(files: Files) -> set[str]:
@@ -146,7 +141,7 @@ def _names(files: Files) -> set[str]:
     return {path.removesuffix(".md") for path in files if path.endswith(".md")}
 
 
-def _run(plan: SitePlan, report: Report) -> dict[str, Files]:
+def _run(plan: SitePlan, folder: Path, report: Report) -> dict[str, Files]:
     """Make the documents that take long, in several processes, or take them from the store.
 
     Returns:
@@ -155,36 +150,74 @@ def _run(plan: SitePlan, report: Report) -> dict[str, Files]:
     shared = [lesson for lesson in plan.lessons if shares_a_run(lesson)]
     groups = [shared] * bool(shared) + [[each] for each in plan.lessons if each not in shared]
     # the jobs that take longest begin first
-    jobs: list[Job[Files]] = []
+    jobs: list[Job] = []
     if plan.has_explorer:
         jobs.append(partial(_explorer, plan.model, plan.lessons))
     if plan.is_whole:
         jobs += [partial(stored, make.__name__, make) for make in (gallery_pages, zoo_pages)]
         jobs.append(reference_pages)
+    translated = [replace(lesson, language=each) for each in TRANSLATIONS for lesson in plan.lessons]
+    groups += [[lesson] for lesson in translated if lesson.translations]
+    languages = [ENGLISH] * len(jobs) + [group[0].language for group in groups]
     jobs += [partial(_lessons, group, plan.has_explorer) for group in groups]
-    languages = [ENGLISH] * len(jobs)
-    for lesson in [replace(lesson, language=each) for each in TRANSLATIONS for lesson in plan.lessons]:
-        if lesson.translations:
-            jobs.append(partial(_lessons, [lesson], plan.has_explorer))
-            languages.append(lesson.language)
-    ended = 0
-
-    def done() -> None:
-        nonlocal ended
-        ended += 1
-        report(ended, len(jobs))
-
-    report(0, len(jobs))
-    with tempfile.TemporaryDirectory(prefix="npformer-site-", ignore_cleanup_errors=True) as folder:
-        made = run_jobs(jobs, Path(folder), plan.workers, done)
+    made = made_in_parallel(jobs, folder, plan.workers, report)
     files: dict[str, Files] = {}
     for language, each in zip(languages, made, strict=True):
         files.setdefault(language, {}).update(each)
     return files
 
 
+def made_in_parallel(jobs: Sequence[Job], folder: Path, workers: int, report: Report) -> list[Files]:
+    """Run jobs in processes of their own, and return their results in order.
+
+    Args:
+        jobs: The jobs.
+        folder: Their working folder, a temporary one, which goes if this process is killed.
+        workers: The number of processes, or -1 for one on each processor.
+        report: report(done, total) is called after each job.
+
+    Raises:
+        UserError: If a job raises it, or if the system ended a process.
+    """
+    from joblib import Parallel, delayed
+
+    made = []
+    report(0, len(jobs))
+    parallel = Parallel(
+        workers, batch_size=1, return_as="generator", initializer=_watch, initargs=(os.getpid(), folder)
+    )
+    try:
+        for each in parallel(delayed(_made)(job, folder) for job in jobs):
+            made.append(each)
+            report(len(made), len(jobs))
+    except BrokenProcessPool:
+        raise UserError(
+            "the system ended a process that ran lessons, perhaps for lack of memory: close other programs, "
+            "or build a part of the site with --only"
+        ) from None
+    return made
+
+
+def _watch(parent: int, folder: Path) -> None:
+    """Let this process end, and remove the temporary folder, once the process that started it was killed."""
+
+    def end() -> None:
+        while os.getppid() == parent:
+            time.sleep(1)
+        shutil.rmtree(folder, ignore_errors=True)
+        os._exit(1)
+
+    threading.Thread(target=end, daemon=True).start()
+
+
+def _made(job: Job, folder: Path) -> Files:
+    """Run a job in a temporary folder and on one thread, so that its numbers are the same everywhere."""
+    with contextlib.chdir(folder), threadpool_limits(1, user_api="blas"):
+        return job()
+
+
 def _explorer(model: str | None, lessons: Sequence[Lesson]) -> Files:
-    """Return the explorer of a model, or of the tour's, which is trained first, and its introduction."""
+    """Return the explorer of a model, or of the tour's, which is trained first."""
     make = partial(explorer_files, model, lessons)
     words = [catalog(language, EXPLORER) for language in TRANSLATIONS]
     return make() if model else stored(f"explorer {[lesson.name for lesson in lessons]} {words}", make)
@@ -202,57 +235,61 @@ def _lessons(group: Sequence[Lesson], has_explorer: bool) -> Files:
     return stored(f"lessons {has_explorer} {texts} {translations}", make)
 
 
-def folder_of(language: str) -> str:
-    """Return the folder of the pages in a language, such as "zh/", or "" for English."""
-    return "" if language == ENGLISH else f"{next(k for k, v in LANGUAGES.items() if v == language)}/"
+def _write_words(language: str, source: Path) -> None:
+    """Write the program's words in a language where Sphinx looks for those of its frame."""
+    from polib import pofile
+
+    words = pofile(str(path_of(language, INTERFACE)))
+    words.find("Next").msgstr = words.find("Next page").msgstr  # a page of another kind than the next lesson
+    for word in words:
+        if word.msgid == "Made with" or word.msgid.endswith("> and"):
+            word.msgid += " "  # as in the theme
+    catalogs = source / "locale" / language / "LC_MESSAGES"
+    catalogs.mkdir(parents=True)
+    words.save_as_mofile(str(catalogs / "sphinx.mo"))
 
 
-def pages_of(
-    documents: Files, plan: SitePlan, language: str = ENGLISH, others: Mapping[str, set[str]] = NO_OTHERS
-) -> tuple[Files, list[str]]:
-    """Let Sphinx turn the documents of a language into pages.
+def write_pages(
+    documents: Files,
+    out: Path,
+    language: str = ENGLISH,
+    others: Mapping[str, set[str]] = NO_OTHERS,
+    within: Path | None = None,
+) -> list[str]:
+    """Let Sphinx turn the documents of a language into pages, and return its warnings.
 
     Args:
         documents: The documents and their pictures.
-        plan: What the site contains.
+        out: The folder of the pages.
         language: The language.
         others: The names of the documents in each other language.
-
-    Returns:
-        All files, and the warnings of Sphinx.
+        within: The folder of the temporary files, or None for that of the system.
     """
     from sphinx.application import Sphinx
     from sphinx.locale import translators
     from sphinx.util.docutils import docutils_namespace
 
-    with tempfile.TemporaryDirectory(prefix="npformer-site-", ignore_cleanup_errors=True) as temporary:
-        source, out = Path(temporary, "source"), Path(temporary, "out")
+    with tempfile.TemporaryDirectory(dir=within, ignore_cleanup_errors=True) as temporary:
+        source, doctrees = Path(temporary, "source"), Path(temporary, "doctrees")
         Path(source, "extra").mkdir(parents=True)
         for path, data in documents.items():
             target = source / path
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(data)
+        if language != ENGLISH:
+            _write_words(language, source)
         warnings = io.StringIO()
-        settings = SETTINGS | {
+        settings = tomllib.loads((HERE / "sphinx.toml").read_text(encoding="utf-8")) | {
             "language": language,
-            "npformer_lessons": [lesson.name for lesson in plan.lessons],
+            "html_static_path": [str(HERE / "web")],
+            "templates_path": [str(HERE / "templates")],
             "npformer_others": {
-                folder_of(other): (NAMES[other], sorted(names)) for other, names in others.items()
+                FOLDERS[other]: (NAMES[other], sorted(names)) for other, names in others.items()
             },
         }
-        doctrees = Path(temporary, "doctrees")
         translators.clear()  # Sphinx would add its sentences in this language to those of an earlier site
         with docutils_namespace():  # so that a second site can be built in this process
             app = Sphinx(source, None, out, doctrees, "html", settings, status=None, warning=warnings)
             app.build(force_all=True)
-        made = [path for path in sorted(out.rglob("*")) if path.is_file() and path.name != ".buildinfo"]
-        files = {path.relative_to(out).as_posix(): path.read_bytes() for path in made}
     shown = re.sub(r"\x1b\[[\d;]*m", "", warnings.getvalue()).replace(f"{source}/", "")  # without colours
-    return files, shown.splitlines()
-
-
-def default_workers() -> int:
-    """Return the number of processes: one for each processor that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    return shown.splitlines()

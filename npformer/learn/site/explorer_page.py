@@ -1,17 +1,16 @@
 """The explorer on the site: the tour's translator live on a page of its own, and an introduction to it."""
 
 from collections.abc import Sequence
-from html import escape
 from pathlib import Path
 from urllib.parse import parse_qs
 
 from npformer.explorer import explore
-from npformer.language import ENGLISH, current_language, say
+from npformer.language import say
 from npformer.learn.course.lesson import Lesson
 from npformer.learn.course.trained import tour_recipe
 from npformer.learn.site.lesson_links import page_of
-from npformer.learn.site.lesson_pages import EXPLORER, address_of, view_of
-from npformer.learn.site.markdown import Files, document, raw
+from npformer.learn.site.lesson_pages import EXPLORER, address_of, root_from, view_of
+from npformer.learn.site.markdown import Files, page
 from npformer.pretrained import load
 from npformer.training import train
 
@@ -20,7 +19,7 @@ SENTENCE = "the animal didn't cross the street because it was too tired"
 
 
 def explorer_files(model: str | None, lessons: Sequence[Lesson]) -> Files:
-    """Return the page of the explorer, which links the lessons and the site, and the page that introduces it.
+    """Return the page of the explorer, which links the lessons and the site.
 
     Args:
         model: The model, as for `npformer.load`, or None for the tour's translator, which is trained first,
@@ -35,53 +34,14 @@ def explorer_files(model: str | None, lessons: Sequence[Lesson]) -> Files:
     loaded = load(Path("tour"), last=True) if model is None else load(model)
     names = {lesson.path.name: f"../{page_of(lesson)}" for lesson in lessons}
     page = explore(loaded, SENTENCE, site={"home": "../explorer.html", "lessons": names})
-    return {f"extra/{EXPLORER}": page.html.encode("utf-8"), "explorer.md": introduction(lessons)}
+    return {f"extra/{EXPLORER}": page.html.encode("utf-8")}
 
 
-def introduction(lessons: Sequence[Lesson]) -> bytes:
+def introduction(lessons: Sequence[Lesson]) -> Files:
     """Return the document that introduces the explorer in the current language, with it in a frame."""
-    title = say("The explorer")
-    address = ("" if current_language() == ENGLISH else "../") + address_of("")
-    items = [
-        say(
-            "Press **Next**, or the space bar, to go from one line of the code to the next. Click on a "
-            "number to read how it was computed."
-        ),
-        say("Choose **backward** to see each gradient with the line that computes it."),
-        say(
-            "In **What if**, switch off a head, change a mask, a token or a weight, and see the loss change."
-        ),
-        say(
-            "In **Teach it**, write another translation and train, and see how the probabilities and the "
-            "words change."
-        ),
-    ]
-    rows = "\n".join(_row(lesson, view) for lesson in lessons if (view := view_of(lesson)) is not None)
-    head = f"<thead><tr><th>{say('lesson')}</th><th>{say('in the explorer')}</th></tr></thead>"
-    table = f'<table class="docutils">{head}<tbody>\n{rows}\n</tbody></table>'
-    parts = [
-        say(
-            "A small Transformer, trained to translate English into French, that computes in your browser. "
-            "You can follow every number from the words to the loss, and every gradient on the way back."
-        ),
-        "\n".join(f"- {item}" for item in items),
-        raw(
-            f'<p><a class="button" href="{address}">{say("Open the explorer")}</a></p>\n'
-            f'<iframe class="wide-only" src="{address}" loading="lazy" title="{title}"></iframe>'
-        ),
-        f"## {say('The steps that the lessons derive')}",
-        raw(f'<div class="table-wrapper">{table}</div>'),
-    ]
-    return document(title, parts, "live interactive visualization backward gradient attention")
-
-
-def _row(lesson: Lesson, view: str) -> str:
-    """Return a row of the table: a lesson, and the view of the explorer that it opens."""
-    root = "" if current_language() == ENGLISH else "../"
-    return (
-        f'<tr><td><a href="{page_of(lesson)}">{lesson.number} {escape(lesson.title)}</a></td>'
-        f'<td><a href="{escape(root + address_of(view))}">{_named(view)}</a></td></tr>'
-    )
+    found = {lesson: view for lesson in lessons if (view := view_of(lesson)) is not None}
+    views = [(lesson, address_of(view), _named(view)) for lesson, view in found.items()]
+    return {"explorer.md": page("explorer", views=views, address=root_from("") + address_of(""))}
 
 
 def _named(view: str) -> str:
@@ -93,6 +53,5 @@ def _named(view: str) -> str:
             "changes": say("what changes if a part is changed"),
         }
         return views.get(parts.get("view", ""), say("the first step"))
-    path = escape(parts["step"]).replace(".", ".<wbr>")  # a phone may break the line there
     direction = say("backward") if parts.get("direction") == "backward" else say("forward")
-    return say("{direction}: {path}", direction=direction, path=f"<code>{path}</code>")
+    return say("{direction}: {path}", direction=direction, path=f"`{parts['step']}`")

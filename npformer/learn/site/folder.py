@@ -1,89 +1,71 @@
-"""The folder of a site: new, empty, or with an earlier site, whose list of files says what is replaced."""
+"""The folder of a site: new, empty, or with an earlier site and nothing else, which is replaced."""
 
 import json
-from collections.abc import Mapping
-from pathlib import Path, PurePosixPath
+import shutil
+from pathlib import Path
 
 from npformer.errors import UserError
-from npformer.storage.atomic import explain_os_errors, make_folder, write_file
+from npformer.storage.atomic import explain_os_errors, require_folder_place, write_file
 from npformer.storage.json_files import read_json
 
 LIST = "npformer-site.json"  # the list of the files of the site
 ADVICE = "give another folder"
 
 
-class SiteFolder:
-    """A folder to which a site is written, file by file: each file is replaced completely or not at all.
+def check_folder(out: Path) -> None:
+    """Check, before minutes of work, that a folder can be written and has no file but those of a site.
+
+    Raises:
+        UserError: If it cannot be made or written, or if it has other files.
+    """
+    if out.exists() and not out.is_dir():
+        raise UserError(f"{out} cannot be written (it is a file): {ADVICE}")
+    require_folder_place(out, advice=ADVICE)
+    with explain_os_errors(out, "read", ADVICE):
+        others = _files_of(out).keys() - {Path(each) for each in _listed(out)} - {Path(LIST)}
+    if others:
+        raise UserError(f"{out} has {min(others)}, which is no file of a site of npformer: {ADVICE}")
+
+
+def replace_content(out: Path, made: Path) -> dict[Path, int]:
+    """Replace the content of a folder by that of another one, and return its files with their bytes.
+
+    Whatever interrupts this, the list has all files of the folder, so that the site can be written again.
 
     Args:
-        path: The folder.
+        out: The folder, which `check_folder` has checked.
+        made: The folder with the new site.
+
+    Raises:
+        UserError: If a file cannot be written.
     """
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def check(self) -> None:
-        """Check that the folder can be written and holds nothing but an earlier site, before minutes of work.
-
-        Raises:
-            UserError: If it cannot be made or written, or if it holds other files.
-        """
-        if self.path.exists() and not self.path.is_dir():
-            raise UserError(f"{self.path} cannot be written (it is a file): {ADVICE}")
-        make_folder(self.path, advice=ADVICE)
-        with explain_os_errors(self.path, "read", ADVICE):
-            is_empty = not any(self.path.iterdir())
-        if not is_empty and not (self.path / LIST).is_file():
-            raise UserError(f"{self.path} is not empty and not a site of npformer: {ADVICE}")
-        self._listed()
-
-    def write(self, files: Mapping[str, bytes]) -> None:
-        """Write all files, and remove those of an earlier site that the new one does not have.
-
-        Raises:
-            UserError: If a file cannot be written. Every file is then an old one or a new one.
-        """
-        old = self._listed()
-        self._write_list({*old, *files})  # whatever happens from here on, the folder is known as a site
-        for path, data in files.items():
-            target = self._target(path)
-            make_folder(target.parent, advice=ADVICE)
-            write_file(target, data, advice=ADVICE)
-        for path in old - files.keys():
-            with explain_os_errors(self.path / path, "removed", ADVICE):
-                self._target(path).unlink(missing_ok=True)
-        self._write_list(set(files))
-
-    def _target(self, path: str) -> Path:
-        """Return the path of a file of the site, or raise UserError if a link leads its folder outside."""
-        target = self.path / path
-        if not target.parent.resolve().is_relative_to(self.path.resolve()):
-            raise UserError(f"{target} cannot be written (a link leads outside {self.path}): {ADVICE}")
-        return target
-
-    def _write_list(self, files: set[str]) -> None:
-        text = json.dumps({"format": 1, "files": sorted(files)}, ensure_ascii=False, indent=0)
-        write_file(self.path / LIST, text.encode("utf-8"), advice=ADVICE)
-
-    def _listed(self) -> set[str]:
-        """Return the files of the earlier site, which are none in an empty folder.
-
-        Raises:
-            UserError: If the list is damaged, or names files outside of the folder.
-        """
-        path = self.path / LIST
-        if not path.exists():
-            return set()
-        data = read_json(path, f"the list {path}", ADVICE)
-        files = data.get("files") if isinstance(data, dict) else None
-        if not isinstance(files, list) or not all(
-            isinstance(file, str) and _is_inside(file) for file in files
-        ):
-            raise UserError(f"{path} is not the list of the files of a site: {ADVICE}")
-        return set(files)
+    files = _files_of(made)
+    with explain_os_errors(out, "written", ADVICE):
+        out.mkdir(parents=True, exist_ok=True)
+        _write_list(out, {*_listed(out), *map(Path.as_posix, files)})
+        for old in out.iterdir():
+            if old.is_dir() and not old.is_symlink():
+                shutil.rmtree(old)
+            elif old.name != LIST:
+                old.unlink()
+        shutil.copytree(made, out, dirs_exist_ok=True)
+        _write_list(out, set(map(Path.as_posix, files)))
+    return files
 
 
-def _is_inside(file: str) -> bool:
-    """Return whether a path leads to a file below the folder."""
-    path = PurePosixPath(file)
-    return bool(path.parts) and not path.is_absolute() and ".." not in path.parts and "\0" not in file
+def _files_of(folder: Path) -> dict[Path, int]:
+    """Return all files below a folder, from there, with their bytes. A link is a file, too."""
+    files = [path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir()]
+    return {path.relative_to(folder): path.lstat().st_size for path in files}
+
+
+def _listed(out: Path) -> list[str]:
+    """Return the files of the site in a folder: none if there is no list of them, or a damaged one."""
+    data = read_json(out / LIST, "the list of the site", ADVICE) if (out / LIST).exists() else None
+    files = data.get("files") if isinstance(data, dict) else None
+    return list(map(str, files)) if isinstance(files, list) else []
+
+
+def _write_list(out: Path, files: set[str]) -> None:
+    text = json.dumps({"format": 1, "files": sorted(files)}, ensure_ascii=False, indent=0)
+    write_file(out / LIST, text.encode("utf-8"), advice=ADVICE)

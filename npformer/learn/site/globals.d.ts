@@ -1,2 +1,3 @@
-// The constant of search-index.js, which is written with the site.
-declare const SEARCH_INDEX: unknown;
+// The constant of search-index.js, which is written with the site, and the class of vendor/minisearch.js.
+declare const SEARCH_INDEX: any;
+declare const MiniSearch: any;

@@ -7,17 +7,13 @@ from typing import NamedTuple
 from npformer.learn.course.glossary import Term
 from npformer.learn.course.lesson import Lesson
 
-FILE = re.compile(r"\d\d_(?:\d_)?\w+")  # the name of a lesson's file
+FILE = r"`\d\d_(?:\d_)?\w+`"  # the name of a lesson's file
 NUMBER = r"\d+(?:\.\d+)?"
 # "lesson 4.4, `04_4_query_key_and_value`", "lesson 4.4 (`...`)" or "第 4.4 课（`...`）": the file is left out
-NAMED = re.compile(
-    rf"([Ll]esson\s+{NUMBER}|第 {NUMBER} 课)"
-    rf"(?:,\s+`{FILE.pattern}`|\s+\(`{FILE.pattern}`\)|（`{FILE.pattern}`）)"
-)
-SEVERAL = r"(?:(?:,\s+|\s+and\s+|\s+or\s+|\s+to\s+|–){}(?![\d.]*\d))*"
-LESSONS = rf"\b[Ll]essons?\s+{NUMBER}{SEVERAL.format(NUMBER)}|第 {NUMBER} 课"
-CHAPTERS = rf"\b[Cc]hapters?\s+\d+(?![\d.]*\d){SEVERAL.format(chr(92) + 'd+')}|第 \d+ 章"
-CONTENTS = "lessons/index.html"
+NAMED = re.compile(rf"([Ll]esson\s+{NUMBER}|第 {NUMBER} 课)(?:,\s+{FILE}|，{FILE}|\s+\({FILE}\)|（{FILE}）)")
+SEVERAL = rf"{NUMBER}(?:(?:,\s+|\s+and\s+|\s+or\s+|\s+to\s+|–){NUMBER})*"
+NAMES = rf"\b(?P<word>[Ll]esson|[Cc]hapter)s?\s+{SEVERAL}|第 {NUMBER} (?P<sign>课|章)"
+KINDS = {"l": "lesson", "课": "lesson", "c": "chapter", "章": "chapter"}
 REPOSITORY = "https://github.com/npformer/npformer"  # setup.py has it for the metadata
 PUBLISHED = "https://npformer.github.io/npformer"  # where the project's workflow publishes the site
 # words that have an everyday meaning, too: they are linked from the lesson that introduces the term on
@@ -63,27 +59,24 @@ def named_in(text: str, forms: Mapping[str, str]) -> Iterator[Named]:
     # the longest form first, so that "attention weight" is not read as "attention"
     sources = [re.escape(form).replace(r"\ ", r"\s+") for form in sorted(forms, key=len, reverse=True)]
     terms = rf"(?<![\w-])(?:{'|'.join(sources)})(?![\w-])" if sources else r"(?!)"
-    for found in re.finditer(f"(?P<lesson>{LESSONS})|(?P<chapter>{CHAPTERS})|(?P<term>(?i:{terms}))", text):
-        kind = found.lastgroup or ""
-        if kind == "term":
-            yield Named(found.start(), found.end(), kind, forms[" ".join(found[0].lower().split())])
+    for found in re.finditer(f"{NAMES}|(?P<term>(?i:{terms}))", text):
+        if found["term"]:
+            yield Named(*found.span(), "term", forms[" ".join(found[0].lower().split())])
             continue
+        kind = KINDS[(found["word"] or found["sign"])[0].lower()]
         numbers = list(re.finditer(NUMBER, found[0]))
-        if len(numbers) == 1:  # it is linked with its word
-            yield Named(found.start(), found.end(), kind, numbers[0][0])
-            continue
-        for number in numbers:
-            yield Named(found.start() + number.start(), found.start() + number.end(), kind, number[0])
+        for number in numbers:  # a single one is linked with its word
+            start, end = number.span() if len(numbers) > 1 else (0, len(found[0]))
+            yield Named(found.start() + start, found.start() + end, kind, number[0])
 
 
 def forms_of(terms: list[Term], lesson: Lesson) -> dict[str, str]:
     """Return the names of the terms that a lesson may use, by every form of their names in lower case."""
     forms: dict[str, str] = {}
     for term in terms:
-        if term.name in AMBIGUOUS and term.lessons:
-            first = min(place.path.name for place in term.lessons)  # files in the course's order
-            if lesson.path.name < first:
-                continue
+        first = min((place.path.name for place in term.lessons), default="")  # files in the course's order
+        if term.name in AMBIGUOUS and lesson.path.name < first:
+            continue
         # "length normalization, length penalty" and "rotary positions (RoPE)" are two names each
         for name in filter(None, re.split(r", | \(|\)", term.name)):
             plural = (

@@ -14,7 +14,7 @@ from npformer.learn.course.prose import split_answers
 from npformer.learn.course.routes import place_on_routes
 from npformer.learn.exercises import EXERCISES, Exercise
 from npformer.learn.site.lesson_links import NAMED, document_of
-from npformer.learn.site.markdown import Files, code, document, folded, picture, raw, text
+from npformer.learn.site.markdown import Files, code, folded, page, picture, quoted, raw, text
 
 # lessons with these names in their code share a trained model: they are run in one process, in this order
 SHARED_RUN = re.compile(r"course\.trained import .*\b(?:trained|FOLDER)\b")
@@ -45,7 +45,8 @@ def lesson_files(lesson: Lesson, *, has_explorer: bool) -> Files:
         ]
         parts[1:1] = [f"*{text(place_on_routes(lesson))}*", *_map(lesson, files)]
     keywords = " ".join([lesson.words.replace("_", " "), *lesson.goals])
-    return files | {f"{document_of(lesson)}.md": document("", parts, keywords)}
+    head = f"---\nkeywords: {quoted(keywords)}\n---\n\n"
+    return files | {f"{document_of(lesson)}.md": (head + "\n\n".join(parts)).encode()}
 
 
 def shares_a_run(lesson: Lesson) -> bool:
@@ -67,6 +68,11 @@ def address_of(view: str) -> str:
     language = current_language()
     query = "" if language == ENGLISH else f"?language={language.replace('_', '-')}"
     return EXPLORER + query + quote(view, safe="#=&.,:+-_")
+
+
+def root_from(document: str) -> str:
+    """Return where the folder of the site is, from a document in the current language."""
+    return "../" * (document.count("/") + (current_language() != ENGLISH))
 
 
 def exercises_of(lesson: Lesson) -> list[str]:
@@ -126,33 +132,11 @@ def _map(lesson: Lesson, files: Files) -> list[str]:
 def _exercise(exercise: Exercise) -> str:
     """Return an exercise: what to write, how to check it, and one folded hint after the other."""
     functions = ", ".join(f"`{name}`" for name in exercise.functions)
-    parts = [
-        f"(exercise-{exercise.name})=",
-        say(
-            "`npformer exercise start {name}` writes this file. Complete {functions}, and run "
-            "`npformer exercise check`.",
-            name=exercise.name,
-            functions=functions,
-        ),
-        code(exercise.shown_stub),
-        *hints(exercise.hints),
-    ]
     title = say("Exercise {name}: {title}", name=exercise.name, title=exercise.title)
-    return folded(title, "\n\n".join(parts), "exercise")
-
-
-def hints(given: tuple[str, ...]) -> list[str]:
-    """Return hints, each of them folded."""
-    return [
-        folded(say("Hint {number} of {count}", number=number, count=len(given)), text(hint))
-        for number, hint in enumerate(given, 1)
-    ]
+    return folded(title, page("exercise", exercise=exercise, functions=functions).decode(), "exercise")
 
 
 def _view(view: str) -> str:
     """Return the explorer with a view, folded: the picture and the arithmetic alone."""
-    root = "../" if current_language() == ENGLISH else "../../"
-    page = escape(f"{root}{address_of(view)}")
-    link = f'<p><a href="{page}">{say("Show this view on a page of its own")}</a></p>'
-    frame = f'<iframe src="{page}&amp;stripped=1" loading="lazy" title="{say("The explorer")}"></iframe>'
-    return folded(say("Open the explorer here"), raw(f"{link}\n{frame}"), "live")
+    shown = page("view", address=f"{root_from('lessons/')}{address_of(view)}")
+    return folded(say("Open the explorer here"), shown.decode(), "live")

@@ -3,15 +3,23 @@
 import html
 import json
 import re
+from collections.abc import Iterable
 from io import BytesIO
-from typing import TYPE_CHECKING, TypeAlias
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from npformer.escaping import printable
+from npformer.language import INTERFACE, phrase, say
+from npformer.learn.course.chapters import title_of_chapter
+from npformer.learn.course.length import minutes_of
+from npformer.learn.course.routes import ROUTES
+from npformer.learn.site.lesson_links import document_of
 
 if TYPE_CHECKING:
     from npformer.plots import Figure
 
 Files: TypeAlias = dict[str, bytes]  # the documents and pictures of the site by their paths
+PAGES = Path(__file__).parent / "pages"  # the templates
 FENCE = "`````"  # longer than those of the lessons
 LARGEST = 400_000  # bytes of a drawing, above which the picture in pixels is smaller
 
@@ -56,22 +64,36 @@ def folded(title: str, content: str, kind: str = "answer") -> str:
     return f"{raw(head)}\n\n{content}\n\n{raw('</details>')}"
 
 
-def listed(documents: list[str], caption: str = "") -> str:
+def listed(documents: Iterable[str], caption: str = "") -> str:
     """Return the hidden list of the documents below a document, for the navigation."""
+    below = "\n".join(f"/{each}" for each in documents)
     head = f":caption: {caption}\n" if caption else ""
-    return f"{FENCE}{{toctree}}\n:hidden:\n{head}\n" + "\n".join(documents) + f"\n{FENCE}"
+    return f"{FENCE}{{toctree}}\n:hidden:\n{head}\n{below}\n{FENCE}"
 
 
-def document(title: str, parts: list[str], keywords: str = "") -> bytes:
-    """Return a document: its title, which is Markdown, and its parts.
+def hints(given: tuple[str, ...]) -> str:
+    """Return hints, each of them folded."""
+    return "\n\n".join(
+        folded(say("Hint {number} of {count}", number=number, count=len(given)), text(hint))
+        for number, hint in enumerate(given, 1)
+    )
 
-    Args:
-        title: The title. "" if the parts begin with it.
-        parts: The parts.
-        keywords: Further words under which the search finds the page.
-    """
-    head = f"---\nkeywords: {quoted(keywords)}\n---\n\n" if keywords else ""
-    return (head + "\n\n".join([f"# {title}"] * bool(title) + parts) + "\n").encode()
+
+def page(name: str, **values: Any) -> bytes:
+    """Return a document, from its template and the values that the template names."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FileSystemLoader(PAGES), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters |= {"text": text, "document_of": document_of, "path_of": values.get("path_of")}
+    environment.globals |= {
+        "code": code, "folded": folded, "hints": hints, "listed": listed, "minutes_of": minutes_of,
+        "raw": raw, "routes": ROUTES, "title_of": title_of_chapter,
+        "say": lambda message, **values: phrase(" ".join(message.split()), INTERFACE, **values),
+        "link": lambda each: f"[{each.number} · {text(each.title)}](/{document_of(each)}.md)",
+    }  # fmt: skip
+    return environment.get_template(f"{name}.md").render(**values).encode()
 
 
 def picture(files: Files, path: str, figure: "Figure", caption: str, alt: str = "") -> str:

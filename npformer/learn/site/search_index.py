@@ -1,8 +1,7 @@
-"""The index of the full-text search: the texts of Sphinx's documents, split at their headings.
+"""The texts that the search ranks: those of Sphinx's documents, split at their headings.
 
-Sphinx's own index says which words are on a page, but neither how often nor in which text, which the
-ranking and the results need. A page that is opened from a folder may load scripts but no data, so the index
-is a script that sets a constant. The browser computes the ranking from it.
+Sphinx's own index says which words are on a page, but neither how often nor in which text. A page that is
+opened from a folder may load scripts but no data, so the texts are a script that sets a constant.
 """
 
 import json
@@ -10,6 +9,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+from docutils import nodes
 
 from npformer.language import later
 from npformer.learn.course.glossary import all_terms
@@ -27,8 +28,8 @@ LONGEST = 20_000  # characters of a part of a page, for the search
 def setup(app: Any) -> dict[str, Any]:
     """Connect the functions below with Sphinx."""
     app.connect("builder-inited", _begin)
-    app.connect("doctree-resolved", _index, priority=900)
-    app.connect("html-collect-pages", _search_page)
+    app.connect("doctree-resolved", _add_page, priority=900)
+    app.connect("html-collect-pages", lambda app: [("search", {"title": "Search"}, "search.html")])
     app.connect("build-finished", _write_index)
     return {"parallel_read_safe": True, "parallel_write_safe": False}
 
@@ -36,53 +37,52 @@ def setup(app: Any) -> dict[str, Any]:
 def _begin(app: Any) -> None:
     """Begin an empty index, in place of Sphinx's own."""
     app.builder.search = False
-    app.npformer_index = []
+    app.npformer_parts = []
 
 
-def _index(app: Any, doctree: Any, docname: str) -> None:
-    """Add a page: [path, title, section, keywords, [[id, heading, text, words of code], ...]]."""
-    title = app.env.titles[docname].astext()
-    section = SECTIONS.get(docname.partition("/")[0], START)
-    keywords = app.env.metadata[docname].get("keywords", "")
-    parts: list[list[Any]] = [["", "", [], []]]
-    _read(doctree, parts)
-    rows = [
-        [id, heading, " ".join(" ".join(text).split())[:LONGEST], " ".join(dict.fromkeys(code))]
-        for id, heading, text, code in parts
-        if heading or text or code
-    ]
-    app.npformer_index.append([app.builder.get_target_uri(docname), title, section, keywords, rows])
-
-
-def _read(node: Any, parts: list[list[Any]]) -> None:
-    """Read the text below a node into parts. A heading, a term or an entry of the reference begins a part."""
-    from docutils import nodes
-
-    for child in node.children:
-        ids = child.get("ids") if isinstance(child, nodes.Element) else None
-        if isinstance(child, nodes.raw | nodes.comment) or child.tagname in ("toctree", "only"):
-            continue
-        if child.tagname in ("section", "term", "desc_signature") and ids:
-            heading = _plain(child[0] if child.tagname == "section" else child)
-            heading = child.get("fullname", heading)
-            parts.append([ids[0], " ".join(heading.split()), [], []])
-        if isinstance(child, nodes.literal_block) or child.tagname == "desc_signature":
-            if "output" not in child.get("classes", []):
-                parts[-1][3] += re.findall(r"[^\W\d]\w+", child.astext())
-        elif isinstance(child, nodes.TextElement):
-            if child.tagname not in ("title", "term"):
-                parts[-1][2].append(_plain(child))
+def _add_page(app: Any, doctree: Any, docname: str) -> None:
+    """Add the parts of a page."""
+    page = {
+        "page": app.builder.get_target_uri(docname),
+        "title": app.env.titles[docname].astext(),
+        "section": SECTIONS.get(docname.partition("/")[0], START),
+        "keywords": app.env.metadata[docname].get("keywords", ""),
+    }
+    part: dict[str, Any] = {"id": "", "heading": "", "text": "", "code": ""}
+    parts = [part]
+    for kind, place, text in _pieces(doctree):
+        if kind == "heading":
+            parts.append(part := {"id": place, "heading": text, "text": "", "code": ""})
         else:
-            _read(child, parts)
+            part[kind] = f"{part[kind]} {text}".strip()[:LONGEST]
+    app.npformer_parts += [page | each for each in parts if each["heading"] or each["text"] or each["code"]]
 
 
-def _plain(node: Any) -> str:
-    """Return the text of a node, with formulas in Unicode."""
-    from docutils import nodes
+def _pieces(node: Any) -> Iterator[tuple[str, str, str]]:
+    """Yield the "heading", "text" and "code" below a node, with the place of a heading, and the words."""
+    for child in node.children:
+        tag, ids = child.tagname, child.get("ids", []) if isinstance(child, nodes.Element) else []
+        if isinstance(child, nodes.raw | nodes.comment) or tag in ("toctree", "only"):
+            continue
+        if tag in ("section", "term", "desc_signature") and ids:
+            heading = child.get("fullname") or plain(child[0] if tag == "section" else child)
+            yield "heading", ids[0], heading
+        if tag in ("literal_block", "desc_signature"):
+            if "output" not in child.get("classes", []):
+                yield "code", "", " ".join(dict.fromkeys(re.findall(r"[^\W\d]\w+", child.astext())))
+        elif not isinstance(child, nodes.TextElement):
+            yield from _pieces(child)
+        elif tag not in ("title", "term"):
+            yield "text", "", plain(child)
 
-    if isinstance(node, nodes.math | nodes.math_block):
-        return to_text(node.astext())
-    return "".join(map(_plain, node.children)) if node.children else node.astext()
+
+def plain(node: Any) -> str:
+    """Return the text of a node on one line, with formulas in Unicode."""
+    kinds = nodes.math | nodes.math_block
+    texts = (
+        to_text(leaf) if isinstance(leaf.parent, kinds) else str(leaf) for leaf in node.findall(nodes.Text)
+    )
+    return " ".join("".join(texts).split())
 
 
 def words_of_search() -> tuple[list[str], dict[str, str]]:
@@ -93,15 +93,10 @@ def words_of_search() -> tuple[list[str], dict[str, str]]:
     return stop, synonyms | {term.chinese: term.name for term in all_terms() if term.chinese}
 
 
-def _search_page(app: Any) -> Iterator[tuple[str, dict[str, Any], str]]:
-    """Yield the page of the search."""
-    yield "search", {"title": "Search"}, "search.html"
-
-
 def _write_index(app: Any, error: Exception | None) -> None:
     """Write the index as a script that sets a constant."""
     stop, synonyms = words_of_search()
     names = {each: app.translator.gettext(each) for each in (*SECTIONS.values(), START)}
-    index = {"pages": sorted(app.npformer_index), "synonyms": synonyms, "stop": stop, "names": names}
+    index = {"parts": app.npformer_parts, "synonyms": synonyms, "stop": stop, "names": names}
     shown = json.dumps(index, ensure_ascii=False, separators=(",", ":")).replace("</", "<\\/")
     Path(app.outdir, "search-index.js").write_text(f"const SEARCH_INDEX = {shown};\n", encoding="utf-8")

@@ -1,67 +1,54 @@
 """A store of what takes long to make for the site: the outputs of lessons, by the content that makes them."""
 
 import hashlib
-import io
 import os
-import zipfile
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from typing import Any
 
-from npformer.errors import UserError
 from npformer.learn.site.markdown import Files
-from npformer.storage.atomic import make_folder, write_file
 
 PACKAGE = Path(__file__).parents[2]
+LARGEST = "500M"
+Job = Callable[[], Files]
 
 
 def store_folder() -> Path:
-    """Return $XDG_CACHE_HOME/npformer/site. The default of the variable is ~/.cache."""
+    """Return the folder of what is stored. The default of $XDG_CACHE_HOME is ~/.cache."""
     home = os.environ.get("XDG_CACHE_HOME", "")
     # the specification says to ignore a relative path
-    folder = Path(home) if os.path.isabs(home) else Path(os.path.expanduser("~")) / ".cache"
-    return folder / "npformer" / "site"
+    return (Path(home) if os.path.isabs(home) else Path.home() / ".cache") / "npformer" / "site"
 
 
-def stored(key: str, make: Callable[[], Files]) -> Files:
-    """Return what a function makes, from the store if it was made before with the same content.
+def memory() -> Any:
+    """Return the store, or None if its folder cannot be made."""
+    from joblib import Memory
 
-    Args:
-        key: What distinguishes this from all else that is made with the same package.
-        make: The function.
-    """
-    path = store_folder() / f"{hashlib.sha256(f'{_package()} {key}'.encode()).hexdigest()[:32]}.zip"
-    found = _read(path)
-    if found is not None:
-        return found
-    files, buffer = make(), io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, data in files.items():
-            archive.writestr(name, data)
     try:
-        make_folder(path.parent, advice="")
-        write_file(path, buffer.getvalue(), advice="")
-    except UserError:
-        pass  # without the store, the site takes longer
-    return files
-
-
-def _read(path: Path) -> Files | None:
-    """Return the files of an entry of the store, which is used now, or None if it is missing or damaged."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            files = {name: archive.read(name) for name in archive.namelist()}
-        os.utime(path)
-    except (OSError, zipfile.BadZipFile, EOFError):
+        return Memory(store_folder(), verbose=0, compress=True)
+    except OSError:
         return None
+
+
+def stored(key: str, make: Job) -> Files:
+    """Return what a function makes, from the store if it was made before with the same package and key."""
+    store = memory()
+    if store is None:
+        return make()  # without the store, the site takes longer
+    files: Files = store.cache(_call, ignore=["make"])(f"{_package()} {key}", make)
     return files
 
 
-def forget_older_than(moment: float) -> None:
-    """Remove the entries that were neither read nor written since a moment, a value of `time.time`."""
-    for path in store_folder().glob("*.zip"):
-        if path.stat().st_mtime < moment:
-            path.unlink(missing_ok=True)
+def forget() -> None:
+    """Remove from a store that has become large what was not used for the longest time."""
+    if store := memory():
+        store.reduce_size(bytes_limit=LARGEST)
+
+
+def _call(key: str, make: Job) -> Files:
+    """Return what a function makes. The store knows the result by the key."""
+    return make()
 
 
 @cache

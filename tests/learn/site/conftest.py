@@ -42,7 +42,7 @@ def small_site(tmp_path_factory):
         (folder / "docs" / name).write_text(text)
     plan = SitePlan([find_lesson(number) for number in LESSONS], str(folder / "model.safetensors"))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(build, "guide_pages", partial(guide_pages, checkout=folder))
+        patch.setattr(build, "guide_pages", partial(guide_pages, folder))
         built = build_site(folder / "site", plan, lambda done, total: None)
     assert built.warnings == []
     return folder / "site"

@@ -1,7 +1,9 @@
 """The build of a site: its pages, its links and its files."""
 
-import os
 import re
+import subprocess
+import sys
+from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
@@ -19,15 +21,29 @@ from site_pages import (
     pages_of,
     text_of,
 )
+from waiting import wait_until
 
 from npformer.errors import UserError
 from npformer.learn.course.glossary import all_terms
 from npformer.learn.course.lesson import Lesson, find_lesson
 from npformer.learn.site import build
-from npformer.learn.site.build import SitePlan, build_site, default_workers
+from npformer.learn.site.build import SitePlan, build_site
 from npformer.learn.site.lesson_links import page_of
 from npformer.learn.site.lesson_pages import shares_a_run
 
+JOBS = """
+import os, sys, time
+from functools import partial
+from pathlib import Path
+from npformer.learn.site.build import made_in_parallel
+
+def job(place):
+    Path(place, f"pid-{os.getpid()}").touch()
+    time.sleep(600)
+
+folder = Path(sys.argv[1])
+made_in_parallel([partial(job, folder.parent)] * 4, folder, 2, lambda done, total: None)
+"""
 MOST_BYTES = 60_000_000
 MOST_SECONDS = 900  # of processor time, for a site of which nothing is stored
 # addresses that the site has had since its beginning, and that other pages link
@@ -109,7 +125,7 @@ def test_without_sphinx_one_sentence_says_how_to_install_it(tmp_path, monkeypatc
     monkeypatch.setattr(build, "NEEDED", ("sphinx_is_missing",))
     with pytest.raises(UserError, match=r"pip install 'npformer\[site\]'"):
         build_site(tmp_path / "site", SitePlan([find_lesson("4.5")]), lambda done, total: None)
-    assert list((tmp_path / "site").iterdir()) == []
+    assert not (tmp_path / "site").exists()
 
 
 def test_a_lesson_that_fails_writes_nothing(tmp_path, monkeypatch):
@@ -118,7 +134,7 @@ def test_a_lesson_that_fails_writes_nothing(tmp_path, monkeypatch):
     plan = SitePlan([Lesson(tmp_path / "90_bad.py")])
     with pytest.raises(UserError, match="ZeroDivisionError"):
         build_site(tmp_path / "site", plan, lambda done, total: None)
-    assert list((tmp_path / "site").iterdir()) == []
+    assert not (tmp_path / "site").exists()
 
 
 def test_the_lessons_of_the_translator_share_its_run():
@@ -126,8 +142,18 @@ def test_the_lessons_of_the_translator_share_its_run():
     assert numbers == ["13.5", "15.1", "15.2", "15.3", "15.4"]
 
 
-def test_there_is_a_worker_for_each_processor():
-    assert 1 <= default_workers() <= (os.cpu_count() or 1)
+@pytest.mark.skipif(sys.platform != "linux", reason="processes are listed in /proc")
+def test_the_processes_end_and_their_folder_goes_when_the_first_one_is_killed(tmp_path):
+    pytest.importorskip("joblib")
+    folder, program = tmp_path / "temporary", tmp_path / "program.py"
+    folder.mkdir()
+    program.write_text(JOBS)
+    with subprocess.Popen([sys.executable, program, folder], stderr=subprocess.DEVNULL) as process:
+        wait_until(lambda: len(list(tmp_path.glob("pid-*"))) == 2)
+        process.kill()
+    numbers = [path.name.removeprefix("pid-") for path in tmp_path.glob("pid-*")]
+    wait_until(lambda: not any(Path("/proc", number).exists() for number in numbers))
+    wait_until(lambda: not folder.exists())
 
 
 # In Chromium

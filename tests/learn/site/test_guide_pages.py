@@ -2,9 +2,9 @@
 
 import re
 
-from course import LESSONS
+from site_documents import write_pages
 
-from npformer.learn.course.lesson import find_lesson
+from npformer.language import speaking
 from npformer.learn.site.guide_pages import guide_pages
 
 FILES = {
@@ -17,50 +17,35 @@ FILES = {
 }
 
 
-def guides(tmp_path, others=("lessons/index",)):
+def test_the_guides_and_their_links(tmp_path):
     for name, text in FILES.items():
         (tmp_path / "docs").mkdir(exist_ok=True)
         (tmp_path / "docs" / name).write_text(text)
-    (tmp_path / "figures").mkdir(exist_ok=True)
+    (tmp_path / "figures").mkdir()
     (tmp_path / "figures" / "a.png").write_bytes(b"png")
-    return guide_pages([find_lesson("5.1")], others, tmp_path)
-
-
-def test_the_guides_and_their_links(tmp_path):
-    files = {path: data.decode() for path, data in guides(tmp_path).items()}
+    files = guide_pages(tmp_path)
     assert files.keys() == {"docs/index.md", "docs/commands.md", "start-here.md", "figures/a.png"}
-    first = files["start-here.md"]
-    assert "[5.1](/lessons/05_1.md)" in first
-    assert "[commands](/docs/commands.md#look) code [here](#teachers) [web](https://example.org)" in first
-    assert "a mark" not in files["docs/commands.md"]
-    assert "![A picture](/figures/a.png)" in files["docs/commands.md"]
-    index = files["docs/index.md"]
-    assert "[first](/start-here.md), [all](/lessons/index.md), g" in index
-    assert index.endswith(":hidden:\n\n/docs/commands\n`````\n")
-
-
-def test_a_page_that_the_site_has_is_linked(tmp_path):
-    assert b"[g](/gallery.md)" in guides(tmp_path, ("gallery",))["docs/index.md"]
-
-
-def test_every_link_of_the_documentation_leads_to_a_document():
-    files = guide_pages(LESSONS, ("lessons/index", "glossary", "gallery"))
-    known = {*files, "lessons/index.md", "glossary.md", "gallery.md", "index.md"}
-    known |= {
-        f"lessons/{lesson.chapter:02}{'' if lesson.part is None else f'_{lesson.part}'}.md"
-        for lesson in LESSONS
-    }
-    text = b"\n".join(data for path, data in files.items() if path.endswith(".md")).decode()
-    links = re.findall(r"\]\(/([^)#\s]+)", text)
-    assert len(links) > 150
-    assert {*links} <= known
+    assert b"a mark" not in files["docs/commands.md"]
+    assert b"![A picture](/figures/a.png)" in files["docs/commands.md"]
+    assert files["docs/index.md"].endswith(b":hidden:\n\n/docs/commands\n`````\n")
+    others = {"lessons/05_1.md": b"# Five", "gallery.md": b"# All"}
+    assert write_pages(files | others, tmp_path / "site") == []
+    first = (tmp_path / "site" / "start-here.html").read_text("utf-8")
+    for link in ('href="lessons/05_1.html"', 'href="docs/commands.html#look"', 'href="#teachers"'):
+        assert link in first
+    assert "npformer/data" not in first  # a file that the site does not show
+    index = (tmp_path / "site" / "docs" / "index.html").read_text("utf-8")
+    for link in ('href="../start-here.html"', 'href="../gallery.html"'):
+        assert link in index
+    assert "lessons/index" not in index
 
 
 def test_an_installed_package_has_no_guides(tmp_path):
-    assert guide_pages([], (), tmp_path) == {}
+    assert guide_pages(tmp_path) == {}
 
 
 def test_places_of_a_translated_guide_keep_their_names():
-    page = guide_pages([], (), language="zh_CN")["docs/teaching.md"].decode()
+    with speaking("zh_CN"):
+        page = guide_pages()["docs/teaching.md"].decode()
     for place in re.findall(r"\]\(#([\w-]+)\)", page):
         assert f"\n({place})=\n## " in page

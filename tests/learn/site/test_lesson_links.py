@@ -26,7 +26,7 @@ def linked(text, lesson=LATE):
         ),
         ("Chapter 4 says", [("Chapter 4", "chapter", "4")]),
         ("chapters 4–6", [("4", "chapter", "4"), ("6", "chapter", "6")]),
-        ("chapter 4.2", []),
+        ("第 4.4 课", [("第 4.4 课", "lesson", "4.4")]),
         ("attention weights", [("attention weights", "term", "attention weight")]),
         ("Layer\nnormalization", [("Layer\nnormalization", "term", "layer normalization")]),
         ("queries", [("queries", "term", "query")]),
@@ -41,6 +41,7 @@ def test_what_a_text_names(text, expected):
 
 def test_the_file_of_a_lesson_is_left_out_behind_its_number():
     assert NAMED.sub(r"\1", "see lesson 4.4, `04_4_query_key_and_value`.") == "see lesson 4.4."
+    assert NAMED.sub(r"\1", "（第 4.4 课，`04_4_query_key_and_value`）") == "（第 4.4 课）"
     assert NAMED.sub(r"\1", "Lesson 5.3\n(`05_3_what_the_scale_does`)") == "Lesson 5.3"
 
 

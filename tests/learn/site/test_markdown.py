@@ -2,7 +2,7 @@
 
 import pytest
 
-from npformer.learn.site.markdown import LARGEST, code, document, drawing_of, escaped, folded, picture, text
+from npformer.learn.site.markdown import LARGEST, code, drawing_of, escaped, folded, picture, text
 from npformer.plots import attention
 
 
@@ -20,11 +20,6 @@ def test_what_is_folded_has_an_escaped_title():
     assert '<details class="answer"><summary>a &lt; b</summary>' in shown
     assert "\n\n**text**\n\n" in shown
     assert shown.count("```{raw} html") == 2
-
-
-def test_a_document_has_its_title_and_its_keywords():
-    assert document("T", ["a", "b"]) == b"# T\n\na\n\nb\n"
-    assert document("", ["# T"], "it's").startswith(b'---\nkeywords: "it\'s"\n---\n\n# T')
 
 
 @pytest.fixture

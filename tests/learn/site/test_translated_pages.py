@@ -32,7 +32,11 @@ def test_a_translated_lesson_has_a_page_in_both_languages(site):
     assert dead_links(site) == []
 
 
-def test_the_glossary_and_a_guide_are_in_chinese(site):
+def test_the_glossary_the_exercises_and_a_guide_are_in_chinese(site):
+    exercises = text_of((site / "zh/exercises.html").read_text("utf-8"))
+    for heading in ("5 · 缩放点积注意力", "14 · 解码（英文）"):  # the exercises of chapter 14 have no catalog
+        assert heading in exercises
+    assert "(in English)" not in text_of((site / "exercises.html").read_text("utf-8"))
     glossary = text_of((site / "zh/glossary.html").read_text("utf-8"))
     assert "损失对一个数组中每个数的导数所组成的数组" in glossary
     assert 'id="an-assignment-in-nbgrader"' in (site / "zh/docs/teaching.html").read_text("utf-8")
@@ -50,7 +54,7 @@ def test_what_is_not_translated_is_offered_in_english(site):
 def test_the_search_in_chinese_has_the_chinese_pages(site):
     index = (site / "zh/search-index.js").read_text("utf-8")
     data = json.loads(index.removeprefix("const SEARCH_INDEX = ").removesuffix(";\n"))
-    assert any("梯度" in text for _, _, _, _, parts in data["pages"] for _, _, text, _ in parts)
+    assert any("梯度" in part["text"] for part in data["parts"])
     assert data["names"]["Lessons"] == "课程"
     search = (site / "zh/search.html").read_text("utf-8")
     assert "要搜索的词" in text_of(search)
@@ -63,9 +67,20 @@ def test_the_frame_of_the_pages_is_in_chinese(site):
         "下一页": "Next",
         "跳到正文": "Skip to content",
         "本页内容": "On this page",
+        "制作工具：Sphinx、@pradyunsg 的": "Made with",
     }.items():
         assert word in shown
         assert english not in shown
+
+
+def test_the_labels_of_the_theme_have_the_language_of_the_page(site):
+    for page, column, icon in (
+        ("lessons/00_0.html", "Page", "Menu"),
+        ("zh/lessons/00_0.html", "本页", "菜单"),
+    ):
+        shown = (site / page).read_text("utf-8")
+        assert f'<aside aria-label="{column}" class="toc-drawer' in shown
+        assert f"<title>{icon}</title>" in shown
 
 
 def test_the_explorer_on_a_page_in_chinese_speaks_chinese(read):

@@ -6,7 +6,7 @@ import pytest
 
 from npformer.learn.bugs import BUGS
 from npformer.learn.bugs.cases import ALL
-from npformer.learn.site.zoo_pages import bug_page, zoo_pages
+from npformer.learn.site.course_pages import bug_page, zoo_pages
 
 QUICK = ("linear", "embedding")
 

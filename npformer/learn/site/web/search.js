@@ -1,8 +1,168 @@
-// The page of the search: the form, the list of results, and the keys.
+// The search: MiniSearch ranks the parts of the pages. Here are the words, their synonyms, and the results.
 "use strict";
 
-const WAIT = 150; // milliseconds after a key, before the search runs
+/**
+ * A part of a page: where it is, and its texts.
+ * @typedef {{ page: string, id: string, title: string, section: string, keywords: string, heading: string,
+ *   text: string, code: string }} Part
+ */
+/** @typedef {Part & { score: number, terms: Set<string> }} Result */
+/**
+ * @type {{ parts: Part[], synonyms: Record<string, string>, stop: string[], names: Record<string, string> }}
+ */
+const INDEX = SEARCH_INDEX;
 const MOST = 20; // results
+const SNIPPET = 180; // characters
+const WAIT = 150; // milliseconds after a key, before the search runs
+const SYNONYM = 0.4; // the weight of a word that means the same
+const REST = 0.2; // the weight of the other parts of a page, beside its best one
+const LESSON = 1.3; // the weight of a page of the course
+const STOP = new Set(INDEX.stop);
+const WORDS = new Intl.Segmenter("zh", { granularity: "word" });
+
+/**
+ * Return the words of a text. A compound such as layer_norm, LayerNorm or feed-forward is returned in its
+ * parts and as a whole. "√dₖ" becomes "sqrt dk": NFKC turns small letters below the line into letters.
+ * @param {string} text
+ * @returns {string[]}
+ */
+function wordsOf(text) {
+  const plain = text.normalize("NFKC").replaceAll("√", " sqrt ").replaceAll("’", "'");
+  const spaced = plain.replace(/(?<=[\p{Ll}\d])(?=\p{Lu})|(?<=\p{Lu})(?=\p{Lu}\p{Ll})/gu, "_");
+  const words = [];
+  for (const [compound] of spaced.toLowerCase().matchAll(/[\p{L}\p{N}]+(?:[-_'][\p{L}\p{N}]+)*/gu)) {
+    const parts = compound.split(/[-_']/);
+    for (const part of parts) {
+      const segments = /\p{Script=Han}/u.test(part) ? [...WORDS.segment(part)] : [{ segment: part }];
+      words.push(...segments.map(({ segment }) => segment));
+    }
+    if (parts.length > 1) words.push(parts.join(""));
+  }
+  return words;
+}
+
+/**
+ * Return an English word without its ending, so that "masks", "masked" and "masking" are one term.
+ * @param {string} word
+ */
+function stem(word) {
+  if (word.length < 4 || word === "embed" || !/^[a-z]+$/.test(word)) return word;
+  const singular = word.replace(/(ss|x|z|ch|sh)es$/, "$1").replace(/ies$/, "y").replace(/([^suia])s$/, "$1");
+  const base = singular.replace(/(.{3,})(?:ing|ed)$/, "$1").replace(/([bdfgmnprt])\1$/, "$1");
+  return base.replace(/aliz(?:e|ation)?$/, "").replace(/(.{3,})ation$/, "$1at").replace(/(.{3,})e$/, "$1");
+}
+
+/** @param {string} text */
+const termsOf = (text) => wordsOf(text).map(stem);
+
+const FIELDS = { title: 3, keywords: 1, heading: 4, text: 1 }; // with their weights
+const ENGINE = new MiniSearch({ fields: Object.keys(FIELDS), tokenize: wordsOf, processTerm: stem });
+ENGINE.addAll(INDEX.parts.map((part, id) => ({ ...part, id, text: `${part.text} ${part.code}` })));
+/** @type {Map<string, number>} */
+const LENGTHS = new Map(); // the number of parts of each page
+for (const { page } of INDEX.parts) LENGTHS.set(page, (LENGTHS.get(page) ?? 0) + 1);
+const SYNONYMS = Object.entries(INDEX.synonyms).map((pair) => pair.map(termsOf));
+
+/**
+ * Return the terms of a question, each with those that mean the same.
+ * @param {string} question
+ */
+function groupsOf(question) {
+  const words = wordsOf(question);
+  const kept = words.filter((word) => !STOP.has(word));
+  /** @type {Map<string, string[]>} */
+  const groups = new Map((kept.length ? kept : words).map(stem).map((term) => [term, [term]]));
+  const sequence = ` ${words.map(stem).join(" ")} `;
+  for (const [key, same] of SYNONYMS) {
+    if (!sequence.includes(` ${key.join(" ")} `)) continue;
+    const own = key.filter((term) => groups.has(term));
+    for (const term of own) groups.get(term)?.push(...same);
+  }
+  return groups;
+}
+
+/**
+ * Return the best pages for a question, each with the part that fits best.
+ * @param {string} question
+ * @param {number} most   The largest number of results.
+ * @returns {Result[]}
+ */
+function search(question, most = MOST) {
+  const groups = groupsOf(question);
+  /** @param {string} term */
+  const isOwn = (term) => groups.has(term);
+  const found = ENGINE.search(
+    { combineWith: "OR", queries: [...new Set([...groups.values()].flat())] },
+    {
+      processTerm: (/** @type {string} */ term) => term,
+      boost: FIELDS,
+      boostTerm: (/** @type {string} */ term) => (isOwn(term) ? 1 : SYNONYM),
+      prefix: (/** @type {string} */ term) => isOwn(term) && term.length > 2,
+      fuzzy: (/** @type {string} */ term) => isOwn(term) && term.length > 3 && 0.2,
+      weights: { prefix: 0.3, fuzzy: 0.7 },
+    },
+  );
+  /** @type {Map<string, Result & { all: number, asked: Set<string> }>} */
+  const pages = new Map();
+  for (const { id, score, queryTerms, terms } of found) {
+    const part = INDEX.parts[id];
+    const page = pages.get(part.page) ?? { ...part, score, all: 0, asked: new Set(), terms: new Set(terms) };
+    page.all += score;
+    for (const term of queryTerms) page.asked.add(term);
+    pages.set(part.page, page); // the first part is the best one
+  }
+  for (const page of pages.values()) {
+    const covered = [...groups.values()].filter((group) => group.some((term) => page.asked.has(term)));
+    const prior = page.section === "Lessons" ? LESSON : 1;
+    const rest = (REST * page.all) / Math.sqrt(LENGTHS.get(page.page) ?? 1);
+    page.score = (page.score + rest) * (0.3 + 0.7 * (covered.length / groups.size) ** 2) * prior;
+  }
+  return [...pages.values()].sort((one, other) => other.score - one.score).slice(0, most);
+}
+
+// The page of the search
+
+/**
+ * Return an element of the page.
+ * @param {string} name
+ * @param {string} text
+ * @param {string} [kind]   its class
+ */
+function made(name, text, kind = "") {
+  const element = document.createElement(name);
+  element.textContent = text;
+  element.className = kind;
+  return element;
+}
+
+/**
+ * Return the passage of a text that begins before the first word with one of these terms, which are marked.
+ * @param {Result} result
+ */
+function snippetOf({ text, terms }) {
+  const hits = [...WORDS.segment(text)].filter(
+    ({ segment, isWordLike }) => isWordLike && termsOf(segment).some((term) => terms.has(term)),
+  );
+  const begin = text.lastIndexOf(" ", Math.max(0, (hits[0]?.index ?? 0) - 30)) + 1;
+  const snippet = made("p", begin > 0 ? "… " : "");
+  let at = begin;
+  for (const { segment, index } of hits.filter((hit) => hit.index < begin + SNIPPET)) {
+    snippet.append(text.slice(at, index), made("mark", segment));
+    at = index + segment.length;
+  }
+  snippet.append(text.slice(at, begin + SNIPPET), text.length > begin + SNIPPET ? " …" : "");
+  return snippet;
+}
+
+/** @param {Result} result */
+function itemOf(result) {
+  const item = made("li", "");
+  const link = made("a", result.title);
+  link.setAttribute("href", result.page + (result.id && `#${result.id}`));
+  const heading = result.title.includes(result.heading) ? "" : ` › ${result.heading}`;
+  item.append(link, made("span", `${INDEX.names[result.section]}${heading}`, "place"), snippetOf(result));
+  return item;
+}
 
 /**
  * Return an element of the page.
@@ -16,55 +176,22 @@ function element(id, kind) {
   return found;
 }
 
-/**
- * @param {Result} result
- * @param {string} section   its name in the language of the page
- */
-function itemOf(result, section) {
-  const item = document.createElement("li");
-  const link = document.createElement("a");
-  link.href = result.path + (result.id ? `#${result.id}` : "");
-  link.textContent = result.title;
-  const place = document.createElement("span");
-  place.className = "place";
-  const heading = result.heading && !result.title.includes(result.heading) ? ` › ${result.heading}` : "";
-  place.textContent = `${section}${heading}`;
-  const snippet = document.createElement("p");
-  for (const [text, hit] of result.snippet) {
-    const piece = document.createElement(hit ? "mark" : "span");
-    piece.textContent = text;
-    snippet.append(piece);
-  }
-  item.append(link, place, snippet);
-  return item;
-}
-
-/**
- * Return the sentence that is read aloud after a search.
- * @param {string} question
- * @param {number} count   of the results
- * @param {DOMStringMap} sentences
- */
-function statusOf(question, count, sentences) {
-  if (!question.trim()) return "";
-  const { none, one, many, best } = sentences;
-  const sentence = count === MOST ? best : [none, one][count] ?? many;
-  return (sentence ?? "").replace("{count}", String(count)).replace("{question}", () => question);
-}
-
 function start() {
   const input = element("search-query", HTMLInputElement);
-  const list = element("search-results", HTMLOListElement);
-  const status = element("search-status", HTMLElement);
-  const index = /** @type {Index} */ (SEARCH_INDEX),
-    searcher = new Searcher(index);
+  const list = element("search-results", HTMLElement);
+  const said = element("search-status", HTMLElement);
   let timer = 0;
 
   function show() {
-    const results = input.value.trim() ? searcher.search(input.value, MOST) : [];
-    list.replaceChildren(...results.map((result) => itemOf(result, index.names[result.section])));
-    status.textContent = statusOf(input.value, results.length, list.dataset);
-    remember(input.value);
+    const question = input.value.trim();
+    const results = question ? search(question) : [];
+    list.replaceChildren(...results.map(itemOf));
+    const { none = "", one = "", many = "", best = "" } = list.dataset;
+    const sentence = results.length === MOST ? best : ([none, one][results.length] ?? many);
+    const counted = sentence.replace("{count}", String(results.length)).replace("{question}", () => question);
+    said.textContent = question && counted;
+    // the question stands in the address, so that it can be kept
+    history.replaceState(null, "", question ? `?q=${encodeURIComponent(question)}` : location.pathname);
   }
 
   input.addEventListener("input", () => {
@@ -73,43 +200,11 @@ function start() {
   });
   input.form?.addEventListener("submit", (event) => {
     event.preventDefault();
-    clearTimeout(timer);
     show();
   });
-  document.addEventListener("keydown", (event) => move(event, input, list));
   input.value = new URLSearchParams(location.search).get("q") ?? "";
   show();
   if (!input.value) input.focus();
-}
-
-/**
- * Write the question into the address, so that it can be kept and shared.
- * @param {string} question
- */
-function remember(question) {
-  try {
-    const address = question.trim() ? `?q=${encodeURIComponent(question)}` : location.pathname;
-    history.replaceState(null, "", address);
-  } catch {
-    // some browsers do not change the address of a page that is opened from a folder
-  }
-}
-
-/**
- * Move from result to result with the arrow keys. The arrow up leads from the first result to the input.
- * @param {KeyboardEvent} event
- * @param {HTMLInputElement} input
- * @param {HTMLOListElement} list
- */
-function move(event, input, list) {
-  const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-  if (step === undefined || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
-  /** @type {HTMLElement[]} */
-  const stops = [input, ...list.querySelectorAll("a")];
-  const now = stops.findIndex((stop) => stop === document.activeElement);
-  if (now === -1) return;
-  event.preventDefault();
-  stops[Math.min(Math.max(now + step, 0), stops.length - 1)].focus();
 }
 
 start();
