@@ -223,3 +223,10 @@ def test_only_plots_and_figures_import_matplotlib():
     found = [path.name for path in others if imports.search(path.read_text("utf-8"))]
     assert found == [], "npformer.plots has what they need: from npformer.plots import Figure"
     assert isinstance(_figure(), plots.Figure)
+
+
+def test_the_settings_of_the_caller_are_not_changed():
+    with matplotlib.rc_context({"font.size": 31}):
+        before = dict(matplotlib.rcParams)
+        _figure()
+        assert dict(matplotlib.rcParams) == before
