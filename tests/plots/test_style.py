@@ -128,6 +128,7 @@ def _figure():
     with drawing():
         figure = new_figure(3, 2)
         figure.text(0.5, 0.5, "L'été à la forêt")
+        figure.add_axes((0.2, 0.2, 0.5, 0.2)).plot([0, 1], marker="o")  # markers have ids in an SVG
         return figure
 
 
