@@ -393,3 +393,22 @@ def test_what_a_learner_prints_and_raises_is_text(inside, capfd):
     out, _ = run(capfd, "exercise", "check", "softmax", "--dir", "loud", statuses=(1,))
     assert r"[red]loud[/x] :smile: \x1b[31m \u202e \x9b" in out
     assert r"ValueError: [/x] \x1b[31m" in out.replace("\n", " ")
+
+
+def test_impossible_sizes_of_the_terminal_are_dropped(monkeypatch):
+    for size in ("0", "-1", "²", "x", "9" * 12):
+        monkeypatch.setenv("COLUMNS", size)
+        guard_streams(lambda: 0)
+        assert "COLUMNS" not in os.environ
+    monkeypatch.setenv("COLUMNS", "20")
+    guard_streams(lambda: 0)
+    assert os.environ["COLUMNS"] == "20"
+
+
+@posix
+def test_no_file_becomes_a_standard_stream_that_was_closed(tmp_path):
+    """A picture that is written while standard output is closed is not overwritten by what is printed."""
+    write_log(tmp_path / "run")
+    done = shell("npformer curves run >&- 2>&- <&-; exit $?", tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "run/curves.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"

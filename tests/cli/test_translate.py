@@ -18,9 +18,10 @@ from waiting import PATIENCE
 import npformer
 from npformer import UserError
 from npformer.cli import line_input
-from npformer.cli.line_input import BYTES, FIRST, read_blocks, size_in_bytes
+from npformer.cli.line_input import BYTES, FIRST, MOST, read_blocks, size_in_bytes
 from npformer.cli.main import main
 from npformer.cli.translate import Columns, translate_lines
+from npformer.generation import batch_decode
 from npformer.models.recurrent import RecurrentConfig, RecurrentTranslator
 from npformer.pretrained import Translator
 from npformer.storage.checkpoint import save_checkpoint
@@ -237,3 +238,35 @@ def test_a_model_without_attention_has_no_alignment(place, capsys):
         translate_lines(loaded, ["a man"], {"n_best": 1}, columns=Columns(alignment=True))
     translate_lines(loaded, ["a man"], {"n_best": 1}, columns=Columns(json=True))
     assert json.loads(capsys.readouterr().out)["translations"][0]["alignment"] is None
+
+
+def test_only_one_block_is_read_ahead(monkeypatch):
+    """An input without end is read only as far as the blocks that were asked for."""
+    monkeypatch.setattr(line_input, "_has_arrived", lambda stream: True)
+    taken = []
+
+    class Endless(io.BufferedIOBase):
+        def read1(self, size):
+            taken.append(size)
+            assert len(taken) * 100 <= sum(min(FIRST << n, MOST) for n in range(10)) + 100
+            return b"a line\n" * 100
+
+    blocks = read_blocks(Endless())
+    for _ in range(10):
+        yielded = len(next(blocks))
+    assert yielded == MOST
+
+
+def test_a_part_is_yielded_before_the_batches_after_it(monkeypatch):
+    loaded, made, real = npformer.load("toy"), [], batch_decode.greedy
+
+    def counted(model, source, **settings):
+        made.append(len(source))
+        return real(model, source, **settings)
+
+    monkeypatch.setattr(batch_decode, "greedy", counted)
+    lines = ["a man is riding " * n for n in (8, 7, 6, 5, 4, 3, 2, 1)]  # the longest is translated first
+    stream = loaded.translate_stream(lines, beam=1, batch_tokens=1, threads=1)
+    for number in range(1, len(lines) + 1):
+        assert len(next(stream)) == 1
+        assert len(made) == number

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -227,3 +228,9 @@ def test_a_built_package_contains_the_files_of_the_page_and_the_lessons(tmp_path
     assert {Path(path).name: Path(path).read_bytes() for path in lessons} == {
         path.name: path.read_bytes() for path in (ROOT / "lessons").glob("[0-9]*.py")
     }
+
+
+def test_a_notebook_shows_the_page_in_a_frame(page):
+    frame = Elements(page._repr_html_()).found["iframe"][0][0]
+    assert frame["srcdoc"] == page.html
+    assert frame["title"] == page.title == unescape(page.title)

@@ -1,6 +1,7 @@
 """Batch decoding: each sentence is translated as if it were alone, whatever the batches and threads."""
 
 import itertools
+import threading
 
 import numpy as np
 import pytest
@@ -124,3 +125,16 @@ def test_batches(lengths, batch_tokens):
     # no two adjacent batches would fit into one
     for one, two in itertools.pairwise(batches):
         assert (len(one) + 1) * len(sources[one[0]]) > batch_tokens, two
+
+
+def test_threads_work_at_the_same_time(monkeypatch):
+    """Two batches wait for each other at a barrier, which a single thread would never pass."""
+    meeting = threading.Barrier(2, timeout=120)  # only guards against waiting forever
+
+    def greedy_after_meeting(*arguments, **settings):
+        meeting.wait()
+        return greedy(*arguments, **settings)
+
+    monkeypatch.setattr(module, "greedy", greedy_after_meeting)
+    sources = random_sources(6, longest=1)  # in two batches
+    assert len(translate_ids(random_model(CONFIG), sources, batch_tokens=6, threads=2)) == 6

@@ -223,3 +223,12 @@ def test_a_file_that_cannot_be_mapped_is_read(folder, monkeypatch):
         model = load_folder(folder).model
     assert not any(is_mapped(p.value) for p in model.parameters())
     assert_equal_states(model, expected)
+
+
+@pytest.mark.parametrize("index", [0, 3, 53])
+def test_numbers_that_are_not_finite(tmp_path, monkeypatch, index):
+    monkeypatch.setattr(mapped_tensors, "BLOCK", 5)
+    tensors = gpt2_tensors()
+    tensors["transformer.wte.weight"].flat[index] = np.nan if index else -np.inf
+    with refused(r"wte.weight in .* has numbers that are not finite"):
+        load_folder(write_folder(tmp_path, GPT2, tensors))

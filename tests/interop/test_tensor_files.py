@@ -10,7 +10,7 @@ from refused import refused
 from safetensors.numpy import save_file
 
 from npformer.interop import tensor_files
-from npformer.interop.tensor_files import read_header, stored_tensors
+from npformer.interop.tensor_files import read_header, read_index, stored_tensors
 
 NUMBERS = np.array([[1.5, -2.0, 3.25], [0.0, 1e-3, 1024.0]])
 
@@ -186,3 +186,13 @@ def test_a_file_that_shrinks_after_its_header_was_read(tmp_path):
     path.write_bytes(path.read_bytes()[:-1])
     with refused(r"model.safetensors became shorter while it was read"):
         tensors["a"].read()
+
+
+@pytest.mark.parametrize(
+    "content", ["[]", "{}", '{"weight_map": {}}', '{"weight_map": ["a"]}', "[" * 10_000, ""]
+)
+def test_an_index_of_another_form(tmp_path, content):
+    path = tmp_path / "model.safetensors.index.json"
+    path.write_text(content)
+    with refused(r"index.json"):
+        read_index(path)

@@ -484,3 +484,16 @@ def test_a_wrong_mask_is_refused(length, p, mask, sentence):
     q = numbers(1, 1, length, 2)
     with pytest.raises(UserError, match=sentence):
         cpu.attention(q, q, q, mask(length), p=p, rng=rng(0))
+
+
+@pytest.mark.parametrize("length", [6, 70])
+@pytest.mark.parametrize("border", [-60.0, 60.0])
+def test_a_score_at_the_border_of_the_safe_range_is_treated_alike_beside_huge_ones(length, border):
+    """The key with this score is the third, so the queries 2 to 4 attend to it, and query 5 moves."""
+    q, k, v = np.ones((1, 1, length, 1)), numbers(1, 1, length, 1), numbers(1, 1, length, 3, seed=1)
+    k[0, 0, 2] = border
+    mask = make_shared_mask("causal", length)
+    y, _ = cpu.attention(q, k, v, mask, scale=1.0)
+    q[0, 0, 5] *= 1000
+    moved, _ = cpu.attention(q, k, v, mask, scale=1.0)
+    np.testing.assert_array_equal(moved[:, :, :5], y[:, :, :5])

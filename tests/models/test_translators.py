@@ -169,3 +169,10 @@ def test_the_commands(tmp_path, monkeypatch, capsys, kind):
     for command, message in refused.items():
         assert main(command.split()) == 2
         assert message in capsys.readouterr().err
+
+
+def test_a_model_without_attention_shows_none(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(f"train --architecture rnn --run bare {SHORT} --set d_hidden=16".split()) == 0
+    assert main(["attention", "--model", "bare", "1 2 3"]) == 2
+    assert "this model has no attention" in capsys.readouterr().err

@@ -128,6 +128,7 @@ def _figure():
     with drawing():
         figure = new_figure(3, 2)
         figure.text(0.5, 0.5, "L'été à la forêt")
+        figure.add_axes((0.2, 0.2, 0.5, 0.2)).plot([0, 1], marker="o")  # markers have ids in an SVG
         return figure
 
 
@@ -223,3 +224,10 @@ def test_only_plots_and_figures_import_matplotlib():
     found = [path.name for path in others if imports.search(path.read_text("utf-8"))]
     assert found == [], "npformer.plots has what they need: from npformer.plots import Figure"
     assert isinstance(_figure(), plots.Figure)
+
+
+def test_the_settings_of_the_caller_are_not_changed():
+    with matplotlib.rc_context({"font.size": 31}):
+        before = dict(matplotlib.rcParams)
+        _figure()
+        assert dict(matplotlib.rcParams) == before

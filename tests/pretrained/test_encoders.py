@@ -174,3 +174,12 @@ def test_a_mask_takes_the_place_of_the_id_of_padding(folders):
     np.testing.assert_array_equal(loaded.logits(ids, mask=ids != 0), loaded.logits(ids))
     with refused(r"mask has shape \(1, 3\) and dtype bool: give a bool for each of the ids \(1, 4\)"):
         loaded.logits(ids, mask=np.ones((1, 3), bool))
+
+
+def test_labels_that_are_no_names(folders, tmp_path):
+    folder = shutil.copytree(folders["text classes"], tmp_path / "damaged")
+    settings = json.loads((folder / "config.json").read_text())
+    for labels in ({"0": "a", "2": "b"}, {"0": "a", "1": 2}):
+        (folder / "config.json").write_text(json.dumps(settings | {"id2label": labels}))
+        with refused("id2label in .* does not name the classes 0 .. 1"):
+            npformer.load(folder)

@@ -127,3 +127,10 @@ def test_the_score_of_a_folder(folder, tmp_path, capsys):
     assert row["bleu"] == pytest.approx(100)
     assert (row["beam"], row["rules"], row["max_length"]) == (4, "transformers", 12)
     assert main(["score", "--model", str(folder), *files, "--text", "tokenised"]) == 0
+
+
+def test_a_folder_has_no_codecs(folder, loaded, capsys):
+    with pytest.raises(UserError, match="has a tokenizer and no codecs"):
+        _ = loaded.codec
+    assert main(["masks", "--model", str(folder), "First Citizen"]) == 2
+    assert "has a tokenizer and no codecs" in capsys.readouterr().err

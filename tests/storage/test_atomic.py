@@ -304,3 +304,9 @@ def test_a_new_file_on_a_file_system_without_links(tmp_path, monkeypatch):
     with pytest.raises(FileExistsError):
         create_atomically(tmp_path / "file", b"second")
     assert (tmp_path / "file").read_bytes() == b"first"
+
+
+def test_handlers_of_signals_are_restored(tmp_path):
+    before = signal.getsignal(signal.SIGTERM)
+    write_atomically(tmp_path / "file", b"new")
+    assert signal.getsignal(signal.SIGTERM) == before

@@ -1,5 +1,7 @@
 """Workers: a batch split over threads gives the gradients of the whole batch, and always the same bits."""
 
+import threading
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -120,3 +122,10 @@ def test_batches_of_sentences_are_split_as_well():
     pieces = split_batch(batch, 2)
     assert [type(piece) for piece in pieces] == [type(batch)] * 2
     assert sum(piece.tokens for piece in pieces) == batch.tokens
+
+
+def test_they_work_at_the_same_time():
+    # the timeout only guards against waiting forever
+    workers, meeting = Workers(make_model(), 3), threading.Barrier(3, timeout=120)
+    assert sorted(workers.run(lambda thing: (meeting.wait(), thing)[1], range(3))) == [0, 1, 2]
+    workers.close()

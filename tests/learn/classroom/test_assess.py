@@ -34,6 +34,12 @@ def test_a_wrong_solution_has_none_and_a_diagnosis():
     assert "偏大" in chinese.picture
 
 
+def test_messages_do_not_show_the_temporary_folder():
+    result = assess(ASSIGNMENT, NAME, "print(__file__)\nopen(__file__ + '/x')\n")
+    assert result.message.startswith("line 2 raised")
+    assert "npformer-" not in result.as_text()
+
+
 @pytest.mark.parametrize("exercise", EXERCISES, ids=lambda exercise: exercise.name)
 def test_an_untouched_stub_is_recognized_and_its_solution_is_right(exercise):
     solved = solution(exercise.name)

@@ -104,3 +104,9 @@ def test_each_lesson_that_was_split_became_a_whole_chapter():
     assert became["03_positions"] == tuple(lesson.name for lesson in CHAPTERS[3])
     assert became["13_learning"] == tuple(lesson.name for lesson in CHAPTERS[13])
     assert [len(became[old]) for old in SPLIT_LESSONS[:4]] == [6, 3, 4, 4]
+
+
+def test_a_relative_state_home_is_ignored(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_STATE_HOME", "here")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert state_file() == tmp_path / ".local" / "state" / "npformer" / "lessons.json"
