@@ -21,6 +21,7 @@ from npformer.checking.trees import is_real, leaves, norm
 WIDE = (1e-2, *FAR_STEPS)  # relative to the scales: moves across many steps
 LONG = 1e-1  # relative to the scales: a move on which only steps that begin here are flat
 SHORT = (LONG, 1e-7, 1e-9, 1e-11, 1e-13)  # relative to the scales: moves on one step
+PARTS = (0.6, 0.25)  # of a move on one step: rounding errors find other slopes by these
 LEAST = 1e-12  # relative to a wide move: shorter moves from its end are lost in the roundings of the input
 UNLIKE = 0.5  # relative: the slopes across the steps and on a step differ by more
 STRAIGHT = 5e-2  # relative: the slopes of wide moves differ by less
@@ -53,7 +54,9 @@ def misled_by_stairs(target: CheckTarget, directions: dict[str, Array], derivati
             move = SHORT[number] * line.at_scale
             unlike = line.are_unlike([below[0], above[0]], line.on_steps[number], move)
             differ = differ | unlike
-            steps = line.find_steps(unknown & unlike, below, above, number, h)
+            steps = line.find_steps(
+                unknown & unlike & line.is_steady(unknown & unlike, move), below, above, number, h
+            )
             if steps.any() and line.is_misled(steps, below[0], above[0], number, h):
                 return True
             unknown = unknown & ~steps
@@ -96,6 +99,16 @@ class _Line:
             size = _larger(slope, on_a_step)
             found |= (self.rounding / move < NOISE * size) & (np.abs(on_a_step - slope) > UNLIKE * size)
         return found
+
+    def is_steady(self, possible: Array, move: float) -> Array:
+        """Return where shorter moves find the slope of a move, as on one step, and not rounding errors."""
+        if not possible.any():
+            return possible
+        slope, steady = self.slope(0.0, move), possible
+        for part in PARTS:
+            shorter = self.slope(0.0, part * move)
+            steady = steady & (np.abs(shorter - slope) <= UNLIKE * _larger(shorter, slope))
+        return steady
 
     def find_steps(
         self, possible: Array, below: list[Array], above: list[Array], number: int, h: float
