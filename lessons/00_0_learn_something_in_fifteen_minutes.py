@@ -10,7 +10,7 @@
 # - train a model in ten update steps, and watch its loss fall;
 # - do the same with a vector of weights, and see what such a model cannot learn.
 #
-# `[TRAINING]: input → model → loss → backward pass → update → weights`
+# `[TRAINING]: batch → model → loss → backward pass → optimizer → parameters`
 
 # %%
 import numpy as np

@@ -216,7 +216,7 @@ figure = gradient_flow(**feed_forward_half, gradients=given)
 show_figure(figure, "10_2_da", "da: the sum of its direct path and its sublayer path")
 given = {"a": da[0], "u₁": du1[0], "m": dm[0], "x": dx[0]}
 figure = gradient_flow(**attention_half, gradients=given)
-show_figure(figure, "10_2_dx", "dx: the sum of its direct path and three terms from the attention")
+show_figure(figure, "10_2_dx", "dx: the sum of a direct path and three terms from attention")
 
 # %% [markdown]
 # The layer of the package contains the same lines, distributed over its parts. We compare all 16 parameters

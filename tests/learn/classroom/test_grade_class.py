@@ -141,7 +141,7 @@ def test_a_worker_that_is_closed_leaves_nothing_behind(tmp_path, monkeypatch):
     before, solutions = workers(), processes_of("npformer.learn.tasks.child")
 
     def close_soon():
-        wait_until(lambda: processes_of("npformer.learn.tasks.child") > solutions)
+        wait_until(lambda: processes_of("npformer.learn.tasks.child") - solutions)
         raise KeyboardInterrupt
 
     monkeypatch.setattr(module, "wait", lambda *arguments, **settings: close_soon())
