@@ -18,6 +18,7 @@ from npformer.mistakes.syntax import (
     Parts,
     any_expression,
     is_letter,
+    is_module,
     kind_of,
     ways,
     with_names,
@@ -243,15 +244,14 @@ def words_of(part: Any) -> str:
             return words_of(part.func.value)
         if part.func.attr in STATISTICS:
             return f"{part.func.attr}({words_of(part.func.value)})"
-    for old, new in (("np.", ""), ("math.", ""), (" ** 2", "²"), (" * ", " · "), ("[..., None]", "")):
-        text = text.replace(old, new)
+    for left_out in ("np.", "math.", "F.", "[..., None]"):
+        text = text.replace(left_out, "")
+    text = text.replace(" ** 2", "²").replace(" * ", " · ")
     if len(text) <= SHORT:
         return text
     if isinstance(part, ast.Call) and len(function := words_of(part.func)) <= SHORT:
         return f"{function}(...)"
-    names = dict.fromkeys(
-        n.id for n in ast.walk(part) if isinstance(n, ast.Name) and n.id not in ("np", "math")
-    )
+    names = dict.fromkeys(n.id for n in ast.walk(part) if isinstance(n, ast.Name) and not is_module(n))
     return say("with {names}", names=say(" and ").join(names))
 
 
