@@ -217,7 +217,7 @@ def _completed(form: ast.AST, wrong: ast.AST, found: Parts, role: Role) -> Itera
     names = (n.id for n in ast.walk(wrong) if isinstance(n, ast.Name))
     letters = {name for name in names if is_letter(name)} - found.keys()
     if "F" not in found and isinstance(form, ast.Call):
-        found = found | {"F": form.func}
+        found = found | {"F": with_names(form.func, found)}
     if "G" in letters:
         if role.gradient:
             yield found | {"G": ast.Name(role.gradient, ast.Load())}
