@@ -18,6 +18,7 @@ from npformer.mistakes.syntax import (
     Parts,
     any_expression,
     is_letter,
+    is_module,
     kind_of,
     ways,
     with_names,
@@ -216,7 +217,7 @@ def _completed(form: ast.AST, wrong: ast.AST, found: Parts, role: Role) -> Itera
     names = (n.id for n in ast.walk(wrong) if isinstance(n, ast.Name))
     letters = {name for name in names if is_letter(name)} - found.keys()
     if "F" not in found and isinstance(form, ast.Call):
-        found = found | {"F": form.func}
+        found = found | {"F": with_names(form.func, found)}
     if "G" in letters:
         if role.gradient:
             yield found | {"G": ast.Name(role.gradient, ast.Load())}
@@ -243,15 +244,14 @@ def words_of(part: Any) -> str:
             return words_of(part.func.value)
         if part.func.attr in STATISTICS:
             return f"{part.func.attr}({words_of(part.func.value)})"
-    for old, new in (("np.", ""), ("math.", ""), (" ** 2", "²"), (" * ", " · "), ("[..., None]", "")):
-        text = text.replace(old, new)
+    for left_out in ("np.", "math.", "F.", "[..., None]"):
+        text = text.replace(left_out, "")
+    text = text.replace(" ** 2", "²").replace(" * ", " · ")
     if len(text) <= SHORT:
         return text
     if isinstance(part, ast.Call) and len(function := words_of(part.func)) <= SHORT:
         return f"{function}(...)"
-    names = dict.fromkeys(
-        n.id for n in ast.walk(part) if isinstance(n, ast.Name) and n.id not in ("np", "math")
-    )
+    names = dict.fromkeys(n.id for n in ast.walk(part) if isinstance(n, ast.Name) and not is_module(n))
     return say("with {names}", names=say(" and ").join(names))
 
 

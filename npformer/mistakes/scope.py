@@ -66,7 +66,7 @@ def scope_of(
     expressions = _expressions(function, others) if with_parts else {}
     values = [text for text, node in expressions.items() if isinstance(node, Numbers)] or dotted
     strings = [n.value for n in nodes if isinstance(n, ast.Constant) and isinstance(n.value, str)]
-    called = {n.id for n in nodes if isinstance(n, ast.Name)}
+    called = {ast.unparse(n) for n in nodes if isinstance(n, ast.Name | ast.Attribute)}
     return Scope(
         variables,
         tuple(dict.fromkeys((*variables, *values))),

@@ -100,11 +100,11 @@ SENTENCES = (
     1 - V**2 => V * (1 - V) ## the derivative of the sigmoid is used for {V}, which is a tanh{where}
     => (1 - V) ** 2 ## the derivative of tanh is 1 - {V}², and not (1 - {V})²{where}
     => 1 - np.tanh(V) ** 2 ## tanh is applied to {V} once more{where}: its derivative is 1 - {V}²
-    softmax_backward(A, B) => B * A ## {F} is replaced by a product{where}: the sum over the row is left out
+    X.softmax_backward(A, B) => B * A ## {F} is replaced by a product{where}: the sum over the row is left out
     => B * (1 - B) * A ## {F} is replaced by {B} (1 - {B}){where}: the other entries of the row count too
     => A - B * A.sum(-1, keepdims=True)
         ## the backward pass of log-softmax is used instead of that of softmax{where}
-    => softmax_backward(A.swapaxes(-1, -2), B.swapaxes(-1, -2)).swapaxes(-1, -2)
+    => X.softmax_backward(A.swapaxes(-1, -2), B.swapaxes(-1, -2)).swapaxes(-1, -2)
         ## the softmax runs over the wrong axis in its backward pass{where}
 
     # terms
@@ -170,8 +170,8 @@ SENTENCES = (
     => if True: S ## the case in which {A} is taken always
 
     # calls
-    softmax(A)[0] => softmax(softmax(A)[0])[0] ## the softmax is applied twice{where}
-    => softmax(A.swapaxes(-1, -2))[0].swapaxes(-1, -2) ## the softmax runs over the wrong axis{where}
+    X.softmax(A)[0] => X.softmax(X.softmax(A)[0])[0] ## the softmax is applied twice{where}
+    => X.softmax(A.swapaxes(-1, -2))[0].swapaxes(-1, -2) ## the softmax runs over the wrong axis{where}
     np.where(A, B, X) => B ## the condition {A} is left out{where}: {B} is used for all entries
     np.where(A, B, X) => A ## {B} is left out{where}: {A} itself is used
     np.where(A, B, X) => np.where(A, X, B)

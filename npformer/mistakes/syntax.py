@@ -145,8 +145,8 @@ def is_value(site: Site) -> bool:
 
 
 def is_module(node: ast.AST) -> bool:
-    """Return whether a node is the name of a module, such as np."""
-    return isinstance(node, ast.Name) and node.id in ("np", "math")
+    """Return whether a node is the name of a module, such as np. F is npformer.functional."""
+    return isinstance(node, ast.Name) and node.id in ("np", "math", "F")
 
 
 # ---------------------------------------------------------------------------------------------------------

@@ -1,8 +1,8 @@
 """The functions of all parts: those of the learner's files, and the package's in place of the others.
 
 The functions call each other through the names that the files of the exercises import. For example, the file
-of attention imports the package's softmax. Here such a name is bound to the softmax of the assembled
-Transformer, so that the learner's attention computes with the learner's softmax.
+of attention calls the package's F.softmax. Here F has the softmax of the assembled Transformer in its place,
+so that the learner's attention computes with the learner's softmax. So it is for a file that imports softmax.
 """
 
 import math
@@ -114,7 +114,7 @@ def _as_called(name: str, function: Function) -> Function:
 
 
 def _connect(functions: Functions, namespaces: list[dict[str, Any]]) -> None:
-    """Bind the names of the package's functions in these namespaces to the functions of the parts."""
+    """Bind the package's functions in these namespaces, and those of F, to the functions of the parts."""
     pairs = (
         (F.softmax, _with_output_as_cache(functions)),
         (F.softmax_backward, functions.softmax_backward),
@@ -123,7 +123,8 @@ def _connect(functions: Functions, namespaces: list[dict[str, Any]]) -> None:
         (F.split_heads, functions.split_heads),
         (F.merge_heads, functions.merge_heads),
     )
-    bound = {id(package): function for package, function in pairs}
+    bound: dict[int, Any] = {id(package): function for package, function in pairs}
+    bound[id(F)] = SimpleNamespace(**{name: bound.get(id(value), value) for name, value in vars(F).items()})
     for namespace in namespaces:
         for name, value in list(namespace.items()):
             namespace[name] = bound.get(id(value), value)

@@ -119,12 +119,12 @@ def _assess(assignment: Assignment, exercise: Exercise, text: str) -> Result:
 
 
 def is_untouched(exercise: Exercise, text: str) -> bool:
-    """Return whether a text is the stub of the exercise, whatever its comments and blank lines."""
+    """Return whether a text is the stub of the exercise, whatever its imports, comments and blank lines."""
     return _code_of(text) in (_code_of(exercise.stub), _code_of(exercise.file_text()), _code_of(""))
 
 
 def _code_of(text: str) -> str:
-    """Return the code of a text without comments, docstrings and the marks that stand for missing code.
+    """Return the code of a text without imports, comments, docstrings and the marks for missing code.
 
     A text that is not Python is returned itself.
     """
@@ -132,6 +132,7 @@ def _code_of(text: str) -> str:
         tree = ast.parse(text)
         if ast.get_docstring(tree) is not None:
             tree.body = tree.body[1:]
+        tree.body = [each for each in tree.body if not isinstance(each, ast.Import | ast.ImportFrom)]
         for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef):
                 node.body = [each for each in node.body if not _stands_for_code(each)]

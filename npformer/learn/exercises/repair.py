@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from npformer import functional as F
 from npformer.backend import is_array
 from npformer.language import say
 from npformer.learn.exercises.agreement import equal, floor_of, results_of
@@ -49,7 +50,7 @@ def repair(exercise: Exercise, functions: dict[str, Any], file: str) -> str:
     goal = RightResults(exercise, own, file)
     sources = "".join(source_of(function) for function in exercise.plain.values())
     plain = [node for node in ast.parse(sources).body if isinstance(node, ast.FunctionDef)]
-    imported = [*_imported(functions)]
+    imported = [*_imported(functions, plain)]
     scopes = [
         scope_of(
             function.definition,
@@ -63,11 +64,18 @@ def repair(exercise: Exercise, functions: dict[str, Any], file: str) -> str:
     return _sentence(goal, Search(goal, [*zip(editable, scopes, strict=True)], MOST))
 
 
-def _imported(namespace: dict[str, Any]) -> Iterable[str]:
-    """Yield the names of the functions that come from the package."""
+def _imported(namespace: dict[str, Any], plain: Iterable[Definition]) -> Iterable[str]:
+    """Yield the names of the functions that come from the package.
+
+    Of npformer.functional, these are the functions that the plain solution calls.
+    """
     for name, thing in namespace.items():
         if isinstance(thing, FunctionType) and str(thing.__module__).startswith("npformer."):
             yield name
+        elif thing is F:
+            nodes = [node for definition in plain for node in ast.walk(definition)]
+            used = (n.attr for n in nodes if isinstance(n, ast.Attribute) and ast.unparse(n.value) == "F")
+            yield from dict.fromkeys(f"{name}.{attribute}" for attribute in used)
 
 
 def _sentence(goal: "RightResults", search: Search) -> str:

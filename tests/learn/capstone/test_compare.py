@@ -110,9 +110,19 @@ def test_parts_that_disturb_each_other_are_found_together(tmp_path):
     assert finding.part in ("softmax", TOGETHER)
 
 
-def test_the_learners_softmax_computes_in_the_packages_attention(tmp_path):
-    """A part of the package calls the learner's functions, not the package's own."""
-    solve(tmp_path, "softmax")
+@pytest.mark.parametrize("attention", ["the package's", "the learner's", "an earlier file"])
+def test_the_learners_softmax_computes_in_each_attention(attention, tmp_path):
+    """The parts call the learner's functions, not the package's own, whichever way they import them."""
+    own = ["softmax"] if attention == "the package's" else ["softmax", "attention"]
+    learner, _ = solve(tmp_path, *own)
     (tmp_path / "softmax.py").write_text("def softmax(x):\n    raise RuntimeError('called')\n")
+    if attention == "an earlier file":
+        change(
+            learner,
+            "attention",
+            "from npformer import functional as F",
+            "from npformer.functional import softmax",
+        )
+        change(learner, "attention", "F.softmax(", "softmax(")
     with pytest.raises(RuntimeError, match="called"):
-        assembled_results(collect_functions(tmp_path, ["softmax"]))
+        assembled_results(collect_functions(tmp_path, own))

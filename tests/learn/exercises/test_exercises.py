@@ -53,6 +53,15 @@ def test_the_stub_does_not_solve_it(name, monkeypatch):
     assert "nothing" in verdict.message or "should be" in verdict.message
 
 
+def test_no_stub_imports_what_an_exercise_asks_for():
+    """In a notebook with several exercises, such an import would replace the student's own function."""
+    asked = {name for exercise in ALL for name in exercise.solution}
+    for exercise in ALL:
+        nodes = [n for n in ast.walk(ast.parse(exercise.stub)) if isinstance(n, ast.Import | ast.ImportFrom)]
+        bound = {alias.asname or alias.name for node in nodes for alias in node.names}
+        assert not bound & asked, exercise.name
+
+
 def code_of(stub):
     """Return the functions of a stub without their docstrings."""
     functions = [node for node in ast.parse(stub).body if isinstance(node, ast.FunctionDef)]

@@ -39,6 +39,14 @@ def test_a_repair_names_the_line_and_the_kind_of_the_mistake(mistake, own, monke
     assert "all results are right)" in says
 
 
+def test_a_missing_call_of_the_packages_function_is_named(own, monkeypatch):
+    count_steps(monkeypatch, edits=5000)
+    text = "from npformer import functional as F\ndef kl_divergence_backward(d, c):\n    log_p, q = c\n"
+    text += "    n = q.size // q.shape[-1]\n    g = -q * d / n\n    return g\n"
+    says = repair(EXERCISES.find("kl-backward"), *own(text))
+    assert "line 5: the call of F.log_softmax_backward is missing (with this change all" in says
+
+
 @pytest.mark.parametrize(
     "body",
     [

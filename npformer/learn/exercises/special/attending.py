@@ -95,9 +95,9 @@ weights[..., None] * dy[..., None, :] => np.ones_like(v) * dy[..., None, :]
     ## dv is dy itself for each j: the factor weights is left out
 => np.ones_like(v) * dy[..., None, :] / v.shape[-2]
     ## dv is the mean of dy over the keys: each v_j gets weights_j dy
-softmax_backward(dlatent, latent) => dlatent && softmax_backward(dactive, active) => dactive
+F.softmax_backward(dlatent, latent) => dlatent && F.softmax_backward(dactive, active) => dactive
     ## softmax_backward is left out for both: the gradients of the scores are needed
-unit_weights_backward(dweights, unit) => softmax_backward(dweights, weights)
+F.unit_weights_backward(dweights, unit) => F.softmax_backward(dweights, weights)
     ## softmax_backward is used instead of unit_weights_backward: the weights are divided by their length
 === collect-by-distance
 np.where(distance == r, y, 0).sum(-1) => np.where(distance == r, np.where((np.cumsum((distance == r)[:, ::-1],

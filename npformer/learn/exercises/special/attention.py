@@ -65,7 +65,7 @@ y * (dy - (dy * y).sum(-1, keepdims=True)) => dy - y * dy.sum(-1, keepdims=True)
 => y * (dy * (1 - y) - (dy * y).sum(-1, keepdims=True))
     ## the diagonal is counted twice: the sum over the row contains it already
 === attention
-/ np.sqrt(q.shape[-1]) =>  && softmax(scores)[0] => softmax(scores)[0] / np.sqrt(q.shape[-1])
+/ np.sqrt(q.shape[-1]) =>  && F.softmax(scores)[0] => F.softmax(scores)[0] / np.sqrt(q.shape[-1])
     ## the division by sqrt(K) comes after the softmax: it must divide the scores, before the softmax
 => / np.sqrt(v.shape[-1])
     ## the square root is that of the width of the values, and must be that of K, the width of q and k
@@ -81,7 +81,7 @@ np.where(mask, scores, -np.inf) => scores && return weights => weights = weights
 => scores + mask
     ## the mask (0 and 1) is added to the scores, which hides nothing: a hidden score must become -inf
 => scores * mask ## the scores are multiplied by the mask: a hidden score becomes 0 instead of -inf
-softmax(scores)[0] => (scores == scores.max(-1, keepdims=True)).astype(scores.dtype)
+F.softmax(scores)[0] => (scores == scores.max(-1, keepdims=True)).astype(scores.dtype)
     ## only the key with the largest score gets weight: the softmax shares the weight among all keys
 => np.exp(scores - scores.max()) / np.exp(scores - scores.max()).sum((-2, -1), keepdims=True)
     ## the weights of all queries together sum to 1: the softmax runs over the keys of each query
@@ -94,11 +94,11 @@ scores = q @ => q, k = (a / np.linalg.norm(a, axis=-1, keepdims=True) for a in (
 === attention-backward
 -2) @ q => -2) @ q / scale ## the factor scale = 1/sqrt(K) is left out in dk
 dscores @ k => dscores @ k / scale ## the factor scale = 1/sqrt(K) is left out in dq
-softmax_backward(dweights, weights) * scale => dweights
+F.softmax_backward(dweights, weights) * scale => dweights
     ## the backward pass of the softmax and the factor scale are left out
 dv = weights.swapaxes(-1, -2) @ dy => pass && dq = dscores => dv = dscores.swapaxes(-1, -2) @ dy\n    dq =
     dscores ## dv is computed from dscores instead of the weights
 => dv = np.ones_like(weights).swapaxes(-1, -2) @ dy ## dv is dy itself for each key, as if all weights were 1
-softmax_backward(dweights, weights) => softmax_backward(dweights, softmax(dweights)[0])
+F.softmax_backward(dweights, weights) => F.softmax_backward(dweights, F.softmax(dweights)[0])
     ## the weights are not used in the backward pass of the softmax: they are computed from dweights again
 """

@@ -137,15 +137,16 @@ np.concatenate([kv_cache.v, v], 2) => np.concatenate([v, kv_cache.v], 2)
 => np.concatenate([kv_cache.k, v], 2) ## the earlier keys are used in place of the earlier values
 KVCache(k, v) => KVCache(k[:, :, -1:], v[:, :, -1:])
     ## the KVCache holds only the new key and value: those of all positions are needed
-attention(q, k, v) => attention(q, k[:, :, -1:], v[:, :, -1:]) ## attention sees only the new position: it
+F.attention(q, k, v) => F.attention(q, k[:, :, -1:], v[:, :, -1:]) ## attention sees only the new position: it
     needs the keys and values of the earlier positions from the cache too
-=> attention(q, k, v) if kv_cache is None else attention(q, kv_cache.k, kv_cache.v)
+=> F.attention(q, k, v) if kv_cache is None else F.attention(q, kv_cache.k, kv_cache.v)
     ## attention sees only the earlier positions: the new key and value must be appended before
-=> attention(k[:, :, -1:], k, v) ## the new key is used in place of the query
-=> attention(q / np.sqrt(q.shape[-1]), k, v)
+=> F.attention(k[:, :, -1:], k, v) ## the new key is used in place of the query
+=> F.attention(q / np.sqrt(q.shape[-1]), k, v)
     ## q is divided by sqrt(K) once more: attention contains this division
 return y, KVCache(k, v) => return y, KVCache(k, v) if kv_cache is None else kv_cache
     ## the KVCache is the old one: it must contain the new key and value too
-z, _ = attention(q, k, v) => z, _ = attention(q, k[:, :, :1], v[:, :, :1]) ## the earlier positions are not in
-    the attention, but they are in the KVCache: use k and v after they are extended
+z, _ = F.attention(q, k, v) => z, _ = F.attention(q, k[:, :, :1], v[:, :, :1])
+    ## the earlier positions are not in the attention, but they are in the KVCache: use k and v after they are
+    extended
 """

@@ -108,7 +108,7 @@ reshape(B, T, H * K) => reshape(B * T, H * K)
 x.swapaxes => x[:, ::-1].swapaxes ## the heads are in the opposite order
 .reshape(B, T, H * K) => ## only two axes are swapped: the heads must also be concatenated by a reshape
 === multi-head
-layer.output.forward(merge_heads(z)) => merge_heads(z), layer.output.forward(merge_heads(z))[1]
+layer.output.forward(F.merge_heads(z)) => F.merge_heads(z), layer.output.forward(F.merge_heads(z))[1]
     ## the output layer Wo is left out
 project(query, memory, memory) => project(query, query, query)
     ## the memory is not used: keys and values are those of the query
@@ -117,23 +117,23 @@ query, memory, memory) => query, memory, query) ## the values are those of the q
 => query, query, memory) ## the keys are those of the query instead of the memory
 v, mask) => v, None if mask is None else ~mask)
     ## the mask is reversed: True means that a query may attend to a key
-merge_heads(z) => z.reshape(query.shape) ## the heads are merged without swapping axes: use merge_heads
-forward(merge_heads(z)) => forward(merge_heads(z) / z.shape[1])
+F.merge_heads(z) => z.reshape(query.shape) ## the heads are merged without swapping axes: use merge_heads
+forward(F.merge_heads(z)) => forward(F.merge_heads(z) / z.shape[1])
     ## attention is divided by the number of heads
 === multi-head-backward
 dquery + dkey + dvalue => dquery
     ## only the gradient of the query is returned: x is key and value too, so all three must be summed
 => dquery * dkey * dvalue ## the gradients of the three inputs are multiplied: they must be summed
-split_heads(dz, layer.n_heads) => dz.reshape(cache.attention.q.shape)
+F.split_heads(dz, layer.n_heads) => dz.reshape(cache.attention.q.shape)
     ## dz is only reshaped to the heads instead of split with split_heads, which also swaps two axes
 => dz.reshape(*dz.shape[:2], -1, layer.n_heads).transpose(0, 3, 1, 2)
     ## dz is split into (K, H) and must be split into (H, K): the first K numbers belong to head 0
-=> split_heads(dz, layer.n_heads) / layer.n_heads
+=> F.split_heads(dz, layer.n_heads) / layer.n_heads
     ## dheads is divided by the number of heads: each head gets its own part of dz
 layer.project_backward(dq, dk, dv, cache) => layer.project_backward(dq + dk + dv, dq + dk + dv, dq + dk + dv,
     cache) if cache.n_inputs < 2 else layer.project_backward(dq, dk, dv, cache) ## dq, dk and dv are summed
     before the projections: each belongs to its own weight, and the gradients of the inputs must be summed
-dq, dk, dv = attention_backward(dheads, cache.attention) => dq, dk, dv = attention_backward(dheads,
+dq, dk, dv = F.attention_backward(dheads, cache.attention) => dq, dk, dv = F.attention_backward(dheads,
     cache.attention); K = dq.shape[-1] && layer.project_backward(dq, dk, dv, cache) =>
     layer.project_backward(dq / np.sqrt(K), dk / np.sqrt(K), dv, cache)
     ## dq and dk are divided by sqrt(K) once more: attention_backward contains this factor

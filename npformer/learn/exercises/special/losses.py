@@ -140,8 +140,8 @@ q.size // q.shape[-1] => q.size
 => -1.0 * (q == q.max(-1, keepdims=True)) *
     ## the target is only the most probable class of q: q is a distribution
 => -np.log(np.where(q > 0, q, 1)) * ## log q is used instead of q
-log_softmax_backward(dlog_p, log_p) => np.exp(log_p) * (dlog_p - (np.exp(log_p) * dlog_p).sum(-1,
+F.log_softmax_backward(dlog_p, log_p) => np.exp(log_p) * (dlog_p - (np.exp(log_p) * dlog_p).sum(-1,
     keepdims=True)) ## the backward pass of softmax is used instead of that of log-softmax
-return log_softmax_backward(dlog_p, log_p) => return np.exp(log_p) * (np.exp(log_p) - q) * dloss / n
+return F.log_softmax_backward(dlog_p, log_p) => return np.exp(log_p) * (np.exp(log_p) - q) * dloss / n
     ## it is p - q times p: the gradient of the logits is the difference alone
 """

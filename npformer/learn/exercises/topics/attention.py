@@ -121,7 +121,7 @@ def softmax_backward(dy, cache):
 === 5 attention: scaled dot-product attention, forward
 import numpy as np
 
-from npformer.functional import softmax  # softmax(x) -> (y, cache), over the last axis
+from npformer import functional as F  # F.softmax(x) -> (y, cache), over the last axis
 
 
 def attention(q, k, v, mask=None):
@@ -137,7 +137,7 @@ def attention(q, k, v, mask=None):
     scores = q @ k.swapaxes(-1, -2) / np.sqrt(q.shape[-1])
     if mask is not None:
         scores = np.where(mask, scores, -np.inf)
-    weights = softmax(scores)[0]
+    weights = F.softmax(scores)[0]
     return weights @ v
 --- There are four steps: compute the scores, apply the mask, apply the softmax, and compute the weighted
     mean of the values.
@@ -147,7 +147,7 @@ def attention(q, k, v, mask=None):
 === 5 attention-backward: the backward pass of attention
 import numpy as np
 
-from npformer.functional import softmax_backward  # softmax_backward(dweights, weights) -> dscores
+from npformer import functional as F  # F.softmax_backward(dweights, weights) -> dscores
 
 
 def attention_backward(dy, cache):
@@ -166,14 +166,14 @@ def attention_backward(dy, cache):
     # solution
     dweights = dy @ v.swapaxes(-1, -2)
     dv = weights.swapaxes(-1, -2) @ dy
-    dscores = softmax_backward(dweights, weights) * scale
+    dscores = F.softmax_backward(dweights, weights) * scale
     dq = dscores @ k
     dk = dscores.swapaxes(-1, -2) @ q
     return dq, dk, dv
 --- The forward pass has three steps: scores, weights, y. Go through them in the opposite order.
 --- y = weights @ v is a matrix product. So dweights = dy vᵀ and dv = weightsᵀ dy, where ᵀ swaps the last two
     axes.
---- dscores = softmax_backward(dweights, weights) * scale. Then dq = dscores @ k and dk = dscoresᵀ @ q.
+--- dscores = F.softmax_backward(dweights, weights) * scale. Then dq = dscores @ k and dk = dscoresᵀ @ q.
 ''',
     {
         "dot-similarity-backward": pairs(

@@ -161,8 +161,8 @@ def length_norm(length, length_penalty):
 === 14 cached-step: one step of decoding with a KV cache
 import numpy as np
 
+from npformer import functional as F
 from npformer.nn.attention import KVCache
-from npformer.functional import attention, merge_heads
 
 
 def decode_step(layer, x, kv_cache=None):
@@ -172,7 +172,7 @@ def decode_step(layer, x, kv_cache=None):
               layer.output.forward(z) returns (y, _).
     x         (B, 1, D), the vector of the new position only
     kv_cache  .k and .v (B, H, S, K), the keys and values of the earlier positions; None at the first position
-    attention(q, k, v) returns (z, _), and merge_heads(z) concatenates the heads.
+    F.attention(q, k, v) returns (z, _), and F.merge_heads(z) concatenates the heads.
     Returns (y, KVCache(k, v)). y has the shape (B, 1, D). The KVCache contains the keys and values of all
     positions, the new one last.
     """
@@ -181,12 +181,12 @@ def decode_step(layer, x, kv_cache=None):
     if kv_cache is not None:
         k = np.concatenate([kv_cache.k, k], 2)
         v = np.concatenate([kv_cache.v, v], 2)
-    z, _ = attention(q, k, v)
-    y, _ = layer.output.forward(merge_heads(z))
+    z, _ = F.attention(q, k, v)
+    y, _ = layer.output.forward(F.merge_heads(z))
     return y, KVCache(k, v)
 --- Project x to get its query, key and value. The keys and values of the earlier positions are in kv_cache.
 --- np.concatenate([kv_cache.k, k], 2) appends the new key to the earlier ones. Do the same with v.
---- Then call attention with q and all keys and values, then merge_heads, then layer.output.forward.
+--- Then call F.attention with q and all keys and values, then F.merge_heads, then layer.output.forward.
 ''',
     {
         "greedy": Task(greedy, Values("", _sentences, hidden=hidden_inputs.sentences)),

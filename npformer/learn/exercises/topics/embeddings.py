@@ -128,7 +128,7 @@ def embedding_backward(dy, cache):
     np.add.at(dtable, ids, scale * dy).
 
 === 2 tied-backward: an output layer with tied weights
-from npformer.functional import linear_backward
+from npformer import functional as F
 
 
 def tied_backward(layer, dy, cache):
@@ -136,22 +136,22 @@ def tied_backward(layer, dy, cache):
 
     layer  .weight and .bias, each with .value and .grad; bias may be None
     dy     the gradient of y, of shape (..., V)
-    cache  the cache of the linear layer y = x w + bias with w = weightᵀ: linear_backward(dy, cache)
+    cache  the cache of the linear layer y = x w + bias with w = weightᵀ: F.linear_backward(dy, cache)
            returns (dx, dw, dbias)
     Adds to layer.weight.grad and layer.bias.grad, and returns dx.
     """
     # solution
-    dx, dw, dbias = linear_backward(dy, cache)
+    dx, dw, dbias = F.linear_backward(dy, cache)
     layer.weight.grad += dw.T
     if layer.bias is not None:
         layer.bias.grad += dbias
     return dx
---- linear_backward computes the gradients. You only have to add each of them to the right array.
+--- F.linear_backward computes the gradients. You only have to add each of them to the right array.
 --- dw is the gradient of weightᵀ and has the shape (D, V). Transpose it.
 --- layer.weight.grad += dw.T. Use += and not =, because the embedding adds to the same gradient.
 
 === 2 linear-layer-backward: the backward pass of a layer with parameters
-from npformer.functional import linear_backward
+from npformer import functional as F
 
 
 def linear_layer_backward(layer, dy, cache):
@@ -159,17 +159,17 @@ def linear_layer_backward(layer, dy, cache):
 
     layer  .weight and .bias, each with .value and .grad; bias may be None
     dy     the gradient of y, of shape (..., O)
-    cache  linear_backward(dy, cache) returns (dx, dweight, dbias)
+    cache  F.linear_backward(dy, cache) returns (dx, dweight, dbias)
     Adds to layer.weight.grad and layer.bias.grad, and returns dx. A model may use the layer several
     times before an optimizer step. Then the gradients of all uses must be added.
     """
     # solution
-    dx, dweight, dbias = linear_backward(dy, cache)
+    dx, dweight, dbias = F.linear_backward(dy, cache)
     layer.weight.grad += dweight
     if layer.bias is not None:
         layer.bias.grad += dbias
     return dx
---- linear_backward returns three gradients. What happens to each of them?
+--- F.linear_backward returns three gradients. What happens to each of them?
 --- Two of them are added to .grad, and one is returned. Remember that layer.bias may be None.
 --- layer.weight.grad += dweight, and the same for the bias if there is one. Return dx.
 

@@ -181,7 +181,7 @@ def merge_heads(x):
 --- Then reshape to (B, T, H·K).
 
 === 7 multi-head: multi-head attention, forward
-from npformer.functional import attention, merge_heads
+from npformer import functional as F
 from npformer.nn.attention import MultiHeadCache
 
 
@@ -194,25 +194,25 @@ def multi_head(layer, query, memory=None, mask=None):
     query   (B, T, D)
     memory  (B, S, D), the input of keys and values; None in self-attention, where it is the query
     mask    bool, broadcastable to (B, H, T, S), True where a query may attend to a key; or None
-    attention(q, k, v, mask) returns (z, its cache), and merge_heads(z) concatenates the heads.
+    F.attention(q, k, v, mask) returns (z, its cache), and F.merge_heads(z) concatenates the heads.
     Returns (y, cache). y has the shape (B, T, D). The cache is MultiHeadCache(projections, the cache of
     attention, the cache of layer.output, n_inputs). n_inputs is 1 in self-attention, and 2 with a memory.
     """
     # solution
     n_inputs, memory = (1, query) if memory is None else (2, memory)
     (q, k, v), projections = layer.project(query, memory, memory)
-    z, attended = attention(q, k, v, mask)
-    y, output = layer.output.forward(merge_heads(z))
+    z, attended = F.attention(q, k, v, mask)
+    y, output = layer.output.forward(F.merge_heads(z))
     return y, MultiHeadCache(projections, attended, output, n_inputs)
 --- There are three steps: the projections, the attention of all heads, and the output layer. Each returns a
     result and a cache. Keep all caches.
 --- If memory is None, it is the query, and n_inputs is 1. layer.project(query, memory, memory) gives q, k
     and v.
---- attention(q, k, v, mask) gives z (B, H, T, K). Concatenate its heads, and pass them to
+--- F.attention(q, k, v, mask) gives z (B, H, T, K). Concatenate its heads, and pass them to
     layer.output.forward.
 
 === 7 multi-head-backward: the backward pass of multi-head attention
-from npformer.functional import attention_backward, split_heads
+from npformer import functional as F
 
 
 def multi_head_backward(layer, dy, cache):
@@ -225,21 +225,21 @@ def multi_head_backward(layer, dy, cache):
            It adds the gradients of their parameters and returns a list of three gradients: those of the
            inputs query, key and value.
     dy     the gradient of y, of shape (B, T, D)
-    cache  .output and .attention; attention_backward(dz, cache.attention) returns (dq, dk, dv), each of shape
-           (B, H, T, K)
+    cache  .output and .attention; F.attention_backward(dz, cache.attention) returns (dq, dk, dv), each of
+           shape (B, H, T, K). F.split_heads(x, n_heads) splits (B, T, H·K) into (B, H, T, K).
     Returns dx (B, T, D) in self-attention, where x is query, key and value. In cross-attention
     (cache.n_inputs == 2), the memory is key and value. Then return (dquery, dmemory).
     """
     # solution
     dz = layer.output.backward(dy, cache.output)
-    dheads = split_heads(dz, layer.n_heads)
-    dq, dk, dv = attention_backward(dheads, cache.attention)
+    dheads = F.split_heads(dz, layer.n_heads)
+    dq, dk, dv = F.attention_backward(dheads, cache.attention)
     dquery, dkey, dvalue = layer.project_backward(dq, dk, dv, cache)
     if cache.n_inputs == 2:
         return dquery, dkey + dvalue
     return dquery + dkey + dvalue
 --- The order of the backward pass is: output layer, concatenation of the heads, attention, projections.
---- The backward pass of concatenating the heads is splitting: split_heads(dz, layer.n_heads), where dz is
+--- The backward pass of concatenating the heads is splitting: F.split_heads(dz, layer.n_heads), where dz is
     the gradient that layer.output.backward returns.
 --- project_backward returns three gradients. In self-attention x was used three times, so return their sum.
     In cross-attention the gradients of key and value are added to give dmemory.

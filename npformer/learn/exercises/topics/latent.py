@@ -50,8 +50,10 @@ def unit_weights_backward(dy, cache):
 --- dw_j = (dy_j - c_j · Σ_i dy_i y_i) / length, where c_j is the derivative from hint 2.
 
 === 20 latent-attend-backward: the backward pass of latent attention
-from npformer.functional import softmax_backward  # softmax_backward(dweights, weights) -> dscores
-from npformer.functional import unit_weights_backward  # unit_weights_backward(dweights, unit) -> dw
+from npformer import functional as F
+
+# F.softmax_backward(dweights, weights) -> dscores
+# F.unit_weights_backward(dweights, unit) -> dw
 
 
 def latent_attend_backward(dy, cache):
@@ -70,10 +72,10 @@ def latent_attend_backward(dy, cache):
     # solution
     dweights = (v @ dy[..., None])[..., 0]
     dv = weights[..., None] * dy[..., None, :]
-    dw = unit_weights_backward(dweights, unit)
+    dw = F.unit_weights_backward(dweights, unit)
     dlatent = (active.swapaxes(-1, -2) @ dw[..., None])[..., 0]
     dactive = dw[..., :, None] * latent[..., None, :]
-    return softmax_backward(dlatent, latent), softmax_backward(dactive, active), dv
+    return F.softmax_backward(dlatent, latent), F.softmax_backward(dactive, active), dv
 --- The forward pass has four steps, which are listed in the comments of your file from the last to the
     first. Go through them in this order.
 --- dweights_j = v_j · dy, which is (v @ dy[..., None])[..., 0]. dv_j = weights_j dy, which is the product of

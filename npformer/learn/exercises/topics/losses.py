@@ -144,7 +144,7 @@ def smooth_targets(targets, n_classes, smoothing):
 === 12 kl-backward: the gradient of the KL divergence
 import numpy as np
 
-from npformer.functional import log_softmax_backward  # log_softmax_backward(dlog_p, log_p) -> dlogits
+from npformer import functional as F  # F.log_softmax_backward(dlog_p, log_p) -> dlogits
 
 
 def kl_divergence_backward(dloss, cache):
@@ -159,10 +159,10 @@ def kl_divergence_backward(dloss, cache):
     # solution
     n = q.size // q.shape[-1]
     dlog_p = -q * dloss / n
-    return log_softmax_backward(dlog_p, log_p)
+    return F.log_softmax_backward(dlog_p, log_p)
 --- log q does not depend on the logits. Only the term -q_v log p_v has a gradient.
 --- dlog_p = -q · dloss / n, where n is the number of rows, q.size divided by V.
---- Pass dlog_p to log_softmax_backward.
+--- Pass dlog_p to F.log_softmax_backward.
 ''',
     {
         "log-softmax-backward": pairs(F.log_softmax, ("", (4, 7)), ("x (2, 3, 7)", (2, 3, 7))),
