@@ -26,8 +26,8 @@ export class Saves {
     this.root = element(
       "div",
       { className: "saves" },
-      button("SVG", () => this.saveSvg(), { "aria-label": t("Save the picture {id} as SVG", { id }) }),
-      button("PNG", () => this.savePng(), { "aria-label": t("Save the picture {id} as PNG", { id }) }),
+      button(t("Save as SVG"), () => this.saveSvg(), { "aria-label": t("Save the picture {id} as SVG", { id }) }),
+      button(t("Save as PNG"), () => this.savePng(), { "aria-label": t("Save the picture {id} as PNG", { id }) }),
     );
   }
 
