@@ -253,7 +253,8 @@ def test_a_translation_is_taught_and_forgotten(page):
     losses = page.evaluate("[npformer.explorer.session.origin.loss, npformer.loss()]")
     assert losses == sorted(losses, reverse=True)
     assert "moved" in page.get_attribute('[data-block="target"]', "class")
-    assert page.text_content("#training .comparison > table td").strip() == f"{losses[0]:.3f}"  # the beginning
+    beginning = page.text_content("#training .comparison > table td")
+    assert beginning.strip() == f"{losses[0]:.3f}"
     page.click("#teach-forget")
     assert page.text_content("#teach-told").startswith("Forgotten: ")
     assert [page.input_value("#teach-target"), page.text_content("#teach-exchanged")] == [before, ""]

@@ -26,8 +26,9 @@ export class Saves {
     this.root = element(
       "div",
       { className: "saves" },
-      button(t("Save as SVG"), () => this.saveSvg(), { "aria-label": t("Save the picture {id} as SVG", { id }) }),
-      button(t("Save as PNG"), () => this.savePng(), { "aria-label": t("Save the picture {id} as PNG", { id }) }),
+      element("span", {}, t("Save as")),
+      button("SVG", () => this.saveSvg(), { "aria-label": t("Save the picture {id} as SVG", { id }) }),
+      button("PNG", () => this.savePng(), { "aria-label": t("Save the picture {id} as PNG", { id }) }),
     );
   }
 
