@@ -317,14 +317,14 @@ def test_an_activation_of_another_text_is_taken_over(reader):
     logits = array(reader.page, "logits")[position]
     assert logits[token] - (0 if versus is None else logits[versus]) == pytest.approx(expected[0], abs=1e-12)
     assert text(reader, "#changed") == "1 change"
-    assert " → " in text(reader, "#compare-chosen .verdict")
+    assert " → " in text(reader, "#compare-outcome")
     assert reader.page.evaluate("document.activeElement.id") == "compare-take"
     open_view(reader, "Steps")
     assert "a corner marks what changed since before" in text(reader, "#legends")
     open_view(reader, "Compare")
     reader.press('#compare-kinds button[data-choice="heads"]')  # another kind takes it out, and says so
     assert text(reader, "#changed") == ""
-    assert text(reader, "#compare-chosen .verdict").startswith("Taken out: ")
+    assert text(reader, "#compare-outcome").startswith("Taken out: ")
 
 
 def test_a_nudge_moves_the_loss_along_its_slope(reader):

@@ -133,7 +133,7 @@ def check_decision(page, expected):
     name = f"layer {decided - 1}" if decided else "the embedding"
     found = f"is the most probable token from {name} on"
     if 0 < decided == len(best) - 1:
-        found = f"becomes the most probable token in the last layer, {name}."
+        found = f"becomes most probable in the last layer, {name}."
     assert found in page.text_content("#lens-told")
     page.focus(".lens tbody tr:nth-child(2) button")
     page.keyboard.press("ArrowDown")
@@ -221,7 +221,7 @@ def test_the_sentence_flows_through_the_model_and_a_block_opens(page):
     page.keyboard.press("Escape")
     assert page.is_visible("#overview-picture")
     page.click("#overview-picture", position=dict(zip("xy", page.evaluate(PLACE_OF_WORD), strict=True)))
-    assert page.text_content("#overview .told").startswith("“dog” is pinned: ")
+    assert page.text_content("#overview .told").startswith("“dog” is pinned for ")
     page.click('#views button:text-is("Attention")')
     assert re.match("Pinned: encoder, layer ., head .: .* from “dog”", page.text_content("#attention-told"))
     page.click('#views button:text-is("Steps")')

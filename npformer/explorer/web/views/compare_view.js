@@ -113,6 +113,7 @@ export class CompareView {
       this.compute();
     };
     replaceContent(byId("compare-kinds"), choice(t("what is taken over"), KINDS, this.what, choose));
+    byId("compare-act").hidden = !found;
     if (!found) {
       for (const id of ["compare-chosen", "compare-tables"]) byId(id).replaceChildren();
       return;
@@ -208,7 +209,6 @@ export class CompareView {
       estimate: numberText(chosen.firstOrder),
     };
     const isTaken = Boolean(session.edits.values?.[chosen.path]);
-    const act = () => (isTaken ? this.takeBack() : this.take(chosen));
     replaceContent(
       byId("compare-chosen"),
       element("b", {}, `${chosen.row}${t(", ")}${chosen.column}${t(": ")}`),
@@ -217,17 +217,11 @@ export class CompareView {
           "this activation of the second one. The gradient alone estimates the change as {estimate}. ",
         values,
       ),
-      element(
-        "div",
-        { className: "controls" },
-        button(isTaken ? t("Take it out again") : t("Put it into my sentence"), act, { id: "compare-take" }),
-        element(
-          "span",
-          { className: "verdict" },
-          isTaken ? `${session.before.output} → ${session.output}` : this.told,
-        ),
-      ),
     );
+    byId("compare-take").textContent = isTaken ? t("Take it out again") : t("Put it into my sentence");
+    byId("compare-take").onclick = () => (isTaken ? this.takeBack() : this.take(chosen));
+    const outcome = isTaken ? `${session.before.output} → ${session.output}` : this.told;
+    byId("compare-outcome").textContent = outcome;
   }
 
   /** Replace the activation by that of the other text. @type {(chosen: Named) => void} */

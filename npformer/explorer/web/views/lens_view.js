@@ -97,17 +97,16 @@ export class LensView {
       decided === 0
         ? t("After “{read}”, “{token}” is the most probable token from the embedding on.", values)
         : isLast
-          ? t("After “{read}”, “{token}” becomes the most probable token in the last layer, {layer}.", values)
+          ? t("After “{read}”, “{token}” becomes most probable in the last layer, {layer}.", values)
           : t("After “{read}”, “{token}” is the most probable token from {layer} on.", values);
     const before = decided === 0 ? "" : t("Before, it was “{before}”.", values);
     const most = this.partsOf().reduce((a, b) => (Math.abs(b.value) > Math.abs(a.value) ? b : a));
+    const show = () => this.show(most);
     explorer.mark(most.step.path);
     replaceContent(
       byId("lens-told"),
       `${text} ${before} `,
-      button(t("Show the step that adds most: {label}", { label: this.labelOf(most) }), () =>
-        this.show(most),
-      ),
+      button(t("Show the step that adds most: {label}", { label: this.labelOf(most) }), show),
     );
   }
 
@@ -175,8 +174,8 @@ export class LensView {
   show({ step, value, dimension, largest }) {
     const { explorer, position, token } = this;
     const text = t(
-      "This part adds {value} to the logit of “{token}” after “{read}”. The largest share, {largest}, comes " +
-        "from dimension {dimension}, which is chosen here.",
+      "This part adds {value} to the logit of “{token}” after “{read}”. The largest share, {largest}, " +
+        "comes from dimension {dimension}, which is chosen here.",
       {
         value: numberText(value),
         token: visibleText(explorer.session.head.target_words[token]),

@@ -220,7 +220,7 @@ export class OverviewView {
     explorer.chooseLargest();
     explorer.memory.isNewPin = true;
     explorer.remember("find", `${side}.${token}_`);
-    this.note = t("“{token}” is pinned: Steps and Attention show it. ", { token: visibleText(tokens[token]) });
+    this.note = t("“{token}” is pinned for Steps and Attention. ", { token: visibleText(tokens[token]) });
   }
 
   /** @type {(down: number, right: number) => void} */

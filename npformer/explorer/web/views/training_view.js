@@ -199,7 +199,7 @@ export class TrainingView {
       isEqual = moved[0].size < 1.01 * moved[moved.length - 1].size;
     byId("teach-moved").replaceChildren(
       scroller(caption, table(head, rows, { caption })),
-      isEqual ? t("Adam’s first steps move all weights by about the learning rate each: these are examples.") : "",
+      isEqual ? t("Adam’s first steps move all weights by about the learning rate.") : "",
     );
   }
 
