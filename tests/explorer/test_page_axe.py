@@ -116,7 +116,7 @@ def check_steps(checker):
     page.click("#dialog button")
     page.click("#copy-link")
     checker.check("the link")
-    page.click("#dialog .plain")
+    page.click("#link-dialog .plain")
     if page.is_visible("#open-form"):
         page.click("#open-form")
         page.fill("#source-input", "the dgo is tired")

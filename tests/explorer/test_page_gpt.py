@@ -206,7 +206,7 @@ def test_a_gradient_a_head_a_mask_and_a_training_step(reader):
     assert text(reader, "#changed") == "2 changes"
     changed = loss(reader)
     assert changed != before
-    assert text(reader, "#changes .comparison tbody tr:nth-child(2) th") == "Continuation"
+    assert text(reader, "#changes .comparison > table tbody tr:nth-child(2) th") == "Continuation"
     open_view(reader, "Teach it")
     reader.press("#training .main")
     assert loss(reader) < changed

@@ -76,8 +76,8 @@ def test_a_link_repeats_at_most_100_steps(page):
     check_link(page)
     step(page, 1, 1e-4)
     page.click("#copy-link")
-    assert "leaves out your 101 training steps" in page.text_content("#dialog")
-    page.click("#dialog .plain")
+    assert "leaves out your 101 training steps" in page.text_content("#link-dialog")
+    page.click("#link-dialog .plain")
     assert "training=" not in page.evaluate("location.hash")
     opened_at(page, "#training=" + '[["adam",0.01,101]]')
     assert "has 101 training steps, and a page repeats at most 100" in page.text_content("#message")
@@ -236,7 +236,7 @@ def test_the_chosen_mask_the_lines_and_what_is_unfolded_come_back(page):
 
 
 # the page says whether the link was copied as soon as the browser has told the page
-TOLD = "document.querySelector('#dialog [role=status]').textContent"
+TOLD = "document.querySelector('#link-told').textContent"
 
 
 @pytest.fixture
@@ -258,13 +258,13 @@ def test_the_link_of_a_file_is_copied_shown_and_opened_in_a_new_tab(saved):
     saved.click("#attention-map", position={"x": 240, "y": 130})
     saved.click("#copy-link")
     wait_until(saved, TOLD)
-    told = saved.text_content("#dialog")
+    told = saved.text_content("#link-dialog")
     for part in ("The link was copied.", "the tab “Attention”", "the file “a page.html”"):
         assert part in told
     link = saved.input_value("#link-text")
     assert link == saved.evaluate("navigator.clipboard.readText()") == saved.evaluate("location.href")
     with saved.context.expect_page() as opened:
-        saved.click("#dialog a")
+        saved.click("#link-dialog a")
     wait_until_ready(opened.value)
     sentence = "document.querySelector('#attention p[aria-live]').textContent"
     assert opened.value.evaluate(sentence).startswith("Pinned: ")
@@ -274,11 +274,11 @@ def test_the_link_of_a_file_is_copied_shown_and_opened_in_a_new_tab(saved):
 def test_a_received_link_is_opened_wherever_its_file_was(saved):
     saved.click("#copy-link")
     saved.fill("#received-link", "file:///elsewhere/a.html")
-    saved.click("#dialog form button")
-    assert "This is not a link to a view" in saved.text_content("#dialog form [role=status]")
+    saved.click("#received button")
+    assert "This is not a link to a view" in saved.text_content("#received-told")
     saved.fill("#received-link", " file:///elsewhere/a.html#view=slope&direction=backward&step=loss ")
     with saved.expect_event("load"):
-        saved.click("#dialog form button")
+        saved.click("#received button")
     wait_until_ready(saved)
     assert saved.evaluate("[npformer.explorer.view, npformer.explorer.direction]") == ["slope", "backward"]
 
@@ -287,7 +287,7 @@ def test_a_browser_that_does_not_let_the_page_copy_shows_the_link(page):
     page.evaluate("document.execCommand = () => false")
     page.click("#copy-link")
     wait_until(page, TOLD)
-    assert "copy it yourself" in page.text_content("#dialog [role=status]")
+    assert "copy it yourself" in page.text_content("#link-told")
     assert page.input_value("#link-text") == page.evaluate("location.href")
 
 

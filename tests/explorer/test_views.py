@@ -223,8 +223,8 @@ def test_the_focus_is_on_the_list_after_a_change_is_removed(reader):
     for button in ("li button", "ul + button"):  # one change, and all
         reader.press("#changes .row button")
         reader.press("#copy-link")
-        assert "with the sentence, your changes and training steps" in text(reader, "#dialog")
-        assert "what the tab “What if” shows" in text(reader, "#dialog")
+        assert "with the sentence, your changes and training steps" in text(reader, "#link-dialog")
+        assert "what the tab “What if” shows" in text(reader, "#link-dialog")
         reader.page.keyboard.press("Escape")
         reader.press(f"#changes .result {button}")
         wait_until_generated(reader.page)
@@ -308,7 +308,7 @@ def test_an_activation_of_another_text_is_taken_over(reader):
     cells.first.click()  # of the first layer of the encoder
     assert cells.first.get_attribute("aria-pressed") == "true"
     patch = found["sites"][0]["patches"][0]
-    told = re.search(r"and (\S+) for the first with .* change as (\S+)\. ", text(reader, "#compare-chosen"))
+    told = re.search(r"and (\S+) for yours with .* change as (\S+)\. ", text(reader, "#compare-chosen"))
     expected = [found["score"] + patch["exact"], patch["firstOrder"]]
     assert [shown_number(one) for one in told.groups()] == pytest.approx(expected, abs=5e-4)
     reader.press("#compare-take")
@@ -317,13 +317,14 @@ def test_an_activation_of_another_text_is_taken_over(reader):
     logits = array(reader.page, "logits")[position]
     assert logits[token] - (0 if versus is None else logits[versus]) == pytest.approx(expected[0], abs=1e-12)
     assert text(reader, "#changed") == "1 change"
-    assert " → " in text(reader, "#compare-chosen .verdict")
+    assert " → " in text(reader, "#compare-outcome")
     assert reader.page.evaluate("document.activeElement.id") == "compare-take"
     open_view(reader, "Steps")
     assert "a corner marks what changed since before" in text(reader, "#legends")
     open_view(reader, "Compare")
-    reader.press("#compare-take")
+    reader.press('#compare-kinds button[data-choice="heads"]')  # another kind takes it out, and says so
     assert text(reader, "#changed") == ""
+    assert text(reader, "#compare-outcome").startswith("Taken out: ")
 
 
 def test_a_nudge_moves_the_loss_along_its_slope(reader):

@@ -25,6 +25,13 @@ PROBABILITIES = """([tokens, temperature, topK, topP]) => {
     return [...writer.probabilities];
 }"""
 
+# of the second word, below the model
+PLACE_OF_WORD = """(({ flow, picture }) => {
+    const box = flow.blocks[0],
+        width = (box.x + box.width - box.left - 12) / box.tokens.length;
+    return [box.left + 6 + 1.5 * width, flow.base + 14].map((x) => x * picture.zoom);
+})(npformer.overview)"""
+
 WAIT = """new Promise((resolve) => {
     const look = () => (%s) ? resolve() : setTimeout(look, 20);
     look();
@@ -124,12 +131,20 @@ def check_decision(page, expected):
     other = np.flatnonzero(best != best[-1])
     decided = other[-1] + 1 if len(other) else 0
     name = f"layer {decided - 1}" if decided else "the embedding"
-    assert f"is the most probable token from {name} on" in page.text_content("#lens-told")
+    found = f"is the most probable token from {name} on"
+    if 0 < decided == len(best) - 1:
+        found = f"becomes most probable in the last layer, {name}."
+    assert found in page.text_content("#lens-told")
     page.focus(".lens tbody tr:nth-child(2) button")
     page.keyboard.press("ArrowDown")
     assert page.evaluate("document.activeElement.closest('tr').rowIndex") == 3
+    present = page.get_attribute("#map .present", "data-block")
     page.click("#lens-told button")
     assert page.evaluate("npformer.explorer.view") == "steps"
+    assert page.get_attribute("#map .present", "data-block") == present
+    told = page.text_content("#row-norms")
+    value = re.match(r"This part adds (\S+) to the logit of “.+?” after “.+?”\. The largest share, ", told)[1]
+    assert value in page.locator("#lens-parts li > span:last-child").all_text_contents()
 
 
 OTHER_IDS = "text => npformer.explorer.session.task.otherIds(npformer.explorer.session.ids, text)"
@@ -205,6 +220,12 @@ def test_the_sentence_flows_through_the_model_and_a_block_opens(page):
     assert "self-attention" in page.text_content("#crumbs")
     page.keyboard.press("Escape")
     assert page.is_visible("#overview-picture")
+    page.click("#overview-picture", position=dict(zip("xy", page.evaluate(PLACE_OF_WORD), strict=True)))
+    assert page.text_content("#overview .told").startswith("“dog” is pinned for ")
+    page.click('#views button:text-is("Attention")')
+    assert re.match("Pinned: encoder, layer ., head .: .* from “dog”", page.text_content("#attention-told"))
+    page.click('#views button:text-is("Steps")')
+    assert "“dog”, dimension " in page.text_content("#arithmetic .number")
 
 
 def test_without_motion_the_stages_stand_still(chromium, html):
@@ -232,9 +253,11 @@ def test_a_translation_is_taught_and_forgotten(page):
     losses = page.evaluate("[npformer.explorer.session.origin.loss, npformer.loss()]")
     assert losses == sorted(losses, reverse=True)
     assert "moved" in page.get_attribute('[data-block="target"]', "class")
-    assert page.text_content("#training .comparison td").strip() == f"{losses[0]:.3f}"  # the beginning
+    beginning = page.text_content("#training .comparison > table td")
+    assert beginning.strip() == f"{losses[0]:.3f}"
     page.click("#teach-forget")
     assert page.text_content("#teach-told").startswith("Forgotten: ")
+    assert [page.input_value("#teach-target"), page.text_content("#teach-exchanged")] == [before, ""]
     assert page.evaluate("npformer.loss()") == untaught
     assert page.evaluate("npformer.explorer.session.texts.target") == before
     assert "moved" not in page.get_attribute('[data-block="target"]', "class")

@@ -17,7 +17,7 @@ import { linkHome } from "./views/site_links.js";
 import { VIEWS, addressOf, isAddress, isThere, readAddress } from "./state/address.js";
 import { Trail } from "./views/trail.js";
 import { listenToKeys } from "./views/keyboard.js";
-import { showLink } from "./views/link_view.js";
+import { prepareLink } from "./views/link_view.js";
 import { pageInterface } from "./state/page_interface.js";
 import { offerLanguage, t, translatePage } from "./words/text.js";
 
@@ -52,7 +52,7 @@ function startPage() {
   const isNarrow = matchMedia("(max-width: 1000px)").matches;
   const render = () => {
     document.documentElement.classList.toggle("large", explorer.isLarge);
-    byId("large").textContent = explorer.isLarge ? t("The whole page") : t("Large text");
+    byId("large").textContent = explorer.isLarge ? t("The whole page") : t("Projector view");
     for (const name of VIEWS) byId(name).hidden = explorer.view !== name;
     byId("map-box").parentElement.hidden = explorer.view === "overview"; // which is a map itself
     views[explorer.view]?.render();
@@ -68,7 +68,7 @@ function startPage() {
   });
   const language = byId("language"); // the same view in the other language
   language.addEventListener("click", () => (language.href = `${language.search}#${addressOf(explorer)}`));
-  byId("copy-link").addEventListener("click", () => showLink(explorer));
+  prepareLink(explorer);
   // another address is read by a new page: the trail's has a state, and the link to an element is none
   addEventListener("hashchange", () => !history.state && isAddress(location.hash) && location.reload());
   addEventListener("resize", render);

@@ -74,6 +74,13 @@ export function colorOf(colors, kind, x) {
   return /** @type {RGB} */ (a.map((channel, j) => Math.round(channel + (b[j] - channel) * part)));
 }
 
+/** Return a scale as a background. @type {(kind: "value" | "gradient", theme?: Theme) => string} */
+export function scaleBar(kind, { dark } = currentTheme()) {
+  const colors = scaleColors(kind, dark),
+    stops = Array.from({ length: 21 }, (_, i) => rgbText(colorOf(colors, kind, i / 10 - 1)));
+  return `linear-gradient(90deg, ${stops.join(",")})`;
+}
+
 const LEVELS = 256;
 
 /**

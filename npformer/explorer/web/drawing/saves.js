@@ -26,6 +26,7 @@ export class Saves {
     this.root = element(
       "div",
       { className: "saves" },
+      element("span", {}, t("Save as")),
       button("SVG", () => this.saveSvg(), { "aria-label": t("Save the picture {id} as SVG", { id }) }),
       button("PNG", () => this.savePng(), { "aria-label": t("Save the picture {id} as PNG", { id }) }),
     );

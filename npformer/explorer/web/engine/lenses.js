@@ -1,14 +1,15 @@
 // @ts-check
 // Lenses on a pass, as in npformer/lenses: what the model would predict after each layer (the logit lens),
 // and what each of its parts adds to a logit (direct logit attribution, Elhage et al. 2021).
-import { rowOf } from "./tape.js";
+import { argmax, rowOf } from "./tape.js";
 
 /** @typedef {import("./tape.js").Step} Step */
 /** @typedef {import("./tape.js").Tape} Tape */
 
 /**
- * A part of the model, its array, and what it adds to a logit. The name of a head is its number.
- * @typedef {{name: string, step: Step, value: number}} Part
+ * A part of the model, its array, and what it adds to a logit; and the dimension of the array that adds most.
+ * The name of a head is its number.
+ * @typedef {{name: string, step: Step, value: number, dimension: number, largest: number}} Part
  */
 
 /**
@@ -62,17 +63,20 @@ export function attributionOf(tape, position, token) {
   const parts = [];
   /** @type {Float64Array} */
   let g = Float64Array.from({ length: step.shape[1] }, (_, v) => (v === token ? 1 : 0));
-  const add = (/** @type {string} */ name, /** @type {Step} */ of, /** @type {number} */ value) =>
-    parts.unshift({ name, step: of, value });
+  const add = (/** @type {string} */ name, /** @type {Step} */ of, /** @type {Float64Array} */ terms) => {
+    const dimension = argmax(terms.map(Math.abs)),
+      value = terms.reduce((sum, term) => sum + term, 0);
+    parts.unshift({ name, step: of, value, dimension, largest: terms[dimension] });
+  };
   for (;;) {
     const [x, second, third] = step.inputs;
     const data = rowOf(step, position);
     const before = rowOf({ ...step, data: step.computed }, position);
-    if (step.edited.size) add("set", step, dot(data, g) - dot(before, g));
-    if (step.op === "add_bias") add("bias", step, dot(second.data, g));
+    if (step.edited.size) add("set", step, products(data.map((x, i) => x - before[i]), g));
+    if (step.op === "add_bias") add("bias", step, products(second.data, g));
     else if (step.op === "linear") g = timesTransposed(g, second);
     else if (step.op === "scale_and_shift") {
-      if (third) add("bias", step, dot(third.data, g));
+      if (third) add("bias", step, products(third.data, g));
       g = g.map((dy, i) => dy * second.data[i]); // dxhat = dy * gain
     } else if (step.op === "normalize") {
       // dx = dxhat * rstd - the mean of this, with a constant rstd
@@ -82,7 +86,7 @@ export function attributionOf(tape, position, token) {
     else if (step.op === "factor") g = g.map((dy, i) => dy * step.note.factor(position * g.length + i));
     else if (step.line === "residual") addSublayer(second, position, g, add);
     else {
-      add("embedding", step, dot(data, g));
+      add("embedding", step, products(data, g));
       return parts;
     }
     step = x;
@@ -94,28 +98,32 @@ export function attributionOf(tape, position, token) {
  * @param {Step} output
  * @param {number} position
  * @param {Float64Array} g   the gradient of the logit for a row of the output
- * @param {(name: string, step: Step, value: number) => void} add
+ * @param {(name: string, step: Step, terms: Float64Array) => void} add
  */
 function addSublayer(output, position, g, add) {
-  const whole = dot(rowOf(output, position), g);
-  let rest = whole, h = output;
+  let rest = products(rowOf(output, position), g),
+    h = output;
   if (h.op === "add_bias") {
-    rest -= dot(h.inputs[1].data, g);
-    add("bias", output, whole - rest);
+    const bias = products(h.inputs[1].data, g);
+    rest = rest.map((term, i) => term - bias[i]);
+    add("bias", output, bias);
     [h] = h.inputs;
   }
   const merged = h.op === "linear" ? h.inputs[0] : h;
   if (merged.line !== "merge_heads") {
-    add("feed-forward", output, rest);
+    add("feed-forward", h, rest);
     return;
   }
   // y = merged @ weight, and merged has the outputs of the heads side by side
   const [heads] = merged.inputs[0].shape, dmerged = h === merged ? g : timesTransposed(g, h.inputs[1]),
-    width = dmerged.length / heads, z = rowOf(merged, position);
-  for (let head = heads - 1; head >= 0; head--) {
-    const [start, end] = [head * width, (head + 1) * width];
-    add(String(head), merged, dot(z.subarray(start, end), dmerged.subarray(start, end)));
-  }
+    width = dmerged.length / heads, terms = products(rowOf(merged, position), dmerged);
+  for (let head = heads - 1; head >= 0; head--)
+    add(String(head), merged, terms.map((term, i) => (Math.floor(i / width) === head ? term : 0)));
+}
+
+/** @type {(a: Float64Array, b: Float64Array) => Float64Array} */
+function products(a, b) {
+  return a.map((x, i) => x * b[i]);
 }
 
 /** @type {(a: Float64Array, b: Float64Array) => number} */

@@ -11,8 +11,8 @@ export class AttentionControls {
   /** @param {AttentionView} view */
   constructor(view) {
     this.view = view;
-    this.root = element("div", { className: "controls" });
-    this.heads = element("div", { className: "controls" });
+    this.root = byId("attention-controls");
+    this.heads = byId("lines-controls");
   }
 
   render() {

@@ -1,6 +1,6 @@
 // @ts-check
 // The views of attention: all maps of all layers and heads, one of them large, and lines between the words.
-import { byId, element, titled } from "../drawing/page_elements.js";
+import { byId } from "../drawing/page_elements.js";
 import { AttentionControls } from "./attention_controls.js";
 import { AttentionGrid, paintMap } from "./attention_grid.js";
 import { CellGrid } from "../drawing/cell_grid.js";
@@ -26,8 +26,8 @@ export class AttentionView {
     this.lineHeads = [];
     this.cell = [0, 0]; // the query and the key of the chosen weight
     this.isPinned = false; // whether the pointer leaves the chosen weight as it is
-    this.sentence = element("p", { "aria-live": "polite" });
-    this.note = element("p", { className: "badge off", role: "status" });
+    this.sentence = byId("attention-told");
+    this.note = byId("attention-off");
     this.all = new AttentionGrid(this);
     this.one = new CellGrid({
       id: "attention-map",
@@ -43,20 +43,9 @@ export class AttentionView {
     this.neurons = new NeuronView(this);
     this.finder = new HeadFinder(this);
     this.controls = new AttentionControls(this);
-    byId("attention").append(
-      this.finder.root,
-      this.controls.root,
-      element(
-        "div",
-        { className: "beside" },
-        titled("div", t("All layers and heads"), this.all.picture.root),
-        titled("div", t("The chosen map"), this.sentence, this.note, this.one.picture.root),
-      ),
-      element("h3", { textContent: t("Lines between the words") }),
-      this.controls.heads,
-      this.lines.picture.root,
-      this.neurons.root,
-    );
+    byId("all-maps").append(this.all.picture.root);
+    byId("one-map").append(this.one.picture.root);
+    byId("attention").append(this.lines.picture.root, this.neurons.root);
   }
 
   get sublayers() {
@@ -82,6 +71,12 @@ export class AttentionView {
   render() {
     const { explorer } = this,
       shared = explorer.memory.shared;
+    if (explorer.memory.isNewPin) {
+      explorer.memory.isNewPin = false;
+      this.finder.render();
+      this.finder.choose(); // shows the head that attends most from the pinned token, and renders anew
+      return;
+    }
     if (!this.sublayer && !shared?.map) this.lineHeads = this.controls.allHeads;
     if (shared?.map && !this.sublayer) Object.assign(this, mapFromAddress(shared.map, this.sublayers));
     this.sublayer = this.chosen.name;

@@ -10,7 +10,7 @@ import { exchangedWords, sentenceField } from "./sentence_field.js";
 import { argmax } from "../engine/tape.js";
 import { axesOf, sideOf, tokensOf } from "../state/axes.js";
 import { otherText, patching } from "../state/comparison.js";
-import { blockOf, blockTitle, layerName, stackName } from "../state/sentences.js";
+import { blockName, blockOf, blockTitle, layerName, stackName } from "../state/sentences.js";
 import { ReaderError } from "../state/reader_error.js";
 import { t } from "../words/text.js";
 
@@ -43,9 +43,11 @@ export class CompareView {
     this.sentence = ""; // the tokens for which the second sentence was written
     /** @type {{path: string, place: number} | null} */
     this.chosen = null;
+    this.told = ""; // what happened to an activation that was put into the sentence
     this.text = sentenceField("compare-text");
     byId("compare-form").addEventListener("submit", (/** @type {Event} */ event) => {
       event.preventDefault();
+      this.takeBack();
       this.compute();
     });
     this.restore();
@@ -111,6 +113,7 @@ export class CompareView {
       this.compute();
     };
     replaceContent(byId("compare-kinds"), choice(t("what is taken over"), KINDS, this.what, choose));
+    byId("compare-act").hidden = !found;
     if (!found) {
       for (const id of ["compare-chosen", "compare-tables"]) byId(id).replaceChildren();
       return;
@@ -206,38 +209,35 @@ export class CompareView {
       estimate: numberText(chosen.firstOrder),
     };
     const isTaken = Boolean(session.edits.values?.[chosen.path]);
-    const act = () => (isTaken ? this.takeBack() : this.take(chosen));
     replaceContent(
       byId("compare-chosen"),
       element("b", {}, `${chosen.row}${t(", ")}${chosen.column}${t(": ")}`),
       t(
-        "{what} is {score} for the first sentence, {other} for the second, and {patched} for the first " +
-          "with this activation of the second. The gradient alone estimates the change as {estimate}. ",
+        "{what} is {score} for your sentence, {other} for the second one, and {patched} for yours with " +
+          "this activation of the second one. The gradient alone estimates the change as {estimate}. ",
         values,
       ),
-      element(
-        "div",
-        { className: "controls" },
-        button(isTaken ? t("Take it back") : t("Take this activation over"), act, { id: "compare-take" }),
-        element(
-          "span",
-          { className: "verdict" },
-          isTaken ? `${session.before.output} → ${session.output}` : "",
-        ),
-      ),
     );
+    byId("compare-take").textContent = isTaken ? t("Take it out again") : t("Put it into my sentence");
+    byId("compare-take").onclick = () => (isTaken ? this.takeBack() : this.take(chosen));
+    const outcome = isTaken ? `${session.before.output} → ${session.output}` : this.told;
+    byId("compare-outcome").textContent = outcome;
   }
 
   /** Replace the activation by that of the other text. @type {(chosen: Named) => void} */
   take({ path, entries }) {
-    this.explorer.session.setEdits("values", path, entries);
+    const { session } = this.explorer;
+    session.setEdits("values", path, entries);
+    session.generate(); // so that the first translation that is announced is the new one
     this.explorer.recompute();
   }
 
   takeBack() {
     const { session } = this.explorer,
-      path = this.chosen?.path ?? "";
-    if (!session.edits.values?.[path]) return;
+      path = this.chosen?.path ?? "",
+      isTaken = Boolean(session.edits.values?.[path]);
+    this.told = isTaken ? t("Taken out: your sentence has its own activation again.") : "";
+    if (!isTaken) return;
     session.setEdits("values", path, null);
     this.explorer.recompute();
   }
@@ -281,14 +281,14 @@ export class CompareView {
       first = ofPath(paths[0]);
     const rows = first.map(({ column }, i) => [column, ...paths.map((path) => cell(ofPath(path)[i]))]),
       head = paths.map((path) => this.shortName(path)),
-      caption = t("{stack}: effect of each activation, below it the estimate", { stack: stackName(stack) });
+      caption = t("{stack}: effects of the activations, with estimates (≈)", { stack: stackName(stack) });
     return [caption, table(["", ...head], rows, { className: "lens", caption })];
   }
 
   /** Return the name of an array of a stack at the head of its column. @param {string} path */
   shortName(path) {
     const layer = t("layer {layer}", { layer: path.split(".")[1] });
-    return path.includes(".cross.") ? `${layer}${t(", ")}${t("cross-attention")}` : layer;
+    return this.what === "layers" ? layer : `${layer}${t(", ")}${blockName(blockOf(path))}`;
   }
 
   /** @param {Named} patch */

@@ -3,7 +3,7 @@
 // copying.
 import { element, scroller, table } from "../drawing/page_elements.js";
 import { powerOf } from "../drawing/draw_grids.js";
-import { colorOf, rgbText, scaleColors } from "../drawing/colors.js";
+import { scaleBar } from "../drawing/colors.js";
 import { gridSize, numbersOf, placeOf } from "../drawing/slices.js";
 import { labelsOf } from "../drawing/step_layout.js";
 import { numberText, powerOfTen, shapeText, visibleText } from "../drawing/number_texts.js";
@@ -15,9 +15,7 @@ import { t } from "../words/text.js";
  */
 export function legendOf({ slice, cellWidth }, theme) {
   const kind = slice.isGradient ? "gradient" : "value",
-    colors = scaleColors(kind, theme.dark);
-  const stops = Array.from({ length: 21 }, (_, i) => rgbText(colorOf(colors, kind, i / 10 - 1)));
-  const bar = element("i", { styles: { background: `linear-gradient(90deg, ${stops.join(",")})` } });
+    bar = element("i", { styles: { background: scaleBar(kind, theme) } });
   const power = cellWidth >= 30 ? powerOf(slice) : 0;
   return element(
     "span",

@@ -1,7 +1,7 @@
 // @ts-check
 // A finder of heads: for a chosen token, the weight with which each head of each layer attends from it, or to
 // it, the largest first.
-import { element, follower, replaceContent, shareBar } from "../drawing/page_elements.js";
+import { byId, element, follower, replaceContent, shareBar } from "../drawing/page_elements.js";
 import { numberText, visibleText } from "../drawing/number_texts.js";
 import { t } from "../words/text.js";
 
@@ -47,21 +47,9 @@ export class HeadFinder {
   /** @param {AttentionView} view */
   constructor(view) {
     this.view = view;
-    this.from = select(t("Token that attends"), () => this.choose());
-    this.to = select(t("Token that is attended to"), () => this.choose());
-    this.list = element("div");
-    this.root = element(
-      "section",
-      { "aria-label": t("Find a head"), className: "finder" },
-      element(
-        "div",
-        { className: "controls" },
-        element("b", { textContent: t("Find a head:") }),
-        element("label", {}, t("from "), this.from),
-        element("label", {}, t("to "), this.to),
-      ),
-      this.list,
-    );
+    this.from = byId("find-from");
+    this.to = byId("find-to");
+    for (const field of [this.from, this.to]) field.addEventListener("change", () => this.choose());
   }
 
   /** List the heads between the chosen tokens, and show the one with the largest weight. */
@@ -81,7 +69,7 @@ export class HeadFinder {
     const [query, key] = [this.from, this.to].map((field) => choiceOf(field.value));
     const hint = t("Choose a token, and the heads are listed by their weight from it or to it."),
       list = query || key ? this.table(findHeads(sublayers, query, key)) : element("p", {}, hint);
-    replaceContent(this.list, list);
+    replaceContent(byId("find-list"), list);
   }
 
   /** @param {Found[]} found */
@@ -134,11 +122,6 @@ function equalWeights({ sublayer }) {
   const count = sublayer.keys.length;
   const values = { count, weight: numberText(1 / count) };
   return t("A head that attends to all {count} keys alike has the weight {weight}.", values);
-}
-
-/** @type {(label: string, onchange: () => void) => any} */
-function select(label, onchange) {
-  return element("select", { "aria-label": label, onchange });
 }
 
 /**

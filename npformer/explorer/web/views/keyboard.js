@@ -18,7 +18,8 @@ export function listenToKeys(explorer, write, overview) {
     const target = /** @type {HTMLElement} */ (event.target);
     const isTyping = /^(INPUT|SELECT|TEXTAREA)$/.test(target.tagName);
     const isControl = /^(BUTTON|SUMMARY|A)$/.test(target.tagName) || target.getAttribute("role") === "button";
-    if (isTyping || event.ctrlKey || event.metaKey || event.altKey || byId("dialog").open) return;
+    const isOpen = document.querySelector("dialog[open]") !== null;
+    if (isTyping || event.ctrlKey || event.metaKey || event.altKey || isOpen) return;
     if (event.key === " " && (!isControl || wasPointer)) {
       event.preventDefault();
       if (isControl) target.blur();

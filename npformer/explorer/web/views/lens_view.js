@@ -92,19 +92,20 @@ export class LensView {
       layer: layerText(decided),
       before: visibleText(words[guesses[decided - 1]?.best]),
     };
+    const isLast = decided === guesses.length - 1;
     const text =
       decided === 0
         ? t("After “{read}”, “{token}” is the most probable token from the embedding on.", values)
-        : t(
-            "After “{read}”, “{token}” is the most probable token from {layer} on. " +
-              "Before, it was “{before}”.",
-            values,
-          );
+        : isLast
+          ? t("After “{read}”, “{token}” becomes most probable in the last layer, {layer}.", values)
+          : t("After “{read}”, “{token}” is the most probable token from {layer} on.", values);
+    const before = decided === 0 ? "" : t("Before, it was “{before}”.", values);
     const most = this.partsOf().reduce((a, b) => (Math.abs(b.value) > Math.abs(a.value) ? b : a));
-    const show = () => explorer.follow(most.step, this.position * most.step.shape[1], "forward");
+    const show = () => this.show(most);
+    explorer.mark(most.step.path);
     replaceContent(
       byId("lens-told"),
-      `${text} `,
+      `${text} ${before} `,
       button(t("Show the step that adds most: {label}", { label: this.labelOf(most) }), show),
     );
   }
@@ -169,11 +170,28 @@ export class LensView {
     );
   }
 
+  /** Show the row of a part and its entry that adds most, and say what both add. @param {Part} part */
+  show({ step, value, dimension, largest }) {
+    const { explorer, position, token } = this;
+    const text = t(
+      "This part adds {value} to the logit of “{token}” after “{read}”. The largest share, {largest}, " +
+        "comes from dimension {dimension}, which is chosen here.",
+      {
+        value: numberText(value),
+        token: visibleText(explorer.session.head.target_words[token]),
+        read: visibleText(tokensOf(explorer.session, "target")[position]),
+        dimension,
+        largest: numberText(largest),
+      },
+    );
+    explorer.memory.followed = { step, text };
+    explorer.follow(step, position * step.shape[1] + dimension, "forward");
+  }
+
   /** @type {(part: Part, most: number) => any} */
   item(part, most) {
-    const { step, value } = part,
-      show = () => this.explorer.follow(step, this.position * step.shape[1], "forward"),
-      named = follower(this.labelOf(part), show, t("Show how this number was computed")),
+    const { value } = part,
+      named = follower(this.labelOf(part), () => this.show(part), t("Show how this number was computed")),
       number = element("span", {}, numberText(value));
     return element("li", {}, named, signedBar(value / most), element("span"), number);
   }

@@ -1,76 +1,60 @@
 // @ts-check
 // The link to the present view: it is copied, shown, and opened in a new tab; and a received link is opened.
-import { button, byId, element, openDialog, textInput, titled } from "../drawing/page_elements.js";
+import { byId, element, openDialog } from "../drawing/page_elements.js";
 import { isAddress, linkOf } from "../state/address.js";
 import { MOST_LINKED } from "../state/training_log.js";
 import { t } from "../words/text.js";
 
 /** @typedef {import("../state/explorer.js").Explorer} Explorer */
 
-/**
- * Open the dialog with the link of the view, and copy the link.
- * @param {Explorer} explorer
- */
-export async function showLink(explorer) {
-  const title = t("Link to this view");
+const isWeb = location.protocol.startsWith("http");
+
+/** Make the buttons and the form of the dialog work. @param {Explorer} explorer */
+export function prepareLink(explorer) {
+  const link = byId("link-text");
+  link.addEventListener("focus", () => link.select());
+  byId("copy-link").addEventListener("click", () => showLink(explorer));
+  byId("link-copy").addEventListener("click", () => copy());
+  byId("link-share").hidden = !isWeb || !("share" in navigator);
+  byId("link-share").addEventListener("click", () =>
+    navigator.share({ title: document.title, url: link.value }).catch(() => {}),
+  );
+  byId("received").hidden = isWeb;
+  byId("received").addEventListener("submit", (/** @type {Event} */ event) => {
+    event.preventDefault();
+    openReceived();
+  });
+}
+
+/** Open the dialog with the link of the view, and copy the link. @param {Explorer} explorer */
+async function showLink(explorer) {
   if (location.protocol === "about:") {
-    const told = t(
-      "A page in a notebook has no address. Write it to a file with save(FILE), and open that for a link.",
-    );
+    const title = t("Link to this view"),
+      told = t(
+        "A page in a notebook has no address. Write it to a file with save(FILE), and open that for a link.",
+      );
     openDialog(title, title, element("p", {}, told));
     return;
   }
-  const isWeb = location.protocol.startsWith("http"),
-    href = linkOf(explorer),
-    told = element("p", { className: "verdict", role: "status" });
-  const link = element("textarea", { id: "link-text", value: href, readOnly: true, rows: 4 });
-  const newTab = { href, target: "_blank", rel: "noopener", className: "button" };
-  link.addEventListener("focus", () => link.select());
-  const copied = () => copy(link).then((isCopied) => (told.textContent = outcome(isCopied)));
-  openDialog(
-    title,
-    title,
-    element(
-      "div",
-      { className: "link" },
-      told,
-      element("label", {}, t("The link"), link),
-      element(
-        "div",
-        { className: "controls" },
-        button(t("Copy it again"), copied, { className: "main" }),
-        element("a", newTab, t("Open it in a new tab")),
-        button(t("Share"), () => navigator.share({ title: document.title, url: href }).catch(() => {}), {
-          hidden: !isWeb || !("share" in navigator),
-        }),
-      ),
-      ...keptTexts(explorer).map((textContent) => element("p", { textContent })),
-      ...(isWeb ? [] : [received()]),
-    ),
-  );
-  link.scrollTop = 0;
-  await copied();
+  const href = linkOf(explorer);
+  byId("link-text").value = byId("link-open").href = href;
+  byId("link-kept").replaceChildren(...keptTexts(explorer).map((text) => element("p", {}, text)));
+  byId("link-dialog").showModal();
+  await copy();
 }
 
-/** @param {boolean} isCopied */
-function outcome(isCopied) {
-  return isCopied
+/** Copy the link, and say whether that was possible. */
+async function copy() {
+  let isCopied = true;
+  try {
+    await navigator.clipboard.writeText(byId("link-text").value);
+  } catch {
+    byId("link-text").select();
+    isCopied = document.execCommand("copy"); // where the newer way is not allowed
+  }
+  byId("link-told").textContent = isCopied
     ? t("The link was copied. Paste it where you want to send it.")
     : t("This browser does not let the page copy. Select the link and copy it yourself.");
-}
-
-/**
- * Copy the text of a field, and return whether that was possible.
- * @param {any} field
- */
-async function copy(field) {
-  try {
-    await navigator.clipboard.writeText(field.value);
-    return true;
-  } catch {
-    field.select();
-    return document.execCommand("copy"); // where the newer way is not allowed
-  }
 }
 
 /**
@@ -91,7 +75,7 @@ function keptTexts({ session }) {
           most: MOST_LINKED,
         })
       : "",
-    location.protocol.startsWith("http")
+    isWeb
       ? t("The page stands at a web address: whoever opens the link sees this view.")
       : t(
           "It points to the file “{file}” on this computer. To show the view to another person, send the " +
@@ -113,29 +97,16 @@ function fileName() {
 }
 
 /**
- * Make the form that opens a link which was made on another computer: its file has another path there, and
- * what follows "#" is the view.
+ * Open the pasted link, which was made on another computer: its file has another path there, and what follows
+ * "#" is the view.
  */
-function received() {
-  const field = textInput({ id: "received-link" }),
-    told = element("p", { role: "status" });
-  const onsubmit = (/** @type {Event} */ event) => {
-    event.preventDefault();
-    const hash = field.value.trim().replace(/^[^#]*/, "");
-    if (!isAddress(hash)) {
-      const text = t("This is not a link to a view: paste the whole link, with “#” and what follows it.");
-      told.textContent = text;
-      return;
-    }
-    byId("dialog").close();
+function openReceived() {
+  const hash = byId("received-link").value.trim().replace(/^[^#]*/, "");
+  if (isAddress(hash)) {
+    byId("link-dialog").close();
     location.hash = hash;
-  };
-  const form = element(
-    "form",
-    { onsubmit },
-    element("label", {}, t("Paste the link"), field),
-    element("div", { className: "controls" }, element("button", {}, t("Open this link"))),
-    told,
-  );
-  return titled("div", t("A link that you have received"), form);
+    return;
+  }
+  const text = t("This is not a link to a view: paste the whole link, with “#” and what follows it.");
+  byId("received-told").textContent = text;
 }

@@ -2,10 +2,11 @@
 // The whole model at a glance: the sentence goes through it block by block, forward in the colours of values,
 // and backward in those of gradients. A block grows into its steps.
 import { button, byId, choice, element, replaceContent } from "../drawing/page_elements.js";
-import { HEAD_COLORS } from "../drawing/colors.js";
+import { HEAD_COLORS, scaleBar } from "../drawing/colors.js";
 import { Picture } from "../drawing/picture.js";
 import { visibleText } from "../drawing/number_texts.js";
 import { columnAt, columnWidth, flowBlocks, placeFlow } from "./flow_layout.js";
+import { sideOf } from "../state/axes.js";
 import { drawFlowBlock } from "./flow_picture.js";
 import { overviewSentence } from "./overview_sentence.js";
 import { t } from "../words/text.js";
@@ -36,6 +37,7 @@ export class OverviewView {
     this.token = null;
     /** @type {ReturnType<typeof placeFlow>} */
     this.flow = { blocks: [], width: 0, height: 0, base: 0 };
+    this.note = ""; // what follows from a click on a token
     this.times = /** @type {number[]} */ ([]); // of the drawn frames, in ms
     this.controls = element("div", { className: "controls" });
     this.sentence = element("p", { className: "told", "aria-live": "polite" });
@@ -75,19 +77,17 @@ export class OverviewView {
     this.update();
   }
 
-  /** The colours of the heads, whose ribbons are as wide as the weights. */
+  /** The colours of the numbers, and those of the heads, whose ribbons are as wide as the weights. */
   legend() {
     const count = this.isBackward
       ? 0
       : (this.flow.blocks.find(({ weights }) => weights)?.weights?.shape[0] ?? 0);
-    return Array.from({ length: count }, (_, head) =>
-      element(
-        "span",
-        { className: "head-key" },
-        element("i", { styles: { background: HEAD_COLORS[head % HEAD_COLORS.length] } }),
-        t("head {head}", { head }),
-      ),
+    const key = (/** @type {string} */ text, /** @type {string} */ background) =>
+      element("span", { className: "head-key" }, element("i", { styles: { background } }), text);
+    const heads = Array.from({ length: count }, (_, head) =>
+      key(t("head {head}", { head }), HEAD_COLORS[head % HEAD_COLORS.length]),
     );
+    return [key(t("negative to positive"), scaleBar(this.isBackward ? "gradient" : "value")), ...heads];
   }
 
   /**
@@ -105,7 +105,7 @@ export class OverviewView {
       at = this.isBackward ? this.count - 1 - place : place;
     const moving = this.stage < Infinity ? (this.flow.blocks[at]?.block ?? "") : this.chosen;
     this.sentence.textContent = moving
-      ? overviewSentence(this.explorer, this.flow.blocks, moving, this.token)
+      ? this.note + overviewSentence(this.explorer, this.flow.blocks, moving, this.token)
       : t(
           "The sentence goes from the bottom to the top: each column belongs to a token. Press Play, point " +
             "at a token or slide a finger over the tokens, or open a block.",
@@ -201,9 +201,26 @@ export class OverviewView {
       this.open(box.block);
       return;
     }
-    if (box.block === this.chosen && token === this.token) return;
-    Object.assign(this, { chosen: box.block, token });
+    if (kind !== "click" && box.block === this.chosen && token === this.token) return;
+    Object.assign(this, { chosen: box.block, token, note: "" });
+    if (kind === "click" && box.tokens[token]) this.pin(box, token);
     this.render();
+  }
+
+  /**
+   * Pin a token: the steps show its numbers, and Attention the head that attends most from it.
+   * @type {(box: FlowBlock, token: number) => void}
+   */
+  pin({ output, tokens }, token) {
+    const { explorer } = this,
+      side = sideOf(output.path);
+    explorer.isPinned = false;
+    explorer.goTo(output.path);
+    Object.assign(explorer, { carried: { [side]: token }, isPinned: true });
+    explorer.chooseLargest();
+    explorer.memory.isNewPin = true;
+    explorer.remember("find", `${side}.${token}_`);
+    this.note = t("“{token}” is pinned for Steps and Attention. ", { token: visibleText(tokens[token]) });
   }
 
   /** @type {(down: number, right: number) => void} */

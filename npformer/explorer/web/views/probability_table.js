@@ -39,13 +39,15 @@ export function comparison(explorer, before) {
       before.output === now.output ? t("the same") : t("changed"),
     ],
   ];
+  const { target } = session.texts,
+    caption = target ? t("The loss is that of “{target}”.", { target }) : "";
   const isOpposite = (now.loss - before.loss) * (now.crossEntropy - before.crossEntropy) < 0;
   return element(
     "div",
     { className: "comparison" },
-    table([t("quantity"), t("before"), t("after"), t("difference")], lines),
-    isOpposite ? element("p", {}, OPPOSITE) : "",
     probabilityTable(explorer, before, now),
+    table([t("quantity"), t("before"), t("after"), t("difference")], lines, { caption }),
+    isOpposite ? element("p", {}, OPPOSITE) : "",
   );
 }
 

@@ -44,7 +44,7 @@ export class SentenceView {
       );
       const known = byId(`known-${side}`);
       known.hidden = !options.length;
-      known.querySelector("p").textContent = options.join(", ");
+      known.querySelector("p").textContent = options.sort(new Intl.Collator().compare).join(", ");
     }
     if (session.task) this.name(session.task.words);
     this.fill();

@@ -36,14 +36,7 @@ export class SlopeView {
     this.form.form.addEventListener("change", () => this.hideOther());
     this.form.hideValue();
     this.form.form.dataset.eager = "yes";
-    this.slider = element("input", {
-      type: "range",
-      min: -1,
-      max: 1,
-      step: 0.01,
-      value: 0,
-      "aria-label": t("Nudge of the entry"),
-    });
+    this.slider = byId("slope-slider");
     this.slider.addEventListener("input", () => {
       this.nudge = Number(this.slider.value) * this.reach;
       this.renderNudge();
@@ -54,15 +47,9 @@ export class SlopeView {
     this.id = "slope-of-the-loss";
     this.picture = new Picture(this);
     this.outcome = element("div", {}, this.told, this.picture.root, this.result);
-    const about = t(
-      "The gradient says how fast the loss changes when one number changes. Nudge the number and compare.",
-    );
-    byId("slope").append(
-      element("p", {}, about),
-      this.form.root,
-      element("div", { className: "controls" }, element("label", {}, t("nudge "), this.slider), this.reaches),
-      this.outcome,
-    );
+    byId("slope-nudge").before(this.form.root);
+    byId("slope-nudge").append(this.reaches);
+    byId("slope").append(this.outcome);
   }
 
   render() {

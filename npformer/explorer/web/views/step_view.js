@@ -93,7 +93,9 @@ export class StepView {
     this.renderBeats();
     const result = this.layout.placed.find(({ isResult }) => isResult)?.slice;
     const norms = result ? rowNormsOf(explorer, result) : null;
-    byId("row-norms").textContent = norms ? rowNormsSentence(norms) : "";
+    const { followed } = explorer.memory,
+      told = followed?.step === explorer.result ? `${followed.text} ` : "";
+    byId("row-norms").textContent = told + (norms ? rowNormsSentence(norms) : "");
   }
 
   /** Show how the number is made, beat by beat. */

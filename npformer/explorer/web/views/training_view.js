@@ -1,8 +1,7 @@
 // @ts-check
 // Training: steps until the model gives another translation, or one step of gradient descent or Adam; which
 // weights moved most, and how the probabilities of the target changed.
-import { button, byId, choice, element, replaceContent, scroller, table } from "../drawing/page_elements.js";
-import { textInput } from "../drawing/page_elements.js";
+import { button, byId, choice, replaceContent, scroller, table } from "../drawing/page_elements.js";
 import { rowOf } from "../engine/tape.js";
 import { blockOf } from "../state/sentences.js";
 import { comparison } from "./probability_table.js";
@@ -35,8 +34,8 @@ export class TrainingView {
     /** @type {any} the training step whose moves are listed */
     this.listed = null;
     const { task, ids } = explorer.session;
-    const label = { "aria-label": t("learning rate"), inputMode: "decimal" };
-    this.rate = textInput({ value: task?.rate, size: 8, ...label });
+    this.rate = byId("teach-rate");
+    this.rate.value = task?.rate;
     this.goal = sentenceField("teach-target");
     this.goal.addEventListener("input", () => this.tellExchanged());
     byId("teach-form").hidden = !ids?.source.length;
@@ -46,6 +45,8 @@ export class TrainingView {
       else this.train();
     });
     byId("teach-forget").addEventListener("click", () => this.forgetAll());
+    byId("teach-step").addEventListener("click", () => this.take());
+    byId("teach-undo").addEventListener("click", () => this.undo());
   }
 
   render() {
@@ -54,12 +55,10 @@ export class TrainingView {
     explorer.mark("loss");
     const last = session.past[session.past.length - 1];
     replaceContent(
-      byId("teach-single"),
+      byId("teach-optimizer"),
       choice(t("optimizer"), OPTIMIZERS, this.optimizer, (name) => this.chooseOptimizer(name)),
-      element("label", {}, t("learning rate "), this.rate),
-      button(t("Take one step"), () => this.take(), { className: "main" }),
-      button(t("Undo"), () => this.undo(), { disabled: !session.past.length }),
     );
+    byId("teach-undo").disabled = !session.past.length;
     byId("teach-train").textContent = this.isTraining ? t("Stop") : t("Train");
     if (this.source !== session.texts.source) {
       this.source = session.texts.source;
@@ -69,14 +68,18 @@ export class TrainingView {
     this.tellExchanged();
     const compared = last ? [comparison(explorer, (session.origin ?? last).summary)] : [];
     replaceContent(byId("teach-result"), ...compared);
-    if (last !== this.listed) this.renderMoved(last?.parameters);
+    if (last !== this.listed) this.renderMoved(last && session.origin.parameters);
     this.listed = last;
   }
 
   /** Say which words of the model's translation are exchanged in the one to be taught. */
   tellExchanged() {
     const { output, origin } = this.explorer.session;
-    byId("teach-exchanged").textContent = exchangedWords(origin?.summary.output ?? output, this.goal.value);
+    const written = origin?.summary.output ?? output,
+      exchanged = exchangedWords(written, this.goal.value);
+    byId("teach-exchanged").textContent = exchanged
+      ? t("The model writes “{written}”. You teach it: {exchanged}", { written, exchanged })
+      : "";
   }
 
   /** Return a translation that the model does not give: its last word is the next probable other word. */
@@ -135,9 +138,11 @@ export class TrainingView {
     this.isTraining = false;
     explorer.session.forget();
     explorer.memory.moved = null;
+    this.goal.value = explorer.session.texts.target;
     this.afterChange();
     byId("teach-told").textContent = t(
-      "Forgotten: the weights, the target and the loss are those of the beginning again.",
+      "Forgotten: the weights are those of the beginning, and the model writes “{output}” again.",
+      explorer.session,
     );
   }
 
@@ -170,13 +175,14 @@ export class TrainingView {
   }
 
   afterChange() {
+    byId("teach-told").textContent = "";
     this.explorer.renew();
     this.explorer.generateLater();
   }
 
   /**
-   * List the weights that moved most in the last training step.
-   * @param {Parameters | undefined} before   the parameters before it, if there is one
+   * List the weights that moved most in the training steps.
+   * @param {Parameters | undefined} before   the parameters before all of them, if there is one
    */
   renderMoved(before) {
     byId("teach-moved").replaceChildren();
@@ -189,8 +195,12 @@ export class TrainingView {
       ...[value - old, old, value].map(numberText),
     ]);
     const head = [t("parameter"), t("change"), t("before"), t("after")],
-      caption = t("The weights that moved most");
-    byId("teach-moved").replaceChildren(scroller(caption, table(head, rows, { caption })));
+      caption = t("The weights that moved most"),
+      isEqual = moved[0].size < 1.01 * moved[moved.length - 1].size;
+    byId("teach-moved").replaceChildren(
+      scroller(caption, table(head, rows, { caption })),
+      isEqual ? t("Adam’s first steps move all weights by about the learning rate.") : "",
+    );
   }
 
   /**

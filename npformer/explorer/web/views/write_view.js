@@ -74,7 +74,7 @@ export class WriteView {
     const { isDone } = writer;
     replaceContent(
       this.buttons,
-      button(t("Draw one at random"), () => this.act(() => writer.draw()), {
+      button(t("Draw the next token at random"), () => this.act(() => writer.draw()), {
         className: "main",
         disabled: isDone,
         title: t("Space"),
