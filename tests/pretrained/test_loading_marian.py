@@ -108,7 +108,7 @@ def test_what_a_folder_cannot_do_is_said_when_it_is_asked_for(copied):
     change_json(copied / "generation_config.json", repetition_penalty=1.5)
     loaded = npformer.load(copied)
     assert loaded.logits([[5, 0]], [[7]]).shape[:2] == (1, 1)
-    with pytest.raises(UserError, match="repetition_penalty is 1.5"):
+    with pytest.raises(UserError, match=r"repetition_penalty is 1\.5"):
         loaded.translate(TEXT)
     change_json(copied / "config.json", eos_token_id=3)
     with pytest.raises(UserError, match=r"copy: the end symbol .* has the ids \[0\], and that .* \[3\]: use"):
