@@ -10,7 +10,7 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -119,26 +119,39 @@ def _assess(assignment: Assignment, exercise: Exercise, text: str) -> Result:
 
 
 def is_untouched(exercise: Exercise, text: str) -> bool:
-    """Return whether a text is the stub of the exercise, whatever its imports, comments and blank lines."""
-    return _code_of(text) in (_code_of(exercise.stub), _code_of(exercise.file_text()), _code_of(""))
+    """Return whether a text is the stub of the exercise, whatever its comments and blank lines.
+
+    Its imports may differ, as those of an earlier file do, if they import no function that is asked for.
+    """
+    asked = {*exercise.functions, "*"}
+    started = (exercise.stub, exercise.file_text(), "")
+    return _code_of(text, asked) in [_code_of(each, asked) for each in started]
 
 
-def _code_of(text: str) -> str:
-    """Return the code of a text without imports, comments, docstrings and the marks for missing code.
+def _code_of(text: str, asked: Collection[str]) -> str:
+    """Return the code of a text without comments, docstrings and the marks that stand for missing code.
 
-    A text that is not Python is returned itself.
+    Of its imports, those that bind the names that are asked for stay. A text that is not Python is returned
+    itself.
     """
     try:
         tree = ast.parse(text)
         if ast.get_docstring(tree) is not None:
             tree.body = tree.body[1:]
-        tree.body = [each for each in tree.body if not isinstance(each, ast.Import | ast.ImportFrom)]
+        tree.body = [each for each in tree.body if not _is_import_of_others(each, asked)]
         for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef):
                 node.body = [each for each in node.body if not _stands_for_code(each)]
         return ast.dump(tree)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return text
+
+
+def _is_import_of_others(node: ast.stmt, asked: Collection[str]) -> bool:
+    """Return whether a statement imports something, and none of the names that are asked for."""
+    if not isinstance(node, ast.Import | ast.ImportFrom):
+        return False
+    return not {alias.asname or alias.name for alias in node.names} & {*asked}
 
 
 def _stands_for_code(node: ast.stmt) -> bool:
