@@ -187,7 +187,7 @@ MISTAKES = [
     ("score long.en long.en --model runs/tiny", "line 2 has"),
     ("score train.en train.fr --model en-ed", "did you mean en-de?"),
     ("score train.en train.fr --model en-de --last", "en-de is not the folder of a run"),
-    ("site .", "is not empty and not a site of npformer: give another folder"),
+    ("site .", "is no file of a site of npformer: give another folder"),
     ("site empty", "empty cannot be written (it is a file): give another folder"),
     ("site new --only 99", "unknown lesson '99'"),
     ("site new --only 3 --model none", "none"),

@@ -27,6 +27,7 @@ def test_a_part_of_the_site_whose_lessons_processes_run_in_parallel(tmp_path, mo
 
 
 def test_a_process_that_ends_is_reported(tmp_path, monkeypatch, capsys):
+    pytest.importorskip("joblib")
     """The system may end a process, for lack of memory."""
     monkeypatch.setattr(build, "NEEDED", ())  # no page is made
     monkeypatch.setattr(build, "_lessons", _end)

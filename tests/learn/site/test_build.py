@@ -129,6 +129,7 @@ def test_without_sphinx_one_sentence_says_how_to_install_it(tmp_path, monkeypatc
 
 
 def test_a_lesson_that_fails_writes_nothing(tmp_path, monkeypatch):
+    pytest.importorskip("joblib")
     monkeypatch.setattr(build, "NEEDED", ())
     (tmp_path / "90_bad.py").write_text("# %% [markdown]\n# # 90 · Bad\n# %%\n1 / 0\n")
     plan = SitePlan([Lesson(tmp_path / "90_bad.py")])
