@@ -35,7 +35,7 @@ from npformer.validation import is_number, require_count
 
 @dataclass(frozen=True)
 class MixtureConfig(LlamaConfig):
-    """The settings of a Mixture: those of a Llama, with the defaults of Mixtral, and those of its experts."""
+    """The settings of a Mixture: those of a Llama, and those of its experts."""
 
     named: ClassVar[Registry[dict[str, Any]]] = registry("preset of Mixture", {})
 

@@ -10,6 +10,9 @@ from refused import refused
 
 import npformer
 from npformer.interop import load_folder
+from npformer.interop.families import FAMILIES
+from npformer.interop.families.family import Stored
+from npformer.interop.settings_file import Settings
 from npformer.nn.init import UNDRAWN
 from npformer.nn.module import Module
 
@@ -197,6 +200,49 @@ def test_sliding_windows_are_refused_where_they_are_in_use(tmp_path):
     ):
         with refused("attention with a sliding window in some layers"):
             load(**changes)
+
+
+SMALL = {
+    "vocab_size": 9,
+    "hidden_size": 8,
+    "intermediate_size": 8,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+}
+WINDOW = {"use_sliding_window": True, "sliding_window": 4}
+SCALED = {"full_attention": {"rope_type": "llama3", "factor": 8.0}}
+
+
+@pytest.mark.parametrize(
+    ("family", "sentence", "changes"),
+    [
+        ("qwen3_moe", "attention with a sliding window in some layers", WINDOW),
+        ("smollm3", "attention with a sliding window in some layers", WINDOW),
+        ("gemma3_text", "rope_type is 'llama3' in", {"rope_parameters": SCALED}),
+    ],
+)
+def test_what_the_layers_of_a_family_do_not_have_is_refused(family, sentence, changes):
+    read = FAMILIES.find(family).config_of
+    read(Settings(SMALL, "config.json"))
+    with refused(sentence):
+        read(Settings(SMALL | changes, "config.json"))
+
+
+def test_the_head_of_an_encoder_is_that_of_its_class():
+    """Old classifiers of tokens have a pooler, and the head of a RoBERTa that fills gaps always has gelu."""
+    kept = {"classifier.weight", "bert.pooler.dense.weight"}
+    for name, head in {
+        "TokenClassification": "token classes",
+        "SequenceClassification": "text classes",
+    }.items():
+        settings = Settings(SMALL | {"architectures": [f"BertFor{name}"], "num_labels": 3}, "config.json")
+        bert = FAMILIES.find("bert")
+        assert bert.with_head(bert.config_of(settings), Stored(settings, kept)).head == head
+    roberta, settings = FAMILIES.find("roberta"), Settings(SMALL | {"hidden_act": "relu"}, "config.json")
+    config = roberta.config_of(settings)
+    assert roberta.with_head(config, Stored(settings, {"roberta.embeddings.x"})).head == "none"
+    with refused("the head of a RoBERTa always has gelu"):
+        roberta.with_head(config, Stored(settings, {"lm_head.dense.weight"}))
 
 
 GPT2S = {

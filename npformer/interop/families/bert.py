@@ -1,4 +1,4 @@
-"""BERT: https://huggingface.co/docs/transformers/model_doc/bert.
+"""BERT, an encoder with a norm after each sublayer, segments and a head (models/bert.py).
 
 DistilBERT and RoBERTa have the same layers, under other names (distilbert.py, roberta.py).
 
@@ -6,7 +6,7 @@ The tensors of a file say which head it has: that of a masked language model, a 
 may also hold the pooler and the layer of next sentence prediction, which only the classifier of texts needs:
 they are skipped.
 
-Source: Devlin et al. 2019.
+Source: Devlin et al. 2019; https://huggingface.co/docs/transformers/model_doc/bert.
 """
 
 from __future__ import annotations
@@ -175,7 +175,8 @@ def with_head(names: Names, config: BertConfig, stored: Stored) -> BertConfig:
     if not (is_answer or present & {"classifier", names.text_output}):
         return config.replace(head="none")
     n_classes = len(labels_of(stored.settings))
-    if is_answer or names.text_dense not in present:
+    of_tokens = "ForTokenClassification" in str(stored.settings.values.get("architectures"))
+    if is_answer or of_tokens or names.text_dense not in present:  # old classifiers of tokens have a pooler
         return config.replace(head="token classes", n_classes=n_classes)
     return config.replace(head="text classes", n_classes=n_classes, head_activation=names.text_activation)
 

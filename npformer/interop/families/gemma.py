@@ -1,9 +1,9 @@
-"""Gemma 1: https://huggingface.co/docs/transformers/model_doc/gemma.
+"""Gemma 1, a Llama whose embeddings are multiplied by sqrt(D) (models/gemma.py).
 
 The names are those of Llama. A file has the gain of a norm minus 1, so that an untrained norm is all zeros;
 our gain is 1 more. "gelu" in the files means the tanh GELU.
 
-Source: Gemma team 2024, "Gemma".
+Source: Gemma team 2024, "Gemma"; https://huggingface.co/docs/transformers/model_doc/gemma.
 """
 
 from __future__ import annotations

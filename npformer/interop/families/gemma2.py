@@ -1,10 +1,10 @@
-"""Gemma 2: https://huggingface.co/docs/transformers/model_doc/gemma2.
+"""Gemma 2, a Gemma with four norms in a layer, windows and soft caps (models/gemma2.py).
 
 The names are those of Llama, and the gains of norms are stored as in Gemma 1 (gemma.py). A layer has four
 norms, and `layer_types` says which layers have the window. What the layers compute is in
 npformer/models/gemma2.py.
 
-Source: Gemma team 2024, "Gemma 2".
+Source: Gemma team 2024, "Gemma 2"; https://huggingface.co/docs/transformers/model_doc/gemma2.
 """
 
 from __future__ import annotations

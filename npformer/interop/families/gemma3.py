@@ -1,11 +1,11 @@
-"""Gemma 3 (text): https://huggingface.co/docs/transformers/model_doc/gemma3.
+"""Gemma 3 (text), a Gemma 2 with QK-norm and two rotary bases, and without caps of scores (models/gemma2.py).
 
 The names are those of Gemma 2. `rope_parameters` has a part for each type of layers, since their rotary
 positions have two bases. `q_norm` and `k_norm` are the gains with which queries and keys are normalized.
 
 The language model by itself is read (`gemma3_text`), and not the one that reads pictures.
 
-Source: Gemma team 2025, "Gemma 3".
+Source: Gemma team 2025, "Gemma 3"; https://huggingface.co/docs/transformers/model_doc/gemma3.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ def config_of(settings: Settings) -> Gemma2Config:
     """Return our configuration of a Gemma 3, whose local layers have a rotary base of their own."""
     rope = settings.part("rope_parameters")
     far, near = rope.part("full_attention"), rope.part("sliding_attention")
-    near.choice("rope_type", {"default": None}, "default")
+    for part in (far, near):
+        part.choice("rope_type", {"default": None}, "default")
     base = near.number("rope_theta", settings.number("rope_local_base_freq", 10000.0))
     theta = far.number("rope_theta", settings.number("rope_theta", 1e6))
     local = local_layers(settings, settings.count("sliding_window_pattern", 6))

@@ -1,11 +1,11 @@
-"""GPT-NeoX and Pythia: https://huggingface.co/docs/transformers/model_doc/gpt_neox.
+"""GPT-NeoX and Pythia, a GPT-2 with parallel sublayers and rotary positions (models/gpt_neox.py).
 
 `use_parallel_residual` says whether both sublayers read the same vector, and `partial_rotary_factor`
 (`rotary_pct` in older files) which part of each head is rotated (models/gpt_neox.py). The rows of the fused
 projection are ordered by heads: the K rows of the first head's queries, then of its keys, of its values, and
 so on. In ours, all queries come first. Matrices are stored as (out, in).
 
-Source: Black et al. 2022; Biderman et al. 2023.
+Source: Black et al. 2022; Biderman et al. 2023; https://huggingface.co/docs/transformers/model_doc/gpt_neox.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Llama: https://huggingface.co/docs/transformers/model_doc/llama.
+"""Llama, a GPT with RMS norms, rotary positions, SwiGLU and shared heads of keys (models/gpt/).
 
 Its linear maps are stored as (out, in), so all are transposed, and queries, keys and values lie in three
 tensors. Many families have its names, and begin with the tables of this file.
 
-Source: Touvron et al. 2023.
+Source: Touvron et al. 2023; https://huggingface.co/docs/transformers/model_doc/llama.
 """
 
 from __future__ import annotations
@@ -60,14 +60,15 @@ def require_equal_biases(settings: Settings) -> bool:
     return bias
 
 
-def require_no_windows(settings: Settings, n_layers: int) -> None:
+def require_no_windows(settings: Settings, n_layers: int, full: int | None = None) -> None:
     """Refuse a file in which some layers have a sliding window that is in use.
 
     Args:
         settings: The settings.
         n_layers: The number of layers.
+        full: The number of the first layers, which have no window; None means that the file has it.
     """
-    full = settings.index("max_window_layers", 28)  # the later layers have the window
+    full = settings.index("max_window_layers", 28) if full is None else full
     types = settings.values.get("layer_types")
     in_use = settings.flag("use_sliding_window", False) and full < n_layers
     if in_use if types is None else types != ["full_attention"] * len(types):

@@ -52,7 +52,7 @@ PARTS = {"gate": "gate_proj", "value": "up_proj", "outer": "down_proj"}  # of an
 
 def config_of(settings: Settings) -> MixtureConfig:
     """Return our configuration of a Qwen3-MoE, and refuse sliding windows."""
-    require_no_windows(settings, settings.count("num_hidden_layers"))
+    require_no_windows(settings, settings.count("num_hidden_layers"), full=0)
     config: MixtureConfig = SETTINGS.read(settings)
     return config
 

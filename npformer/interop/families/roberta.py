@@ -1,7 +1,7 @@
 """RoBERTa, a BERT with other positions: https://huggingface.co/docs/transformers/model_doc/roberta.
 
 RoBERTa and its relatives XLM-RoBERTa and CamemBERT count positions from that of padding + 1, and have one
-segment. The names of the head differ from those of BERT.
+segment as a rule. The names of the head differ from those of BERT, and it always has the activation gelu.
 
 Source: Liu et al. 2019; Conneau et al. 2020; Martin et al. 2020.
 """
@@ -11,7 +11,10 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
+from npformer.errors import UserError
+from npformer.interop.families import bert
 from npformer.interop.families.bert import NAMES, ONLY, ROWS, family, settings_of
+from npformer.interop.families.family import Stored
 from npformer.interop.families.settings_table import SettingTable, count, index
 from npformer.interop.settings_file import Settings
 from npformer.models.bert import BertConfig
@@ -42,7 +45,25 @@ def config_of(settings: Settings) -> BertConfig:
     return config
 
 
+def with_head(config: BertConfig, stored: Stored) -> BertConfig:
+    """Return the configuration with the head that the files have.
+
+    Raises:
+        UserError: If it fills gaps, and has another activation than the layers.
+    """
+    config = bert.with_head(ROBERTA_NAMES, config, stored)
+    if config.head == "tokens" and config.activation != "gelu":
+        raise UserError(
+            f"{stored.settings.place} asks for the activation {config.activation}, but the head of a RoBERTa "
+            "always has gelu, which npformer does not support: use another model"
+        )
+    return config
+
+
 ROBERTA, XLM_ROBERTA, CAMEMBERT = (
-    family(ROBERTA_NAMES, name, config_of, partial(settings_of, name=name, prefix=prefix))
+    replace(
+        family(ROBERTA_NAMES, name, config_of, partial(settings_of, name=name, prefix=prefix)),
+        with_head=with_head,
+    )
     for name, prefix in (("roberta", "Roberta"), ("xlm-roberta", "XLMRoberta"), ("camembert", "Camembert"))
 )

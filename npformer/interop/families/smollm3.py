@@ -41,7 +41,7 @@ SETTINGS = llama_table(
 def config_of(settings: Settings) -> SmolLM3Config:
     """Return our configuration of a SmolLM3, and refuse sliding windows."""
     n_layers = settings.count("num_hidden_layers")
-    require_no_windows(settings, n_layers if settings.has("sliding_window") else 0)
+    require_no_windows(settings, n_layers if settings.has("sliding_window") else 0, full=0)
     bias, unrotated = require_equal_biases(settings), _unrotated(settings, n_layers)
     config: SmolLM3Config = SETTINGS.read(settings, bias=bias, unrotated=unrotated)
     return config
