@@ -7,6 +7,7 @@ from helpers.lens_models import MODELS
 from npformer import UserError
 from npformer.models.deepseek import DeepSeekConfig
 from npformer.models.gpt import GPT, GPT_PRESETS, GPTConfig
+from npformer.models.qwen3 import Qwen3Config
 from npformer.models.registry import build
 
 SIZES = {"vocab_size": 9, "d_model": 8, "n_layers": 2, "n_heads": 4, "context": 8}
@@ -226,3 +227,8 @@ def test_more_tokens_than_the_context_are_refused(options):
 
 
 # Training
+
+
+def test_qk_norm_has_the_eps_of_the_model():
+    model = build(Qwen3Config(**SIZES, norm_eps=0.5))
+    assert {layer.self_attention.eps for layer in model.layers} == {0.5}
