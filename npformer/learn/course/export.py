@@ -188,6 +188,7 @@ mtd[columnalign="left"] { text-align: left; }
 mtd[columnalign="right"] { text-align: right; }
 mtable[columnspacing="0em"] mtd { padding-left: 0; padding-right: 0; }
 math[display="block"] { display: block math; overflow-x: auto; margin: .6em 0; }
+@media (max-width: 45rem) { math { max-width: 100%; overflow: auto hidden; } }
 details { margin: 1em 0; }
 summary { cursor: pointer; color: var(--faint); }
 .route { color: var(--faint); font-size: .9rem; }

@@ -88,8 +88,9 @@ def test_a_page_typesets_formulas_and_folds_answers_and_cells(folded, inside):
         "| a |" + " thirty |" * 30 + "\n|" + "---|" * 31,
         "- `" + "a_long_name." * 9 + "`",
         "$$" + "x + " * 60 + "x$$",
+        "Here $" + "x + " * 60 + "x$.",
     ],
-    ids=["table", "name", "formula"],
+    ids=["table", "name", "formula", "formula in a line"],
 )
 def test_nothing_makes_a_page_wider_than_a_phone(wide, chromium, course):
     text = f"# 90 · Wide\n\n{wide}\n\nIt is wide.".replace("\n", "\n# ")
