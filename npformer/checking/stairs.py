@@ -54,9 +54,7 @@ def misled_by_stairs(target: CheckTarget, directions: dict[str, Array], derivati
             move = SHORT[number] * line.at_scale
             unlike = line.are_unlike([below[0], above[0]], line.on_steps[number], move)
             differ = differ | unlike
-            steps = line.find_steps(
-                unknown & unlike & line.is_steady(unknown & unlike, move), below, above, number, h
-            )
+            steps = line.find_steps(line.steady(unknown & unlike, move), below, above, number, h)
             if steps.any() and line.is_misled(steps, below[0], above[0], number, h):
                 return True
             unknown = unknown & ~steps
@@ -100,15 +98,13 @@ class _Line:
             found |= (self.rounding / move < NOISE * size) & (np.abs(on_a_step - slope) > UNLIKE * size)
         return found
 
-    def is_steady(self, possible: Array, move: float) -> Array:
+    def steady(self, possible: Array, move: float) -> Array:
         """Return where shorter moves find the slope of a move, as on one step, and not rounding errors."""
-        if not possible.any():
-            return possible
-        slope, steady = self.slope(0.0, move), possible
-        for part in PARTS:
-            shorter = self.slope(0.0, part * move)
-            steady = steady & (np.abs(shorter - slope) <= UNLIKE * _larger(shorter, slope))
-        return steady
+        if possible.any():
+            slope = self.slope(0.0, move)
+            for shorter in (self.slope(0.0, part * move) for part in PARTS):
+                possible = possible & (np.abs(shorter - slope) <= UNLIKE * _larger(shorter, slope))
+        return possible
 
     def find_steps(
         self, possible: Array, below: list[Array], above: list[Array], number: int, h: float

@@ -13,9 +13,8 @@ from npformer.validation import LARGEST_COUNT, has_type, short, type_name
 
 FILE = "config.json"
 REMEDY = "use the file that belongs to the model"
-LARGEST_TABLE = (
-    2**24
-)  # numbers in a table of positions, such as the angles of 262,144 positions for heads of 128
+# numbers in a table of positions, such as the angles of 262,144 positions for heads of 128
+LARGEST_TABLE = 2**24
 
 T = TypeVar("T")
 

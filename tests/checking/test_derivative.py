@@ -257,3 +257,24 @@ def test_a_forward_pass_that_refuses_float64():
 def test_a_complex_output():
     with refused("forward returns complex numbers"):
         gradcheck((lambda x: (1j * x, x), lambda dy, x: dy), X)
+
+
+def batch_norm_of_a_linear_map(x, w, b):
+    if any(map(np.iscomplexobj, (x, w, b))):
+        raise TypeError("a complex step would be exact")
+    z = x.astype(float) @ w.astype(float) + b.astype(float)  # as a module of PyTorch in float64
+    dev = np.sqrt(((z - z.mean(0)) ** 2).mean(0) + 1e-5)
+    return (z - z.mean(0)) / dev, (x, w, (z - z.mean(0)) / dev, dev)
+
+
+def batch_norm_of_a_linear_map_backward(dy, cache):
+    x, w, y, dev = cache
+    dz = (dy - dy.mean(0) - y * (dy * y).mean(0)) / dev
+    return dz @ w.T, x.T @ dz, dz.sum(0)
+
+
+@pytest.mark.parametrize("seed", [4, 6, 30])
+def test_the_rounding_errors_of_a_bias_without_effect_are_no_stairs(seed):
+    layer = batch_norm_of_a_linear_map, batch_norm_of_a_linear_map_backward
+    inputs = map(np.random.default_rng(seed).standard_normal, ((3, 4), (4, 4), 4))
+    assert gradcheck(layer, *inputs).ok

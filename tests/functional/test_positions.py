@@ -1,4 +1,4 @@
-"""Tables of sinusoids and position layers."""
+"""Tables of sinusoids and position layers; their printed values are in test_document_numbers.py."""
 
 import numpy as np
 import pytest

@@ -12,7 +12,7 @@ from npformer.interop.settings_file import Settings
 
 # the default of a setting whose absence is None in our configuration, which stands for a usual value there
 USUAL: Any = object()
-# our settings for which None stands for a usual value, and the property with the value that has an effect
+# our settings whose value in effect is told by a property, since None or a name stands for it
 EFFECTIVE = {
     "n_kv_heads": "key_heads",
     "head_dim": "d_head",
@@ -72,9 +72,8 @@ class SettingRow:
         name = _names(self.ours)[0]
         value = effective(config, name)
         if isinstance(self.kind, Mapping):
-            texts = {
-                ours: theirs for theirs, ours in reversed(list(self.kind.items()))
-            }  # the first of several
+            # of several texts for one value of ours, the first one is written
+            texts = {ours: theirs for theirs, ours in reversed(list(self.kind.items()))}
             if value not in texts:
                 raise UserError(
                     f"{name} of the model is {value!r}, and the layout has only "

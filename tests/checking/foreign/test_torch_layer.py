@@ -29,7 +29,7 @@ def test_there_are_many_cases_and_no_name_occurs_twice():
 
 
 def test_a_module_stays_as_it_is():
-    torch.manual_seed(0)
+    torch.manual_seed(11)  # here the rounding errors of the bias before the norm look like stairs
     module = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.BatchNorm1d(4))
     before = {name: value.clone() for name, value in module.state_dict().items()}
     report = npformer.gradcheck(module, torch.randn(3, 4))
