@@ -279,7 +279,7 @@ def _size(parameter: Parameter, parts: dict[int, Selection]) -> int:
 
 def _words(loaded: Loaded, example: Example, logits: Array) -> dict[str, list[str]]:
     """Return the tokens of the vocabularies that a page carries whole."""
-    vocabularies = {}
+    vocabularies: dict[str, tuple[Callable[[int], str], int]] = {}
     if isinstance(loaded, Translator):
         vocabularies["source_words"] = (loaded.source_tokenizer.piece, loaded.model.config.source_vocab)
     if example.targets is not None:
