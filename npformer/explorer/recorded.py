@@ -102,6 +102,7 @@ def recorded_data(loaded: Loaded, source: str, target: str | None = None) -> Pag
         "config": config_data(config) if is_transformer else config.to_dict(),
         "example": example.data,
         "lines": code_of_steps(*(variants_of(config) if is_transformer else [])),
+        **_words(loaded, example, logits),
     }
     _with_labels(recording, loaded, example)
     arrays = arrays_of(recording)
@@ -274,6 +275,20 @@ def _size(parameter: Parameter, parts: dict[int, Selection]) -> int:
         return parameter.value.size
     axis, ids = parts[id(parameter)]
     return parameter.value.size // parameter.value.shape[axis] * len(ids)
+
+
+def _words(loaded: Loaded, example: Example, logits: Array) -> dict[str, list[str]]:
+    """Return the tokens of the vocabularies that a page carries whole."""
+    vocabularies: dict[str, tuple[Callable[[int], str], int]] = {}
+    if isinstance(loaded, Translator):
+        vocabularies["source_words"] = (loaded.source_tokenizer.piece, loaded.model.config.source_vocab)
+    if example.targets is not None:
+        vocabularies["target_words"] = (example.piece, logits.shape[-1])
+    return {
+        name: [piece(token) for token in range(size)]
+        for name, (piece, size) in vocabularies.items()
+        if size <= LARGEST_VOCABULARY
+    }
 
 
 def _with_labels(recording: Recording, loaded: Loaded, example: Example) -> None:

@@ -150,7 +150,8 @@ def _head_lines(
 ) -> None:
     """Draw the lines of each head, which end at different heights. Shapes: values and drawn (H, T, S)."""
     (x0, y_left), (x1, y_right) = left, right
-    apart = np.linspace(0.28, -0.28, len(numbers)) * row if len(numbers) > 1 else np.zeros(1)
+    most = min(0.28, 0.1 * (len(numbers) - 1)) * row  # so that the lines to one key stay apart
+    apart = np.linspace(most, -most, len(numbers))
     for each, some, number, shift in zip(values, drawn, numbers, apart, strict=True):
         t, s = np.nonzero(some)
         starts = np.stack([np.full(len(t), x0), y_left[t]], -1)

@@ -137,10 +137,15 @@ def test_bad_input_is_refused_in_one_sentence(kind, source, target, message, mon
 
 def test_of_a_large_vocabulary_the_page_carries_the_tokens_of_the_example(monkeypatch):
     model = load("translator", label_smoothing=0.0)
-    whole = Steps(recorded_data(model, DOG, "le chien est"))
+    data = recorded_data(model, DOG, "le chien est")
+    assert data.head["source_words"] == list(model.codec.source.tokens)
+    assert data.head["target_words"] == list(model.codec.target.tokens)
+    whole = Steps(data)
     monkeypatch.setattr(recorded, "LARGEST_VOCABULARY", 5)
     monkeypatch.setattr(recorded, "MOST_PROBABLE", 1)
-    part = Steps(recorded_data(model, DOG, "le chien est"))
+    data = recorded_data(model, DOG, "le chien est")
+    assert not {"source_words", "target_words"} & data.head.keys()
+    part = Steps(data)
     labels = part.by_path["logits"][0]["note"]["labels"]
     words = list(model.codec.target.tokens)
     columns = [words.index(label) for label in labels]

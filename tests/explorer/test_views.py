@@ -287,6 +287,10 @@ def test_an_activation_of_another_text_is_taken_over(reader):
     other = reader.page.input_value("#compare-text")
     assert sum(a != b for a, b in zip(source.split(), other.split(), strict=True)) == 1
     assert f"“{source.split()[-1]}” becomes “{other.split()[-1]}”." in text(reader, "#compare-found")
+    reader.press("#known-source summary")
+    reader.page.click("#known-source button >> nth=0")  # in place of the last word, where the cursor is
+    words = [reader.page.text_content("#known-source button >> nth=0"), *reversed(other.split()[:-1])]
+    assert reader.page.input_value("#compare-text").split() == words[::-1]
     for wrong, message in (
         ("the dog is", "This text has 4 tokens, and that of the page has 5"),
         (source, "Both sentences are the same"),
@@ -303,6 +307,9 @@ def test_an_activation_of_another_text_is_taken_over(reader):
     told = re.search(r"Largest effect: (\S+) (\d), [^:]+: (\S+?)[,.] ", text(reader, "#compare-found"))
     assert [told[1], told[2]] == largest[1].split(".")[:2]
     assert shown_number(told[3]) == pytest.approx(largest[0], abs=5e-3)
+    rest = max(abs(effect) for effect, path in effects if path == largest[1] and effect != largest[0])
+    told = re.search(r"the effect is at most (\S+)\.$", text(reader, "#compare-found"))
+    assert shown_number(told[1]) == pytest.approx(rest, rel=1e-3)
     cells = reader.page.locator("#compare .lens-cell")
     assert cells.count() == len(effects)
     cells.first.click()  # of the first layer of the encoder

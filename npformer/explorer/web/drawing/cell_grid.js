@@ -1,6 +1,6 @@
 // @ts-check
 // A matrix of cells whose rows and columns are tokens. A pointer or the arrow keys choose a cell.
-import { CHOSEN } from "./colors.js";
+import { CHOSEN, labelStyle } from "./colors.js";
 import { clip } from "./draw_grids.js";
 import { Picture } from "./picture.js";
 
@@ -49,19 +49,16 @@ export class CellGrid {
       [row, column] = cell;
     this.options.paint(surface, theme, this);
     surface.frame(x + column * width - 1, y + row * height - 1, width + 1, height + 1, CHOSEN, 2.5);
-    const styleOf = (/** @type {boolean} */ isChosen) => ({
-      bold: isChosen,
-      color: isChosen ? theme.ink : theme.faint,
-    });
     rows.forEach((word, i) => {
       const size = Math.min(12.5, height - 1),
-        text = clip(word, x < 100 ? 11 : 19);
-      surface.text(x - 6, y + (i + 0.5) * height, text, { size, align: "right", ...styleOf(i === row) });
+        style = { size, align: "right", ...labelStyle(theme, i === row) };
+      surface.text(x - 6, y + (i + 0.5) * height, clip(word, x < 100 ? 11 : 19), style);
     });
     const slant = width < 14 ? { size: 10, rotate: -90 } : { size: 12, rotate: -42 };
-    columns.forEach((word, j) =>
-      surface.text(x + (j + 0.5) * width, y - 7, clip(word, 10), { ...slant, ...styleOf(j === column) }),
-    );
+    columns.forEach((word, j) => {
+      const style = { ...slant, ...labelStyle(theme, j === column) };
+      surface.text(x + (j + 0.5) * width, y - 7, clip(word, 10), style);
+    });
   }
 
   /** @type {(x: number, y: number, kind: string) => void} */

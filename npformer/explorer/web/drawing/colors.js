@@ -154,3 +154,8 @@ export function rgbText(color) {
 export function inkOn([red, green, blue]) {
   return 0.2126 * red + 0.7152 * green + 0.0722 * blue > 128 ? "#1c1c1c" : "#ffffff";
 }
+
+/** The style of a label: the chosen one stands out. @type {(theme: Theme, isChosen: boolean) => any} */
+export function labelStyle({ ink, faint }, isChosen) {
+  return { bold: isChosen, color: isChosen ? ink : faint };
+}

@@ -1,6 +1,6 @@
 // @ts-check
 // Draws the grids of a layout: cells, numbers, labels, and frames around what takes part in a number.
-import { CHOSEN, levelOf, paletteOf } from "./colors.js";
+import { CHOSEN, labelStyle, levelOf, paletteOf } from "./colors.js";
 import { cellText } from "./number_texts.js";
 import { cellOf, gridSize, numbersOf, placeOf } from "./slices.js";
 import { labelsOf } from "./step_layout.js";
@@ -161,26 +161,20 @@ function drawLabels(surface, theme, placed, cell) {
   const { slice, x, y, cellWidth, cellHeight } = placed;
   const [rows, columns] = [labelsOf(slice, "rows"), labelsOf(slice, "columns")];
   const size = Math.min(12.5, cellHeight - 1);
+  const styleOf = (/** @type {number} */ place, /** @type {0 | 1} */ axis) =>
+    labelStyle(theme, !cell || cell[axis] < 0 || place === cell[axis]);
   if (placed.labelsLeft && rows && cellHeight >= 9) {
-    rows.forEach((word, i) =>
-      surface.text(x - 6, y + (i + 0.5) * cellHeight, clip(word, 12), {
-        size,
-        align: "right",
-        bold: i === cell?.[0],
-        color: !cell || cell[0] < 0 || i === cell[0] ? theme.ink : theme.faint,
-      }),
-    );
+    rows.forEach((word, i) => {
+      const style = { size, align: "right", ...styleOf(i, 0), bold: i === cell?.[0] };
+      surface.text(x - 6, y + (i + 0.5) * cellHeight, clip(word, 12), style);
+    });
   }
   if (placed.labelsTop && columns && cellWidth >= 8) {
-    const isSteep = cellWidth < 14;
-    columns.forEach((word, j) =>
-      surface.text(x + (j + 0.5) * cellWidth, y - 7, clip(word, 10), {
-        size: isSteep ? 10 : 12,
-        rotate: isSteep ? -90 : -42,
-        bold: j === cell?.[1],
-        color: !cell || cell[1] < 0 || j === cell[1] ? theme.ink : theme.faint,
-      }),
-    );
+    const slant = cellWidth < 14 ? { size: 10, rotate: -90 } : { size: 12, rotate: -42 };
+    columns.forEach((word, j) => {
+      const style = { ...slant, ...styleOf(j, 1), bold: j === cell?.[1] };
+      surface.text(x + (j + 0.5) * cellWidth, y - 7, clip(word, 10), style);
+    });
   }
 }
 

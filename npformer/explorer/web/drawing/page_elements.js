@@ -32,16 +32,6 @@ export function element(tag, properties = {}, ...children) {
 }
 
 /**
- * Make an element with a heading above its content.
- * @param {string} tag
- * @param {string} title
- * @param {Node[]} children
- */
-export function titled(tag, title, ...children) {
-  return element(tag, {}, element("h3", {}, title), ...children);
-}
-
-/**
  * Open the dialog, with a button that closes it.
  * @param {string} label   its name for screen readers
  * @param {string} title

@@ -2,6 +2,7 @@
 // Two texts compared: the second one that the page proposes, and the effects of its activations.
 import { bestExchange } from "../engine/exchange.js";
 import { comparedScore, patchingOf } from "../engine/patching.js";
+import { numberText } from "../drawing/number_texts.js";
 import { ReaderError } from "./reader_error.js";
 import { t } from "../words/text.js";
 
@@ -33,4 +34,14 @@ export function patching({ model, task, ids, edits: own }, text, what, edits = o
     throw new ReaderError(t("Both sentences are the same: exchange a word of the second one."));
   const compared = comparedScore(model, edits, both);
   return { compared, ...patchingOf(model, edits, both, compared, what) };
+}
+
+/**
+ * Say how small the effects are at the other tokens of the array with the largest effect.
+ * @type {(found: NonNullable<ReturnType<typeof patching>>, path: string, place: number) => string}
+ */
+export function othersText({ sites }, path, place) {
+  const { patches } = /** @type {typeof sites[0]} */ (sites.find(({ step }) => step.path === path)),
+    most = Math.max(...patches.map(({ exact }, i) => (i === place ? 0 : Math.abs(exact))));
+  return t("At the other tokens there, the effect is at most {most}.", { most: numberText(most) });
 }

@@ -2,7 +2,7 @@
 // Lines between the words: from each query, left, to each key, right, as strong as the weight.
 import { Picture } from "../drawing/picture.js";
 import { mapOf } from "./attention_maps.js";
-import { HEAD_COLORS, mix, parse, rgbText, scaleColors } from "../drawing/colors.js";
+import { HEAD_COLORS, labelStyle, mix, parse, rgbText, scaleColors } from "../drawing/colors.js";
 import { clip } from "../drawing/draw_grids.js";
 import { t } from "../words/text.js";
 
@@ -64,32 +64,17 @@ export class AttentionLines {
       [t, s] = this.view.cell;
     for (const { head, map } of maps) this.drawLines(surface, head, map);
     this.squares.forEach(({ head, map }, i) => this.drawSquares(surface, theme, head, map, i));
-    const squares = this.squares.length * SQUARE;
-    rows.forEach((word, i) =>
-      surface.text(
-        this.left - (this.isOfKey ? squares : 0),
-        rowAt(i),
-        clip(word, predicted.length ? 20 : 14),
-        this.style(theme, "right", !this.isOfKey && i === t),
-      ),
-    );
-    keys.forEach((word, j) =>
-      surface.text(
-        this.right + (this.isOfKey ? 0 : squares + 4),
-        rowAt(j),
-        clip(word, 14),
-        this.style(theme, "left", this.isOfKey && j === s),
-      ),
-    );
-  }
-
-  /**
-   * @param {Theme} theme
-   * @param {"left" | "right"} align
-   * @param {boolean} isChosen
-   */
-  style(theme, align, isChosen) {
-    return { size: 12.5, align, bold: isChosen, color: isChosen ? theme.ink : theme.faint };
+    const squares = this.squares.length * SQUARE,
+      left = this.left - (this.isOfKey ? squares : 0),
+      right = this.right + (this.isOfKey ? 0 : squares + 4);
+    rows.forEach((word, i) => {
+      const style = { size: 12.5, align: "right", ...labelStyle(theme, !this.isOfKey && i === t) };
+      surface.text(left, rowAt(i), clip(word, predicted.length ? 20 : 14), style);
+    });
+    keys.forEach((word, j) => {
+      const style = { size: 12.5, ...labelStyle(theme, this.isOfKey && j === s) };
+      surface.text(right, rowAt(j), clip(word, 14), style);
+    });
   }
 
   /** @type {(surface: Surface, head: number, map: AttentionMap) => void} */

@@ -1,15 +1,14 @@
 // @ts-check
 // Two sentences compared, by activation patching: which activation of the second one, taken into the first,
 // changes the prediction most.
-import { button, byId, choice, element, replaceContent } from "../drawing/page_elements.js";
-import { scroller, table } from "../drawing/page_elements.js";
+import { button, byId, choice, element, replaceContent, scroller, table } from "../drawing/page_elements.js";
 import { tableSaves } from "../drawing/saves.js";
 import { currentTheme, paletteOf, shadeOf } from "../drawing/colors.js";
 import { cellText, numberText, percent, visibleText } from "../drawing/number_texts.js";
 import { exchangedWords, sentenceField } from "./sentence_field.js";
 import { argmax } from "../engine/tape.js";
 import { axesOf, sideOf, tokensOf } from "../state/axes.js";
-import { otherText, patching } from "../state/comparison.js";
+import { otherText, othersText, patching } from "../state/comparison.js";
 import { blockName, blockOf, blockTitle, layerName, stackName } from "../state/sentences.js";
 import { ReaderError } from "../state/reader_error.js";
 import { t } from "../words/text.js";
@@ -48,6 +47,7 @@ export class CompareView {
     byId("compare-form").addEventListener("submit", (/** @type {Event} */ event) => {
       event.preventDefault();
       this.takeBack();
+      this.chosen = null;
       this.compute();
     });
     this.restore();
@@ -120,9 +120,8 @@ export class CompareView {
     }
     const rows = found.sites.flatMap((site) => this.named(site)),
       largest = rows.reduce((a, b) => (Math.abs(b.exact) > Math.abs(a.exact) ? b : a)),
-      isChosen = (/** @type {Named} */ { path, place }) =>
-        path === this.chosen?.path && place === this.chosen.place;
-    const chosen = rows.find(isChosen) ?? largest;
+      { path: own, place: at } = this.chosen ?? {},
+      chosen = rows.find(({ path, place }) => path === own && place === at) ?? largest;
     this.chosen = { path: chosen.path, place: chosen.place };
     byId("compare-found").textContent = this.finding(found, largest);
     this.tell(found, chosen);
@@ -153,8 +152,9 @@ export class CompareView {
    * Say what both texts lead to, and which activation carries most of it.
    * @type {(found: Found, largest: Named) => string}
    */
-  finding({ compared: { position, token, versus } }, { row, column, exact, path, place: index }) {
+  finding(found, { row, column, exact, path, place: index }) {
     const { session } = this.explorer,
+      { position, token, versus } = found.compared,
       word = (/** @type {number} */ id) => visibleText(session.head.target_words[id]),
       values = { read: visibleText(tokensOf(session, "target")[position]), own: word(token) };
     const exchanged = exchangedWords(session.task?.shown(session.texts.source) ?? "", this.text.value);
@@ -171,7 +171,9 @@ export class CompareView {
       versus !== null && exact < 0
         ? t("Largest effect: {place}: {effect}, towards “{other}”. ", { place, effect, other: word(versus) })
         : t("Largest effect: {place}: {effect}. ", { place, effect });
-    return exchanged + leads + largest + this.attended(path, index, position);
+    const isHead = this.what === "heads",
+      detail = isHead ? this.attended(path, index, position) : othersText(found, path, index);
+    return exchanged + leads + largest + detail;
   }
 
   /**
@@ -181,15 +183,12 @@ export class CompareView {
   attended(path, head, position) {
     const { session, tape } = this.explorer,
       weights = tape.names.get(path.replace(/merged$/, "attention.weights"));
-    if (this.what !== "heads" || path.startsWith("encoder") || !weights) return "";
+    if (path.startsWith("encoder") || !weights) return "";
     const [, queries, keys] = weights.shape,
       row = weights.data.subarray((head * queries + position) * keys, (head * queries + position + 1) * keys),
       best = argmax(row);
-    const values = {
-      key: visibleText(axesOf(session, weights)[2].labels?.[best] ?? best),
-      p: percent(row[best]),
-    };
-    return t("There, this head attends most to “{key}”, with {p}.", values);
+    const key = visibleText(axesOf(session, weights)[2].labels?.[best] ?? best);
+    return t("There, this head attends most to “{key}”, with {p}.", { key, p: percent(row[best]) });
   }
 
   /**

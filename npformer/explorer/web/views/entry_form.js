@@ -132,5 +132,5 @@ function unknownText(text, names) {
         count: near.length,
         first: first.join(", "),
       })
-    : t("There is no array named “{text}”: write {first}.", { text, first: first.join(" or ") });
+    : t("There is no array named “{text}”: write {first}.", { text, first: first.join(t(" or ")) });
 }

@@ -19,7 +19,7 @@ const FLOW_GAP = 10,
   NAME_WIDTH = 112, // the width of the names of the blocks, where there is room
   FLOW_LABELS = 62, // the height of the tokens below the model
   FLOW_TOP = 92, // the height of the probabilities above it
-  SLANT = 24; // the room at the right for the last slanting token
+  SLANT = 24; // the room at the right for the last slanting token; where it is narrow, at the left, too
 
 /**
  * Return the blocks that compute something of their own, in the order of the forward pass: norms and sums
@@ -60,7 +60,8 @@ export function placeFlow(blocks, width, room) {
   const columns = Math.max(...blocks.map(({ column }) => column)) + 1,
     between = width < 640 ? 14 : 40;
   const wide = Math.min(width - SLANT, columns === 1 ? 900 : 1500),
-    each = (wide - between * (columns - 1)) / columns;
+    start = width < 640 ? SLANT : 0,
+    each = (wide - start - between * (columns - 1)) / columns;
   const weightOf = (/** @type {{weights: any}} */ { weights }) => (weights ? 2 : 1);
   const stacks = Array.from({ length: columns }, (_, column) =>
     blocks.filter((one) => one.column === column && one.block !== "loss"),
@@ -74,7 +75,7 @@ export function placeFlow(blocks, width, room) {
     const isLoss = one.block === "loss",
       height = isLoss ? FLOW_TOP - 24 : unit * weightOf(one);
     tops[one.column] -= height + (isLoss ? 0 : FLOW_GAP);
-    const x = one.column * (each + between);
+    const x = start + one.column * (each + between);
     return { ...one, x, y: tops[one.column], width: each, height, left: x + (each < 400 ? 0 : NAME_WIDTH) };
   });
   return { blocks: placed, width: wide + SLANT, height: base + FLOW_LABELS, base };

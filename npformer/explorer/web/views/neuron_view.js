@@ -3,7 +3,7 @@
 // is the score.
 import { element } from "../drawing/page_elements.js";
 import { Picture } from "../drawing/picture.js";
-import { CHOSEN, levelOf, paletteOf } from "../drawing/colors.js";
+import { CHOSEN, labelStyle, levelOf, paletteOf } from "../drawing/colors.js";
 import { cellText, numberText } from "../drawing/number_texts.js";
 import { clip } from "../drawing/draw_grids.js";
 import { t } from "../words/text.js";
@@ -121,10 +121,6 @@ export class NeuronView {
       ends = [numbers + 58, numbers + NUMBERS - 4];
     /** @type {(x: number, y: number, text: string, style: object) => void} */
     const write = (x, y, text, style) => surface.text(x, y, text, { size: 12, color: theme.faint, ...style });
-    const styleOf = (/** @type {boolean} */ isChosen) => ({
-      bold: isChosen,
-      color: isChosen ? theme.ink : theme.faint,
-    });
     const head = (/** @type {number} */ x, /** @type {string} */ title, style = {}) =>
       write(x, FIRST_KEY - 22, title, { bold: true, ...style });
     ["q", "k", "q × k"].forEach((title, i) => head([q, k, ofProducts][i], title));
@@ -133,13 +129,13 @@ export class NeuronView {
       largest = [entries, rows.map(({ key }) => key), rows.map((row) => row.products)].map(largestOf);
     queries.forEach(({ name, query }, i) => {
       const y = FIRST_KEY + i * KEY_ROW;
-      write(q - 6, y, clip(name, q > 100 ? 19 : 11), { align: "right", ...styleOf(i === t) });
+      write(q - 6, y, clip(name, q > 100 ? 19 : 11), { align: "right", ...labelStyle(theme, i === t) });
       this.strip(surface, theme, query, q, y, largest[0]);
       if (i === t) surface.frame(q - 2, y - 9, query.length * this.cell + 3, 18, CHOSEN, 2);
     });
     rows.forEach(({ name, key, products, sum, weight }, i) => {
       const y = FIRST_KEY + i * KEY_ROW,
-        style = { align: "right", ...styleOf(i === s) };
+        style = { align: "right", ...labelStyle(theme, i === s) };
       write(k - 6, y, clip(name, 11), style);
       this.strip(surface, theme, key, k, y, largest[1]);
       this.strip(surface, theme, products, ofProducts, y, largest[2]);

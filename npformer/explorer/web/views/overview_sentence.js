@@ -27,7 +27,10 @@ export function overviewSentence(explorer, blocks, name, token) {
   if (name !== "loss") {
     const isAsked = (/** @type {FlowBlock} */ one) =>
       box.weights ? one === box : one.weights && one.column === box.column;
-    const told = blocks.filter(isAsked).map((one) => attention(explorer, one, token));
+    const told = blocks.filter(isAsked).map((one) => attention(explorer, one, token)),
+      cross = blocks.findLast(({ block }) => block.endsWith(".cross"));
+    if (cross && !box.weights && box.column < cross.column)
+      told.push(attention(explorer, cross, token, true));
     return told.join(" ") || start;
   }
   const row = rowOf(box.output, token),
@@ -38,24 +41,29 @@ export function overviewSentence(explorer, blocks, name, token) {
 }
 
 /**
- * Say to which two tokens a token attends most in a block, each with its weight and the head.
- * @type {(explorer: Explorer, box: FlowBlock, token: number) => string}
+ * Say to which two tokens a token attends most in a block, each with its weight and the head; of a key, which
+ * two tokens attend most to it.
+ * @type {(explorer: Explorer, box: FlowBlock, token: number, isKey?: boolean) => string}
  */
-function attention({ session, tape }, { block, weights, tokens }, token) {
-  const { data, shape } = /** @type {import("../engine/tape.js").Step} */ (weights),
-    [heads, queries, keys] = shape,
-    labels = axesOf(session, /** @type {any} */ (weights))[2].labels ?? [];
-  const strongest = Array.from({ length: keys }, (_, key) => {
-    const own = new Float64Array(heads).map((_, head) => data[(head * queries + token) * keys + key]),
+function attention({ session, tape }, { block, weights }, token, isKey = false) {
+  const step = /** @type {import("../engine/tape.js").Step} */ (weights),
+    [heads, queries, keys] = step.shape,
+    [, ofQueries, ofKeys] = axesOf(session, step),
+    nameOf = (/** @type {any} */ { labels }, /** @type {number} */ i) => visibleText(labels?.[i] ?? i);
+  const strongest = Array.from({ length: isKey ? queries : keys }, (_, other) => {
+    const place = isKey ? other * keys + token : token * keys + other,
+      own = new Float64Array(heads).map((_, head) => step.data[head * queries * keys + place]),
       head = argmax(own),
-      name = visibleText(labels[key] ?? key);
+      name = nameOf(isKey ? ofQueries : ofKeys, other);
     return { p: own[head], text: t("“{name}” ({p}, head {head})", { name, p: cellText(own[head]), head }) };
   }).sort((a, b) => b.p - a.p);
   const most = [0, 1].map((i) => strongest[i]?.text ?? "").filter(Boolean),
     values = {
-      read: visibleText(tokens[token]),
+      read: nameOf(isKey ? ofKeys : ofQueries, token),
       most: most.join(t(" and ")),
       where: blockTitle(block, tape),
     };
-  return t("“{read}” attends most to {most} in {where}.", values);
+  return isKey
+    ? t("In {where}, {most} attend most to “{read}”.", values)
+    : t("“{read}” attends most to {most} in {where}.", values);
 }

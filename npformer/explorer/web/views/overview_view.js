@@ -107,8 +107,9 @@ export class OverviewView {
     this.sentence.textContent = moving
       ? this.note + overviewSentence(this.explorer, this.flow.blocks, moving, this.token)
       : t(
-          "The sentence goes from the bottom to the top: each column belongs to a token. Press Play, point " +
-            "at a token or slide a finger over the tokens, or open a block.",
+          "The sentence goes from the bottom to the top: each column belongs to a token, and at the top " +
+            "stands the token that the model predicts after it. Press Play, point at a token or slide a " +
+            "finger over the tokens, or open a block.",
         );
     this.picture.draw(t("The model with its arrays. {sentence}", { sentence: this.sentence.textContent }));
     this.times.push(performance.now() - start);

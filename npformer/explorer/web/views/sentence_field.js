@@ -1,6 +1,6 @@
 // @ts-check
 // A field that shows a whole sentence in as many lines as it needs, and which of its words were exchanged.
-import { byId } from "../drawing/page_elements.js";
+import { button, byId } from "../drawing/page_elements.js";
 import { t } from "../words/text.js";
 
 /**
@@ -15,6 +15,21 @@ export function sentenceField(id) {
     field.form.requestSubmit();
   });
   return field;
+}
+
+/**
+ * Make a button that writes a word into a field, in place of the word at its cursor, and folds the words.
+ * @type {(word: string, field: any, words: any) => any}
+ */
+export function wordButton(word, field, words) {
+  const write = () => {
+    const { value, selectionStart: at } = field,
+      [before, after] = [value.lastIndexOf(" ", at - 1), value.indexOf(" ", at)];
+    field.setRangeText(word, before + 1, after < 0 ? value.length : after, "end");
+    field.dispatchEvent(new Event("input"));
+    words.open = false;
+  };
+  return button(word, write, { tabIndex: -1 }); // the keyboard has the field
 }
 
 /**

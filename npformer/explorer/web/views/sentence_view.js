@@ -4,6 +4,7 @@
 import { button, byId, choice, element, replaceContent } from "../drawing/page_elements.js";
 import { isThere } from "../state/address.js";
 import { ReaderError } from "../state/reader_error.js";
+import { wordButton } from "./sentence_field.js";
 import { numberText } from "../drawing/number_texts.js";
 import { counted, t } from "../words/text.js";
 
@@ -37,14 +38,16 @@ export class SentenceView {
       if (!byId("loss-box").contains(target)) byId("loss-box").open = false; // it covers other things
     });
     for (const side of ["source", "target"]) {
-      const words = session.head[`${side}_words`] ?? [];
-      const options = words.slice(session.task?.specials);
-      byId(`${side}-words`).replaceChildren(
-        ...options.map((/** @type {string} */ value) => element("option", { value })),
-      );
+      /** @type {string[]} */
+      const options = (session.head[`${side}_words`] ?? []).slice(session.task?.specials);
+      options.sort(new Intl.Collator().compare);
+      byId(`${side}-words`).replaceChildren(...options.map((value) => element("option", { value })));
       const known = byId(`known-${side}`);
       known.hidden = !options.length;
-      known.querySelector("p").textContent = options.sort(new Intl.Collator().compare).join(", ");
+      const field = byId(side === "source" ? "compare-text" : "teach-target");
+      const fill = () =>
+        known.querySelector("div").append(...options.map((word) => wordButton(word, field, known)));
+      known.addEventListener("toggle", fill, { once: true });
     }
     if (session.task) this.name(session.task.words);
     this.fill();

@@ -214,9 +214,7 @@ export class StepView {
   /** Fill what was unfolded, and write into the address what is. */
   onToggle() {
     this.renderUnfolded();
-    const { memory } = this.explorer;
-    memory.shared = { ...memory.shared, open: UNFOLDED.filter((id) => byId(id).open).join(".") };
-    memory.saveAddress?.();
+    this.explorer.remember("open", UNFOLDED.filter((id) => byId(id).open).join("."));
   }
 
   /** @type {(x: number, y: number, kind: "move" | "click") => void} */

@@ -198,8 +198,8 @@ export class TrainingView {
       caption = t("The weights that moved most"),
       isEqual = moved[0].size < 1.01 * moved[moved.length - 1].size;
     byId("teach-moved").replaceChildren(
-      scroller(caption, table(head, rows, { caption })),
       isEqual ? t("Adam’s first steps move all weights by about the learning rate.") : "",
+      scroller(caption, table(head, rows, { caption })),
     );
   }
 
