@@ -188,8 +188,8 @@ assert_allclose(made.dv, dv, atol=1e-14)
 # quotients if the estimator is right? And if it is wrong, how does this quotient change when N grows?
 #
 # <details><summary>Answer</summary>
-# One or two standard errors are normal. If the estimator is wrong, the error stays and the standard error
-# decreases. So the number grows as √N.
+# If the estimator is right, one or two are normal. If it is wrong, the error stays while the standard error
+# decreases. So the quotient grows as √N.
 # </details>
 
 # %%
