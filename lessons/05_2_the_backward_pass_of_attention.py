@@ -70,8 +70,8 @@ caption = "Backward: steps 3, 2 and 1 lead from dy to the gradients dq, dk and d
 show_figure(backward(y=dy), "05_2_backward", caption)
 
 # %% [markdown]
-# As in lesson 5.1, a rectangle is an array with its axes, and a circle is a step. With $c = 1/\sqrt{d_k}$, the
-# three steps are
+# As in lesson 5.1, a rectangle is an array with its axes, and a circle is a step. With $c = 1/\sqrt{d_k}$,
+# the three steps are
 #
 # $$A = c\, Q K^\top, \qquad P = \mathrm{softmax}(A), \qquad Y = P V$$
 #
