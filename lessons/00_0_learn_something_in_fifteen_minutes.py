@@ -10,7 +10,7 @@
 # - train a model in ten update steps, and watch its loss fall;
 # - do the same with a vector of weights, and see what such a model cannot learn.
 #
-# `[TRAINING]: batch → model → loss → backward pass → optimizer → parameters`
+# `[TRAINING STEP]: forward pass → loss → backward pass → update`
 
 # %%
 import numpy as np

@@ -261,7 +261,8 @@ assert np.abs(linear_twice_b(x, w, b)[0] - y).max() > 1
 # - A central difference has a much smaller truncation error than a forward difference.
 # - The complex step measures a derivative without cancellation, to about 16 digits.
 # - It needs a forward pass that computes with complex numbers and keeps the imaginary part.
-# - A gradient check tests whether the backward pass belongs to the forward pass, and nothing else.
+# - A gradient check tests whether the backward pass belongs to the forward pass. It cannot see whether the
+#   forward pass is right.
 
 # %% [markdown]
 # ## Questions

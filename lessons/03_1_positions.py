@@ -44,7 +44,7 @@ f8 = {"rng": rng, "dtype": np.float64}
 # reads the tokens one after the other, and a *convolution* combines neighbours. So both know the order.)
 
 # %% tags=["plot"]
-figure = value_map(sinusoids(50, 64), xlabel="dimension", ylabel="position")
+figure = value_map(sinusoids(40, 32), xlabel="dimension", ylabel="position")
 caption = "A vector for each position: row 0 is added to the first token, row 1 to the second"
 show_figure(figure, "03_1_table", caption)
 

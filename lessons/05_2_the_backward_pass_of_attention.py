@@ -70,9 +70,8 @@ caption = "Backward: steps 3, 2 and 1 lead from dy to the gradients dq, dk and d
 show_figure(backward(y=dy), "05_2_backward", caption)
 
 # %% [markdown]
-# A rectangle is an array. The stronger the colour of a cell, the larger its number in absolute value. The
-# letters are its axes: T queries, S keys, and the widths $d_k$ and $d_v$. A circle is a step of the
-# computation. With $c = 1/\sqrt{d_k}$, the three steps are
+# As in lesson 5.1, a rectangle is an array with its axes, and a circle is a step. With $c = 1/\sqrt{d_k}$,
+# the three steps are
 #
 # $$A = c\, Q K^\top, \qquad P = \mathrm{softmax}(A), \qquad Y = P V$$
 #
@@ -231,9 +230,8 @@ assert_allclose(run.gradients[places["scores"]].sum(-1), 0, atol=1e-12)
 #
 # ## The gradient check
 #
-# As in lesson 0.2, the gradient check compares the backward pass with numerical derivatives of the forward
-# pass. We use other inputs, with three queries and four keys. If both numbers were equal, a matrix that is
-# transposed by mistake could still have the right shape.
+# For the gradient check of lesson 0.2 we take other inputs, with three queries and four keys. If both numbers
+# were equal, a matrix that is transposed by mistake could still have the right shape.
 
 # %%
 q3, k4 = rng.standard_normal((3, 8)), rng.standard_normal((4, 8))  # (T, d_k), (S, d_k)

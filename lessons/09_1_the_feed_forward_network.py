@@ -153,8 +153,7 @@ assert properties == {"feed-forward": (True, True, 1), "attention": (False, True
 # %% [markdown]
 # ## Why the activation is necessary
 #
-# Suppose that we leave out the activation. Then two linear layers follow each other directly, and they are
-# equal to a single one:
+# Without the activation, two linear layers would follow each other directly, and be equal to a single one:
 #
 # $$(x W_1 + b_1) W_2 + b_2 = x (W_1 W_2) + (b_1 W_2 + b_2)$$
 #
@@ -184,7 +183,7 @@ assert (network == product).all()
 # %% [markdown]
 # ## Backward, from the last line to the first
 #
-# The backward pass begins with $dy$, of shape (B, T, D). It follows the picture backwards.
+# The backward pass begins with $dy$, of shape (B, T, D).
 #
 # **First, y = a W₂ + b₂.** This is the linear layer of lesson 0.2. The sums run over all tokens $n$ of all
 # sentences:
@@ -243,7 +242,7 @@ print("dx and the gradients of four parameters are those of the package")
 # row of $W_2$, receive no gradient from this token.
 #
 # So for one token, only the active units remain. They form one linear layer with a bias. The cell shows this
-# for "animal". Other tokens have other linear layers.
+# for "animal".
 
 # %%
 on = h[0, 1] > 0  # (F,) the units that are active for "animal"
@@ -270,7 +269,7 @@ assert_allclose((active > 0).mean(), 0.04, atol=0.005)
 # %% [markdown]
 # ## Is it right?
 #
-# The gradient check of lesson 0.2 compares the backward pass with numerical derivatives of the forward pass.
+# The gradient check of lesson 0.2 tests the layer of the package.
 
 # %%
 report = gradcheck(layer, x)
@@ -309,8 +308,8 @@ print(f"loss {losses[0]:.3f} → {losses[-1]:.6f}")
 assert losses[-1] < 1e-3
 
 # %% [markdown]
-# The loss falls to almost 0. A unit such as max(0, n + g − 1), with n for "not" and g for "good", is active
-# only if both words occur.
+# The loss falls to almost 0. A unit such as $\max(0, x_1 + x_7 - 1)$ is active only if both "good" and "not"
+# occur, the first and the seventh word of the vocabulary.
 
 # %% [markdown]
 # ## What the source documents say
@@ -354,7 +353,5 @@ assert losses[-1] < 1e-3
 # - By hand: compute max(x₁, x₂) with three units. (Write it as x₂ plus one ReLU, and x₂ as two ReLUs.)
 # - See a feed-forward network in a real model: run `npformer explore --model en-de "A dog runs." --open`, and
 #   replace the end of the address, from `#` on, by `#step=encoder.0.feed_forward.inner.product`.
-#
-# In the terminal, `s cache.outer` shows what the second linear layer keeps.
 #
 # **Next**: lesson 9.2 (`09_2_activations_and_dead_units`), other activations, and units that stop learning.

@@ -56,7 +56,7 @@ show_figure(gradient_flow(layout, arrays, steps, axes=axes), "11_3_cross", capti
 # > the queries come from the previous decoder layer, and the memory keys and values come from the output of
 # > the encoder.
 #
-# Let $X$ be the vectors of the decoder and $M$ the memory. Each head computes
+# Let $X$ be the vectors of the decoder for one sentence, and $M$ its memory. Each head computes
 #
 # $$\begin{aligned}
 # Q &= X W^Q + b^Q \\
@@ -64,13 +64,11 @@ show_figure(gradient_flow(layout, arrays, steps, axes=axes), "11_3_cross", capti
 # V &= M W^V + b^V
 # \end{aligned}$$
 #
-# These are the queries, keys and values of one sentence and one head. At the end the heads are joined and
-# multiplied by $W^O$, as in lesson 7.1.
+# At the end the heads are joined and multiplied by $W^O$, as in lesson 7.1.
 
 # %% [markdown]
-# Let $d_k$ be the width of a head. Then $Q$ has the shape (T, $d_k$). The keys and the values have the
-# shape (S, $d_k$). They are computed from the same memory, but with two different matrices, so they are
-# different.
+# Let $d_k$ be the width of a head. Then $Q$ has the shape (T, $d_k$). The keys and the values have the shape
+# (S, $d_k$). They differ, because each has its own matrix.
 #
 # The next cell computes the sublayer with loops. It uses a layer of the package with random parameters.
 
@@ -242,8 +240,8 @@ assert (cache.attention.weights[0, 0].argmax(-1) == [4, 3, 2, 1, 0]).all()
 #
 # > - *图解transformer* says "K = V = the decoder's output". In fact the *encoder's* output is used, as the
 # >   document itself says below. And K and V are two different products of this output.
-# > - *一步步解析Attention is All You Need!* says that the second sublayer attends to "the encoder's input".
-# >   Later in the same sentence, and in its code, it is the encoder's output.
+# > - *一步步解析Attention is All You Need!* says first that the second sublayer attends to "the encoder's
+# >   input", but then, and in its code, it is the encoder's output.
 # > - The paper's "previous decoder layer" is, in its figure 1, the norm after the masked self-attention.
 
 # %% [markdown]

@@ -276,7 +276,8 @@ for name, title, weights in zip(("additive", "global"), names[1:], alignments, s
 # >   *一步步解析Attention is All You Need!* is linear. Therefore it ignores the query (lesson 4.5).
 # > - The output layer of Bahdanau et al. is a maxout of state, context and last token. npformer uses Luong's
 # >   attentional state for all systems, so that only their attention differs. Bahdanau's decoder
-# >   begins with the last state of the right-to-left network, and the decoder of npformer with both.
+# >   begins with the last state of the encoder's right-to-left network, and that of npformer with the last
+# >   states of both networks.
 
 # %% [markdown]
 # ## Summary

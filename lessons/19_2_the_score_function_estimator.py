@@ -188,8 +188,8 @@ assert_allclose(made.dv, dv, atol=1e-14)
 # quotients if the estimator is right? And if it is wrong, how does this quotient change when N grows?
 #
 # <details><summary>Answer</summary>
-# One or two standard errors are normal. If the estimator is wrong, the error stays and the standard error
-# decreases. So the number grows as √N.
+# If the estimator is right, one or two are normal. If it is wrong, the error stays while the standard error
+# decreases. So the quotient grows as √N.
 # </details>
 
 # %%
@@ -211,6 +211,7 @@ assert (abs(mean - exact) < 2 * error).all()
 counts = np.unique(np.geomspace(10, N, 60).astype(int))
 running = np.cumsum(each[:, 0], 0)[counts - 1] / counts[:, None, None]  # (P, T, S)
 distance = np.linalg.norm(running - exact, axis=(1, 2))
+# made.variance: of the estimate from one draw, summed over all entries; `estimate` computes it exactly
 expected_distance = math.sqrt(made.variance) / np.sqrt(counts)
 axes = {"xlabel": "number of draws N", "ylabel": "length of the error", "legend": True}
 axes |= {"xscale": "log", "yscale": "log", "labels": ["error", "√(variance / N)"]}

@@ -199,8 +199,9 @@ assert (layer_passes, rms_passes) == (15, 10)
 assert sizes == {"LayerNorm": 1024, "RMSNorm": 512}
 
 # %% [markdown]
-# A fused kernel (lesson 16.2, `16_2_kernels`) computes several operations in one pass. So fused kernels make
-# the difference smaller. The main advantage of RMS norm is its simplicity.
+# A kernel that works in blocks (lesson 16.2, `16_2_kernels`) computes several operations with one pass
+# through memory. So such kernels make the difference smaller. The main advantage of RMS norm is its
+# simplicity.
 
 # %% [markdown]
 # **In 2025**, RMS norm is the rule. Qwen3 and Gemma 3 also normalize queries and keys, and OLMo 2 normalizes

@@ -31,8 +31,8 @@ rng = np.random.default_rng(23)
 # ## Why rotate?
 #
 # In the Transformer of 2017, a vector of sinusoids for the position is *added* to the vector of the token.
-# Lesson 3.2 showed that the sinusoids have a useful property: a step by k positions is a rotation. But the
-# model must learn to use this property, because words and positions are mixed in one sum.
+# Lesson 3.2 showed that the sinusoids have a useful property: a step by several positions is a rotation. But
+# the model must learn to use this property, because words and positions are mixed in one sum.
 #
 # Relative positions (lesson 21.1, `21_1_relative_position_representations`) put the distance into the scores.
 # This method needs a learned vector for each distance, and an additional product for the scores.
@@ -188,15 +188,15 @@ show_figure(figure, "23_scores_by_distance", caption)
 # `F.rotate` takes another layout by default. In the layout *halves*, number $i$ of the first half and number
 # $i$ of the second half form a pair. The Llama models on Hugging Face use this layout.
 #
-# Both layouts rotate a pair in the same way, but they form the pairs from different numbers. Let $p$ be the
+# Both layouts rotate a pair in the same way, but they form the pairs from different numbers. Let $o$ be the
 # order 0, 2, 4, …, 1, 3, 5, …, which puts the first numbers of all interleaved pairs before the second
 # numbers. Then
 #
-# $$\mathrm{halves}(x[p]) = \mathrm{interleaved}(x)[p]$$
+# $$\mathrm{halves}(x[o]) = \mathrm{interleaved}(x)[o]$$
 
 # %%
 order = np.concatenate([np.arange(0, K, 2), np.arange(1, K, 2)])  # (K,)
-print("p =", order)
+print("o =", order)
 halves, _ = F.rotate(x[:, order], cos, sin, "halves")
 interleaved, _ = F.rotate(x, cos, sin, "interleaved")
 print("equal after the permutation:", np.array_equal(halves, interleaved[:, order]))

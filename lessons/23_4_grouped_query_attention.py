@@ -149,8 +149,8 @@ assert measured[8] == 2 * 8 * 100 * 8 * 4  # float32 has four bytes
 assert measured[2] * 4 == measured[8]
 
 # %% [markdown]
-# Two heads of keys and values need a quarter of the memory of eight heads. The matrices $W^K$ and $W^V$
-# become smaller too.
+# Two heads of keys and values need a quarter of the memory of eight heads. The weight matrices of the keys
+# and of the values become smaller too.
 #
 # ## A window
 #

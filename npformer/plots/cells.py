@@ -199,6 +199,7 @@ def draw_cells(
     ax.add_collection(squares, autolim=False)
     if grid.numbers:
         style: dict[str, Any] = {"ha": "center", "va": "center_baseline", "zorder": 3 + above}
+        style["label"] = f"table at {left:.2f}, {top:.2f}"
         for (x, y), value, face in zip(starts, values.flat, colours, strict=True):
             ax.text(x + cell / 2, y - CELL / 2, write(value), size=SMALL, color=ink_on(face), **style)
 

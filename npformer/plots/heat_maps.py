@@ -300,6 +300,7 @@ def _draw_on(ax: Axes, heat: HeatMap, r: Room) -> AxesImage:
         ax.tick_params(which="minor", length=0)
     if heat.numbers:
         style: dict[str, Any] = {"size": SMALL, "ha": "center", "va": "center", "parse_math": False}
+        style["label"] = "heat map"
         for (row, column), text in zip(np.argwhere(heat.mask).tolist(), heat.texts, strict=True):
             background = image.cmap(image.norm(heat.values[row, column]))[:3]
             ax.text(column, row, text, color=ink_on(background), **style)
@@ -481,13 +482,16 @@ def value_map(
         _refuse_nan(heat.values, np.ones_like(heat.mask), "values")
         heat.scale = signed_scale(heat.values, label)
         heat.axis_labels = (ylabel, xlabel)
-        high = float(np.clip(heat.values.shape[0] * 0.12, 1.4, 5))
+        high, wide = (
+            float(np.clip(0.12 * size, least, most))
+            for size, least, most in zip(heat.values.shape, (1.4, 4), (5, 7), strict=True)
+        )
         place = None
         if ax is None:
             bar = PAD + bar_room(heat.scale, high)
-            figure = new_figure(8 + bar, high + 0.6 + 2 * PAD, title=title, line_width=7 + bar)
-            ax = axes_at(figure, 0.85, PAD, 7, high)
-            place = axes_at(figure, 0.85 + 7 + PAD, PAD, BAR, high)
+            figure = new_figure(wide + 1 + bar, high + 0.6 + 2 * PAD, title=title, line_width=wide + bar)
+            ax = axes_at(figure, 0.85, PAD, wide, high)
+            place = axes_at(figure, 0.85 + wide + PAD, PAD, BAR, high)
         elif title:
             ax.set_title(title)
         image = _draw_on(ax, heat, Room(*size_of(ax), 0, 0, 0, 0, TEXT, 0))

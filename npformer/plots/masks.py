@@ -79,6 +79,7 @@ def leak_map(moved: ArrayLike, allowed: ArrayLike, queries: Sequence[str], keys:
                 if distance > 0:
                     ink = ink_on(COLOUR_OF[int(heat.values[row, column])])
                     style: dict[str, Any] = {"size": SMALL, "color": ink, "ha": "center", "va": "center"}
+                    style["label"] = "heat map"
                     figure.axes[0].text(column, row, two_digits(distance), **style)
         return figure
 

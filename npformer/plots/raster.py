@@ -25,6 +25,7 @@ class Label(NamedTuple):
         y: The row of its centre, in pixels from the top.
         angle: The angle in degrees, counterclockwise.
         colour: The colour of the letters, such as #1d2126.
+        table: The name of the table in one of whose cells it stands, or "" for a text that stands elsewhere.
     """
 
     text: str
@@ -32,6 +33,7 @@ class Label(NamedTuple):
     y: float
     angle: float
     colour: str
+    table: str
 
 
 class Raster(NamedTuple):
@@ -48,12 +50,14 @@ class TextRecorder(RendererAgg):
         lines: For each line the text, its font, whether it is a formula, its angle in degrees, its colour,
             and the corners of its ink in pixels, (4, 2) with y downwards: those of its lower side, from its
             beginning, then those of its upper side, from its end.
+        tables: For each line the label of its artist, which names a table if the text stands in a cell.
     """
 
     def __init__(self, width: float, height: float, dpi: float) -> None:
         initialize: Any = super().__init__  # matplotlib leaves it untyped
         initialize(width, height, dpi)
         self.lines: list[tuple[str, FontProperties, bool, float, str, np.ndarray]] = []
+        self.tables: list[str] = []
 
     def draw_text(
         self,
@@ -80,19 +84,21 @@ class TextRecorder(RendererAgg):
         far = start + width * along
         corners = np.array([start, far, far + height * up, start + height * up])
         self.lines.append((s, prop, bool(ismath), angle, to_hex(gc.get_rgb()), corners))
+        self.tables.append(mtext.get_label() if mtext is not None else "")
 
 
-def rasterize(figure: Figure, width: int, height: int) -> Raster:
-    """Return a figure as a raster of the figure's own shape.
+def rasterize(figure: Figure, width: int, height: int, stretch: int = 1) -> Raster:
+    """Return a figure as a raster of the figure's own shape, or stretched.
 
     Args:
         figure: The figure, which is not changed.
         width: The largest width, in pixels.
         height: The largest height, in pixels.
+        stretch: The factor by which the raster is higher than the figure's shape.
     """
     size, dpi = figure.get_size_inches(), figure.dpi
-    scale = min(width / size[0], height / size[1])
-    finer = max(FINER, math.ceil(LEAST_DPI / scale))
+    scale = min(width / size[0], height / stretch / size[1])
+    finer = max(FINER, math.ceil(LEAST_DPI / scale / stretch)) * stretch  # across; 1/stretch as many down
     wide, high = max(int(size[0] * scale), 1), max(int(size[1] * scale), 1)
     with drawing():
         try:
@@ -103,11 +109,13 @@ def rasterize(figure: Figure, width: int, height: int) -> Raster:
             figure.set_dpi(dpi)
     fine = np.asarray(renderer.buffer_rgba()).astype(np.int64)
     fine = 255 + (fine[..., :3] - 255) * fine[..., 3:] // 255  # on white
-    blocks = fine.reshape(high, finer, wide, finer, 3).swapaxes(1, 2).reshape(high, wide, finer**2, 3)
-    order = np.argsort(blocks.sum(-1), axis=-1)[..., int(DARK * finer**2)]  # (height, width)
+    down = finer // stretch
+    blocks = fine.reshape(high * stretch, down, wide, finer, 3).swapaxes(1, 2)
+    blocks = blocks.reshape(high * stretch, wide, down * finer, 3)
+    order = np.argsort(blocks.sum(-1), axis=-1)[..., int(DARK * down * finer)]  # (height, width)
     pixels = np.take_along_axis(blocks, order[..., None, None], axis=2)[:, :, 0]
     labels = []
-    for text, _, _, angle, colour, corners in renderer.lines:
-        x, y = corners.mean(0) / finer
-        labels.append(Label(text, x, y, angle, colour))
+    for (text, _, _, angle, colour, corners), table in zip(renderer.lines, renderer.tables, strict=True):
+        x, y = corners.mean(0) / (finer, down)
+        labels.append(Label(text, x, y, angle, colour, table))
     return Raster(pixels.astype(np.uint8), labels)

@@ -15,6 +15,7 @@ CHAINS = """
 model           | ids, embedding, positions, encoder, decoder, linear, softmax
 each layer      | x, attention, add & norm, feed-forward, add & norm, y
 attention       | queries and keys, scores, mask, softmax, mean of values
+training step   | forward pass, loss, backward pass, update
 training        | batch, model, loss, backward pass, optimizer, parameters
 decoding        | encoder, decoder, softmax, search, translation
 recurrent model | embedding, recurrent layer, attention, output layer
@@ -23,7 +24,7 @@ language model  | ids, embedding, layers, norm, linear, softmax
 
 # chapter, or a lesson that differs from its chapter | chain | parts that are treated; without any, the chain
 PLACES = """
-0.0  | training        |
+0.0  | training step   |
 0.1  | model           |
 0.2  | model           | linear
 0.3  | model           | linear

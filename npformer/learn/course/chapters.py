@@ -46,7 +46,6 @@ SPLIT_LESSONS = (
     "12_from_vectors_to_words",
     "13_learning",
     "14_decoding",
-    "15_what_attention_learned",
     "16_faster",
     "17_before_the_transformer",
     "18_looking_locally",
@@ -60,6 +59,12 @@ NEW_NAMES = {
     "01_words_to_ids": ("01_1_words_to_ids", "01_2_what_padding_must_not_do"),
     "02_embeddings": ("02_1_embeddings", "02_2_the_scale_and_tied_weights"),
     "03_positions": ("03_1_positions", "03_2_an_offset_is_a_rotation"),
+    "15_what_attention_learned": (  # lessons 15.5 to 15.7 are newer
+        "15_1_tokens_that_heads_attend_to",
+        "15_2_attention_to_the_antecedent",
+        "15_3_head_ablation",
+        "15_4_gradient_times_input",
+    ),
 }
 
 

@@ -1,5 +1,6 @@
 """Tests of pictures in terminals, plain scripts and notebooks."""
 
+import re
 import sys
 import types
 
@@ -10,7 +11,8 @@ from rich.console import Console
 from npformer.learn.course import show_figure
 from npformer.learn.course.cell_picture import cell_picture
 from npformer.learn.course.pictures import open_file
-from npformer.plots import Figure, cell_grid, curves, softmax_panels
+from npformer.learn.figures.course_map import course_map
+from npformer.plots import Figure, Grid, attention_grid, cell_grid, cell_product, curves, softmax_panels
 
 
 def shown(figure, columns=80, rows=20):
@@ -48,6 +50,31 @@ def test_the_texts_of_a_picture_do_not_overlap():
     assert {cell_len(line) for line in lines} == {cell_len(lines[0])}
     tiny, _ = shown(figure, 1, 1)
     assert [cell_len(line) for line in tiny] == [1]
+
+
+def test_numbers_stay_in_their_cells_and_a_low_picture_becomes_higher_if_its_texts_need_it():
+    ids = np.array([[4, 115, 343], [15, 148, 309], [23, 7, 22]])
+    plain = {"numbers": True, "colour": "plain", "edge": "x"}
+    words = [f"word{number}" for number in range(9)]
+    four_heads = attention_grid(np.ones((1, 4, 9, 9)) / 9, words, words)
+    (low, _), (high, _) = (shown(four_heads, 80, rows) for rows in (13, 40))
+    assert len(high) > 1.5 * len(low), "not all names have room in fewer lines"
+    assert [sum("head 2" in line for line in lines) for lines in (low, high)] == [0, 1]
+    parts = [Grid(ids, **plain), "→", Grid(np.full((3, 3), -3.43), **plain)]
+    lines, _ = shown(cell_product(parts), 36, 40)
+    text = "\n".join(lines)
+    assert [line.replace("▄", " ").split()[:3] for line in lines if "115" in line] == [["4", "115", "343"]]
+    assert "." not in text, "some of the fractions have no room, so none of them is shown"
+
+
+def test_letters_differ_from_their_ground():
+    """The numbers in the dark marks of the map are white, and must not be moved onto the white paper."""
+    lines, style = shown(course_map(), 80, 36)
+    for row, line in enumerate(lines):
+        for found in re.finditer(r"[^▄ ]", line):
+            letter = style(row, found.start())
+            ink, ground = sum(letter.color.triplet), sum(letter.bgcolor.triplet)
+            assert abs(ink - ground) > 150, (row, line)
 
 
 def test_a_file_is_opened_with_the_systems_program(monkeypatch, tmp_path):

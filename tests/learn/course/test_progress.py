@@ -103,6 +103,7 @@ def test_each_lesson_that_was_split_became_a_whole_chapter():
     assert became["02_embeddings"] == tuple(lesson.name for lesson in CHAPTERS[2])
     assert became["03_positions"] == tuple(lesson.name for lesson in CHAPTERS[3])
     assert became["13_learning"] == tuple(lesson.name for lesson in CHAPTERS[13])
+    assert became["15_what_attention_learned"] == tuple(lesson.name for lesson in CHAPTERS[15])[:4]
     assert [len(became[old]) for old in SPLIT_LESSONS[:4]] == [6, 3, 4, 4]
 
 
