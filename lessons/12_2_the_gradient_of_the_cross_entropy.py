@@ -11,7 +11,7 @@
 # - take the mean over the right number of tokens, forward and backward;
 # - find a wrong mean that the gradient check accepts.
 #
-# `training: batch → model → [LOSS] → backward pass → optimizer → parameters`
+# `training step: forward pass → [LOSS] → backward pass → update`
 
 # %%
 import numpy as np

@@ -10,7 +10,7 @@
 # - say when cross-entropy and KL divergence are equal, and why their gradients always are;
 # - derive the gradient of a matrix that is used for the embedding and for the output layer.
 #
-# `training: batch → model → [LOSS] → backward pass → optimizer → parameters`
+# `training step: forward pass → [LOSS] → backward pass → update`
 
 # %%
 import math

@@ -11,7 +11,7 @@
 # - check the gradients of all losses of this chapter;
 # - translate a cross-entropy into a perplexity, and interpret it.
 #
-# `training: batch → model → [LOSS] → backward pass → optimizer → parameters`
+# `training step: forward pass → [LOSS] → backward pass → update`
 
 # %%
 import math

@@ -42,7 +42,7 @@ PLACES = """
 9    | each layer      | feed-forward
 10   | model           | encoder
 11   | model           | decoder
-12   | training        | loss
+12   | training step   | loss
 12.1 | model           | linear, softmax
 13   | training        | optimizer
 13.4 | training        |
