@@ -1,8 +1,9 @@
 """BERT, an encoder with a norm after each sublayer, segments and a head (models/bert.py).
 
-Unlike in a GPT-2, a token attends to those on both sides, and the input is the sum of three tables, of which
-a norm follows. The head that predicts hidden tokens is a linear map, an activation, a norm and the table of
-tokens, with a bias. Classifiers have other heads, and a file may have none.
+Unlike in GPT-2, a token attends to the tokens on both sides. The input is the sum of three tables (tokens,
+positions and segments), and a norm follows it. The head that predicts hidden tokens is a linear map, an
+activation, a norm, and the table of tokens with a bias. A BERT that was trained further is a classifier, or
+has no head.
 
 Source: Devlin et al. 2019; https://huggingface.co/docs/transformers/model_doc/bert.
 """

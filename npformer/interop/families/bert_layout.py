@@ -113,7 +113,7 @@ class BertLayout:
         name = re.sub(r"^qa_outputs\.", "classifier.", name)
         name = re.sub(r"LayerNorm\.gamma$", "LayerNorm.weight", name)
         name = re.sub(r"LayerNorm\.beta$", "LayerNorm.bias", name)
-        is_needed = name.rpartition(".")[0] in self.heads.get(config.head, {}).values()
+        is_needed = config.head == "text classes" and name.startswith(f"{self.heads[config.head]['dense']}.")
         return name if is_needed or not re.fullmatch(self.skipped, name) else None
 
 

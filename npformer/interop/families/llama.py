@@ -1,7 +1,7 @@
-"""Llama, a GPT-2 with RMS norms, rotary positions, SwiGLU and shared heads of keys (models/gpt/).
+"""Llama, a GPT-2 with RMS norms, rotary positions, SwiGLU and shared key heads (models/gpt/).
 
-Several heads of queries read the same keys and values. No layer has biases, as a rule. All matrices are
-stored as (out, in), and queries, keys and values apart. Many families have the names of this file.
+Several heads of queries share one head of keys and values, and most models have no biases. All matrices are
+stored as (out, in), and queries, keys and values apart. Many families begin with the tables of this file.
 
 Source: Touvron et al. 2023; https://huggingface.co/docs/transformers/model_doc/llama.
 """

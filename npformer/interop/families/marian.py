@@ -1,9 +1,9 @@
 """Marian, the Transformer of 2017 with a bias of the logits (models/transformer/).
 
 The opus-mt translators are of this family. As in Vaswani et al. 2017, a norm follows each sublayer, and
-positions are sinusoids. Two more things differ: all sines are left of the cosines, in a table that is not in
-the file, and the decoder starts with the id of padding. There are one, two or three tables of tokens: the
-target may share that of the source, and the output that of the target.
+positions are sinusoids. Two more things differ: in the table of sinusoids, which is not in the file, all
+sines are left of the cosines, and the decoder starts with the id of padding. Source, target and output have
+one table of tokens, or two, or three.
 
 Source: Junczys-Dowmunt et al. 2018; https://huggingface.co/docs/transformers/model_doc/marian.
 """
