@@ -197,6 +197,7 @@ def test_sliding_windows_are_refused_where_they_are_in_use(tmp_path):
         {"use_sliding_window": True, "max_window_layers": 0},
         {"layer_types": ["full_attention", "sliding_attention"]},
         {"layer_types": "sliding"},
+        {"layer_types": 2},
     ):
         with refused("attention with a sliding window in some layers"):
             load(**changes)

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 
 from npformer.interop.families import marian
-from npformer.interop.families.bart_layers import SIZES, prefixed
+from npformer.interop.families.bart_layers import SIZES, fit_head, prefixed
 from npformer.interop.families.family import Family, WeightRow
 from npformer.interop.families.parts import HEAD, norm_rows
 from npformer.interop.families.settings_table import SettingTable, count, index
@@ -68,6 +68,6 @@ def tensor_name(name: str, config: BartConfig) -> str | None:
 
 
 BART, MBART = (
-    Family(name, Bart, table.read, partial(settings_of, table=table), rows, tensor_name, marian.fit_head)
+    Family(name, Bart, table.read, partial(settings_of, table=table), rows, tensor_name, fit_head)
     for name, table in (("bart", BART_SETTINGS), ("mbart", MBART_SETTINGS))
 )

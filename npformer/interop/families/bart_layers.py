@@ -1,14 +1,17 @@
-"""The settings and the layers that BART, mBART and Marian have in common."""
+"""The settings, the layers and the head that BART, mBART and Marian have in common."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
-from npformer.interop.families.family import WeightRow
-from npformer.interop.families.parts import ACTIVATIONS, LayerShape, layer_rows
+from npformer.errors import UserError
+from npformer.interop.families.family import Stored, WeightRow
+from npformer.interop.families.parts import ACTIVATIONS, HEAD, LayerShape, layer_rows
 from npformer.interop.families.settings_table import SettingRow, count, flag, number
 from npformer.models.transformer import TransformerConfig
 
+BIAS = "final_logits_bias"
 # encoder and decoder have layers of equal widths here
 SIZES = (
     count("d_model", "d_model", 1024),
@@ -50,3 +53,21 @@ def stack_rows(config: TransformerConfig) -> Iterator[WeightRow]:
 def prefixed(name: str) -> str:
     """Return the name of a tensor with the prefix that the files of a model without a head lack."""
     return f"model.{name}" if name.startswith(("shared.", "encoder.", "decoder.")) else name
+
+
+def fit_head(config: Any, stored: Stored) -> Any:
+    """Return the configuration without a bias of the logits for a model that was saved without its head.
+
+    Its output is the table of tokens, and its bias is 0, as in transformers.
+
+    Raises:
+        UserError: If its output has a matrix of its own.
+    """
+    if BIAS in stored.tensors:
+        return config
+    if config.tied == "none":
+        raise UserError(
+            f"the model of {stored.settings.place} was saved without its head ({HEAD} and {BIAS} are "
+            "missing): save it with MarianMTModel"
+        )
+    return config.replace(output_bias=False)

@@ -51,7 +51,7 @@ ATTENTION = ("self.query", "self.key", "self.value", "output.dense")
 LAYOUT = BertLayout(
     prefix="bert",
     layers="bert.encoder.layer",
-    layer={
+    parts={
         "self_attention": [f"attention.{part}" for part in ATTENTION],
         "norm1": "attention.output.LayerNorm",
         "feed_forward.inner": "intermediate.dense",

@@ -33,7 +33,7 @@ class BertLayout:
     Attributes:
         prefix: The prefix of all names of the encoder, such as "bert".
         layers: The name of its layers, which a number follows.
-        layer: The parts of a layer, in our names and in theirs.
+        parts: The parts of a layer, in our names and in theirs.
         heads: The parts of each head, in our names and in theirs. The classes of a classifier of tokens may
             also be the beginning and the end of an answer: then its output is called "qa_outputs".
         text_activation: The activation between the two linear maps of a classifier of texts.
@@ -42,7 +42,7 @@ class BertLayout:
 
     prefix: str
     layers: str
-    layer: Mapping[str, str | Sequence[str]]
+    parts: Mapping[str, str | Sequence[str]]
     heads: Mapping[str, Mapping[str, str]]
     text_activation: str
     skipped: str
@@ -88,7 +88,7 @@ class BertLayout:
         yield from norm_rows("embedding.norm", f"{embeddings}.LayerNorm", d)
         for i in range(config.n_layers):
             shape = LayerShape(d, config.hidden_width)
-            yield from layer_rows(f"encoder.layers.{i}", f"{self.layers}.{i}", self.layer, shape)
+            yield from layer_rows(f"encoder.layers.{i}", f"{self.layers}.{i}", self.parts, shape)
         for part, theirs in self.heads.get(config.head, {}).items():
             if part == "norm":
                 yield from norm_rows("head.norm", theirs, d)

@@ -38,7 +38,7 @@ SETTINGS = SettingTable(
 LAYOUT = BertLayout(
     prefix="distilbert",
     layers="distilbert.transformer.layer",
-    layer={
+    parts={
         "self_attention": [f"attention.{part}_lin" for part in ("q", "k", "v", "out")],
         "norm1": "sa_layer_norm",
         "feed_forward.inner": "ffn.lin1",

@@ -13,9 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from npformer.errors import UserError
-from npformer.interop.families.bart_layers import SIZES, prefixed, stack_rows
-from npformer.interop.families.family import Family, Stored, WeightRow
+from npformer.interop.families.bart_layers import BIAS, SIZES, fit_head, prefixed, stack_rows
+from npformer.interop.families.family import Family, WeightRow
 from npformer.interop.families.parts import HEAD, linear_rows
 from npformer.interop.families.settings_table import SettingTable, count, index
 from npformer.interop.settings_file import Settings
@@ -24,7 +23,6 @@ from npformer.models.transformer import Transformer, TransformerConfig
 SHARED = "model.shared.weight"
 TOKENS = ("model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight")
 SINUSOIDS = ("model.encoder.embed_positions.weight", "model.decoder.embed_positions.weight")
-BIAS = "final_logits_bias"
 SETTINGS = SettingTable(
     TransformerConfig,
     "MarianMTModel",
@@ -87,24 +85,6 @@ def tensor_name(name: str, config: TransformerConfig) -> str | None:
     if name in SINUSOIDS or (name == HEAD and config.tied != "none"):
         return None
     return None if name in TOKENS and config.tied == "all" else name
-
-
-def fit_head(config: Any, stored: Stored) -> Any:
-    """Return the configuration without a bias of the logits for a model that was saved without its head.
-
-    Its output is the table of tokens, and its bias is 0, as in transformers.
-
-    Raises:
-        UserError: If its output has a matrix of its own.
-    """
-    if BIAS in stored.tensors:
-        return config
-    if config.tied == "none":
-        raise UserError(
-            f"the model of {stored.settings.place} was saved without its head ({HEAD} and {BIAS} are "
-            "missing): save it with MarianMTModel"
-        )
-    return config.replace(output_bias=False)
 
 
 MARIAN = Family("marian", Transformer, config_of, settings_of, rows, tensor_name, fit_head)

@@ -23,7 +23,7 @@ from npformer.models.bert import BertConfig
 LAYOUT = BertLayout(
     prefix="roberta",
     layers="roberta.encoder.layer",
-    layer=bert.LAYOUT.layer,
+    parts=bert.LAYOUT.parts,
     heads={
         "tokens": {"dense": "lm_head.dense", "norm": "lm_head.layer_norm", "output": "lm_head"},
         "text classes": {"dense": "classifier.dense", "output": "classifier.out_proj"},
