@@ -43,7 +43,7 @@ def rows(config: GPTConfig) -> Iterator[WeightRow]:
         if "feed_forward.gate" in row.ours or "feed_forward.value" in row.ours:
             first = 0 if "gate" in row.ours else f
             yield replace(row, theirs=(tensor,), first_rows=(first,), n_rows=2 * f)
-        else:
+        else:  # the rows of qkv_proj have our order
             yield replace(row, theirs=(tensor,), widths=None)
 
 

@@ -122,7 +122,8 @@ class SettingTable:
 
     Attributes:
         config: The class of our configuration.
-        architecture: The class of transformers that reads the files. None: it depends on the head.
+        architecture: The class of transformers that reads the files. None: it depends on the head, or on the
+            variant of the table.
         rows: The rows of the table.
         required: The settings of a file that have one supported value, which is the default there.
         fixed: Our settings for which the family has one value, if that is not our default.
