@@ -136,11 +136,11 @@ def checked_settings(config: Any, family: Family) -> dict[str, Any]:
     Raises:
         UserError: If it describes another model.
     """
-    settings = family.settings_of(config)
+    settings = {"model_type": family.name, **family.settings_of(config)}
     described = family.config_of(Settings(settings))
-    if family.with_head is not None:
+    if family.fit_head is not None:
         names = {name for row in family.rows(config) for name in row.theirs}
-        described = family.with_head(described, Stored(Settings(settings), names))
+        described = family.fit_head(described, Stored(Settings(settings), names))
     for name, value in _with_effect(described).items():
         own = _with_effect(config)[name]
         if own != value:

@@ -115,8 +115,8 @@ def open_folder(folder: str | PathLike[str]) -> FolderContent:
     if settings.has("quantization_config"):
         raise UserError(f"{settings.place} describes quantized weights: use a model without quantization")
     config, stored = family.config_of(settings), stored_tensors(folder)
-    if family.with_head is not None:
-        config = family.with_head(config, Stored(settings, stored))
+    if family.fit_head is not None:
+        config = family.fit_head(config, Stored(settings, stored))
     tensors = _parameter_tensors(folder, family, config, stored)
     rows = list(_checked_rows(family.rows(config), tensors, folder, settings))
     _require_no_others(rows, tensors, family)

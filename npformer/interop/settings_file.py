@@ -108,8 +108,8 @@ class Settings:
         found = default if found is None else found
         if type(found) is not type(value) or found != value:
             raise UserError(
-                f"{name} is {_json(found)} in {self.place}, and npformer supports only {_json(value)}: "
-                "use another model"
+                f"{name} is {json_text(found)} in {self.place}, and npformer supports only "
+                f"{json_text(value)}: use another model"
             )
 
     def require_table(self, name: str, n_rows: int, width: int) -> None:
@@ -158,7 +158,7 @@ def read_settings(folder: Path, file: str = FILE) -> Settings:
     return Settings(require_object(content, place, REMEDY), place)
 
 
-def _json(value: Any) -> str:
+def json_text(value: Any) -> str:
     """Return a value as JSON writes it, cut to a short length."""
     if isinstance(value, bool) or value is None:
         return {True: "true", False: "false", None: "null"}[value]

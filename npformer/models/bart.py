@@ -4,7 +4,7 @@
     BART:   x = norm(x + sublayer(x)), as in the paper
     mBART:  x = x + sublayer(norm(x)), and a norm after the last layer of each stack
 
-The layers are those of the Transformer (`norm="post"` or `norm="pre"`), so nothing of them stands here. One
+The layers are those of the Transformer (`norm="post"` or `norm="pre"`), so they are not here. One
 table of tokens serves encoder, decoder and output. BART decodes from the end symbol; mBART decodes from that
 or from the code of a language.
 

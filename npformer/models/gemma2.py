@@ -1,6 +1,6 @@
-"""Gemma 2 and 3 (text): a Gemma with norms on both sides of each sublayer, and with local layers.
+"""Gemma 2 and 3 (text): a Gemma with a norm before and after each sublayer, and with local layers.
 
-    block:  x = x + norm(self_attention(norm(x))),  x = x + norm(feed_forward(norm(x)))
+    block:  x = x + after1(self_attention(norm1(x))),  x = x + after2(feed_forward(norm2(x)))
 
 In a local layer, a token attends to a window of the tokens before it, and only in the others does it look at
 all of them. The local layers make the KV cache small, and in Gemma 3, they have rotary positions with a base
@@ -41,7 +41,7 @@ class Gemma2Config(GemmaConfig):
 
     named: ClassVar[Registry[dict[str, Any]]] = registry("preset of Gemma 2", {})
 
-    query_scale: int = 256  # the scores are divided by its square root
+    scale_width: int = 256  # the scores are divided by its square root
     qk_norm: bool = False  # True in Gemma 3
     score_cap: float | None = None
     logit_cap: float | None = None
@@ -51,7 +51,7 @@ class Gemma2Config(GemmaConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.require(counts=("local_window", "query_scale"), positive=("local_base",))
+        self.require(counts=("local_window", "scale_width"), positive=("local_base",))
         object.__setattr__(self, "local", tuple(self.local))  # a list in a checkpoint
 
     def count_parameters(self) -> int:
@@ -96,7 +96,7 @@ class Gemma2Block(Block):
         elif config.score_cap is not None:
             attention = partial(CappedAttention, cap=config.score_cap)
         super().__init__(config, rotary, rng, dtype, attention)
-        self.self_attention.scale = 1 / math.sqrt(config.query_scale)
+        self.self_attention.scale = 1 / math.sqrt(config.scale_width)
         self.window, self.after1, self.after2 = window, make_norm(config, dtype), make_norm(config, dtype)
 
     def forward(self, x: Array, mask: AttentionMask, context: Context) -> tuple[Array, Any]:

@@ -50,7 +50,7 @@ class GPTNeoXConfig(GPTConfig):
 
     @property
     def rotated(self) -> int:
-        """The number of columns of a head that are rotated, at least a pair."""
+        """The number of columns of a head that are rotated, at least a pair: transformers rounds 1 up."""
         n = int(self.d_head * self.rotary_share)
         return 2 if n == 1 else n
 

@@ -1,4 +1,4 @@
-"""A GPT with mixtures of experts: the feed-forward network of a layer is many, and a token uses a few.
+"""A GPT with mixtures of experts: each layer has many feed-forward networks, and a token uses a few.
 
     block:  x = x + self_attention(norm(x)),  x = x + mixture(norm(x))
     where mixture(x) = Σ_j weights_j expert_j(x), with the sum over the k experts that the router chooses

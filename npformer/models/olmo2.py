@@ -1,10 +1,10 @@
-"""OLMo 2: a Llama with the norms behind the sublayers, and with QK-norm.
+"""OLMo 2: a Llama whose norms follow the sublayers, with QK-norm.
 
     block:  x = x + norm(self_attention(x)),  x = x + norm(feed_forward(x))
     where q = rotate(norm(x Wq)) and k = rotate(norm(x Wk)), with one norm for all heads together
 
-The sum x itself is never normalized before the last norm, as in a pre-norm model. But what a sublayer adds
-to it has a fixed length, so no sublayer can make it explode. There are no biases. All else is Llama.
+As in a pre-norm model, the sum x itself is normalized only at the end. But what a sublayer adds to it has a
+fixed length, so no sublayer can make it explode. There are no biases. All else is Llama.
 
 Source: OLMo team 2024, "2 OLMo 2 Furious", section 2.1.
 """

@@ -1,7 +1,7 @@
 """SmolLM3: a Llama in which some layers have no positions, as a rule every fourth one.
 
     block:  x = x + self_attention(norm(x)),  x = x + feed_forward(norm(x))
-    where q and k are rotated by their positions in the other layers only
+    where q and k are rotated by their positions, except in these layers
 
 A layer without positions knows the order of the tokens through the causal mask and through the layers below
 it. It can attend to a token at any distance in the same way, which helps with texts that are longer than

@@ -5,11 +5,9 @@
     scores:   q kᵀ + bias[bucket of the distance], in self-attention; q kᵀ in cross-attention
     logits = (D^-1/2 norm(x)) tokensᵀ, or norm(x) output in T5 1.1 and Flan-T5
 
-The layers are those with the norm before each sublayer, from other parts: RMS norms, no biases, scores that
-are not divided by sqrt(K), and in T5 1.1 a gated feed-forward network. All layers of a stack share one table
-of the bias, which is the only thing that tells positions apart.
-
-In training, the dropout behind the last norm of each stack is left out.
+The layers are those with the norm before each sublayer, but with RMS norms, no biases, scores that are not
+divided by sqrt(K), and in T5 1.1 a gated feed-forward network. All layers of a stack share one table of the
+bias, which is the only thing that tells positions apart. There is no dropout behind the last norm of a stack.
 
 Source: Raffel et al. 2020, "Exploring the Limits of Transfer Learning", section 2.1; Shazeer 2020 (T5 1.1).
 """
@@ -67,7 +65,7 @@ class T5Config(TransformerConfig):
     fused_projections: bool = True
     n_buckets: int = 32
     max_distance: int = 128
-    own_output: bool = False  # True if the output has a matrix of its own; the source and target share theirs
+    own_output: bool = False  # True if the output has a matrix of its own, and not that of source and target
     scale_output: bool = True  # divide the input of the output by sqrt(D)
 
     def __post_init__(self) -> None:

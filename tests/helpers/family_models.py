@@ -20,7 +20,7 @@ from npformer.models.vit import ViTConfig
 GPT_SIZES = {"vocab_size": 11, "d_model": 8, "n_layers": 2, "n_heads": 2, "context": 6}
 LLAMA = {"norm": "rms", "positions": "rotary", "activation": "swiglu", "bias": False, "tied": False}
 LLAMA3 = {"rotary_scaling": "llama3", "rotary_factor": 4.0, "rotary_original_context": 2}
-GEMMA2 = {"local": (1,), "local_window": 2, "query_scale": 9}
+GEMMA2 = {"local": (1,), "local_window": 2, "scale_width": 9}
 BERT_SIZES = {"vocab_size": 11, "d_model": 8, "n_layers": 2, "n_heads": 2, "max_length": 6}
 MARIAN_SIZES = {"source_vocab": 11, "target_vocab": 11, "d_model": 8, "d_ff": 12, "n_heads": 2, "n_layers": 2}
 VIT_SIZES = {"image_size": (4, 6), "patch_size": (2, 3), "d_model": 8, "d_ff": 12, "n_heads": 2}

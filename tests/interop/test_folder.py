@@ -163,7 +163,7 @@ LLAMAS = {
     "rms_norm_eps|number that is too large": {"rms_norm_eps": 10**299 * 10**20},
     "tie_word_embeddings is 1 in .*: it must be true or false": {"tie_word_embeddings": 1},
     "hidden_act is 'relu' in .*, and npformer supports silu, swish, gelu": {"hidden_act": "relu"},
-    "attention_bias and mlp_bias differ in .*: use another model": {"attention_bias": True},
+    "attention_bias is true and mlp_bias is false in .*supports only equal": {"attention_bias": True},
     "n_heads 2 is not divisible by n_kv_heads 3": {"num_key_value_heads": 3},
     "a head is 3 wide: change d_model or n_heads": {"head_dim": 3},
     "10000* in .*, and npformer makes a table of at most 8,388,608": {"max_position_embeddings": 10**9},
@@ -197,6 +197,7 @@ def test_sliding_windows_are_refused_where_they_are_in_use(tmp_path):
         {"use_sliding_window": True, "max_window_layers": 0},
         {"layer_types": ["full_attention", "sliding_attention"]},
         {"layer_types": "sliding"},
+        {"layer_types": 2},
     ):
         with refused("attention with a sliding window in some layers"):
             load(**changes)
@@ -237,12 +238,12 @@ def test_the_head_of_an_encoder_is_that_of_its_class():
     }.items():
         settings = Settings(SMALL | {"architectures": [f"BertFor{name}"], "num_labels": 3}, "config.json")
         bert = FAMILIES.find("bert")
-        assert bert.with_head(bert.config_of(settings), Stored(settings, kept)).head == head
+        assert bert.fit_head(bert.config_of(settings), Stored(settings, kept)).head == head
     roberta, settings = FAMILIES.find("roberta"), Settings(SMALL | {"hidden_act": "relu"}, "config.json")
     config = roberta.config_of(settings)
-    assert roberta.with_head(config, Stored(settings, {"roberta.embeddings.x"})).head == "none"
+    assert roberta.fit_head(config, Stored(settings, {"roberta.embeddings.x"})).head == "none"
     with refused("the head of a RoBERTa always has gelu"):
-        roberta.with_head(config, Stored(settings, {"lm_head.dense.weight"}))
+        roberta.fit_head(config, Stored(settings, {"lm_head.dense.weight"}))
 
 
 GPT2S = {

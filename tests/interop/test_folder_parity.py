@@ -26,7 +26,9 @@ from refused import refused
 from safetensors.numpy import load_file, save_file
 
 import npformer
-from npformer.interop import load_folder
+from npformer.interop import families, load_folder
+from npformer.interop.families.settings_table import effective
+from npformer.interop.settings_file import Settings
 from npformer.models.registry import attention_layers
 from npformer.pretrained import TextEncoder
 
@@ -322,3 +324,19 @@ def test_the_settings_of_our_configuration_are_those_of_the_folder(tmp_path, fam
     assert {name: theirs[name] for name in ours.keys() - dropouts} == {
         name: ours[name] for name in ours.keys() - dropouts
     }
+
+
+SIZES = ("vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads")
+
+
+@pytest.mark.parametrize("name", families.FAMILIES.names())
+def test_a_setting_that_a_file_lacks_has_the_default_of_transformers(name):
+    """The tables of Llama and its relatives ask for the sizes."""
+    theirs = transformers.AutoConfig.for_model(name).to_dict()
+    needed = SIZES if name in GPTS and name not in ("gpt2", "opt", "gpt_neox") else ()
+    config_of = families.FAMILIES.find(name).config_of
+    least, whole = (
+        config_of(Settings(values)) for values in ({each: theirs[each] for each in needed}, theirs)
+    )
+    differing = {each for each in whole.to_dict() if effective(least, each) != effective(whole, each)}
+    assert differing == set()

@@ -72,7 +72,7 @@ def family_cases() -> Iterator[Case]:
         "SmolLM3": (SmolLM3Config, {"unrotated": (1,)}),
         "GPTNeoX": (GPTNeoXConfig, {"head_dim": 4, "rotary_share": 0.5}),
     }
-    local: dict[str, Any] = {"query_scale": 4, "local": (1,), "local_window": 2, "n_kv_heads": 2}
+    local: dict[str, Any] = {"scale_width": 4, "local": (1,), "local_window": 2, "n_kv_heads": 2}
     families |= {
         "Gemma": (GemmaConfig, {}),
         "Gemma2": (Gemma2Config, {**local, "score_cap": 0.9, "logit_cap": 1.5}),

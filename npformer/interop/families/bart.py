@@ -1,8 +1,10 @@
-"""BART and mBART: https://huggingface.co/docs/transformers/model_doc/bart, and /mbart.
+"""BART and mBART, the Transformer of 2017 with learned positions and a norm of the input (models/bart.py).
 
-Layers, tensors and most settings have the names of Marian. Positions are learned: the first one is in row 2
-of its table. A norm follows the sum of tokens and positions. The norms of an mBART are before its sublayers,
-and a last one ends each stack. What the layers compute is in npformer/models/bart.py.
+One table of tokens serves encoder, decoder and output, whose logits have a bias. The first position is in row
+2 of the table. The norms of an mBART are before its sublayers, and a last one ends each stack. Layers,
+tensors and most settings have the names of Marian.
+
+Source: Lewis et al. 2020; Liu et al. 2020; https://huggingface.co/docs/transformers/model_doc/bart, /mbart.
 """
 
 from __future__ import annotations
@@ -12,39 +14,33 @@ from functools import partial
 from typing import Any
 
 from npformer.interop.families import marian
+from npformer.interop.families.bart_layers import SIZES, fit_head, prefixed
 from npformer.interop.families.family import Family, WeightRow
-from npformer.interop.families.parts import norm_rows
+from npformer.interop.families.parts import HEAD, norm_rows
 from npformer.interop.families.settings_table import SettingTable, count, index
 from npformer.models.bart import Bart, BartConfig
 
 FIRST = 2  # the row of the first position
-
-
-def table_of(name: str, prefix: str) -> SettingTable:
-    """Return the settings of BART, or of mBART, whose norms are before the sublayers.
-
-    The probability of leaving out whole layers (encoder_layerdrop) acts only in training, and is not read.
-    """
-    norm = "pre" if name == "mbart" else "post"
-    usual_start: Any = 2 if norm == "post" else lambda file: file.index("bos_token_id", 0)
-    architectures = [f"{prefix}ForConditionalGeneration"]
-    return SettingTable(
-        BartConfig,
-        (
-            count(("source_vocab", "target_vocab"), "vocab_size", 50265),
-            *marian.SIZES,
-            index("pad_id", "pad_token_id", 1),
-            index("start_id", "decoder_start_token_id", usual_start),
-            index("end_id", "eos_token_id", 2),
-        ),
-        only={"tie_word_embeddings": True},
-        ours=marian.FIXED | {"norm": norm, "final_norm": norm == "pre", "positions": "learned"},
-        theirs={"model_type": name, "architectures": architectures, "is_encoder_decoder": True},
-    )
-
-
-BART_SETTINGS = table_of("bart", "Bart")
-MBART_SETTINGS = table_of("mbart", "MBart")
+BART_SETTINGS = SettingTable(
+    BartConfig,
+    "BartForConditionalGeneration",
+    (
+        count(("source_vocab", "target_vocab"), "vocab_size", 50265),
+        *SIZES,
+        index("pad_id", "pad_token_id", 1),
+        index("start_id", "decoder_start_token_id", 2),
+        index("end_id", "eos_token_id", 2),
+    ),
+    required={"tie_word_embeddings": True},
+    fixed={"label_smoothing": 0.0},
+    written_too={"is_encoder_decoder": True},
+)
+MBART_SETTINGS = BART_SETTINGS.variant(
+    BartConfig,
+    "MBartForConditionalGeneration",
+    index("start_id", "decoder_start_token_id", lambda file: file.index("bos_token_id", 0)),
+    fixed={"norm": "pre", "final_norm": True},
+)
 
 
 def settings_of(config: BartConfig, table: SettingTable) -> dict[str, Any]:
@@ -53,25 +49,25 @@ def settings_of(config: BartConfig, table: SettingTable) -> dict[str, Any]:
 
 
 def rows(config: BartConfig) -> Iterator[WeightRow]:
-    """Yield the rows of the table that relates our parameters to the tensors of a file."""
+    """Yield which tensors of a file hold each of our parameters."""
     yield from marian.rows(config)
     d_model, n_rows = config.d_model, config.max_length + FIRST
-    for ours, theirs in (("source", "model.encoder"), ("target", "model.decoder")):
-        table = (f"{theirs}.embed_positions.weight",)
-        shape = (config.max_length, d_model)
-        yield WeightRow(f"{ours}.positions.weight", shape, table, first_rows=(FIRST,), n_rows=n_rows)
-        yield from norm_rows(f"{ours}.norm", f"{theirs}.layernorm_embedding", d_model)
+    for stack, side in (("encoder", "source"), ("decoder", "target")):
+        theirs = f"model.{stack}"
+        table, shape = (f"{theirs}.embed_positions.weight",), (config.max_length, d_model)
+        yield WeightRow(f"{side}.positions.weight", shape, table, first_rows=(FIRST,), n_rows=n_rows)
+        yield from norm_rows(f"{side}.norm", f"{theirs}.layernorm_embedding", d_model)
         if config.final_norm:
-            yield from norm_rows(theirs.replace("model.", "") + ".norm", f"{theirs}.layer_norm", d_model)
+            yield from norm_rows(f"{stack}.norm", f"{theirs}.layer_norm", d_model)
 
 
 def tensor_name(name: str, config: BartConfig) -> str | None:
     """Return the name with its prefix, or None for a copy of the table of tokens and for a version."""
-    name = marian.prefixed(name)
-    return None if name in (*marian.TOKENS, marian.HEAD) or name.endswith(".version") else name
+    name = prefixed(name)
+    return None if name in (*marian.TOKENS, HEAD) or name.endswith(".version") else name
 
 
 BART, MBART = (
-    Family(name, Bart, table.read, partial(settings_of, table=table), rows, tensor_name, marian.with_head)
+    Family(name, Bart, table.read, partial(settings_of, table=table), rows, tensor_name, fit_head)
     for name, table in (("bart", BART_SETTINGS), ("mbart", MBART_SETTINGS))
 )

@@ -1,23 +1,24 @@
-"""DistilBERT, a BERT of half as many layers: https://huggingface.co/docs/transformers/model_doc/distilbert.
+"""DistilBERT, a BERT of half as many layers, without segments (models/bert.py).
 
-There are no vectors of segments. The layers are those of BERT under other names, and the eps of all norms is
-not a setting of a file. `sinusoidal_pos_embds` says only how the positions were initialised: the file holds
-them.
+The layers are those of BERT under other names, and the eps of all norms is not a setting of a file. A
+classifier of texts has no pooler, but a layer with ReLU. `sinusoidal_pos_embds` says only how the positions
+were initialised: the file holds them.
 
-Source: Sanh et al. 2019.
+Source: Sanh et al. 2019; https://huggingface.co/docs/transformers/model_doc/distilbert.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from npformer.interop.families.bert import Names, class_settings, family
+from npformer.interop.families.bert_layout import BertLayout, head_settings
 from npformer.interop.families.parts import ACTIVATIONS
 from npformer.interop.families.settings_table import SettingRow, SettingTable, count, index, number
 from npformer.models.bert import BertConfig
 
 SETTINGS = SettingTable(
     BertConfig,
+    None,
     (
         count("vocab_size", "vocab_size", 30522),
         count("d_model", "dim", 768),
@@ -30,13 +31,13 @@ SETTINGS = SettingTable(
         number("attention_dropout", "attention_dropout", 0.1),
         index("pad_id", "pad_token_id", 0),
     ),
-    only={"tie_word_embeddings": True},
-    ours={"n_segments": 0, "norm_eps": 1e-12},
-    theirs={"model_type": "distilbert", "sinusoidal_pos_embds": False},
+    required={"tie_word_embeddings": True},
+    fixed={"n_segments": 0, "norm_eps": 1e-12},
+    written_too={"sinusoidal_pos_embds": False},
 )
-NAMES = Names(
-    embeddings="distilbert.embeddings",
-    layer="distilbert.transformer.layer.{}",
+LAYOUT = BertLayout(
+    prefix="distilbert",
+    layers="distilbert.transformer.layer",
     parts={
         "self_attention": [f"attention.{part}_lin" for part in ("q", "k", "v", "out")],
         "norm1": "sa_layer_norm",
@@ -44,11 +45,11 @@ NAMES = Names(
         "feed_forward.outer": "ffn.lin2",
         "norm2": "output_layer_norm",
     },
-    dense="vocab_transform",
-    head_norm="vocab_layer_norm",
-    output_bias="vocab_projector.bias",
-    text_dense="pre_classifier",
-    text_output="classifier",
+    heads={
+        "tokens": {"dense": "vocab_transform", "norm": "vocab_layer_norm", "output": "vocab_projector"},
+        "text classes": {"dense": "pre_classifier", "output": "classifier"},
+        "token classes": {"output": "classifier"},
+    },
     text_activation="relu",
     skipped=r"vocab_projector\.weight|distilbert\.embeddings\.position_ids",
 )
@@ -56,7 +57,7 @@ NAMES = Names(
 
 def settings_of(config: BertConfig) -> dict[str, Any]:
     """Return the content of a config.json."""
-    return SETTINGS.written(config, **class_settings(config, "DistilBert"))
+    return SETTINGS.written(config, **head_settings(config, "DistilBert"))
 
 
-DISTILBERT = family(NAMES, "distilbert", SETTINGS.read, settings_of)
+DISTILBERT = LAYOUT.family("distilbert", SETTINGS.read, settings_of)

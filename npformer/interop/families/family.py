@@ -113,14 +113,15 @@ class Family:
         model: Our class of the model, called as model(config, rng=..., dtype=...).
         config_of: The function from the settings of a config.json to our configuration. It refuses every
             option that our model does not have.
-        settings_of: The function from our configuration to the content of a config.json. It leaves out what
-            the family does not have, so that config_of returns another configuration then.
+        settings_of: The function from our configuration to the content of a config.json, without the name of
+            the family. It leaves out what the family does not have, so that config_of returns another
+            configuration then.
         rows: The function from our configuration to its rows. It yields them one by one, because a forged
             config.json may ask for billions of layers.
         tensor_name: The function from the name of a tensor in a file, and our configuration, to the name that
             transformers now gives it: older files say gamma for weight, or lack a prefix. None stands for a
             tensor that is not a parameter, such as a mask, and is skipped.
-        with_head: The function from our configuration and what the files hold to the configuration with the
+        fit_head: The function from our configuration and what the files hold to the configuration with the
             head that they have. None for a family with one head.
     """
 
@@ -130,4 +131,4 @@ class Family:
     settings_of: Callable[[Any], dict[str, Any]]
     rows: Callable[[Any], Iterator[WeightRow]]
     tensor_name: Callable[[str, Any], str | None]
-    with_head: Callable[[Any, Stored], Any] | None = None
+    fit_head: Callable[[Any, Stored], Any] | None = None

@@ -1,8 +1,8 @@
-"""Gemma 2, a Gemma with four norms in a layer, windows and soft caps (models/gemma2.py).
+"""Gemma 2, a Gemma with four norms in a layer, local layers and soft caps (models/gemma2.py).
 
-The names are those of Llama, and the gains of norms are stored as in Gemma 1 (gemma.py). A layer has four
-norms, and `layer_types` says which layers have the window. What the layers compute is in
-npformer/models/gemma2.py.
+There is a norm before and after each sublayer. Every other layer is local: a token sees a window of the
+tokens before it; `layer_types` says which layers these are. Scores x become cap · tanh(x / cap), and so do
+logits. The names are those of Llama, and the gains of norms are stored as in Gemma 1 (gemma.py).
 
 Source: Gemma team 2024, "Gemma 2"; https://huggingface.co/docs/transformers/model_doc/gemma2.
 """
@@ -13,30 +13,25 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+from npformer.interop.families import gemma
 from npformer.interop.families.family import Family, WeightRow
-from npformer.interop.families.gemma import DEFAULTS, ONLY
-from npformer.interop.families.llama import GATES, llama_table, tensor_name
+from npformer.interop.families.llama import GATES, tensor_name
 from npformer.interop.families.llama import rows as llama_rows
-from npformer.interop.families.parts import layer_types, local_layers, with_head
+from npformer.interop.families.parts import fit_head
 from npformer.interop.families.settings_table import SettingRow, count, or_null
+from npformer.interop.families.windows import layer_types, local_layers
 from npformer.interop.settings_file import Settings
 from npformer.models.gemma2 import Gemma2, Gemma2Config
 
-# the settings that Gemma 3 has, too
-ROWS = (
-    SettingRow(GATES, "activation", "hidden_activation", "gelu_pytorch_tanh"),
-    count("query_scale", "query_pre_attn_scalar", 256),
-    count("local_window", "sliding_window", 4096),
-)
-SETTINGS = llama_table(
+SETTINGS = gemma.SETTINGS.variant(
     Gemma2Config,
-    "gemma2",
-    "Gemma2",
-    *ROWS,
+    "Gemma2ForCausalLM",
+    SettingRow(GATES, "activation", "hidden_activation", "gelu_pytorch_tanh"),
+    count("scale_width", "query_pre_attn_scalar", 256),
+    count("local_window", "sliding_window", 4096),
     SettingRow(or_null(Settings.number), "score_cap", "attn_logit_softcapping", 50.0),
     SettingRow(or_null(Settings.number), "logit_cap", "final_logit_softcapping", 30.0),
-    only=ONLY,
-    defaults=DEFAULTS | {"num_key_value_heads": 4},
+    defaults={"num_key_value_heads": 4},
 )
 NORMS = {
     "norm1": "input_layernorm",
@@ -48,9 +43,8 @@ NORMS = {
 
 def config_of(settings: Settings) -> Gemma2Config:
     """Return our configuration of a Gemma 2, whose layers have one rotary base."""
-    base = settings.part("rope_parameters").number("rope_theta", settings.number("rope_theta", 10000.0))
-    config: Gemma2Config = SETTINGS.read(settings, local=local_layers(settings, 2), local_base=base)
-    return config
+    config: Gemma2Config = SETTINGS.read(settings, local=local_layers(settings, 2))
+    return config.replace(local_base=config.rotary_base)
 
 
 def settings_of(config: Gemma2Config) -> dict[str, Any]:
@@ -59,10 +53,11 @@ def settings_of(config: Gemma2Config) -> dict[str, Any]:
 
 
 def rows(config: Gemma2Config) -> Iterator[WeightRow]:
-    """Yield the rows of the table that relates our parameters to the tensors of a file."""
+    """Yield which tensors of a file hold each of our parameters."""
     for row in llama_rows(config, NORMS, added=1.0):
         is_capped = row.ours == "output.weight" and config.logit_cap is not None
+        # the cap is a layer around the output
         yield replace(row, ours="output.output.weight") if is_capped else row
 
 
-GEMMA2 = Family("gemma2", Gemma2, config_of, settings_of, rows, tensor_name, with_head)
+GEMMA2 = Family("gemma2", Gemma2, config_of, settings_of, rows, tensor_name, fit_head)

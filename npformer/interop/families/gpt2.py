@@ -1,10 +1,10 @@
-"""GPT-2, whose layers are ours: https://huggingface.co/docs/transformers/model_doc/gpt2.
+"""GPT-2, whose layers GPT has (models/gpt/).
 
 Its linear maps are stored as (in, out), like ours, and its queries, keys and values are fused, like ours. So
 no weight is transposed and none is divided. Old files lack the prefix of the names, and hold the causal masks
 beside the parameters.
 
-Source: Radford et al. 2019.
+Source: Radford et al. 2019; https://huggingface.co/docs/transformers/model_doc/gpt2.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator
 
 from npformer.interop.families.family import Family, WeightRow
-from npformer.interop.families.parts import ACTIVATIONS, HEAD, norm_rows, with_head
+from npformer.interop.families.parts import ACTIVATIONS, HEAD, NO_IDS, fit_head, norm_rows
 from npformer.interop.families.settings_table import USUAL, SettingRow, SettingTable, count, flag, number
 from npformer.models.gpt import GPT, GPTConfig
 
@@ -27,10 +27,9 @@ LINEAR = {
 }
 NORMS = {"norm1": "ln_1", "norm2": "ln_2"}
 _MASK = re.compile(r"h\.\d+\.attn\.(masked_)?bias")
-
-
 SETTINGS = SettingTable(
     GPTConfig,
+    "GPT2LMHeadModel",
     (
         count("vocab_size", "vocab_size", 50257),
         count("d_model", "n_embd", 768),
@@ -43,22 +42,17 @@ SETTINGS = SettingTable(
         flag("tied", "tie_word_embeddings", True),
         SettingRow(None, "dropout", ("resid_pdrop", "embd_pdrop", "attn_pdrop")),
     ),
-    only={
+    required={
         "scale_attn_weights": True,
         "scale_attn_by_inverse_layer_idx": False,
         "add_cross_attention": False,
     },
-    theirs={
-        "model_type": "gpt2",
-        "architectures": ["GPT2LMHeadModel"],
-        "bos_token_id": None,  # by default the last of 50,257, at which generation would stop
-        "eos_token_id": None,
-    },
+    written_too=NO_IDS,
 )
 
 
 def rows(config: GPTConfig) -> Iterator[WeightRow]:
-    """Yield the rows of the table that relates our parameters to the tensors of a file."""
+    """Yield which tensors of a file hold each of our parameters."""
     d, f = config.d_model, config.hidden_width
     yield WeightRow("embedding.tokens.weight", (config.vocab_size, d), (f"{PREFIX}wte.weight",))
     yield WeightRow("embedding.positions.weight", (config.context, d), (f"{PREFIX}wpe.weight",))
@@ -83,4 +77,4 @@ def tensor_name(name: str, config: GPTConfig) -> str | None:
     return name if name == HEAD else PREFIX + name
 
 
-GPT2 = Family("gpt2", GPT, SETTINGS.read, SETTINGS.written, rows, tensor_name, with_head)
+GPT2 = Family("gpt2", GPT, SETTINGS.read, SETTINGS.written, rows, tensor_name, fit_head)

@@ -1,9 +1,10 @@
 """GPT-NeoX and Pythia, a GPT-2 with parallel sublayers and rotary positions (models/gpt_neox.py).
 
 `use_parallel_residual` says whether both sublayers read the same vector, and `partial_rotary_factor`
-(`rotary_pct` in older files) which part of each head is rotated (models/gpt_neox.py). The rows of the fused
-projection are ordered by heads: the K rows of the first head's queries, then of its keys, of its values, and
-so on. In ours, all queries come first. Matrices are stored as (out, in).
+(`rotary_pct` in older files) which part of each head is rotated, as a rule a quarter. The GELU is the exact
+one, and the output has a matrix of its own. The rows of the fused projection are ordered by heads: the K rows
+of the first head's queries, then of its keys, of its values, and so on. In ours, all queries come first.
+Matrices are stored as (out, in).
 
 Source: Black et al. 2022; Biderman et al. 2023; https://huggingface.co/docs/transformers/model_doc/gpt_neox.
 """
@@ -16,16 +17,16 @@ from typing import Any
 
 from npformer.interop.families import parts
 from npformer.interop.families.family import Family, WeightRow
+from npformer.interop.families.rotary import read_rope
 from npformer.interop.families.settings_table import SettingRow, SettingTable, count, flag, number
 from npformer.interop.settings_file import Settings
 from npformer.models.gpt_neox import GPTNeoX, GPTNeoXConfig
 
 PREFIX = "gpt_neox."
 _BUFFER = re.compile(r"gpt_neox\.layers\.\d+\.attention\.(bias|masked_bias|rotary_emb\.inv_freq)")
-
-
 SETTINGS = SettingTable(
     GPTNeoXConfig,
+    "GPTNeoXForCausalLM",
     (
         count("vocab_size", "vocab_size", 50432),
         count("d_model", "hidden_size", 6144),
@@ -39,13 +40,8 @@ SETTINGS = SettingTable(
         flag("parallel", "use_parallel_residual", True),
         SettingRow(None, "dropout", ("hidden_dropout", "attention_dropout")),
     ),
-    only={"attention_bias": True},
-    theirs={
-        "model_type": "gpt_neox",
-        "architectures": ["GPTNeoXForCausalLM"],
-        "bos_token_id": None,  # by default ids of tokens that are like all others in our models
-        "eos_token_id": None,
-    },
+    required={"attention_bias": True},
+    written_too=parts.NO_IDS,
 )
 # the parts of a layer, in our names and in theirs
 LAYER = {
@@ -58,13 +54,8 @@ LAYER = {
 
 
 def config_of(settings: Settings) -> GPTNeoXConfig:
-    """Return our configuration of a GPT-NeoX. Its dropouts, which act only in training, are left out.
-
-    Raises:
-        UserError: If a setting is missing or impossible, or asks for what our model does not have.
-    """
-    rope = settings.part("rope_scaling" if settings.has("rope_scaling") else "rope_parameters")
-    rope.choice("rope_type" if rope.has("rope_type") else "type", {"default": None}, "default")
+    """Return our configuration of a GPT-NeoX, whose heads are rotated in part."""
+    rope, _ = read_rope(settings, {"default": "none"})
     config: GPTNeoXConfig = SETTINGS.read(
         settings,
         rotary_base=rope.number("rope_theta", settings.number("rotary_emb_base", 10000.0)),
@@ -81,7 +72,7 @@ def settings_of(config: GPTNeoXConfig) -> dict[str, Any]:
 
 
 def rows(config: GPTNeoXConfig) -> Iterator[WeightRow]:
-    """Yield the rows of the table that relates our parameters to the tensors of a file."""
+    """Yield which tensors of a file hold each of our parameters."""
     d, v, shape = config.d_model, config.vocab_size, parts.LayerShape(config.d_model, config.hidden_width)
     yield WeightRow("embedding.tokens.weight", (v, d), (f"{PREFIX}embed_in.weight",))
     for i in range(config.n_layers):
@@ -94,9 +85,9 @@ def rows(config: GPTNeoXConfig) -> Iterator[WeightRow]:
 
 
 def _projection_rows(config: GPTNeoXConfig, ours: str, theirs: str) -> Iterator[WeightRow]:
-    """Yield the rows of the fused projection, whose tensor has the parts of a head side by side."""
+    """Yield the rows of the fused projection, whose tensor is ordered by heads."""
     d, width, n_heads = config.d_model, config.d_head, config.n_heads
-    # the first row of each head's queries, then of each head's keys, then of its values
+    # the first rows of every head's queries, then keys, then values
     firsts = tuple((3 * head + part) * width for part in range(3) for head in range(n_heads))
     for kind, shape in {"weight": (d, 3 * d), "bias": (3 * d,)}.items():
         yield WeightRow(
@@ -117,4 +108,4 @@ def tensor_name(name: str, config: GPTNeoXConfig) -> str | None:
     return None if _BUFFER.fullmatch(name) else name
 
 
-GPT_NEOX = Family("gpt_neox", GPTNeoX, config_of, settings_of, rows, tensor_name, parts.with_head)
+GPT_NEOX = Family("gpt_neox", GPTNeoX, config_of, settings_of, rows, tensor_name, parts.fit_head)

@@ -1,28 +1,28 @@
-"""Mixtral, a Mistral with mixtures of experts: https://huggingface.co/docs/transformers/model_doc/mixtral.
+"""Mixtral, a Mistral with mixtures of experts (models/mixture.py).
 
-`num_experts_per_tok` is the number of experts that a token passes through, and the weights of its experts sum
-to 1. Every expert has its own tensors, and the router is called `gate`. What the layers compute is in
-npformer/models/mixture.py. The noise of the router, which acts only in training, is left out.
+A token passes through the `num_experts_per_tok` experts to which the router gives the largest weights, after
+a softmax; their weights are divided by their sum. Every expert has its own tensors, and the router is called
+`gate`. The noise of the router, which acts only in training, is left out.
 
-Source: Jiang et al. 2024.
+Source: Jiang et al. 2024; https://huggingface.co/docs/transformers/model_doc/mixtral.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 
 from npformer.interop.families.family import Family, WeightRow
-from npformer.interop.families.llama import llama_table, tensor_name
+from npformer.interop.families.llama import LLAMA_LIKE, tensor_name
 from npformer.interop.families.llama import rows as llama_rows
-from npformer.interop.families.parts import linear_rows, with_head
+from npformer.interop.families.parts import fit_head, linear_rows
 from npformer.interop.families.settings_table import SettingRow, count, number, or_null
 from npformer.interop.settings_file import Settings
 from npformer.models.mixture import Mixture, MixtureConfig
 
-SETTINGS = llama_table(
+SETTINGS = LLAMA_LIKE.variant(
     MixtureConfig,
-    "mixtral",
-    "Mixtral",
+    "MixtralForCausalLM",
     count("n_experts", "num_local_experts", 8),
     count("top_k", "num_experts_per_tok", 2),
     SettingRow(or_null(Settings.count), "window", "sliding_window"),
@@ -38,12 +38,12 @@ PARTS = {"gate": "w1", "value": "w3", "outer": "w2"}  # of an expert, in our nam
 
 
 def rows(config: MixtureConfig) -> Iterator[WeightRow]:
-    """Yield the rows of the table that relates our parameters to the tensors of a file."""
+    """Yield which tensors of a file hold each of our parameters."""
     yield from mixture_rows(config, "block_sparse_moe", PARTS)
 
 
 def mixture_rows(config: MixtureConfig, name: str, parts: Mapping[str, str]) -> Iterator[WeightRow]:
-    """Yield the rows of a Llama with mixtures of experts in place of feed-forward networks.
+    """Yield the rows of a Llama with mixtures of experts instead of feed-forward networks.
 
     Args:
         config: Our configuration.
@@ -52,9 +52,8 @@ def mixture_rows(config: MixtureConfig, name: str, parts: Mapping[str, str]) -> 
     """
     d, f = config.d_model, config.expert_width
     for row in llama_rows(config):
-        stack, *below = row.ours.split(".")
-        is_network = stack == "layers" and below[1] == "feed_forward"
-        if not is_network or int(below[0]) in config.dense:
+        network = re.match(r"layers\.(\d+)\.feed_forward", row.ours)
+        if network is None or int(network[1]) in config.dense:
             yield row
     for i in range(config.n_layers):
         if i in config.dense:
@@ -68,4 +67,4 @@ def mixture_rows(config: MixtureConfig, name: str, parts: Mapping[str, str]) -> 
                 yield from linear_rows(f"{ours}.experts.{expert}.{part}", tensors, *size, bias=False)
 
 
-MIXTRAL = Family("mixtral", Mixture, SETTINGS.read, SETTINGS.written, rows, tensor_name, with_head)
+MIXTRAL = Family("mixtral", Mixture, SETTINGS.read, SETTINGS.written, rows, tensor_name, fit_head)

@@ -1,12 +1,12 @@
-"""OPT, a GPT-2 with other names: https://huggingface.co/docs/transformers/model_doc/opt.
+"""OPT, a GPT-2 with ReLU (models/gpt/).
 
-The activation is ReLU. The table of positions has two rows more than there are positions: the first token is
+The table of positions has two rows more than there are positions: the first token is
 at row 2, since row 1 was meant for padding. Matrices are stored as (out, in), and queries, keys and values
 apart.
 
 OPT-350M is refused: it projects the embedding from another width, and its norms follow the sublayers.
 
-Source: Zhang et al. 2022, "OPT: Open Pre-trained Transformer Language Models".
+Source: Zhang et al. 2022; https://huggingface.co/docs/transformers/model_doc/opt.
 """
 
 from __future__ import annotations
@@ -20,13 +20,12 @@ from npformer.models.gpt import GPT, GPTConfig
 
 PREFIX = "model."
 FIRST = 2  # the row of the first position
-
-
 SETTINGS = SettingTable(
     GPTConfig,
+    "OPTForCausalLM",
     (
         count("vocab_size", "vocab_size", 50272),
-        count("d_model", ("hidden_size", "word_embed_proj_dim"), 768),
+        count("d_model", ("hidden_size", "word_embed_proj_dim"), lambda file: file.count("hidden_size", 768)),
         count("n_layers", "num_hidden_layers", 12),
         count("n_heads", "num_attention_heads", 12),
         count("d_ff", "ffn_dim", 3072),
@@ -35,19 +34,13 @@ SETTINGS = SettingTable(
         flag("tied", "tie_word_embeddings", True),
         SettingRow(None, "dropout", "dropout"),
     ),
-    only={
+    required={
         "do_layer_norm_before": True,
         "_remove_final_layer_norm": False,
         "enable_bias": True,
         "layer_norm_elementwise_affine": True,
     },
-    theirs={
-        "model_type": "opt",
-        "architectures": ["OPTForCausalLM"],
-        "bos_token_id": None,  # by default ids that are tokens like all others in our models
-        "eos_token_id": None,
-        "pad_token_id": None,
-    },
+    written_too=parts.NO_IDS,
 )
 # the parts of a layer, in our names and in theirs
 LAYER = {
@@ -60,7 +53,7 @@ LAYER = {
 
 
 def rows(config: GPTConfig) -> Iterator[WeightRow]:
-    """Yield the rows of the table that relates our parameters to the tensors of a file."""
+    """Yield which tensors of a file hold each of our parameters."""
     d, context = config.d_model, config.context
     shape = parts.LayerShape(d, config.hidden_width)
     theirs = f"{PREFIX}decoder"
@@ -86,4 +79,4 @@ def tensor_name(name: str, config: GPTConfig) -> str | None:
     return PREFIX + name.removeprefix(PREFIX)
 
 
-OPT = Family("opt", GPT, SETTINGS.read, SETTINGS.written, rows, tensor_name, parts.with_head)
+OPT = Family("opt", GPT, SETTINGS.read, SETTINGS.written, rows, tensor_name, parts.fit_head)

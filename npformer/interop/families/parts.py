@@ -1,16 +1,13 @@
-"""Rows of layers, names of activations and types of layers that several families have in common."""
+"""Rows of layers, names of activations and the head, which several families have in common."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from npformer.errors import UserError
 from npformer.interop.families.family import Stored, WeightRow
-from npformer.interop.settings_file import Settings
-from npformer.validation import short
 
-HEAD = "lm_head.weight"  # the output of a decoder-only model, if it is not the table of tokens
+HEAD = "lm_head.weight"  # the matrix of the output, if it is not the table of tokens
 OLD_HEAD = "embed_out.weight"  # its name in the files that version 4 of transformers wrote for GPT-NeoX
 PREFIXES = ("model.", "transformer.", "gpt_neox.")  # of names in the files of decoder-only models with a head
 
@@ -25,8 +22,8 @@ ACTIVATIONS = {
     "linear": "none",
 }
 
-# the types of layers, those with a window and the others
-TYPES = ("sliding_attention", "full_attention")
+# else transformers takes ids that are ordinary tokens here
+NO_IDS = dict.fromkeys(("bos_token_id", "eos_token_id", "pad_token_id"))
 
 
 class LayerShape(NamedTuple):
@@ -35,8 +32,8 @@ class LayerShape(NamedTuple):
     Attributes:
         d_model: The width D of the layer.
         d_ff: The width F of the hidden layer of its feed-forward network.
-        heads: The width of all heads of queries together; None means D.
-        key_heads: That of all heads of keys, or of values; None means the same.
+        queries: The width of the queries of all heads together; None means D.
+        keys: The width of their keys, which is that of their values; None means the same.
         bias: False if norms and linear maps have no biases.
         qkv_bias: Whether queries, keys and values have biases; None means the same.
         fused: True if our queries, keys and values are one linear map. In cross-attention, queries are apart.
@@ -44,8 +41,8 @@ class LayerShape(NamedTuple):
 
     d_model: int
     d_ff: int
-    heads: int | None = None
-    key_heads: int | None = None
+    queries: int | None = None
+    keys: int | None = None
     bias: bool = True
     qkv_bias: bool | None = None
     fused: bool = True
@@ -64,19 +61,19 @@ def layer_rows(
         shape: The shape of the layer.
     """
     d, f, bias = shape.d_model, shape.d_ff, shape.bias
-    h = d if shape.heads is None else shape.heads
-    g = h if shape.key_heads is None else shape.key_heads
+    q = d if shape.queries is None else shape.queries
+    k = q if shape.keys is None else shape.keys
     qkv_bias = bias if shape.qkv_bias is None else shape.qkv_bias
-    sizes = {"output": (h, d), "inner": (d, f), "gate": (d, f), "value": (d, f), "outer": (f, d)}
+    sizes = {"output": (q, d), "inner": (d, f), "gate": (d, f), "value": (d, f), "outer": (f, d)}
     for part, name in parts.items():
         if not isinstance(name, str):  # an attention
-            projections = {"query": (name[0], h), "key": (name[1], g), "value": (name[2], g)}
+            projections = {"query": (name[0], q), "key": (name[1], k), "value": (name[2], k)}
             for group in _groups(shape.fused, is_cross=part == "cross"):
                 linear = [f"{theirs}.{projections[each][0]}" for each in group]
                 widths = tuple(projections[each][1] for each in group)
                 projection = f"{ours}.{part}.{'_'.join(group)}"
                 yield from linear_rows(projection, linear, d, sum(widths), widths, bias=qkv_bias)
-            yield from linear_rows(f"{ours}.{part}.output", [f"{theirs}.{name[3]}"], h, d, bias=bias)
+            yield from linear_rows(f"{ours}.{part}.output", [f"{theirs}.{name[3]}"], q, d, bias=bias)
         elif part.startswith("norm"):
             yield from norm_rows(f"{ours}.{part}", f"{theirs}.{name}", d, bias=bias)
         else:
@@ -130,32 +127,8 @@ def norm_rows(ours: str, theirs: str, width: int, *, bias: bool = True) -> Itera
         yield WeightRow(f"{ours}.bias", (width,), (f"{theirs}.bias",))
 
 
-def local_layers(settings: Settings, every: int) -> tuple[int, ...]:
-    """Return the layers of a file that have a window: by default, all but every n-th layer.
-
-    Args:
-        settings: The settings of a config.json.
-        every: The number n.
-    """
-    n_layers = settings.count("num_hidden_layers")
-    types = settings.values.get("layer_types")
-    if types is None:
-        types = [TYPES[(i + 1) % every == 0] for i in range(n_layers)]
-    if not isinstance(types, list) or len(types) != n_layers or any(each not in TYPES for each in types):
-        raise UserError(
-            f"layer_types is {short(types)} in {settings.place}: it must have {TYPES[0]!r} or {TYPES[1]!r} "
-            f"for each of the {n_layers} layers"
-        )
-    return tuple(i for i in range(n_layers) if types[i] == TYPES[0])
-
-
-def layer_types(config: Any) -> list[str]:
-    """Return the setting layer_types, the way back from local_layers."""
-    return [TYPES[i not in config.local] for i in range(config.n_layers)]
-
-
-def with_head(config: Any, stored: Stored) -> Any:
-    """Return the configuration of a decoder-only model without a head if the files have none.
+def fit_head(config: Any, stored: Stored) -> Any:
+    """Return the configuration of a decoder-only model, with head=False if the files hold no head.
 
     Such files, as those of LlamaModel and GPT2Model, lack the prefix of the names as well. If the output is
     the table of tokens, they have all that a head needs.

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 from npformer.errors import UserError
-from npformer.interop.settings_file import Settings
+from npformer.interop.settings_file import Settings, json_text
 
 # the default of a setting whose absence is None in our configuration, which stands for a usual value there
 USUAL: Any = object()
-# our settings whose value in effect is told by a property, since None or a name stands for it
+# our settings whose effect another property tells, since None or a name stands for it
 EFFECTIVE = {
     "n_kv_heads": "key_heads",
     "head_dim": "d_head",
@@ -30,16 +30,15 @@ class SettingRow:
     """One of our settings, and the setting of a config.json that holds its value.
 
     Attributes:
-        kind: The method of Settings that reads it, or our value for each text that the setting may have. With
-            None, the setting is written and not read, because it acts in training alone.
+        reader: The method of Settings that reads it, or our value for each text that the setting may have.
+            None: it is written and never read, because it acts in training alone.
         ours: The name of our setting. Several names are settings that have one value in a file.
-        theirs: The name of theirs. Several names are settings of a file that must have one value here; those
-            that the file lacks do not count.
+        theirs: The name of theirs. Several names are settings of a file that must have one value here.
         default: The value if the file lacks the setting, or the function that finds it in the other settings.
             None: the file must have it. USUAL: then ours is None.
     """
 
-    kind: Callable[[Settings, str, Any], Any] | Mapping[str, Any] | None
+    reader: Callable[[Settings, str, Any], Any] | Mapping[str, Any] | None
     ours: str | tuple[str, ...]
     theirs: str | tuple[str, ...]
     default: Any = None
@@ -50,16 +49,15 @@ class SettingRow:
         Raises:
             UserError: If the value is missing or impossible, or if the file has two of them.
         """
-        if self.kind is None:
+        if self.reader is None:
             return {}
         names = _names(self.theirs)
-        names = tuple(name for name in names if settings.has(name)) or names[:1]
         values = [self._value(settings, name) for name in names]
         for name, value in zip(names, values, strict=True):
             if value != values[0]:
                 raise UserError(
-                    f"{names[0]} is {values[0]} and {name} {value} in {settings.place}, and npformer "
-                    "supports only equal numbers: use another model"
+                    f"{names[0]} is {json_text(values[0])} and {name} is {json_text(value)} in "
+                    f"{settings.place}, and npformer supports only equal values: use another model"
                 )
         return dict.fromkeys(_names(self.ours), values[0])
 
@@ -71,13 +69,13 @@ class SettingRow:
         """
         name = _names(self.ours)[0]
         value = effective(config, name)
-        if isinstance(self.kind, Mapping):
-            # of several texts for one value of ours, the first one is written
-            texts = {ours: theirs for theirs, ours in reversed(list(self.kind.items()))}
+        if isinstance(self.reader, Mapping):
+            # reversed, so that the first of several texts for one value of ours wins
+            texts = {ours: theirs for theirs, ours in reversed(list(self.reader.items()))}
             if value not in texts:
                 raise UserError(
                     f"{name} of the model is {value!r}, and the layout has only "
-                    f"{', '.join(dict.fromkeys(self.kind.values()))}: choose another layout"
+                    f"{', '.join(dict.fromkeys(self.reader.values()))}: choose another layout"
                 )
             value = texts[value]
         value = list(value) if isinstance(value, tuple) else value  # as JSON has it
@@ -85,7 +83,7 @@ class SettingRow:
 
     def _value(self, settings: Settings, name: str) -> Any:
         """Return our value of one of their settings."""
-        assert self.kind is not None
+        assert self.reader is not None
         default = self.default
         if default is USUAL:
             if not settings.has(name):
@@ -93,9 +91,9 @@ class SettingRow:
             default = None
         if callable(default):
             default = default(settings)
-        if isinstance(self.kind, Mapping):
-            return settings.choice(name, self.kind, default)
-        return self.kind(settings, name, default)
+        if isinstance(self.reader, Mapping):
+            return settings.choice(name, self.reader, default)
+        return self.reader(settings, name, default)
 
 
 # the rows of a whole number of 1 or more, of True or False, of a whole number of 0 or more, and of a number
@@ -103,17 +101,17 @@ count, flag = partial(SettingRow, Settings.count), partial(SettingRow, Settings.
 index, number = partial(SettingRow, Settings.index), partial(SettingRow, Settings.number)
 
 
-def or_null(kind: Callable[[Settings, str, Any], Any]) -> Callable[[Settings, str, Any], Any]:
-    """Return the kind of a setting that may be null, which is not the same as if it were missing.
+def or_null(reader: Callable[[Settings, str, Any], Any]) -> Callable[[Settings, str, Any], Any]:
+    """Return the reader of a setting that may be null, which is not the same as if it were missing.
 
     Args:
-        kind: The method of Settings that reads it otherwise.
+        reader: The method of Settings that reads it otherwise.
     """
 
     def read(settings: Settings, name: str, default: Any) -> Any:
         if name not in settings.values:
             return default
-        return kind(settings, name, None) if settings.has(name) else None
+        return reader(settings, name, None) if settings.has(name) else None
 
     return read
 
@@ -124,17 +122,39 @@ class SettingTable:
 
     Attributes:
         config: The class of our configuration.
+        architecture: The class of transformers that reads the files. None: it depends on the head, or on the
+            variant of the table.
         rows: The rows of the table.
-        only: The settings of a file that have one supported value, which is the default there.
-        ours: Our settings for which the family has one value, if that is not our default.
-        theirs: What else a config.json of the family says.
+        required: The settings of a file that have one supported value, which is the default there.
+        fixed: Our settings for which the family has one value, if that is not our default.
+        written_too: What else a config.json of the family says.
+        defaults: The values of settings that a file may leave out, if they are not those of the rows.
     """
 
     config: Callable[..., Any]
-    rows: Iterable[SettingRow]
-    only: Mapping[str, Any] = field(default_factory=dict)
-    ours: Mapping[str, Any] = field(default_factory=dict)
-    theirs: Mapping[str, Any] = field(default_factory=dict)
+    architecture: str | None
+    rows: Sequence[SettingRow]
+    required: Mapping[str, Any] = field(default_factory=dict)
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+    written_too: Mapping[str, Any] = field(default_factory=dict)
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+
+    def variant(
+        self, config: Callable[..., Any], architecture: str, *rows: SettingRow, **added: Mapping[str, Any]
+    ) -> Self:
+        """Return the table of a family that has nearly the same settings.
+
+        Args:
+            config: The class of our configuration.
+            architecture: The class of transformers.
+            rows: Rows that this table lacks, or that replace those that read the same settings of ours. A row
+                that is never read replaces none: dropout has several names in some families.
+            added: What is added to `required`, `fixed`, `written_too` or `defaults` of this table.
+        """
+        replaced = {row.ours for row in rows if row.reader is not None}
+        rows = (*(row for row in self.rows if row.ours not in replaced), *rows)
+        mappings: Any = {name: {**getattr(self, name), **entries} for name, entries in added.items()}
+        return replace(self, config=config, architecture=architecture, rows=rows, **mappings)
 
     def read(self, settings: Settings, **others: Any) -> Any:
         """Return our configuration.
@@ -146,10 +166,11 @@ class SettingTable:
         Raises:
             UserError: If a setting is missing or impossible, or asks for what our model does not have.
         """
-        for name, value in self.only.items():
+        settings = Settings({**self.defaults, **settings.values}, settings.place)
+        for name, value in self.required.items():
             settings.require(name, value, default=value)
         read = {name: value for row in self.rows for name, value in row.read(settings).items()}
-        return settings.configure(self.config, **{**read, **self.ours, **others})
+        return settings.configure(self.config, **{**read, **self.fixed, **others})
 
     def written(self, config: Any, **others: Any) -> dict[str, Any]:
         """Return the content of a config.json, the way back from read.
@@ -162,7 +183,8 @@ class SettingTable:
             UserError: If the family has no text for a value of ours.
         """
         written = {name: value for row in self.rows for name, value in row.written(config).items()}
-        return {**self.theirs, **written, **others}
+        architectures = {"architectures": [self.architecture]} if self.architecture else {}
+        return {**architectures, **self.written_too, **written, **others}
 
 
 def effective(config: Any, name: str) -> Any:

@@ -1,10 +1,10 @@
-"""SmolLM3, a Llama with layers without positions: https://huggingface.co/docs/transformers/model_doc/smollm3.
+"""SmolLM3, a Llama with layers without positions (models/smollm3.py).
 
 `no_rope_layers` has a number for each layer: 0 means that queries and keys are not rotated there, and 1 that
-they are. Without it, every `no_rope_layer_interval`-th layer is without positions (models/smollm3.py). The
-tensors are those of Llama.
+they are. Without it, every `no_rope_layer_interval`-th layer is without positions. The tensors are those of
+Llama.
 
-Source: Bakouch et al. 2025.
+Source: Bakouch et al. 2025; https://huggingface.co/docs/transformers/model_doc/smollm3.
 """
 
 from __future__ import annotations
@@ -13,22 +13,17 @@ from typing import Any
 
 from npformer.errors import UserError
 from npformer.interop.families.family import Family
-from npformer.interop.families.llama import (
-    llama_table,
-    require_equal_biases,
-    require_no_windows,
-    rows,
-    tensor_name,
-)
-from npformer.interop.families.parts import with_head
+from npformer.interop.families.llama import BIAS, LLAMA_LIKE, rows, tensor_name
+from npformer.interop.families.parts import fit_head
+from npformer.interop.families.windows import require_no_windows
 from npformer.interop.settings_file import Settings
 from npformer.models.smollm3 import SmolLM3, SmolLM3Config
 from npformer.validation import has_type, short
 
-SETTINGS = llama_table(
+SETTINGS = LLAMA_LIKE.variant(
     SmolLM3Config,
-    "smollm3",
-    "SmolLM3",
+    "SmolLM3ForCausalLM",
+    BIAS,
     defaults={
         "num_key_value_heads": 4,
         "max_position_embeddings": 32768,
@@ -39,16 +34,15 @@ SETTINGS = llama_table(
 
 
 def config_of(settings: Settings) -> SmolLM3Config:
-    """Return our configuration of a SmolLM3, and refuse sliding windows."""
-    n_layers = settings.count("num_hidden_layers")
-    require_no_windows(settings, n_layers if settings.has("sliding_window") else 0, full=0)
-    bias, unrotated = require_equal_biases(settings), _unrotated(settings, n_layers)
-    config: SmolLM3Config = SETTINGS.read(settings, bias=bias, unrotated=unrotated)
+    """Return our configuration, and refuse sliding windows, which the layers without positions would have."""
+    require_no_windows(settings)
+    config: SmolLM3Config = SETTINGS.read(settings, unrotated=_unrotated(settings))
     return config
 
 
-def _unrotated(settings: Settings, n_layers: int) -> tuple[int, ...]:
+def _unrotated(settings: Settings) -> tuple[int, ...]:
     """Return the layers without positions."""
+    n_layers = settings.count("num_hidden_layers")
     rotated = settings.values.get("no_rope_layers")
     if rotated is None:
         every = settings.count("no_rope_layer_interval", 4)
@@ -64,8 +58,7 @@ def _unrotated(settings: Settings, n_layers: int) -> tuple[int, ...]:
 def settings_of(config: SmolLM3Config) -> dict[str, Any]:
     """Return the content of a config.json."""
     rotated = [int(layer not in config.unrotated) for layer in range(config.n_layers)]
-    bias = {"attention_bias": config.bias, "mlp_bias": config.bias}
-    return SETTINGS.written(config, no_rope_layers=rotated, **bias)
+    return SETTINGS.written(config, no_rope_layers=rotated)
 
 
-SMOLLM3 = Family("smollm3", SmolLM3, config_of, settings_of, rows, tensor_name, with_head)
+SMOLLM3 = Family("smollm3", SmolLM3, config_of, settings_of, rows, tensor_name, fit_head)

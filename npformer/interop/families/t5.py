@@ -1,10 +1,11 @@
-"""T5, T5 1.1 and Flan-T5: https://huggingface.co/docs/transformers/model_doc/t5.
+"""T5, T5 1.1 and Flan-T5, a Transformer with relative positions, RMS norms and no biases (models/t5.py).
 
-There are no biases, and no positions but a table of the first layer of each stack, which all its layers read.
-The output is the table of tokens, whose input is divided by sqrt(D); or, in T5 1.1 and Flan-T5, a matrix of
-its own without this factor. What the layers compute is in npformer/models/t5.py.
+A norm precedes each sublayer, and scores are not divided by sqrt(K). The only positions are a table of biases
+of the scores, in the first layer of each stack; all layers of the stack use it. The output is the table of
+tokens, after a division by sqrt(D). In T5 1.1 and Flan-T5, it is a matrix of its own without this division,
+and the feed-forward networks are gated.
 
-Source: Raffel et al. 2020, "Exploring the Limits of Transfer Learning", section 2.1.
+Source: Raffel et al. 2020, section 2.1; https://huggingface.co/docs/transformers/model_doc/t5.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from typing import Any
 
 from npformer.errors import UserError
 from npformer.functional.gated import GATED_ACTIVATIONS
+from npformer.interop.families import parts
 from npformer.interop.families.family import Family, Stored, WeightRow
-from npformer.interop.families.parts import ACTIVATIONS, LayerShape, layer_rows, linear_rows, norm_rows
 from npformer.interop.families.settings_table import (
     USUAL,
     SettingRow,
@@ -25,12 +26,13 @@ from npformer.interop.families.settings_table import (
     index,
     number,
 )
-from npformer.models import t5
+from npformer.models.t5 import T5 as T5Model
 from npformer.models.t5 import T5Config
 
-NAMES = ACTIVATIONS | {"gated-gelu": "geglu_tanh", "gated-silu": "swiglu"}
+KINDS = parts.ACTIVATIONS | {"gated-gelu": "geglu_tanh", "gated-silu": "swiglu"}
 SETTINGS = SettingTable(
     T5Config,
+    "T5ForConditionalGeneration",
     (
         count(("source_vocab", "target_vocab"), "vocab_size", 32128),
         count("d_model", "d_model", 512),
@@ -42,7 +44,7 @@ SETTINGS = SettingTable(
         count("n_buckets", "relative_attention_num_buckets", 32),
         count("max_distance", "relative_attention_max_distance", 128),
         number("norm_eps", "layer_norm_epsilon", 1e-6),
-        SettingRow(NAMES, "activation", "feed_forward_proj", "relu"),
+        SettingRow(KINDS, "activation", "feed_forward_proj", "relu"),
         # files before version 5 of transformers say it by tie_word_embeddings
         flag("scale_output", "scale_decoder_outputs", lambda file: file.flag("tie_word_embeddings", True)),
         number(("dropout", "attention_dropout", "feed_forward_dropout"), "dropout_rate", 0.1),
@@ -50,10 +52,9 @@ SETTINGS = SettingTable(
         index("start_id", "decoder_start_token_id", lambda file: file.index("pad_token_id", 0)),
         index("end_id", "eos_token_id", 1),
     ),
-    ours={"label_smoothing": 0.0},
-    theirs={"model_type": "t5", "architectures": ["T5ForConditionalGeneration"], "is_encoder_decoder": True},
+    fixed={"label_smoothing": 0.0},
+    written_too={"is_encoder_decoder": True},
 )
-HEAD = "lm_head.weight"
 # the parts of a layer of each stack, in our names and in theirs, which number the sublayers
 ENCODER = {
     "self_attention": [f"0.SelfAttention.{part}" for part in "qkvo"],
@@ -74,22 +75,24 @@ def settings_of(config: T5Config) -> dict[str, Any]:
 
 
 def rows(config: T5Config) -> Iterator[WeightRow]:
-    """Yield the rows of the table that relates our parameters to the tensors of a file."""
-    d, heads = config.d_model, config.n_heads * config.head_key
-    shape = LayerShape(d, config.d_ff, heads, bias=False, fused=config.fused_projections)
-    yield WeightRow("source.tokens.weight", (config.source_vocab, d), ("shared.weight",))
+    """Yield which tensors of a file hold each of our parameters."""
+    d, queries = config.d_model, config.n_heads * config.head_key
+    shape = parts.LayerShape(d, config.d_ff, queries, bias=False, fused=config.fused_projections)
     network = GATED_NETWORK if config.activation in GATED_ACTIVATIONS else NETWORK
-    for side, attention in {"encoder": ENCODER, "decoder": DECODER}.items():
+    yield WeightRow("source.tokens.weight", (config.source_vocab, d), ("shared.weight",))
+    stacks = (("encoder", ENCODER, 1, config.n_layers), ("decoder", DECODER, 2, config.n_decoder_layers))
+    for side, attention, last, n_layers in stacks:
         table = (f"{side}.block.0.layer.0.SelfAttention.relative_attention_bias.weight",)
         yield WeightRow(f"{side}.layers.0.self_attention.table", (config.n_buckets, config.n_heads), table)
-        last = f"{1 if side == 'encoder' else 2}.DenseReluDense"
-        parts = attention | {f"feed_forward.{ours}": f"{last}.{theirs}" for ours, theirs in network.items()}
-        for i in range(config.n_layers if side == "encoder" else config.n_decoder_layers):
-            yield from layer_rows(f"{side}.layers.{i}", f"{side}.block.{i}.layer", parts, shape)
-        yield from norm_rows(f"{side}.norm", f"{side}.final_layer_norm", d, bias=False)
+        layer = dict(attention)
+        layer |= {f"feed_forward.{ours}": f"{last}.DenseReluDense.{name}" for ours, name in network.items()}
+        for i in range(n_layers):
+            yield from parts.layer_rows(f"{side}.layers.{i}", f"{side}.block.{i}.layer", layer, shape)
+        yield from parts.norm_rows(f"{side}.norm", f"{side}.final_layer_norm", d, bias=False)
     if config.own_output:
+        # the scale is a layer around the output
         output = "output.output" if config.scale_output else "output"
-        yield from linear_rows(output, ["lm_head"], d, config.target_vocab, bias=False)
+        yield from parts.linear_rows(output, ["lm_head"], d, config.target_vocab, bias=False)
 
 
 def tensor_name(name: str, config: T5Config) -> str | None:
@@ -99,7 +102,7 @@ def tensor_name(name: str, config: T5Config) -> str | None:
     return None if is_copy or is_unread else name
 
 
-def with_head(config: T5Config, stored: Stored) -> T5Config:
+def fit_head(config: T5Config, stored: Stored) -> T5Config:
     """Return the configuration with the output that the files have: the table of tokens, or a matrix.
 
     Raises:
@@ -110,7 +113,7 @@ def with_head(config: T5Config, stored: Stored) -> T5Config:
             f"the model of {stored.settings.place} was saved without its decoder (as T5EncoderModel): save "
             "it with T5ForConditionalGeneration"
         )
-    return config.replace(own_output=HEAD in stored.tensors)
+    return config.replace(own_output=parts.HEAD in stored.tensors)
 
 
-T5 = Family("t5", t5.T5, SETTINGS.read, settings_of, rows, tensor_name, with_head)
+T5 = Family("t5", T5Model, SETTINGS.read, settings_of, rows, tensor_name, fit_head)

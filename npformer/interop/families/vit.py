@@ -1,9 +1,9 @@
-"""ViT: https://huggingface.co/docs/transformers/model_doc/vit.
+"""ViT, a BERT of patches of an image, with a norm before each sublayer (models/vit.py).
 
-Matrices are stored as (out, in), and the kernel of the patches, the class vector and the positions as ours.
-The head is a classifier, or there is none: then the pooler is skipped. The layers are in models/vit.py.
+A learned class vector stands before the patches, and the classifier reads it. Without a classifier, the
+pooler is skipped. The kernel of the patches, the class vector and the positions are stored like ours.
 
-Source: Dosovitskiy et al. 2021, "An Image is Worth 16x16 Words", section 3.1.
+Source: Dosovitskiy et al. 2021, section 3.1; https://huggingface.co/docs/transformers/model_doc/vit.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from npformer.models.vit import ViT, ViTConfig
 
 SETTINGS = SettingTable(
     ViTConfig,
+    None,
     (
         SettingRow(Settings.pair, "image_size", "image_size", 224),
         SettingRow(Settings.pair, "patch_size", "patch_size", 16),
@@ -29,11 +30,10 @@ SETTINGS = SettingTable(
         number("dropout", "hidden_dropout_prob", 0.0),
         number("attention_dropout", "attention_probs_dropout_prob", 0.0),
     ),
-    only={"qkv_bias": True},
-    theirs={"model_type": "vit"},
+    required={"qkv_bias": True},
 )
 PREFIX = "vit."
-HEAD = "classifier"
+CLASSIFIER = "classifier"
 ATTENTION = ("attention.query", "attention.key", "attention.value", "output.dense")
 # the parts of a layer, in our names and in theirs
 LAYER = {
@@ -52,7 +52,7 @@ def settings_of(config: ViTConfig) -> dict[str, Any]:
 
 
 def rows(config: ViTConfig) -> Iterator[WeightRow]:
-    """Yield the rows of the table that relates our parameters to the tensors of a file."""
+    """Yield which tensors of a file hold each of our parameters."""
     d, theirs, shape = config.d_model, f"{PREFIX}embeddings", LayerShape(config.d_model, config.hidden_width)
     kernel, kernel_shape = f"{theirs}.patch_embeddings.projection", (d, config.n_colours, *config.patch_size)
     yield WeightRow("embedding.patches.weight", kernel_shape, (f"{kernel}.weight",))
@@ -63,21 +63,21 @@ def rows(config: ViTConfig) -> Iterator[WeightRow]:
         yield from layer_rows(f"encoder.layers.{i}", f"{PREFIX}encoder.layer.{i}", LAYER, shape)
     yield from norm_rows("encoder.norm", f"{PREFIX}layernorm", d)
     if config.n_classes:
-        yield from linear_rows("head.output", [HEAD], d, config.n_classes)
+        yield from linear_rows("head.output", [CLASSIFIER], d, config.n_classes)
 
 
 def tensor_name(name: str, config: ViTConfig) -> str | None:
     """Return the name of a tensor with its prefix, or None for the pooler."""
-    if name.startswith(f"{HEAD}."):
+    if name.startswith(f"{CLASSIFIER}."):
         return name
     name = PREFIX + name.removeprefix(PREFIX)
     return None if name.startswith(f"{PREFIX}pooler.") else name
 
 
-def with_head(config: ViTConfig, stored: Stored) -> ViTConfig:
+def fit_head(config: ViTConfig, stored: Stored) -> ViTConfig:
     """Return the configuration with as many classes as the classifier has, or 0 if there is none."""
-    has_head = f"{HEAD}.weight" in stored.tensors
+    has_head = f"{CLASSIFIER}.weight" in stored.tensors
     return config.replace(n_classes=len(labels_of(stored.settings)) if has_head else 0)
 
 
-VIT = Family("vit", ViT, SETTINGS.read, settings_of, rows, tensor_name, with_head)
+VIT = Family("vit", ViT, SETTINGS.read, settings_of, rows, tensor_name, fit_head)

@@ -39,7 +39,7 @@ def stages() -> list[Stage]:
 
     Source: DeepSeek-AI 2024, "DeepSeek-V2"; Yang et al. 2025, "Qwen3"; Gemma team 2025, "Gemma 3".
     """
-    gemma: dict[str, Any] = {**LLAMA, "n_kv_heads": 2, "qk_norm": True, "query_scale": 16}
+    gemma: dict[str, Any] = {**LLAMA, "n_kv_heads": 2, "qk_norm": True, "scale_width": 16}
     configs: dict[str, GPTConfig] = {
         "4 key heads": GPTConfig(**LLAMA),
         "2 key heads": GPTConfig(**LLAMA, n_kv_heads=2),

@@ -1,0 +1,73 @@
+"""The settings, the layers and the head that BART, mBART and Marian have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from npformer.errors import UserError
+from npformer.interop.families.family import Stored, WeightRow
+from npformer.interop.families.parts import ACTIVATIONS, HEAD, LayerShape, layer_rows
+from npformer.interop.families.settings_table import SettingRow, count, flag, number
+from npformer.models.transformer import TransformerConfig
+
+BIAS = "final_logits_bias"
+# encoder and decoder have layers of equal widths here
+SIZES = (
+    count("d_model", "d_model", 1024),
+    count("n_layers", "encoder_layers", 12),
+    count("decoder_layers", "decoder_layers", 12),
+    count("d_ff", ("encoder_ffn_dim", "decoder_ffn_dim"), 4096),
+    count("n_heads", ("encoder_attention_heads", "decoder_attention_heads"), 16),
+    count("max_length", "max_position_embeddings", 1024),
+    SettingRow(ACTIVATIONS, "activation", "activation_function", "gelu"),
+    flag("scale_embedding", "scale_embedding", False),
+    number("dropout", "dropout", 0.1),
+    number("attention_dropout", "attention_dropout", 0.0),
+    number("feed_forward_dropout", "activation_dropout", 0.0),
+)
+# the parts of a layer of each stack, in our names and in theirs
+ENCODER = {
+    "self_attention": [f"self_attn.{part}" for part in ("q_proj", "k_proj", "v_proj", "out_proj")],
+    "norm1": "self_attn_layer_norm",
+    "feed_forward.inner": "fc1",
+    "feed_forward.outer": "fc2",
+    "norm2": "final_layer_norm",
+}
+DECODER = ENCODER | {
+    "cross": [f"encoder_attn.{part}" for part in ("q_proj", "k_proj", "v_proj", "out_proj")],
+    "norm2": "encoder_attn_layer_norm",
+    "norm3": "final_layer_norm",
+}
+
+
+def stack_rows(config: TransformerConfig) -> Iterator[WeightRow]:
+    """Yield which tensors of a file hold the parameters of the layers of both stacks."""
+    shape = LayerShape(config.d_model, config.d_ff, fused=config.fused_projections)
+    stacks = (("encoder", ENCODER, config.n_layers), ("decoder", DECODER, config.n_decoder_layers))
+    for side, parts, n_layers in stacks:
+        for i in range(n_layers):
+            yield from layer_rows(f"{side}.layers.{i}", f"model.{side}.layers.{i}", parts, shape)
+
+
+def prefixed(name: str) -> str:
+    """Return the name of a tensor with the prefix that the files of a model without a head lack."""
+    return f"model.{name}" if name.startswith(("shared.", "encoder.", "decoder.")) else name
+
+
+def fit_head(config: Any, stored: Stored) -> Any:
+    """Return the configuration without a bias of the logits for a model that was saved without its head.
+
+    Its output is the table of tokens, and its bias is 0, as in transformers.
+
+    Raises:
+        UserError: If its output has a matrix of its own.
+    """
+    if BIAS in stored.tensors:
+        return config
+    if config.tied == "none":
+        raise UserError(
+            f"the model of {stored.settings.place} was saved without its head ({HEAD} and {BIAS} are "
+            "missing): save it with MarianMTModel"
+        )
+    return config.replace(output_bias=False)
