@@ -191,8 +191,8 @@ show_figure(figure, "24_3_ablation", caption)
 #   passes through all norms of the later layers (lesson 8.4). With the norm before the sublayer, the direct
 #   path has no norm. In our models of two layers, the loss is lower with each seed, by .06 on average.
 # - **Change 3, rotary positions.** Already at the first training step, the scores depend on distances, and
-#   nothing is added to the vectors of the tokens (lesson 23.2, `23_2_rotary_positions`). This is the largest
-#   change: the loss falls by more than .1.
+#   nothing is added to the vectors of the tokens (lesson 23.2, `23_2_rotary_positions`). The loss falls most,
+#   by .12.
 # - **Change 4, SwiGLU.** The hidden layer is the product of two linear maps (lesson 23.3,
 #   `23_3_gated_feed_forward_networks`). Shazeer (2020) offers no explanation, and attributes the success of
 #   SwiGLU "to divine benevolence". With as many weights, the loss falls by .02 on average, but hardly with
