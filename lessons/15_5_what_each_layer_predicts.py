@@ -87,7 +87,8 @@ assert " ".join(final[:-1]) == translator.translate(SENTENCE, form="tokenised")
 # What does the lens show?
 #
 # <details><summary>Answer</summary>
-# Nearly the same prediction as before the layer, the norm aside. Yet a later layer can read this vector.
+# Nearly the same prediction as before the layer: the vector changes only the statistics of the norm. Yet a
+# later layer can read it.
 # </details>
 
 # %% [markdown]
@@ -110,11 +111,11 @@ assert " ".join(final[:-1]) == translator.translate(SENTENCE, form="tokenised")
 # 42: the embedding, 8 heads, one network and one bias in each of 4 layers, and the biases of the output.
 # </details>
 #
-# Layer norm is $\mathrm{gain} \cdot (x - \mathrm{mean}(x)) \cdot r + \mathrm{bias}$, with
-# $r = 1 / \sqrt{\mathrm{variance} + \varepsilon}$. Subtracting the mean is linear, and so is multiplying by
-# the gain. Only $r$ depends on $x$ in another way. But for this one sentence $r$ is a number. With $r$ fixed,
-# the norm is linear, and the logit is a sum with one term for each part. This is **direct logit
-# attribution** (Elhage et al. 2021).
+# Layer norm is $\mathrm{gain} \cdot (x - \mathrm{mean}(x)) \cdot r + \mathrm{bias}$, with $r = 1 /
+# \sqrt{\mathrm{variance} + \varepsilon}$. Subtracting the mean is linear, and so is multiplying by the gain.
+# Only $r$ is not linear in $x$. But at this position of this sentence, $r$ is a number. With $r$ fixed, the
+# norm is linear, and the logit is a sum with one term for each part. This is **direct logit attribution**
+# (Elhage et al. 2021).
 
 # %%
 rng = np.random.default_rng(15)
@@ -162,9 +163,9 @@ assert min(values, key=values.get) == "biases of the output"
 # tokens share, such as a constant that the softmax ignores. The difference asks why this word and not that
 # one, and it is usually the better question.
 #
-# The largest term does not depend on the sentence at all: the biases of the last norm and of the output speak
-# for "auf". Two heads of cross-attention and other parts outweigh them. Cross-attention alone can bring
-# "bicycle" from the encoder.
+# The term with the largest absolute value does not depend on the sentence at all: the biases of the last norm
+# and of the output speak for "auf". Two heads of cross-attention and other parts outweigh them. Only
+# cross-attention can bring "bicycle" from the encoder.
 #
 # **Question.** A part has a term near 0. Can the model do without it?
 #
@@ -185,7 +186,7 @@ assert min(values, key=values.get) == "biases of the output"
 # - Its last row is the prediction of the model. The earlier rows are hints: nothing trained them to be read.
 # - With the statistics of the norms fixed, a logit is a sum of terms of the embedding, the heads, the
 #   feed-forward networks and the biases.
-# - A term is what a part adds directly. What later layers make of it is theirs.
+# - A term is what a part adds directly. What later layers make of it counts as theirs.
 # - A difference of two logits leaves out what all tokens share.
 
 # %% [markdown]

@@ -53,9 +53,10 @@ assert (encoder.exact[:, 1] / difference > 0.9).all()  # of "man"
 assert_allclose(decoder.exact[-1, 0] / difference, 1, atol=1e-4)
 
 # %% [markdown]
-# A patch of "man" moves the score from one run to the other, by 100 percent of the difference. This holds
-# in every layer of the encoder. No other vector of the encoder matters. So the encoder leaves the gender in
-# the vector of the noun, although its attention could have copied it to others.
+# A patch of the vector of "man" changes the score by 100 percent of the difference: the patched run has the
+# score of the other run. This holds in every layer of the encoder. No other vector of the encoder matters. So
+# the encoder leaves the gender in the vector of the noun, although its attention could have copied it to
+# others.
 #
 # In the decoder, only the first position can count: "ein" is predicted there, and the causal mask hides all
 # later positions. The effect grows from layer to layer: each cross-attention brings a part of the
@@ -100,9 +101,10 @@ assert share.max() > 0.3
 # %% [markdown]
 # ## All effects from one backward pass
 #
-# A patch needs a forward pass. GPT-2 has 12 layers, and a text of 100 tokens has 1,200 vectors: that many
-# forward passes. Lesson 15.4 predicted ablations from a gradient. The same works here. Let $a$ be an
-# activation of the first run, and $a'$ the one of the second. To first order, the patch changes the score by
+# A patch needs a forward pass. GPT-2 has 12 layers, so a text of 100 tokens has 1,200 vectors, and their
+# patches need 1,200 forward passes. Lesson 15.4 predicted ablations from a gradient. The same works here. Let
+# $a$ be an activation of the first run, and $a'$ the one of the second. To first order, the patch changes the
+# score by
 #
 # $$\Delta\delta \approx \left\langle a' - a,\ \frac{\partial \delta}{\partial a} \right\rangle$$
 #
@@ -125,10 +127,10 @@ of_heads = heads.effects["decoder"]
 assert np.abs(of_heads.exact - of_heads.first_order).max() < abs(difference) / 5
 
 # %% [markdown]
-# The estimates find the right token, and they are much too small in the encoder. The gradient is right; it
-# is the slope at $a$. The step from "man" to "woman" is long, and along it the softmax of attention and the
-# norms change the slope. For the heads, which are nearer to the output, the estimates are good. So a common
-# plan is: estimate all effects, and measure the few large ones.
+# The estimates find the right token, and they are much too small in the encoder. The gradient is right; it is
+# the slope at $a$. The step from "man" to "woman" is long, and the slope changes along it, because softmax,
+# norms and activations are not linear. For the heads, which are nearer to the output, the estimates are good.
+# So a common plan is: estimate all effects, and measure the few large ones.
 #
 # **Question.** Would the estimates of the same score be better for "A man is sleeping" and "A boy is
 # sleeping"?

@@ -48,7 +48,7 @@ show_figure(figure, "15_induction", caption)
 # ## A stripe
 #
 # The model in the picture reads random tokens, which are repeated after a while. It has two layers with one
-# head each, and no feed-forward networks. It was trained for 600 steps in the cell above.
+# head each, and no feed-forward networks. The cell above trained it in 600 steps.
 #
 # In the large map, look at the rows of the second half. Nearly every query attends to one key, and these
 # keys form a stripe. The stripe is not where the query's own token stood before. It is one place later: at
@@ -67,9 +67,9 @@ show_figure(figure, "15_induction", caption)
 # %% [markdown]
 # ## One head cannot do it alone
 #
-# How does a query find the token after an equal token? A score compares the query's vector with the key's.
-# In the first layer, a key's vector is the embedding of its own token. It says nothing about the token
-# before. So a head of the first layer can find the place where the same token stood, but not the next place.
+# How does a query find the token after an equal token? A score compares the query's vector with the key's. In
+# the first layer, a key's vector is the embedding of its own token. It says nothing about the token before.
+# So a head of the first layer can find the place where the same token stood, but not the next.
 #
 # A fixed distance does not help either. The length of the part that is repeated differs from row to row,
 # between 11 and 16 tokens.
@@ -100,12 +100,12 @@ show_figure(figure, "15_induction", caption)
 # The residual connection makes this visible in a formula. Let $e_s$ be the normalized embedding of token $s$.
 # After layer 0, the vector at position $s$ is about $e_s + e_{s-1} W$, where $W = W^V W^O$ is the product of
 # the two matrices of the first head through which $e_{s-1}$ passes. So the score of layer 1 is, up to its
-# scale and the norm,
+# scale, the norm and the rotations,
 #
 # $$s_{ts} = e_t\, W^Q\, (W^K)^\top (e_s + e_{s-1} W)^\top$$
 #
-# The second term compares the token $t$ with the token *before* $s$. This term is the induction head. It
-# passes through the key, so it is called **K-composition**: the second head reads with its keys what the
+# The second term compares the token $t$ with the token *before* $s$. This term makes the head an induction
+# head. The path through the key is called **K-composition**: the second head reads with its keys what the
 # first head has written.
 #
 # **Question.** Could the first head help through the query instead: $e_{t-1} W$ in the place of $e_t$?
@@ -177,12 +177,12 @@ assert (two[:, :-3] - two[:, 3:]).max(1).min() > 1.9  # in 60 steps
 assert_allclose(result.measures["loss"][:2], two[0, :2], atol=0.05)
 
 # %% [markdown]
-# With one layer, the loss goes down slowly and then stops. The model learns to guess among the tokens that
-# it has seen, and prefers those that it saw long ago. This is better than a guess among all 64. It never
-# copies.
+# With one layer, the loss goes down slowly and then stops. Both heads give three quarters of their weight to
+# the tokens 10 to 15 places back. The next token is one of these six, since 11 to 16 tokens are repeated. So
+# the model guesses among them, and never copies.
 #
-# With two layers, the loss falls in the same way at first. Then it drops by about 2 within 60 steps, in each
-# of the three runs. The step at which this happens depends on the seed.
+# With two layers, the loss falls in the same way at first. Then it drops by about 2 within 60 steps, in all
+# three runs. The step at which this happens depends on the seed.
 #
 # **Question.** Why does the loss not fall evenly?
 #
@@ -192,7 +192,7 @@ assert_allclose(result.measures["loss"][:2], two[0, :2], atol=0.05)
 # nothing by making them. Once both exist a little, each makes the other more useful, and both grow quickly.
 # </details>
 #
-# Did the stripe appear at the same time? The experiment has measured it too. The table is of seed 0.
+# Did the stripe appear at the same time? The table is of seed 0.
 
 # %%
 measured = results[0].measures
@@ -206,9 +206,9 @@ rise = np.argmax(np.diff(measured["stripe 1"]))
 assert abs(drop - rise) <= 1
 
 # %% [markdown]
-# The loss and the stripe change in the same steps, and the previous tokens get their weight then, too. In
-# large models the same was seen: at one point of the training the loss has a bump, induction heads appear,
-# and the models begin to use what stood earlier in their context (Olsson et al. 2022).
+# The loss and the stripe change in the same steps, and the previous tokens get their weight then, too. Large
+# models show the same: at one point of the training the loss has a bump, induction heads appear, and the
+# models begin to use what stood earlier in their context (Olsson et al. 2022).
 
 # %% [markdown]
 # ## Switch a head off
@@ -229,8 +229,8 @@ for found in results[: len(SEEDS)]:
     assert min(found.measures["without 0.0"][0], found.measures["without 1.0"][0]) > 3
 
 # %% [markdown]
-# Without either head the copying ends. The loss is even higher than that of a uniform guess, 4.16. Without
-# its partner, the other head still adds vectors with confidence, and they are wrong.
+# Without either head the copying ends. The loss is even above that of a uniform guess, 4.16. Without its
+# partner, the other head still adds its vectors, and the model is confident of wrong tokens.
 #
 # **Your turn.** In the row of the picture, token 12 occurs twice before the row is repeated. Find its
 # queries in the large map. What does the head do the third time that it meets this token, and what the
@@ -271,7 +271,7 @@ for found in results[: len(SEEDS)]:
 #
 # - `npformer exercise start stripe-score`: measure how much a head attends to what followed an equal token.
 # - Train the model with one layer and four heads. Does it copy?
-# - Draw the periods between 13 and 13 instead: replace `SHORTEST` and `LONGEST` in the module. Now one layer
-#   is enough. Which distance does its head attend to?
+# - Let all rows repeat 13 tokens: set `SHORTEST` and `LONGEST` of the module to 13. Now one layer is enough.
+#   Which distance does its head attend to?
 #
 # **Next**: lesson 16.1 (`16_1_operations_and_memory_bandwidth`) asks where the time of a training step goes.

@@ -172,8 +172,8 @@ assert_allclose(update, orthogonalize(gradient), atol=1e-4)
 # **Question.** Embeddings keep AdamW. Why is Muon not made for a table of vectors?
 #
 # <details><summary>Answer</summary>
-# A token reads one row of the table, and $\sigma_1$ limits a product with
-# the whole table. (Our GPT uses it as its output matrix, too, and leaves it to AdamW.)
+# $\sigma_1$ bounds what a product with a whole matrix can change. But a token reads one row of the table
+# only. (As the output matrix of our GPT, it stays with AdamW, too.)
 # </details>
 #
 # Gains and biases are not matrices and keep AdamW, too.
@@ -215,16 +215,16 @@ rates = {name: of[0].learning_rate for (_, name), of in final.items()}
 assert rates == {"AdamW": 0.01, "Muon": 0.04}
 
 # %% [markdown]
-# Muon wins with every seed. A step of Muon takes somewhat longer, which costs less than it gains: after about
-# 165 of 200 steps it is where AdamW ends. (The trainings of 200 steps ran on a busier computer than those of
-# 400, so compare seconds only within a length.)
+# Muon wins with every seed. Its steps take 8 % longer, but after about 165 of 200 steps it has the loss with
+# which AdamW ends. (The trainings of 200 steps ran on a busier computer than those of 400, so compare seconds
+# only within a length.)
 #
-# **Question.** The learning rates of the two were searched: .01 is the best of AdamW , and .04 of Muon. What
+# **Question.** The learning rates of the two were searched: .01 is the best of AdamW, and .04 of Muon. What
 # would be unfair without this search?
 #
 # <details><summary>Answer</summary>
-# A new optimizer is tuned by those who propose it, and the old one often
-# keeps settings made for another model. Then a part of the difference is the search.
+# A new optimizer is tuned by those who propose it, and the old one often keeps settings made for another
+# model. Then a part of the difference comes from the search.
 # </details>
 #
 # With 400 steps and the same learning rates, Muon gains less. And in the preset `gpt-shakespeare`, with nine
@@ -245,7 +245,7 @@ assert rates == {"AdamW": 0.01, "Muon": 0.04}
 # %% [markdown]
 # ## Questions
 #
-# **Question.** Muon keeps one array per matrix between steps, $M$. How many does Adam keep?
+# **Question.** Between steps, Muon keeps one array for each matrix, $M$. How many does Adam keep?
 #
 # <details><summary>Answer</summary>
 # Two, $m$ and $v$. So Muon's state is half as large.

@@ -84,9 +84,9 @@ assert here[3, 3:5].sum() > 0.6
 # %% [markdown]
 # ## Many parameters, few operations
 #
-# In a dense model each token is multiplied by all parameters. So a model that knows more also computes more.
-# A mixture of E experts separates the two. The router scores all experts for a token $x$, and the k most
-# probable ones compute:
+# In a dense model, the vector of each token is multiplied by all matrices. So a model that knows more also
+# computes more. A mixture of E experts separates the two. The router scores all experts for a token $x$, and
+# the k most probable ones compute:
 #
 # $$\begin{aligned}
 # p &= \mathrm{softmax}(x W_r) \\
@@ -104,8 +104,8 @@ for model in (DENSE, BALANCED):
 assert config_of(BALANCED).count_parameters() > 2.5 * config_of(DENSE).count_parameters()
 
 # %% [markdown]
-# The one network has a hidden layer of 128 numbers. The experts have 64 with k = 2, and 128 with k = 1. So a
-# character needs equally many products in all models, apart from the small router.
+# The one network has a hidden layer of 128 numbers. With k = 2, that of each expert has 64, and with k = 1 it
+# has 128. So a character needs equally many products in all models, apart from the small router.
 
 # %% [markdown]
 # ## The router, step by step
@@ -137,8 +137,8 @@ assert_allclose(weights, F.route(logits, 2)[0])
 
 # %% [markdown]
 # The layer sorts the tokens by their experts, so that each expert computes one matrix product for all of its
-# tokens. Then it puts the outputs back in order, and adds k of them for each token. You find it in
-# `npformer/nn/experts.py`.
+# tokens. Then it puts the outputs back in order, and adds up the k weighted outputs of each token. You find
+# it in `npformer/nn/experts.py`.
 
 # %%
 layer = MixtureOfExperts(4, 6, n_experts=3, rng=rng, dtype=np.float64)
@@ -190,9 +190,10 @@ assert F.load_balancing(collapsed, np.zeros((4, 1), int))[0] > 3.9
 # %% [markdown]
 # ## The experiment
 #
-# `npformer experiment experts` trains all models on the four languages, with three seeds. The learning rates
-# of the one network and of two balanced experts are the best of three. All mixtures take the latter. This
-# cell repeats a training with one expert for each character, without balancing.
+# `npformer experiment experts` trains all models on the four languages, with three seeds. For the one
+# network, and for the balanced mixture with k = 2, the learning rate is the best of three. The other mixtures
+# take that of the balanced one. This cell repeats a training with one expert for each character, without
+# balancing.
 
 # %%
 _, again = train_model(runs[COLLAPSED][0].trial)
@@ -220,8 +221,8 @@ assert max(busy[COLLAPSED].max(), busy[UNBALANCED].min()) < 5.6
 
 # %% [markdown]
 # With balancing, all eight experts are busy. Without it, and with one expert for each character, three to six
-# are: in the first layer, two experts read nine of ten characters of English. With two experts for each
-# character the collapse is smaller. What does it cost?
+# are. In the first layer of the training above, two experts read nine of ten characters of English. With two
+# experts for each character the collapse is smaller. What does it cost?
 
 # %%
 print("nats per character      ", *(f"{language:>8}" for language in LANGUAGES), "    seeds")
@@ -258,7 +259,7 @@ print(f"Mixtral: {8 * each:.0f} billion in all experts, {2 * each:.0f} of them u
 
 # %% [markdown]
 # All experts must be in memory, even if a token uses a few. Compared with a dense model of as many
-# parameters, it saves operations and no memory.
+# parameters, a mixture saves operations and no memory.
 
 # %% [markdown]
 # ## Summary

@@ -46,10 +46,10 @@ show_figure(figure, "26_4_loss_by_cache", caption)
 # %% [markdown]
 # ## What has to be remembered?
 #
-# With a long text, reading the KV cache takes most of the time. In grouped-query attention, several query
-# heads share a head of keys and values, so that the KV cache is smaller. But shared heads can do less than
-# separate ones. **Multi-head latent attention** (DeepSeek-V2, 2024) has a separate head of keys and values
-# for each query head, and still caches less.
+# When a model continues a long text, reading the KV cache takes most of the time. In grouped-query attention,
+# several query heads share a head of keys and values, so that the KV cache is smaller. But shared heads can
+# do less than separate ones. **Multi-head latent attention** (DeepSeek-V2, 2024) has a separate head of keys
+# and values for each query head, and still caches less.
 #
 # The keys and values of all heads are computed from the same vector $x$ of a token. So let us first compute a
 # short vector $c$ from $x$, the **latent vector**, and then all keys and values from $c$:
@@ -206,12 +206,12 @@ for stage in plan:
 
 # %%
 angles = 64 * 10000.0 ** (-np.arange(0, 8, 2) / 8)  # of the last position of our context
-print("turns within the context:", (angles / (2 * np.pi)).round(3))
+print("turns within the context:", *(f"{turns:.2f}" for turns in angles / (2 * np.pi)))
 
 # %% [markdown]
 # Two of the four make less than a quarter of a turn, so little is left to tell positions apart.
 #
-# The last three models add to two key heads what other models of 2025 have. QK-norm (Qwen3) normalizes each
+# The last three models have two key heads, and parts of other models of 2025. QK-norm (Qwen3) normalizes each
 # query and key. Gemma 3 has norms before and after each sublayer, too, which lowers the loss here. And in
 # most of its layers, a token attends to a window only. With a window of 16 tokens in one of the two layers,
 # the KV cache grows half as fast, and the loss does not rise. npformer's KV cache keeps the older tokens all

@@ -8,7 +8,7 @@
 #
 # - fine-tune a model with about one percent of its parameters;
 # - derive the gradients of the two narrow matrices, without the gradient of the whole weight;
-# - say what such a training costs, and what it keeps.
+# - say what such a training costs, and what the model forgets.
 #
 # `language model: ids → embedding → [LAYERS] → norm → linear → softmax`
 
@@ -66,7 +66,8 @@ show_figure(
 # is 1. The fixed number $s$ is usually a constant divided by R; here it is 1. The product $A B$ has the shape
 # of $W$, but each of its rows is a sum of multiples of the R rows of $B$.
 #
-# **Question.** A matrix has I = O = 4096. How many numbers learn with $R = 8$, in percent of its weights?
+# **Question.** A matrix has I = O = 4096. How many numbers are learned with $R = 8$, in percent of its
+# weights?
 #
 # <details><summary>Answer</summary>
 # $8 \cdot (4096 + 4096) = 65\,536$ of $4096^2 = 16\,777\,216$, which is 0.4 %.
@@ -188,13 +189,11 @@ for seed in SEEDS:
 # but it also learned less, so this table does not say whether it forgets less at the same loss. One thing is
 # certain: its change can be undone. Without the two matrices, the model is the old one, bit for bit.
 #
-# **Question.** Some layers multiply by a matrix, and an embedding looks up rows of a table. Why does LoRA
-# change only the matrices?
+# **Question.** `add_lora` leaves the embedding as it is. Which advantage of LoRA would be small there?
 #
 # <details><summary>Answer</summary>
-# For a token, a table is a look-up of one row: its gradient needs no large
-# product. (Our GPT uses the table as its output matrix, too. It could be adapted, but we leave it as it is,
-# and the norms.)
+# A token looks up one row of the table, so the gradient of the table needs no large product that LoRA could
+# save. (Our GPT uses the table as its output matrix, too, where it could be adapted.)
 # </details>
 
 # %% [markdown]

@@ -152,7 +152,7 @@ assert (error <= abs(large).max(0) / 7 / 2 + 1e-12).all()
 # multiplies entry by entry. Multiply column $j$ of $W_v$ by 32, and divide row $j$ of $W_2$ by 32. Nothing
 # changes in $y$. But $W_v$ now has a large column. We make such columns by hand. In large models, a few
 # components of the hidden states become much larger than the others in training, without anybody's help
-# (Dettmers et al. 2022): the same difficulty for whoever rounds the hidden states.
+# (Dettmers et al. 2022). Whoever rounds the hidden states has the same difficulty.
 
 # %%
 model = new_gpt(CONFIG, seed=0)
@@ -190,11 +190,11 @@ for seed in SEEDS:
 # channel. With this channel and one scale, the model is worse than one that knows only the frequencies of the
 # characters, whose loss is about 3.3 nats. (That 3 bits are a little better than 4 there means nothing: both
 # models are ruined.) A scale for each column avoids this. It still costs .03 nats: row $j$ of $W_2$ was
-# divided by 32, and its weights became 0 beside those of the other rows.
+# divided by 32, and its weights became 0, since larger weights of the other rows set the scales.
 #
 # Our models are tiny, and their losses after rounding say little about large ones. What carries over is the
-# reason: an error is half a scale, and the largest number of a group sets its scale. So today's formats use
-# small groups, often of 32 or 128 weights.
+# reason: an error is at most half a scale, and the largest number of a group sets its scale. So today's
+# formats use small groups, often of 32 or 128 weights.
 
 # %% [markdown]
 # ## Summary

@@ -71,7 +71,7 @@ show_figure(figure, "27_3_losses", "The loss of each character after the first, 
 #
 # Three of eight targets are such digits (the first digit of a text is never a target). They cannot be
 # learned, and still their gradients change the weights in every step. Only the answers matter to us. (The
-# last digit of the answer, 2.3 as well, is not learned yet.)
+# last digit of the answer has a loss of about 2.3, too: the model has not learned it yet.)
 
 # %% [markdown]
 # ## The loss on answers
@@ -82,9 +82,8 @@ show_figure(figure, "27_3_losses", "The loss of each character after the first, 
 # $$L = -\frac{1}{M} \sum_{t \,\in\, \mathrm{answers}} \log p(x_t \mid x_1 \dots x_{t-1})$$
 #
 # where $M$ is the number of these tokens. The model still reads the prompt, since every answer depends on it.
-# Our GPT is so small that it starts from new weights.
-# In code, the targets of the prompt get a number that the loss ignores, as padding does (lesson 12.1,
-# `12_1_the_cross_entropy`).
+# Our GPT is so small that we skip the first training, and begin with random weights. In code, the targets of
+# the prompt get a number that the loss ignores, as padding does (lesson 12.1, `12_1_the_cross_entropy`).
 
 # %%
 targets = texts[:, 1:].copy()  # (N, T)
@@ -165,10 +164,11 @@ for each in SEEDS:
     assert 0.25 < after["pass@1"] < 0.4 < 0.8 < after["pass@8"]
 
 # %% [markdown]
-# With each seed, the loss on answers leads to about three times as many right answers or more. Both trainings
-# had one learning rate, .003, which was not searched for either. In the mean over all tokens, the answers
-# have only 3/8 of the weight. So a part of the difference may be one of the size of the steps. And the
-# numbers say nothing about longer trainings: the first exercise does.
+# The loss on answers leads to about three to seven times as many right answers. Both trainings had one
+# learning rate, .003, which was not searched for either. With the loss on all tokens, the gradient of the
+# answers is only a part of the whole gradient, by whose size Adam divides. So a part of the difference may
+# come from smaller steps for the answers. And the numbers say nothing about longer trainings: the first
+# exercise does.
 #
 # Look at the second measure. A model that is right in one of three draws has a right answer among eight for
 # more than 80 % of the prompts. It could do much better than it does, if it only preferred its own good

@@ -52,9 +52,9 @@ show_figure(curves(points, steps, **names), "27_4_rewards", caption)
 #
 # The GPT of lesson 27.3 adds two numbers correctly in about one of three draws. Now it gets no more answers
 # to copy. It draws answers itself, and a program gives each a **reward**. With 1 for a right answer and 0 for
-# a wrong one, the share of right answers rises above a half. Now subtract 1 from all rewards. They say the
-# same, but now the share falls at once, and is not back after 150 steps. GRPO, which this lesson explains,
-# trains equally well with both.
+# a wrong one, the share of right answers rises above a half. Now subtract 1 from all rewards. This changes no
+# preference, but the share falls at once, and after 150 steps it is still lower than before. To GRPO, which
+# this lesson explains, it makes no difference.
 #
 # A drawn answer has no derivative with respect to the weights. But you know this problem from chapter 19: the
 # score-function estimator weights the gradient of $\log p$ of what was drawn by its reward,
@@ -116,9 +116,9 @@ assert_allclose(advantages.sum(1), 0, atol=1e-9)
 #
 # An answer has several tokens, and $\log p(\mathrm{answer})$ is the sum of their $\log p$. With the same
 # draws, several updates may follow each other. Then the probability $p$ of a token is no longer $p_{old}$,
-# with which it was drawn. The **ratio** $\rho = p / p_{old}$ corrects this. A ratio far from 1 is not
-# trusted, so the objective is clipped at $1 \pm \varepsilon$, usually with $\varepsilon = .2$ (Schulman et
-# al. 2017). GRPO also keeps the model near a **reference**, the fine-tuned model, with $q = p_{ref} / p$:
+# with which it was drawn. The **ratio** $\rho = p / p_{old}$ corrects this. The correction is reliable only
+# near 1, so the objective is clipped at $1 \pm \varepsilon$, usually with $\varepsilon = .2$ (Schulman et al.
+# 2017). GRPO also keeps the model near a **reference**, the fine-tuned model, with $q = p_{ref} / p$:
 #
 # $$\begin{aligned}
 # L &= \mathrm{mean}\left[ -\min(\rho A,\ \mathrm{clip}(\rho, 1 - \varepsilon, 1 + \varepsilon)\, A)
@@ -218,7 +218,7 @@ for each in SEEDS:
 #
 # - GRPO draws several answers to each prompt, and weights $\nabla \log p$ of their tokens by the advantage.
 # - The advantage is the reward minus the mean of the group, divided by the standard deviation.
-# - The ratio corrects for updates since the draw, and clipping bounds how far one draw can lead.
+# - The ratio corrects for updates since the draw. Clipping bounds how much one draw can change the model.
 # - A baseline makes the training independent of a constant in the rewards.
 # - The KL term keeps what the reward does not measure.
 

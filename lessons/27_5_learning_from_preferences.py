@@ -67,7 +67,7 @@ show_figure(figure, "27_5_loss", "The loss of a pair of answers")
 # ## The derivation
 #
 # **1. What we want.** For a prompt, let $p(y)$ be the probability of an answer $y$, and $p_{ref}(y)$ that of
-# the reference. As in lesson 27.4, we want large rewards, near the reference: maximize
+# the reference. As in lesson 27.4, we want large rewards and a model near the reference. So we maximize
 #
 # $$\sum_y p(y)\, r(y) - \beta \sum_y p(y) \log \frac{p(y)}{p_{ref}(y)}$$
 #
@@ -226,7 +226,7 @@ assert sum(rates[small, each] < rates[FINE_TUNED, each] for each in SEEDS) == 2
 #
 # <details><summary>Answer</summary>
 # That each better answer is more probable than the worse one, however probable they were before. A short
-# answer has a larger $\log p$ than a long one. If it is the worse one, the model must change a lot.
+# answer usually has a larger $\log p$ than a long one. If it is the worse one, the model must change a lot.
 # </details>
 
 # %% [markdown]

@@ -174,8 +174,8 @@ assert (np.array(points[0]) > np.array(points[1])).all()
 
 # %% [markdown]
 # More tokens ahead yield more per pass, but each further one less, since all before it must have been kept.
-# The share of kept tokens falls for the same reason. With one token ahead it is $\alpha$ itself, .79 for the
-# small GPT. The formula then gives 2.41, 3.30 and 4.19 tokens for two, four and eight, a little more than
+# The share of kept tokens falls for the same reason. With one token ahead it is $\alpha$ itself, .795 for the
+# small GPT. The formula then gives 2.43, 3.33 and 4.25 tokens for two, four and eight, a little more than
 # measured: tokens are not equally hard.
 #
 # The numbers count passes, not seconds, and leave out the work of the draft, which also writes every token

@@ -170,12 +170,16 @@ class Inside:
         if not isinstance(target, str):
             raise UserError(f"the target is {short(target)}: give a string")
         tokenizer, special = self._writes, self._writes.special_ids
-        ids = [index for index in tokenizer.encode(target).ids if index not in special]
-        if len(ids) == 1:
+        encoded = tokenizer.encode(target).ids
+        ids = [index for index in encoded if index not in special]
+        is_known = tokenizer.unknown_id not in encoded
+        if is_known and len(ids) == 1:
             return ids[0]
         for index in range(self.model.config.target_vocab):
             if index not in special and tokenizer.piece(index) == target:
                 return index
+        if not is_known:
+            raise UserError(f"the vocabulary of this model lacks the target {target!r}: give another token")
         count = quantity(len(ids), "token") if ids else "no token"
         raise UserError(f"the target {target!r} is {count} of this model: give a text of one token")
 

@@ -17,7 +17,7 @@ def trained(monkeypatch):
 
     def train(trial):
         done.append(trial)
-        return Result(*trial, 100, 2.5, [3.0], 1.0)
+        return Result(*trial, 100, 2.5, [3.0], 1.0, {"accuracy": [0.5, 0.25], "shares": [0.0] * 9})
 
     def measure(path, report):
         results = Results(path, report)
@@ -31,7 +31,7 @@ def trained(monkeypatch):
 def test_the_results_are_printed_and_written(trained, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     out = said(capsys, "experiment ablation")
-    assert "seed 2  validation loss 2.5000" in out
+    assert "seed 2  validation loss 2.5000  accuracy 0.50 0.25  1 s" in out  # no measure of many values
     assert "wrote runs/ablation.json" in out
     assert [result.trial for result in read_results("runs/ablation.json")] == TRIALS
     assert main(["experiment", "ablation"]) == 0

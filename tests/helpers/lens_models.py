@@ -1,7 +1,8 @@
-"""Small random models of every kind that the lenses look into, with ids that they can read."""
+"""Small random models of every kind that the lenses look into, a trained one, and ids that they can read."""
 
 import numpy as np
 
+from npformer import load
 from npformer.models.bart import BartConfig
 from npformer.models.bert import Bert, BertConfig
 from npformer.models.deepseek import DeepSeekConfig
@@ -47,6 +48,7 @@ MODELS = {
     "bert": lambda: _shaken(
         Bert(BertConfig(vocab_size=17, d_model=16, n_layers=2, n_heads=4, max_length=12))
     ),
+    "shipped": lambda: load("en-de").model,
 } | {norm: lambda norm=norm: _transformer(norm) for norm in ("post", *UNNORMALIZED, "-dan", "n-dan")}
 
 

@@ -23,7 +23,7 @@ from npformer.training import TrainingConfig
 
 MEASURED = Path(__file__).with_name("ablation.json")  # the results that ship
 STEPS, BATCH = 600, 8
-SEARCH_SEED, SEEDS = 0, (1, 2)
+SEARCH_SEED, SEEDS = 0, (1, 2, 3, 4, 5)
 RATES = (0.005, 0.01)
 
 SIZES: dict[str, Any] = {"vocab_size": 65, "d_model": 64, "n_layers": 2, "n_heads": 4, "context": 64}

@@ -27,6 +27,7 @@ from npformer.training.step import make_step
 FORMAT = 1  # of the files with results
 VALID_TOKENS = 32_768  # the length of the validation text, about a third of the whole
 MEAN_OF = 10  # a point of a stored curve is the mean loss of so many steps
+MOST_PRINTED = 8  # a measure of more values, such as a curve, is in the file only
 ADVICE = "measure it again"
 
 
@@ -59,10 +60,15 @@ class Result(NamedTuple):
 
     @property
     def line(self) -> str:
-        """The result in one line."""
-        return (
-            f"{self.model:18} learning rate {self.learning_rate:<7g} {self.steps:5} steps  "
-            f"seed {self.seed}  validation loss {self.valid_loss:.4f}  {self.seconds:.0f} s"
+        """The result in one line, without measures of many values."""
+        few = {name: values for name, values in self.measures.items() if len(values) <= MOST_PRINTED}
+        return "  ".join(
+            (
+                f"{self.model:18} learning rate {self.learning_rate:<7g} {self.steps:5} steps",
+                f"seed {self.seed}  validation loss {self.valid_loss:.4f}",
+                *(f"{name} {' '.join(f'{value:.2f}' for value in values)}" for name, values in few.items()),
+                f"{self.seconds:.0f} s",
+            )
         )
 
 
