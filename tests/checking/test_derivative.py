@@ -278,7 +278,8 @@ def batch_norm_of_a_linear_map_backward(dy, cache):
     return dz @ w.T, x.T @ dz, dz.sum(0)
 
 
-@pytest.mark.parametrize("seed", [4, 6, 30])
+# in 4, 6 and 30 they look like stairs, and in 42, 51 and 59 like a slope that is hidden
+@pytest.mark.parametrize("seed", [4, 6, 30, 42, 51, 59])
 def test_the_rounding_errors_of_a_bias_without_effect_are_no_stairs(seed):
     layer = batch_norm_of_a_linear_map, batch_norm_of_a_linear_map_backward
     inputs = map(np.random.default_rng(seed).standard_normal, ((3, 4), (4, 4), 4))

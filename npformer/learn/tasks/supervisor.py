@@ -206,8 +206,8 @@ def _fields(process: int) -> Iterator[list[bytes]]:
 def _used(processes: list[int]) -> _Used:
     """Return what these processes, and those that have ended and were waited for, have used.
 
-    The memory of a process is what it has reserved for itself, which is known before the process fills it, and
-    what it uses of shared memory. To find out which pages processes share takes seconds while thirty run.
+    The memory of a process is what it has reserved for itself, which is known before it fills that, and what
+    it uses of shared memory. To find out which pages processes share takes seconds while thirty of them run.
     """
     times = os.times()
     ticks = memory = 0
