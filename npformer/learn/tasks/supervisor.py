@@ -36,7 +36,7 @@ MOST_PROCESSES = 32
 PATROL = 0.1  # seconds between two measurements, which are more frequent where little memory is left
 LEAST = 0.05  # of this time
 MARGIN, MORE = 1.2, 0.3  # the factor and the seconds by which the supervisor waits longer than the process
-COUNTED = (b"VmData:", b"VmStk:", b"RssShmem:")  # what counts as the memory of a process
+UNCOUNTED = 100 << 20  # bytes that a process may reserve and not fill: Python reserves 70 MB at its start
 FAREWELL = 30.0  # the largest number of seconds for which the supervisor tries to end processes
 
 
@@ -204,20 +204,31 @@ def _fields(process: int) -> Iterator[list[bytes]]:
 
 
 def _used(processes: list[int]) -> _Used:
-    """Return what these processes, and those that have ended and were waited for, have used.
-
-    The memory of a process is what it has reserved for itself, which is known before it fills that, and what
-    it uses of shared memory. To find out which pages processes share takes seconds while thirty of them run.
-    """
+    """Return what these processes, and those that have ended and were waited for, have used."""
     times = os.times()
-    ticks = memory = 0
-    for process in processes:
-        for fields in _fields(process):
-            ticks += sum(map(int, fields[11:15]))  # of the process and of its children, for user and system
-        with contextlib.suppress(OSError), open(f"/proc/{process}/status", "rb") as file:
-            memory += sum(int(line.split()[1]) << 10 for line in file if line.startswith(COUNTED))
+    ticks = sum(
+        sum(map(int, fields[11:15]))  # of the process and of its children, for user and system
+        for process in processes
+        for fields in _fields(process)
+    )
     ticked = ticks / os.sysconf("SC_CLK_TCK")
-    return _Used(times.children_user + times.children_system + ticked, memory)
+    return _Used(times.children_user + times.children_system + ticked, sum(map(_memory, processes)))
+
+
+def _memory(process: int) -> int:
+    """Return the bytes that a process has reserved or filled, and those that it uses of shared memory.
+
+    What is reserved is known before the process fills it. Pages that several processes share count for each:
+    to find out which ones those are takes seconds while thirty processes run.
+    """
+    sizes = {b"VmData": 0, b"RssAnon": 0, b"RssShmem": 0}
+    with contextlib.suppress(OSError), open(f"/proc/{process}/status", "rb") as file:
+        for line in file:
+            name, _, value = line.partition(b":")
+            if name in sizes:
+                sizes[name] = int(value.split()[0]) << 10  # from kB
+    reserved, filled, shared = sizes.values()
+    return max(reserved - UNCOUNTED, filled) + shared
 
 
 def _end_like(status: int) -> None:
