@@ -210,6 +210,11 @@ CUNNING = {
         "        time.sleep(1e6)\ntime.sleep(1e6)",
         "took more than 256 MB of memory",
     ),
+    "little memory of many children": (
+        "import os, time\nfor _ in range(8):\n    if os.fork() == 0:\n        x = b'x' * (25 << 20)\n"
+        "        time.sleep(1e6)\ntime.sleep(1e6)",
+        "took more than 256 MB of memory",
+    ),
     "a file in memory": (
         "import os, mmap, time\nmaps = []\nfor _ in range(16):\n    f = os.memfd_create('x')\n"
         "    os.truncate(f, 60 << 20)\n    maps.append(mmap.mmap(f, 60 << 20))\n"
