@@ -28,7 +28,8 @@ STEP = {"complex": 1e-20, "difference": 1e-6}  # relative to the scales
 STEPS = (1e-3, 1e-4, 1e-5, 1e-6)  # of an extrapolation
 LARGER_STEPS = 10.0 ** np.arange(-2, 13)
 FAR_STEPS = (1.0, 1e1, 1e4, 1e7, 1e10)  # from the scales on: where slopes show that rounding errors hid
-STRAIGHT = 1e-2  # relative: slopes of steps h and 2 h that differ by less are those of a straight line
+FAR_MOVES = np.array([[-1.0, -2, -3], [1, 2, 3]])  # times a far step, to both sides
+STRAIGHT = 1e-2  # relative: slopes of these moves that differ by less are those of a straight line
 KINKED = 0.1  # relative: slopes of the two sides that differ by more are those of a kink or a bend
 HIDDEN_SLOPE = 0.1  # relative to the slope: larger rounding errors at the scale itself hide it
 CONVERGED = 1e-5  # relative: where two differences agree so well, no smaller step is better
@@ -166,23 +167,20 @@ def hides_slopes(target: CheckTarget, directions: dict[str, Array], derivative: 
         if not any(part.any() for part in unseen):
             break
         h = step * at_scale
-        moves = [_output(target, directions, move * h) for move in (-2, -1, 1, 2)]
+        moves = [_output(target, directions, move * h) for move in FAR_MOVES.ravel()]
         for number, (y, *moved) in enumerate(zip(*map(leaves, (here, *moves)), strict=True)):
-            far_left, left, right, far_right = (moved - np.array(y)) / h / _column((-2, -1, 1, 2), y)
+            along = FAR_MOVES.reshape(2, 3, *(1,) * np.ndim(y)) * h
+            slopes = (np.reshape(moved, (2, 3, *np.shape(y))) - y) / along
+            left, right = slopes[:, 0]
             slope, rounding = np.maximum(np.abs(left), np.abs(right)), EPSILON * np.abs(y)
             is_seen = unseen[number] & (slope > 10 * rounding / h)
-            # a slope is the same with a step of twice the size, and a rounding error is not
-            is_straight = np.maximum(np.abs(far_left - left), np.abs(far_right - right)) < STRAIGHT * slope
+            # a slope is the same with steps of two and three times the size; two rounding errors may agree
+            is_straight = np.ptp(slopes, axis=1).max(0) < STRAIGHT * slope
             is_kink = is_straight & (np.abs(left - right) > KINKED * slope)
             if bool((is_seen & is_kink & (rounding / at_scale > HIDDEN_SLOPE * slope)).any()):
                 return True
             unseen[number] = unseen[number] & ~is_seen
     return False
-
-
-def _column(numbers: tuple[float, ...], y: Any) -> Array:
-    """Return the numbers along an axis before those of y."""
-    return np.reshape(numbers, (-1, *(1,) * np.ndim(y)))
 
 
 def distance(a: Any, b: Any) -> float:

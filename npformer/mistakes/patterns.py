@@ -378,6 +378,18 @@ def opposite(context: DiagnosisContext) -> str:
     return ""
 
 
+def other_direction(context: DiagnosisContext) -> str:
+    """Recognize cumulative sums along an axis that run in the wrong direction."""
+    for axis in range(context.right.ndim):
+        right, found = (np.moveaxis(sums, axis, 0) for sums in (context.right, context.found))
+        if np.ptp(right, axis=0).any() and np.ptp(found, axis=0).any():
+            for step in (1, -1):
+                terms = np.diff(right[::step], axis=0, prepend=0)
+                if context.same(terms[::-1].cumsum(0)[::-1], found[::step]):
+                    return say("the sums along axis {axis} run in the wrong direction", axis=axis)
+    return ""
+
+
 def shifted(context: DiagnosisContext) -> str:
     """Recognize entries that are shifted by one or two positions along an axis."""
     for axis, by in product(range(context.right.ndim), (1, 2)):
@@ -650,6 +662,7 @@ WHOLE = (
     repeated_rows,
     one_a_row,
     on_a_diagonal,
+    other_direction,
     shifted,
     reordered_along,
     reordered,
@@ -658,7 +671,16 @@ WHOLE = (
     only_a_factor,
     every_row_alike,
 )
-VALUES = (factor, transposed, opposite, on_a_diagonal, shifted, reordered_along, reordered)
+VALUES = (
+    factor,
+    transposed,
+    opposite,
+    on_a_diagonal,
+    other_direction,
+    shifted,
+    reordered_along,
+    reordered,
+)
 UNKNOWN = later("no known pattern matches: compare the code with the derivation")
 
 

@@ -225,9 +225,14 @@ def test_a_backward_pass_that_reads_the_memory_of_dy(name):
     assert (row.tensor, row.ok) == ("any layout of dy", False)
 
 
-@pytest.mark.parametrize("factor", [1.1, 1.01, 1.001])
+def varying(x):
+    return 1 + 0.1 * np.sin(1e6 * x)  # has another sign at points near by
+
+
+@pytest.mark.parametrize("factor", [1.1, 1.01, 1.001, varying])
 def test_a_gradient_that_is_wrong_in_float32_alone(factor):
-    layer = pair(lambda x: x * x, lambda x: 2 * x * (factor if x.dtype == np.float32 else 1))
+    factor = factor if callable(factor) else lambda x, constant=factor: constant
+    layer = pair(lambda x: x * x, lambda x: 2 * x * (factor(x) if x.dtype == np.float32 else 1))
     assert gradcheck(layer, X).ok  # it was given no float32
     row = gradcheck(layer, X.astype(np.float32)).worst
     assert (row.tensor, row.ok) == ("float32", False)
@@ -273,7 +278,8 @@ def batch_norm_of_a_linear_map_backward(dy, cache):
     return dz @ w.T, x.T @ dz, dz.sum(0)
 
 
-@pytest.mark.parametrize("seed", [4, 6, 30])
+# in 4, 6 and 30 they look like stairs, and in 42, 51 and 59 like a slope that is hidden
+@pytest.mark.parametrize("seed", [4, 6, 30, 42, 51, 59])
 def test_the_rounding_errors_of_a_bias_without_effect_are_no_stairs(seed):
     layer = batch_norm_of_a_linear_map, batch_norm_of_a_linear_map_backward
     inputs = map(np.random.default_rng(seed).standard_normal, ((3, 4), (4, 4), 4))

@@ -1,12 +1,24 @@
-"""npformer gradcheck with --model, the gradients of a model on a sentence, and with --backend, on a GPU."""
+"""npformer gradcheck of components, of a model on a sentence (--model), and on a GPU (--backend)."""
 
 import json
+import re
 
 import pytest
 from commands import refused, said
 
 from npformer.checking.cases import device as on_device
 from npformer.nn import LayerNorm
+
+
+def test_gradcheck_of_some_components(capsys):
+    rows = json.loads(said(capsys, "gradcheck softmax --json"))
+    assert {"name", "tensor", "error", "method", "ok"} <= set(rows[0])
+    assert {row["name"] for row in rows} == {"softmax", "log-softmax", "softmax of masked scores"}
+    assert "all correct" in said(capsys, "gradcheck 'layer norm'")
+    both = said(capsys, "gradcheck 'layer norm' 'kernel layer_norm'")
+    assert re.search(r"largest relative error \S+e-1[56] in float64 and \S+e-0[678] in float32", both)
+    assert "gain" in said(capsys, "gradcheck 'layer norm' --verbose")
+    assert "layer norm\n" in said(capsys, "gradcheck --list")
 
 
 @pytest.mark.usefixtures("runs")

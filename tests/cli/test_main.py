@@ -67,17 +67,6 @@ def test_text_with_capitals_is_lowercased_with_a_word_about_it_or_stays_cased(ca
     assert npformer.load("runs/lowered").unknown_words("the Cat a cat") == []
 
 
-def test_gradcheck_of_some_components(capsys):
-    rows = json.loads(said(capsys, "gradcheck softmax --json"))
-    assert {"name", "tensor", "error", "method", "ok"} <= set(rows[0])
-    assert {row["name"] for row in rows} == {"softmax", "log-softmax", "softmax of masked scores"}
-    assert "all correct" in said(capsys, "gradcheck 'layer norm'")
-    both = said(capsys, "gradcheck 'layer norm' 'kernel layer_norm'")
-    assert re.search(r"largest relative error \S+e-1[56] in float64 and \S+e-0[678] in float32", both)
-    assert "gain" in said(capsys, "gradcheck 'layer norm' --verbose")
-    assert "layer norm\n" in said(capsys, "gradcheck --list")
-
-
 @pytest.fixture
 def short_tour(folder, figures, monkeypatch, some_pairs):
     """Let the tour check few gradients and translate few sentences. All else is as in the long one."""

@@ -59,6 +59,10 @@ CLUES = {
     "factor array": (clue(RIGHT * OTHER, RIGHT, arrays={"keep": OTHER}), "the factor keep is missing"),
     "factor array twice": (clue(RIGHT, RIGHT * OTHER, arrays={"keep": OTHER}), "once too often"),
     "factor by row": (clue(RIGHT, RIGHT * ROWS), "a number that differs from row to row"),
+    "direction of sums": (
+        clue(SQUARE[:, :3].cumsum(1), np.flip(SQUARE[:, 2::-1].cumsum(1), 1)),
+        "the sums along axis 1 run in the wrong direction",
+    ),
     "shifted": (clue(RIGHT, np.roll(RIGHT, 1, 0)), "one position too late"),
     "order": (clue(RIGHT, RIGHT.reshape(5, 4).T.reshape(4, 5)), "wrong order"),
     "one a row": (clue(RIGHT, RIGHT + AT * OTHER, arrays={"targets": IDS}), "entries at the indices targets"),

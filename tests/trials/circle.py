@@ -43,6 +43,7 @@ MORE = (  # these test what no test of those folders does, or test it in fewer s
     "lenses/test_attribution.py",
     "lenses/test_patching.py",
     "pretrained/test_loss_check.py",
+    "interop/test_export.py",
     "interop/test_mapped_tensors.py",
 )
 NO_TEST = "no test calls it"

@@ -31,7 +31,7 @@ from npformer.storage.json_files import most_values
 
 SECONDS = 10.0  # the default limit on processor time
 PATIENCE = 20.0  # additional seconds by the clock
-MEMORY = 2 << 30  # bytes that one process may allocate
+MEMORY = 2 << 30  # bytes that all processes together may reserve
 # one thread for each product: the tasks are small, and the time limit counts the time of all threads
 ONE_THREAD = dict.fromkeys(
     ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1"

@@ -205,7 +205,13 @@ CUNNING = {
         "took more than 256 MB of memory",
     ),
     "memory of children": (
-        "import os, time\nfor _ in range(6):\n    if os.fork() == 0:\n        x = b'x' * (100 << 20)\n"
+        "import mmap, os, time\nfor _ in range(6):\n    if os.fork() == 0:\n"
+        "        x = mmap.mmap(-1, 100 << 20, mmap.MAP_PRIVATE)  # reserved, and not filled yet\n"
+        "        time.sleep(1e6)\ntime.sleep(1e6)",
+        "took more than 256 MB of memory",
+    ),
+    "little memory of many children": (
+        "import os, time\nfor _ in range(8):\n    if os.fork() == 0:\n        x = b'x' * (25 << 20)\n"
         "        time.sleep(1e6)\ntime.sleep(1e6)",
         "took more than 256 MB of memory",
     ),
