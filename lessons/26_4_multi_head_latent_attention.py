@@ -9,7 +9,7 @@
 #
 # - say what a KV cache keeps for each token with shared heads, and with latent vectors;
 # - compute attention from latent vectors without computing any key or value;
-# - explain why such a layer needs columns of their own for the positions.
+# - explain why a separate part of queries and keys must carry the positions.
 #
 # `each layer: x → [ATTENTION] → add & norm → feed-forward → add & norm → y`
 
@@ -46,10 +46,10 @@ show_figure(figure, "26_4_loss_by_cache", caption)
 # %% [markdown]
 # ## What has to be remembered?
 #
-# When a model continues a long text, reading the KV cache takes most of the time. In grouped-query attention,
-# several query heads share a head of keys and values, so that the KV cache is smaller. But shared heads can
-# do less than separate ones. **Multi-head latent attention** (DeepSeek-V2, 2024) has a separate head of keys
-# and values for each query head, and still caches less.
+# When a model continues many long texts at once, reading their KV caches takes most of the time. In
+# grouped-query attention, several query heads share a head of keys and values, so that the KV cache is
+# smaller. But shared heads can do less than separate ones. **Multi-head latent attention** (DeepSeek-V2,
+# 2024) has a separate head of keys and values for each query head, and still caches less.
 #
 # The keys and values of all heads are computed from the same vector $x$ of a token. So let us first compute a
 # short vector $c$ from $x$, the **latent vector**, and then all keys and values from $c$:
@@ -77,22 +77,21 @@ print("keys and values:", k.size + v.size, "numbers; latent vectors:", c.size)
 # memory in grouped-query attention?
 #
 # <details><summary>Answer</summary>
-# Keys and values have 2 · 128 · 128 = 32,768 numbers, which is 64 times as many. One head of keys and values
+# Keys and values have 2 · 128 · 128 = 32,768 numbers, 64 times as many as $c$. One head of keys and values
 # has 256 numbers, so the latent vector needs the memory of two heads.
 # </details>
 
 # %% [markdown]
 # ## Attention without keys and values
 #
-# This saves memory, but it seems to cost time: each step would have to compute the keys and values of all
-# earlier tokens again. It need not. The score of a query and a key is
+# Latent vectors save memory, but they seem to cost time: must each step compute the keys and values of all
+# earlier tokens again? No. The score of a query and a key is
 #
 # $$q \cdot k = q\, (c\, W^K)^\top = (q\, W^{K\top}) \cdot c$$
 #
 # So we can multiply the one query by $W^{K\top}$, instead of all latent vectors by $W^K$. The matrix is
-# **absorbed** by the query. The values are no different: the output is a weighted mean of them, and
-#
-# $$\sum_s a_s\, (c_s W^V) = \Big(\sum_s a_s\, c_s\Big) W^V$$
+# **absorbed** by the query. The output is a weighted mean of the values, and again one product is enough:
+# $\sum_s a_s\, (c_s W^V) = (\sum_s a_s\, c_s)\, W^V$.
 
 # %%
 absorbed = q @ wk.swapaxes(1, 2)  # (H, 1, C)
@@ -105,16 +104,17 @@ assert_allclose(weights, cache.weights, rtol=1e-12)
 assert_allclose(y_absorbed, y, rtol=1e-12, atol=1e-14)
 
 # %% [markdown]
-# The result is the same up to rounding, and so are the scores. So their scale is still $1 / \sqrt{K}$, though
-# queries and keys have C numbers now. All heads attend to the same vectors: in decoding, multi-head latent
-# attention is multi-query attention, and $c$ is both key and value.
+# The result and the scores are the same up to rounding. So the scale is still $1 / \sqrt{K}$, though queries
+# and keys have C numbers now. All heads attend to the same vectors: in decoding, multi-head latent attention
+# is multi-query attention, and $c$ is both key and value.
 #
-# **Question.** The absorbed form needs more operations for each cached token: a dot product of C numbers for
-# each head instead of K, and in DeepSeek-V2 C = 512 and K = 128. Why is it faster all the same?
+# **Question.** Compared with attention to cached keys and values, the absorbed form needs more operations for
+# each cached token: each head computes a dot product of C numbers instead of K. In DeepSeek-V2, C = 512 and
+# K = 128. Why is the absorbed form faster all the same?
 #
 # <details><summary>Answer</summary>
 # A step of decoding is limited by the memory bandwidth (lesson 24.4, `24_4_what_a_kv_cache_costs_and_saves`).
-# It reads 64 times fewer numbers, and uses each of them in all 128 heads.
+# The absorbed form reads 64 times fewer numbers, and uses each of them in all 128 heads.
 # </details>
 
 # %% [markdown]
@@ -126,14 +126,14 @@ assert_allclose(y_absorbed, y, rtol=1e-12, atol=1e-14)
 # $$(q R_t) \cdot (c\, W^K R_s) = q\, R_t R_s^\top W^{K\top} c^\top$$
 #
 # Between $q$ and $c$ there is now a matrix that depends on the distance t − s, so there is no single matrix
-# for the query to absorb. DeepSeek-V2 adds another part to queries and keys, of width R. Only this part is
-# rotated. Its key is computed from $x$, and shared by all heads:
+# for the query to absorb. So DeepSeek-V2 adds a second part to queries and keys, of width R. Only this part
+# is rotated. Its key is computed from $x$, and all heads share it:
 #
 # $$k_h = [\,\mathrm{rotate}(x W^R);\ c\, W^K_h\,], \qquad q_h = [\,\mathrm{rotate}(x W^{QR}_h);\ x W^Q_h\,]$$
 #
-# The dot product of two joined vectors is the sum of the dot products of their parts. The rotated part
-# compares positions, the other one contents, and the scale becomes $1 / \sqrt{R + K}$. The KV cache keeps C +
-# R numbers for each token: $c$ and the rotated key. In DeepSeek-V2, R is 64.
+# The dot product of two joined vectors is the sum of the dot products of their parts. The second part
+# compares contents alone, the rotated part contents and positions. The scale becomes $1 / \sqrt{R + K}$. The
+# KV cache keeps C + R numbers for each token: $c$ and the rotated key. In DeepSeek-V2, R is 64.
 
 # %%
 R, T = 4, 7
@@ -153,10 +153,11 @@ assert kv_cache.k.shape == (1, 1, T, R + C)
 assert kv_cache.v.size == 0
 
 # %% [markdown]
-# Training computes keys and values, since all tokens are read at once, and decoding uses the absorbed form.
+# In training, a key serves the queries of all later tokens, so it pays to compute it once. Decoding uses the
+# absorbed form.
 #
-# In the backward pass, each part that is shared gets a sum. $c$ gets the gradients of the keys and values of
-# all heads, and the rotated key gets those of its copies. You find the backward pass in
+# In the backward pass, $c$ gets the sum of the gradients from the keys and values of all heads. The rotated
+# key gets the sum of the gradients of its copies. The code is in
 # `npformer/nn/attention/multi_head_latent.py`.
 
 # %%
@@ -169,8 +170,8 @@ assert report.ok
 # %% [markdown]
 # ## Loss and cache
 #
-# `npformer experiment caching` trains ten small GPTs, with the settings of the last model of lesson 24.3 and
-# the same learning rate for all. This cell repeats one training.
+# `npformer experiment caching` trains ten small GPTs, each with five seeds, with the settings of the last
+# model of lesson 24.3 and one learning rate for all. This cell repeats one training.
 
 # %%
 trial = Trial("latent, 16 + 16", caching.LEARNING_RATE, caching.STEPS, 0)
@@ -181,8 +182,8 @@ print(f"{again.valid_loss:.3f}; the file has {losses[again.model][0]:.3f}")
 assert abs(again.valid_loss - losses[again.model][0]) < 0.03
 
 # %% [markdown]
-# The next cell prints the mean loss over the seeds, and the mean difference from the first model, which has a
-# key head for each query head, with its standard deviation over the seeds.
+# For each model, the next cell prints the mean loss and the difference from "4 key heads", the model with a
+# key head for each query head: the mean ± the standard deviation over the seeds.
 
 # %%
 baseline = losses["4 key heads"]
@@ -196,32 +197,35 @@ for stage in plan:
 
 # %% [markdown]
 # "latent, 16 + 16" has latent vectors of width C = 16 and a rotated key of width R = 16 in each layer. It
-# caches a quarter of what the first model caches, and its loss is the same up to the noise. One key head
-# takes the same memory and has the same loss: with four heads, these models cannot be told apart. In the
-# paper (appendix D), one key head is clearly worse than separate heads in models of 7 billion parameters, and
-# in larger mixtures of experts latent vectors are better than separate heads.
+# caches a quarter of what the first model caches, and its loss is the same up to the noise. "1 key head"
+# caches as little, with the same loss. In models this small (four query heads), the experiment cannot tell
+# the two apart. In the paper (appendix D), one key head is clearly worse than separate heads in models of 7
+# billion parameters, and latent vectors are better than separate heads in larger mixtures of experts.
 #
-# "latent, 24 + 8" caches as many numbers, but its loss is higher with each seed. A likely reason is that its
-# rotated part has four pairs of numbers only:
+# "latent, 24 + 8" caches as many numbers as "latent, 16 + 16", but its loss is higher with each seed. A
+# likely reason is that its rotated part has only four pairs of numbers:
 
 # %%
 angles = 64 * 10000.0 ** (-np.arange(0, 8, 2) / 8)  # of the last position of our context
 print("turns within the context:", *(f"{turns:.2f}" for turns in angles / (2 * np.pi)))
 
 # %% [markdown]
-# Two of the four make less than a quarter of a turn, so little is left to tell positions apart.
+# Two of the four pairs make less than a quarter of a turn, so they hardly tell positions apart. "latent, 8 +
+# 8" has the same four pairs. So its higher loss need not come from the smaller cache alone.
 #
 # The last three models have two key heads, and parts of other models of 2025. QK-norm (Qwen3) normalizes each
-# query and key. Gemma 3 has norms before and after each sublayer, too, which lowers the loss here. And in
-# most of its layers, a token attends to a window only. With a window of 16 tokens in one of the two layers,
-# the KV cache grows half as fast, and the loss does not rise. npformer's KV cache keeps the older tokens all
-# the same, and masks them.
+# query and key. Gemma 3 adds norms both before and after each sublayer, which lower the loss here. In most of
+# its layers, a token attends only to a window. With a window of 16 tokens in one of the two layers, the KV
+# cache can grow half as fast, and the loss does not rise. (npformer's KV cache still keeps the older tokens,
+# and masks them.)
 #
-# **Question.** Five seeds and one learning rate: which differences in the table would you believe?
+# **Question.** The table has five seeds and one learning rate. Which differences would you believe? A mean of
+# five numbers is uncertain by about their standard deviation divided by $\sqrt{5}$.
 #
 # <details><summary>Answer</summary>
-# Those of "latent, 8 + 8" and of the two models with more norms: they are
-# more than twice their standard deviation.
+# Those of "latent, 8 + 8" and of the two models with more norms: they are more than seven times as large as
+# this uncertainty. That of "latent, 24 + 8" is three times as large, which may be chance among nine. Other
+# learning rates might change all of them.
 # </details>
 
 # %% tags=["check"]
@@ -231,6 +235,16 @@ for name in ("2 key heads", "1 key head", "latent, 16 + 16", "latent, 48 + 16", 
 assert min(change["latent, 8 + 8"]) > 0.03
 assert max(change["more norms"].max(), change["more norms, window"].max()) < -0.02
 assert losses["latent, 24 + 8"].mean() - losses["latent, 16 + 16"].mean() > 0.03
+assert (losses["latent, 24 + 8"] > losses["latent, 16 + 16"]).all()
+assert losses["more norms, window"].mean() < losses["more norms"].mean()
+ratios = {
+    name: abs(of.mean()) / (of.std(ddof=1) / np.sqrt(5))
+    for name, of in change.items()
+    if name != "4 key heads"
+}
+for name in ("latent, 8 + 8", "more norms", "more norms, window"):
+    assert ratios.pop(name) > 7
+assert 3 < ratios.pop("latent, 24 + 8") < 3.5 and max(ratios.values()) < 1
 cached = [caching.cached_numbers(stage.config) for stage in plan]
 assert cached == [256, 128, 64, 128, 64, 64, 32, 128, 128, 64]
 
@@ -238,22 +252,32 @@ assert cached == [256, 128, 64, 128, 64, 64, 32, 128, 128, 64]
 # ## Summary
 #
 # - In multi-head latent attention, the keys and values of all heads are computed from one latent vector.
-# - In decoding, the query absorbs the matrix of the keys, and the values' matrix is applied to the mean.
-#   The result is the same, and the heads share all that is cached.
-# - A rotation between the two matrices would prevent this. So a second part of queries and keys has the
-#   positions, and all heads share its key.
+# - In decoding, the query absorbs the matrix of the keys, and the matrix of the values is applied to the
+#   mean. The result is the same, and the heads share all that is cached.
+# - A query cannot absorb a matrix with a rotation behind it. So a separate part of queries and keys carries
+#   the positions, and all heads share its key.
 # - The KV cache keeps C + R numbers for each token, instead of 2 · H · K.
-# - In our experiment, a quarter of the cache gives the same loss up to the noise, with one key head as well.
+# - In our experiment, a quarter of the cache gives the same loss up to the noise.
 
 # %% [markdown]
 # ## Questions
 #
-# **Question.** In training, is multi-head latent attention cheaper than multi-head attention?
+# **Question.** In training, does latent attention need fewer products than multi-head attention? Take the
+# sizes of DeepSeek-V2, and D = 5120.
 #
 # <details><summary>Answer</summary>
-# No. The maps to keys and values have fewer weights, but queries are
-# wider, and each score has R more products.
+# It depends on the length. For each token, keys and values need 20 million products instead of 168 million,
+# and queries 42 million more. Each of the 128 scores with an earlier token needs R = 64 more. So latent
+# attention needs fewer up to 13,000 earlier tokens.
 # </details>
+
+# %% tags=["check"]
+D, H, K, C, R = 5120, 128, 128, 512, 64
+saved = 2 * D * H * K - (D * (C + R) + 2 * C * H * K) - D * H * R
+assert round(D * H * R / 1e6) == 42
+assert round(2 * D * H * K / 1e6) == 168
+assert round((D * (C + R) + 2 * C * H * K) / 1e6) == 20
+assert round(saved / (H * R), -3) == 13_000
 
 # %% [markdown]
 # ## Exercises
@@ -261,6 +285,6 @@ assert cached == [256, 128, 64, 128, 64, 64, 32, 128, 128, 64]
 # `npformer exercise list 26` lists the exercises of this chapter.
 #
 # - `npformer exercise start absorbed-attention`: attend to latent vectors.
-# - By hand: what is the score if R = 0, and what does such a layer know about positions?
+# - By hand: what does such a layer know about positions if R = 0?
 #
 # **Next**: lesson 27.1 (`27_1_lora`), which fine-tunes a model with one percent of its parameters.
