@@ -54,7 +54,7 @@ show_figure(figure, "26_1_spectrum", caption)
 # The picture belongs to one matrix of a small GPT after 100 steps of training: the value matrix of the last
 # feed-forward network, with shape (64, 170). The blue curve shows the 64 singular values of the gradient,
 # divided by the largest. They fall quickly: a step along the gradient moves the matrix in a few directions,
-# and hardly in the others.
+# and hardly at all in others.
 #
 # The orange curve shows the singular values after the main operation of Muon. They differ by less than a
 # factor of 2.
@@ -120,9 +120,9 @@ assert decreases["best"] > 2.8 * max(decreases["gradient"], decreases["signs"])
 # &= P\, \mathrm{diag}(a \sigma + b \sigma^3 + c \sigma^5)\, Q^\top
 # \end{aligned}$$
 #
-# If the polynomial brings numbers nearer to 1, applying it several times orthogonalizes the matrix. Each time
-# is a **Newton-Schulz iteration**. Jordan et al. (2024) chose $a = 3.4445$, $b = -4.7750$ and $c = 2.0315$.
-# First the matrix is divided by its Frobenius norm, so that no singular value is above 1.
+# If the polynomial brings numbers nearer to 1, applying it several times orthogonalizes the matrix. Each
+# application is a **Newton-Schulz iteration**. Jordan et al. (2024) chose $a = 3.4445$, $b = -4.7750$ and
+# $c = 2.0315$. First the matrix is divided by its Frobenius norm, so that no singular value is above 1.
 
 # %%
 a, b, c = 3.4445, -4.7750, 2.0315
@@ -134,7 +134,7 @@ for iteration in range(6):
 # %% [markdown]
 # In each iteration, a small value grows by the factor 3.4, until it is between about .7 and 1.2. It stays in
 # this range without converging to 1: the coefficients are chosen for speed. The five iterations of Muon bring
-# a value of .01 to .7, but a value of .001 only to .47. Now the same with matrices:
+# a value of .01 to .7, but a value of .001 only to .47. Now with matrices:
 
 # %%
 
@@ -169,7 +169,8 @@ assert_allclose(update, orthogonalize(gradient), atol=1e-4)
 #
 # The decay is that of AdamW. Why the factor before $U$? The numbers of an orthogonalized matrix are small:
 # their squares add up to $\min(I, O)$. With the factor their root mean square is .2, which is typical for
-# Adam's updates (Liu et al. 2025). So one learning rate serves all parameters, of which some keep AdamW.
+# Adam's updates (Liu et al. 2025). So in Muon, one learning rate serves all parameters, of which some keep
+# AdamW.
 #
 # **Question.** Embeddings keep AdamW. Why does Muon not suit a table of vectors?
 #
@@ -223,8 +224,8 @@ assert measured[1][2] > measured[0][-1] > measured[1][-1]  # between 150 and 200
 
 # %% [markdown]
 # Muon wins with every seed. A step takes 8 % longer than with AdamW, but after about 165 of 200 steps Muon
-# reaches AdamW's final loss. (Compare seconds only between runs of equally many steps: the computer was
-# busier during those of 200.)
+# reaches AdamW's final loss. (Compare seconds only for equally many steps: the computer was busier
+# during the shorter runs.)
 #
 # The best rates are .01 for AdamW and .04 for Muon, each the middle one of three. So updates of equal size
 # did not make the best rates equal. (In Muon's runs, the parameters with AdamW also have .04.)
@@ -238,8 +239,8 @@ assert measured[1][2] > measured[0][-1] > measured[1][-1]  # between 150 and 200
 #
 # With 400 steps and the same rates, Muon gains less. In the preset `gpt-shakespeare`, with nine times as many
 # parameters and 1,300 steps, one run with Muon ended at 1.484 nats per character, and one with AdamW at
-# 1.487. For these lengths, no rates were searched. But a gain in a short training need not last. Still, in
-# 2025 a model of a trillion parameters (Kimi K2) was trained with a variant of Muon.
+# 1.487. No rates were searched for these lengths, but the numbers warn you: a gain in a short training need
+# not last. Still, in 2025 a model of a trillion parameters (Kimi K2) was trained with a variant of Muon.
 
 # %% [markdown]
 # ## Summary

@@ -111,8 +111,8 @@ assert_allclose(y, F.linear_attention(q, k, v)[0])
 # %% [markdown]
 # ## The delta rule
 #
-# Before you write, read what the memory holds for the key: $k_t S_{t-1}$. Then write only what is missing
-# from the value:
+# Before you write, read what the memory holds for the key: $k_t S_{t-1}$. Then write only the difference
+# between the new value and this old one:
 #
 # $$S_t = S_{t-1} + \beta_t\, k_t^\top (v_t - k_t S_{t-1})$$
 #
@@ -146,7 +146,8 @@ assert F.delta_rule(question, keys, values, np.ones(3))[0].ravel().tolist() == [
 # S &\leftarrow S + K^\top V
 # \end{aligned}$$
 #
-# where lower keeps the lower triangle. The first term reads what earlier chunks have written.
+# where lower keeps the lower triangle, with the diagonal. The first term reads what earlier chunks have
+# written.
 #
 # For the delta rule, let $u_t = \beta_t (v_t - k_t S_{t-1})$, so that token t writes $k_t^\top u_t$. Before
 # this, the memory is $S_{t-1} = S + \sum_{s < t} k_s^\top u_s$. Insert this sum for $S_{t-1}$ into $u_t$, and
@@ -173,7 +174,7 @@ assert_allclose(y, F.delta_rule(q, k, v, beta)[0], atol=1e-12)
 
 # %% [markdown]
 # The backward pass runs through the chunks from the last to the first, and passes on the gradient of the
-# memory. It is in `npformer/functional/linear_attention.py`.
+# memory. Its code is in `npformer/functional/linear_attention.py`.
 
 # %%
 report = gradcheck((F.delta_rule, F.delta_rule_backward), q, k, v, beta)

@@ -60,15 +60,15 @@ show_figure(figure, "26_3_languages", caption)
 # ## Who reads what?
 #
 # The picture shows a layer of a small GPT that has read four languages: the English of Shakespeare, French
-# sentences, functions in Python, and sums such as 374+58=432. Its feed-forward network is a **mixture of
-# experts**: eight networks, the **experts**. A small linear map, the **router**, sends each character to two
-# of them. Nobody told the router about the languages.
+# sentences, functions in Python, and sums such as 374+58=432. In this layer, the feed-forward network is a
+# **mixture of experts**: eight networks, the **experts**. A small linear map, the **router**, sends each
+# character to two of them. Nobody told the router about the languages.
 #
 # **Question.** Which language has experts of its own? Which two languages share their experts most?
 #
 # <details><summary>Answer</summary>
-# The sums come nearest to it. Experts 3 and 4 get two thirds of the sums and hardly any English or French.
-# But they also get a third of Python. English and French share most: they have the same letters.
+# None, but the sums come nearest. Experts 3 and 4 get two thirds of the sums and hardly any English or
+# French. But they also get a third of Python. English and French share most: they have the same letters.
 # </details>
 
 # %%
@@ -127,9 +127,9 @@ assert_allclose(weights, F.route(logits, 2)[0])
 
 # %% [markdown]
 # The choice changes only in jumps: a small change of the logits usually leaves `chosen` as it is. So no
-# gradient passes through the choice. But the weights are smooth, and the router learns through them. The two
-# weights of a token add up to 1. So the gradient raises the weight of the expert that helps more, and lowers
-# the other weight.
+# gradient passes through the choice. But the weights are smooth, and the router learns through them. With k =
+# 2, the two weights of a token add up to 1. So the gradient raises the weight of the expert that helps more,
+# and lowers the other weight.
 #
 # **Question.** With k = 1, the weight of the only expert is $p_e / p_e$. What does the router learn?
 #
@@ -163,8 +163,8 @@ assert report.ok
 # ## Collapse
 #
 # At the beginning, the weights of the router are random. An expert that gets more tokens learns faster. Then
-# the router raises its probability, and it gets even more tokens. In the end, a few experts may do most of
-# the work, and the others hardly learn.
+# the router raises this expert's probability, which brings it even more tokens. In the end, a few experts may
+# do most of the work, and the others hardly learn.
 #
 # So a term is added to the loss. Let $f_e$ be the number of tokens for which expert e is chosen, divided by
 # the number of all tokens. Let $P_e$ be the mean of $p_e$ over all tokens. The **load-balancing loss** is
@@ -226,10 +226,10 @@ assert busy[COLLAPSED].mean() < busy[UNBALANCED].mean() - 1
 assert 0.85 < np.sort(shares(runs[COLLAPSED][0])[0, 0])[-2:].sum() < 0.95  # English, two experts
 
 # %% [markdown]
-# The printed numbers say how many experts are busy: so many equally busy experts would have the same entropy.
-# With balancing, nearly all eight experts are busy. With k = 1 and without balancing, three to six are busy.
-# In the first layer of the training above, two experts read nine of ten characters of English. With k = 2 the
-# collapse is weaker. What does the collapse cost?
+# The number of busy experts is measured by the entropy of their shares: so many equally busy experts would
+# have the same entropy. With balancing, it is nearly eight. With k = 1 and without balancing, it is three to
+# six. In the first layer of the training above, two experts read nine of ten characters of English. With k =
+# 2 the collapse is weaker. What does the collapse cost?
 
 # %%
 print("nats per character      ", *(f"{language:>8}" for language in LANGUAGES), "    seeds")
@@ -256,10 +256,11 @@ for balanced, collapsed in ((BALANCED, UNBALANCED), (SINGLE, COLLAPSED)):
 #
 # The mixtures with k = 1 have a higher loss than the dense model with every seed. A reason may be that an
 # expert sees an eighth of the characters, or that their learning rate was not searched. Without balancing,
-# the loss is .008 higher on average, both with k = 2 and with k = 1. This, too, is less than seeds differ.
+# the loss is .008 higher on average, both with k = 2 and with k = 1. Seeds differ by more
+# than this as well.
 #
 # After billions of tokens the gain is clear: with equally many operations for each token, Switch Transformers
-# reached the loss of a dense model up to seven times faster than it (Fedus et al. 2022).
+# reached the loss of a dense model in as little as a seventh of the time (Fedus et al. 2022).
 
 # %% [markdown]
 # ## What models do with it
@@ -283,7 +284,7 @@ print(f"Mixtral: {8 * each:.0f} billion in all experts, {2 * each:.0f} of them u
 # - The parameters grow with the number of experts, and the operations with k.
 # - The choice has no gradient. The router learns through the weights of the chosen experts.
 # - Without balancing, a few experts may do most of the work. The load-balancing loss $E \sum_e f_e P_e$
-#   lowers the probabilities of the busy ones.
+#   lowers the probabilities of the busy experts.
 # - Each expert sees a part of the tokens. Our short trainings do not show the gain that long ones have.
 
 # %% [markdown]

@@ -224,8 +224,8 @@ print("turns within the context:", *(f"{turns:.2f}" for turns in angles / (2 * n
 #
 # <details><summary>Answer</summary>
 # Those of "latent, 8 + 8" and of the two models with more norms: they are more than seven times as large as
-# this uncertainty. That of "latent, 24 + 8" is three times as large, which may be chance among nine. Other
-# learning rates might change all of them.
+# this uncertainty. That of "latent, 24 + 8" is three times as large, which may be chance among nine
+# differences. Other learning rates might change all of them.
 # </details>
 
 # %% tags=["check"]
@@ -244,7 +244,8 @@ ratios = {
 }
 for name in ("latent, 8 + 8", "more norms", "more norms, window"):
     assert ratios.pop(name) > 7
-assert 3 < ratios.pop("latent, 24 + 8") < 3.5 and max(ratios.values()) < 1
+assert 3 < ratios.pop("latent, 24 + 8") < 3.5
+assert max(ratios.values()) < 1
 cached = [caching.cached_numbers(stage.config) for stage in plan]
 assert cached == [256, 128, 64, 128, 64, 64, 32, 128, 128, 64]
 
@@ -267,8 +268,8 @@ assert cached == [256, 128, 64, 128, 64, 64, 32, 128, 128, 64]
 #
 # <details><summary>Answer</summary>
 # It depends on the length. For each token, keys and values need 20 million products instead of 168 million,
-# and queries 42 million more. Each of the 128 scores with an earlier token needs R = 64 more. So latent
-# attention needs fewer up to 13,000 earlier tokens.
+# and queries 42 million more. Each of the 128 scores with an earlier token needs R = 64 more. So up to
+# 13,000 earlier tokens, latent attention needs fewer.
 # </details>
 
 # %% tags=["check"]

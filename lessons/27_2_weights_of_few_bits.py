@@ -56,33 +56,34 @@ show_figure(figure, "27_2_bits", "What few bits for each weight cost a GPT")
 # %% [markdown]
 # ## Fewer bits for each weight
 #
-# When a model generates text, each new token needs all weights once. For large models, reading them from
-# memory takes most of the time (lesson 16.1, `16_1_operations_and_memory_bandwidth`). A weight in float32 has
-# 32 bits. If 4 bits suffice, the weights need an eighth of the memory, and reading takes an eighth of the
-# time.
+# When a model generates a text, each new token needs all weights once. If the model is large and the text not
+# very long, reading the weights from memory takes most of the time (lesson 16.1,
+# `16_1_operations_and_memory_bandwidth`). A weight in float32 has 32 bits. If 4 bits suffice, the weights
+# need an eighth of the memory, and reading them takes an eighth of the time.
 #
-# The picture shows what rounding the weights after the training costs a small GPT of chapter 24. The vertical
-# axis is logarithmic. Two curves belong to this GPT. The two others, "large", belong to a GPT that computes
-# the same function before it is rounded, but in each of its layers one column of a weight matrix is large.
-# "One scale" means one for each matrix, and "column scales" means one for each of its columns.
+# The picture shows by how much the loss of a small GPT rises if its weights are rounded after the training.
+# The vertical axis is logarithmic. Two curves belong to this GPT. The two others, "large", belong to a GPT
+# that computes the same function before it is rounded, but in each of its layers one column of a weight
+# matrix is large. "One scale" means one for each matrix, and "column scales" means one for each of its
+# columns.
 #
-# **Question.** With how many bits does each curve exceed .01 nats?
+# **Question.** Go from 8 bits down. At which number of bits does each curve first exceed .01 nats?
 #
 # <details><summary>Answer</summary>
-# The uppermost one with 6 bits, the one with column scales and the large
-# column with 5, "one scale" with 4, and "column scales" with 3. You will see why the uppermost one is so bad,
-# and why a scale for each column avoids it.
+# "One scale, large" at 6 bits, "column scales, large" at 5, "one scale" at 4, and "column scales" at 3. You
+# will see why the first of them is so bad, and why a scale for each column helps.
 # </details>
 
 # %% [markdown]
 # ## Whole numbers and a scale
 #
-# **Quantization** replaces a weight by a whole number $q$ of $n$ bits, and a common **scale** $s$:
+# **Quantization** replaces each weight by a whole number $q$ of $n$ bits. All weights of a group, such as a
+# matrix, share one **scale** $s$:
 #
 # $$q = \mathrm{round}(w / s), \qquad s = \frac{\max |w|}{2^{n-1} - 1}, \qquad w \approx s\, q$$
 #
-# With this scale, the largest weight becomes the largest whole number, such as 7 for 4 bits. One of the bits
-# is the sign. (Jacob et al., 2018, also allow a whole number other than 0 to stand for the weight 0.)
+# With this scale, the largest weight becomes the largest whole number: 7 for 4 bits, of which one is the
+# sign. (Jacob et al., 2018, also allow a whole number other than 0 to stand for the weight 0.)
 
 # %%
 rng = np.random.default_rng(27)
@@ -101,7 +102,8 @@ assert_allclose(package.value, scale * q)
 assert abs(w - scale * q).max() <= scale / 2
 
 # %% [markdown]
-# **Question.** How large can an error be? And how many times smaller does this bound become with 8 bits?
+# **Question.** How large can the error of a weight be? How many times smaller is this bound with 8 bits
+# than with 4?
 #
 # <details><summary>Answer</summary>
 # Half a scale, since each number is rounded to the nearest multiple of the scale. With 8 bits the scale is
@@ -132,27 +134,27 @@ error = abs(quantize(large, bits).value - large)
 assert (error <= abs(large).max(0) / 7 / 2 + 1e-12).all()
 
 # %% [markdown]
-# With one scale, the large column sets the scale. Half a scale is then more than any other weight, so all
-# others become 0. But each column of $W$ computes another component of $y = x W$, called an **output
-# channel**. So each column can have a scale of its own: $y_j = s_j \sum_i x_i\, q_{ij}$. The scale stands
-# before the sum, so it costs one product for each output.
+# If there is one scale, the large column sets it. Here, half a scale is more than any weight of the other
+# columns, so all of these weights become 0. But each column of $W$ computes a different component of
+# $y = x W$, called an **output channel**. So each column can have a scale of its own:
+# $y_j = s_j \sum_i x_i\, q_{ij}$. The scale stands before the sum, so it costs one product for each output.
 #
 # **Question.** Could each row have its own scale instead?
 #
 # <details><summary>Answer</summary>
-# The error would be bounded as well. But the scale of row $i$ belongs to
-# $x_i$ and cannot stand before the sum, so each input would have to be multiplied by it first. Then the sum
-# could not be computed with whole numbers only, even if the inputs are whole numbers, too.
+# Yes, and the errors would be bounded in the same way. But the scale of row $i$ belongs to $x_i$ and cannot
+# stand before the sum. So each input must first be multiplied by the scale of its row. Then whole numbers are
+# not enough to compute the sum, even if the inputs are whole numbers.
 # </details>
 
 # %% [markdown]
 # ## The same function, other weights
 #
 # A gated network with the activation $f$ computes $y = (f(x W_g) \odot x W_v)\, W_2$, where $\odot$
-# multiplies entry by entry. Multiply column $j$ of $W_v$ by 32, and divide row $j$ of $W_2$ by 32. Nothing
-# changes in $y$. But $W_v$ now has a large column. We make such columns by hand. In large models, a few
-# components of the hidden states become much larger than the others in training, without anybody's help
-# (Dettmers et al. 2022). Whoever rounds the hidden states has the same difficulty.
+# multiplies entry by entry. Multiply column $j$ of $W_v$ by 32, and divide row $j$ of $W_2$ by 32. Then $y$
+# does not change, but $W_v$ has a large column. We make such columns by hand. In large models, a few
+# components of the hidden states become much larger than the others during training, without anybody's help
+# (Dettmers et al. 2022). Rounding the hidden states meets the same difficulty.
 
 # %%
 model = new_gpt(CONFIG, seed=0)
@@ -164,6 +166,8 @@ print("largest difference of the logits:", abs(changed(ids) - model(ids)).max())
 assert_allclose(changed(ids), model(ids), rtol=1e-3, atol=1e-4)
 errors = [quantized(each, 4, "tensor")(ids) - model(ids) for each in (model, changed)]
 assert abs(errors[1]).mean() > abs(errors[0]).mean()
+value = quantized(changed, 4, "tensor").layers[0].feed_forward.value.weight.value
+assert (np.delete(value, 3, axis=1) == 0).mean() > 0.99
 
 # %% [markdown]
 # ## The losses
@@ -184,35 +188,43 @@ for seed in SEEDS:
     assert abs(loss["8 bits, channel"]["loss"] - loss["float32"]["loss"]) < 0.01
     assert loss["4 bits, tensor"]["one large channel"] > loss["4 bits, tensor"]["loss"] + 1.5
     assert loss["4 bits, channel"]["one large channel"] < loss["4 bits, channel"]["loss"] + 0.1
+increases = np.array(points) - exact  # (4, 5) for the numbers of bits 8, 6, 5, 4, 3
+assert [BITS[row.argmax()] for row in increases > 0.01] == [6, 4, 5, 3]
+assert increases[:, 0].max() < 0.0012
+at_4 = increases[:, BITS.index(4)]
+assert abs(at_4[1] - 0.01) < 0.001
+assert abs(at_4[2] - 0.03) < 0.003
 
 # %% [markdown]
-# With 8 bits, rounding costs at most about .001 nats. With 4 bits, it costs .01 nats without the large
-# channel. With this channel and one scale, the model is worse than one that knows only the frequencies of the
-# characters, whose loss is about 3.3 nats. (That 3 bits are a little better than 4 there means nothing: both
-# models are ruined.) A scale for each column avoids this. It still costs .03 nats: row $j$ of $W_2$ was
-# divided by 32, and its weights became 0, since larger weights of the other rows set the scales.
+# Each number is the mean of three seeds. With 8 bits, rounding costs about .001 nats at most. With 4 bits and
+# one scale, it costs .01 nats without the large column. With the large column, 4 bits and one scale make the
+# model worse than one that knows only the frequencies of the characters, whose loss is about 3.3 nats. (With
+# 3 bits, the model is a little better, but this means nothing: both models are ruined.)
 #
-# Our models are tiny, and their losses after rounding say little about large ones. What carries over is the
-# reason: an error is at most half a scale, and the largest number of a group sets its scale. So today's
-# formats use small groups, often of 32 or 128 weights.
+# A scale for each column prevents this. But with the large column, 4 bits still cost .03 nats: row $j$ of
+# $W_2$ was divided by 32, and its weights became 0, since larger weights of the other rows set the scales.
+#
+# Our models are tiny, and their losses after rounding say little about large models. But the reason is the
+# same in large models: an error is at most half a scale, and the largest number of a group sets its scale. So
+# today's formats use small groups, often of 32 or 128 weights.
 
 # %% [markdown]
 # ## Summary
 #
 # - Quantization stores a whole number of few bits for each weight, and a scale for a group of weights.
 # - The error of a weight is at most half a scale, and the largest weight of the group sets the scale.
-# - With few bits and one scale, a large channel turns all other weights of its matrix into 0.
+# - With 4 bits and one scale, a column 32 times as large turns nearly all other weights of its matrix into 0.
 # - A scale for each column keeps columns apart and costs one product for each output.
-# - Fewer bits save memory and the time for reading it, which is most of the time of generating.
+# - Fewer bits save memory, and the time for reading the weights.
 
 # %% [markdown]
 # ## Questions
 #
-# **Question.** A matrix has 4096 rows and columns. How many bits for each weight do scales in float32 add,
-# one for each column, or one for each group of 32 weights?
+# **Question.** A matrix has 4096 rows and columns. Its scales are stored in float32. How many bits do they
+# add for each weight, with one scale per column? And with one per 32 weights?
 #
 # <details><summary>Answer</summary>
-# One for each column: 32 / 4096 = 0.008 bits for each weight. One for each 32 weights: a whole bit.
+# With one scale per column, 32 / 4096 = 0.008 bits for each weight. With one per 32 weights, a whole bit.
 # </details>
 
 # %% [markdown]

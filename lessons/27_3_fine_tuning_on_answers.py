@@ -38,10 +38,11 @@ from npformer.plots import cell_grid
 # %% [markdown]
 # ## What can be learned from a question?
 #
-# A GPT predicts the next token of any text. In this chapter, a text has two parts: a **prompt**, which asks,
-# and an answer. Our prompts are sums of two numbers below 100. With leading zeros, a prompt always has six
-# characters and an answer three, as in `07+45=052`. The cell trains a GPT on such texts for a few seconds, as
-# lesson 24.1 did: each character is a target. The picture shows the loss of each character of new texts.
+# A GPT predicts the next token of any text. In this lesson and the next two, a text has two parts: a
+# **prompt**, which asks, and an answer. Our prompts are sums of two numbers below 100. With leading zeros, a
+# prompt always has six characters and an answer three, as in `07+45=052`. The next cell trains a GPT on such
+# texts for a few seconds, as lesson 24.1 did: each character is a target. The picture shows the loss of each
+# character of new texts.
 
 # %%
 seed, steps = 2, 120
@@ -70,8 +71,8 @@ show_figure(figure, "27_3_losses", "The loss of each character after the first, 
 # </details>
 #
 # Three of eight targets are such digits (the first digit of a text is never a target). They cannot be
-# learned, and still their gradients change the weights in every step. Only the answers matter to us. (The
-# last digit of the answer has a loss of about 2.3, too: the model has not learned it yet.)
+# learned, but their gradients still change the weights in every step. Only the answers matter to us. (The
+# last digit of the answer also has a loss of about 2.3, because the model has not learned it yet.)
 
 # %% [markdown]
 # ## The loss on answers
@@ -82,8 +83,9 @@ show_figure(figure, "27_3_losses", "The loss of each character after the first, 
 # $$L = -\frac{1}{M} \sum_{t \,\in\, \mathrm{answers}} \log p(x_t \mid x_1 \dots x_{t-1})$$
 #
 # where $M$ is the number of these tokens. The model still reads the prompt, since every answer depends on it.
-# Our GPT is so small that we skip the first training, and begin with random weights. In code, the targets of
-# the prompt get a number that the loss ignores, as padding does (lesson 12.1, `12_1_the_cross_entropy`).
+# Our GPT is so small that we skip the training on general text, and begin with random weights. In code, the
+# targets in the prompt are replaced by a number that the loss ignores, like padding (lesson 12.1,
+# `12_1_the_cross_entropy`).
 
 # %%
 targets = texts[:, 1:].copy()  # (N, T)
@@ -99,13 +101,13 @@ assert not dlogits[:, : PROMPT - 1].any()
 assert (abs(dlogits[:, PROMPT - 1 :]).max((0, 2)) > 0).all()
 
 # %% [markdown]
-# At the places of the prompt, the gradient of the logits is 0.
+# Where a character of the prompt is predicted, the gradient of the logits is 0.
 #
 # **Question.** Do the vectors of the prompt's tokens get a gradient all the same?
 #
 # <details><summary>Answer</summary>
 # Yes. The tokens of the answer attend to the keys and values of the prompt, and the backward pass of
-# attention returns gradients to them. Only their own predictions have no loss.
+# attention returns gradients to these keys and values.
 # </details>
 
 # %% [markdown]
@@ -137,18 +139,19 @@ print(f"{characters[0][:PROMPT]} {' '.join(shown)}   right: {characters[0][PROMP
 
 # %% [markdown]
 # **Question.** A model is right with probability .3 in each draw, whatever the prompt. What is its pass@8?
-# And if it is always right for 30 % of the prompts and never for the others?
+# Another model is always right for 30 % of the prompts and never for the others. What is its pass@8?
 #
 # <details><summary>Answer</summary>
-# $1 - .7^8 = .94$ in the first case, and .3 in the second. If pass@k is
-# near 1 and pass@1 is not, the model can give right answers to most prompts, and does not give them reliably.
+# $1 - .7^8 = .94$ for the first model, and .3 for the second. If pass@k is near 1 and pass@1 is not, a model
+# can give right answers to most prompts, but does not give them reliably.
 # </details>
 
 # %% [markdown]
 # ## The experiment
 #
-# The file of results has three seeds. Training on answers stopped when at least 30 % of the answers to a test
-# were right, so that something is left to be learned. Training on all tokens had the same number of steps.
+# The file of results has three seeds. Training on answers stopped as soon as 30 % of the answers to some test
+# prompts were right, so that something was left to be learned. Training on all tokens had the same number of
+# steps.
 
 # %%
 results = {(r.model, r.seed): r.values for r in read_results(MEASURED, Measured)}
@@ -164,15 +167,15 @@ for each in SEEDS:
     assert 0.25 < after["pass@1"] < 0.4 < 0.8 < after["pass@8"]
 
 # %% [markdown]
-# The loss on answers leads to about three to seven times as many right answers. Both trainings had one
-# learning rate, .003, which was not searched for either. With the loss on all tokens, the gradient of the
-# answers is only a part of the whole gradient, by whose size Adam divides. So a part of the difference may
-# come from smaller steps for the answers. And the numbers say nothing about longer trainings: the first
-# exercise does.
+# With the loss on answers, about three to seven times as many answers are right as with the loss on all
+# tokens. But both trainings had the learning rate .003, and it was searched for neither of them. Adam divides
+# by the size of the whole gradient. With the loss on all tokens, the answers cause only a part of the
+# gradient, so their share of a step is smaller. This may explain a part of the difference. And the numbers
+# say nothing about longer trainings: try the first exercise.
 #
-# Look at the second measure. A model that is right in one of three draws has a right answer among eight for
-# more than 80 % of the prompts. It could do much better than it does, if it only preferred its own good
-# answers. The next lesson teaches it this, without a single new answer from outside.
+# Now look at pass@8. The fine-tuned model is right in about one of three draws. But for more than 80 % of the
+# prompts, at least one of eight draws is right. If the model preferred its own right answers, it would be
+# right much more often. The next lesson trains it to do so, without a single new answer from outside.
 
 # %% [markdown]
 # ## Summary
@@ -180,7 +183,7 @@ for each in SEEDS:
 # - Supervised fine-tuning trains on prompts with good answers.
 # - Its loss is the mean over the tokens of the answers. The prompt is read, and not predicted.
 # - Targets that are ignored have gradients of 0 at their logits.
-# - pass@1 is the share of right answers, and pass@k that of prompts with a right one among k.
+# - pass@1 is the share of right answers. pass@k is the share of prompts with a right answer among k draws.
 # - Here, with the same steps, the loss on answers led to more right answers than the loss on all tokens.
 
 # %% [markdown]
@@ -189,8 +192,8 @@ for each in SEEDS:
 # **Question.** A conversation has several prompts and answers in one text. Which tokens have a loss?
 #
 # <details><summary>Answer</summary>
-# The tokens of all answers, each with its end symbol. One forward pass trains all of them, since the causal
-# mask hides from each what comes later.
+# The tokens of all answers, each with its end symbol. One forward pass is enough for all answers, since the
+# causal mask hides from each answer what comes after it.
 # </details>
 
 # %% [markdown]

@@ -52,12 +52,14 @@ show_figure(curves(points, steps, **names), "27_4_rewards", caption)
 #
 # The GPT of lesson 27.3 adds two numbers correctly in about one of three draws. Now it gets no more answers
 # to copy. It draws answers itself, and a program gives each a **reward**. With 1 for a right answer and 0 for
-# a wrong one, the share of right answers rises above a half. Now subtract 1 from all rewards. This changes no
-# preference, but the share falls at once, and after 150 steps it is still lower than before. To GRPO, which
-# this lesson explains, it makes no difference.
+# a wrong one, the share of right answers rises above a half. Now subtract 1 from all rewards. A right answer
+# is still better than a wrong one by 1. But the share of right answers falls at once, and after 150 steps it
+# is still lower than at the start. (Each curve is the mean of three seeds.) Why does a constant matter? And
+# why does it not matter for GRPO, which this lesson explains?
 #
-# A drawn answer has no derivative with respect to the weights. But you know this problem from chapter 19: the
-# score-function estimator weights the gradient of $\log p$ of what was drawn by its reward,
+# A drawn answer has no derivative with respect to the weights. You know this problem from chapter 19. The
+# score-function estimator takes the gradient of $\log p$ of the drawn answer, and multiplies it by the
+# reward:
 #
 # $$\nabla\, \mathrm{E}[r] = \mathrm{E}\left[ (r - b)\, \nabla \log p(\mathrm{answer}) \right]$$
 #
@@ -70,6 +72,10 @@ show_figure(curves(points, steps, **names), "27_4_rewards", caption)
 # 0, since $\sum_y p(y)\, \nabla \log p(y) = \nabla \sum_y p(y) = \nabla 1 = 0$ (lesson 19.3).
 # </details>
 #
+# So a constant in the rewards does not change the mean gradient. But a step uses the answers of one batch, in
+# which $b\, \nabla \log p$ does not cancel exactly. What remains is noise, which damages
+# what the model has learned. A good baseline makes the noise small.
+#
 # ## The group is the baseline
 #
 # **Group relative policy optimization** (GRPO, Shao et al. 2024) draws $G$ answers to each prompt. Their mean
@@ -77,9 +83,9 @@ show_figure(curves(points, steps, **names), "27_4_rewards", caption)
 #
 # $$A_i = \frac{r_i - \mathrm{mean}(r_1 \dots r_G)}{\mathrm{std}(r_1 \dots r_G)}$$
 #
-# The mean contains $r_i$ itself, so this baseline does depend on the draw. Without the division, this only
-# makes the expected gradient smaller, by the factor $(G - 1) / G$. The cell draws eight answers to each of
-# three prompts.
+# The mean contains $r_i$ itself, so this baseline does depend on the draw. If the division by the standard
+# deviation is left out, this dependence only makes the expected gradient smaller, by the factor
+# $(G - 1) / G$. The next cell draws eight answers to each of three prompts.
 
 # %%
 seed = 2
@@ -101,24 +107,24 @@ assert_allclose(advantages.sum(1), 0, atol=1e-9)
 # An answer that is right where most are wrong has a large advantage. If all eight are right, or all are
 # wrong, nothing can be learned from them, and their advantages are 0.
 #
-# **Question.** A teacher gives rewards of 0 and −1 in place of 1 and 0. What changes in the advantages, and
-# what in the rewards themselves as weights, without a baseline?
+# **Question.** A teacher gives rewards of 0 and −1 instead of 1 and 0. What changes in the advantages? And
+# what changes if the rewards themselves are the weights, without a baseline?
 #
 # <details><summary>Answer</summary>
-# The advantages stay the same, since the mean changes with the rewards.
-# Without a baseline, right answers now have the weight 0 and wrong ones −1. So no right answer is pushed up.
-# The wrong ones are pushed down, and the probability that they lose goes to all other answers, most of which
-# are wrong.
+# The advantages stay the same, since the mean changes with the rewards. Without a baseline, right answers now
+# have the weight 0, and wrong ones −1. The mean gradient stays the same, but the noise grows: while a third
+# of the answers are right, the mean square of the weights is two thirds instead of one third.
 # </details>
 
 # %% [markdown]
 # ## The loss of a token
 #
-# An answer has several tokens, and $\log p(\mathrm{answer})$ is the sum of their $\log p$. With the same
-# draws, several updates may follow each other. Then the probability $p$ of a token is no longer $p_{old}$,
-# with which it was drawn. The **ratio** $\rho = p / p_{old}$ corrects this. The correction is reliable only
-# near 1, so the objective is clipped at $1 \pm \varepsilon$, usually with $\varepsilon = .2$ (Schulman et al.
-# 2017). GRPO also keeps the model near a **reference**, the fine-tuned model, with $q = p_{ref} / p$:
+# An answer has several tokens, and $\log p(\mathrm{answer})$ is the sum of their $\log p$. Several updates
+# may use the same draws. After the first update, the probability $p$ of a token differs from the probability
+# $p_{old}$ with which it was drawn. The **ratio** $\rho = p / p_{old}$ corrects this. The correction is
+# reliable only while $\rho$ is near 1, so the objective is clipped at $1 \pm \varepsilon$, usually with
+# $\varepsilon = .2$ (Schulman et al. 2017). GRPO also keeps the model near a **reference**, the fine-tuned
+# model, with $q = p_{ref} / p$:
 #
 # $$\begin{aligned}
 # L &= \mathrm{mean}\left[ -\min(\rho A,\ \mathrm{clip}(\rho, 1 - \varepsilon, 1 + \varepsilon)\, A)
@@ -126,10 +132,10 @@ assert_allclose(advantages.sum(1), 0, atol=1e-9)
 # \frac{\partial L}{\partial \log p} &= \frac{1}{M} \left[ -\rho A + \beta\, (1 - q) \right]
 # \end{aligned}$$
 #
-# The mean is over all $M$ tokens of the answers, and the second line is the gradient of one of them. Where
-# the ratio is clipped, its first term is missing. The derivative of $\rho$ with respect to $\log p$ is
-# $\rho$, and that of $q$ is $-q$. Before the first update, $\rho$ is 1, and the first term is the
-# score-function estimator: $-A\, \nabla \log p$.
+# The mean is over all $M$ tokens of the answers, and the second line is the gradient for one token. To derive
+# it, use $d\rho / d \log p = \rho$ and $dq / d \log p = -q$. Where the ratio is clipped, the term $-\rho A$
+# is missing. Before the first update, $\rho$ is 1, and this term gives the score-function estimator,
+# $-A\, \nabla \log p$.
 
 # %%
 rng = np.random.default_rng(27)
@@ -150,17 +156,18 @@ report = gradcheck(pair, log_probs)
 assert report.ok
 
 # %% [markdown]
-# The mean of $q - \log q - 1$ over draws of the model is the KL divergence of the model from the reference,
-# because the mean of $q$ is 1. Unlike $-\log q$ alone, it is never negative (Schulman 2020). Its gradient,
-# with the draws held fixed, is that of the divergence in the other direction. Both lead towards the
-# reference.
+# The mean of $q - \log q - 1$ over draws of the model is $\mathrm{KL}(p \| p_{ref})$, the divergence of the
+# model from the reference, because the mean of $q$ is 1. Unlike $-\log q$ alone, $q - \log q - 1$ is never
+# negative (Schulman 2020). With the draws held fixed, its mean gradient is $-\sum p_{ref}\, \nabla \log p$.
+# This is the gradient of $\mathrm{KL}(p_{ref} \| p)$, the divergence in the other direction. Both divergences
+# are 0 only at the reference.
 #
-# **Question.** The model has changed a token's probability, and $\rho = 1.3$. For which sign of the advantage
-# does it still get a gradient from the first term?
+# **Question.** An update has changed a token's probability, and $\rho = 1.3$. For which sign of the advantage
+# does the token still get a gradient from the first term?
 #
 # <details><summary>Answer</summary>
-# For a negative one. The probability has risen, and should fall. With a positive advantage it has risen by
-# more than 20 % already, the minimum is the clipped term, and this is a constant.
+# For a negative advantage: the probability has risen, but it should fall. With a positive advantage, the
+# minimum is the clipped term, which is constant: the probability has already risen by more than 20 %.
 # </details>
 
 # %% [markdown]
@@ -168,8 +175,8 @@ assert report.ok
 #
 # One step draws 8 answers to each of 16 prompts, computes their advantages, and updates the model once. So
 # $\rho$ is always 1 here, and nothing is ever clipped: the ratio and the clip are for trainings that use a
-# draw several times. You find the step in `policy_step` of `npformer/learn/experiments/addition.py`, on one
-# screen. The cell makes 150 steps with $\beta = .04$.
+# draw several times. The step is the function `policy_step` in `npformer/learn/experiments/addition.py`, on
+# one screen. The cell makes 150 steps with $\beta = .04$.
 
 # %%
 learner, share = reinforce(model, seed, VARIANTS[0])
@@ -184,7 +191,7 @@ assert after["pass@1"] > before["pass@1"]
 # ## What each part does
 #
 # The stored results are those of three seeds. Some runs lack a part. Where nothing else is said, $\beta$ is
-# .04. In the last two runs, the judge is lazy and looks at the last digit of an answer only.
+# .04. In the last two runs, the judge is lazy: the reward is 1 if the last digit of an answer is right.
 
 # %%
 print(f"{'mean of three seeds':30} pass@1 pass@8 last digit")
@@ -200,6 +207,16 @@ for each in SEEDS:
     assert abs(rate["no KL term", each] - rate["GRPO", each]) < 0.1
     assert rate["last digit, no KL term", each] < rate["last digit, beta 0.3", each] - 0.1
     assert results["last digit, no KL term", each].values["last digit"] > 0.7
+    assert rate["last digit, no KL term", each] < rate[FINE_TUNED, each] < rate["last digit, beta 0.3", each]
+    for name in ("last digit, no KL term", "last digit, beta 0.3"):
+        of_digit = (results[of, each].values["last digit"] for of in (FINE_TUNED, name))
+        assert next(of_digit) < next(of_digit)
+shifted = VARIANTS[2]._replace(learning_rate=VARIANTS[2].learning_rate / 4, steps=40)
+up = VARIANTS[1]._replace(penalty=-1.0, steps=40)  # rewards 2 and 1
+slow, twice = (np.mean(reinforce(model, seed, variant)[1][-20:]) for variant in (shifted, up))
+assert slow > 0.33 > np.mean(results[VARIANTS[2].name, seed].curve) > twice
+means = {name: np.mean([rate[name, each] for each in SEEDS]) for name in (FINE_TUNED, *shown)}
+assert means["no baseline, reward 0 or -1"] < means[FINE_TUNED] < 0.5 < means["no baseline"]
 
 # %% [markdown]
 # - **GRPO** raises pass@1 towards the pass@8 that the model had before. It raises pass@8 little: the model
@@ -207,11 +224,18 @@ for each in SEEDS:
 # - **Without a baseline**, rewards of 1 and 0 train as well as GRPO does here. With the same rewards minus 1,
 #   150 steps gain nothing.
 # - **Without the KL term**, the training is about as good, as long as the reward is what we want.
-# - With the **lazy judge**, the last digit becomes right much more often in both runs. Without the KL term,
-#   the other digits are forgotten, since nobody looks at them: the reward rises, and fewer answers are right
-#   than before. This is **reward hacking**. A KL term with $\beta = 0.3$ prevents it.
+# - With the **lazy judge**, the last digit is right more often than before, in both runs. Without the KL
+#   term, the other digits are forgotten, since nobody looks at them: the reward rises, and fewer answers are
+#   right than before the training. This is **reward hacking**. A KL term with $\beta = 0.3$ prevents it.
 #
-# Where a program can check answers, a reward is exact. Elsewhere another model judges, and can be cheated.
+# Is it really noise that spoils the training with rewards 0 and −1? Three further runs with each seed, which
+# are not in the file, show it. With a quarter of the learning rate, the share of right answers rises. With
+# eight times as many prompts in each step, it reaches .58 or more in 60 steps. And with rewards of 2 and 1,
+# which push up every drawn answer, the share falls even lower, since the mean square of the weights is even
+# larger.
+#
+# Where a program can check answers, a reward is exact. Elsewhere another model gives the rewards, and this
+# model can be cheated.
 
 # %% [markdown]
 # ## Summary
@@ -219,7 +243,8 @@ for each in SEEDS:
 # - GRPO draws several answers to each prompt, and weights $\nabla \log p$ of their tokens by the advantage.
 # - The advantage is the reward minus the mean of the group, divided by the standard deviation.
 # - The ratio corrects for updates since the draw. Clipping bounds how much one draw can change the model.
-# - A baseline makes the training independent of a constant in the rewards.
+# - A constant in the rewards leaves the mean gradient as it is, but changes the noise. A good baseline makes
+#   the noise small.
 # - The KL term keeps what the reward does not measure.
 
 # %% [markdown]
@@ -239,9 +264,11 @@ for each in SEEDS:
 #
 # - `npformer exercise start group-advantages`: compute the advantages of a batch of groups.
 # - `npformer experiment addition` repeats the experiment in two minutes of processor time.
+# - Run `reinforce(model, seed, VARIANTS[2]._replace(learning_rate=2.5e-4))`, with rewards 0 and −1. Compare
+#   the shares that it returns with those of `VARIANTS[2]`, whose learning rate is .001.
 #
-# GRPO is of Shao et al., "DeepSeekMath" (2024). Liu et al., "Understanding R1-Zero-like training" (2025),
-# leave out the division by the standard deviation, because it gives more weight to prompts whose answers are
-# nearly all right or nearly all wrong.
+# GRPO comes from Shao et al., "DeepSeekMath" (2024). Liu et al., "Understanding R1-Zero-like training"
+# (2025), leave out the division by the standard deviation. The division gives more weight to prompts whose
+# answers are nearly all right or nearly all wrong.
 #
 # **Next**: lesson 27.5 (`27_5_learning_from_preferences`), which learns from pairs of answers.

@@ -22,7 +22,7 @@ from npformer.generation.speculative import accept
 from npformer.learn.course import show_figure
 from npformer.learn.experiments.adaptation import CONFIG, SEEDS
 from npformer.learn.experiments.measured_runs import Measured, new_gpt, read_results
-from npformer.learn.experiments.speculation import AHEAD, DRAFT, DRAFTS, MEASURED
+from npformer.learn.experiments.speculation import AHEAD, DRAFT, DRAFTS, LENGTH, MEASURED
 from npformer.plots import curves, probability_bars
 
 rng = np.random.default_rng(27)
@@ -39,34 +39,35 @@ show_figure(figure, "27_6_models", "The next letter: two models that do not agre
 # %% [markdown]
 # ## Guess, then check
 #
-# A large model writes one token in each pass. In each pass, all its weights are read from memory, and this
-# takes most of the time (lesson 16.1, `16_1_operations_and_memory_bandwidth`). A pass over five tokens reads
-# them once, too, and takes hardly longer. But the next five tokens are not known yet.
+# When a large model writes a text, each pass yields one token. Each pass reads all weights from memory,
+# which takes most of the time if the text is not very long (lesson 16.1,
+# `16_1_operations_and_memory_bandwidth`). A pass over five tokens also reads the weights only once, so it
+# takes hardly longer. But the next five tokens are not known yet.
 #
 # **Speculative decoding** guesses them. A small model, the **draft**, writes a few tokens quickly. The large
-# model, the **target**, reads them all in one pass, as in training. So it knows, after each of them, with
-# which probability it would have written the next. What can be kept?
+# model, the **target**, reads all of these tokens in one pass, as in training. So for each of them, it
+# computes the probability with which it would have written this token itself. Which tokens can be kept?
 #
-# In the picture, "a" is the most probable letter of both models. The small model writes "i" more often than
-# the large one, and "e" less often.
+# In the picture, "a" is the most probable letter of both models. The small model writes "a" and "i" more
+# often than the large one, and "e" much less often.
 #
 # **Question.** You keep every letter that the small model draws. What is wrong with the text?
 #
 # <details><summary>Answer</summary>
-# It is a text of the small model. The letter "i" occurs too often in it, and "e" too rarely.
+# It is a text of the small model. The letters "a" and "i" occur too often, and "e" occurs too rarely.
 # </details>
 
 # %% [markdown]
 # ## Keep or replace
 #
-# Let $q(x)$ be the probability of the token $x$ for the small model, and $p(x)$ that for the large one. A
-# token $x$ is drawn from $q$. Two rules repair the distribution (Leviathan et al. 2023):
+# Let $q(x)$ be the probability of the token $x$ for the small model, and $p(x)$ its probability for the
+# large model. A token $x$ is drawn from $q$. Two rules repair the distribution (Leviathan et al. 2023):
 #
 # - keep $x$ with probability $\min(1, p(x) / q(x))$;
 # - if it is not kept, draw the token from $\max(0, p - q)$, divided by its sum.
 #
-# A token that the small model draws too often is kept less often. In its place come tokens that it draws too
-# rarely. The sum is exactly $p$:
+# A token that the small model draws too often is not always kept. It is replaced by tokens that the small
+# model draws too rarely. Together, the two ways to write $x$ have exactly the probability $p(x)$:
 #
 # $$\begin{aligned}
 # P(x) &= q(x) \min\left(1, \frac{p(x)}{q(x)}\right)
@@ -86,11 +87,13 @@ print("replaced", replaced.round(3), " sum", replaced.sum().round(3))
 # %% tags=["check"]
 assert_allclose(kept + replaced, p)
 assert_allclose(kept.sum() + replaced.sum(), 1)
+assert [letter for letter, more in zip(letters, q - p, strict=True) if more > 0.05] == ["a", "i"]
+assert letters[(q - p).argmin()] == "e"
 
 # %% [markdown]
-# The function `accept` of the package does this for several drafted tokens: it goes through them, and ends
-# at the first that is not kept. If all are kept, it draws one more from the last probabilities of the
-# target. The cell draws 4,000 letters and counts them.
+# The function `accept` of the package applies the two rules to several drafted tokens, one after the other,
+# and stops at the first token that is not kept. If all are kept, it draws one more token from the target's
+# last probabilities. The cell draws 4,000 letters and counts them.
 
 # %%
 counts, draws = np.zeros(5), 4000
@@ -107,25 +110,26 @@ print(f"chi-square {chi_square:.1f}; the small model alone would have {of_draft:
 assert chi_square < 13.3  # which 4 degrees of freedom exceed once in a hundred times
 
 # %% [markdown]
-# Chi-square is the sum of the squared differences, each divided by the expected count. If the distribution is
-# right, it is about 4 here, one less than the number of letters. This draw happens to be nearer to $p$ than
-# most.
+# For each letter, square the difference between its count and the expected count, and divide by the expected
+# count. Chi-square is the sum of these numbers. If the distribution is right, its mean is 4 here, one less
+# than the number of letters. The frequencies of this cell happen to be nearer to $p$ than usual.
 
 # %% [markdown]
 # ## How many tokens does a pass yield?
 #
-# Let $\alpha$ be the probability that a drafted token is kept, the same for all. With $\gamma$ tokens ahead,
-# a pass yields the tokens up to the first that is not kept, and always one from the target:
+# Suppose each drafted token is kept with the same probability $\alpha$ if all tokens before it are kept. Then
+# the $i$-th one is kept with probability $\alpha^i$. One more token always comes from the target. So with
+# $\gamma$ tokens ahead, the mean number of tokens that a pass yields is
 #
 # $$1 + \alpha + \alpha^2 + \dots + \alpha^\gamma = \frac{1 - \alpha^{\gamma + 1}}{1 - \alpha}$$
 #
-# **Question.** How large is this for $\alpha = 0$, and for $\alpha \to 1$?
+# **Question.** How large is this mean for $\alpha = 0$, and for $\alpha \to 1$?
 #
 # <details><summary>Answer</summary>
 # 1 and $\gamma + 1$. The target never needs more passes than without a draft.
 # </details>
 #
-# The next cell uses two untrained GPTs, to show the function.
+# The next cell shows the function `speculative_ids` with two untrained GPTs.
 
 # %%
 target, draft = new_gpt(CONFIG, seed=0), new_gpt(DRAFT, seed=0)
@@ -138,15 +142,16 @@ assert len(found.ids) == 40
 assert found.accepted + found.passes == 40
 
 # %% [markdown]
-# After each pass, the keys and values of the tokens that were not kept must leave the KV cache of both
-# models. The cache only forgets its last positions, so this is one assignment of its length.
+# After each pass, the keys and values of the tokens that were not kept must be removed from the KV caches of
+# both models. They are always the last ones, so it is enough to set the length of each cache to a smaller
+# number.
 
 # %% [markdown]
 # ## The experiment
 #
 # The target is the GPT of lesson 27.1 (`27_1_lora`), with a quarter of a million parameters. The small GPT
-# learned the same plays. The baseline is a draft that learned nothing. Each number is the mean of three
-# seeds.
+# learned the same plays. The baseline is a draft that learned nothing. The models continue prompts with texts
+# of 56 tokens. Each number is the mean of three seeds.
 
 # %%
 results = {(r.model, r.seed): r.values for r in read_results(MEASURED, Measured)}
@@ -171,17 +176,38 @@ show_figure(curves(points, AHEAD, **names), "27_6_tokens", caption)
 # %% tags=["check"]
 assert all(mean_of("small GPT", n, "tokens per pass") > 1.3 for n in AHEAD)
 assert (np.array(points[0]) > np.array(points[1])).all()
+alpha = mean_of("small GPT", 1, "accepted")
+
+
+def expected_passes(gamma, length):
+    """Return the mean number of passes for a text, whose last pass drafts only what is left."""
+    passes = [0.0]
+    for left in range(1, length + 1):
+        n = min(gamma, left - 1)  # drafted tokens
+        kept = [alpha**i * (1 - alpha) for i in range(n)] + [alpha**n]
+        passes.append(1 + sum(p * passes[left - 1 - i] for i, p in enumerate(kept)))
+    return passes[-1]
+
+
+formula = [(1 - alpha ** (n + 1)) / (1 - alpha) for n in AHEAD[1:]]
+in_short_texts = [LENGTH / expected_passes(n, LENGTH) for n in AHEAD[1:]]
+assert_allclose(formula, [2.43, 3.33, 4.25], atol=0.01)
+assert_allclose(in_short_texts, [2.39, 3.23, 4.07], atol=0.01)
+assert_allclose(points[0][1:], [2.41, 3.17, 4.07], atol=0.01)
 
 # %% [markdown]
-# More tokens ahead yield more per pass, but each further one less, since all before it must have been kept.
-# The share of kept tokens falls for the same reason. With one token ahead it is $\alpha$ itself, .795 for the
-# small GPT. The formula then gives 2.43, 3.33 and 4.25 tokens for two, four and eight, a little more than
-# measured: tokens are not equally hard.
+# With the small GPT as the draft, more tokens ahead yield more tokens per pass. But each further token adds
+# less, since it is kept only if all before it are kept. The share of kept tokens falls for the same reason.
 #
-# The numbers count passes, not seconds, and leave out the work of the draft, which also writes every token
-# that is thrown away. So in practice a few tokens ahead are usual. The gain is for models whose weights do
-# not fit into fast memory. On one core, with models as small as ours, a pass over five tokens takes longer
-# than one over a single token.
+# With one token ahead, this share is $\alpha$ itself: .795 for the small GPT. For two, four and eight tokens
+# ahead, the formula then gives 2.43, 3.33 and 4.25 tokens per pass. The experiment measured 2.41, 3.17 and
+# 4.07. One reason for the difference is that the texts are short: the last pass of a text needs only the
+# tokens that are left. If this is taken into account, the same $\alpha$ gives 2.39, 3.23 and 4.07.
+#
+# The numbers count passes, not seconds. They leave out the work of the draft, which also writes every token
+# that is thrown away. So in practice, few tokens ahead are usual. Speculative decoding pays for models whose
+# weights do not fit into fast memory. On one core, with models as small as ours, a pass over five tokens
+# takes longer than a pass over one token.
 
 # %% [markdown]
 # ## Summary
@@ -189,7 +215,7 @@ assert (np.array(points[0]) > np.array(points[1])).all()
 # - A small model drafts several tokens, and the large one checks them in one pass.
 # - A token is kept with probability min(1, p / q); otherwise a draw from max(0, p − q) replaces it.
 # - The text has exactly the distribution of the large model, whatever the draft is.
-# - A pass yields 1 + α + … + α^γ tokens, if each drafted token is kept with probability α.
+# - A pass yields 1 + α + … + α^γ tokens on average, if each drafted token is kept with probability α.
 # - A better draft saves more passes. No draft changes the distribution of the text.
 
 # %% [markdown]
@@ -198,8 +224,8 @@ assert (np.array(points[0]) > np.array(points[1])).all()
 # **Question.** What happens with greedy decoding, where $p$ and $q$ have a single 1?
 #
 # <details><summary>Answer</summary>
-# A drafted token is kept if it is the most probable one of the target too;
-# otherwise that one replaces it. The text is the one that the target writes greedily.
+# A drafted token is kept if it is also the target's most probable token. Otherwise, the target's most
+# probable token replaces it. So the text is the same as the target alone would write greedily.
 # </details>
 
 # %% [markdown]
