@@ -224,8 +224,8 @@ assert measured[1][2] > measured[0][-1] > measured[1][-1]  # between 150 and 200
 
 # %% [markdown]
 # Muon wins with every seed. A step takes 8 % longer than with AdamW, but after about 165 of 200 steps Muon
-# reaches AdamW's final loss. (Compare seconds only for equally many steps: the computer was busier
-# during the shorter runs.)
+# reaches AdamW's final loss. (Compare seconds only for equally many steps: the computer was busier during the
+# shorter runs.)
 #
 # The best rates are .01 for AdamW and .04 for Muon, each the middle one of three. So updates of equal size
 # did not make the best rates equal. (In Muon's runs, the parameters with AdamW also have .04.)

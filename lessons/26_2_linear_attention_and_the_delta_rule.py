@@ -33,6 +33,7 @@ from npformer.learn.experiments.recall import (
 )
 from npformer.plots import curves
 
+# %%
 results = read_results(MEASURED)
 accuracy = {
     name: np.array([r.measures["accuracy"] for r in results if r.model == name])  # (seeds, P)
@@ -51,8 +52,8 @@ show_figure(figure, "26_2_new_keys", caption)
 #
 # Can a memory of fixed size replace the KV cache of softmax attention? In the picture, three kinds of
 # attention read pairs of a key and a value, and are then asked for the value of each key. A guess among the
-# 64 values is right in 2 % of cases. Softmax attention never fails. Each of the two others has a memory of
-# 16 · 16 numbers. From about 16 pairs on, they forget.
+# 64 values is right in 2 % of cases. Softmax attention never fails. Each of the two others has a memory of 16
+# · 16 numbers. From about 16 pairs on, they forget.
 #
 # Where does such a memory come from? Leave out the softmax. Then the output of a query is
 #
@@ -138,8 +139,8 @@ assert F.delta_rule(question, keys, values, np.ones(3))[0].ravel().tolist() == [
 # %% [markdown]
 # ## By chunks
 #
-# A loop over single tokens is slow. So a **chunk** of C tokens is computed at once, by products of matrices.
-# Let $S$ be the memory before the chunk. For linear attention,
+# A loop over single tokens is slow. So matrix products compute a **chunk** of C tokens at once. Let $S$ be
+# the memory before the chunk. For linear attention,
 #
 # $$\begin{aligned}
 # Y &= Q S + \mathrm{lower}(Q K^\top)\, V \\
@@ -149,14 +150,14 @@ assert F.delta_rule(question, keys, values, np.ones(3))[0].ravel().tolist() == [
 # where lower keeps the lower triangle, with the diagonal. The first term reads what earlier chunks have
 # written.
 #
-# For the delta rule, let $u_t = \beta_t (v_t - k_t S_{t-1})$, so that token t writes $k_t^\top u_t$. Before
-# this, the memory is $S_{t-1} = S + \sum_{s < t} k_s^\top u_s$. Insert this sum for $S_{t-1}$ into $u_t$, and
-# bring all $u$ to the left:
+# For the delta rule, let $u_t = \beta_t (v_t - k_t S_{t-1})$. Token t writes $k_t^\top u_t$. Before that, the
+# memory is $S_{t-1} = S + \sum_{s < t} k_s^\top u_s$. Insert this sum for $S_{t-1}$, and bring all $u$ to the
+# left:
 #
 # $$u_t + \beta_t \sum_{s < t} (k_t \cdot k_s)\, u_s = \beta_t (v_t - k_t S)$$
 #
-# These are C equations for the C unknown rows of a matrix $U$. Equation t has no unknowns after $u_t$, so the
-# system is triangular. Its solution $U$ replaces $V$ in the two formulas above (Yang et al. 2024).
+# These are C equations for the C rows of a matrix $U$. Equation t has no unknowns after $u_t$, so the system
+# is triangular. Its solution $U$ replaces $V$ in the two formulas above (Yang et al. 2024).
 
 # %%
 k = k / np.linalg.norm(k, axis=1, keepdims=True)
@@ -225,8 +226,8 @@ rows, right = draw_rows("new keys", np.random.default_rng(9), 256, 64), {}
 for rule in ("delta", "linear"):
     trained, _ = train_model(Trial(f"{rule}, new keys", LEARNING_RATE, 400, 0))
     right[rule] = (trained.forward(rows)[0].argmax(-1) == rows.answers).mean(0)  # (64,) by pair
-assert right["delta"][:16].mean() < 0.2 < 0.75 < right["delta"][-16:].mean()
-assert abs(right["linear"][:16].mean() - right["linear"][-16:].mean()) < 0.1
+assert_allclose([of[:16].mean() for of in right.values()], [0.11, 0.46], atol=0.04)
+assert_allclose([of[-16:].mean() for of in right.values()], [0.83, 0.46], atol=0.04)
 
 # %% [markdown]
 # When keys come again, only the two delta rules succeed. Linear attention adds up all the values that a key
@@ -235,8 +236,7 @@ assert abs(right["linear"][:16].mean() - right["linear"][-16:].mean()) < 0.1
 #
 # On new keys, the delta rule is a little worse than linear attention from 24 pairs on. To write a pair, it
 # removes from the memory whatever lies along the new key. This damages older pairs: with 64 pairs and seed 0,
-# it recalls 11 % of the first 16 values and 84 % of the last 16. Linear attention recalls nearly equally many
-# of both, 46 % on average.
+# it recalls 11 % of the first 16 values and 83 % of the last 16. Linear attention recalls 46 % of both.
 #
 # **Question.** In which of the first two tasks would you expect the larger $\beta$ to be learned?
 #
@@ -252,14 +252,14 @@ assert abs(right["linear"][:16].mean() - right["linear"][-16:].mean()) < 0.1
 # et al. 2025). Models compute $\alpha_t$ from the token, and ours learns one number for all pairs. The task
 # "last keys" should profit from a decay, since old pairs may be forgotten. But even without a decay, the
 # delta rule is right in .97 of cases with 64 pairs, since its writing already damages old pairs. With the
-# decay, the share is .98, and seeds differ by as much. The learned $\alpha$ is .997 (seed 0). So the decay is
-# hardly used here.
+# decay, the share is .98, and seeds differ by as much. The learned $\alpha$ is .997 (seed 0), so the decay is
+# hardly used.
 #
 # ## What models do with it
 #
-# Some models of 2025 (Qwen3-Next, Kimi Linear) repeat a group of four layers: three with a memory, then one
-# with softmax attention. The few layers with a KV cache look up exactly, and the others are cheap for long
-# texts. Both models use gated delta rules.
+# Some models of 2025 (Qwen3-Next, Kimi Linear) repeat a group of four layers: three with gated delta rules,
+# then one with softmax attention. The few layers with a KV cache look up exactly, and the others are cheap
+# for long texts.
 
 # %% [markdown]
 # ## Summary

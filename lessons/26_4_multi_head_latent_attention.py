@@ -48,8 +48,8 @@ show_figure(figure, "26_4_loss_by_cache", caption)
 #
 # When a model continues many long texts at once, reading their KV caches takes most of the time. In
 # grouped-query attention, several query heads share a head of keys and values, so that the KV cache is
-# smaller. But shared heads can do less than separate ones. **Multi-head latent attention** (DeepSeek-V2,
-# 2024) has a separate head of keys and values for each query head, and still caches less.
+# smaller. But shared heads can do less than separate ones. **Multi-head latent attention**
+# (DeepSeek-V2, 2024) has a separate head of keys and values for each query head, and still caches less.
 #
 # The keys and values of all heads are computed from the same vector $x$ of a token. So let us first compute a
 # short vector $c$ from $x$, the **latent vector**, and then all keys and values from $c$:
@@ -109,8 +109,8 @@ assert_allclose(y_absorbed, y, rtol=1e-12, atol=1e-14)
 # is multi-query attention, and $c$ is both key and value.
 #
 # **Question.** Compared with attention to cached keys and values, the absorbed form needs more operations for
-# each cached token: each head computes a dot product of C numbers instead of K. In DeepSeek-V2, C = 512 and
-# K = 128. Why is the absorbed form faster all the same?
+# each cached token: each head computes a dot product of C numbers instead of K. In DeepSeek-V2,
+# C = 512 and K = 128. Why is the absorbed form faster all the same?
 #
 # <details><summary>Answer</summary>
 # A step of decoding is limited by the memory bandwidth (lesson 24.4, `24_4_what_a_kv_cache_costs_and_saves`).
@@ -268,8 +268,8 @@ assert cached == [256, 128, 64, 128, 64, 64, 32, 128, 128, 64]
 #
 # <details><summary>Answer</summary>
 # It depends on the length. For each token, keys and values need 20 million products instead of 168 million,
-# and queries 42 million more. Each of the 128 scores with an earlier token needs R = 64 more. So up to
-# 13,000 earlier tokens, latent attention needs fewer.
+# and queries 42 million more. Each of the 128 scores with an earlier token needs R = 64 more. So up to 13,000
+# earlier tokens, latent attention needs fewer.
 # </details>
 
 # %% tags=["check"]

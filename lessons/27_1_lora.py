@@ -189,7 +189,8 @@ for seed in SEEDS:
     assert lora["plays"] < every["plays"]
     assert every["plays"] > np.log(65)
 assert sum(results["LoRA, rank 1", seed]["plays"] > np.log(65) for seed in SEEDS) == 1
-none, lora, every = (np.mean([results[how, each]["capitals"] for each in SEEDS]) for how in RATES)
+mean = {how: np.mean([results[how, seed]["capitals"] for seed in SEEDS]) for how in RATES}
+none, lora, every = mean.values()
 assert_allclose([none - every, none - lora], [1.58, 1.35], atol=0.005)
 
 # %% [markdown]

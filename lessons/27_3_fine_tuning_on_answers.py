@@ -71,8 +71,8 @@ show_figure(figure, "27_3_losses", "The loss of each character after the first, 
 # </details>
 #
 # Three of eight targets are such digits (the first digit of a text is never a target). They cannot be
-# learned, but their gradients still change the weights in every step. Only the answers matter to us. (The
-# last digit of the answer also has a loss of about 2.3, because the model has not learned it yet.)
+# learned, but their gradients change the weights. Only the answers matter to us. (The last digit of the
+# answer also has a loss of about 2.3, because the model has not learned it yet.)
 
 # %% [markdown]
 # ## The loss on answers
@@ -175,7 +175,7 @@ for each in SEEDS:
 #
 # Now look at pass@8. The fine-tuned model is right in about one of three draws. But for more than 80 % of the
 # prompts, at least one of eight draws is right. If the model preferred its own right answers, it would be
-# right much more often. The next lesson trains it to do so, without a single new answer from outside.
+# right much more often. The next lesson trains it to do so, without any new answer from outside.
 
 # %% [markdown]
 # ## Summary

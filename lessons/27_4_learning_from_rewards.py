@@ -56,7 +56,13 @@ show_figure(curves(points, steps, **names), "27_4_rewards", caption)
 # is still better than a wrong one by 1. But the share of right answers falls at once, and after 150 steps it
 # is still lower than at the start. (Each curve is the mean of three seeds.) Why does a constant matter? And
 # why does it not matter for GRPO, which this lesson explains?
-#
+
+# %% tags=["check"]
+rate = {key: result.values["pass@1"] for key, result in results.items()}
+mean = {name: np.mean([rate[name, seed] for seed in SEEDS]) for name in (FINE_TUNED, *shown)}
+assert mean["no baseline, reward 0 or -1"] < mean[FINE_TUNED] < 0.5 < mean["no baseline"]
+
+# %% [markdown]
 # A drawn answer has no derivative with respect to the weights. You know this problem from chapter 19. The
 # score-function estimator takes the gradient of $\log p$ of the drawn answer, and multiplies it by the
 # reward:
@@ -73,8 +79,8 @@ show_figure(curves(points, steps, **names), "27_4_rewards", caption)
 # </details>
 #
 # So a constant in the rewards does not change the mean gradient. But a step uses the answers of one batch, in
-# which $b\, \nabla \log p$ does not cancel exactly. What remains is noise, which damages
-# what the model has learned. A good baseline makes the noise small.
+# which $b\, \nabla \log p$ does not cancel exactly. What remains is noise, which damages what the model has
+# learned. A good baseline makes the noise small.
 #
 # ## The group is the baseline
 #
@@ -200,23 +206,12 @@ for name in (FINE_TUNED, *(variant.name for variant in VARIANTS)):
     print(f"{name:30}", *(f"{value:6.2f}" for value in np.mean(rows, 0)))
 
 # %% tags=["check"]
-rate = {key: result.values["pass@1"] for key, result in results.items()}
 for each in SEEDS:
     assert rate["GRPO", each] > rate[FINE_TUNED, each] + 0.1
     assert rate["no baseline, reward 0 or -1", each] < rate["GRPO", each] - 0.1
     assert abs(rate["no KL term", each] - rate["GRPO", each]) < 0.1
     assert rate["last digit, no KL term", each] < rate["last digit, beta 0.3", each] - 0.1
     assert results["last digit, no KL term", each].values["last digit"] > 0.7
-    assert rate["last digit, no KL term", each] < rate[FINE_TUNED, each] < rate["last digit, beta 0.3", each]
-    for name in ("last digit, no KL term", "last digit, beta 0.3"):
-        of_digit = (results[of, each].values["last digit"] for of in (FINE_TUNED, name))
-        assert next(of_digit) < next(of_digit)
-shifted = VARIANTS[2]._replace(learning_rate=VARIANTS[2].learning_rate / 4, steps=40)
-up = VARIANTS[1]._replace(penalty=-1.0, steps=40)  # rewards 2 and 1
-slow, twice = (np.mean(reinforce(model, seed, variant)[1][-20:]) for variant in (shifted, up))
-assert slow > 0.33 > np.mean(results[VARIANTS[2].name, seed].curve) > twice
-means = {name: np.mean([rate[name, each] for each in SEEDS]) for name in (FINE_TUNED, *shown)}
-assert means["no baseline, reward 0 or -1"] < means[FINE_TUNED] < 0.5 < means["no baseline"]
 
 # %% [markdown]
 # - **GRPO** raises pass@1 towards the pass@8 that the model had before. It raises pass@8 little: the model
@@ -227,13 +222,28 @@ assert means["no baseline, reward 0 or -1"] < means[FINE_TUNED] < 0.5 < means["n
 # - With the **lazy judge**, the last digit is right more often than before, in both runs. Without the KL
 #   term, the other digits are forgotten, since nobody looks at them: the reward rises, and fewer answers are
 #   right than before the training. This is **reward hacking**. A KL term with $\beta = 0.3$ prevents it.
-#
+
+# %% tags=["check"]
+for each in SEEDS:
+    hacked, held = "last digit, no KL term", "last digit, beta 0.3"
+    assert rate[hacked, each] < rate[FINE_TUNED, each] < rate[held, each]
+    digit = [results[name, each].values["last digit"] for name in (FINE_TUNED, hacked, held)]
+    assert min(digit) == digit[0]
+
+# %% [markdown]
 # Is it really noise that spoils the training with rewards 0 and −1? Three further runs with each seed, which
 # are not in the file, show it. With a quarter of the learning rate, the share of right answers rises. With
 # eight times as many prompts in each step, it reaches .58 or more in 60 steps. And with rewards of 2 and 1,
 # which push up every drawn answer, the share falls even lower, since the mean square of the weights is even
 # larger.
-#
+
+# %% tags=["check"]
+shifted = VARIANTS[2]._replace(learning_rate=VARIANTS[2].learning_rate / 4, steps=40)
+up = VARIANTS[1]._replace(penalty=-1.0, steps=40)  # rewards 2 and 1
+slow, twice = (np.mean(reinforce(model, seed, variant)[1][-20:]) for variant in (shifted, up))
+assert slow > 0.33 > np.mean(results[VARIANTS[2].name, seed].curve) > twice
+
+# %% [markdown]
 # Where a program can check answers, a reward is exact. Elsewhere another model gives the rewards, and this
 # model can be cheated.
 

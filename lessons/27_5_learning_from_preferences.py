@@ -193,8 +193,8 @@ assert of_small[2] > others + 0.1 > others > of_large[2]
 # more probable, though less so than with $\beta = 2$.)
 #
 # With a large $\beta$, a small change of $\log p$ makes the margin large, and then the gradient vanishes. So
-# the model changes less. Large models are often trained with $\beta = .1$. Our experiment
-# does not explain why this works there: their learning rates and data differ as well.
+# the model changes less. Large models are often trained with $\beta = .1$. Our experiment does not explain
+# why this works there: their learning rates and data differ as well.
 #
 # **Question.** Why is the first loss of each training $\log 2$, whatever $\beta$ is?
 #
@@ -215,7 +215,9 @@ for each in SEEDS:
     assert results[small, each]["pass@1"] < results[large, each]["pass@1"]
     assert results[large, each]["pass@8"] > results[FINE_TUNED, each]["pass@8"] + 0.05
 rates = {key: values["pass@1"] for key, values in results.items()}
-assert sum(rates[small, each] < rates[FINE_TUNED, each] for each in SEEDS) == 2
+falls = sorted(rates[FINE_TUNED, each] - rates[small, each] for each in SEEDS)
+assert falls[0] < 0
+assert_allclose(falls[1:], [0.01, 0.04], atol=0.005)
 
 # %% [markdown]
 # The stored results are those of three seeds. With the large $\beta$, pass@1 and pass@8 rise with each seed.

@@ -39,10 +39,10 @@ show_figure(figure, "27_6_models", "The next letter: two models that do not agre
 # %% [markdown]
 # ## Guess, then check
 #
-# When a large model writes a text, each pass yields one token. Each pass reads all weights from memory,
-# which takes most of the time if the text is not very long (lesson 16.1,
-# `16_1_operations_and_memory_bandwidth`). A pass over five tokens also reads the weights only once, so it
-# takes hardly longer. But the next five tokens are not known yet.
+# When a large model writes a text, each pass yields one token. Each pass reads all weights from memory, which
+# takes most of the time if the text is not very long (lesson 16.1, `16_1_operations_and_memory_bandwidth`). A
+# pass over five tokens also reads the weights only once, so it takes hardly longer. But the next five tokens
+# are not known yet.
 #
 # **Speculative decoding** guesses them. A small model, the **draft**, writes a few tokens quickly. The large
 # model, the **target**, reads all of these tokens in one pass, as in training. So for each of them, it
@@ -60,8 +60,8 @@ show_figure(figure, "27_6_models", "The next letter: two models that do not agre
 # %% [markdown]
 # ## Keep or replace
 #
-# Let $q(x)$ be the probability of the token $x$ for the small model, and $p(x)$ its probability for the
-# large model. A token $x$ is drawn from $q$. Two rules repair the distribution (Leviathan et al. 2023):
+# Let $q(x)$ be the probability of the token $x$ for the small model, and $p(x)$ its probability for the large
+# model. A token $x$ is drawn from $q$. Two rules repair the distribution (Leviathan et al. 2023):
 #
 # - keep $x$ with probability $\min(1, p(x) / q(x))$;
 # - if it is not kept, draw the token from $\max(0, p - q)$, divided by its sum.
@@ -176,6 +176,17 @@ show_figure(curves(points, AHEAD, **names), "27_6_tokens", caption)
 # %% tags=["check"]
 assert all(mean_of("small GPT", n, "tokens per pass") > 1.3 for n in AHEAD)
 assert (np.array(points[0]) > np.array(points[1])).all()
+
+# %% [markdown]
+# With the small GPT as the draft, more tokens ahead yield more tokens per pass. But each further token adds
+# less, since it is kept only if all before it are kept. The share of kept tokens falls for the same reason.
+#
+# With one token ahead, this share is $\alpha$ itself: .795 for the small GPT. For two, four and eight tokens
+# ahead, the formula then gives 2.43, 3.33 and 4.25 tokens per pass. The experiment measured 2.41, 3.17 and
+# 4.07. One reason for the difference is that the texts are short: the last pass of a text needs only the
+# tokens that are left. If this is taken into account, the same $\alpha$ gives 2.39, 3.23 and 4.07.
+
+# %% tags=["check"]
 alpha = mean_of("small GPT", 1, "accepted")
 
 
@@ -196,14 +207,6 @@ assert_allclose(in_short_texts, [2.39, 3.23, 4.07], atol=0.01)
 assert_allclose(points[0][1:], [2.41, 3.17, 4.07], atol=0.01)
 
 # %% [markdown]
-# With the small GPT as the draft, more tokens ahead yield more tokens per pass. But each further token adds
-# less, since it is kept only if all before it are kept. The share of kept tokens falls for the same reason.
-#
-# With one token ahead, this share is $\alpha$ itself: .795 for the small GPT. For two, four and eight tokens
-# ahead, the formula then gives 2.43, 3.33 and 4.25 tokens per pass. The experiment measured 2.41, 3.17 and
-# 4.07. One reason for the difference is that the texts are short: the last pass of a text needs only the
-# tokens that are left. If this is taken into account, the same $\alpha$ gives 2.39, 3.23 and 4.07.
-#
 # The numbers count passes, not seconds. They leave out the work of the draft, which also writes every token
 # that is thrown away. So in practice, few tokens ahead are usual. Speculative decoding pays for models whose
 # weights do not fit into fast memory. On one core, with models as small as ours, a pass over five tokens
