@@ -167,7 +167,7 @@ assert_allclose(update, orthogonalize(gradient), atol=1e-4)
 # W &\leftarrow W - \eta \lambda W - .2\, \eta \sqrt{\max(I, O)}\, U
 # \end{aligned}$$
 #
-# The decay is that of AdamW. Why the factor before $U$? The numbers of an orthogonalized matrix are small:
+# AdamW has the same decay. Why the factor before $U$? The numbers of an orthogonalized matrix are small:
 # their squares add up to $\min(I, O)$. With the factor their root mean square is .2, which is typical for
 # Adam's updates (Liu et al. 2025). So in Muon, one learning rate serves all parameters, of which some keep
 # AdamW.

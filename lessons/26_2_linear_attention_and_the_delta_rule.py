@@ -250,7 +250,7 @@ assert_allclose([of[-16:].mean() for of in right.values()], [0.83, 0.46], atol=0
 #
 # In the **gated delta rule**, the memory is multiplied by a number $\alpha_t$ below 1 before each token (Yang
 # et al. 2025). Models compute $\alpha_t$ from the token, and ours learns one number for all pairs. The task
-# "last keys" should profit from a decay, since old pairs may be forgotten. But even without a decay, the
+# "last keys" should profit from a decay, since old pairs may be forgotten. But without a decay, the
 # delta rule is right in .97 of cases with 64 pairs, since its writing already damages old pairs. With the
 # decay, the share is .98, and seeds differ by as much. The learned $\alpha$ is .997 (seed 0), so the decay is
 # hardly used.

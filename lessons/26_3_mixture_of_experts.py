@@ -195,7 +195,7 @@ assert F.load_balancing(collapsed, np.zeros((4, 1), int))[0] > 3.9
 #
 # `npformer experiment experts` trains all models on the four languages, with three seeds. In the tables,
 # "experts" means k = 2, and "one expert" means k = 1. For the dense model and for the balanced mixture with k
-# = 2, the learning rate is the best of three. The other mixtures have the rate of that mixture. This cell
+# = 2, the learning rate is the best of three. The other mixtures use the rate of this mixture. This cell
 # repeats a training with k = 1 and without balancing.
 
 # %%

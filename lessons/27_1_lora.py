@@ -79,8 +79,8 @@ show_figure(
 # **Question.** Why are $A$ and $B$ not both 0?
 #
 # <details><summary>Answer</summary>
-# The gradient of $A$ contains $B$ as a factor, and that of $B$ contains $x A$. If both are 0, both gradients
-# are 0, and nothing ever changes.
+# The gradient of $A$ contains $B$ as a factor, and the gradient of $B$ contains $x A$. If $A$ and $B$ are 0,
+# both gradients are 0, and nothing ever changes.
 # </details>
 
 # %% [markdown]

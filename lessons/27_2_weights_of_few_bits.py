@@ -82,8 +82,8 @@ show_figure(figure, "27_2_bits", "What few bits for each weight cost a GPT")
 #
 # $$q = \mathrm{round}(w / s), \qquad s = \frac{\max |w|}{2^{n-1} - 1}, \qquad w \approx s\, q$$
 #
-# With this scale, the largest weight becomes the largest whole number: 7 for 4 bits, of which one is the
-# sign. (Jacob et al., 2018, also allow a whole number other than 0 to stand for the weight 0.)
+# With this scale, the largest weight becomes the largest whole number: 7 for 4 bits, since one bit is
+# the sign. (Jacob et al., 2018, also allow a whole number other than 0 to stand for the weight 0.)
 
 # %%
 rng = np.random.default_rng(27)
@@ -238,7 +238,7 @@ assert abs(at_4[2] - 0.03) < 0.003
 # - `npformer exercise start quantize`: round a matrix, with a scale for each column.
 # - `npformer experiment quantization` repeats the experiment in a minute of processor time.
 #
-# The formula is that of Jacob et al., "Quantization and training of neural networks for efficient
+# The formula comes from Jacob et al., "Quantization and training of neural networks for efficient
 # integer-arithmetic-only inference" (2018). Dettmers et al., "LLM.int8()" (2022), describe large components
 # of hidden states.
 #

@@ -124,8 +124,8 @@ assert all(objective(p) < objective(best) for p in others)
 # L &= \mathrm{mean}\left[ -\log \sigma(m) \right], \qquad \frac{dL}{dm} = -\frac{1 - \sigma(m)}{B}
 # \end{aligned}$$
 #
-# The mean is over the B pairs. This is the cross-entropy of a classifier with two classes, whose logit is the
-# margin $m$.
+# The mean is over the B pairs. This loss is the cross-entropy of a classifier with two classes, whose logit
+# is the margin $m$.
 
 # %%
 rng = np.random.default_rng(27)
