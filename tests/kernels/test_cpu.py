@@ -1,27 +1,16 @@
-"""Kernels against the plain pairs: blocks, long sentences, huge numbers. test_random_cases.py goes on."""
-
-from contextlib import nullcontext
+"""The kernels on the CPU against the plain pairs: blocks, long sentences, huge numbers."""
 
 import numpy as np
 import pytest
+from kernel_comparison import CPU, dtypes, rng
 
 import npformer.functional as F
-from npformer import TransformerConfig, kernels
+from npformer import kernels
 from npformer.errors import UserError
 from npformer.functional.masks import causal_mask
 from npformer.kernels import cpu, plain_pairs
 from npformer.kernels.cpu.block_attention import BlockAttentionCache
-from npformer.kernels.cpu.blocks import BLOCK, blocks
-from npformer.kernels.shared import ReluDropoutCache
-from npformer.models.registry import build
-
-# float32 kernels are compared with the plain pairs in float64, so they differ by the rounding of float32
-TOLERANCE = {np.float32: 1e-5, np.float64: 1e-12}
-dtypes = pytest.mark.parametrize("dtype", [np.float32, np.float64])
-
-
-def rng(seed=0):
-    return np.random.default_rng(seed)
+from npformer.kernels.cpu.blocks import blocks
 
 
 def numbers(*shape, seed=0):
@@ -36,36 +25,6 @@ def cast(dtype, *arrays):
 
 def as_tuple(gradients):
     return gradients if isinstance(gradients, tuple) else (gradients,)
-
-
-def agree(found, expected, dtype, tolerance=None, least=0.1):
-    """Check that two tuples of arrays agree, relative to the largest number of each array.
-
-    A largest number below `least`, by default a tenth of the inputs, counts as `least`, because it is a
-    difference of larger numbers.
-    """
-    for one, other in zip(found, expected, strict=True):
-        assert one.dtype == dtype
-        assert one.shape == other.shape
-        largest = float(np.abs(other).max(initial=least))
-        assert float(np.abs(one - other).max(initial=0)) <= (tolerance or TOLERANCE[dtype]) * largest
-
-
-@dtypes
-@pytest.mark.parametrize("transposed", [False, True])
-def test_an_unevaluated_product_is_written_or_added(dtype, transposed):
-    (x, weight, dy), (long_x, _, long_dy) = cast(dtype, numbers(3, 4), numbers(4, 5), numbers(3, 5))
-    _, product, _ = cpu.linear_backward(dy, cpu.linear(x, weight)[1])
-    expected = long_x.T @ long_dy
-    if transposed:
-        product, expected = product.T, expected.T
-    assert product.shape == expected.shape
-    agree([np.asarray(product)], [expected], dtype)
-    destination = np.full(expected.shape, np.nan, dtype)  # the old contents do not matter if they count as 0
-    product.add_to(destination, is_zero=True)
-    agree([destination], [expected], dtype)
-    product.add_to(destination, is_zero=False)
-    agree([destination], [2 * expected], dtype)
 
 
 def run_attention(module, q, k, v, dy, mask, **settings):
@@ -90,7 +49,7 @@ def make_mask(kind, b, h, t, s):
 def test_attention_without_queries(dtype, shape):
     q, k = np.ones(shape), np.ones((shape[0], 2, 3, 4))
     short, long = cast(dtype, q, k, k, q)
-    agree(run_attention(cpu, *short, None), run_attention(F, *long, None), dtype)
+    CPU.agree(run_attention(cpu, *short, None), run_attention(F, *long, None), dtype)
 
 
 @dtypes
@@ -103,7 +62,7 @@ def test_attention_with_huge_scores(dtype, scale):
     found, expected = run_attention(cpu, *short, mask), run_attention(F, *long, mask)
     assert all(np.isfinite(array).all() for array in found)
     if dtype is np.float64:  # in float32 the scores, which are near 1,000, have errors of 1e-4
-        agree(found, expected, dtype, 1e-10)
+        CPU.agree(found, expected, dtype, 1e-10)
     assert not found[1][:, :, 2].any()
 
 
@@ -113,7 +72,9 @@ def test_attention_with_scores_on_one_side_of_the_safe_range(dtype, scores):
     """exp(100) overflows in float32, and exp(-200) is 0 there."""
     q, k, v = np.ones((1, 1, 1, 1)), np.array(scores, float).reshape(1, 1, 2, 1), numbers(1, 1, 2, 3)
     short, long = cast(dtype, q, k, v, numbers(1, 1, 1, 3, seed=1))
-    agree(run_attention(cpu, *short, None, scale=1), run_attention(F, *long, None, scale=1), dtype, least=100)
+    CPU.agree(
+        run_attention(cpu, *short, None, scale=1), run_attention(F, *long, None, scale=1), dtype, least=100
+    )
 
 
 SEVERAL_BLOCKS = {  # the shape, the mask, and the rows and numbers in a row that blocks divide
@@ -129,7 +90,7 @@ def test_attention_over_several_blocks(shape, kind, divided, count):
     arrays = [numbers(*shape, seed=seed) for seed in range(4)]
     assert len(list(blocks(*divided))) == count
     mask = make_mask(kind, *shape[:3], shape[2])
-    agree(run_attention(cpu, *arrays, mask), run_attention(F, *arrays, mask), np.float64, 1e-11)
+    CPU.agree(run_attention(cpu, *arrays, mask), run_attention(F, *arrays, mask), np.float64, 1e-11)
 
 
 @pytest.mark.parametrize("length", [5, 70], ids=["short", "blocks"])
@@ -152,7 +113,7 @@ def test_long_attention_stores_no_weights(dtype, kind):
     if kind == "rows":
         mask[1, :, 7] = False  # two fully masked queries
     found = run_attention(cpu, *short, mask)
-    agree(found, run_attention(F, *long, mask), dtype, 1e-5 if dtype is np.float32 else 1e-11)
+    CPU.agree(found, run_attention(F, *long, mask), dtype, 1e-5 if dtype is np.float32 else 1e-11)
     y, cache = cpu.attention(*short[:3], mask)
     assert "weights" not in cache._fields
     np.testing.assert_allclose(cache.scores, F.attention(*long[:3], mask)[1].scores, rtol=1e-3, atol=1e-5)
@@ -189,7 +150,7 @@ def test_block_attention(dtype, length, kind, scale):
     assert isinstance(cache, BlockAttentionCache)
     assert (cache.exponentials is None) == (length == 300)
     # float32 rounds scores of 100 to 1e-5
-    agree(found, expected, dtype, 1e-3 if scale > 1 and dtype is np.float32 else None)
+    CPU.agree(found, expected, dtype, 1e-3 if scale > 1 and dtype is np.float32 else None)
     np.testing.assert_allclose(cache.scores, F.attention(*long[:3], mask)[1].scores, rtol=1e-3, atol=1e-4)
 
 
@@ -242,55 +203,6 @@ def test_dropout_of_long_attention_is_the_same_in_forward_and_backward():
     assert np.vdot(dq, step) == pytest.approx(np.vdot(dy, ahead - behind) / 2, rel=1e-6)
 
 
-@dtypes
-@pytest.mark.parametrize("shape", [(1, 8), (700, 128)], ids=["a row", "blocks"])
-@pytest.mark.parametrize("name", ["layer_norm", "rms_norm", "add_norm"])
-def test_norms(dtype, name, shape):
-    """Compare values, caches and gradients. test_random_cases.py has dropout and other shapes."""
-    inputs = {"layer_norm": 1, "rms_norm": 1, "add_norm": 2}[name]  # and gains, and biases except for RMS
-    rows = [3 * numbers(*shape, seed=seed) + 1 for seed in range(inputs)]
-    vectors = [numbers(shape[-1], seed=seed) for seed in (2, 3)][: 1 + (name != "rms_norm")]
-    short, long = cast(dtype, *rows, *vectors)
-    (y, cache), (expected, plain) = (getattr(module, name)(*a) for module, a in ((cpu, short), (F, long)))
-    own, theirs = (cache.norm, plain.norm) if name == "add_norm" else (cache, plain)
-    agree([y, *own], [expected, *theirs], dtype)
-    (dy,), (long_dy,) = cast(dtype, numbers(*shape, seed=4))
-    backward = f"{name}_backward"
-    agree(getattr(cpu, backward)(dy, cache), getattr(F, backward)(long_dy, plain), dtype)
-
-
-@dtypes
-@pytest.mark.parametrize("p", [0, 0.3])
-@pytest.mark.parametrize("shape", [(3, 4, 8), (70, 1001)])
-@pytest.mark.parametrize("activation", ["relu", "gelu", "gelu_tanh", "none"])
-def test_activation_dropout(dtype, p, shape, activation):
-    (x, dy), (long_x, long_dy) = cast(dtype, numbers(*shape), numbers(*shape, seed=1))
-    y, cache = kernels.activation_dropout(x, activation, p, rng(2))
-    if activation == "relu":
-        assert isinstance(cache, ReluDropoutCache)  # of the kernel
-    expected, plain = F.activation_dropout(long_x, activation, p, rng(2))
-    agree([y], [expected], dtype)
-    agree(
-        [kernels.activation_dropout_backward(dy, cache)],
-        [F.activation_dropout_backward(long_dy, plain)],
-        dtype,
-    )
-
-
-@pytest.mark.parametrize("name", ["gelu", "gelu_tanh", "swiglu"])
-def test_activations_of_small_and_large_numbers(name):
-    """The error of Phi, tanh or the sigmoid, which the numbers are multiplied with, is that of rounding."""
-    x = np.concatenate([np.linspace(-9, 9, 3001), [-1e6, -1e3, 1e3, 1e6]]).astype(np.float32)[None]
-    inputs = (x, np.ones_like(x)) if name == "swiglu" else (x,)
-    y, cache = getattr(cpu, name)(*inputs)
-    expected, plain = getattr(F, name)(*(array.astype(np.float64) for array in inputs))
-    np.testing.assert_allclose(y, expected, rtol=1e-6, atol=1e-6)
-    backward, dy = f"{name}_backward", np.full_like(x, 0.7)
-    found = np.stack(getattr(cpu, backward)(dy, cache))
-    exact = np.stack(getattr(F, backward)(dy.astype(np.float64), plain))
-    np.testing.assert_allclose(found, exact, rtol=1e-6, atol=1e-6)
-
-
 @pytest.mark.parametrize(
     ("name", "shapes"),
     [("gelu", [()]), ("gelu_tanh", [()]), ("swiglu", [(), ()]), ("swiglu", [(2, 3), (3,)])],
@@ -309,56 +221,11 @@ def test_activations_of_arrays_without_rows_are_those_of_the_plain_pair(name, sh
         np.testing.assert_array_equal(one, other)
 
 
-@dtypes
-@pytest.mark.parametrize("overwrite", [False, True])
-@pytest.mark.parametrize("scale", [1, 100])
-@pytest.mark.parametrize(
-    ("shape", "own"),
-    [((1, 2), {}), ((300, 400), {"smoothing": 0.1}), ((7, 5), {"smoothing": 0.1, "tokens": 1000})],
-)
-def test_cross_entropy(dtype, overwrite, scale, shape, own):
-    (logits,), (long,) = cast(dtype, scale * numbers(*shape))
-    before = logits.copy()
-    targets = rng(1).integers(0, shape[1], shape[0])
-    loss, cache = cpu.cross_entropy(logits, targets, pad_id=0, **own, overwrite=overwrite)
-    expected, plain = F.cross_entropy(long, targets, pad_id=0, **own)
-    assert loss == pytest.approx(expected, rel=TOLERANCE[dtype], abs=1e-12)
-    agree([cpu.cross_entropy_backward(0.5, cache)], [F.cross_entropy_backward(0.5, plain)], dtype)
-    assert np.shares_memory(logits, cpu.cross_entropy_backward(1, cache)) == overwrite
-    assert overwrite or (logits == before).all()
-
-
 @pytest.mark.parametrize("loss", [cpu.cross_entropy, cpu.cross_entropy_in_place])
 @pytest.mark.parametrize("wrong", [-1, 5])
 def test_targets_outside_the_vocabulary_are_refused(loss, wrong):
     with pytest.raises(UserError, match=rf"target 1 .* is {wrong}, outside the 5 tokens"):
         loss(numbers(3, 5), np.array([1, wrong, 2]))
-
-
-@dtypes
-@pytest.mark.parametrize("zero_id", [None, 3])
-def test_embedding_backward(dtype, zero_id):
-    ids = rng(1).integers(0, 5, (4, 7))
-    (table, dy, grad), (long_table, long_dy, long_grad) = cast(
-        dtype, numbers(6, 3), numbers(4, 7, 3, seed=2), numbers(6, 3, seed=3)
-    )
-    rows = cpu.embedding_backward(dy, F.embedding(ids, table, 2.5, zero_id)[1])
-    expected = F.embedding_backward(long_dy, F.embedding(ids, long_table, 2.5, zero_id)[1])
-    assert rows.shape == expected.shape
-    agree([rows.evaluate()], [expected], dtype)
-    rows.add_to(grad, is_zero=False)
-    agree([grad], [long_grad + expected], dtype)
-
-
-@dtypes
-@pytest.mark.parametrize("size", [1, 5, 2 * BLOCK + 3])
-def test_adam(dtype, size):
-    arrays = [numbers(size, seed=seed) for seed in range(3)] + [numbers(size, seed=3) ** 2]
-    short, long = cast(dtype, *arrays)
-    for t in (1, 2, 50):
-        cpu.adam_update(*short, 1e-3, t, (0.9, 0.98), 1e-9)
-        F.adam_update(*long, 1e-3, t, (0.9, 0.98), 1e-9)
-    agree(short, long, dtype)
 
 
 def test_the_rows_of_a_token_are_added_in_their_order():
@@ -424,50 +291,6 @@ def test_a_kernel_takes_a_dy_of_another_precision(name, dtype):
     for one, other in zip(found, expected, strict=True):
         if other is not None:
             np.testing.assert_allclose(one, other, rtol=2e-2 if dtype is np.float16 else 1e-5, atol=1e-3)
-
-
-@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.complex128])
-def test_a_plain_cache_leads_to_the_plain_backward_pass(dtype):
-    q, k, v = (numbers(1, 2, 4, 3, seed=seed) for seed in range(3))
-    with plain_pairs():
-        _, cache = kernels.attention(q, k, v, p=0.4, rng=rng(5))
-    dy = numbers(1, 2, 4, 3, seed=4).astype(dtype)
-    found, expected = kernels.attention_backward(dy, cache), F.attention_backward(dy, cache)
-    for one, other in zip(found, expected, strict=True):
-        np.testing.assert_array_equal(one, other)
-
-
-@pytest.mark.parametrize("tied", ["all", "output", "none"])
-@pytest.mark.parametrize("norm", ["post", "pre"])
-def test_a_whole_model_in_float32_equals_the_plain_one_in_float64(tied, norm):
-    config = TransformerConfig(
-        source_vocab=40,
-        target_vocab=40,
-        d_model=32,
-        d_ff=48,
-        n_heads=4,
-        n_layers=2,
-        norm=norm,
-        final_norm=True,
-        tied=tied,
-        fused_projections=tied != "none",
-        attention_dropout=0.2,
-        feed_forward_dropout=0.2,
-    )
-    source, target = rng(1).integers(4, 40, (5, 9)), rng(2).integers(4, 40, (5, 7))
-    source[0, 4:] = target[3, 2:] = 0
-    outcomes = []
-    for dtype in (np.float64, np.float32):
-        model = build(config, rng=rng(0), dtype=np.float64).astype(np.float32).astype(dtype)
-        model.zero_grad()
-        with plain_pairs() if dtype is np.float64 else nullcontext():
-            logits, cache = model.forward(source, target, train=True, rng=rng(3))
-            loss, loss_cache = kernels.cross_entropy(logits, target, smoothing=0.1, pad_id=0)
-            model.backward(kernels.cross_entropy_backward(1, loss_cache), cache)
-        outcomes.append([loss, model.grads])
-    (loss, grads), (short_loss, short_grads) = outcomes
-    assert short_loss == pytest.approx(loss, rel=1e-6)
-    assert np.abs(short_grads - grads).max() <= 1e-5 * np.abs(grads).max()
 
 
 # short sentences, and those of block_attention and, with dropout, of long_attention
