@@ -91,11 +91,10 @@ def test_a_plain_cache_of_attention_leads_to_the_plain_backward_pass(on, dtype):
 def test_norms_and_their_caches(on, dtype, name, shape, eps):
     """test_random_cases.py has dropout and other shapes."""
     rows, vectors = (2 if name == "add_norm" else 1), (1 if name == "rms_norm" else 2)
-    inputs = on.random(dtype, *rows * [shape], *vectors * [shape[-1:]])
-    for arrays in inputs:
-        arrays[0][...] = 3 * arrays[0] + 1
-    inputs = inputs[0], [to_numpy(array).astype(np.float64) for array in inputs[0]]
-    _, cache, plain = compare(on, name, inputs, dtype, eps=eps)
+    short, long = on.random(dtype, *rows * [shape], *vectors * [shape[-1:]])
+    short[0][...] = 3 * short[0] + 1
+    long[0] = to_numpy(short[0]).astype(np.float64)
+    _, cache, plain = compare(on, name, (short, long), dtype, eps=eps)
     own, theirs = (cache.norm, plain.norm) if name == "add_norm" else (cache, plain)
     on.agree(own, theirs, dtype)
 
@@ -179,8 +178,7 @@ def test_only_cross_entropy_in_place_overwrites_the_logits(on):
 @pytest.mark.parametrize("size", [1, 5, 2 * BLOCK + 3])
 def test_adam_updates_a_part_of_its_arrays(on, dtype, size):
     short, long = on.random(dtype, *4 * [(size + 7,)])
-    for arrays in (short, long):
-        arrays[3][...] = arrays[3] * arrays[3]
+    short[3][...] = short[3] * short[3]
     long[3] = to_numpy(short[3]).astype(np.float64)
     for t in (1, 2, 50):
         for module, arrays in ((on.kernels, short), (F, long)):
