@@ -17,6 +17,10 @@ def rng(seed=0):
     return np.random.default_rng(seed)
 
 
+def as_tuple(gradients):
+    return gradients if isinstance(gradients, tuple) else (gradients,)
+
+
 class Device(NamedTuple):
     """A device and its kernels. The tests with GPU use the fixture `device`."""
 

@@ -5,7 +5,7 @@ The kernels for CuPy run on a GPU with --backend cupy, else on a strict stand-in
 
 import numpy as np
 import pytest
-from kernel_comparison import CPU, GPU, TOLERANCE, dtypes, rng
+from kernel_comparison import CPU, GPU, TOLERANCE, as_tuple, dtypes, rng
 
 import npformer.functional as F
 from npformer import UserError, kernels
@@ -20,10 +20,6 @@ def on(request):
     if request.param is GPU:
         request.getfixturevalue("device")
     return request.param
-
-
-def as_tuple(gradients):
-    return gradients if isinstance(gradients, tuple) else (gradients,)
 
 
 def compare(on, name, inputs, dtype, *own, **settings):

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from kernel_comparison import CPU, dtypes, rng
+from kernel_comparison import CPU, as_tuple, dtypes, rng
 
 import npformer.functional as F
 from npformer import kernels
@@ -21,10 +21,6 @@ def cast(dtype, *arrays):
     """Return the arrays in the dtype of the kernel, and the same rounded numbers in float64."""
     short = [array.astype(dtype) for array in arrays]
     return short, [array.astype(np.float64) for array in short]
-
-
-def as_tuple(gradients):
-    return gradients if isinstance(gradients, tuple) else (gradients,)
 
 
 def run_attention(module, q, k, v, dy, mask, **settings):
