@@ -34,10 +34,12 @@ def compare(on, name, inputs, dtype, *own, **settings):
         **settings: Settings of forward.
     """
     short, long = inputs
-    y, cache = getattr(kernels, name)(*short, *(a() if callable(a) else a for a in own), **settings)
+    forward = getattr(kernels, name, None) or getattr(on.kernels, name)
+    y, cache = forward(*short, *(a() if callable(a) else a for a in own), **settings)
     expected, plain = getattr(F, name)(*long, *(a() if callable(a) else a for a in own), **settings)
     (dy,), (long_dy,) = on.random(dtype, expected.shape)
-    found, exact = (getattr(module, f"{name}_backward") for module in (kernels, F))
+    exact = getattr(F, f"{name}_backward")
+    found = getattr(kernels, f"{name}_backward", None) or kernels.choice.choose_by_cache(exact)
     grads, long_grads = as_tuple(found(dy, cache)), as_tuple(exact(long_dy, plain))
     on.agree([y, *grads], [expected, *long_grads], dtype)
     return y, cache, plain
@@ -132,9 +134,15 @@ def test_activations_of_small_and_large_numbers(on, name):
 
 
 @dtypes
-@pytest.mark.parametrize("shape", [(3, 4, 8), (4, 8), (8,), ()])  # of the value, beside a gate (3, 4, 8)
-def test_swiglu_broadcasts(on, dtype, shape):
-    compare(on, "swiglu", on.random(dtype, (3, 4, 8), shape), dtype)
+@pytest.mark.parametrize(
+    ("name", "shapes"),
+    [
+        *(("swiglu", [(3, 4, 8), shape]) for shape in ((3, 4, 8), (4, 8), (8,), ())),
+        *(("swiglu", [(), ()]), ("gelu", [()]), ("gelu_tanh", [()])),
+    ],
+)
+def test_activations_of_arrays_that_broadcast_or_have_no_rows(on, dtype, name, shapes):
+    compare(on, name, on.random(dtype, *shapes), dtype)
 
 
 @dtypes

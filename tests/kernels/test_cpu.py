@@ -199,24 +199,6 @@ def test_dropout_of_long_attention_is_the_same_in_forward_and_backward():
     assert np.vdot(dq, step) == pytest.approx(np.vdot(dy, ahead - behind) / 2, rel=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("name", "shapes"),
-    [("gelu", [()]), ("gelu_tanh", [()]), ("swiglu", [(), ()]), ("swiglu", [(2, 3), (3,)])],
-    ids=["gelu", "gelu_tanh", "swiglu", "swiglu, broadcasting"],
-)
-def test_activations_of_arrays_without_rows_are_those_of_the_plain_pair(name, shapes):
-    inputs = [numbers(*shape, seed=seed).astype(np.float32) for seed, shape in enumerate(shapes)]
-    results = []
-    for module in (cpu, F):
-        y, cache = getattr(module, name)(*map(np.asarray, inputs))
-        backward = kernels.choice.choose_by_cache(getattr(F, f"{name}_backward"))
-        results.append((y, backward(np.float32(0.7) + np.zeros_like(y), cache)))
-    (y, found), (expected_y, expected) = results
-    np.testing.assert_array_equal(y, expected_y)
-    for one, other in zip(as_tuple(found), as_tuple(expected), strict=True):
-        np.testing.assert_array_equal(one, other)
-
-
 @pytest.mark.parametrize("loss", [cpu.cross_entropy, cpu.cross_entropy_in_place])
 @pytest.mark.parametrize("wrong", [-1, 5])
 def test_targets_outside_the_vocabulary_are_refused(loss, wrong):
