@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from training_runs import assert_same, stop_after
 from training_worker import tiny_dataset, tiny_training
 
 from npformer.checking.whole import ModelWithLoss
@@ -21,7 +22,7 @@ from npformer.models.registry import (
     require_size,
 )
 from npformer.models.universal import UniversalConfig
-from npformer.training import loss_and_gradients, read_log, resume, train
+from npformer.training import loss_and_gradients, resume, train
 
 VOCABULARIES = {"source_vocab": 11, "target_vocab": 11, "max_length": 12, "dropout": 0.0}
 RECURRENT = VOCABULARIES | {"d_model": 6, "d_hidden": 8}
@@ -235,20 +236,12 @@ def test_invalid_inputs():
 
 @pytest.mark.parametrize("name", ["global, fed", "universal, post-norm"])
 def test_a_stopped_and_resumed_run_is_equal_to_the_bit(tmp_path, name):
-    dataset, calls = tiny_dataset(), []
+    dataset = tiny_dataset()
     config, training = KINDS[name].replace(**dataset.sizes, dropout=0.1), tiny_training(steps=12)
-
-    def stop():
-        calls.append(True)
-        return len(calls) == 5
-
     train(tmp_path / "whole", dataset, config, training)
-    train(tmp_path / "cut", dataset, config, training, stop=stop)
+    train(tmp_path / "cut", dataset, config, training, stop=stop_after(5))
     resume(tmp_path / "cut", dataset=dataset)
-    ends = [(tmp_path / name / "last.safetensors").read_bytes() for name in ("whole", "cut")]
-    assert ends[0] == ends[1]
-    losses = [[e.get("loss") for e in read_log(tmp_path / name)] for name in ("whole", "cut")]
-    assert losses[0] == losses[1]
+    assert_same(tmp_path / "cut", tmp_path / "whole")
 
 
 SHORT = "--task reverse --steps 2 --set d_model=8"
