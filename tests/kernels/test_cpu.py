@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from kernel_comparison import CPU, as_tuple, dtypes, rng
+from tiny import normal
 
 import npformer.functional as F
 from npformer import kernels
@@ -11,10 +12,6 @@ from npformer.functional.masks import causal_mask
 from npformer.kernels import cpu, plain_pairs
 from npformer.kernels.cpu.block_attention import BlockAttentionCache
 from npformer.kernels.cpu.blocks import blocks
-
-
-def numbers(*shape, seed=0):
-    return rng(seed).standard_normal(shape)
 
 
 def cast(dtype, *arrays):
@@ -51,7 +48,7 @@ def test_attention_without_queries(dtype, shape):
 @dtypes
 @pytest.mark.parametrize("scale", [1.0, 300.0])
 def test_attention_with_huge_scores(dtype, scale):
-    q, k, v, dy = (numbers(2, 2, 5, 3, seed=seed) for seed in range(4))
+    q, k, v, dy = (normal(2, 2, 5, 3, seed=seed) for seed in range(4))
     short, long = cast(dtype, q * scale, k, v, dy)
     mask = np.tril(np.ones((5, 5), bool))
     mask[2] = False
@@ -66,8 +63,8 @@ def test_attention_with_huge_scores(dtype, scale):
 @pytest.mark.parametrize("scores", [[0, 100], [0, -100], [100, 100], [-200, -200]])
 def test_attention_with_scores_on_one_side_of_the_safe_range(dtype, scores):
     """exp(100) overflows in float32, and exp(-200) is 0 there."""
-    q, k, v = np.ones((1, 1, 1, 1)), np.array(scores, float).reshape(1, 1, 2, 1), numbers(1, 1, 2, 3)
-    short, long = cast(dtype, q, k, v, numbers(1, 1, 1, 3, seed=1))
+    q, k, v = np.ones((1, 1, 1, 1)), np.array(scores, float).reshape(1, 1, 2, 1), normal(1, 1, 2, 3)
+    short, long = cast(dtype, q, k, v, normal(1, 1, 1, 3, seed=1))
     CPU.agree(
         run_attention(cpu, *short, None, scale=1), run_attention(F, *long, None, scale=1), dtype, least=100
     )
@@ -83,7 +80,7 @@ SEVERAL_BLOCKS = {  # the shape, the mask, and the rows and numbers in a row tha
 
 @pytest.mark.parametrize(("shape", "kind", "divided", "count"), SEVERAL_BLOCKS.values(), ids=SEVERAL_BLOCKS)
 def test_attention_over_several_blocks(shape, kind, divided, count):
-    arrays = [numbers(*shape, seed=seed) for seed in range(4)]
+    arrays = [normal(*shape, seed=seed) for seed in range(4)]
     assert len(list(blocks(*divided))) == count
     mask = make_mask(kind, *shape[:3], shape[2])
     CPU.agree(run_attention(cpu, *arrays, mask), run_attention(F, *arrays, mask), np.float64, 1e-11)
@@ -91,7 +88,7 @@ def test_attention_over_several_blocks(shape, kind, divided, count):
 
 @pytest.mark.parametrize("length", [5, 70], ids=["short", "blocks"])
 def test_huge_scores_of_other_queries_change_no_bit(length):
-    q, k, v = (numbers(2, 2, length, 3, seed=seed) for seed in range(3))
+    q, k, v = (normal(2, 2, length, 3, seed=seed) for seed in range(3))
     mask, seen = make_mask("causal", 2, 2, length, length), length // 2
     y, _ = cpu.attention(q, k, v, mask)
     q[:, :, seen] *= 1000
@@ -103,7 +100,7 @@ def test_huge_scores_of_other_queries_change_no_bit(length):
 @dtypes
 @pytest.mark.parametrize("kind", ["none", "keys", "causal", "rows"])
 def test_long_attention_stores_no_weights(dtype, kind):
-    arrays = (numbers(2, 2, 260, 3, seed=seed) for seed in range(4))
+    arrays = (normal(2, 2, 260, 3, seed=seed) for seed in range(4))
     short, long = cast(dtype, *arrays)
     mask = make_mask(kind, 2, 2, 260, 260)
     if kind == "rows":
@@ -138,7 +135,7 @@ def make_shared_mask(kind, t):
 @pytest.mark.parametrize("length", [70, 300], ids=["stored", "computed again"])
 def test_block_attention(dtype, length, kind, scale):
     """The mask "rows" masks all keys of query 7, and "first rows" those of a whole block of queries."""
-    q, k, v, dy = (numbers(3, 2, length, 5, seed=seed) for seed in range(4))
+    q, k, v, dy = (normal(3, 2, length, 5, seed=seed) for seed in range(4))
     short, long = cast(dtype, q * scale, k, v, dy)
     mask = make_shared_mask(kind, length)
     found, expected = run_attention(cpu, *short, mask), run_attention(F, *long, mask)
@@ -151,7 +148,7 @@ def test_block_attention(dtype, length, kind, scale):
 
 
 def test_block_attention_leaves_out_the_keys_that_no_query_attends_to():
-    arrays = [numbers(2, 3, 128, 4, seed=seed) for seed in range(3)]
+    arrays = [normal(2, 3, 128, 4, seed=seed) for seed in range(3)]
     _, cache = cpu.attention(*arrays, make_shared_mask("causal", 128))
     assert [part.shape for part in cache.exponentials] == [(2, 3, 64, 128), (2, 3, 64, 64)]
     _, cache = cpu.attention(*arrays, make_shared_mask("window", 128)[None, None])
@@ -169,7 +166,7 @@ KERNEL_CACHES = {
 @pytest.mark.parametrize(("kind", "length"), KERNEL_CACHES.values(), ids=KERNEL_CACHES)
 def test_the_cache_of_attention_shows_what_the_plain_one_shows(kind, length):
     """Figures read weights, scores and masks from it, here with a scale that is not the default."""
-    q, k, v = (numbers(1, 2, length, 3, seed=seed) for seed in range(3))
+    q, k, v = (normal(1, 2, length, 3, seed=seed) for seed in range(3))
     mask = make_shared_mask(kind, length) if kind == "causal" else make_mask("rows", 1, 2, length, length)
     (_, cache), (_, plain) = (module.attention(q, k, v, mask, scale=0.3) for module in (cpu, F))
     np.testing.assert_allclose(cache.weights, plain.weights, rtol=1e-12, atol=1e-15)
@@ -179,13 +176,13 @@ def test_the_cache_of_attention_shows_what_the_plain_one_shows(kind, length):
 
 @pytest.mark.parametrize("length", [5, 70, 130])
 def test_attention_without_dropout_draws_no_random_numbers(length):
-    q, generator = numbers(2, 1, length, 3), rng(5)
+    q, generator = normal(2, 1, length, 3), rng(5)
     cpu.attention(q, q, q, make_mask("keys", 2, 1, length, length), p=0.0, rng=generator)
     assert generator.random() == rng(5).random()
 
 
 def test_dropout_of_long_attention_is_the_same_in_forward_and_backward():
-    q, k, v, dy = (numbers(1, 2, 130, 3, seed=seed) for seed in range(4))
+    q, k, v, dy = (normal(1, 2, 130, 3, seed=seed) for seed in range(4))
     y, cache = cpu.attention(q, k, v, p=0.4, rng=rng(5))
     again, _ = cpu.attention(q, k, v, p=0.4, rng=rng(5))
     np.testing.assert_array_equal(y, again)
@@ -194,7 +191,7 @@ def test_dropout_of_long_attention_is_the_same_in_forward_and_backward():
     # y is linear in v, so its gradient must be the adjoint of forward with the same dropout factors
     dq, _, dv = kernels.attention_backward(dy, cache)
     assert np.vdot(dv, v) == pytest.approx(np.vdot(dy, y), rel=1e-12)
-    step = 1e-6 * numbers(1, 2, 130, 3, seed=6)
+    step = 1e-6 * normal(1, 2, 130, 3, seed=6)
     ahead, behind = (cpu.attention(q + s, k, v, p=0.4, rng=rng(5))[0] for s in (step, -step))
     assert np.vdot(dq, step) == pytest.approx(np.vdot(dy, ahead - behind) / 2, rel=1e-6)
 
@@ -203,12 +200,12 @@ def test_dropout_of_long_attention_is_the_same_in_forward_and_backward():
 @pytest.mark.parametrize("wrong", [-1, 5])
 def test_targets_outside_the_vocabulary_are_refused(loss, wrong):
     with pytest.raises(UserError, match=rf"target 1 .* is {wrong}, outside the 5 tokens"):
-        loss(numbers(3, 5), np.array([1, wrong, 2]))
+        loss(normal(3, 5), np.array([1, wrong, 2]))
 
 
 def test_the_rows_of_a_token_are_added_in_their_order():
     """So every machine gets the same sums to the bit, although they are rounded."""
-    ids, dy = rng().integers(0, 3, 5000), numbers(5000, 2, seed=1).astype(np.float32)
+    ids, dy = rng().integers(0, 3, 5000), normal(5000, 2, seed=1).astype(np.float32)
     _, cache = F.embedding(ids, np.zeros((3, 2), np.float32))
     expected = [np.add.reduceat(dy[ids == token], [0])[0] for token in range(3)]
     np.testing.assert_array_equal(cpu.embedding_backward(dy, cache).evaluate(), expected)
@@ -246,7 +243,7 @@ def test_the_first_array_decides_which_forward_pass_runs():
 
 @pytest.mark.parametrize("weights", [np.float64, np.complex128])
 def test_a_linear_map_of_two_dtypes_has_the_promoted_one(weights):
-    x, weight, bias = numbers(3, 4).astype(np.float32), numbers(4, 5).astype(weights), numbers(5)
+    x, weight, bias = normal(3, 4).astype(np.float32), normal(4, 5).astype(weights), normal(5)
     y, cache = kernels.linear(x, weight, bias)
     assert y.dtype == weights
     dx, dweight, dbias = kernels.linear_backward(np.ones_like(y), cache)
@@ -259,11 +256,11 @@ def test_a_kernel_takes_a_dy_of_another_precision(name, dtype):
     """Its own backward pass runs, since the cache is its own."""
     arrays = {"linear": [(4, 8)], "rms_norm": [(8,)]}.get(name, [])
     settings = {} if arrays else {"p": 0.4, "rng": rng(3)}
-    args = [numbers(*shape, seed=seed).astype(np.float32) for seed, shape in enumerate([(3, 4), *arrays])]
+    args = [normal(*shape, seed=seed).astype(np.float32) for seed, shape in enumerate([(3, 4), *arrays])]
     if name == "rms_norm":
-        args = [numbers(3, 8).astype(np.float32), args[1]]
+        args = [normal(3, 8).astype(np.float32), args[1]]
     y, cache = getattr(cpu, name)(*args, **settings)
-    dy = numbers(*y.shape, seed=4).astype(dtype)
+    dy = normal(*y.shape, seed=4).astype(dtype)
     backward = getattr(cpu, f"{name}_backward")
     found, expected = as_tuple(backward(dy, cache)), as_tuple(backward(dy.astype(np.float32), cache))
     for one, other in zip(found, expected, strict=True):
@@ -282,7 +279,7 @@ def test_a_kernel_takes_a_dy_of_another_precision(name, dtype):
     ids=["floats", "one column too many"],
 )
 def test_a_wrong_mask_is_refused(length, p, mask, sentence):
-    q = numbers(1, 1, length, 2)
+    q = normal(1, 1, length, 2)
     with pytest.raises(UserError, match=sentence):
         cpu.attention(q, q, q, mask(length), p=p, rng=rng(0))
 
@@ -291,7 +288,7 @@ def test_a_wrong_mask_is_refused(length, p, mask, sentence):
 @pytest.mark.parametrize("border", [-60.0, 60.0])
 def test_a_score_at_the_border_of_the_safe_range_is_treated_alike_beside_huge_ones(length, border):
     """The key with this score is the third, so the queries 2 to 4 attend to it, and query 5 moves."""
-    q, k, v = np.ones((1, 1, length, 1)), numbers(1, 1, length, 1), numbers(1, 1, length, 3, seed=1)
+    q, k, v = np.ones((1, 1, length, 1)), normal(1, 1, length, 1), normal(1, 1, length, 3, seed=1)
     k[0, 0, 2] = border
     mask = make_shared_mask("causal", length)
     y, _ = cpu.attention(q, k, v, mask, scale=1.0)
