@@ -16,8 +16,8 @@ NAMED = re.compile(rf"([Ll]esson\s+{NUMBER}|第 {NUMBER} 课)(?:,\s+{FILE}|，{F
 SEVERAL = rf"{NUMBER}(?:(?:,\s+|\s+and\s+|\s+or\s+|\s+to\s+|–){NUMBER})*"
 PLACES = rf"\b(?:[Ll]esson|[Cc]hapter)s?\s+{SEVERAL}|第\ {NUMBER}\ [课章]"
 PLACE = re.compile(rf"(?:(?:[Ll]esson|[Cc]hapter)\s+|第 )?({NUMBER})(?: [课章])?")
-# what has no links: code, formulas, headings, and what is a link
-OUTSIDE = rf"{FORMULA.pattern} | ^\#[^\n]*$ | !?\[[^\]]*\]\([^)]*\)"
+# what has no links: code, formulas, headings, titles such as *Attention Is All You Need*, and what is a link
+OUTSIDE = rf"{FORMULA.pattern} | ^\#[^\n]*$ | \*[^\Wa-z][^*]*\* | !?\[[^\]]*\]\([^)]*\)"
 REPOSITORY = "https://github.com/npformer/npformer"  # setup.py has it for the metadata
 PUBLISHED = "https://npformer.github.io/npformer"  # where the project's workflow publishes the site
 # words that have an everyday meaning, too: they are linked from the lesson that introduces the term on

@@ -31,6 +31,7 @@ def linked(text, lesson=LATE):
         ("RoPE", "{term}`RoPE <rotary positions (RoPE)>`"),
         ("the length penalty", "the {term}`length penalty <length normalization, length penalty>`"),
         ("softmaxed and pre-softmax", "softmaxed and pre-softmax"),
+        ("*图解Attention*, *The softmax*", "*图解Attention*, *The softmax*"),
         ("`softmax` $softmax$ [softmax](a)\n# lesson 4.4", "`softmax` $softmax$ [softmax](a)\n# lesson 4.4"),
     ],
 )
