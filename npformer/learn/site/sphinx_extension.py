@@ -3,7 +3,6 @@
 import inspect
 import posixpath
 import re
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -131,22 +130,12 @@ class LinkFiles(SphinxPostTransform):
 
 def _docstring(app: Any, what: str, name: str, value: Any, options: Any, lines: list[str]) -> None:
     """Complete a docstring: examples, which are indented, are code, and lessons that explain it are named."""
-    if what == "data":
-        lines[:] = []  # that of its type
-    if lines and lines[0].startswith("Alias for field number"):  # what Python says of a named tuple's field
-        lines[:] = [_comment_of_field(name)]
+    if what == "data" or "\n".join(lines).startswith("Alias for field number"):
+        lines[:] = []  # that of a constant's type, or what Python says of a field without a comment
     text = re.sub(r"^(\S.*)\n\n(?= )", r"\1\n\n::\n\n", "\n".join(lines), flags=re.MULTILINE)
-    text = re.sub(r"`\.[^`]+`", r"`\g<0>`", text)  # a method of some object
+    text = re.sub(r"`\.\w[^`]+`", r"`\g<0>`", text)  # a method of some object
     text = re.sub(r"(?<!\\)\|(?=\S)|(?<=\S)\|", r"\\\g<0>", text)
     lines[:] = [*text.splitlines(), *_lessons_line(app, value)]
-
-
-def _comment_of_field(name: str) -> str:
-    """Return the comment of a field of a named tuple, such as npformer.functional.AttentionCache.q."""
-    package, owner, field = name.rsplit(".", 2)
-    source = inspect.getsource(getattr(import_module(package), owner))
-    found = re.search(rf"^    {field}: .*?  # (.*)$", source, re.MULTILINE)
-    return f"{found[1][:1].upper()}{found[1][1:]}." if found else ""
 
 
 def _signature(
