@@ -70,9 +70,9 @@ found = [cosines[same & (cosines != 0)].mean(), cosines[~same].mean()]
 assert_allclose(found, [0.62, 0.43], atol=0.005)
 
 # %% [markdown]
-# All these vectors share a large part, their mean. So even words of different groups have a cosine of .43 on
-# average. Nobody told the model that "red" and "blue" belong together. Words that occur in similar sentences
-# got similar gradients, and so similar vectors.
+# All these vectors have a large part in common, their mean. So even words of different groups have a cosine
+# of .43 on average. Nobody told the model that "red" and "blue" belong together. Words that occur in similar
+# sentences got similar gradients, and so similar vectors.
 #
 # The paper describes embeddings in section 3.4:
 #
@@ -80,8 +80,8 @@ assert_allclose(found, [0.62, 0.43], atol=0.005)
 # > [...] we share the same weight matrix between the two embedding layers and the pre-softmax linear
 # > transformation [...]. In the embedding layers, we multiply those weights by √d_model.
 #
-# So one table has three uses. Before the encoder and the decoder it turns ids into vectors, the topic of this
-# lesson. At the end, before the softmax, it turns vectors into scores for tokens (lesson 2.2,
+# So one table has three uses. Before the encoder and the decoder it turns ids into vectors, this lesson's
+# topic. At the end, before the softmax, it turns vectors into scores for tokens (lesson 2.2,
 # `02_2_the_scale_and_tied_weights`).
 
 # %% [markdown]

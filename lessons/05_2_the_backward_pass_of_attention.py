@@ -297,5 +297,5 @@ assert cache.weights[0, 2] > 0.8
 #   `npformer explore --model en-de "A dog runs." --open`, and in the address of the page replace `#` and
 #   everything after it by `#direction=backward&step=encoder.0.self_attention.attention.scores`.
 #
-# **Next** on both routes: lesson 6.1 (`06_1_masks`), which hide keys from a query. Off the routes: lesson 5.3
-# (`05_3_what_the_scale_does`), the reason for the division by √dₖ.
+# **Next** on both routes: lesson 6.1 (`06_1_masks`), masks that hide keys from a query. Off the routes:
+# lesson 5.3 (`05_3_what_the_scale_does`), the reason for the division by √dₖ.

@@ -119,7 +119,7 @@ show(cache)
 #
 # **The variance gets an extra ε under the root.** If all D numbers of a token are equal, the variance is 0,
 # and without ε we would compute 0/0. For all other tokens, ε should have no effect. But ε matters if the
-# variance is not much larger.
+# variance is not much larger than ε.
 
 # %%
 factor = [np.std(x[0, 0], ddof=1) / np.std(x[0, 0]), math.sqrt(512 / 511)]
