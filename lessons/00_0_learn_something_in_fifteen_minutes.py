@@ -58,9 +58,10 @@ assert {"w": w, "x": x, "t": t, "p": p, "e": e, "L": loss} == values
 # larger or smaller, and how fast? The answer is the derivative of $L$ with respect to $w$. It is called the
 # **gradient** of $w$. This course always writes it as $dw$, short for $dL/dw$.
 #
-# We find it by walking through the graph from right to left, beginning with $dL = 1$. An operation turns an
-# input into a result. The gradient of the input is the gradient of the result, times the derivative of the
-# result with respect to the input. This is the **chain rule**.
+# To find it, we walk through the graph from right to left. We begin with $dL = dL/dL = 1$, because the loss
+# changes exactly as fast as itself. An operation turns an input into a result. The gradient of the input is
+# the gradient of the result, times the derivative of the result with respect to the input. This is the
+# **chain rule**.
 
 # %% tags=["plot"]
 slopes = {"L": 1.0, "e": -8.0, "p": -8.0, "w": -16.0}
@@ -134,8 +135,9 @@ assert abs(w * x - 5) < 0.03
 # trained a model.** To train a large language model, one repeats the same three things: forward pass,
 # backward pass, update. Such a model only has more weights, and a longer formula.
 #
-# **Your turn.** Take the ten steps again with a learning rate of 0.1, and then with 0.3. In the terminal,
-# type `!w = 0.5`, and then `!for _ in range(10): w = w - 0.3 * 2 * (w * x - t) * x; print((w * x - t) ** 2)`.
+# **Your turn.** Take the ten steps again with a learning rate of 0.1, and then with 0.3. In the terminal, a
+# line after `!` is run as Python: type `!w = 0.5`, and then
+# `!for _ in range(10): w = w - 0.3 * 2 * (w * x - t) * x; print((w * x - t) ** 2)`.
 #
 # **Question.** With the learning rate 0.3 the loss *grows*, although each step moves $w$ against its
 # gradient. Why?
@@ -194,6 +196,7 @@ show_figure(figure, "00_0_words", "The weight of each word after 100 steps; all 
 assert losses[0] == 2
 assert losses[-1] < 1e-5
 assert np.abs(w - [1, -1, 2, -2, 0, 0]).max() < 0.01
+assert abs(w[:4].sum() - w[4:].sum()) < 1e-12  # the adjectives and the nouns
 # move each weight alone from 0
 measured = [((x @ (step * 1e-6) - t) ** 2).mean() for step in np.eye(6)]
 gradient = x.T @ (2 * (0 - t) / 6)
@@ -201,9 +204,13 @@ assert np.abs((np.array(measured) - losses[0]) / 1e-6 - gradient).max() < 1e-5
 
 # %% [markdown]
 # Nobody told the model which words praise a film. It found that "great" is worth 2 stars and "boring" −2, and
-# that "film" and "music" say nothing. (Other weights would give the same predictions; the model found these
-# because it began at 0.) It can also rate a review that it has never seen: for "great music" it predicts 2
-# stars.
+# that "film" and "music" say nothing. It can also rate a review that it has never seen: for "great music" it
+# predicts 2 stars.
+#
+# Other weights would give the same predictions: those of the adjectives could all be larger by 1, and those
+# of "film" and "music" smaller by 1. Why does the model not find them? In each step, a review changes the
+# weights of its adjective and its noun by the same number. So the sum of the adjectives' weights and that of
+# the nouns' weights, both 0 at first, stay equal. With the other weights they would be 4 and −2.
 #
 # ## What this model cannot learn
 #

@@ -35,7 +35,7 @@ print(translation)
 assert translation == "Zwei Hunde spielen im Schnee."
 
 # %% [markdown]
-# Each of chapters 1 to 14 explains a part of the model, and shows what this part does with our sentence.
+# Each of chapters 1 to 12 explains a part of the model, and shows what this part does with our sentence.
 #
 # **Your turn.** Translate another description of a photograph. In the terminal,
 # type for example `!translator.translate("A woman is reading a book.")`. In a notebook, change the cell
@@ -94,7 +94,8 @@ assert (config.d_model, config.target_vocab) == (128, 10_000)
 # the right is the decoder, which writes the German one. The vectors of the encoder enter the decoder in its
 # middle. The sizes in the figure are those of the paper. In our small model, each token has a vector of 128
 # numbers. At the end, the model gives a probability for each of the 10,000 German tokens that it knows, at
-# each place of the German sentence. The number beside each part is that of the chapter that explains it.
+# each place of the German sentence. The function that computes these probabilities is the *softmax*. The
+# number beside each part is that of the chapter that explains it.
 
 # %% tags=["plot"]
 caption = "The Transformer of the paper: beside each part stands the chapter that explains it"
@@ -114,7 +115,7 @@ show_figure(course_map(), "00_1_map", caption)
 # | 15–16 | measurements: what attention learns, and where the time goes |
 # | 17–21 | models before and after the Transformer |
 # | 22 | a translator like the one above |
-# | 23–25 | a GPT of today |
+# | 23–25 | a GPT of today: a model that continues a text |
 # | 26–27 | newer layers and optimizers, and what is done with a trained language model |
 
 # %% [markdown]

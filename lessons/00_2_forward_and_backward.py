@@ -106,8 +106,8 @@ print("with keepdims\n", square - square.mean(-1, keepdims=True))  # (3, 3) - (3
 #
 # $$y_{nj} = \sum_i x_{ni} w_{ij} + b_j$$
 #
-# The loops in the next cell compute this formula. Their result must be equal to the product above, and to the
-# result of the function `linear` of the package.
+# The next cell computes this formula with loops. The result must equal the product above, and that of the
+# package's function `linear`.
 
 # %% tags=["check"]
 slow = np.zeros((2, 3, 5))  # (B, T, O)
@@ -149,7 +149,7 @@ print(f"L = {loss:.4f}, dy has shape {dy.shape}")
 
 # %% tags=["plot"]
 figure = gradient_flow(layout, first, steps, empty | {"y": dy.reshape(6, 5)}, axes=axes)
-caption = "dy has arrived; now the layer computes dx, dw and db. Its cache holds x and w"
+caption = "dy has arrived; now the layer computes dx, dw and db. It has kept x and w for this"
 show_figure(figure, "00_2_dy", caption)
 
 # %% [markdown]
@@ -217,8 +217,8 @@ assert_allclose(db, db_slow, rtol=1e-12)
 
 # %% [markdown]
 # The picture shows this product. The two matrices share the axis of the six tokens, so the product sums over
-# them. The shapes help you to remember the formula. You have a (6, 4) and a (6, 5) matrix, and the result
-# must have the shape (4, 5) of w. Only $X^\top dY$ has this shape.
+# them. The shapes help you to remember the formula: of the products of a (6, 4) and a (6, 5) matrix, only
+# $X^\top dY$ has the shape (4, 5) of w.
 
 # %% tags=["plot"]
 grids = [
@@ -243,9 +243,9 @@ show_figure(cell_product(grids), "00_dw", "dW = Xᵀ dY: each entry is a sum ove
 #
 # $$dx, dw, db = \mathrm{linear\_backward}(dy, \mathrm{cache})$$
 #
-# The **cache** contains the arrays that the backward pass needs, and nothing else. Here these are x (for dw)
-# and w (for dx). Neither b nor y occurs in the three formulas, so neither is stored. The cache only notes
-# that there is a bias.
+# The **cache** contains the arrays that the backward pass needs. Here these are x (for dw) and w (for dx).
+# Neither b nor y occurs in the three formulas, so neither is stored. Of the bias, the cache notes only
+# whether there is one.
 
 # %%
 show(cache)
@@ -270,7 +270,7 @@ report = gradcheck((linear, linear_backward), x, w, b)
 print(report)
 
 # %% [markdown]
-# Now we make a common mistake on purpose: db becomes the mean over the tokens instead of their sum.
+# Now we make a common mistake: db becomes the mean over the tokens instead of their sum.
 
 # %%
 
@@ -289,16 +289,17 @@ assert report.ok
 assert wrong_report.failures[0].tensor == "bias"
 
 # %% [markdown]
-# The number in each row is the relative error; about 1e-16 is rounding alone. The rows below "bias" test
-# further properties. Lesson 0.3 explains them, but you can go on without it. The report names the array, its
-# first wrong entry, the wrong factor, and the line of the mistake. With this mistake, the training below
-# would still work, but its loss would end at 8e-3 instead of 1e-7.
+# The number in each row is a relative error: the difference from the measurement, divided by the size of the
+# gradient. An error of about 1e-16 comes from rounding alone. The rows below "bias" test further properties
+# (lesson 0.3). The report names the array, its first wrong entry, the wrong factor, and the line of the
+# mistake. With this mistake, the training below would still work, but its loss would end at 8e-3 instead of
+# 1e-7.
 #
 # ## The layer learns
 #
-# With correct gradients, the layer can learn. As in lesson 0.0, a training step computes the loss, the
-# gradients, and then the updates. The target is the output of another linear layer, whose weights the layer
-# has to find. The loss is now half the sum of the squared errors, so $dy$ is `y - target`.
+# As in lesson 0.0, a training step computes the loss, the gradients, and then the updates. The target is the
+# output of another linear layer, whose weights the layer has to find. The loss is now half the sum of the
+# squared errors, so $dy$ is `y - target`.
 
 # %%
 w_right, b_right = rng.standard_normal((4, 5)), rng.standard_normal(5)
@@ -347,8 +348,10 @@ assert losses[-1] < 1e-2
 #
 # `npformer exercise list 0` lists the exercises. Each is graded by the gradient checker.
 #
-# - `npformer exercise start swish-backward`: write the backward pass of the function y = x · sigmoid(x).
+# - `npformer exercise start swish-backward`: write the backward pass of the function y = x / (1 + e⁻ˣ).
 # - `npformer exercise start linear-backward`: write the backward pass of a linear layer. It must work for any
 #   number of axes before the last one.
 #
-# **Next**: lesson 0.3 (`00_3_measured_derivatives`), how a derivative is measured to sixteen digits.
+# **Next** on the main route: lesson 1.1 (`01_1_words_to_ids`), which turns sentences into arrays of numbers.
+# On the route for engineers: lesson 5.1 (`05_1_scaled_dot_product_attention`), attention. Off the routes:
+# lesson 0.3 (`00_3_measured_derivatives`), derivatives measured to sixteen digits.

@@ -268,4 +268,5 @@ show_figure(cell_product(grids), "01_1_batch", caption)
 #
 # Try this in the terminal: `!english.encode("the cat sat on the mat")`.
 #
-# **Next**: lesson 1.2 (`01_2_what_padding_must_not_do`), a layer whose result does not depend on the padding.
+# **Next** on the main route: lesson 2.1 (`02_1_embeddings`), which gives a vector to every id. Off the route:
+# lesson 1.2 (`01_2_what_padding_must_not_do`), a layer whose result does not depend on the padding.

@@ -70,22 +70,22 @@ found = [cosines[same & (cosines != 0)].mean(), cosines[~same].mean()]
 assert_allclose(found, [0.62, 0.43], atol=0.005)
 
 # %% [markdown]
-# The vectors' mean is far from 0, so no cosine is near 0. Nobody told the model that "red" and "blue"
-# belong together. Words that occur in similar sentences got similar gradients, and so similar vectors.
+# All these vectors have a large part in common, their mean. So even words of different groups have a cosine
+# of .43 on average. Nobody told the model that "red" and "blue" belong together. Words that occur in similar
+# sentences got similar gradients, and so similar vectors.
 #
 # The paper describes embeddings in section 3.4:
 #
 # > we use learned embeddings to convert the input tokens and output tokens to vectors of dimension d_model.
 # > [...] we share the same weight matrix between the two embedding layers and the pre-softmax linear
-# > transformation, similar to [30]. In the embedding layers, we multiply those weights by √d_model.
+# > transformation [...]. In the embedding layers, we multiply those weights by √d_model.
 #
-# So one table has three uses. Before the encoder and before the decoder it turns ids into vectors, which is
-# the topic of this lesson. At the end it turns vectors into scores for tokens (lesson 2.2,
+# So one table has three uses. Before the encoder and the decoder it turns ids into vectors, this lesson's
+# topic. At the end, before the softmax, it turns vectors into scores for tokens (lesson 2.2,
 # `02_2_the_scale_and_tied_weights`).
 
 # %% [markdown]
-# D stands for d_model, and V is the size of the vocabulary. Our example has padding, and the token "the"
-# occurs three times.
+# V is the size of the vocabulary. Our example has padding, and "the" occurs three times.
 
 # %%
 vocabulary = ["<PAD>", "<UNK>", "<S>", "</S>", "the", "cat", "sees", "dog"]  # V = 8
@@ -98,9 +98,9 @@ for row in ids:
 # %% [markdown]
 # ## A table with one row for each token
 #
-# The table E has one row of D numbers for each token of the vocabulary. The numbers are random at first. They
-# are parameters, like a weight matrix, and training changes them. The layer copies the rows that the ids
-# select, and multiplies them by a constant c. For place n of the batch and component i:
+# The table E has one row of D (d_model) numbers for each token of the vocabulary. The numbers are random at
+# first. They are parameters, like a weight matrix, and training changes them. The layer copies the rows that
+# the ids select, and multiplies them by a constant c. For place n of the batch and component i:
 #
 # $$y_{ni} = c \cdot E_{\mathrm{id}_n,\, i}$$
 #
@@ -166,9 +166,8 @@ show_figure(cell_product(grids), "02_1_look_up", caption)
 
 # %% [markdown]
 # Nobody computes embeddings in this way. The paper has batches of 25,000 tokens and a vocabulary of 37,000.
-# So O would have 925 million entries, or 3.7 GB in float32, and only
-# 25,000 of them would not be 0. But the product helps us to
-# find the gradient.
+# So O would have 925 million entries of 4 bytes, or 3.7 GB, and all but 25,000 of them would be 0. But the
+# product helps us to find the gradient.
 
 # %% tags=["check"]
 assert 25_000 * 37_000 == 925_000_000
@@ -367,5 +366,6 @@ assert_allclose((left**2).sum() / len(known), 38.4, atol=0.05)
 #
 # In the terminal, try `!np.diag(one_hot.T @ one_hot)`. What does it count?
 #
-# **Next**: lesson 2.2 (`02_2_the_scale_and_tied_weights`), how long the vectors are, and a table that is used
-# twice.
+# **Next** on the main route: lesson 3.1 (`03_1_positions`), vectors that tell the model the order of the
+# words. Off the route: lesson 2.2 (`02_2_the_scale_and_tied_weights`), how long the vectors are, and a table
+# that is used twice.

@@ -116,8 +116,9 @@ assert_allclose(one_head[1], one_head[0][order], rtol=1e-12)
 
 # %% [markdown]
 # The other parts of an encoder layer (chapters 8 and 9) process each token separately, so they do not help.
-# The encoder would treat a sentence as a collection of words without order. The decoder has some information
-# about the order (chapter 6): its first token attends to one token, the second to two.
+# The encoder would treat a sentence as a collection of words without order. In the decoder, a token attends
+# only to itself and to earlier tokens (chapter 6). So the first one attends to one token, the second to two,
+# and the decoder has some information about the order.
 #
 # Now we add a different vector at each position.
 
@@ -181,7 +182,8 @@ show_figure(figure, "03_1_curves", caption)
 # A pair (sin, cos) is a point on a circle, like the tip of a clock hand. From position to position, the hand
 # turns by the angle $\omega_i$. The hand of the first pair makes a full turn in $2\pi = 6.28$ positions. Each
 # further hand is slower by the factor $10000^{2/D}$. In the picture of the table, the fast hands are the
-# columns at the left, and the slowest at the right hardly move from (0, 1).
+# columns at the left. The slowest hands, at the right, hardly move from the point (0, 1), where all hands
+# begin.
 #
 # The paper says that the wavelengths, the periods, range "from 2π to 10000 · 2π". The last i is D/2 − 1, so
 # the longest period is slightly shorter. For D = 512 it is 9,647 · 2π.
@@ -196,8 +198,9 @@ assert round(10000 ** (510 / 512)) == 9647
 # ## Learned positions
 #
 # There is another way: a table of parameters PE with one row for each position. It is learned like the table
-# of embeddings. Its rows are drawn in the same way but not multiplied by √D. So their length is about 1 at
-# first, and that of the embeddings about √D. For sentence b, place t and component j:
+# of embeddings. Its rows begin with random numbers like those of the embeddings, but they are not multiplied
+# by √D. So their length is about 1 at first, and that of the embeddings about √D. For sentence b, place t and
+# component j:
 #
 # $$y_{btj} = x_{btj} + PE_{tj}$$
 #
@@ -271,10 +274,9 @@ assert report.failures[0].tensor == "positions.weight"
 # %% [markdown]
 # ## Who sees?
 #
-# Now learned positions have something to learn. In "the cat sees the dog" the cat sees, and in "the dog
-# sees the cat" it is seen. The model adds the numbers of each vector: $y_t = \sum_j x_{tj}$. It should give
-# 1 at the animal that sees, −1 at the one that is seen, and 0 elsewhere. We train it twice: with embeddings
-# alone, and with positions.
+# In "the cat sees the dog" the cat sees, and in "the dog sees the cat" it is seen. The model adds the numbers
+# of each vector: $y_t = \sum_j x_{tj}$. It should give 1 at the animal that sees, −1 at the one that is seen,
+# and 0 elsewhere. We train it twice: with embeddings alone, and with positions.
 
 # %%
 two = np.array([[0, 1, 2, 0, 3], [0, 3, 2, 0, 1]])  # (B, T): the cat sees the dog; and the other
@@ -314,8 +316,8 @@ assert_allclose(train(0)[1][-1], 0.4, atol=1e-3)
 #
 # > - *The components of the Transformer* has sine and cosine in turn, as above. It says that i tells whether
 # >   a position is odd or even. But even and odd are the columns, 2i and 2i + 1. It says that several heads
-# >   are needed because the order of words does not change attention scores. Without positions the order
-# >   indeed has no effect on the scores. But several heads do not change this: our layer above had four.
+# >   are needed because the order of words does not change attention scores. Without positions this
+# >   is true, but several heads do not change it: our layer above had four.
 
 # %% [markdown]
 # ## Summary
@@ -340,7 +342,7 @@ assert_allclose(train(0)[1][-1], 0.4, atol=1e-3)
 # %% [markdown]
 # ## Exercises
 #
-# `npformer exercise list 3` lists the exercises. They are graded on numbers or by the gradient checker.
+# `npformer exercise list 3` lists the exercises.
 #
 # - `npformer exercise start sinusoids`: compute the table of the paper without a loop over the positions.
 # - `npformer exercise start positions-backward`: compute the gradient of learned positions. It is a sum over
@@ -348,4 +350,6 @@ assert_allclose(train(0)[1][-1], 0.4, atol=1e-3)
 #
 # In the terminal, try `!train(0.1)[0]` with another seed: `!rng = np.random.default_rng(7)`.
 #
-# **Next**: lesson 3.2 (`03_2_an_offset_is_a_rotation`), how a head finds the previous token.
+# **Next** on the main route: lesson 4.1 (`04_1_attention_without_parameters`), attention as a weighted mean
+# of token vectors. Off the route: lesson 3.2 (`03_2_an_offset_is_a_rotation`), how a head finds the previous
+# token.

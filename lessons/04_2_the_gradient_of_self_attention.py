@@ -137,9 +137,9 @@ print("y and dx are those of the package")
 # step** (lesson 0.3, `00_3_measured_derivatives`, explains it). In one role we replace $x$ by $x + i h u$.
 # Here $u$ is an array of entries ±1, $h$ is tiny, and $i = \sqrt{-1}$. In the other two roles, $x$ stays as
 # it is. As the loss $L$ we take the sum of all entries of $y \cdot dy$, because then the gradient of $y$ is
-# $dy$. The imaginary part of $L$, divided by $h$, measures how fast $L$ changes when $x$ moves along $u$. Our
-# gradient claims the sum of all entries of gradient · $u$. Both must agree. (If complex numbers are new to
-# you, look only at the printed numbers.)
+# $dy$. The imaginary part of $L$, divided by $h$, measures how fast $L$ changes when $x$ moves along $u$. By
+# our gradient, this speed should be the sum of all entries of gradient · $u$. Both numbers must agree. (If
+# complex numbers are new to you, look only at the printed numbers.)
 
 # %%
 u = rng.integers(0, 2, x.shape) * 2.0 - 1  # a direction with entries ±1
@@ -158,9 +158,9 @@ for claimed, measured in pairs:
     assert_allclose(claimed, measured, rtol=1e-11)
 
 # %% [markdown]
-# Now we check the whole layer as a pair of functions. The third function contains a common mistake: it
-# returns only $dq + dv$. In $A = X X^\top$ it treats the first X alone as a variable, so the gradient of the
-# keys is missing.
+# Now we check the whole layer as a pair of functions. The next cell also contains a third function with a
+# common mistake: it returns only $dq + dv$. In $A = X X^\top$ it treats the first X alone as a variable, so
+# the gradient of the keys is missing.
 #
 # **Question.** Will the gradient check find this mistake?
 #
@@ -231,5 +231,6 @@ assert not gradcheck((basic, forgets_the_keys), sentence).ok
 # - By hand: there is only one token. Show that y = x, that dq = dk = 0, and that dx = dy.
 # - Leave out dv instead of dk in the backward pass. Does the gradient check find it for every input?
 #
-# **Next**: lesson 4.3 (`04_3_from_a_dictionary_to_a_soft_lookup`), the origin of the words query, key and
-# value.
+# **Next** on the main route: lesson 4.4 (`04_4_query_key_and_value`), where each role gets its own weight
+# matrix. Off the route: lesson 4.3 (`04_3_from_a_dictionary_to_a_soft_lookup`), the origin of the words
+# query, key and value.

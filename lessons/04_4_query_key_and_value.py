@@ -62,7 +62,8 @@ x = np.array(  # (T, D)
 #
 # In self-attention, every token has all three roles. But what a token needs is often different from what it
 # is. For example, an action needs to know which animals take part, and it is not an animal itself. So each
-# role gets its own weight matrix.
+# role gets its own weight matrix. The output is now called $z$, not $y$ as in lesson 4.1, because a
+# Transformer multiplies it by one more matrix (chapter 7).
 
 # %% tags=["plot"]
 layout = """.  q  scores  weights  z
@@ -275,4 +276,6 @@ assert_allclose(((target - target.mean(0)) ** 2).mean(), 0.216, atol=5e-4)
 # - Change W^Q and W^K so that articles attend to animals. Which entries have to be 1?
 # - Change W^V so that each token receives the entry "action" too. What does "dog" receive then?
 #
-# **Next**: lesson 4.5 (`04_5_similarity_functions`), other functions that compare a query and a key.
+# **Next** on the main route: lesson 5.1 (`05_1_scaled_dot_product_attention`), the attention of the
+# Transformer. Off the route: lesson 4.5 (`04_5_similarity_functions`), other functions that compare a query
+# and a key.

@@ -200,6 +200,8 @@ show_figure(cell_product(parts), "05_sum", caption)
 # - $A$ holds the scores. Its shape is (T, S), with one row for each query and one column for each key.
 # - $P$ holds the weights. It has the same shape, and each of its rows sums to 1.
 # - $Y$ holds the outputs, with shape (T, d_v). Each of its rows is a weighted average of the rows of $V$.
+#   Here, as in lesson 4.1 (`04_1_attention_without_parameters`), this is the output of the whole layer;
+#   lesson 4.4 called it $Z$.
 #
 # The cell computes the same result twice, first with loops and then with the three lines.
 

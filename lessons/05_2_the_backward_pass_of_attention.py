@@ -132,7 +132,8 @@ show_figure(figure, "05_2_step_3", "After step 3: dy has given dweights and dv")
 # \end{aligned}$$
 #
 # So the weight $p_s$ grows and all others shrink. Together, these derivatives form the Jacobian of the row,
-# the matrix $\mathrm{diag}(p) - p\,p^\top$. The cell computes it for "Thinking".
+# the matrix $\mathrm{diag}(p) - p\,p^\top$. Here diag(p) has the entries of p on its diagonal, and 0
+# elsewhere. The cell computes it for "Thinking".
 
 # %%
 p = weights[0]  # (S,)
@@ -217,7 +218,7 @@ places = attention_places("encoder.0.self_attention")
 places["y"] = places.pop("z")
 run = running_example()
 figure = run.flow(layout, places, steps, axes)
-caption = "Our sentence in the translator: with signs, the numbers in a row of dscores sum to 0"
+caption = "Our sentence: colours show absolute values; with signs, each row of dscores sums to 0"
 show_figure(figure, "05_2_running", caption)
 
 # %% tags=["check"]
@@ -225,8 +226,8 @@ assert_allclose(run.gradients[places["scores"]].sum(-1), 0, atol=1e-12)
 
 # %% [markdown]
 # This is the whole backward pass of attention: four products of matrices, and one sum along each row. You
-# find the same lines in `attention_backward` of `npformer/functional/attention.py`, with dropout and masks
-# between them.
+# find the same lines in `attention_backward` of `npformer/functional/attention.py`, with masks (chapter 6)
+# and dropout (chapter 8) between them.
 #
 # ## The gradient check
 #
@@ -296,4 +297,5 @@ assert cache.weights[0, 2] > 0.8
 #   `npformer explore --model en-de "A dog runs." --open`, and in the address of the page replace `#` and
 #   everything after it by `#direction=backward&step=encoder.0.self_attention.attention.scores`.
 #
-# **Next**: lesson 5.3 (`05_3_what_the_scale_does`), the reason for the division by √dₖ.
+# **Next** on both routes: lesson 6.1 (`06_1_masks`), masks that hide keys from a query. Off the routes:
+# lesson 5.3 (`05_3_what_the_scale_does`), the reason for the division by √dₖ.

@@ -120,7 +120,7 @@ for t in range(6):
         padding[t, s] = ids[0, s] != 0
         causal[t, s] = s <= t
 
-# causal_mask uses the ids only to choose between the CPU and a GPU
+# the ids say where causal_mask makes the mask: in the memory of the CPU, as here, or of a GPU
 print("padding", padding_mask(ids).shape, "  causal", causal_mask(6, ids).shape)
 mask = padding_mask(ids) & causal_mask(6, ids)  # (B, 1, T, S)
 
@@ -290,7 +290,8 @@ assert_array_equal(v_new[4:], v[4:])
 # >   `nn.MultiheadAttention` and `nn.Transformer`.
 # > - **The diagonal.** *一步步解析Attention is All You Need!* and *图解transformer* say that position i of
 # >   the decoder attends only to what is before it. Their masks also allow position i itself. This is no
-# >   contradiction, because input i is token i − 1 of the output.
+# >   contradiction: input i of the decoder is token i − 1 of the output, so a position that attends to
+# >   itself still knows only the tokens before token i.
 
 # %% [markdown]
 # ## Summary
@@ -330,5 +331,7 @@ assert_array_equal(v_new[4:], v[4:])
 #
 # The command `npformer masks "I am late" --pad 2 --causal` draws the masks of a sentence.
 #
-# **Next**: lesson 6.2 (`06_2_minus_infinity_and_its_substitutes`), about the numbers that programs use in
-# place of −∞.
+# **Next** on the main route: lesson 7.1 (`07_1_why_several_heads`), several attention functions in parallel.
+# On the route for engineers: lesson 7.2 (`07_2_all_heads_in_one_product`), the fast version of such a layer.
+# Off the routes: lesson 6.2 (`06_2_minus_infinity_and_its_substitutes`), about the numbers that programs use
+# in place of −∞.

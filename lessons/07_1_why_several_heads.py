@@ -84,8 +84,8 @@ print("Ben has", x[0, 1, :2], "…   Cem wants from the left", wanted[0, 2, :2],
 # $$z = p\,l + (1 - p)\,r$$
 #
 # The person wants $l$ and $r$, but gets only $z$. After this average, the layer only multiplies by a matrix.
-# So its best estimate of $l$ is a multiple $c z$ of $z$. The other numbers do not help, because they are
-# independent of $l$.
+# So its best estimate of $l$ is a multiple $c z$ of $z$. The other numbers that the head delivers do not
+# help, because they are independent of $l$.
 #
 # Let $\langle\ \rangle$ be the mean over many tables. The numbers of the notes are independent, with mean 0
 # and variance 1. So $\langle l^2 \rangle = \langle r^2 \rangle = 1$ and $\langle l\, r \rangle = 0$. It
@@ -116,7 +116,8 @@ print("Ben has", x[0, 1, :2], "…   Cem wants from the left", wanted[0, 2, :2],
 # So one average delivers half of the wanted information. It can be one whole note ($p = 1$ or $p = 0$), or a
 # part of each. Weights on other people do not help, because they only add noise to $z$.
 #
-# The cell measures the errors. It finds the best linear estimates with least squares.
+# The cell measures the errors. It finds the best linear estimates with *least squares*, which makes the mean
+# squared error as small as possible.
 
 # %% tags=["check"]
 left, right = wanted[..., :6].reshape(-1, 6), wanted[..., 6:].reshape(-1, 6)  # (B·T, 6)
@@ -143,7 +144,7 @@ for p, errors in measured.items():
 # > subspaces at different positions. With a single attention head, averaging inhibits this.
 #
 # **Multi-head attention** runs H heads in parallel. It concatenates their outputs and multiplies the result
-# by a matrix $W^O$. For head $h$, which we count from 0, it is
+# by a matrix $W^O$. Its formula counts the heads $h$ from 0:
 #
 # $$\begin{aligned}
 # \mathrm{MultiHead}(Q, K, V) &= \mathrm{Concat}(\mathrm{head}_0, \mathrm{head}_1, \ldots)\, W^O \\
@@ -287,4 +288,5 @@ assert most[:8] == ["are", "playing", "playing", "in", "snow", "snow", ".", "</S
 #   three errors be with two heads? (The answer: 1.)
 # - On paper: a head gives both neighbours the weight 1/2. How large is the error of each of the two notes?
 #
-# **Next**: lesson 7.2 (`07_2_all_heads_in_one_product`), the fast version of this layer.
+# **Next** on the main route: lesson 8.1 (`08_1_layer_norm`), which keeps the numbers of a layer at a moderate
+# size. Off the route: lesson 7.2 (`07_2_all_heads_in_one_product`), the fast version of this layer.

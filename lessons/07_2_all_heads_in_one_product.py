@@ -301,4 +301,6 @@ assert wide.count_parameters() == 4 * (300**2 + 300) == 361_200
 # - See the split into heads in a real model: run `npformer explore --model en-de "A dog runs." --open`, and
 #   replace the end of the address, from `#` on, by `#step=encoder.0.self_attention.attention.q`.
 #
-# **Next**: lesson 7.3 (`07_3_the_output_projection_and_the_backward_pass`), the matrix W^O and the gradients.
+# **Next** on the route for engineers: lesson 8.2 (`08_2_the_backward_pass_of_layer_norm`), the backward pass
+# of layer norm. Off the route: lesson 7.3 (`07_3_the_output_projection_and_the_backward_pass`), the matrix
+# W^O and the gradients.

@@ -110,9 +110,9 @@ show(cache)
 # Two details of the variance matter.
 #
 # **The sum is divided by D, and not by D − 1.** This is called the biased variance. In statistics one divides
-# by D − 1 if the D numbers are only a sample of many more, whose variance one wants. Here there are no
-# others, so there is nothing to estimate. Because we divide by D, $\hat{x}$ has length $\sqrt{D}$ for every
-# $x$, if we neglect ε.
+# by D − 1 if the D numbers are a sample, and one wants the variance of all the numbers from which it was
+# taken. Here there are no others. Because we divide by D, $\hat{x}$ has length $\sqrt{D}$ for every $x$, if
+# we neglect ε.
 #
 # `torch.std` divides by D − 1 by default. Its result is larger by 15.5 % for D = 4, and by .1 % for D = 512,
 # where nobody would notice this mistake.
@@ -156,8 +156,9 @@ assert_allclose(moved, xhat, rtol=1e-9)
 assert_allclose(stretched, xhat, rtol=1e-4)
 
 # %% [markdown]
-# So a change of $x$ along (1, …, 1) or along $x$ has almost no effect on $\hat{x}$. Both together give the
-# direction of $x - m$. We will find them again in the backward pass.
+# So a change of $x$ along (1, …, 1) or along $x$ has almost no effect on $\hat{x}$. The vector $x - m$ is a
+# combination of the two: $x$, minus $m$ times (1, …, 1). In the backward pass we will find the directions (1,
+# …, 1) and $x - m$ again.
 #
 # **Your turn.** In the terminal, try `!layer_norm(np.array([3.0, 1.0]), 1.0, 0.0)[0]`. Then replace the two
 # numbers by any others. Which results are possible?

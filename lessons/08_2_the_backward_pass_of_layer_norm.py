@@ -186,15 +186,12 @@ assert_allclose(left, r * along * eps / (v + eps), rtol=1e-6)
 
 # %% [markdown]
 # **The gradient loses the two directions that layer norm ignores.** Its mean is removed, because adding a
-# number to all of $x$ changes nothing. Its part along $\hat{x}$ is
-# $\hat{x}\, \langle d\hat{x}\, \hat{x} \rangle$, as $\langle \hat{x}^2 \rangle \approx 1$. It is removed,
-# because multiplying $x$ by a positive number changes nothing. The factor $r$ divides the
-# gradient by the same standard deviation as $x$.
-#
-# The part along $\hat{x}$ is exactly 0 only for ε = 0. (Multiply the formula by $\hat{x}_i$ and take the
-# mean:
-# $\langle dx\, \hat{x} \rangle = r\, \langle d\hat{x}\, \hat{x} \rangle\, (1 - \langle \hat{x}^2 \rangle)$,
-# and $1 - \langle \hat{x}^2 \rangle = \varepsilon / (v + \varepsilon)$ is small.)
+# number to all of $x$ changes nothing. The part of a vector $a$ along $\hat{x}$ is
+# $\hat{x}\, \langle a\, \hat{x} \rangle / \langle \hat{x}^2 \rangle$. Here
+# $\langle \hat{x}^2 \rangle \approx 1$, so this part of $d\hat{x}$ is
+# $\hat{x}\, \langle d\hat{x}\, \hat{x} \rangle$. It is removed too, because multiplying $x$ by a positive
+# number changes nothing. The factor $r$ divides the gradient by the standard deviation, just as the forward
+# pass divided $x - m$ by it.
 #
 # For D = 3 we can draw this. All vectors $x - m$ lie in the plane orthogonal to (1, 1, 1). Layer norm moves
 # each along a ray from the centre to the circle of radius $\sqrt{3}$, because the three squares $\hat{x}_i^2$
@@ -244,6 +241,11 @@ show_figure(figure, "08_2_running", caption)
 assert_allclose(after.mean(-1), 0, atol=1e-12)
 
 # %% [markdown]
+# The circle was drawn with ε = 0. With ε > 0, a small part along $\hat{x}$ remains. (Multiply the formula by
+# $\hat{x}_i$ and take the mean:
+# $\langle dx\, \hat{x} \rangle = r\, \langle d\hat{x}\, \hat{x} \rangle\, (1 - \langle \hat{x}^2 \rangle)$,
+# and $1 - \langle \hat{x}^2 \rangle = \varepsilon / (v + \varepsilon)$ is small.)
+#
 # ## Is it right? Check with random gain and bias
 #
 # At the start of training, the gain is 1 and the bias is 0. With these values, some mistakes are invisible.
@@ -323,4 +325,6 @@ assert report.ok
 #   and replace the end of the address, from `#` on, by
 #   `#direction=backward&step=encoder.0.norm1.xhat`.
 #
-# **Next**: lesson 8.3 (`08_3_the_residual_connection`), the sum of the input and the output of a sublayer.
+# **Next** on the main route: lesson 8.3 (`08_3_the_residual_connection`), the sum of the input and the output
+# of a sublayer. On the route for engineers: lesson 14.4 (`14_4_the_kv_cache`), which makes the search for a
+# translation faster.

@@ -350,5 +350,6 @@ assert_allclose(sizes[:, -1] / sizes[:, 0], [5.7, 0.7], atol=0.05)
 #   `#direction=backward&step=encoder.0.add1.sum`.
 # - On paper: dropout with p = 0.2 is applied to h = (4, −8, 0). Which values can each entry have?
 #
-# **Next**: lesson 8.4 (`08_4_norm_before_or_after`), what the norm and the direct path do for the gradient in
-# a stack of 24 layers.
+# **Next** on the main route: lesson 9.1 (`09_1_the_feed_forward_network`), the network that follows attention
+# in every layer. Off the route: lesson 8.4 (`08_4_norm_before_or_after`), what the norm and the direct path
+# do for the gradient in a stack of 24 layers.

@@ -34,7 +34,7 @@ rng = np.random.default_rng(9)
 #
 # The **feed-forward network** follows attention in every layer. It computes a nonlinear function of each
 # token's vector. Its two matrices, (D, 4D) and (4D, D), have 8 D² weights. The four of attention have 4 D².
-# So the feed-forward network has two thirds of a layer's weights.
+# So the feed-forward network has two thirds of an encoder layer's weights.
 
 # %% tags=["plot"]
 same = np.random.default_rng(0)
@@ -308,8 +308,8 @@ print(f"loss {losses[0]:.3f} → {losses[-1]:.6f}")
 assert losses[-1] < 1e-3
 
 # %% [markdown]
-# The loss falls to almost 0. A unit such as $\max(0, x_1 + x_7 - 1)$ is active only if both "good" and "not"
-# occur, the first and the seventh word of the vocabulary.
+# The loss falls to almost 0. The first word of the vocabulary is "good", and the seventh is "not". So a unit
+# such as $\max(0, x_1 + x_7 - 1)$ is active only if both occur.
 
 # %% [markdown]
 # ## What the source documents say
@@ -354,4 +354,6 @@ assert losses[-1] < 1e-3
 # - See a feed-forward network in a real model: run `npformer explore --model en-de "A dog runs." --open`, and
 #   replace the end of the address, from `#` on, by `#step=encoder.0.feed_forward.inner.product`.
 #
-# **Next**: lesson 9.2 (`09_2_activations_and_dead_units`), other activations, and units that stop learning.
+# **Next** on the main route: lesson 10.1 (`10_1_one_encoder_layer`), attention and this network together in
+# one layer. Off the route: lesson 9.2 (`09_2_activations_and_dead_units`), other activations, and units that
+# stop learning.

@@ -304,4 +304,5 @@ show_figure(figure, "10_2_running", caption)
 #   four calls of backward, one for each part of the layer.
 # - In the terminal, `s layer_cache` shows the whole tree. Find the ReLU's output in it.
 #
-# **Next**: lesson 10.3 (`10_3_the_whole_encoder`), layers in a stack.
+# **Next** on the main route: lesson 11.1 (`11_1_the_decoder_and_teacher_forcing`), the decoder, which may not
+# see later tokens. Off the route: lesson 10.3 (`10_3_the_whole_encoder`), layers in a stack.

@@ -149,7 +149,7 @@ show_figure(figure, "11_1_running", caption)
 source = np.array([[4, 5, 6, 3]])  # (B, S) je suis étudiant </S>
 tiny = TransformerConfig(9, 9, d_model=8, d_ff=12, n_heads=2, n_layers=2, dropout=0.0)
 model = Transformer(tiny, rng=np.random.default_rng(0), dtype=np.float64)
-logits, _ = model.forward(source, target_in)  # (B, T, V)
+logits, _ = model.forward(source, target_in)  # (B, T, V) a score for each of V tokens
 computed, difference = 0, 0.0
 for t in range(5):
     alone, _ = model.forward(source, target_in[:, : t + 1])  # (B, t + 1, V)
@@ -241,7 +241,7 @@ for variant in variants.values():
 # ## What the source documents say
 #
 # > - *图解transformer* lets self-attention see only tokens *before* the current position. This is true for
-# >   the tokens of y. But of the shifted inputs, a position also sees its own.
+# >   the tokens of y. But the inputs are shifted, and a position does see its own input.
 # > - *一步步解析Attention is All You Need!* says that at time i there are results only for positions smaller
 # >   than i. Its code also allows position i itself. This agrees with the text, because the code's inputs are
 # >   shifted.
@@ -281,4 +281,6 @@ for variant in variants.values():
 # - By hand: T = 2, the input is shifted, and there is no mask. Which of the four weights of the decoder's
 #   self-attention lets a position read its own target token?
 #
-# **Next**: lesson 11.2 (`11_2_what_a_leak_does_to_training`), models that are trained with a leak.
+# **Next** on the main route: lesson 11.3 (`11_3_encoder_decoder_attention`), how the source enters the
+# decoder. Off the route: lesson 11.2 (`11_2_what_a_leak_does_to_training`), models that are trained with a
+# leak.

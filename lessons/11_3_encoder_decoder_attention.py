@@ -276,4 +276,5 @@ assert (cache.attention.weights[0, 0].argmax(-1) == [4, 3, 2, 1, 0]).all()
 #   `npformer explore --model en-de "A dog runs." --open`, and replace the end of the address, from `#` on, by
 #   `#step=decoder.0.cross.attention.scores`.
 #
-# **Next**: lesson 11.4 (`11_4_the_decoder_layer`), the whole decoder layer and its backward pass.
+# **Next** on the main route: lesson 12.1 (`12_1_the_cross_entropy`), from the decoder's vectors to the loss.
+# Off the route: lesson 11.4 (`11_4_the_decoder_layer`), the whole decoder layer and its backward pass.

@@ -71,13 +71,13 @@ show_figure(figure, "12_1_loss", "From the vectors of the decoder to the loss, o
 # $$z_v = \sum_i x_i w_{iv}, \qquad p_v = \frac{\exp(z_v)}{\sum_r \exp(z_r)}$$
 #
 # The exponential function is increasing, so the largest logit gives the largest probability. The model can
-# choose the most probable token directly from the logits:
+# choose the most probable token directly from the logits; argmax is the $v$ with the largest value:
 #
 # $$\mathrm{token} = \operatorname{argmax}_v\, p_v = \operatorname{argmax}_v\, z_v$$
 
 # %% [markdown]
-# For a test we choose a vector that is .7 times the column of "am", plus a little noise. The cell computes
-# its logits with two loops. "am" should get the largest probability.
+# Our test vector is .7 times the column of "am", plus some noise. The cell computes its logits with two
+# loops.
 
 # %%
 D, V = 4, 6
@@ -155,8 +155,9 @@ assert F.log_softmax(far)[0].tolist() == [0, -1000, -2000]
 # ## How wrong is the model?
 #
 # *图解transformer* goes on with an untrained model that should translate "merci". The model gives the
-# probabilities $p$. The correct answer is "thanks". We write it as a distribution $q$ that gives the
-# probability 1 to "thanks" and 0 to every other token. Such a vector is called **one-hot**.
+# probabilities $p$. The correct answer is "thanks". We write it as a *distribution* $q$, a list of
+# probabilities with the sum 1. It gives the probability 1 to "thanks" and 0 to every other token. Such a
+# vector is called **one-hot**.
 #
 # How far is $p$ from $q$? The document names three measures, but does not explain them. The **L2 distance**
 # is the usual distance of two points:

@@ -267,9 +267,11 @@ for length, right, wrong in found:
 #   It needs one sum for each row.
 # - `npformer exercise start cross-entropy`: compute the loss of a batch: the mean over the tokens that are
 #   not padding.
-# - `npformer exercise start cross-entropy-backward`: write the gradient p − q, with padding and with the
-#   label smoothing of lesson 12.3.
+# - `npformer exercise start cross-entropy-backward`: write the gradient p − q, with padding, and with targets
+#   that are not quite one-hot (the label smoothing of lesson 12.3).
 # - Follow the first step of a real backward pass: run `npformer explore --model en-de "A dog runs." --open`,
 #   and replace the end of the address, from `#` on, by `#direction=backward&step=loss.log_probs`.
 #
-# **Next**: lesson 12.3 (`12_3_label_smoothing_and_tied_weights`), other targets, and a trained model.
+# **Next** on the main route: lesson 13.5 (`13_5_training_a_translator`), which trains a translator on a
+# corpus. Off the route: lesson 12.3 (`12_3_label_smoothing_and_tied_weights`), other targets, and a trained
+# model.

@@ -148,10 +148,10 @@ print(f"{len(log)} lines in the log; the best model is that of step {checkpoint.
 #
 # The printed loss is the mean of −log p of the right tokens (lesson 12.1). But training minimizes another
 # loss, with **label smoothing** (lesson 12.3, `12_3_label_smoothing_and_tied_weights`): its targets are not
-# quite one-hot, so it cannot reach 0. The cross-entropy is never smaller than the entropy $\mathrm{H}(q)$ of
-# the target distribution $q$. With the smoothing $\varepsilon$, the right token has the target probability
-# $1 - \varepsilon + \varepsilon / V$. Each of the other V − 1 tokens has $\varepsilon / V$. We insert them
-# into the definition of the entropy:
+# quite one-hot, so it cannot reach 0. The cross-entropy is smallest if $p = q$. Its value is then
+# $-\sum_v q_v \log q_v$, the **entropy** $\mathrm{H}(q)$ of the target distribution $q$. With the smoothing
+# $\varepsilon$, the right token has the target probability $1 - \varepsilon + \varepsilon / V$. Each of the
+# other V − 1 tokens has $\varepsilon / V$. We insert them into this formula:
 #
 # $$\begin{aligned}
 # \mathrm{H}(q) &= -\sum_v q_v \log q_v \\
@@ -236,7 +236,8 @@ assert abs(least - 1.25) < 0.005
 #   "they" it is "ils" or "elles".
 # - "bank": the French word is "rive" or "banque", depending on the other words of the sentence.
 #
-# For the last two families we also count how often the right one of the two words was chosen.
+# For the last two families we also count how often the model chose the right word: il or elle, ils or elles,
+# rive or banque.
 
 # %%
 held_out = builtin_corpus().new_words[:400]
@@ -259,17 +260,17 @@ assert scores["it"].right_word > 0.85 * scores["it"].sentences
 assert scores["bank"].right_word > 0.85 * scores["bank"].sentences
 
 # %% [markdown]
-# In nearly all sentences with "it" and with "bank", the model chooses the right word. Always choosing the
-# more frequent of the two words would be right in 54 % and in 52 %. Chapter 15 examines which attention heads
-# make this choice. The simple sentences have more errors, mostly adjectives of the wrong gender. Often the
-# adjective has the gender of a nearer noun. Each sentence of the test contains two words that never occurred
-# together in training.
+# In nearly all sentences with "it", "they" or "bank", the model chooses the right word. A model that always
+# chooses the more frequent word of each pair would be right in 54 % of the sentences with "it" or "they", and
+# in 52 % with "bank". Chapter 15 examines which attention heads make this choice. The simple sentences have
+# more errors, mostly adjectives of the wrong gender. Often the adjective has the gender of a nearer noun.
+# Each of the 400 sentences contains two words that never occur together in training.
 #
 # Your numbers may differ a little from those of another computer. Different processors add numbers in a
-# different order, which changes the rounding. During thousands of steps, such small differences grow.
+# different order, which changes the rounding. Over thousands of steps, such differences grow.
 #
-# The last cell translates three sentences of the source documents. None of them was in the training set. The
-# right words are "il" (the animal), "elle" (the street) and "rive" (beside a river).
+# The last cell translates three sentences of the source documents. None was in the training set. The right
+# words are "il" (the animal), "elle" (the street) and "rive" (beside a river).
 
 # %%
 asked = [
@@ -324,4 +325,4 @@ for english, french in zip(asked, translator.translate(asked, beam=1), strict=Tr
 #   what is its perplexity, the exponential of the loss?)
 #
 # **Next**: lesson 14.1 (`14_1_greedy_search_and_beam_search`), which explains how a translation is found with
-# the trained model.
+# the trained model. The main route ends here.

@@ -313,5 +313,6 @@ show_figure(figure, "14_cost", caption)
 #
 # - `npformer exercise start cached-step`: compute self-attention for one new position with a KV cache.
 #
-# **Next**: lesson 15.1 (`15_1_tokens_that_heads_attend_to`), which examines the attention heads of the
-# trained translator.
+# **Next** on the route for engineers: lesson 23.1 (`23_1_rms_norm`), the first of the parts in which today's
+# models differ from the Transformer of 2017. Off the route: lesson 15.1 (`15_1_tokens_that_heads_attend_to`),
+# which examines the attention heads of the trained translator.

@@ -211,7 +211,7 @@ assert (abs(mean - exact) < 2 * error).all()
 counts = np.unique(np.geomspace(10, N, 60).astype(int))
 running = np.cumsum(each[:, 0], 0)[counts - 1] / counts[:, None, None]  # (P, T, S)
 distance = np.linalg.norm(running - exact, axis=(1, 2))
-# made.variance: of the estimate from one draw, summed over all entries; `estimate` computes it exactly
+# made.variance: the exact variance of the estimate from one draw, summed over all entries
 expected_distance = math.sqrt(made.variance) / np.sqrt(counts)
 axes = {"xlabel": "number of draws N", "ylabel": "length of the error", "legend": True}
 axes |= {"xscale": "log", "yscale": "log", "labels": ["error", "√(variance / N)"]}

@@ -410,3 +410,4 @@ assert round(rows[3][0]) == 153
 # - `npformer exercise start append-in-place`: write new keys and values into preallocated room.
 #
 # **Next**: lesson 24.5 (`24_5_scaling`), which measures how the loss falls with larger models and more text.
+# The route for engineers ends here.

@@ -14,7 +14,7 @@ import pytest
 import strict_cupy
 from threadpoolctl import threadpool_limits
 
-pytest.register_assert_rewrite("every_lesson", "gpu_comparison", "parsed_page", "training_runs")
+pytest.register_assert_rewrite("every_lesson", "kernel_comparison", "parsed_page", "training_runs")
 
 studio = figure_studio.studio  # a fixture for all tests
 

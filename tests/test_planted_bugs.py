@@ -9,7 +9,7 @@ from collections import defaultdict
 
 import pytest
 from planted_bugs import BUGS, Bug, NoLongerApplies
-from planted_bugs.bug import ROOT, Place, bugs_in
+from planted_bugs.bug import ROOT, bugs_in
 
 FOLDERS = ("functional", "kernels", "nn", "models")
 WITHOUT_BUG = {
@@ -76,18 +76,33 @@ def test_every_backward_pass_has_one():
     assert sorted(without) == sorted(WITHOUT_BUG), "these have a bug now: take them from WITHOUT_BUG"
 
 
+DECLARED = """# Bugs in one and two.
+
+one.py
+- f(x, y)
+  negative | -f(x, y)
+  y for x | x, → y,
+two.py
+- 2 of 3: dx
+# the gradient stays right
+  second
+    | -dx\\n
+  lost |
+"""
+
+
 def test_a_declaration_names_the_file_the_right_text_and_each_wrong_one():
-    first = {"f(x, y)": {"negative": "-f(x, y)", "y for x": "x, → y,"}}
-    second = {Place("dx", nth=2, of=3): {"second": "-dx"}}
-    bugs = list(bugs_in({"one.py": first, "two.py": second}))
+    bugs = bugs_in(DECLARED)
     assert bugs == [
         Bug("negative", "one.py", "f(x, y)", "-f(x, y)"),
         Bug("y for x", "one.py", "f(x, y)", "f(y, y)"),
-        Bug("second", "two.py", "dx", "-dx", nth=2, of=3),
+        Bug("second", "two.py", "dx", "-dx\n", nth=2, of=3),
+        Bug("lost", "two.py", "dx", "", nth=2, of=3),
     ]
-    assert bugs[2].changed("dx dx dx") == "dx -dx dx"
-    with pytest.raises(AssertionError, match="must hold 'x' once"):
-        list(bugs_in({"one.py": {"x * x": {"no such part": "x → -x"}}}))
+    assert bugs[3].changed("dx dx dx") == "dx  dx"
+    for wrong, message in (("  no such part | x → -x", "must hold 'x' once"), ("  a name", "no wrong text")):
+        with pytest.raises(AssertionError, match=message):
+            bugs_in(f"one.py\n- x * x\n{wrong}")
 
 
 def test_the_error_for_a_bug_that_no_longer_applies():

@@ -172,7 +172,7 @@ TOPICS = {
     "data/corpus": {"corpus"},
     "explorer": {"animation", "engine", "lessons", "views"},
     "functional": {"broadcasting", "document_numbers", "golden", "pairs"},
-    "kernels": {"gpu_training_step", "random_cases"},
+    "kernels": {"both_devices", "gpu_training_step", "random_cases"},
     "learn/bugs": {"bugs"},
     "learn/classroom": {"exports"},
     "learn/course": {"citations", "index_and_glossary", "lessons", "notation", "real_translator"},

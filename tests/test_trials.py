@@ -202,10 +202,8 @@ def test_no_trial_begins_when_the_time_is_up(root, options, capsys):
     assert try_all(kept, record, options("--changed", "--record", "--minutes", "0.5"))
     printed = capsys.readouterr().out
     assert "1 faults, 1 caught\n1 more are stale" in printed
-    (left,) = (line.removeprefix("left: ") for line in printed.splitlines() if line.startswith("left: "))
-    assert [fault.name for fault in record.changed(kept)] == [left], (
-        "a second run goes on where this one ended"
-    )
+    (left,) = record.changed(kept)  # a second run goes on where this one ended
+    assert left.name not in printed
     assert try_all(kept, record, options("--changed", "--minutes", "0"))
     assert "0 faults, 0 caught" in capsys.readouterr().out
 
@@ -215,7 +213,7 @@ def test_a_fault_that_nothing_notices_is_a_failure(root, options, capsys):
     assert not try_all(FAULTS, record, options("--record"))
     assert "3 faults, 2 caught\nNOT CAUGHT: second" in capsys.readouterr().out
     empty = Record(root / "none.json", FAULTS)
-    assert try_all(FAULTS, empty, options("--minutes", "9")), "how many are tried depends on the machine"
+    assert not try_all(FAULTS, empty, options("--minutes", "9"))
     assert "NOT CAUGHT: second" in capsys.readouterr().out
     assert [fault.name for fault in record.changed(FAULTS)] == ["second"]
 

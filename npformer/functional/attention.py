@@ -20,12 +20,12 @@ from npformer.functional.softmax import softmax, softmax_backward
 class AttentionCache(NamedTuple):
     """The cache of attention. The figures show its weights and scores."""
 
-    q: Array  # (..., T, K) queries
-    k: Array  # (..., S, K) keys
-    v: Array  # (..., S, L) values
-    weights: Array  # (..., T, S) attention weights: rows sum to 1, or are 0
-    dropout_mask: Any  # (..., T, S) the dropout mask, or None
-    mask: Array | None  # bool, broadcastable to (..., T, S); the figures show it
+    q: Array  #: (..., T, K) queries
+    k: Array  #: (..., S, K) keys
+    v: Array  #: (..., S, L) values
+    weights: Array  #: (..., T, S) attention weights: rows sum to 1, or are 0
+    dropout_mask: Any  #: (..., T, S) the dropout mask, or None
+    mask: Array | None  #: bool, broadcastable to (..., T, S); the figures show it
     scale: float
 
     @property

@@ -19,8 +19,8 @@ MOST_BITS = 8
 class Quantized(NamedTuple):
     """A matrix of whole numbers and their scale."""
 
-    q: Array  # (I, O) int8
-    scale: Array  # (1, 1) one for the matrix, or (1, O) one for each column
+    q: Array  #: (I, O) int8
+    scale: Array  #: (1, 1) one for the matrix, or (1, O) one for each column
 
     @property
     def value(self) -> Array:

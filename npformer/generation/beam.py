@@ -49,17 +49,17 @@ from npformer.validation import is_number, require_choice, require_count, short
 class Hypothesis(NamedTuple):
     """A finished translation."""
 
-    ids: list[int]  # without start and end symbols
-    log_prob: float  # log p(ids, end | source)
-    score: float  # log_prob, normalized by the length
+    ids: list[int]  #: without start and end symbols
+    log_prob: float  #: log p(ids, end | source)
+    score: float  #: log_prob, normalized by the length
 
 
 class Branch(NamedTuple):
     """A continuation that one step of the search kept: a node of the search tree."""
 
-    parent: int  # index of the branch that it continues, among those of the step before; -1 for the start
-    token: int  # the end symbol if the hypothesis is finished
-    log_prob: float  # the log-probability of all tokens from the start to this one
+    parent: int  #: index of the branch that it continues, among those of the step before; -1 for the start
+    token: int  #: the end symbol if the hypothesis is finished
+    log_prob: float  #: the log-probability of all tokens from the start to this one
 
 
 class Live(NamedTuple):

@@ -21,10 +21,10 @@ from npformer.validation import require_count
 class Speculation(NamedTuple):
     """A text that was decoded speculatively."""
 
-    ids: list[int]  # the tokens after the prompt
-    passes: int  # of the target model
-    drafted: int  # the number of tokens that the draft model proposed
-    accepted: int  # the number of them that were kept
+    ids: list[int]  #: the tokens after the prompt
+    passes: int  #: of the target model
+    drafted: int  #: the number of tokens that the draft model proposed
+    accepted: int  #: the number of them that were kept
 
     @property
     def tokens_per_pass(self) -> float:

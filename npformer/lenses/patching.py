@@ -56,10 +56,10 @@ BATCH = 8  # patched runs that are computed at a time
 class Effects(NamedTuple):
     """The effects of all patches in one stack of layers: M places in each of N rows."""
 
-    rows: list[str]  # N, such as "layer 0"
-    columns: list[str]  # M tokens or heads
-    exact: Array  # (N, M) the score with the patch minus the score without it
-    first_order: Array  # (N, M) the estimate from the gradient
+    rows: list[str]  #: N, such as "layer 0"
+    columns: list[str]  #: M tokens or heads
+    exact: Array  #: (N, M) the score with the patch minus the score without it
+    first_order: Array  #: (N, M) the estimate from the gradient
 
 
 @dataclass(frozen=True, eq=False)

@@ -141,7 +141,7 @@ def predict(model: Any, x: Array) -> Array:
 class Output(NamedTuple):
     """An output of a model: a token at a position."""
 
-    position: int  # t, among the T positions of the logits
+    position: int  #: t, among the T positions of the logits
     token: int
 
 

@@ -191,8 +191,8 @@ class Curve(NamedTuple):
     numbers themselves faintly behind it, for curves with noise.
     """
 
-    x: Any  # (N,)
-    y: Any  # (N,)
+    x: Any  #: (N,)
+    y: Any  #: (N,)
     label: str = ""
     marked: bool = False
     smooth: bool = False

@@ -35,7 +35,7 @@ _LONGEST_HEADER = 10_000_000
 class Pretrained(NamedTuple):
     """The content of a translator's file."""
 
-    model: Model  # float32
+    model: Model  #: float32
     source: Codec
     target: Codec
     card: Card

@@ -13,10 +13,10 @@ from npformer.training.step import forward
 class Evaluation(NamedTuple):
     """The quality of a model's predictions on sentences outside the training set."""
 
-    loss: float  # mean cross-entropy of a token, without label smoothing
-    accuracy: float  # share of target tokens that get the highest probability, given the tokens before them
-    tokens: int  # number of target tokens, with the end symbols and without padding
-    objective: float  # the loss with label smoothing, which training minimizes, without an auxiliary loss
+    loss: float  #: mean cross-entropy of a token, without label smoothing
+    accuracy: float  #: share of target tokens that get the highest probability, given the tokens before them
+    tokens: int  #: number of target tokens, with the end symbols and without padding
+    objective: float  #: the loss with label smoothing, which training minimizes, without an auxiliary loss
 
     @property
     def perplexity(self) -> float:

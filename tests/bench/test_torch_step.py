@@ -39,13 +39,46 @@ def test_pytorchs_model_is_the_same_model(tied, monkeypatch):
     np.testing.assert_allclose(logits[words], expected[words], rtol=1e-4, atol=1e-5)
 
 
+# the weights of npformer's GPT under the names of the benchmark's GPT in PyTorch
+ENDS = {
+    "tokens.weight": "embedding.tokens.weight",
+    "positions.weight": "embedding.positions.weight",
+    "output.weight": "embedding.tokens.weight",
+    "norm.weight": "norm.gain",
+    "norm.bias": "norm.bias",
+}
+LAYER = {
+    "attention_norm": "norm1",
+    "query_key_value": "self_attention.query_key_value",
+    "joined": "self_attention.output",
+    "feed_forward_norm": "norm2",
+    "inner": "feed_forward.inner",
+    "outer": "feed_forward.outer",
+}
+
+
+def copy_weights(model, oracle):
+    """Copy the values of all parameters of npformer's model into PyTorch's."""
+    torch = pytest.importorskip("torch")
+    state = model.state_dict()
+    oracle.load_state_dict({name: torch.from_numpy(_find(state, name)) for name in oracle.state_dict()})
+
+
+def _find(state, name):
+    """Return the array of a parameter of PyTorch's model. Its linear maps have shape (out, in)."""
+    if name in ENDS:
+        return state[ENDS[name]]
+    _, number, layer, kind = name.split(".")
+    if layer.endswith("norm"):
+        return state[f"layers.{number}.{LAYER[layer]}.{'gain' if kind == 'weight' else 'bias'}"]
+    return state[f"layers.{number}.{LAYER[layer]}.{kind}"].T.copy()
+
+
 @pytest.mark.torch
 @pytest.mark.parametrize("activation", ["gelu", "gelu_tanh"])
 @pytest.mark.parametrize("bias", [False, True])
 def test_pytorchs_gpt_is_the_same_model(bias, activation):
     torch = pytest.importorskip("torch")
-    from torch_gpt_weights import copy_weights
-
     from npformer.bench.torch_gpt import TorchGPT
 
     config = GPT_TOY.config().replace(bias=bias, activation=activation)
@@ -62,8 +95,6 @@ def test_pytorchs_gpt_is_the_same_model(bias, activation):
 def test_pytorchs_step_of_a_gpt_follows_npformers():
     """Both decay the matrices alone and clip the gradient, so that equal models stay equal."""
     torch = pytest.importorskip("torch")
-    from torch_gpt_weights import copy_weights
-
     from npformer.bench import torch_step
 
     model = GPT(GPT_TOY.config(), rng=np.random.default_rng(0))

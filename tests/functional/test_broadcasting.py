@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from tiny import normal
 
 import npformer.functional as F
 from npformer.checking import gradcheck
@@ -32,20 +33,16 @@ PAIRS = {
 }
 
 
-def numbers(*shape, seed=0):
-    return np.random.default_rng(seed).standard_normal(shape)
-
-
 def arrays(lead, letters="qkv"):
     shapes = {"q": (*lead[0], 4, 3), "k": (*lead[1], 5, 3), "v": (*lead[2], 5, 2), "s": (*lead[1], 4, 5)}
-    return [numbers(*shapes[letter], seed=seed) for seed, letter in enumerate(letters)]
+    return [normal(*shapes[letter], seed=seed) for seed, letter in enumerate(letters)]
 
 
 @leads
 @pytest.mark.parametrize("name", PAIRS)
 def test_gradients_are_exact(lead, name):
     letters, others = PAIRS[name]
-    weights = [numbers(*a, seed=6 + i) if isinstance(a, tuple) else a for i, a in enumerate(others)]
+    weights = [normal(*a, seed=6 + i) if isinstance(a, tuple) else a for i, a in enumerate(others)]
     function = name.partition(" ")[0]
     pair = (getattr(F, function), getattr(F, f"{function}_backward"))
     settings = {"p": 0.3, "rng": 7} if name == "attention" else {}
@@ -65,7 +62,7 @@ def test_broadcast_attention_equals_attention_on_copies(lead):
 @pytest.mark.parametrize("batches", [(1, 2), (2, 1)])
 def test_multi_head_attention_of_one_sentence_to_several(batches, method):
     layer = MultiHeadAttention(4, 2, rng=np.random.default_rng(0), dtype=np.float64)
-    query, memory = numbers(batches[0], 3, 4), numbers(batches[1], 5, 4, seed=1)
+    query, memory = normal(batches[0], 3, 4), normal(batches[1], 5, 4, seed=1)
     report = gradcheck(layer, query, memory, method=method)
     assert report.ok, str(report)
     y, _ = layer.forward(query, memory)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from tiny import normal
 
 from npformer.functional import (
     Masking,
@@ -23,10 +24,6 @@ from npformer.nn import Embedding
 def about(value, digits=4):
     """Check that the values are equal when rounded to as many digits as the document prints."""
     return pytest.approx(value, abs=0.5 * 10**-digits, rel=0)
-
-
-def normal(*shape, seed=0):
-    return np.random.default_rng(seed).standard_normal(shape)
 
 
 # --- 1 to 3: attention and heads ---

@@ -2,12 +2,9 @@
 
 import numpy as np
 import pytest
+from tiny import normal
 
 from npformer import MultiHeadAttention, UserError
-
-
-def normal(*shape, seed=0):
-    return np.random.default_rng(seed).standard_normal(shape)
 
 
 @pytest.mark.parametrize("fused", ["kv", "qkv"])

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from tiny import normal
 
 from npformer import UserError
 from npformer.functional import rotary_table, rotate
@@ -12,10 +13,6 @@ from npformer.nn import RotaryPositions
 
 LAYOUTS = ("halves", "interleaved")
 every_layout = pytest.mark.parametrize("layout", LAYOUTS)
-
-
-def normal(*shape, seed=0):
-    return np.random.default_rng(seed).standard_normal(shape)
 
 
 def rotated(x, positions, layout="halves", base=10000.0):

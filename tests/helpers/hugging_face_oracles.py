@@ -10,8 +10,40 @@ from npformer.functional.losses import cross_entropy, cross_entropy_backward
 from npformer.models.registry import attention_layers
 
 IGNORED = -1  # a target without a loss
+LENGTH = 8  # of the sentences of encoders, and of encoder-decoder models
 DTYPES = ("float64", "float32", "float16", "bfloat16")
 SEEDS = range(22 if os.environ.get("NPFORMER_NIGHTLY") else 6)  # of random configurations, in every dtype
+
+
+def random_encoder(kind, head, rng):
+    """Return a random small BERT, DistilBERT or RoBERTa of transformers.
+
+    Args:
+        kind: The beginning of the names of its classes, such as "Bert".
+        head: Their end, such as "ForMaskedLM".
+        rng: The generator of the settings.
+    """
+    transformers = pytest.importorskip("transformers")
+    n_heads, d_head = int(rng.integers(1, 5)), int(rng.integers(4, 9))
+    activation = str(rng.choice(["gelu", "gelu_new", "gelu_pytorch_tanh", "relu", "silu"]))
+    if "oberta" in kind or kind == "Camembert":
+        activation = "gelu"  # their head has it in any case
+    shared = {
+        "vocab_size": int(rng.integers(12, 20)),
+        "max_position_embeddings": int(rng.integers(LENGTH + 5, 20)),
+        "pad_token_id": int(rng.integers(5)),
+        "num_labels": 2 if head == "ForQuestionAnswering" else int(rng.integers(2, 6)),
+        "attn_implementation": "eager",
+    }
+    sizes = n_heads * d_head, n_heads, int(rng.integers(1, 4)), int(rng.integers(5, 30)), activation
+    if kind == "DistilBert":
+        names = ("dim", "n_heads", "n_layers", "hidden_dim", "activation")
+    else:
+        names = ("hidden_size", "num_attention_heads", "num_hidden_layers", "intermediate_size", "hidden_act")
+        shared |= {"type_vocab_size": int(rng.integers(1, 4))}
+        shared |= {"layer_norm_eps": float(rng.choice([1e-12, 1e-5]))}
+    config = getattr(transformers, f"{kind}Config")(**shared, **dict(zip(names, sizes, strict=True)))
+    return getattr(transformers, kind + head)(config)
 
 
 def save_oracle(oracle, folder, *, seed, dtype=None, noise=0.3):

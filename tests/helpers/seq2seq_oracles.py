@@ -2,12 +2,11 @@
 
 import numpy as np
 import pytest
-from hugging_face_oracles import IGNORED
+from hugging_face_oracles import IGNORED, LENGTH
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-LENGTH = 8
 MAPS = {"encoder": "encoder_attentions", "decoder": "decoder_attentions", "cross": "cross_attentions"}
 
 

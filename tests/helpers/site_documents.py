@@ -17,7 +17,7 @@ def lesson_documents():
     files = {}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(lesson_pages, "run_without_error", cells)
-        patch.setattr(lesson_pages, "_map", lambda lesson, files: [])
+        patch.setattr(lesson_pages, "map_of", lambda lesson: None)
         for lesson in LESSONS:
             files |= lesson_pages.lesson_files(lesson, has_explorer=False)
     return files

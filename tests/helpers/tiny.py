@@ -1,4 +1,4 @@
-"""A tiny model and batch that several tests share."""
+"""A tiny model, a batch and random numbers that several tests share."""
 
 import numpy as np
 
@@ -15,6 +15,10 @@ SIZES = {
     "tied": "none",
     "dropout": 0.0,
 }
+
+
+def normal(*shape, seed=0):
+    return np.random.default_rng(seed).standard_normal(shape)
 
 
 def tiny_config(**changes):

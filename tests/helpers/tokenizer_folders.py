@@ -43,7 +43,7 @@ def gpt2(folder):
     """Write the tokenizer.json of a GPT-2."""
     tokenizer = tokenizers.Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    return _train_bytes(tokenizer, folder, "gpt2", [END])
+    return _save(_train_bytes(tokenizer, [END]), folder, "gpt2")
 
 
 def qwen2(folder):
@@ -53,7 +53,7 @@ def qwen2(folder):
     pattern = tokenizers.Regex(QWEN2_PATTERN)
     words = [pre_tokenizers.Split(pattern, "isolated"), pre_tokenizers.ByteLevel(False, use_regex=False)]
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(words)
-    return _train_bytes(tokenizer, folder, "qwen2", [END, "<|im_start|>", "<|im_end|>"])
+    return _save(_train_bytes(tokenizer, [END, "<|im_start|>", "<|im_end|>"]), folder, "qwen2")
 
 
 def bert(folder, *, lowercase=True, family="bert"):
@@ -62,9 +62,8 @@ def bert(folder, *, lowercase=True, family="bert"):
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=lowercase)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    settings = {"vocab_size": 600, "limit_alphabet": 120, "special_tokens": special, "show_progress": False}
-    tokenizer.train_from_iterator(lines(), trainers.WordPieceTrainer(**settings))
-    return _save(tokenizer.model, folder, family)
+    settings = {"vocab_size": 600, "limit_alphabet": 120}
+    return _save(_train(tokenizer, trainers.WordPieceTrainer, special, **settings), folder, family)
 
 
 def marian(folder):
@@ -91,11 +90,30 @@ def marian(folder):
     return folder
 
 
-def _train_bytes(tokenizer, folder, family, special):
-    alphabet = pre_tokenizers.ByteLevel.alphabet()
-    settings = {"vocab_size": 600, "special_tokens": special, "initial_alphabet": alphabet}
-    tokenizer.train_from_iterator(lines(), trainers.BpeTrainer(**settings, show_progress=False))
-    return _save(tokenizer.model, folder, family)
+def _train_bytes(tokenizer, special):
+    settings = {"vocab_size": 600, "initial_alphabet": pre_tokenizers.ByteLevel.alphabet()}
+    return _train(tokenizer, trainers.BpeTrainer, special, **settings)
+
+
+def _train(tokenizer, trainer, special, **settings):
+    """Train a tokenizer on `lines` and return its model."""
+    trainer = trainer(**settings, special_tokens=special, show_progress=False)
+    tokenizer.train_from_iterator(lines(), trainer)
+    return tokenizer.model
+
+
+def _save_by_transformers(kind, folder, family, *model, **settings):
+    """Write the folder that transformers writes for a tokenizer of a class."""
+    import transformers
+
+    getattr(transformers, kind)(*model, **settings).save_pretrained(folder)
+    write_json(folder / "config.json", {"model_type": family})
+    return folder
+
+
+def _vocabulary_and_merges(model):
+    model = json.loads(tokenizers.Tokenizer(model).to_str())["model"]
+    return model["vocab"], [tuple(pair) for pair in model["merges"]]
 
 
 def _save(model, folder, family):
@@ -111,38 +129,21 @@ def _save(model, folder, family):
 
 def llama(folder, *, gemma=False):
     """Write the folder that transformers writes for Llama or Gemma: rare characters are tokens of bytes."""
-    import transformers
-
     special = ["<pad>", "<eos>", "<bos>", "<unk>", "<mask>"] if gemma else ["<unk>", "<s>", "</s>"]
     special = [*special, *(f"<0x{byte:02X}>" for byte in range(256))]
     tokenizer = tokenizers.Tokenizer(models.BPE(byte_fallback=True))
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
-    settings = {"vocab_size": 800, "special_tokens": special, "limit_alphabet": 80, "show_progress": False}
-    tokenizer.train_from_iterator(lines(), trainers.BpeTrainer(**settings))
-    model = json.loads(tokenizer.to_str())["model"]
-    merges = [tuple(pair) for pair in model["merges"]]
-    kind = transformers.GemmaTokenizer if gemma else transformers.LlamaTokenizer
-    kind(model["vocab"], merges, add_bos_token=True).save_pretrained(folder)
-    write_json(folder / "config.json", {"model_type": "gemma" if gemma else "llama"})
-    return folder
+    model = _train(tokenizer, trainers.BpeTrainer, special, vocab_size=800, limit_alphabet=80)
+    kind, family = ("GemmaTokenizer", "gemma") if gemma else ("LlamaTokenizer", "llama")
+    return _save_by_transformers(kind, folder, family, *_vocabulary_and_merges(model), add_bos_token=True)
 
 
 def roberta(folder):
     """Write the folder that transformers writes for RoBERTa, which splits words into bytes as GPT-2."""
-    import transformers
-
     tokenizer = tokenizers.Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
-    settings = {"vocab_size": 600, "special_tokens": special, "show_progress": False}
-    alphabet = pre_tokenizers.ByteLevel.alphabet()
-    trainer = trainers.BpeTrainer(**settings, initial_alphabet=alphabet)
-    tokenizer.train_from_iterator(lines(), trainer)
-    model = json.loads(tokenizer.to_str())["model"]
-    merges = [tuple(pair) for pair in model["merges"]]
-    transformers.RobertaTokenizer(model["vocab"], merges).save_pretrained(folder)
-    write_json(folder / "config.json", {"model_type": "roberta"})
-    return folder
+    model = _train_bytes(tokenizer, ["<s>", "<pad>", "</s>", "<unk>", "<mask>"])
+    return _save_by_transformers("RobertaTokenizer", folder, "roberta", *_vocabulary_and_merges(model))
 
 
 UNIGRAM = {  # the class in transformers of each family with a unigram model
@@ -156,19 +157,15 @@ UNIGRAM = {  # the class in transformers of each family with a unigram model
 
 def unigram(folder, family):
     """Write the folder that transformers writes for a family in UNIGRAM."""
-    import transformers
-
     special = ["<pad>", "</s>", "<unk>"] if family == "t5" else ["<s>", "<pad>", "</s>", "<unk>"]
     tokenizer = tokenizers.Tokenizer(models.Unigram())
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
-    settings = {"vocab_size": 500, "special_tokens": special, "unk_token": "<unk>", "show_progress": False}
-    tokenizer.train_from_iterator(lines(), trainers.UnigramTrainer(**settings))
+    _train(tokenizer, trainers.UnigramTrainer, special, vocab_size=500, unk_token="<unk>")
     vocab = [tuple(entry) for entry in json.loads(tokenizer.to_str())["model"]["vocab"]]
     vocab += [] if family == "t5" else [("<mask>", 0.0)]
     options = {"src_lang": "de_DE"} if family.startswith("mbart") else {}
-    getattr(transformers, UNIGRAM[family])(vocab=vocab, **options).save_pretrained(folder)
-    write_json(folder / "config.json", {"model_type": family.removesuffix("50")})
-    return folder
+    model_type = family.removesuffix("50")
+    return _save_by_transformers(UNIGRAM[family], folder, model_type, vocab=vocab, **options)
 
 
 def damaged(data, rng):

@@ -4,17 +4,23 @@ import os
 
 import numpy as np
 import pytest
-from hugging_face_oracles import SEEDS, gradients_by_our_names, larger, save_oracle
+from hugging_face_oracles import (
+    LENGTH,
+    SEEDS,
+    gradients_by_our_names,
+    larger,
+    random_encoder,
+    save_oracle,
+)
 
 from npformer.interop import load_folder
 from npformer.models.registry import attention_arrays
 
 torch = pytest.importorskip("torch")
-transformers = pytest.importorskip("transformers")
+pytest.importorskip("transformers")
 
 pytestmark = pytest.mark.torch
 
-LENGTH = 8
 SEEDS = SEEDS if os.environ.get("NPFORMER_NIGHTLY") else SEEDS[:1]
 HEADS = {  # our head, and the outputs that are ours side by side
     "Model": ("none", ["last_hidden_state"]),
@@ -24,29 +30,6 @@ HEADS = {  # our head, and the outputs that are ours side by side
     "ForQuestionAnswering": ("token classes", ["start_logits", "end_logits"]),
 }
 KINDS = ("Bert", "DistilBert", "Roberta", "XLMRoberta", "Camembert")
-
-
-def random_encoder(kind, head, rng):
-    """Return a random small model of transformers."""
-    n_heads, d_head = int(rng.integers(1, 5)), int(rng.integers(4, 9))
-    activation = str(rng.choice(["gelu", "gelu_new", "relu", "silu"]))
-    if "oberta" in kind or kind == "Camembert":
-        activation = "gelu"  # their head has it in any case
-    shared = {
-        "vocab_size": int(rng.integers(12, 20)),
-        "max_position_embeddings": int(rng.integers(LENGTH + 5, 20)),
-        "pad_token_id": int(rng.integers(5)),
-        "num_labels": 2 if head == "ForQuestionAnswering" else int(rng.integers(2, 6)),
-        "attn_implementation": "eager",
-    }
-    sizes = n_heads * d_head, n_heads, int(rng.integers(1, 4)), int(rng.integers(5, 30)), activation
-    if kind == "DistilBert":
-        names = ("dim", "n_heads", "n_layers", "hidden_dim", "activation")
-    else:
-        names = ("hidden_size", "num_attention_heads", "num_hidden_layers", "intermediate_size", "hidden_act")
-        shared |= {"type_vocab_size": int(rng.integers(1, 4)), "layer_norm_eps": 1e-5}
-    config = getattr(transformers, f"{kind}Config")(**shared, **dict(zip(names, sizes, strict=True)))
-    return getattr(transformers, kind + head)(config)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -14,12 +14,14 @@ import numpy as np
 import pytest
 from hugging_face_oracles import (
     IGNORED,
+    LENGTH,
     SEEDS,
     expected_of,
     found_of,
     gradients,
     gradients_by_our_names,
     larger,
+    random_encoder,
     save_oracle,
 )
 from refused import refused
@@ -37,7 +39,6 @@ transformers = pytest.importorskip("transformers")
 from gpt_oracles import FAMILIES as GPTS  # noqa: E402  it imports torch
 from gpt_oracles import compute_in_float64, random_oracle  # noqa: E402  it stands below that line
 from seq2seq_oracles import (  # noqa: E402  it imports torch
-    LENGTH,
     MAPS,
     padded,
     random_bart,
@@ -48,38 +49,6 @@ from seq2seq_oracles import (  # noqa: E402  it imports torch
 from seq2seq_oracles import compute_in_float64 as compute_others_in_float64  # noqa: E402  it stands below that line
 
 pytestmark = pytest.mark.torch
-
-
-# ---------------------------------------------------------------------------------------------------------
-# Random models of transformers
-
-
-def random_bert(name, rng):
-    """Return a random small BERT or DistilBERT."""
-    n_heads, d_head = int(rng.integers(1, 5)), int(rng.integers(4, 9))
-    n_layers, d_ff, vocab_size = (int(rng.integers(low, high)) for low, high in ((1, 4), (5, 30), (10, 20)))
-    shared = {
-        "vocab_size": vocab_size,
-        "max_position_embeddings": int(rng.integers(LENGTH, 20)),
-        "pad_token_id": int(rng.integers(5)),
-        "attn_implementation": "eager",
-    }
-    activation = str(rng.choice(["gelu", "gelu_new", "gelu_pytorch_tanh", "relu", "silu"]))
-    if name == "distilbert":
-        settings = {"dim": n_heads * d_head, "n_heads": n_heads, "n_layers": n_layers, "hidden_dim": d_ff}
-        config = transformers.DistilBertConfig(activation=activation, **settings, **shared)
-        return transformers.DistilBertForMaskedLM(config)
-    config = transformers.BertConfig(
-        hidden_size=n_heads * d_head,
-        num_attention_heads=n_heads,
-        num_hidden_layers=n_layers,
-        intermediate_size=d_ff,
-        hidden_act=activation,
-        type_vocab_size=int(rng.integers(1, 4)),
-        layer_norm_eps=float(rng.choice([1e-12, 1e-5])),
-        **shared,
-    )
-    return transformers.BertForMaskedLM(config)
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -115,7 +84,8 @@ class Family(NamedTuple):
 SELF = {"self": "attentions"}
 FAMILIES = {
     **{name: Family(partial(random_oracle, name), batch_of_gpt, SELF) for name in GPTS},
-    **{name: Family(partial(random_bert, name), batch_of_bert, SELF) for name in ("bert", "distilbert")},
+    "bert": Family(partial(random_encoder, "Bert", "ForMaskedLM"), batch_of_bert, SELF),
+    "distilbert": Family(partial(random_encoder, "DistilBert", "ForMaskedLM"), batch_of_bert, SELF),
     "marian": Family(random_marian, random_batch, MAPS),
     "bart": Family(random_bart, random_batch, MAPS),
     # its scores are not divided by sqrt(K): with more noise they are so large that float32 is inexact
@@ -283,7 +253,7 @@ def test_a_translator_without_the_matrix_of_its_head_is_refused(tmp_path):
 
 def test_an_old_file_with_gamma_beta_a_pooler_and_copies_of_tied_tensors(tmp_path):
     """BertForPreTraining saves the pooler and the layer of next sentence prediction as well."""
-    oracle = transformers.BertForPreTraining(random_bert("bert", np.random.default_rng(0)).config)
+    oracle = random_encoder("Bert", "ForPreTraining", np.random.default_rng(0))
     oracle = save_oracle(oracle, tmp_path, seed=1, dtype="float64")
     path = tmp_path / "model.safetensors"
     tensors = load_file(path)

@@ -284,13 +284,6 @@ FROM_TORCH = {
 }
 
 
-@pytest.mark.parametrize(("message", "make"), FROM_TORCH.items())
-def test_errors_of_from_torch(message, make):
-    with pytest.raises(UserError, match=message) as raised:
-        from_torch(make())
-    assert str(raised.value).count(". ") == 0  # one sentence
-
-
 def stack(**changes):
     return Encoder(tiny_config(**changes))
 
@@ -325,10 +318,13 @@ TO_TORCH = {
 }
 
 
-@pytest.mark.parametrize(("message", "make"), TO_TORCH.items())
-def test_errors_of_to_torch(message, make):
+@pytest.mark.parametrize(
+    ("convert", "message", "make"),
+    [(from_torch, *row) for row in FROM_TORCH.items()] + [(to_torch, *row) for row in TO_TORCH.items()],
+)
+def test_errors(convert, message, make):
     with pytest.raises(UserError, match=message) as raised:
-        to_torch(make())
+        convert(make())
     assert str(raised.value).count(". ") == 0  # one sentence
 
 

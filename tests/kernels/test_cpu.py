@@ -1,71 +1,23 @@
-"""Kernels against the plain pairs: blocks, long sentences, huge numbers. test_random_cases.py goes on."""
-
-from contextlib import nullcontext
+"""The kernels on the CPU against the plain pairs: blocks, long sentences, huge numbers."""
 
 import numpy as np
 import pytest
+from kernel_comparison import CPU, as_tuple, dtypes, rng
+from tiny import normal
 
 import npformer.functional as F
-from npformer import TransformerConfig, kernels
+from npformer import kernels
 from npformer.errors import UserError
 from npformer.functional.masks import causal_mask
 from npformer.kernels import cpu, plain_pairs
 from npformer.kernels.cpu.block_attention import BlockAttentionCache
-from npformer.kernels.cpu.blocks import BLOCK, blocks
-from npformer.kernels.shared import ReluDropoutCache
-from npformer.models.registry import build
-
-# float32 kernels are compared with the plain pairs in float64, so they differ by the rounding of float32
-TOLERANCE = {np.float32: 1e-5, np.float64: 1e-12}
-dtypes = pytest.mark.parametrize("dtype", [np.float32, np.float64])
-
-
-def rng(seed=0):
-    return np.random.default_rng(seed)
-
-
-def numbers(*shape, seed=0):
-    return rng(seed).standard_normal(shape)
+from npformer.kernels.cpu.blocks import blocks
 
 
 def cast(dtype, *arrays):
     """Return the arrays in the dtype of the kernel, and the same rounded numbers in float64."""
     short = [array.astype(dtype) for array in arrays]
     return short, [array.astype(np.float64) for array in short]
-
-
-def as_tuple(gradients):
-    return gradients if isinstance(gradients, tuple) else (gradients,)
-
-
-def agree(found, expected, dtype, tolerance=None, least=0.1):
-    """Check that two tuples of arrays agree, relative to the largest number of each array.
-
-    A largest number below `least`, by default a tenth of the inputs, counts as `least`, because it is a
-    difference of larger numbers.
-    """
-    for one, other in zip(found, expected, strict=True):
-        assert one.dtype == dtype
-        assert one.shape == other.shape
-        largest = float(np.abs(other).max(initial=least))
-        assert float(np.abs(one - other).max(initial=0)) <= (tolerance or TOLERANCE[dtype]) * largest
-
-
-@dtypes
-@pytest.mark.parametrize("transposed", [False, True])
-def test_an_unevaluated_product_is_written_or_added(dtype, transposed):
-    (x, weight, dy), (long_x, _, long_dy) = cast(dtype, numbers(3, 4), numbers(4, 5), numbers(3, 5))
-    _, product, _ = cpu.linear_backward(dy, cpu.linear(x, weight)[1])
-    expected = long_x.T @ long_dy
-    if transposed:
-        product, expected = product.T, expected.T
-    assert product.shape == expected.shape
-    agree([np.asarray(product)], [expected], dtype)
-    destination = np.full(expected.shape, np.nan, dtype)  # the old contents do not matter if they count as 0
-    product.add_to(destination, is_zero=True)
-    agree([destination], [expected], dtype)
-    product.add_to(destination, is_zero=False)
-    agree([destination], [2 * expected], dtype)
 
 
 def run_attention(module, q, k, v, dy, mask, **settings):
@@ -90,20 +42,20 @@ def make_mask(kind, b, h, t, s):
 def test_attention_without_queries(dtype, shape):
     q, k = np.ones(shape), np.ones((shape[0], 2, 3, 4))
     short, long = cast(dtype, q, k, k, q)
-    agree(run_attention(cpu, *short, None), run_attention(F, *long, None), dtype)
+    CPU.agree(run_attention(cpu, *short, None), run_attention(F, *long, None), dtype)
 
 
 @dtypes
 @pytest.mark.parametrize("scale", [1.0, 300.0])
 def test_attention_with_huge_scores(dtype, scale):
-    q, k, v, dy = (numbers(2, 2, 5, 3, seed=seed) for seed in range(4))
+    q, k, v, dy = (normal(2, 2, 5, 3, seed=seed) for seed in range(4))
     short, long = cast(dtype, q * scale, k, v, dy)
     mask = np.tril(np.ones((5, 5), bool))
     mask[2] = False
     found, expected = run_attention(cpu, *short, mask), run_attention(F, *long, mask)
     assert all(np.isfinite(array).all() for array in found)
     if dtype is np.float64:  # in float32 the scores, which are near 1,000, have errors of 1e-4
-        agree(found, expected, dtype, 1e-10)
+        CPU.agree(found, expected, dtype, 1e-10)
     assert not found[1][:, :, 2].any()
 
 
@@ -111,9 +63,11 @@ def test_attention_with_huge_scores(dtype, scale):
 @pytest.mark.parametrize("scores", [[0, 100], [0, -100], [100, 100], [-200, -200]])
 def test_attention_with_scores_on_one_side_of_the_safe_range(dtype, scores):
     """exp(100) overflows in float32, and exp(-200) is 0 there."""
-    q, k, v = np.ones((1, 1, 1, 1)), np.array(scores, float).reshape(1, 1, 2, 1), numbers(1, 1, 2, 3)
-    short, long = cast(dtype, q, k, v, numbers(1, 1, 1, 3, seed=1))
-    agree(run_attention(cpu, *short, None, scale=1), run_attention(F, *long, None, scale=1), dtype, least=100)
+    q, k, v = np.ones((1, 1, 1, 1)), np.array(scores, float).reshape(1, 1, 2, 1), normal(1, 1, 2, 3)
+    short, long = cast(dtype, q, k, v, normal(1, 1, 1, 3, seed=1))
+    CPU.agree(
+        run_attention(cpu, *short, None, scale=1), run_attention(F, *long, None, scale=1), dtype, least=100
+    )
 
 
 SEVERAL_BLOCKS = {  # the shape, the mask, and the rows and numbers in a row that blocks divide
@@ -126,15 +80,15 @@ SEVERAL_BLOCKS = {  # the shape, the mask, and the rows and numbers in a row tha
 
 @pytest.mark.parametrize(("shape", "kind", "divided", "count"), SEVERAL_BLOCKS.values(), ids=SEVERAL_BLOCKS)
 def test_attention_over_several_blocks(shape, kind, divided, count):
-    arrays = [numbers(*shape, seed=seed) for seed in range(4)]
+    arrays = [normal(*shape, seed=seed) for seed in range(4)]
     assert len(list(blocks(*divided))) == count
     mask = make_mask(kind, *shape[:3], shape[2])
-    agree(run_attention(cpu, *arrays, mask), run_attention(F, *arrays, mask), np.float64, 1e-11)
+    CPU.agree(run_attention(cpu, *arrays, mask), run_attention(F, *arrays, mask), np.float64, 1e-11)
 
 
 @pytest.mark.parametrize("length", [5, 70], ids=["short", "blocks"])
 def test_huge_scores_of_other_queries_change_no_bit(length):
-    q, k, v = (numbers(2, 2, length, 3, seed=seed) for seed in range(3))
+    q, k, v = (normal(2, 2, length, 3, seed=seed) for seed in range(3))
     mask, seen = make_mask("causal", 2, 2, length, length), length // 2
     y, _ = cpu.attention(q, k, v, mask)
     q[:, :, seen] *= 1000
@@ -146,13 +100,13 @@ def test_huge_scores_of_other_queries_change_no_bit(length):
 @dtypes
 @pytest.mark.parametrize("kind", ["none", "keys", "causal", "rows"])
 def test_long_attention_stores_no_weights(dtype, kind):
-    arrays = (numbers(2, 2, 260, 3, seed=seed) for seed in range(4))
+    arrays = (normal(2, 2, 260, 3, seed=seed) for seed in range(4))
     short, long = cast(dtype, *arrays)
     mask = make_mask(kind, 2, 2, 260, 260)
     if kind == "rows":
         mask[1, :, 7] = False  # two fully masked queries
     found = run_attention(cpu, *short, mask)
-    agree(found, run_attention(F, *long, mask), dtype, 1e-5 if dtype is np.float32 else 1e-11)
+    CPU.agree(found, run_attention(F, *long, mask), dtype, 1e-5 if dtype is np.float32 else 1e-11)
     y, cache = cpu.attention(*short[:3], mask)
     assert "weights" not in cache._fields
     np.testing.assert_allclose(cache.scores, F.attention(*long[:3], mask)[1].scores, rtol=1e-3, atol=1e-5)
@@ -181,7 +135,7 @@ def make_shared_mask(kind, t):
 @pytest.mark.parametrize("length", [70, 300], ids=["stored", "computed again"])
 def test_block_attention(dtype, length, kind, scale):
     """The mask "rows" masks all keys of query 7, and "first rows" those of a whole block of queries."""
-    q, k, v, dy = (numbers(3, 2, length, 5, seed=seed) for seed in range(4))
+    q, k, v, dy = (normal(3, 2, length, 5, seed=seed) for seed in range(4))
     short, long = cast(dtype, q * scale, k, v, dy)
     mask = make_shared_mask(kind, length)
     found, expected = run_attention(cpu, *short, mask), run_attention(F, *long, mask)
@@ -189,12 +143,12 @@ def test_block_attention(dtype, length, kind, scale):
     assert isinstance(cache, BlockAttentionCache)
     assert (cache.exponentials is None) == (length == 300)
     # float32 rounds scores of 100 to 1e-5
-    agree(found, expected, dtype, 1e-3 if scale > 1 and dtype is np.float32 else None)
+    CPU.agree(found, expected, dtype, 1e-3 if scale > 1 and dtype is np.float32 else None)
     np.testing.assert_allclose(cache.scores, F.attention(*long[:3], mask)[1].scores, rtol=1e-3, atol=1e-4)
 
 
 def test_block_attention_leaves_out_the_keys_that_no_query_attends_to():
-    arrays = [numbers(2, 3, 128, 4, seed=seed) for seed in range(3)]
+    arrays = [normal(2, 3, 128, 4, seed=seed) for seed in range(3)]
     _, cache = cpu.attention(*arrays, make_shared_mask("causal", 128))
     assert [part.shape for part in cache.exponentials] == [(2, 3, 64, 128), (2, 3, 64, 64)]
     _, cache = cpu.attention(*arrays, make_shared_mask("window", 128)[None, None])
@@ -212,7 +166,7 @@ KERNEL_CACHES = {
 @pytest.mark.parametrize(("kind", "length"), KERNEL_CACHES.values(), ids=KERNEL_CACHES)
 def test_the_cache_of_attention_shows_what_the_plain_one_shows(kind, length):
     """Figures read weights, scores and masks from it, here with a scale that is not the default."""
-    q, k, v = (numbers(1, 2, length, 3, seed=seed) for seed in range(3))
+    q, k, v = (normal(1, 2, length, 3, seed=seed) for seed in range(3))
     mask = make_shared_mask(kind, length) if kind == "causal" else make_mask("rows", 1, 2, length, length)
     (_, cache), (_, plain) = (module.attention(q, k, v, mask, scale=0.3) for module in (cpu, F))
     np.testing.assert_allclose(cache.weights, plain.weights, rtol=1e-12, atol=1e-15)
@@ -222,13 +176,13 @@ def test_the_cache_of_attention_shows_what_the_plain_one_shows(kind, length):
 
 @pytest.mark.parametrize("length", [5, 70, 130])
 def test_attention_without_dropout_draws_no_random_numbers(length):
-    q, generator = numbers(2, 1, length, 3), rng(5)
+    q, generator = normal(2, 1, length, 3), rng(5)
     cpu.attention(q, q, q, make_mask("keys", 2, 1, length, length), p=0.0, rng=generator)
     assert generator.random() == rng(5).random()
 
 
 def test_dropout_of_long_attention_is_the_same_in_forward_and_backward():
-    q, k, v, dy = (numbers(1, 2, 130, 3, seed=seed) for seed in range(4))
+    q, k, v, dy = (normal(1, 2, 130, 3, seed=seed) for seed in range(4))
     y, cache = cpu.attention(q, k, v, p=0.4, rng=rng(5))
     again, _ = cpu.attention(q, k, v, p=0.4, rng=rng(5))
     np.testing.assert_array_equal(y, again)
@@ -237,133 +191,21 @@ def test_dropout_of_long_attention_is_the_same_in_forward_and_backward():
     # y is linear in v, so its gradient must be the adjoint of forward with the same dropout factors
     dq, _, dv = kernels.attention_backward(dy, cache)
     assert np.vdot(dv, v) == pytest.approx(np.vdot(dy, y), rel=1e-12)
-    step = 1e-6 * numbers(1, 2, 130, 3, seed=6)
+    step = 1e-6 * normal(1, 2, 130, 3, seed=6)
     ahead, behind = (cpu.attention(q + s, k, v, p=0.4, rng=rng(5))[0] for s in (step, -step))
     assert np.vdot(dq, step) == pytest.approx(np.vdot(dy, ahead - behind) / 2, rel=1e-6)
-
-
-@dtypes
-@pytest.mark.parametrize("shape", [(1, 8), (700, 128)], ids=["a row", "blocks"])
-@pytest.mark.parametrize("name", ["layer_norm", "rms_norm", "add_norm"])
-def test_norms(dtype, name, shape):
-    """Compare values, caches and gradients. test_random_cases.py has dropout and other shapes."""
-    inputs = {"layer_norm": 1, "rms_norm": 1, "add_norm": 2}[name]  # and gains, and biases except for RMS
-    rows = [3 * numbers(*shape, seed=seed) + 1 for seed in range(inputs)]
-    vectors = [numbers(shape[-1], seed=seed) for seed in (2, 3)][: 1 + (name != "rms_norm")]
-    short, long = cast(dtype, *rows, *vectors)
-    (y, cache), (expected, plain) = (getattr(module, name)(*a) for module, a in ((cpu, short), (F, long)))
-    own, theirs = (cache.norm, plain.norm) if name == "add_norm" else (cache, plain)
-    agree([y, *own], [expected, *theirs], dtype)
-    (dy,), (long_dy,) = cast(dtype, numbers(*shape, seed=4))
-    backward = f"{name}_backward"
-    agree(getattr(cpu, backward)(dy, cache), getattr(F, backward)(long_dy, plain), dtype)
-
-
-@dtypes
-@pytest.mark.parametrize("p", [0, 0.3])
-@pytest.mark.parametrize("shape", [(3, 4, 8), (70, 1001)])
-@pytest.mark.parametrize("activation", ["relu", "gelu", "gelu_tanh", "none"])
-def test_activation_dropout(dtype, p, shape, activation):
-    (x, dy), (long_x, long_dy) = cast(dtype, numbers(*shape), numbers(*shape, seed=1))
-    y, cache = kernels.activation_dropout(x, activation, p, rng(2))
-    if activation == "relu":
-        assert isinstance(cache, ReluDropoutCache)  # of the kernel
-    expected, plain = F.activation_dropout(long_x, activation, p, rng(2))
-    agree([y], [expected], dtype)
-    agree(
-        [kernels.activation_dropout_backward(dy, cache)],
-        [F.activation_dropout_backward(long_dy, plain)],
-        dtype,
-    )
-
-
-@pytest.mark.parametrize("name", ["gelu", "gelu_tanh", "swiglu"])
-def test_activations_of_small_and_large_numbers(name):
-    """The error of Phi, tanh or the sigmoid, which the numbers are multiplied with, is that of rounding."""
-    x = np.concatenate([np.linspace(-9, 9, 3001), [-1e6, -1e3, 1e3, 1e6]]).astype(np.float32)[None]
-    inputs = (x, np.ones_like(x)) if name == "swiglu" else (x,)
-    y, cache = getattr(cpu, name)(*inputs)
-    expected, plain = getattr(F, name)(*(array.astype(np.float64) for array in inputs))
-    np.testing.assert_allclose(y, expected, rtol=1e-6, atol=1e-6)
-    backward, dy = f"{name}_backward", np.full_like(x, 0.7)
-    found = np.stack(getattr(cpu, backward)(dy, cache))
-    exact = np.stack(getattr(F, backward)(dy.astype(np.float64), plain))
-    np.testing.assert_allclose(found, exact, rtol=1e-6, atol=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("name", "shapes"),
-    [("gelu", [()]), ("gelu_tanh", [()]), ("swiglu", [(), ()]), ("swiglu", [(2, 3), (3,)])],
-    ids=["gelu", "gelu_tanh", "swiglu", "swiglu, broadcasting"],
-)
-def test_activations_of_arrays_without_rows_are_those_of_the_plain_pair(name, shapes):
-    inputs = [numbers(*shape, seed=seed).astype(np.float32) for seed, shape in enumerate(shapes)]
-    results = []
-    for module in (cpu, F):
-        y, cache = getattr(module, name)(*map(np.asarray, inputs))
-        backward = kernels.choice.choose_by_cache(getattr(F, f"{name}_backward"))
-        results.append((y, backward(np.float32(0.7) + np.zeros_like(y), cache)))
-    (y, found), (expected_y, expected) = results
-    np.testing.assert_array_equal(y, expected_y)
-    for one, other in zip(as_tuple(found), as_tuple(expected), strict=True):
-        np.testing.assert_array_equal(one, other)
-
-
-@dtypes
-@pytest.mark.parametrize("overwrite", [False, True])
-@pytest.mark.parametrize("scale", [1, 100])
-@pytest.mark.parametrize(
-    ("shape", "own"),
-    [((1, 2), {}), ((300, 400), {"smoothing": 0.1}), ((7, 5), {"smoothing": 0.1, "tokens": 1000})],
-)
-def test_cross_entropy(dtype, overwrite, scale, shape, own):
-    (logits,), (long,) = cast(dtype, scale * numbers(*shape))
-    before = logits.copy()
-    targets = rng(1).integers(0, shape[1], shape[0])
-    loss, cache = cpu.cross_entropy(logits, targets, pad_id=0, **own, overwrite=overwrite)
-    expected, plain = F.cross_entropy(long, targets, pad_id=0, **own)
-    assert loss == pytest.approx(expected, rel=TOLERANCE[dtype], abs=1e-12)
-    agree([cpu.cross_entropy_backward(0.5, cache)], [F.cross_entropy_backward(0.5, plain)], dtype)
-    assert np.shares_memory(logits, cpu.cross_entropy_backward(1, cache)) == overwrite
-    assert overwrite or (logits == before).all()
 
 
 @pytest.mark.parametrize("loss", [cpu.cross_entropy, cpu.cross_entropy_in_place])
 @pytest.mark.parametrize("wrong", [-1, 5])
 def test_targets_outside_the_vocabulary_are_refused(loss, wrong):
     with pytest.raises(UserError, match=rf"target 1 .* is {wrong}, outside the 5 tokens"):
-        loss(numbers(3, 5), np.array([1, wrong, 2]))
-
-
-@dtypes
-@pytest.mark.parametrize("zero_id", [None, 3])
-def test_embedding_backward(dtype, zero_id):
-    ids = rng(1).integers(0, 5, (4, 7))
-    (table, dy, grad), (long_table, long_dy, long_grad) = cast(
-        dtype, numbers(6, 3), numbers(4, 7, 3, seed=2), numbers(6, 3, seed=3)
-    )
-    rows = cpu.embedding_backward(dy, F.embedding(ids, table, 2.5, zero_id)[1])
-    expected = F.embedding_backward(long_dy, F.embedding(ids, long_table, 2.5, zero_id)[1])
-    assert rows.shape == expected.shape
-    agree([rows.evaluate()], [expected], dtype)
-    rows.add_to(grad, is_zero=False)
-    agree([grad], [long_grad + expected], dtype)
-
-
-@dtypes
-@pytest.mark.parametrize("size", [1, 5, 2 * BLOCK + 3])
-def test_adam(dtype, size):
-    arrays = [numbers(size, seed=seed) for seed in range(3)] + [numbers(size, seed=3) ** 2]
-    short, long = cast(dtype, *arrays)
-    for t in (1, 2, 50):
-        cpu.adam_update(*short, 1e-3, t, (0.9, 0.98), 1e-9)
-        F.adam_update(*long, 1e-3, t, (0.9, 0.98), 1e-9)
-    agree(short, long, dtype)
+        loss(normal(3, 5), np.array([1, wrong, 2]))
 
 
 def test_the_rows_of_a_token_are_added_in_their_order():
     """So every machine gets the same sums to the bit, although they are rounded."""
-    ids, dy = rng().integers(0, 3, 5000), numbers(5000, 2, seed=1).astype(np.float32)
+    ids, dy = rng().integers(0, 3, 5000), normal(5000, 2, seed=1).astype(np.float32)
     _, cache = F.embedding(ids, np.zeros((3, 2), np.float32))
     expected = [np.add.reduceat(dy[ids == token], [0])[0] for token in range(3)]
     np.testing.assert_array_equal(cpu.embedding_backward(dy, cache).evaluate(), expected)
@@ -401,7 +243,7 @@ def test_the_first_array_decides_which_forward_pass_runs():
 
 @pytest.mark.parametrize("weights", [np.float64, np.complex128])
 def test_a_linear_map_of_two_dtypes_has_the_promoted_one(weights):
-    x, weight, bias = numbers(3, 4).astype(np.float32), numbers(4, 5).astype(weights), numbers(5)
+    x, weight, bias = normal(3, 4).astype(np.float32), normal(4, 5).astype(weights), normal(5)
     y, cache = kernels.linear(x, weight, bias)
     assert y.dtype == weights
     dx, dweight, dbias = kernels.linear_backward(np.ones_like(y), cache)
@@ -414,60 +256,16 @@ def test_a_kernel_takes_a_dy_of_another_precision(name, dtype):
     """Its own backward pass runs, since the cache is its own."""
     arrays = {"linear": [(4, 8)], "rms_norm": [(8,)]}.get(name, [])
     settings = {} if arrays else {"p": 0.4, "rng": rng(3)}
-    args = [numbers(*shape, seed=seed).astype(np.float32) for seed, shape in enumerate([(3, 4), *arrays])]
+    args = [normal(*shape, seed=seed).astype(np.float32) for seed, shape in enumerate([(3, 4), *arrays])]
     if name == "rms_norm":
-        args = [numbers(3, 8).astype(np.float32), args[1]]
+        args = [normal(3, 8).astype(np.float32), args[1]]
     y, cache = getattr(cpu, name)(*args, **settings)
-    dy = numbers(*y.shape, seed=4).astype(dtype)
+    dy = normal(*y.shape, seed=4).astype(dtype)
     backward = getattr(cpu, f"{name}_backward")
     found, expected = as_tuple(backward(dy, cache)), as_tuple(backward(dy.astype(np.float32), cache))
     for one, other in zip(found, expected, strict=True):
         if other is not None:
             np.testing.assert_allclose(one, other, rtol=2e-2 if dtype is np.float16 else 1e-5, atol=1e-3)
-
-
-@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.complex128])
-def test_a_plain_cache_leads_to_the_plain_backward_pass(dtype):
-    q, k, v = (numbers(1, 2, 4, 3, seed=seed) for seed in range(3))
-    with plain_pairs():
-        _, cache = kernels.attention(q, k, v, p=0.4, rng=rng(5))
-    dy = numbers(1, 2, 4, 3, seed=4).astype(dtype)
-    found, expected = kernels.attention_backward(dy, cache), F.attention_backward(dy, cache)
-    for one, other in zip(found, expected, strict=True):
-        np.testing.assert_array_equal(one, other)
-
-
-@pytest.mark.parametrize("tied", ["all", "output", "none"])
-@pytest.mark.parametrize("norm", ["post", "pre"])
-def test_a_whole_model_in_float32_equals_the_plain_one_in_float64(tied, norm):
-    config = TransformerConfig(
-        source_vocab=40,
-        target_vocab=40,
-        d_model=32,
-        d_ff=48,
-        n_heads=4,
-        n_layers=2,
-        norm=norm,
-        final_norm=True,
-        tied=tied,
-        fused_projections=tied != "none",
-        attention_dropout=0.2,
-        feed_forward_dropout=0.2,
-    )
-    source, target = rng(1).integers(4, 40, (5, 9)), rng(2).integers(4, 40, (5, 7))
-    source[0, 4:] = target[3, 2:] = 0
-    outcomes = []
-    for dtype in (np.float64, np.float32):
-        model = build(config, rng=rng(0), dtype=np.float64).astype(np.float32).astype(dtype)
-        model.zero_grad()
-        with plain_pairs() if dtype is np.float64 else nullcontext():
-            logits, cache = model.forward(source, target, train=True, rng=rng(3))
-            loss, loss_cache = kernels.cross_entropy(logits, target, smoothing=0.1, pad_id=0)
-            model.backward(kernels.cross_entropy_backward(1, loss_cache), cache)
-        outcomes.append([loss, model.grads])
-    (loss, grads), (short_loss, short_grads) = outcomes
-    assert short_loss == pytest.approx(loss, rel=1e-6)
-    assert np.abs(short_grads - grads).max() <= 1e-5 * np.abs(grads).max()
 
 
 # short sentences, and those of block_attention and, with dropout, of long_attention
@@ -481,7 +279,7 @@ def test_a_whole_model_in_float32_equals_the_plain_one_in_float64(tied, norm):
     ids=["floats", "one column too many"],
 )
 def test_a_wrong_mask_is_refused(length, p, mask, sentence):
-    q = numbers(1, 1, length, 2)
+    q = normal(1, 1, length, 2)
     with pytest.raises(UserError, match=sentence):
         cpu.attention(q, q, q, mask(length), p=p, rng=rng(0))
 
@@ -490,7 +288,7 @@ def test_a_wrong_mask_is_refused(length, p, mask, sentence):
 @pytest.mark.parametrize("border", [-60.0, 60.0])
 def test_a_score_at_the_border_of_the_safe_range_is_treated_alike_beside_huge_ones(length, border):
     """The key with this score is the third, so the queries 2 to 4 attend to it, and query 5 moves."""
-    q, k, v = np.ones((1, 1, length, 1)), numbers(1, 1, length, 1), numbers(1, 1, length, 3, seed=1)
+    q, k, v = np.ones((1, 1, length, 1)), normal(1, 1, length, 1), normal(1, 1, length, 3, seed=1)
     k[0, 0, 2] = border
     mask = make_shared_mask("causal", length)
     y, _ = cpu.attention(q, k, v, mask, scale=1.0)

@@ -1,4 +1,4 @@
-"""A training step with the kernels for CuPy: on a GPU with --backend cupy, on a strict stand-in otherwise."""
+"""A training step with the kernels. Those for CuPy run on a GPU with --backend cupy, else on a stand-in."""
 
 import importlib
 import inspect
@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 import strict_cupy
-from gpu_comparison import agree, dtypes, rng
+from kernel_comparison import CPU, GPU, dtypes, rng
 
 from npformer import TransformerConfig, kernels
 from npformer.backend import generator_near, is_cupy, to_backend
@@ -45,19 +45,20 @@ def one_step_with(inputs, target, model, generator, tokens=None):
     return loss, model.grads, crossed
 
 
+@pytest.mark.parametrize("on", [CPU, GPU], ids=["cpu", "gpu"])
 @dtypes
 @pytest.mark.parametrize("tied", ["all", "output", "none"])
 @pytest.mark.parametrize("norm", ["post", "pre"])
-def test_a_whole_model_equals_the_plain_one_in_float64(dtype, tied, norm):
+def test_a_whole_model_equals_the_plain_one_in_float64(on, dtype, tied, norm):
     config = TransformerConfig(
         **CONFIG, **DROPOUT, norm=norm, final_norm=True, tied=tied, fused_projections=tied != "none"
     )
     host = build(config, rng=rng(), dtype=np.float64).astype(dtype).astype(np.float64)
-    model = build(config, rng=rng(), dtype=np.float64).astype(dtype).to("cupy")
+    model = build(config, rng=rng(), dtype=np.float64).astype(dtype).to(on.backend)
     with plain_pairs():
         loss, grads, _ = one_step(host, rng(3))
     device_loss, device_grads, _ = one_step(model, rng(3))
-    agree([device_loss, device_grads], [loss, grads], dtype, 1e-5 if dtype is np.float32 else 1e-11)
+    on.agree([device_loss, device_grads], [loss, grads], dtype, 1e-5 if dtype is np.float32 else 1e-11)
 
 
 def one_step_of_gpt(model, generator):

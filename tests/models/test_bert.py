@@ -183,6 +183,3 @@ def test_segments_are_told_apart_and_the_first_is_the_default():
 def test_wrong_ids(ids, segment_ids, sentence):
     with pytest.raises(UserError, match=sentence):
         tiny().forward(ids, segment_ids)
-
-
-# Training

@@ -1,16 +1,28 @@
-"""The recurrent translators and the Universal Transformer: padding, decoding, training, and the commands."""
+"""The recurrent translators and the Universal Transformer: outputs, training, settings, and the commands."""
 
 import numpy as np
 import pytest
+from training_runs import assert_same, stop_after
 from training_worker import tiny_dataset, tiny_training
 
+from npformer.checking.whole import ModelWithLoss
+from npformer.cli.limits import count_parameters
 from npformer.cli.main import main
 from npformer.data import END, pad
+from npformer.data.loader import Batch
+from npformer.errors import UserError
 from npformer.generation.state import CachedState, PrefixState
 from npformer.models.recurrent import RecurrentConfig
-from npformer.models.registry import attention_layers, build
+from npformer.models.recurrent.config import ARCHITECTURES
+from npformer.models.registry import (
+    architecture,
+    attention_layers,
+    build,
+    config_from_settings,
+    require_size,
+)
 from npformer.models.universal import UniversalConfig
-from npformer.training import read_log, resume, train
+from npformer.training import loss_and_gradients, resume, train
 
 VOCABULARIES = {"source_vocab": 11, "target_vocab": 11, "max_length": 12, "dropout": 0.0}
 RECURRENT = VOCABULARIES | {"d_model": 6, "d_hidden": 8}
@@ -29,6 +41,7 @@ KINDS = {
     "universal, fixed steps": UniversalConfig(**UNIVERSAL, halting=False, positions="none"),
 }
 every_kind = pytest.mark.parametrize("config", KINDS.values(), ids=KINDS)
+HALTING = KINDS["universal, post-norm"]
 TARGET = np.array([[2, 7, 5, 8, 4], [2, 6, 4, 9, 0], [2, 8, 0, 0, 0]])
 
 
@@ -111,25 +124,124 @@ def test_the_attention_that_is_shown(config):
         assert (cross[0][:, 0, far] == 0).all()
 
 
+# The loss and the parameters.
+
+BATCH = Batch(
+    pad([[5, 6, 7, END], [8, END]]), np.array([[2, 5, 6], [2, 9, 0]]), np.array([[5, 6, 3], [9, 3, 0]])
+)
+
+
+def test_the_training_loss_contains_the_ponder_cost():
+    """The loss is the cross-entropy + weight · Σ ponder / tokens; its gradient is that of ModelWithLoss."""
+    model, again = (random_model(HALTING.replace(ponder_weight=0.3)) for _ in range(2))
+    free = random_model(HALTING.replace(ponder_weight=0.0))
+    loss, tokens = loss_and_gradients(model, [BATCH])
+    _, cache = model.forward(BATCH.source, BATCH.target_in)
+    cost = cache.encoder.ponder[BATCH.source != 0].sum() + cache.decoder.ponder[BATCH.target_in != 0].sum()
+    assert tokens == 5
+    assert loss == pytest.approx(loss_and_gradients(free, [BATCH])[0] + 0.3 * cost / 5, rel=1e-12)
+    assert abs(model.grads - free.grads).max() > 1e-3
+    again.zero_grad()
+    checked = ModelWithLoss(again)  # the gradient checks show that its gradient is right
+    also, cache = checked.forward(*BATCH.inputs, BATCH.target_out)
+    checked.backward(1.0, cache)
+    assert float(also) == pytest.approx(loss, rel=1e-12)
+    np.testing.assert_allclose(model.grads, again.grads, rtol=1e-9, atol=1e-14)
+
+
+@pytest.mark.parametrize("name", [name for name in KINDS if name.startswith("universal")])
+def test_the_parameters_of_a_universal_transformer_are_counted_without_building_it(name):
+    count = build(KINDS[name]).count_parameters()
+    assert count_parameters(KINDS[name]) == count >= KINDS[name].least_parameters > count / 2
+
+
+def test_a_checkpoint_that_describes_a_larger_model_than_it_holds():
+    settings = HALTING.to_dict() | {"d_ff": 10**9}
+    with pytest.raises(UserError, match="the settings describe a model of more than"):
+        require_size(config_from_settings("universal", settings), random_model(HALTING).state_dict())
+
+
+@pytest.mark.parametrize("cell", ["lstm", "gru"])
+def test_the_forget_bias_is_that_of_the_forget_gates(cell):
+    """The gates are in the order i, f, g, o, and every other bias begins at 0."""
+    model = build(RecurrentConfig(**RECURRENT, cell=cell, forget_bias=1.5))
+    layers = {"left": model.encoder.reader.forwards, "right": model.encoder.reader.backwards}
+    for layer in (*layers.values(), model.decoder.cell):
+        n, bias = layer.d_hidden, layer.input_projection.bias.value
+        expected = np.zeros_like(bias)
+        if cell == "lstm":
+            expected[n : 2 * n] = 1.5
+        np.testing.assert_array_equal(bias, expected)
+        assert not layer.hidden_projection.bias.value.any()
+
+
+@pytest.mark.parametrize("name", ARCHITECTURES.names())
+def test_a_preset_has_as_many_parameters_as_the_small_transformer(name):
+    vocabularies = {"source_vocab": 284, "target_vocab": 380}
+    small = build(architecture("small", **vocabularies)).count_parameters()
+    assert small == 438_144
+    assert abs(build(architecture(name, **vocabularies)).count_parameters() / small - 1) < 0.01
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes", "message"),
+    [
+        (RecurrentConfig, {"cell": "rnn"}, "cell is 'rnn': choose one of lstm, gru"),
+        (
+            RecurrentConfig,
+            {"attention": "luong"},
+            "attention is 'luong': choose one of none, additive",
+        ),
+        (RecurrentConfig, {"score": "cosine"}, "score is 'cosine'"),
+        (RecurrentConfig, {"d_hidden": 7}, "bidirectional needs an even d_hidden, and it is 7"),
+        (
+            RecurrentConfig,
+            {"attention": "additive", "feeding": True},
+            "feeding needs attention after",
+        ),
+        (RecurrentConfig, {"dropout": 1}, "dropout is 1: it must be at least 0"),
+        (RecurrentConfig, {"forget_bias": float("nan")}, "forget_bias is nan: it must be a finite number"),
+        (RecurrentConfig, {"window": 0}, "window is 0: it must be a whole number, 1 or more"),
+        (RecurrentConfig, {"n_heads": 2}, "a RecurrentConfig has no setting 'n_heads'"),
+        (
+            UniversalConfig,
+            {"positions": "learned"},
+            "positions is 'learned': a Universal Transformer adds",
+        ),
+        (UniversalConfig, {"halting_epsilon": 1.0}, "epsilon is 1.0: it must be above 0 and below 1"),
+        (UniversalConfig, {"halting_bias": np.inf}, "halting_bias is inf: it must be a finite number"),
+        (UniversalConfig, {"ponder_weight": -0.1}, "ponder_weight is -0.1: it must be a number, 0 or more"),
+        (UniversalConfig, {"ponder_weight": np.nan}, "ponder_weight is nan: it must be a number, 0 or more"),
+        (UniversalConfig, {"n_layers": 1001}, "n_layers is 1,001 steps: give at most 1,000"),
+        (UniversalConfig, {"d_hidden": 2}, "a UniversalConfig has no setting 'd_hidden'"),
+    ],
+)
+def test_invalid_settings(kind, changes, message):
+    with pytest.raises(UserError, match=message):
+        kind().replace(**changes)
+
+
+def test_invalid_inputs():
+    model = random_model(RecurrentConfig(**RECURRENT))
+    with pytest.raises(UserError, match=r"target_in\[0, 1\] is 11, outside the vocabulary of 11 tokens"):
+        model.forward(np.array([[4, 3]]), np.array([[2, 11]]))
+    with pytest.raises(UserError, match="source holds 1 sentences and target_in 2"):
+        model.forward(np.array([[4, 3]]), np.array([[2], [2]]))
+    with pytest.raises(UserError, match="a Universal Transformer does not support packing"):
+        random_model(HALTING).forward(random_source(), TARGET, packed=True)
+
+
 # Training and the commands.
 
 
 @pytest.mark.parametrize("name", ["global, fed", "universal, post-norm"])
 def test_a_stopped_and_resumed_run_is_equal_to_the_bit(tmp_path, name):
-    dataset, calls = tiny_dataset(), []
+    dataset = tiny_dataset()
     config, training = KINDS[name].replace(**dataset.sizes, dropout=0.1), tiny_training(steps=12)
-
-    def stop():
-        calls.append(True)
-        return len(calls) == 5
-
     train(tmp_path / "whole", dataset, config, training)
-    train(tmp_path / "cut", dataset, config, training, stop=stop)
+    train(tmp_path / "cut", dataset, config, training, stop=stop_after(5))
     resume(tmp_path / "cut", dataset=dataset)
-    ends = [(tmp_path / name / "last.safetensors").read_bytes() for name in ("whole", "cut")]
-    assert ends[0] == ends[1]
-    losses = [[e.get("loss") for e in read_log(tmp_path / name)] for name in ("whole", "cut")]
-    assert losses[0] == losses[1]
+    assert_same(tmp_path / "cut", tmp_path / "whole")
 
 
 SHORT = "--task reverse --steps 2 --set d_model=8"

@@ -101,19 +101,15 @@ EQUIVALENT = (
         "Flat.changes += 2",
         "the counter is only compared with its earlier value, and both grow",
     ),
-    Equivalent(
-        "nn/attention/luong.py",
-        "GlobalAttention.forward",
-        "0",
-        "1",
-        "the layer ignores start, whose default this is: it exists because LocalMonotonic uses it",
-    ),
-    Equivalent(
-        "nn/attention/luong.py",
-        "LocalPredictive.forward",
-        "0",
-        "1",
-        "the layer ignores start, whose default this is: it exists because LocalMonotonic uses it",
+    *(
+        Equivalent(
+            "nn/attention/luong.py",
+            f"{layer}.forward",
+            "0",
+            "1",
+            "the layer ignores start, whose default this is: it exists because LocalMonotonic uses it",
+        )
+        for layer in ("GlobalAttention", "LocalPredictive")
     ),
 )
 

@@ -2,16 +2,13 @@
 
 import numpy as np
 import pytest
+from tiny import normal
 
 import npformer.functional as F
 from npformer import UserError
 from npformer.nn import FeedForward, GatedFeedForward
 
 F8 = {"dtype": np.float64}
-
-
-def normal(*shape, seed=0):
-    return np.random.default_rng(seed).standard_normal(shape)
 
 
 @pytest.mark.parametrize("activation", ["swiglu", "geglu"])

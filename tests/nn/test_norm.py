@@ -2,15 +2,12 @@
 
 import numpy as np
 import pytest
+from tiny import normal
 
 from npformer.errors import UserError
 from npformer.nn import AddNorm, Context, LayerNorm
 
 F8 = {"dtype": np.float64}
-
-
-def normal(*shape, seed=0):
-    return np.random.default_rng(seed).standard_normal(shape)
 
 
 def test_a_layer_norm_without_bias_has_a_bias_of_0():

@@ -1,7 +1,7 @@
 """Planted bugs: single wrong lines in backward passes, decoding and training, which the tests must catch.
 
 python tests/planted_bugs/run.py plants each in a copy of the package and runs the tests on it. The other
-files in this folder declare them, each those of one topic, in a dict with the name BUGS (see bug.bugs_in).
+text files in this folder declare them, each those of one topic (see bug.bugs_in).
 
 Some changes look like bugs but are correct, so they are not in the list:
 - FeedForward.backward with dropout and activation exchanged: both multiply element by element, and the
@@ -12,12 +12,11 @@ Some changes look like bugs but are correct, so they are not in the list:
   itself, so 0.
 """
 
-from importlib import import_module
 from pathlib import Path
 
 from planted_bugs.bug import Bug, NoLongerApplies, bugs_in
 
-TOPICS = sorted({path.stem for path in Path(__file__).parent.glob("*.py")} - {"__init__", "bug", "run"})
-BUGS = tuple(bug for topic in TOPICS for bug in bugs_in(import_module(f"planted_bugs.{topic}").BUGS))
+TOPICS = sorted(Path(__file__).parent.glob("*.txt"))
+BUGS = tuple(bug for topic in TOPICS for bug in bugs_in(topic.read_text(encoding="utf-8")))
 
 __all__ = ["BUGS", "Bug", "NoLongerApplies"]

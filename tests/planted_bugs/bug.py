@@ -1,8 +1,11 @@
 """Bug: one wrong line that is planted in a copy of the package."""
 
+import re
 from typing import NamedTuple
 
 from trials.trial import ROOT, write_source
+
+PLACE = re.compile(r"- (?:(\d+) of (\d+): )?(.+)", re.DOTALL)
 
 
 class Bug(NamedTuple):
@@ -47,29 +50,30 @@ class Bug(NamedTuple):
         write_source(package, self.file, self.changed(self.source(package)))
 
 
-class Place(NamedTuple):
-    """One of several places with the same text in a file."""
+def bugs_in(text):
+    r"""Return the bugs that a text declares.
 
-    text: str
-    nth: int  # from 1
-    of: int
-
-
-def bugs_in(files):
-    """Return the bugs that a dict declares as {file: {right text: {name: wrong text}}}.
-
-    Of a long text, a bug may give only the part that differs, as "right part → wrong part". A text that a
-    file has several times stands in a Place.
+    Below the name of a file, a line "- right text" is followed by its bugs: "  name of the bug | wrong text".
+    A wrong text that does not fit on the line stands on the next, behind "    | ". An end of line is written
+    \n, and "# ..." is a comment. Of a long text, a bug may give only the part that differs: "right → wrong".
+    A right text that the file has several times says which of them is meant: "- 2 of 3: right text".
     """
-    for file, places in files.items():
-        for place, wrong in places.items():
-            place = place if isinstance(place, Place) else Place(place, 1, 1)
-            for name, new in wrong.items():
-                part, arrow, other = new.partition(" → ")
-                if arrow:
-                    assert place.text.count(part) == 1, f"{name}: {place.text!r} must hold {part!r} once"
-                    new = place.text.replace(part, other)
-                yield Bug(name, file, place.text, new, place.nth, place.of)
+    bugs, file = [], ""
+    for raw in re.sub(r"\n +\| ", " | ", text).splitlines():
+        line = raw.replace(r"\n", "\n")
+        if line.startswith("- "):
+            nth, of, old = PLACE.fullmatch(line).groups(default="1")
+        elif line.startswith("  "):
+            name, bar, new = line[2:].partition(" |")
+            assert bar, f"the planted bug {name!r} has no wrong text"
+            part, arrow, other = new.removeprefix(" ").partition(" →")
+            if arrow:
+                assert old.count(part) == 1, f"{name}: {old!r} must hold {part!r} once"
+                part = old.replace(part, other.removeprefix(" "))
+            bugs.append(Bug(name, file, old, part, int(nth), int(of)))
+        elif not line.startswith("#"):
+            file = line
+    return bugs
 
 
 class NoLongerApplies(Exception):

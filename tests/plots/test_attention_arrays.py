@@ -246,9 +246,6 @@ def test_a_grid_of_long_inputs_is_pooled_and_says_so():
     assert text_problems(figure) == []
 
 
-# Labels.
-
-
 # Errors.
 
 

@@ -143,7 +143,4 @@ def test_impossible_content_is_refused(path, changes, message):
         load_checkpoint(path)
 
 
-# --- codecs ---
-
-
 # --- reading without training ---

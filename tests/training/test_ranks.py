@@ -1,5 +1,6 @@
 """Ranks: processes that share each batch make the same steps as a single one, and end together."""
 
+import pickle
 import signal
 import sys
 import threading
@@ -8,7 +9,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from fake_mpi import in_ranks
 from training_runs import assert_same, losses, stop_after
 from training_worker import MEASURED, tiny_run
 
@@ -21,10 +21,51 @@ from npformer.training.ranks import LAUNCHERS, RankError, Ranks, launch, ranks_o
 from npformer.training.step import make_step
 from npformer.training.workers import Workers
 
-# the gradients
+# ranks without MPI: threads, a barrier, and the part of a communicator that npformer uses
 
 
-# whole runs
+class FakeComm:
+    """The communicator of one rank; the other ranks are threads."""
+
+    def __init__(self, rank, size, slots, barrier):
+        self.rank, self.size, self.slots, self.barrier = rank, size, slots, barrier
+        self.aborted = None
+
+    def allgather(self, thing):
+        self.slots[self.rank] = pickle.dumps(thing)
+        self.barrier.wait()
+        found = [pickle.loads(slot) for slot in self.slots]
+        self.barrier.wait()
+        return found
+
+    def Allreduce(self, send, receive):
+        assert send is None  # in place
+        arrays = self.allgather(receive)
+        assert all(array.shape == receive.shape for array in arrays), "they are not at the same place"
+        receive[...] = sum(arrays[1:], arrays[0])
+
+    def Abort(self, status):
+        self.aborted = status
+        self.barrier.abort()
+
+
+def in_ranks(size, function):
+    """Run function(ranks) in `size` ranks in parallel. Return their results or errors in order."""
+    slots, barrier = [None] * size, threading.Barrier(size, timeout=120)
+    found = [None] * size
+
+    def work(rank):
+        try:
+            found[rank] = function(Ranks(FakeComm(rank, size, slots, barrier)))
+        except BaseException as error:
+            found[rank] = error
+
+    threads = [threading.Thread(target=work, args=[rank]) for rank in range(size)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return found
 
 
 here = threading.local()  # the ranks of this thread

@@ -6,15 +6,29 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_batches import make_batches, make_model
 
-from npformer import Transformer
+from npformer import Transformer, TransformerConfig
 from npformer.data.loader import Batch, make_batch, split_batch
 from npformer.data.sentences import SentenceBatch
 from npformer.training.nan_checks import NotFiniteError
 from npformer.training.optimizer import Adam
 from npformer.training.step import dropout_rngs, loss_and_gradients, make_step
 from npformer.training.workers import WorkerError, Workers
+
+
+def make_model(dtype=np.float64, **changes):
+    settings = {"d_model": 8, "d_ff": 12, "n_heads": 2, "n_layers": 2, "max_length": 16} | changes
+    config = TransformerConfig(source_vocab=20, target_vocab=20, **settings)
+    return Transformer(config, rng=np.random.default_rng(0), dtype=dtype)
+
+
+def make_batches(*sizes):
+    rng = np.random.default_rng(7)
+
+    def sentence():
+        return rng.integers(4, 20, rng.integers(1, 9)).tolist()
+
+    return [make_batch([(sentence(), sentence()) for _ in range(size)]) for size in sizes]
 
 
 @pytest.mark.parametrize("count", [1, 2, 7])

@@ -3,6 +3,7 @@
 import base64
 import html
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,10 @@ def as_page(lesson: Lesson) -> str:
         prose(cell.text) if outcome is None else cell_html(cell, outcome, inline_figure)
         for cell, outcome in run_without_error(lesson, "page")
     ]
-    body[1:1] = [f'<p class="route">{html.escape(place_on_routes(lesson))}</p>', *_map(lesson)]
+    body.insert(1, f'<p class="route">{html.escape(place_on_routes(lesson))}</p>')
+    if shown := map_of(lesson):
+        title = say("Show this part in the architecture")
+        body.insert(2, f"<details><summary>{title}</summary>\n{inline_figure(shown)}</details>")
     title = html.escape(f"{lesson.number} · {lesson.title}")
     return (
         f'<!doctype html>\n<html lang="{language_tag()}">\n<head>\n<meta charset="utf-8">\n'
@@ -59,19 +63,18 @@ def _font_of(body: list[str]) -> str:
     return f'@font-face {{ font-family: Formulas; src: url("{source}") format("woff"); }}\n'
 
 
-def _map(lesson: Lesson) -> list[str]:
-    """Return the folded picture of the architecture with the part of a lesson, if the picture shows it."""
+def map_of(lesson: Lesson) -> Picture | None:
+    """Return the picture of the architecture with the part of a lesson, or None if it does not show it."""
     place = place_of(lesson.name)
     if place is None or not place.highlighted:
-        return []
+        return None
     from npformer.learn.figures.course_map import course_map  # matplotlib takes a second to load
 
     caption = say(
         "The part of this lesson is highlighted; beside each part stands the chapter that explains it"
     )
-    figure = inline_figure(Picture(course_map(place.highlighted), "map", caption))
-    title = say("Show this part in the architecture")
-    return [f"<details><summary>{title}</summary>\n{figure}</details>"]
+    name = re.sub(r"\W+", "-", "_".join(place.highlighted))  # many lessons show the same picture
+    return Picture(course_map(place.highlighted), name, caption)
 
 
 def run_without_error(lesson: Lesson, what: str) -> list[tuple[Cell, Outcome | None]]:

@@ -33,14 +33,14 @@ from npformer.language import (
 from npformer.learn.course.lesson import Lesson, all_lessons
 from npformer.learn.site.course_pages import course_pages, exercise_list, glossary_page, home_page, zoo_pages
 from npformer.learn.site.explorer_page import explorer_files, introduction
-from npformer.learn.site.folder import check_folder, replace_content
+from npformer.learn.site.folder import check_folder, write_folder
 from npformer.learn.site.gallery_pages import gallery_pages
 from npformer.learn.site.guide_pages import guide_pages
 from npformer.learn.site.lesson_links import document_of
 from npformer.learn.site.lesson_pages import lesson_files, shares_a_run
 from npformer.learn.site.markdown import Files
 from npformer.learn.site.reference_pages import reference_pages
-from npformer.learn.site.store import Job, forget, stored
+from npformer.learn.site.store import LARGEST, Job, memory, stored
 
 Report = Callable[[int, int], None]
 NO_OTHERS: Mapping[str, set[str]] = {}
@@ -107,12 +107,14 @@ def build_site(out: Path, plan: SitePlan, report: Report) -> Built:
     warnings: list[str] = []
     with tempfile.TemporaryDirectory(prefix="npformer-site-", ignore_cleanup_errors=True) as folder:
         documents, pages = make_documents(plan, Path(folder), report), Path(folder, "pages")
-        forget()
+        memory().reduce_size(LARGEST)
         for language, made in documents.items():
             others = {other: _names(each) for other, each in documents.items() if other != language}
             warnings += write_pages(made, pages / FOLDERS[language], language, others, within=Path(folder))
-        files = replace_content(out, pages)
-    return Built(sum(path.suffix == ".html" for path in files), sum(files.values()), warnings)
+        write_folder(out, pages)
+        files = [path for path in pages.rglob("*") if path.is_file()]
+        n_bytes = sum(path.stat().st_size for path in files)
+    return Built(sum(path.suffix == ".html" for path in files), n_bytes, warnings)
 
 
 def make_documents(plan: SitePlan, folder: Path, report: Report) -> dict[str, Files]:
@@ -123,8 +125,10 @@ def make_documents(plan: SitePlan, folder: Path, report: Report) -> dict[str, Fi
         folder: A temporary folder, in which the lessons run.
         report: report(done, total) is called after each job.
     """
-    made = _run(plan, folder, report)
-    for language, files in made.items():
+    jobs, documents = _jobs(plan), dict[str, Files]()
+    for job, files in zip(jobs, made_in_parallel(jobs, folder, plan.workers, report), strict=True):
+        documents.setdefault(job.language, {}).update(files)
+    for language, files in documents.items():
         with speaking(language):
             lessons = [each for each in all_lessons() if f"{document_of(each)}.md" in files]
             if language == ENGLISH:
@@ -133,7 +137,7 @@ def make_documents(plan: SitePlan, folder: Path, report: Report) -> dict[str, Fi
                 files |= introduction(lessons)
             files |= guide_pages() | glossary_page(lessons) | exercise_list(lessons)
             files |= home_page(lessons, _names(files))
-    return made
+    return documents
 
 
 def _names(files: Files) -> set[str]:
@@ -141,30 +145,32 @@ def _names(files: Files) -> set[str]:
     return {path.removesuffix(".md") for path in files if path.endswith(".md")}
 
 
-def _run(plan: SitePlan, folder: Path, report: Report) -> dict[str, Files]:
-    """Make the documents that take long, in several processes, or take them from the store.
-
-    Returns:
-        The documents of English, and of each language into which a lesson is translated.
-    """
-    shared = [lesson for lesson in plan.lessons if shares_a_run(lesson)]
-    groups = [shared] * bool(shared) + [[each] for each in plan.lessons if each not in shared]
-    # the jobs that take longest begin first
-    jobs: list[Job] = []
+def _jobs(plan: SitePlan) -> list[Job]:
+    """Return the jobs that take long, of which the longest begin first."""
+    jobs = []
     if plan.has_explorer:
-        jobs.append(partial(_explorer, plan.model, plan.lessons))
+        names = [lesson.name for lesson in plan.lessons]
+        words = [catalog(language, EXPLORER) for language in TRANSLATIONS]
+        key = "" if plan.model else f"explorer {names} {words}"
+        jobs.append(Job(ENGLISH, partial(explorer_files, plan.model, plan.lessons), key))
     if plan.is_whole:
-        jobs += [partial(stored, make.__name__, make) for make in (gallery_pages, zoo_pages)]
-        jobs.append(reference_pages)
+        makers = (gallery_pages, zoo_pages, reference_pages)
+        jobs += [Job(ENGLISH, make, make.__name__) for make in makers]
+    shared = [lesson for lesson in plan.lessons if shares_a_run(lesson)]
     translated = [replace(lesson, language=each) for each in TRANSLATIONS for lesson in plan.lessons]
-    groups += [[lesson] for lesson in translated if lesson.translations]
-    languages = [ENGLISH] * len(jobs) + [group[0].language for group in groups]
-    jobs += [partial(_lessons, group, plan.has_explorer) for group in groups]
-    made = made_in_parallel(jobs, folder, plan.workers, report)
-    files: dict[str, Files] = {}
-    for language, each in zip(languages, made, strict=True):
-        files.setdefault(language, {}).update(each)
-    return files
+    alone = [lesson for lesson in plan.lessons if lesson not in shared]
+    alone += [lesson for lesson in translated if lesson.translations]
+    for group in [shared] * bool(shared) + [[lesson] for lesson in alone]:
+        contents = [(lesson.path.read_text(encoding="utf-8"), lesson.translations) for lesson in group]
+        make = partial(_lessons, group, plan.has_explorer)
+        jobs.append(Job(group[0].language, make, f"lessons {plan.has_explorer} {contents}"))
+    return jobs
+
+
+def _lessons(group: Sequence[Lesson], has_explorer: bool) -> Files:
+    """Return the documents of lessons that are run one after the other."""
+    made = [lesson_files(lesson, has_explorer=has_explorer) for lesson in group]
+    return {path: data for files in made for path, data in files.items()}
 
 
 def made_in_parallel(jobs: Sequence[Job], folder: Path, workers: int, report: Report) -> list[Files]:
@@ -213,26 +219,7 @@ def _watch(parent: int, folder: Path) -> None:
 def _made(job: Job, folder: Path) -> Files:
     """Run a job in a temporary folder and on one thread, so that its numbers are the same everywhere."""
     with contextlib.chdir(folder), threadpool_limits(1, user_api="blas"):
-        return job()
-
-
-def _explorer(model: str | None, lessons: Sequence[Lesson]) -> Files:
-    """Return the explorer of a model, or of the tour's, which is trained first."""
-    make = partial(explorer_files, model, lessons)
-    words = [catalog(language, EXPLORER) for language in TRANSLATIONS]
-    return make() if model else stored(f"explorer {[lesson.name for lesson in lessons]} {words}", make)
-
-
-def _lessons(group: Sequence[Lesson], has_explorer: bool) -> Files:
-    """Return the documents of lessons that are run one after the other."""
-
-    def make() -> Files:
-        made = [lesson_files(lesson, has_explorer=has_explorer) for lesson in group]
-        return {path: data for files in made for path, data in files.items()}
-
-    texts = [lesson.path.read_text(encoding="utf-8") for lesson in group]
-    translations = [lesson.translations for lesson in group]
-    return stored(f"lessons {has_explorer} {texts} {translations}", make)
+        return stored(job.key, job.make) if job.key else job.make()
 
 
 def _write_words(language: str, source: Path) -> None:
@@ -241,9 +228,7 @@ def _write_words(language: str, source: Path) -> None:
 
     words = pofile(str(path_of(language, INTERFACE)))
     words.find("Next").msgstr = words.find("Next page").msgstr  # a page of another kind than the next lesson
-    for word in words:
-        if word.msgid == "Made with" or word.msgid.endswith("> and"):
-            word.msgid += " "  # as in the theme
+    words.find("Made with").msgid += " "  # as in the theme
     catalogs = source / "locale" / language / "LC_MESSAGES"
     catalogs.mkdir(parents=True)
     words.save_as_mofile(str(catalogs / "sphinx.mo"))

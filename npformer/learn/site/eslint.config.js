@@ -9,7 +9,7 @@ module.exports = [
     languageOptions: {
       ecmaVersion: 2023,
       sourceType: "script",
-      globals: { ...globals.browser, MiniSearch: "readonly", SEARCH_INDEX: "readonly" },
+      globals: { ...globals.browser, MiniSearch: "readonly", Search: "readonly", _displayNextItem: "readonly" },
     },
     linterOptions: { reportUnusedDisableDirectives: "error" },
     rules: {

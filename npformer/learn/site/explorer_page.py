@@ -2,10 +2,8 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from urllib.parse import parse_qs
 
 from npformer.explorer import explore
-from npformer.language import say
 from npformer.learn.course.lesson import Lesson
 from npformer.learn.course.trained import tour_recipe
 from npformer.learn.site.lesson_links import page_of
@@ -39,19 +37,5 @@ def explorer_files(model: str | None, lessons: Sequence[Lesson]) -> Files:
 
 def introduction(lessons: Sequence[Lesson]) -> Files:
     """Return the document that introduces the explorer in the current language, with it in a frame."""
-    found = {lesson: view for lesson in lessons if (view := view_of(lesson)) is not None}
-    views = [(lesson, address_of(view), _named(view)) for lesson, view in found.items()]
+    views = {lesson: address_of(view) for lesson in lessons if (view := view_of(lesson)) is not None}
     return {"explorer.md": page("explorer", views=views, address=root_from("") + address_of(""))}
-
-
-def _named(view: str) -> str:
-    """Return what a view of the explorer shows: one of its tabs, or a step of a pass with its path."""
-    parts = {name: values[0] for name, values in parse_qs(view[1:]).items()}
-    if "step" not in parts:
-        views = {
-            "attention": say("the attention of all heads"),
-            "changes": say("what changes if a part is changed"),
-        }
-        return views.get(parts.get("view", ""), say("the first step"))
-    direction = say("backward") if parts.get("direction") == "backward" else say("forward")
-    return say("{direction}: {path}", direction=direction, path=f"`{parts['step']}`")

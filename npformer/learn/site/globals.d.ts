@@ -1,3 +1,4 @@
-// The constant of search-index.js, which is written with the site, and the class of vendor/minisearch.js.
-declare const SEARCH_INDEX: any;
+// What searchtools.js of Sphinx and vendor/minisearch.js define.
+declare const Search: any;
+declare const _displayNextItem: any;
 declare const MiniSearch: any;

@@ -9,7 +9,7 @@ from npformer.learn.language.messages import translated
 from npformer.learn.site.markdown import Files, listed
 
 CHECKOUT = Path(__file__).parents[3]
-IMAGE = re.compile(r"(!\[[^\]]*\]\()([^)\s:]+)\)")
+IMAGE = re.compile(r"!\[[^\]]*\]\(([^)\s:]+)\)")
 COMMENT = re.compile(r"<!--.*?-->\n?", re.DOTALL)  # the marks of computed parts
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 
@@ -22,20 +22,17 @@ def guide_pages(checkout: Path = CHECKOUT) -> Files:
     """
     language, files, names = current_language(), Files(), list[str]()
     for file in sorted((checkout / "docs").glob("*.md")):
-        written, messages = (
-            COMMENT.sub("", file.read_text(encoding="utf-8")),
-            catalog(language, f"docs/{file.stem}"),
-        )
+        written = COMMENT.sub("", file.read_text(encoding="utf-8"))
+        messages = catalog(language, f"docs/{file.stem}")
         if language != ENGLISH and not messages:
             continue
         if messages:
             written = translated(_with_places(written), messages)
-        for _, path in IMAGE.findall(written):
+        for path in IMAGE.findall(written):
             name = posixpath.normpath(f"docs/{path}")
             files[name] = (checkout / name).read_bytes()
-        shown = IMAGE.sub(lambda found: f"{found[1]}/{posixpath.normpath(f'docs/{found[2]}')})", written)
         names.append(_document_of(file))
-        files[f"{names[-1]}.md"] = shown.encode()
+        files[f"{names[-1]}.md"] = written.encode()
     if "docs/index" in names:
         below = [name for name in names if name not in ("docs/index", "start-here")]
         files["docs/index.md"] += f"\n{listed(below)}\n".encode()

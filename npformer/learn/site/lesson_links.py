@@ -1,19 +1,23 @@
-"""The addresses of lessons on the site, and where the prose names lessons, chapters and terms."""
+"""The addresses of lessons on the site, and the links where their prose names lessons, chapters and terms."""
 
 import re
-from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from functools import cache
 
-from npformer.learn.course.glossary import Term
-from npformer.learn.course.lesson import Lesson
+from npformer.learn.course.glossary import Term, all_terms
+from npformer.learn.course.lesson import Lesson, all_lessons
+from npformer.learn.course.prose import FORMULA
 
 FILE = r"`\d\d_(?:\d_)?\w+`"  # the name of a lesson's file
 NUMBER = r"\d+(?:\.\d+)?"
 # "lesson 4.4, `04_4_query_key_and_value`", "lesson 4.4 (`...`)" or "第 4.4 课（`...`）": the file is left out
 NAMED = re.compile(rf"([Ll]esson\s+{NUMBER}|第 {NUMBER} 课)(?:,\s+{FILE}|，{FILE}|\s+\({FILE}\)|（{FILE}）)")
+# in "lessons 4.1, 4.2 and 5.1" each number is a link, and "chapter 4" and "第 4 章" are links as a whole
 SEVERAL = rf"{NUMBER}(?:(?:,\s+|\s+and\s+|\s+or\s+|\s+to\s+|–){NUMBER})*"
-NAMES = rf"\b(?P<word>[Ll]esson|[Cc]hapter)s?\s+{SEVERAL}|第 {NUMBER} (?P<sign>课|章)"
-KINDS = {"l": "lesson", "课": "lesson", "c": "chapter", "章": "chapter"}
+PLACES = rf"\b(?:[Ll]esson|[Cc]hapter)s?\s+{SEVERAL}|第\ {NUMBER}\ [课章]"
+PLACE = re.compile(rf"(?:(?:[Ll]esson|[Cc]hapter)\s+|第 )?({NUMBER})(?: [课章])?")
+# what has no links: code, formulas, headings, titles such as *Attention Is All You Need*, and what is a link
+OUTSIDE = rf"{FORMULA.pattern} | ^\#[^\n]*$ | \*[^\Wa-z][^*]*\* | !?\[[^\]]*\]\([^)]*\)"
 REPOSITORY = "https://github.com/npformer/npformer"  # setup.py has it for the metadata
 PUBLISHED = "https://npformer.github.io/npformer"  # where the project's workflow publishes the site
 # words that have an everyday meaning, too: they are linked from the lesson that introduces the term on
@@ -34,43 +38,47 @@ def document_of(lesson: Lesson) -> str:
     return f"lessons/{lesson.chapter:02}{part}"
 
 
-class Named(NamedTuple):
-    """A piece of prose that names something.
+def linker(lesson: Lesson) -> Callable[[str], str]:
+    """Return a function that adds links to the prose of a lesson.
 
-    Args:
-        start, end: Where the piece begins and ends.
-        kind: "lesson", "chapter" or "term".
-        name: The number of the lesson or the chapter, or the name of the term.
+    They lead to the other lessons and the chapters that it names, and from the first use of each term to the
+    glossary.
     """
-
-    start: int
-    end: int
-    kind: str
-    name: str
-
-
-def named_in(text: str, forms: Mapping[str, str]) -> Iterator[Named]:
-    """Yield what a text names, in order.
-
-    Args:
-        text: The text, without code and formulas.
-        forms: The names of the terms by their forms in lower case, as `forms_of` gives them.
-    """
+    used: set[str] = set()
+    forms = forms_of(terms_of_course(), lesson)
     # the longest form first, so that "attention weight" is not read as "attention"
     sources = [re.escape(form).replace(r"\ ", r"\s+") for form in sorted(forms, key=len, reverse=True)]
-    terms = rf"(?<![\w-])(?:{'|'.join(sources)})(?![\w-])" if sources else r"(?!)"
-    for found in re.finditer(f"{NAMES}|(?P<term>(?i:{terms}))", text):
-        if found["term"]:
-            yield Named(*found.span(), "term", forms[" ".join(found[0].lower().split())])
-            continue
-        kind = KINDS[(found["word"] or found["sign"])[0].lower()]
-        numbers = list(re.finditer(NUMBER, found[0]))
-        for number in numbers:  # a single one is linked with its word
-            start, end = number.span() if len(numbers) > 1 else (0, len(found[0]))
-            yield Named(found.start() + start, found.start() + end, kind, number[0])
+    terms = rf"(?<![\w-])(?P<term>(?i:{'|'.join(sources)}))(?![\w-])"
+    documents = {str(each.chapter): f"lessons/chapter_{each.chapter:02}" for each in all_lessons()}
+    documents |= {each.number: document_of(each) for each in all_lessons()}
+    documents.pop(lesson.number, None)
+
+    def to_place(found: re.Match[str]) -> str:
+        document = documents.get(found[1])
+        return f"[{found[0]}](/{document}.md)" if document else found[0]
+
+    def link(found: re.Match[str]) -> str:
+        if found["outside"]:
+            return found[0]
+        if not found["term"]:
+            return PLACE.sub(to_place, found[0])
+        name = forms[" ".join(found[0].lower().split())]
+        if name in used:
+            return found[0]
+        used.add(name)
+        return f"{{term}}`{found[0]} <{name}>`"
+
+    named = re.compile(rf"(?P<outside>{OUTSIDE})|{PLACES}|{terms}", FORMULA.flags)
+    return lambda prose: named.sub(link, prose)
 
 
-def forms_of(terms: list[Term], lesson: Lesson) -> dict[str, str]:
+@cache
+def terms_of_course() -> list[Term]:
+    """Return all terms, which takes half a second."""
+    return all_terms()
+
+
+def forms_of(terms: Sequence[Term], lesson: Lesson) -> dict[str, str]:
     """Return the names of the terms that a lesson may use, by every form of their names in lower case."""
     forms: dict[str, str] = {}
     for term in terms:

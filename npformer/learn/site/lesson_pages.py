@@ -1,19 +1,19 @@
 """The documents of the lessons: each is run once, and has its outputs, figures and exercises."""
 
 import re
+from collections.abc import Callable
 from html import escape
 from urllib.parse import quote
 
 from npformer.escaping import printable
 from npformer.language import ENGLISH, current_language, say, speaking
-from npformer.learn.course.architecture import place_of
 from npformer.learn.course.execute import Outcome
-from npformer.learn.course.export import run_without_error
+from npformer.learn.course.export import map_of, run_without_error
 from npformer.learn.course.lesson import Cell, Lesson
 from npformer.learn.course.prose import split_answers
 from npformer.learn.course.routes import place_on_routes
 from npformer.learn.exercises import EXERCISES, Exercise
-from npformer.learn.site.lesson_links import NAMED, document_of
+from npformer.learn.site.lesson_links import NAMED, document_of, linker
 from npformer.learn.site.markdown import Files, code, folded, page, picture, quoted, raw, text
 
 # lessons with these names in their code share a trained model: they are run in one process, in this order
@@ -35,15 +35,18 @@ def lesson_files(lesson: Lesson, *, has_explorer: bool) -> Files:
     Raises:
         UserError: If a cell fails.
     """
-    files: Files = {}
+    files, link = Files(), linker(lesson)
     with speaking(lesson.language):
         parts = [
-            _prose(cell, lesson, has_explorer=has_explorer)
+            _prose(cell, lesson, link, has_explorer=has_explorer)
             if outcome is None
             else _code(cell, outcome, lesson, files)
             for cell, outcome in run_without_error(lesson, "page")
         ]
-        parts[1:1] = [f"*{text(place_on_routes(lesson))}*", *_map(lesson, files)]
+        parts.insert(1, f"*{text(place_on_routes(lesson))}*")
+        if shown := map_of(lesson):
+            drawn = picture(files, f"lessons/maps/{shown.name}", shown.figure, shown.caption)
+            parts.insert(2, folded(say("Show this part in the architecture"), drawn))
     keywords = " ".join([lesson.words.replace("_", " "), *lesson.goals])
     head = f"---\nkeywords: {quoted(keywords)}\n---\n\n"
     return files | {f"{document_of(lesson)}.md": (head + "\n\n".join(parts)).encode()}
@@ -81,10 +84,10 @@ def exercises_of(lesson: Lesson) -> list[str]:
     return list(dict.fromkeys(found["name"] for found in STARTED.finditer(prose)))
 
 
-def _prose(cell: Cell, lesson: Lesson, *, has_explorer: bool) -> str:
-    """Return a cell of prose, with the exercises and the view of the explorer that it names."""
+def _prose(cell: Cell, lesson: Lesson, link: Callable[[str], str], *, has_explorer: bool) -> str:
+    """Return a cell of prose with links, the exercises and the view of the explorer that it names."""
     parts = [
-        folded(part.title, part.text) if part.kind == "answer" else part.text
+        folded(part.title, link(part.text)) if part.kind == "answer" else link(part.text)
         for part in split_answers(NAMED.sub(r"\1", cell.text))
     ]
     names = dict.fromkeys(found["name"] for found in STARTED.finditer(cell.text))
@@ -112,21 +115,6 @@ def _code(cell: Cell, outcome: Outcome, lesson: Lesson, files: Files) -> str:
             path += "_2"
         parts.append(picture(files, path, each.figure, each.caption, each.name if not each.caption else ""))
     return "\n\n".join(parts)
-
-
-def _map(lesson: Lesson, files: Files) -> list[str]:
-    """Return the folded picture of the architecture with the part of a lesson, if the picture shows it."""
-    place = place_of(lesson.name)
-    if place is None or not place.highlighted:
-        return []
-    from npformer.learn.figures.course_map import course_map  # matplotlib takes a second to load
-
-    caption = say(
-        "The part of this lesson is highlighted; beside each part stands the chapter that explains it"
-    )
-    name = re.sub(r"\W+", "-", "_".join(place.highlighted))  # many lessons show the same picture
-    shown = picture(files, f"lessons/maps/{name}", course_map(place.highlighted), caption)
-    return [folded(say("Show this part in the architecture"), shown)]
 
 
 def _exercise(exercise: Exercise) -> str:

@@ -1,7 +1,7 @@
 """The texts that the search ranks: those of Sphinx's documents, split at their headings.
 
 Sphinx's own index says which words are on a page, but neither how often nor in which text. A page that is
-opened from a folder may load scripts but no data, so the texts are a script that sets a constant.
+opened from a folder may load scripts but no data, so the texts are a script, as Sphinx's index is.
 """
 
 import json
@@ -12,16 +12,10 @@ from typing import Any
 
 from docutils import nodes
 
-from npformer.language import later
 from npformer.learn.course.glossary import all_terms
 from npformer.learn.course.latex import to_text
 
 WORDS = Path(__file__).parent / "search_words.txt"
-SECTIONS = {
-    "lessons": later("Lessons"), "exercises": "Lessons", "explorer": later("Explorer"), "gallery": "Gallery",
-    "zoo": "Bug zoo", "docs": later("Guides"), "reference": "Reference", "glossary": later("Glossary"),
-}  # fmt: skip
-START = later("Start")
 LONGEST = 20_000  # characters of a part of a page, for the search
 
 
@@ -43,9 +37,8 @@ def _begin(app: Any) -> None:
 def _add_page(app: Any, doctree: Any, docname: str) -> None:
     """Add the parts of a page."""
     page = {
-        "page": app.builder.get_target_uri(docname),
+        "page": docname,
         "title": app.env.titles[docname].astext(),
-        "section": SECTIONS.get(docname.partition("/")[0], START),
         "keywords": app.env.metadata[docname].get("keywords", ""),
     }
     part: dict[str, Any] = {"id": "", "heading": "", "text": "", "code": ""}
@@ -94,9 +87,8 @@ def words_of_search() -> tuple[list[str], dict[str, str]]:
 
 
 def _write_index(app: Any, error: Exception | None) -> None:
-    """Write the index as a script that sets a constant."""
+    """Write the index as the script that Sphinx's page of the search loads."""
     stop, synonyms = words_of_search()
-    names = {each: app.translator.gettext(each) for each in (*SECTIONS.values(), START)}
-    index = {"parts": app.npformer_parts, "synonyms": synonyms, "stop": stop, "names": names}
+    index = {"parts": app.npformer_parts, "synonyms": synonyms, "stop": stop}
     shown = json.dumps(index, ensure_ascii=False, separators=(",", ":")).replace("</", "<\\/")
-    Path(app.outdir, "search-index.js").write_text(f"const SEARCH_INDEX = {shown};\n", encoding="utf-8")
+    Path(app.outdir, "searchindex.js").write_text(f"Search.setIndex({shown});\n", encoding="utf-8")

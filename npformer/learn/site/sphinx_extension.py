@@ -3,8 +3,6 @@
 import inspect
 import posixpath
 import re
-from functools import cache
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +11,13 @@ from jinja2.ext import Extension
 from sphinx.addnodes import pending_xref
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
-from npformer.learn.course.glossary import Term, all_terms
 from npformer.learn.course.latex import to_mathml
 from npformer.learn.course.lesson import Lesson, all_lessons
-from npformer.learn.site.lesson_links import document_of, forms_of, named_in
+from npformer.learn.site.lesson_links import document_of, terms_of_course
 
 ARRAY = re.compile(r"~?(?:numpy\.)?ndarray\[~?(?:typing\.)?Any, ~?(?:typing\.)?Any\]")
 # the labels that the theme does not translate, and its columns, which lack one
-LABEL = re.compile(r"""(?<=aria-label=")[\w /]+(?=")|(?<=<title>)[\w /,]+(?=</)|(?<=</a>)'s""")
+LABEL = re.compile(r"""(?<=aria-label=")[\w /]+(?=")|(?<=<title>)[\w /,]+(?=</)""")
 COLUMNS = {"sidebar-drawer": "Site", "toc-drawer": "Page"}
 LESSONS: dict[str, Lesson] = {document_of(lesson): lesson for lesson in all_lessons()}
 # the documents that show what files of the repository have
@@ -29,11 +26,6 @@ DOCUMENTS = {
     "figures/README.md": "gallery", "README.md": "index", "docs/README.md": "docs/index",
     "docs/start-here.md": "start-here",
 } | {f"lessons/{lesson.path.name}": name for name, lesson in LESSONS.items()}  # fmt: skip
-# what has no links to terms
-OUTSIDE = (
-    nodes.reference, nodes.literal, nodes.literal_block, nodes.math, nodes.math_block, nodes.title,
-    nodes.raw, nodes.caption,
-)  # fmt: skip
 
 
 def setup(app: Any) -> dict[str, Any]:
@@ -44,7 +36,6 @@ def setup(app: Any) -> dict[str, Any]:
     app.connect("builder-inited", lambda app: app.builder.templates.environment.add_extension(_Labels))
     app.connect("autodoc-process-docstring", _docstring, priority=100)  # before napoleon
     app.connect("autodoc-process-signature", _signature)
-    app.connect("doctree-resolved", _link_names)
     app.connect("html-collect-pages", _forget_unread_modules, priority=100)  # before viewcode lists them
     app.connect("html-page-context", _frame, priority=100)  # before the theme
     return {"parallel_read_safe": True, "parallel_write_safe": False}
@@ -133,86 +124,18 @@ class LinkFiles(SphinxPostTransform):
             node.replace_self(new)
 
 
-def _link_names(app: Any, doctree: Any, docname: str) -> None:
-    """Link the lessons and chapters that the text of a lesson names, and the first use of each term."""
-    if docname not in LESSONS:
-        return
-    targets, forms = _targets(app, docname), forms_of(_terms(), LESSONS[docname])
-
-    def reference(key: tuple[str, str], text: str) -> Any:
-        used.add(key)
-        return nodes.reference("", text, refuri=targets[key], internal=True, classes=[key[0]])
-
-    used: set[tuple[str, str]] = set()
-    for leaf in list(doctree.findall(nodes.Text)):
-        parent = leaf.parent
-        if isinstance(parent, nodes.literal) and ("file", str(leaf)) in targets:
-            parent.replace_self(reference(("file", str(leaf)), str(leaf)))
-            continue
-        if _is_inside(leaf, OUTSIDE):
-            continue
-        text, at, pieces = str(leaf), 0, []
-        for named in named_in(text, forms):
-            key = named.kind, named.name
-            if key not in targets or (named.kind == "term" and key in used):
-                continue
-            pieces += [nodes.Text(text[at : named.start]), reference(key, text[named.start : named.end])]
-            at = named.end
-        if pieces:
-            parent.replace(leaf, [*pieces, nodes.Text(text[at:])])
-
-
-def _is_inside(node: Any, kinds: tuple[type, ...]) -> bool:
-    """Return whether a node is a part of one of these kinds."""
-    while node is not None and not isinstance(node, kinds):
-        node = node.parent
-    return node is not None
-
-
-def _targets(app: Any, docname: str) -> dict[tuple[str, str], str]:
-    """Return the addresses of all lessons, chapters and terms from a document, without its own."""
-    found: dict[tuple[str, str], str | None] = {}
-    for document, lesson in LESSONS.items():
-        if document != docname:
-            names = (("lesson", lesson.number), ("file", lesson.name))
-            found |= dict.fromkeys(names, _address(app, docname, document))
-        chapter = f"lessons/chapter_{lesson.chapter:02}"
-        address = _address(app, docname, chapter) or _address(app, docname, document)
-        found["chapter", str(lesson.chapter)] = found.get(("chapter", str(lesson.chapter))) or address
-    for (kind, name), (document, id) in app.env.domains.standard_domain.objects.items():
-        if kind == "term":
-            found["term", name] = f"{app.builder.get_relative_uri(docname, document)}#{id}"
-    return {key: address for key, address in found.items() if address}
-
-
-@cache
-def _terms() -> list[Term]:
-    """Return all terms, which takes half a second."""
-    return all_terms()
-
-
 # ---------------------------------------------------------------------------------------------------------
 # Docstrings
 
 
 def _docstring(app: Any, what: str, name: str, value: Any, options: Any, lines: list[str]) -> None:
     """Complete a docstring: examples, which are indented, are code, and lessons that explain it are named."""
-    if what == "data":
-        lines[:] = []  # that of its type
-    if lines and lines[0].startswith("Alias for field number"):  # what Python says of a named tuple's field
-        lines[:] = [_comment_of_field(name)]
+    if what == "data" or "\n".join(lines).startswith("Alias for field number"):
+        lines[:] = []  # that of a constant's type, or what Python says of a field without a comment
     text = re.sub(r"^(\S.*)\n\n(?= )", r"\1\n\n::\n\n", "\n".join(lines), flags=re.MULTILINE)
-    text = re.sub(r"`\.[^`]+`", r"`\g<0>`", text)  # a method of some object
+    text = re.sub(r"`\.\w[^`]+`", r"`\g<0>`", text)  # a method of some object
     text = re.sub(r"(?<!\\)\|(?=\S)|(?<=\S)\|", r"\\\g<0>", text)
     lines[:] = [*text.splitlines(), *_lessons_line(app, value)]
-
-
-def _comment_of_field(name: str) -> str:
-    """Return the comment of a field of a named tuple, such as npformer.functional.AttentionCache.q."""
-    package, owner, field = name.rsplit(".", 2)
-    source = inspect.getsource(getattr(import_module(package), owner))
-    found = re.search(rf"^    {field}: .*?  # (.*)$", source, re.MULTILINE)
-    return f"{found[1][:1].upper()}{found[1][1:]}." if found else ""
 
 
 def _signature(
@@ -227,7 +150,7 @@ def _lessons_line(app: Any, value: Any) -> list[str]:
     if not inspect.isclass(value) and not inspect.isfunction(value):
         return []
     code = Path(inspect.getsourcefile(value) or ""), value.__name__
-    terms = [term for term in _terms() if any((each.path, each.name) == code for each in term.code)]
+    terms = [term for term in terms_of_course() if any((each.path, each.name) == code for each in term.code)]
     paths = {place.path for term in terms for place in term.lessons}
     links = ", ".join(
         f":doc:`lesson {lesson.number} </{document}>`"

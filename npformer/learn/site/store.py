@@ -5,13 +5,26 @@ import os
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from npformer.learn.site.markdown import Files
 
 PACKAGE = Path(__file__).parents[2]
 LARGEST = "500M"
-Job = Callable[[], Files]
+
+
+class Job(NamedTuple):
+    """A piece of the work that takes long.
+
+    Args:
+        language: The language of the documents that it makes.
+        make: Makes the documents and pictures, in any process.
+        key: What the result depends on beside the package, or "" if it is not stored.
+    """
+
+    language: str
+    make: Callable[[], Files]
+    key: str
 
 
 def store_folder() -> Path:
@@ -22,31 +35,22 @@ def store_folder() -> Path:
 
 
 def memory() -> Any:
-    """Return the store, or None if its folder cannot be made."""
+    """Return the store, or one that stores nothing if its folder cannot be made."""
     from joblib import Memory
 
     try:
         return Memory(store_folder(), verbose=0, compress=True)
     except OSError:
-        return None
+        return Memory(None, verbose=0)  # the site takes longer
 
 
-def stored(key: str, make: Job) -> Files:
+def stored(key: str, make: Callable[[], Files]) -> Files:
     """Return what a function makes, from the store if it was made before with the same package and key."""
-    store = memory()
-    if store is None:
-        return make()  # without the store, the site takes longer
-    files: Files = store.cache(_call, ignore=["make"])(f"{_package()} {key}", make)
-    return files
+    made: Files = memory().cache(_call, ignore=["make"])(f"{_package()} {key}", make)
+    return made
 
 
-def forget() -> None:
-    """Remove from a store that has become large what was not used for the longest time."""
-    if store := memory():
-        store.reduce_size(bytes_limit=LARGEST)
-
-
-def _call(key: str, make: Job) -> Files:
+def _call(key: str, make: Callable[[], Files]) -> Files:
     """Return what a function makes. The store knows the result by the key."""
     return make()
 

@@ -20,8 +20,8 @@ class KVCache(NamedTuple):
     With rotary positions, the keys are rotated already.
     """
 
-    k: Array  # (B, G, S, K)
-    v: Array  # (B, G, S, L)
+    k: Array  #: (B, G, S, K)
+    v: Array  #: (B, G, S, L)
 
     @property
     def length(self) -> int:

@@ -11,6 +11,8 @@ import pytest
 from course import CHAPTERS, LESSONS, each_lesson, prose_of
 from paths import ROOT
 
+from npformer.learn.course.routes import next_on, routes_of
+
 PACKAGE = ROOT / "npformer"
 NUMBER = r"\d+(?:\.\d+)?"
 CITED = re.compile(
@@ -20,7 +22,7 @@ CITED = re.compile(
 )
 NAMES, NUMBERS = ({getattr(lesson, key) for lesson in LESSONS} for key in ("name", "number"))
 FILE = re.compile(r"`(\d\d_\w+)`")
-NEXT = re.compile(rf"\*\*Next\*\*[:,] lesson ({NUMBER}) \(`(\w+)`\)")
+NEXT = re.compile(rf": lesson ({NUMBER}) \(`(\w+)`\)")
 PAGES = [
     # without the page about earlier versions, which had other lessons
     *(path for path in ROOT.glob("*.md") if path.name != "CHANGELOG.md"),
@@ -78,11 +80,14 @@ def test_a_lesson_names_the_files_of_the_lessons_that_it_cites(lesson):
 
 
 @each_lesson
-def test_a_lesson_ends_with_the_next_one(lesson):
-    end = prose_of(lesson).split("\n\n")[-1]
+def test_a_lesson_ends_with_the_next_one_of_each_of_its_routes_and_of_all_lessons(lesson):
+    end = " ".join(prose_of(lesson).split("\n\n")[-1].split())
     after = next(iter(LESSONS[LESSONS.index(lesson) + 1 :]), None)
-    if after is not None:
+    on_routes = {route.title: next_on(route, lesson) for route in routes_of(lesson)}
+    expected = [other for other in dict.fromkeys([*on_routes.values(), after]) if other]
+    if expected:
         assert end.startswith("**Next**")
-        found = NEXT.match(" ".join(end.split()))
-        assert found, end
-        assert (found[1], found[2]) == (after.number, after.name)
+        assert NEXT.findall(end) == [(other.number, other.name) for other in expected]
+    for title, other in on_routes.items():
+        if other and len(expected) > 1:
+            assert re.search(rf"\bon (the {title}|both routes): lesson {other.number} ", end, re.IGNORECASE)

@@ -10,14 +10,11 @@ from npformer.learn.site.lesson_pages import address_of, view_of
 from npformer.learn.site.markdown import page
 
 
-def test_the_table_says_what_each_lesson_opens():
+def test_the_list_has_the_view_of_each_lesson():
     shown = introduction(LESSONS)["explorer.md"].decode()
-    rows = re.findall(r"\| \[([^\]]*)\]\(/explorer/translator.html(#[^)]*)\) \|", shown)
-    texts = {address: what for what, address in rows}
-    assert list(texts) == [view for lesson in LESSONS if (view := view_of(lesson))]
-    assert texts["#direction=backward&step=loss.log_probs"] == "backward: `loss.log_probs`"
-    assert texts["#step=encoder.norm.y"] == "forward: `encoder.norm.y`"
-    assert texts["#view=attention"] == "the attention of all heads"
+    rows = re.findall(r"^- \[(\S+) .*\]\(/explorer/translator.html(#[^)]*)\)$", shown, re.MULTILINE)
+    assert rows == [(each.number, view) for each in LESSONS if (view := view_of(each))]
+    assert ("5.1", "#step=encoder.0.self_attention.attention.scores") in rows
 
 
 @pytest.mark.parametrize(("view", "end"), [("", "#stripped=1"), ("#view=attention", "&amp;stripped=1")])

@@ -1,38 +1,38 @@
 """Links to lessons, chapters and terms that the prose names."""
 
+import re
+
 import pytest
 from course import LESSONS
 
 from npformer.learn.course.glossary import all_terms
 from npformer.learn.course.lesson import find_lesson
-from npformer.learn.site.lesson_links import AMBIGUOUS, NAMED, forms_of, named_in, page_of
+from npformer.learn.site.lesson_links import AMBIGUOUS, NAMED, linker, page_of
 
 LATE = find_lesson("25")
 
 
 def linked(text, lesson=LATE):
-    """Return what a text names, as (text, kind, name)."""
-    found = named_in(text, forms_of(all_terms(), lesson))
-    return [(text[each.start : each.end], each.kind, each.name) for each in found]
+    """Return a text with its links, where those to lessons and chapters have the name of their document."""
+    return re.sub(r"\(/lessons/([^)]*)\.md\)", r"(\1)", linker(lesson)(text))
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("see lesson 4.4.", [("lesson 4.4", "lesson", "4.4")]),
-        (
-            "lessons 25, 2.1 and 5.1",
-            [("25", "lesson", "25"), ("2.1", "lesson", "2.1"), ("5.1", "lesson", "5.1")],
-        ),
-        ("Chapter 4 says", [("Chapter 4", "chapter", "4")]),
-        ("chapters 4–6", [("4", "chapter", "4"), ("6", "chapter", "6")]),
-        ("第 4.4 课", [("第 4.4 课", "lesson", "4.4")]),
-        ("attention weights", [("attention weights", "term", "attention weight")]),
-        ("Layer\nnormalization", [("Layer\nnormalization", "term", "layer normalization")]),
-        ("queries", [("queries", "term", "query")]),
-        ("RoPE", [("RoPE", "term", "rotary positions (RoPE)")]),
-        ("the length penalty", [("length penalty", "term", "length normalization, length penalty")]),
-        ("softmaxed and pre-softmax", []),
+        ("see lesson 4.4.", "see [lesson 4.4](04_4)."),
+        ("lessons 25, 2.1 and 5.1", "lessons 25, [2.1](02_1) and [5.1](05_1)"),  # 25 is the lesson itself
+        ("Chapter 4 says", "[Chapter 4](chapter_04) says"),
+        ("chapters 4–6", "chapters [4](chapter_04)–[6](chapter_06)"),
+        ("第 4.4 课", "[第 4.4 课](04_4)"),
+        ("attention weights", "{term}`attention weights <attention weight>`"),
+        ("Layer\nnormalization", "{term}`Layer\nnormalization <layer normalization>`"),
+        ("queries and a query", "{term}`queries <query>` and a query"),  # the first use of a term
+        ("RoPE", "{term}`RoPE <rotary positions (RoPE)>`"),
+        ("the length penalty", "the {term}`length penalty <length normalization, length penalty>`"),
+        ("softmaxed and pre-softmax", "softmaxed and pre-softmax"),
+        ("*图解Attention*, *The softmax*", "*图解Attention*, *The softmax*"),
+        ("`softmax` $softmax$ [softmax](a)\n# lesson 4.4", "`softmax` $softmax$ [softmax](a)\n# lesson 4.4"),
     ],
 )
 def test_what_a_text_names(text, expected):
@@ -46,8 +46,8 @@ def test_the_file_of_a_lesson_is_left_out_behind_its_number():
 
 
 def test_a_word_with_an_everyday_meaning_is_a_term_from_its_lesson_on():
-    assert linked("the value", find_lesson("0.1")) == []
-    assert linked("the value", find_lesson("4.4")) == [("value", "term", "value")]
+    assert linked("the value", find_lesson("0.1")) == "the value"
+    assert linked("the value", find_lesson("4.4")) == "the {term}`value <value>`"
     assert {term.name for term in all_terms()} >= AMBIGUOUS
 
 

@@ -44,21 +44,16 @@ def test_the_glossary_the_exercises_and_a_guide_are_in_chinese(site):
 
 def test_what_is_not_translated_is_offered_in_english(site):
     assert not (site / "zh/lessons/00_3.html").exists()
-    assert 'href="../../lessons/00_3.html">第 0.3 课</a>' in (site / "zh/lessons/00_0.html").read_text(
-        "utf-8"
-    )
+    assert 'href="../../lessons/00_3.html">' in (site / "zh/lessons/00_0.html").read_text("utf-8")
     assert '<a href="../zh/index.html">中文</a>' in (site / "lessons/00_3.html").read_text("utf-8")
     assert '<a href="../index.html">English</a>' in (site / "zh/index.html").read_text("utf-8")
 
 
 def test_the_search_in_chinese_has_the_chinese_pages(site):
-    index = (site / "zh/search-index.js").read_text("utf-8")
-    data = json.loads(index.removeprefix("const SEARCH_INDEX = ").removesuffix(";\n"))
+    index = (site / "zh/searchindex.js").read_text("utf-8")
+    data = json.loads(index.removeprefix("Search.setIndex(").removesuffix(");\n"))
     assert any("梯度" in part["text"] for part in data["parts"])
-    assert data["names"]["Lessons"] == "课程"
-    search = (site / "zh/search.html").read_text("utf-8")
-    assert "要搜索的词" in text_of(search)
-    assert 'data-one="有 1 个页面与“{question}”有关"' in search
+    assert "<h1>搜索</h1>" in (site / "zh/search.html").read_text("utf-8")
 
 
 def test_the_frame_of_the_pages_is_in_chinese(site):
@@ -67,7 +62,7 @@ def test_the_frame_of_the_pages_is_in_chinese(site):
         "下一页": "Next",
         "跳到正文": "Skip to content",
         "本页内容": "On this page",
-        "制作工具：Sphinx、@pradyunsg 的": "Made with",
+        "制作工具：": "Made with",
     }.items():
         assert word in shown
         assert english not in shown

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from tiny import normal
 
 from npformer import MultiHeadAttention, UserError
 from npformer.functional.masks import causal_mask
@@ -10,10 +11,6 @@ from npformer.nn.attention import MultiHeadLatentAttention, RelativeAttention, S
 
 F8 = {"dtype": np.float64}
 LENGTH = 7
-
-
-def normal(*shape, seed=0):
-    return np.random.default_rng(seed).standard_normal(shape)
 
 
 def heads(kind=MultiHeadAttention, **settings):

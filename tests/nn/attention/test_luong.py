@@ -171,6 +171,3 @@ def test_a_window_needs_a_width():
         make_layer("local-m", reach=-1)
     with pytest.raises(UserError, match="reach is 0: make it more than 0"):
         make_layer("local-p", reach=0)
-
-
-# The attentional state.

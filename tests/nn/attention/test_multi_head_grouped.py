@@ -2,16 +2,13 @@
 
 import numpy as np
 import pytest
+from tiny import normal
 
 from npformer import MultiHeadAttention, UserError
 from npformer.nn import RotaryPositions
 from npformer.nn.attention import RelativeAttention, SimilarityAttention
 
 F8 = {"dtype": np.float64}
-
-
-def normal(*shape, seed=0):
-    return np.random.default_rng(seed).standard_normal(shape)
 
 
 def heads(kind=MultiHeadAttention, d_model=8, n_heads=4, **settings):

@@ -133,7 +133,7 @@ export function arithmetic(explorer, explanation) {
   const head = element(
     "p",
     { className: "number" },
-    `${numberName(explorer)}: `,
+    `${numberName(explorer)}${t(": ")}`,
     element("output", { textContent: value }),
     explorer.isPinned ? element("small", { textContent: t(" pinned") }) : "",
   );

@@ -129,7 +129,7 @@ export class CompareView {
     this.explorer.mark(chosen.path);
     const most = Math.abs(largest.exact) || 1,
       pair = `${byId("source-text").textContent} / ${this.text.value}`,
-      sentence = () => `${pair}: ${byId("compare-found").textContent}`;
+      sentence = () => `${pair}${t(": ")}${byId("compare-found").textContent}`;
     const tables = [...new Set(rows.map(({ path }) => path.split(".")[0]))].map((stack) => {
       const [caption, made] = this.table(rows, stack, most, chosen),
         label = `${caption}${t(", ")}${KINDS.find(([kind]) => kind === this.what)?.[1]}`;

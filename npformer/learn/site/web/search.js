@@ -3,17 +3,13 @@
 
 /**
  * A part of a page: where it is, and its texts.
- * @typedef {{ page: string, id: string, title: string, section: string, keywords: string, heading: string,
- *   text: string, code: string }} Part
+ * @typedef {{ page: string, id: string, title: string, keywords: string, heading: string, text: string,
+ *   code: string }} Part
  */
-/** @typedef {Part & { score: number, terms: Set<string> }} Result */
-/**
- * @type {{ parts: Part[], synonyms: Record<string, string>, stop: string[], names: Record<string, string> }}
- */
-const INDEX = SEARCH_INDEX;
+/** @type {{ parts: Part[], synonyms: Record<string, string>, stop: string[] }} */
+const INDEX = Search._index; // of searchindex.js
 const MOST = 20; // results
 const SNIPPET = 180; // characters
-const WAIT = 150; // milliseconds after a key, before the search runs
 const SYNONYM = 0.4; // the weight of a word that means the same
 const REST = 0.2; // the weight of the other parts of a page, beside its best one
 const LESSON = 1.3; // the weight of a page of the course
@@ -85,7 +81,6 @@ function groupsOf(question) {
  * Return the best pages for a question, each with the part that fits best.
  * @param {string} question
  * @param {number} most   The largest number of results.
- * @returns {Result[]}
  */
 function search(question, most = MOST) {
   const groups = groupsOf(question);
@@ -102,109 +97,45 @@ function search(question, most = MOST) {
       weights: { prefix: 0.3, fuzzy: 0.7 },
     },
   );
-  /** @type {Map<string, Result & { all: number, asked: Set<string> }>} */
+  /** @type {Map<string, Part & { score: number, all: number, asked: Set<string>, terms: string[] }>} */
   const pages = new Map();
   for (const { id, score, queryTerms, terms } of found) {
     const part = INDEX.parts[id];
-    const page = pages.get(part.page) ?? { ...part, score, all: 0, asked: new Set(), terms: new Set(terms) };
+    const page = pages.get(part.page) ?? { ...part, score, all: 0, asked: new Set(), terms };
     page.all += score;
     for (const term of queryTerms) page.asked.add(term);
     pages.set(part.page, page); // the first part is the best one
   }
   for (const page of pages.values()) {
     const covered = [...groups.values()].filter((group) => group.some((term) => page.asked.has(term)));
-    const prior = page.section === "Lessons" ? LESSON : 1;
+    const prior = page.page.startsWith("lessons/") ? LESSON : 1;
     const rest = (REST * page.all) / Math.sqrt(LENGTHS.get(page.page) ?? 1);
     page.score = (page.score + rest) * (0.3 + 0.7 * (covered.length / groups.size) ** 2) * prior;
   }
   return [...pages.values()].sort((one, other) => other.score - one.score).slice(0, most);
 }
 
-// The page of the search
+// Sphinx's page of the search shows the results
 
 /**
- * Return an element of the page.
- * @param {string} name
+ * Return the passage of a text that begins before the first of some terms.
  * @param {string} text
- * @param {string} [kind]   its class
+ * @param {string[]} terms
  */
-function made(name, text, kind = "") {
-  const element = document.createElement(name);
-  element.textContent = text;
-  element.className = kind;
-  return element;
+function snippetOf(text, terms) {
+  const lower = text.toLowerCase();
+  const places = terms.map((term) => lower.indexOf(term)).filter((place) => place >= 0);
+  const begin = text.lastIndexOf(" ", Math.max(0, (places.length && Math.min(...places)) - 30)) + 1;
+  const end = begin + SNIPPET;
+  return (begin ? "… " : "") + text.slice(begin, end) + (end < text.length ? " …" : "");
 }
 
-/**
- * Return the passage of a text that begins before the first word with one of these terms, which are marked.
- * @param {Result} result
- */
-function snippetOf({ text, terms }) {
-  const hits = [...WORDS.segment(text)].filter(
-    ({ segment, isWordLike }) => isWordLike && termsOf(segment).some((term) => terms.has(term)),
-  );
-  const begin = text.lastIndexOf(" ", Math.max(0, (hits[0]?.index ?? 0) - 30)) + 1;
-  const snippet = made("p", begin > 0 ? "… " : "");
-  let at = begin;
-  for (const { segment, index } of hits.filter((hit) => hit.index < begin + SNIPPET)) {
-    snippet.append(text.slice(at, index), made("mark", segment));
-    at = index + segment.length;
-  }
-  snippet.append(text.slice(at, begin + SNIPPET), text.length > begin + SNIPPET ? " …" : "");
-  return snippet;
-}
-
-/** @param {Result} result */
-function itemOf(result) {
-  const item = made("li", "");
-  const link = made("a", result.title);
-  link.setAttribute("href", result.page + (result.id && `#${result.id}`));
-  const heading = result.title.includes(result.heading) ? "" : ` › ${result.heading}`;
-  item.append(link, made("span", `${INDEX.names[result.section]}${heading}`, "place"), snippetOf(result));
-  return item;
-}
-
-/**
- * Return an element of the page.
- * @template {HTMLElement} T
- * @param {string} id
- * @param {new () => T} kind
- */
-function element(id, kind) {
-  const found = document.getElementById(id);
-  if (!(found instanceof kind)) throw new Error(`the page has no ${id}`);
-  return found;
-}
-
-function start() {
-  const input = element("search-query", HTMLInputElement);
-  const list = element("search-results", HTMLElement);
-  const said = element("search-status", HTMLElement);
-  let timer = 0;
-
-  function show() {
-    const question = input.value.trim();
-    const results = question ? search(question) : [];
-    list.replaceChildren(...results.map(itemOf));
-    const { none = "", one = "", many = "", best = "" } = list.dataset;
-    const sentence = results.length === MOST ? best : ([none, one][results.length] ?? many);
-    const counted = sentence.replace("{count}", String(results.length)).replace("{question}", () => question);
-    said.textContent = question && counted;
-    // the question stands in the address, so that it can be kept
-    history.replaceState(null, "", question ? `?q=${encodeURIComponent(question)}` : location.pathname);
-  }
-
-  input.addEventListener("input", () => {
-    clearTimeout(timer);
-    timer = window.setTimeout(show, WAIT);
+Search.query = (/** @type {string} */ question) => {
+  const pages = search(question);
+  const rows = pages.map(({ page, id, title, heading, text, score, terms }) => {
+    const shown = title.includes(heading) ? title : `${title} › ${heading}`;
+    return [page, shown, id && `#${id}`, snippetOf(text, terms), score, "", "text"];
   });
-  input.form?.addEventListener("submit", (event) => {
-    event.preventDefault();
-    show();
-  });
-  input.value = new URLSearchParams(location.search).get("q") ?? "";
-  show();
-  if (!input.value) input.focus();
-}
-
-start();
+  const marked = new Set(pages.flatMap(({ terms }) => terms).filter((term) => term.length > 1));
+  _displayNextItem(rows.reverse(), rows.length, new Set(), marked); // it takes the last row first
+};
