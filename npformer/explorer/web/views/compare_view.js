@@ -272,9 +272,8 @@ export class CompareView {
         "aria-pressed": patch === chosen,
       });
       if (made.textContent !== "· ") made.append(element("small", {}, `≈ ${shown(patch.firstOrder)}`));
-      const effect = Math.abs(patch.exact) < 0.005 ? t("below 0.005") : cellText(patch.exact),
-        values = { ...patch, effect, estimate: shown(patch.firstOrder) };
-      made.ariaLabel = t("{row}, {column}: {effect}, estimate {estimate}", values);
+      const note = made.childElementCount ? t(" (effect ≈ estimate)") : t(" (below 0.005)");
+      made.ariaLabel = `${patch.row}${t(", ")}${patch.column}${t(": ")}${made.textContent}${note}`;
       return made;
     };
     const ofPath = (/** @type {string} */ path) => own.filter((patch) => patch.path === path),
