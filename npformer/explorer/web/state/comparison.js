@@ -2,7 +2,6 @@
 // Two texts compared: the second one that the page proposes, and the effects of its activations.
 import { bestExchange } from "../engine/exchange.js";
 import { comparedScore, patchingOf } from "../engine/patching.js";
-import { numberText } from "../drawing/number_texts.js";
 import { ReaderError } from "./reader_error.js";
 import { t } from "../words/text.js";
 
@@ -66,17 +65,14 @@ export function takeOver(session, from) {
 }
 
 /**
- * Say how small the effects are at the other tokens of the array with the largest effect, and whether this
+ * Return how large the effects are at the other tokens of the array with the largest effect, and whether this
  * means that the decoder reads the encoder there directly.
- * @type {(found: NonNullable<ReturnType<typeof patching>>, path: string, place: number, token: string) =>
- *   string}
+ * @type {(found: {sites: {step: any, patches: {exact: number}[]}[]}, path: string, place: number) =>
+ *   {most: number, isDirect: boolean}}
  */
-export function othersText({ sites }, path, place, token) {
+export function othersOf({ sites }, path, place) {
   const { patches } = /** @type {typeof sites[0]} */ (sites.find(({ step }) => step.path === path)),
     most = Math.max(...patches.map(({ exact }, i) => (i === place ? 0 : Math.abs(exact)))),
-    isLast = sites.findLast(({ step }) => /^encoder\.\d+\.(add|norm)/.test(step.path))?.step.path === path,
-    isDirect = isLast && most < 0.05 * Math.abs(patches[place].exact),
-    direct = t(" No other token carries the difference: the decoder reads “{token}” itself.", { token });
-  const text = t("At the other tokens there, the effect is at most {most}.", { most: numberText(most) });
-  return isDirect ? text + direct : text;
+    isLast = sites.findLast(({ step }) => /^encoder\.\d+\.(add|norm)/.test(step.path))?.step.path === path;
+  return { most, isDirect: isLast && most < 0.05 * Math.abs(patches[place].exact) };
 }

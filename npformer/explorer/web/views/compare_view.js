@@ -9,7 +9,7 @@ import { sublayersOf } from "./attention_maps.js";
 import { exchangedPairs, exchangedWords, sentenceField } from "./sentence_field.js";
 import { argmax } from "../engine/tape.js";
 import { sideOf, tokensOf } from "../state/axes.js";
-import { editsApart, otherText, othersText, patching, readFrom, takenFrom } from "../state/comparison.js";
+import { editsApart, otherText, othersOf, patching, readFrom, takenFrom } from "../state/comparison.js";
 import { blockName, blockOf, blockTitle, layerName, stackName } from "../state/sentences.js";
 import { ReaderError } from "../state/reader_error.js";
 import { t } from "../words/text.js";
@@ -170,7 +170,10 @@ export class CompareView {
         ? t("Largest effect: {place}: {effect}, towards “{other}”. ", { place, effect, other: word(versus) })
         : t("Largest effect: {place}: {effect}. ", { place, effect });
     const isHead = this.what === "heads",
-      detail = isHead ? this.attended(path, index, position) : othersText(found, path, index, column);
+      { most, isDirect } = othersOf(found, path, index),
+      others = t("At the other tokens there, the effect is at most {most}.", { most: numberText(most) }),
+      direct = t(" No other token carries the difference: the decoder reads “{column}” itself.", { column }),
+      detail = isHead ? this.attended(path, index, position) : others + (isDirect ? direct : "");
     return exchanged + leads + largest + detail;
   }
 

@@ -99,7 +99,8 @@ export class LensView {
         ? t("After “{read}”, “{token}” is the most probable token from the embedding on.", values)
         : decided === guesses.length - 1
           ? t(
-              "After “{read}”, “{token}” becomes most probable in {layer}, the last of {count} (counted from 0).",
+              "After “{read}”, “{token}” becomes most probable in {layer}, the last of {count} (counted " +
+                "from 0).",
               values,
             )
           : t("After “{read}”, “{token}” is the most probable token from {layer} on.", values);
