@@ -176,12 +176,14 @@ def test_a_text_that_cannot_be_read_is_refused(reader):
 def test_a_token_is_replaced_and_a_field_stays_as_the_reader_left_it(reader):
     """Also when the output follows an earlier change while the reader writes."""
     open_view(reader, "What if")
-    reader.write('#changes input[aria-label="token 2"]', "a")
+    reader.page.select_option("#what-tokens select", index=1)
+    reader.write("#what-tokens input", "a")
     reader.page.keyboard.press("Tab")
     assert text(reader, "#source-text") == "tae cat↵ate"
     targets = reader.page.evaluate("npformer.explorer.session.ids.targetOut")
     assert targets[:-1] == CHARACTERS.encode("ae cat\nate")
-    field = '#changes input[aria-label="token 3"]'
+    reader.page.select_option("#what-tokens select", index=2)
+    field = "#what-tokens input"
     reader.write(field, "␣␣")
     reader.page.keyboard.press("Control+a")
     reader.page.evaluate("npformer.explorer.generateLater()")  # the output comes now, on any machine

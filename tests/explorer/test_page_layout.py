@@ -89,6 +89,21 @@ def test_the_map_stays_in_view_marks_what_the_tab_shows_and_leaves_no_empty_colu
         page.set_viewport_size(DESK["viewport"])  # of a tab that other tests use, too
 
 
+@pytest.mark.parametrize("width", [390, 1280])
+def test_the_tabs_stay_where_they_are(chromium, html, width):
+    """The tools beside them, too, whatever is opened; on a phone, the tabs stay in view."""
+    with open_page(chromium, html, **(PHONE if width < 1000 else DESK)) as page:
+        places = set()
+        for number in range(1, 9):
+            page.click(f"#views button:nth-child({number})")
+            page.evaluate("scrollTo(0, 0)")
+            boxes = [page.locator(one).bounding_box() for one in ("#views", "#copy-link")]
+            places.add(tuple((box["x"], box["y"]) for box in boxes))
+            page.evaluate("scrollTo(0, 9999)")
+            assert width > 1000 or page.locator("#views").bounding_box()["y"] == 0
+        assert len(places) == 1
+
+
 # what a presentation shows in each view: its picture, and its sentence
 SHOWN = {"The model": ("overview-picture", ".told"), "Steps": ("step", ".about")}
 

@@ -15,7 +15,7 @@ from npformer.language import speaking
 # the texts on the page outside of code and of what a reader has written, with the names of the elements
 TEXTS = """() => {
     const found = [];
-    const code = "script, noscript, #code, #array-name, pre, datalist, #block-steps, .tokens, #lesson, " +
+    const code = "script, noscript, #code, #array-name, pre, datalist, #block-steps, option, #lesson, " +
         "#source-text, #target-text, #map text, .written, .next-token, #overview .told";
     const nodes = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
     while (nodes.nextNode())

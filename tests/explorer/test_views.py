@@ -15,6 +15,10 @@ from readers import DESK, UNNAMED, VIEWS, Finger, loss, open_view, saved, text
 pytestmark = pytest.mark.browser
 
 TOLD = "#attention p[aria-live]"
+IN_VIEW = """selector => {
+    const { top, bottom } = document.querySelector(selector).getBoundingClientRect();
+    return top >= 0 && bottom <= innerHeight;
+}"""
 
 
 def of(reader, expression):
@@ -41,7 +45,7 @@ def test_a_sentence_is_typed_and_all_numbers_are_those_of_the_pair(reader):
     assert reader.page.evaluate("npformer.shape('encoder.0.self_attention.attention.weights')") == [2, 5, 5]
     reader.write("#target-input", "un chat")
     reader.press("#sentence-form .main")
-    assert "The loss is that of “un chat”." in text(reader, "#reference")
+    assert "the decoder reads “un chat”" in text(reader, "#reference")
     assert reader.page.evaluate("npformer.shape('logits')")[0] == 3  # two words and the end symbol
     assert shown_number(text(reader, "#loss")) == pytest.approx(loss(reader), abs=5e-4)
 
@@ -271,9 +275,11 @@ def test_a_value_and_a_weight_are_set(reader):
 def test_a_token_is_replaced(reader):
     before = loss(reader)
     open_view(reader, "What if")
-    reader.write('#changes input[aria-label="source token 2"]', "cat")
+    reader.page.select_option("#what-tokens select >> nth=0", label="dog")
+    reader.write("#what-tokens input", "cat")
     reader.page.keyboard.press("Tab")
     assert text(reader, "#source-text") == "the cat is tired"
+    assert reader.page.locator("#what-tokens select").count() == 2  # of the sentence, and of its translation
     assert loss(reader) != before
 
 
@@ -287,15 +293,16 @@ def test_an_activation_of_another_text_is_taken_over(reader):
     other = reader.page.input_value("#compare-text")
     assert sum(a != b for a, b in zip(source.split(), other.split(), strict=True)) == 1
     assert f"“{source.split()[-1]}” becomes “{other.split()[-1]}”." in text(reader, "#compare-found")
-    reader.press("#known-source summary")
-    reader.page.click("#known-source button >> nth=0")  # in place of the last word, where the cursor is
-    words = [reader.page.text_content("#known-source button >> nth=0"), *reversed(other.split()[:-1])]
-    assert reader.page.input_value("#compare-text").split() == words[::-1]
+    reader.write("#compare-form + p input", "cat")  # in place of the last word; the page compares at once
+    reader.page.keyboard.press("Enter")
+    assert reader.page.input_value("#compare-text").split() == [*other.split()[:-1], "cat"]
+    assert "becomes “cat”." in text(reader, "#compare-found")
     for wrong, message in (
         ("the dog is", "This text has 4 tokens, and that of the page has 5"),
         (source, "Both sentences are the same"),
     ):
         reader.write("#compare-text", wrong)
+        assert text(reader, "#compare-found").startswith("The second sentence has changed")
         reader.press("#compare-form button")
         assert text(reader, "#compare-found").startswith(message)
     reader.write("#compare-text", "a cat sees it")
@@ -314,8 +321,9 @@ def test_an_activation_of_another_text_is_taken_over(reader):
     assert cells.count() == len(effects)
     cells.first.click()  # of the first layer of the encoder
     assert cells.first.get_attribute("aria-pressed") == "true"
+    assert reader.page.evaluate(IN_VIEW, "#compare-chosen")
     patch = found["sites"][0]["patches"][0]
-    told = re.search(r"and (\S+) for yours with .* change as (\S+)\. ", text(reader, "#compare-chosen"))
+    told = re.search(r"and (\S+) for yours with .* change as (\S+?):", text(reader, "#compare-chosen"))
     expected = [found["score"] + patch["exact"], patch["firstOrder"]]
     assert [shown_number(one) for one in told.groups()] == pytest.approx(expected, abs=5e-4)
     reader.press("#compare-take")
@@ -326,6 +334,8 @@ def test_an_activation_of_another_text_is_taken_over(reader):
     assert text(reader, "#changed") == "1 change"
     assert " → " in text(reader, "#compare-outcome")
     assert reader.page.evaluate("document.activeElement.id") == "compare-take"
+    is_other = of(reader, "e.session.output !== e.session.texts.target")
+    assert ("the decoder reads" in text(reader, "#reference")) == is_other
     open_view(reader, "Steps")
     assert "a corner marks what changed since before" in text(reader, "#legends")
     open_view(reader, "Compare")
@@ -495,7 +505,10 @@ def test_the_pictures_of_every_view_are_saved(view, reader):
     }.get(view, view.split()[0].lower())
     pictures = reader.page.locator(f"#{section} .picture canvas").evaluate_all("list => list.map(e => e.id)")
     assert len(pictures) == {"Attention": 4, "Predictions": 0, "Compare": 0, "Teach it": 0}.get(view, 1)
-    tables = {"Predictions": ["predictions"], "Compare": ["encoder", "decoder"]}.get(view, [])
+    tables = {"Predictions": ["predictions"]}.get(view, [])
+    if view == "Compare":
+        other = reader.page.input_value("#compare-text").split()[-1]
+        tables = [f"compare-tired-{other}-{stack}" for stack in ("encoder", "decoder")]
     for name in pictures + tables:
         svg, png = (
             saved(reader, f'button[aria-label="Save the picture {name} as {kind}"]')
@@ -508,6 +521,7 @@ def test_the_pictures_of_every_view_are_saved(view, reader):
         assert (label or caption).endswith(unescape(caption).strip()), name
         assert png.startswith(b"\x89PNG")
         assert len(png) > 1500
+        assert text(reader, "#said") == f"Saved: {name}-the-dog-is-tired.png"
 
 
 def test_the_arrays_of_a_step_are_saved(reader):
@@ -525,8 +539,14 @@ def test_the_arrays_of_a_step_are_saved(reader):
 def test_the_text_becomes_large(reader):
     size = "parseFloat(getComputedStyle(document.documentElement).fontSize)"
     before = reader.page.evaluate(size)
+    open_view(reader, "Compare")
     reader.press("#large")
     assert reader.page.evaluate(size) > 1.4 * before
+    assert "Escape leaves it" in text(reader, "#said")
+    for _ in range(2):  # leaves the projector view, and then nothing
+        reader.page.keyboard.press("Escape")
+        assert [reader.page.evaluate(size), of(reader, "e.view")] == [before, "compare"]
+        assert reader.page.evaluate("document.activeElement.id") == "large"
 
 
 # The whole page

@@ -133,7 +133,7 @@ def check_decision(page, expected):
     name = f"layer {decided - 1}" if decided else "the embedding"
     found = f"is the most probable token from {name} on"
     if 0 < decided == len(best) - 1:
-        found = f"becomes most probable in the last layer, {name}."
+        found = f"becomes most probable in {name}, the last of {decided} (counted from 0)."
     assert found in page.text_content("#lens-told")
     page.focus(".lens tbody tr:nth-child(2) button")
     page.keyboard.press("ArrowDown")
@@ -212,12 +212,17 @@ def test_the_sentence_flows_through_the_model_and_a_block_opens(page):
     assert times[len(times) // 2] <= 16  # ms of script for a frame
     page.keyboard.press("f")
     page.focus("#overview-picture")
-    for key in ("ArrowUp", "ArrowUp", "ArrowRight"):
+    page.keyboard.press("ArrowRight")  # to the first token of the source
+    told = page.text_content("#overview .told")
+    assert re.search(r"“\S+ → \S+” \(\S+, head .\) attend most to “the”", told)
+    for key in ("ArrowUp", "ArrowRight"):
         page.keyboard.press(key)
-    assert "“the” attends most to “" in page.text_content("#overview .told")
+    assert "“dog” attends most to “" in page.text_content("#overview .told")
     page.keyboard.press("Enter")
     wait_for(page, "npformer.explorer.view === 'steps'")
     assert "self-attention" in page.text_content("#crumbs")
+    assert "“dog”, dimension " in page.text_content("#arithmetic .number")
+    assert page.evaluate("document.activeElement.id") == "steps"
     page.keyboard.press("Escape")
     assert page.is_visible("#overview-picture")
     page.click("#overview-picture", position=dict(zip("xy", page.evaluate(PLACE_OF_WORD), strict=True)))
@@ -249,6 +254,7 @@ def test_a_translation_is_taught_and_forgotten(page):
         wait_for(page, "document.getElementById('teach-told').ariaBusy === 'false'")
         told = page.text_content("#teach-told")
     assert re.fullmatch("Learned after .* steps: the model now writes “un”.", told)
+    assert not page.is_visible("#teach-exchanged")  # which says what the model wrote before
     wait_for(page, "npformer.explorer.timer === 0")
     losses = page.evaluate("[npformer.explorer.session.origin.loss, npformer.loss()]")
     assert losses == sorted(losses, reverse=True)
@@ -262,6 +268,11 @@ def test_a_translation_is_taught_and_forgotten(page):
     assert page.evaluate("npformer.explorer.session.texts.target") == before
     assert "moved" not in page.get_attribute('[data-block="target"]', "class")
     assert "target=" not in page.evaluate("location.hash")
+    page.fill("#teach-form + p input", "chat")  # in place of the last word
+    page.keyboard.press("Tab")
+    assert page.input_value("#teach-target").split() == [*before.split()[:-1], "chat"]
+    assert "becomes “chat”" in page.text_content("#teach-exchanged")
     page.fill("#teach-target", "le chein")
     page.click(".teach")
-    assert "does not know “chein”" in page.text_content("#message")
+    for said in ("#message", "#teach-exchanged"):
+        assert "does not know “chein”" in page.text_content(said)

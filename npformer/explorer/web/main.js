@@ -1,6 +1,6 @@
 // @ts-check
 // The start of the page: the session is made, and the views are drawn, now and after each change.
-import { byId } from "./drawing/page_elements.js";
+import { byId, say } from "./drawing/page_elements.js";
 import { Explorer } from "./state/explorer.js";
 import { OverviewView } from "./views/overview_view.js";
 import { WriteView } from "./views/write_view.js";
@@ -49,14 +49,19 @@ function startPage() {
   for (const [name, View] of Object.entries(VIEW_CLASSES))
     if (isThere(explorer.session, name)) views[name] = new View(explorer);
   explorer.memory.saveAddress = () => trail.save();
-  const isNarrow = matchMedia("(max-width: 1000px)").matches;
+  let shown = ""; // the view before
   const render = () => {
     document.documentElement.classList.toggle("large", explorer.isLarge);
-    byId("large").textContent = explorer.isLarge ? t("The whole page") : t("Projector view");
+    byId("large").textContent = explorer.isLarge ? t("Leave the projector view") : t("Projector view");
     for (const name of VIEWS) byId(name).hidden = explorer.view !== name;
     byId("map-box").parentElement.hidden = explorer.view === "overview"; // which is a map itself
     views[explorer.view]?.render();
     for (const part of shell) part.render();
+    if (shown && shown !== explorer.view && !document.activeElement?.checkVisibility()) {
+      byId(explorer.view).tabIndex = -1;
+      byId(explorer.view).focus({ preventScroll: true }); // tells a screen reader which view opened
+    }
+    shown = explorer.view;
   };
   explorer.listen(render);
   listenToKeys(explorer, write, overview);
@@ -64,6 +69,7 @@ function startPage() {
     const present = document.elementFromPoint(innerWidth / 2, 120); // what is in view stays there
     explorer.isLarge = !explorer.isLarge;
     explorer.changed();
+    say(explorer.isLarge ? t("Projector view: Escape leaves it.") : "");
     if (scrollY) present?.scrollIntoView();
   });
   const language = byId("language"); // the same view in the other language
@@ -73,7 +79,8 @@ function startPage() {
   addEventListener("hashchange", () => !history.state && isAddress(location.hash) && location.reload());
   addEventListener("resize", render);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", render);
-  byId("map-box").open = !isNarrow; // on a small screen, the map stands folded above the view
+  // on a small screen, the map stands folded above the view
+  byId("map-box").open = !matchMedia("(max-width: 1000px)").matches;
   byId("map-box").addEventListener("toggle", render);
   if (explorer.memory.message) byId("message").textContent = explorer.memory.message;
   /** @type {any} */ (window).npformer = {

@@ -46,6 +46,11 @@ export function openDialog(label, title, ...children) {
   return dialog;
 }
 
+/** Say in a corner of the page what happened; screen readers read it. @param {string} text */
+export function say(text) {
+  byId("said").replaceChildren(element("span", {}, text)); // a new one, which fades after some seconds
+}
+
 /**
  * Make a button.
  * @param {string} text
@@ -75,26 +80,13 @@ export function follower(name, follow, title) {
 }
 
 /**
- * Make a bar that begins at the left, and for a number below 0 has another colour.
- * @param {number} part   of the whole width
- */
-export function shareBar(part) {
-  const styles = { width: `${100 * Math.min(1, Math.abs(part))}%` };
-  return element("span", { className: "share" }, element("i", { className: signOf(part), styles }));
-}
-
-/**
  * Make a bar that begins in the middle: to the right for a number above 0, to the left below.
  * @param {number} part   of half the width
  */
 export function signedBar(part) {
-  const styles = { width: `${50 * Math.min(1, Math.abs(part))}%`, [part < 0 ? "right" : "left"]: "50%" };
-  return element("span", { className: "bar" }, element("i", { className: signOf(part), styles }));
-}
-
-/** @param {number} part */
-function signOf(part) {
-  return part < 0 ? "negative" : "positive";
+  const styles = { width: `${50 * Math.min(1, Math.abs(part))}%`, [part < 0 ? "right" : "left"]: "50%" },
+    className = part < 0 ? "negative" : "positive";
+  return element("span", { className: "bar" }, element("i", { className, styles }));
 }
 
 /**
@@ -140,8 +132,13 @@ function walkTable(region) {
   const cells = [...region.querySelectorAll("td > button")],
     first = cells.find((cell) => cell.matches(".important")) ?? cells[0];
   if (!first) return;
+  const stop = (/** @type {EventTarget | null} */ at) => {
+    for (const cell of cells) cell.tabIndex = cell === at ? 0 : -1;
+  };
+  stop(first);
   region.tabIndex = -1;
-  for (const cell of cells) cell.tabIndex = cell === first ? 0 : -1;
+  region.ariaLabel += t(": arrow keys go from cell to cell");
+  region.addEventListener("focusin", (/** @type {FocusEvent} */ event) => stop(event.target));
   region.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {
     const [down, right] = ARROWS[event.key] ?? [],
       cell = /** @type {any} */ (event.target).closest("td");
@@ -156,7 +153,7 @@ function walkTable(region) {
 const LEFT = new Map();
 
 /**
- * Make a region that is scrolled sideways by a finger, the arrow keys, the wheel or the buttons at its edges,
+ * Make a region that is scrolled sideways by a finger, the arrow keys or the buttons at its edges,
  * which show that there is more. The names of the rows of a table stay. At first, what has the class
  * "important" is in view; later, what the reader scrolled to.
  * @param {string} label
@@ -189,12 +186,6 @@ export function scroller(label, ...children) {
   region.addEventListener("scroll", () => {
     LEFT.set(label, region.scrollLeft);
     look();
-  });
-  region.addEventListener("wheel", (/** @type {WheelEvent} */ event) => {
-    const { scrollLeft } = region;
-    if (event.shiftKey || event.ctrlKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) return;
-    region.scrollLeft += event.deltaY;
-    if (region.scrollLeft !== scrollLeft) event.preventDefault();
   });
   new ResizeObserver(begin).observe(region); // at first when it is drawn
   return frame;

@@ -11,12 +11,13 @@ import { currentTheme } from "./colors.js";
 
 /**
  * @typedef {object} PictureOptions
- * @property {string} id          a name, also that of the saved file
+ * @property {string} id          a name, with which that of the saved file begins
  * @property {(width: number, room: number) => {width: number, height: number}} layout  its size on the page,
  *   of which a width and a height are free
  * @property {(surface: Surface, theme: Theme) => void} draw
  * @property {(surface: Surface, theme: Theme) => void} [over]  what moves, over the rest
- * @property {(x: number, y: number, kind: "move" | "click") => void} [point]
+ * @property {(x: number, y: number, kind: "move" | "tap" | "click") => void} [point]  a tap of a finger that
+ *   slides otherwise opens nothing
  * @property {boolean} [slides]  whether a finger that slides sideways points, and does not scroll
  * @property {(row: number, column: number) => void} [move]  an arrow key was pressed
  * @property {() => void} [enter]  the key Enter was pressed
@@ -88,7 +89,7 @@ export class Picture {
    */
   fit(width, room) {
     const isLarge = document.documentElement.classList.contains("large"),
-      free = isLarge ? room - 2.6 * parseFloat(getComputedStyle(document.documentElement).fontSize) : room;
+      free = isLarge ? room - 4 * parseFloat(getComputedStyle(document.documentElement).fontSize) : room;
     const layout = (/** @type {number} */ zoom) => {
       this.zoom = zoom;
       return this.options.layout(width / zoom, free / zoom);
@@ -114,7 +115,7 @@ export class Picture {
       if (event.pointerType !== "touch" || options.slides) options.point?.(...place(event), "move");
     });
     canvas.addEventListener("click", (/** @type {PointerEvent} */ event) => {
-      options.point?.(...place(event), options.slides && event.pointerType === "touch" ? "move" : "click");
+      options.point?.(...place(event), options.slides && event.pointerType === "touch" ? "tap" : "click");
     });
     canvas.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {
       const move = ARROWS[event.key];

@@ -13,7 +13,7 @@ const CELL = { size: 12, height: 24, letter: 7.4 };
 
 export class Saves {
   /**
-   * @param {string} id   a name, also that of the saved file
+   * @param {string} id   a name, with which that of the saved file begins
    * @param {() => Size} size
    * @param {import("./surfaces.js").Drawing} draw
    * @param {() => string} sentence   what the picture shows
@@ -61,7 +61,7 @@ export class Saves {
   }
 
   saveSvg() {
-    saveFile(`${this.id}.svg`, new Blob([this.svgFile()], { type: "image/svg+xml" }));
+    saveFile(this.id, "svg", new Blob([this.svgFile()], { type: "image/svg+xml" }));
   }
 
   savePng() {
@@ -74,7 +74,7 @@ export class Saves {
     context.fillStyle = theme.background;
     context.fillRect(0, 0, width, height);
     this.drawSaved(new CanvasSurface(context), theme);
-    copy.toBlob((/** @type {Blob} */ blob) => saveFile(`${this.id}.png`, blob));
+    copy.toBlob((/** @type {Blob} */ blob) => saveFile(this.id, "png", blob));
   }
 }
 

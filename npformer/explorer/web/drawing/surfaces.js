@@ -1,6 +1,7 @@
 // @ts-check
 // What pictures are drawn on: a canvas on the page, or an SVG file. Both have the same methods.
-import { element } from "./page_elements.js";
+import { byId, element, say } from "./page_elements.js";
+import { t } from "../words/text.js";
 
 /**
  * @typedef {object} Surface
@@ -155,8 +156,14 @@ function escapeXml(text) {
   return text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
 }
 
-/** Make the browser save a file. @type {(name: string, blob: Blob) => void} */
-export function saveFile(name, blob) {
+/**
+ * Make the browser save a file, under a name that says what it shows, of which sentence.
+ * @type {(what: string, kind: string, blob: Blob) => void}
+ */
+export function saveFile(what, kind, blob) {
+  const words = `${what} ${byId("source-text").textContent}`.match(/[\p{L}\p{N}_.]+/gu) ?? [],
+    name = `${words.join("-").slice(0, 80)}.${kind}`;
+  say(t("Saved: {name}", { name }));
   const link = element("a", { href: URL.createObjectURL(blob), download: name });
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);

@@ -199,19 +199,27 @@ export class ForwardPass {
   }
 
   /**
-   * Self-attention and the feed-forward network: x (T, D) -> y (T, D).
+   * Self-attention, in a decoder cross-attention, and the feed-forward network: x (T, D) -> y (T, D).
    * @param {string} path
    * @param {Step} x
-   * @param {import("./masks.js").Mask} mask
+   * @param {import("./masks.js").Mask} mask   of the self-attention
+   * @param {{memory: Step, mask: import("./masks.js").Mask} | null} cross   memory (S, D), in a decoder
    */
-  layer(path, x, mask) {
+  layer(path, x, mask, cross = null) {
     // every position attends to the positions that the mask shows
     let h = this.preprocess(path, 1, x);
     h = multiHeadAttention(this, `${path}.self_attention`, h, h, mask);
     x = this.postprocess(path, 1, x, h);
+    if (cross) {
+      // queries from the decoder, keys and values from the encoder
+      h = this.preprocess(path, 2, x);
+      h = multiHeadAttention(this, `${path}.cross`, h, cross.memory, cross.mask);
+      x = this.postprocess(path, 2, x, h);
+    }
     // the same network is applied to each position
-    h = this.preprocess(path, 2, x);
-    return this.postprocess(path, 2, x, this.feedForward(`${path}.feed_forward`, h));
+    const last = cross ? 3 : 2;
+    h = this.preprocess(path, last, x);
+    return this.postprocess(path, last, x, this.feedForward(`${path}.feed_forward`, h));
   }
 
   /**

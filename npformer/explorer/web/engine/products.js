@@ -3,7 +3,7 @@
 // two gradients. If Y = A B, then dA = dY Bᵀ and dB = Aᵀ dY. Each product is added to Y, since gradients add
 // up.
 //
-// Each function ends with three plain loops, which would suffice. Before them stand the same loops for blocks
+// The functions end with three plain loops, which would suffice. Before them stand the same loops for blocks
 // of two by four numbers, which are nearly three times as fast: a number that was read is used several times.
 // The plain loops then compute what no block covers.
 
@@ -12,11 +12,29 @@
  * @type {(A: Float64Array, B: Float64Array, Y: Float64Array, n: number, k: number, o: number) => void}
  */
 export function addProduct(A, B, Y, n, k, o) {
+  addStrided(A, B, Y, n, k, o, k, 1);
+}
+
+/**
+ * Y (k, o) += Aᵀ B, where A is (n, k) and B is (n, o)
+ * @type {(A: Float64Array, B: Float64Array, Y: Float64Array, n: number, k: number, o: number) => void}
+ */
+export function addTransposedProduct(A, B, Y, n, k, o) {
+  addStrided(A, B, Y, k, n, o, 1, k);
+}
+
+/**
+ * Y (n, o) += A (n, k) B (k, o), where A has its entry (i, l) at i * down + l * right
+ * @type {(A: Float64Array, B: Float64Array, Y: Float64Array, n: number, k: number, o: number, down: number,
+ *   right: number) => void}
+ */
+function addStrided(A, B, Y, n, k, o, down, right) {
   const pairs = n - (n % 2), fours = k - (k % 4);
   for (let i = 0; i < pairs; i += 2) {
     for (let l = 0; l < fours; l += 4) {
-      const a = i * k + l, a0 = A[a], a1 = A[a + 1], a2 = A[a + 2], a3 = A[a + 3];
-      const c = a + k, c0 = A[c], c1 = A[c + 1], c2 = A[c + 2], c3 = A[c + 3];
+      const a = i * down + l * right;
+      const a0 = A[a], a1 = A[a + right], a2 = A[a + 2 * right], a3 = A[a + 3 * right];
+      const c = a + down, c0 = A[c], c1 = A[c + right], c2 = A[c + 2 * right], c3 = A[c + 3 * right];
       const y = i * o, z = y + o, b = l * o;
       for (let j = 0; j < o; j++) {
         const b0 = B[b + j], b1 = B[b + o + j], b2 = B[b + 2 * o + j], b3 = B[b + 3 * o + j];
@@ -27,7 +45,7 @@ export function addProduct(A, B, Y, n, k, o) {
   }
   for (let i = 0; i < n; i++) {
     for (let l = i < pairs ? fours : 0; l < k; l++) {
-      const a = A[i * k + l];
+      const a = A[i * down + l * right];
       for (let j = 0; j < o; j++) Y[i * o + j] += a * B[l * o + j];
     }
   }
@@ -59,32 +77,6 @@ export function addProductWithTransposed(A, B, Y, n, k, o) {
       let sum = 0;
       for (let l = 0; l < k; l++) sum += A[i * k + l] * B[j * k + l];
       Y[i * o + j] += sum;
-    }
-  }
-}
-
-/**
- * Y (k, o) += Aᵀ B, where A is (n, k) and B is (n, o)
- * @type {(A: Float64Array, B: Float64Array, Y: Float64Array, n: number, k: number, o: number) => void}
- */
-export function addTransposedProduct(A, B, Y, n, k, o) {
-  const pairs = k - (k % 2), fours = n - (n % 4);
-  for (let l = 0; l < pairs; l += 2) {
-    for (let i = 0; i < fours; i += 4) {
-      const a = i * k + l, a0 = A[a], a1 = A[a + k], a2 = A[a + 2 * k], a3 = A[a + 3 * k];
-      const c = a + 1, c0 = A[c], c1 = A[c + k], c2 = A[c + 2 * k], c3 = A[c + 3 * k];
-      const y = l * o, z = y + o, b = i * o;
-      for (let j = 0; j < o; j++) {
-        const b0 = B[b + j], b1 = B[b + o + j], b2 = B[b + 2 * o + j], b3 = B[b + 3 * o + j];
-        Y[y + j] += a0 * b0 + a1 * b1 + a2 * b2 + a3 * b3;
-        Y[z + j] += c0 * b0 + c1 * b1 + c2 * b2 + c3 * b3;
-      }
-    }
-  }
-  for (let l = 0; l < k; l++) {
-    for (let i = l < pairs ? fours : 0; i < n; i++) {
-      const a = A[i * k + l];
-      for (let j = 0; j < o; j++) Y[l * o + j] += a * B[i * o + j];
     }
   }
 }

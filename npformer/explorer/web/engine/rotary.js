@@ -18,30 +18,23 @@ import { rearrange } from "./linear.js";
 export function rotate(tape, path, x, table, layout) {
   const [, length, width] = x.shape, half = width / 2;
   const pairs = rotaryPairs(layout, width);
-  const y = new Float64Array(x.data.length);
-  for (let row = 0; row < y.length / width; row++) {
-    const angles = (row % length) * width, start = row * width;
-    // y[first] = a * cos - b * sin, y[second] = a * sin + b * cos
-    pairs.forEach(([first, second], i) => {
-      const cos = table.data[angles + i], sin = table.data[angles + half + i];
-      const a = x.data[start + first], b = x.data[start + second];
-      y[start + first] = a * cos - b * sin;
-      y[start + second] = a * sin + b * cos;
-    });
-  }
-  const step = tape.record("rotate", path, x.shape, y, [x, table], { layout });
-  step.back = () => {
-    for (let row = 0; row < y.length / width; row++) {
+  /** @type {(from: Float64Array, into: Float64Array, sign: number) => void} */
+  const turn = (from, into, sign) => {
+    for (let row = 0; row < into.length / width; row++) {
       const angles = (row % length) * width, start = row * width;
-      // the rotation by the opposite angle: its cosine is the same, its sine has the opposite sign
       pairs.forEach(([first, second], i) => {
-        const cos = table.data[angles + i], sin = table.data[angles + half + i];
-        const da = step.grad[start + first], db = step.grad[start + second];
-        x.grad[start + first] += da * cos + db * sin;
-        x.grad[start + second] += db * cos - da * sin;
+        const cos = table.data[angles + i], sin = sign * table.data[angles + half + i];
+        const a = from[start + first], b = from[start + second];
+        into[start + first] += a * cos - b * sin;
+        into[start + second] += a * sin + b * cos;
       });
     }
   };
+  const y = new Float64Array(x.data.length);
+  turn(x.data, y, 1);
+  const step = tape.record("rotate", path, x.shape, y, [x, table], { layout });
+  // the rotation by the opposite angle: its cosine is the same, its sine has the opposite sign
+  step.back = () => turn(step.grad, x.grad, -1);
   return step;
 }
 

@@ -3,11 +3,9 @@
 // TransformerConfig.
 import { ForwardPass, Model } from "./pass.js";
 import { causalMask, sourceMask } from "./masks.js";
-import { multiHeadAttention } from "./multi_head.js";
 
 /** @typedef {import("./tape.js").Step} Step */
 /** @typedef {import("./tape.js").Tape} Tape */
-/** @typedef {import("./masks.js").Mask} Mask */
 /** @typedef {import("./pass.js").Edits} Edits */
 
 /** The model. In its ids, targetIn is the start symbol, followed by all tokens of targetOut but the last. */
@@ -61,7 +59,7 @@ export class TransformerPass extends ForwardPass {
     const memoryMask = sourceMask(this.config, source, targetIn);
     let x = this.embeddingOf("target", targetIn);
     for (let i = 0; i < this.config.n_layers; i++) {
-      x = this.decoderLayer(`decoder.${i}`, x, memory, mask, memoryMask);
+      x = this.layer(`decoder.${i}`, x, mask, { memory, mask: memoryMask });
     }
     return this.predict(x);
   }
@@ -73,28 +71,6 @@ export class TransformerPass extends ForwardPass {
   predict(x) {
     if (this.config.final_norm) x = this.norm("decoder.norm", x);
     return this.output(x, this.config.tied === "none" ? null : this.tokenVectors("target"));
-  }
-
-  /**
-   * Masked self-attention, cross-attention and the feed-forward network: x (T, D), memory (S, D) -> y (T, D).
-   * @param {string} path
-   * @param {Step} x
-   * @param {Step} memory
-   * @param {Mask} mask
-   * @param {Mask} memoryMask
-   */
-  decoderLayer(path, x, memory, mask, memoryMask) {
-    // every position attends to itself and to the positions before it
-    let h = this.preprocess(path, 1, x);
-    h = multiHeadAttention(this, `${path}.self_attention`, h, h, mask);
-    x = this.postprocess(path, 1, x, h);
-    // queries from the decoder, keys and values from the encoder
-    h = this.preprocess(path, 2, x);
-    h = multiHeadAttention(this, `${path}.cross`, h, memory, memoryMask);
-    x = this.postprocess(path, 2, x, h);
-    // the same network is applied to each position
-    h = this.preprocess(path, 3, x);
-    return this.postprocess(path, 3, x, this.feedForward(`${path}.feed_forward`, h));
   }
 
   /**

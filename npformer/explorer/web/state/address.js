@@ -1,6 +1,7 @@
 // @ts-check
 // The state of the page in its address, so that a link shows the same view.
 import { checkedEdits } from "./checked_edits.js";
+import { editsApart, takeOver, takenFrom } from "./comparison.js";
 import { ReaderError } from "./reader_error.js";
 import { repeatTraining, trainingText } from "./training_log.js";
 import { Translation } from "./translation.js";
@@ -48,7 +49,11 @@ export function addressOf(explorer) {
     const isChanged = JSON.stringify(session.ids) !== session.firstIds;
     if (isChanged && session.task instanceof Translation) parts.set("ids", idsText(session));
     if (trainingText(session)) parts.set("training", trainingText(session));
-    if (session.countEdits()) parts.set("edits", JSON.stringify(session.edits));
+    // of an activation that was taken over, where it is from; but training changes what is there
+    const from = session.log.length ? "" : takenFrom(session),
+      edits = from ? editsApart(session) : session.edits;
+    if (Object.keys(edits).length) parts.set("edits", JSON.stringify(edits));
+    if (from) parts.set("taken", from);
   }
   parts.set("view", view);
   parts.set("direction", direction);
@@ -62,11 +67,6 @@ export function addressOf(explorer) {
     if (text && (owner === null || owner === view)) parts.set(name, text);
   }
   return parts.toString();
-}
-
-/** Return the link of the view as it is now. @type {(explorer: Explorer) => string} */
-export function linkOf(explorer) {
-  return `${location.href.split("#")[0]}#${addressOf(explorer)}`;
 }
 
 /** Return whether an address says anything about the state of the page. @type {(hash: string) => boolean} */
@@ -129,7 +129,8 @@ function readSession(session, parts) {
   else if (source !== null && (source !== session.texts.source || target !== null))
     session.setSentence(source, target);
   const edits = parts.get("edits"),
-    training = parts.get("training");
+    training = parts.get("training"),
+    from = parts.get("taken");
   if (edits) session.edits = checkedEdits(session, JSON.parse(edits));
   if (training) {
     repeatTraining(session, training, (state) => ({
@@ -138,7 +139,8 @@ function readSession(session, parts) {
     }));
     session.untaught = null;
   }
-  if (!edits && !training) return;
+  if (!edits && !training && !from) return;
+  if (from) takeOver(session, from);
   session.run();
   session.generate();
 }

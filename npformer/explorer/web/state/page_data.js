@@ -2,13 +2,8 @@
 // The data that the page carries: the description of the model, and its numbers.
 
 /** Read the text of a script element of the page. @type {(id: string) => string} */
-function scriptText(id) {
+export function scriptText(id) {
   return (document.getElementById(id)?.textContent ?? "").trim();
-}
-
-/** @returns {any} */
-export function readHead() {
-  return JSON.parse(scriptText("head"));
 }
 
 /** Return the numbers, which stand on the page as base64 of float32. */

@@ -3,7 +3,7 @@
 import { Adam, GradientDescent, copyParameters, parameterGradients } from "../engine/optimizers.js";
 import { rowOf } from "../engine/tape.js";
 import { recordedTape } from "./recorded.js";
-import { readHead, readNumbers, splitNumbers } from "./page_data.js";
+import { readNumbers, scriptText, splitNumbers } from "./page_data.js";
 import { ReaderError } from "./reader_error.js";
 import { Continuation } from "./continuation.js";
 import { Translation } from "./translation.js";
@@ -13,7 +13,7 @@ const MOST_UNDO = 20;
 
 export class Session {
   constructor() {
-    this.head = readHead();
+    this.head = JSON.parse(scriptText("head"));
     const numbers = readNumbers();
     /** @type {any} */
     this.edits = {};

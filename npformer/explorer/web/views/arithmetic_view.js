@@ -1,6 +1,6 @@
 // @ts-check
 // The arithmetic of the chosen number: its largest terms, their sum, and all terms on demand.
-import { button, element, table } from "../drawing/page_elements.js";
+import { element, follower, signedBar, table } from "../drawing/page_elements.js";
 import { sumOf, terms } from "../arithmetic/terms.js";
 import { isExplained, whyUnexplained } from "../state/recorded.js";
 import { numberText } from "../drawing/number_texts.js";
@@ -146,7 +146,8 @@ export function arithmetic(explorer, explanation) {
   const most = Math.abs(list[0]?.value ?? 1) || 1;
   const items = list.slice(0, SHOWN).map((term) => termRow(explorer, term, most, list));
   if (rest.length) {
-    const cells = [span(t("{count} more together", { count: rest.length })), span(numberText(sumOf(rest)))];
+    const texts = [t("{count} more together", { count: rest.length }), numberText(sumOf(rest))],
+      cells = texts.map((text) => element("span", {}, text));
     items.push(element("li", { className: "rest" }, ...cells));
   }
   const { terms: all, scale } = explanation,
@@ -162,23 +163,12 @@ export function arithmetic(explorer, explanation) {
 
 /** @type {(explorer: Explorer, term: Term, most: number, all: Term[]) => any} */
 function termRow(explorer, term, most, all) {
-  const bar = element("i", { className: term.value < 0 ? "negative" : "positive" });
-  const width = `${Math.min(1, Math.abs(term.value) / most) * 50}%`;
-  Object.assign(bar.style, { width, [term.value < 0 ? "right" : "left"]: "50%" });
   const label = termLabel(explorer, term, all),
-    target = targetOf(explorer, term);
-  const named = target
-    ? button(label, () => target(), { className: "follow", title: t("Show how this number was computed") })
-    : span(label);
+    named = follower(label, targetOf(explorer, term), t("Show how this number was computed"));
   const names = term.factors.map(({ name }) => name).filter(Boolean),
-    product = element("span", { textContent: productText(term), title: names.join(", ") });
-  const bars = element("span", { className: "bar" }, bar);
-  return element("li", {}, named, bars, product, span(numberText(term.value)));
-}
-
-/** @param {string} textContent */
-function span(textContent) {
-  return element("span", { textContent });
+    product = element("span", { title: names.join(", ") }, productText(term)),
+    value = element("span", {}, numberText(term.value));
+  return element("li", {}, named, signedBar(term.value / most), product, value);
 }
 
 /**

@@ -53,7 +53,9 @@ export function sublayersOf({ session, tape }) {
       const querySide = isSource ? "source" : "target",
         keySide = isSource || isCross ? "source" : "target";
       const read = fits(tokensOf(session, querySide), queries);
-      const predicted = isSource ? [] : predictedTokens(session, queries);
+      const known = session.ids || session.head.example?.predicted_tokens,
+        next = known && !isSource ? tokensOf(session, "predicted") : [],
+        predicted = next.length === queries ? next : []; // "" where a position has nothing to predict
       const kind = isCross ? t("cross-attention") : ofStack,
         layer = Number(parts.find((part) => /^\d+$/.test(part)) ?? 0);
       return {
@@ -82,18 +84,6 @@ export function sublayersOf({ session, tape }) {
 export function namesOf(sublayers) {
   const pairs = sublayers.map(({ name, kind, layer }) => [name, `${kind} ${layer}`]);
   return /** @type {[string, string][]} */ (pairs);
-}
-
-/**
- * Return the token that each position of a decoder has to predict, "" where there is none.
- * @param {import("../state/session.js").Session} session
- * @param {number} length
- * @returns {string[]}
- */
-function predictedTokens(session, length) {
-  if (!session.ids && !session.head.example?.predicted_tokens) return [];
-  const tokens = tokensOf(session, "predicted");
-  return tokens.length === length ? tokens : [];
 }
 
 /**

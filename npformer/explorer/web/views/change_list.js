@@ -16,14 +16,11 @@ const TEXTS = {
   values: (list) =>
     list.length > MOST_LISTED
       ? t("taken from another sentence")
-      : list.map(valueText).join(t(", ")),
+      : list
+          .map(([index, value]) => t("entry {index} = {value}", { index, value: numberText(value) }))
+          .join(t(", ")),
   dropout: (list) => t("{count} entries dropped", { count: list.length }),
 };
-
-/** @param {[number, number]} entry */
-function valueText([index, value]) {
-  return t("entry {index} = {value}", { index, value: numberText(value) });
-}
 
 export class ChangeList {
   /** @param {Explorer} explorer */

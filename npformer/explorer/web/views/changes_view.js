@@ -7,7 +7,7 @@ import { comparison } from "./probability_table.js";
 import { entryForm } from "./entry_form.js";
 import { ChangeList } from "./change_list.js";
 import { similarActivations } from "../engine/activations.js";
-import { renderTokens } from "./token_inputs.js";
+import { Exchange } from "./exchange.js";
 import { numberText } from "../drawing/number_texts.js";
 import { t } from "../words/text.js";
 
@@ -23,6 +23,13 @@ export class ChangesView {
     this.entry = entryForm(explorer, "value-of", t("Set this value"), (step, index, value) =>
       this.setValue(step.path, index, value),
     );
+    const exchange = (/** @type {"source" | "target"} */ side) =>
+      new Exchange(explorer, side, (place, id) => {
+        explorer.session.setToken(side, place, id);
+        explorer.recompute();
+      });
+    this.exchanges = this.tokens.map(([side]) => exchange(side));
+    byId("what-tokens").append(...this.exchanges.map(({ root }) => root));
     this.result.before(this.list.root);
     byId("what-masks").after(this.mask.root);
     byId("what-value").append(this.entry.root);
@@ -36,10 +43,19 @@ export class ChangesView {
     );
   }
 
+  /** The tokens that may be replaced, of each side. */
+  get tokens() {
+    const { task, ids } = this.explorer.session;
+    return (ids && task?.tokens(ids)) ?? [];
+  }
+
   render() {
     this.renderHeads();
     this.renderActivation();
-    renderTokens(this.explorer, byId("what-tokens"));
+    const { head } = this.explorer.session;
+    this.tokens.forEach(([side, ids], i) =>
+      this.exchanges[i].show(ids.map((id) => head[`${side}_words`][id])),
+    );
     this.renderMask();
     this.list.render();
     this.entry.render();
@@ -50,10 +66,6 @@ export class ChangesView {
         ? t("Loss {before} → {loss}, the same output", values)
         : t("Loss {before} → {loss}, another output", values);
     replaceContent(this.result, comparison(this.explorer, this.explorer.session.before));
-  }
-
-  showResult() {
-    this.result.scrollIntoView({ block: "nearest" });
   }
 
   renderHeads() {
@@ -114,6 +126,6 @@ export class ChangesView {
     const others = (session.edits.values?.[path] ?? []).filter((/** @type {number[]} */ [i]) => i !== index);
     session.setEdits("values", path, [...others, [index, value]]);
     this.explorer.recompute();
-    if (matchMedia("(max-width: 1000px)").matches) this.showResult();
+    if (matchMedia("(max-width: 1000px)").matches) this.result.scrollIntoView({ block: "nearest" });
   }
 }

@@ -5,10 +5,11 @@ import { button, byId, choice, element, replaceContent, scroller, table } from "
 import { tableSaves } from "../drawing/saves.js";
 import { currentTheme, paletteOf, shadeOf } from "../drawing/colors.js";
 import { cellText, numberText, percent, visibleText } from "../drawing/number_texts.js";
-import { exchangedWords, sentenceField } from "./sentence_field.js";
+import { sublayersOf } from "./attention_maps.js";
+import { exchangedPairs, exchangedWords, sentenceField } from "./sentence_field.js";
 import { argmax } from "../engine/tape.js";
-import { axesOf, sideOf, tokensOf } from "../state/axes.js";
-import { otherText, othersText, patching } from "../state/comparison.js";
+import { sideOf, tokensOf } from "../state/axes.js";
+import { editsApart, otherText, othersOf, patching, readFrom, takenFrom } from "../state/comparison.js";
 import { blockName, blockOf, blockTitle, layerName, stackName } from "../state/sentences.js";
 import { ReaderError } from "../state/reader_error.js";
 import { t } from "../words/text.js";
@@ -38,29 +39,34 @@ export class CompareView {
     this.what = "heads";
     /** @type {Found | null} */
     this.found = null;
-    this.known = ""; // the tokens, the changes and the training steps for which it was found
+    this.known = ""; // what it was found for
     this.sentence = ""; // the tokens for which the second sentence was written
     /** @type {{path: string, place: number} | null} */
     this.chosen = null;
     this.told = ""; // what happened to an activation that was put into the sentence
-    this.text = sentenceField("compare-text");
+    this.text = sentenceField(explorer, "compare-text", "source");
+    this.text.addEventListener("input", () => {
+      byId("compare-found").textContent = t("The second sentence has changed: press “Compare the two”.");
+      this.known = "";
+    });
+    this.text.addEventListener("change", () => this.text.form.requestSubmit());
     byId("compare-form").addEventListener("submit", (/** @type {Event} */ event) => {
       event.preventDefault();
-      this.takeBack();
-      this.chosen = null;
-      this.compute();
+      if (this.state !== this.known) this.choose(null);
     });
     this.restore();
   }
 
   /** Show what an address says, once. */
   restore() {
-    const { shared } = this.explorer.memory;
-    if (!shared?.compare) return;
-    const [what, path, place, text] = shared.compare.split("|");
+    const { memory, session } = this.explorer,
+      from = memory.shared?.compare ?? takenFrom(session);
+    if (!from) return;
+    const { what, text, ...chosen } = readFrom(from);
     this.what = KINDS.find(([kind]) => kind === what)?.[0] ?? this.what;
-    this.chosen = { path, place: Number(place) };
-    this.text.value = text ?? "";
+    this.chosen = chosen;
+    this.text.value = text;
+    this.text.dispatchEvent(new Event("input"));
     this.sentence = this.tokens;
   }
 
@@ -68,35 +74,30 @@ export class CompareView {
     return JSON.stringify(this.explorer.session.ids);
   }
 
-  /** The changes of the reader without the activation that was taken over. */
-  get edits() {
-    const { values, ...others } = this.explorer.session.edits,
-      own = Object.entries(values ?? {}).filter(([path]) => path !== this.chosen?.path);
-    return own.length ? { ...others, values: Object.fromEntries(own) } : others;
-  }
-
   get state() {
-    return `${this.tokens} ${JSON.stringify(this.edits)} ${this.explorer.session.log.length}`;
+    const { session } = this.explorer;
+    return [this.tokens, JSON.stringify(editsApart(session)), session.log.length, this.what].join(" ");
   }
 
   render() {
     const { session } = this.explorer;
     if (this.tokens !== this.sentence) {
       this.text.value = session.task?.shown(otherText(session)) ?? "";
+      this.text.dispatchEvent(new Event("input"));
       this.sentence = this.tokens;
       this.chosen = null;
     }
-    if (this.state !== this.known) this.compute();
-    else this.show();
+    this.update();
   }
 
-  /** Compute the effects of all activations of the other text. */
-  compute() {
+  /** Show the effects, and compute them where they are those of another text, kind or change. */
+  update() {
+    if (this.state === this.known) return this.show();
     this.known = this.state;
     this.found = null;
     byId("compare-found").textContent = "";
     try {
-      this.found = patching(this.explorer.session, this.text.value, this.what, this.edits);
+      this.found = patching(this.explorer.session, this.text.value, this.what);
     } catch (error) {
       if (!(error instanceof ReaderError)) throw error;
       byId("compare-found").textContent = error.message;
@@ -107,17 +108,12 @@ export class CompareView {
   show() {
     const { found } = this;
     const choose = (/** @type {Activation} */ what) => {
-      this.takeBack();
       this.what = what;
-      this.chosen = null;
-      this.compute();
+      this.choose(null);
     };
     replaceContent(byId("compare-kinds"), choice(t("what is taken over"), KINDS, this.what, choose));
-    byId("compare-act").hidden = !found;
-    if (!found) {
-      for (const id of ["compare-chosen", "compare-tables"]) byId(id).replaceChildren();
-      return;
-    }
+    byId("compare-answer").hidden = byId("compare-tables").hidden = !found;
+    if (!found) return;
     const rows = found.sites.flatMap((site) => this.named(site)),
       largest = rows.reduce((a, b) => (Math.abs(b.exact) > Math.abs(a.exact) ? b : a)),
       { path: own, place: at } = this.chosen ?? {},
@@ -125,11 +121,12 @@ export class CompareView {
     this.chosen = { path: chosen.path, place: chosen.place };
     byId("compare-found").textContent = this.finding(found, largest);
     this.tell(found, chosen);
-    this.remember();
+    this.explorer.remember("compare", this.from);
     this.explorer.mark(chosen.path);
     const most = Math.abs(largest.exact) || 1,
-      pair = `${byId("source-text").textContent} / ${this.text.value}`,
-      sentence = () => `${pair}${t(": ")}${byId("compare-found").textContent}`;
+      texts = /** @type {const} */ ([byId("source-text").textContent, this.text.value]),
+      name = ["compare", ...exchangedPairs(...texts).flat()].join("-"),
+      sentence = () => `${texts.join(" / ")}${t(": ")}${byId("compare-found").textContent}`;
     const tables = [...new Set(rows.map(({ path }) => path.split(".")[0]))].map((stack) => {
       const [caption, made] = this.table(rows, stack, most, chosen),
         label = `${caption}${t(", ")}${KINDS.find(([kind]) => kind === this.what)?.[1]}`;
@@ -137,15 +134,16 @@ export class CompareView {
         "div",
         { className: "picture" },
         scroller(label, made),
-        tableSaves(stack, made, sentence),
+        tableSaves(`${name}-${stack}`, made, sentence),
       );
     });
     replaceContent(byId("compare-tables"), ...tables);
   }
 
-  remember() {
+  /** Where the chosen activation is from. */
+  get from() {
     const { path, place } = /** @type {{path: string, place: number}} */ (this.chosen);
-    this.explorer.remember("compare", [this.what, path, place, this.text.value].join("|"));
+    return [this.what, path, place, this.text.value].join("|");
   }
 
   /**
@@ -172,7 +170,10 @@ export class CompareView {
         ? t("Largest effect: {place}: {effect}, towards “{other}”. ", { place, effect, other: word(versus) })
         : t("Largest effect: {place}: {effect}. ", { place, effect });
     const isHead = this.what === "heads",
-      detail = isHead ? this.attended(path, index, position) : othersText(found, path, index);
+      { most, isDirect } = othersOf(found, path, index),
+      others = t("At the other tokens there, the effect is at most {most}.", { most: numberText(most) }),
+      direct = t(" No other token carries the difference: the decoder reads “{column}” itself.", { column }),
+      detail = isHead ? this.attended(path, index, position) : others + (isDirect ? direct : "");
     return exchanged + leads + largest + detail;
   }
 
@@ -181,14 +182,14 @@ export class CompareView {
    * @type {(path: string, head: number, position: number) => string}
    */
   attended(path, head, position) {
-    const { session, tape } = this.explorer,
-      weights = tape.names.get(path.replace(/merged$/, "attention.weights"));
-    if (path.startsWith("encoder") || !weights) return "";
-    const [, queries, keys] = weights.shape,
-      row = weights.data.subarray((head * queries + position) * keys, (head * queries + position + 1) * keys),
+    const sublayer = sublayersOf(this.explorer).find(({ name }) => path === `${name}.merged`);
+    if (!sublayer || path.startsWith("encoder")) return "";
+    const { weights, keys, rows } = sublayer,
+      start = (head * rows.length + position) * keys.length,
+      row = weights.data.subarray(start, start + keys.length),
       best = argmax(row);
-    const key = visibleText(axesOf(session, weights)[2].labels?.[best] ?? best);
-    return t("There, this head attends most to “{key}”, with {p}.", { key, p: percent(row[best]) });
+    const values = { row: rows[position], key: visibleText(keys[best]), p: percent(row[best]) };
+    return t("At “{row}”, this head attends most to “{key}”: {p}.", values);
   }
 
   /**
@@ -213,7 +214,8 @@ export class CompareView {
       element("b", {}, `${chosen.row}${t(", ")}${chosen.column}${t(": ")}`),
       t(
         "{what} is {score} for your sentence, {other} for the second one, and {patched} for yours with " +
-          "this activation of the second one. The gradient alone estimates the change as {estimate}. ",
+          "this activation of the second one. The gradient alone estimates the change as {estimate}: it " +
+          "follows a straight line from your sentence, and the model bends. ",
         values,
       ),
     );
@@ -226,7 +228,7 @@ export class CompareView {
   /** Replace the activation by that of the other text. @type {(chosen: Named) => void} */
   take({ path, entries }) {
     const { session } = this.explorer;
-    session.setEdits("values", path, entries);
+    session.setEdits("values", path, Object.assign(entries, { from: this.from }));
     session.generate(); // so that the first translation that is announced is the new one
     this.explorer.recompute();
   }
@@ -273,27 +275,25 @@ export class CompareView {
         "aria-pressed": patch === chosen,
       });
       if (made.textContent !== "· ") made.append(element("small", {}, `≈ ${shown(patch.firstOrder)}`));
-      made.ariaLabel = `${patch.row}${t(", ")}${patch.column}${t(": ")}${made.textContent}`;
+      const note = made.childElementCount ? t(" (effect ≈ estimate)") : t(" (below 0.005)");
+      made.ariaLabel = `${patch.row}${t(", ")}${patch.column}${t(": ")}${made.textContent}${note}`;
       return made;
     };
     const ofPath = (/** @type {string} */ path) => own.filter((patch) => patch.path === path),
       first = ofPath(paths[0]);
     const rows = first.map(({ column }, i) => [column, ...paths.map((path) => cell(ofPath(path)[i]))]),
-      head = paths.map((path) => this.shortName(path)),
-      caption = t("{stack}: effects of the activations, with estimates (≈)", { stack: stackName(stack) });
+      head = paths.map((path) => {
+        const layer = t("layer {layer}", { layer: path.split(".")[1] });
+        return this.what === "layers" ? layer : `${layer}${t(", ")}${blockName(blockOf(path))}`;
+      }),
+      caption = t("{stack}: effects (≈ estimates, · below 0.005)", { stack: stackName(stack) });
     return [caption, table(["", ...head], rows, { className: "lens", caption })];
   }
 
-  /** Return the name of an array of a stack at the head of its column. @param {string} path */
-  shortName(path) {
-    const layer = t("layer {layer}", { layer: path.split(".")[1] });
-    return this.what === "layers" ? layer : `${layer}${t(", ")}${blockName(blockOf(path))}`;
-  }
-
-  /** @param {Named} patch */
-  choose({ path, place }) {
+  /** Choose an activation, or that with the largest effect. @param {Named | null} patch */
+  choose(patch) {
     this.takeBack();
-    this.chosen = { path, place };
-    this.show();
+    this.chosen = patch;
+    this.update();
   }
 }

@@ -80,9 +80,6 @@ export function entryForm(explorer, id, action, act, proposal = () => chosenNumb
     root: element("div", {}, form, told),
     form,
     chosen,
-    hideValue() {
-      value.parentElement.hidden = true;
-    },
     /** Show an entry, as if the reader had written it. @type {(step: Step, index: number) => void} */
     show(step, index) {
       proposed = `${explorer.result.path} ${explorer.index}`;

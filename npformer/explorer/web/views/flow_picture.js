@@ -20,7 +20,8 @@ const LEAST = 0.05; // the smallest weight that has a ribbon
 
 /**
  * What the picture shows: how much of the block is computed, from 0 to 1, the chosen token, the direction.
- * @typedef {{part: number, token: number | null, isBackward: boolean, isChosen: boolean}} FlowState
+ * @typedef {{part: number, token: number | null, key: number | null, isBackward: boolean,
+ *   isChosen: boolean}} FlowState   token: -1 where that of the other side is chosen; it may be a key here
  */
 
 /** @type {WeakMap<Float64Array, Float64Array>} thumbnails, by their arrays */
@@ -72,7 +73,7 @@ export function drawFlowBlock(surface, theme, box, state, session) {
   surface.frame(x, y, width, height, isChosen ? CHOSEN : theme.line, isChosen ? 3 : 1);
   const names = box.left > x ? splitName(blockName(block)) : [blockName(block)];
   names.forEach((name, i) => {
-    const style = { size: 11.5, color: theme.ink, bold: isChosen };
+    const style = { size: 11.5, color: theme.ink, bold: isChosen && box.left > x };
     surface.text(x + 5, y + (box.left > x ? height / 2 + (i - (names.length - 1) / 2) * 14 : 8), name, style);
   });
 }
@@ -101,7 +102,7 @@ function drawColumns(surface, theme, box, { token, isBackward }, top, height, pa
 
 /** @type {(surface: Surface, theme: Theme, box: FlowBlock,
  *   state: FlowState, top: number, bottom: number) => void} */
-function drawRibbons(surface, theme, box, { token, part, isBackward }, top, bottom) {
+function drawRibbons(surface, theme, box, { token, key, part, isBackward }, top, bottom) {
   const { data, grad, shape } = /** @type {import("../engine/tape.js").Step} */ (box.weights),
     [heads, queries, keys] = shape,
     numbers = isBackward ? grad : data;
@@ -111,13 +112,14 @@ function drawRibbons(surface, theme, box, { token, part, isBackward }, top, bott
   const gradients = paletteOf("gradient", theme, 1).colors;
   for (let i = 0; i < numbers.length; i++) {
     const weight = Math.abs(numbers[i]) / most,
-      t = Math.floor(i / keys) % queries;
-    if (weight < LEAST || (token !== null && token !== t && weight < 0.3)) continue;
+      t = Math.floor(i / keys) % queries,
+      isOwn = token === t || key === i % keys;
+    if (weight < LEAST || (token !== null && !isOwn && weight < 0.3)) continue;
     const head = Math.floor(i / (queries * keys)),
       from = columnAt(box, i % keys, keys) + (head - (heads - 1) / 2) * 2,
       to = columnAt(box, t, queries);
     const color = isBackward ? gradients[numbers[i] < 0 ? 20 : 236] : HEAD_COLORS[head % HEAD_COLORS.length],
-      opacity = token === null ? 0.2 + 0.5 * weight : token === t ? 0.9 : 0.12;
+      opacity = token === null ? 0.2 + 0.5 * weight : isOwn ? 0.9 : 0.12;
     const end = [from + (to - from) * grown, bottom + (top - bottom) * grown];
     surface.line(from, bottom, end[0], end[1], color, Math.max(0.6, widest * weight), opacity);
   }
@@ -138,9 +140,15 @@ function drawProbabilities(surface, theme, box, { token, part, isChosen }, sessi
       middle = columnAt(box, i, count);
     const color = token === null || token === i ? theme.tints[0] : theme.line;
     surface.rectangle(middle - wide / 2, y + height - bars * p, wide, bars * p, color);
-    const style = { size: wide < 16 ? 10 : 12, rotate: -50, color: theme.ink, bold: token === i };
+    const style = { ...slantOf(wide), color: theme.ink, bold: token === i },
+      above = wide < 16 ? bars : bars * p; // narrow columns have their words at one height
     if (part > 0.5 && words)
-      surface.text(middle - 3, y + height - bars * p - 5, clip(visibleText(words[best]), 9), style);
+      surface.text(middle - 3, y + height - above - 5, clip(visibleText(words[best]), 9), style);
   }
   if (isChosen) surface.frame(box.x, y, box.width, height, CHOSEN, 3);
+}
+
+/** Return the size and the slant of words above or below columns. @param {number} width   of a column */
+export function slantOf(width) {
+  return { size: Math.max(10, Math.min(15, 0.45 * width)), rotate: width < 16 ? -65 : -50 };
 }

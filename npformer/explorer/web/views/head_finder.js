@@ -1,7 +1,7 @@
 // @ts-check
 // A finder of heads: for a chosen token, the weight with which each head of each layer attends from it, or to
 // it, the largest first.
-import { byId, element, follower, replaceContent, shareBar } from "../drawing/page_elements.js";
+import { byId, element, follower, replaceContent } from "../drawing/page_elements.js";
 import { numberText, visibleText } from "../drawing/number_texts.js";
 import { t } from "../words/text.js";
 
@@ -78,6 +78,7 @@ export class HeadFinder {
       return element("p", { textContent: t("No attention of this model connects these two tokens.") });
     const items = found.map((one) => {
       const { sublayer, head, query, key, weight } = one,
+        styles = { width: `${100 * weight}%` },
         isChosen = sublayer.name === this.view.sublayer && head === this.view.head;
       const off = this.view.isOff(sublayer.name, head) ? t(" (off)") : "",
         title = t("{where}, head {head}", { where: sublayer.title, head }) + off;
@@ -93,15 +94,18 @@ export class HeadFinder {
             key: visibleText(sublayer.keys[key]),
           }),
         ),
-        shareBar(weight), // of a full bar, which is the weight 1
+        // a full bar is the weight 1
+        element("span", { className: "share" }, element("i", { className: "positive", styles })),
         element("span", {}, numberText(weight)),
       );
     });
+    const count = found[0].sublayer.keys.length,
+      values = { count, weight: numberText(1 / count) };
     return element(
       "div",
       { className: "found", tabIndex: 0, role: "region", "aria-label": t("Heads, the largest weight first") },
       element("ul", { className: "shares" }, ...items),
-      element("p", { textContent: equalWeights(found[0]) }),
+      element("p", {}, t("A head that attends to all {count} keys alike has the weight {weight}.", values)),
     );
   }
 
@@ -112,16 +116,6 @@ export class HeadFinder {
     if (view.quantity !== "gradients") view.quantity = "weights";
     view.explorer.changed();
   }
-}
-
-/**
- * Return how large the weights of a head would be that does not choose, for comparison.
- * @param {Found} found
- */
-function equalWeights({ sublayer }) {
-  const count = sublayer.keys.length;
-  const values = { count, weight: numberText(1 / count) };
-  return t("A head that attends to all {count} keys alike has the weight {weight}.", values);
 }
 
 /**

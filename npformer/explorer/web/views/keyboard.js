@@ -19,6 +19,7 @@ export function listenToKeys(explorer, write, overview) {
     const isTyping = /^(INPUT|SELECT|TEXTAREA)$/.test(target.tagName);
     const isControl = /^(BUTTON|SUMMARY|A)$/.test(target.tagName) || target.getAttribute("role") === "button";
     const isOpen = document.querySelector("dialog[open]") !== null;
+    if (event.key === "Escape" && !isOpen) leave(explorer, overview);
     if (isTyping || event.ctrlKey || event.metaKey || event.altKey || isOpen) return;
     if (event.key === " " && (!isControl || wasPointer)) {
       event.preventDefault();
@@ -29,15 +30,26 @@ export function listenToKeys(explorer, write, overview) {
       }
       explorer.view = "steps";
       explorer.move(event.shiftKey ? -1 : 1);
-    } else if (event.key === "Escape" && explorer.isPinned) {
-      explorer.isPinned = false;
-      explorer.changed();
-    } else if (event.key === "Escape" && explorer.view !== "overview") {
-      overview.shrink();
     } else if (event.key === "b" || event.key === "f") {
       explorer.setDirection(event.key === "b" ? "backward" : "forward");
     } else if (event.key === "p" || event.key === "l") {
       byId(event.key === "p" ? "large" : "copy-link").click();
     }
   });
+}
+
+/**
+ * Leave the projector view, or close what is open; a block that grew out of the model shrinks back into it.
+ * @type {(explorer: Explorer, overview: {shrink: () => void}) => void}
+ */
+function leave(explorer, overview) {
+  if (explorer.isLarge) byId("large").click();
+  else if (byId("loss-box").open) byId("loss-box").open = false;
+  else if (!byId("sentence-form").hidden) byId("open-form").click();
+  else if (explorer.view !== "steps") return;
+  else if (explorer.memory.grown) overview.shrink();
+  else if (explorer.isPinned) {
+    explorer.isPinned = false;
+    explorer.changed();
+  }
 }

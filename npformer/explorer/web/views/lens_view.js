@@ -62,8 +62,9 @@ export class LensView {
       return made;
     };
     const head = [t("after"), ...logits.map((_, i) => layerText(i))],
+      predicted = tokensOf(session, "predicted").map((token) => (token ? ` → ${visibleText(token)}` : "")),
       rows = guesses.map((list, place) => [
-        visibleText(read[place]),
+        visibleText(read[place]) + predicted[place],
         ...list.map((guess, layer) => cell(guess, place, layer)),
       ]);
     const caption = t("Predictions of every layer"),
@@ -84,20 +85,24 @@ export class LensView {
    */
   tell(guesses, words) {
     const { explorer } = this,
-      decided = decidedAt(guesses),
-      { best } = guesses[guesses.length - 1];
+      { best } = guesses[guesses.length - 1],
+      decided = guesses.findLastIndex((guess) => guess.best !== best) + 1; // from this layer on it stays
     const values = {
       read: visibleText(tokensOf(explorer.session, "target")[this.position]),
       token: visibleText(words[best]),
       layer: layerText(decided),
+      count: guesses.length - 1,
       before: visibleText(words[guesses[decided - 1]?.best]),
     };
-    const isLast = decided === guesses.length - 1;
     const text =
       decided === 0
         ? t("After “{read}”, “{token}” is the most probable token from the embedding on.", values)
-        : isLast
-          ? t("After “{read}”, “{token}” becomes most probable in the last layer, {layer}.", values)
+        : decided === guesses.length - 1
+          ? t(
+              "After “{read}”, “{token}” becomes most probable in {layer}, the last of {count} (counted " +
+                "from 0).",
+              values,
+            )
           : t("After “{read}”, “{token}” is the most probable token from {layer} on.", values);
     const before = decided === 0 ? "" : t("Before, it was “{before}”.", values);
     const most = this.partsOf().reduce((a, b) => (Math.abs(b.value) > Math.abs(a.value) ? b : a));
@@ -200,12 +205,4 @@ export class LensView {
 /** Return the name of a row of predictions: 0 stands for the embedding. @param {number} i */
 function layerText(i) {
   return i ? t("layer {layer}", { layer: i - 1 }) : t("embedding");
-}
-
-/**
- * Return the first layer from which on the last prediction stays the most probable.
- * @param {{best: number}[]} guesses
- */
-function decidedAt(guesses) {
-  return guesses.findLastIndex(({ best }) => best !== guesses[guesses.length - 1].best) + 1;
 }

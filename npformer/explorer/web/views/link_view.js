@@ -1,7 +1,7 @@
 // @ts-check
 // The link to the present view: it is copied, shown, and opened in a new tab; and a received link is opened.
 import { byId, element, openDialog } from "../drawing/page_elements.js";
-import { isAddress, linkOf } from "../state/address.js";
+import { addressOf, isAddress } from "../state/address.js";
 import { MOST_LINKED } from "../state/training_log.js";
 import { t } from "../words/text.js";
 
@@ -36,7 +36,7 @@ async function showLink(explorer) {
     openDialog(title, title, element("p", {}, told));
     return;
   }
-  const href = linkOf(explorer);
+  const href = `${location.href.split("#")[0]}#${addressOf(explorer)}`;
   byId("link-text").value = byId("link-open").href = href;
   byId("link-kept").replaceChildren(...keptTexts(explorer).map((text) => element("p", {}, text)));
   byId("link-dialog").showModal();

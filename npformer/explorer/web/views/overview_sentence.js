@@ -2,6 +2,7 @@
 // The sentence of the overview: what a block does, or what the model does with a token there.
 import { cellText, percent, visibleText } from "../drawing/number_texts.js";
 import { axesOf } from "../state/axes.js";
+import { sublayersOf } from "./attention_maps.js";
 import { blockTitle, sentenceOf } from "../state/sentences.js";
 import { argmax, rowOf } from "../engine/tape.js";
 import { t } from "../words/text.js";
@@ -45,23 +46,24 @@ export function overviewSentence(explorer, blocks, name, token) {
  * two tokens attend most to it.
  * @type {(explorer: Explorer, box: FlowBlock, token: number, isKey?: boolean) => string}
  */
-function attention({ session, tape }, { block, weights }, token, isKey = false) {
+function attention(explorer, { block, weights }, token, isKey = false) {
   const step = /** @type {import("../engine/tape.js").Step} */ (weights),
     [heads, queries, keys] = step.shape,
-    [, ofQueries, ofKeys] = axesOf(session, step),
-    nameOf = (/** @type {any} */ { labels }, /** @type {number} */ i) => visibleText(labels?.[i] ?? i);
+    sublayer = sublayersOf(explorer).find(({ name }) => name === block),
+    nameOf = (/** @type {"rows" | "keys"} */ side, /** @type {number} */ i) =>
+      visibleText(sublayer?.[side][i] ?? i);
   const strongest = Array.from({ length: isKey ? queries : keys }, (_, other) => {
     const place = isKey ? other * keys + token : token * keys + other,
       own = new Float64Array(heads).map((_, head) => step.data[head * queries * keys + place]),
       head = argmax(own),
-      name = nameOf(isKey ? ofQueries : ofKeys, other);
+      name = nameOf(isKey ? "rows" : "keys", other);
     return { p: own[head], text: t("“{name}” ({p}, head {head})", { name, p: cellText(own[head]), head }) };
   }).sort((a, b) => b.p - a.p);
   const most = [0, 1].map((i) => strongest[i]?.text ?? "").filter(Boolean),
     values = {
-      read: nameOf(isKey ? ofKeys : ofQueries, token),
+      read: nameOf(isKey ? "keys" : "rows", token),
       most: most.join(t(" and ")),
-      where: blockTitle(block, tape),
+      where: blockTitle(block, explorer.tape),
     };
   return isKey
     ? t("In {where}, {most} attend most to “{read}”.", values)

@@ -7,7 +7,7 @@ import { Picture } from "../drawing/picture.js";
 import { visibleText } from "../drawing/number_texts.js";
 import { columnAt, columnWidth, flowBlocks, placeFlow } from "./flow_layout.js";
 import { sideOf } from "../state/axes.js";
-import { drawFlowBlock } from "./flow_picture.js";
+import { drawFlowBlock, slantOf } from "./flow_picture.js";
 import { overviewSentence } from "./overview_sentence.js";
 import { t } from "../words/text.js";
 
@@ -108,8 +108,8 @@ export class OverviewView {
       ? this.note + overviewSentence(this.explorer, this.flow.blocks, moving, this.token)
       : t(
           "The sentence goes from the bottom to the top: each column belongs to a token, and at the top " +
-            "stands the token that the model predicts after it. Press Play, point at a token or slide a " +
-            "finger over the tokens, or open a block.",
+            "stands the token that the model predicts after it. Press Play; point at a token, slide a " +
+            "finger over the tokens, or use the arrow keys in the picture; or open a block.",
         );
     this.picture.draw(t("The model with its arrays. {sentence}", { sentence: this.sentence.textContent }));
     this.times.push(performance.now() - start);
@@ -124,6 +124,7 @@ export class OverviewView {
       const state = {
         part,
         token: this.tokenOf(box, token),
+        key: /source/.test(this.chosen) || /^encoder/.test(this.chosen) ? token : null,
         isBackward,
         isChosen: box.block === this.chosen,
       };
@@ -135,10 +136,12 @@ export class OverviewView {
     for (const box of bottoms) {
       box.tokens.forEach((word, i) => {
         if (!word) return; // a row of a layer is no token
-        const isTight = columnWidth(box, box.tokens.length) < 9 * word.length,
+        const wide = columnWidth(box, box.tokens.length),
+          { size, rotate: slant } = slantOf(wide),
+          isTight = wide < 0.75 * size * word.length,
           align = /** @type {"right" | "center"} */ (isTight ? "right" : "center"),
-          style = { size: 12, color: theme.ink, bold: this.tokenOf(box, token) === i, align },
-          rotate = isTight ? -50 : 0;
+          style = { size, color: theme.ink, bold: this.tokenOf(box, token) === i, align },
+          rotate = isTight ? slant : 0;
         const x = columnAt(box, i, box.tokens.length);
         surface.text(x, flow.base + 10, visibleText(word), { ...style, rotate });
       });
@@ -146,13 +149,13 @@ export class OverviewView {
   }
 
   /**
-   * The chosen token in a box, or null: the token belongs to the column of the chosen block.
+   * The chosen token in a box, or null; -1 in the other column than that of the chosen block.
    * @param {{column: number}} box
    * @param {number | null} token
    */
   tokenOf(box, token) {
     const chosen = this.flow.blocks.find(({ block }) => block === this.chosen);
-    return chosen && box.column !== chosen.column ? null : token;
+    return chosen && token !== null && box.column !== chosen.column ? -1 : token;
   }
 
   play() {
@@ -202,9 +205,9 @@ export class OverviewView {
       this.open(box.block);
       return;
     }
-    if (kind !== "click" && box.block === this.chosen && token === this.token) return;
+    if (kind === "move" && box.block === this.chosen && token === this.token) return;
     Object.assign(this, { chosen: box.block, token, note: "" });
-    if (kind === "click" && box.tokens[token]) this.pin(box, token);
+    if (kind !== "move" && box.tokens[token]) this.pin(box, token);
     this.render();
   }
 
@@ -228,10 +231,13 @@ export class OverviewView {
   move(down, right) {
     const { blocks } = this.flow,
       at = blocks.findIndex(({ block }) => block === this.chosen);
-    if (down || at < 0) this.chosen = blocks[(at - down + blocks.length) % blocks.length].block;
-    const count = blocks.find(({ block }) => block === this.chosen)?.tokens.length ?? 1;
-    if (right) this.token = ((this.token ?? (right > 0 ? -1 : 0)) + right + count) % count;
+    const box = blocks[at < 0 ? 0 : (at - down + blocks.length) % blocks.length],
+      count = box.tokens.length;
+    if (right) this.token = this.token === null ? 0 : (this.token + right + count) % count;
     this.token = this.token === null ? null : Math.min(this.token, count - 1);
+    this.chosen = box.block;
+    if (this.token !== null && box.tokens[this.token]) this.pin(box, this.token);
+    this.note = "";
     this.render();
   }
 
@@ -257,7 +263,8 @@ export class OverviewView {
   shrink() {
     const { explorer } = this;
     explorer.show("overview");
-    this.grow(explorer.memory.grown ?? this.chosen, true);
+    this.grow(explorer.memory.grown, true);
+    explorer.memory.grown = "";
   }
 
   /**

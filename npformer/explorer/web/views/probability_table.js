@@ -46,8 +46,8 @@ export function comparison(explorer, before) {
     "div",
     { className: "comparison" },
     probabilityTable(explorer, before, now),
-    table([t("quantity"), t("before"), t("after"), t("difference")], lines, { caption }),
     isOpposite ? element("p", {}, OPPOSITE) : "",
+    table([t("quantity"), t("before"), t("after"), t("difference")], lines, { caption }),
   );
 }
 
@@ -73,7 +73,7 @@ function probabilityTable({ session }, before, now) {
     ];
   });
   const names = [t("reads"), t("target"), t("before"), t("after"), t("change")],
-    caption = t("Probability of each token of the target, and its change in percentage points");
+    caption = t("Probability of each token of the target, its change in points; ✓: it is predicted");
   const made = table([...names, t("predicts")], rows, { className: "words", caption });
   return scroller(t("Probabilities of the target"), made);
 }

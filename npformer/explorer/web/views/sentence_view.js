@@ -4,7 +4,6 @@
 import { button, byId, choice, element, replaceContent } from "../drawing/page_elements.js";
 import { isThere } from "../state/address.js";
 import { ReaderError } from "../state/reader_error.js";
-import { wordButton } from "./sentence_field.js";
 import { numberText } from "../drawing/number_texts.js";
 import { counted, t } from "../words/text.js";
 
@@ -42,12 +41,6 @@ export class SentenceView {
       const options = (session.head[`${side}_words`] ?? []).slice(session.task?.specials);
       options.sort(new Intl.Collator().compare);
       byId(`${side}-words`).replaceChildren(...options.map((value) => element("option", { value })));
-      const known = byId(`known-${side}`);
-      known.hidden = !options.length;
-      const field = byId(side === "source" ? "compare-text" : "teach-target");
-      const fill = () =>
-        known.querySelector("div").append(...options.map((word) => wordButton(word, field, known)));
-      known.addEventListener("toggle", fill, { once: true });
     }
     if (session.task) this.name(session.task.words);
     this.fill();
@@ -91,7 +84,7 @@ export class SentenceView {
   toggle(isOpen) {
     byId("sentence-form").hidden = !isOpen;
     byId("open-form").setAttribute("aria-expanded", String(isOpen));
-    if (isOpen) byId("source-input").focus();
+    byId(isOpen ? "source-input" : "open-form").focus();
   }
 
   /** @param {(source: string) => void} compute */
@@ -165,9 +158,9 @@ export class SentenceView {
     byId("changed").hidden = !byId("changed").textContent;
     const used = session.texts.target && session.isLive && session.texts.target !== session.output;
     byId("reference").textContent = used
-      ? t("The loss is that of “{target}”.", { target: session.texts.target })
+      ? t(" (the decoder reads “{target}”, and the loss is its loss)", { target: session.texts.target })
       : "";
-    byId("direction").hidden = !["overview", "steps"].includes(explorer.view);
+    byId("direction").classList.toggle("away", !["overview", "steps"].includes(explorer.view));
     replaceContent(
       byId("direction"),
       choice(t("direction"), DIRECTIONS, direction, (chosen) => explorer.setDirection(chosen)),

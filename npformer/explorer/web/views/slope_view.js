@@ -34,7 +34,6 @@ export class SlopeView {
       () => proposalOf(explorer),
     );
     this.form.form.addEventListener("change", () => this.hideOther());
-    this.form.hideValue();
     this.form.form.dataset.eager = "yes";
     this.slider = byId("slope-slider");
     this.slider.addEventListener("input", () => {

@@ -49,7 +49,7 @@ function saveArrays(explorer) {
     output: array(step),
     inputs: step.inputs.map(array),
   };
-  saveFile(`${step.path}.json`, new Blob([JSON.stringify(data)], { type: "application/json" }));
+  saveFile(step.path, "json", new Blob([JSON.stringify(data)], { type: "application/json" }));
 }
 
 /**

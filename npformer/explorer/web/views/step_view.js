@@ -217,7 +217,7 @@ export class StepView {
     this.explorer.remember("open", UNFOLDED.filter((id) => byId(id).open).join("."));
   }
 
-  /** @type {(x: number, y: number, kind: "move" | "click") => void} */
+  /** @type {(x: number, y: number, kind: "move" | "tap" | "click") => void} */
   point(x, y, kind) {
     const { explorer } = this;
     for (const placed of this.layout.placed) {

@@ -36,8 +36,9 @@ export class TrainingView {
     const { task, ids } = explorer.session;
     this.rate = byId("teach-rate");
     this.rate.value = task?.rate;
-    this.goal = sentenceField("teach-target");
-    this.goal.addEventListener("input", () => this.tellExchanged());
+    this.goal = sentenceField(explorer, "teach-target", "target");
+    this.goal.addEventListener("input", () => (byId("teach-told").textContent = ""));
+    this.goal.addEventListener("change", () => this.tellExchanged());
     byId("teach-form").hidden = !ids?.source.length;
     byId("teach-form").addEventListener("submit", (/** @type {Event} */ event) => {
       event.preventDefault();
@@ -63,23 +64,21 @@ export class TrainingView {
     if (this.source !== session.texts.source) {
       this.source = session.texts.source;
       this.goal.value = session.isOwnOutput ? this.otherTarget() : session.texts.target;
-      byId("teach-told").textContent = "";
+      this.goal.dispatchEvent(new Event("input"));
     }
     this.tellExchanged();
-    const compared = last ? [comparison(explorer, (session.origin ?? last).summary)] : [];
-    replaceContent(byId("teach-result"), ...compared);
+    replaceContent(byId("teach-result"), last ? comparison(explorer, (session.origin ?? last).summary) : "");
     if (last !== this.listed) this.renderMoved(last && session.origin.parameters);
     this.listed = last;
   }
 
-  /** Say which words of the model's translation are exchanged in the one to be taught. */
+  /** Say which words of the model's translation the reader exchanges for others, or does not find there. */
   tellExchanged() {
-    const { output, origin } = this.explorer.session;
-    const written = origin?.summary.output ?? output,
-      exchanged = exchangedWords(written, this.goal.value);
-    byId("teach-exchanged").textContent = exchanged
-      ? t("The model writes “{written}”. You teach it: {exchanged}", { written, exchanged })
-      : "";
+    const { output: written, task } = this.explorer.session,
+      exchanged = exchangedWords(written, this.goal.value),
+      values = { written, exchanged },
+      told = exchanged && t("The model writes “{written}”. You teach it: {exchanged}", values);
+    byId("teach-exchanged").textContent = task?.about("target", this.goal.value)?.message ?? told;
   }
 
   /** Return a translation that the model does not give: its last word is the next probable other word. */
@@ -139,6 +138,7 @@ export class TrainingView {
     explorer.session.forget();
     explorer.memory.moved = null;
     this.goal.value = explorer.session.texts.target;
+    this.goal.dispatchEvent(new Event("input"));
     this.afterChange();
     byId("teach-told").textContent = t(
       "Forgotten: the weights are those of the beginning, and the model writes “{output}” again.",
