@@ -18,6 +18,7 @@ from trials.trial import ROOT, Outcome, run_chosen
 FOLDERS = ("functional", "nn", "models", "kernels")
 MORE = (  # these test what no test of those folders does, or test it in fewer seconds
     "checking/test_blind_spots.py",
+    "checking/test_cases_options.py",
     "checking/test_derivative.py",
     "checking/test_gradcheck.py",
     "test_device.py",
