@@ -9,6 +9,7 @@ from npformer.models.deepseek import DeepSeekConfig
 from npformer.models.gpt import GPT, GPT_PRESETS, GPTConfig
 from npformer.models.qwen3 import Qwen3Config
 from npformer.models.registry import build
+from npformer.models.smollm3 import SmolLM3Config
 
 SIZES = {"vocab_size": 9, "d_model": 8, "n_layers": 2, "n_heads": 4, "context": 8}
 LLAMA = {"norm": "rms", "positions": "rotary", "n_kv_heads": 2, "activation": "swiglu", "bias": False}
@@ -232,3 +233,14 @@ def test_more_tokens_than_the_context_are_refused(options):
 def test_qk_norm_has_the_eps_of_the_model():
     model = build(Qwen3Config(**SIZES, norm_eps=0.5))
     assert {layer.self_attention.eps for layer in model.layers} == {0.5}
+
+
+@pytest.mark.parametrize(("layer", "sees_order"), [(0, False), (1, True)])
+def test_a_token_sees_no_order_of_earlier_ones_in_a_layer_without_positions(layer, sees_order):
+    model = build(
+        SmolLM3Config(**{**SIZES, "n_layers": 1}, unrotated=(layer,)),
+        rng=np.random.default_rng(0),
+        dtype=np.float64,
+    )
+    a, b = model(np.array([[1, 2, 3], [2, 1, 3]]))[:, -1]
+    assert (np.abs(a - b).max() > 1e-6) == sees_order
