@@ -6,6 +6,7 @@ from helpers.lens_models import MODELS
 
 from npformer import UserError
 from npformer.models.deepseek import DeepSeekConfig
+from npformer.models.gemma2 import Gemma2Config
 from npformer.models.gpt import GPT, GPT_PRESETS, GPTConfig
 from npformer.models.qwen3 import Qwen3Config
 from npformer.models.registry import build
@@ -244,3 +245,11 @@ def test_a_token_sees_no_order_of_earlier_ones_in_a_layer_without_positions(laye
     )
     a, b = model(np.array([[1, 2, 3], [2, 1, 3]]))[:, -1]
     assert (np.abs(a - b).max() > 1e-6) == sees_order
+
+
+@pytest.mark.parametrize(("layer", "sees_it"), [(0, False), (1, True)])
+def test_a_token_sees_nothing_before_the_window_of_a_local_layer(layer, sees_it):
+    config = Gemma2Config(**{**SIZES, "n_layers": 1}, local=(layer,), local_window=2)
+    model = build(config, rng=np.random.default_rng(0), dtype=np.float64)
+    a, b = model(np.array([[1, 2, 3], [4, 2, 3]]))[:, -1]
+    assert (np.abs(a - b).max() > 1e-6) == sees_it
