@@ -18,7 +18,7 @@ export class Exchange {
     this.place = element("select");
     this.word = textInput({ size: 12, list: `${side}-words` });
     this.word.addEventListener("change", () => {
-      const id = this.typedId;
+      const id = this.readWord();
       if (id < 0) return;
       this.word.value = "";
       exchange(this.place.selectedIndex, id);
@@ -33,8 +33,8 @@ export class Exchange {
     );
   }
 
-  /** The id of the typed word, or -1 if the model does not know it: then the page says which are similar. */
-  get typedId() {
+  /** Return the id of the typed word, or -1 and a message if the model does not know it. */
+  readWord() {
     const { task } = this.explorer.session,
       typed = this.word.value,
       found = task?.tokenId(this.side, typed) ?? -1,
