@@ -194,7 +194,7 @@ def _give_values(model: Any, content: FolderContent, progress: Progress | None) 
         for name, first, view in row.pieces(parameters[row.ours].value):
             tensor = content.tensors[name]
             if row.ours in mapped:
-                check_mapped(view, tensor)
+                check_mapped(tensor)
             else:
                 tensor.read_into(view, first)
                 if row.added:
