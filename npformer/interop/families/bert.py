@@ -14,9 +14,8 @@ from functools import partial
 from typing import Any
 
 from npformer.errors import UserError
-from npformer.interop.families.bert_layout import BertLayout, head_settings
-from npformer.interop.families.parts import ACTIVATIONS, sizes
-from npformer.interop.families.settings_table import SettingRow, SettingTable, count, index, number
+from npformer.interop.families.bert_layout import LAYER_ROWS, BertLayout, head_settings
+from npformer.interop.families.settings_table import SettingTable, count, index, number
 from npformer.models.bert import BertConfig
 
 SETTINGS = SettingTable(
@@ -24,9 +23,7 @@ SETTINGS = SettingTable(
     None,
     (
         count("vocab_size", "vocab_size", 30522),
-        *sizes(d_model=768, d_ff=3072, n_layers=12, n_heads=12),
-        SettingRow(ACTIVATIONS, "activation", "hidden_act", "gelu"),
-        number("norm_eps", "layer_norm_eps", 1e-12),
+        *LAYER_ROWS,
         count("max_length", "max_position_embeddings", 512),
         count("n_segments", "type_vocab_size", 2),
         number("dropout", "hidden_dropout_prob", 0.1),

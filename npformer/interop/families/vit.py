@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from npformer.interop.families import parts
+from npformer.interop.families.bert_layout import LAYER_ROWS
 from npformer.interop.families.family import Family, Stored, WeightRow
 from npformer.interop.families.labels import labels_of, labels_settings
+from npformer.interop.families.parts import LayerShape, layer_rows, linear_rows, norm_rows
 from npformer.interop.families.settings_table import SettingRow, SettingTable, count, number
 from npformer.interop.settings_file import Settings
 from npformer.models.vit import ViT, ViTConfig
@@ -25,9 +26,7 @@ SETTINGS = SettingTable(
         SettingRow(Settings.pair, "image_size", "image_size", 224),
         SettingRow(Settings.pair, "patch_size", "patch_size", 16),
         count("n_colours", "num_channels", 3),
-        *parts.sizes(d_model=768, d_ff=3072, n_layers=12, n_heads=12),
-        SettingRow(parts.ACTIVATIONS, "activation", "hidden_act", "gelu"),
-        number("norm_eps", "layer_norm_eps", 1e-12),
+        *LAYER_ROWS,
         number("dropout", "hidden_dropout_prob", 0.0),
         number("attention_dropout", "attention_probs_dropout_prob", 0.0),
     ),
@@ -54,18 +53,17 @@ def settings_of(config: ViTConfig) -> dict[str, Any]:
 
 def rows(config: ViTConfig) -> Iterator[WeightRow]:
     """Yield which tensors of a file hold each of our parameters."""
-    d, theirs = config.d_model, f"{PREFIX}embeddings"
-    shape = parts.LayerShape(d, config.hidden_width)
+    d, theirs, shape = config.d_model, f"{PREFIX}embeddings", LayerShape(config.d_model, config.hidden_width)
     kernel, kernel_shape = f"{theirs}.patch_embeddings.projection", (d, config.n_colours, *config.patch_size)
     yield WeightRow("embedding.patches.weight", kernel_shape, (f"{kernel}.weight",))
     yield WeightRow("embedding.patches.bias", (d,), (f"{kernel}.bias",))
     yield WeightRow("embedding.class_vector", (1, 1, d), (f"{theirs}.cls_token",))
     yield WeightRow("embedding.positions", (1, config.max_length, d), (f"{theirs}.position_embeddings",))
     for i in range(config.n_layers):
-        yield from parts.layer_rows(f"encoder.layers.{i}", f"{PREFIX}encoder.layer.{i}", LAYER, shape)
-    yield from parts.norm_rows("encoder.norm", f"{PREFIX}layernorm", d)
+        yield from layer_rows(f"encoder.layers.{i}", f"{PREFIX}encoder.layer.{i}", LAYER, shape)
+    yield from norm_rows("encoder.norm", f"{PREFIX}layernorm", d)
     if config.n_classes:
-        yield from parts.linear_rows("head.output", [CLASSIFIER], d, config.n_classes)
+        yield from linear_rows("head.output", [CLASSIFIER], d, config.n_classes)
 
 
 def tensor_name(name: str, config: ViTConfig) -> str | None:
