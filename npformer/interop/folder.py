@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -162,8 +162,8 @@ def _checked_rows(
     for row in rows:
         for name, shape in zip(row.theirs, row.their_shapes(), strict=True):
             if name not in tensors:
-                other = ", or if it is a classifier, save its base_model with transformers" * (name == HEAD)
-                raise UserError(f"{folder} has no tensor {name}: download the model again{other}")
+                remedy = f"download the model again{_other_remedy(name, tensors)}"
+                raise UserError(f"{folder} has no tensor {name}: {remedy}")
             found = tensors[name].shape
             if found != shape:
                 raise UserError(
@@ -171,6 +171,15 @@ def _checked_rows(
                     f"{settings.place} make it {short(list(shape))}: use the files of one model"
                 )
         yield row
+
+
+def _other_remedy(name: str, tensors: Collection[str]) -> str:
+    """Return what else may help if there is no tensor with this name: a part of the model was not saved."""
+    if name == HEAD:
+        return ", or if it is a classifier, save its base_model with transformers"
+    if "decoder." in name and not any("decoder." in each for each in tensors):
+        return ", or if it was saved without its decoder (as T5EncoderModel), save the whole model"
+    return ""
 
 
 def _require_no_others(rows: list[WeightRow], tensors: dict[str, StoredTensor], family: Family) -> None:
@@ -194,7 +203,7 @@ def _give_values(model: Any, content: FolderContent, progress: Progress | None) 
         for name, first, view in row.pieces(parameters[row.ours].value):
             tensor = content.tensors[name]
             if row.ours in mapped:
-                check_mapped(view, tensor)
+                check_mapped(tensor)
             else:
                 tensor.read_into(view, first)
                 if row.added:

@@ -50,12 +50,19 @@ def map_tensor(tensor: StoredTensor, dtype: Any) -> Array | None:
     return np.frombuffer(data, dtype, offset=tensor.start - page).reshape(tensor.shape)
 
 
-def check_mapped(mapped: Array, tensor: StoredTensor) -> None:
+def check_mapped(tensor: StoredTensor) -> None:
     """Check the numbers of a tensor that was mapped, in blocks, so that they are not copied.
 
+    They are read in another map of the file, which ends with the check. So the map of the model takes memory
+    only for pages that the model uses.
+
     Raises:
-        UserError: If it has numbers that are not finite.
+        UserError: If it has numbers that are not finite, or if the file became shorter.
     """
-    numbers = mapped.reshape(-1)  # (N,), a view
+    dtype = FLOATS[tensor.dtype]
+    numbers = map_tensor(tensor, dtype)
+    if numbers is None:
+        numbers = tensor.read(dtype)  # the error says what is wrong with the file
+    numbers = numbers.reshape(-1)  # (N,), a view
     for first in range(0, len(numbers), BLOCK):
         require_finite(numbers[first : first + BLOCK], tensor)

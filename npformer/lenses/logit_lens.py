@@ -21,7 +21,7 @@ from npformer.errors import UserError
 from npformer.escaping import token_label
 from npformer.functional.softmax import softmax
 from npformer.lenses.tables import columns_of_text
-from npformer.lenses.taps import last_stack, predict, tap_layers, watchable
+from npformer.lenses.taps import last_stack, predict, tap_layers, watchable, without_logits
 from npformer.validation import require_count
 
 if TYPE_CHECKING:
@@ -178,5 +178,5 @@ def _residual_stream(model: Any, ids: Sequence[Array], **settings: Any) -> list[
     """Return the vectors after the embedding and after each layer, (B, T, D), without the last norm."""
     watched = watchable(model)
     taps = tap_layers(last_stack(watched))
-    watched.forward(*ids, **settings)
+    without_logits(watched).forward(*ids, **settings)
     return [taps[0].x, *(tap.y for tap in taps)]

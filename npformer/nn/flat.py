@@ -46,15 +46,16 @@ class Flat:
     def join_values(self) -> None:
         """Copy the values into one array, and make each value a view of its part.
 
-        The zeros of a model whose values are not drawn (see init.UNDRAWN) are not written, so the system
-        provides the memory when the values are read.
+        If values are not drawn (see init.UNDRAWN), nothing is copied, since all values will be read from a
+        file: so the system provides the memory when they are read, and none if they are mapped.
         """
         arrays = [parameter.value for parameter in self.parameters]
+        is_drawn = not any(map(_is_one_zero, arrays))
         dtype = np.result_type(*{array.dtype for array in arrays})
         self.values = array_module(arrays[0]).zeros(sum(array.size for array in arrays), dtype)
         del arrays  # so that each value is freed as soon as it is copied
         for parameter, part in self._parts(self.values):
-            if not _is_one_zero(parameter.value):
+            if is_drawn:
                 part[...] = parameter.value
             parameter.value = part
 

@@ -60,6 +60,6 @@ def default_rng(rng: np.random.Generator | None) -> np.random.Generator:
 def _zeros(shape: tuple[int, ...], dtype: Any) -> Array:
     """Return zeros that take no memory and cannot be written to: a single number, seen from every index.
 
-    Module.flatten copies them into the buffer of the model, where they can be.
+    Module.flatten replaces them by parts of the buffer of the model, which can be written to.
     """
     return np.broadcast_to(np.zeros((), dtype), shape)

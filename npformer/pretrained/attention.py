@@ -10,6 +10,7 @@ from npformer.data.encoding import Encoding
 from npformer.errors import UserError, did_you_mean
 from npformer.functional.masks import causal_mask
 from npformer.generation import translate_ids
+from npformer.lenses.taps import without_logits
 from npformer.models.bert import Bert
 from npformer.models.encoder import EncoderModelCache
 from npformer.models.gpt import GPT, GPTCache
@@ -300,7 +301,7 @@ class TextAttention(AttentionMaps):
         pieces: The T tokens of the text, special tokens included.
         weights: A dict with one entry, "self": the weights, of shape (L, H, T, T).
         allowed: The causal mask of a GPT, (T, T), and None for a Bert.
-        cache: The cache of the forward pass.
+        cache: The cache of the forward pass, which ends before the output layer.
     """
 
     text: str
@@ -357,7 +358,7 @@ def attention_of_text(model: GPT | Bert, text: str, encoding: Encoding) -> TextA
         UserError: If the text has no tokens, or if it is too long for the model.
     """
     ids = np.array([encoding.ids])
-    _, cache = model.forward(ids)
+    _, cache = without_logits(model).forward(ids)
     return TextAttention(
         text=text,
         pieces=encoding.pieces,

@@ -12,6 +12,7 @@ from npformer.errors import UserError
 from npformer.escaping import printable
 from npformer.generation.fill_in import unknown_words
 from npformer.lenses.logit_lens import layer_outputs
+from npformer.lenses.taps import without_logits
 from npformer.models.bert import Bert
 from npformer.models.gpt import GPT, GPTConfig
 from npformer.models.registry import attention_arrays
@@ -110,7 +111,7 @@ class TextModel(Inside):
         """
         if isinstance(text, str):
             return attention_of_text(self.model, text, self._encoded(text, most=self._longest))
-        _, cache = self.model.forward(text)
+        _, cache = without_logits(self.model).forward(text)
         return attention_arrays(cache)
 
     def saliency(

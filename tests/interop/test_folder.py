@@ -5,11 +5,13 @@ import tracemalloc
 
 import numpy as np
 import pytest
+from family_models import CONFIGS, random_model
 from hugging_face_folders import GPT2, LLAMA, QWEN2, gpt2_tensors, llama_tensors, write_folder
 from refused import refused
+from safetensors.numpy import load_file, save_file
 
 import npformer
-from npformer.interop import load_folder
+from npformer.interop import export_folder, load_folder
 from npformer.interop.families import FAMILIES
 from npformer.interop.families.family import Stored
 from npformer.interop.settings_file import Settings
@@ -73,8 +75,9 @@ def test_no_values_are_drawn(tmp_path, monkeypatch):
 
     monkeypatch.setattr(np.random, "default_rng", fail)
     before = UNDRAWN.bit_generator.state
-    load_folder(write_folder(tmp_path, LLAMA, LLAMA_TENSORS))
+    model = load_folder(write_folder(tmp_path, LLAMA, LLAMA_TENSORS)).model
     assert UNDRAWN.bit_generator.state == before
+    assert not type(model)(model.config, rng=UNDRAWN).values.any()  # not even the gains of the norms
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])  # mapped, and read
@@ -119,6 +122,14 @@ def test_rotary_settings_of_older_files(tmp_path):
     assert load_folder(plain).model.config.rotary_base == 500
 
 
+def test_rotary_settings_of_an_old_gpt_neox():
+    old = {"rotary_emb_base": 500.0, "rotary_pct": 0.5}
+    new = {"rope_parameters": {"rope_theta": 500.0, "partial_rotary_factor": 0.5}}
+    configs = [FAMILIES.find("gpt_neox").config_of(Settings(values)) for values in (old, new)]
+    assert configs[0] == configs[1]
+    assert (configs[0].rotary_base, configs[0].rotary_share) == (500, 0.5)
+
+
 # --- what does not fit ---
 
 NAME = "transformer.h.1.ln_2.bias"
@@ -139,6 +150,14 @@ def test_a_tensor_that_is_missing_unknown_doubled_or_of_another_shape(tmp_path, 
     tensors = {name: tensor for name, tensor in tensors.items() if tensor is not None}
     with refused(sentence):
         load_folder(write_folder(tmp_path, GPT2 | settings, tensors))
+
+
+def test_a_t5_that_was_saved_without_its_decoder(tmp_path):
+    export_folder(random_model(CONFIGS["t5"]), tmp_path)
+    path = tmp_path / "model.safetensors"
+    save_file({name: t for name, t in load_file(path).items() if not name.startswith("decoder.")}, path)
+    with refused("has no tensor decoder.block.0.* without its decoder .*, save the whole model"):
+        load_folder(tmp_path)
 
 
 @pytest.mark.parametrize("changes", [{"num_hidden_layers": 10**12}, {"hidden_size": 10**10, "head_dim": 4}])

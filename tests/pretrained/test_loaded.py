@@ -61,8 +61,8 @@ def test_logits_and_attention_of_ids_are_those_of_the_model(name):
     loaded = npformer.load(name)
     ids = np.array([[4, 5, 6], [7, 4, 5]])
     logits, cache = model_from_checkpoint(CHECKPOINTS[name]()).forward(ids)
-    assert np.array_equal(loaded.logits(ids), logits)
     found = loaded.attention(ids)
+    assert np.array_equal(loaded.logits(ids), logits)
     assert found.keys() == {"self"}
     assert found["self"].shape == (2, 2, 2, 3, 3)  # (L, B, H, T, T)
     layers = cache.layers if name == "gpt" else cache.encoder.layers
@@ -79,6 +79,7 @@ def test_the_attention_of_a_text_has_its_pieces_and_is_drawn(name, text):
     assert found.tokens("self") == (encoding.pieces, encoding.pieces)
     assert np.array_equal(found.weights["self"], loaded.attention([encoding.ids])["self"][:, 0])
     assert repr(found).startswith(f"<attention for {text!r}: self (2, 2, ")
+    assert found.cache[-1] is None  # nothing was computed after the layers
     for draw in (found.plot, found.plot_head, found.plot_lines):
         assert isinstance(draw(layer=0, head=1), Figure)
     assert isinstance(found.plot(), Figure)

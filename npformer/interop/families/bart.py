@@ -14,26 +14,21 @@ from functools import partial
 from typing import Any
 
 from npformer.interop.families import marian
-from npformer.interop.families.bart_layers import SIZES, fit_head, prefixed
+from npformer.interop.families.bart_layers import ENCODER_DECODER, SIZES, fit_head, prefixed
 from npformer.interop.families.family import Family, WeightRow
 from npformer.interop.families.parts import HEAD, norm_rows
 from npformer.interop.families.settings_table import SettingTable, count, index
 from npformer.models.bart import Bart, BartConfig
 
 FIRST = 2  # the row of the first position
-BART_SETTINGS = SettingTable(
+BART_SETTINGS = ENCODER_DECODER.variant(
     BartConfig,
     "BartForConditionalGeneration",
-    (
-        count(("source_vocab", "target_vocab"), "vocab_size", 50265),
-        *SIZES,
-        index("pad_id", "pad_token_id", 1),
-        index("start_id", "decoder_start_token_id", 2),
-        index("end_id", "eos_token_id", 2),
-    ),
+    count(("source_vocab", "target_vocab"), "vocab_size", 50265),
+    *SIZES,
+    index("start_id", "decoder_start_token_id", 2),
     required={"tie_word_embeddings": True},
-    fixed={"label_smoothing": 0.0},
-    written_too={"is_encoder_decoder": True},
+    defaults={"pad_token_id": 1, "eos_token_id": 2},
 )
 MBART_SETTINGS = BART_SETTINGS.variant(
     BartConfig,

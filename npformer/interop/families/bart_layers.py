@@ -1,4 +1,7 @@
-"""The settings, the layers and the head that BART, mBART and Marian have in common."""
+"""The settings, the layers and the head that BART, mBART and Marian have in common.
+
+T5 shares the settings of every encoder-decoder model.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +11,22 @@ from typing import Any
 from npformer.errors import UserError
 from npformer.interop.families.family import Stored, WeightRow
 from npformer.interop.families.parts import ACTIVATIONS, HEAD, LayerShape, layer_rows
-from npformer.interop.families.settings_table import SettingRow, count, flag, number
+from npformer.interop.families.settings_table import SettingRow, SettingTable, count, flag, index, number
 from npformer.models.transformer import TransformerConfig
 
 BIAS = "final_logits_bias"
+# the settings of every encoder-decoder model: its special tokens
+ENCODER_DECODER = SettingTable(
+    TransformerConfig,
+    None,
+    (
+        index("pad_id", "pad_token_id"),
+        index("start_id", "decoder_start_token_id", lambda file: file.index("pad_token_id")),
+        index("end_id", "eos_token_id"),
+    ),
+    fixed={"label_smoothing": 0.0},
+    written_too={"is_encoder_decoder": True},
+)
 # encoder and decoder have layers of equal widths here
 SIZES = (
     count("d_model", "d_model", 1024),

@@ -14,26 +14,16 @@ from functools import partial
 from typing import Any
 
 from npformer.errors import UserError
-from npformer.interop.families.bert_layout import BertLayout, head_settings
-from npformer.interop.families.parts import ACTIVATIONS
-from npformer.interop.families.settings_table import SettingRow, SettingTable, count, index, number
+from npformer.interop.families.bert_layout import LAYER_ROWS, BertLayout, head_settings
+from npformer.interop.families.settings_table import SettingTable, count, index, number
 from npformer.models.bert import BertConfig
 
-# the settings that ViT has, too
-LAYER_ROWS = (
-    count("d_model", "hidden_size", 768),
-    count("n_layers", "num_hidden_layers", 12),
-    count("n_heads", "num_attention_heads", 12),
-    count("d_ff", "intermediate_size", 3072),
-    SettingRow(ACTIVATIONS, "activation", "hidden_act", "gelu"),
-    number("norm_eps", "layer_norm_eps", 1e-12),
-)
 SETTINGS = SettingTable(
     BertConfig,
     None,
     (
-        *LAYER_ROWS,
         count("vocab_size", "vocab_size", 30522),
+        *LAYER_ROWS,
         count("max_length", "max_position_embeddings", 512),
         count("n_segments", "type_vocab_size", 2),
         number("dropout", "hidden_dropout_prob", 0.1),

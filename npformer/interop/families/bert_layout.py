@@ -13,10 +13,24 @@ from typing import Any
 
 from npformer.interop.families.family import Family, Stored, WeightRow
 from npformer.interop.families.labels import labels_of, labels_settings
-from npformer.interop.families.parts import LayerShape, layer_rows, linear_rows, norm_rows
+from npformer.interop.families.parts import (
+    ACTIVATIONS,
+    LayerShape,
+    layer_rows,
+    linear_rows,
+    norm_rows,
+    sizes,
+)
+from npformer.interop.families.settings_table import SettingRow, number
 from npformer.models.bert import Bert, BertConfig
 from npformer.models.classifier import CLASSIFIERS
 
+# the settings of the layers, which ViT has as well
+LAYER_ROWS = (
+    *sizes(d_model=768, d_ff=3072, n_layers=12, n_heads=12),
+    SettingRow(ACTIVATIONS, "activation", "hidden_act", "gelu"),
+    number("norm_eps", "layer_norm_eps", 1e-12),
+)
 # the classes of transformers, after the name of the family, for each of our heads
 CLASSES = {
     "tokens": "ForMaskedLM",

@@ -9,11 +9,11 @@ Source: Radford et al. 2019; https://huggingface.co/docs/transformers/model_doc/
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
+from functools import partial
 
+from npformer.interop.families import parts
 from npformer.interop.families.family import Family, WeightRow
-from npformer.interop.families.parts import ACTIVATIONS, HEAD, NO_IDS, fit_head, norm_rows
 from npformer.interop.families.settings_table import USUAL, SettingRow, SettingTable, count, flag, number
 from npformer.models.gpt import GPT, GPTConfig
 
@@ -26,7 +26,6 @@ LINEAR = {
     "feed_forward.outer": "mlp.c_proj",
 }
 NORMS = {"norm1": "ln_1", "norm2": "ln_2"}
-_MASK = re.compile(r"h\.\d+\.attn\.(masked_)?bias")
 SETTINGS = SettingTable(
     GPTConfig,
     "GPT2LMHeadModel",
@@ -38,7 +37,7 @@ SETTINGS = SettingTable(
         count("d_ff", "n_inner", USUAL),
         count("context", "n_positions", 1024),
         number("norm_eps", "layer_norm_epsilon", 1e-5),
-        SettingRow(ACTIVATIONS, "activation", "activation_function", "gelu_new"),
+        SettingRow(parts.ACTIVATIONS, "activation", "activation_function", "gelu_new"),
         flag("tied", "tie_word_embeddings", True),
         SettingRow(None, "dropout", ("resid_pdrop", "embd_pdrop", "attn_pdrop")),
     ),
@@ -47,7 +46,7 @@ SETTINGS = SettingTable(
         "scale_attn_by_inverse_layer_idx": False,
         "add_cross_attention": False,
     },
-    written_too=NO_IDS,
+    written_too=parts.NO_IDS,
 )
 
 
@@ -63,18 +62,10 @@ def rows(config: GPTConfig) -> Iterator[WeightRow]:
             yield WeightRow(f"{name}.weight", widths[ours], (f"{tensor}.weight",))
             yield WeightRow(f"{name}.bias", widths[ours][1:], (f"{tensor}.bias",))
         for ours, theirs in NORMS.items():
-            yield from norm_rows(f"layers.{i}.{ours}", f"{PREFIX}h.{i}.{theirs}", d)
-    yield from norm_rows("norm", f"{PREFIX}ln_f", d)
-    if config.head and not config.tied:
-        yield WeightRow("output.weight", (d, config.vocab_size), (HEAD,), transpose=True)
+            yield from parts.norm_rows(f"layers.{i}.{ours}", f"{PREFIX}h.{i}.{theirs}", d)
+    yield from parts.norm_rows("norm", f"{PREFIX}ln_f", d)
+    yield from parts.head_rows(config)
 
 
-def tensor_name(name: str, config: GPTConfig) -> str | None:
-    """Return the name of a tensor with its prefix, or None for a mask or the copy of a tied weight."""
-    name = name.removeprefix(PREFIX)
-    if _MASK.fullmatch(name) or (name == HEAD and config.tied):
-        return None
-    return name if name == HEAD else PREFIX + name
-
-
-GPT2 = Family("gpt2", GPT, SETTINGS.read, SETTINGS.written, rows, tensor_name, fit_head)
+tensor_name = partial(parts.tensor_name, prefix=PREFIX, skipped=r"h\.\d+\.attn\.(masked_)?bias")
+GPT2 = Family("gpt2", GPT, SETTINGS.read, SETTINGS.written, rows, tensor_name, parts.fit_head)

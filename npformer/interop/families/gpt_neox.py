@@ -11,28 +11,23 @@ Source: Black et al. 2022; Biderman et al. 2023; https://huggingface.co/docs/tra
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from typing import Any
+from functools import partial
 
 from npformer.interop.families import parts
 from npformer.interop.families.family import Family, WeightRow
-from npformer.interop.families.rotary import read_rope
-from npformer.interop.families.settings_table import SettingRow, SettingTable, count, flag, number
-from npformer.interop.settings_file import Settings
+from npformer.interop.families.rotary import RotaryTable
+from npformer.interop.families.settings_table import SettingRow, count, flag, number
 from npformer.models.gpt_neox import GPTNeoX, GPTNeoXConfig
 
 PREFIX = "gpt_neox."
-_BUFFER = re.compile(r"gpt_neox\.layers\.\d+\.attention\.(bias|masked_bias|rotary_emb\.inv_freq)")
-SETTINGS = SettingTable(
+BUFFERS = r"layers\.\d+\.attention\.(bias|masked_bias|rotary_emb\.inv_freq)"  # masks and angles
+SETTINGS = RotaryTable(
     GPTNeoXConfig,
     "GPTNeoXForCausalLM",
     (
         count("vocab_size", "vocab_size", 50432),
-        count("d_model", "hidden_size", 6144),
-        count("n_layers", "num_hidden_layers", 44),
-        count("n_heads", "num_attention_heads", 64),
-        count("d_ff", "intermediate_size", 24576),
+        *parts.sizes(d_model=6144, d_ff=24576, n_layers=44, n_heads=64),
         count("context", "max_position_embeddings", 2048),
         number("norm_eps", "layer_norm_eps", 1e-5),
         SettingRow(parts.ACTIVATIONS, "activation", "hidden_act", "gelu"),
@@ -42,6 +37,8 @@ SETTINGS = SettingTable(
     ),
     required={"attention_bias": True},
     written_too=parts.NO_IDS,
+    share=0.25,  # of each head, the part that is rotated
+    beside=("rotary_emb_base", "rotary_pct"),
 )
 # the parts of a layer, in our names and in theirs
 LAYER = {
@@ -53,24 +50,6 @@ LAYER = {
 }
 
 
-def config_of(settings: Settings) -> GPTNeoXConfig:
-    """Return our configuration of a GPT-NeoX, whose heads are rotated in part."""
-    rope, _ = read_rope(settings, {"default": "none"})
-    config: GPTNeoXConfig = SETTINGS.read(
-        settings,
-        rotary_base=rope.number("rope_theta", settings.number("rotary_emb_base", 10000.0)),
-        rotary_share=rope.number("partial_rotary_factor", settings.number("rotary_pct", 0.25)),
-    )
-    settings.require_table("max_position_embeddings", config.context, config.rotated // 2)
-    return config
-
-
-def settings_of(config: GPTNeoXConfig) -> dict[str, Any]:
-    """Return the content of a config.json, the way back from config_of."""
-    rope = {"rope_theta": config.rotary_base, "partial_rotary_factor": config.rotary_share}
-    return SETTINGS.written(config, rope_parameters={"rope_type": "default", **rope})
-
-
 def rows(config: GPTNeoXConfig) -> Iterator[WeightRow]:
     """Yield which tensors of a file hold each of our parameters."""
     d, v, shape = config.d_model, config.vocab_size, parts.LayerShape(config.d_model, config.hidden_width)
@@ -80,8 +59,7 @@ def rows(config: GPTNeoXConfig) -> Iterator[WeightRow]:
         yield from _projection_rows(config, f"{ours}.self_attention", f"{theirs}.attention")
         yield from parts.layer_rows(ours, theirs, LAYER, shape)
     yield from parts.norm_rows("norm", f"{PREFIX}final_layer_norm", d)
-    if config.head and not config.tied:
-        yield from parts.linear_rows("output", ["lm_head"], d, v, bias=False)
+    yield from parts.head_rows(config)
 
 
 def _projection_rows(config: GPTNeoXConfig, ours: str, theirs: str) -> Iterator[WeightRow]:
@@ -100,12 +78,5 @@ def _projection_rows(config: GPTNeoXConfig, ours: str, theirs: str) -> Iterator[
         )
 
 
-def tensor_name(name: str, config: GPTNeoXConfig) -> str | None:
-    """Return the current name of a tensor, or None for a mask, angles or the copy of a tied weight."""
-    if name in (parts.HEAD, parts.OLD_HEAD):
-        return None if config.tied else parts.HEAD
-    name = PREFIX + name.removeprefix(PREFIX)
-    return None if _BUFFER.fullmatch(name) else name
-
-
-GPT_NEOX = Family("gpt_neox", GPTNeoX, config_of, settings_of, rows, tensor_name, parts.fit_head)
+tensor_name = partial(parts.tensor_name, prefix=PREFIX, skipped=BUFFERS)
+GPT_NEOX = Family("gpt_neox", GPTNeoX, SETTINGS.read, SETTINGS.written, rows, tensor_name, parts.fit_head)

@@ -9,9 +9,10 @@ Source: Touvron et al. 2023; https://huggingface.co/docs/transformers/model_doc/
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 
+from npformer.interop.families import parts
 from npformer.interop.families.family import Family, WeightRow
-from npformer.interop.families.parts import HEAD, NO_IDS, LayerShape, fit_head, layer_rows, linear_rows
 from npformer.interop.families.rotary import RotaryTable
 from npformer.interop.families.settings_table import USUAL, SettingRow, count, flag, number
 from npformer.models.gpt import GPT, GPTConfig
@@ -23,10 +24,7 @@ LLAMA_LIKE = RotaryTable(
     None,
     (
         count("vocab_size", "vocab_size"),
-        count("d_model", "hidden_size"),
-        count("d_ff", "intermediate_size"),
-        count("n_layers", "num_hidden_layers"),
-        count("n_heads", "num_attention_heads"),
+        *parts.sizes(),
         count("n_kv_heads", "num_key_value_heads", USUAL),
         count("head_dim", "head_dim", USUAL),
         count("context", "max_position_embeddings", 2048),
@@ -36,7 +34,7 @@ LLAMA_LIKE = RotaryTable(
         SettingRow(None, "dropout", "attention_dropout"),
     ),
     fixed={"norm": "rms", "positions": "rotary"},
-    written_too=NO_IDS,
+    written_too=parts.NO_IDS,
 )
 BIAS = flag("bias", ("attention_bias", "mlp_bias"), False)
 SETTINGS = LLAMA_LIKE.variant(GPTConfig, "LlamaForCausalLM", BIAS)
@@ -58,31 +56,18 @@ def rows(config: GPTConfig, norms: Mapping[str, str] = NORMS, *, added: float = 
         norms: The norms of a layer, in our names and in theirs.
         added: What our gains of norms are more than those of the file.
     """
-    d, v = config.d_model, config.vocab_size
+    d = config.d_model
     queries, keys = config.n_heads * config.d_head, config.key_heads * config.d_head
-    shape = LayerShape(d, config.hidden_width, queries, keys, config.bias, config.has_qkv_bias)
-    yield WeightRow("embedding.tokens.weight", (v, d), ("model.embed_tokens.weight",))
+    shape = parts.LayerShape(d, config.hidden_width, queries, keys, config.bias, config.has_qkv_bias)
+    yield WeightRow("embedding.tokens.weight", (config.vocab_size, d), ("model.embed_tokens.weight",))
     for i in range(config.n_layers):
-        yield from layer_rows(f"layers.{i}", f"model.layers.{i}", LAYER, shape)
+        yield from parts.layer_rows(f"layers.{i}", f"model.layers.{i}", LAYER, shape)
         for ours, theirs in norms.items():
             gain = (f"model.layers.{i}.{theirs}.weight",)
             yield WeightRow(f"layers.{i}.{ours}.gain", (d,), gain, added=added)
     yield WeightRow("norm.gain", (d,), ("model.norm.weight",), added=added)
-    if config.head and not config.tied:
-        yield from linear_rows("output", ["lm_head"], d, v, bias=False)
+    yield from parts.head_rows(config)
 
 
-def tensor_name(name: str, config: GPTConfig) -> str | None:
-    """Return the name of a tensor, or None for a table of angles or the copy of a tied weight.
-
-    Older files hold the angles of the rotary positions, which follow from the settings. Files without the
-    head lack the prefix.
-    """
-    if name.startswith(("embed_tokens.", "layers.", "norm.")):
-        name = f"model.{name}"
-    if name.endswith(".rotary_emb.inv_freq") or (name == HEAD and config.tied):
-        return None
-    return name
-
-
-LLAMA = Family("llama", GPT, SETTINGS.read, SETTINGS.written, rows, tensor_name, fit_head)
+tensor_name = partial(parts.tensor_name, prefix="model.", skipped=r".*\.rotary_emb\.inv_freq")
+LLAMA = Family("llama", GPT, SETTINGS.read, SETTINGS.written, rows, tensor_name, parts.fit_head)

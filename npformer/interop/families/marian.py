@@ -13,29 +13,31 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from npformer.interop.families.bart_layers import BIAS, SIZES, fit_head, prefixed, stack_rows
+from npformer.interop.families.bart_layers import (
+    BIAS,
+    ENCODER_DECODER,
+    SIZES,
+    fit_head,
+    prefixed,
+    stack_rows,
+)
 from npformer.interop.families.family import Family, WeightRow
 from npformer.interop.families.parts import HEAD, linear_rows
-from npformer.interop.families.settings_table import SettingTable, count, index
+from npformer.interop.families.settings_table import count
 from npformer.interop.settings_file import Settings
 from npformer.models.transformer import Transformer, TransformerConfig
 
 SHARED = "model.shared.weight"
 TOKENS = ("model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight")
 SINUSOIDS = ("model.encoder.embed_positions.weight", "model.decoder.embed_positions.weight")
-SETTINGS = SettingTable(
+SETTINGS = ENCODER_DECODER.variant(
     TransformerConfig,
     "MarianMTModel",
-    (
-        count("source_vocab", "vocab_size", 58101),
-        count("target_vocab", "decoder_vocab_size", lambda file: file.count("vocab_size", 58101)),
-        *SIZES,
-        index("pad_id", "pad_token_id", 58100),
-        index("start_id", "decoder_start_token_id", 58100),
-        index("end_id", "eos_token_id", 0),
-    ),
-    fixed={"positions": "marian", "output_bias": True, "fused_projections": True, "label_smoothing": 0.0},
-    written_too={"is_encoder_decoder": True},
+    count("source_vocab", "vocab_size", 58101),
+    count("target_vocab", "decoder_vocab_size", lambda file: file.count("vocab_size", 58101)),
+    *SIZES,
+    fixed={"positions": "marian", "output_bias": True, "fused_projections": True},
+    defaults={"pad_token_id": 58100, "decoder_start_token_id": 58100, "eos_token_id": 0},
 )
 
 

@@ -1,8 +1,7 @@
 """OPT, a GPT-2 with ReLU (models/gpt/).
 
-The table of positions has two rows more than there are positions: the first token is
-at row 2, since row 1 was meant for padding. Matrices are stored as (out, in), and queries, keys and values
-apart.
+The table of positions has two rows more than there are positions: the first token is at row 2, since row 1
+was meant for padding. Matrices are stored as (out, in), and queries, keys and values apart.
 
 OPT-350M is refused: it projects the embedding from another width, and its norms follow the sublayers.
 
@@ -12,6 +11,7 @@ Source: Zhang et al. 2022; https://huggingface.co/docs/transformers/model_doc/op
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from npformer.interop.families import parts
 from npformer.interop.families.family import Family, WeightRow
@@ -68,15 +68,8 @@ def rows(config: GPTConfig) -> Iterator[WeightRow]:
     for i in range(config.n_layers):
         yield from parts.layer_rows(f"layers.{i}", f"{theirs}.layers.{i}", LAYER, shape)
     yield from parts.norm_rows("norm", f"{theirs}.final_layer_norm", d)
-    if config.head and not config.tied:
-        yield from parts.linear_rows("output", ["lm_head"], d, config.vocab_size, bias=False)
+    yield from parts.head_rows(config)
 
 
-def tensor_name(name: str, config: GPTConfig) -> str | None:
-    """Return the name of a tensor with its prefix, or None for the copy of a tied weight."""
-    if name == parts.HEAD:
-        return None if config.tied else parts.HEAD
-    return PREFIX + name.removeprefix(PREFIX)
-
-
+tensor_name = partial(parts.tensor_name, prefix=PREFIX)
 OPT = Family("opt", GPT, SETTINGS.read, SETTINGS.written, rows, tensor_name, parts.fit_head)

@@ -1,11 +1,13 @@
-"""Rows of layers, names of activations and the head, which several families have in common."""
+"""Sizes, rows of layers, names of tensors and activations, and the head, which several families share."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from npformer.interop.families.family import Stored, WeightRow
+from npformer.interop.families.settings_table import SettingRow, count
 
 HEAD = "lm_head.weight"  # the matrix of the output, if it is not the table of tokens
 OLD_HEAD = "embed_out.weight"  # its name in the files that version 4 of transformers wrote for GPT-NeoX
@@ -24,6 +26,21 @@ ACTIVATIONS = {
 
 # else transformers takes ids that are ordinary tokens here
 NO_IDS = dict.fromkeys(("bos_token_id", "eos_token_id", "pad_token_id"))
+
+
+def sizes(**defaults: int) -> tuple[SettingRow, ...]:
+    """Return the rows of the sizes of the layers, in the names that most families give them.
+
+    Args:
+        defaults: The values for a file that lacks them, by our names. Without them, the file must have all.
+    """
+    theirs = {
+        "d_model": "hidden_size",
+        "d_ff": "intermediate_size",
+        "n_layers": "num_hidden_layers",
+        "n_heads": "num_attention_heads",
+    }
+    return tuple(count(name, theirs[name], defaults.get(name)) for name in theirs)
 
 
 class LayerShape(NamedTuple):
@@ -125,6 +142,34 @@ def norm_rows(ours: str, theirs: str, width: int, *, bias: bool = True) -> Itera
     yield WeightRow(f"{ours}.gain", (width,), (f"{theirs}.weight",))
     if bias:
         yield WeightRow(f"{ours}.bias", (width,), (f"{theirs}.bias",))
+
+
+def head_rows(config: Any) -> Iterator[WeightRow]:
+    """Yield the row of the output of a decoder-only model, if it has a head that is not the table of tokens.
+
+    Args:
+        config: The configuration.
+    """
+    if config.head and not config.tied:
+        yield from linear_rows("output", ["lm_head"], config.d_model, config.vocab_size, bias=False)
+
+
+def tensor_name(name: str, config: Any, *, prefix: str, skipped: str = "") -> str | None:
+    """Return the current name of a tensor of a decoder-only model, or None for one that is no parameter.
+
+    Files of a model without its head lack the prefix, and old files hold masks or angles that follow from
+    the settings. The copy of a tied weight is no parameter either.
+
+    Args:
+        name: The name in the file.
+        config: The configuration.
+        prefix: The beginning of all names but that of the head.
+        skipped: The pattern of the names of tensors that are no parameters, after the prefix.
+    """
+    if name in (HEAD, OLD_HEAD):
+        return None if config.tied else HEAD
+    name = name.removeprefix(prefix)
+    return None if re.fullmatch(skipped, name) else prefix + name
 
 
 def fit_head(config: Any, stored: Stored) -> Any:

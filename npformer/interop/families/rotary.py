@@ -1,7 +1,7 @@
 """RotaryTable: the settings of a family with rotary positions, for which a config.json has an object.
 
-It is `rope_parameters`. In older files it is `rope_scaling`, has "type" for "rope_type", and the base of the
-angles stands beside it.
+It is `rope_parameters`. In older files it is `rope_scaling` and has "type" for "rope_type"; the base of the
+angles, and the part of each head that is rotated, stand beside it.
 """
 
 from __future__ import annotations
@@ -16,24 +16,47 @@ from npformer.interop.settings_file import Settings
 from npformer.models.gpt import GPTConfig
 
 TYPES = {"default": "none", "llama3": "llama3"}
+BASE = 10000.0  # of the angles, if a file does not say it
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class RotaryTable(SettingTable):
-    """The settings of a family whose layers all have the same rotary positions, for whole heads."""
+    """The settings of a family whose layers all have the same rotary positions.
+
+    Attributes:
+        share: The part of each head that is rotated if a file does not say it. None: whole heads, always.
+        beside: The names that base and part have beside the object in older files.
+    """
+
+    share: float | None = None
+    beside: tuple[str, str] = ("rope_theta", "partial_rotary_factor")
 
     def read(self, settings: Settings, **others: Any) -> Any:
         """Return our configuration, as SettingTable.read does."""
         settings = Settings({**self.defaults, **settings.values}, settings.place)
-        config = super().read(settings, **_rotary_settings(settings), **others)
+        config = super().read(settings, **self._rotary_settings(settings), **others)
         settings.require_table("max_position_embeddings", config.context, config.d_head // 2)
         return config
 
     def written(self, config: Any, **others: Any) -> dict[str, Any]:
         """Return the content of a config.json, as SettingTable.written does."""
-        return super().written(config, **{"rope_parameters": _rope_parameters(config)} | others)
+        rope = _rope_parameters(config)
+        if self.share is not None:
+            rope["partial_rotary_factor"] = config.rotary_share
+        return super().written(config, **{"rope_parameters": rope} | others)
+
+    def _rotary_settings(self, settings: Settings) -> dict[str, Any]:
+        """Return our settings of rotary positions."""
+        if self.share is None:
+            return _of_whole_heads(settings)
+        rope, _ = read_rope(settings, {"default": "none"})
+        base, share = self.beside
+        return {
+            "rotary_base": rope.number("rope_theta", settings.number(base, BASE)),
+            "rotary_share": rope.number("partial_rotary_factor", settings.number(share, self.share)),
+        }
 
 
 def read_rope(settings: Settings, types: Mapping[str, T]) -> tuple[Settings, T]:
@@ -47,8 +70,8 @@ def read_rope(settings: Settings, types: Mapping[str, T]) -> tuple[Settings, T]:
     return rope, rope.choice("rope_type" if rope.has("rope_type") else "type", types, "default")
 
 
-def _rotary_settings(settings: Settings) -> dict[str, Any]:
-    """Return our settings of rotary positions."""
+def _of_whole_heads(settings: Settings) -> dict[str, Any]:
+    """Return our settings of rotary positions that rotate whole heads."""
     rope, scaling = read_rope(settings, TYPES)
     if any(isinstance(value, dict) for value in rope.values.values()):
         raise UserError(
@@ -60,7 +83,7 @@ def _rotary_settings(settings: Settings) -> dict[str, Any]:
                 f"{each.place} asks for rotary positions of a part of each head, which npformer does not "
                 "support: use another model"
             )
-    base = rope.number("rope_theta", settings.number("rope_theta", 10000.0))
+    base = rope.number("rope_theta", settings.number("rope_theta", BASE))
     ours = {"rotary_base": base, "rotary_scaling": scaling}
     if scaling == "llama3":
         context = settings.count("max_position_embeddings", 2048)
@@ -74,7 +97,7 @@ def _rotary_settings(settings: Settings) -> dict[str, Any]:
 
 
 def _rope_parameters(config: GPTConfig) -> dict[str, Any]:
-    """Return the object, the way back from _rotary_settings."""
+    """Return the object, the way back."""
     if config.scaling is None:
         return {"rope_type": "default", "rope_theta": config.rotary_base}
     return {

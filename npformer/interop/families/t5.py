@@ -13,47 +13,33 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from npformer.errors import UserError
 from npformer.functional.gated import GATED_ACTIVATIONS
 from npformer.interop.families import parts
+from npformer.interop.families.bart_layers import ENCODER_DECODER
 from npformer.interop.families.family import Family, Stored, WeightRow
-from npformer.interop.families.settings_table import (
-    USUAL,
-    SettingRow,
-    SettingTable,
-    count,
-    flag,
-    index,
-    number,
-)
+from npformer.interop.families.settings_table import USUAL, SettingRow, count, flag, number
 from npformer.models.t5 import T5 as T5Model
 from npformer.models.t5 import T5Config
 
 KINDS = parts.ACTIVATIONS | {"gated-gelu": "geglu_tanh", "gated-silu": "swiglu"}
-SETTINGS = SettingTable(
+SETTINGS = ENCODER_DECODER.variant(
     T5Config,
     "T5ForConditionalGeneration",
-    (
-        count(("source_vocab", "target_vocab"), "vocab_size", 32128),
-        count("d_model", "d_model", 512),
-        count("d_ff", "d_ff", 2048),
-        count("n_heads", "num_heads", 8),
-        count("d_head", "d_kv", 64),
-        count("n_layers", "num_layers", 6),
-        count("decoder_layers", "num_decoder_layers", USUAL),
-        count("n_buckets", "relative_attention_num_buckets", 32),
-        count("max_distance", "relative_attention_max_distance", 128),
-        number("norm_eps", "layer_norm_epsilon", 1e-6),
-        SettingRow(KINDS, "activation", "feed_forward_proj", "relu"),
-        # files before version 5 of transformers say it by tie_word_embeddings
-        flag("scale_output", "scale_decoder_outputs", lambda file: file.flag("tie_word_embeddings", True)),
-        number(("dropout", "attention_dropout", "feed_forward_dropout"), "dropout_rate", 0.1),
-        index("pad_id", "pad_token_id", 0),
-        index("start_id", "decoder_start_token_id", lambda file: file.index("pad_token_id", 0)),
-        index("end_id", "eos_token_id", 1),
-    ),
-    fixed={"label_smoothing": 0.0},
-    written_too={"is_encoder_decoder": True},
+    count(("source_vocab", "target_vocab"), "vocab_size", 32128),
+    count("d_model", "d_model", 512),
+    count("d_ff", "d_ff", 2048),
+    count("n_heads", "num_heads", 8),
+    count("d_head", "d_kv", 64),
+    count("n_layers", "num_layers", 6),
+    count("decoder_layers", "num_decoder_layers", USUAL),
+    count("n_buckets", "relative_attention_num_buckets", 32),
+    count("max_distance", "relative_attention_max_distance", 128),
+    number("norm_eps", "layer_norm_epsilon", 1e-6),
+    SettingRow(KINDS, "activation", "feed_forward_proj", "relu"),
+    # files before version 5 of transformers say it by tie_word_embeddings
+    flag("scale_output", "scale_decoder_outputs", lambda file: file.flag("tie_word_embeddings", True)),
+    number(("dropout", "attention_dropout", "feed_forward_dropout"), "dropout_rate", 0.1),
+    defaults={"pad_token_id": 0, "eos_token_id": 1},
 )
 # the parts of a layer of each stack, in our names and in theirs, which number the sublayers
 ENCODER = {
@@ -97,22 +83,12 @@ def rows(config: T5Config) -> Iterator[WeightRow]:
 
 def tensor_name(name: str, config: T5Config) -> str | None:
     """Return the name of a tensor, or None for a copy of the table of tokens and for what no layer reads."""
-    is_copy = name.endswith(".embed_tokens.weight")
-    is_unread = name.endswith(".EncDecAttention.relative_attention_bias.weight")  # old files have it
-    return None if is_copy or is_unread else name
+    unread = ".EncDecAttention.relative_attention_bias.weight"  # old files have it
+    return None if name.endswith((".embed_tokens.weight", unread)) else name
 
 
 def fit_head(config: T5Config, stored: Stored) -> T5Config:
-    """Return the configuration with the output that the files have: the table of tokens, or a matrix.
-
-    Raises:
-        UserError: If the files have no decoder.
-    """
-    if not any(name.startswith("decoder.") for name in stored.tensors):
-        raise UserError(
-            f"the model of {stored.settings.place} was saved without its decoder (as T5EncoderModel): save "
-            "it with T5ForConditionalGeneration"
-        )
+    """Return the configuration with the output that the files have: the table of tokens, or a matrix."""
     return config.replace(own_output=parts.HEAD in stored.tensors)
 
 

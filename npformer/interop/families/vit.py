@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from npformer.interop.families.bert import LAYER_ROWS
+from npformer.interop.families.bert_layout import LAYER_ROWS
 from npformer.interop.families.family import Family, Stored, WeightRow
 from npformer.interop.families.labels import labels_of, labels_settings
 from npformer.interop.families.parts import LayerShape, layer_rows, linear_rows, norm_rows
