@@ -2,6 +2,8 @@
 // Small helpers with which the views make and find elements of the page.
 import { t } from "../words/text.js";
 
+const SETTLED = 500; // ms after which a reader stays with a choice
+
 /**
  * Return the element with an id.
  * @param {string} id
@@ -49,6 +51,19 @@ export function openDialog(label, title, ...children) {
 /** Say in a corner of the page what happened; screen readers read it. @param {string} text */
 export function say(text) {
   byId("said").replaceChildren(element("span", {}, text)); // a new one, which fades after some seconds
+}
+
+/**
+ * Write a text into a region of the page that screen readers read: of texts that follow each other quickly,
+ * as when a key goes through a list, only the last one.
+ * @type {(region: any, text: string) => void}
+ */
+export function tell(region, text) {
+  if (region.textContent === text) return;
+  Object.assign(region, { ariaLive: "off", textContent: text });
+  setTimeout(() => {
+    if (region.textContent === text) Object.assign(region, { ariaLive: "polite", textContent: text });
+  }, SETTLED);
 }
 
 /**

@@ -135,7 +135,7 @@ export function arithmetic(explorer, explanation) {
     { className: "number" },
     `${numberName(explorer)}${t(": ")}`,
     element("output", { textContent: value }),
-    explorer.isPinned ? element("small", { textContent: t(" pinned") }) : "",
+    explorer.isPinned ? element("small", { textContent: t(" pinned until you click it again") }) : "",
   );
   if (!explanation) {
     const textContent = whyUnexplained(explorer.tape, explorer.result, explorer.direction);

@@ -1,6 +1,6 @@
 // @ts-check
 // The view of a step: its line of code, its arrays as grids, and the arithmetic of the chosen number.
-import { button, byId, choice, replaceContent } from "../drawing/page_elements.js";
+import { button, byId, choice, replaceContent, tell } from "../drawing/page_elements.js";
 import { Picture } from "../drawing/picture.js";
 import { codeLines, linesOf } from "./code_view.js";
 import { allTerms, arithmetic, arithmeticSentence, explanationOf } from "./arithmetic_view.js";
@@ -22,7 +22,10 @@ import { t } from "../words/text.js";
 
 const UNFOLDED = ["every-term", "tables"]; // parts of the page that are unfolded on demand
 const BEAT = 900; // the milliseconds of a beat
-const KEYS = t("Arrow keys choose a number, Enter pins it.");
+const KEYS = t(
+  "Arrow keys choose a number. Enter pins it: it stays chosen while a pointer moves, and its token and " +
+    "head from step to step.",
+);
 
 export class StepView {
   /** @param {Explorer} explorer */
@@ -160,7 +163,7 @@ export class StepView {
     // a box that scrolls must be reached by the keyboard
     if (corner && box.scrollHeight > box.clientHeight) box.tabIndex = 0;
     else box.removeAttribute("tabindex");
-    byId("spoken").textContent = sentence;
+    tell(byId("spoken"), sentence);
     const theme = currentTheme();
     byId("legends").replaceChildren(...this.layout.placed.map((placed) => legendOf(placed, theme)));
     this.renderUnfolded();
