@@ -62,6 +62,8 @@ def test_presets(name, count):
         ({"attention_dropout": 1.0}, "attention_dropout is 1.0: it must be at least 0 and below 1"),
         ({"norm_eps": 0}, "norm_eps is 0: it must be a number above 0"),
         ({"pad_id": -1}, "pad_id is -1: it must be a whole number, 0 or more"),
+        ({"head": "token"}, "head is 'token': choose one of "),
+        ({"head_activation": "gelo"}, "head_activation is 'gelo': choose one of "),
         ({"heads": 2}, "a BertConfig has no setting 'heads'"),
     ],
 )
