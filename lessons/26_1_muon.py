@@ -174,9 +174,9 @@ assert_allclose(update, orthogonalize(gradient), atol=1e-4)
 # **Question.** Embeddings keep AdamW. Why does Muon not suit a table of vectors?
 #
 # <details><summary>Answer</summary>
-# $\sigma_1$ bounds the change for every vector $x$. But a token reads one row of the table, so the length of
-# each row should be bounded. (Our GPT uses the whole table as its output matrix, and AdamW updates it all the
-# same.)
+# $\sigma_1$ bounds the change for every vector $x$. But a token reads one row of the table, so only the rows
+# of the update need a bound, which another update fits best. (Our GPT's output matrix is this table, and
+# keeps AdamW.)
 # </details>
 #
 # Gains and biases are not matrices, so they also keep AdamW.
@@ -229,7 +229,7 @@ for steps in STEPS:
 # shorter runs.)
 #
 # The best rates are .01 for AdamW and .04 for Muon, each the middle one of three. So updates of equal size
-# did not make them equal. (In Muon's runs, the parameters with AdamW also have .04.)
+# did not make the rates equal. (In Muon's runs, the parameters with AdamW also have .04.)
 #
 # **Question.** What would be unfair without the search for these rates?
 #

@@ -269,8 +269,8 @@ assert cached == [256, 128, 64, 128, 64, 64, 32, 128, 128, 64]
 #
 # <details><summary>Answer</summary>
 # It depends on the length. For each token, keys and values need 20 million products instead of 168 million,
-# and queries 42 million more. Each of the 128 scores with an earlier token needs R = 64 more. So up to 13,000
-# earlier tokens, latent attention needs fewer.
+# and queries 42 million more. For each earlier token, each of the 128 heads needs R = 64 more products. So
+# up to 13,000 earlier tokens, latent attention needs fewer.
 # </details>
 
 # %% tags=["check"]

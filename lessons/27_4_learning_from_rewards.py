@@ -189,8 +189,8 @@ assert report.ok
 #
 # One step draws 8 answers to each of 16 prompts, computes their advantages, and updates the model once. So
 # $\rho$ is always 1 here, and nothing is ever clipped: the ratio and the clip are for trainings that use a
-# draw several times. The step is the function `policy_step` in `npformer/learn/experiments/addition.py`, on
-# one screen. The cell makes 150 steps with $\beta = .04$.
+# draw several times. The step is the function `policy_step`, some lines in
+# `npformer/learn/experiments/addition.py`. The cell makes 150 steps with $\beta = .04$.
 
 # %%
 learner, share = reinforce(model, seed, VARIANTS[0])
@@ -261,7 +261,7 @@ assert slow > 0.33 > np.mean(results[VARIANTS[2].name, seed].curve) > twice
 # - GRPO draws several answers to each prompt, and multiplies $\nabla \log p$ of their tokens by the
 #   advantage.
 # - The advantage is the reward minus the mean of the group, divided by the standard deviation.
-# - The ratio corrects for updates since the draw. Clipping bounds how much one draw can change the model.
+# - The ratio corrects for updates since the draw. Clipping limits how much one draw changes the model.
 # - A constant in the rewards leaves the mean gradient as it is, but changes the noise. A good baseline makes
 #   the noise small.
 # - The KL term keeps what the reward does not measure.

@@ -214,8 +214,9 @@ assert_allclose(points[0][1:], [2.41, 3.17, 4.07], atol=0.01)
 #
 # In seconds, it does not pay for models as small as ours. On one core, a token of the small GPT took more
 # than half as long as a token of the target, although it has a sixteenth of the parameters. A pass of the
-# target over five tokens took 1.2 times as long as a pass over one token. So with one to eight tokens ahead,
-# the texts took no less time than without a draft. With eight, they took about one and a half times as long.
+# target over five tokens took 1.2 times as long as a pass over one token. Together with the draws and the
+# rule, the texts took no less time than without a draft, with one to eight tokens ahead. With eight, they
+# took about one and a half times as long.
 
 # %% [markdown]
 # ## Summary
