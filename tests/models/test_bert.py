@@ -32,7 +32,10 @@ def loss_and_gradients(model, ids, targets):
 # The configuration
 
 
-@pytest.mark.parametrize("changes", [{}, {"d_ff": 5, "n_segments": 3}, {"n_segments": 0}])
+HEADS = [{"head": head, "n_classes": 3} for head in ("none", "text classes", "token classes")]
+
+
+@pytest.mark.parametrize("changes", [{}, {"d_ff": 5, "n_segments": 3}, {"n_segments": 0}, *HEADS])
 def test_the_number_of_parameters_is_known_without_building(changes):
     model = tiny(**changes)
     assert model.config.count_parameters() == model.count_parameters()
