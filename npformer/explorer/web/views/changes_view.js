@@ -126,6 +126,6 @@ export class ChangesView {
     const others = (session.edits.values?.[path] ?? []).filter((/** @type {number[]} */ [i]) => i !== index);
     session.setEdits("values", path, [...others, [index, value]]);
     this.explorer.recompute();
-    if (matchMedia("(max-width: 1000px)").matches) this.result.scrollIntoView({ block: "nearest" });
+    if (matchMedia("(max-width: 1000px)").matches) this.result.parentElement.scrollIntoView();
   }
 }
