@@ -184,8 +184,10 @@ def test_a_reader_writes_with_the_model(page):
     bars.nth(2).click()
     assert page.locator(".written .token").last.text_content() == word
     page.click("#write summary")
+    words = bars.locator("b").all_text_contents()
     page.fill("#write-topK", "3")
     assert page.locator(".next-token:disabled").count() == 5
+    assert bars.locator("b").all_text_contents() == words
     page.locator(".written .token").first.click()
     assert page.evaluate("npformer.writer.tokens") == []
     page.click('#write button:text-is("Write to the end")')

@@ -58,8 +58,10 @@ function startPage() {
     byId("map-box").parentElement.hidden = explorer.view === "overview"; // which is a map itself
     views[explorer.view]?.render();
     for (const part of shell) part.render();
-    const { activeElement: active, body } = document;
-    if (shown && shown !== explorer.view && (active === body || !active?.checkVisibility())) {
+    const { activeElement: active, body } = document,
+      isNew = shown && shown !== explorer.view;
+    if (isNew && byId("main").getBoundingClientRect().top < 0) byId("main").scrollIntoView();
+    if (isNew && (active === body || !active?.checkVisibility())) {
       byId(explorer.view).tabIndex = -1;
       byId(explorer.view).focus({ preventScroll: true }); // tells a screen reader which view opened
     }

@@ -35,14 +35,13 @@ export function element(tag, properties = {}, ...children) {
 
 /**
  * Open the dialog, with a button that closes it.
- * @param {string} label   its name for screen readers
- * @param {string} title
+ * @param {string} title   also its name for screen readers
  * @param {Node[]} children
  */
-export function openDialog(label, title, ...children) {
+export function openDialog(title, ...children) {
   const dialog = byId("dialog"),
     close = button(t("Close"), () => dialog.close(), { className: "plain" });
-  dialog.setAttribute("aria-label", label);
+  dialog.setAttribute("aria-label", title);
   dialog.replaceChildren(element("h2", {}, title), ...children, close);
   dialog.showModal();
   return dialog;

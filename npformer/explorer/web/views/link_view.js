@@ -29,11 +29,10 @@ export function prepareLink(explorer) {
 /** Open the dialog with the link of the view, and copy the link. @param {Explorer} explorer */
 async function showLink(explorer) {
   if (location.protocol === "about:") {
-    const title = t("Link to this view"),
-      told = t(
-        "A page in a notebook has no address. Write it to a file with save(FILE), and open that for a link.",
-      );
-    openDialog(title, title, element("p", {}, told));
+    const told = t(
+      "A page in a notebook has no address. Write it to a file with save(FILE), and open that for a link.",
+    );
+    openDialog(t("Link to this view"), element("p", {}, told));
     return;
   }
   const href = `${location.href.split("#")[0]}#${addressOf(explorer)}`;
