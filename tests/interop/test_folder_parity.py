@@ -1,9 +1,13 @@
 """Folders that transformers wrote: logits, attention, loss and all gradients agree with transformers.
 
 The configurations, the weights and the batches are random. In float64 the largest difference is 1e-10, from
-files of any data type, and in float32 1e-5. In the families with rotary positions and in OPT, the RMS norm,
-the tables of the rotary positions and the softmax of the attention that returns its weights are float32 even
-in a float64 model: they are replaced by the same formulas in float64. The models as they stand agree to 1e-5.
+files of any data type. In the families with rotary positions and in OPT, the RMS norm, the tables of the
+rotary positions and the softmax of the attention that returns its weights are float32 even in a float64
+model: they are replaced by the same formulas in float64.
+
+The models as they stand agree to ROUNDING, most of which is that of transformers: where the logits differ
+most in float32 (a Gemma 3, by 1.2e-5), those of transformers are 1.0e-5 from the logits in float64, and ours
+1.7e-6. Ours in float32 are at most OWN_ROUNDING from ours in float64 (5.5e-6 in an OLMo 2, else below 5e-6).
 """
 
 import json
@@ -49,6 +53,8 @@ from seq2seq_oracles import (  # noqa: E402  it imports torch
 from seq2seq_oracles import compute_in_float64 as compute_others_in_float64  # noqa: E402  it stands below that line
 
 pytestmark = pytest.mark.torch
+
+ROUNDING, OWN_ROUNDING = 2e-5, 6e-6  # of transformers as it stands, and of ours in float32; see above
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -116,16 +122,18 @@ def test_logits_attention_loss_and_gradients(name, seed, dtype, tmp_path, monkey
         expected = expected_of(oracle, family.maps, targets, **theirs)
         found = found_of(loaded.model, family.maps, targets, *ours)
         if dtype == "float32":
+            exact = found_of(load_folder(tmp_path, "float64").model, family.maps, targets, *ours)
+            assert larger(OWN_ROUNDING, found, exact) == {}
             return found, expected
         grads, their_grads = gradients(loaded, oracle)
         return found | grads, expected | their_grads
 
     in_float64 = partial(compute_in_float64, family=name) if name in GPTS else compute_others_in_float64
     if dtype == "float64" and (name == "t5" or (name in GPTS and name != "gpt2")):
-        assert larger(1e-5, *both()) == {}
+        assert larger(ROUNDING, *both()) == {}
         assert larger(1e-10, *both()) != {}  # otherwise the comparison below would patch needlessly
         in_float64(monkeypatch)
-    assert larger(1e-10 if dtype == "float64" else 1e-5, *both()) == {}
+    assert larger(1e-10 if dtype == "float64" else ROUNDING, *both()) == {}
 
 
 @pytest.mark.parametrize("name", GPTS)

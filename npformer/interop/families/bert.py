@@ -44,8 +44,7 @@ LAYOUT = BertLayout(
     parts={
         "self_attention": [f"attention.{part}" for part in ATTENTION],
         "norm1": "attention.output.LayerNorm",
-        "feed_forward.inner": "intermediate.dense",
-        "feed_forward.outer": "output.dense",
+        "feed_forward": ["intermediate.dense", "output.dense"],
         "norm2": "output.LayerNorm",
     },
     heads={

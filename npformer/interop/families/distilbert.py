@@ -41,8 +41,7 @@ LAYOUT = BertLayout(
     parts={
         "self_attention": [f"attention.{part}_lin" for part in ("q", "k", "v", "out")],
         "norm1": "sa_layer_norm",
-        "feed_forward.inner": "ffn.lin1",
-        "feed_forward.outer": "ffn.lin2",
+        "feed_forward": ["ffn.lin1", "ffn.lin2"],
         "norm2": "output_layer_norm",
     },
     heads={

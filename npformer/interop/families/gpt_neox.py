@@ -43,8 +43,7 @@ SETTINGS = RotaryTable(
 # the parts of a layer, in our names and in theirs
 LAYER = {
     "self_attention.output": "attention.dense",
-    "feed_forward.inner": "mlp.dense_h_to_4h",
-    "feed_forward.outer": "mlp.dense_4h_to_h",
+    "feed_forward": ["mlp.dense_h_to_4h", "mlp.dense_4h_to_h"],
     "norm1": "input_layernorm",
     "norm2": "post_attention_layernorm",
 }

@@ -41,9 +41,7 @@ SETTINGS = LLAMA_LIKE.variant(GPTConfig, "LlamaForCausalLM", BIAS)
 # the parts of a layer, in our names and in theirs
 LAYER = {
     "self_attention": [f"self_attn.{part}_proj" for part in "qkvo"],
-    "feed_forward.gate": "mlp.gate_proj",
-    "feed_forward.value": "mlp.up_proj",
-    "feed_forward.outer": "mlp.down_proj",
+    "feed_forward": [f"mlp.{part}_proj" for part in ("gate", "up", "down")],
 }
 NORMS = {"norm1": "input_layernorm", "norm2": "post_attention_layernorm"}
 

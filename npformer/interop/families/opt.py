@@ -46,8 +46,7 @@ SETTINGS = SettingTable(
 LAYER = {
     "self_attention": [f"self_attn.{part}" for part in ("q_proj", "k_proj", "v_proj", "out_proj")],
     "norm1": "self_attn_layer_norm",
-    "feed_forward.inner": "fc1",
-    "feed_forward.outer": "fc2",
+    "feed_forward": ["fc1", "fc2"],
     "norm2": "final_layer_norm",
 }
 

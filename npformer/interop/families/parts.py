@@ -73,17 +73,22 @@ def layer_rows(
     Args:
         ours: The name of our layer.
         theirs: The name of theirs.
-        parts: The name within theirs of each part of ours: a norm, a linear map, or an attention, which has
-            the four names of queries, keys, values and output.
+        parts: The name within theirs of each part of ours: a norm, the output of an attention, an attention,
+            which has the four names of queries, keys, values and output, or a feed-forward network, which
+            has those of its linear maps in their order; a gate comes first.
         shape: The shape of the layer.
     """
     d, f, bias = shape.d_model, shape.d_ff, shape.bias
     q = d if shape.queries is None else shape.queries
     k = q if shape.keys is None else shape.keys
     qkv_bias = bias if shape.qkv_bias is None else shape.qkv_bias
-    sizes = {"output": (q, d), "inner": (d, f), "gate": (d, f), "value": (d, f), "outer": (f, d)}
     for part, name in parts.items():
-        if not isinstance(name, str):  # an attention
+        if part == "feed_forward":
+            maps = ("gate", "value", "outer") if len(name) == 3 else ("inner", "outer")
+            for each, tensor in zip(maps, name, strict=True):
+                size = (f, d) if each == "outer" else (d, f)
+                yield from linear_rows(f"{ours}.{part}.{each}", [f"{theirs}.{tensor}"], *size, bias=bias)
+        elif not isinstance(name, str):  # an attention
             projections = {"query": (name[0], q), "key": (name[1], k), "value": (name[2], k)}
             for group in _groups(shape.fused, is_cross=part == "cross"):
                 linear = [f"{theirs}.{projections[each][0]}" for each in group]
@@ -94,8 +99,7 @@ def layer_rows(
         elif part.startswith("norm"):
             yield from norm_rows(f"{ours}.{part}", f"{theirs}.{name}", d, bias=bias)
         else:
-            size = sizes[part.rpartition(".")[2]]
-            yield from linear_rows(f"{ours}.{part}", [f"{theirs}.{name}"], *size, bias=bias)
+            yield from linear_rows(f"{ours}.{part}", [f"{theirs}.{name}"], q, d, bias=bias)
 
 
 def _groups(fused: bool, *, is_cross: bool) -> list[tuple[str, ...]]:

@@ -27,7 +27,7 @@ class RotaryTable(SettingTable):
 
     Attributes:
         share: The part of each head that is rotated if a file does not say it. None: whole heads, always.
-        beside: The names that base and part have beside the object in older files.
+        beside: If there is a share, the names that base and part have beside the object in older files.
     """
 
     share: float | None = None

@@ -51,8 +51,6 @@ DECODER = ENCODER | {
     "cross": [f"1.EncDecAttention.{part}" for part in "qkvo"],
     "norm3": "2.layer_norm",
 }
-NETWORK = {"inner": "wi", "outer": "wo"}
-GATED_NETWORK = {"gate": "wi_0", "value": "wi_1", "outer": "wo"}
 
 
 def settings_of(config: T5Config) -> dict[str, Any]:
@@ -64,20 +62,18 @@ def rows(config: T5Config) -> Iterator[WeightRow]:
     """Yield which tensors of a file hold each of our parameters."""
     d, queries = config.d_model, config.n_heads * config.head_key
     shape = parts.LayerShape(d, config.d_ff, queries, bias=False, fused=config.fused_projections)
-    network = GATED_NETWORK if config.activation in GATED_ACTIVATIONS else NETWORK
+    maps = ("wi_0", "wi_1", "wo") if config.activation in GATED_ACTIVATIONS else ("wi", "wo")
     yield WeightRow("source.tokens.weight", (config.source_vocab, d), ("shared.weight",))
     stacks = (("encoder", ENCODER, 1, config.n_layers), ("decoder", DECODER, 2, config.n_decoder_layers))
     for side, attention, last, n_layers in stacks:
         table = (f"{side}.block.0.layer.0.SelfAttention.relative_attention_bias.weight",)
         yield WeightRow(f"{side}.layers.0.self_attention.table", (config.n_buckets, config.n_heads), table)
-        layer = dict(attention)
-        layer |= {f"feed_forward.{ours}": f"{last}.DenseReluDense.{name}" for ours, name in network.items()}
+        layer = attention | {"feed_forward": [f"{last}.DenseReluDense.{part}" for part in maps]}
         for i in range(n_layers):
             yield from parts.layer_rows(f"{side}.layers.{i}", f"{side}.block.{i}.layer", layer, shape)
         yield from parts.norm_rows(f"{side}.norm", f"{side}.final_layer_norm", d, bias=False)
     if config.own_output:
-        # the scale is a layer around the output
-        output = "output.output" if config.scale_output else "output"
+        output = "output.output" if config.scale_output else "output"  # the scale is a layer around it
         yield from parts.linear_rows(output, ["lm_head"], d, config.target_vocab, bias=False)
 
 

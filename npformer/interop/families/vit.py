@@ -40,8 +40,7 @@ LAYER = {
     "norm1": "layernorm_before",
     "self_attention": [f"attention.{part}" for part in ATTENTION],
     "norm2": "layernorm_after",
-    "feed_forward.inner": "intermediate.dense",
-    "feed_forward.outer": "output.dense",
+    "feed_forward": ["intermediate.dense", "output.dense"],
 }
 
 
