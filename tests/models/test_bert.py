@@ -116,12 +116,6 @@ def test_the_initial_weights_are_those_of_bert():
     assert loss == pytest.approx(np.log(1000), abs=0.3)
 
 
-def test_every_norm_has_the_eps_of_the_configuration():
-    eps = [part.eps for part in tiny(norm_eps=0.25).modules() if hasattr(part, "eps")]
-    assert len(eps) == 2 + 2 * tiny().config.n_layers  # of the embedding and the head, and two of each layer
-    assert set(eps) == {0.25}
-
-
 def test_one_product_computes_queries_keys_and_values():
     for layer in tiny().encoder.layers:
         assert len(layer.self_attention.query_key_value.weight.shape) == 2
