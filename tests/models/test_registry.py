@@ -45,6 +45,12 @@ def test_every_norm_has_the_eps_of_the_configuration(kind):
     assert {part.eps for part in model.modules() if hasattr(part, "eps")} == {0.25}
 
 
+@pytest.mark.parametrize("name", ["local_window", "scale_width"])
+def test_the_counts_of_a_gemma_2(name):
+    with pytest.raises(UserError, match=f"{name} is 0: it must be a whole number, 1 or more"):
+        small("gemma2", **{name: 0})
+
+
 @every_kind
 def test_sizes_that_the_file_cannot_hold(kind):
     """One size is huge and the others are small, so that the bound must count each of them."""

@@ -34,6 +34,20 @@ EQUIVALENT = (
         "where the distance is 0, the difference is 0 as well, and 0 / 1 = 0 / 2",
     ),
     Equivalent(
+        "functional/preferences.py",
+        "dpo_backward",
+        "dmargin = -sigmoid(-margin)[0] * (dloss / len(margin))",
+        "dmargin = -sigmoid(-margin)[1] * (dloss / len(margin))",
+        "the cache of sigmoid is its output",
+    ),
+    Equivalent(
+        "functional/relative_bias.py",
+        "relative_buckets",
+        "buckets: Array = first + xp.where(distance < n_exact, distance, far)",
+        "buckets: Array = first + xp.where((distance <= n_exact), distance, far)",
+        "far is n_exact + log(1) = n_exact where the distance is n_exact",
+    ),
+    Equivalent(
         "functional/rotary.py",
         "Llama3Scaling.scale",
         "share = np.clip((turns - self.low) / (self.high - self.low), 0, 1)",

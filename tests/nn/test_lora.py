@@ -37,3 +37,11 @@ def test_only_the_narrow_matrices_learn_and_the_merged_model_computes_the_same()
     np.testing.assert_allclose(merged(IDS), adapted(IDS), rtol=1e-12)
     cached = [adapted.decode_step(IDS[:, :3], 0, None)[0], merged.decode_step(IDS[:, :3], 0, None)[0]]
     np.testing.assert_allclose(*cached, rtol=1e-12)
+
+
+def test_the_initial_matrices_keep_the_size_of_their_input_and_differ_from_layer_to_layer():
+    wide = LoRALinear(Linear(400, 3), 5)
+    assert 0.9 < wide.a.value.std() * 400**0.5 < 1.1
+    adapted, _ = add_lora(GPT(CONFIG), 2)
+    firsts = [part.a.value[0, 0] for part in adapted.modules() if isinstance(part, LoRALinear)]
+    assert len(set(firsts)) == len(firsts) == 10

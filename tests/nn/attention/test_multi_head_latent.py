@@ -10,6 +10,12 @@ from npformer.nn import MultiHeadLatentAttention, RotaryPositions
 H, K, R, C, Q, L, D, T = 3, 3, 4, 5, 6, 2, 12, 7
 
 
+def test_scores_are_divided_by_the_root_of_the_whole_width_of_a_head():
+    rotary = RotaryPositions(T, R + K, rotated=R)
+    layer = MultiHeadLatentAttention(D, H, d_latent=C, rotary=rotary, d_head=K)
+    assert layer.scale == (R + K) ** -0.5
+
+
 @pytest.mark.parametrize("latent_queries", [False, True])
 def test_deepseek_v2_of_transformers_computes_the_same(latent_queries, monkeypatch):
     oracles = pytest.importorskip("gpt_oracles")
