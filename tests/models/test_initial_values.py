@@ -85,7 +85,6 @@ MODELS = {
     "Transformer, fused projections": of_kind(Transformer, fused_projections=True),
     "Transformer, relative positions": of_kind(Transformer, positions="relative"),
     "Bert": of_config(BertConfig(vocab_size=9, d_model=6, n_heads=3, n_layers=2, max_length=8)),
-    "Bert, positions from 1": of_config(BertConfig(vocab_size=9, d_model=6, n_heads=3, first_position=1)),
     "GPT": of_config(GPTConfig(**GPT_SIZES)),
     "GPT, Llama": of_config(GPTConfig(**GPT_SIZES, **LLAMA)),
     "Qwen3": of_config(Qwen3Config(**GPT_SIZES)),

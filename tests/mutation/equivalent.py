@@ -25,6 +25,12 @@ _BERT_ENCODER = (  # the return statement of EncoderConfig.encoder
     ")"
 )
 
+_BERT_POSITIONS = (  # the statement of BertEmbedding.__init__
+    "self.positions: LearnedPositions | Embedding = ( "
+    "Embedding(config.n_positions, d_model, rng=rng, dtype=dtype) if config.first_position "
+    "else LearnedPositions(config.max_length, d_model, rng=rng, dtype=dtype) )"
+)
+
 EQUIVALENT = (
     Equivalent(
         "functional/losses.py",
@@ -74,6 +80,13 @@ EQUIVALENT = (
         "self.add_to(table, is_zero=True)",
         "self.add_to(table, is_zero=False)",
         "LazyRows adds its rows in both cases: only products are written into arrays that are 0",
+    ),
+    Equivalent(
+        "models/bert.py",
+        "BertEmbedding.__init__",
+        _BERT_POSITIONS,
+        _BERT_POSITIONS.replace("rng=rng, ", "", 1),
+        "Bert draws all weights again, and for a model from a file nothing that was drawn is kept",
     ),
     Equivalent(
         "models/encoder.py",
