@@ -5,7 +5,7 @@ from course import LESSONS
 
 from npformer.learn.course.execute import Outcome
 from npformer.learn.site import build, lesson_pages
-from npformer.learn.site.markdown import listed
+from npformer.learn.site.markdown import templates
 
 
 def lesson_documents():
@@ -28,4 +28,6 @@ def write_pages(files, folder):
     for name in build.NEEDED:
         pytest.importorskip(name)
     names = [path.removesuffix(".md") for path in files if path.endswith(".md")]
-    return build.write_pages({"index.md": f"# Home\n\n{listed(names)}\n".encode()} | files, folder)
+    return build.write_pages(
+        {"index.md": f"# Home\n\n{templates().globals['listed'](names)}\n".encode()} | files, folder
+    )

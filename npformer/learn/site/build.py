@@ -31,8 +31,8 @@ from npformer.language import (
     speaking,
 )
 from npformer.learn.course.lesson import Lesson, all_lessons
-from npformer.learn.site.course_pages import course_pages, exercise_list, glossary_page, home_page, zoo_pages
-from npformer.learn.site.explorer_page import explorer_files, introduction
+from npformer.learn.site.course_pages import course_pages, overview_pages, zoo_pages
+from npformer.learn.site.explorer_page import explorer_files
 from npformer.learn.site.folder import check_folder, write_folder
 from npformer.learn.site.gallery_pages import gallery_pages
 from npformer.learn.site.guide_pages import guide_pages
@@ -133,10 +133,8 @@ def make_documents(plan: SitePlan, folder: Path, report: Report) -> dict[str, Fi
             lessons = [each for each in all_lessons() if f"{document_of(each)}.md" in files]
             if language == ENGLISH:
                 files |= course_pages(lessons)
-            if plan.has_explorer:
-                files |= introduction(lessons)
-            files |= guide_pages() | glossary_page(lessons) | exercise_list(lessons)
-            files |= home_page(lessons, _names(files))
+            files |= guide_pages()
+            files |= overview_pages(lessons, _names(files), has_explorer=plan.has_explorer)
     return documents
 
 

@@ -1,4 +1,4 @@
-"""The explorer on the site: the tour's translator live on a page of its own, and an introduction to it."""
+"""The explorer on the site: the tour's translator live on a page of its own."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -6,9 +6,8 @@ from pathlib import Path
 from npformer.explorer import explore
 from npformer.learn.course.lesson import Lesson
 from npformer.learn.course.trained import tour_recipe
-from npformer.learn.site.lesson_links import page_of
-from npformer.learn.site.lesson_pages import EXPLORER, address_of, root_from, view_of
-from npformer.learn.site.markdown import Files, page
+from npformer.learn.site.lesson_links import EXPLORER, page_of
+from npformer.learn.site.markdown import Files
 from npformer.pretrained import load
 from npformer.training import train
 
@@ -33,9 +32,3 @@ def explorer_files(model: str | None, lessons: Sequence[Lesson]) -> Files:
     names = {lesson.path.name: f"../{page_of(lesson)}" for lesson in lessons}
     page = explore(loaded, SENTENCE, site={"home": "../explorer.html", "lessons": names})
     return {f"extra/{EXPLORER}": page.html.encode("utf-8")}
-
-
-def introduction(lessons: Sequence[Lesson]) -> Files:
-    """Return the document that introduces the explorer in the current language, with it in a frame."""
-    views = {lesson: address_of(view) for lesson in lessons if (view := view_of(lesson)) is not None}
-    return {"explorer.md": page("explorer", views=views, address=root_from("") + address_of(""))}

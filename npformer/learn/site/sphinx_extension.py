@@ -13,6 +13,7 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 
 from npformer.learn.course.latex import to_mathml
 from npformer.learn.course.lesson import Lesson, all_lessons
+from npformer.learn.site.guide_pages import DOCUMENTS
 from npformer.learn.site.lesson_links import document_of, terms_of_course
 
 ARRAY = re.compile(r"~?(?:numpy\.)?ndarray\[~?(?:typing\.)?Any, ~?(?:typing\.)?Any\]")
@@ -20,12 +21,6 @@ ARRAY = re.compile(r"~?(?:numpy\.)?ndarray\[~?(?:typing\.)?Any, ~?(?:typing\.)?A
 LABEL = re.compile(r"""(?<=aria-label=")[\w /]+(?=")|(?<=<title>)[\w /,]+(?=</)""")
 COLUMNS = {"sidebar-drawer": "Site", "toc-drawer": "Page"}
 LESSONS: dict[str, Lesson] = {document_of(lesson): lesson for lesson in all_lessons()}
-# the documents that show what files of the repository have
-DOCUMENTS = {
-    "lessons": "lessons/index", "lessons/README.md": "lessons/index", "lessons/GLOSSARY.md": "glossary",
-    "figures/README.md": "gallery", "README.md": "index", "docs/README.md": "docs/index",
-    "docs/start-here.md": "start-here",
-} | {f"lessons/{lesson.path.name}": name for name, lesson in LESSONS.items()}  # fmt: skip
 
 
 def setup(app: Any) -> dict[str, Any]:

@@ -40,7 +40,7 @@ def test_a_drawn_figure_has_its_caption_and_the_code_that_draws_it(files):
     drawing = draw("F14", Studio())
     assert text(drawing.caption) in page(files, "F14")
     code = re.search(r":class: python\n\n(.*?)\n`````", page(files, "F14"), re.DOTALL)[1]
-    assert 'sentence="I am a student"' in code
+    assert "sentence='I am a student'" in code
     names = {}
     exec(code, names)
     assert names["drawing"].caption == drawing.caption

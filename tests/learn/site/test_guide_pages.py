@@ -26,7 +26,7 @@ def test_the_guides_and_their_links(tmp_path):
     files = guide_pages(tmp_path)
     assert files.keys() == {"docs/index.md", "docs/commands.md", "start-here.md", "figures/a.png"}
     assert b"a mark" not in files["docs/commands.md"]
-    assert files["docs/index.md"].endswith(b":hidden:\n\n/docs/commands\n`````\n")
+    assert files["docs/index.md"].endswith(b":glob:\n\n*\n`````\n")
     others = {"lessons/05_1.md": b"# Five", "gallery.md": b"# All"}
     assert write_pages(files | others, tmp_path / "site") == []
     assert 'src="../_images/a.png"' in (tmp_path / "site" / "docs" / "commands.html").read_text("utf-8")

@@ -11,7 +11,7 @@ from search_questions import HELD_OUT, MISSPELT, QUESTIONS
 from site_documents import lesson_documents, write_pages
 from site_pages import AXE, SCHEMES, WIDTHS, check_axe, open_tab
 
-from npformer.learn.site.course_pages import glossary_page
+from npformer.learn.site.course_pages import overview_pages
 from npformer.learn.site.reference_pages import reference_pages
 
 words_of_search = pytest.importorskip("npformer.learn.site.search_index").words_of_search
@@ -22,7 +22,8 @@ browser = pytest.mark.browser
 def folder(tmp_path_factory):
     """Write the search, and pages of all lessons without their outputs, of the glossary and the reference."""
     folder = tmp_path_factory.mktemp("search")
-    write_pages(lesson_documents() | reference_pages() | glossary_page(LESSONS), folder)
+    glossary = {"glossary.md": overview_pages(LESSONS, (), has_explorer=False)["glossary.md"]}
+    write_pages(lesson_documents() | reference_pages() | glossary, folder)
     return folder
 
 
