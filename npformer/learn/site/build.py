@@ -220,18 +220,6 @@ def _made(job: Job, folder: Path) -> Files:
         return stored(job.key, job.make) if job.key else job.make()
 
 
-def _write_words(language: str, source: Path) -> None:
-    """Write the program's words in a language where Sphinx looks for those of its frame."""
-    from polib import pofile
-
-    words = pofile(str(path_of(language, INTERFACE)))
-    words.find("Next").msgstr = words.find("Next page").msgstr  # a page of another kind than the next lesson
-    words.find("Made with").msgid += " "  # as in the theme
-    catalogs = source / "locale" / language / "LC_MESSAGES"
-    catalogs.mkdir(parents=True)
-    words.save_as_mofile(str(catalogs / "sphinx.mo"))
-
-
 def write_pages(
     documents: Files,
     out: Path,
@@ -259,15 +247,20 @@ def write_pages(
             target = source / path
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(data)
-        if language != ENGLISH:
-            _write_words(language, source)
-        warnings = io.StringIO()
+        if language != ENGLISH:  # Sphinx looks there for the words of its frame
+            catalogs = source / "locale" / language / "LC_MESSAGES"
+            catalogs.mkdir(parents=True)
+            shutil.copy(path_of(language, INTERFACE), catalogs / "sphinx.po")
+        warnings, root = io.StringIO(), "" if language == ENGLISH else "../"
         settings = tomllib.loads((HERE / "sphinx.toml").read_text(encoding="utf-8")) | {
             "language": language,
             "html_static_path": [str(HERE / "web")],
             "templates_path": [str(HERE / "templates")],
-            "npformer_others": {
-                FOLDERS[other]: (NAMES[other], sorted(names)) for other, names in others.items()
+            "html_context": {
+                "others": {
+                    f"{root}{FOLDERS[other]}": (NAMES[other], sorted(names))
+                    for other, names in others.items()
+                }
             },
         }
         translators.clear()  # Sphinx would add its sentences in this language to those of an earlier site

@@ -60,30 +60,19 @@ for (const { page } of INDEX.parts) LENGTHS.set(page, (LENGTHS.get(page) ?? 0) +
 const SYNONYMS = Object.entries(INDEX.synonyms).map((pair) => pair.map(termsOf));
 
 /**
- * Return the terms of a question, each with those that mean the same.
- * @param {string} question
- */
-function groupsOf(question) {
-  const words = wordsOf(question);
-  const kept = words.filter((word) => !STOP.has(word));
-  /** @type {Map<string, string[]>} */
-  const groups = new Map((kept.length ? kept : words).map(stem).map((term) => [term, [term]]));
-  const sequence = ` ${words.map(stem).join(" ")} `;
-  for (const [key, same] of SYNONYMS) {
-    if (!sequence.includes(` ${key.join(" ")} `)) continue;
-    const own = key.filter((term) => groups.has(term));
-    for (const term of own) groups.get(term)?.push(...same);
-  }
-  return groups;
-}
-
-/**
  * Return the best pages for a question, each with the part that fits best.
  * @param {string} question
  * @param {number} most   The largest number of results.
  */
 function search(question, most = MOST) {
-  const groups = groupsOf(question);
+  const words = wordsOf(question);
+  const kept = words.filter((word) => !STOP.has(word));
+  /** @type {Map<string, string[]>} */
+  const groups = new Map((kept.length ? kept : words).map(stem).map((term) => [term, [term]]));
+  const asked = ` ${words.map(stem).join(" ")} `;
+  for (const [key, same] of SYNONYMS.filter(([key]) => asked.includes(` ${key.join(" ")} `))) {
+    for (const term of key) groups.get(term)?.push(...same);
+  }
   /** @param {string} term */
   const isOwn = (term) => groups.has(term);
   const found = ENGINE.search(
@@ -123,11 +112,9 @@ function search(question, most = MOST) {
  * @param {string[]} terms
  */
 function snippetOf(text, terms) {
-  const lower = text.toLowerCase();
-  const places = terms.map((term) => lower.indexOf(term)).filter((place) => place >= 0);
-  const begin = text.lastIndexOf(" ", Math.max(0, (places.length && Math.min(...places)) - 30)) + 1;
-  const end = begin + SNIPPET;
-  return (begin ? "… " : "") + text.slice(begin, end) + (end < text.length ? " …" : "");
+  const begin = text.search(RegExp(`(?<!\\w)[^]{0,30}(?:${terms.join("|")})`, "i"));
+  const end = Math.max(0, begin) + SNIPPET;
+  return (begin > 0 ? "… " : "") + text.slice(end - SNIPPET, end) + (end < text.length ? " …" : "");
 }
 
 Search.query = (/** @type {string} */ question) => {
