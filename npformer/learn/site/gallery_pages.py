@@ -13,7 +13,7 @@ from pathlib import Path
 from npformer.learn.course.lesson import find_lesson
 from npformer.learn.figures import DATA, SOURCES, Entry, all_entries
 from npformer.learn.figures.gallery import PAGE
-from npformer.learn.site.guide_pages import CHECKOUT
+from npformer.learn.language.sources import CHECKOUT
 from npformer.learn.site.markdown import Files, page, picture, templates
 from npformer.plots.style import DPI
 
@@ -50,16 +50,13 @@ def gallery_pages(entries: Sequence[Entry] | None = None, *, stored: Path = CHEC
 
 def _stored_picture(files: Files, path: str, entry: Entry, stored: Path) -> str:
     """Add the stored picture of a figure to the files and return it with its caption, or "" without them."""
-    png, written = stored / f"{entry.id}.png", stored / PAGE
-    if not (png.is_file() and written.is_file()):
-        return ""
+    png, captions = stored / f"{entry.id}.png", stored / PAGE
+    written = captions.read_text(encoding="utf-8") if captions.is_file() else ""
     # the paragraph behind the images in the section of the figure
-    section = rf"^## {entry.id}:.*\n\n(?:!\[.*\n\n)+(.*)"
-    caption = re.search(section, written.read_text(encoding="utf-8"), re.MULTILINE)
-    if caption is None:
+    caption = re.search(rf"^## {entry.id}:.*\n\n(?:!\[.*\n\n)+(.*)", written, re.MULTILINE)
+    if caption is None or not png.is_file():
         return ""
     files[f"{path}.png"] = data = png.read_bytes()
     width = round(int.from_bytes(data[16:20]) * 96 / DPI)  # 96 CSS pixels are an inch
     said = re.sub(r"\\(.)", r"\1", html.unescape(caption[1]))
-    shown: str = templates().globals["figure"](f"{path}.png", width, said, entry.title)
-    return shown
+    return str(templates().globals["figure"](f"{path}.png", width, said, entry.title))

@@ -7,10 +7,10 @@ from pathlib import Path
 from npformer.language import ENGLISH, catalog, current_language
 from npformer.learn.course.lesson import all_lessons
 from npformer.learn.language.messages import translated
+from npformer.learn.language.sources import CHECKOUT
 from npformer.learn.site.lesson_links import document_of
 from npformer.learn.site.markdown import Files
 
-CHECKOUT = Path(__file__).parents[3]
 IMAGE = re.compile(r"!\[[^\]]*\]\(([^)\s:]+)\)")
 COMMENT = re.compile(r"<!--.*?-->\n?", re.DOTALL)  # the marks of computed parts
 NAVIGATION = "\n`````{toctree}\n:hidden:\n:glob:\n\n*\n`````\n"  # the other guides

@@ -24,7 +24,7 @@ STARTED = re.compile(r"`npformer exercise start ([\w-]+)`")
 # the commands of the lessons, for translators, whose steps have the names of the tour's model
 EXPLORE = re.compile(r"npformer explore (?:\"[^\"]*\" )?--model (?:en-de|tour/run)\b")
 VIEW = re.compile(r"`(#[^`\s]+=[^`\s]+)`")
-EXPLORER = "explorer/translator.html"
+EXPLORER_PAGE = "explorer/translator.html"
 REPOSITORY = "https://github.com/npformer/npformer"  # setup.py has it for the metadata
 PUBLISHED = "https://npformer.github.io/npformer"  # where the project's workflow publishes the site
 # words that have an everyday meaning, too: they are linked from the lesson that introduces the term on
@@ -32,11 +32,6 @@ AMBIGUOUS = {
     "batch", "bias", "cache", "floor", "gradient", "head", "kernel", "key", "leak", "mask", "memory",
     "packing", "query", "saliency", "value", "decoder", "encoder", "checkpoint",
 }  # fmt: skip
-
-
-def page_of(lesson: Lesson) -> str:
-    """Return the path of the page of a lesson, such as lessons/05_1.html or lessons/01.html."""
-    return f"{document_of(lesson)}.html"
 
 
 def document_of(lesson: Lesson) -> str:
@@ -64,7 +59,7 @@ def address_of(view: str, document: str) -> str:
     in_english = current_language() == ENGLISH
     root = "../" * (document.count("/") + (not in_english))
     query = "" if in_english else f"?language={language_tag()}"
-    return root + EXPLORER + query + quote(view, safe="#=&.,:+-_")
+    return root + EXPLORER_PAGE + query + quote(view, safe="#=&.,:+-_")
 
 
 def linker(lesson: Lesson) -> Callable[[str], str]:
@@ -83,8 +78,7 @@ def linker(lesson: Lesson) -> Callable[[str], str]:
     documents.pop(lesson.number, None)
 
     def to_place(found: re.Match[str]) -> str:
-        document = documents.get(found[1])
-        return f"[{found[0]}](/{document}.md)" if document else found[0]
+        return f"[{found[0]}](/{documents[found[1]]}.md)" if found[1] in documents else found[0]
 
     def link(found: re.Match[str]) -> str:
         if found["outside"]:

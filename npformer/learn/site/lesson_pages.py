@@ -1,6 +1,7 @@
 """The documents of the lessons: each is run once, and has its outputs, figures and exercises."""
 
 import re
+from collections.abc import Sequence
 from functools import partial
 
 from npformer.language import speaking
@@ -14,28 +15,29 @@ from npformer.learn.site.markdown import Files, page, picture
 SHARED_RUN = re.compile(r"course\.trained import .*\b(?:trained|FOLDER)\b")
 
 
-def lesson_files(lesson: Lesson, *, has_explorer: bool) -> Files:
-    """Run a lesson and return its document and its pictures.
+def lesson_pages(lessons: Sequence[Lesson], *, has_explorer: bool) -> Files:
+    """Run lessons one after the other, and return their documents and pictures.
 
     Args:
-        lesson: The lesson.
+        lessons: The lessons.
         has_explorer: Whether the site has the page of the explorer.
 
     Raises:
         UserError: If a cell fails.
     """
     files = Files()
-    with speaking(lesson.language):
-        files[f"{document_of(lesson)}.md"] = page(
-            "lesson",
-            lesson=lesson,
-            cells=run_without_error(lesson, "page"),
-            place=place_on_routes(lesson),
-            map=map_of(lesson),
-            link=linker(lesson),
-            picture=partial(picture, files),
-            has_explorer=has_explorer,
-        )
+    for lesson in lessons:
+        with speaking(lesson.language):
+            files[f"{document_of(lesson)}.md"] = page(
+                "lesson",
+                lesson=lesson,
+                cells=run_without_error(lesson, "page"),
+                place=place_on_routes(lesson),
+                map=map_of(lesson),
+                link=linker(lesson),
+                picture=partial(picture, files),
+                has_explorer=has_explorer,
+            )
     return files
 
 

@@ -17,6 +17,8 @@ from npformer.learn.exercises import EXERCISES
 from npformer.learn.site.lesson_links import EXPLORE, address_of, document_of, exercises_of, view_of
 
 if TYPE_CHECKING:
+    from jinja2 import Environment
+
     from npformer.plots import Figure
 
 Files: TypeAlias = dict[str, bytes]  # the documents and pictures of the site by their paths
@@ -31,7 +33,7 @@ def text(shown: str) -> str:
 
 
 @cache
-def templates() -> Any:
+def templates() -> "Environment":
     """Return the environment of the templates. They know the macros of macros.md."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
@@ -57,8 +59,7 @@ def templates() -> Any:
 
 def page(name: str, **values: Any) -> bytes:
     """Return a document, from its template and the values that the template names."""
-    shown: str = templates().get_template(f"{name}.md").render(**values)
-    return shown.encode()
+    return templates().get_template(f"{name}.md").render(**values).encode()
 
 
 def picture(files: Files, path: str, figure: "Figure", caption: str, alt: str = "") -> str:
@@ -73,12 +74,11 @@ def picture(files: Files, path: str, figure: "Figure", caption: str, alt: str = 
     """
     data = drawing_of(figure)
     ending = ".svg" if data.startswith(b"<?xml") else ".png"
-    while f"{path}{ending}" in files:
+    while files.get(f"{path}{ending}", data) != data:  # another picture of the same name
         path += "_2"
     files[f"{path}{ending}"] = data
     width = round(float(figure.get_size_inches()[0]) * 96)
-    shown: str = templates().globals["figure"](f"{path}{ending}", width, caption, alt)
-    return shown
+    return str(templates().globals["figure"](f"{path}{ending}", width, caption, alt))
 
 
 def drawing_of(figure: "Figure") -> bytes:

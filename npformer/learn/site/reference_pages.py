@@ -20,19 +20,16 @@ def reference_pages() -> Files:
     homes = {name: module.__name__ for module in modules for name in module.__all__}
     own = [name for name in TOP.__all__ if name not in homes and f"npformer.{name}" not in packages()]
     others = [f"{homes[name]}.{name}" for name in TOP.__all__ if name in homes]
-    index = page("reference", modules=modules, others=others, kinds=_kinds(TOP, own))
-    files = {"reference/index.md": index}
+    top = {"modules": modules, "others": others, "own": own, "kind_of": _kind}
+    files = {"reference/index.md": page("reference", npformer=TOP, **top)}
     for module in modules:
         path = f"reference/{module.__name__.removeprefix('npformer.')}.md"
-        files[path] = page("package", package=module.__name__, kinds=_kinds(module, module.__all__))
+        files[path] = page("package", package=module, kind_of=_kind)
     return files
 
 
-def _kinds(module: ModuleType, names: list[str]) -> dict[str, str]:
-    """Return the kinds of names of a module: "class" or "function" for those of npformer, else "data"."""
-    kinds = dict.fromkeys(names, "data")
-    for name in names:
-        value = getattr(module, name)
-        if isinstance(value, type | FunctionType) and value.__module__.startswith("npformer"):
-            kinds[name] = "class" if isinstance(value, type) else "function"
-    return kinds
+def _kind(value: object) -> str:
+    """Return "class" or "function" for those of npformer, else "data"."""
+    if not isinstance(value, type | FunctionType) or not value.__module__.startswith("npformer"):
+        return "data"
+    return "class" if isinstance(value, type) else "function"

@@ -17,16 +17,16 @@ from npformer.learn.course.glossary import all_terms
 from npformer.learn.course.latex import to_text
 
 WORDS = Path(__file__).parent / "search_words.toml"
+EMPTY = {"id": "", "heading": "", "text": "", "code": ""}  # a part of a page
 LONGEST = 20_000  # characters of a part of a page, for the search
 
 
-def setup(app: Any) -> dict[str, Any]:
+def setup(app: Any) -> None:
     """Connect the functions below with Sphinx."""
     app.connect("builder-inited", _begin)
     app.connect("doctree-resolved", _add_page, priority=900)
     app.connect("html-collect-pages", lambda app: [("search", {"title": "Search"}, "search.html")])
     app.connect("build-finished", _write_index)
-    return {"parallel_read_safe": True, "parallel_write_safe": False}
 
 
 def _begin(app: Any) -> None:
@@ -42,7 +42,7 @@ def _add_page(app: Any, doctree: Any, docname: str) -> None:
         "title": app.env.titles[docname].astext(),
         "keywords": app.env.metadata[docname].get("keywords", ""),
     }
-    parts = [_part("", "")]
+    parts = [page | EMPTY]
     for node in doctree.findall(nodes.TextElement):
         if isinstance(node.parent, nodes.TextElement) or isinstance(node, nodes.raw | nodes.comment):
             continue
@@ -51,18 +51,13 @@ def _add_page(app: Any, doctree: Any, docname: str) -> None:
         is_heading = isinstance(node, nodes.title | nodes.term | desc_signature)
         ids = (node.parent if isinstance(node, nodes.title) else node)["ids"]
         if is_heading and ids:
-            parts.append(_part(ids[0], node.get("fullname") or plain(node)))
+            parts.append(page | EMPTY | {"id": ids[0], "heading": node.get("fullname") or plain(node)})
         if isinstance(node, nodes.literal_block | desc_signature):
             kind, text = "code", " ".join(dict.fromkeys(re.findall(r"[^\W\d]\w+", node.astext())))
         else:
             kind, text = "text", "" if is_heading else plain(node)
         parts[-1][kind] = f"{parts[-1][kind]} {text}".strip()[:LONGEST]
-    app.npformer_parts += [page | each for each in parts if each["heading"] or each["text"] or each["code"]]
-
-
-def _part(place: str, heading: str) -> dict[str, str]:
-    """Return a part of a page without its texts, which begins at a heading."""
-    return {"id": place, "heading": heading, "text": "", "code": ""}
+    app.npformer_parts += [each for each in parts if each["heading"] or each["text"] or each["code"]]
 
 
 def plain(node: Any) -> str:

@@ -1,9 +1,7 @@
 """The parts that Sphinx lacks: formulas as MathML, links to lessons and terms, docstrings of this package."""
 
-import inspect
 import posixpath
 import re
-from pathlib import Path
 from typing import Any
 
 from docutils import nodes
@@ -12,11 +10,12 @@ from sphinx.addnodes import pending_xref
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
 from npformer.learn.course.latex import to_mathml
-from npformer.learn.course.lesson import Lesson, all_lessons
+from npformer.learn.course.lesson import all_lessons
 from npformer.learn.site.guide_pages import DOCUMENTS
 from npformer.learn.site.lesson_links import document_of, terms_of_course
 
 ARRAY = re.compile(r"~?(?:numpy\.)?ndarray\[~?(?:typing\.)?Any, ~?(?:typing\.)?Any\]")
+EMPTY_HEAD = re.compile(r'<th class="head[^>]*><p></p></th>')  # the corner of a table is the head of nothing
 # the labels that the theme does not translate, and what else its templates lack
 LABEL = re.compile(r"""(?<=aria-label=")[\w /]+(?=")|(?<=<title>)[\w /,]+(?=</)""")
 MENDED = {
@@ -25,10 +24,10 @@ MENDED = {
     '_("Next")': '_("Next page")',  # a page of another kind than the next lesson
     "Made with {%": "Made with{%",
 }
-LESSONS: dict[str, Lesson] = {document_of(lesson): lesson for lesson in all_lessons()}
+LESSONS = all_lessons()
 
 
-def setup(app: Any) -> dict[str, Any]:
+def setup(app: Any) -> None:
     """Connect the functions below with Sphinx."""
     app.add_html_math_renderer("mathml", inline_renderers=(_formula, None), block_renderers=(_formula, None))
     app.add_post_transform(LinkFiles)
@@ -37,7 +36,6 @@ def setup(app: Any) -> dict[str, Any]:
     app.connect("autodoc-process-signature", _signature)
     app.connect("html-collect-pages", _forget_unread_modules, priority=100)  # before viewcode lists them
     app.connect("html-page-context", _frame, priority=100)  # before the theme
-    return {"parallel_read_safe": True, "parallel_write_safe": False}
 
 
 class _Labels(Extension):
@@ -64,7 +62,8 @@ def _forget_unread_modules(app: Any) -> list[Any]:
 
 
 def _frame(app: Any, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
-    """Let the navigation list only the parts of the site to which a page belongs."""
+    """Let the navigation list only the parts of the site to which a page belongs, and mend empty heads."""
+    context["body"] = EMPTY_HEAD.sub("<td></td>", context.get("body", ""))
     toctree = context["toctree"]
     context["toctree"] = lambda **settings: toctree(**settings | {"collapse": True})
 
@@ -84,11 +83,11 @@ class LinkFiles(SphinxPostTransform):
             if node["reftype"] != "myst" or node.get("refdomain") == "doc" or not re.search("[./]", path):
                 continue
             name = posixpath.normpath(posixpath.join("/", folder, path))[1:]
+            if name in DOCUMENTS or re.fullmatch(r"L\d+", place):
+                hash = place = ""  # the document has other places than the file
             address = self._address(DOCUMENTS.get(name, name.removesuffix(".md")))
             new: Any = nodes.inline()
-            if address and (name in DOCUMENTS or re.fullmatch(r"L\d+", place)):
-                new = nodes.reference(refuri=address, internal=True)  # without the place in the file
-            elif address:
+            if address:
                 new = nodes.reference(refuri=f"{address}{hash}{place}", internal=True)
             new += node.children
             node.replace_self(new)
@@ -118,23 +117,20 @@ def _docstring(app: Any, what: str, name: str, value: Any, options: Any, lines: 
     lines[:] = [*text.splitlines(), *_lessons_line(app, value)]
 
 
-def _signature(
-    app: Any, what: str, name: str, value: Any, options: Any, given: str | None, result: str | None
-) -> Any:
-    """Return the arguments and the result of a signature, with the package's own name for arrays."""
-    return tuple(part and ARRAY.sub("Array", part) for part in (given, result))
+def _signature(app: Any, *entry: Any) -> tuple[str | None, ...]:
+    """Return the arguments and the result, which end an entry, with the package's own name for arrays."""
+    return tuple(part and ARRAY.sub("Array", part) for part in entry[-2:])
 
 
 def _lessons_line(app: Any, value: Any) -> list[str]:
     """Return the line that names the lessons that explain a function or a class, as the glossary says."""
-    if not inspect.isclass(value) and not inspect.isfunction(value):
-        return []
-    code = Path(inspect.getsourcefile(value) or ""), value.__name__
-    terms = [term for term in terms_of_course() if any((each.path, each.name) == code for each in term.code)]
-    paths = {place.path for term in terms for place in term.lessons}
-    links = ", ".join(
-        f":doc:`lesson {lesson.number} </{document}>`"
-        for document, lesson in LESSONS.items()
-        if lesson.path in paths and document in app.env.found_docs
-    )
-    return ["", f"Explained in {links}.", ""] if links else []
+    file, name = getattr(value, "__module__", None) or "", getattr(value, "__name__", "")
+    paths = {
+        place.path
+        for term in terms_of_course()
+        if any(each.name == name and each.path.match(f"{file.replace('.', '/')}.py") for each in term.code)
+        for place in term.lessons
+    }
+    documents = [(each.number, document_of(each)) for each in LESSONS if each.path in paths]
+    links = [f":doc:`lesson {number} </{each}>`" for number, each in documents if each in app.env.found_docs]
+    return ["", f"Explained in {', '.join(links)}.", ""] if links else []

@@ -7,7 +7,8 @@ from course import LESSONS
 
 from npformer.learn.course.lesson import find_lesson
 from npformer.learn.figures import Studio, all_entries, draw, find_entry
-from npformer.learn.site.gallery_pages import CHECKOUT, gallery_pages
+from npformer.learn.language.sources import CHECKOUT
+from npformer.learn.site.gallery_pages import gallery_pages
 from npformer.learn.site.markdown import text
 
 SOME = ("F14", "F29", "F47", "F51")  # F29 and F51 show a trained model, and F51 is animated

@@ -119,10 +119,9 @@ def show_search(tab, folder):
 
 def search(tab, questions, most=3):
     """Return the paths of the best pages for each question."""
-    code = (
-        "([questions, most]) => questions.map((each) => search(each, most).map(({ page }) => page + '.html'))"
-    )
-    return dict(zip(questions, tab.evaluate(code, [list(questions), most]), strict=True))
+    code = "(questions) => questions.map((each) => search(each).map(({ page }) => page + '.html'))"
+    found = tab.evaluate(code, list(questions))
+    return {question: pages[:most] for question, pages in zip(questions, found, strict=True)}
 
 
 def misses(tab, table):

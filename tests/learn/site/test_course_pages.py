@@ -1,4 +1,4 @@
-"""The introduction of the explorer on the site."""
+"""The explorer on the site: its introduction, and its views in lessons."""
 
 import re
 
