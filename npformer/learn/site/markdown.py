@@ -17,8 +17,6 @@ from npformer.learn.exercises import EXERCISES
 from npformer.learn.site.lesson_links import EXPLORE, address_of, document_of, exercises_of, view_of
 
 if TYPE_CHECKING:
-    from jinja2 import Environment
-
     from npformer.plots import Figure
 
 Files: TypeAlias = dict[str, bytes]  # the documents and pictures of the site by their paths
@@ -33,7 +31,7 @@ def text(shown: str) -> str:
 
 
 @cache
-def templates() -> "Environment":
+def templates() -> Any:
     """Return the environment of the templates. They know the macros of macros.md."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
@@ -59,7 +57,7 @@ def templates() -> "Environment":
 
 def page(name: str, **values: Any) -> bytes:
     """Return a document, from its template and the values that the template names."""
-    return templates().get_template(f"{name}.md").render(**values).encode()
+    return str(templates().get_template(f"{name}.md").render(**values)).encode()
 
 
 def picture(files: Files, path: str, figure: "Figure", caption: str, alt: str = "") -> str:
