@@ -220,5 +220,7 @@ def write_pages(documents: Mapping[str, Files], language: str, pages: Path, sour
     with docutils_namespace():  # so that a second site can be built in this process
         app = Sphinx(source, None, out, doctrees, "html", settings, status=None, warning=warnings)
         app.build(force_all=True)
+    # no page leads to the list of modules, which has some without a page, and lists outside of items
+    Path(out, "_modules", "index.html").unlink(missing_ok=True)
     shown = re.sub(r"\x1b\[[\d;]*m", "", warnings.getvalue()).replace(f"{source}/", "")  # without colours
     return shown.splitlines()

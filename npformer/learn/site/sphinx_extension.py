@@ -34,7 +34,6 @@ def setup(app: Any) -> None:
     app.connect("builder-inited", lambda app: app.builder.templates.environment.add_extension(_Labels))
     app.connect("autodoc-process-docstring", _docstring, priority=100)  # before napoleon
     app.connect("autodoc-process-signature", _signature)
-    app.connect("html-collect-pages", _forget_unread_modules, priority=100)  # before viewcode lists them
     app.connect("html-page-context", _frame, priority=100)  # before the theme
 
 
@@ -52,13 +51,6 @@ def _formula(translator: Any, node: Any) -> None:
     """Write a formula as MathML."""
     translator.body.append(to_mathml(node.astext(), display=node.tagname == "math_block"))
     raise nodes.SkipNode
-
-
-def _forget_unread_modules(app: Any) -> list[Any]:
-    """Leave modules without a page of their source, such as builtins, out of viewcode's list of modules."""
-    modules = getattr(app.env, "_viewcode_modules", {})
-    app.env._viewcode_modules = {name: entry for name, entry in modules.items() if entry}
-    return []
 
 
 def _frame(app: Any, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:

@@ -101,7 +101,7 @@ function search(question) {
   return [...pages.values()].sort((one, other) => other.score - one.score).slice(0, MOST);
 }
 
-// Sphinx's page of the search shows the results, each with the passage that begins before the first of the terms
+// Sphinx's page of the search shows the results, each with the passage around the first of the terms
 Search.query = (/** @type {string} */ question) => {
   const pages = search(question);
   const rows = pages.map(({ page, id, title, heading, text, score, terms }) => {
