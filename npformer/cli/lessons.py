@@ -20,7 +20,7 @@ from npformer.learn.course.progress import LessonProgress, load_progress
 from npformer.learn.course.references import SourceLocation
 from npformer.learn.course.routes import MAIN, ROUTES, Route, length_of, routes_of
 from npformer.learn.course.terminal import print_in_pages
-from npformer.learn.site.lesson_links import PUBLISHED, page_of
+from npformer.learn.site.lesson_links import PUBLISHED, document_of
 
 RULES = (excludes("--write", "--route --language", "it writes all lessons, in English"),)
 
@@ -150,7 +150,7 @@ def _row(lesson: Lesson, folder: Path) -> str:
     name = f"{lesson.number} {lesson.title}"
     link = SourceLocation(name, lesson.path, 1).link(folder, name)
     goals = "; ".join(lesson.goals).replace("|", "\\|")
-    page = f"[read]({PUBLISHED}/{page_of(lesson)})"
+    page = f"[read]({PUBLISHED}/{document_of(lesson)}.html)"
     return f"| {link} | {page} | {minutes_of(lesson)} | {_routes_cell(lesson)} | {goals} |\n"
 
 

@@ -12,7 +12,7 @@ from npformer.cli.output import console, print_line
 from npformer.errors import quantity
 from npformer.learn.console import counting_progress
 from npformer.learn.course.lesson import Lesson, all_lessons, find_chapter
-from npformer.learn.site.build import Report, SitePlan, build_site
+from npformer.learn.site.build import Report, build_site
 from npformer.pretrained import load
 
 EPILOG = """\
@@ -44,9 +44,8 @@ def run(arguments: Namespace) -> int:
         load(model)  # a model that cannot be read is refused before the lessons run
         if Path(model).exists():
             model = str(Path(model).absolute())  # the lessons run in another folder
-    plan = SitePlan(_chosen(arguments.only), model, workers=-1)
     with _progress() as report:
-        built = build_site(out, plan, report)
+        built = build_site(out, _chosen(arguments.only), model, workers=-1, report=report)
     seconds = time.perf_counter() - start
     print_line(f"wrote {built.n_pages} pages to {out} in {seconds:.0f} s ({built.n_bytes / 1e6:.1f} MB)")
     if built.warnings:

@@ -30,12 +30,12 @@ def test_a_process_that_ends_is_reported(tmp_path, monkeypatch, capsys):
     pytest.importorskip("joblib")
     """The system may end a process, for lack of memory."""
     monkeypatch.setattr(build, "NEEDED", ())  # no page is made
-    monkeypatch.setattr(build, "_lessons", _end)
+    monkeypatch.setattr(build, "lesson_pages", _end)
     assert main(["site", str(tmp_path / "pages"), "--only", "4.5"]) == 2
     assert "the system ended a process that ran lessons" in capsys.readouterr().err
 
 
-def _end(*arguments):
+def _end(*arguments, **settings):
     import os
 
     os._exit(9)

@@ -1,11 +1,15 @@
 """Documents of the lessons without their outputs, and pages of some documents, for the tests of the site."""
 
+import tempfile
+from pathlib import Path
+
 import pytest
 from course import LESSONS
 
+from npformer.language import ENGLISH
 from npformer.learn.course.execute import Outcome
 from npformer.learn.site import build, lesson_pages
-from npformer.learn.site.markdown import listed
+from npformer.learn.site.markdown import templates
 
 
 def lesson_documents():
@@ -19,7 +23,7 @@ def lesson_documents():
         patch.setattr(lesson_pages, "run_without_error", cells)
         patch.setattr(lesson_pages, "map_of", lambda lesson: None)
         for lesson in LESSONS:
-            files |= lesson_pages.lesson_files(lesson, has_explorer=False)
+            files |= lesson_pages.lesson_pages([lesson], has_explorer=False)
     return files
 
 
@@ -28,4 +32,7 @@ def write_pages(files, folder):
     for name in build.NEEDED:
         pytest.importorskip(name)
     names = [path.removesuffix(".md") for path in files if path.endswith(".md")]
-    return build.write_pages({"index.md": f"# Home\n\n{listed(names)}\n".encode()} | files, folder)
+    home = f"# Home\n\n{templates().globals['listed'](names)}\n"
+    documents = {ENGLISH: {"index.md": home.encode()} | files}
+    with tempfile.TemporaryDirectory() as source:
+        return build.write_pages(documents, ENGLISH, folder, Path(source, "documents"))

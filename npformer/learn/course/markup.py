@@ -41,6 +41,7 @@ def markdown_html(text: str) -> str:
 
     markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
     rendered: str = markdown.render(replace_formulas(text, kept))
+    rendered = rendered.replace("<th></th>", "<td></td>")  # the corner of a table is the head of nothing
     return re.sub(f"{MARK}(\\d+){MARK}", lambda found: formulas[int(found[1])], rendered)
 
 

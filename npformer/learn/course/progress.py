@@ -1,6 +1,5 @@
 """The learner's progress in each lesson: a JSON file in the user's state folder."""
 
-import os
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple, get_type_hints
@@ -9,6 +8,7 @@ from npformer.errors import UserError
 from npformer.learn.course.chapters import NEW_NAMES, SPLIT_LESSONS
 from npformer.learn.course.lesson import all_lessons
 from npformer.storage.atomic import reason
+from npformer.storage.places import user_folder
 from npformer.storage.state_file import StateFile
 from npformer.validation import has_type
 
@@ -38,12 +38,7 @@ def state_file() -> Path:
 
     The path is relative, and not to be used, if there is no home folder.
     """
-    state_home = os.environ.get("XDG_STATE_HOME", "")
-    # the specification says to ignore a relative path
-    folder = (
-        Path(state_home) if os.path.isabs(state_home) else Path(os.path.expanduser("~")) / ".local" / "state"
-    )
-    return folder / "npformer" / "lessons.json"
+    return user_folder("XDG_STATE_HOME", "~/.local/state") / "lessons.json"
 
 
 def load_progress() -> dict[str, LessonProgress]:

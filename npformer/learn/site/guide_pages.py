@@ -5,13 +5,23 @@ import re
 from pathlib import Path
 
 from npformer.language import ENGLISH, catalog, current_language
+from npformer.learn.course.lesson import all_lessons
 from npformer.learn.language.messages import translated
-from npformer.learn.site.markdown import Files, listed
+from npformer.learn.language.sources import CHECKOUT
+from npformer.learn.site.lesson_links import document_of
+from npformer.learn.site.markdown import Files
 
-CHECKOUT = Path(__file__).parents[3]
 IMAGE = re.compile(r"!\[[^\]]*\]\(([^)\s:]+)\)")
 COMMENT = re.compile(r"<!--.*?-->\n?", re.DOTALL)  # the marks of computed parts
+NAVIGATION = "\n`````{toctree}\n:hidden:\n:glob:\n\n*\n`````\n"  # the other guides
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+
+# the documents that show what files of the repository have
+DOCUMENTS = {
+    "lessons": "lessons/index", "lessons/README.md": "lessons/index", "lessons/GLOSSARY.md": "glossary",
+    "figures/README.md": "gallery", "README.md": "index", "docs/README.md": "docs/index",
+    "docs/start-here.md": "start-here",
+} | {f"lessons/{lesson.path.name}": document_of(lesson) for lesson in all_lessons()}  # fmt: skip
 
 
 def guide_pages(checkout: Path = CHECKOUT) -> Files:
@@ -20,7 +30,7 @@ def guide_pages(checkout: Path = CHECKOUT) -> Files:
     Args:
         checkout: The folder that contains docs/. Without docs/, there are no guides.
     """
-    language, files, names = current_language(), Files(), list[str]()
+    language, files = current_language(), Files()
     for file in sorted((checkout / "docs").glob("*.md")):
         written = COMMENT.sub("", file.read_text(encoding="utf-8"))
         messages = catalog(language, f"docs/{file.stem}")
@@ -31,11 +41,8 @@ def guide_pages(checkout: Path = CHECKOUT) -> Files:
         for path in IMAGE.findall(written):
             name = posixpath.normpath(f"docs/{path}")
             files[name] = (checkout / name).read_bytes()
-        names.append(_document_of(file))
-        files[f"{names[-1]}.md"] = written.encode()
-    if "docs/index" in names:
-        below = [name for name in names if name not in ("docs/index", "start-here")]
-        files["docs/index.md"] += f"\n{listed(below)}\n".encode()
+        name = DOCUMENTS.get(f"docs/{file.name}", f"docs/{file.stem}")
+        files[f"{name}.md"] = (written + NAVIGATION * (name == "docs/index")).encode()
     return files
 
 
@@ -48,10 +55,3 @@ def _with_places(written: str) -> str:
         return f"({name})=\n{heading[0]}" if name in linked else heading[0]
 
     return HEADING.sub(named, written)
-
-
-def _document_of(file: Path) -> str:
-    """Return the name of the document of a file of the documentation."""
-    if file.stem == "start-here":
-        return file.stem
-    return "docs/index" if file.stem == "README" else f"docs/{file.stem}"

@@ -16,26 +16,20 @@ def packages() -> list[str]:
 
 def reference_pages() -> Files:
     """Return the page of `npformer`, and a page for each of its packages."""
-    modules = {package: import_module(package) for package in packages()}
-    paths = {package: f"reference/{package.removeprefix('npformer.')}" for package in modules}
-    homes = {name: package for package, module in modules.items() for name in module.__all__}
-    summaries = {package: (module.__doc__ or "").partition("\n\n")[0] for package, module in modules.items()}
-    names = [name for name in TOP.__all__ if not isinstance(getattr(TOP, name), ModuleType)]
-    files = {
-        f"{paths[package]}.md": page("package", package=package, kinds=_kinds(module, module.__all__))
-        for package, module in modules.items()
-    }
-    kinds = _kinds(TOP, [name for name in names if name not in homes])
-    others = [f"{homes[name]}.{name}" for name in names if name in homes]
-    index = page("reference", paths=paths, summaries=summaries, others=others, kinds=kinds)
-    return files | {"reference/index.md": index}
+    modules = [import_module(package) for package in packages()]
+    homes = {name: module.__name__ for module in modules for name in module.__all__}
+    own = [name for name in TOP.__all__ if name not in homes and f"npformer.{name}" not in packages()]
+    others = [f"{homes[name]}.{name}" for name in TOP.__all__ if name in homes]
+    top = {"modules": modules, "others": others, "own": own, "kind_of": _kind}
+    files = {"reference/index.md": page("reference", npformer=TOP, **top)}
+    for module in modules:
+        path = f"reference/{module.__name__.removeprefix('npformer.')}.md"
+        files[path] = page("package", package=module, kind_of=_kind)
+    return files
 
 
-def _kinds(module: ModuleType, names: list[str]) -> dict[str, str]:
-    """Return the kinds of names of a module: "class" or "function" for those of npformer, else "data"."""
-    kinds = dict.fromkeys(names, "data")
-    for name in names:
-        value = getattr(module, name)
-        if isinstance(value, type | FunctionType) and value.__module__.startswith("npformer"):
-            kinds[name] = "class" if isinstance(value, type) else "function"
-    return kinds
+def _kind(value: object) -> str:
+    """Return "class" or "function" for those of npformer, else "data"."""
+    if not isinstance(value, type | FunctionType) or not value.__module__.startswith("npformer"):
+        return "data"
+    return "class" if isinstance(value, type) else "function"

@@ -6,26 +6,27 @@ opened from a folder may load scripts but no data, so the texts are a script, as
 
 import json
 import re
-from collections.abc import Iterator
+import tomllib
 from pathlib import Path
 from typing import Any
 
 from docutils import nodes
+from sphinx.addnodes import desc_signature
 
 from npformer.learn.course.glossary import all_terms
 from npformer.learn.course.latex import to_text
 
-WORDS = Path(__file__).parent / "search_words.txt"
+WORDS = Path(__file__).parent / "search_words.toml"
+EMPTY = {"id": "", "heading": "", "text": "", "code": ""}  # a part of a page
 LONGEST = 20_000  # characters of a part of a page, for the search
 
 
-def setup(app: Any) -> dict[str, Any]:
+def setup(app: Any) -> None:
     """Connect the functions below with Sphinx."""
     app.connect("builder-inited", _begin)
     app.connect("doctree-resolved", _add_page, priority=900)
     app.connect("html-collect-pages", lambda app: [("search", {"title": "Search"}, "search.html")])
     app.connect("build-finished", _write_index)
-    return {"parallel_read_safe": True, "parallel_write_safe": False}
 
 
 def _begin(app: Any) -> None:
@@ -41,32 +42,22 @@ def _add_page(app: Any, doctree: Any, docname: str) -> None:
         "title": app.env.titles[docname].astext(),
         "keywords": app.env.metadata[docname].get("keywords", ""),
     }
-    part: dict[str, Any] = {"id": "", "heading": "", "text": "", "code": ""}
-    parts = [part]
-    for kind, place, text in _pieces(doctree):
-        if kind == "heading":
-            parts.append(part := {"id": place, "heading": text, "text": "", "code": ""})
-        else:
-            part[kind] = f"{part[kind]} {text}".strip()[:LONGEST]
-    app.npformer_parts += [page | each for each in parts if each["heading"] or each["text"] or each["code"]]
-
-
-def _pieces(node: Any) -> Iterator[tuple[str, str, str]]:
-    """Yield the "heading", "text" and "code" below a node, with the place of a heading, and the words."""
-    for child in node.children:
-        tag, ids = child.tagname, child.get("ids", []) if isinstance(child, nodes.Element) else []
-        if isinstance(child, nodes.raw | nodes.comment) or tag in ("toctree", "only"):
+    parts = [page | EMPTY]
+    for node in doctree.findall(nodes.TextElement):
+        if isinstance(node.parent, nodes.TextElement) or isinstance(node, nodes.raw | nodes.comment):
             continue
-        if tag in ("section", "term", "desc_signature") and ids:
-            heading = child.get("fullname") or plain(child[0] if tag == "section" else child)
-            yield "heading", ids[0], heading
-        if tag in ("literal_block", "desc_signature"):
-            if "output" not in child.get("classes", []):
-                yield "code", "", " ".join(dict.fromkeys(re.findall(r"[^\W\d]\w+", child.astext())))
-        elif not isinstance(child, nodes.TextElement):
-            yield from _pieces(child)
-        elif tag not in ("title", "term"):
-            yield "text", "", plain(child)
+        if "output" in node["classes"]:
+            continue
+        is_heading = isinstance(node, nodes.title | nodes.term | desc_signature)
+        ids = (node.parent if isinstance(node, nodes.title) else node)["ids"]
+        if is_heading and ids:
+            parts.append(page | EMPTY | {"id": ids[0], "heading": node.get("fullname") or plain(node)})
+        if isinstance(node, nodes.literal_block | desc_signature):
+            kind, text = "code", " ".join(dict.fromkeys(re.findall(r"[^\W\d]\w+", node.astext())))
+        else:
+            kind, text = "text", "" if is_heading else plain(node)
+        parts[-1][kind] = f"{parts[-1][kind]} {text}".strip()[:LONGEST]
+    app.npformer_parts += [each for each in parts if each["heading"] or each["text"] or each["code"]]
 
 
 def plain(node: Any) -> str:
@@ -80,10 +71,9 @@ def plain(node: Any) -> str:
 
 def words_of_search() -> tuple[list[str], dict[str, str]]:
     """Return the words without meaning, and the words that mean the same."""
-    lines = [line for line in WORDS.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
-    stop = " ".join(line for line in lines if " = " not in line).split()
-    synonyms = dict(line.split(" = ") for line in lines if " = " in line)
-    return stop, synonyms | {term.chinese: term.name for term in all_terms() if term.chinese}
+    words = tomllib.loads(WORDS.read_text(encoding="utf-8"))
+    chinese = {term.chinese: term.name for term in all_terms() if term.chinese}
+    return words["stop"].split(), words["synonyms"] | chinese
 
 
 def _write_index(app: Any, error: Exception | None) -> None:

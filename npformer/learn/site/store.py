@@ -1,13 +1,13 @@
 """A store of what takes long to make for the site: the outputs of lessons, by the content that makes them."""
 
 import hashlib
-import os
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from npformer.learn.site.markdown import Files
+from npformer.storage.places import user_folder
 
 PACKAGE = Path(__file__).parents[2]
 LARGEST = "500M"
@@ -27,19 +27,13 @@ class Job(NamedTuple):
     key: str
 
 
-def store_folder() -> Path:
-    """Return the folder of what is stored. The default of $XDG_CACHE_HOME is ~/.cache."""
-    home = os.environ.get("XDG_CACHE_HOME", "")
-    # the specification says to ignore a relative path
-    return (Path(home) if os.path.isabs(home) else Path.home() / ".cache") / "npformer" / "site"
-
-
 def memory() -> Any:
     """Return the store, or one that stores nothing if its folder cannot be made."""
     from joblib import Memory
 
+    folder = user_folder("XDG_CACHE_HOME", "~/.cache") / "site"
     try:
-        return Memory(store_folder(), verbose=0, compress=True)
+        return Memory(folder if folder.is_absolute() else None, verbose=0, compress=True)
     except OSError:
         return Memory(None, verbose=0)  # the site takes longer
 

@@ -14,7 +14,7 @@ from npformer.learn.course.glossary import all_terms, find_terms
 from npformer.learn.course.length import minutes_of
 from npformer.learn.course.passages import PAPER, SOURCES, all_passages, find_passages
 from npformer.learn.course.routes import routes_of
-from npformer.learn.site.lesson_links import PUBLISHED, page_of
+from npformer.learn.site.lesson_links import PUBLISHED, document_of
 
 FOLDER = ROOT / "lessons"
 PAGES = {
@@ -81,7 +81,7 @@ def test_the_page_of_the_course_has_every_lesson_with_its_minutes_and_goals():
     page = lessons_command.as_page(FOLDER)
     for lesson in LESSONS:
         link = f"[{lesson.number} {lesson.title}]({lesson.path.name}#L1) | "
-        link += f"[read]({PUBLISHED}/{page_of(lesson)}) | {minutes_of(lesson)} | "
+        link += f"[read]({PUBLISHED}/{document_of(lesson)}.html) | {minutes_of(lesson)} | "
         link += ", ".join(route.name for route in routes_of(lesson)) + " | "
         assert link + "; ".join(lesson.goals) in page.replace("\\|", "|")
         assert len(lesson.goals) > 1

@@ -8,7 +8,7 @@ from word_translator import word_checkpoint
 
 from npformer.learn.course.lesson import find_lesson
 from npformer.learn.site import build
-from npformer.learn.site.build import SitePlan, build_site
+from npformer.learn.site.build import build_site
 from npformer.learn.site.guide_pages import guide_pages
 from npformer.storage.checkpoint import save_checkpoint
 
@@ -40,10 +40,10 @@ def small_site(tmp_path_factory):
     (folder / "docs").mkdir()
     for name, text in GUIDES.items():
         (folder / "docs" / name).write_text(text)
-    plan = SitePlan([find_lesson(number) for number in LESSONS], str(folder / "model.safetensors"))
+    lessons = [find_lesson(number) for number in LESSONS]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(build, "guide_pages", partial(guide_pages, folder))
-        built = build_site(folder / "site", plan, lambda done, total: None)
+        built = build_site(folder / "site", lessons, str(folder / "model.safetensors"))
     assert built.warnings == []
     return folder / "site"
 

@@ -27,8 +27,9 @@ from npformer.errors import UserError
 from npformer.learn.course.glossary import all_terms
 from npformer.learn.course.lesson import Lesson, find_lesson
 from npformer.learn.site import build
-from npformer.learn.site.build import SitePlan, build_site
-from npformer.learn.site.lesson_links import page_of
+from npformer.learn.site.build import build_site, make_jobs
+from npformer.learn.site.course_pages import explorer_page
+from npformer.learn.site.lesson_links import document_of
 from npformer.learn.site.lesson_pages import shares_a_run
 
 JOBS = """
@@ -116,15 +117,16 @@ def test_the_home_page_has_three_doors(read):
 
 
 def test_a_part_without_a_model_has_no_explorer():
-    assert not SitePlan([find_lesson("4.5")]).has_explorer
-    assert SitePlan(LESSONS).has_explorer
-    assert SitePlan([find_lesson("4.5")], "en-de").has_explorer
+    some = [find_lesson("4.5")]
+    for lessons, model, expected in ((some, None, False), (LESSONS, None, True), (some, "en-de", True)):
+        makers = [getattr(job.make, "func", job.make) for job in make_jobs(lessons, model)]
+        assert (explorer_page in makers) == expected
 
 
 def test_without_sphinx_one_sentence_says_how_to_install_it(tmp_path, monkeypatch):
     monkeypatch.setattr(build, "NEEDED", ("sphinx_is_missing",))
     with pytest.raises(UserError, match=r"pip install 'npformer\[site\]'"):
-        build_site(tmp_path / "site", SitePlan([find_lesson("4.5")]), lambda done, total: None)
+        build_site(tmp_path / "site", [find_lesson("4.5")])
     assert not (tmp_path / "site").exists()
 
 
@@ -132,9 +134,8 @@ def test_a_lesson_that_fails_writes_nothing(tmp_path, monkeypatch):
     pytest.importorskip("joblib")
     monkeypatch.setattr(build, "NEEDED", ())
     (tmp_path / "90_bad.py").write_text("# %% [markdown]\n# # 90 · Bad\n# %%\n1 / 0\n")
-    plan = SitePlan([Lesson(tmp_path / "90_bad.py")])
     with pytest.raises(UserError, match="ZeroDivisionError"):
-        build_site(tmp_path / "site", plan, lambda done, total: None)
+        build_site(tmp_path / "site", [Lesson(tmp_path / "90_bad.py")])
     assert not (tmp_path / "site").exists()
 
 
@@ -211,7 +212,7 @@ def whole_site(tmp_path_factory):
         pytest.importorskip(name)
     site = tmp_path_factory.mktemp("whole") / "site"
     with processor_time() as used:
-        built = build_site(site, SitePlan(LESSONS, workers=2), lambda done, total: None)
+        built = build_site(site, LESSONS, workers=2)
     print(f"{built.n_pages} pages, {built.n_bytes / 1e6:.1f} MB, {used.seconds:.0f} s of processor time")
     assert built.warnings == []
     assert built.n_bytes < MOST_BYTES
@@ -221,8 +222,8 @@ def whole_site(tmp_path_factory):
 
 @pytest.mark.nightly
 def test_the_whole_site(whole_site):
-    for path in [*(page_of(lesson) for lesson in LESSONS), *(f"{name}.html" for name in ADDRESSES)]:
-        assert (whole_site / path).exists(), path
+    for name in [*map(document_of, LESSONS), *ADDRESSES]:
+        assert (whole_site / f"{name}.html").exists(), name
     assert dead_links(whole_site) == []
 
 

@@ -7,7 +7,8 @@ from course import LESSONS
 
 from npformer.learn.course.lesson import find_lesson
 from npformer.learn.figures import Studio, all_entries, draw, find_entry
-from npformer.learn.site.gallery_pages import CHECKOUT, gallery_pages
+from npformer.learn.language.sources import CHECKOUT
+from npformer.learn.site.gallery_pages import gallery_pages
 from npformer.learn.site.markdown import text
 
 SOME = ("F14", "F29", "F47", "F51")  # F29 and F51 show a trained model, and F51 is animated
@@ -40,7 +41,7 @@ def test_a_drawn_figure_has_its_caption_and_the_code_that_draws_it(files):
     drawing = draw("F14", Studio())
     assert text(drawing.caption) in page(files, "F14")
     code = re.search(r":class: python\n\n(.*?)\n`````", page(files, "F14"), re.DOTALL)[1]
-    assert 'sentence="I am a student"' in code
+    assert "sentence='I am a student'" in code
     names = {}
     exec(code, names)
     assert names["drawing"].caption == drawing.caption

@@ -13,7 +13,8 @@ FILES = {
     "start-here.md": "# What to read first\n\n## Teachers\n\n"
     "[5.1](../lessons/05_1_scaled_dot_product_attention.py#L1)"
     " [commands](commands.md#look) [code](../npformer/data) [here](#teachers) [web](https://example.org)\n",
-    "commands.md": "# Commands\n\n<!-- a mark -->\n## Look\n\n![A picture](../figures/a.png) and $x^2$\n",
+    "commands.md": "# Commands\n\n<!-- a mark -->\n## Look\n\n![A picture](../figures/a.png) and $x^2$\n\n"
+    "| | b |\n|---|---|\n| 1 | 2 |\n",
 }
 
 
@@ -26,10 +27,12 @@ def test_the_guides_and_their_links(tmp_path):
     files = guide_pages(tmp_path)
     assert files.keys() == {"docs/index.md", "docs/commands.md", "start-here.md", "figures/a.png"}
     assert b"a mark" not in files["docs/commands.md"]
-    assert files["docs/index.md"].endswith(b":hidden:\n\n/docs/commands\n`````\n")
+    assert files["docs/index.md"].endswith(b":glob:\n\n*\n`````\n")
     others = {"lessons/05_1.md": b"# Five", "gallery.md": b"# All"}
     assert write_pages(files | others, tmp_path / "site") == []
-    assert 'src="../_images/a.png"' in (tmp_path / "site" / "docs" / "commands.html").read_text("utf-8")
+    commands = (tmp_path / "site" / "docs" / "commands.html").read_text("utf-8")
+    assert 'src="../_images/a.png"' in commands
+    assert commands.count("<th ") == 1  # the empty corner of a table is no head
     first = (tmp_path / "site" / "start-here.html").read_text("utf-8")
     for link in ('href="lessons/05_1.html"', 'href="docs/commands.html#look"', 'href="#teachers"'):
         assert link in first

@@ -7,7 +7,7 @@ from course import LESSONS
 
 from npformer.learn.course.glossary import all_terms
 from npformer.learn.course.lesson import find_lesson
-from npformer.learn.site.lesson_links import AMBIGUOUS, NAMED, linker, page_of
+from npformer.learn.site.lesson_links import AMBIGUOUS, NAMED, document_of, linker
 
 LATE = find_lesson("25")
 
@@ -52,6 +52,6 @@ def test_a_word_with_an_everyday_meaning_is_a_term_from_its_lesson_on():
 
 
 def test_every_lesson_has_a_page_of_its_own():
-    pages = [page_of(lesson) for lesson in LESSONS]
+    pages = [document_of(lesson) for lesson in LESSONS]
     assert len(set(pages)) == len(pages)
-    assert {"lessons/00_1.html", "lessons/01_1.html", "lessons/05_1.html", "lessons/25.html"} <= set(pages)
+    assert {"lessons/00_1", "lessons/01_1", "lessons/05_1", "lessons/25"} <= set(pages)

@@ -2,21 +2,21 @@
 
 import pytest
 
-from npformer.learn.site.markdown import LARGEST, code, drawing_of, escaped, folded, picture, text
+from npformer.learn.site.markdown import LARGEST, drawing_of, picture, templates, text
 from npformer.plots import attention
 
 
 def test_only_code_is_markup_in_a_text():
-    assert text("a `x_1` b_2 *c* $d$ [e] <S>\nf") == r"a `x_1` b\_2 \*c\* \$d\$ \[e\] \<S\> f"
-    assert escaped("`a`") == r"\`a\`"
+    assert text("a `x_1` b_2 *c* $d$ [e] <S>\nf") == r"a `x_1` b_2 \*c\* \$d\$ \[e\] \<S\> f"
 
 
 def test_a_block_of_code_keeps_its_lines_and_shows_control_characters():
+    code = templates().globals["code"]
     assert code("\nx = 1\n\n\ty\x1b\n").splitlines()[-4:] == ["x = 1", "", "\ty\\x1b", "`````"]
 
 
 def test_what_is_folded_has_an_escaped_title():
-    shown = folded("a < b", "**text**", "answer")
+    shown = templates().globals["folded"]("a < b", "**text**", "answer")
     assert '<details class="answer"><summary>a &lt; b</summary>' in shown
     assert "\n\n**text**\n\n" in shown
     assert shown.count("```{raw} html") == 2

@@ -65,6 +65,7 @@ def test_an_entry_has_its_arguments_shapes_errors_and_source(tmp_path, documents
     check_entries(tmp_path, [each for each in PUBLIC if each[0] == "npformer.checking"])
     page = (tmp_path / "reference" / "checking.html").read_text(encoding="utf-8")
     assert "_modules/npformer/checking/check.html#gradcheck" in page
+    assert not re.search(r"<dt class=\"sig[^>]*>(?:(?!</dt>).)*<d[ld]\b", page, re.DOTALL)  # lists in a head
     assert "Explained in" not in page  # the site has no lesson
 
 

@@ -11,7 +11,7 @@ from search_questions import HELD_OUT, MISSPELT, QUESTIONS
 from site_documents import lesson_documents, write_pages
 from site_pages import AXE, SCHEMES, WIDTHS, check_axe, open_tab
 
-from npformer.learn.site.course_pages import glossary_page
+from npformer.learn.site.course_pages import overview_pages
 from npformer.learn.site.reference_pages import reference_pages
 
 words_of_search = pytest.importorskip("npformer.learn.site.search_index").words_of_search
@@ -22,7 +22,8 @@ browser = pytest.mark.browser
 def folder(tmp_path_factory):
     """Write the search, and pages of all lessons without their outputs, of the glossary and the reference."""
     folder = tmp_path_factory.mktemp("search")
-    write_pages(lesson_documents() | reference_pages() | glossary_page(LESSONS), folder)
+    glossary = {"glossary.md": overview_pages(LESSONS, (), has_explorer=False)["glossary.md"]}
+    write_pages(lesson_documents() | reference_pages() | glossary, folder)
     return folder
 
 
@@ -118,10 +119,9 @@ def show_search(tab, folder):
 
 def search(tab, questions, most=3):
     """Return the paths of the best pages for each question."""
-    code = (
-        "([questions, most]) => questions.map((each) => search(each, most).map(({ page }) => page + '.html'))"
-    )
-    return dict(zip(questions, tab.evaluate(code, [list(questions), most]), strict=True))
+    code = "(questions) => questions.map((each) => search(each).map(({ page }) => page + '.html'))"
+    found = tab.evaluate(code, list(questions))
+    return {question: pages[:most] for question, pages in zip(questions, found, strict=True)}
 
 
 def misses(tab, table):

@@ -3,6 +3,7 @@
 import pytest
 
 from npformer.learn.site import store
+from npformer.storage.places import user_folder
 
 FILES = {"lessons/05_1.md": b"text", "lessons/05_1/a.svg": b"\x00"}
 
@@ -38,4 +39,4 @@ def test_without_a_folder_the_site_is_made_all_the_same(tmp_path, monkeypatch):
 
 def test_a_relative_path_is_ignored(monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", "relative")
-    assert store.store_folder().is_absolute()
+    assert user_folder("XDG_CACHE_HOME", "~/.cache").is_absolute()

@@ -7,7 +7,7 @@ from site_pages import dead_links, text_of
 
 from npformer.learn.course.lesson import find_lesson
 from npformer.learn.site import build
-from npformer.learn.site.build import SitePlan, build_site
+from npformer.learn.site.build import build_site
 
 
 @pytest.fixture(scope="module")
@@ -16,7 +16,7 @@ def site(tmp_path_factory):
     for name in build.NEEDED:
         pytest.importorskip(name)
     folder = tmp_path_factory.mktemp("translated") / "site"
-    built = build_site(folder, SitePlan([find_lesson("0.0"), find_lesson("0.3")]), lambda done, total: None)
+    built = build_site(folder, [find_lesson("0.0"), find_lesson("0.3")])
     assert built.warnings == []
     return folder
 

@@ -1,4 +1,4 @@
-// The keyboard reaches what scrolls, and those who listen to a page hear what its parts are.
+// The keyboard reaches what scrolls.
 "use strict";
 
 function mend() {
@@ -7,7 +7,6 @@ function mend() {
     if (part.scrollWidth > part.clientWidth) part.tabIndex = 0;
     else part.removeAttribute("tabindex");
   }
-  for (const part of document.querySelectorAll(".sig dl, .sig dl > dd")) part.setAttribute("role", "none");
 }
 
 document.addEventListener("DOMContentLoaded", mend);

@@ -60,40 +60,26 @@ for (const { page } of INDEX.parts) LENGTHS.set(page, (LENGTHS.get(page) ?? 0) +
 const SYNONYMS = Object.entries(INDEX.synonyms).map((pair) => pair.map(termsOf));
 
 /**
- * Return the terms of a question, each with those that mean the same.
+ * Return the best pages for a question, each with the part that fits best.
  * @param {string} question
  */
-function groupsOf(question) {
+function search(question) {
   const words = wordsOf(question);
   const kept = words.filter((word) => !STOP.has(word));
   /** @type {Map<string, string[]>} */
   const groups = new Map((kept.length ? kept : words).map(stem).map((term) => [term, [term]]));
-  const sequence = ` ${words.map(stem).join(" ")} `;
-  for (const [key, same] of SYNONYMS) {
-    if (!sequence.includes(` ${key.join(" ")} `)) continue;
-    const own = key.filter((term) => groups.has(term));
-    for (const term of own) groups.get(term)?.push(...same);
+  const asked = ` ${words.map(stem).join(" ")} `;
+  for (const [key, same] of SYNONYMS.filter(([key]) => asked.includes(` ${key.join(" ")} `))) {
+    for (const term of key) groups.get(term)?.push(...same);
   }
-  return groups;
-}
-
-/**
- * Return the best pages for a question, each with the part that fits best.
- * @param {string} question
- * @param {number} most   The largest number of results.
- */
-function search(question, most = MOST) {
-  const groups = groupsOf(question);
-  /** @param {string} term */
-  const isOwn = (term) => groups.has(term);
   const found = ENGINE.search(
     { combineWith: "OR", queries: [...new Set([...groups.values()].flat())] },
     {
       processTerm: (/** @type {string} */ term) => term,
       boost: FIELDS,
-      boostTerm: (/** @type {string} */ term) => (isOwn(term) ? 1 : SYNONYM),
-      prefix: (/** @type {string} */ term) => isOwn(term) && term.length > 2,
-      fuzzy: (/** @type {string} */ term) => isOwn(term) && term.length > 3 && 0.2,
+      boostTerm: (/** @type {string} */ term) => (groups.has(term) ? 1 : SYNONYM),
+      prefix: (/** @type {string} */ term) => groups.has(term) && term.length > 2,
+      fuzzy: (/** @type {string} */ term) => groups.has(term) && term.length > 3 && 0.2,
       weights: { prefix: 0.3, fuzzy: 0.7 },
     },
   );
@@ -112,29 +98,18 @@ function search(question, most = MOST) {
     const rest = (REST * page.all) / Math.sqrt(LENGTHS.get(page.page) ?? 1);
     page.score = (page.score + rest) * (0.3 + 0.7 * (covered.length / groups.size) ** 2) * prior;
   }
-  return [...pages.values()].sort((one, other) => other.score - one.score).slice(0, most);
+  return [...pages.values()].sort((one, other) => other.score - one.score).slice(0, MOST);
 }
 
-// Sphinx's page of the search shows the results
-
-/**
- * Return the passage of a text that begins before the first of some terms.
- * @param {string} text
- * @param {string[]} terms
- */
-function snippetOf(text, terms) {
-  const lower = text.toLowerCase();
-  const places = terms.map((term) => lower.indexOf(term)).filter((place) => place >= 0);
-  const begin = text.lastIndexOf(" ", Math.max(0, (places.length && Math.min(...places)) - 30)) + 1;
-  const end = begin + SNIPPET;
-  return (begin ? "… " : "") + text.slice(begin, end) + (end < text.length ? " …" : "");
-}
-
+// Sphinx's page of the search shows the results, each with the passage around the first of the terms
 Search.query = (/** @type {string} */ question) => {
   const pages = search(question);
   const rows = pages.map(({ page, id, title, heading, text, score, terms }) => {
     const shown = title.includes(heading) ? title : `${title} › ${heading}`;
-    return [page, shown, id && `#${id}`, snippetOf(text, terms), score, "", "text"];
+    const begin = Math.max(0, text.search(RegExp(`(?<!\\w)[^]{0,30}(?:${terms.join("|")})`, "i")));
+    const end = begin + SNIPPET;
+    const passage = (begin ? "… " : "") + text.slice(begin, end) + (end < text.length ? " …" : "");
+    return [page, shown, id && `#${id}`, passage, score, "", "text"];
   });
   const marked = new Set(pages.flatMap(({ terms }) => terms).filter((term) => term.length > 1));
   _displayNextItem(rows.reverse(), rows.length, new Set(), marked); // it takes the last row first
