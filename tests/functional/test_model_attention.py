@@ -28,6 +28,13 @@ def test_the_forms_that_are_read(weights, n_layers):
     assert all(layer.shape == (2, 3, 4) and (layer == 1 / 4).all() for layer in layers)
 
 
+def test_layers_are_chosen_by_their_names_only_if_they_have_names():
+    named = {"encoder": uniform(2, 3, 4), "decoder": uniform(2, 5, 4)}
+    assert [layer.shape for layer in layers_of(named, only="dec")] == [(2, 5, 4)]
+    with pytest.raises(UserError, match="only is 'dec', and the weights have no names"):
+        layers_of(list(named.values()), only="dec")
+
+
 def test_numbers_in_lists_and_whole_numbers_are_read():
     assert layers_of([[1.0, 0.0], [0.5, 0.5]])[0].tolist() == [[[1, 0], [0.5, 0.5]]]
     (layer,) = layers_of(np.eye(3, dtype=int))

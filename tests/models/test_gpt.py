@@ -241,6 +241,14 @@ def test_a_token_sees_no_order_of_earlier_ones_in_a_layer_without_positions(laye
     assert (np.abs(a - b).max() > 1e-6) == sees_order
 
 
+@pytest.mark.parametrize(("layer", "turns"), [(0, True), (1, False)])
+def test_the_rotations_of_a_local_layer_have_their_own_base(layer, turns):
+    sizes = {**SIZES, "n_layers": 1, "n_heads": 2}
+    configs = [Gemma2Config(**sizes, local=(layer,), local_base=base) for base in (1e4, 10.0)]
+    a, b = (build(config, dtype=np.float64)(np.array([[1, 2, 3]]))[0, -1] for config in configs)
+    assert (np.abs(a - b).max() > 1e-9) == turns
+
+
 @pytest.mark.parametrize(("layer", "sees_it"), [(0, False), (1, True)])
 def test_a_token_sees_nothing_before_the_window_of_a_local_layer(layer, sees_it):
     config = Gemma2Config(**{**SIZES, "n_layers": 1}, local=(layer,), local_window=2)

@@ -65,6 +65,7 @@ from npformer.nn import (
     Similarity,
     SimilarityAttention,
 )
+from npformer.nn.init import UNDRAWN
 from npformer.nn.lora import LoRALinear, LoRAProjection
 from npformer.nn.patches import PatchEmbedding
 
@@ -209,6 +210,18 @@ def test_a_configuration_knows_the_number_of_parameters(name):
     model = MODELS[name](np.random.default_rng(0))
     if hasattr(config := getattr(model, "config", None), "count_parameters"):
         assert config.count_parameters() == model.count_parameters()
+
+
+def test_the_least_number_of_parameters_of_a_vit_counts_the_matrices_of_its_layers():
+    model = MODELS["ViT"](np.random.default_rng(0))
+    layers = (parameter for _, parameter in model.encoder.layers[0].named_parameters())
+    assert model.config.least_parameters == sum(p.value.size for p in layers if p.value.ndim > 1)
+
+
+def test_nothing_is_drawn_for_a_model_whose_values_are_read_from_a_file():
+    models = [model for make in MODELS.values() if (model := make(UNDRAWN)).values is not None]
+    assert len(models) > 20
+    assert not [type(model) for model in models if model.values.any()]
 
 
 def test_a_t5_has_no_biases_but_those_of_the_distances():

@@ -45,6 +45,13 @@ def test_every_norm_has_the_eps_of_the_configuration(kind):
     assert {part.eps for part in model.modules() if hasattr(part, "eps")} == {0.25}
 
 
+@every_kind
+def test_layers_that_are_named_in_a_list_are_stored_in_a_tuple(kind):
+    """A checkpoint holds lists, and a configuration is compared with others and hashed."""
+    for name in settings_of(kind, lambda field: isinstance(field.default, tuple)):
+        assert getattr(small(kind, **{name: [0]}), name) == (0,)
+
+
 @pytest.mark.parametrize("name", ["local_window", "scale_width"])
 def test_the_counts_of_a_gemma_2(name):
     with pytest.raises(UserError, match=f"{name} is 0: it must be a whole number, 1 or more"):
