@@ -12,6 +12,7 @@ from npformer.functional.masks import causal_mask
 from npformer.kernels import cpu, plain_pairs
 from npformer.kernels.cpu.block_attention import BlockAttentionCache
 from npformer.kernels.cpu.blocks import blocks
+from npformer.kernels.shared import draw_dropout_mask
 
 
 def cast(dtype, *arrays):
@@ -282,6 +283,12 @@ def test_a_wrong_mask_is_refused(length, p, mask, sentence):
     q = normal(1, 1, length, 2)
     with pytest.raises(UserError, match=sentence):
         cpu.attention(q, q, q, mask(length), p=p, rng=rng(0))
+
+
+@pytest.mark.parametrize(("p", "rng"), [(1.0, rng(0)), (-0.5, rng(0)), (0.5, None)])
+def test_a_dropout_mask_needs_a_probability_and_a_generator(p, rng):
+    with pytest.raises(UserError, match="dropout|generator"):
+        draw_dropout_mask(np.zeros(3), p, rng)
 
 
 @pytest.mark.parametrize("length", [6, 70])

@@ -116,6 +116,11 @@ def test_the_initial_weights_are_those_of_bert():
     assert loss == pytest.approx(np.log(1000), abs=0.3)
 
 
+def test_the_encoder_has_both_dropouts_of_the_configuration():
+    encoder = BertConfig(**SIZES, dropout=0.1, attention_dropout=0.3).encoder
+    assert (encoder.dropout, encoder.attention_dropout) == (0.1, 0.3)
+
+
 def test_one_product_computes_queries_keys_and_values():
     for layer in tiny().encoder.layers:
         assert len(layer.self_attention.query_key_value.weight.shape) == 2

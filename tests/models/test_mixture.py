@@ -50,6 +50,11 @@ def test_without_a_layer_of_experts_it_is_a_gpt(positions):
     np.testing.assert_array_equal(mixture.forward(IDS)[0], gpt.forward(IDS)[0])
 
 
+def test_the_weights_of_the_experts_of_a_token_sum_to_1_by_default():
+    layer, x = MixtureOfExperts(8, 4, 3, dtype=np.float64), np.random.default_rng(0).standard_normal((5, 8))
+    np.testing.assert_allclose(layer.forward(x)[1].route.weights.sum(-1), 1)
+
+
 def test_a_training_step_adds_the_balance_of_every_layer():
     """The loss is the cross-entropy plus weight · Σ balance, and the gradients are linear in the weight."""
     batch, losses, grads = windows(IDS.ravel(), np.array([0, 5]), 8), [], []

@@ -13,14 +13,15 @@ F8 = {"dtype": np.float64}
 LENGTH = 7
 
 
-def heads(kind=MultiHeadAttention, **settings):
-    return kind(12, 4, rng=np.random.default_rng(1), **F8, **settings)
+def heads(kind=MultiHeadAttention, n_heads=4, **settings):
+    return kind(12, n_heads, rng=np.random.default_rng(1), **F8, **settings)
 
 
 KINDS = {
     "multi-head": {},
     "grouped": {"n_kv_heads": 2, "d_value": 5},
     "multi-query": {"n_kv_heads": 1, "fused": "qkv"},
+    "multi-query, two heads": {"n_heads": 2, "n_kv_heads": 1},
     "rotary": {"n_kv_heads": 2, "d_head": 4, "rotary": RotaryPositions(LENGTH, 4, **F8)},
     "similarity": {"kind": SimilarityAttention, "similarity": "perceptron", "n_kv_heads": 2},
     "relative": {"kind": RelativeAttention, "max_distance": 2, "n_kv_heads": 2},
@@ -57,7 +58,7 @@ def test_decoding_equals_the_forward_pass(settings, window, steps, make_cache):
 @every_kind
 def test_a_mask_may_differ_between_query_heads(settings):
     layer, x = heads(**settings), normal(2, LENGTH, 12)
-    of_heads = np.random.default_rng(3).random((2, 4, LENGTH, LENGTH)) < 0.7
+    of_heads = np.random.default_rng(3).random((2, layer.n_heads, LENGTH, LENGTH)) < 0.7
     whole, _ = layer.forward(x, mask=causal_mask(LENGTH, x) & of_heads)
     kv_cache = PreallocatedKVCache(LENGTH)
     for t in range(LENGTH):
