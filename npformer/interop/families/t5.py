@@ -64,11 +64,12 @@ def rows(config: T5Config) -> Iterator[WeightRow]:
     shape = parts.LayerShape(d, config.d_ff, queries, bias=False, fused=config.fused_projections)
     maps = ("wi_0", "wi_1", "wo") if config.activation in GATED_ACTIVATIONS else ("wi", "wo")
     yield WeightRow("source.tokens.weight", (config.source_vocab, d), ("shared.weight",))
+    # the last sublayer, the feed-forward network, has the number 1 in the encoder and 2 in the decoder
     stacks = (("encoder", ENCODER, 1, config.n_layers), ("decoder", DECODER, 2, config.n_decoder_layers))
-    for side, attention, last, n_layers in stacks:
+    for side, attentions, last, n_layers in stacks:
         table = (f"{side}.block.0.layer.0.SelfAttention.relative_attention_bias.weight",)
         yield WeightRow(f"{side}.layers.0.self_attention.table", (config.n_buckets, config.n_heads), table)
-        layer = attention | {"feed_forward": [f"{last}.DenseReluDense.{part}" for part in maps]}
+        layer = attentions | {"feed_forward": [f"{last}.DenseReluDense.{part}" for part in maps]}
         for i in range(n_layers):
             yield from parts.layer_rows(f"{side}.layers.{i}", f"{side}.block.{i}.layer", layer, shape)
         yield from parts.norm_rows(f"{side}.norm", f"{side}.final_layer_norm", d, bias=False)
