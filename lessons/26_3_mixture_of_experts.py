@@ -31,6 +31,7 @@ from npformer.learn.experiments.experts import (
     SINGLE,
     UNBALANCED,
     config_of,
+    draw_texts,
     train_model,
 )
 from npformer.learn.experiments.measured_runs import read_results
@@ -68,7 +69,8 @@ show_figure(figure, "26_3_languages", caption)
 #
 # <details><summary>Answer</summary>
 # None, but the sums come nearest. Experts 3 and 4 get two thirds of the sums and hardly any English or
-# French. But they also get a third of Python. English and French share most: they have the same letters.
+# French. But they also get a third of Python. English and French share most. Their characters alone do not
+# explain this: Python shares nearly as many with English as French does.
 # </details>
 
 # %%
@@ -78,6 +80,9 @@ for language, row in zip(LANGUAGES, overlap, strict=True):
     print(f"{language:8}", *(f"{share:5.2f}" for share in row))
 
 # %% tags=["check"]
+counts = np.stack([np.bincount(ids, minlength=256) for ids in draw_texts().train])  # characters
+shared = np.minimum(counts[0], counts[1:3]).sum(1) / counts[0].sum()  # French, Python
+assert_allclose(shared, [0.75, 0.72], atol=0.01)
 assert overlap[:2, 3].max() < 0.4 < 0.8 < overlap[0, 1]
 english, french, python, sums = here[:, 3:5].sum(1)
 assert max(english, french) < 0.1 < 0.3 < python < 0.4 < 0.6 < sums < 0.7
@@ -187,8 +192,8 @@ assert_allclose(F.load_balancing(even, np.arange(4)[:, None])[0], 1)
 assert F.load_balancing(collapsed, np.zeros((4, 1), int))[0] > 3.9
 
 # %% [markdown]
-# We give this term the weight .01, as Switch Transformers do. This is enough to keep all experts busy, and so
-# little that the loss of the predictions stays the main part.
+# We give this term the weight .01, as Switch Transformers do (Fedus et al. 2022). This is enough to keep all
+# experts busy, and so little that the loss of the predictions stays the main part.
 
 # %% [markdown]
 # ## The experiment
@@ -226,10 +231,10 @@ assert busy[COLLAPSED].mean() < busy[UNBALANCED].mean() - 1
 assert 0.85 < np.sort(shares(runs[COLLAPSED][0])[0, 0])[-2:].sum() < 0.95  # English, two experts
 
 # %% [markdown]
-# The number of busy experts is measured by the entropy of their shares: so many equally busy experts would
-# have the same entropy. With balancing, it is nearly eight. With k = 1 and without balancing, it is three to
-# six. In the first layer of the training above, two experts read nine of ten characters of English. With k =
-# 2 the collapse is weaker. What does the collapse cost?
+# The number of busy experts is computed from the entropy of their shares: it is the number of experts that
+# would have this entropy if all were equally busy. With balancing, it is nearly eight. With k = 1 and without
+# balancing, it is three to six. In the first layer of the training above, two experts read nine of ten
+# characters of English. With k = 2 the collapse is weaker. What does the collapse cost?
 
 # %%
 print("nats per character      ", *(f"{language:>8}" for language in LANGUAGES), "    seeds")
@@ -250,9 +255,10 @@ assert np.ptp(valid[DENSE]) > 0.011
 # one of the seeds, its loss is higher. Since seeds differ by more than this, these short trainings settle
 # nothing.
 #
-# The mixtures with k = 1 have a higher loss than the dense model with every seed. A reason may be that an
-# expert sees an eighth of the characters, or that their learning rate was not searched. Without balancing,
-# the loss is .008 higher on average, both with k = 2 and with k = 1. Seeds differ by more than this as well.
+# The mixtures with k = 1 have a higher loss than the dense model with every seed. One reason may be that an
+# expert sees only an eighth of the characters, another that no learning rate was searched for k = 1. Without
+# balancing, the loss is .008 higher on average, both with k = 2 and with k = 1. Seeds differ by more than
+# this as well.
 
 # %% tags=["check"]
 for model in (SINGLE, COLLAPSED):

@@ -46,10 +46,11 @@ show_figure(figure, "26_4_loss_by_cache", caption)
 # %% [markdown]
 # ## What has to be remembered?
 #
-# When a model continues many long texts at once, reading their KV caches takes most of the time. In
-# grouped-query attention, several query heads share a head of keys and values, so that the KV cache is
-# smaller. But shared heads can do less than separate ones. **Multi-head latent attention**
-# (DeepSeek-V2, 2024) has a separate head of keys and values for each query head, and still caches less.
+# When a model continues many long texts at once, reading their KV caches takes most of the time (lesson 24.4,
+# `24_4_what_a_kv_cache_costs_and_saves`). In grouped-query attention, several query heads share a head of
+# keys and values, so that the KV cache is smaller. But shared heads can do less than separate ones.
+# **Multi-head latent attention** (DeepSeek-V2, 2024) has a separate head of keys and values for each query
+# head, and still caches less.
 #
 # The keys and values of all heads are computed from the same vector $x$ of a token. So let us first compute a
 # short vector $c$ from $x$, the **latent vector**, and then all keys and values from $c$:
@@ -113,8 +114,8 @@ assert_allclose(y_absorbed, y, rtol=1e-12, atol=1e-14)
 # C = 512 and K = 128. Why is the absorbed form faster all the same?
 #
 # <details><summary>Answer</summary>
-# A step of decoding is limited by the memory bandwidth (lesson 24.4, `24_4_what_a_kv_cache_costs_and_saves`).
-# The absorbed form reads 64 times fewer numbers, and uses each of them in all 128 heads.
+# A step of decoding is limited by the memory bandwidth (lesson 24.4). The absorbed form reads 64 times fewer
+# numbers, and uses each of them in all 128 heads.
 # </details>
 
 # %% [markdown]
@@ -131,9 +132,9 @@ assert_allclose(y_absorbed, y, rtol=1e-12, atol=1e-14)
 #
 # $$k_h = [\,\mathrm{rotate}(x W^R);\ c\, W^K_h\,], \qquad q_h = [\,\mathrm{rotate}(x W^{QR}_h);\ x W^Q_h\,]$$
 #
-# The dot product of two joined vectors is the sum of the dot products of their parts. The second part
-# compares contents alone, the rotated part contents and positions. The scale becomes $1 / \sqrt{R + K}$. The
-# KV cache keeps C + R numbers for each token: $c$ and the rotated key. In DeepSeek-V2, R is 64.
+# The dot product of two joined vectors is the sum of the dot products of their parts. The rotated part
+# compares contents and positions, the other part contents alone. The scale becomes $1 / \sqrt{R + K}$. The KV
+# cache keeps C + R numbers for each token: $c$ and the rotated key. In DeepSeek-V2, R is 64.
 
 # %%
 R, T = 4, 7
@@ -182,8 +183,8 @@ print(f"{again.valid_loss:.3f}; the file has {losses[again.model][0]:.3f}")
 assert abs(again.valid_loss - losses[again.model][0]) < 0.03
 
 # %% [markdown]
-# For each model, the next cell prints the mean loss and the difference from "4 key heads", the model with a
-# key head for each query head: the mean ± the standard deviation over the seeds.
+# The baseline is "4 key heads", with a key head for each query head. For each model, the next cell prints the
+# mean loss, and the mean and standard deviation of the difference from the baseline, over the seeds.
 
 # %%
 baseline = losses["4 key heads"]
@@ -197,10 +198,10 @@ for stage in plan:
 
 # %% [markdown]
 # "latent, 16 + 16" has latent vectors of width C = 16 and a rotated key of width R = 16 in each layer. It
-# caches a quarter of what the first model caches, and its loss is the same up to the noise. "1 key head"
-# caches as little, with the same loss. In models this small (four query heads), the experiment cannot tell
-# the two apart. In the paper (appendix D), one key head is clearly worse than separate heads in models of 7
-# billion parameters, and latent vectors are better than separate heads in larger mixtures of experts.
+# caches a quarter of what the baseline caches, and so does "1 key head". Up to the noise, both have the
+# baseline's loss (the points at 64 in the picture). In models this small, the experiment cannot tell the two
+# apart. In the paper (appendix D), one key head is clearly worse than separate heads in models of 7 billion
+# parameters, and latent vectors are better than separate heads in larger mixtures of experts.
 #
 # "latent, 24 + 8" caches as many numbers as "latent, 16 + 16", but its loss is higher with each seed. A
 # likely reason is that its rotated part has only four pairs of numbers:
@@ -213,11 +214,11 @@ print("turns within the context:", *(f"{turns:.2f}" for turns in angles / (2 * n
 # Two of the four pairs make less than a quarter of a turn, so they hardly tell positions apart. "latent, 8 +
 # 8" has the same four pairs. So its higher loss need not come from the smaller cache alone.
 #
-# The last three models have two key heads, and parts of other models of 2025. QK-norm (Qwen3) normalizes each
-# query and key. Gemma 3 adds norms both before and after each sublayer, which lower the loss here. In most of
-# its layers, a token attends only to a window. With a window of 16 tokens in one of the two layers, the KV
-# cache can grow half as fast, and the loss does not rise. (npformer's KV cache still keeps the older tokens,
-# and masks them.)
+# The last three models have two key heads. With QK-norm, each query and key is normalized (Qwen3, 2025). The
+# model "more norms" also has a norm after each sublayer (Gemma 3, 2025), which lowers the loss here. In most
+# layers of Gemma 3, a token attends only to a window. With a window of 16 tokens in one of the two layers,
+# the KV cache can grow half as fast, and the loss does not rise. (npformer's KV cache still keeps the older
+# tokens, and masks them.)
 #
 # **Question.** The table has five seeds and one learning rate. Which differences would you believe? A mean of
 # five numbers is uncertain by about their standard deviation divided by $\sqrt{5}$.
@@ -254,7 +255,7 @@ assert cached == [256, 128, 64, 128, 64, 64, 32, 128, 128, 64]
 #
 # - In multi-head latent attention, the keys and values of all heads are computed from one latent vector.
 # - In decoding, the query absorbs the matrix of the keys, and the matrix of the values is applied to the
-#   mean. The result is the same, and the heads share all that is cached.
+#   mean. The heads share all that is cached.
 # - A query cannot absorb a matrix with a rotation behind it. So a separate part of queries and keys carries
 #   the positions, and all heads share its key.
 # - The KV cache keeps C + R numbers for each token, instead of 2 · H · K.
@@ -268,8 +269,8 @@ assert cached == [256, 128, 64, 128, 64, 64, 32, 128, 128, 64]
 #
 # <details><summary>Answer</summary>
 # It depends on the length. For each token, keys and values need 20 million products instead of 168 million,
-# and queries 42 million more. Each of the 128 scores with an earlier token needs R = 64 more. So up to 13,000
-# earlier tokens, latent attention needs fewer.
+# and queries 42 million more. For each earlier token, each of the 128 heads needs R = 64 more products. So
+# up to 13,000 earlier tokens, latent attention needs fewer.
 # </details>
 
 # %% tags=["check"]

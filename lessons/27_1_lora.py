@@ -204,11 +204,12 @@ assert_allclose([none - every, none - lora], [1.58, 1.35], atol=0.005)
 # loss in capitals. One thing is certain: LoRA's change can be undone. Without the narrow matrices, the model
 # is the old one, bit for bit.
 #
-# **Question.** `add_lora` leaves the embedding as it is. Which advantage of LoRA would be small there?
+# **Question.** For each weight matrix, LoRA saves the product $x^\top dy$. `add_lora` leaves the embedding as
+# it is. What would LoRA save there?
 #
 # <details><summary>Answer</summary>
-# A token looks up one row of the table, so the gradient of the table needs no large product that LoRA could
-# save. (Our GPT also uses the table as its output matrix. There, LoRA could save such a product.)
+# Nothing of this kind: a token looks up one row of the table, so the gradient of the table needs no large
+# product. (Our GPT also uses the table as its output matrix. There, LoRA could save such a product.)
 # </details>
 
 # %% [markdown]
@@ -236,6 +237,6 @@ assert_allclose([none - every, none - lora], [1.58, 1.35], atol=0.005)
 # `npformer exercise list 27` lists the exercises of this chapter.
 #
 # - `npformer exercise start lora-backward`: write the gradients of both matrices.
-# - `npformer experiment lora` repeats the experiment in a minute of processor time.
+# - `npformer experiment lora` repeats the experiment in less than a minute of processor time.
 #
 # **Next**: lesson 27.2 (`27_2_weights_of_few_bits`), which makes the weights themselves smaller.

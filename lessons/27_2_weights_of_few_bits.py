@@ -62,16 +62,16 @@ show_figure(figure, "27_2_bits", "What few bits for each weight cost a GPT")
 # need an eighth of the memory, and reading them takes an eighth of the time.
 #
 # The picture shows by how much the loss of a small GPT rises if its weights are rounded after the training.
-# The vertical axis is logarithmic. Two curves belong to this GPT. The two others, "large", belong to a GPT
-# that computes the same function before it is rounded, but in each of its layers one column of a weight
-# matrix is large. "One scale" means one for each matrix, and "column scales" means one for each of its
-# columns.
+# Two curves belong to this GPT. The two others, "large", belong to a GPT that computes the same function
+# before it is rounded, but in each of its layers one column of a weight matrix is large. Rounded weights are
+# multiples of a scale. "One scale" means one for each matrix, and "column scales" one for each column.
 #
-# **Question.** Go from 8 bits down. At which number of bits does each curve first exceed .01 nats?
+# **Question.** The losses were measured with 8, 6, 5, 4 and 3 bits. Go down from 8. At which of these numbers
+# does each curve first exceed .01 nats?
 #
 # <details><summary>Answer</summary>
-# "One scale, large" at 6 bits, "column scales, large" at 5, "one scale" at 4, and "column scales" at 3. You
-# will see why the first of them is so bad, and why a scale for each column helps.
+# "One scale, large" at 6 bits, "column scales, large" at 5, "one scale" just at 4, and "column scales" at 3.
+# You will see why the first of them is so bad, and why a scale for each column helps.
 # </details>
 
 # %% [markdown]
@@ -114,7 +114,7 @@ assert abs(w - scale * q).max() <= scale / 2
 # ## One large column
 #
 # The scale depends on the largest weight of the matrix. What if one column is 32 times as large as the
-# others?
+# others? (In the code, a column is a `channel`.)
 
 # %%
 large = w * np.array([1, 1, LARGER, 1, 1])
@@ -236,7 +236,7 @@ assert abs(at_4[2] - 0.03) < 0.003
 # `npformer exercise list 27` lists the exercises of this chapter.
 #
 # - `npformer exercise start quantize`: round a matrix, with a scale for each column.
-# - `npformer experiment quantization` repeats the experiment in a minute of processor time.
+# - `npformer experiment quantization` repeats the experiment in less than a minute of processor time.
 #
 # The formula comes from Jacob et al., "Quantization and training of neural networks for efficient
 # integer-arithmetic-only inference" (2018). Dettmers et al., "LLM.int8()" (2022), describe large components

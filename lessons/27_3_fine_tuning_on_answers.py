@@ -168,10 +168,10 @@ for each in SEEDS:
 
 # %% [markdown]
 # With the loss on answers, about three to seven times as many answers are right as with the loss on all
-# tokens. But both trainings had the learning rate .003, and it was searched for neither of them. Adam divides
-# by the size of the whole gradient. With the loss on all tokens, the answers cause only a part of the
-# gradient, so their share of a step is smaller. This may explain a part of the difference. And the numbers
-# say nothing about longer trainings: try the first exercise.
+# tokens. But both trainings had the learning rate .003, and it was searched for neither of them. Adam's steps
+# have about the same size with both losses, but with the loss on all tokens, the answers cause only a part of
+# each step. This may explain a part of the difference. And the numbers say nothing about longer trainings:
+# try the first exercise.
 #
 # Now look at pass@8. The fine-tuned model is right in about one of three draws. But for more than 80 % of the
 # prompts, at least one of eight draws is right. If the model preferred its own right answers, it would be

@@ -79,8 +79,9 @@ show_figure(figure, "27_5_loss", "The loss of a pair of answers")
 # reward would get all the probability.
 # </details>
 #
-# **2. Its maximum.** Let $p^*(y) = p_{ref}(y)\, e^{r(y)/\beta} / Z$, where $Z$ makes the sum over all $y$ 1.
-# The logarithm of $p^*$ says $r(y) = \beta \log (p^*(y) / p_{ref}(y)) + \beta \log Z$. Insert this for $r$:
+# **2. Its maximum.** Let $p^*(y) = p_{ref}(y)\, e^{r(y)/\beta} / Z$, where $Z$ is the number that makes these
+# probabilities add up to 1. The logarithm of $p^*$ says
+# $r(y) = \beta \log (p^*(y) / p_{ref}(y)) + \beta \log Z$. Insert this for $r$:
 #
 # $$\sum_y p(y) \left[ r(y) - \beta \log \frac{p(y)}{p_{ref}(y)} \right]
 # = \beta \log Z - \beta \sum_y p(y) \log \frac{p(y)}{p^*(y)}$$
@@ -113,11 +114,11 @@ assert all(objective(p) < objective(best) for p in others)
 # $r(y) = \beta \log \frac{p(y)}{p_{ref}(y)} + c$ with any constant $c$. If you put this reward into step 2,
 # $p^*$ is $p$. So every model stands for a reward.
 #
-# **4. Preferences.** Bradley and Terry (1952) suppose that the better answer $w$ wins against $l$ with
-# probability $\sigma(r(w) - r(l))$, where $\sigma$ is the sigmoid. In the difference, the constant cancels.
-# This is decisive. For the unknown reward behind people's choices, $c$ would be $\beta \log Z$, one number
-# for each prompt. $Z$ is a sum over all possible answers, so nobody can compute it. The loss is the mean of
-# $-\log$ of the probability that the preferred answer wins:
+# **4. Preferences.** Bradley and Terry (1952) suppose that people prefer an answer $w$ to an answer $l$ with
+# probability $\sigma(r(w) - r(l))$, where $\sigma$ is the sigmoid. In the difference, the constant $c$
+# cancels. This is decisive: for a reward $r$, the constant is $\beta \log Z$ (step 2), and nobody can compute
+# $Z$, a sum over all possible answers. If $w$ was preferred, the loss of the pair is $-\log$ of this
+# probability:
 #
 # $$\begin{aligned}
 # m &= \beta \left[ (\log p(w) - \log p(l)) - (\log p_{ref}(w) - \log p_{ref}(l)) \right] \\
@@ -223,8 +224,8 @@ assert_allclose(falls[1:], [0.01, 0.04], atol=0.005)
 # The stored results are those of three seeds. With the large $\beta$, pass@1 and pass@8 rise with each seed.
 # With the small $\beta$, pass@1 rises with one seed, and falls with the two others (by .01 and .04).
 #
-# The row of GRPO is no fair comparison: GRPO draws 19,200 answers, and DPO 8,000. GRPO always draws from the
-# current model. DPO learns from answers of the old model, so the new model must stay near the old one.
+# The rows of GRPO are no fair comparison: GRPO draws 19,200 answers, and DPO 8,000. GRPO always draws from
+# the current model. DPO learns from answers of the old model, so the new model must stay near the old one.
 
 # %% [markdown]
 # ## Summary

@@ -11,7 +11,9 @@ from npformer.backend import Array
 from npformer.cli.options import add
 from npformer.cli.output import note
 from npformer.errors import UserError
+from npformer.storage.checkpoint import load_checkpoint
 from npformer.training import read_log
+from npformer.training.run_folder import RunFolder
 
 if TYPE_CHECKING:
     from npformer.plots import Curve, Panel
@@ -52,15 +54,35 @@ def draw_curves(folder: Path, out: str | Path | None = None) -> Path:
     hours, minutes = divmod(round(log[-1]["seconds"] / 60), 60)
     lasted = f"{hours} h {minutes} min" if hours else f"{minutes} min"
     title = f"{literal(folder.name)}: {steps[-1]['step']:,} steps in {lasted}"
-    return save(curve_page(panels_of(log), xlabel="minutes", title=title), out or folder / FILE)
+    panels = panels_of(log, _training_label(folder))
+    return save(curve_page(panels, xlabel="minutes", title=title), out or folder / FILE)
 
 
-def panels_of(log: Entries) -> "list[Panel]":
-    """Return the panels of what was measured: losses, BLEU, learning rate and speed, over minutes."""
+def _training_label(folder: Path) -> str:
+    """Return the name of the curve of the training loss, with what raises it above the validation loss.
+
+    The log does not say that. Without a checkpoint, as beside a published log, the name is "training" alone.
+    """
+    try:
+        settings = load_checkpoint(RunFolder(folder).last).model_settings
+    except UserError:
+        return "training"
+    has_dropout = any(value for name, value in settings.items() if name.endswith("dropout"))
+    parts = ["dropout"] * has_dropout + ["label smoothing"] * bool(settings.get("label_smoothing"))
+    return f"training, with {' and '.join(parts)}" if parts else "training"
+
+
+def panels_of(log: Entries, training: str = "training") -> "list[Panel]":
+    """Return the panels of what was measured: losses, BLEU, learning rate and speed, over minutes.
+
+    Args:
+        log: The entries of the log.
+        training: The name of the curve of the training loss.
+    """
     from npformer.plots import Panel
 
     losses = [
-        _curve(log, "loss", "training, with dropout and label smoothing", smooth=True),
+        _curve(log, "loss", training, smooth=True),
         _curve(log, "valid_loss", "validation", marked=True),
         _curve(log, "averaged_loss", "average of the last snapshots", marked=True),
     ]

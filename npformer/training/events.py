@@ -22,7 +22,7 @@ class Stepped:
 
     step: int
     steps: int
-    loss: float  # the loss on this step's batches, with dropout and label smoothing
+    loss: float  # the loss on this step's batches, with the model's dropout and label smoothing
     lr: float
     norm: float  # the norm of the gradient before clipping
     tokens: int  # target tokens of this step, with the end symbols and without padding

@@ -1,15 +1,18 @@
 """The page of a run's training curves, and the messages for logs that cannot be drawn."""
 
+import dataclasses
 import json
 
 import numpy as np
 import pytest
+from tiny_runs import gpt_checkpoint
 
 from npformer import UserError
 from npformer.cli.curves import draw_curves, panels_of
 from npformer.cli.main import main
 from npformer.plots import Curve, Panel, curve_page
 from npformer.plots.curve_plots import smoothed
+from npformer.storage.checkpoint import save_checkpoint
 from npformer.training import read_log
 
 
@@ -67,6 +70,27 @@ def test_the_page_is_written_to_the_run_or_to_the_given_path(run, tmp_path, caps
     first = (run / "curves.png").read_bytes()
     draw_curves(run)
     assert (run / "curves.png").read_bytes() == first
+
+
+@pytest.mark.parametrize(
+    ("settings", "label"),
+    [
+        ({"dropout": 0.0, "label_smoothing": 0.0}, "training"),
+        ({"dropout": 0.0, "attention_dropout": 0.1}, "training, with dropout"),
+        ({"dropout": 0.0, "label_smoothing": 0.1}, "training, with label smoothing"),
+        ({"dropout": 0.1, "label_smoothing": 0.1}, "training, with dropout and label smoothing"),
+    ],
+)
+def test_the_curve_of_the_training_says_what_the_run_has(settings, label, run, monkeypatch):
+    monkeypatch.setattr("npformer.plots.save", lambda figure, path: figure)
+    names = [drawn_name(run)]  # a published log has no checkpoint
+    checkpoint = dataclasses.replace(gpt_checkpoint(), model_settings=settings)
+    save_checkpoint(checkpoint, run / "last.safetensors")
+    assert [*names, drawn_name(run)] == ["training", label]
+
+
+def drawn_name(run):
+    return draw_curves(run).axes[0].get_legend().get_texts()[0].get_text()
 
 
 @pytest.mark.parametrize("n", [1, 2, 10, 49, 600, 2000])

@@ -185,3 +185,15 @@ def test_the_page_works_in_the_frame_of_a_notebook(chromium):
         inner.get_by_role("button", name="Link to this view").click()
         assert "has no address" in inner.locator("#dialog").inner_text()
         assert page.locator("iframe").bounding_box()["height"] > 500
+
+
+def test_on_a_phone_a_tab_opens_at_its_beginning_and_a_change_shows_the_loss(chromium, html):
+    top = "one => document.querySelector(one).getBoundingClientRect().top"
+    with open_page(chromium, html, **PHONE) as page:
+        page.tap('#actions button:text-is("Change this number")')
+        page.tap("#what-value .main")
+        tabs = page.evaluate("document.querySelector('#views').getBoundingClientRect().bottom")
+        assert tabs <= page.evaluate(top, "#what-told") < 300
+        page.evaluate("scrollTo(0, 9999)")
+        page.tap('#views button:text-is("Check a gradient")')
+        assert tabs <= page.evaluate(top, "#main") < 300

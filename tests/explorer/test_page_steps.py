@@ -228,6 +228,27 @@ def test_a_pinned_token_and_its_head_stay_pinned_from_step_to_step(page):
     assert seen["decoder.1.cross.attention.q"][:2] == [1, 2]  # past arrays without heads
 
 
+PLACE = """([grid, row, column]) => {
+    const { layout: { placed }, picture: { zoom } } = npformer.steps;
+    const { x, y, cellWidth, cellHeight } = placed[grid];
+    return { x: (x + (column + 0.5) * cellWidth) * zoom, y: (y + (row + 0.5) * cellHeight) * zoom };
+}"""
+
+
+def test_a_cell_of_another_array_says_its_number_and_leads_to_its_computation(page):
+    q = array(page, "decoder.1.cross.attention.q")
+    place = page.evaluate(PLACE, [0, 1, 2])
+    page.hover("#step", position=place)
+    name, _, number = page.get_attribute("#step", "title").rpartition(": ")
+    assert re.fullmatch("q, head 0, “.+”, dimension 2", name)
+    assert shown_number(number) == pytest.approx(q[0, 1, 2], rel=5e-3)
+    page.click("#step", position=place)
+    assert page.evaluate(PINNED) == [True, list(q.shape), q.shape[2] + 2, "decoder.1.cross.attention.q"]
+    page.evaluate("npformer.explorer.goTo('linear'); npformer.explorer.changed()")
+    page.click("#step", position=page.evaluate(PLACE, [1, 1, 2]))  # of a parameter, which nothing computes
+    assert page.text_content("#said").startswith("query projection, weight, dimension 1, dimension 2: ")
+
+
 def test_next_shows_in_beats_how_the_number_is_made(page, chromium, html):
     """A frame takes at most 16 ms of script; where less motion is asked for, each beat stands still."""
     page.evaluate("npformer.explorer.goTo('decoder.0.cross.attention.k'); npformer.explorer.changed()")
@@ -316,7 +337,7 @@ def test_the_grids_show_that_they_have_the_focus_and_what_the_keys_do(page):
     assert ring == "solid"
     assert offset <= -width < 0
     assert page.is_visible("#steps .keys")
-    assert page.text_content("#steps .keys") == "Arrow keys choose a number, Enter pins it."
+    assert page.text_content("#steps .keys").startswith("Arrow keys choose a number. Enter pins it: ")
 
 
 @pytest.mark.parametrize("direction", ["forward", "backward"])

@@ -3,6 +3,7 @@
 import pytest
 from browser import visit
 from page_numbers import array, shown_number
+from page_steps import wait_until
 from readers import make_reader, open_view
 
 pytestmark = pytest.mark.browser
@@ -86,13 +87,35 @@ def test_a_head_of_the_list_is_opened_with_its_weight_pinned(reader):
     title, _, _, weight = found(reader.page)[0]
     reader.press(".found .follow")
     told = reader.page.text_content("#attention p[aria-live]")
-    assert told == f"Pinned: {title}: The attention weight from “tired” to “dog” is {weight}."
+    assert told == f"{title}: The attention weight from “tired” to “dog” is {weight}."
+    assert reader.page.is_visible("#attention-pinned")
     assert reader.page.text_content(".found .chosen .follow") == title
     reader.press("#switch-head")
     assert f"{title} (off)" in [cells[0] for cells in found(reader.page)]
     before = found(reader.page)
     visit(reader.page, reader.page.evaluate("location.hash"))  # the link has the chosen tokens
     assert found(reader.page) == before
+
+
+def test_only_the_token_with_which_a_reader_stays_is_announced(reader):
+    """An arrow key in the closed list chooses a token with each press."""
+    reader.page.evaluate(
+        """from => {
+        const told = document.querySelector("#attention-told");
+        window.said = [];
+        new MutationObserver((written) => {
+            const texts = written.flatMap(({ addedNodes }) => [...addedNodes].map((one) => one.textContent));
+            if (told.ariaLive === "polite") said.push(...texts);
+        }).observe(told, { childList: true });
+        for (const token of [1, 2, 3]) {
+            document.querySelector(from).value = `source.${token}`;
+            document.querySelector(from).dispatchEvent(new Event("change"));
+        }
+    }""",
+        FROM,
+    )
+    wait_until(reader.page, "said.length > 0")
+    assert reader.page.evaluate("said") == [reader.page.text_content("#attention-told")]
 
 
 def test_a_text_has_tokens_of_one_side(chromium, html_of_gpt):

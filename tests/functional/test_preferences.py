@@ -23,13 +23,13 @@ def test_a_token_that_moved_far_in_the_right_direction_is_clipped(advantage, cli
     assert (grpo_backward(1.0, cache)[0] == 0).tolist() == clipped
 
 
-def test_padding_has_no_part_even_where_it_is_not_finite():
+@pytest.mark.parametrize(("mask", "dlog_probs"), [([0, 1, 1], [0, -1, -1]), ([0, 0, 1], [0, 0, -2])])
+def test_padding_has_no_part_even_where_it_is_not_finite(mask, dlog_probs):
     """The mean is over the tokens of the answers, and at prompts the arrays may hold anything."""
-    mask = np.array([[False, True, True]])
     log_probs = np.array([[-np.inf, -0.2, -0.3]])
-    loss, cache = grpo(log_probs, log_probs, log_probs, np.array([2.0]), mask)
+    loss, cache = grpo(log_probs, log_probs, log_probs, np.array([2.0]), np.array([mask], bool))
     assert loss == pytest.approx(-2)
-    assert grpo_backward(1.0, cache).tolist() == [[0, -1, -1]]
+    assert grpo_backward(1.0, cache).tolist() == [dlog_probs]
 
 
 def test_advantages_compare_the_answers_to_one_question():

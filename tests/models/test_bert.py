@@ -32,7 +32,10 @@ def loss_and_gradients(model, ids, targets):
 # The configuration
 
 
-@pytest.mark.parametrize("changes", [{}, {"d_ff": 5, "n_segments": 3}, {"n_segments": 0}])
+HEADS = [{"head": head, "n_classes": 3} for head in ("none", "text classes", "token classes")]
+
+
+@pytest.mark.parametrize("changes", [{}, {"d_ff": 5, "n_segments": 3}, {"n_segments": 0}, *HEADS])
 def test_the_number_of_parameters_is_known_without_building(changes):
     model = tiny(**changes)
     assert model.config.count_parameters() == model.count_parameters()
@@ -62,6 +65,8 @@ def test_presets(name, count):
         ({"attention_dropout": 1.0}, "attention_dropout is 1.0: it must be at least 0 and below 1"),
         ({"norm_eps": 0}, "norm_eps is 0: it must be a number above 0"),
         ({"pad_id": -1}, "pad_id is -1: it must be a whole number, 0 or more"),
+        ({"head": "token"}, "head is 'token': choose one of "),
+        ({"head_activation": "gelo"}, "head_activation is 'gelo': choose one of "),
         ({"heads": 2}, "a BertConfig has no setting 'heads'"),
     ],
 )
@@ -109,12 +114,6 @@ def test_the_initial_weights_are_those_of_bert():
     loss, _ = loss_and_gradients(model, IDS, TARGETS)
     # the logits have the standard deviation 0.02 sqrt(96) = 0.2, and there are three targets
     assert loss == pytest.approx(np.log(1000), abs=0.3)
-
-
-def test_every_norm_has_the_eps_of_the_configuration():
-    eps = [part.eps for part in tiny(norm_eps=0.25).modules() if hasattr(part, "eps")]
-    assert len(eps) == 2 + 2 * tiny().config.n_layers  # of the embedding and the head, and two of each layer
-    assert set(eps) == {0.25}
 
 
 def test_one_product_computes_queries_keys_and_values():

@@ -8,7 +8,6 @@ from npformer import UserError
 from npformer.models.deepseek import DeepSeekConfig
 from npformer.models.gemma2 import Gemma2Config
 from npformer.models.gpt import GPT, GPT_PRESETS, GPTConfig
-from npformer.models.qwen3 import Qwen3Config
 from npformer.models.registry import build
 from npformer.models.smollm3 import SmolLM3Config
 
@@ -229,11 +228,6 @@ def test_more_tokens_than_the_context_are_refused(options):
 
 
 # Training
-
-
-def test_qk_norm_has_the_eps_of_the_model():
-    model = build(Qwen3Config(**SIZES, norm_eps=0.5))
-    assert {layer.self_attention.eps for layer in model.layers} == {0.5}
 
 
 @pytest.mark.parametrize(("layer", "sees_order"), [(0, False), (1, True)])

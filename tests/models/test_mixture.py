@@ -6,6 +6,7 @@ import pytest
 from npformer import UserError
 from npformer.data.text import windows
 from npformer.functional import cross_entropy
+from npformer.models.gpt import GPT, LlamaConfig
 from npformer.models.mixture import MixtureConfig
 from npformer.models.registry import build
 from npformer.nn import MixtureOfExperts
@@ -37,6 +38,16 @@ def test_parameters_and_decoding(options):
     for t in range(IDS.shape[1]):
         step, kv_cache = model.decode_step(IDS[:, t], t, kv_cache)
         np.testing.assert_allclose(step, logits[:, t], rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("positions", ["rotary", "learned"])
+def test_without_a_layer_of_experts_it_is_a_gpt(positions):
+    mixture = build(MixtureConfig(**SIZES, positions=positions, dense=(0, 1, 2)), dtype=np.float64)
+    sizes = {name: size for name, size in SIZES.items() if name != "n_experts"}
+    gpt = GPT(LlamaConfig(**sizes, positions=positions), dtype=np.float64)
+    for mine, other in zip(gpt.parameters(), mixture.parameters(), strict=True):
+        mine.value[...] = other.value
+    np.testing.assert_array_equal(mixture.forward(IDS)[0], gpt.forward(IDS)[0])
 
 
 def test_a_training_step_adds_the_balance_of_every_layer():

@@ -7,7 +7,7 @@ import pytest
 
 from npformer import UserError
 from npformer.models.gpt import GPTConfig
-from npformer.models.registry import KINDS, LARGEST_TABLE, config_from_settings, require_size
+from npformer.models.registry import KINDS, LARGEST_TABLE, build, config_from_settings, require_size
 
 STATE = {"weight": np.zeros(10**4)}
 SMALL = {"d_model": 4, "n_heads": 1, "n_layers": 1, "d_ff": 4, "d_hidden": 4}
@@ -37,6 +37,12 @@ def test_every_flag_must_be_true_or_false(kind):
     for name in flags:
         with pytest.raises(UserError, match=f"{name} is 1: it must be True or False"):
             KINDS[kind]().replace(**{name: 1})
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if hasattr(KINDS[kind], "norm_eps")])
+def test_every_norm_has_the_eps_of_the_configuration(kind):
+    model = build(small(kind, norm_eps=0.25))
+    assert {part.eps for part in model.modules() if hasattr(part, "eps")} == {0.25}
 
 
 @every_kind

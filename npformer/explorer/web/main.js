@@ -17,7 +17,7 @@ import { linkHome } from "./views/site_links.js";
 import { VIEWS, addressOf, isAddress, isThere, readAddress } from "./state/address.js";
 import { Trail } from "./views/trail.js";
 import { listenToKeys } from "./views/keyboard.js";
-import { prepareLink } from "./views/link_view.js";
+import { openAddress, prepareLink, tellOpened } from "./views/link_view.js";
 import { pageInterface } from "./state/page_interface.js";
 import { offerLanguage, t, translatePage } from "./words/text.js";
 
@@ -35,7 +35,8 @@ const VIEW_CLASSES = {
 function startPage() {
   translatePage();
   offerLanguage();
-  const explorer = new Explorer();
+  const explorer = new Explorer(),
+    isPasted = Boolean(history.state?.isPasted);
   // in a lesson, the picture and the arithmetic alone
   document.documentElement.classList.toggle("stripped", /[#&]stripped=1/.test(location.hash));
   readAddress(explorer, location.hash);
@@ -49,7 +50,7 @@ function startPage() {
   for (const [name, View] of Object.entries(VIEW_CLASSES))
     if (isThere(explorer.session, name)) views[name] = new View(explorer);
   explorer.memory.saveAddress = () => trail.save();
-  let shown = ""; // the view before
+  let shown = isPasted ? "link" : ""; // the view before
   const render = () => {
     document.documentElement.classList.toggle("large", explorer.isLarge);
     byId("large").textContent = explorer.isLarge ? t("Leave the projector view") : t("Projector view");
@@ -57,7 +58,10 @@ function startPage() {
     byId("map-box").parentElement.hidden = explorer.view === "overview"; // which is a map itself
     views[explorer.view]?.render();
     for (const part of shell) part.render();
-    if (shown && shown !== explorer.view && !document.activeElement?.checkVisibility()) {
+    const { activeElement: active, body } = document,
+      isNew = shown && shown !== explorer.view;
+    if (isNew && byId("main").getBoundingClientRect().top < 0) byId("main").scrollIntoView();
+    if (isNew && (active === body || !active?.checkVisibility())) {
       byId(explorer.view).tabIndex = -1;
       byId(explorer.view).focus({ preventScroll: true }); // tells a screen reader which view opened
     }
@@ -76,7 +80,7 @@ function startPage() {
   language.addEventListener("click", () => (language.href = `${language.search}#${addressOf(explorer)}`));
   prepareLink(explorer);
   // another address is read by a new page: the trail's has a state, and the link to an element is none
-  addEventListener("hashchange", () => !history.state && isAddress(location.hash) && location.reload());
+  addEventListener("hashchange", () => !history.state && isAddress(location.hash) && openAddress());
   addEventListener("resize", render);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", render);
   // on a small screen, the map stands folded above the view
@@ -89,6 +93,7 @@ function startPage() {
   };
   document.documentElement.classList.add("ready");
   render();
+  if (isPasted && !explorer.memory.message) tellOpened();
 }
 
 byId("needs-browser").remove();

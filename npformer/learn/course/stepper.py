@@ -1,6 +1,7 @@
 """Step through a lesson in the terminal: read, run the code, go back, inspect variables, and try code."""
 
 import io
+import re
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -29,6 +30,7 @@ from npformer.learn.course.terminal import (
 from npformer.learn.course.terminal_pictures import PictureTerminal
 
 COMMANDS = {"": "on", "n": "on", "b": "back", "l": "again", "q": "quit", "quit": "quit", "exit": "quit"}
+ASSERTION = re.compile(r"^\s*assert(?=\s|_\w+\()", re.MULTILINE)  # a statement, and not an import of one
 
 
 class Stepper:
@@ -204,7 +206,7 @@ class Stepper:
         if outcome.defined:
             self._print((f"→ {_in_line(outcome.defined)}", "dim"))
         elif not (silent or outcome.printed or outcome.pictures or outcome.error):
-            result = say("all assertions hold") if "assert" in cell.text else say("done")
+            result = say("all assertions hold") if ASSERTION.search(cell.text) else say("done")
             self._print((f"→ {result}", "dim"))
         for picture in outcome.pictures:
             command = self._show_picture(picture)

@@ -122,8 +122,12 @@ def test_a_check_that_fails_says_so(screens, folded):
 
 
 def test_without_a_terminal_nothing_is_folded(folded, capsys):
+    with folded.open("a", encoding="utf-8") as file:
+        file.write("\n# %%\nfrom numpy.testing import assert_allclose\n")
     assert main(["lesson", "90"]) == 0
     shown = capsys.readouterr().out
+    assert shown.count("all assertions hold") == 1, "an import asserts nothing"
+    assert "assert_allclose\n\n→ done" in shown
     parts = ["How large", "It is small.", "x = 1", "the code ran", "assert x == 1", "the plot ran"]
     assert [shown.index(part) for part in parts] == sorted(shown.index(part) for part in parts)
     assert "▷" not in shown

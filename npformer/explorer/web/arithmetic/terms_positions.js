@@ -5,54 +5,33 @@ import { constant, entry, gradient, term } from "./factors.js";
 import { t } from "../words/text.js";
 
 /** @typedef {import("./factors.js").Arithmetic} Arithmetic */
+/** @typedef {import("./factors.js").Term} Term */
 /** @typedef {import("../engine/tape.js").Step} Step */
 
 /**
- * Return the pair (a, b) of x (H, T, K) that is rotated together with an entry: the places of both, and those
- * of their cosine and sine in the table (T, K), whose first K / 2 columns are cosines and whose others sines.
- * @param {Step} step
- * @param {number} index
+ * Return the two terms of an entry of a pair that is rotated: the entry times the cosine, and the other one
+ * of the pair times the sine. In the table (T, K), the first K / 2 columns are cosines, the others sines.
+ * @type {(step: Step, index: number, owner: Step, factorOf: typeof entry, isBack: boolean) => Term[]}
  */
-function pairOf(step, index) {
-  const [, length, width] = step.shape, half = width / 2;
-  const column = index % width, start = index - column, row = Math.floor(index / width) % length;
-  const isInterleaved = step.note.layout === "interleaved";
-  const pair = isInterleaved ? Math.floor(column / 2) : column % half;
-  const [first, second] = isInterleaved ? [2 * pair, 2 * pair + 1] : [pair, pair + half];
-  const cos = row * width + pair;
-  return { isFirst: column === first, a: start + first, b: start + second, cos, sin: cos + half };
+function rotated(step, index, owner, factorOf, isBack) {
+  const [, length, width] = step.shape, half = width / 2, [, table] = step.inputs;
+  const column = index % width, row = Math.floor(index / width) % length;
+  const isInterleaved = step.note.layout === "interleaved",
+    isFirst = isInterleaved ? column % 2 === 0 : column < half,
+    other = index + (isFirst ? 1 : -1) * (isInterleaved ? 1 : half);
+  const cos = row * width + (isInterleaved ? Math.floor(column / 2) : column % half),
+    signs = isFirst === isBack ? [] : [constant(-1, t("minus"))];
+  return [
+    term(owner, index, [factorOf(owner, index), entry(table, cos)]),
+    term(owner, other, [...signs, factorOf(owner, other), entry(table, cos + half)]),
+  ];
 }
 
 /** y_a = a cos - b sin, y_b = a sin + b cos @type {Arithmetic} */
 const ROTATE = {
-  forward(step, index) {
-    const [x, table] = step.inputs, { isFirst, a, b, cos, sin } = pairOf(step, index);
-    if (isFirst) {
-      return [
-        term(x, a, [entry(x, a), entry(table, cos)]),
-        term(x, b, [constant(-1, t("minus")), entry(x, b), entry(table, sin)]),
-      ];
-    }
-    return [
-      term(x, a, [entry(x, a), entry(table, sin)]),
-      term(x, b, [entry(x, b), entry(table, cos)]),
-    ];
-  },
+  forward: (step, index) => rotated(step, index, step.inputs[0], entry, false),
   // the rotation by the opposite angle; the table is not learned
-  backward(step, which, index) {
-    if (which === 1) return [];
-    const [, table] = step.inputs, { isFirst, a, b, cos, sin } = pairOf(step, index);
-    if (isFirst) {
-      return [
-        term(step, a, [gradient(step, a), entry(table, cos)]),
-        term(step, b, [gradient(step, b), entry(table, sin)]),
-      ];
-    }
-    return [
-      term(step, a, [constant(-1, t("minus")), gradient(step, a), entry(table, sin)]),
-      term(step, b, [gradient(step, b), entry(table, cos)]),
-    ];
-  },
+  backward: (step, which, index) => (which === 1 ? [] : rotated(step, index, step, gradient, true)),
 };
 
 /** y_tr = the sum of x_ts over the keys s at distance r from query t @type {Arithmetic} */

@@ -2,6 +2,8 @@
 // Small helpers with which the views make and find elements of the page.
 import { t } from "../words/text.js";
 
+const SETTLED = 500; // ms after which a reader stays with a choice
+
 /**
  * Return the element with an id.
  * @param {string} id
@@ -33,14 +35,13 @@ export function element(tag, properties = {}, ...children) {
 
 /**
  * Open the dialog, with a button that closes it.
- * @param {string} label   its name for screen readers
- * @param {string} title
+ * @param {string} title   also its name for screen readers
  * @param {Node[]} children
  */
-export function openDialog(label, title, ...children) {
+export function openDialog(title, ...children) {
   const dialog = byId("dialog"),
     close = button(t("Close"), () => dialog.close(), { className: "plain" });
-  dialog.setAttribute("aria-label", label);
+  dialog.setAttribute("aria-label", title);
   dialog.replaceChildren(element("h2", {}, title), ...children, close);
   dialog.showModal();
   return dialog;
@@ -49,6 +50,19 @@ export function openDialog(label, title, ...children) {
 /** Say in a corner of the page what happened; screen readers read it. @param {string} text */
 export function say(text) {
   byId("said").replaceChildren(element("span", {}, text)); // a new one, which fades after some seconds
+}
+
+/**
+ * Write a text into a region of the page that screen readers read: of texts that follow each other quickly,
+ * as when a key goes through a list, only the last one.
+ * @type {(region: any, text: string) => void}
+ */
+export function tell(region, text) {
+  if (region.textContent === text) return;
+  Object.assign(region, { ariaLive: "off", textContent: text });
+  setTimeout(() => {
+    if (region.textContent === text) Object.assign(region, { ariaLive: "polite", textContent: text });
+  }, SETTLED);
 }
 
 /**

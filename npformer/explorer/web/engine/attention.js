@@ -2,6 +2,7 @@
 // Scaled dot-product attention of all heads: softmax(q kᵀ / sqrt(K)) v, one operation at a time.
 import { rearrange } from "./linear.js";
 import { addProduct, addProductWithTransposed, addTransposedProduct } from "./products.js";
+import { argmax } from "./tape.js";
 
 /** @typedef {import("./tape.js").Tape} Tape */
 /** @typedef {import("./tape.js").Step} Step */
@@ -158,6 +159,13 @@ export function exponentials(row) {
   const exps = row.map((x) => Math.exp(x - peak));
   const total = exps.reduce((a, b) => a + b, 0);
   return { exps, peak, total: total === 0 ? 1 : total };
+}
+
+/** Return the most probable token of a row of logits, and its probability. @param {Float64Array} row */
+export function likeliest(row) {
+  const { exps, total } = exponentials(row),
+    best = argmax(row);
+  return { best, p: exps[best] / total };
 }
 
 /**

@@ -1,8 +1,8 @@
 // @ts-check
 // A second text for a comparison: the text with its last word exchanged for one of the same kind, so that the
 // model predicts something else.
-import { exponentials } from "./attention.js";
-import { argmax, rowOf } from "./tape.js";
+import { likeliest } from "./attention.js";
+import { rowOf } from "./tape.js";
 
 /** @typedef {import("./pass.js").Ids} Ids */
 
@@ -59,11 +59,6 @@ function similarRows(table, id) {
  */
 function predictionsOf(model, ids) {
   const logits = model.passApart({}).logits(ids),
-    rows = Array.from({ length: logits.shape[0] }, (_, t) => rowOf(logits, t));
-  const best = rows.map(argmax),
-    sure = rows.map((row, t) => {
-      const { exps, total } = exponentials(row);
-      return exps[best[t]] / total;
-    });
-  return { best, least: Math.min(...sure) };
+    rows = Array.from({ length: logits.shape[0] }, (_, t) => likeliest(rowOf(logits, t)));
+  return { best: rows.map(({ best }) => best), least: Math.min(...rows.map(({ p }) => p)) };
 }

@@ -72,26 +72,25 @@ export function axesOf(session, step) {
   const rowTokens = tokensOf(session, sideOf(path));
   return shape.map((length, dimension) => {
     const fromEnd = shape.length - 1 - dimension;
-    if (shape.length === 3 && dimension === 0) return axis("head", null, length);
+    if (shape.length === 3 && dimension === 0) return { name: "head", labels: null, length };
     const words = vocabularyAxis(session, step, fromEnd);
-    if (words) return axis("token", words, length);
+    if (words) return { name: "token", labels: words, length };
     if (step.op === "parameter" || step.op === "constant") {
-      if (path.endsWith("table") && fromEnd === 1) return axis("position", null, length);
-      if (!isLayer) return axis("dimension", null, length);
-      return axis(fromEnd === 1 ? "row" : "column", null, length);
+      if (path.endsWith("table") && fromEnd === 1) return { name: "position", labels: null, length };
+      const name = !isLayer ? "dimension" : fromEnd === 1 ? "row" : "column";
+      return { name, labels: null, length };
     }
     if (fromEnd === 0 && KEY_COLUMNS.test(path)) {
       const side = path.includes(".cross.") ? "source" : sideOf(path);
-      return axis(
-        side === "source" ? "source token" : "token",
-        fitting(tokensOf(session, side), length),
-        length,
-      );
+      const name = side === "source" ? "source token" : "token";
+      return { name, labels: fitting(tokensOf(session, side), length), length };
     }
     if (fromEnd === 1 || (shape.length === 1 && length === rowTokens.length)) {
-      return axis(isLayer ? "row" : "token", isLayer ? null : fitting(rowTokens, length), length);
+      return isLayer
+        ? { name: "row", labels: null, length }
+        : { name: "token", labels: fitting(rowTokens, length), length };
     }
-    return axis(isLayer ? "column" : "dimension", null, length);
+    return { name: isLayer ? "column" : "dimension", labels: null, length };
   });
 }
 
@@ -110,16 +109,6 @@ export function axisKeys(session, step) {
     if (i < last || last === 0) return rows;
     return `key ${step.path.includes(".cross.") ? "source" : rows}`;
   });
-}
-
-/**
- * @param {string} name
- * @param {string[] | null} labels
- * @param {number} length
- * @returns {Axis}
- */
-function axis(name, labels, length) {
-  return { name, labels, length };
 }
 
 /** @type {(tokens: string[], length: number) => string[] | null} */

@@ -18,7 +18,6 @@ const CONTINUATION_WORDS = {
   leadsTo: t("is continued by"),
   change: t("Change the text"),
   own: "", // the text goes on where the reader writes with the model
-  learned: t("for this text alone"),
 };
 
 const NO_TARGET = -1; // the target of the last token, which nothing follows

@@ -219,7 +219,6 @@ export class Session {
     this.past.push({
       parameters: before,
       optimizer: this.optimizer && { ...this.optimizer, optimizer: this.optimizer.optimizer.copy() },
-      loss: this.loss,
       summary: this.summary(),
     });
     if (!this.log.length) {

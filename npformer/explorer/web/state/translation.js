@@ -22,7 +22,6 @@ const TRANSLATION_WORDS = {
   leadsTo: t("is translated as"),
   change: t("Change the sentence"),
   own: t("Let the model translate"),
-  learned: t("for this sentence alone"),
 };
 
 const SPECIALS = 4; // ids of a vocabulary that stand for no word

@@ -25,12 +25,11 @@ export function explanationOf(explorer) {
 }
 
 /**
- * Return the name of the chosen number: "scores: query “était”, key “tired”".
- * @param {Explorer} explorer
+ * Return the name of the chosen number, or of another one: "scores, query “était”, key “tired”".
+ * @type {(explorer: Explorer, of?: Pick<Explorer, "result" | "index" | "direction">) => string}
  */
-export function numberName(explorer) {
-  const { session, result, index, direction } = explorer;
-  const place = placeText(session, result, index),
+export function numberName(explorer, { result, index, direction } = explorer) {
+  const place = placeText(explorer.session, result, index),
     name = shortPath(explorer, result.path);
   const of = direction === "forward" ? "" : t("Gradient of the loss with respect to ");
   return `${of}${name}${place && t(", ") + place}`;
@@ -135,7 +134,7 @@ export function arithmetic(explorer, explanation) {
     { className: "number" },
     `${numberName(explorer)}${t(": ")}`,
     element("output", { textContent: value }),
-    explorer.isPinned ? element("small", { textContent: t(" pinned") }) : "",
+    explorer.isPinned ? element("small", { textContent: t(" pinned until you click it again") }) : "",
   );
   if (!explanation) {
     const textContent = whyUnexplained(explorer.tape, explorer.result, explorer.direction);

@@ -1,6 +1,6 @@
 // @ts-check
 // The views of attention: all maps of all layers and heads, one of them large, and lines between the words.
-import { byId } from "../drawing/page_elements.js";
+import { byId, tell } from "../drawing/page_elements.js";
 import { AttentionControls } from "./attention_controls.js";
 import { AttentionGrid, paintMap } from "./attention_grid.js";
 import { CellGrid } from "../drawing/cell_grid.js";
@@ -126,14 +126,9 @@ export class AttentionView {
     const predicted = this.chosen.predicted[row],
       next = predicted ? t(", where the model has to predict “{predicted}”,", { predicted }) : "";
     const between = t("from “{query}”{next} to “{key}”", { query: map.queries[row], next, key: map.keys[s] });
-    const start = this.isPinned ? t("Pinned: ") : "";
-    this.sentence.textContent = t("{start}{title}: {what} {between} is {number}.", {
-      start,
-      title: map.title,
-      what,
-      between,
-      number: numberText(number),
-    });
+    const values = { title: map.title, what, between, number: numberText(number) };
+    tell(this.sentence, t("{title}: {what} {between} is {number}.", values));
+    byId("attention-pinned").hidden = !this.isPinned;
     this.note.textContent = this.isMapOff
       ? t("This head is off: its output is 0, so the model does not use these weights.")
       : "";

@@ -1,6 +1,6 @@
 // @ts-check
 // What if: heads off, another mask, other tokens, other values; and what follows, before and after.
-import { button, byId, choice, element, replaceContent } from "../drawing/page_elements.js";
+import { button, byId, choice, element, replaceContent, tell } from "../drawing/page_elements.js";
 import { namesOf, sublayersOf } from "./attention_maps.js";
 import { MaskEditor } from "./mask_editor.js";
 import { comparison } from "./probability_table.js";
@@ -61,10 +61,11 @@ export class ChangesView {
     this.entry.render();
     const { before, loss, output } = this.explorer.session,
       values = { before: numberText(before.loss), loss: numberText(loss) };
-    byId("what-told").textContent =
+    const told =
       output === before.output
         ? t("Loss {before} → {loss}, the same output", values)
         : t("Loss {before} → {loss}, another output", values);
+    tell(byId("what-told"), told);
     replaceContent(this.result, comparison(this.explorer, this.explorer.session.before));
   }
 
@@ -126,6 +127,6 @@ export class ChangesView {
     const others = (session.edits.values?.[path] ?? []).filter((/** @type {number[]} */ [i]) => i !== index);
     session.setEdits("values", path, [...others, [index, value]]);
     this.explorer.recompute();
-    if (matchMedia("(max-width: 1000px)").matches) this.result.scrollIntoView({ block: "nearest" });
+    if (matchMedia("(max-width: 1000px)").matches) this.result.parentElement.scrollIntoView();
   }
 }

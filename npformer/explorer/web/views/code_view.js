@@ -81,11 +81,6 @@ export function showSource(explorer) {
   const where = t("{file}, {name}, line {first}", { file, name, first });
   const derived = lesson ? [t("The lesson "), lessonName(explorer, lesson), t(" derives it.")] : [],
     region = { tabIndex: 0, "aria-label": t("Source text of {name}", { name }), role: "region" };
-  const dialog = openDialog(
-    t("The source text"),
-    where,
-    element("p", {}, ...derived),
-    element("pre", region, ...rows),
-  );
+  const dialog = openDialog(where, element("p", {}, ...derived), element("pre", region, ...rows));
   dialog.querySelector(".marked")?.scrollIntoView({ block: "center" });
 }

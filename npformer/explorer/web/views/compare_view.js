@@ -1,7 +1,8 @@
 // @ts-check
 // Two sentences compared, by activation patching: which activation of the second one, taken into the first,
 // changes the prediction most.
-import { button, byId, choice, element, replaceContent, scroller, table } from "../drawing/page_elements.js";
+import { button, byId, choice, element, replaceContent, scroller } from "../drawing/page_elements.js";
+import { table, tell } from "../drawing/page_elements.js";
 import { tableSaves } from "../drawing/saves.js";
 import { currentTheme, paletteOf, shadeOf } from "../drawing/colors.js";
 import { cellText, numberText, percent, visibleText } from "../drawing/number_texts.js";
@@ -46,7 +47,7 @@ export class CompareView {
     this.told = ""; // what happened to an activation that was put into the sentence
     this.text = sentenceField(explorer, "compare-text", "source");
     this.text.addEventListener("input", () => {
-      byId("compare-found").textContent = t("The second sentence has changed: press “Compare the two”.");
+      tell(byId("compare-found"), t("The second sentence has changed: press “Compare the two”."));
       this.known = "";
     });
     this.text.addEventListener("change", () => this.text.form.requestSubmit());
@@ -95,12 +96,12 @@ export class CompareView {
     if (this.state === this.known) return this.show();
     this.known = this.state;
     this.found = null;
-    byId("compare-found").textContent = "";
+    tell(byId("compare-found"), "");
     try {
       this.found = patching(this.explorer.session, this.text.value, this.what);
     } catch (error) {
       if (!(error instanceof ReaderError)) throw error;
-      byId("compare-found").textContent = error.message;
+      tell(byId("compare-found"), error.message);
     }
     this.show();
   }
@@ -119,7 +120,7 @@ export class CompareView {
       { path: own, place: at } = this.chosen ?? {},
       chosen = rows.find(({ path, place }) => path === own && place === at) ?? largest;
     this.chosen = { path: chosen.path, place: chosen.place };
-    byId("compare-found").textContent = this.finding(found, largest);
+    tell(byId("compare-found"), this.finding(found, largest));
     this.tell(found, chosen);
     this.explorer.remember("compare", this.from);
     this.explorer.mark(chosen.path);
@@ -222,7 +223,7 @@ export class CompareView {
     byId("compare-take").textContent = isTaken ? t("Take it out again") : t("Put it into my sentence");
     byId("compare-take").onclick = () => (isTaken ? this.takeBack() : this.take(chosen));
     const outcome = isTaken ? `${session.before.output} → ${session.output}` : this.told;
-    byId("compare-outcome").textContent = outcome;
+    tell(byId("compare-outcome"), outcome);
   }
 
   /** Replace the activation by that of the other text. @type {(chosen: Named) => void} */

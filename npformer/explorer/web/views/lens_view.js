@@ -2,7 +2,7 @@
 // What the model would predict after each layer, and what each part of it adds to the logit of a token. Both
 // are computed when they are shown.
 import { attributionOf, layerLogits, layerVectors } from "../engine/lenses.js";
-import { exponentials } from "../engine/attention.js";
+import { likeliest } from "../engine/attention.js";
 import { argmax, rowOf } from "../engine/tape.js";
 import { button, byId, choice, element, replaceContent, scroller, table } from "../drawing/page_elements.js";
 import { follower, signedBar } from "../drawing/page_elements.js";
@@ -37,11 +37,7 @@ export class LensView {
       width = logits[0].length / read.length;
     const palette = paletteOf("weight", currentTheme(), 0.45);
     const guesses = read.map((_, place) =>
-      logits.map((rows) => {
-        const { exps, total } = exponentials(rows.subarray(place * width, (place + 1) * width)),
-          best = argmax(exps);
-        return { best, p: exps[best] / total };
-      }),
+      logits.map((rows) => likeliest(rows.subarray(place * width, (place + 1) * width))),
     );
     this.position = Math.min(this.position, read.length - 1);
     /** @type {(guess: {best: number, p: number}, place: number, layer: number) => Node} */

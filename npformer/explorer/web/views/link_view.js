@@ -1,6 +1,6 @@
 // @ts-check
 // The link to the present view: it is copied, shown, and opened in a new tab; and a received link is opened.
-import { byId, element, openDialog } from "../drawing/page_elements.js";
+import { byId, element, openDialog, say } from "../drawing/page_elements.js";
 import { addressOf, isAddress } from "../state/address.js";
 import { MOST_LINKED } from "../state/training_log.js";
 import { t } from "../words/text.js";
@@ -29,11 +29,10 @@ export function prepareLink(explorer) {
 /** Open the dialog with the link of the view, and copy the link. @param {Explorer} explorer */
 async function showLink(explorer) {
   if (location.protocol === "about:") {
-    const title = t("Link to this view"),
-      told = t(
-        "A page in a notebook has no address. Write it to a file with save(FILE), and open that for a link.",
-      );
-    openDialog(title, title, element("p", {}, told));
+    const told = t(
+      "A page in a notebook has no address. Write it to a file with save(FILE), and open that for a link.",
+    );
+    openDialog(t("Link to this view"), element("p", {}, told));
     return;
   }
   const href = `${location.href.split("#")[0]}#${addressOf(explorer)}`;
@@ -96,6 +95,20 @@ function fileName() {
   }
 }
 
+/** Show the view of another address: a new page reads it, and says so. */
+export function openAddress() {
+  history.replaceState({ isPasted: true }, ""); // a state outlives the page
+  location.reload();
+}
+
+/** Say what a pasted link has opened: the view, the sentence and the changes. */
+export function tellOpened() {
+  const texts = ["#views [aria-pressed=true]", "#source-text", "#changed"]
+    .map((one) => document.querySelector(one)?.textContent)
+    .filter(Boolean);
+  say(t("The link is open: {texts}.", { texts: texts.join(t(", ")) }));
+}
+
 /**
  * Open the pasted link, which was made on another computer: its file has another path there, and what follows
  * "#" is the view.
@@ -105,6 +118,7 @@ function openReceived() {
   if (isAddress(hash)) {
     byId("link-dialog").close();
     location.hash = hash;
+    openAddress();
     return;
   }
   const text = t("This is not a link to a view: paste the whole link, with “#” and what follows it.");

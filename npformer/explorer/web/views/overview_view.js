@@ -1,7 +1,7 @@
 // @ts-check
 // The whole model at a glance: the sentence goes through it block by block, forward in the colours of values,
 // and backward in those of gradients. A block grows into its steps.
-import { button, byId, choice, element, replaceContent } from "../drawing/page_elements.js";
+import { button, byId, choice, element, replaceContent, tell } from "../drawing/page_elements.js";
 import { HEAD_COLORS, scaleBar } from "../drawing/colors.js";
 import { Picture } from "../drawing/picture.js";
 import { visibleText } from "../drawing/number_texts.js";
@@ -104,14 +104,15 @@ export class OverviewView {
     const place = Math.min(this.count, Math.ceil(this.stage)) - 1,
       at = this.isBackward ? this.count - 1 - place : place;
     const moving = this.stage < Infinity ? (this.flow.blocks[at]?.block ?? "") : this.chosen;
-    this.sentence.textContent = moving
+    const sentence = moving
       ? this.note + overviewSentence(this.explorer, this.flow.blocks, moving, this.token)
       : t(
           "The sentence goes from the bottom to the top: each column belongs to a token, and at the top " +
             "stands the token that the model predicts after it. Press Play; point at a token, slide a " +
             "finger over the tokens, or use the arrow keys in the picture; or open a block.",
         );
-    this.picture.draw(t("The model with its arrays. {sentence}", { sentence: this.sentence.textContent }));
+    tell(this.sentence, sentence);
+    this.picture.draw(t("The model with its arrays. {sentence}", { sentence }));
     this.times.push(performance.now() - start);
   }
 
@@ -224,7 +225,9 @@ export class OverviewView {
     explorer.chooseLargest();
     explorer.memory.isNewPin = true;
     explorer.remember("find", `${side}.${token}_`);
-    this.note = t("“{token}” is pinned for Steps and Attention. ", { token: visibleText(tokens[token]) });
+    this.note = t("“{token}” is pinned: Steps and Attention open at it. ", {
+      token: visibleText(tokens[token]),
+    });
   }
 
   /** @type {(down: number, right: number) => void} */

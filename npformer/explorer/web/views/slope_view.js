@@ -1,6 +1,6 @@
 // @ts-check
 // A gradient checked by hand: an entry is nudged, and the slope of the loss stands beside the gradient.
-import { byId, choice, element, replaceContent, table } from "../drawing/page_elements.js";
+import { byId, choice, element, replaceContent, table, tell } from "../drawing/page_elements.js";
 import { Picture } from "../drawing/picture.js";
 import { entryForm } from "./entry_form.js";
 import { numberText, scientific } from "../drawing/number_texts.js";
@@ -151,7 +151,7 @@ export class SlopeView {
     if (!step || !entry) return;
     const { loss } = this.explorer.session,
       now = nudge ? this.lossAt(nudge) : loss;
-    this.told.textContent = t(
+    const told = t(
       "The entry is {value}, nudged by {nudge}. The loss goes from {loss} to {now}; the gradient alone " +
         "predicts {predicted}.",
       {
@@ -162,13 +162,14 @@ export class SlopeView {
         predicted: (loss + step.grad[entry.index] * nudge).toFixed(6),
       },
     );
+    tell(this.told, told);
     this.nudged = [nudge, now];
     this.explorer.remember("slope", [step.path, entry.index, nudge, this.reach].join(":"));
     this.picture.draw(
       t("The loss for nudges from {low} to {high}, and the tangent. {told}", {
         low: -this.reach,
         high: this.reach,
-        told: this.told.textContent,
+        told,
       }),
     );
   }

@@ -1,12 +1,13 @@
 // @ts-check
 // The view of a step: its line of code, its arrays as grids, and the arithmetic of the chosen number.
-import { button, byId, choice, replaceContent } from "../drawing/page_elements.js";
+import { button, byId, choice, replaceContent, say, tell } from "../drawing/page_elements.js";
 import { Picture } from "../drawing/picture.js";
 import { codeLines, linesOf } from "./code_view.js";
-import { allTerms, arithmetic, arithmeticSentence, explanationOf } from "./arithmetic_view.js";
+import { allTerms, arithmetic, arithmeticSentence, explanationOf, numberName } from "./arithmetic_view.js";
 import { beatsOf, drawBeats, stageOf } from "../drawing/beats.js";
 import { drawGrid, partsOf } from "../drawing/draw_grids.js";
-import { gridSize, placeOf, cellOf } from "../drawing/slices.js";
+import { cellOf, gridSize, numbersOf, placeOf } from "../drawing/slices.js";
+import { numberText } from "../drawing/number_texts.js";
 import { layoutStep } from "../drawing/step_layout.js";
 import { blockOf, blockTitle, sentenceOf } from "../state/sentences.js";
 import { currentTheme } from "../drawing/colors.js";
@@ -22,7 +23,10 @@ import { t } from "../words/text.js";
 
 const UNFOLDED = ["every-term", "tables"]; // parts of the page that are unfolded on demand
 const BEAT = 900; // the milliseconds of a beat
-const KEYS = t("Arrow keys choose a number, Enter pins it.");
+const KEYS = t(
+  "Arrow keys choose a number. Enter pins it: it stays chosen while a pointer moves, and its token and " +
+    "head from step to step.",
+);
 
 export class StepView {
   /** @param {Explorer} explorer */
@@ -160,7 +164,7 @@ export class StepView {
     // a box that scrolls must be reached by the keyboard
     if (corner && box.scrollHeight > box.clientHeight) box.tabIndex = 0;
     else box.removeAttribute("tabindex");
-    byId("spoken").textContent = sentence;
+    tell(byId("spoken"), sentence);
     const theme = currentTheme();
     byId("legends").replaceChildren(...this.layout.placed.map((placed) => legendOf(placed, theme)));
     this.renderUnfolded();
@@ -219,7 +223,7 @@ export class StepView {
 
   /** @type {(x: number, y: number, kind: "move" | "tap" | "click") => void} */
   point(x, y, kind) {
-    const { explorer } = this;
+    const { explorer, picture: { canvas } } = this;
     for (const placed of this.layout.placed) {
       const [rows, columns] = gridSize(placed.slice);
       const i = Math.floor((y - placed.y) / placed.cellHeight),
@@ -227,12 +231,14 @@ export class StepView {
       if (i < 0 || j < 0 || i >= rows || j >= columns) continue;
       const index = placeOf(placed.slice, i, j);
       if (!placed.isResult) {
-        const { step, isGradient } = placed.slice;
-        const lit = this.parts[isGradient ? "gradients" : "values"].get(step);
-        if (kind === "click" && lit?.has(index))
-          explorer.follow(step, index, isGradient ? "backward" : "forward");
+        const { step: result, isGradient } = placed.slice,
+          direction = isGradient ? "backward" : "forward",
+          name = numberName(explorer, { result, index, direction });
+        canvas.title = `${name}${t(": ")}${numberText(numbersOf(placed.slice)[index])}`;
+        if (kind === "click" && !explorer.follow(result, index, direction)) say(canvas.title);
         return;
       }
+      canvas.title = ""; // the arithmetic says it
       if (kind === "move" && (explorer.isPinned || index === explorer.index)) return;
       if (kind === "click") explorer.isPinned = !(explorer.isPinned && index === explorer.index);
       explorer.index = index;

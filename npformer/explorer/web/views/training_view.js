@@ -1,7 +1,7 @@
 // @ts-check
 // Training: steps until the model gives another translation, or one step of gradient descent or Adam; which
 // weights moved most, and how the probabilities of the target changed.
-import { button, byId, choice, replaceContent, scroller, table } from "../drawing/page_elements.js";
+import { button, byId, choice, replaceContent, scroller, table, tell } from "../drawing/page_elements.js";
 import { rowOf } from "../engine/tape.js";
 import { blockOf } from "../state/sentences.js";
 import { comparison } from "./probability_table.js";
@@ -77,8 +77,8 @@ export class TrainingView {
     const { output: written, task } = this.explorer.session,
       exchanged = exchangedWords(written, this.goal.value),
       values = { written, exchanged },
-      told = exchanged && t("The model writes “{written}”. You teach it: {exchanged}", values);
-    byId("teach-exchanged").textContent = task?.about("target", this.goal.value)?.message ?? told;
+      told = exchanged && t("The model writes “{written}”. “Train” teaches it: {exchanged}", values);
+    tell(byId("teach-exchanged"), task?.about("target", this.goal.value)?.message ?? told);
   }
 
   /** Return a translation that the model does not give: its last word is the next probable other word. */
@@ -111,39 +111,37 @@ export class TrainingView {
       wanted = session.task?.textOf(ids?.targetOut ?? [], "target");
     let count = 0;
     this.isTraining = true;
-    byId("teach-told").ariaBusy = "true"; // only the last of its sentences is announced
     do {
       session.optimize(TRAIN_RATE, "adam");
       session.generate();
       count++;
       this.isTraining &&= count < MOST_STEPS && session.output !== wanted && explorer.view === "training";
       const values = { count, most: MOST_STEPS, rate: TRAIN_RATE, output: session.output };
-      byId("teach-told").textContent = this.isTraining
+      const told = this.isTraining
         ? t("Step {count} of {most} at most, of Adam with learning rate {rate}: “{output}”.", values)
         : session.output === wanted
           ? t("Learned after {count} steps: the model now writes “{output}”.", values)
           : t("After {count} steps, the model still writes “{output}”: press Train to go on.", values);
+      tell(byId("teach-told"), told);
       explorer.renew();
       await new Promise((resolve) => setTimeout(resolve, count < 10 ? PAUSE : 0));
     } while (this.isTraining && session.ids === ids);
     this.isTraining = false;
-    byId("teach-told").ariaBusy = "false";
     explorer.changed();
   }
 
-  /** Go back to the parameters, the target and the loss before all training steps. */
+  /** Go back to the parameters, the target and the loss before all training steps; what was typed stays. */
   forgetAll() {
     const { explorer } = this;
     this.isTraining = false;
     explorer.session.forget();
     explorer.memory.moved = null;
-    this.goal.value = explorer.session.texts.target;
-    this.goal.dispatchEvent(new Event("input"));
     this.afterChange();
-    byId("teach-told").textContent = t(
+    const told = t(
       "Forgotten: the weights are those of the beginning, and the model writes “{output}” again.",
       explorer.session,
     );
+    tell(byId("teach-told"), told);
   }
 
   /** @param {string} name */

@@ -89,9 +89,10 @@ export class WriteView {
   /** Draw the most probable next tokens with their probabilities. */
   renderBars() {
     const { writer } = this,
-      p = writer.probabilities,
+      { probabilities: p, logits } = writer,
       { target_words: words } = this.explorer.session.head;
-    const best = writer.isDone ? [] : [...p.keys()].sort((a, b) => p[b] - p[a] || a - b).slice(0, BARS);
+    const order = [...p.keys()].sort((a, b) => p[b] - p[a] || logits[b] - logits[a]), // the cut ones last
+      best = writer.isDone ? [] : order.slice(0, BARS);
     const bars = best.map((id) => {
       const properties = { className: "next-token", disabled: p[id] === 0 },
         made = button("", () => this.act(() => writer.take(id)), properties);
