@@ -20,15 +20,14 @@ from npformer.interop.families.family import Family, WeightRow
 from npformer.interop.families.llama import LLAMA_LIKE, tensor_name
 from npformer.interop.families.llama import rows as llama_rows
 from npformer.interop.families.parts import fit_head
-from npformer.interop.families.settings_table import SettingRow, or_null
-from npformer.interop.settings_file import Settings
+from npformer.interop.families.settings_table import count_or_null, written_only
 from npformer.models.gpt import GPT, GPTConfig
 
 SETTINGS = LLAMA_LIKE.variant(
     GPTConfig,
     "Phi3ForCausalLM",
-    SettingRow(or_null(Settings.count), "window", "sliding_window"),
-    SettingRow(None, "dropout", ("resid_pdrop", "embd_pdrop")),
+    count_or_null("window", "sliding_window"),
+    written_only("dropout", ("resid_pdrop", "embd_pdrop")),
     fixed={"bias": False},
     defaults={"max_position_embeddings": 4096, "rms_norm_eps": 1e-5},
 )
@@ -43,7 +42,7 @@ def rows(config: GPTConfig) -> Iterator[WeightRow]:
         if "feed_forward.gate" in row.ours or "feed_forward.value" in row.ours:
             first = 0 if "gate" in row.ours else f
             yield replace(row, theirs=(tensor,), first_rows=(first,), n_rows=2 * f)
-        else:  # the rows of qkv_proj have our order
+        else:  # the other tensors are whole; the rows of qkv_proj have our order, so three names become one
             yield replace(row, theirs=(tensor,), widths=None)
 
 
