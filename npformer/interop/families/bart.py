@@ -1,9 +1,9 @@
 """BART and mBART, the Transformer of 2017 with learned positions and a norm of the input (models/bart.py).
 
-The activation is GELU, and embeddings are multiplied by sqrt(D) only with `scale_embedding`. One table of
-tokens serves encoder, decoder and output, whose logits have a bias. The first position is in row 2 of the
-table of positions. In a BART, a norm follows each sublayer, as in the paper. In an mBART, it precedes the
-sublayer, and a last norm ends each stack.
+The activation is the exact GELU, the linear maps of attention have biases, and embeddings are multiplied by
+sqrt(D) only with `scale_embedding`. One table of tokens serves encoder, decoder and output, whose logits have
+a bias. The first position is in row 2 of the table of positions. In a BART, a norm follows each sublayer, as
+in the paper. In an mBART, it precedes the sublayer, and a last norm ends each stack.
 
 The decoder starts with `decoder_start_token_id`. If a file lacks it, that is 2 in a BART, its end symbol, and
 `bos_token_id` in an mBART. Layers and settings are in bart_layers.py.
@@ -74,7 +74,7 @@ def rows(config: BartConfig) -> Iterator[WeightRow]:
 def tensor_name(name: str, config: BartConfig) -> str | None:
     """Return the name with its prefix, or None for one that is no parameter.
 
-    These are the copies of the table of tokens, and a number in old files, the version of the stack.
+    The copies of the table of tokens are none, nor is the version of a stack, a number in old files.
     """
     name = prefixed(name)
     return None if name in (*TOKENS, HEAD) or name.endswith(".version") else name

@@ -48,7 +48,7 @@ NORMS = {
 
 def config_of(settings: Settings) -> Gemma2Config:
     """Return our configuration. The local layers have the rotary base of the others, unlike in Gemma 3."""
-    config: Gemma2Config = SETTINGS.read(settings, local=local_layers(settings, 2))
+    config: Gemma2Config = SETTINGS.read(settings, local=local_layers(settings, every=2))
     return config.replace(local_base=config.rotary_base)
 
 

@@ -1,14 +1,15 @@
 """Marian, the Transformer of 2017 with a bias of the logits (models/transformer/).
 
 The opus-mt translators are of this family. As in Vaswani et al. 2017, a norm follows each sublayer, and
-positions are sinusoids. Beside the bias of the logits, these things differ:
+positions are sinusoids. Beside the bias of the logits, these things differ from the paper:
 
-- the activation is `swish` in the files of opus-mt, GELU in a file that does not say it, and not ReLU;
+- the activation is `swish` in the files of opus-mt, the exact GELU in a file without the setting, not ReLU;
+- the linear maps of attention have biases;
 - embeddings are multiplied by sqrt(D) only with `scale_embedding`, which opus-mt has;
 - in the table of sinusoids, all sines are left of the cosines. Most files lack it, and none is read;
 - the decoder starts with the id of padding, which is not masked there;
-- source, target and output share one table of tokens, or source and target have a table each, and the output
-  that of the target or a matrix of its own.
+- source, target and output share one table of tokens, as in the paper, or source and target have a table
+  each, and the output is that of the target or a matrix of its own.
 
 Layers and settings are in bart_layers.py.
 

@@ -2,7 +2,7 @@
 
 The matrices of queries, keys and values are the rows of one tensor, as they are the columns of one matrix of
 ours. The gate and the value of the feed-forward network are the rows of another one, which are two parameters
-of ours. There are no biases, and some models have a window.
+of ours. There are no biases, and some models have the window of a Mistral.
 
 The scaling of the models that read 128,000 tokens (`longrope`) is refused, and so are rotary positions of a
 part of each head (Phi-4 mini).

@@ -15,7 +15,6 @@ from npformer.interop.families.family import Family, WeightRow
 from npformer.interop.families.llama import LLAMA_LIKE, tensor_name
 from npformer.interop.families.llama import rows as llama_rows
 from npformer.interop.families.parts import fit_head
-from npformer.interop.families.qwen2 import DEFAULTS
 from npformer.interop.families.windows import require_no_windows
 from npformer.interop.settings_file import Settings
 from npformer.models.gpt import GPTConfig
@@ -25,7 +24,7 @@ SETTINGS = LLAMA_LIKE.variant(
     Qwen3Config,
     "Qwen3ForCausalLM",
     required={"attention_bias": False},
-    defaults=DEFAULTS | {"head_dim": 128},
+    defaults={"head_dim": 128, "num_key_value_heads": 32, "max_position_embeddings": 32768},
 )
 
 

@@ -9,8 +9,9 @@ in steps that grow, and from `max_distance` on, all share one. In the encoder, o
 the tokens before and the other half for those after; in the decoder, all are for those before. The table is
 in the first layer of each stack, and all layers of the stack use it.
 
-The output is the table of tokens, after a division by sqrt(D). In T5 1.1 and Flan-T5, it is a matrix of its
-own without this division, and the tanh GELU gates the feed-forward networks.
+Encoder and decoder share one table of tokens. It is the output as well, after a division by sqrt(D). In T5
+1.1 and Flan-T5, the output is a matrix of its own without this division, and the tanh GELU gates the
+feed-forward networks.
 
 Source: Raffel et al. 2020, section 2.1; https://huggingface.co/docs/transformers/model_doc/t5.
 """
