@@ -1,8 +1,12 @@
 """BART and mBART, the Transformer of 2017 with learned positions and a norm of the input (models/bart.py).
 
-One table of tokens serves encoder, decoder and output, whose logits have a bias. The first position is in row
-2 of the table. The norms of an mBART are before its sublayers, and a last one ends each stack. Layers,
-tensors and most settings have the names of Marian.
+The activation is the exact GELU, the linear maps of attention have biases, and embeddings are multiplied by
+sqrt(D) only with `scale_embedding`. One table of tokens serves encoder, decoder and output, whose logits have
+a bias. The first position is in row 2 of the table of positions. In a BART, a norm follows each sublayer, as
+in the paper. In an mBART, it precedes the sublayer, and a last norm ends each stack.
+
+The decoder starts with `decoder_start_token_id`. If a file lacks it, that is 2 in a BART, its end symbol, and
+`bos_token_id` in an mBART. Layers and settings are in bart_layers.py.
 
 Source: Lewis et al. 2020; Liu et al. 2020; https://huggingface.co/docs/transformers/model_doc/bart, /mbart.
 """
@@ -13,8 +17,14 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from npformer.interop.families import marian
-from npformer.interop.families.bart_layers import ENCODER_DECODER, SIZES, fit_head, prefixed
+from npformer.interop.families.bart_layers import (
+    ENCODER_DECODER,
+    SIZES,
+    TOKENS,
+    common_rows,
+    fit_head,
+    prefixed,
+)
 from npformer.interop.families.family import Family, WeightRow
 from npformer.interop.families.parts import HEAD, norm_rows
 from npformer.interop.families.settings_table import SettingTable, count, index
@@ -38,14 +48,19 @@ MBART_SETTINGS = BART_SETTINGS.variant(
 )
 
 
-def settings_of(config: BartConfig, table: SettingTable) -> dict[str, Any]:
-    """Return the content of a config.json."""
+def settings_of(table: SettingTable, config: BartConfig) -> dict[str, Any]:
+    """Return the content of a config.json.
+
+    Args:
+        table: The settings of the family.
+        config: Our configuration.
+    """
     return table.written(config, forced_eos_token_id=config.end_id)
 
 
 def rows(config: BartConfig) -> Iterator[WeightRow]:
     """Yield which tensors of a file hold each of our parameters."""
-    yield from marian.rows(config)
+    yield from common_rows(config)
     d_model, n_rows = config.d_model, config.max_length + FIRST
     for stack, side in (("encoder", "source"), ("decoder", "target")):
         theirs = f"model.{stack}"
@@ -57,12 +72,17 @@ def rows(config: BartConfig) -> Iterator[WeightRow]:
 
 
 def tensor_name(name: str, config: BartConfig) -> str | None:
-    """Return the name with its prefix, or None for a copy of the table of tokens and for a version."""
+    """Return the name with its prefix, or None for one that is no parameter.
+
+    The copies of the table of tokens are none, nor is the version of a stack, a number in old files.
+    """
     name = prefixed(name)
-    return None if name in (*marian.TOKENS, HEAD) or name.endswith(".version") else name
+    return None if name in (*TOKENS, HEAD) or name.endswith(".version") else name
 
 
-BART, MBART = (
-    Family(name, Bart, table.read, partial(settings_of, table=table), rows, tensor_name, fit_head)
-    for name, table in (("bart", BART_SETTINGS), ("mbart", MBART_SETTINGS))
-)
+def family(name: str, table: SettingTable) -> Family:
+    """Return BART or mBART, which differ in their settings."""
+    return Family(name, Bart, table.read, partial(settings_of, table), rows, tensor_name, fit_head)
+
+
+BART, MBART = family("bart", BART_SETTINGS), family("mbart", MBART_SETTINGS)

@@ -1,4 +1,4 @@
-"""The settings, the layers and the head that BART, mBART and Marian have in common.
+"""The settings, the layers, the tables of tokens and the output that BART, mBART and Marian have in common.
 
 T5 shares the settings of every encoder-decoder model.
 """
@@ -10,16 +10,18 @@ from typing import Any
 
 from npformer.errors import UserError
 from npformer.interop.families.family import Stored, WeightRow
-from npformer.interop.families.parts import ACTIVATIONS, HEAD, LayerShape, layer_rows
-from npformer.interop.families.settings_table import SettingRow, SettingTable, count, flag, index, number
+from npformer.interop.families.parts import ACTIVATIONS, HEAD, LayerShape, layer_rows, linear_rows
+from npformer.interop.families.settings_table import SettingTable, choice, count, flag, index, number
 from npformer.models.transformer import TransformerConfig
 
+SHARED = "model.shared.weight"  # the table of tokens, if there is one for both sides
+TOKENS = ("model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight")  # those of each side
 BIAS = "final_logits_bias"
 # the settings of every encoder-decoder model: its special tokens
 ENCODER_DECODER = SettingTable(
     TransformerConfig,
-    None,
-    (
+    architecture=None,  # each variant names its own
+    rows=(
         index("pad_id", "pad_token_id"),
         index("start_id", "decoder_start_token_id", lambda file: file.index("pad_token_id")),
         index("end_id", "eos_token_id"),
@@ -27,7 +29,7 @@ ENCODER_DECODER = SettingTable(
     fixed={"label_smoothing": 0.0},
     written_too={"is_encoder_decoder": True},
 )
-# encoder and decoder have layers of equal widths here
+# where two names of theirs stand, the layers of encoder and decoder must have equal widths
 SIZES = (
     count("d_model", "d_model", 1024),
     count("n_layers", "encoder_layers", 12),
@@ -35,7 +37,7 @@ SIZES = (
     count("d_ff", ("encoder_ffn_dim", "decoder_ffn_dim"), 4096),
     count("n_heads", ("encoder_attention_heads", "decoder_attention_heads"), 16),
     count("max_length", "max_position_embeddings", 1024),
-    SettingRow(ACTIVATIONS, "activation", "activation_function", "gelu"),
+    choice("activation", "activation_function", ACTIVATIONS, "gelu"),
     flag("scale_embedding", "scale_embedding", False),
     number("dropout", "dropout", 0.1),
     number("attention_dropout", "attention_dropout", 0.0),
@@ -55,13 +57,23 @@ DECODER = ENCODER | {
 }
 
 
-def stack_rows(config: TransformerConfig) -> Iterator[WeightRow]:
-    """Yield which tensors of a file hold the parameters of the layers of both stacks."""
-    shape = LayerShape(config.d_model, config.d_ff, fused=config.fused_projections)
+def common_rows(config: TransformerConfig) -> Iterator[WeightRow]:
+    """Yield which tensors of a file hold the tables of tokens, the layers of both stacks and the output."""
+    d = config.d_model
+    if config.tied == "all":
+        yield WeightRow("source.tokens.weight", (config.source_vocab, d), (SHARED,))
+    else:
+        yield WeightRow("source.tokens.weight", (config.source_vocab, d), TOKENS[:1])
+        yield WeightRow("target.tokens.weight", (config.target_vocab, d), TOKENS[1:])
+    shape = LayerShape(d, config.d_ff, fused=config.fused_projections)
     stacks = (("encoder", ENCODER, config.n_layers), ("decoder", DECODER, config.n_decoder_layers))
     for side, parts, n_layers in stacks:
         for i in range(n_layers):
             yield from layer_rows(f"{side}.layers.{i}", f"model.{side}.layers.{i}", parts, shape)
+    if config.tied == "none":
+        yield from linear_rows("output", ["lm_head"], d, config.target_vocab, bias=False)
+    if config.output_bias:
+        yield WeightRow("output.bias", (config.target_vocab,), (BIAS,), leading_axis=True)
 
 
 def prefixed(name: str) -> str:

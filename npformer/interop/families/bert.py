@@ -1,9 +1,9 @@
 """BERT, an encoder with a norm after each sublayer, segments and a head (models/bert.py).
 
-Unlike in GPT-2, a token attends to the tokens on both sides. The input is the sum of three tables (tokens,
-positions and segments), and a norm follows it. The head that predicts hidden tokens is a linear map, an
-activation, a norm, and the table of tokens with a bias. A BERT that was trained further is a classifier, or
-has no head.
+Unlike in GPT-2, a token attends to the tokens on both sides, and only padding is masked. The input is the sum
+of three tables (tokens, positions and segments), and a norm follows it; none follows the last layer. The
+activation is the exact GELU. The head that predicts hidden tokens is a linear map, an activation, a norm, and
+the table of tokens with a bias. A BERT that was trained further is a classifier, or has no head.
 
 Source: Devlin et al. 2019; https://huggingface.co/docs/transformers/model_doc/bert.
 """
@@ -14,16 +14,16 @@ from functools import partial
 from typing import Any
 
 from npformer.errors import UserError
-from npformer.interop.families.bert_layout import LAYER_ROWS, BertLayout, head_settings
+from npformer.interop.families.bert_layout import LAYER_SETTINGS, BertLayout, head_settings
 from npformer.interop.families.settings_table import SettingTable, count, index, number
 from npformer.models.bert import BertConfig
 
 SETTINGS = SettingTable(
     BertConfig,
-    None,
-    (
+    architecture=None,  # it depends on the head
+    rows=(
         count("vocab_size", "vocab_size", 30522),
-        *LAYER_ROWS,
+        *LAYER_SETTINGS,
         count("max_length", "max_position_embeddings", 512),
         count("n_segments", "type_vocab_size", 2),
         number("dropout", "hidden_dropout_prob", 0.1),

@@ -21,14 +21,14 @@ from npformer.interop.families.parts import (
     norm_rows,
     sizes,
 )
-from npformer.interop.families.settings_table import SettingRow, number
+from npformer.interop.families.settings_table import choice, number
 from npformer.models.bert import Bert, BertConfig
 from npformer.models.classifier import CLASSIFIERS
 
 # the settings of the layers, which ViT has as well
-LAYER_ROWS = (
+LAYER_SETTINGS = (
     *sizes(d_model=768, d_ff=3072, n_layers=12, n_heads=12),
-    SettingRow(ACTIVATIONS, "activation", "hidden_act", "gelu"),
+    choice("activation", "hidden_act", ACTIVATIONS, "gelu"),
     number("norm_eps", "layer_norm_eps", 1e-12),
 )
 # the classes of transformers, after the name of the family, for each of our heads

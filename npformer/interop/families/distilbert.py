@@ -1,8 +1,8 @@
 """DistilBERT, a BERT of half as many layers, without segments (models/bert.py).
 
-The layers are those of BERT under other names, and the eps of all norms is not a setting of a file. A
-classifier of texts has no pooler, but a layer with ReLU. `sinusoidal_pos_embds` says only how the positions
-were initialised: the file holds them.
+The layers are those of BERT under other names, and the eps of all norms is always 1e-12, not a setting of a
+file. A classifier of texts has no pooler, but a layer with ReLU. `sinusoidal_pos_embds` says only how the
+positions were initialised: the file holds them.
 
 Source: Sanh et al. 2019; https://huggingface.co/docs/transformers/model_doc/distilbert.
 """
@@ -13,20 +13,20 @@ from typing import Any
 
 from npformer.interop.families.bert_layout import BertLayout, head_settings
 from npformer.interop.families.parts import ACTIVATIONS
-from npformer.interop.families.settings_table import SettingRow, SettingTable, count, index, number
+from npformer.interop.families.settings_table import SettingTable, choice, count, index, number
 from npformer.models.bert import BertConfig
 
 SETTINGS = SettingTable(
     BertConfig,
-    None,
-    (
+    architecture=None,  # it depends on the head
+    rows=(
         count("vocab_size", "vocab_size", 30522),
         count("d_model", "dim", 768),
         count("n_layers", "n_layers", 6),
         count("n_heads", "n_heads", 12),
         count("d_ff", "hidden_dim", 3072),
         count("max_length", "max_position_embeddings", 512),
-        SettingRow(ACTIVATIONS, "activation", "activation", "gelu"),
+        choice("activation", "activation", ACTIVATIONS, "gelu"),
         number("dropout", "dropout", 0.1),
         number("attention_dropout", "attention_dropout", 0.1),
         index("pad_id", "pad_token_id", 0),

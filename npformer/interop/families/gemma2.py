@@ -1,8 +1,11 @@
 """Gemma 2, a Gemma with four norms in a layer, local layers and soft caps (models/gemma2.py).
 
-There is a norm before and after each sublayer. Every other layer is local: a token sees a window of the
-tokens before it; `layer_types` says which layers these are. Scores x become cap · tanh(x / cap), and so do
-logits. The names are those of Llama, and the gains of norms are stored as in Gemma 1 (gemma.py).
+As in Gemma 1 (gemma.py), embeddings are multiplied by sqrt(D), the tanh GELU gates the feed-forward network,
+the output is the table of tokens, and the gains of norms are stored minus 1. There is a norm before and after
+each sublayer. The layers 0, 2, 4 and so on are local, unless `layer_types` names others: a token attends to
+itself and to the `sliding_window` - 1 tokens before it. Scores are divided by the root of
+`query_pre_attn_scalar`, not of the width of a head. Scores x become cap · tanh(x / cap), and so do logits,
+with another cap. The names are those of Llama, but for the norms.
 
 Source: Gemma team 2024, "Gemma 2"; https://huggingface.co/docs/transformers/model_doc/gemma2.
 """
@@ -15,10 +18,11 @@ from typing import Any
 
 from npformer.interop.families import gemma
 from npformer.interop.families.family import Family, WeightRow
-from npformer.interop.families.llama import GATES, tensor_name
+from npformer.interop.families.llama import GATES as LLAMA_GATES
 from npformer.interop.families.llama import rows as llama_rows
+from npformer.interop.families.llama import tensor_name
 from npformer.interop.families.parts import fit_head
-from npformer.interop.families.settings_table import SettingRow, count, or_null
+from npformer.interop.families.settings_table import choice, count, number_or_null
 from npformer.interop.families.windows import layer_types, local_layers
 from npformer.interop.settings_file import Settings
 from npformer.models.gemma2 import Gemma2, Gemma2Config
@@ -26,13 +30,14 @@ from npformer.models.gemma2 import Gemma2, Gemma2Config
 SETTINGS = gemma.SETTINGS.variant(
     Gemma2Config,
     "Gemma2ForCausalLM",
-    SettingRow(GATES, "activation", "hidden_activation", "gelu_pytorch_tanh"),
+    choice("activation", "hidden_activation", LLAMA_GATES, "gelu_pytorch_tanh"),
     count("scale_width", "query_pre_attn_scalar", 256),
     count("local_window", "sliding_window", 4096),
-    SettingRow(or_null(Settings.number), "score_cap", "attn_logit_softcapping", 50.0),
-    SettingRow(or_null(Settings.number), "logit_cap", "final_logit_softcapping", 30.0),
+    number_or_null("score_cap", "attn_logit_softcapping", 50.0),
+    number_or_null("logit_cap", "final_logit_softcapping", 30.0),
     defaults={"num_key_value_heads": 4},
 )
+# `post_attention_layernorm` is the norm before the feed-forward network in a Llama, and after attention here
 NORMS = {
     "norm1": "input_layernorm",
     "after1": "post_attention_layernorm",
@@ -42,8 +47,8 @@ NORMS = {
 
 
 def config_of(settings: Settings) -> Gemma2Config:
-    """Return our configuration of a Gemma 2, whose layers have one rotary base."""
-    config: Gemma2Config = SETTINGS.read(settings, local=local_layers(settings, 2))
+    """Return our configuration. The local layers have the rotary base of the others, unlike in Gemma 3."""
+    config: Gemma2Config = SETTINGS.read(settings, local=local_layers(settings, every=2))
     return config.replace(local_base=config.rotary_base)
 
 

@@ -1,9 +1,9 @@
 """Gemma 3 (text), a Gemma 2 with QK-norm and two rotary bases, and without caps of scores (models/gemma2.py).
 
-The names are those of Gemma 2. Five of six layers are local, and `rope_parameters` has a part for each type
-of layers, since their rotary positions have two bases. `q_norm` and `k_norm` are the gains of the norms of
-each head's queries and keys, which keep the scores small instead of the cap. The language model by itself is
-read (`gemma3_text`), and not the one that reads pictures.
+All layers are local but 5, 11 and so on, unless `layer_types` names others, and `rope_parameters` has a part
+for each type of layers, since their rotary positions have two bases. `q_norm` and `k_norm` are the gains of
+the norms of each head's queries and keys, which keep the scores small instead of the cap; usually logits have
+none either. The names are those of Gemma 2. Models that also read pictures are not of this family.
 
 Source: Gemma team 2025, "Gemma 3"; https://huggingface.co/docs/transformers/model_doc/gemma3.
 """

@@ -1,7 +1,12 @@
 """GPT-2, whose layers GPT has (models/gpt/).
 
-Its linear maps are stored as (in, out), like ours, and its queries, keys and values are fused, like ours. So
-no weight is transposed and none is divided. Old files lack the prefix of the names, and hold the causal masks
+A norm precedes each sublayer, and one follows the last layer. Positions are a learned table, and the
+activation is the tanh GELU. Linear maps and norms have biases; the output, which is the table of tokens, has
+none. A token attends to itself and to those before it, with scores that are divided by the root of the head's
+width.
+
+The linear maps are stored as (in, out), like ours, and queries, keys and values are fused, like ours. So no
+weight is transposed and none is divided. Old files lack the prefix of the names, and hold the causal masks
 beside the parameters.
 
 Source: Radford et al. 2019; https://huggingface.co/docs/transformers/model_doc/gpt2.
@@ -14,7 +19,15 @@ from functools import partial
 
 from npformer.interop.families import parts
 from npformer.interop.families.family import Family, WeightRow
-from npformer.interop.families.settings_table import USUAL, SettingRow, SettingTable, count, flag, number
+from npformer.interop.families.settings_table import (
+    USUAL,
+    SettingTable,
+    choice,
+    count,
+    flag,
+    number,
+    written_only,
+)
 from npformer.models.gpt import GPT, GPTConfig
 
 PREFIX = "transformer."
@@ -34,19 +47,19 @@ SETTINGS = SettingTable(
         count("d_model", "n_embd", 768),
         count("n_layers", "n_layer", 12),
         count("n_heads", "n_head", 12),
-        count("d_ff", "n_inner", USUAL),
+        count("d_ff", "n_inner", USUAL),  # 4 D
         count("context", "n_positions", 1024),
         number("norm_eps", "layer_norm_epsilon", 1e-5),
-        SettingRow(parts.ACTIVATIONS, "activation", "activation_function", "gelu_new"),
+        choice("activation", "activation_function", parts.ACTIVATIONS, "gelu_new"),
         flag("tied", "tie_word_embeddings", True),
-        SettingRow(None, "dropout", ("resid_pdrop", "embd_pdrop", "attn_pdrop")),
+        written_only("dropout", ("resid_pdrop", "embd_pdrop", "attn_pdrop")),
     ),
     required={
         "scale_attn_weights": True,
         "scale_attn_by_inverse_layer_idx": False,
         "add_cross_attention": False,
     },
-    written_too=parts.NO_IDS,
+    written_too=parts.NO_SPECIAL_TOKENS,
 )
 
 

@@ -1,10 +1,12 @@
 """GPT-NeoX and Pythia, a GPT-2 with parallel sublayers and rotary positions (models/gpt_neox.py).
 
-`use_parallel_residual` says whether both sublayers read the same vector, and `partial_rotary_factor`
-(`rotary_pct` in older files) which part of each head is rotated, as a rule a quarter. The GELU is the exact
-one, and the output has a matrix of its own. The rows of the fused projection are ordered by heads: the K rows
-of the first head's queries, then of its keys, of its values, and so on. In ours, all queries come first.
-Matrices are stored as (out, in).
+`use_parallel_residual` says whether both sublayers read the same vector, each through its own norm, and
+`partial_rotary_factor` (`rotary_pct` in older files) which part of each head is rotated, as a rule a quarter.
+The GELU is the exact one, and the output has a matrix of its own. As in GPT-2, norms and all other linear
+maps have biases.
+
+The rows of the fused projection are ordered by heads: the d_head rows of the first head's queries, then of
+its keys, of its values, and so on. In ours, all queries come first. Matrices are stored as (out, in).
 
 Source: Black et al. 2022; Biderman et al. 2023; https://huggingface.co/docs/transformers/model_doc/gpt_neox.
 """
@@ -17,7 +19,7 @@ from functools import partial
 from npformer.interop.families import parts
 from npformer.interop.families.family import Family, WeightRow
 from npformer.interop.families.rotary import RotaryTable
-from npformer.interop.families.settings_table import SettingRow, count, flag, number
+from npformer.interop.families.settings_table import choice, count, flag, number, written_only
 from npformer.models.gpt_neox import GPTNeoX, GPTNeoXConfig
 
 PREFIX = "gpt_neox."
@@ -30,13 +32,13 @@ SETTINGS = RotaryTable(
         *parts.sizes(d_model=6144, d_ff=24576, n_layers=44, n_heads=64),
         count("context", "max_position_embeddings", 2048),
         number("norm_eps", "layer_norm_eps", 1e-5),
-        SettingRow(parts.ACTIVATIONS, "activation", "hidden_act", "gelu"),
+        choice("activation", "hidden_act", parts.ACTIVATIONS, "gelu"),
         flag("tied", "tie_word_embeddings", False),
         flag("parallel", "use_parallel_residual", True),
-        SettingRow(None, "dropout", ("hidden_dropout", "attention_dropout")),
+        written_only("dropout", ("hidden_dropout", "attention_dropout")),
     ),
     required={"attention_bias": True},
-    written_too=parts.NO_IDS,
+    written_too=parts.NO_SPECIAL_TOKENS,
     share=0.25,  # of each head, the part that is rotated
     beside=("rotary_emb_base", "rotary_pct"),
 )
@@ -63,14 +65,14 @@ def rows(config: GPTNeoXConfig) -> Iterator[WeightRow]:
 
 def _projection_rows(config: GPTNeoXConfig, ours: str, theirs: str) -> Iterator[WeightRow]:
     """Yield the rows of the fused projection, whose tensor is ordered by heads."""
-    d, width, n_heads = config.d_model, config.d_head, config.n_heads
+    d, d_head, n_heads = config.d_model, config.d_head, config.n_heads
     # the first rows of every head's queries, then keys, then values
-    firsts = tuple((3 * head + part) * width for part in range(3) for head in range(n_heads))
+    firsts = tuple((3 * head + part) * d_head for part in range(3) for head in range(n_heads))
     for kind, shape in {"weight": (d, 3 * d), "bias": (3 * d,)}.items():
         yield WeightRow(
             f"{ours}.query_key_value.{kind}",
             shape,
-            (f"{theirs}.query_key_value.{kind}",) * len(firsts),
+            (f"{theirs}.query_key_value.{kind}",) * len(firsts),  # one tensor holds them all
             transpose=kind == "weight",
             first_rows=firsts,
             n_rows=3 * d,

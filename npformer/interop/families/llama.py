@@ -1,7 +1,9 @@
 """Llama, a GPT-2 with RMS norms, rotary positions, SwiGLU and shared key heads (models/gpt/).
 
-Several heads of queries share one head of keys and values, and most models have no biases. All matrices are
-stored as (out, in), and queries, keys and values apart. Many families begin with the tables of this file.
+Positions are not added to the embeddings: queries and keys are rotated in every layer. Several heads of
+queries may share one head of keys and values. Norms have no biases, and in most models linear maps have none
+either. The output is usually a matrix of its own. All matrices are stored as (out, in), and queries, keys and
+values apart. Many families begin with the tables of this file.
 
 Source: Touvron et al. 2023; https://huggingface.co/docs/transformers/model_doc/llama.
 """
@@ -14,31 +16,32 @@ from functools import partial
 from npformer.interop.families import parts
 from npformer.interop.families.family import Family, WeightRow
 from npformer.interop.families.rotary import RotaryTable
-from npformer.interop.families.settings_table import USUAL, SettingRow, count, flag, number
+from npformer.interop.families.settings_table import USUAL, choice, count, flag, number, written_only
 from npformer.models.gpt import GPT, GPTConfig
 
 # the activation of the gate in a config.json, and our gated activation
 GATES = {"silu": "swiglu", "swish": "swiglu", "gelu": "geglu", "gelu_pytorch_tanh": "geglu_tanh"}
+# what Llama and its variants have in common; each names its own architecture
 LLAMA_LIKE = RotaryTable(
     GPTConfig,
-    None,
-    (
+    architecture=None,
+    rows=(
         count("vocab_size", "vocab_size"),
         *parts.sizes(),
-        count("n_kv_heads", "num_key_value_heads", USUAL),
-        count("head_dim", "head_dim", USUAL),
+        count("n_kv_heads", "num_key_value_heads", USUAL),  # as many as heads of queries
+        count("head_dim", "head_dim", USUAL),  # D / heads
         count("context", "max_position_embeddings", 2048),
         number("norm_eps", "rms_norm_eps", 1e-6),
-        SettingRow(GATES, "activation", "hidden_act", "silu"),
+        choice("activation", "hidden_act", GATES, "silu"),
         flag("tied", "tie_word_embeddings", False),
-        SettingRow(None, "dropout", "attention_dropout"),
+        written_only("dropout", "attention_dropout"),
     ),
     fixed={"norm": "rms", "positions": "rotary"},
-    written_too=parts.NO_IDS,
+    written_too=parts.NO_SPECIAL_TOKENS,
 )
 BIAS = flag("bias", ("attention_bias", "mlp_bias"), False)
 SETTINGS = LLAMA_LIKE.variant(GPTConfig, "LlamaForCausalLM", BIAS)
-# the parts of a layer, in our names and in theirs
+# the linear maps of a layer, in our names and in theirs; the norms, which never have biases, are apart
 LAYER = {
     "self_attention": [f"self_attn.{part}_proj" for part in "qkvo"],
     "feed_forward": [f"mlp.{part}_proj" for part in ("gate", "up", "down")],
@@ -52,11 +55,13 @@ def rows(config: GPTConfig, norms: Mapping[str, str] = NORMS, *, added: float = 
     Args:
         config: Our configuration.
         norms: The norms of a layer, in our names and in theirs.
-        added: What our gains of norms are more than those of the file.
+        added: The number that is added to the gains of the file (Gemma: 1).
     """
     d = config.d_model
     queries, keys = config.n_heads * config.d_head, config.key_heads * config.d_head
-    shape = parts.LayerShape(d, config.hidden_width, queries, keys, config.bias, config.has_qkv_bias)
+    shape = parts.LayerShape(
+        d, config.hidden_width, queries=queries, keys=keys, bias=config.bias, qkv_bias=config.has_qkv_bias
+    )
     yield WeightRow("embedding.tokens.weight", (config.vocab_size, d), ("model.embed_tokens.weight",))
     for i in range(config.n_layers):
         yield from parts.layer_rows(f"layers.{i}", f"model.layers.{i}", LAYER, shape)

@@ -1,34 +1,39 @@
 """Marian, the Transformer of 2017 with a bias of the logits (models/transformer/).
 
 The opus-mt translators are of this family. As in Vaswani et al. 2017, a norm follows each sublayer, and
-positions are sinusoids. Two more things differ: in the table of sinusoids, which is not in the file, all
-sines are left of the cosines, and the decoder starts with the id of padding. Source, target and output have
-one table of tokens, or two, or three.
+positions are sinusoids. Beside the bias of the logits, these things differ from the paper:
+
+- the activation is `swish` in the files of opus-mt, the exact GELU in a file without the setting, not ReLU;
+- the linear maps of attention have biases;
+- embeddings are multiplied by sqrt(D) only with `scale_embedding`, which opus-mt has;
+- in the table of sinusoids, all sines are left of the cosines. Most files lack it, and none is read;
+- the decoder starts with the id of padding, which is not masked there;
+- source, target and output share one table of tokens, as in the paper, or source and target have a table
+  each, and the output is that of the target or a matrix of its own.
+
+Layers and settings are in bart_layers.py.
 
 Source: Junczys-Dowmunt et al. 2018; https://huggingface.co/docs/transformers/model_doc/marian.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from npformer.interop.families.bart_layers import (
-    BIAS,
     ENCODER_DECODER,
     SIZES,
+    TOKENS,
+    common_rows,
     fit_head,
     prefixed,
-    stack_rows,
 )
-from npformer.interop.families.family import Family, WeightRow
-from npformer.interop.families.parts import HEAD, linear_rows
+from npformer.interop.families.family import Family
+from npformer.interop.families.parts import HEAD
 from npformer.interop.families.settings_table import count
 from npformer.interop.settings_file import Settings
 from npformer.models.transformer import Transformer, TransformerConfig
 
-SHARED = "model.shared.weight"
-TOKENS = ("model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight")
 SINUSOIDS = ("model.encoder.embed_positions.weight", "model.decoder.embed_positions.weight")
 SETTINGS = ENCODER_DECODER.variant(
     TransformerConfig,
@@ -46,12 +51,14 @@ def config_of(settings: Settings) -> TransformerConfig:
 
     The probability of leaving out whole layers (encoder_layerdrop) acts only in training, and is not read.
     """
-    tied = "output" if settings.flag("tie_word_embeddings", True) else "none"
-    shared: dict[str, Any] = {}
+    config: TransformerConfig
+    is_tied = settings.flag("tie_word_embeddings", True)
     if settings.flag("share_encoder_decoder_embeddings", True):
         settings.require("tie_word_embeddings", True, default=True)
-        tied, shared = "all", {"target_vocab": settings.count("vocab_size", 58101)}
-    config: TransformerConfig = SETTINGS.read(settings, tied=tied, **shared)
+        # one table: a size of the target's own does not count
+        config = SETTINGS.read(settings, tied="all", target_vocab=settings.count("vocab_size", 58101))
+    else:
+        config = SETTINGS.read(settings, tied="output" if is_tied else "none")
     settings.require_table("max_position_embeddings", config.max_length, config.d_model)
     return config
 
@@ -66,21 +73,6 @@ def settings_of(config: TransformerConfig) -> dict[str, Any]:
     )
 
 
-def rows(config: TransformerConfig) -> Iterator[WeightRow]:
-    """Yield which tensors of a file hold each of our parameters."""
-    d_model = config.d_model
-    if config.tied == "all":
-        yield WeightRow("source.tokens.weight", (config.source_vocab, d_model), (SHARED,))
-    else:
-        yield WeightRow("source.tokens.weight", (config.source_vocab, d_model), TOKENS[:1])
-        yield WeightRow("target.tokens.weight", (config.target_vocab, d_model), TOKENS[1:])
-    yield from stack_rows(config)
-    if config.tied == "none":
-        yield from linear_rows("output", ["lm_head"], d_model, config.target_vocab, bias=False)
-    if config.output_bias:
-        yield WeightRow("output.bias", (config.target_vocab,), (BIAS,), leading_axis=True)
-
-
 def tensor_name(name: str, config: TransformerConfig) -> str | None:
     """Return the name with its prefix, or None for sinusoids and for the copy of a tied weight."""
     name = prefixed(name)
@@ -89,4 +81,4 @@ def tensor_name(name: str, config: TransformerConfig) -> str | None:
     return None if name in TOKENS and config.tied == "all" else name
 
 
-MARIAN = Family("marian", Transformer, config_of, settings_of, rows, tensor_name, fit_head)
+MARIAN = Family("marian", Transformer, config_of, settings_of, common_rows, tensor_name, fit_head)

@@ -12,14 +12,13 @@ from __future__ import annotations
 from npformer.interop.families.family import Family
 from npformer.interop.families.llama import LLAMA_LIKE, rows, tensor_name
 from npformer.interop.families.parts import fit_head
-from npformer.interop.families.settings_table import SettingRow, or_null
-from npformer.interop.settings_file import Settings
+from npformer.interop.families.settings_table import count_or_null
 from npformer.models.gpt import GPT, GPTConfig
 
 SETTINGS = LLAMA_LIKE.variant(
     GPTConfig,
     "MistralForCausalLM",
-    SettingRow(or_null(Settings.count), "window", "sliding_window", 4096),
+    count_or_null("window", "sliding_window", 4096),
     fixed={"bias": False},
     defaults={"num_key_value_heads": 8, "max_position_embeddings": 131072},
 )

@@ -1,8 +1,9 @@
 """Mixtral, a Mistral with mixtures of experts (models/mixture.py).
 
 A token passes through the `num_experts_per_tok` experts to which the router gives the largest weights, after
-a softmax; their weights are divided by their sum. Every expert has its own tensors, and the router is called
-`gate`. The noise of the router, which acts only in training, is left out.
+a softmax; their weights are divided by their sum. An expert is a feed-forward network of a Llama with tensors
+of its own, and the router is called `gate`. Its noise, which acts only in training, is left out. Most models
+have no window.
 
 Source: Jiang et al. 2024; https://huggingface.co/docs/transformers/model_doc/mixtral.
 """
@@ -16,8 +17,7 @@ from npformer.interop.families.family import Family, WeightRow
 from npformer.interop.families.llama import LLAMA_LIKE, tensor_name
 from npformer.interop.families.llama import rows as llama_rows
 from npformer.interop.families.parts import fit_head, linear_rows
-from npformer.interop.families.settings_table import SettingRow, count, number, or_null
-from npformer.interop.settings_file import Settings
+from npformer.interop.families.settings_table import count, count_or_null, number
 from npformer.models.mixture import Mixture, MixtureConfig
 
 SETTINGS = LLAMA_LIKE.variant(
@@ -25,7 +25,7 @@ SETTINGS = LLAMA_LIKE.variant(
     "MixtralForCausalLM",
     count("n_experts", "num_local_experts", 8),
     count("top_k", "num_experts_per_tok", 2),
-    SettingRow(or_null(Settings.count), "window", "sliding_window"),
+    count_or_null("window", "sliding_window"),
     number("balance_weight", "router_aux_loss_coef", 0.001),
     defaults={
         "num_key_value_heads": 8,

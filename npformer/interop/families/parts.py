@@ -25,7 +25,7 @@ ACTIVATIONS = {
 }
 
 # else transformers takes ids that are ordinary tokens here
-NO_IDS = dict.fromkeys(("bos_token_id", "eos_token_id", "pad_token_id"))
+NO_SPECIAL_TOKENS = dict.fromkeys(("bos_token_id", "eos_token_id", "pad_token_id"))
 
 
 def sizes(**defaults: int) -> tuple[SettingRow, ...]:

@@ -15,9 +15,11 @@ from npformer.interop.families.windows import require_no_windows
 from npformer.interop.settings_file import Settings
 from npformer.models.gpt import GPT, GPTConfig
 
-DEFAULTS = {"num_key_value_heads": 32, "max_position_embeddings": 32768}
 SETTINGS = LLAMA_LIKE.variant(
-    GPTConfig, "Qwen2ForCausalLM", fixed={"bias": False, "qkv_bias": True}, defaults=DEFAULTS
+    GPTConfig,
+    "Qwen2ForCausalLM",
+    fixed={"bias": False, "qkv_bias": True},
+    defaults={"num_key_value_heads": 32, "max_position_embeddings": 32768},
 )
 
 

@@ -1,8 +1,8 @@
 """Qwen3, a Llama that normalizes queries and keys (models/qwen3.py).
 
 Each head of queries and keys passes an RMS norm before the rotation; `q_norm` and `k_norm` are the gains of
-these norms. The width of a head is a setting of its own. There are no biases. All other names are those of
-Llama.
+these norms, each one vector for all heads. The width of a head is usually 128, not D / heads. There are no
+biases. All other names are those of Llama. A sliding window that is in use is refused.
 
 Source: Yang et al. 2025; https://huggingface.co/docs/transformers/model_doc/qwen3.
 """
@@ -15,7 +15,6 @@ from npformer.interop.families.family import Family, WeightRow
 from npformer.interop.families.llama import LLAMA_LIKE, tensor_name
 from npformer.interop.families.llama import rows as llama_rows
 from npformer.interop.families.parts import fit_head
-from npformer.interop.families.qwen2 import DEFAULTS
 from npformer.interop.families.windows import require_no_windows
 from npformer.interop.settings_file import Settings
 from npformer.models.gpt import GPTConfig
@@ -25,7 +24,7 @@ SETTINGS = LLAMA_LIKE.variant(
     Qwen3Config,
     "Qwen3ForCausalLM",
     required={"attention_bias": False},
-    defaults=DEFAULTS | {"head_dim": 128},
+    defaults={"head_dim": 128, "num_key_value_heads": 32, "max_position_embeddings": 32768},
 )
 
 
@@ -47,8 +46,8 @@ def gain_rows(config: GPTConfig, *, whole: bool = False, added: float = 0.0) -> 
 
     Args:
         config: Our configuration.
-        whole: True if all heads are normalized together, with one gain for their whole width.
-        added: What our gains are more than those of the file.
+        whole: True if all heads are normalized together, with one gain for their whole width (OLMo 2).
+        added: The number that is added to the gains of the file (Gemma 3: 1).
     """
     n_queries, n_keys = (config.n_heads, config.key_heads) if whole else (1, 1)
     for i in range(config.n_layers):

@@ -43,7 +43,7 @@ SETTINGS = LLAMA_LIKE.variant(
     count("top_k", "num_experts_per_tok", 8),
     flag("renormalize", "norm_topk_prob", False),
     count("d_expert", "moe_intermediate_size", 768),
-    SettingRow(_layers, "dense", "mlp_only_layers", []),
+    SettingRow(reader=_layers, ours="dense", theirs="mlp_only_layers", default=[]),
     number("balance_weight", "router_aux_loss_coef", 0.001),
     required={"attention_bias": False, "decoder_sparse_step": 1},
     fixed={"qk_norm": True},

@@ -10,7 +10,7 @@ from typing import Any, Self
 from npformer.errors import UserError
 from npformer.interop.settings_file import Settings, json_text
 
-# the default of a setting whose absence is None in our configuration, which stands for a usual value there
+# the default of a setting that is None in our configuration if the file lacks it: our model has a usual value
 USUAL: Any = object()
 # our settings whose effect another property tells, since None or a name stands for it
 EFFECTIVE = {
@@ -31,9 +31,9 @@ class SettingRow:
 
     Attributes:
         reader: The method of Settings that reads it, or our value for each text that the setting may have.
-            None: it is written and never read, because it acts in training alone.
-        ours: The name of our setting. Several names are settings that have one value in a file.
-        theirs: The name of theirs. Several names are settings of a file that must have one value here.
+            None: it is written and never read.
+        ours: The name of our setting. Several names are settings of ours that all get the value of theirs.
+        theirs: The name of theirs. Several names are settings of a file whose values must be equal.
         default: The value if the file lacks the setting, or the function that finds it in the other settings.
             None: the file must have it. USUAL: then ours is None.
     """
@@ -96,12 +96,7 @@ class SettingRow:
         return self.reader(settings, name, default)
 
 
-# the rows of a whole number of 1 or more, of True or False, of a whole number of 0 or more, and of a number
-count, flag = partial(SettingRow, Settings.count), partial(SettingRow, Settings.flag)
-index, number = partial(SettingRow, Settings.index), partial(SettingRow, Settings.number)
-
-
-def or_null(reader: Callable[[Settings, str, Any], Any]) -> Callable[[Settings, str, Any], Any]:
+def _or_null(reader: Callable[[Settings, str, Any], Any]) -> Callable[[Settings, str, Any], Any]:
     """Return the reader of a setting that may be null, which is not the same as if it were missing.
 
     Args:
@@ -114,6 +109,38 @@ def or_null(reader: Callable[[Settings, str, Any], Any]) -> Callable[[Settings, 
         return reader(settings, name, None) if settings.has(name) else None
 
     return read
+
+
+# A family writes each row as kind(ours, theirs, default): count("d_model", "hidden_size", 768).
+count = partial(SettingRow, Settings.count)  # a whole number of 1 or more
+index = partial(SettingRow, Settings.index)  # a whole number of 0 or more
+number = partial(SettingRow, Settings.number)
+flag = partial(SettingRow, Settings.flag)  # True or False
+pair = partial(SettingRow, Settings.pair)  # a height and a width
+count_or_null = partial(SettingRow, _or_null(Settings.count))
+number_or_null = partial(SettingRow, _or_null(Settings.number))
+
+
+def choice(ours: str, theirs: str, texts: Mapping[str, Any], default: str) -> SettingRow:
+    """Return the row of a setting that is one of several texts.
+
+    Args:
+        ours: The name of our setting.
+        theirs: The name of theirs.
+        texts: Our value for each text.
+        default: The text if the file lacks the setting.
+    """
+    return SettingRow(texts, ours, theirs, default)
+
+
+def written_only(ours: str, theirs: str | tuple[str, ...]) -> SettingRow:
+    """Return the row of a setting that is written and never read, because it acts in training alone.
+
+    Args:
+        ours: The name of our setting.
+        theirs: The name of theirs, or the names of several that get our value.
+    """
+    return SettingRow(None, ours, theirs)
 
 
 @dataclass(frozen=True)

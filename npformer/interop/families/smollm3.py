@@ -1,8 +1,8 @@
 """SmolLM3, a Llama with layers without positions (models/smollm3.py).
 
 `no_rope_layers` has a number for each layer: 0 means that queries and keys are not rotated there, and 1 that
-they are. Without it, every `no_rope_layer_interval`-th layer is without positions. The tensors are those of
-Llama.
+they are. Without it, every `no_rope_layer_interval`-th layer is without positions. The output is usually the
+table of tokens. The tensors are those of Llama.
 
 Source: Bakouch et al. 2025; https://huggingface.co/docs/transformers/model_doc/smollm3.
 """

@@ -1,7 +1,9 @@
 """ViT, a BERT of patches of an image, with a norm before each sublayer (models/vit.py).
 
-A learned class vector stands before the patches, and the classifier reads it. Without a classifier, the
-pooler is skipped. The kernel of the patches, the class vector and the positions are stored like ours.
+A learned class vector stands before the patches, and the classifier is a linear map of what becomes of it.
+There are no segments, no norm of the input and no masks; a norm follows the last layer. As in BERT, positions
+are a learned table, and the activation is the exact GELU. The pooler, which some files hold, is skipped. The
+kernel of the patches, the class vector and the positions are stored like ours.
 
 Source: Dosovitskiy et al. 2021, section 3.1; https://huggingface.co/docs/transformers/model_doc/vit.
 """
@@ -11,22 +13,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from npformer.interop.families.bert_layout import LAYER_ROWS
+from npformer.interop.families.bert_layout import LAYER_SETTINGS
 from npformer.interop.families.family import Family, Stored, WeightRow
 from npformer.interop.families.labels import labels_of, labels_settings
 from npformer.interop.families.parts import LayerShape, layer_rows, linear_rows, norm_rows
-from npformer.interop.families.settings_table import SettingRow, SettingTable, count, number
-from npformer.interop.settings_file import Settings
+from npformer.interop.families.settings_table import SettingTable, count, number, pair
 from npformer.models.vit import ViT, ViTConfig
 
 SETTINGS = SettingTable(
     ViTConfig,
-    None,
-    (
-        SettingRow(Settings.pair, "image_size", "image_size", 224),
-        SettingRow(Settings.pair, "patch_size", "patch_size", 16),
+    architecture=None,  # it depends on the head
+    rows=(
+        pair("image_size", "image_size", 224),
+        pair("patch_size", "patch_size", 16),
         count("n_colours", "num_channels", 3),
-        *LAYER_ROWS,
+        *LAYER_SETTINGS,
         number("dropout", "hidden_dropout_prob", 0.0),
         number("attention_dropout", "attention_probs_dropout_prob", 0.0),
     ),
