@@ -3,7 +3,8 @@
 The languages are the English of Tiny Shakespeare, French sentences, small functions in Python, and sums. The
 last three are drawn by code. Every batch has windows of all four. The GPTs differ in their feed-forward
 networks only: one network, or EXPERTS networks of which each character passes through one, or through two
-that are half as wide. So all compute equally many products for each character, apart from the router.
+that are half as wide. One network is wider than these together, by as much as the router needs. So it
+computes at least as many products for each character as the experts do.
 
 Source: Fedus et al. 2022, "Switch transformers"; Jiang et al. 2024, "Mixtral of experts", section 5.
 """
@@ -42,13 +43,16 @@ from npformer.training.step import make_step
 
 MEASURED = Path(__file__).with_name("experts.json")  # the results that ship
 LANGUAGES = ("English", "French", "Python", "sums")
-TRAIN, VALID = 100_000, 4_096  # characters of each language
-EXPERTS, WIDTH, CONTEXT = 8, 128, 64
-STEPS, BATCH = 200, 32
-SEARCH_SEED, SEEDS, RATES = 0, (1, 2, 3), (0.005, 0.01, 0.02)
+TRAIN, VALID = 100_000, 16_384  # characters of each language
+EXPERTS, D_MODEL, CONTEXT = 8, 32, 32
+WIDTH = 32  # of the hidden layers of a character's experts together
+DENSE_WIDTH = 35  # of one network: the three more compute slightly more products than the router
+STEPS, BATCH = 700, 32
+SEARCH_SEED, SEEDS, RATES = 0, (1, 2, 3), (0.01, 0.02, 0.04)
 DENSE, BALANCED, UNBALANCED = "one network", "experts", "experts, not balanced"
 SINGLE, COLLAPSED = "one expert", "one expert, not balanced"  # for each character
 MODELS = (DENSE, BALANCED, UNBALANCED, SINGLE, COLLAPSED)
+SAME_RATE = {UNBALANCED: BALANCED, COLLAPSED: SINGLE}  # without a search of their own
 
 
 class Texts(NamedTuple):
@@ -112,7 +116,7 @@ def config_of(model: str) -> GPTConfig:
     """Return the configuration of one of MODELS."""
     shared: dict[str, Any] = {
         "vocab_size": len(draw_texts().codec.tokens),
-        "d_model": 64,
+        "d_model": D_MODEL,
         "n_layers": 2,
         "n_heads": 4,
         "context": CONTEXT,
@@ -122,7 +126,7 @@ def config_of(model: str) -> GPTConfig:
         "bias": False,
     }
     if model == DENSE:
-        return GPTConfig(**shared, d_ff=WIDTH)
+        return GPTConfig(**shared, d_ff=DENSE_WIDTH)
     top_k = 1 if model in (SINGLE, COLLAPSED) else 2
     return MixtureConfig(
         **shared,
@@ -137,8 +141,9 @@ def config_of(model: str) -> GPTConfig:
 def train_model(trial: Trial) -> tuple[GPT, Result]:
     """Train a new model on all languages, and return it with the result.
 
-    The measures of the result are, for the validation text, the "loss" of each language and, of a model with
-    experts, the "shares" (see shares_of), one row after the other.
+    The measures of the result are the "loss" of each language, the loss in "training", which is that of the
+    first VALID characters of each training text, and, of a model with experts, the "shares" (see shares_of),
+    one row after the other. None of these losses contains the load-balancing loss, but the curve does.
 
     Args:
         trial: The arguments of the training, whose model is one of MODELS.
@@ -159,15 +164,22 @@ def train_model(trial: Trial) -> tuple[GPT, Result]:
     losses = []
     for step, batch in zip(range(1, trial.steps + 1), texts.batches(trial.seed), strict=False):
         losses.append(make_step(model, optimizer, [batch], None, schedule(step), config.clip_norm)[0])
-    of_language = [
-        evaluate(model, TextLoader(ids, CONTEXT, batch_size=64).consecutive()).loss for ids in texts.valid
-    ]
-    measures = {"loss": [round(loss, 4) for loss in of_language]}
+    of_language = losses_of(model, texts.valid)
+    measures = {
+        "loss": [round(loss, 4) for loss in of_language],
+        "training": [round(loss, 4) for loss in losses_of(model, texts.train)],
+    }
     if isinstance(model, Mixture):
         measures["shares"] = shares_of(model).round(4).ravel().tolist()
     curve = np.reshape(losses[: len(losses) // MEAN_OF * MEAN_OF], (-1, MEAN_OF)).mean(1).round(4).tolist()
     seconds, loss = round(time.process_time() - start, 1), round(float(np.mean(of_language)), 5)
     return model, Result(*trial, model.count_parameters(), loss, curve, seconds, measures)
+
+
+def losses_of(model: GPT, texts: list[Array]) -> list[float]:
+    """Return the loss of the first VALID characters of each text."""
+    loaders = [TextLoader(ids[: VALID + 1], CONTEXT, batch_size=64) for ids in texts]
+    return [evaluate(model, loader.consecutive()).loss for loader in loaders]
 
 
 def shares_of(model: Mixture) -> Array:
@@ -189,8 +201,8 @@ def shares_of(model: Mixture) -> Array:
 def measure(path: str | PathLike[str], report: Callable[[Result], None] | None = None) -> list[Result]:
     """Train with every model and every seed, as far as the file does not hold their results.
 
-    The learning rates of one network and of two balanced experts for each character are the best ones of a
-    search. The other models with experts take the rate of the latter.
+    The learning rates of one network and of balanced experts are the best ones of a search. The experts
+    without balancing take the rate of those with balancing.
 
     Args:
         path: The file with the results.
@@ -209,6 +221,7 @@ def measure(path: str | PathLike[str], report: Callable[[Result], None] | None =
 
     best = {
         model: best_learning_rate([trained(model, rate, SEARCH_SEED) for rate in RATES])
-        for model in (DENSE, BALANCED)
+        for model in (DENSE, BALANCED, SINGLE)
     }
-    return [trained(model, best.get(model, best[BALANCED]), seed) for model, seed in product(MODELS, SEEDS)]
+    rates = {model: best[SAME_RATE.get(model, model)] for model in MODELS}
+    return [trained(model, rates[model], seed) for model, seed in product(MODELS, SEEDS)]

@@ -25,12 +25,13 @@ def test_a_batch_has_equally_many_windows_of_each_language():
     assert all(eval(line.replace("=", "==")) for line in sums.split("\n")[1:-1])
 
 
-def test_the_models_compute_equally_much_for_each_character():
+def test_one_network_computes_at_least_as_much_for_each_character_as_experts():
     dense, *mixtures = (build(config_of(model)) for model in MODELS)
     network = dense.layers[0].feed_forward.count_parameters()
     for model in mixtures:
         mixture = model.layers[0].feed_forward
-        assert mixture.top_k * mixture.experts[0].count_parameters() == network
+        products = mixture.router.count_parameters() + mixture.top_k * mixture.experts[0].count_parameters()
+        assert 0.98 * network < products <= network
     assert [model.config.balance_weight for model in mixtures] == [0.01, 0, 0.01, 0]
     shares = shares_of(mixtures[0])
     assert shares.shape == (2, 4, EXPERTS)
