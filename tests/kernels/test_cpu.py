@@ -287,7 +287,7 @@ def test_a_wrong_mask_is_refused(length, p, mask, sentence):
 
 @pytest.mark.parametrize(("p", "rng"), [(1.0, rng(0)), (-0.5, rng(0)), (0.5, None)])
 def test_a_dropout_mask_needs_a_probability_and_a_generator(p, rng):
-    with pytest.raises(UserError, match="dropout|generator"):
+    with pytest.raises(UserError, match=r"dropout probability|needs a generator"):
         draw_dropout_mask(np.zeros(3), p, rng)
 
 
