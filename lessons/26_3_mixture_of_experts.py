@@ -65,12 +65,13 @@ show_figure(figure, "26_3_languages", caption)
 # **mixture of experts**: eight networks, the **experts**. A small linear map, the **router**, sends each
 # character to two of them. Nobody told the router about the languages.
 #
-# **Question.** Which language has experts of its own? Which two languages share their experts most?
+# **Question.** Which language has an expert of its own? Do the other languages have one, too?
 #
 # <details><summary>Answer</summary>
-# None, but the sums come nearest. Experts 3 and 4 get two thirds of the sums and hardly any English or
-# French. But they also get a third of Python. English and French share most. Their characters alone do not
-# explain this: Python shares nearly as many with English as French does.
+# The sums have expert 5, which gets hardly any character of the other languages. It reads nine of ten
+# characters of the sums: its share is .46, and since each character goes to two experts, no share can be
+# larger than .5. The other languages have none: they spread over the other seven experts in similar ways. One
+# reason may be that these three languages have most characters in common, and the sums nearly none with them.
 # </details>
 
 # %%
@@ -81,11 +82,10 @@ for language, row in zip(LANGUAGES, overlap, strict=True):
 
 # %% tags=["check"]
 counts = np.stack([np.bincount(ids, minlength=256) for ids in draw_texts().train])  # characters
-shared = np.minimum(counts[0], counts[1:3]).sum(1) / counts[0].sum()  # French, Python
-assert_allclose(shared, [0.75, 0.72], atol=0.01)
-assert overlap[:2, 3].max() < 0.4 < 0.8 < overlap[0, 1]
-english, french, python, sums = here[:, 3:5].sum(1)
-assert max(english, french) < 0.1 < 0.3 < python < 0.4 < 0.6 < sums < 0.7
+shared = np.minimum(counts[:, None], counts).sum(-1) / counts[0].sum()  # (4, 4) as overlap
+assert shared[3, :3].max() < 0.06 < 0.67 < shared[:3, :3].min()
+assert here[:3, 5].max() < 0.02 < 0.45 < here[3, 5] < 0.47
+assert overlap[3, :3].max() < 0.51 < 0.79 < overlap[:3, :3].min()
 
 # %% [markdown]
 # ## Many parameters, few operations
@@ -107,12 +107,16 @@ for model in (DENSE, BALANCED):
     print(f"{model:12} {config_of(model).count_parameters():7,} parameters")
 
 # %% tags=["check"]
-assert config_of(BALANCED).count_parameters() > 2.5 * config_of(DENSE).count_parameters()
+dense, mixture = config_of(DENSE), config_of(BALANCED)
+assert mixture.count_parameters() > 2 * dense.count_parameters()
+assert [mixture.d_expert, config_of(SINGLE).d_expert, dense.d_ff] == [16, 32, 35]
+# products, divided by d_model: three matrices with additional numbers, and the router
+assert 0 < 3 * (dense.d_ff - 2 * mixture.d_expert) - mixture.n_experts <= 1
 
 # %% [markdown]
-# The dense model ("one network") has hidden layers of 128 numbers. A hidden layer of an expert has 64 numbers
-# with k = 2, and 128 with k = 1. So a character needs equally many products in all models, apart from the
-# small router.
+# A hidden layer of an expert has 16 numbers with k = 2, and 32 with k = 1. The dense model ("one network")
+# has hidden layers of 35 numbers. These three additional numbers need slightly more products than the router.
+# So a character needs at least as many products in the dense model as in the mixtures.
 
 # %% [markdown]
 # ## The router, step by step
@@ -199,9 +203,10 @@ assert F.load_balancing(collapsed, np.zeros((4, 1), int))[0] > 3.9
 # ## The experiment
 #
 # `npformer experiment experts` trains all models on the four languages, with three seeds. In the tables,
-# "experts" means k = 2, and "one expert" means k = 1. For the dense model and for the balanced mixture with k
-# = 2, the learning rate is the best of three. The other mixtures use the rate of this mixture. This cell
-# repeats a training with k = 1 and without balancing.
+# "experts" means k = 2, and "one expert" means k = 1. The networks are narrow on purpose, so that their size
+# limits what the models learn. For the dense model and for the two balanced mixtures, the learning rate is
+# the best of three. Each mixture without balancing uses the rate of the balanced one. This cell repeats a
+# training with k = 1 and without balancing.
 
 # %%
 _, again = train_model(runs[COLLAPSED][0].trial)
@@ -225,50 +230,55 @@ for model in (BALANCED, UNBALANCED, SINGLE, COLLAPSED):
 # %% tags=["check"]
 assert abs(again.valid_loss - runs[COLLAPSED][0].valid_loss) < 0.02
 assert min(busy[BALANCED].min(), busy[SINGLE].min()) > 7.5
-assert 3 < busy[COLLAPSED].min() < busy[COLLAPSED].max() < 5.6
-assert 5.5 < busy[UNBALANCED].min() < busy[UNBALANCED].max() < 7.6
-assert busy[COLLAPSED].mean() < busy[UNBALANCED].mean() - 1
-assert 0.85 < np.sort(shares(runs[COLLAPSED][0])[0, 0])[-2:].sum() < 0.95  # English, two experts
+assert 2.5 < busy[COLLAPSED].min() < busy[COLLAPSED].max() < 6
+assert 6 < busy[UNBALANCED].min() < busy[UNBALANCED].max() < 7.1
+assert 0.8 < np.sort(shares(runs[COLLAPSED][0])[0, 0])[-2:].sum() < 0.88  # English, two experts
 
 # %% [markdown]
 # The number of busy experts is computed from the entropy of their shares: it is the number of experts that
 # would have this entropy if all were equally busy. With balancing, it is nearly eight. With k = 1 and without
-# balancing, it is three to six. In the first layer of the training above, two experts read nine of ten
-# characters of English. With k = 2 the collapse is weaker. What does the collapse cost?
+# balancing, it is three to six. In the first layer of the training above, two experts read more than four
+# fifths of English. With k = 2, the collapse is weaker: six to seven experts are busy. What does the collapse
+# cost?
 
 # %%
-print("nats per character      ", *(f"{language:>8}" for language in LANGUAGES), "    seeds")
+print("nats per character      ", *(f"{of:>8}" for of in (*LANGUAGES, "training")), "    seeds")
 for model, of in runs.items():
     losses = np.mean([r.measures["loss"] for r in of], 0)
+    fitted = np.mean([r.measures["training"] for r in of])
     each = ", ".join(f"{r.valid_loss:.3f}" for r in of)
-    print(f"{model:24}", *(f"{loss:8.3f}" for loss in losses), f"    {each}")
+    print(f"{model:24}", *(f"{loss:8.3f}" for loss in (*losses, fitted)), f"    {each}")
 
 # %% tags=["check"]
-gain = [d.valid_loss - e.valid_loss for d, e in zip(runs[DENSE], runs[BALANCED], strict=True)]
-assert sum(g < 0 for g in gain) == 1
-assert 0.01 < np.mean(gain) < 0.012
 valid = {model: np.array([r.valid_loss for r in of]) for model, of in runs.items()}
-assert np.ptp(valid[DENSE]) > 0.011
+training = {model: np.mean([r.measures["training"] for r in of]) for model, of in runs.items()}
+for model, gain in ((BALANCED, 0.046), (SINGLE, 0.040)):
+    assert_allclose((valid[DENSE] - valid[model]).mean(), gain, atol=0.0005)
+    assert valid[model].max() < valid[DENSE].min()
+    assert training[DENSE] - training[model] > gain + 0.005
 
 # %% [markdown]
-# On average, the balanced mixture with k = 2 has a lower loss than the dense model, but only by .011. With
-# one of the seeds, its loss is higher. Since seeds differ by more than this, these short trainings settle
-# nothing.
+# The balanced mixtures have a lower loss than the dense model, on average by .046 with k = 2 and by .040 with
+# k = 1. The gain does not depend on the seed: the worst balanced mixture is better than the best dense model.
+# The gain is even larger on the training text, so the additional parameters help to fit the text. In wider
+# models that were trained for 200 steps only, the gain was smaller than the differences between seeds.
 #
-# The mixtures with k = 1 have a higher loss than the dense model with every seed. One reason may be that an
-# expert sees only an eighth of the characters, another that no learning rate was searched for k = 1. Without
-# balancing, the loss is .008 higher on average, both with k = 2 and with k = 1. Seeds differ by more than
-# this as well.
+# Without balancing, the loss is higher with every seed, by .032 on average. So most of the gain is lost. With
+# k = 2 and one of the seeds, the loss is even higher than that of the dense model.
 
 # %% tags=["check"]
-for model in (SINGLE, COLLAPSED):
-    assert (valid[model] > valid[DENSE]).all()
 for balanced, collapsed in ((BALANCED, UNBALANCED), (SINGLE, COLLAPSED)):
-    assert 0.007 < (valid[collapsed] - valid[balanced]).mean() < 0.009
+    assert (valid[collapsed] > valid[balanced]).all()
+    assert_allclose((valid[collapsed] - valid[balanced]).mean(), 0.032, atol=0.0005)
+assert (valid[UNBALANCED] > valid[DENSE]).sum() == 1
+seconds = {model: np.mean([r.seconds for r in of]) for model, of in runs.items()}
+assert 1.5 < seconds[BALANCED] / seconds[DENSE] < 1.7
 
 # %% [markdown]
-# After billions of tokens the gain is clear: with equally many operations for each token, Switch Transformers
-# reached the loss of a dense model in as little as a seventh of the time (Fedus et al. 2022).
+# Equally many products do not take equally long. Where the dense model multiplies by one matrix, our layer
+# multiplies by eight small ones, so the mixture with k = 2 takes about 1.6 times the processor time. Large
+# models gain even if time is counted: with equally many operations, Switch Transformers reached the loss of a
+# dense model in as little as a seventh of the time (Fedus et al. 2022).
 
 # %% [markdown]
 # ## What models do with it
@@ -293,7 +303,8 @@ print(f"Mixtral: {8 * each:.0f} billion in all experts, {2 * each:.0f} of them u
 # - The choice has no gradient. The router learns through the weights of the chosen experts.
 # - Without balancing, a few experts may do most of the work. The load-balancing loss $E \sum_e f_e P_e$
 #   lowers the probabilities of the busy experts.
-# - Each expert sees a part of the tokens. Our short trainings do not show the gain that long ones have.
+# - With equally many products for each token, our balanced mixtures reach a lower loss than the dense model.
+#   Without balancing, most of this gain is lost.
 
 # %% [markdown]
 # ## Questions
