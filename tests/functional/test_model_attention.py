@@ -85,7 +85,9 @@ def test_the_steps_of_generate_are_joined_and_a_dict_has_its_layers(grows):
     """A prompt of 3 tokens and two new ones; in cross-attention, all of them attend to the same keys."""
     whole = np.tril(np.ones((2, 4, 5, 5))) if grows else np.random.default_rng(0).random((2, 4, 5, 3))
     steps = [whole[:, :, :3, :3], *(whole[:, :, t : t + 1, : 3 + grows * (t - 2)] for t in (3, 4))]
-    for layer in layers_of([(step, 2 * step) for step in steps], example=1)[:1]:
+    uncached = [whole[:, :, :t, : 3 + grows * (t - 3)] for t in (3, 4, 5)]
+    for given in (steps, uncached):
+        layer, _ = layers_of([(step, 2 * step) for step in given], example=1)
         np.testing.assert_array_equal(layer, whole[1])
     assert len(layers_of({"h.0.attn": whole, "h.1.attn": whole}, example=0)) == 2
 

@@ -59,9 +59,11 @@ from npformer.nn import (
     MixtureOfExperts,
     Module,
     MultiHeadAttention,
+    MultiHeadLatentAttention,
     Projection,
     Recurrent,
     RelativeAttention,
+    RotaryPositions,
     Similarity,
     SimilarityAttention,
 )
@@ -139,6 +141,9 @@ LAYERS = {
     "Bidirectional": of_layer(Bidirectional, 6, 4),
     "Projection": of_layer(Projection, 6, [4, 6], [2, 2]),
     "MultiHeadAttention": of_layer(MultiHeadAttention, 6, 2),
+    "MultiHeadLatentAttention": of_layer(
+        MultiHeadLatentAttention, 6, 2, d_latent=5, rotary=RotaryPositions(4, 5, rotated=2)
+    ),
     "RelativeAttention": of_layer(RelativeAttention, 6, 2),
     "BucketedAttention": of_layer(BucketedAttention, 6, 2),
     "Similarity": of_layer(Similarity, "perceptron", 6, 4),

@@ -8,6 +8,7 @@ import pytest
 from npformer import UserError
 from npformer.models.gpt import GPTConfig
 from npformer.models.registry import KINDS, LARGEST_TABLE, build, config_from_settings, require_size
+from npformer.models.vit import ViTConfig
 
 STATE = {"weight": np.zeros(10**4)}
 SMALL = {"d_model": 4, "n_heads": 1, "n_layers": 1, "d_ff": 4, "d_hidden": 4}
@@ -50,6 +51,11 @@ def test_layers_that_are_named_in_a_list_are_stored_in_a_tuple(kind):
     """A checkpoint holds lists, and a configuration is compared with others and hashed."""
     for name in settings_of(kind, lambda field: isinstance(field.default, tuple)):
         assert getattr(small(kind, **{name: [0]}), name) == (0,)
+
+
+def test_a_vit_checks_the_settings_that_it_shares_with_a_bert():
+    with pytest.raises(UserError, match="d_model 8 is not divisible by n_heads 3"):
+        ViTConfig(image_size=(4, 6), patch_size=(2, 3), d_model=8, n_heads=3)
 
 
 @pytest.mark.parametrize("name", ["local_window", "scale_width"])

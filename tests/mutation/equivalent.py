@@ -40,6 +40,13 @@ EQUIVALENT = (
         "where the distance is 0, the difference is 0 as well, and 0 / 1 = 0 / 2",
     ),
     Equivalent(
+        "functional/model_attention.py",
+        "_joined",
+        "batch, n_heads, length, n_keys = shapes[0] if len(shapes[0]) == 4 else (0, 0, 0, 0)",
+        "batch, n_heads, length, n_keys = shapes[0] if len(shapes[0]) == 4 else (0, 0, 1, 0)",
+        "where the batch is 0, the others are not used",
+    ),
+    Equivalent(
         "functional/preferences.py",
         "dpo_backward",
         "dmargin = -sigmoid(-margin)[0] * (dloss / len(margin))",

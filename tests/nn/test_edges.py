@@ -28,6 +28,7 @@ COUNTS = {
     "d_context": lambda n: nn.AttentionalState(n, 8),
     "d_model   ": lambda n: nn.AddNorm(n),
     "d_model    ": lambda n: nn.InputEmbedding(7, n, 8),
+    "d_model     ": lambda n: nn.Embedding(7, n),
     "max_length    ": lambda n: nn.InputEmbedding(7, 8, n),
     "d_in": lambda n: nn.Recurrent(n, 8),
 }

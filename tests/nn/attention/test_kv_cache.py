@@ -130,6 +130,16 @@ def test_a_full_cache_is_not_extended():
 # Positions and masks that begin at a place of their own in each sentence
 
 
+def test_sentences_of_different_lengths_are_extended_by_several_positions():
+    cache, k, v = PreallocatedKVCache(6), normal(2, 4, 5, 6), normal(2, 4, 5, 3, seed=1)
+    cache.extended(k[:, :, :3], v[:, :, :3])
+    cache.length = np.array([1, 3])
+    cache.extended(k[:, :, 3:], v[:, :, 3:])
+    for sentence, start in ((0, 1), (1, 3)):
+        np.testing.assert_array_equal(cache.k[sentence, :, start : start + 2], k[sentence, :, 3:])
+        np.testing.assert_array_equal(cache.v[sentence, :, start : start + 2], v[sentence, :, 3:])
+
+
 def test_learned_positions_with_different_starts():
     layer = LearnedPositions(6, 4, rng=np.random.default_rng(0))
     y, _ = layer.forward(3, np.array([2, 0]))

@@ -14,6 +14,7 @@ def test_scores_are_divided_by_the_root_of_the_whole_width_of_a_head():
     rotary = RotaryPositions(T, R + K, rotated=R)
     layer = MultiHeadLatentAttention(D, H, d_latent=C, rotary=rotary, d_head=K)
     assert layer.scale == (R + K) ** -0.5
+    assert layer.latent.norm.eps == 1e-6  # as in DeepSeek-V2
 
 
 @pytest.mark.parametrize("latent_queries", [False, True])
