@@ -1,11 +1,12 @@
 """Gemma 2, a Gemma with four norms in a layer, local layers and soft caps (models/gemma2.py).
 
-As in Gemma 1 (gemma.py), embeddings are multiplied by sqrt(D), the tanh GELU gates the feed-forward network,
-the output is the table of tokens, and the gains of norms are stored minus 1. There is a norm before and after
-each sublayer. The layers 0, 2, 4 and so on are local, unless `layer_types` names others: a token attends to
-itself and to the `sliding_window` - 1 tokens before it. Scores are divided by the root of
-`query_pre_attn_scalar`, not of the width of a head. Scores x become cap · tanh(x / cap), and so do logits,
-with another cap. The names are those of Llama, but for the norms.
+As in Gemma 1 (gemma.py), a Llama with RMS norms and rotary positions, embeddings are multiplied by sqrt(D),
+the tanh GELU gates the feed-forward network, the output is the table of tokens, and the gains of norms are
+stored minus 1. A norm precedes each sublayer, and another one follows it before the sum. The layers 0, 2, 4
+and so on are local, unless `layer_types` names others: a token attends to itself and to the `sliding_window`
+- 1 tokens before it. Scores are divided by the root of `query_pre_attn_scalar`, not of the width of a head.
+Scores x become cap · tanh(x / cap), and so do logits, with another cap. The names are those of Llama, but for
+the norms.
 
 Source: Gemma team 2024, "Gemma 2"; https://huggingface.co/docs/transformers/model_doc/gemma2.
 """

@@ -3,7 +3,7 @@
 What a sublayer returns is normalized and then added to its input, which is not normalized; a norm follows the
 last layer, as in a Llama. The names are those of Llama, but `post_attention_layernorm` normalizes what
 attention adds, and `post_feedforward_layernorm` what the feed-forward network adds. `q_norm` and `k_norm` are
-gains for the whole projections, before they are split into heads. There are no biases.
+the gains of RMS norms of the whole projections, before they are split into heads. There are no biases.
 
 Source: OLMo team 2024; https://huggingface.co/docs/transformers/model_doc/olmo2.
 """

@@ -9,9 +9,10 @@ in steps that grow, and from `max_distance` on, all share one. In the encoder, o
 the tokens before and the other half for those after; in the decoder, all are for those before. The table is
 in the first layer of each stack, and all layers of the stack use it.
 
-Encoder and decoder share one table of tokens. It is the output as well, after a division by sqrt(D). In T5
-1.1 and Flan-T5, the output is a matrix of its own without this division, and the tanh GELU gates the
-feed-forward networks.
+Encoder and decoder share one table of tokens. It is the output as well, and what enters it is divided by
+sqrt(D). In T5 1.1 and Flan-T5, the output is a matrix of its own without this division, and the tanh GELU
+gates the feed-forward networks. The settings of all encoder-decoders, the special tokens, are in
+bart_layers.py.
 
 Source: Raffel et al. 2020, section 2.1; https://huggingface.co/docs/transformers/model_doc/t5.
 """
@@ -44,7 +45,7 @@ SETTINGS = ENCODER_DECODER.variant(
     count("max_distance", "relative_attention_max_distance", 128),
     number("norm_eps", "layer_norm_epsilon", 1e-6),
     choice("activation", "feed_forward_proj", KINDS, "relu"),
-    # files before version 5 of transformers have no such setting: their output is scaled if it is tied
+    # files before version 5 of transformers have no such setting: the output is scaled if it is the table
     flag("scale_output", "scale_decoder_outputs", lambda file: file.flag("tie_word_embeddings", True)),
     number(("dropout", "attention_dropout", "feed_forward_dropout"), "dropout_rate", 0.1),
     defaults={"pad_token_id": 0, "eos_token_id": 1},
@@ -83,7 +84,7 @@ def rows(config: T5Config) -> Iterator[WeightRow]:
             yield from parts.layer_rows(f"{side}.layers.{i}", f"{side}.block.{i}.layer", layer, shape)
         yield from parts.norm_rows(f"{side}.norm", f"{side}.final_layer_norm", d, bias=False)
     if config.own_output:
-        # the division by sqrt(D) is a layer around the output
+        # with the division by sqrt(D), the output is the inner part of a layer that divides
         output = "output.output" if config.scale_output else "output"
         yield from parts.linear_rows(output, ["lm_head"], d, config.target_vocab, bias=False)
 

@@ -40,7 +40,7 @@ ATTENTION = ("attention.query", "attention.key", "attention.value", "output.dens
 LAYER = {
     "norm1": "layernorm_before",
     "self_attention": [f"attention.{part}" for part in ATTENTION],
-    "norm2": "layernorm_after",
+    "norm2": "layernorm_after",  # after attention, before the feed-forward network
     "feed_forward": ["intermediate.dense", "output.dense"],
 }
 
