@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from tiny import normal
 
+from npformer.errors import UserError
 from npformer.functional import (
     Masking,
     cross_entropy,
@@ -88,6 +89,11 @@ def test_8_a_fully_masked_row(masking, dtype, expected):
     np.testing.assert_allclose(cache.weights, rows[expected], atol=1e-6)
     assert np.abs(raw - 0.25).max() > 0.05
     assert all(np.isfinite(d).all() for d in tutorial_attention_backward(np.ones_like(y), cache))
+
+
+def test_8_no_key_at_all():
+    with pytest.raises(UserError, match="attention needs at least one key"):
+        tutorial_attention(*(np.ones((1, n, 8)) for n in (2, 0, 0)))
 
 
 # --- 10 to 12: losses and the position-wise layers ---

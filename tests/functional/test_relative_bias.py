@@ -15,6 +15,8 @@ def test_the_buckets_of_an_encoder_and_of_a_decoder():
     decoder = [7, 7, 7, 7, 7, 7, 7, 6, 6, 6, 6, 6, 5, 5, 5, 4, 4, 3, 2, 1, 0, 0, 0, 0]
     assert relative_buckets(1, 24, np.zeros(1), **few, start=12)[0].tolist() == encoder
     assert relative_buckets(1, 24, np.zeros(1), **few, both_sides=False, start=20)[0].tolist() == decoder
+    usual = [relative_buckets(1, 1, np.zeros(1), start=distance).item() for distance in (8, 16, 32, 64, 128)]
+    assert usual == [8, 10, 12, 14, 15]  # a bucket for each factor of sqrt(2), and the last one
 
 
 def test_the_layers_of_a_stack_share_a_table_and_decoding_counts_positions():

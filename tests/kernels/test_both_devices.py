@@ -165,8 +165,9 @@ def test_cross_entropy(on, dtype, overwrite, scale, shape, own):
     loss, cache = on.kernels.cross_entropy(logits, *on.place(targets), **own, overwrite=overwrite)
     expected, plain = F.cross_entropy(long, targets, **own)
     assert float(loss) == pytest.approx(expected, rel=TOLERANCE[dtype], abs=1e-12)
-    half = on.kernels.cross_entropy_backward(0.5, cache)
-    on.agree([half], [F.cross_entropy_backward(0.5, plain)], dtype)
+    for dloss in (0.5, 2):
+        dlogits = on.kernels.cross_entropy_backward(dloss, cache)
+        on.agree([dlogits], [F.cross_entropy_backward(dloss, plain)], dtype)
     dlogits = on.kernels.cross_entropy_backward(1, cache)
     on.agree([dlogits], [F.cross_entropy_backward(1, plain)], dtype)
     assert (to_numpy(logits) == (to_numpy(dlogits) if overwrite else long)).all()

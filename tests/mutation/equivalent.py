@@ -40,6 +40,13 @@ EQUIVALENT = (
         "where the distance is 0, the difference is 0 as well, and 0 / 1 = 0 / 2",
     ),
     Equivalent(
+        "functional/linear_attention.py",
+        "_inverse",
+        "range((k.shape[-2] - 1).bit_length() - 1)",
+        "range(((k.shape[-2] + 1)).bit_length() - 1)",
+        "further powers of a matrix that is 0 on and above its diagonal are 0",
+    ),
+    Equivalent(
         "functional/model_attention.py",
         "_joined",
         "batch, n_heads, length, n_keys = shapes[0] if len(shapes[0]) == 4 else (0, 0, 0, 0)",
@@ -128,12 +135,18 @@ EQUIVALENT = (
         "parameter.stored, parameter.is_zero = None, False",
         "the gradient that is then allocated is 0, and adding to it gives what writing gives",
     ),
-    Equivalent(
-        "nn/module.py",
-        "Parameter.__init__",
-        "Flat.changes += 1",
-        "Flat.changes += 2",
-        "the counter is only compared with its earlier value, and both grow",
+    *(
+        Equivalent(
+            file,
+            function,
+            "Flat.changes += 1",
+            "Flat.changes += 2",
+            "the counter is only compared with its earlier value, and both grow",
+        )
+        for file, function in (
+            ("nn/module.py", "Parameter.__init__"),
+            ("nn/flat.py", "Flattening.__setattr__"),
+        )
     ),
     *(
         Equivalent(

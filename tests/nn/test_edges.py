@@ -29,6 +29,7 @@ COUNTS = {
     "d_model   ": lambda n: nn.AddNorm(n),
     "d_model    ": lambda n: nn.InputEmbedding(7, n, 8),
     "d_model     ": lambda n: nn.Embedding(7, n),
+    "d_model      ": lambda n: nn.LearnedPositions(9, n),
     "max_length    ": lambda n: nn.InputEmbedding(7, 8, n),
     "d_in": lambda n: nn.Recurrent(n, 8),
 }

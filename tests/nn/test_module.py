@@ -13,7 +13,7 @@ from tiny import tiny_batch, tiny_model
 
 from npformer import Module, Parameter, UserError
 from npformer.functional import cross_entropy, cross_entropy_backward
-from npformer.nn import Linear
+from npformer.nn import Embedding, Linear
 from npformer.nn.fixed import FixedParameter
 from npformer.training.optimizer import Adam
 
@@ -171,6 +171,7 @@ def test_parameters_lie_apart_until_their_values_are_used():
     model.decode_step(batch[1][:, 0], 0, None, *model.encode(batch[0]))
     assert first.value is own
     assert isinstance(model.reference, np.ndarray)
+    assert Embedding(3, 2).reference.shape == (3, 2)  # its only parameter
     np.testing.assert_array_equal(model.values, tiny_model().values)
     assert all(np.shares_memory(p.value, model.values) for p in model.parameters())
     np.testing.assert_array_equal(model(*batch[:2]), before)
