@@ -93,7 +93,7 @@ def test_8_a_fully_masked_row(masking, dtype, expected):
 
 def test_8_no_key_at_all():
     with pytest.raises(UserError, match="attention needs at least one key"):
-        tutorial_attention(*(np.ones((1, n, 8)) for n in (2, 0, 0)), np.ones((2, 0), bool), masking="raw")
+        tutorial_attention(*(np.ones((1, n, 8)) for n in (2, 0, 0)), np.ones((2, 0), bool), masking=Masking())
 
 
 # --- 10 to 12: losses and the position-wise layers ---
