@@ -42,7 +42,8 @@ def test_every_flag_must_be_true_or_false(kind):
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if hasattr(KINDS[kind], "norm_eps")])
 def test_every_norm_has_the_eps_of_the_configuration(kind):
-    model = build(small(kind, norm_eps=0.25))
+    qk_norm = {"qk_norm": True} if hasattr(KINDS[kind], "qk_norm") else {}
+    model = build(small(kind, norm_eps=0.25, **qk_norm))
     assert {part.eps for part in model.modules() if hasattr(part, "eps")} == {0.25}
 
 

@@ -55,6 +55,13 @@ EQUIVALENT = (
     ),
     Equivalent(
         "functional/preferences.py",
+        "grpo",
+        "limit = xp.where(gain.real > 0, 1 + clip, 1 - clip)",
+        "limit = xp.where((gain.real >= 0), 1 + clip, 1 - clip)",
+        "an advantage of 0 is never clipped: its product with the ratio is 0",
+    ),
+    Equivalent(
+        "functional/preferences.py",
         "dpo_backward",
         "dmargin = -sigmoid(-margin)[0] * (dloss / len(margin))",
         "dmargin = -sigmoid(-margin)[1] * (dloss / len(margin))",
