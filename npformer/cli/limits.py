@@ -200,6 +200,9 @@ def model_bytes(config: ModelConfig, *, workers: int = 1) -> int:
         needed += 2 * LAYER * config.n_layers * workers
         if config.positions in LAYOUTS:  # tables of sinusoids for both sides
             needed += 2 * FLOAT * config.max_length * config.d_model
+        if config.positions == "rotary":  # cosines and sines in each layer of both stacks
+            layers = config.n_layers + config.n_decoder_layers
+            needed += layers * FLOAT * config.max_length * config.head_key
     return needed
 
 

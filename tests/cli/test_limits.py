@@ -85,10 +85,16 @@ def test_the_presets_of_the_paper_have_the_parameters_of_its_table_3(row):
     assert round(limits.count_parameters(config) / 1e6) == TABLE_3[row]
 
 
-def test_the_bytes_of_a_model_are_a_little_below_what_it_takes():
-    config = TransformerConfig.architecture("small")
+@pytest.mark.parametrize("settings", [{}, {"positions": "rotary", "max_length": 5000, "decoder_layers": 1}])
+def test_the_bytes_of_a_model_are_a_little_below_what_it_takes(settings):
+    config = TransformerConfig.architecture("small", **settings)
     model = build(config)
-    arrays = 2 * (model.values.nbytes + model.grads.nbytes) + 2 * model.source.positions.table.nbytes
+    if config.positions == "rotary":
+        rotations = [layer.self_attention.rotary for layer in (*model.encoder.layers, *model.decoder.layers)]
+        tables = [table for rotary in rotations for table in (rotary.cos, rotary.sin)]
+    else:
+        tables = [model.source.positions.table, model.target.positions.table]
+    arrays = 2 * (model.values.nbytes + model.grads.nbytes) + sum(table.nbytes for table in tables)
     assert arrays <= limits.model_bytes(config) <= 1.1 * arrays
     with_workers = limits.model_bytes(config, workers=3) - limits.model_bytes(config)
     assert 2 * model.grads.nbytes <= with_workers <= 2.2 * model.grads.nbytes
