@@ -163,7 +163,7 @@ def _transformer_parameters(config: TransformerConfig) -> int:
     tables += 2 * config.max_length * d if config.positions == "learned" else 0
     output = d * config.target_vocab if config.tied == "none" else 0
     output += config.target_vocab if config.output_bias else 0
-    layers = config.distinct_layers * (encoder_layer + decoder_layer)
+    layers = config.distinct_layers * encoder_layer + config.distinct_decoder_layers * decoder_layer
     if isinstance(config, UniversalConfig) and config.halting:
         layers += 2 * _linear(d, 1)
     return layers + 2 * norm * config.final_norm + tables + output
@@ -197,9 +197,12 @@ def model_bytes(config: ModelConfig, *, workers: int = 1) -> int:
     """
     needed = (COPIES + workers - 1) * FLOAT * count_parameters(config)
     if isinstance(config, TransformerConfig):
-        needed += 2 * LAYER * config.n_layers * workers
+        layers = config.n_layers + config.n_decoder_layers
+        needed += LAYER * layers * workers
         if config.positions in LAYOUTS:  # tables of sinusoids for both sides
             needed += 2 * FLOAT * config.max_length * config.d_model
+        if config.positions == "rotary":  # cosines and sines in each layer of both stacks
+            needed += layers * FLOAT * config.max_length * config.head_key
     return needed
 
 

@@ -67,6 +67,8 @@ def why_not_live(loaded: Loaded) -> str | None:
         )
     if getattr(loaded.model.config, "decoder_layers", None) is not None:
         return say("a live page computes as many layers of the decoder as of the encoder")
+    if is_translator and getattr(loaded.model.config, "positions", None) == "rotary":
+        return say("a live page computes rotary positions in a GPT only, and this is a translator")
     codecs = _codecs_of(loaded)
     if not all(isinstance(codec, (TextCodec, CharacterCodec)) for codec in codecs):
         tokens = say("bytes") if isinstance(codecs[0], ByteCodec) else say("subwords")

@@ -113,12 +113,30 @@ class FastLayer:
         projections = layer.self_attention.projections
         self.query_key_value = LinearMap.joined(projections)
         self.self_heads, self.cross_heads = Heads.of(layer.self_attention), Heads.of(layer.cross)
+        self.rotary = layer.self_attention.rotary
         self.query = LinearMap.joined([layer.cross.query])
         self.inner = LinearMap.joined([layer.feed_forward.inner])
         self.outer = LinearMap.joined([layer.feed_forward.outer])
         self.activation = layer.feed_forward.activation
         self.norms = [Norm.of(norm) for norm in (layer.norm1, layer.norm2, layer.norm3)]
         self.norm_first = isinstance(layer, PreNormDecoderLayer)
+
+    def project(self, x: Array, position: int) -> Array:
+        """Return the query, key and value of a position, side by side, with rotary positions if there are.
+
+        Args:
+            x: The vectors of the position, of shape (R, D).
+            position: The position, from 0.
+
+        Returns:
+            y, of shape (R, H·K + W), for the width W of a key and a value.
+        """
+        y = self.query_key_value(x)
+        if self.rotary is not None:
+            rotated = y[:, : 2 * self.self_heads.width]  # (R, 2·H·K), a view of the query and the key
+            heads = rotated.reshape(len(y), -1, 1, self.rotary.d_head)  # (R, 2·H, 1, K)
+            rotated[...] = self.rotary(heads, position).reshape(rotated.shape)
+        return y
 
     def feed_forward(self, x: Array) -> Array:
         """Return the output of the feed-forward network. Shapes: x (R, D) -> (R, D)."""
@@ -162,10 +180,9 @@ def _suits_layer(layer: Any) -> bool:
 def _suits_attention(attention: Any) -> bool:
     if type(attention) is not MultiHeadAttention:
         return False
-    usual = attention.output is not None and attention.rotary is None
     projections = attention.projections
     return (
-        usual
+        attention.output is not None
         and attention.n_heads == attention.n_kv_heads
         and all(projection.activation == "none" for projection in projections)
     )

@@ -177,7 +177,7 @@ class FastState:
     def _attend(self, number: int, layer: FastLayer, x: Array) -> Array:
         """Return the self-attention of the next position. Shapes: x (R, D) -> (R, D)."""
         heads = layer.self_heads
-        y = layer.query_key_value(x)  # (R, H·K + W)
+        y = layer.project(x, self.length)  # (R, H·K + W)
         kv = self.kv_cache.write(number, self.length, y[:, heads.width :])  # (R, T, W)
         k, v = heads.split(kv[..., : heads.width]), heads.split(kv[..., heads.width :])
         return heads.output(heads.attend(y[:, None, : heads.width], k, v)[:, 0])

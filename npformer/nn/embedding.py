@@ -125,7 +125,7 @@ class InputEmbedding(Module):
         d_model: The width D of the vectors.
         max_length: The number of positions.
         positions: The position vectors: "learned", or sinusoids in one of the layouts of
-            functional.positions. With "relative" or "none" nothing is added.
+            functional.positions. With "relative", "rotary" or "none" nothing is added.
         scale: Multiply the token vectors by sqrt(D).
         zero_id: The id whose vector is replaced by 0, usually that of padding.
         dropout: The dropout probability of the sum.

@@ -32,7 +32,7 @@ def transformers(draw):
     }
     heads = draw(SMALL)
     sizes = {"d_model": 2 * heads * draw(SMALL), "n_heads": heads}
-    sizes |= {"d_ff": draw(SMALL), "n_layers": draw(SMALL)}
+    sizes |= {"d_ff": draw(SMALL), "n_layers": draw(SMALL), "decoder_layers": draw(st.none() | SMALL)}
     if flags["attention_output"]:
         sizes |= {"d_head": draw(st.none() | SMALL), "d_value": draw(st.none() | SMALL)}
     vocab = draw(st.integers(5, 9))
@@ -85,10 +85,25 @@ def test_the_presets_of_the_paper_have_the_parameters_of_its_table_3(row):
     assert round(limits.count_parameters(config) / 1e6) == TABLE_3[row]
 
 
-def test_the_bytes_of_a_model_are_a_little_below_what_it_takes():
-    config = TransformerConfig.architecture("small")
+ROTARY = {
+    "positions": "rotary",
+    "max_length": 9000,
+    "decoder_layers": 1,
+    "source_vocab": 50,
+    "target_vocab": 50,
+}
+
+
+@pytest.mark.parametrize("settings", [{}, ROTARY])
+def test_the_bytes_of_a_model_are_a_little_below_what_it_takes(settings):
+    config = TransformerConfig.architecture("small", **settings)
     model = build(config)
-    arrays = 2 * (model.values.nbytes + model.grads.nbytes) + 2 * model.source.positions.table.nbytes
+    if config.positions == "rotary":
+        rotations = [layer.self_attention.rotary for layer in (*model.encoder.layers, *model.decoder.layers)]
+        tables = [table for rotary in rotations for table in (rotary.cos, rotary.sin)]
+    else:
+        tables = [model.source.positions.table, model.target.positions.table]
+    arrays = 2 * (model.values.nbytes + model.grads.nbytes) + sum(table.nbytes for table in tables)
     assert arrays <= limits.model_bytes(config) <= 1.1 * arrays
     with_workers = limits.model_bytes(config, workers=3) - limits.model_bytes(config)
     assert 2 * model.grads.nbytes <= with_workers <= 2.2 * model.grads.nbytes

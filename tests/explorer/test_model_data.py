@@ -145,6 +145,7 @@ def gpt_of_bytes():
 def test_which_models_are_live(tmp_path, monkeypatch):
     universal = UniversalTransformer(UniversalConfig(**word_model().config.to_dict()))
     models = {"universal": Translator("x", universal, lambda: None), "words": word_translator()}
+    models["rotary"] = word_translator(positions="rotary")
     made = {"gpt": gpt_checkpoint, "bytes": gpt_of_bytes, "bert": bert_checkpoint, "toy": toy_checkpoint}
     for name, make in made.items():
         save_checkpoint(make(), tmp_path / f"{name}.safetensors")
@@ -154,6 +155,7 @@ def test_which_models_are_live(tmp_path, monkeypatch):
     assert {name: why_not_live(model) for name, model in models.items()} == {
         "universal": f"{computes} universal transformer",
         "words": None,
+        "rotary": "a live page computes rotary positions in a GPT only, and this is a translator",
         "gpt": None,
         "bytes": f"{reads} bytes",
         "bert": f"{computes} bert",

@@ -13,6 +13,7 @@ VARIANTS = [
     {"tied": "none", "fused_projections": True, "output_bias": True},
     {"norm": "pre", "final_norm": True, "activation": "gelu"},
     {"positions": "relative", "max_distance": 2},
+    {"positions": "rotary", "norm": "pre", "final_norm": True},
     {"query_masking": "after", "zero_padding": True},
     {"norm": "n-da", "final_norm": True},
 ]

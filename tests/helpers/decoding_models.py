@@ -22,6 +22,8 @@ CONFIGS = {
     "pre-norm fused": TransformerConfig(fused_projections=True, norm="pre", final_norm=True, **SMALL),
     "queries before": TransformerConfig(query_masking="before", mask_fill=-1e9, **SMALL),
     "no positions": TransformerConfig(positions="none", **UNTIED, **SMALL),
+    "rotary positions": TransformerConfig(positions="rotary", norm="pre", final_norm=True, d_head=4, **SMALL),
+    "rotary fused": TransformerConfig(positions="rotary", fused_projections=True, d_value=6, **SMALL),
     "jianshu's sines": TransformerConfig(positions="jianshu", tied="output", **SMALL),
     "Marian": TransformerConfig(
         start_id=0, positions="marian", activation="swish", output_bias=True, fused_projections=True, **SMALL

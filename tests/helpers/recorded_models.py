@@ -37,6 +37,7 @@ MODELS = {
     "fused": ("translator", {**PRE, "fused_projections": True, "activation": "gelu", "d_value": 5}),
     "sequence": ("translator", {"norm": "n-dan", "activation": "gelu_tanh", "positions": "learned"}),
     "relative": ("translator", {"positions": "relative", "max_distance": 2, "projection_activation": "relu"}),
+    "rotary": ("translator", {"positions": "rotary", "fused_projections": True}),
     "added mask": ("translator", {"masking_how": "add", "mask_fill": -1e9, "attention_output": False}),
     "swish projections": ("translator", {"projection_activation": "swish", "zero_padding": True}),
     "large vocabulary": (

@@ -178,6 +178,7 @@ def model_cases() -> Iterator[Case]:
         "embeddings unscaled, one layer in the decoder": {"scale_embedding": False, "decoder_layers": 1},
         "untied, swish": {"tied": "none", "activation": "swish", "final_norm": True},
         "relative positions": {"positions": "relative", "max_distance": 2, "query_masking": "after"},
+        "rotary positions": {"positions": "rotary", "d_head": 4, **PRE, "decoder_layers": 1},
     }.items():
         yield model_case(name, small_config(**changes))
     names = ("dropout", "attention_dropout", "feed_forward_dropout")

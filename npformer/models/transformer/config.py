@@ -119,7 +119,7 @@ ARCHITECTURES = registry("architecture", _SETTINGS)
 
 
 CHOICES: dict[str, tuple[str, ...]] = {
-    "positions": (*LAYOUTS, "learned", "relative", "none"),
+    "positions": (*LAYOUTS, "learned", "relative", "rotary", "none"),
     "tied": ("none", "output", "all"),
     "activation": tuple(ACTIVATIONS),
     "projection_activation": tuple(ACTIVATIONS),
@@ -175,7 +175,7 @@ class TransformerConfig(ModelSettings):
     norm_eps: float = 1e-5
     final_norm: bool = False  # a layer norm after the last layer of each stack; norm "pre" needs it
     activation: str = "relu"  # the activation of the feed-forward network
-    positions: str = "interleaved"  # one of CHOICES; "relative" positions act in self-attention only
+    positions: str = "interleaved"  # one of CHOICES; "relative" and "rotary" act in self-attention only
     max_distance: int = 16  # the largest distance that has its own vector, with "relative" positions
     scale_embedding: bool = True  # multiply token vectors by sqrt(d_model)
     zero_padding: bool = False  # the embedding of padding is 0 and has no gradient
@@ -228,10 +228,7 @@ class TransformerConfig(ModelSettings):
             self.d_head is None and self.d_model % self.n_heads,
             f"d_model {self.d_model} is not divisible by n_heads {self.n_heads}: change one, or give d_head",
         )
-        yield (
-            self.positions in ("interleaved", "halves", "marian") and self.d_model % 2,
-            f"positions {self.positions!r} pair sines with cosines, and d_model {self.d_model} is odd",
-        )
+        yield from self._impossible_positions()
         yield (
             self.tied == "all" and self.source_vocab != self.target_vocab,
             f"tied='all' shares one table between vocabularies of {self.source_vocab} and "
@@ -255,10 +252,6 @@ class TransformerConfig(ModelSettings):
             self.masking_how == "add" and math.isinf(self.mask_fill),
             "masking_how='add' with a mask_fill of -inf is the same as 'replace': use that, or a finite fill",
         )
-        yield (
-            self.positions == "relative" and self.masking is not None,
-            f"positions='relative' take exact masks, and mask_fill is {self.mask_fill}: leave out mask_fill",
-        )
         ids = (self.pad_id, self.start_id, self.end_id)
         others = ids[:1] if self.starts_with_end else ids[:2]
         yield (
@@ -267,10 +260,25 @@ class TransformerConfig(ModelSettings):
             "inside both vocabularies",
         )
 
+    def _impossible_positions(self) -> Iterator[tuple[Any, str]]:
+        """Yield such pairs about positions."""
+        yield (
+            self.positions in ("interleaved", "halves", "marian") and self.d_model % 2,
+            f"positions {self.positions!r} pair sines with cosines, and d_model {self.d_model} is odd",
+        )
+        yield (
+            self.positions == "rotary" and self.head_key % 2,
+            f"positions='rotary' rotate pairs of numbers, and d_head is {self.head_key}: make it even",
+        )
+        yield (
+            self.positions == "relative" and self.masking is not None,
+            f"positions='relative' take exact masks, and mask_fill is {self.mask_fill}: leave out mask_fill",
+        )
+
     @property
     def adds_positions(self) -> bool:
         """True if position vectors are added to the embeddings."""
-        return self.positions not in ("relative", "none")
+        return self.positions not in ("relative", "rotary", "none")
 
     @property
     def input_dropout(self) -> float:

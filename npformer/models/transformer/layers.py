@@ -18,7 +18,7 @@ from npformer.functional.caches import cache_class
 from npformer.functional.gated import GATED_ACTIVATIONS
 from npformer.functional.residual import AddNormCache
 from npformer.models.transformer.config import TransformerConfig
-from npformer.nn import AddNorm, FeedForward, GatedFeedForward
+from npformer.nn import AddNorm, FeedForward, GatedFeedForward, RotaryPositions
 from npformer.nn.attention.kv_cache import KVCache
 from npformer.nn.attention.multi_head import MultiHeadAttention, MultiHeadCache
 from npformer.nn.attention.relative import RelativeAttention
@@ -240,11 +240,14 @@ def make_attention(
         kind: The class of the attention, or a function that makes one.
     """
     settings: dict[str, Any] = {}
-    # cross-attention has no relative positions: there is no distance between the tokens of two sentences
+    # cross-attention has neither relative nor rotary positions: there is no distance between the tokens of
+    # two sentences
     if config.positions == "relative" and fused == "qkv":
         kind, settings = RelativeAttention, {"max_distance": config.max_distance}
     elif config.masking is not None:
         kind, settings = TutorialAttention, {"masking": config.masking}
+    if config.positions == "rotary" and fused == "qkv":
+        settings["rotary"] = RotaryPositions(config.max_length, config.head_key, dtype=dtype)
     return kind(
         config.d_model,
         config.n_heads,

@@ -11,7 +11,7 @@ from npformer.models.transformer import ARCHITECTURES
 
 NEVER = {
     "a choice": ({"norm": "batch"}, "norm is 'batch': choose one of post, pre"),
-    "a layout": ({"positions": "rotary"}, "positions is 'rotary': choose one of interleaved, halves"),
+    "a layout": ({"positions": "sines"}, "positions is 'sines': choose one of interleaved, halves"),
     "a tie": ({"tied": "source"}, "tied is 'source': choose one of none, output, all"),
     "an activation": ({"activation": "tanh"}, "activation is 'tanh': choose one of none, relu, gelu"),
     "a projection": ({"projection_activation": "x"}, "projection_activation is 'x': choose one of none"),
@@ -46,6 +46,10 @@ NEVER = {
     "odd": ({"d_model": 9, "n_heads": 3}, "'interleaved' pair sines with cosines, and d_model 9 is odd"),
     "odd halves": ({"d_model": 9, "n_heads": 3, "positions": "halves"}, "'halves' pair sines with cosines"),
     "odd, of Marian": ({"d_model": 9, "n_heads": 3, "positions": "marian"}, "'marian' pair sines with"),
+    "odd, rotary": (
+        {"positions": "rotary", "d_head": 3},
+        "rotate pairs of numbers, and d_head is 3: make it",
+    ),
     "two languages": ({"tied": "all"}, "shares one table between vocabularies of 11 and 9 tokens"),
     "no output": ({"attention_output": False, "d_value": 3}, "2 × 3 = 6 wide, are added to the residual, 8"),
     "bare top": ({"norm": "pre"}, "norm='pre' leaves the top of each stack unnormalized"),
@@ -74,6 +78,7 @@ def test_impossible_settings_are_refused(changes, sentence):
         {"n_heads": 3, "d_head": 5},
         {"d_model": 9, "n_heads": 3, "positions": "learned"},
         {"d_model": 9, "n_heads": 3, "positions": "none"},
+        {"d_model": 9, "n_heads": 3, "positions": "rotary", "d_head": 2},
         {"tied": "all", "source_vocab": 9},
         {"attention_output": False, "d_head": 3, "d_value": 4},
         {"norm": "pre", "final_norm": True},
@@ -107,6 +112,7 @@ CHANGES = [
     {"norm_eps": 0.1},
     {"activation": "gelu"},
     {"positions": "halves"},
+    {"positions": "rotary"},
     {"scale_embedding": False},
     {"zero_padding": True},
     {"tied": "output"},

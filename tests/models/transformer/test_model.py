@@ -34,6 +34,24 @@ def test_masked_queries_have_zero_rows():
         assert weights[ids != 0].any(-1).all()
 
 
+@pytest.mark.parametrize(
+    ("positions", "counts_from_the_start", "reads_the_order"),
+    [("rotary", False, True), ("relative", False, True), ("none", False, False), ("learned", True, True)],
+)
+def test_what_the_encoder_knows_of_positions(positions, counts_from_the_start, reads_the_order):
+    """Padding in front shifts all positions, and the reversed sentence has the same tokens."""
+    model, sentence = tiny_model(positions=positions), SOURCE[:1]
+
+    def memory(ids):
+        (k, v), *_ = model.encode(ids)[0]
+        return np.concatenate([k, v], -1)[..., -sentence.shape[1] :, :]
+
+    shifted = memory(np.pad(sentence, ((0, 0), (3, 0))))
+    assert np.allclose(shifted, memory(sentence), rtol=0, atol=1e-12) != counts_from_the_start
+    backwards = memory(sentence[:, ::-1])[..., ::-1, :]
+    assert np.allclose(backwards, memory(sentence), rtol=0, atol=1e-12) != reads_the_order
+
+
 # --- decoding ---
 
 
@@ -44,6 +62,7 @@ def test_masked_queries_have_zero_rows():
         {"norm": "pre", "final_norm": True, "fused_projections": True},
         {"positions": "learned", "projection_activation": "relu", "attention_output": False},
         {"positions": "halves", "scale_scores": False, "masking_how": "add", "mask_fill": -1e9},
+        {"positions": "rotary", "masking_how": "add", "mask_fill": -1e9},
     ],
 )
 def test_decoding_one_token_at_a_time_equals_the_whole_sentence(changes):
