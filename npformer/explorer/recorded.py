@@ -23,6 +23,7 @@ from npformer.explorer.model_data import (
     title_of,
     variants_of,
 )
+from npformer.explorer.predictions import predictions_data
 from npformer.explorer.steps import (
     Recording,
     Selection,
@@ -104,6 +105,8 @@ def recorded_data(loaded: Loaded, source: str, target: str | None = None) -> Pag
         "lines": code_of_steps(*(variants_of(config) if is_transformer else [])),
         **_words(loaded, example, logits),
     }
+    if example.targets is not None:
+        head |= predictions_data(recording, root, example.ids, example.piece)
     _with_labels(recording, loaded, example)
     arrays = arrays_of(recording)
     require_size(arrays, "this model", "text")

@@ -143,7 +143,7 @@ def check_decision(page, expected):
     assert page.evaluate("npformer.explorer.view") == "steps"
     assert page.get_attribute("#map .present", "data-block") == present
     told = page.text_content("#row-norms")
-    value = re.match(r"This part adds (\S+) to the logit of “.+?” after “.+?”\. The largest share, ", told)[1]
+    value = re.match(r"After “.+”, this part adds (\S+) to the logit of “.+?”\. The largest share, ", told)[1]
     assert value in page.locator("#lens-parts li > span:last-child").all_text_contents()
 
 

@@ -5,10 +5,6 @@ import { cellText } from "./number_texts.js";
 import { cellOf, gridSize, numbersOf, placeOf } from "./slices.js";
 import { labelsOf } from "./step_layout.js";
 
-/** @typedef {import("./step_layout.js").Placed} Placed */
-/** @typedef {import("./surfaces.js").Surface} Surface */
-/** @typedef {import("./colors.js").Theme} Theme */
-
 const DIMMED = 0.6; // of a cell that takes no part
 const INFINITE = "#767676"; // the colour of -inf
 

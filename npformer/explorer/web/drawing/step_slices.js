@@ -5,9 +5,6 @@ import { codeName, gradientName } from "./identifiers.js";
 import { shownWords, sliceOf } from "./slices.js";
 import { unravel } from "../state/axes.js";
 
-/** @typedef {import("./slices.js").Slice} Slice */
-/** @typedef {import("../state/explorer.js").Explorer} Explorer */
-
 const PRODUCTS = ["scores", "linear", "weighted_sum"];
 
 /** Return whether a step is a product of two matrices. @param {import("../engine/tape.js").Step} step */

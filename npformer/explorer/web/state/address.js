@@ -7,9 +7,6 @@ import { repeatTraining, trainingText } from "./training_log.js";
 import { Translation } from "./translation.js";
 import { t } from "../words/text.js";
 
-/** @typedef {import("./explorer.js").Explorer} Explorer */
-/** @typedef {import("./session.js").Session} Session */
-
 /** The views, which are sections of the page. */
 export const VIEWS = ["overview", "steps", "attention", "lens", "compare", "changes", "slope", "training"];
 
@@ -17,8 +14,9 @@ export const VIEWS = ["overview", "steps", "attention", "lens", "compare", "chan
  * Return whether a view can show anything on this page: a recorded page computes nothing.
  * @type {(session: Session, view: string) => boolean}
  */
-export function isThere({ isLive, tape }, view) {
+export function isThere({ isLive, head, tape }, view) {
   if (view === "attention") return [...tape.names.keys()].some((name) => name.endsWith(".attention.weights"));
+  if (view === "lens" && head.predictions) return true;
   return ["overview", "steps"].includes(view) || (isLive && VIEWS.includes(view));
 }
 

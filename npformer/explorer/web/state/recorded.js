@@ -8,8 +8,6 @@ import { repeatHeads } from "../engine/rotary.js";
 import { size, Tape } from "../engine/tape.js";
 import { t } from "../words/text.js";
 
-/** @typedef {import("../engine/tape.js").Step} Step */
-
 /**
  * A step as the page carries it, without its numbers.
  * @typedef {object} RecordedStep

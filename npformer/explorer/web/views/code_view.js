@@ -5,8 +5,6 @@ import { TINTS, gradientLine, tintedPieces } from "../drawing/identifiers.js";
 import { lessonName } from "./site_links.js";
 import { t } from "../words/text.js";
 
-/** @typedef {import("../state/explorer.js").Explorer} Explorer */
-
 /** The place of the forward line of an operation that is not the last. @type {Record<string, number>} */
 const FORWARD_LINES = { mean: 0, rrms: 1 };
 

@@ -10,10 +10,6 @@ import { argmax, rowOf } from "../engine/tape.js";
 import { splitName } from "./model_map.js";
 import { columnAt, columnWidth } from "./flow_layout.js";
 
-/** @typedef {import("../drawing/surfaces.js").Surface} Surface */
-/** @typedef {import("../drawing/colors.js").Theme} Theme */
-/** @typedef {import("./flow_layout.js").FlowBlock} FlowBlock */
-
 const ROOF = 14; // the height of a block's name where it stands above its columns
 const ROWS = 8; // of a thumbnail: each shows the largest number of some dimensions
 const LEAST = 0.05; // the smallest weight that has a ribbon

@@ -6,8 +6,6 @@ import { numberText, percent } from "../drawing/number_texts.js";
 import { tokensOf } from "../state/axes.js";
 import { t } from "../words/text.js";
 
-/** @typedef {import("../state/explorer.js").Explorer} Explorer */
-
 const OPPOSITE = t(
   "Label smoothing rewards a model that is less certain, so the two losses can change in opposite " +
     "directions. The cross-entropy alone says how well the right tokens are predicted.",

@@ -7,8 +7,6 @@ import { ReaderError } from "../state/reader_error.js";
 import { numberText } from "../drawing/number_texts.js";
 import { counted, t } from "../words/text.js";
 
-/** @typedef {import("../state/explorer.js").Explorer} Explorer */
-
 const DIRECTIONS = /** @type {["forward" | "backward", string][]} */ ([
   ["forward", t("forward")],
   ["backward", t("backward")],

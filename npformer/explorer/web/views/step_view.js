@@ -18,9 +18,6 @@ import { lessonName } from "./site_links.js";
 import { StepChoice } from "./step_choice.js";
 import { t } from "../words/text.js";
 
-/** @typedef {import("../state/explorer.js").Explorer} Explorer */
-/** @typedef {import("../drawing/step_layout.js").Layout} Layout */
-
 const UNFOLDED = ["every-term", "tables"]; // parts of the page that are unfolded on demand
 const BEAT = 900; // the milliseconds of a beat
 const KEYS = t(
