@@ -1,4 +1,4 @@
-"""The predictions of every layer on a recorded page, and the parts of their logits, as the lenses compute them.
+"""The predictions of every layer and the parts of their logits, which a recorded page has of the lenses.
 
 A live page computes both. A recorded page cannot, so it has the most probable token after each layer at each
 position, and what each part of the model adds to the logit of the token that is predicted there.

@@ -2,6 +2,7 @@
 // The state of the page in its address, so that a link shows the same view.
 import { checkedEdits } from "./checked_edits.js";
 import { editsApart, takeOver, takenFrom } from "./comparison.js";
+import { chooseSentence, chosenSentence } from "./recorded.js";
 import { ReaderError } from "./reader_error.js";
 import { repeatTraining, trainingText } from "./training_log.js";
 import { Translation } from "./translation.js";
@@ -52,7 +53,7 @@ export function addressOf(explorer) {
       edits = from ? editsApart(session) : session.edits;
     if (Object.keys(edits).length) parts.set("edits", JSON.stringify(edits));
     if (from) parts.set("taken", from);
-  }
+  } else if (chosenSentence(session) > 0) parts.set("saved", String(chosenSentence(session)));
   parts.set("view", view);
   parts.set("direction", direction);
   parts.set("step", moment.step.path);
@@ -83,6 +84,7 @@ export function readAddress(explorer, hash) {
     { session } = explorer;
   try {
     if (session.isLive) readSession(session, parts);
+    else if (parts.has("saved")) chooseSentence(session, Number(parts.get("saved")));
   } catch (error) {
     if (!(error instanceof ReaderError || error instanceof SyntaxError)) throw error;
     explorer.memory.message = t("The link could not be read whole: {message}", { message: error.message });
