@@ -48,12 +48,7 @@ export function slicesOf(explorer) {
   return { slices: [output, ...values, ...masks, slices[which]], result: slices[which] };
 }
 
-/**
- * @param {import("../engine/tape.js").Step} step
- * @param {import("../engine/tape.js").Step} array
- * @param {import("./identifiers.js").Role} role
- * @param {boolean} isGradient
- */
+/** @type {(step: Step, array: Step, role: Role, isGradient: boolean) => string} */
 function nameOf(step, array, role, isGradient) {
   return (isGradient ? gradientName : codeName)(step.line, role, array.path);
 }

@@ -44,13 +44,7 @@ function thumbnailOf(data, count) {
   return small;
 }
 
-/**
- * @param {Surface} surface
- * @param {Theme} theme
- * @param {FlowBlock} box
- * @param {FlowState} state
- * @param {import("../state/session.js").Session} session
- */
+/** @type {(surface: Surface, theme: Theme, box: FlowBlock, state: FlowState, session: Session) => void} */
 export function drawFlowBlock(surface, theme, box, state, session) {
   const { x, y, width, height, block, weights } = box,
     { part, isChosen } = state;
