@@ -23,15 +23,16 @@ EPILOG = """\
 Examples: npformer explore "the dog is tired"
           npformer explore --model tour/run --open
           npformer explore "ROMEO:" --model runs/shakespeare
-          npformer explore --model en-de "A dog runs." --out dog.html"""
+          npformer explore --model en-de "A dog runs." "Two dogs run." --out dogs.html"""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
     parser.add_argument(
         "sentence",
-        nargs="?",
-        help="the sentence or the text that the model reads (default: an example that it knows)",
+        nargs="*",
+        help="the sentence or the text that the model reads, or several, between which the page switches "
+        "(default: an example that it knows)",
     )
     add_model_arguments(parser, models=ANY_MODEL)
     parser.add_argument("--target", metavar="TEXT", help="the translation (default: that of the model)")
@@ -46,9 +47,10 @@ def run(arguments: Namespace) -> int:
     path = Path(arguments.out)
     require_place(path)
     loaded = load_any(arguments, arguments.backend)
-    sentence = arguments.sentence or example_for(loaded)
-    note_unknown_words(loaded, sentence)
-    page = explore(loaded, sentence, arguments.target)
+    sentences = arguments.sentence or [example_for(loaded)]
+    for sentence in sentences:
+        note_unknown_words(loaded, sentence)
+    page = explore(loaded, sentences, arguments.target)
     page.save(path)
     reason = why_not_live(loaded)
     if reason is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,6 +23,7 @@ from npformer.explorer.model_data import (
     title_of,
     variants_of,
 )
+from npformer.explorer.predictions import predictions_data
 from npformer.explorer.steps import (
     Recording,
     Selection,
@@ -104,10 +105,46 @@ def recorded_data(loaded: Loaded, source: str, target: str | None = None) -> Pag
         "lines": code_of_steps(*(variants_of(config) if is_transformer else [])),
         **_words(loaded, example, logits),
     }
+    if example.targets is not None:
+        head |= predictions_data(recording, root, example.ids, example.piece)
     _with_labels(recording, loaded, example)
     arrays = arrays_of(recording)
     require_size(arrays, "this model", "text")
     return PageData(head | steps_data(recording), arrays)
+
+
+def with_saved(pages: list[PageData]) -> PageData:
+    """Return the data of a recorded page with the passes of several texts, between which a reader switches.
+
+    The head is that of the first one, and its entry "saved" has what differs in the others. Parameters that
+    the first pass has, too, are carried once.
+
+    Args:
+        pages: The data of a page for each of the texts.
+
+    Raises:
+        UserError: If a page has no room for all of them.
+    """
+    (head, first), *others = pages
+    values = {step["path"]: value for step, value, _ in _steps_of(pages[0])}
+    arrays, saved = list(first), []
+    for page in others:
+        steps = []
+        for step, value, grad in _steps_of(page):
+            is_shared = step["op"] == "parameter" and np.array_equal(values.get(step["path"], ()), value)
+            steps.append(step | {"shared": is_shared})
+            arrays += [array for array in (None if is_shared else value, grad) if array is not None]
+        own = {name: page.head.get(name) for name in ("example", "aliases", "predictions")}
+        saved.append(own | {"steps": steps})
+    require_size(arrays, "this model", "text" if not others else "list of texts")
+    return PageData(head | ({"saved": saved} if saved else {}), arrays)
+
+
+def _steps_of(page: PageData) -> Iterator[tuple[dict[str, Any], Array, Array | None]]:
+    """Yield each step of a recorded pass with its values, and its gradient or None."""
+    arrays = iter(page.arrays)
+    for step in page.head["steps"]:
+        yield step, next(arrays), next(arrays) if step["grad"] else None
 
 
 # The example

@@ -189,36 +189,61 @@ def attribution_of(
         UserError: If the model has no layers of this kind, if it cannot read the ids, or if it has no such
             position or token.
     """
-    if hasattr(model.output if isinstance(model, GPT) else None, "cap"):
-        raise UserError(
-            "the logits of this model are capped, so they are no sums of what its parts add: use the lens or "
-            "patching, or a model without final_logit_softcapping"
-        )
-    watched = watchable(model, np.float64)
-    stack = last_stack(watched)
-    cuts = [_cut(layer) for layer in stack.layers]
-    norms = [_fix_norms(layer) for layer in stack.layers]
-    has_head = isinstance(model, Bert)
-    last_norms = [] if has_head else _fix_norms(stack)
-    stack.layers[0] = embedded = InputTap(stack.layers[0])
-    if has_head:
-        watched.head = InputTap(watched.head)
+    return Attributions(model, ids).of(output, explained, versus=versus)
 
-    logits, cache = watched.forward(*ids)  # (1, T, V)
-    dlogits = score_gradient(logits, output, versus)
-    watched.backward(dlogits, cache)
 
-    parts = [Part(None, "embedding", _product(embedded.y, embedded.dy))]
-    for index, (own_cuts, own_norms) in enumerate(zip(cuts, norms, strict=True)):
-        parts += _parts_of_layer(index, own_cuts, own_norms)
-    logit = _product(logits, dlogits)
-    if has_head:
-        total = _product(watched.head.y, watched.head.dy)
-        return LogitAttribution(explained, output.position, logit, parts, total)
-    biases = sum(map(_bias, last_norms)) + _bias_product(watched.output, dlogits)
-    return LogitAttribution(
-        explained, output.position, logit, [*parts, Part(None, "biases of the output", biases)], logit
-    )
+class Attributions:
+    """One forward pass in float64, from which what the parts add to any of its logits is computed.
+
+    Args:
+        model: A GPT, a Bert or a Transformer. Of a Transformer, the parts of the decoder.
+        ids: The ids of each of its inputs, of shape (1, T).
+
+    Raises:
+        UserError: If the model has no layers of this kind, or if it cannot read the ids.
+    """
+
+    def __init__(self, model: Any, ids: Sequence[Array]) -> None:
+        if hasattr(model.output if isinstance(model, GPT) else None, "cap"):
+            raise UserError(
+                "the logits of this model are capped, so they are no sums of what its parts add: use the "
+                "lens or patching, or a model without final_logit_softcapping"
+            )
+        self._model = watchable(model, np.float64)
+        stack = last_stack(self._model)
+        self._cuts = [_cut(layer) for layer in stack.layers]
+        self._norms = [_fix_norms(layer) for layer in stack.layers]
+        self._has_head = isinstance(model, Bert)
+        self._last_norms = [] if self._has_head else _fix_norms(stack)
+        stack.layers[0] = self._embedded = InputTap(stack.layers[0])
+        if self._has_head:
+            self._model.head = InputTap(self._model.head)
+        self._logits, self._cache = self._model.forward(*ids)  # (1, T, V)
+
+    def of(self, output: Output, explained: str, *, versus: int | None = None) -> LogitAttribution:
+        """Return what each part adds to a logit.
+
+        Args:
+            output: The token, and the position at which it is predicted.
+            explained: The label of what is explained.
+            versus: The id of another token, for the difference of the two logits.
+
+        Raises:
+            UserError: If the model has no such position or token.
+        """
+        dlogits = score_gradient(self._logits, output, versus)
+        self._model.backward(dlogits, self._cache)
+
+        parts = [Part(None, "embedding", _product(self._embedded.y, self._embedded.dy))]
+        for index, (own_cuts, own_norms) in enumerate(zip(self._cuts, self._norms, strict=True)):
+            parts += _parts_of_layer(index, own_cuts, own_norms)
+        logit = _product(self._logits, dlogits)
+        if self._has_head:
+            total = _product(self._model.head.y, self._model.head.dy)
+            return LogitAttribution(explained, output.position, logit, parts, total)
+        biases = sum(map(_bias, self._last_norms)) + _bias_product(self._model.output, dlogits)
+        parts.append(Part(None, "biases of the output", biases))
+        return LogitAttribution(explained, output.position, logit, parts, logit)
 
 
 def _cut(layer: Module) -> dict[str, Cut]:

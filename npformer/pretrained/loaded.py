@@ -472,14 +472,14 @@ class Translator(Inside):
         pairs = zip(own.predicted, other.predicted, strict=False)
         return next((place for place, (a, b) in enumerate(pairs) if a != b), own.usual)
 
-    def explore(self, sentence: str, translation: str | None = None) -> "Page":
+    def explore(self, sentence: str | Sequence[str], translation: str | None = None) -> "Page":
         """Return a page on which one follows every number of the model, forward and backward.
 
         `.save(FILE)` writes the page, which opens offline in a browser. A notebook shows it in a frame.
 
         Args:
-            sentence: The sentence to translate.
-            translation: The translation. By default, the model translates.
+            sentence: The sentence to translate, or several, of which the page shows the first one at first.
+            translation: The translation of a single sentence. By default, the model translates.
 
         Raises:
             UserError: If a text is empty or too long for a page, or if the model does not know a word.

@@ -1,6 +1,6 @@
 """TextModel, the base class of the trained models that read one text."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, overload
 
@@ -156,13 +156,13 @@ class TextModel(Inside):
             most_points=most_points,
         )
 
-    def explore(self, text: str, filled: str | None = None) -> "Page":
+    def explore(self, text: str | Sequence[str], filled: str | None = None) -> "Page":
         """Return a page on which one follows every number of the model, forward and backward.
 
         `.save(FILE)` writes the page, which opens offline in a browser. A notebook shows it in a frame.
 
         Args:
-            text: The text.
+            text: The text, or several, of which the page shows the first one at first.
             filled: For a masked language model, the text with its gaps filled, for the loss. By default, the
                 model fills them. A language model predicts the next tokens of the text itself.
 

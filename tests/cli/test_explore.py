@@ -127,4 +127,4 @@ def test_the_command_for_a_text_that_looks_like_an_option():
     model = SimpleNamespace(name="-m", tokenizer=tokenizer, unknown_words=lambda text: [])
     words = shlex.split(command.explore_command(model, "-5 degrees"))
     assert words == ["npformer", "explore", "--model", "./-m", "--open", "--", "-5 degrees"]
-    assert make_parser("explore").parse(words[2:]).sentence == "-5 degrees"
+    assert make_parser("explore").parse(words[2:]).sentence == ["-5 degrees"]

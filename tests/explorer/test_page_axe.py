@@ -16,7 +16,7 @@ from readers import VIEWS
 from npformer import nn
 from npformer.explorer import explore_layer
 from npformer.explorer.page import make_page
-from npformer.explorer.recorded import recorded_data
+from npformer.explorer.recorded import recorded_data, with_saved
 
 AXE = os.environ.get("NPFORMER_AXE")
 pytestmark = [
@@ -37,9 +37,14 @@ RUN = """async () => {
 def pages(html, loaded_gpt):
     """Return the pages by their kind: a live one, a recorded one, and that of a layer."""
     x = np.random.default_rng(0).standard_normal((1, 3, 8)).astype(np.float32)
-    recorded = recorded_data(loaded_gpt(), "the cat ate")
+    texts = ["the cat ate", "the dog"]
+    head, arrays = with_saved([recorded_data(loaded_gpt(), text) for text in texts])
     layer = explore_layer(nn.FeedForward(8, 12), x)
-    return {"live": html, "recorded": make_page(*recorded).html, "layer": layer.html}
+    return {
+        "live": html,
+        "recorded": make_page(head | {"sentences": texts}, arrays).html,
+        "layer": layer.html,
+    }
 
 
 # the phone and the desk, each in one of the themes; every night, all widths in both
@@ -96,7 +101,7 @@ def test_the_views_of_pages_that_compute_nothing(kind, chromium, pages, width, s
         checker = Checker(page)
         check_steps(checker)
         views = page.locator("#views button").all_text_contents()
-        assert views == VIEWS[: {"recorded": 3, "layer": 2}[kind]]  # no tab without content
+        assert views == VIEWS[: {"recorded": 4, "layer": 2}[kind]]  # no tab without content
         for view in views:
             checker.show(view)
             checker.check(view)

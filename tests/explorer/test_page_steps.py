@@ -249,6 +249,44 @@ def test_a_cell_of_another_array_says_its_number_and_leads_to_its_computation(pa
     assert page.text_content("#said").startswith("query projection, weight, dimension 1, dimension 2: ")
 
 
+# for each frame over the grids: the grid, and how many rows and columns the frame encloses
+FRAMES = """() => {
+    const frames = [], { steps } = npformer;
+    steps.drawBeats({ frame: (...box) => frames.push(box) }, {});
+    return frames.map(([x, y, width, height]) => {
+        const holds = (p) => p.x <= x + 2 && x < p.x + 600 && p.y <= y + 2;
+        const grid = steps.layout.placed.filter(holds).reduce((a, b) => (b.x + b.y > a.x + a.y ? b : a));
+        return [grid.slice.name, (height - 1) / grid.cellHeight, (width - 1) / grid.cellWidth].map(
+            (each) => (typeof each === "number" ? Math.round(each) : each),
+        );
+    });
+}"""
+
+
+@pytest.mark.parametrize("how", ["pointer", "focus"])
+def test_a_name_in_the_code_answers_with_its_array_and_its_block(page, how):
+    page.evaluate("""() => {
+        const { explorer } = npformer, path = "decoder.1.cross.projections.1.product";
+        explorer.goToPosition(explorer.timeline.findIndex(({ step }) => step.path === path));
+        explorer.changed();
+    }""")
+    assert page.evaluate(FRAMES) == [["y", 1, 1]]  # the chosen number
+    name = page.locator('#code .now b:text-is("rows")')
+    name.hover() if how == "pointer" else name.focus()
+    title = "encoder.1.norm2.y, shape 5 × 8: encoder, layer 1, norm (around feed-forward)"
+    assert name.get_attribute("title") == title
+    assert page.text_content("#said") == (title if how == "focus" else "")
+    assert page.evaluate(FRAMES) == [["y", 1, 1], ["rows", 5, 8]]
+    assert page.get_attribute("#map .present", "data-block") == "encoder.1.norm2"
+    page.mouse.move(0, 0)
+    page.focus("#step")
+    assert page.evaluate(FRAMES) == [["y", 1, 1]]
+    assert page.get_attribute("#map .present", "data-block") == "decoder.1.cross"
+    choose(page, "backward")
+    page.hover("#step", position=page.evaluate(PLACE, [1, 2, 3]))
+    assert len(page.evaluate(FRAMES)) == 2  # the chosen number, and the cell
+
+
 def test_next_shows_in_beats_how_the_number_is_made(page, chromium, html):
     """A frame takes at most 16 ms of script; where less motion is asked for, each beat stands still."""
     page.evaluate("npformer.explorer.goTo('decoder.0.cross.attention.k'); npformer.explorer.changed()")

@@ -143,7 +143,7 @@ def check_decision(page, expected):
     assert page.evaluate("npformer.explorer.view") == "steps"
     assert page.get_attribute("#map .present", "data-block") == present
     told = page.text_content("#row-norms")
-    value = re.match(r"This part adds (\S+) to the logit of “.+?” after “.+?”\. The largest share, ", told)[1]
+    value = re.match(r"After “.+”, this part adds (\S+) to the logit of “.+?”\. The largest share, ", told)[1]
     assert value in page.locator("#lens-parts li > span:last-child").all_text_contents()
 
 
@@ -242,6 +242,18 @@ def test_without_motion_the_stages_stand_still(chromium, html):
         for stage in (1, 2):
             page.click('#overview button:text-is("Play")')
             assert page.evaluate("[npformer.overview.stage, npformer.overview.frame]") == [stage, 0]
+        page.click('#views button:text-is("Teach it")')
+        assert page.evaluate(SLIDE) == []
+
+
+# the properties of bars of probabilities that move after a training step
+SLIDE = """(() => {
+    npformer.step(0.01);
+    npformer.step(0.01);
+    const bars = [...document.querySelectorAll(".words .share i")],
+        moving = bars.flatMap((bar) => bar.getAnimations());
+    return bars.length && [...new Set(moving.map(({ transitionProperty }) => transitionProperty))];
+})()"""
 
 
 def test_a_translation_is_taught_and_forgotten(page):
@@ -264,6 +276,7 @@ def test_a_translation_is_taught_and_forgotten(page):
     assert "moved" in page.get_attribute('[data-block="target"]', "class")
     beginning = page.text_content("#training .comparison > table td")
     assert beginning.strip() == f"{losses[0]:.3f}"
+    assert page.evaluate(SLIDE) == ["width"]
     page.click("#teach-forget")
     assert page.text_content("#teach-told").startswith("Forgotten: ")
     assert page.input_value("#teach-target") == "un"  # what the reader wrote stays

@@ -40,7 +40,7 @@ attention 'the cat sleeps' --model runs/tiny --last --kind encoder --layer 0 --h
 attention 'the cat' --model runs/text --out new
 attention 'the [MASK]' --model runs/sentences
 explore 'the cat' --model runs/tiny --last --target 'le chat' --out new.html --open
-explore 'the cat' --model runs/text --backend numpy --language zh
+explore 'the cat' 'the dog' --model runs/text --backend numpy --language zh
 saliency 'the cat' --model runs/text --last --target s --position 1 --score logit --points 8 --tolerance 0.5 \
  --out new.png
 saliency 'the [MASK] sleeps' --model runs/sentences --method gradient

@@ -2,8 +2,6 @@
 // The factors of which the terms of a number consist.
 import { t } from "../words/text.js";
 
-/** @typedef {import("../engine/tape.js").Step} Step */
-
 /**
  * One number of a product.
  *

@@ -9,10 +9,6 @@ import { ARITHMETIC_OF_POSITIONS } from "./terms_positions.js";
 import { ARITHMETIC_OF_ROWS } from "./terms_rows.js";
 import { t } from "../words/text.js";
 
-/** @typedef {import("../engine/tape.js").Tape} Tape */
-/** @typedef {import("../engine/tape.js").Step} Step */
-/** @typedef {import("./factors.js").Term} Term */
-
 /**
  * The explanation of a number, which is the factor scale times the sum of the terms.
  * @typedef {{terms: Term[], scale: import("./factors.js").Factor, sum: number, number: number,

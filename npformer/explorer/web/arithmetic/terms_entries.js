@@ -4,9 +4,6 @@ import { SCALARS } from "../engine/activations.js";
 import { computed, constant, entry, gradient, placesOfRow, term } from "./factors.js";
 import { t } from "../words/text.js";
 
-/** @typedef {import("./factors.js").Arithmetic} Arithmetic */
-/** @typedef {import("../engine/tape.js").Step} Step */
-
 /**
  * Return the terms of the gradient that an input gets from the same entry of the output, and nothing else.
  * @param {Step} step

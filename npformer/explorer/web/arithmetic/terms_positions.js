@@ -4,10 +4,6 @@
 import { constant, entry, gradient, term } from "./factors.js";
 import { t } from "../words/text.js";
 
-/** @typedef {import("./factors.js").Arithmetic} Arithmetic */
-/** @typedef {import("./factors.js").Term} Term */
-/** @typedef {import("../engine/tape.js").Step} Step */
-
 /**
  * Return the two terms of an entry of a pair that is rotated: the entry times the cosine, and the other one
  * of the pair times the sine. In the table (T, K), the first K / 2 columns are cosines, the others sines.

@@ -3,9 +3,6 @@
 import { constant, entry, gradient, term } from "./factors.js";
 import { t } from "../words/text.js";
 
-/** @typedef {import("./factors.js").Arithmetic} Arithmetic */
-/** @typedef {import("./factors.js").Term} Term */
-
 /**
  * Return the terms that a function gives for 0 .. length - 1.
  * @param {number} length

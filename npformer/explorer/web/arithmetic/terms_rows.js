@@ -4,9 +4,6 @@ import { exponentials } from "../engine/attention.js";
 import { computed, constant, entry, gradient, placesOfRow, term } from "./factors.js";
 import { t } from "../words/text.js";
 
-/** @typedef {import("./factors.js").Arithmetic} Arithmetic */
-/** @typedef {import("../engine/tape.js").Step} Step */
-
 /**
  * Return the exponentials of the row of an entry, as the softmax computes them.
  * @param {Step} x

@@ -10,13 +10,7 @@ import { isProduct } from "./step_slices.js";
 import { CHOSEN, levelOf, paletteOf } from "./colors.js";
 import { t } from "../words/text.js";
 
-/** @typedef {import("./surfaces.js").Surface} Surface */
-/** @typedef {import("./colors.js").Theme} Theme */
-/** @typedef {import("./step_layout.js").Placed} Placed */
-/** @typedef {import("../arithmetic/terms.js").Explanation} Explanation */
 /** @typedef {{x: number, y: number, width: number, height: number, color: string}} Cell */
-/** @typedef {import("./step_layout.js").Layout} Layout */
-/** @typedef {import("../arithmetic/factors.js").Factor} Factor */
 
 const PRODUCT_BEATS = [t("meet"), t("products"), t("sum")];
 const SOFTMAX_BEATS = [t("scores"), t("exponentials"), t("division")];

@@ -4,9 +4,6 @@ import { CHOSEN, labelStyle } from "./colors.js";
 import { clip } from "./draw_grids.js";
 import { Picture } from "./picture.js";
 
-/** @typedef {import("./surfaces.js").Surface} Surface */
-/** @typedef {import("./colors.js").Theme} Theme */
-
 /**
  * @typedef {object} CellGridOptions
  * @property {string} id          of the picture

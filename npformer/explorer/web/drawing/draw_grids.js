@@ -5,10 +5,6 @@ import { cellText } from "./number_texts.js";
 import { cellOf, gridSize, numbersOf, placeOf } from "./slices.js";
 import { labelsOf } from "./step_layout.js";
 
-/** @typedef {import("./step_layout.js").Placed} Placed */
-/** @typedef {import("./surfaces.js").Surface} Surface */
-/** @typedef {import("./colors.js").Theme} Theme */
-
 const DIMMED = 0.6; // of a cell that takes no part
 const INFINITE = "#767676"; // the colour of -inf
 
@@ -17,10 +13,7 @@ const INFINITE = "#767676"; // the colour of -inf
  * @typedef {{values: Map<object, Set<number>>, gradients: Map<object, Set<number>>}} Parts
  */
 
-/**
- * @param {import("../arithmetic/terms.js").Explanation} explanation
- * @returns {Parts}
- */
+/** @type {(explanation: Explanation) => Parts} */
 export function partsOf({ terms: list, inner }) {
   /** @type {Parts} */
   const parts = { values: new Map(), gradients: new Map() };
@@ -51,11 +44,6 @@ export function drawGrid(surface, theme, placed, parts, chosen) {
     placed.isResult ? index === chosen : (lit?.has(index) ?? false),
   );
   if (lit && !placed.isResult) drawFrames(surface, placed, lit);
-  if (cell) {
-    const [i, j] = cell,
-      { x, y, cellWidth, cellHeight } = placed;
-    surface.frame(x + j * cellWidth - 1, y + i * cellHeight - 1, cellWidth + 1, cellHeight + 1, CHOSEN, 2.5);
-  }
   drawLabels(surface, theme, placed, cell ?? commonCell(slice, lit));
 }
 
@@ -133,27 +121,28 @@ export function powerOf({ isGradient, largest }) {
   return isGradient && largest ? Math.floor(Math.log10(largest)) : 0;
 }
 
+/**
+ * Draw a frame around some cells of a grid: those from row a to b and from column c to d.
+ * @type {(surface: Surface, placed: Placed, cells: number[], thickness: number) => void}
+ */
+export function frameCells(surface, { x, y, cellWidth, cellHeight }, [a, b, c, d], thickness) {
+  const width = (d - c + 1) * cellWidth + 1,
+    height = (b - a + 1) * cellHeight + 1;
+  surface.frame(x + c * cellWidth - 1, y + a * cellHeight - 1, width, height, CHOSEN, thickness);
+}
+
 /** @type {(surface: Surface, placed: Placed, lit: Set<number>) => void} */
-function drawFrames(surface, { slice, x, y, cellWidth, cellHeight }, lit) {
+function drawFrames(surface, placed, lit) {
   const cells = /** @type {[number, number][]} */ (
-    [...lit].map((index) => cellOf(slice, index)).filter(Boolean)
+    [...lit].map((index) => cellOf(placed.slice, index)).filter(Boolean)
   );
   if (!cells.length) return;
   const rows = cells.map(([i]) => i),
     columns = cells.map(([, j]) => j);
   const [i0, i1, j0, j1] = [Math.min(...rows), Math.max(...rows), Math.min(...columns), Math.max(...columns)];
   const isBlock = (i1 - i0 + 1) * (j1 - j0 + 1) === new Set(cells.map(([i, j]) => `${i} ${j}`)).size;
-  const frame = (/** @type {number[]} */ [a, b, c, d]) =>
-    surface.frame(
-      x + c * cellWidth - 1,
-      y + a * cellHeight - 1,
-      (d - c + 1) * cellWidth + 1,
-      (b - a + 1) * cellHeight + 1,
-      CHOSEN,
-      2,
-    );
-  if (isBlock) frame([i0, i1, j0, j1]);
-  else cells.slice(0, 100).forEach(([i, j]) => frame([i, i, j, j]));
+  if (isBlock) frameCells(surface, placed, [i0, i1, j0, j1], 2);
+  else cells.slice(0, 100).forEach(([i, j]) => frameCells(surface, placed, [i, i, j, j], 2));
 }
 
 /** @type {(surface: Surface, theme: Theme, placed: Placed, cell: [number, number] | null) => void} */

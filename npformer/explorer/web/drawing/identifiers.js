@@ -104,14 +104,15 @@ export function gradientLine(key, which, count) {
 }
 
 /**
- * Cut a line of code into pieces, each with the role of its name.
+ * Cut a line of code into pieces, each with the role of its name, and whether that is the name of a gradient.
  * @param {string} line
  * @param {string} key
  * @param {"forward" | "backward"} direction
- * @returns {{text: string, role: Role | null}[]}
+ * @returns {{text: string, role: Role | null, isGradient: boolean}[]}
  */
 export function tintedPieces(line, key, direction) {
-  const names = direction === "forward" ? (NAMES[key] ?? OTHER_NAMES).names : backwardNames(key);
+  const { names: values } = NAMES[key] ?? OTHER_NAMES,
+    names = direction === "forward" ? values : backwardNames(key);
   const code = line.replace(/\s+#.*$/, ""),
     equals = code.indexOf(" = ");
   const pieces = [...code.matchAll(/[A-Za-z_]\w*|[^A-Za-z_]+/g)].map(({ 0: text, index }) => {
@@ -119,10 +120,10 @@ export function tintedPieces(line, key, direction) {
     const isLeft = direction === "forward" && equals > 0 && index < equals && index === 0;
     /** @type {Role | null} */
     const role = isLeft ? "output" : isAttribute ? null : (names[text] ?? null);
-    return { text, role };
+    return { text, role, isGradient: direction === "backward" && text !== "y" && !(text in values) };
   });
-  if (code.length < line.length) pieces.push({ text: line.slice(code.length), role: null });
-  return pieces;
+  const comment = { text: line.slice(code.length), role: null, isGradient: false };
+  return comment.text ? [...pieces, comment] : pieces;
 }
 
 /**

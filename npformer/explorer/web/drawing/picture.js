@@ -6,9 +6,6 @@ import { CanvasSurface } from "./surfaces.js";
 import { Saves } from "./saves.js";
 import { currentTheme } from "./colors.js";
 
-/** @typedef {import("./surfaces.js").Surface} Surface */
-/** @typedef {import("./colors.js").Theme} Theme */
-
 /**
  * @typedef {object} PictureOptions
  * @property {string} id          a name, with which that of the saved file begins

@@ -6,10 +6,6 @@ import { axesOf, tokensOf, vocabularyAxis } from "../state/axes.js";
 import { shapeText } from "./number_texts.js";
 import { t } from "../words/text.js";
 
-/** @typedef {import("../engine/tape.js").Step} Step */
-/** @typedef {import("../state/session.js").Session} Session */
-/** @typedef {import("./identifiers.js").Role} Role */
-
 /**
  * @typedef {object} Slice
  * @property {Step} step

@@ -5,9 +5,6 @@
 import { gridSize } from "./slices.js";
 import { isProduct, slicesOf } from "./step_slices.js";
 
-/** @typedef {import("./slices.js").Slice} Slice */
-/** @typedef {import("../state/explorer.js").Explorer} Explorer */
-
 /**
  * A grid on the picture.
  * @typedef {object} Placed

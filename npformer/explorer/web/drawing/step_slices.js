@@ -5,9 +5,6 @@ import { codeName, gradientName } from "./identifiers.js";
 import { shownWords, sliceOf } from "./slices.js";
 import { unravel } from "../state/axes.js";
 
-/** @typedef {import("./slices.js").Slice} Slice */
-/** @typedef {import("../state/explorer.js").Explorer} Explorer */
-
 const PRODUCTS = ["scores", "linear", "weighted_sum"];
 
 /** Return whether a step is a product of two matrices. @param {import("../engine/tape.js").Step} step */
@@ -51,12 +48,7 @@ export function slicesOf(explorer) {
   return { slices: [output, ...values, ...masks, slices[which]], result: slices[which] };
 }
 
-/**
- * @param {import("../engine/tape.js").Step} step
- * @param {import("../engine/tape.js").Step} array
- * @param {import("./identifiers.js").Role} role
- * @param {boolean} isGradient
- */
+/** @type {(step: Step, array: Step, role: Role, isGradient: boolean) => string} */
 function nameOf(step, array, role, isGradient) {
   return (isGradient ? gradientName : codeName)(step.line, role, array.path);
 }

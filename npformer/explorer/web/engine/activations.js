@@ -2,9 +2,6 @@
 // The activations of the feed-forward network and of projections: max(0, x), and x times a number between 0
 // and 1.
 
-/** @typedef {import("./tape.js").Tape} Tape */
-/** @typedef {import("./tape.js").Step} Step */
-
 /**
  * A function that an activation applies to each entry, with its derivative.
  * @typedef {object} Scalar

@@ -4,9 +4,6 @@ import { rearrange } from "./linear.js";
 import { addProduct, addProductWithTransposed, addTransposedProduct } from "./products.js";
 import { argmax } from "./tape.js";
 
-/** @typedef {import("./tape.js").Tape} Tape */
-/** @typedef {import("./tape.js").Step} Step */
-
 /**
  * Split some columns into heads: x (T, W) -> y (H, T, K), from the columns start .. start + H K - 1.
  * @param {Tape} tape

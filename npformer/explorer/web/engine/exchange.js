@@ -4,8 +4,6 @@
 import { likeliest } from "./attention.js";
 import { rowOf } from "./tape.js";
 
-/** @typedef {import("./pass.js").Ids} Ids */
-
 const TRIED = 24; // the number of words that are tried, those with the most similar vectors
 const SURE = 0.8; // how sure the model must be of its predictions, relative to the surest text
 

@@ -6,10 +6,6 @@ import { gatedActivation, isGated } from "./activations.js";
 import { rmsNorm } from "./normalization.js";
 import { textMask } from "./masks.js";
 
-/** @typedef {import("./tape.js").Step} Step */
-/** @typedef {import("./tape.js").Tape} Tape */
-/** @typedef {import("./pass.js").Edits} Edits */
-
 // the settings of a Transformer that every GPT has
 const PARTS = {
   scale_embedding: false,

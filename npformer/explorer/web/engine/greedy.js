@@ -4,9 +4,6 @@
 import { Tape, argmax } from "./tape.js";
 import { Transformer, TransformerPass } from "./transformer.js";
 
-/** @typedef {import("./pass.js").Edits} Edits */
-/** @typedef {import("./pass.js").Model} Model */
-
 export const UNKNOWN_ID = 1;
 const EXTRA_TOKENS = 50; // of a translation, more than the source has (Vaswani et al. 2017, section 6.1)
 

@@ -3,13 +3,10 @@
 // and what each of its parts adds to a logit (direct logit attribution, Elhage et al. 2021).
 import { argmax, rowOf } from "./tape.js";
 
-/** @typedef {import("./tape.js").Step} Step */
-/** @typedef {import("./tape.js").Tape} Tape */
-
 /**
- * A part of the model, its array, and what it adds to a logit; and the dimension of the array that adds most.
- * The name of a head is its number.
- * @typedef {{name: string, step: Step, value: number, dimension: number, largest: number}} Part
+ * A part of the model, its array, and what it adds to a logit; and the dimension of the array that adds most,
+ * with what it adds if that is known. The name of a head is its number.
+ * @typedef {{name: string, step: Step, value: number, dimension: number, largest?: number}} Part
  */
 
 /**

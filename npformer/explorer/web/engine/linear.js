@@ -2,9 +2,6 @@
 // Embeddings, the linear map, and the arrays that are added to others.
 import { addProduct, addProductWithTransposed, addTransposedProduct } from "./products.js";
 
-/** @typedef {import("./tape.js").Tape} Tape */
-/** @typedef {import("./tape.js").Step} Step */
-
 /**
  * Look up the vector of each token: table (V, D), ids (T,) -> y (T, D). The vector of zeroId is 0.
  * @param {Tape} tape

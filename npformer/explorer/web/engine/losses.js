@@ -2,9 +2,6 @@
 // The cross-entropy with label smoothing: the mean of -Σ_v q_v log p_v over the tokens that are not padding.
 import { exponentials } from "./attention.js";
 
-/** @typedef {import("./tape.js").Tape} Tape */
-/** @typedef {import("./tape.js").Step} Step */
-
 /**
  * Compute the loss of logits (T, V). The target distribution q is smoothing / V at every token of the
  * vocabulary, plus 1 - smoothing at the target. The package computes the gradient of the logits in one step,

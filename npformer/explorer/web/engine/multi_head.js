@@ -9,10 +9,6 @@ import { clippedDistance, collectByDistance, spreadByDistance } from "./relative
 import { activate } from "./activations.js";
 import { maskCells } from "./masks.js";
 
-/** @typedef {import("./tape.js").Step} Step */
-/** @typedef {import("./pass.js").ForwardPass} ForwardPass */
-/** @typedef {import("./masks.js").Mask} Mask */
-
 /**
  * Compute the attention of each query to the keys: query (T, D), key (S, D) -> y (T, D). The values are
  * computed from the same input as the keys. In self-attention, query and key are the same step.

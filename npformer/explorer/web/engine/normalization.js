@@ -2,9 +2,6 @@
 // Layer normalization: y = gain (x - mean) / sqrt(variance + eps) + bias, over the entries of each row. RMS
 // normalization leaves out the mean and the bias: y = gain x / sqrt(mean(x²) + eps).
 
-/** @typedef {import("./tape.js").Tape} Tape */
-/** @typedef {import("./tape.js").Step} Step */
-
 /**
  * Normalize each row: x (T, D), gain (D,), bias (D,) or none -> y (T, D). The package computes dx in one
  * line,

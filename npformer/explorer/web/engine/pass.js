@@ -8,9 +8,6 @@ import { activate } from "./activations.js";
 import { crossEntropy } from "./losses.js";
 import { multiHeadAttention } from "./multi_head.js";
 
-/** @typedef {import("./tape.js").Step} Step */
-/** @typedef {import("./masks.js").Config} Config */
-
 /**
  * The token ids of an example. A model that reads one text has no source.
  * @typedef {{source: number[], targetIn: number[], targetOut: number[]}} Ids

@@ -5,12 +5,6 @@
 import { outputsOfLayers } from "./lenses.js";
 import { argmax, rowOf } from "./tape.js";
 
-/** @typedef {import("./tape.js").Step} Step */
-/** @typedef {import("./tape.js").Tape} Tape */
-/** @typedef {import("./pass.js").Ids} Ids */
-/** @typedef {import("./pass.js").Edits} Edits */
-/** @typedef {import("./pass.js").Model} Model */
-
 /**
  * The score is the logit of a token at a position minus that of another one, if there is one.
  * @typedef {{position: number, token: number, versus: number | null}} Score

@@ -3,9 +3,6 @@
 // a learned vector that is added to the key, and another one that is added to the value.
 import { rearrange } from "./linear.js";
 
-/** @typedef {import("./tape.js").Tape} Tape */
-/** @typedef {import("./tape.js").Step} Step */
-
 /**
  * Return the index of the vector of each query t and key s: clip(s - t, -most, most) + most, of shape (T, S).
  * @param {number} length   T = S, since queries and keys are positions of one sentence

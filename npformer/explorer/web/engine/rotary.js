@@ -3,9 +3,6 @@
 // And heads of keys and values that several query heads share (Ainslie et al. 2023).
 import { rearrange } from "./linear.js";
 
-/** @typedef {import("./tape.js").Tape} Tape */
-/** @typedef {import("./tape.js").Step} Step */
-
 /**
  * Rotate each pair (a, b) of x to (a cos - b sin, a sin + b cos): x (H, T, K) -> y (H, T, K).
  * @param {Tape} tape

@@ -4,10 +4,6 @@
 import { ForwardPass, Model } from "./pass.js";
 import { causalMask, sourceMask } from "./masks.js";
 
-/** @typedef {import("./tape.js").Step} Step */
-/** @typedef {import("./tape.js").Tape} Tape */
-/** @typedef {import("./pass.js").Edits} Edits */
-
 /** The model. In its ids, targetIn is the start symbol, followed by all tokens of targetOut but the last. */
 export class Transformer extends Model {
   /** @type {(edits: Edits, tape: Tape) => TransformerPass} */

@@ -2,13 +2,11 @@
 // The state of the page in its address, so that a link shows the same view.
 import { checkedEdits } from "./checked_edits.js";
 import { editsApart, takeOver, takenFrom } from "./comparison.js";
+import { chooseSentence, chosenSentence } from "./recorded.js";
 import { ReaderError } from "./reader_error.js";
 import { repeatTraining, trainingText } from "./training_log.js";
 import { Translation } from "./translation.js";
 import { t } from "../words/text.js";
-
-/** @typedef {import("./explorer.js").Explorer} Explorer */
-/** @typedef {import("./session.js").Session} Session */
 
 /** The views, which are sections of the page. */
 export const VIEWS = ["overview", "steps", "attention", "lens", "compare", "changes", "slope", "training"];
@@ -17,8 +15,9 @@ export const VIEWS = ["overview", "steps", "attention", "lens", "compare", "chan
  * Return whether a view can show anything on this page: a recorded page computes nothing.
  * @type {(session: Session, view: string) => boolean}
  */
-export function isThere({ isLive, tape }, view) {
+export function isThere({ isLive, head, tape }, view) {
   if (view === "attention") return [...tape.names.keys()].some((name) => name.endsWith(".attention.weights"));
+  if (view === "lens" && head.predictions) return true;
   return ["overview", "steps"].includes(view) || (isLive && VIEWS.includes(view));
 }
 
@@ -54,7 +53,7 @@ export function addressOf(explorer) {
       edits = from ? editsApart(session) : session.edits;
     if (Object.keys(edits).length) parts.set("edits", JSON.stringify(edits));
     if (from) parts.set("taken", from);
-  }
+  } else if (chosenSentence(session) > 0) parts.set("saved", String(chosenSentence(session)));
   parts.set("view", view);
   parts.set("direction", direction);
   parts.set("step", moment.step.path);
@@ -85,6 +84,7 @@ export function readAddress(explorer, hash) {
     { session } = explorer;
   try {
     if (session.isLive) readSession(session, parts);
+    else if (parts.has("saved")) chooseSentence(session, Number(parts.get("saved")));
   } catch (error) {
     if (!(error instanceof ReaderError || error instanceof SyntaxError)) throw error;
     explorer.memory.message = t("The link could not be read whole: {message}", { message: error.message });

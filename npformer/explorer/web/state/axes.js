@@ -12,9 +12,6 @@ const AXES = {
   "source token": t("source token"),
 };
 
-/** @typedef {import("../engine/tape.js").Step} Step */
-/** @typedef {import("./session.js").Session} Session */
-
 /**
  * An axis: what it counts, and the names of its positions if they have any.
  * @typedef {{name: string, labels: string[] | null, length: number}} Axis

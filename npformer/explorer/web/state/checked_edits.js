@@ -2,8 +2,6 @@
 // The changes in an address, which may say anything.
 import { similarActivations } from "../engine/activations.js";
 
-/** @typedef {import("./session.js").Session} Session */
-
 /**
  * Keep of edits only what has the right form: an address may say anything.
  * @param {Session} session

@@ -5,8 +5,6 @@ import { comparedScore, patchingOf } from "../engine/patching.js";
 import { ReaderError } from "./reader_error.js";
 import { t } from "../words/text.js";
 
-/** @typedef {import("./session.js").Session} Session */
-
 /** Return the text with its last word exchanged for another of the same kind. @param {Session} session */
 export function otherText({ model, task, ids, tape, head }) {
   if (!model || !task || !ids) return "";

@@ -5,11 +5,6 @@ import { continuation } from "../engine/greedy.js";
 import { MOST_TOKENS, ReaderError, isIds, needsAsMany } from "./reader_error.js";
 import { t } from "../words/text.js";
 
-/** @typedef {import("../engine/pass.js").Ids} Ids */
-/** @typedef {import("../engine/pass.js").Edits} Edits */
-/** @typedef {import("./translation.js").Example} Example */
-/** @typedef {import("./translation.js").Translation} Translation */
-
 /** The words by which the page names what is read and written. */
 const CONTINUATION_WORDS = {
   input: t("Text"),

@@ -6,9 +6,6 @@ import { Session } from "./session.js";
 import { resultOf, timelineOf } from "./timeline.js";
 import { blockOf } from "./sentences.js";
 
-/** @typedef {import("../engine/tape.js").Step} Step */
-/** @typedef {import("./timeline.js").Moment} Moment */
-
 /**
  * @typedef {"overview" | "steps" | "attention" | "lens" | "compare" | "changes" | "slope" |
  *   "training"} ViewName

@@ -2,9 +2,8 @@
 // window.npformer: what tests and curious readers can use in the browser's console.
 
 import { patching } from "./comparison.js";
-import { attributionOf, layerLogits } from "../engine/lenses.js";
-
-/** @typedef {import("./explorer.js").Explorer} Explorer */
+import { layerLogits } from "../engine/lenses.js";
+import { everyPrediction } from "./predictions.js";
 
 /**
  * @param {Explorer} explorer
@@ -42,7 +41,14 @@ export function pageInterface(explorer, writer, overview) {
     layer_logits: () => (session.model ? layerLogits(session.model, session.edits, session.tape) : []),
     /** @type {(position: number, token: number) => [string, string, number][]} */
     attribution: (position, token) =>
-      attributionOf(session.tape, position, token).map(({ name, step, value }) => [name, step.path, value]),
+      everyPrediction(session)
+        .parts(position, token)
+        .map(({ name, step, value }) => [name, step.path, value]),
+    /** The most probable token after each layer, at each position. */
+    predictions: () => {
+      const { words, guesses } = everyPrediction(session);
+      return guesses.map((list) => list.map(({ best, p }) => [words[best], p]));
+    },
     /**
      * The effects of the activations of another text on the score that compares the two.
      * @type {(text: string, what: import("../engine/patching.js").Activation) => any}

@@ -8,8 +8,6 @@ import { repeatHeads } from "../engine/rotary.js";
 import { size, Tape } from "../engine/tape.js";
 import { t } from "../words/text.js";
 
-/** @typedef {import("../engine/tape.js").Step} Step */
-
 /**
  * A step as the page carries it, without its numbers.
  * @typedef {object} RecordedStep
@@ -20,20 +18,58 @@ import { t } from "../words/text.js";
  * @property {string} line
  * @property {any} note
  * @property {boolean} grad      whether the gradient is known
+ * @property {boolean} [shared]  whether the values are those of the first pass
  */
+
+/**
+ * Return the passes of a recorded page: the head and the numbers of each of its sentences.
+ * @type {(head: any, numbers: Float32Array) => {head: any, numbers: Float32Array}[]}
+ */
+export function recordedPasses(head, numbers) {
+  let start = 0;
+  return [head, ...(head.saved ?? [])].map((own) => {
+    const counts = own.steps.map((/** @type {RecordedStep} */ { shape, grad, shared }) => {
+      return size(shape) * (Number(!shared) + Number(grad));
+    });
+    const end = counts.reduce((/** @type {number} */ sum, /** @type {number} */ count) => sum + count, start);
+    const pass = { head: { ...head, ...own }, numbers: numbers.subarray(start, end) };
+    start = end;
+    return pass;
+  });
+}
+
+/**
+ * Use one of the sentences of the page: a live page computes it, a recorded one has its pass.
+ * @type {(session: Session, index: number) => void}
+ */
+export function chooseSentence(session, index) {
+  if (session.isLive) session.setSentence(session.head.sentences[index]);
+  if (!session.passes[index]) return;
+  const { head, numbers } = session.passes[index],
+    { source, target } = head.example;
+  Object.assign(session, { head, texts: { source, target: target ?? "" }, output: target ?? "" });
+  session.tape = recordedTape(head, numbers, session.firstTape);
+  session.setBaseline();
+}
+
+/** Return the place of the present sentence among these, or -1. @type {(session: Session) => number} */
+export function chosenSentence({ head, texts }) {
+  return (head.sentences ?? []).indexOf(texts.source);
+}
 
 /**
  * Return the tape with all recorded steps. Where a gradient is not known, it is empty.
  * @param {{steps: RecordedStep[], aliases: Record<string, number>}} head
  * @param {ArrayLike<number>} numbers   for each step its values, then its gradient if that is known
+ * @param {Tape | null} first   the tape of the first pass
  */
-export function recordedTape(head, numbers) {
+export function recordedTape(head, numbers, first = null) {
   const tape = new Tape({}, false);
   const all = Float64Array.from(numbers);
   let start = 0;
   const take = (/** @type {number} */ count) => all.subarray(start, (start += count));
-  for (const { path, op, shape, inputs, line, note, grad } of head.steps) {
-    const data = take(size(shape));
+  for (const { path, op, shape, inputs, line, note, grad, shared } of head.steps) {
+    const data = (shared && first?.names.get(path)?.data) || take(size(shape));
     const made = inputs.map((index) => tape.steps[index]);
     const step = tape.record(op, path, shape, data, made, completeNote(op, note, shape, made), line);
     if (grad) step.grad = take(data.length);

@@ -2,8 +2,6 @@
 // What each step does, in one sentence, forward and backward.
 import { t } from "../words/text.js";
 
-/** @typedef {import("../engine/tape.js").Tape} Tape */
-
 /** @type {Record<string, [string, string]>} */
 const SENTENCES = {
   embed: [
@@ -183,6 +181,7 @@ const BLOCK_NAMES = {
   feed_forward: t("feed-forward"),
   attention: t("attention"),
   embedding: t("embedding"),
+  biases: t("biases"),
 };
 
 /**

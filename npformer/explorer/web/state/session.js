@@ -2,7 +2,7 @@
 // The session: the model, the sentence and the changes of the reader, and what the model computes from them.
 import { Adam, GradientDescent, copyParameters, parameterGradients } from "../engine/optimizers.js";
 import { rowOf } from "../engine/tape.js";
-import { recordedTape } from "./recorded.js";
+import { recordedPasses, recordedTape } from "./recorded.js";
 import { readNumbers, scriptText, splitNumbers } from "./page_data.js";
 import { ReaderError } from "./reader_error.js";
 import { Continuation } from "./continuation.js";
@@ -24,6 +24,8 @@ export class Session {
     this.texts = { source: this.head.example?.source ?? "", target: this.head.example?.target ?? "" };
     this.isOwnOutput = true;
     this.output = this.texts.target; // of the model: the translation, or the continuation of the text
+    /** @type {{head: any, numbers: Float32Array}[]} one for each sentence, on a recorded page */
+    this.passes = [];
     /** @type {{name: string, optimizer: any} | null} */
     this.optimizer = null;
     /** @type {any} the tokens and changes before the first training step; null where a link made it */
@@ -42,8 +44,10 @@ export class Session {
       Object.assign(this, { ids, texts, output });
       this.tape = this.task.model.run(ids, this.edits);
     } else {
-      this.tape = recordedTape(this.head, numbers);
+      this.passes = recordedPasses(this.head, numbers);
+      this.tape = recordedTape(this.head, this.passes[0].numbers);
     }
+    this.firstTape = this.tape;
     this.before = this.summary();
     this.tapeBefore = this.tape;
     this.firstIds = JSON.stringify(this.ids);

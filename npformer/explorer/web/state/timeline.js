@@ -1,9 +1,6 @@
 // @ts-check
 // The steps in the order in which the reader goes through them.
 
-/** @typedef {import("../engine/tape.js").Step} Step */
-/** @typedef {import("../engine/tape.js").Tape} Tape */
-
 /**
  * A moment: forward, the array that is computed; backward, the array whose gradient is computed, as an input
  * of a step.

@@ -3,8 +3,6 @@
 import { ReaderError } from "./reader_error.js";
 import { t } from "../words/text.js";
 
-/** @typedef {import("./session.js").Session} Session */
-
 /** The largest number of training steps in a link: some seconds of work for the model of the tour. */
 export const MOST_LINKED = 100;
 

@@ -6,9 +6,6 @@ import { MOST_TOKENS, ReaderError, isIds, needsAsMany } from "./reader_error.js"
 import { detokenize, similarWords, tokenize } from "./tokenize.js";
 import { t } from "../words/text.js";
 
-/** @typedef {import("../engine/pass.js").Ids} Ids */
-/** @typedef {import("../engine/pass.js").Edits} Edits */
-
 /**
  * What was read: the ids, the texts, and the model's own output.
  * @typedef {{ids: Ids, texts: {source: string, target: string}, output: string, isOwn: boolean}} Example

@@ -3,8 +3,6 @@
 import { predictorOf } from "../engine/greedy.js";
 import { drawToken, tokenProbabilities } from "../engine/sampling.js";
 
-/** @typedef {import("./session.js").Session} Session */
-
 export class Writer {
   /** @param {Session} session */
   constructor(session) {

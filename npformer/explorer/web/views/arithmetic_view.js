@@ -8,10 +8,6 @@ import { placeText, unravel } from "../state/axes.js";
 import { resultOf } from "../state/timeline.js";
 import { counted, t } from "../words/text.js";
 
-/** @typedef {import("../state/explorer.js").Explorer} Explorer */
-/** @typedef {import("../arithmetic/terms.js").Explanation} Explanation */
-/** @typedef {import("../arithmetic/factors.js").Term} Term */
-
 const SHOWN = 5;
 
 /**

@@ -5,8 +5,6 @@ import { HEAD_COLORS } from "../drawing/colors.js";
 import { QUANTITIES, namesOf } from "./attention_maps.js";
 import { t } from "../words/text.js";
 
-/** @typedef {import("./attention_view.js").AttentionView} AttentionView */
-
 export class AttentionControls {
   /** @param {AttentionView} view */
   constructor(view) {

@@ -6,11 +6,6 @@ import { Picture } from "../drawing/picture.js";
 import { mapOf } from "./attention_maps.js";
 import { t } from "../words/text.js";
 
-/** @typedef {import("./attention_view.js").AttentionView} AttentionView */
-/** @typedef {import("../drawing/surfaces.js").Surface} Surface */
-/** @typedef {import("../drawing/colors.js").Theme} Theme */
-/** @typedef {import("./attention_maps.js").AttentionMap} AttentionMap */
-
 /** The grid of all maps. */
 export class AttentionGrid {
   /** @param {AttentionView} view */

@@ -6,11 +6,6 @@ import { HEAD_COLORS, labelStyle, mix, parse, rgbText, scaleColors } from "../dr
 import { clip } from "../drawing/draw_grids.js";
 import { t } from "../words/text.js";
 
-/** @typedef {import("./attention_view.js").AttentionView} AttentionView */
-/** @typedef {import("../drawing/surfaces.js").Surface} Surface */
-/** @typedef {import("../drawing/colors.js").Theme} Theme */
-/** @typedef {import("./attention_maps.js").AttentionMap} AttentionMap */
-
 const LINE_ROW = 20,
   LINE_TOP = 14,
   SQUARE = 10; // of a head, beside a token

@@ -6,9 +6,6 @@ import { visibleText } from "../drawing/number_texts.js";
 import { stackName } from "../state/sentences.js";
 import { t } from "../words/text.js";
 
-/** @typedef {import("../state/explorer.js").Explorer} Explorer */
-/** @typedef {import("../engine/tape.js").Step} Step */
-
 /**
  * One attention sublayer with its weights. The queries of a decoder are tokens that it reads, and its rows
  * are named by these and by the tokens that it has to predict there: "qu' → il".

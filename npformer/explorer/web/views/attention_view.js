@@ -12,9 +12,6 @@ import { mapOf, sublayersOf } from "./attention_maps.js";
 import { numberText } from "../drawing/number_texts.js";
 import { t } from "../words/text.js";
 
-/** @typedef {import("../state/explorer.js").Explorer} Explorer */
-/** @typedef {import("./attention_maps.js").AttentionMap} AttentionMap */
-
 export class AttentionView {
   /** @param {Explorer} explorer */
   constructor(explorer) {

@@ -5,8 +5,6 @@ import { sublayersOf } from "./attention_maps.js";
 import { numberText } from "../drawing/number_texts.js";
 import { t } from "../words/text.js";
 
-/** @typedef {import("../state/explorer.js").Explorer} Explorer */
-
 const MOST_LISTED = 4; // values of an array
 
 /** What a change says of its entries, by its kind. @type {Record<string, (list: any[]) => string>} */

@@ -11,8 +11,6 @@ import { Exchange } from "./exchange.js";
 import { numberText } from "../drawing/number_texts.js";
 import { t } from "../words/text.js";
 
-/** @typedef {import("../state/explorer.js").Explorer} Explorer */
-
 export class ChangesView {
   /** @param {Explorer} explorer */
   constructor(explorer) {

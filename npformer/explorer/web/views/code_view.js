@@ -2,10 +2,9 @@
 // The line of code of a step, with its names tinted like the grids, and the source text of its function.
 import { element, openDialog } from "../drawing/page_elements.js";
 import { TINTS, gradientLine, tintedPieces } from "../drawing/identifiers.js";
+import { answering } from "./pointed.js";
 import { lessonName } from "./site_links.js";
 import { t } from "../words/text.js";
-
-/** @typedef {import("../state/explorer.js").Explorer} Explorer */
 
 /** The place of the forward line of an operation that is not the last. @type {Record<string, number>} */
 const FORWARD_LINES = { mean: 0, rrms: 1 };
@@ -38,12 +37,18 @@ export function shownLines(explorer) {
 /**
  * Make the lines of code of the moment. In the backward pass, the forward line stands above.
  * @param {Explorer} explorer
+ * @param {(pointed: import("./pointed.js").Pointed | null) => void} outline   what a name in the present line
+ *   does that is pointed at
  */
-export function codeLines(explorer) {
+export function codeLines(explorer, outline) {
   const { direction, moment } = explorer,
     { line: key } = moment.step,
     { lines, now } = shownLines(explorer);
-  const made = lines.map((line, i) => tintedLine(line, key, direction, i === now ? "now" : ""));
+  const answer = (/** @type {Role} */ role, isGradient = false) =>
+    answering(explorer, role, isGradient, outline);
+  const made = lines.map((line, i) =>
+    i === now ? tintedLine(line, key, direction, "now", answer) : tintedLine(line, key, direction, ""),
+  );
   if (direction === "backward") {
     const forward = (linesOf(explorer).code ?? "").split("\n").pop() ?? "";
     made.unshift(tintedLine(forward, key, "forward", "forward-line"));
@@ -51,10 +56,15 @@ export function codeLines(explorer) {
   return made;
 }
 
-/** @type {(line: string, key: string, direction: "forward" | "backward", className: string) => any} */
-function tintedLine(line, key, direction, className) {
-  const pieces = tintedPieces(line, key, direction).map(({ text, role }) =>
-    role === null ? text : element("b", { className: TINTS[role], textContent: text }),
+/**
+ * @type {(line: string, key: string, direction: "forward" | "backward", className: string,
+ *   answer?: (role: Role, isGradient?: boolean) => any) => any}
+ */
+function tintedLine(line, key, direction, className, answer) {
+  const pieces = tintedPieces(line, key, direction).map(({ text, role, isGradient }) =>
+    role === null
+      ? text
+      : element("b", { className: TINTS[role], textContent: text, ...answer?.(role, isGradient) }),
   );
   return element("code", { className: `line ${className}` }, ...pieces);
 }

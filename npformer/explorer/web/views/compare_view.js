@@ -15,8 +15,6 @@ import { blockName, blockOf, blockTitle, layerName, stackName } from "../state/s
 import { ReaderError } from "../state/reader_error.js";
 import { t } from "../words/text.js";
 
-/** @typedef {import("../state/explorer.js").Explorer} Explorer */
-/** @typedef {import("../engine/patching.js").Activation} Activation */
 /** @typedef {NonNullable<ReturnType<typeof patching>>} Found */
 
 /**

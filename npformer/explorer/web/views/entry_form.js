@@ -5,9 +5,6 @@ import { numberText, shapeText } from "../drawing/number_texts.js";
 import { placeText, unravel } from "../state/axes.js";
 import { t } from "../words/text.js";
 
-/** @typedef {import("../state/explorer.js").Explorer} Explorer */
-/** @typedef {import("../engine/tape.js").Step} Step */
-
 /**
  * @param {Explorer} explorer
  * @param {string} id

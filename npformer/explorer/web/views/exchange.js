@@ -4,8 +4,6 @@
 import { byId, element, textInput } from "../drawing/page_elements.js";
 import { t } from "../words/text.js";
 
-/** @typedef {import("../state/explorer.js").Explorer} Explorer */
-
 export class Exchange {
   /**
    * @param {Explorer} explorer

@@ -4,9 +4,6 @@ import { tokensOf, sideOf } from "../state/axes.js";
 import { isComputed } from "../state/timeline.js";
 import { blockKind, blockOf } from "../state/sentences.js";
 
-/** @typedef {import("../state/explorer.js").Explorer} Explorer */
-/** @typedef {import("../engine/tape.js").Step} Step */
-
 /**
  * A block of the overview: its output, a row for each token, and in attention the weights. Its place is that
  * of a box, in which a column stands for each token.

@@ -10,10 +10,6 @@ import { argmax, rowOf } from "../engine/tape.js";
 import { splitName } from "./model_map.js";
 import { columnAt, columnWidth } from "./flow_layout.js";
 
-/** @typedef {import("../drawing/surfaces.js").Surface} Surface */
-/** @typedef {import("../drawing/colors.js").Theme} Theme */
-/** @typedef {import("./flow_layout.js").FlowBlock} FlowBlock */
-
 const ROOF = 14; // the height of a block's name where it stands above its columns
 const ROWS = 8; // of a thumbnail: each shows the largest number of some dimensions
 const LEAST = 0.05; // the smallest weight that has a ribbon
@@ -48,13 +44,7 @@ function thumbnailOf(data, count) {
   return small;
 }
 
-/**
- * @param {Surface} surface
- * @param {Theme} theme
- * @param {FlowBlock} box
- * @param {FlowState} state
- * @param {import("../state/session.js").Session} session
- */
+/** @type {(surface: Surface, theme: Theme, box: FlowBlock, state: FlowState, session: Session) => void} */
 export function drawFlowBlock(surface, theme, box, state, session) {
   const { x, y, width, height, block, weights } = box,
     { part, isChosen } = state;

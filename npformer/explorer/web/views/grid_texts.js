@@ -9,10 +9,7 @@ import { labelsOf } from "../drawing/step_layout.js";
 import { numberText, powerOfTen, shapeText, visibleText } from "../drawing/number_texts.js";
 import { t } from "../words/text.js";
 
-/**
- * @param {import("../drawing/step_layout.js").Placed} placed
- * @param {import("../drawing/colors.js").Theme} theme
- */
+/** @type {(placed: Placed, theme: Theme) => any} */
 export function legendOf({ slice, cellWidth }, theme) {
   const kind = slice.isGradient ? "gradient" : "value",
     bar = element("i", { styles: { background: scaleBar(kind, theme) } });

@@ -5,9 +5,6 @@ import { byId, element, follower, replaceContent } from "../drawing/page_element
 import { numberText, visibleText } from "../drawing/number_texts.js";
 import { t } from "../words/text.js";
 
-/** @typedef {import("./attention_view.js").AttentionView} AttentionView */
-/** @typedef {import("./attention_maps.js").Sublayer} Sublayer */
-
 /** A token of one side, or null for any token. @typedef {{side: string, place: number} | null} Choice */
 
 /**

@@ -2,8 +2,6 @@
 // The keys that work everywhere on the page.
 import { byId } from "../drawing/page_elements.js";
 
-/** @typedef {import("../state/explorer.js").Explorer} Explorer */
-
 /**
  * @param {Explorer} explorer
  * @param {{draw: () => void}} write   writes a token

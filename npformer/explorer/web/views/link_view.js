@@ -5,8 +5,6 @@ import { addressOf, isAddress } from "../state/address.js";
 import { MOST_LINKED } from "../state/training_log.js";
 import { t } from "../words/text.js";
 
-/** @typedef {import("../state/explorer.js").Explorer} Explorer */
-
 const isWeb = location.protocol.startsWith("http");
 
 /** Make the buttons and the form of the dialog work. @param {Explorer} explorer */

@@ -4,9 +4,6 @@ import { button, element } from "../drawing/page_elements.js";
 import { CellGrid } from "../drawing/cell_grid.js";
 import { t } from "../words/text.js";
 
-/** @typedef {import("../state/explorer.js").Explorer} Explorer */
-/** @typedef {import("./attention_maps.js").Sublayer} Sublayer */
-
 const WINDOW = 2; // tokens on each side
 
 export class MaskEditor {

@@ -6,8 +6,6 @@ import { blockKind, blockName, blockOf, blockTitle } from "../state/sentences.js
 import { isComputed, pathOf, resultOf } from "../state/timeline.js";
 import { t } from "../words/text.js";
 
-/** @typedef {import("../state/explorer.js").Explorer} Explorer */
-
 /**
  * A block of the map, with its place.
  * @typedef {{block: string, column: number, x: number, y: number, width: number, height: number}} Box

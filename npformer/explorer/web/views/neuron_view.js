@@ -8,11 +8,6 @@ import { cellText, numberText } from "../drawing/number_texts.js";
 import { clip } from "../drawing/draw_grids.js";
 import { t } from "../words/text.js";
 
-/** @typedef {import("./attention_view.js").AttentionView} AttentionView */
-/** @typedef {import("../drawing/surfaces.js").Surface} Surface */
-/** @typedef {import("../drawing/colors.js").Theme} Theme */
-/** @typedef {import("../engine/tape.js").Step} Step */
-
 const WEIGHT = t("weight");
 const KEY_ROW = 19,
   FIRST_KEY = 40, // the middle of the first row

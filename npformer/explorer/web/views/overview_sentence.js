@@ -7,9 +7,6 @@ import { blockTitle, sentenceOf } from "../state/sentences.js";
 import { argmax, rowOf } from "../engine/tape.js";
 import { t } from "../words/text.js";
 
-/** @typedef {import("../state/explorer.js").Explorer} Explorer */
-/** @typedef {import("./flow_layout.js").FlowBlock} FlowBlock */
-
 /**
  * Say what a block does with the chosen token; of a block without attention, to what the token attends.
  * @param {Explorer} explorer

@@ -11,9 +11,6 @@ import { drawFlowBlock, slantOf } from "./flow_picture.js";
 import { overviewSentence } from "./overview_sentence.js";
 import { t } from "../words/text.js";
 
-/** @typedef {import("../state/explorer.js").Explorer} Explorer */
-/** @typedef {import("./flow_layout.js").FlowBlock} FlowBlock */
-
 /** Blocks in a second. */
 const SPEEDS = /** @type {[number, string][]} */ ([
   [1, "½ ×"],

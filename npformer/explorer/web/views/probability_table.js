@@ -6,8 +6,6 @@ import { numberText, percent } from "../drawing/number_texts.js";
 import { tokensOf } from "../state/axes.js";
 import { t } from "../words/text.js";
 
-/** @typedef {import("../state/explorer.js").Explorer} Explorer */
-
 const OPPOSITE = t(
   "Label smoothing rewards a model that is less certain, so the two losses can change in opposite " +
     "directions. The cross-entropy alone says how well the right tokens are predicted.",
@@ -67,7 +65,8 @@ function probabilityTable({ session }, before, now) {
     return [
       read[t],
       words[target] ?? "–",
-      ...[old, after].map((p) => (Number.isNaN(p) ? "–" : percent(p))),
+      Number.isNaN(old) ? "–" : percent(old),
+      Number.isNaN(after) ? "–" : withBar(after, t),
       Number.isNaN(after - old) ? "–" : points(after - old),
       best === target ? "✓" : words[best],
     ];
@@ -76,6 +75,19 @@ function probabilityTable({ session }, before, now) {
     caption = t("Probability of each token of the target, its change in points; ✓: it is predicted");
   const made = table([...names, t("predicts")], rows, { className: "words", caption });
   return scroller(t("Probabilities of the target"), made);
+}
+
+/** The widths of the bars that were drawn last, from which the next ones move on. @type {string[]} */
+const DRAWN = [];
+
+/** Make a probability with its bar, in a row of the table. @type {(p: number, row: number) => any} */
+function withBar(p, row) {
+  const bar = element("i", { className: "positive" }),
+    width = `${100 * p}%`;
+  bar.style.setProperty("--before", DRAWN[row] ?? width);
+  bar.style.setProperty("--now", width);
+  DRAWN[row] = width;
+  return element("span", {}, percent(p), element("span", { className: "share" }, bar));
 }
 
 /**

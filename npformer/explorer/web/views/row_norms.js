@@ -4,9 +4,6 @@ import { axesOf } from "../state/axes.js";
 import { numberText, visibleText } from "../drawing/number_texts.js";
 import { t } from "../words/text.js";
 
-/** @typedef {import("../drawing/slices.js").Slice} Slice */
-/** @typedef {import("../state/explorer.js").Explorer} Explorer */
-
 /**
  * The rows of a gradient with the norm of each: their places on the array's axis, and whether the grid shows
  * all of them that are not 0.

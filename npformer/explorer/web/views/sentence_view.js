@@ -3,11 +3,10 @@
 // typed.
 import { button, byId, choice, element, replaceContent } from "../drawing/page_elements.js";
 import { isThere } from "../state/address.js";
+import { chooseSentence, chosenSentence } from "../state/recorded.js";
 import { ReaderError } from "../state/reader_error.js";
 import { numberText } from "../drawing/number_texts.js";
 import { counted, t } from "../words/text.js";
-
-/** @typedef {import("../state/explorer.js").Explorer} Explorer */
 
 const DIRECTIONS = /** @type {["forward" | "backward", string][]} */ ([
   ["forward", t("forward")],
@@ -42,6 +41,10 @@ export class SentenceView {
       options.sort(new Intl.Collator().compare);
       byId(`${side}-words`).replaceChildren(...options.map((value) => element("option", { value })));
     }
+    const saved = byId("saved"), sentences = session.head.sentences ?? [];
+    saved.append(...sentences.map((/** @type {string} */ text) => element("option", {}, text)));
+    saved.hidden = sentences.length < 2;
+    saved.addEventListener("change", () => this.submit(() => chooseSentence(session, saved.selectedIndex)));
     if (session.task) this.name(session.task.words);
     this.fill();
   }
@@ -89,7 +92,9 @@ export class SentenceView {
 
   /** @param {(source: string) => void} compute */
   submit(compute) {
-    const { explorer } = this, { task } = explorer.session;
+    const { explorer } = this,
+      { session } = explorer,
+      { task } = session;
     const source = task?.typed(byId("source-input").value) ?? "";
     try {
       compute(source);
@@ -97,7 +102,7 @@ export class SentenceView {
       explorer.carry();
       explorer.chooseLargest();
       this.fill();
-      this.tell(task?.about("source", source) ?? null);
+      this.tell(task?.about("source", session.texts.source) ?? null);
       explorer.changed();
     } catch (error) {
       if (!(error instanceof ReaderError)) throw error;
@@ -144,6 +149,7 @@ export class SentenceView {
           crossEntropy: numberText(session.crossEntropy),
         })
       : "";
+    byId("saved").selectedIndex = chosenSentence(session);
     byId("translated").hidden = !byId("target-text").textContent;
     byId("loss-box").hidden = !Number.isFinite(session.loss);
     byId("open-form").hidden = !session.isLive;

@@ -2,8 +2,6 @@
 // Links to the site that contains the page: its lessons, and the page that introduces the explorer.
 import { element } from "../drawing/page_elements.js";
 
-/** @typedef {import("../state/explorer.js").Explorer} Explorer */
-
 /**
  * Return the name of a lesson, which is a link where the page belongs to a site with this lesson.
  * @param {Explorer} explorer

@@ -10,12 +10,7 @@ import { t } from "../words/text.js";
  *     gradient: number}} Slope
  */
 
-/**
- * @param {import("../drawing/surfaces.js").Surface} surface
- * @param {import("../drawing/colors.js").Theme} theme
- * @param {{width: number, height: number}} size
- * @param {Slope} slope
- */
+/** @type {(surface: Surface, theme: Theme, size: {width: number, height: number}, slope: Slope) => void} */
 export function drawSlope(surface, theme, { width, height }, { curve, reach, point, loss, gradient }) {
   const losses = curve.map(([, y]) => y),
     low = Math.min(...losses, loss),

@@ -7,9 +7,6 @@ import { numberText, scientific } from "../drawing/number_texts.js";
 import { drawSlope } from "./slope_picture.js";
 import { t } from "../words/text.js";
 
-/** @typedef {import("../state/explorer.js").Explorer} Explorer */
-/** @typedef {import("../engine/tape.js").Step} Step */
-
 const POINTS = 33;
 const REACHES = [0.01, 0.1, 1, 10];
 

@@ -5,8 +5,6 @@ import { saveFile } from "../drawing/surfaces.js";
 import { linesOf, showSource } from "./code_view.js";
 import { t } from "../words/text.js";
 
-/** @typedef {import("../state/explorer.js").Explorer} Explorer */
-
 /** Make the buttons of the present step. @type {(explorer: Explorer) => any[]} */
 export function stepActions(explorer) {
   const { timeline, position } = explorer,

@@ -6,8 +6,6 @@ import { resultOf } from "../state/timeline.js";
 import { shortPath } from "./arithmetic_view.js";
 import { t } from "../words/text.js";
 
-/** @typedef {import("../state/explorer.js").Explorer} Explorer */
-
 export class StepChoice {
   /** @param {Explorer} explorer */
   constructor(explorer) {

@@ -13,13 +13,11 @@ import { blockOf, blockTitle, sentenceOf } from "../state/sentences.js";
 import { currentTheme } from "../drawing/colors.js";
 import { rowNormsOf, rowNormsSentence } from "./row_norms.js";
 import { legendOf, tableOf } from "./grid_texts.js";
+import { drawPointed } from "./pointed.js";
 import { stepActions } from "./step_actions.js";
 import { lessonName } from "./site_links.js";
 import { StepChoice } from "./step_choice.js";
 import { t } from "../words/text.js";
-
-/** @typedef {import("../state/explorer.js").Explorer} Explorer */
-/** @typedef {import("../drawing/step_layout.js").Layout} Layout */
 
 const UNFOLDED = ["every-term", "tables"]; // parts of the page that are unfolded on demand
 const BEAT = 900; // the milliseconds of a beat
@@ -39,6 +37,8 @@ export class StepView {
     this.explanation = null;
     this.stage = Infinity; // of the beats in which the number is made
     this.frame = 0; // of the animation that goes on
+    /** @type {import("./pointed.js").Pointed | null} */
+    this.pointed = null;
     this.before = { position: -1, direction: "" };
     this.times = /** @type {number[]} */ ([]); // of the drawn frames, in ms
     this.picture = new Picture({
@@ -52,6 +52,7 @@ export class StepView {
       keys: KEYS,
     });
     byId("stage").prepend(this.picture.root);
+    this.picture.canvas.addEventListener("pointerleave", () => this.outline(null));
     const arrows = /** @type {[string, string, number, number][]} */ ([
       ["←", t("left"), 0, -1],
       ["↑", t("up"), -1, 0],
@@ -80,7 +81,8 @@ export class StepView {
       place = { block, number: position + 1, count: timeline.length };
     byId("crumbs").textContent = t("{block} · step {number} of {count}", place);
     byId("array-name").textContent = explorer.result.path;
-    byId("code").replaceChildren(...codeLines(explorer));
+    this.outline(null);
+    replaceContent(byId("code"), ...codeLines(explorer, (pointed) => this.outline(pointed)));
     const lines = linesOf(explorer),
       lesson = direction === "backward" ? (lines.gradient_lesson ?? lines.lesson) : lines.lesson;
     byId("step-sentence").textContent = sentenceOf(moment.step.line, direction);
@@ -100,6 +102,21 @@ export class StepView {
     const { followed } = explorer.memory,
       told = followed?.step === explorer.result ? `${followed.text} ` : "";
     byId("row-norms").textContent = told + (norms ? rowNormsSentence(norms) : "");
+  }
+
+  /**
+   * Outline what is pointed at, in the picture, and its block in the map.
+   * @param {import("./pointed.js").Pointed | null} pointed
+   */
+  outline(pointed) {
+    const { explorer } = this,
+      path = pointed?.step.path ?? "";
+    if (!pointed && !this.pointed) return;
+    this.pointed = pointed;
+    this.picture.drawOver();
+    if ((explorer.marks.steps ?? "") === path) return;
+    explorer.marks.steps = path;
+    explorer.marked();
   }
 
   /** Show how the number is made, beat by beat. */
@@ -183,7 +200,9 @@ export class StepView {
 
   /** @type {import("../drawing/surfaces.js").Drawing} */
   drawBeats(surface, theme) {
-    const { explanation, explorer, stage, layout } = this;
+    const { explanation, explorer, stage, layout, pointed } = this;
+    drawPointed(surface, layout.placed, { step: explorer.result, index: explorer.index });
+    if (pointed) drawPointed(surface, layout.placed, pointed);
     if (!explanation) return;
     const state = { explanation, index: explorer.index, beats: beatsOf(explorer), stage };
     drawBeats(surface, theme, layout, state);
@@ -235,10 +254,12 @@ export class StepView {
           direction = isGradient ? "backward" : "forward",
           name = numberName(explorer, { result, index, direction });
         canvas.title = `${name}${t(": ")}${numberText(numbersOf(placed.slice)[index])}`;
+        this.outline({ step: result, index });
         if (kind === "click" && !explorer.follow(result, index, direction)) say(canvas.title);
         return;
       }
       canvas.title = ""; // the arithmetic says it
+      this.outline(null);
       if (kind === "move" && (explorer.isPinned || index === explorer.index)) return;
       if (kind === "click") explorer.isPinned = !(explorer.isPinned && index === explorer.index);
       explorer.index = index;

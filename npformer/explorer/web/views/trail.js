@@ -8,8 +8,6 @@ import { addressOf, showPlace } from "../state/address.js";
 import { shortPath } from "./arithmetic_view.js";
 import { t } from "../words/text.js";
 
-/** @typedef {import("../state/explorer.js").Explorer} Explorer */
-
 const SHOWN_PLACES = 4;
 
 export class Trail {

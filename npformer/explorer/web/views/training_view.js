@@ -11,7 +11,6 @@ import { exchangedWords, sentenceField } from "./sentence_field.js";
 import { ReaderError } from "../state/reader_error.js";
 import { t } from "../words/text.js";
 
-/** @typedef {import("../state/explorer.js").Explorer} Explorer */
 /** @typedef {import("../engine/optimizers.js").Parameters} Parameters */
 
 const LARGEST_SHOWN = 10;

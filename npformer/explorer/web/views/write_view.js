@@ -6,8 +6,6 @@ import { percent, visibleText } from "../drawing/number_texts.js";
 import { Writer } from "../state/writer.js";
 import { t } from "../words/text.js";
 
-/** @typedef {import("../state/explorer.js").Explorer} Explorer */
-
 const BARS = 8;
 
 export class WriteView {
