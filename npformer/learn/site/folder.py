@@ -17,6 +17,8 @@ def check_folder(out: Path) -> None:
     Raises:
         UserError: If it cannot be made or written, if it has files but no site, or if it has links.
     """
+    if out.exists() and not out.is_dir():
+        raise UserError(f"{out} cannot be written (it is a file): {ADVICE}")
     require_folder_place(out, advice=ADVICE)
     with explain_os_errors(out, "read", ADVICE):
         paths = sorted(out.rglob("*"))
