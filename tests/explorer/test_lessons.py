@@ -59,7 +59,7 @@ def page_of(loaded_gpt):
     """
 
     @functools.cache
-    def make(model, sentence):
+    def make(model, sentence=None):
         if model == "tour/run":
             return explore(word_translator(), "the dog is tired").html
         if model == "en-de" and not os.environ.get("NPFORMER_NIGHTLY"):
@@ -81,7 +81,7 @@ def test_the_link_of_a_lesson_opens_its_step(lesson, chromium, page_of):
     (link,) = LINK.findall(prose_of(lesson))
     wanted = dict(part.split("=") for part in link[1:].split("&"))
     command = command_of(lesson)
-    with open_page(chromium, page_of(command.model, command.sentence)) as page:
+    with open_page(chromium, page_of(command.model, *command.sentence)) as page:
         visit(page, link)
         view, direction = page.evaluate("[npformer.explorer.view, npformer.explorer.direction]")
         path, line = page.evaluate("(({ path, line }) => [path, line])(npformer.explorer.moment.step)")
