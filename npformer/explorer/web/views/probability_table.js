@@ -21,8 +21,9 @@ const OPPOSITE = t(
  * Make the comparison of the present state with an earlier one.
  * @param {Explorer} explorer
  * @param {Summary} before
+ * @param {(p: number, row: number) => any} shown how a probability is shown
  */
-export function comparison(explorer, before) {
+export function comparison(explorer, before, shown = (p) => percent(p)) {
   const { session } = explorer,
     now = session.summary();
   const { smoothing, task } = session;
@@ -43,14 +44,16 @@ export function comparison(explorer, before) {
   return element(
     "div",
     { className: "comparison" },
-    probabilityTable(explorer, before, now),
+    probabilityTable(explorer, before, now, shown),
     isOpposite ? element("p", {}, OPPOSITE) : "",
     table([t("quantity"), t("before"), t("after"), t("difference")], lines, { caption }),
   );
 }
 
-/** @type {(explorer: Explorer, before: Summary, now: Summary) => any} */
-function probabilityTable({ session }, before, now) {
+/**
+ * @type {(explorer: Explorer, before: Summary, now: Summary, shown: (p: number, row: number) => any) => any}
+ */
+function probabilityTable({ session }, before, now, shown) {
   const targets = session.ids?.targetOut ?? [],
     words = session.head.target_words ?? [];
   const read = tokensOf(session, "target"),
@@ -66,7 +69,7 @@ function probabilityTable({ session }, before, now) {
       read[t],
       words[target] ?? "–",
       Number.isNaN(old) ? "–" : percent(old),
-      Number.isNaN(after) ? "–" : withBar(after, t),
+      Number.isNaN(after) ? "–" : shown(after, t),
       Number.isNaN(after - old) ? "–" : points(after - old),
       best === target ? "✓" : words[best],
     ];
@@ -81,7 +84,7 @@ function probabilityTable({ session }, before, now) {
 const DRAWN = [];
 
 /** Make a probability with its bar, in a row of the table. @type {(p: number, row: number) => any} */
-function withBar(p, row) {
+export function withBar(p, row) {
   const bar = element("i", { className: "positive" }),
     width = `${100 * p}%`;
   bar.style.setProperty("--before", DRAWN[row] ?? width);

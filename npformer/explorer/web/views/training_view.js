@@ -4,7 +4,7 @@
 import { button, byId, choice, replaceContent, scroller, table, tell } from "../drawing/page_elements.js";
 import { rowOf } from "../engine/tape.js";
 import { blockOf } from "../state/sentences.js";
-import { comparison } from "./probability_table.js";
+import { comparison, withBar } from "./probability_table.js";
 import { numberText } from "../drawing/number_texts.js";
 import { placeText, vocabularyAxis } from "../state/axes.js";
 import { exchangedWords, sentenceField } from "./sentence_field.js";
@@ -66,7 +66,8 @@ export class TrainingView {
       this.goal.dispatchEvent(new Event("input"));
     }
     this.tellExchanged();
-    replaceContent(byId("teach-result"), last ? comparison(explorer, (session.origin ?? last).summary) : "");
+    const result = last ? comparison(explorer, (session.origin ?? last).summary, withBar) : "";
+    replaceContent(byId("teach-result"), result);
     if (last !== this.listed) this.renderMoved(last && session.origin.parameters);
     this.listed = last;
   }
