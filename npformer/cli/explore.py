@@ -50,6 +50,8 @@ def run(arguments: Namespace) -> int:
     sentences = arguments.sentence or [example_for(loaded)]
     for sentence in sentences:
         note_unknown_words(loaded, sentence)
+    if len(sentences) > 1 and not any(" " in sentence for sentence in sentences):
+        note(say("each word is read as a text of its own: write a sentence in quotation marks"))
     page = explore(loaded, sentences, arguments.target)
     page.save(path)
     reason = why_not_live(loaded)

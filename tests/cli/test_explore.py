@@ -64,6 +64,12 @@ def test_a_gpt_of_characters_has_a_live_page(capsys):
     assert (head["kind"], head["architecture"], head["example"]["source"]) == ("live", "gpt", "the cat")
 
 
+@pytest.mark.parametrize(("texts", "is_noted"), [(["the", "cat"], True), (["the cat", "the"], False)])
+def test_words_without_quotation_marks_are_noted(texts, is_noted, capsys):
+    assert main(["explore", *texts, "--model", "runs/gpt"]) == 0
+    assert ("write a sentence in quotation marks" in capsys.readouterr().err) == is_noted
+
+
 def test_without_a_sentence_the_page_has_an_example(capsys, monkeypatch):
     assert main(["explore"]) == 0
     assert head_of("explorer.html")["example"]["source"] == command.ANIMAL
