@@ -38,7 +38,7 @@ def scenes(page):
         page: A page of playwright that shows the explorer.
     """
     press = Presses(page)
-    page.evaluate("Object.assign(npformer.overview, { stage: 6.5 }).render()")
+    page.evaluate("Object.assign(npformer.overview, { isWelcome: false, stage: 6.5 }).stop()")
     yield "The whole model: Play sends the sentence through it."
     page.evaluate("Object.assign(npformer.overview, { stage: Infinity }).render()")
     yield "Each column belongs to a token, and each ribbon is an attention weight."

@@ -199,6 +199,13 @@ def test_a_reader_writes_with_the_model(page):
 
 def test_the_sentence_flows_through_the_model_and_a_block_opens(page):
     assert page.evaluate("npformer.explorer.view") == "overview"
+    wait_for(page, "npformer.overview.stage > 0.2 && npformer.overview.stage < 99")  # a page that opens plays
+    assert page.text_content("#overview .told").startswith("The sentence goes from the bottom")
+    page.click('#views button:text-is("The model")')  # any click ends that
+    wait_for(page, "npformer.overview.stage === Infinity && npformer.overview.frame === 0")
+    for does in ("becomes a vector", "its query is compared", "goes through a small network"):
+        page.click('button[aria-label="One block more"]')
+        assert does in page.text_content("#overview .told")
     page.click('#overview button:text-is("Play")')
     wait_for(page, "npformer.overview.stage > 0.2 && npformer.overview.stage < 99")
     page.click('#overview button:text-is("Stop")')
@@ -239,6 +246,7 @@ def test_the_sentence_flows_through_the_model_and_a_block_opens(page):
 def test_without_motion_the_stages_stand_still(chromium, html):
     with open_page(chromium, html, **DESK, reduced_motion="reduce") as page:
         visit(page)
+        assert page.evaluate("[npformer.overview.stage, npformer.overview.frame]") == [float("inf"), 0]
         for stage in (1, 2):
             page.click('#overview button:text-is("Play")')
             assert page.evaluate("[npformer.overview.stage, npformer.overview.frame]") == [stage, 0]

@@ -36,7 +36,8 @@ function startPage() {
   translatePage();
   offerLanguage();
   const explorer = new Explorer(),
-    isPasted = Boolean(history.state?.isPasted);
+    isPasted = Boolean(history.state?.isPasted),
+    isNew = !location.hash; // no link to a view
   // in a lesson, the picture and the arithmetic alone
   document.documentElement.classList.toggle("stripped", /[#&]stripped=1/.test(location.hash));
   readAddress(explorer, location.hash);
@@ -59,9 +60,9 @@ function startPage() {
     views[explorer.view]?.render();
     for (const part of shell) part.render();
     const { activeElement: active, body } = document,
-      isNew = shown && shown !== explorer.view;
-    if (isNew && byId("main").getBoundingClientRect().top < 0) byId("main").scrollIntoView();
-    if (isNew && (active === body || !active?.checkVisibility())) {
+      isOther = shown && shown !== explorer.view;
+    if (isOther && byId("main").getBoundingClientRect().top < 0) byId("main").scrollIntoView();
+    if (isOther && (active === body || !active?.checkVisibility())) {
       byId(explorer.view).tabIndex = -1;
       byId(explorer.view).focus({ preventScroll: true }); // tells a screen reader which view opened
     }
@@ -93,6 +94,7 @@ function startPage() {
   };
   document.documentElement.classList.add("ready");
   render();
+  if (isNew) overview.welcome();
   if (isPasted && !explorer.memory.message) tellOpened();
 }
 

@@ -127,7 +127,7 @@ export class LensView {
       most = Math.abs(largest[0].value) || 1,
       rest = sum - largest.reduce((all, { value }) => all + value, 0);
     const items = largest.map((part) => this.item(part, most));
-    const others = { count: parts.length - largest.length, rest: numberText(rest), sum: numberText(sum) };
+    const others = { rest: numberText(rest), sum: numberText(sum), logit: numberText(logit ?? NaN) };
     const ofLayers = this.found.guesses[0].map((_, i) => {
       const inLayer = parts.filter(({ step }) => Number(/\.(\d+)\./.exec(step.path)?.[1] ?? -1) === i - 1);
       const total = inLayer.reduce((all, { value }) => all + value, 0);
@@ -149,12 +149,13 @@ export class LensView {
       element(
         "p",
         {},
+        parts.length > largest.length ? t("The rest adds {rest}. ", others) : "",
         logit === undefined
-          ? t("{count} smaller parts add {rest}. All parts together are the logit, {sum}: ", others)
+          ? t("All parts together are the logit, {sum}: ", others)
           : t(
-              "{count} smaller parts add {rest}. All parts together are {sum}. The head that reads their " +
-                "sum is not linear, so that the logit is another number, {logit}: ",
-              { ...others, logit: numberText(logit) },
+              "All parts together are {sum}. The head that reads their sum is not linear, so that the logit " +
+                "is another number, {logit}: ",
+              others,
             ),
         ofLayers.join(t(", ")),
       ),

@@ -102,7 +102,7 @@ export function openAddress() {
 /** Say what a pasted link has opened: the view, the sentence and the changes. */
 export function tellOpened() {
   const texts = ["#views [aria-pressed=true]", "#source-text", "#changed"]
-    .map((one) => document.querySelector(one)?.textContent)
+    .map((one) => document.querySelector(one)?.textContent?.replace(/\.$/, ""))
     .filter(Boolean);
   say(t("The link is open: {texts}.", { texts: texts.join(t(", ")) }));
 }

@@ -3,7 +3,7 @@
 import { cellText, percent, visibleText } from "../drawing/number_texts.js";
 import { axesOf } from "../state/axes.js";
 import { sublayersOf } from "./attention_maps.js";
-import { blockTitle, sentenceOf } from "../state/sentences.js";
+import { blockKind, blockTitle, sentenceOf } from "../state/sentences.js";
 import { argmax, rowOf } from "../engine/tape.js";
 import { t } from "../words/text.js";
 
@@ -19,8 +19,10 @@ export function overviewSentence(explorer, blocks, name, token) {
     box = blocks.find(({ block }) => block === name);
   if (!box) return "";
   const title = blockTitle(name, tape),
-    line = sentenceOf(box.weights ? "weighted_sum" : box.output.line, direction),
-    start = `${title[0].toUpperCase()}${title.slice(1)}${t(": ")}${line}`;
+    { line } = box.output,
+    text = document.querySelector(`[data-kind="${blockKind(name)}"], [data-kind="${line}"]`)?.textContent,
+    does = (direction === "forward" && text) || sentenceOf(box.weights ? "weighted_sum" : line, direction),
+    start = `${title[0].toUpperCase()}${title.slice(1)}${t(": ")}${does}`;
   if (token === null || direction === "backward" || !box.tokens[token]) return start;
   if (name !== "loss") {
     const isAsked = (/** @type {FlowBlock} */ one) =>

@@ -36,10 +36,12 @@ export class OverviewView {
     this.flow = { blocks: [], width: 0, height: 0, base: 0 };
     this.note = ""; // what follows from a click on a token
     this.times = /** @type {number[]} */ ([]); // of the drawn frames, in ms
-    this.controls = element("div", { className: "controls" });
-    this.sentence = element("p", { className: "told", "aria-live": "polite" });
+    this.controls = byId("overview-controls");
+    this.sentence = byId("overview-told");
+    this.opening = this.sentence.textContent;
+    this.isWelcome = false; // whether the page opened just now, and plays without being asked
     this.picture = new Picture(this);
-    byId("overview").append(this.controls, this.sentence, this.picture.root);
+    this.sentence.after(this.picture.root);
     byId("recorded").hidden = explorer.session.isLive;
   }
 
@@ -100,14 +102,11 @@ export class OverviewView {
     const start = performance.now();
     const place = Math.min(this.count, Math.ceil(this.stage)) - 1,
       at = this.isBackward ? this.count - 1 - place : place;
-    const moving = this.stage < Infinity ? (this.flow.blocks[at]?.block ?? "") : this.chosen;
+    const isTold = this.stage < Infinity && !this.isWelcome,
+      moving = isTold ? (this.flow.blocks[at]?.block ?? "") : this.chosen;
     const sentence = moving
       ? this.note + overviewSentence(this.explorer, this.flow.blocks, moving, this.token)
-      : t(
-          "The sentence goes from the bottom to the top: each column belongs to a token, and at the top " +
-            "stands the token that the model predicts after it. Press Play; point at a token, slide a " +
-            "finger over the tokens, or use the arrow keys in the picture; or open a block.",
-        );
+      : this.opening;
     tell(this.sentence, sentence);
     this.picture.draw(t("The model with its arrays. {sentence}", { sentence }));
     this.times.push(performance.now() - start);
@@ -156,6 +155,19 @@ export class OverviewView {
     return chosen && token !== null && box.column !== chosen.column ? -1 : token;
   }
 
+  /** Play once when the page opens. A click or a key ends that, and the whole model is shown. */
+  welcome() {
+    const { top } = this.picture.canvas.getBoundingClientRect(),
+      isStill = matchMedia("(prefers-reduced-motion: reduce)").matches;
+    if (isStill || top + this.flow.base > innerHeight) return; // on a phone, it would begin out of sight
+    this.isWelcome = true;
+    const end = () => {
+      if (this.isWelcome) Object.assign(this, { isWelcome: false, stage: Infinity });
+    };
+    for (const kind of ["click", "keydown"]) addEventListener(kind, end, { capture: true, once: true });
+    this.play();
+  }
+
   play() {
     if (this.stage >= this.count) this.stage = 0;
     let last = performance.now();
@@ -196,7 +208,7 @@ export class OverviewView {
       x < box.x + box.width &&
       (y > base ? !/\d/.test(box.block) : y >= box.y && y < box.y + box.height);
     const box = blocks.find(isIn);
-    if (!box || this.frame) return;
+    if (!box || (this.frame && this.stage < Infinity)) return;
     const count = box.tokens.length,
       token = Math.min(count - 1, Math.max(0, Math.floor((x - box.left - 6) / columnWidth(box, count))));
     if (kind === "click" && y < base) {

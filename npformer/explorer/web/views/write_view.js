@@ -16,50 +16,33 @@ export class WriteView {
     this.root = byId("write");
     this.root.hidden = !explorer.session.isLive;
     if (this.root.hidden) return;
-    this.tokens = element("p", { className: "written", "aria-live": "polite" });
-    this.bars = element("div", { className: "next-tokens", role: "group", "aria-label": t("Next token") });
-    this.buttons = element("div", { className: "controls" });
-    this.cuts = byId("write-cuts");
-    this.cuts.append(
-      this.slider(t("temperature"), "temperature", [0, 2, 0.05], 1, (x) => x),
-      this.slider(t("top-k"), "topK", [1, 40, 1], 40, (x) => (x < 40 ? x : null)),
-      this.slider(t("top-p"), "topP", [0.05, 1, 0.05], 1, (x) => (x < 1 ? x : null)),
-    );
-    this.root.append(this.tokens, this.bars, this.buttons, this.cuts);
+    this.listen();
   }
 
-  /**
-   * Make a slider that changes how tokens are drawn. Its last value can stand for no cut.
-   * @param {string} label
-   * @param {"temperature" | "topK" | "topP"} name
-   * @param {[number, number, number]} range   the smallest and the largest value, and the step
-   * @param {number} value
-   * @param {(x: number) => number | null} settingOf
-   */
-  slider(label, name, [min, max, step], value, settingOf) {
-    const told = element("output"),
-      input = element("input", { type: "range", min, max, step, value, id: `write-${name}` });
-    const read = () => {
-      const setting = settingOf(Number(input.value));
-      Object.assign(this.writer.sampling, { [name]: setting });
-      told.textContent = setting === null ? t("off") : String(setting);
-    };
-    input.addEventListener("input", () => {
+  /** Read the sliders, which change how tokens are drawn; at their last values, nothing is cut. */
+  listen() {
+    for (const input of this.root.querySelectorAll("input")) {
+      const read = () => {
+        const isOff = input.name !== "temperature" && input.value === input.max;
+        Object.assign(this.writer.sampling, { [input.name]: isOff ? null : Number(input.value) });
+        replaceContent(input.nextElementSibling, isOff ? t("off") : input.value);
+      };
       read();
-      this.renderBars();
-    });
-    read();
-    return element("label", {}, `${label} `, input, " ", told);
+      input.addEventListener("input", () => {
+        read();
+        this.renderBars();
+      });
+    }
   }
 
   render() {
-    if (!this.tokens) return;
+    if (this.root.hidden) return;
     this.writer.update();
     const { writer } = this,
       { session } = this.explorer;
     const name = (/** @type {number} */ id) => visibleText(session.head.target_words[id]);
     replaceContent(
-      this.tokens,
+      byId("written"),
       element("b", { textContent: `${session.task?.words.soFar}${t(": ")}` }),
       ...writer.tokens.map((id, i) =>
         button(name(id), () => this.act(() => writer.keep(i)), {
@@ -71,7 +54,7 @@ export class WriteView {
     );
     const { isDone } = writer;
     replaceContent(
-      this.buttons,
+      byId("write-buttons"),
       button(t("Draw the next token at random"), () => this.act(() => writer.draw()), {
         className: "main",
         disabled: isDone,
@@ -99,7 +82,7 @@ export class WriteView {
       made.append(element("span", { className: "column" }, bar), ...texts);
       return made;
     });
-    replaceContent(this.bars, ...(bars.length ? bars : [t("The text has ended.")]));
+    replaceContent(byId("next-tokens"), ...(bars.length ? bars : [t("The text has ended.")]));
   }
 
   /** @param {() => void} change */
