@@ -153,8 +153,8 @@ export class LensView {
         logit === undefined
           ? t("All parts together are the logit, {sum}: ", others)
           : t(
-              "All parts together are {sum}. The head that reads their sum is not linear, so that the logit " +
-                "is another number, {logit}: ",
+              "All parts together are {sum}. The head that reads their sum is not linear, so that the " +
+                "logit is another number, {logit}: ",
               others,
             ),
         ofLayers.join(t(", ")),
