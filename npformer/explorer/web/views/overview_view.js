@@ -17,6 +17,7 @@ const SPEEDS = /** @type {[number, string][]} */ ([
   [2, "1 ×"],
   [5, "2.5 ×"],
 ]);
+const STILL = matchMedia("(prefers-reduced-motion: reduce)"); // whether the system asks for less motion
 const GROWING = { duration: 260, easing: "ease-in-out" };
 
 export class OverviewView {
@@ -57,13 +58,11 @@ export class OverviewView {
   render() {
     if (!this.count) this.update();
     if (!this.flow.blocks.some(({ block }) => block === this.chosen)) this.chosen = "";
-    const isPlaying = this.frame > 0,
-      isStill = matchMedia("(prefers-reduced-motion: reduce)").matches;
     replaceContent(
       this.controls,
-      isPlaying
+      this.frame
         ? button(t("Stop"), () => this.stop(), { className: "main" })
-        : button(t("Play"), () => (isStill ? this.goOn(1) : this.play()), { className: "main" }),
+        : button(t("Play"), () => (STILL.matches ? this.goOn(1) : this.play()), { className: "main" }),
       button("‹", () => this.goOn(-1), { "aria-label": t("One block less") }),
       button("›", () => this.goOn(1), { "aria-label": t("One block more") }),
       choice(t("speed"), SPEEDS, this.speed, (speed) => {
@@ -157,9 +156,8 @@ export class OverviewView {
 
   /** Play once when the page opens. A click or a key ends that, and the whole model is shown. */
   welcome() {
-    const { top } = this.picture.canvas.getBoundingClientRect(),
-      isStill = matchMedia("(prefers-reduced-motion: reduce)").matches;
-    if (isStill || top + this.flow.base > innerHeight) return; // on a phone, it would begin out of sight
+    const { top } = this.picture.canvas.getBoundingClientRect();
+    if (STILL.matches || top + this.flow.base > innerHeight) return; // on a phone, it would begin out of sight
     this.isWelcome = true;
     const end = () => {
       if (this.isWelcome) Object.assign(this, { isWelcome: false, stage: Infinity });
@@ -286,7 +284,7 @@ export class OverviewView {
    */
   async grow(name, isBack) {
     const box = this.flow.blocks.find(({ block }) => block === name);
-    if (!box || matchMedia("(prefers-reduced-motion: reduce)").matches) return;
+    if (!box || STILL.matches) return;
     const { left, top } = this.picture.canvas.getBoundingClientRect(),
       { zoom } = this.picture,
       main = byId("main").getBoundingClientRect();
