@@ -157,7 +157,7 @@ export class OverviewView {
   /** Play once when the page opens. A click or a key ends that, and the whole model is shown. */
   welcome() {
     const { top } = this.picture.canvas.getBoundingClientRect();
-    if (STILL.matches || top + this.flow.base > innerHeight) return; // on a phone, it would begin out of sight
+    if (STILL.matches || top + this.flow.base > innerHeight) return; // it would begin out of sight
     this.isWelcome = true;
     const end = () => {
       if (this.isWelcome) Object.assign(this, { isWelcome: false, stage: Infinity });
