@@ -69,8 +69,6 @@ def rows(config: BartConfig) -> Iterator[WeightRow]:
         table, shape = (f"{theirs}.embed_positions.weight",), (config.max_length, d_model)
         yield WeightRow(f"{side}.positions.weight", shape, table, first_rows=(FIRST,), n_rows=n_rows)
         yield from norm_rows(f"{side}.norm", f"{theirs}.layernorm_embedding", d_model)
-        if config.final_norm:
-            yield from norm_rows(f"{stack}.norm", f"{theirs}.layer_norm", d_model)
 
 
 def tensor_name(name: str, config: BartConfig) -> str | None:
