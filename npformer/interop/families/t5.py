@@ -1,15 +1,16 @@
 """T5, a Transformer with relative positions, RMS norms and no bias parameters (models/t5.py).
 
 A norm precedes each sublayer, and one ends each stack. The activation is ReLU. Scores are not divided by
-sqrt(d_kv), nor embeddings multiplied by sqrt(D). The decoder starts with the id of padding.
+sqrt(d_kv), nor embeddings multiplied by sqrt(D). The heads together may be wider than D. The decoder starts
+with the id of padding.
 
-The only positions are numbers that are added to the scores of self-attention, from a table with a row for
-each bucket of distances (functional/relative_bias.py) and a column for each head. Each stack has one table,
-in its first layer, for all its layers.
+Positions act in self-attention alone: each score gets a number that depends on the head and on the bucket of
+the distance (functional/relative_bias.py). In the encoder, the left and the right have buckets of their own.
+Each stack has one table (buckets, heads), in its first layer, for all its layers.
 
-Encoder, decoder and output share one table of tokens, and what enters the output is divided by sqrt(D). In
-T5 1.1 and Flan-T5, the output is a matrix of its own without this division, and the tanh GELU gates the
-feed-forward networks.
+Encoder, decoder and output share one table of tokens. The decoder's last vectors are divided by sqrt(D)
+before they are multiplied by it. In T5 1.1 and Flan-T5, the output is a matrix of its own without this
+division, and the tanh GELU gates the feed-forward networks.
 
 Source: Raffel et al. 2020, section 2.1; https://huggingface.co/docs/transformers/model_doc/t5.
 """
@@ -44,7 +45,7 @@ SETTINGS = ENCODER_DECODER.variant(
     count("max_distance", "relative_attention_max_distance", 128),
     number("norm_eps", "layer_norm_epsilon", 1e-6),
     choice("activation", "feed_forward_proj", KINDS, "relu"),
-    # a file without this setting divides if its output is the table of tokens
+    # a file without this setting divides if `tie_word_embeddings` is true; see fit_head for the matrix
     flag("scale_output", "scale_decoder_outputs", lambda file: file.flag("tie_word_embeddings", True)),
     number(("dropout", "attention_dropout", "feed_forward_dropout"), "dropout_rate", 0.1),
     defaults={"pad_token_id": 0, "eos_token_id": 1},
