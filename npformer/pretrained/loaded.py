@@ -439,7 +439,7 @@ class Translator(Inside):
             UserError: If the sentence is empty or too long for the model, if the translation has no such
                 token, or if a setting is impossible.
         """
-        run = forward_pass(self, sentence, **(self.search_settings() | search))
+        run = forward_pass(self, as_text(sentence), **(self.search_settings() | search))
         position = _place_of(target, position, run.predicted)
         inputs = {
             "source": Inputs(run.source_ids[0].tolist(), run.source),

@@ -256,4 +256,5 @@ def as_text(text: Any) -> str:
 
 def as_texts(text: Any) -> list[str]:
     """Return a text or several texts as a list, or raise UserError for anything else."""
-    return [as_text(each) for each in ([text] if isinstance(text, str) or not np.iterable(text) else text)]
+    alone = isinstance(text, str | bytes) or not np.iterable(text)
+    return [as_text(each) for each in ([text] if alone else text)]
