@@ -23,7 +23,7 @@ Examples: npformer patch --model en-de "A man is sleeping." "A woman is sleeping
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
     add(parser, "text", "the sentence or the text that the model reads")
-    add(parser, "other", "another one with as many tokens, from which the activations are taken")
+    add(parser, "other", "another one with the same number of tokens, from which the activations are taken")
     add_model_arguments(parser, models=ANY_MODEL)
     add(parser, "--what", "the activations to patch", ACTIVATIONS, default="layers")
     add(parser, "--target WORD", "the token that is right for the text (default: the model's prediction)")

@@ -176,7 +176,7 @@ class TextModel(Inside):
 
     def unknown_words(self, text: str) -> list[str]:
         """Return the words of a text that the model does not know, each once, in order."""
-        return unknown_words(self.tokenizer, text)
+        return unknown_words(self.tokenizer, as_text(text))
 
     def _masked(self, mask: Any) -> dict[str, Any]:
         """Return the keyword of the model for a mask that was given.
