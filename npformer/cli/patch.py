@@ -11,9 +11,8 @@ from npformer.cli.load_model import (
 )
 from npformer.cli.options import INDEX, add
 from npformer.cli.output import print_lines
-from npformer.cli.pictures import write_picture
+from npformer.cli.pictures import require_picture, write_picture
 from npformer.lenses.patching import ACTIVATIONS
-from npformer.storage.atomic import require_place
 
 EPILOG = """\
 Examples: npformer patch --model en-de "A man is sleeping." "A woman is sleeping."
@@ -45,7 +44,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> int:
     """Print the effects of all patches as a table, and draw them. Return 0."""
     path = Path(arguments.out)
-    require_place(path, advice="give a folder that exists and may be written to")
+    require_picture(path)
     loaded = load_any(arguments)
     settings = {name: getattr(arguments, name) for name in ("what", "target", "versus", "position")}
     found = loaded.patch(arguments.text, arguments.other, **settings)
