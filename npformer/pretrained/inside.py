@@ -116,9 +116,9 @@ class Inside:
             search: For a translator, settings of the search, as in `translate`.
 
         Raises:
-            UserError: If the texts have different numbers of tokens or the same tokens, if one is empty or too long for the
-                model, if the model has no such layers, if a token is not in its vocabulary, or if there is no
-                such position.
+            UserError: If the texts have different numbers of tokens or the same tokens, if one is empty or
+                too long for the model, if the model has no such layers, if a token is not in its vocabulary,
+                or if there is no such position.
         """
         own, other = self._reading(text, **search), self._reading(other_text, **search)
         position = self._differs(own, other) if position is None else position
