@@ -97,12 +97,6 @@ def test_impossible_settings(changes, sentence):
         GPTConfig().replace(**(SIZES | changes))
 
 
-def test_a_norm_of_queries_and_keys_excludes_capped_scores():
-    """The cap had no effect beside the norm, and no message said so."""
-    with pytest.raises(UserError, match="qk_norm and score_cap exclude each other: leave one of them out"):
-        Gemma2Config(**SIZES, qk_norm=True, score_cap=2.0)
-
-
 def test_the_hidden_width_has_as_many_weights_with_a_gate():
     assert (GPTConfig().hidden_width, GPTConfig(activation="swiglu").hidden_width) == (3072, 2048)
     assert GPTConfig(d_ff=7).hidden_width == 7
