@@ -100,6 +100,9 @@ def lacks(item):
         missing = []  # the first sentence says what the only argument is
     if missing and len(arguments) >= (1 if inspect.isclass(item.thing) else 3):
         yield f"arguments: {', '.join(missing)}"
+    in_order = [a.name for a in arguments if re.search(rf"^    {a.name}:", described, re.MULTILINE)]
+    if [name for name in re.findall(r"^    (\w+):", described, re.MULTILINE) if name in in_order] != in_order:
+        yield "the order of its arguments"
     node = ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]
     annotated = [each for each in ast.walk(node.args) if isinstance(each, ast.arg) and each.annotation]
     arrays = [each.arg for each in annotated if ast.unparse(each.annotation).startswith("Array")]

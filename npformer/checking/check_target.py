@@ -171,10 +171,12 @@ class CheckTarget:
         returned = returned if isinstance(returned, tuple) else (returned,)
         returned = [dx for dx in returned if dx is not None]
         if len(returned) != len(self.real_inputs):
+            whole = [name for name, x in self.inputs.items() if is_array(x) and x.dtype.kind in "iu"]
             raise UserError(
                 f"backward returned {quantity(len(returned), 'gradient')} and forward took "
-                f"{quantity(len(self.real_inputs), 'real array')} ({', '.join(self.real_inputs) or 'none'}): "
-                "return one gradient for each array, in their order"
+                f"{quantity(len(self.real_inputs), 'real array')} ({', '.join(self.real_inputs) or 'none'}"
+                f"{'; integers: ' + ', '.join(whole) if whole else ''}): "
+                "return one gradient for each array of real numbers, in their order"
             )
         return dict(zip(self.real_inputs, returned, strict=True))
 
@@ -258,6 +260,9 @@ def take_apart(thing: Any) -> tuple[Callable[..., Any], Callable[..., Any], dict
         return thing[0], thing[1], _learned(closure(thing))
     if inspect.ismethod(thing):
         raise UserError(f"{thing.__qualname__} is a method: give the layer to which it belongs")
+    if inspect.isfunction(thing):
+        name = thing.__name__
+        raise UserError(f"{name} is one function: give the pair ({name}, {name}_backward), or a layer")
     for method in ("forward", "backward"):
         if not callable(getattr(thing, method, None)):
             raise UserError(

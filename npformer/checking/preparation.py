@@ -50,8 +50,8 @@ def _first_output(target: CheckTarget) -> Any:
     """Return the output, and say so if forward refuses float64 or returns something else than real arrays.
 
     Raises:
-        UserError: If forward raises an error for float64 and none for float32, or if its output is complex or
-            a text.
+        UserError: If forward raises an error for float64 and none for float32, or if its output is complex,
+            a text or empty.
     """
     try:
         y, _ = target.run()
@@ -64,6 +64,8 @@ def _first_output(target: CheckTarget) -> Any:
         ) from error
     if any(isinstance(part, str | bytes) for part in leaves(y)):
         raise UserError("forward returned a text as its output: return an array")
+    if not any(np.size(part) for part in leaves(y)):
+        raise UserError("the output of forward has no entries: give inputs without an axis of length 0")
     if any(np.iscomplexobj(part) for part in leaves(y)):
         raise UserError(
             "forward returns complex numbers for real ones: return real arrays, such as the real and the "

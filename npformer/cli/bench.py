@@ -18,6 +18,7 @@ from npformer.bench.setups import SETUPS, AnySetup, choose_setups
 from npformer.cli.limits import require_threads
 from npformer.cli.options import COUNT, SECONDS, add, add_backend_argument, excludes
 from npformer.cli.output import console, note, print_data, versioned_rows
+from npformer.cli.pictures import require_picture
 from npformer.errors import UserError
 from npformer.learn.console import counting_progress, plain_table
 from npformer.storage.atomic import require_place, write_file
@@ -120,11 +121,10 @@ def check(arguments: Namespace) -> list[AnySetup]:
     arguments.backend = choose_backend(arguments.backend)
     if arguments.against:
         require_torch()
-    if arguments.curves and not arguments.curves.endswith((".png", ".svg")):
-        raise UserError(f"--curves {arguments.curves}: end the picture's name in .png or .svg")
-    for path in (arguments.json, arguments.curves):
-        if path and path != "-":
-            require_place(Path(path), advice="give a file in a folder that exists and may be written to")
+    if arguments.json and arguments.json != "-":
+        require_place(Path(arguments.json), advice="give a file in a folder that may be written to")
+    if arguments.curves:
+        require_picture(Path(arguments.curves))
     return setups
 
 

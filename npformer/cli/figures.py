@@ -14,7 +14,7 @@ from rich.progress import Progress
 from npformer.cli.options import add, excludes, needs
 from npformer.cli.output import console, print_data, versioned_rows
 from npformer.cli.progress import training_progress
-from npformer.errors import UserError
+from npformer.errors import UserError, quantity
 from npformer.escaping import printable
 from npformer.learn.console import counting_progress, plain_table
 from npformer.pretrained import names
@@ -116,7 +116,8 @@ def _draw_all(arguments: Namespace, entries: "Sequence[Entry]", every: "Sequence
             paths.append(write_recipes(recipes_as_json(), folder))
     seconds = time.perf_counter() - start
     out.print(
-        f"wrote {len(paths)} files to {printable(folder)} in {seconds:.0f} s: {_names(paths)}", soft_wrap=True
+        f"wrote {quantity(len(paths), 'file')} to {printable(folder)} in {seconds:.0f} s: {_names(paths)}",
+        soft_wrap=True,
     )
 
 

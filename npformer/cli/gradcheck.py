@@ -16,7 +16,7 @@ from npformer.cli.options import SECONDS, SEED, SHAPE, add, excludes, needs, onl
 from npformer.cli.output import console, note, print_data, print_lines, versioned_rows
 from npformer.cli.own_layer import SECONDS as OWN_SECONDS
 from npformer.cli.own_layer import check_own_layer
-from npformer.errors import UserError
+from npformer.errors import UserError, nearest
 from npformer.language import say
 from npformer.learn.console import plain_table, styled
 from npformer.pretrained.loss_check import check_loss
@@ -176,7 +176,11 @@ def choose(names: list[str]) -> list[Case | KernelCase]:
     cases = all_cases()
     for name in names:
         if not any(name.lower() in case.name.lower() for case in cases):
-            raise UserError(f"no component is called {name!r}: npformer gradcheck --list prints all names")
+            near = nearest(name, (case.name for case in cases))
+            hint = f"did you mean {near}? " if near else ""
+            raise UserError(
+                f"no component is called {name!r}: {hint}npformer gradcheck --list prints all names"
+            )
     return [c for c in cases if not names or any(name.lower() in c.name.lower() for name in names)]
 
 

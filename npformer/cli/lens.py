@@ -11,8 +11,7 @@ from npformer.cli.load_model import (
 )
 from npformer.cli.options import INDEX, Rule, add, only_if
 from npformer.cli.output import print_lines
-from npformer.cli.pictures import write_picture
-from npformer.storage.atomic import require_place
+from npformer.cli.pictures import require_picture, write_picture
 
 EPILOG = """\
 Examples: npformer lens --model en-de "A man is riding a bicycle."
@@ -39,7 +38,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> int:
     """Print the predictions of every layer or the parts of a logit, and draw them. Return 0."""
     path = Path(arguments.out)
-    require_place(path, advice="give a folder that exists and may be written to")
+    require_picture(path)
     loaded = load_any(arguments)
     if arguments.parts:
         settings = {name: getattr(arguments, name) for name in ("target", "versus", "position")}

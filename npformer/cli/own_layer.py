@@ -156,4 +156,6 @@ def _describe(error: BaseException, file: str) -> str:
             line = trace.tb_lineno
         trace = trace.tb_next
     where = f" in line {line}" if line else ""
-    return f"{type(error).__name__}{where}: {error}"
+    # NumPy says this of `grad += ...` where the gradient of a broadcast array was not summed
+    remedy = ": sum over the axes of the broadcast" if "non-broadcastable output" in str(error) else ""
+    return f"{type(error).__name__}{where}: {error}{remedy}"

@@ -11,9 +11,8 @@ from npformer.cli.load_model import (
 )
 from npformer.cli.options import INDEX, add
 from npformer.cli.output import print_lines
-from npformer.cli.pictures import write_picture
+from npformer.cli.pictures import require_picture, write_picture
 from npformer.lenses.patching import ACTIVATIONS
-from npformer.storage.atomic import require_place
 
 EPILOG = """\
 Examples: npformer patch --model en-de "A man is sleeping." "A woman is sleeping."
@@ -23,7 +22,7 @@ Examples: npformer patch --model en-de "A man is sleeping." "A woman is sleeping
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
     add(parser, "text", "the sentence or the text that the model reads")
-    add(parser, "other", "another one with as many tokens, from which the activations are taken")
+    add(parser, "other", "another one with the same number of tokens, from which the activations are taken")
     add_model_arguments(parser, models=ANY_MODEL)
     add(parser, "--what", "the activations to patch", ACTIVATIONS, default="layers")
     add(parser, "--target WORD", "the token that is right for the text (default: the model's prediction)")
@@ -45,7 +44,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> int:
     """Print the effects of all patches as a table, and draw them. Return 0."""
     path = Path(arguments.out)
-    require_place(path, advice="give a folder that exists and may be written to")
+    require_picture(path)
     loaded = load_any(arguments)
     settings = {name: getattr(arguments, name) for name in ("what", "target", "versus", "position")}
     found = loaded.patch(arguments.text, arguments.other, **settings)

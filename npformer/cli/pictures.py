@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from npformer.cli.output import console, note, print_line
 from npformer.learn.course.terminal_pictures import print_pictures
+from npformer.storage.atomic import require_place
 
 if TYPE_CHECKING:
     from npformer.plots import Figure
@@ -18,6 +19,18 @@ def note_missing_fonts(tokens: Iterable[str]) -> None:
     missing = missing_characters("".join(tokens))
     if missing:
         note(f"{no_font_for(missing)}, so the pictures have code points such as U+6211: {FONT_ADVICE}")
+
+
+def require_picture(path: Path) -> None:
+    """Check, before the work, that a picture can be written to a file.
+
+    Raises:
+        UserError: If its name has another ending than those of pictures, or its folder cannot be written to.
+    """
+    from npformer.plots.style import kind_of_picture  # needs matplotlib
+
+    kind_of_picture(path)
+    require_place(path, advice="give a folder that exists and may be written to")
 
 
 def write_picture(figure: "Figure", path: Path, texts: Iterable[str]) -> None:

@@ -13,10 +13,9 @@ from npformer.cli.load_model import (
 )
 from npformer.cli.options import INDEX, POSITIVE, Rule, Whole, add, only_if
 from npformer.cli.output import note, print_lines
-from npformer.cli.pictures import write_picture
+from npformer.cli.pictures import require_picture, write_picture
 from npformer.pretrained.input_gradients import SCORES
 from npformer.pretrained.saliency import METHODS, MOST_POINTS, POINTS, TOLERANCE, Saliency
-from npformer.storage.atomic import require_place
 
 LIMIT = 1_000_000  # points
 
@@ -72,7 +71,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> int:
     """Print the contributions of all tokens as a table, and draw them. Return 0."""
-    require_place(Path(arguments.out), advice="give a folder that exists and may be written to")
+    require_picture(Path(arguments.out))
     loaded = load_any(arguments)
     settings: dict[str, Any] = {
         name: getattr(arguments, name) for name in ("target", "position", "score", "method", "tolerance")

@@ -20,6 +20,7 @@ from npformer.explorer.page import Page, make_page
 from npformer.explorer.recorded import recorded_data, with_saved
 from npformer.pretrained import Translator, load
 from npformer.pretrained.loaded import Loaded, TextGenerator
+from npformer.pretrained.text_model import as_text, as_texts
 
 __all__ = ["Page", "explore", "explore_layer"]
 
@@ -49,7 +50,7 @@ def explore(
         UserError: If there is no such model, if a text is empty or too long for a page, if the model does
             not know a word, or if there are several sentences and a target.
     """
-    texts = [source] if isinstance(source, str) else list(dict.fromkeys(source))
+    texts = list(dict.fromkeys(as_texts(source)))
     if not texts:
         raise UserError("there is no sentence to explore: give at least one")
     if target is not None and len(texts) > 1:
@@ -57,7 +58,7 @@ def explore(
     loaded = load(model) if isinstance(model, (str, os.PathLike)) else model
     if target is not None and isinstance(loaded, TextGenerator):
         raise UserError("a language model reads one text and predicts its tokens: leave out the target")
-    head, arrays = _data_of(loaded, texts, target)
+    head, arrays = _data_of(loaded, texts, None if target is None else as_text(target))
     return make_page(head if site is None else head | {"site": dict(site)}, arrays)
 
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from npformer.backend import Array, array_module, is_array, is_torch, to_numpy
 from npformer.errors import UserError, quantity
+from npformer.validation import short
 
 # bfloat16 has 8 significant bits, so that rounding changes a weight, and so the sum of a row, by up to 0.4 %
 ROUNDING = 0.005
@@ -62,6 +63,11 @@ def _named_layers(weights: Any) -> list[tuple[str, Any]]:
     """Return each layer with its name in error messages; a batch axis is still there."""
     if weights is None:
         raise UserError(f"weights is None: {RETURNS_NONE}")
+    if isinstance(weights, str):
+        raise UserError(
+            f"weights is {short(weights)}: give arrays; of a folder, "
+            "npformer.load(FOLDER).attention(TEXT).plot() draws them"
+        )
     if isinstance(weights, Mapping | Sequence) and len(weights) == 0:
         raise UserError(f"weights is empty: {RETURNS_NONE}")
     if isinstance(weights, Mapping):

@@ -74,8 +74,8 @@ class Lens:
             return columns_of_text(
                 ["reads", "predicts", "p", "decided by", "before"], map(self._line, range(len(self.tokens)))
             )
-        if not 0 <= position < len(self.tokens):
-            raise UserError(f"position is {position}: the text has positions 0 .. {len(self.tokens) - 1}")
+        if not (isinstance(position, int | np.integer) and 0 <= position < len(self.tokens)):
+            raise UserError(f"position is {position!r}: the text has positions 0 .. {len(self.tokens) - 1}")
         lines = [
             [
                 name,

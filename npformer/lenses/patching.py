@@ -1,8 +1,9 @@
 """Activation patching: which activation carries the difference between two texts.
 
-A model reads a text and predicts one token, and reads another text of as many tokens and predicts another
-one. Then one activation, such as the vector of a token after a layer, is taken from the run on the other text
-into the run on the text. The activations whose patch changes the prediction carry the difference:
+A model reads a text and predicts one token, and reads another text with the same number of tokens and
+predicts another one. Then one activation, such as the vector of a token after a layer, is taken from the run
+on the other text into the run on the text. The activations whose patch changes the prediction carry the
+difference:
 
     exact:        score(activation of the other text) - score
     first order:  (activation of the other text - activation) · ∂score / ∂activation
@@ -158,16 +159,18 @@ def patching_of(
         what: One of ACTIVATIONS.
 
     Raises:
-        UserError: If the texts differ in their numbers of tokens, if the model has no layers of this kind, if
-            it cannot read the ids, or if it has no such position or token.
+        UserError: If the texts differ in their numbers of tokens or are the same, if the model has no layers
+            of this kind, if it cannot read the ids, or if it has no such position or token.
     """
     require_choice("what", what, tuple(ACTIVATIONS))
     for own, other in zip(ids, other_ids, strict=True):
         if own.shape != other.shape:
             raise UserError(
                 f"the texts have {own.shape[1]} and {other.shape[1]} tokens: patching takes activations from "
-                "place to place, so give texts of as many tokens"
+                "place to place, so give texts with the same number of tokens"
             )
+    if all(map(np.array_equal, ids, other_ids)):
+        raise UserError("both texts are the same tokens, so no patch has an effect: give two that differ")
     watched = watchable(model)
     sites = {name: _sites(stack, what) for name, stack in stacks(watched).items()}
     every = [site for each in sites.values() for site in each]

@@ -563,8 +563,13 @@ def formula(context: DiagnosisContext) -> str:
     extra = _find(context, context.difference, formulas)
     if extra:
         return say("the term {extra} must not be there", extra=extra)
-    missing = _find_multiple(context, -context.difference, formulas)
-    return say("the term {missing} is missing", missing=missing) if missing else ""
+    c, term = _find_multiple(context, -context.difference, formulas)
+    missing = f"{c:.4g} · {term}"
+    if term and missing.removeprefix("-") == f"2 · {term}":  # a wrong sign moves a gradient by twice the term
+        return say(
+            "the term {missing} is missing, or the sign of {term} is wrong", missing=missing, term=term
+        )
+    return say("the term {missing} is missing", missing=missing) if term else ""
 
 
 def _find(context: DiagnosisContext, wanted: Array, formulas: list[tuple[str, Array]]) -> str:
@@ -575,15 +580,15 @@ def _find(context: DiagnosisContext, wanted: Array, formulas: list[tuple[str, Ar
     return ""
 
 
-def _find_multiple(context: DiagnosisContext, wanted: Array, formulas: list[tuple[str, Array]]) -> str:
-    """Return the first formula of which the wanted array is a multiple."""
-    if wanted.size < FEWEST:
-        return ""
-    for text, value in formulas:
+def _find_multiple(
+    context: DiagnosisContext, wanted: Array, formulas: list[tuple[str, Array]]
+) -> tuple[float, str]:
+    """Return the factor and the first formula of which the wanted array is a multiple, or (0, "")."""
+    for text, value in formulas if wanted.size >= FEWEST else ():
         c = float((wanted * value).sum() / (value * value).sum())
         if context.same(wanted, c * value):
-            return f"{c:.4g} · {text}"
-    return ""
+            return c, text
+    return 0.0, ""
 
 
 def _formulas(context: DiagnosisContext) -> Iterator[tuple[str, Array]]:

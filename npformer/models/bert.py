@@ -239,9 +239,9 @@ class BertHead(Module):
 
     Args:
         config: The configuration.
+        tokens: The table of token vectors, of shape (V, D), which the head shares.
         rng: The generator of the initial values.
         dtype: The dtype of the parameters.
-        tokens: The table of token vectors, of shape (V, D), which the head shares.
     """
 
     def __init__(self, config: BertConfig, tokens: Parameter, rng: np.random.Generator, dtype: Any) -> None:

@@ -94,13 +94,13 @@ class T5(Transformer):
         layers = [self._layer(PreNormDecoderLayer, rng, dtype) for _ in range(self.config.n_decoder_layers)]
         return self._stack(Decoder, layers, dtype)
 
-    def make_output(self, rng: np.random.Generator, dtype: Any) -> Any:
+    def make_output(self, rng: np.random.Generator, dtype: Any) -> ScaledOutput:
         """Return the output layer."""
         c = self.config
         output: Any = TiedProjection(self.target.tokens.weight, dtype=dtype)
         if c.own_output:
             output = Linear(c.d_model, c.target_vocab, bias=False, rng=rng, dtype=dtype)
-        return ScaledOutput(output, 1 / math.sqrt(c.d_model)) if c.scale_output else output
+        return ScaledOutput(output, 1 / math.sqrt(c.d_model) if c.scale_output else 1.0)
 
     def _stack(self, kind: Any, layers: list[Any], dtype: Any) -> Any:
         """Return the encoder or the decoder, whose layers share the table of the first one's bias."""

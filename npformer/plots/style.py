@@ -56,8 +56,13 @@ def missing_characters(text: str) -> list[str]:
 
 
 def drawable(texts: Sequence[str]) -> list[str]:
-    """Return texts in which characters that no installed font has are code points, such as U+6211."""
-    missing = missing_characters("".join(texts))
+    """Return texts in which characters that no installed font has are code points, such as U+6211.
+
+    Control characters, which tokens of bytes have, are code points as well, apart from the end of a line.
+    """
+    every = "".join(texts)
+    missing = missing_characters(every)
+    missing += [c for c in set(every) if not (c.isprintable() or c == "\n" or _has(_path(FIRST), c))]
     return ["".join(f"U+{ord(c):04X}" if c in missing else c for c in text) for text in texts]
 
 
@@ -248,6 +253,14 @@ def wrapped(text: str | None, width: float, size: float = TITLE) -> str:
     return "\n".join(lines)
 
 
+# for each kind of picture: the version of matplotlib and the date are left out, so the bytes are the same
+METADATA: dict[str, dict[str, None]] = {
+    "png": {"Software": None},
+    "svg": {"Date": None, "Creator": None},
+    "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+}
+
+
 def save(figure: Figure, path: str | os.PathLike[str]) -> Path:
     """Write a figure as PNG, SVG or PDF, depending on the name's ending, and return the path.
 
@@ -255,19 +268,23 @@ def save(figure: Figure, path: str | os.PathLike[str]) -> Path:
         UserError: If the name has another ending, or the file cannot be written. Then no file is left behind.
     """
     path = Path(path)
-    kind = path.suffix.lower().removeprefix(".")
-    # the version of matplotlib and the date, which would make the bytes differ, are left out
-    metadata: dict[str, dict[str, None]] = {
-        "png": {"Software": None},
-        "svg": {"Date": None, "Creator": None},
-        "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
-    }
-    if kind not in metadata:
-        raise UserError(f"cannot save a picture as {path.name!r}: end the name in .png, .svg or .pdf")
+    kind = kind_of_picture(path)
     buffer = BytesIO()
     with drawing():
-        figure.savefig(buffer, format=kind, dpi=DPI, metadata=metadata[kind])
+        figure.savefig(buffer, format=kind, dpi=DPI, metadata=METADATA[kind])
     return write(path, buffer.getvalue())
+
+
+def kind_of_picture(path: Path) -> str:
+    """Return the kind of picture that the ending of a file's name tells, one of METADATA.
+
+    Raises:
+        UserError: If the name has another ending.
+    """
+    kind = path.suffix.lower().removeprefix(".")
+    if kind not in METADATA:
+        raise UserError(f"cannot save a picture as {path.name!r}: end the name in .png, .svg or .pdf")
+    return kind
 
 
 def write(path: Path, data: bytes) -> Path:

@@ -105,7 +105,7 @@ class Inside:
 
         Args:
             text: The text, or the sentence to translate.
-            other_text: A text of as many tokens.
+            other_text: Another text with the same number of tokens.
             what: "layers" for the vector of a token after a layer, "attention" or "feed-forward" for the
                 output of such a part at a token, or "heads" for a head at all tokens.
             target: By default, the token that the model predicts for the text.
@@ -116,9 +116,9 @@ class Inside:
             search: For a translator, settings of the search, as in `translate`.
 
         Raises:
-            UserError: If the texts have different numbers of tokens, if one is empty or too long for the
-                model, if the model has no such layers, if a token is not in its vocabulary, or if there is no
-                such position.
+            UserError: If the texts have different numbers of tokens or the same tokens, if one is empty or
+                too long for the model, if the model has no such layers, if a token is not in its vocabulary,
+                or if there is no such position.
         """
         own, other = self._reading(text, **search), self._reading(other_text, **search)
         position = self._differs(own, other) if position is None else position

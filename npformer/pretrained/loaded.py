@@ -439,7 +439,7 @@ class Translator(Inside):
             UserError: If the sentence is empty or too long for the model, if the translation has no such
                 token, or if a setting is impossible.
         """
-        run = forward_pass(self, sentence, **(self.search_settings() | search))
+        run = forward_pass(self, as_text(sentence), **(self.search_settings() | search))
         position = _place_of(target, position, run.predicted)
         inputs = {
             "source": Inputs(run.source_ids[0].tolist(), run.source),
@@ -492,8 +492,8 @@ class Translator(Inside):
         """Return the words of a text that are not in the vocabulary and are read as <UNK>, each once."""
         tokenizer = self.source_tokenizer
         if isinstance(tokenizer, SentenceTokenizer):
-            return tokenizer.codec.vocabulary.unknown(tokenizer.codec.words(text))
-        return unknown_words(tokenizer, text)
+            return tokenizer.codec.vocabulary.unknown(tokenizer.codec.words(as_text(text)))
+        return unknown_words(tokenizer, as_text(text))
 
     def search_settings(self) -> dict[str, Any]:
         """Return the settings with which it searches if the caller gives none.
@@ -786,7 +786,7 @@ def _place_of(target: str | None, position: int | None, predicted: list[str]) ->
         require_position(position, len(predicted), "the translation")
     if target is None:
         return position or 0
-    if target not in predicted:
+    if as_text(target) not in predicted:
         raise UserError(f"{target!r} is not a token of the translation: {did_you_mean(target, predicted)}")
     if position is None:
         return predicted.index(target)

@@ -110,7 +110,7 @@ def _load(
     remedy: str = "",
 ) -> Loaded:
     """Load a model as `load` does. If there is none, the message ends with the remedy, unless that is ""."""
-    if not isinstance(model, str | os.PathLike):
+    if not isinstance(model, str | os.PathLike) or not os.fspath(model):
         raise UserError(
             f"a model is loaded by its name, folder or file, and not by {short(model)}: give one of these"
         )

@@ -25,7 +25,7 @@ from npformer.escaping import token_label
 from npformer.lenses.tables import bar
 from npformer.models.registry import Model
 from npformer.pretrained.input_gradients import Output, input_vectors, scores_and_gradients
-from npformer.validation import require_choice
+from npformer.validation import is_number, require_choice
 
 if TYPE_CHECKING:
     from npformer.plots import Figure
@@ -227,7 +227,8 @@ def integrated_gradients(
     Raises:
         UserError: If the model cannot read the ids, if it has no such output, or if a setting is impossible.
     """
-    if not (tolerance > 0 and most_points >= POINTS):
+    numbers = is_number(tolerance) and is_number(most_points)
+    if not (numbers and tolerance > 0 and most_points >= POINTS):
         raise UserError(
             f"tolerance is {tolerance} and most_points {most_points}: give a tolerance above 0 and at least "
             f"{POINTS} points"

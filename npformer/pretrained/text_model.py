@@ -176,7 +176,7 @@ class TextModel(Inside):
 
     def unknown_words(self, text: str) -> list[str]:
         """Return the words of a text that the model does not know, each once, in order."""
-        return unknown_words(self.tokenizer, text)
+        return unknown_words(self.tokenizer, as_text(text))
 
     def _masked(self, mask: Any) -> dict[str, Any]:
         """Return the keyword of the model for a mask that was given.
@@ -256,4 +256,5 @@ def as_text(text: Any) -> str:
 
 def as_texts(text: Any) -> list[str]:
     """Return a text or several texts as a list, or raise UserError for anything else."""
-    return [as_text(each) for each in ([text] if isinstance(text, str) or not np.iterable(text) else text)]
+    alone = isinstance(text, str | bytes) or not np.iterable(text)
+    return [as_text(each) for each in ([text] if alone else text)]

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from npformer.data.base_dataset import Dataset
 from npformer.data.dataset import files_dataset
-from npformer.errors import UserError
+from npformer.errors import UserError, nearest
 from npformer.models.registry import ModelConfig, architecture_class
 from npformer.pretrained.initial_weights import initial_weights
 from npformer.pretrained.loaded import Translator
@@ -136,10 +136,11 @@ def configure(
     of_training = {field.name for field in dataclasses.fields(TrainingConfig)}
     for name in settings:
         if name not in of_model | of_training:
-            raise UserError(
-                f"there is no setting {name}: a model has {', '.join(sorted(of_model))}; "
-                f"training has {', '.join(sorted(of_training))}"
+            near = nearest(name, sorted(of_model | of_training))
+            every = (
+                f"a model has {', '.join(sorted(of_model))}; training has {', '.join(sorted(of_training))}"
             )
+            raise UserError(f"there is no setting {name}: {f'did you mean {near}?' if near else every}")
     changes = {name: value for name, value in settings.items() if name in of_training}
     if steps is not None:
         changes["steps"] = steps

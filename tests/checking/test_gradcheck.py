@@ -212,6 +212,13 @@ def test_second_derivatives_that_disagree(rng):
 REFUSED = {
     "object has no forward": (object(), np.ones(2)),
     "nothing to check": ((F.softmax, F.softmax_backward), np.ones(2, int)),
+    "has no entries: give inputs without": ((lambda x: (x[:0], x), lambda dy, x: x), np.ones(2)),
+    "softmax is one function: give the pair": (F.softmax, np.ones(2)),
+    r"took 1 real array \(w; integers: ids\)": (
+        (lambda w, ids: (w[ids], ids), lambda dy, ids: (dy, dy)),
+        np.ones(2),
+        np.arange(2),
+    ),
     "returned 2 gradients": ((lambda x: (x, None), lambda dy, c: (dy, dy)), np.ones(2)),
     "returned 0 gradients": ((lambda x: (x, None), lambda dy, c: None), np.ones(2)),
     r"needs 2 arguments \(x, w\), and 1 was given: give one for each .*, one --shape for each": (

@@ -17,6 +17,7 @@ MISBEHAVING = {
     "lines": ("", "", "raise ValueError('two\\nlines')", "could not be run: ValueError in line 12: two l"),
     "interrupts": ("", "", "raise KeyboardInterrupt", "own.py:square raised KeyboardInterrupt in line 12"),
     "raises without a text": ("", "raise ValueError", "", "raised ValueError in line 8"),
+    "forgets a sum": ("", "x[:1] += dy", "", "shape (2,3): sum over the axes of the broadcast"),
     "loops": ("\n    while True: pass", "", "", "in line 4: is there an infinite loop?"),
     "recursion": ("square(x)", "", "", "raised RecursionError in line 3"),
 }

@@ -73,6 +73,7 @@ def test_one_example_of_a_batch():
         (np.zeros(4), r"weights has shape \(4,\)"),
         (np.full((2, 2), "a"), "weights holds <U1: give real numbers"),
         (np.eye(2, dtype=complex), "weights holds complex128: give real numbers"),
+        ("gpt2", r"weights is 'gpt2': give arrays; of a folder, npformer.load\(FOLDER\)"),
     ],
 )
 def test_forms_that_are_refused(weights, words):

@@ -100,11 +100,14 @@ def test_more_places_than_a_batch(monkeypatch):
     np.testing.assert_allclose(patched("gpt", "layers").effects[""].exact, whole, atol=1e-5)
 
 
-def test_texts_of_different_lengths():
+@pytest.mark.parametrize(
+    ("n", "words"), [(5, "have 6 and 5 tokens: .* the same number of tokens"), (6, "are the same tokens")]
+)
+def test_texts_that_cannot_be_compared(n, words):
     model = MODELS["gpt"]()
     (ids,) = ids_of(model)
-    with pytest.raises(UserError, match=r"^the texts have 6 and 5 tokens: .*give texts of as many tokens$"):
-        patching_of(model, [ids], [ids[:, :5]], OUTPUT, None, tokens=[list("abcdef")], labels=("a", None))
+    with pytest.raises(UserError, match=words):
+        patching_of(model, [ids], [ids[:, :n]], OUTPUT, None, tokens=[list("abcdef")], labels=("a", None))
 
 
 def test_an_unknown_activation():

@@ -95,9 +95,10 @@ def test_a_missing_product_of_each_sequence():
     assert message == "the term weightsᵀ dy is missing"
 
 
-def test_a_missing_multiple_of_a_product():
-    message = clue(RIGHT - 0.25 * DY * OTHER, RIGHT, operands={"x": OTHER, "dy": DY})
-    assert message == "the term -0.25 · dy · x is missing"
+@pytest.mark.parametrize(("c", "sign"), [(-0.25, ""), (-2, ", or the sign of dy · x is wrong")])
+def test_a_missing_multiple_of_a_product(c, sign):
+    message = clue(RIGHT + c * DY * OTHER, RIGHT, operands={"x": OTHER, "dy": DY})
+    assert message == f"the term {c} · dy · x is missing{sign}"
 
 
 def test_a_shift_in_the_wrong_direction():

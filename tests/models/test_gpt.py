@@ -213,6 +213,8 @@ def test_a_step_must_follow_the_positions_of_the_kv_cache():
     for position in (3, np.array([4, 3])):
         with pytest.raises(UserError, match="and the KV cache holds 4 tokens: make them equal"):
             model.decode_step(IDS[:, 3], position, kv_cache)
+    with pytest.raises(UserError, match="this model has no head, which computes the logits"):
+        tiny(head=False).decode_step(IDS[:, :3], 0, None)
 
 
 @pytest.mark.parametrize("options", [{}, LLAMA])

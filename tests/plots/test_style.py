@@ -190,6 +190,10 @@ def test_rotated_texts_overlap_only_where_they_touch():
     assert len(two(0.02)) == 1
 
 
+def test_control_characters_are_drawn_as_code_points():
+    assert style.drawable(["\x03a", "é\n"]) == ["U+0003a", "é\n"]
+
+
 def test_missing_glyphs_are_found():
     figure = new_figure(2, 1)
     figure.text(0.5, 0.5, "我", family="DejaVu Sans")

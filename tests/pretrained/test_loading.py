@@ -117,6 +117,8 @@ def test_a_model_is_loaded_by_its_name():
         UserError, match=r"^a model is loaded by its name, .* <translator en-de .*: give one of"
     ):
         npformer.load(npformer.load("en-de"))
+    with pytest.raises(UserError, match=r"^a model is loaded by its name, .* and not by '': give one of"):
+        npformer.load("")
 
 
 def test_a_hugging_face_folder_is_a_language_model(place):

@@ -187,6 +187,7 @@ def model_cases() -> Iterator[Case]:
     of_mbart: dict[str, Any] = {**PRE, "scale_embedding": True, "output_bias": False}
     yield model_case("mBART", BartConfig(**(SIZES | dropouts | of_mbart)))
     of_t5: dict[str, Any] = {**SIZES, **dropouts, "n_buckets": 4, "max_distance": 3, "d_head": 4}
+    of_t5["norm_eps"] = 1e-2  # with 1e-6, the norm of a small vector multiplies the rounding of float32 by 40
     yield model_case("first version", T5Config(**of_t5))
     gated: dict[str, Any] = {"activation": "geglu_tanh", "own_output": True, "scale_output": False}
     yield model_case("1.1", T5Config(**of_t5, **gated))

@@ -55,7 +55,9 @@ def forward_error(name: str, error: Exception, converted: bool) -> UserError:
     """
     text = _shortened(" ".join(str(error).split()))
     hint = ""
-    if converted and re.search(r"dtype|float|Double|Half|BFloat16|scalar type", text):
+    if "missing" in text and "positional argument" in text:
+        hint = ": give one input for each argument (on the command line, one --shape for each)"
+    elif converted and re.search(r"dtype|float|Double|Half|BFloat16|scalar type", text):
         hint = (
             ": the check runs in float64, so convert everything that it uses by .double(), or give reference="
         )

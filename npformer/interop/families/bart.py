@@ -2,13 +2,13 @@
 
 The activation is the exact GELU, or what `activation_function` names. The linear maps of attention have
 biases, and embeddings are multiplied by sqrt(D) only with `scale_embedding`. One table of tokens serves
-encoder, decoder and output, whose logits have a bias. The first position is in row 2 of the table of
-positions. In a BART, a norm follows each sublayer, as in the paper. In an mBART, it precedes the sublayer,
-and a last norm ends each stack.
+encoder, decoder and output, whose logits have a bias. Position p is in row p + 2 of the table of positions.
+In a BART, a norm follows each sublayer, as in Vaswani et al. 2017. In an mBART, it precedes the sublayer, and
+a last norm ends each stack.
 
-The decoder starts with `decoder_start_token_id`. If a file lacks it, that is 2 in a BART, its end symbol, and
-`bos_token_id` in an mBART, whose texts begin with a code of the language. Layers and settings are in
-bart_layers.py.
+The decoder starts with `decoder_start_token_id`. If a file lacks it, a BART starts with 2, its end symbol,
+and an mBART with `bos_token_id`, as in transformers; the files of translators name the end symbol or a code
+of the language. Layers and settings are in bart_layers.py.
 
 Source: Lewis et al. 2020; Liu et al. 2020; https://huggingface.co/docs/transformers/model_doc/bart, /mbart.
 """
@@ -69,8 +69,6 @@ def rows(config: BartConfig) -> Iterator[WeightRow]:
         table, shape = (f"{theirs}.embed_positions.weight",), (config.max_length, d_model)
         yield WeightRow(f"{side}.positions.weight", shape, table, first_rows=(FIRST,), n_rows=n_rows)
         yield from norm_rows(f"{side}.norm", f"{theirs}.layernorm_embedding", d_model)
-        if config.final_norm:
-            yield from norm_rows(f"{stack}.norm", f"{theirs}.layer_norm", d_model)
 
 
 def tensor_name(name: str, config: BartConfig) -> str | None:

@@ -1,16 +1,23 @@
 """The settings, the layers, the tables of tokens and the output that BART, mBART and Marian have in common.
 
-T5 shares the settings of every encoder-decoder model.
+T5 has the settings and the tensors of every encoder-decoder model, under other names.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from npformer.errors import UserError
 from npformer.interop.families.family import Stored, WeightRow
-from npformer.interop.families.parts import ACTIVATIONS, HEAD, LayerShape, layer_rows, linear_rows
+from npformer.interop.families.parts import (
+    ACTIVATIONS,
+    HEAD,
+    LayerShape,
+    layer_rows,
+    linear_rows,
+    norm_rows,
+)
 from npformer.interop.families.settings_table import SettingTable, choice, count, flag, index, number
 from npformer.models.transformer import TransformerConfig
 
@@ -58,22 +65,45 @@ DECODER = ENCODER | {
 
 
 def common_rows(config: TransformerConfig) -> Iterator[WeightRow]:
-    """Yield which tensors of a file hold the tables of tokens, the layers of both stacks and the output."""
+    """Yield which tensors of a file hold the tables of tokens, both stacks and the output."""
     d = config.d_model
     if config.tied == "all":
         yield WeightRow("source.tokens.weight", (config.source_vocab, d), (SHARED,))
     else:
         yield WeightRow("source.tokens.weight", (config.source_vocab, d), TOKENS[:1])
         yield WeightRow("target.tokens.weight", (config.target_vocab, d), TOKENS[1:])
-    shape = LayerShape(d, config.d_ff, fused=config.fused_projections)
-    stacks = (("encoder", ENCODER, config.n_layers), ("decoder", DECODER, config.n_decoder_layers))
-    for side, parts, n_layers in stacks:
-        for i in range(n_layers):
-            yield from layer_rows(f"{side}.layers.{i}", f"model.{side}.layers.{i}", parts, shape)
+    layers = {"encoder": ENCODER, "decoder": DECODER}
+    yield from stack_rows(config, layers, layer="model.{}.layers.{}", norm="model.{}.layer_norm")
     if config.tied == "none":
         yield from linear_rows("output", ["lm_head"], d, config.target_vocab, bias=False)
     if config.output_bias:
         yield WeightRow("output.bias", (config.target_vocab,), (BIAS,), leading_axis=True)
+
+
+def stack_rows(
+    config: TransformerConfig,
+    layers: Mapping[str, Mapping[str, str | Sequence[str]]],
+    *,
+    layer: str,
+    norm: str,
+    bias: bool = True,
+) -> Iterator[WeightRow]:
+    """Yield which tensors of a file hold the layers of the encoder and of the decoder, and their last norms.
+
+    Args:
+        config: The configuration.
+        layers: The parts of a layer of each stack, in our names and in theirs.
+        layer: The name of a layer in the file, with {} for the stack and for the number of the layer.
+        norm: The name of the last norm of a stack in the file, with {} for the stack.
+        bias: False if norms and linear maps have no biases.
+    """
+    d, queries = config.d_model, config.n_heads * config.head_key
+    shape = LayerShape(d, config.d_ff, queries=queries, bias=bias, fused=config.fused_projections)
+    for stack, n_layers in (("encoder", config.n_layers), ("decoder", config.n_decoder_layers)):
+        for i in range(n_layers):
+            yield from layer_rows(f"{stack}.layers.{i}", layer.format(stack, i), layers[stack], shape)
+        if config.final_norm:
+            yield from norm_rows(f"{stack}.norm", norm.format(stack), d, bias=bias)
 
 
 def prefixed(name: str) -> str:

@@ -1,9 +1,10 @@
 """BERT, an encoder with a norm after each sublayer, segments and a head (models/bert.py).
 
 Unlike in GPT-2, a token attends to the tokens on both sides, and only padding is masked. The input is the sum
-of three tables (tokens, positions and segments), and a norm follows it; none follows the last layer. The
-activation is the exact GELU. The head that predicts hidden tokens is a linear map, an activation, a norm, and
-the table of tokens with a bias. A BERT that was trained further is a classifier, or has no head.
+of three tables (tokens, positions and segments), and a norm follows it. The last layer ends with its own
+norm, and no further one follows. The activation is the exact GELU. The head that predicts masked tokens is a
+linear map, the activation of the layers, a norm, and the table of tokens with a bias. A fine-tuned BERT has a
+classifier of texts or of tokens instead, and a bare encoder has no head.
 
 Source: Devlin et al. 2019; https://huggingface.co/docs/transformers/model_doc/bert.
 """

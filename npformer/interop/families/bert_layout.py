@@ -51,7 +51,7 @@ class BertLayout:
         heads: The parts of each head, in our names and in theirs. The classes of a classifier of tokens may
             also be the beginning and the end of an answer: then its output is called "qa_outputs".
         text_activation: The activation between the two linear maps of a classifier of texts.
-        skipped: The pattern of the names of tensors that are not parameters.
+        skipped: The pattern of the names of tensors that are read only if a head needs them, or never.
     """
 
     prefix: str

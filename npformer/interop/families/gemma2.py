@@ -1,12 +1,12 @@
 """Gemma 2, a Gemma with four norms in a layer, local layers and soft caps (models/gemma2.py).
 
-As in Gemma 1 (gemma.py), a Llama with RMS norms and rotary positions, embeddings are multiplied by sqrt(D),
-the tanh GELU gates the feed-forward network, the output is the table of tokens, and the gains of norms are
-stored minus 1. A norm precedes each sublayer, and another one follows it before the sum. The layers 0, 2, 4
-and so on are local, unless `layer_types` names others: a token attends to itself and to the `sliding_window`
-- 1 tokens before it. Scores are divided by the root of `query_pre_attn_scalar`, not of the width of a head.
-Scores x become cap · tanh(x / cap), and so do logits, with another cap. The names are those of Llama, but for
-the norms.
+As Gemma 1 (gemma.py), it is a Llama with RMS norms and rotary positions whose embeddings are multiplied by
+sqrt(D), whose feed-forward networks are gated by the tanh GELU, and whose output is the table of tokens; the
+gains of norms are stored minus 1. New in Gemma 2: a second norm follows each sublayer before the sum. The
+layers 0, 2, 4 and so on are local, unless `layer_types` names others: a token attends to itself and to the
+`sliding_window` - 1 tokens before it. Scores are divided by the root of `query_pre_attn_scalar`, not of the
+width of a head. Each score x then becomes cap · tanh(x / cap) before it is masked, and so does each logit,
+with a cap of its own. The names are those of Llama, but for the norms.
 
 Source: Gemma team 2024, "Gemma 2"; https://huggingface.co/docs/transformers/model_doc/gemma2.
 """

@@ -1,9 +1,10 @@
 """GPT-NeoX and Pythia, a GPT-2 with parallel sublayers and rotary positions (models/gpt_neox.py).
 
-`use_parallel_residual` says whether both sublayers read the same vector, each through its own norm, and
-`partial_rotary_factor` (`rotary_pct` in older files) which part of each head is rotated, as a rule a quarter.
-The GELU is the exact one, and the output has a matrix of its own. As in GPT-2, norms and all other linear
-maps have biases.
+With `use_parallel_residual`, the default, a layer is x + attention(norm1(x)) + feed_forward(norm2(x)), and
+else that of a GPT-2. The first columns of each head are rotated: the share `partial_rotary_factor`
+(`rotary_pct` in older files), usually a quarter. The GELU of Pythia is the exact one; the files of
+GPT-NeoX-20B name `gelu_fast`, the tanh GELU. The output has a matrix of its own, without a bias. As in GPT-2,
+norms and all other linear maps have biases.
 
 The rows of the fused projection are ordered by heads: the d_head rows of the first head's queries, then of
 its keys, of its values, and so on. In ours, all queries come first. Matrices are stored as (out, in).

@@ -6,8 +6,9 @@ positions are sinusoids. Beside the bias of the logits, these things differ from
 - the activation is `swish` in the files of opus-mt, the exact GELU in a file without the setting, not ReLU;
 - the linear maps of attention have biases;
 - embeddings are multiplied by sqrt(D) only with `scale_embedding`, which opus-mt has;
-- in the table of sinusoids, all sines are left of the cosines. Most files lack it, and none is read;
-- the decoder starts with the id of padding, which is not masked there;
+- the sinusoids have the values of the paper, but all sines are left of the cosines. They are computed, and
+  the table of a file is not read;
+- the decoder starts with the id of padding, which is not masked in the first position;
 - source, target and output share one table of tokens, as in the paper, or source and target have a table
   each, and the output is that of the target or a matrix of its own.
 

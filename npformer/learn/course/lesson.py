@@ -293,7 +293,9 @@ def find_chapter(which: str) -> list[Lesson]:
         if found:
             return found
         raise UserError(f"unknown lesson {which!r}: {_nearest_number(number, lessons)}")
-    query = Path(which).stem.lower().replace("-", "_").replace(" ", "_")
+    path = Path(which)  # of the file, perhaps
+    name = path.stem if path.suffix in (".py", ".ipynb", ".html") else path.name
+    query = name.lower().replace("-", "_").replace(" ", "_")
     found = [lesson for lesson in lessons if query and query in lesson.name.lower()]
     found = [lesson for lesson in found if query in (lesson.name.lower(), lesson.words.lower())] or found
     if len(found) == 1:

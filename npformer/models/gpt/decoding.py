@@ -61,9 +61,11 @@ class GPTDecoding:
             the KV cache, which is extended in place.
 
         Raises:
-            UserError: If ids are outside the vocabulary, if there are more tokens than the context, or if
-                the KV cache holds another number of tokens than start.
+            UserError: If ids are outside the vocabulary, if there are more tokens than the context, if the
+                KV cache holds another number of tokens than start, or if the model has no head.
         """
+        if self.output is None:
+            raise UserError("this model has no head, which computes the logits: make it with head=True")
         ids = self._take_ids(ids if np.ndim(ids) > 1 else ids[:, None], int(np.max(start)))  # (B, T)
         kv_cache = self.empty_kv_cache() if kv_cache is None else kv_cache
         if not np.array_equal(kv_cache[0].length, start):

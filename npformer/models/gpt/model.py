@@ -66,9 +66,9 @@ class Block(BlockDecoding, Module):
 
     Args:
         config: The configuration.
+        rotary: The rotation that all layers share, or None with learned positions.
         rng: The generator of the initial values.
         dtype: The dtype of the parameters.
-        rotary: The rotation that all layers share, or None with learned positions.
         attention: The class of the self-attention, or a function that makes one.
         feed_forward: The function that makes the second sublayer; by default make_feed_forward.
 

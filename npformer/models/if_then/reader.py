@@ -104,14 +104,14 @@ class RecipeReader(DescriptionModel):
         n_triggers: The number of triggers.
         n_actions: The number of actions.
         d_model: The width D of the token vectors.
-        max_length: The largest length of a description.
-        pad_id: The id of padding.
-        rng: The generator of the initial values.
-        dtype: The dtype of the parameters.
         d_hidden: The width of each direction of the recurrent layer.
+        max_length: The largest length of a description.
         cell: "lstm" or "gru".
         orientation: The active weights of latent attention: "rows" for w = D l, "columns" for w = Dᵀ l.
         measure: The norm by which the active weights are divided: "sum" or "euclidean".
+        pad_id: The id of padding.
+        rng: The generator of the initial values.
+        dtype: The dtype of the parameters.
 
     Raises:
         UserError: If ids are outside the vocabulary, or descriptions are empty or longer than max_length.

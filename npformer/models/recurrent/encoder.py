@@ -69,9 +69,9 @@ class Bridge(Module):
 
     Args:
         config: The configuration.
+        d_state: The width M of the state of the decoder.
         rng: The generator of the initial values.
         dtype: The dtype of the parameters.
-        d_state: The width M of the state of the decoder.
 
     Source: Bahdanau et al. 2015, section A.2.2, where only the backward direction is used.
     """

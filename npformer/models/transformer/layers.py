@@ -233,10 +233,10 @@ def make_attention(
 
     Args:
         config: The configuration.
-        rng: The generator of the initial values.
-        dtype: The dtype of the parameters.
         fused: The projections that are fused if config.fused_projections is True: "qkv" for self-attention,
             "kv" for cross-attention.
+        rng: The generator of the initial values.
+        dtype: The dtype of the parameters.
         kind: The class of the attention, or a function that makes one.
     """
     settings: dict[str, Any] = {}

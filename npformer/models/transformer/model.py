@@ -29,9 +29,9 @@ def make_embedding(
 
     Args:
         config: The configuration.
+        vocab_size: The number of tokens.
         rng: The generator of the initial values.
         dtype: The dtype of the parameters.
-        vocab_size: The number of tokens.
     """
     return InputEmbedding(
         vocab_size,
@@ -53,9 +53,9 @@ def make_output(
 
     Args:
         config: The configuration.
+        tokens: The embedding whose weight a tied projection shares.
         rng: The generator of the initial values.
         dtype: The dtype of the parameters.
-        tokens: The embedding whose weight a tied projection shares.
     """
     bias = config.output_bias
     if config.tied == "none":

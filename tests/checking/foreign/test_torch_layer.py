@@ -81,6 +81,7 @@ def test_a_function_with_a_state_is_refused():
     [
         (torch.nn.Linear, (torch.randn(3, 4),), "Linear is a class: give a module"),
         (lambda x: x.numpy(), (torch.randn(3),), "raised RuntimeError in forward"),
+        (lambda x, w: x * w, (torch.randn(3),), r"'w'\): give one input for each argument"),
         (lambda x: 3.0, (torch.randn(3),), "returned no tensor"),
         (lambda x: x, (torch.randn(3, dtype=torch.complex64),), "complex tensors are not supported"),
         (lambda x: x @ torch.ones(3), (torch.randn(3),), "or give reference="),

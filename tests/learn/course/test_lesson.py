@@ -180,6 +180,7 @@ def test_lessons_are_found_by_number_and_by_name(which, numbers, few):
         ("the", "several lessons are called 'the': 9.1 "),
         ("09_3", "npformer lessons lists them"),
         ("", "unknown lesson ''"),
+        ("0.x", "unknown lesson '0.x': npformer lessons lists them"),
         ("/", "npformer lessons lists them"),
         ("_", "several lessons"),
     ],
