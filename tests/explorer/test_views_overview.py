@@ -200,7 +200,7 @@ def test_a_reader_writes_with_the_model(page):
 def test_the_sentence_flows_through_the_model_and_a_block_opens(page):
     assert page.evaluate("npformer.explorer.view") == "overview"
     wait_for(page, "npformer.overview.stage > 0.2 && npformer.overview.stage < 99")  # a page that opens plays
-    assert page.text_content("#overview .told").startswith("The sentence goes from the bottom")
+    assert page.text_content("#overview .told").startswith("The sentence rises from the bottom")
     page.click('#views button:text-is("The model")')  # any click ends that
     wait_for(page, "npformer.overview.stage === Infinity && npformer.overview.frame === 0")
     for does in ("becomes a vector", "its query is compared", "goes through a small network"):

@@ -169,8 +169,8 @@ export function sentenceOf(key, direction) {
 
 /** @type {Record<string, string>} the names of the blocks, by their kinds */
 const BLOCK_NAMES = {
-  source: t("embedding and positions"),
-  target: t("embedding and positions"),
+  source: t("embedding"),
+  target: t("embedding"),
   output: t("linear"),
   loss: t("softmax and loss"),
   norm: t("norm"),
@@ -243,8 +243,8 @@ export function blockTitle(block, tape) {
   }
   return (
     {
-      source: t("source embedding and positions"),
-      target: t("target embedding and positions"),
+      source: t("source embedding"),
+      target: t("target embedding"),
       output: t("output projection, linear"),
     }[block] ?? (parts.length > 1 ? `${stackName(parts[0])}${t(", ")}${name}` : name)
   );
