@@ -164,7 +164,10 @@ def read_header(path: Path) -> dict[str, StoredTensor]:
         if not path.is_file():  # a pipe would wait for ever, and a device may have no end
             raise UserError(f"{path} is not a file: {REMEDY}")
         with open(path, "rb") as file:
-            length = int.from_bytes(file.read(8), "little")
+            beginning = file.read(8)
+            if beginning == b"version ":  # as a length, it would be larger than any file
+                raise UserError(f"{path} is a pointer of Git LFS, not the file: git lfs pull fetches that")
+            length = int.from_bytes(beginning, "little")
             if MOST_HEADER < length < path.stat().st_size:
                 raise UserError(
                     f"the header of {path} has {length:,} bytes, and npformer reads at most {MOST_HEADER:,}: "

@@ -154,6 +154,12 @@ def test_a_header_that_is_too_long(tmp_path, monkeypatch):
         read_header(forge(tmp_path / "x.safetensors", {"a": entry()}, bytes(8)))
 
 
+def test_a_pointer_of_git_lfs(tmp_path):
+    (tmp_path / "model.safetensors").write_bytes(b"version https://git-lfs.github.com/spec/v1\noid 0\n")
+    with refused(r"model.safetensors is a pointer of Git LFS.*git lfs pull"):
+        stored_tensors(tmp_path)
+
+
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has no such pipes")
 def test_what_is_no_file(tmp_path):
     os.mkfifo(tmp_path / "model.safetensors")  # reading it would never end
