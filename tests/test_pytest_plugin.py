@@ -57,7 +57,7 @@ def test_a_failure_shows_the_report_and_nothing_else(pytester, processes):
     text = result.stdout.str()
     assert text.count("double: INCORRECT") >= 2
     assert "times the correct one" in text
-    assert "function has no forward: give a layer with forward and backward" in text
+    assert "double is one function: give the pair (double, double_backward), or a layer" in text
     assert "Traceback" not in text
     assert "pytest_plugin.py" not in text
     assert "checking/check.py" not in text
