@@ -117,8 +117,8 @@ def test_the_initial_weights_are_those_of_bert():
 
 
 def test_the_encoder_has_both_dropouts_of_the_configuration():
-    encoder = BertConfig(**SIZES, dropout=0.1, attention_dropout=0.3).encoder
-    assert (encoder.dropout, encoder.attention_dropout) == (0.1, 0.3)
+    encoder = BertConfig(**SIZES, dropout=0.2, attention_dropout=0.3).encoder
+    assert (encoder.dropout, encoder.attention_dropout) == (0.2, 0.3)
 
 
 def test_one_product_computes_queries_keys_and_values():

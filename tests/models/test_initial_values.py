@@ -229,7 +229,7 @@ def test_nothing_is_drawn_for_a_model_whose_values_are_read_from_a_file():
     assert not [type(model) for model in models if model.values.any()]
 
 
-def test_a_t5_has_no_biases_but_those_of_the_distances():
+def test_a_t5_has_no_biases_but_those_of_the_distances_and_may_scale_its_output():
     config = T5Config(**SIZES | {"tied": "all", "target_vocab": 11}, n_buckets=64, max_distance=50)
     model = build(config, rng=np.random.default_rng(0), dtype=np.float64)
     assert not [name for name, _ in model.named_parameters() if name.endswith("bias")]
@@ -237,6 +237,8 @@ def test_a_t5_has_no_biases_but_those_of_the_distances():
         attention = stack.layers[0].self_attention
         assert attention.buckets == {"n_buckets": 64, "max_distance": 50, "both_sides": both_sides}
         assert attention.table.value.std() == pytest.approx(config.d_model**-0.5, rel=0.3)
+    assert model.output.factor == pytest.approx(config.d_model**-0.5)
+    assert build(config.replace(own_output=True, scale_output=False)).output.factor == 1
 
 
 @pytest.mark.parametrize("name", [name for name in ALL if name != "Reader" and "LoRA" not in name])
