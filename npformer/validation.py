@@ -10,7 +10,7 @@ from typing import Any, Literal, Union, get_args, get_origin
 
 import numpy as np
 
-from npformer.errors import UserError, did_you_mean
+from npformer.errors import UserError, did_you_mean, quantity
 
 LARGEST_COUNT = 2**63 - 1  # the largest whole number in an array
 
@@ -45,10 +45,26 @@ def require_counts(**values: Any) -> None:
         require_count(name, value)
 
 
-def require_index(name: str, value: Any) -> None:
-    """Raise UserError unless the value is a whole number of 0 or more."""
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < 0:
-        raise UserError(f"{name} is {value!r}: it must be a whole number, 0 or more")
+def require_index(name: str, value: Any, count: int | None = None) -> int:
+    """Return an index as an int.
+
+    Args:
+        name: The name of the setting, for the message, such as "layer" or "--layer".
+        value: Its value.
+        count: The number of the things that are counted from 0, if there is a largest index.
+
+    Raises:
+        UserError: If the value is not a whole number of 0 or more, or not below the count.
+    """
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= 0
+    if count is None and not whole:
+        raise UserError(f"{name} is {short(value)}: it must be a whole number, 0 or more")
+    if count is not None and not (whole and value < count):
+        thing = name.lstrip("-")
+        things = quantity(count, thing, "queries" if thing == "query" else "")
+        are = "is" if count == 1 else "are"
+        raise UserError(f"{name} is {short(value)}: there {are} {things}, counted from 0")
+    return int(value)
 
 
 def require_flags(config: Any) -> None:
@@ -72,8 +88,8 @@ def require_choice(name: str, value: Any, choices: Sequence[str]) -> None:
         value: Its value.
         choices: The values that are allowed.
     """
-    if value not in choices:
-        raise UserError(f"{name} is {value!r}: choose one of {', '.join(choices)}")
+    if not isinstance(value, str | None) or value not in choices:
+        raise UserError(f"{name} is {short(value)}: choose one of {', '.join(choices)}")
 
 
 def require_known(config: Any, names: Iterable[str]) -> None:

@@ -19,6 +19,7 @@ from npformer.errors import UserError
 from npformer.learn.course.terminal_pictures import print_pictures
 from npformer.pretrained.attention import KINDS, AttentionMaps, SentenceAttention
 from npformer.storage.atomic import make_folder, require_folder_place
+from npformer.validation import require_index
 
 if TYPE_CHECKING:
     from npformer.plots import Figure
@@ -86,8 +87,8 @@ def _check_settings(found: AttentionMaps, arguments: Namespace) -> None:
     found.require_kind(arguments.kind or next(iter(found.kinds), ""))
     n_layers, n_heads = found.weights[found.kinds[0]].shape[:2]
     for name, value, count in (("layer", arguments.layer, n_layers), ("head", arguments.head, n_heads)):
-        if value is not None and not 0 <= value < count:
-            raise UserError(f"--{name} is {value}: this model has {name}s 0 .. {count - 1}")
+        if value is not None:
+            require_index(f"--{name}", value, count)
 
 
 def _kinds_with_query(found: AttentionMaps, kinds: list[str], word: str) -> list[str]:

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from npformer.backend import Array, array_module, is_array, is_torch, to_numpy
-from npformer.errors import UserError, quantity
-from npformer.validation import short
+from npformer.errors import UserError
+from npformer.validation import require_index, short
 
 # bfloat16 has 8 significant bits, so that rounding changes a weight, and so the sum of a row, by up to 0.4 %
 ROUNDING = 0.005
@@ -177,34 +177,13 @@ def _one_example(layer: Any, name: str, example: int | None) -> Array:
             f"{name} has shape {shape}, a batch of {batch} examples: choose one, such as example=0 "
             "(if the first axis counts layers, give weights[:, None])"
         )
-    index = 0 if example is None else require_index(example, batch, "example")
+    index = 0 if example is None else require_index("example", example, batch)
     part = layer[index] if len(shape) == 4 else layer
     part = part[None] if len(shape) == 2 else part
     part = part if is_array(part) else to_numpy(part)
     if part.dtype.kind not in "biuf":
         raise UserError(f"{name} holds {part.dtype}: give real numbers")
     return part if part.dtype.kind == "f" else part.astype(np.float64)
-
-
-def require_index(value: Any, count: int, name: str) -> int:
-    """Return an index as an int.
-
-    Args:
-        value: The caller's index.
-        count: The number of things that are counted from 0.
-        name: The name of a thing in the message, such as "layer".
-
-    Raises:
-        UserError: If the value is not one of 0 .. count - 1.
-    """
-    if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or not 0 <= value < count:
-        raise UserError(f"{name} is {value!r}: there {_are(count, name)}, counted from 0")
-    return int(value)
-
-
-def _are(count: int, name: str) -> str:
-    plural = "queries" if name == "query" else name + "s"
-    return f"{'is' if count == 1 else 'are'} {quantity(count, name, plural)}"
 
 
 def require_weights(layer: Array, name: str, *, normalized: bool = True) -> None:

@@ -17,12 +17,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from npformer.backend import Array, to_numpy
-from npformer.errors import UserError
 from npformer.escaping import token_label
 from npformer.functional.softmax import softmax
 from npformer.lenses.tables import columns_of_text
 from npformer.lenses.taps import last_stack, predict, tap_layers, watchable, without_logits
-from npformer.validation import require_count
+from npformer.validation import require_count, require_index
 
 if TYPE_CHECKING:
     from npformer.plots import Figure
@@ -74,8 +73,7 @@ class Lens:
             return columns_of_text(
                 ["reads", "predicts", "p", "decided by", "before"], map(self._line, range(len(self.tokens)))
             )
-        if not (isinstance(position, int | np.integer) and 0 <= position < len(self.tokens)):
-            raise UserError(f"position is {position!r}: the text has positions 0 .. {len(self.tokens) - 1}")
+        require_index("position", position, len(self.tokens))
         lines = [
             [
                 name,

@@ -10,8 +10,6 @@ import copy
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from npformer.backend import Array, array_module
 from npformer.errors import UserError
 from npformer.models.bart import Bart
@@ -24,6 +22,7 @@ from npformer.models.vit import ViT
 from npformer.nn import FeedForward, GatedFeedForward, MixtureOfExperts, MultiHeadAttention
 from npformer.nn.fixed import fixed_parameters
 from npformer.nn.module import Module
+from npformer.validation import require_index
 
 SUBLAYERS = (MultiHeadAttention, FeedForward, GatedFeedForward, MixtureOfExperts)
 
@@ -177,25 +176,10 @@ def score_gradient(logits: Array, output: Output, versus: int | None = None) -> 
     Raises:
         UserError: If there is no such position or token.
     """
-    require_among("position", output.position, logits.shape[1])
+    require_index("position", output.position, logits.shape[1])
     gradient = array_module(logits).zeros_like(logits)
     for token, sign in ((output.token, 1), (versus, -1)):
         if token is not None:
-            require_among("token", token, logits.shape[2])
+            require_index("token", token, logits.shape[2])
             gradient[:, output.position, token] += sign
     return gradient
-
-
-def require_among(name: str, value: Any, count: int) -> None:
-    """Check a position or a token.
-
-    Args:
-        name: "position" or "token".
-        value: Its number.
-        count: The number of those that an output has.
-
-    Raises:
-        UserError: If the value is no whole number among 0 .. count - 1.
-    """
-    if not (isinstance(value, int | np.integer) and 0 <= value < count):
-        raise UserError(f"{name} is {value!r}: this output has {name}s 0 .. {count - 1}")

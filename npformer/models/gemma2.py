@@ -20,7 +20,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from npformer.backend import Array
-from npformer.errors import Registry
+from npformer.errors import Registry, UserError
 from npformer.functional.caches import cache_class
 from npformer.functional.masks import causal_mask
 from npformer.models.gemma import Gemma, GemmaConfig
@@ -52,6 +52,8 @@ class Gemma2Config(GemmaConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.require(counts=("local_window", "scale_width"), positive=("local_base",))
+        if self.qk_norm and self.score_cap is not None:
+            raise UserError("qk_norm and score_cap are both given: Gemma 2 has a cap, Gemma 3 has QK-norm")
         object.__setattr__(self, "local", tuple(self.local))  # a list in a checkpoint
 
     def count_parameters(self) -> int:

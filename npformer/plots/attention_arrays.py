@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from npformer.backend import Array, to_numpy
 from npformer.errors import UserError, quantity, unknown
-from npformer.functional.model_attention import layers_of, require_index, require_weights
+from npformer.functional.model_attention import layers_of, require_weights
 from npformer.functional.rollout import attention_rollout
 from npformer.plots.attention_lines import PER_QUERY, line_row, word_lines
 from npformer.plots.heat_maps import (
@@ -28,6 +28,7 @@ from npformer.plots.heat_maps import (
 )
 from npformer.plots.layout import MAX_SIDE, mask_array, words
 from npformer.plots.style import SMALL, drawable, drawing, text_size
+from npformer.validation import require_index
 
 VIEWS = ("maps", "lines", "rollout")
 MOST_CELLS = 512  # cells a side of one heat map; more queries or keys are pooled
@@ -185,8 +186,8 @@ def _chosen(
 ) -> Drawn:
     """Return the chosen layers and heads, checked, with weights of 0 where the mask is False."""
     n_layers, n_heads = len(layers), len(layers[0])
-    numbers = range(n_layers) if layer is None else [require_index(layer, n_layers, "layer")]
-    heads = range(n_heads) if head is None else [require_index(head, n_heads, "head")]
+    numbers = range(n_layers) if layer is None else [require_index("layer", layer, n_layers)]
+    heads = range(n_heads) if head is None else [require_index("head", head, n_heads)]
     shown = mask_array(mask, layers[0].shape[-2:])
     values = []
     for number in numbers:
@@ -214,7 +215,7 @@ def _rollout(
         raise UserError("rollout takes the mean over the heads: leave out head")
     if not normalized:
         raise UserError("rollout needs rows that add up to 1: leave out normalized=False")
-    last = len(layers) - 1 if layer is None else require_index(layer, len(layers), "layer")
+    last = len(layers) - 1 if layer is None else require_index("layer", layer, len(layers))
     shown = mask_array(mask, layers[0].shape[-2:])
     masked = [_masked(to_numpy(each), shown) for each in layers[: last + 1]]
     result = attention_rollout(masked)[-1]  # (T, T)
@@ -228,7 +229,7 @@ def _of_queries(drawn: Drawn, query: int | Sequence[int] | None) -> Drawn:
         return drawn
     count = drawn.shape[0]
     given = [query] if np.ndim(query) == 0 else np.asarray(query).tolist()
-    rows = [require_index(one, count, "query") for one in given]
+    rows = [require_index("query", one, count) for one in given]
     if not rows:
         raise UserError("query is an empty list: give the index of at least one query")
     return replace(

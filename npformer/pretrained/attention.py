@@ -15,6 +15,7 @@ from npformer.models.bert import Bert
 from npformer.models.encoder import EncoderModelCache
 from npformer.models.gpt import GPT, GPTCache
 from npformer.models.registry import ModelCache, attention_arrays
+from npformer.validation import require_index, short
 
 if TYPE_CHECKING:
     from npformer.plots import Figure
@@ -153,8 +154,9 @@ class AttentionMaps:
 
         kind, layer, head, reason = self._chosen(kind, layer, head)
         queries, _ = self.tokens(kind)
-        if token is not None and token not in queries:
-            raise UserError(f"{token!r} is not a query of the {KINDS[kind]}: {did_you_mean(token, queries)}")
+        if token is not None and not (isinstance(token, str) and token in queries):
+            near = did_you_mean(str(token), queries)
+            raise UserError(f"{short(token)} is not a query of the {KINDS[kind]}: {near}")
         return plots.word_lines(
             self.weights[kind][layer, [head]],
             *self.labels(kind),
@@ -206,8 +208,8 @@ class AttentionMaps:
         self.require_kind(kind)
         n_layers, n_heads = self.weights[kind].shape[:2]
         for name, value, count in (("layer", layer, n_layers), ("head", head, n_heads)):
-            if value is not None and not 0 <= value < count:
-                raise UserError(f"{name} is {value}: this model has {name}s 0 .. {count - 1}")
+            if value is not None:
+                require_index(name, value, count)
         if layer is not None and head is not None:
             return kind, layer, head, ""
         among = "" if layer is None else f" of layer {layer}"
@@ -231,8 +233,9 @@ class AttentionMaps:
         """Raise UserError if the model has no attention of this kind."""
         if not self.weights:
             raise UserError("this model has no attention: give a model with attention")
-        if kind not in self.weights:
-            raise UserError(f"this model has no {KINDS.get(kind, kind)}: it has {', '.join(self.weights)}")
+        if not isinstance(kind, str) or kind not in self.weights:
+            name = KINDS.get(kind, kind) if isinstance(kind, str) else f"attention of the kind {short(kind)}"
+            raise UserError(f"this model has no {name}: it has {', '.join(self.weights)}")
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,7 +18,7 @@ from npformer.pretrained.inside import Reading
 from npformer.pretrained.saliency import MOST_POINTS, TOLERANCE, Inputs, Saliency, saliency_of
 from npformer.pretrained.similarity import SimilarityTo, pool
 from npformer.pretrained.text_model import Kind, TextModel, as_text, as_texts
-from npformer.validation import require_choice
+from npformer.validation import require_choice, require_index
 
 BATCH = 32  # texts that are embedded together
 
@@ -296,9 +296,7 @@ class TextClassifier(_WithoutTokens):
         """Return the position of the class, which is 0 for a text."""
         if position is not None and not self.reads_tokens:
             raise UserError("position is for a classifier of tokens, and this one is of texts: leave it out")
-        if position is not None and not 0 <= position < n_tokens:
-            raise UserError(f"position is {position}: the text has positions 0 .. {n_tokens - 1}")
-        return position or 0
+        return 0 if position is None else require_index("position", position, n_tokens)
 
     def _class(self, target: str) -> int:
         if target not in self.labels:

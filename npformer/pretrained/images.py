@@ -59,17 +59,13 @@ class ImageAttention:
         layer = len(self.weights) - 1 if layer is None else layer
         counts = dict(zip(("layer", "head"), self.weights.shape[:2], strict=True))
         for name, value in (("layer", layer), ("head", head or 0)):
-            count = counts[name]
-            require_index(name, value)
-            if value >= count:
-                raise UserError(f"{name} is {value}: give 0 to {count - 1}")
+            require_index(name, value, counts[name])
         place = 0
         if query is not None:
-            if not all(0 <= each < count for each, count in zip(query, self.grid, strict=True)):
-                raise UserError(
-                    f"query is {query}, and the image has {self.grid} rows and columns of patches, from 0"
-                )
-            place = 1 + query[0] * self.grid[1] + query[1]
+            if np.shape(query) != (2,):
+                raise UserError(f"query is {short(query)}: give the row and the column of a patch")
+            row, column = map(require_index, ("row", "column"), query, self.grid)
+            place = 1 + row * self.grid[1] + column
         maps = self.weights[layer, :, place, 1:].reshape(-1, *self.grid)  # (H, P, Q)
         maps = maps if head is None else maps[head : head + 1]
         title = f"layer {layer}" + ("" if head is None else f", head {head}")

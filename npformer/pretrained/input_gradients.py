@@ -10,13 +10,12 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from npformer.backend import Array, array_module
-from npformer.errors import UserError
 from npformer.functional.softmax import log_softmax, log_softmax_backward
-from npformer.lenses.taps import require_among
 from npformer.models.registry import Model
 from npformer.nn import Embedding
 from npformer.nn.fixed import FixedParameter, fixed_parameters
 from npformer.nn.module import Module, Parameter
+from npformer.validation import require_choice, require_index
 
 SCORES = ("log-probability", "logit")
 
@@ -137,7 +136,6 @@ def _score(row: Array, output: Output) -> tuple[Array, Array]:
 
 def _require_output(output: Output, shape: tuple[int, ...]) -> None:
     """Raise UserError for an output that logits of shape (B, T, V) do not have."""
-    require_among("position", output.position, shape[1])
-    require_among("token", output.token, shape[2])
-    if output.score not in SCORES:
-        raise UserError(f"score is {output.score!r}: choose {' or '.join(SCORES)}")
+    require_index("position", output.position, shape[1])
+    require_index("token", output.token, shape[2])
+    require_choice("score", output.score, SCORES)

@@ -11,8 +11,8 @@ from npformer.errors import UserError, quantity
 from npformer.lenses.attribution import LogitAttribution, attribution_of
 from npformer.lenses.logit_lens import K, Lens, lens_of
 from npformer.lenses.patching import Patching, patching_of
-from npformer.lenses.taps import Output, require_among
-from npformer.validation import short
+from npformer.lenses.taps import Output
+from npformer.validation import require_index, short
 
 
 class Reading(NamedTuple):
@@ -154,7 +154,7 @@ class Inside:
 
     def _predicted(self, reading: Reading, position: int) -> int:
         """Return the token that the model predicts at a position, or raise UserError if there is none."""
-        require_among("position", position, len(reading.predicted))
+        require_index("position", position, len(reading.predicted))
         return reading.predicted[position]
 
     def _against(self, other: Reading, position: int, token: int) -> int | None:

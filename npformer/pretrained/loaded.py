@@ -43,10 +43,10 @@ from npformer.pretrained.encoders import TextClassifier, TextEncoder
 from npformer.pretrained.input_gradients import Output
 from npformer.pretrained.inside import Inside, Reading
 from npformer.pretrained.saliency import MOST_POINTS, TOLERANCE, Inputs, Saliency, saliency_of
-from npformer.pretrained.text_model import Kind, TextModel, as_text, as_texts, require_position
+from npformer.pretrained.text_model import Kind, TextModel, as_text, as_texts
 from npformer.pretrained.translation import Translation, describe
 from npformer.storage.checkpoint import Checkpoint
-from npformer.validation import require_choice, short
+from npformer.validation import require_choice, require_index, short
 
 if TYPE_CHECKING:
     from npformer.explorer import Page
@@ -783,7 +783,7 @@ def _place_of(target: str | None, position: int | None, predicted: list[str]) ->
         UserError: If the translation has no such token.
     """
     if position is not None:
-        require_position(position, len(predicted), "the translation")
+        require_index("position", position, len(predicted))
     if target is None:
         return position or 0
     if as_text(target) not in predicted:

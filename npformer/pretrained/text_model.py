@@ -144,7 +144,7 @@ class TextModel(Inside):
         encoding = self._encoded(text, most=self._longest)
         if position is None:
             position = self._usual_position(text, encoding)
-        require_position(position, len(encoding.ids), "the text")
+        require_index("position", position, len(encoding.ids))
         token = self._most_probable(encoding, position) if target is None else self._token(target)
         return saliency_of(
             self.model,
@@ -229,22 +229,6 @@ class TextModel(Inside):
     def __repr__(self) -> str:
         kind, count = type(self.model).__name__, self.model.count_parameters()
         return f"<{self.kind.noun} {printable(self.name)}: {kind} with {count:,} parameters>"
-
-
-def require_position(position: int, count: int, what: str) -> None:
-    """Check a position.
-
-    Args:
-        position: The position.
-        count: The number of positions that there are.
-        what: The noun for what has them, such as "the text".
-
-    Raises:
-        UserError: If the position is not among 0 .. count - 1.
-    """
-    require_index("position", position)
-    if position >= count:
-        raise UserError(f"position is {position}: {what} has positions 0 .. {count - 1}")
 
 
 def as_text(text: Any) -> str:

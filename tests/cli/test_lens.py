@@ -61,7 +61,7 @@ def test_the_usual_places():
     [
         ("lens '' --model runs/gpt", "the argument after lens is empty"),
         ("lens a --model runs/gpt --target b", "--target has an effect only with --parts"),
-        ("lens a --model runs/gpt --position 9", "position is 9: the text has positions 0 .. 0"),
+        ("lens a --model runs/gpt --position 9", "position is 9: there is 1 position, counted from 0"),
         ("lens a --model runs/gpt --parts --target 'the cat'", "the target 'the cat' is 7 tokens of this"),
         ("lens 'a man' --model en-de --parts --target ☃", "this model lacks the target '☃'"),
         ("lens a --model runs/gpt --out a.txt", "cannot save a picture as 'a.txt'"),

@@ -59,7 +59,7 @@ EXPORT = "--export runs/toy --out x.safetensors"
 
 # command lines, and words of the sentence that each gets
 MISTAKES = [
-    ("attention 'the cat' --model runs/tiny --layer 2", "--layer is 2: this model has layers 0 .. 0"),
+    ("attention 'the cat' --model runs/tiny --layer 2", "--layer is 2: there is 1 layer, counted from 0"),
     ("attention 'the cat' --model runs/tiny --out empty/below", "empty/below cannot be written"),
     ("attention 'the cat' --model runs/tiny --kind encoder --word zebra", "'zebra' is not a query here"),
     (f"attention '{'cat ' * 21}' --model runs/tiny", "22 tokens, its end included, and the model's limit is"),

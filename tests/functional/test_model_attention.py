@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from npformer.errors import UserError
-from npformer.functional.model_attention import layers_of, require_index, require_weights
+from npformer.functional.model_attention import layers_of, require_weights
 
 
 def uniform(*shape):
@@ -91,15 +91,6 @@ def test_the_steps_of_generate_are_joined_and_a_dict_has_its_layers(grows):
         layer, _ = layers_of([(step, 2 * step) for step in given], example=1)
         np.testing.assert_array_equal(layer, whole[1])
     assert len(layers_of({"h.0.attn": whole, "h.1.attn": whole}, example=0)) == 2
-
-
-@pytest.mark.parametrize("wrong", [True, 1.0, -1, 3, "1"])
-def test_an_index_is_a_whole_number_below_the_count(wrong):
-    assert require_index(np.int64(2), 3, "query") == 2
-    with pytest.raises(UserError, match="there are 3 queries, counted from 0"):
-        require_index(wrong, 3, "query")
-    with pytest.raises(UserError, match="there is 1 layer, counted from 0"):
-        require_index(1, 1, "layer")
 
 
 @pytest.mark.parametrize("wrong", [np.nan, np.inf, -0.5])

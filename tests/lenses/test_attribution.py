@@ -61,11 +61,11 @@ def test_each_part_of_a_gpt_is_its_vector_seen_through_the_last_norm():
 @pytest.mark.parametrize(
     ("output", "versus", "message"),
     [
-        (Output(6, 7), None, r"^position is 6: this output has positions 0 \.\. 5$"),
-        (Output(-1, 7), None, r"^position is -1: this output has positions 0 \.\. 5$"),
-        (Output(3, 17), None, r"^token is 17: this output has tokens 0 \.\. 16$"),
-        (Output(3, 7), 99, r"^token is 99: this output has tokens 0 \.\. 16$"),
-        (Output(3.0, 7), None, r"^position is 3\.0: this output"),
+        (Output(6, 7), None, "^position is 6: there are 6 positions, counted from 0$"),
+        (Output(-1, 7), None, "^position is -1: there are 6 positions, counted from 0$"),
+        (Output(3, 17), None, "^token is 17: there are 17 tokens, counted from 0$"),
+        (Output(3, 7), 99, "^token is 99: there are 17 tokens, counted from 0$"),
+        (Output(3.0, 7), None, r"^position is 3\.0: there are 6"),
     ],
 )
 def test_there_is_no_such_output(output, versus, message):

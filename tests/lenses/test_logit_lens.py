@@ -75,7 +75,7 @@ def test_the_table_tells_each_change():
 
 @pytest.mark.parametrize("position", [-1, 3])
 def test_there_is_no_such_position(position):
-    with pytest.raises(UserError, match=rf"^position is {position}: the text has positions 0 \.\. 2$"):
+    with pytest.raises(UserError, match=rf"^position is {position}: there are 3 positions, counted from 0$"):
         FOUR.table(position)
 
 

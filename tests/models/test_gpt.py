@@ -257,3 +257,8 @@ def test_a_token_sees_nothing_before_the_window_of_a_local_layer(layer, sees_it)
     model = build(config, rng=np.random.default_rng(0), dtype=np.float64)
     a, b = model(np.array([[1, 2, 3], [4, 2, 3]]))[:, -1]
     assert (np.abs(a - b).max() > 1e-6) == sees_it
+
+
+def test_a_gemma_has_qk_norm_or_a_cap():
+    with pytest.raises(UserError, match="qk_norm and score_cap are both given"):
+        Gemma2Config(**SIZES, qk_norm=True, score_cap=5.0)

@@ -47,8 +47,9 @@ def test_a_loaded_model_draws_its_attention(tmp_path):
 @pytest.mark.parametrize(
     ("words", "do"),
     [
-        ("layer is 2: give 0 to 1", lambda model: model.attention(IMAGE).plot(layer=2)),
-        (r"query is \(2, 0\)", lambda model: model.attention(IMAGE).plot(query=(2, 0))),
+        ("layer is 2: there are 2 layers", lambda model: model.attention(IMAGE).plot(layer=2)),
+        ("row is 2: there are 2 rows, counted", lambda model: model.attention(IMAGE).plot(query=(2, 0))),
+        ("query is 3: give the row and the column", lambda model: model.attention(IMAGE).plot(query=3)),
         ("resize it", lambda model: model.attention(IMAGE[:4])),
         ("reads images, not texts", lambda model: model.attention("a cat")),
         ("saliency is for models of texts", lambda model: model.saliency),

@@ -99,9 +99,9 @@ def test_the_score_is_that_of_the_model_which_is_left_as_it_was(name):
 @pytest.mark.parametrize(
     ("output", "message"),
     [
-        (Output(6, 0), r"position is 6: this output has positions 0 \.\. 5"),
-        (Output(0, V), r"token is 11: this output has tokens 0 \.\. 10"),
-        (Output(0, 0, "loss"), "score is 'loss': choose log-probability or logit"),
+        (Output(6, 0), "position is 6: there are 6 positions"),
+        (Output(0, V), "token is 11: there are 11 tokens"),
+        (Output(0, 0, "loss"), "score is 'loss': choose one of log-probability, logit"),
     ],
 )
 def test_an_output_that_does_not_exist(output, message):

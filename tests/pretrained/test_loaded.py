@@ -141,7 +141,7 @@ LONG = "the cat and the dog " * 4
         ("gpt", lambda m: m.unknown_words(3), "the text is 3: give a string"),
         ("gpt", lambda m: m.explore(3), "the text is 3: give a string"),
         ("gpt", lambda m: m.saliency("the", tolerance="1"), "tolerance is 1 and most_points 800: give a"),
-        ("gpt", lambda m: m.lens("the").table("1"), "position is '1': the text has positions 0 .. "),
+        ("gpt", lambda m: m.lens("the").table("1"), "position is '1': there are "),
         ("gpt", lambda m: m.generate([3], 2), "the text is 3: give a string"),
         (
             "gpt",
@@ -161,11 +161,7 @@ LONG = "the cat and the dog " * 4
             lambda m: m.generate("a", 2, stop=[3]),
             r"stop is \[3\]: give a string, or a list of strings",
         ),
-        (
-            "gpt",
-            lambda m: m.saliency("the", position="1"),
-            "position is '1': it must be a whole number, 0 or",
-        ),
+        ("gpt", lambda m: m.saliency("the", position="1"), "position is '1': there are "),
         ("bert", lambda m: m.fill(GAP, k="3"), "k is '3': it must be a whole number, 1 or more"),
         ("gpt", lambda m: m.saliency([[3]]), r"the text is \[\[3\]\]: give a string"),
         ("gpt", lambda m: m.attention(""), "the text '' is empty: give at least one token"),

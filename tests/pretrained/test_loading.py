@@ -167,8 +167,11 @@ def test_attention_is_drawn_and_invalid_arguments_are_refused():
     assert isinstance(found.plot_lines("encoder", token=found.source_tokens[0]), Figure)
     for arguments, words in (
         ({"kind": "sideways"}, "this model has no sideways: it has encoder, decoder, cross"),
-        ({"layer": 2}, "layer is 2: this model has layers 0 .. 1"),
-        ({"head": -1}, "head is -1: this model has heads 0 .. 1"),
+        ({"layer": 2}, "layer is 2: there are 2 layers, counted from 0"),
+        ({"head": -1}, "head is -1: there are 2 heads, counted from 0"),
+        ({"head": "a"}, "head is 'a': there are 2 heads, counted from 0"),
+        ({"layer": 0.5}, "layer is 0.5: there are 2 layers, counted from 0"),
+        ({"kind": ["cross"]}, r"no attention of the kind \['cross'\]: it has encoder, decoder, cross"),
     ):
         for draw in (found.plot, found.plot_head, found.plot_lines):
             with pytest.raises(UserError, match=words):
