@@ -343,7 +343,8 @@ class Parser(argparse.ArgumentParser):
         for action in actions:
             # argparse calls an argument that takes any number of values required, too
             if action.required and action.nargs != argparse.ZERO_OR_MORE and action.dest not in values:
-                raise UserError(f"{self.prog} needs the argument {action.dest}: {self.prog} --help describes it")
+                what = f"{self.prog} needs the argument {action.dest}"
+                raise UserError(f"{what}: {self.prog} --help describes it")
         arguments = Arguments(**{action.dest: _default(action) for action in actions} | values)
         arguments.given = frozenset(values)
         self.check(arguments)
