@@ -10,7 +10,7 @@ so a debugger stops at a breakpoint in softmax_backward during a gradient check,
 
 dy must have the shape and the dtype of y. The pairs do not check it: most caches do not hold the shape of y,
 and a check in every pair would be repeated in every step of a training. So a dy of another shape is
-broadcast, or ends in an error of NumPy. The layers of `npformer.nn` check it once for each call of backward
+broadcast, or ends in an error of NumPy. Most layers of `npformer.nn` check it once for each call of backward
 (nn/checks.py).
 """
 

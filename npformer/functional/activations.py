@@ -127,6 +127,7 @@ def sigmoid(x: Array) -> tuple[Array, Array]:
 
 def sigmoid_backward(dy: Array, cache: Array) -> Array:
     """Return dx = dy y (1 - y), of the shape of dy."""
+    # y = sigmoid(x), and sigmoid' = y (1 - y)
     y = cache
     return dy * y * (1 - y)
 

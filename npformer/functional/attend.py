@@ -1,8 +1,8 @@
 """Attention with given scores: softmax, dropout, and the weighted sum of the values.
 
-These functions take the scores as an argument. They serve all attention whose scores are not scaled dot
-products: the other similarities, recurrent networks and relative positions. Scaled dot-product attention,
-whose scores are q kᵀ / sqrt(K), is in npformer.functional.attention.
+These functions take the scores as an argument. They serve attention with other similarities than the scaled
+dot product, with relative positions, biases or soft caps, and with the masks of tutorials. Scaled dot-product
+attention, whose scores are q kᵀ / sqrt(K), is in npformer.functional.attention.
 """
 
 from typing import Any, NamedTuple

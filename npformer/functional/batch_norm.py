@@ -15,10 +15,14 @@ from npformer.functional.masks import check_token_mask
 
 
 class Statistics(NamedTuple):
-    """The mean and the variance of each of the D numbers."""
+    """The mean and the variance of each of the D numbers.
+
+    The variance of a batch is the biased one, the mean of the squares. The running variance of a layer is an
+    average of unbiased ones.
+    """
 
     mean: Array  # (D,)
-    variance: Array  # (D,) the biased variance, the mean of the squares
+    variance: Array  # (D,)
 
 
 @cache_class

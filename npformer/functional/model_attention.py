@@ -128,7 +128,8 @@ def _joined(steps: Sequence[Any]) -> Array:
 
 def _is_tensor(value: Any) -> bool:
     """Return whether a value is an array or a tensor of any library, and not a single number."""
-    return is_array(value) or is_torch(value) or (hasattr(value, "__array__") and hasattr(value, "shape"))
+    is_like = hasattr(value, "__array__") and hasattr(value, "shape") and not isinstance(value, np.generic)
+    return is_array(value) or is_torch(value) or is_like
 
 
 def _holds(part: Any) -> bool:

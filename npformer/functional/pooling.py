@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from npformer.backend import Array, array_module
 from npformer.functional.caches import cache_class
+from npformer.functional.half import sums_in_float32
 
 
 @cache_class
@@ -13,6 +14,7 @@ class MeanPoolCache(NamedTuple):
     shares: Array  # (B, T) the share of each token in the mean, 0 where the mask is False
 
 
+@sums_in_float32
 def mean_pool(x: Array, mask: Array) -> tuple[Array, MeanPoolCache]:
     """Compute y_b = Σ_t mask_bt x_bt / Σ_t mask_bt, the mean of the vectors of the tokens of each text.
 
@@ -30,6 +32,7 @@ def mean_pool(x: Array, mask: Array) -> tuple[Array, MeanPoolCache]:
     return (shares[:, None, :] @ x)[:, 0], MeanPoolCache(shares)
 
 
+@sums_in_float32
 def mean_pool_backward(dy: Array, cache: MeanPoolCache) -> Array:
     """Return dx, of shape (B, T, D), for dy of shape (B, D)."""
     (shares,) = cache
@@ -49,6 +52,7 @@ class CosineCache(NamedTuple):
     s: Array  # (..., 1) the similarity
 
 
+@sums_in_float32
 def cosine_similarity(a: Array, b: Array) -> tuple[Array, CosineCache]:
     """Compute s = a · b / (|a| |b|), the cosine of the angle between two vectors.
 
@@ -64,6 +68,7 @@ def cosine_similarity(a: Array, b: Array) -> tuple[Array, CosineCache]:
     return s[..., 0], CosineCache(a, b, a_norm, b_norm, s)
 
 
+@sums_in_float32
 def cosine_similarity_backward(ds: Array, cache: CosineCache) -> tuple[Array, Array]:
     """Return da and db, of shape (..., D), for ds of shape (...)."""
     a, b, a_norm, b_norm, s = cache

@@ -1,7 +1,8 @@
 """The relative bias of T5: a learned number for each head and distance, which is added to the scores.
 
-Near distances have a number each, and far ones share it in buckets that grow with the distance. So there are
-few numbers, and a sentence may be longer than all that the model was trained on.
+Each near distance has a number of its own. Far distances are grouped in buckets, each with one number, and
+the buckets grow with the distance. So there are few numbers, and a sentence may be longer than all that the
+model was trained on.
 
 Source: Raffel et al. 2020, "Exploring the Limits of Transfer Learning", section 2.1.
 """
@@ -28,8 +29,8 @@ def relative_buckets(
 ) -> Array:
     """Return the bucket of the distance from each query t to each key s.
 
-    With both_sides, half of the buckets are for keys behind the query, and the other half for all others;
-    without, all keys behind the query are in bucket 0. In each half, n_exact = half / 2 distances have their
+    With both_sides, half of the buckets are for keys after the query, and the other half for all others;
+    without, all keys after the query are in bucket 0. In each half, n_exact = half / 2 distances have their
     own bucket, and the others grow by a constant factor up to max_distance:
 
         bucket = n_exact + (half - n_exact) log(distance / n_exact) / log(max_distance / n_exact)
@@ -40,7 +41,7 @@ def relative_buckets(
         like: An array on the device where the result is needed.
         n_buckets: The number of buckets.
         max_distance: From this distance on, all distances share the last bucket.
-        both_sides: True for an encoder, False for a decoder, whose queries see no keys behind them.
+        both_sides: True for an encoder, False for a decoder, whose queries see no keys after them.
         start: The position of the first query.
 
     Returns:
@@ -49,7 +50,7 @@ def relative_buckets(
     xp = array_module(like)
     distance = xp.arange(start, start + n_queries)[:, None] - xp.arange(n_keys)  # (T, S) t - s
     half = n_buckets // 2 if both_sides else n_buckets
-    first = xp.where(distance < 0, half, 0) if both_sides else 0  # the half of the keys behind the query
+    first = xp.where(distance < 0, half, 0) if both_sides else 0  # the half of the keys after the query
     distance = abs(distance) if both_sides else xp.maximum(distance, 0)
     n_exact = half // 2
     # in float32 and in this order, as in transformers: at a border, another rounding gives another bucket

@@ -57,6 +57,7 @@ def add_norm(
 
 def add_norm_backward(dy: Array, cache: AddNormCache) -> tuple[Array, Array, Array, Array]:
     """Return the gradients dx and dh (..., D), dgain and dbias (D,) of y = norm(x + dropout(h))."""
+    # y = layer_norm(x + dropout(h))
     dx, dgain, dbias = layer_norm_backward(dy, cache.norm)
     # x + dropout(h): a sum passes its gradient to both terms
     return dx, dropout_backward(dx, cache.dropout_mask), dgain, dbias
@@ -88,7 +89,7 @@ class ActivationDropoutCache(NamedTuple):
     """The cache of activation_dropout."""
 
     name: str  # the name of the activation
-    activation: Array  # the cache of the activation
+    activation: Any  # the cache of the activation
     dropout_mask: Any  # (..., F) the dropout mask, or None
 
 

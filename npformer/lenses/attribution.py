@@ -33,6 +33,7 @@ from npformer.lenses.taps import (
     Tap,
     is_attention,
     last_stack,
+    require_logits,
     score_gradient,
     sublayers,
     watchable,
@@ -54,7 +55,7 @@ class Part(NamedTuple):
     """A part of a model, and what it adds to a logit."""
 
     layer: int | None  # None for the embedding, the last norm and the output
-    name: str  # "embedding", "head 3", "cross head 0", "feed-forward" or "biases"
+    name: str  # such as "embedding", "head 3", "cross head 0", "feed-forward" or "biases"
     value: float
 
     @property
@@ -200,10 +201,11 @@ class Attributions:
         ids: The ids of each of its inputs, of shape (1, T).
 
     Raises:
-        UserError: If the model has no layers of this kind, or if it cannot read the ids.
+        UserError: If the model has no layers of this kind or no logits, or if it cannot read the ids.
     """
 
     def __init__(self, model: Any, ids: Sequence[Array]) -> None:
+        require_logits(model)
         if hasattr(model.output if isinstance(model, GPT) else None, "cap"):
             raise UserError(
                 "the logits of this model are capped, so they are no sums of what its parts add: use the "

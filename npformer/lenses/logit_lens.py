@@ -20,7 +20,7 @@ from npformer.backend import Array, to_numpy
 from npformer.escaping import token_label
 from npformer.functional.softmax import softmax
 from npformer.lenses.tables import columns_of_text
-from npformer.lenses.taps import last_stack, predict, tap_layers, watchable, without_logits
+from npformer.lenses.taps import last_stack, predict, require_logits, tap_layers, watchable, without_logits
 from npformer.validation import require_count, require_index
 
 if TYPE_CHECKING:
@@ -128,9 +128,11 @@ def lens_of(model: Any, ids: Sequence[Array], tokens: Sequence[str], label: Any,
         k: The number of tokens that are kept for each layer and position.
 
     Raises:
-        UserError: If the model has no layers of this kind or cannot read the ids, or if k is impossible.
+        UserError: If the model has no layers of this kind or no logits of tokens, if it cannot read the ids,
+            or if k is impossible.
     """
     require_count("k", k)
+    require_logits(model)
     found = []
     for logits in layer_logits(model, ids):
         best = np.argsort(-logits, -1, kind="stable")[:, :k]  # (T, K)

@@ -33,6 +33,7 @@ from npformer.lenses.taps import (
     Output,
     Tap,
     is_attention,
+    require_logits,
     score_gradient,
     stacks,
     sublayers,
@@ -171,6 +172,7 @@ def patching_of(
             )
     if all(map(np.array_equal, ids, other_ids)):
         raise UserError("both texts are the same tokens, so no patch has an effect: give two that differ")
+    require_logits(model)
     watched = watchable(model)
     sites = {name: _sites(stack, what) for name, stack in stacks(watched).items()}
     every = [site for each in sites.values() for site in each]

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from npformer.backend import Array, array_module
 from npformer.errors import UserError
 from npformer.models.bart import Bart
-from npformer.models.bert import Bert
+from npformer.models.bert import Bert, BertHead
 from npformer.models.encoder import EncoderModel
 from npformer.models.gpt import GPT
 from npformer.models.t5 import T5
@@ -79,7 +79,7 @@ def watchable(model: Any, dtype: Any = None) -> Any:
     """Return a copy of a model in whose places taps can be set. It shares the weights, and has no gradients.
 
     Args:
-        model: A GPT, a Bert or a Transformer.
+        model: A GPT, a Bert, a Transformer or a ViT.
         dtype: Convert the copy to this dtype, if the model has another one.
 
     Raises:
@@ -92,6 +92,16 @@ def watchable(model: Any, dtype: Any = None) -> Any:
         )
     copied = model.shared_copy(fixed_parameters(model))
     return copied if dtype is None or model.reference.dtype == dtype else copied.astype(dtype)
+
+
+def require_logits(model: Any) -> None:
+    """Raise UserError if a model computes no logits of tokens, as one without a head."""
+    has_head = not isinstance(model, EncoderModel) or isinstance(model.head, BertHead)
+    if not has_head or (isinstance(model, GPT) and model.output is None):
+        raise UserError(
+            f"this {type(model).__name__} computes no logits of tokens, which is what lenses explain: give a "
+            "model with a head that predicts tokens"
+        )
 
 
 def without_logits(model: Any) -> Any:

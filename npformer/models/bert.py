@@ -211,6 +211,7 @@ class BertEmbedding(Module):
 
     def backward(self, dy: Array, cache: BertEmbeddingCache) -> None:
         """Accumulate the gradients of the tables. Return nothing, since ids have no gradient."""
+        # y = dropout(norm(x + p + s))
         dx = self.dropout.backward(dy, cache.dropout_mask)
         dx = self.norm.backward(dx, cache.norm)
         # x + p + s: a sum passes its gradient to all terms
@@ -260,8 +261,10 @@ class BertHead(Module):
 
     def backward(self, dlogits: Array, cache: BertHeadCache) -> Array:
         """Return dx, of shape (B, T, D)."""
+        # logits = output(norm(h))
         dh = self.output.backward(dlogits, cache.output)  # (B, T, D)
         dh = self.norm.backward(dh, cache.norm)
+        # h = f(dense(x))
         dh = activation_dropout_backward(dh, cache.activation)
         return self.dense.backward(dh, cache.dense)
 

@@ -1,6 +1,7 @@
 """Layers: objects that hold parameters and call the pure pairs of npformer.functional and npformer.kernels.
 
-Every layer has forward(x) -> (y, cache) and backward(dy, cache) -> dx.
+A layer has forward(x, ...) -> (y, cache), and backward(dy, cache), which adds to the gradients of its
+parameters and returns the gradients of its inputs.
 """
 
 from npformer.nn.attention import (

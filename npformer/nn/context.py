@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from npformer.backend import Array
 from npformer.errors import UserError
 from npformer.functional.packing import Packing
@@ -18,7 +16,7 @@ class Context:
 
     Args:
         train: True turns dropout on. It has no other effect.
-        rng: The generator for dropout, or a seed, which seeded() turns into a generator.
+        rng: The generator for dropout.
     """
 
     train: bool = False
@@ -27,13 +25,6 @@ class Context:
     def dropout(self, p: float) -> float:
         """Return the dropout probability p during training, and 0 otherwise."""
         return p if self.train else 0.0
-
-    def seeded(self) -> Context:
-        """Return a context with a new generator if `rng` is a seed, and this context otherwise.
-
-        The gradient checker gives a seed, because every evaluation must use the same dropout mask.
-        """
-        return Context(self.train, np.random.default_rng(self.rng)) if isinstance(self.rng, int) else self
 
 
 INFERENCE = Context()

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from npformer.backend import Array
+from npformer.functional.activations import ACTIVATIONS
 from npformer.functional.caches import cache_class
 from npformer.functional.gated import GATED_ACTIVATIONS
 from npformer.functional.linear import LinearCache
@@ -66,6 +67,7 @@ class FeedForward(Module):
         rng: np.random.Generator | None = None,
         dtype: Any = np.float32,
     ) -> None:
+        require_choice("activation", activation, tuple(ACTIVATIONS))
         rng = default_rng(rng)
         self.inner = Linear(d_model, d_ff, bias=bias, rng=rng, dtype=dtype)
         self.outer = Linear(d_ff, d_model, bias=bias, rng=rng, dtype=dtype)
@@ -81,7 +83,9 @@ class FeedForward(Module):
 
     def backward(self, dy: Array, cache: FeedForwardCache) -> Array:
         """Return dx, of shape (..., D)."""
+        # y = outer(h)
         dh = self.outer.backward(dy, cache.outer)
+        # h = dropout(f(inner(x)))
         dh = activation_dropout_backward(dh, cache.hidden)
         return self.inner.backward(dh, cache.inner)
 
@@ -151,7 +155,9 @@ class GatedFeedForward(Module):
     def backward(self, dy: Array, cache: GatedFeedForwardCache) -> Array:
         """Return dx, of shape (..., D)."""
         _, activate_backward = GATED_PAIRS[self.activation]
+        # y = outer(h)
         dh = self.outer.backward(dy, cache.outer)  # (..., F)
+        # h = dropout(f(gate) value)
         dh = dropout_backward(dh, cache.dropout_mask)
         dgate, dvalue = activate_backward(dh, cache.gated)  # (..., F)
         # gate and value were both computed from x, so its two gradients are added

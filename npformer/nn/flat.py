@@ -38,8 +38,8 @@ class Flat:
         self.parameters, self.values = parameters, values
         self.grads: Array | None = None  # (P,), or None before the first gradient
         self.views: list[Array | None] = [None] * len(parameters)  # the part of grads of each parameter
-        self.late: list[Parameter] = []  # parameters that the model got later, as of `seen` changes
-        self.seen = -1
+        self.late: list[Parameter] = []  # parameters that the model got later
+        self.seen = -1  # the value of Flat.changes when they were looked up
         for parameter in parameters:
             parameter.flat = self
 
@@ -154,8 +154,9 @@ class Flattening:
 
     @values.setter
     def values(self, values: Array) -> None:
-        # after `model.values *= 2`, it is the same array. The parameters are no views of any other one
-        self._require_flat().values = values
+        self._require_flat()
+        if values is not self.values:  # it is after `model.values *= 2`
+            self.values[...] = values
 
     @property
     def grads(self) -> Any:

@@ -49,7 +49,8 @@ class LoRALinear(Linear):
         rng: np.random.Generator | None = None,
     ) -> None:
         require_count("rank", rank)
-        vars(self).update(vars(layer))  # a Projection has settings of its own
+        # a Projection has settings of its own. The flat arrays are those of the given layer
+        vars(self).update({name: part for name, part in vars(layer).items() if name != "_flat"})
         n_in, n_out = layer.weight.shape
         dtype = layer.weight.value.dtype
         self.weight = FixedParameter(layer.weight.value)

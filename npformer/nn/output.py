@@ -6,6 +6,7 @@ from typing import Any
 
 from npformer.backend import Array
 from npformer.functional.soft_cap import soft_cap, soft_cap_backward
+from npformer.nn.checks import check_gradient
 from npformer.nn.module import Module
 
 
@@ -56,6 +57,7 @@ class CappedOutput(Module):
     def backward(self, dy: Array, cache: Any) -> Array:
         """Return dx, of shape (..., D)."""
         output_cache, cap_cache = cache
+        check_gradient(dy, cap_cache.t.shape, "CappedOutput")
         # y = soft_cap(output(x))
         dx: Array = self.output.backward(soft_cap_backward(dy, cap_cache), output_cache)
         return dx

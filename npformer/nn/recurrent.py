@@ -136,6 +136,7 @@ class Recurrent(Module):
         for t, step in zip(order[::-1], cache.steps[::-1], strict=True):
             # a state is an output and an input of the next position, so its two gradients are added
             dgates[t], dstate = self.time_step_backward(dstate + dstates[:, t], step)
+        # gates = input_projection(x)
         dx = self.input_projection.backward(xp.stack(dgates, 1), cache.input_projection)
         return (dx, dstate) if cache.has_state else dx
 

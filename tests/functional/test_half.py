@@ -33,6 +33,8 @@ ROWS = np.ones((8192, 1))  # half of 8,192 ones, added one by one in float16, is
         ("mix_states", (np.ones((8192, 2, 2)), np.full((8192, 2), 2.0**-14), np.ones((8192, 2), bool))),
         ("gaussian_window", (np.ones((1, 8192)), np.zeros(1), 1e3)),
         ("unit_weights", (MANY + 1,)),
+        ("mean_pool", (MANY[:, :, None] + 1, MANY == 0)),
+        ("cosine_similarity", (LARGE + 1, LARGE)),
         ("l2_distance", (LARGE / 1000, LARGE / LARGE.sum(-1, keepdims=True))),
     ],
 )

@@ -93,6 +93,11 @@ def test_the_steps_of_generate_are_joined_and_a_dict_has_its_layers(grows):
     assert len(layers_of({"h.0.attn": whole, "h.1.attn": whole}, example=0)) == 2
 
 
+def test_a_list_of_numbers_of_numpy_is_read_as_a_list_of_numbers():
+    weights = uniform(3, 3)
+    np.testing.assert_array_equal(layers_of([list(row) for row in weights])[0], weights[None])
+
+
 @pytest.mark.parametrize("wrong", [np.nan, np.inf, -0.5])
 def test_a_weight_that_is_none(wrong):
     layer = uniform(2, 3, 4)

@@ -462,11 +462,23 @@ class Flex(nn.Module):
         return flex_attention(*[x[None, None]] * 3)
 
 
+class Numbered(nn.Module):
+    """A module whose attention 1 has a forward of its own, beside an attention 10."""
+
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleDict({"1": OwnAttention(D, H), "10": nn.MultiheadAttention(D, H)})
+
+    def forward(self, x):
+        return self.layers["1"](x) + self.layers["10"](x, x, x)[0]
+
+
 REFUSED = {
     "this Linear called no attention of PyTorch, and multiplied no values by a softmax": nn.Linear(D, D),
     "the part '0' is TorchScript, whose calls": nn.Sequential(torch.jit.ScriptModule()),
     "this Flex computes its attention by flex_attention, beside which": Flex(),
     "the attention module '0' is a OwnAttention with a forward of its own": nn.Sequential(OwnAttention(D, H)),
+    "the attention module 'layers.1' is a OwnAttention": Numbered(),
     "attention_maps takes a PyTorch module and got a function: give an nn.Module": np.ones,
     "this Idle called no attention of PyTorch": Idle(),
 }

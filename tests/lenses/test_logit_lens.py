@@ -3,12 +3,15 @@
 import numpy as np
 import pytest
 from family_models import CONFIGS, random_model
-from lens_models import MODELS, ids_of
+from lens_models import GPT_SIZES, MODELS, ids_of
 
 from npformer import UserError
 from npformer.functional.softmax import softmax
+from npformer.lenses.attribution import Attributions
 from npformer.lenses.logit_lens import Lens, layer_logits, lens_of
-from npformer.lenses.taps import last_stack, watchable
+from npformer.lenses.patching import patching_of
+from npformer.lenses.taps import Output, last_stack, watchable
+from npformer.models.gpt import GPTConfig
 from npformer.models.recurrent import RecurrentConfig, RecurrentTranslator
 
 every_model = pytest.mark.parametrize("name", MODELS)
@@ -83,3 +86,17 @@ def test_a_model_without_such_layers():
     model = RecurrentTranslator(RecurrentConfig(source_vocab=9, target_vocab=9, d_model=4))
     with pytest.raises(UserError, match=r"and this is a RecurrentTranslator: give another model$"):
         next(layer_logits(model, [np.array([[1, 2]]), np.array([[1]])]))
+
+
+@pytest.mark.parametrize("family", ["vit", "bert with classes of texts", "gpt without a head"])
+def test_a_model_without_logits_of_tokens_is_refused(family):
+    config = CONFIGS.get(family) or GPTConfig(**GPT_SIZES, head=False)
+    model, ids = random_model(config), [np.array([[1, 2]])]
+    labels = {"tokens": [["a", "b"]], "labels": ("a", None)}
+    for explain in (
+        lambda: lens_of(model, ids, ["a", "b"], str),
+        lambda: Attributions(model, ids),
+        lambda: patching_of(model, ids, [ids[0] + 1], Output(1, 2), None, **labels),
+    ):
+        with pytest.raises(UserError, match="computes no logits of tokens"):
+            explain()

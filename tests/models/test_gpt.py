@@ -210,6 +210,7 @@ def test_a_step_must_follow_the_positions_of_the_kv_cache():
     model = tiny()
     _, kv_cache = model.decode_step(IDS[:, :3], 0, None)
     model.decode_step(IDS[:, 3], 3, kv_cache)
+    np.testing.assert_array_equal(model.decode_step([1, 2], 0, None)[0], model([[1], [2]])[:, 0])
     for position in (3, np.array([4, 3])):
         with pytest.raises(UserError, match="and the KV cache holds 4 tokens: make them equal"):
             model.decode_step(IDS[:, 3], position, kv_cache)

@@ -26,16 +26,19 @@ from npformer.nn.attention import (
     GlobalAttention,
     HardAttention,
     LatentAttention,
+    LocalPredictive,
     MultiHeadAttention,
     RelativeAttention,
     Similarity,
     SimilarityAttention,
 )
 from npformer.nn.module import Parameter
+from npformer.nn.output import CappedOutput
 
 F8 = {"dtype": np.float64}
 X, NARROW, IDS = np.ones((2, 3, 6)), np.ones((2, 3, 5)), np.array([[1, 2, 0]])
 SIMILARITY = Similarity("general", 6, 4, **F8)
+CAPPED = CappedOutput(Linear(6, 5, **F8), 2.0)
 LAYERS = {
     "Linear": Linear(6, 4, **F8),
     "LayerNorm": LayerNorm(6, **F8),
@@ -97,6 +100,10 @@ HEADS = LAYERS["MultiHeadAttention"].forward
         (lambda: SIMILARITY.forward(X, X), r"Similarity takes k of shape \(..., 4\)"),
         (lambda: GlobalAttention(SIMILARITY).forward(X, X), r"takes memory of shape \(B, S, 4\)"),
         (lambda: GlobalAttention(SIMILARITY).forward(X, np.ones((4, 3, 4))), "takes equal batch sizes"),
+        (lambda: LocalPredictive(SIMILARITY).forward(X, np.ones((1, 3, 4))), "takes equal batch sizes"),
+        (lambda: FeedForward(8, 8, activation="rellu"), "activation is 'rellu': choose one of"),
+        (lambda: MultiHeadAttention(8, 2, activation="rellu"), "activation is 'rellu': choose one of"),
+        (lambda: CAPPED.backward(np.ones(5), CAPPED.forward(X)[1]), r"dy of shape \(2, 3, 5\)"),
         (lambda: HardAttention(SIMILARITY).forward(X[0], X), r"takes queries of shape \(B, T, 6\)"),
         (lambda: AttentionalState(4, 6).forward(X, X), r"takes context of shape \(..., 4\)"),
         (lambda: LAYERS["Recurrent"].forward(X, np.ones((2, 4))), r"takes state of shape \(2, 8\)"),

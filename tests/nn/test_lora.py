@@ -49,3 +49,13 @@ def test_the_initial_matrices_keep_the_size_of_their_input_and_differ_from_layer
     adapted, _ = add_lora(GPT(CONFIG), 2)
     firsts = [part.a.value[0, 0] for part in adapted.modules() if isinstance(part, LoRALinear)]
     assert len(set(firsts)) == len(firsts) == 10
+
+
+def test_a_layer_that_was_flattened_learns_too():
+    layer = Linear(3, 3).flatten()
+    lora, weight = LoRALinear(layer, 2), layer.weight.value.copy()
+    y, cache = lora.forward(np.ones((1, 3), np.float32))
+    lora.backward(y, cache)
+    Adam(lora).step(0.1)
+    assert lora.b.value.all()
+    assert np.array_equal(layer.weight.value, weight)

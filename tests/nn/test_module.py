@@ -119,6 +119,15 @@ def test_flatten_makes_consecutive_views():
     assert all((p.grad == 7).all() for p in pair.parameters())
 
 
+def test_assigned_values_are_those_of_the_parameters():
+    layer = Linear(2, 2).flatten()
+    layer.values = np.arange(6.0)
+    assert layer.weight.value.tolist() == [[0, 1], [2, 3]]
+    layer.weight.grad[...] = 1
+    Adam(layer).step(0.5)
+    assert (layer.weight.value != np.arange(4.0).reshape(2, 2)).all()
+
+
 def test_gradients_are_allocated_by_the_first_backward_pass():
     model, batch = tiny_model(np.float32), tiny_batch()
     model.zero_grad()

@@ -53,8 +53,8 @@ def from_torch(module: nn.Module, *, dtype: Any = None) -> Module:
     The layer has copies of the weights. Its outputs and gradients are those of the module. The classes are
 
         nn.MultiheadAttention         MultiHeadAttention
-        nn.TransformerEncoderLayer    EncoderLayer
-        nn.TransformerDecoderLayer    DecoderLayer
+        nn.TransformerEncoderLayer    EncoderLayer, or PreNormEncoderLayer with norm_first=True
+        nn.TransformerDecoderLayer    DecoderLayer, or PreNormDecoderLayer with norm_first=True
         nn.TransformerEncoder         Encoder
         nn.TransformerDecoder         Decoder
         nn.Transformer                EncoderDecoder

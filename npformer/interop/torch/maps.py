@@ -199,7 +199,8 @@ class _Calls(TorchFunctionMode):  # type: ignore[misc]  # untyped in PyTorch
     def require_all(self, module: nn.Module) -> None:
         """Refuse a module without attention, or with an attention module whose weights were not found."""
         for name, part in self.entered.items():
-            if not any(found.startswith(name) for found in self.maps):
+            begin = (f"{name}.", f"{name}#") if name else ""  # layers.10 does not stand for layers.1
+            if not any(found == name or found.startswith(begin) for found in self.maps):
                 raise UserError(
                     f"the attention module {name!r} is a {type(part).__name__} with a forward of its own, "
                     "in which no attention was found: use nn.MultiheadAttention"

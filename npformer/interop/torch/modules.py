@@ -49,8 +49,9 @@ def to_torch(model: Module, *, batch_first: bool = True) -> nn.Module:
     module is in training mode, as every new module of PyTorch is.
 
     Args:
-        model: The layer: a MultiHeadAttention, EncoderLayer, DecoderLayer, Encoder, Decoder, EncoderDecoder,
-            Linear or LayerNorm. Parameters that it uses in several places are shared by the modules too.
+        model: The layer: a MultiHeadAttention, a layer of an encoder or a decoder, an Encoder, Decoder,
+            EncoderDecoder, Linear or LayerNorm. Parameters that it uses in several places are shared by the
+            modules too.
         batch_first: The setting of this name of the module. True for arrays (B, T, D), as in npformer, and
             False for (T, B, D).
 

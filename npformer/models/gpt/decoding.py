@@ -9,6 +9,7 @@ import numpy as np
 
 from npformer.backend import Array, like
 from npformer.errors import UserError
+from npformer.functional.ids import as_ids
 from npformer.functional.masks import causal_mask
 from npformer.models.gpt.config import GPTConfig
 from npformer.nn import PreallocatedKVCache
@@ -54,7 +55,8 @@ class GPTDecoding:
                 result of empty_kv_cache.
             lengths: The number of tokens of each sentence, an array (B,) on the host, if ids are prompts of
                 different lengths with padding at the end. The default is T for all sentences.
-            every: Return the logits after each of the newest tokens, and not after the last one only.
+            every: Return the logits after each of the newest tokens, and not after the last one only. It has
+                no effect if lengths are given.
 
         Returns:
             The logits after the last token, of shape (B, V), or after every token, of shape (B, T, V), and
@@ -66,7 +68,8 @@ class GPTDecoding:
         """
         if self.output is None:
             raise UserError("this model has no head, which computes the logits: make it with head=True")
-        ids = self._take_ids(ids if np.ndim(ids) > 1 else ids[:, None], int(np.max(start)))  # (B, T)
+        ids = as_ids(ids, "ids")
+        ids = self._take_ids(ids if ids.ndim > 1 else ids[:, None], int(np.max(start)))  # (B, T)
         kv_cache = self.empty_kv_cache() if kv_cache is None else kv_cache
         if not np.array_equal(kv_cache[0].length, start):
             raise UserError(

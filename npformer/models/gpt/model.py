@@ -62,6 +62,7 @@ class BlockCache(NamedTuple):
 class Block(BlockDecoding, Module):
     """A layer of GPT: x = x + self_attention(norm(x)), then x = x + feed_forward(norm(x)).
 
+    A PreNormEncoderLayer computes the same. It is written out here so that a GPT can be read in one file.
     Shapes: x (B, T, D) -> y (B, T, D).
 
     Args:
@@ -214,6 +215,7 @@ class GPT(GPTDecoding, Module):
 
         Shapes: dlogits (B, T, V).
         """
+        # logits = output(norm(x)), after all layers
         dx = dlogits if self.output is None else self.output.backward(dlogits, cache.output)  # (B, T, D)
         dx = self.norm.backward(dx, cache.norm)
         for layer, layer_cache in zip(self.layers[::-1], cache.layers[::-1], strict=True):

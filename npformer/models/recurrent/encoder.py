@@ -35,7 +35,7 @@ class RecurrentEncoder(Module):
         reader: Any = Bidirectional if config.bidirectional else Recurrent
         settings: dict[str, Any] = {"kind": config.cell, "forget_bias": config.forget_bias, "dtype": dtype}
         self.reader = reader(config.d_model, width, **settings, rng=rng)
-        self.bidirectional, self.width = config.bidirectional, width
+        self.width = width
 
     def forward(self, x: Array, mask: Array) -> tuple[Array, BidirectionalCache | RecurrentCache]:
         """Return the memory, of shape (B, S, N), and the cache."""

@@ -123,8 +123,10 @@ class RecurrentTranslator(Module):
 
         Shapes: dlogits (B, T, V).
         """
+        # logits = output(dropout(y))
         dy = self.output.backward(dlogits, cache.output)
         dy = self.dropout.backward(dy, cache.output_dropout_mask)
+        # y = decoder(dropout(target), memory, bridge(memory))
         dx, dmemory, dstate = self.decoder.backward(dy, cache.decoder)
         self.target.backward(self.dropout.backward(dx, cache.target_dropout_mask), cache.target)
         # the decoder and the bridge used the memory, so its two gradients are added

@@ -139,7 +139,7 @@ COUNTS = (
     "max_length",
     "max_distance",
 )
-SHARES = ("dropout", "input_dropout", "attention_dropout", "feed_forward_dropout", "label_smoothing")
+SHARES = ("dropout", "embedding_dropout", "attention_dropout", "feed_forward_dropout", "label_smoothing")
 
 # after the dash, "a" occurs once, and no letter occurs twice: (?!.*(.).*\1) forbids a repeated letter
 SPELLING = re.compile(r"n?-(?!.*(.).*\1)[nd]*a[nd]*")

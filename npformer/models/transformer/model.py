@@ -200,8 +200,10 @@ class Transformer(Module):
 
         Shapes: dlogits (B, T, V).
         """
+        # logits = output(y)
         dx = self.output.backward(dlogits, cache.output)
         del dlogits  # a large array, whose memory can be freed if the caller does not use it either
+        # y = decoder(target, memory), memory = encoder(source)
         dx, dmemory = self.decoder.backward(dx, cache.decoder)
         source_packing, target_packing = cache.packings
         self.target.backward(unpack(dx, target_packing), cache.target)

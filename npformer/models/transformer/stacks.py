@@ -9,7 +9,6 @@ import numpy as np
 
 from npformer.backend import Array
 from npformer.functional.caches import cache_class
-from npformer.functional.norm import LayerNormCache
 from npformer.models.transformer.config import TransformerConfig
 from npformer.models.transformer.layers import DecoderLayer, EncoderLayer
 from npformer.models.transformer.pre_norm import PreNormDecoderLayer, PreNormEncoderLayer
@@ -30,7 +29,7 @@ class StackCache:
     """The cache of a stack of layers. cache[i] is the cache of layer i."""
 
     layers: tuple[Any, ...]
-    norm: LayerNormCache | None
+    norm: Any  # a LayerNormCache, or None without a norm
 
     def __getitem__(self, index: int) -> Any:
         return self.layers[index]
@@ -83,7 +82,7 @@ class Encoder(Module):
 
     def backward(self, dy: Array, cache: StackCache) -> Array:
         """Return dx, of shape (B, S, D)."""
-        if self.norm is not None and cache.norm is not None:
+        if self.norm is not None:
             dy = self.norm.backward(dy, cache.norm)
         for layer, layer_cache in zip(self.layers[::-1], cache.layers[::-1], strict=True):
             dy = layer.backward(dy, layer_cache)
@@ -154,7 +153,7 @@ class Decoder(Module):
 
     def backward(self, dy: Array, cache: StackCache) -> tuple[Array, Array]:
         """Return the gradients dx (B, T, D) and dmemory (B, S, D)."""
-        if self.norm is not None and cache.norm is not None:
+        if self.norm is not None:
             dy = self.norm.backward(dy, cache.norm)
         dmemory: Any = 0
         for layer, layer_cache in zip(self.layers[::-1], cache.layers[::-1], strict=True):
@@ -248,6 +247,7 @@ class EncoderDecoder(Module):
 
     def backward(self, dy: Array, cache: EncoderDecoderCache) -> tuple[Array, Array]:
         """Return the gradients dsource (B, S, D) and dtarget (B, T, D)."""
+        # y = decoder(target, memory), memory = encoder(source)
         dtarget, dmemory = self.decoder.backward(dy, cache.decoder)
         return self.encoder.backward(dmemory, cache.encoder), dtarget
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -51,7 +50,7 @@ class BucketedAttention(MultiHeadAttention):
         n_heads: The number H of heads.
         n_buckets: The number N of buckets.
         max_distance: From this distance on, all distances share a bucket.
-        both_sides: True for an encoder, False for a decoder, whose queries see no keys behind them.
+        both_sides: True for an encoder, False for a decoder, whose queries see no keys after them.
         table: The table of another layer, of shape (N, H), which this one shares. The default is a new one.
         rng: The generator of the initial values.
         dtype: The dtype of the parameters.
@@ -109,17 +108,18 @@ class BucketedAttention(MultiHeadAttention):
         n_queries, n_keys = q.shape[-2], k.shape[-2]
         buckets = relative_buckets(n_queries, n_keys, q, start=n_keys - n_queries, **self.buckets)  # (T, S)
         bias, bias_cache = relative_bias(self.table.value, buckets)  # (H, T, S)
-        scores = q @ k.swapaxes(-1, -2) * self._factor + bias  # (B, H, T, S)
+        scores = q @ k.swapaxes(-1, -2) * self.factor + bias  # (B, H, T, S)
         p = context.dropout(self.dropout)
         z, attend_cache = attend(scores, v, mask.pairs, p=p, rng=context.rng)  # (B, H, T, L)
         return z, BucketedAttentionCache(q, k, bias_cache, attend_cache)
 
     def attend_backward(self, dz: Array, cache: BucketedAttentionCache) -> tuple[Array, Array, Array]:
         """Return the gradients dq (B, H, T, K), dk (B, H, S, K) and dv (B, H, S, L)."""
+        # z = softmax(scores) v
         dscores, dv = attend_backward(dz, cache.attend)  # (B, H, T, S)
         # scores = q kᵀ scale + bias: all sentences had the same bias
         self.table.accumulate(relative_bias_backward(dscores.sum(0), cache.bias))
-        dscores = dscores * self._factor
+        dscores = dscores * self.factor
         return dscores @ cache.k, dscores.swapaxes(-1, -2) @ cache.q, dv
 
     def check_cross_attention(self) -> None:
@@ -132,11 +132,6 @@ class BucketedAttention(MultiHeadAttention):
             "a relative bias needs queries and keys of one sentence, and separate keys were given: use "
             "MultiHeadAttention for cross-attention"
         )
-
-    @property
-    def _factor(self) -> float:
-        """The factor of the scores."""
-        return 1 / math.sqrt(self.d_head) if self.scale is None else self.scale
 
 
 def check_buckets(n_buckets: int, max_distance: int) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -79,20 +78,16 @@ class CappedAttention(MultiHeadAttention):
         Returns:
             z, of shape (B, H, T, L), and the cache.
         """
-        scores, cap_cache = soft_cap(q @ k.swapaxes(-1, -2) * self._factor, self.cap)  # (B, H, T, S)
+        scores, cap_cache = soft_cap(q @ k.swapaxes(-1, -2) * self.factor, self.cap)  # (B, H, T, S)
         p = context.dropout(self.dropout)
         z, attend_cache = attend(scores, v, mask.pairs, p=p, rng=context.rng)  # (B, H, T, L)
         return z, CappedAttentionCache(q, k, cap_cache, attend_cache)
 
     def attend_backward(self, dz: Array, cache: CappedAttentionCache) -> tuple[Array, Array, Array]:
         """Return the gradients dq (B, H, T, K), dk (B, H, S, K) and dv (B, H, S, L)."""
+        # z = softmax(scores) v
         dscores, dv = attend_backward(dz, cache.attend)
         # scores = soft_cap(q kᵀ scale)
-        dscores = soft_cap_backward(dscores, cache.cap) * self._factor
+        dscores = soft_cap_backward(dscores, cache.cap) * self.factor
         dq, dk = dscores @ cache.k, dscores.swapaxes(-1, -2) @ cache.q
         return sum_to_shape(dq, cache.q.shape), sum_to_shape(dk, cache.k.shape), dv
-
-    @property
-    def _factor(self) -> float:
-        """The factor of the scores."""
-        return 1 / math.sqrt(self.d_head) if self.scale is None else self.scale

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from npformer.backend import Array
+from npformer.backend import Array, array_module
 from npformer.errors import UserError
 from npformer.functional.heads import merge_heads, repeat_heads
+from npformer.nn.attention.checks import check_inputs
 from npformer.nn.attention.kv_cache import KVCache, PreallocatedKVCache
 from npformer.nn.context import AttentionMask
 
@@ -25,6 +25,7 @@ class AttentionDecoding:
 
     uses_query_index = False  # True if the scores depend on the index of a query, and not on its vector only
     n_kv_heads: int
+    d_inputs: tuple[int, int, int]
     n_repeats: int
     rotary: RotaryPositions | None
     output: Linear | None
@@ -64,8 +65,9 @@ class AttentionDecoding:
         Raises:
             UserError: If the layer computes self-attention only.
         """
-        self.check_cross_attention()
-        (_, k, v), _ = self.project(memory[:, :0], memory, memory)  # no queries yet
+        check_inputs(self, memory, None)
+        no_queries = array_module(memory).zeros((len(memory), 0, self.d_inputs[0]), memory.dtype)  # (B, 0, D)
+        (_, k, v), _ = self.project(no_queries, memory, memory)
         return KVCache(k, v)
 
     def attend_memory(self, x: Array, memory_kv: KVCache, mask: Array | AttentionMask | None = None) -> Array:
@@ -79,8 +81,12 @@ class AttentionDecoding:
         Returns:
             y, of shape (B, T, D).
         """
+        return self._attend(self.project_query(x), memory_kv, mask)
+
+    def project_query(self, x: Array) -> Array:
+        """Return the queries of cross-attention, of shape (B, H, T, K), for x of shape (B, T, D)."""
         (q,), _ = self.query.project(x)
-        return self._attend(q, memory_kv, mask)
+        return q
 
     def _attend(self, q: Array, kv_cache: AnyKVCache, mask: Array | AttentionMask | None) -> Array:
         """Return y, of shape (B, T, D), for the queries q (B, H, T, K)."""
@@ -101,11 +107,11 @@ class AttentionDecoding:
         Shapes: q (B, H, 1, K) -> z (B, H, 1, L).
         """
         batch, n_heads, _, width = q.shape
-        groups, allowed = (self.n_kv_heads, self.n_repeats), mask.allowed
-        if allowed is not None and allowed.ndim > 2 and allowed.shape[-3] > 1:  # a mask for each query head
-            allowed = allowed.reshape(*allowed.shape[:-3], *groups, allowed.shape[-1])
+        groups, pairs = (self.n_kv_heads, self.n_repeats), mask.pairs
+        if pairs is not None and pairs.ndim > 2 and pairs.shape[-3] > 1:  # a mask for each query head
+            pairs = pairs.reshape(*pairs.shape[:-3], *groups, pairs.shape[-1])
         q = q.reshape(batch, *groups, width)  # (B, G, R, K)
-        z, _ = self.attend(q, kv_cache.k, kv_cache.v, replace(mask, allowed=allowed))  # (B, G, R, L)
+        z, _ = self.attend(q, kv_cache.k, kv_cache.v, AttentionMask(pairs))  # (B, G, R, L)
         return z.reshape(batch, n_heads, 1, z.shape[-1])
 
     def check_cross_attention(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -279,6 +280,11 @@ class MultiHeadAttention(AttentionDecoding, Module):
         else:
             self.key = Projection(kdim, [k], [g], **settings)
             self.value = Projection(vdim, [v], [g], **settings)
+
+    @property
+    def factor(self) -> float:
+        """The factor of the scores, usually 1 / sqrt(K)."""
+        return 1 / math.sqrt(self.d_head) if self.scale is None else self.scale
 
     @property
     def projections(self) -> list[Projection]:

@@ -66,6 +66,7 @@ class Compression(Module):
 
     def backward(self, dc: Array, cache: CompressionCache) -> Array:
         """Return dx, of shape (..., D)."""
+        # c = norm(linear(x))
         return self.linear.backward(self.norm.backward(dc, cache.norm), cache.linear)
 
 

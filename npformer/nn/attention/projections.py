@@ -14,6 +14,7 @@ from npformer.functional.heads import merge_heads, split_heads
 from npformer.functional.linear import LinearCache
 from npformer.functional.packing import Packing, pack, unpack
 from npformer.nn.linear import Linear
+from npformer.validation import require_choice
 
 
 @cache_class
@@ -63,6 +64,7 @@ class Projection(Linear):
         rng: np.random.Generator | None = None,
         dtype: Any = np.float32,
     ) -> None:
+        require_choice("activation", activation, tuple(ACTIVATIONS))
         super().__init__(d_in, sum(widths), bias=bias, rng=rng, dtype=dtype)
         self.widths, self.n_heads, self.activation = tuple(widths), tuple(n_heads), activation
         self.weight.widths = self.widths

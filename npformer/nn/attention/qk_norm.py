@@ -89,6 +89,11 @@ class QKNormAttention(MultiHeadAttention):
         k, k_cache = qk_norm(k, self.key_gain.value, self.eps)
         return [q, k, v], NormedProjectionsCache(caches, q_cache, k_cache)
 
+    def project_query(self, x: Array) -> Array:
+        """Return the normalized queries of cross-attention, of shape (B, H, T, K)."""
+        q, _ = qk_norm(super().project_query(x), self.query_gain.value, self.eps)
+        return q
+
     def project_backward(self, dq: Array, dk: Array, dv: Array, cache: MultiHeadCache) -> list[Array]:
         """Compute the gradients of the inputs of the projections.
 

@@ -28,7 +28,7 @@ from npformer.functional.similarity import (
 )
 from npformer.kernels import attention, attention_backward
 from npformer.nn.attention.multi_head import MultiHeadAttention
-from npformer.nn.checks import check_batches, check_floats, check_gradient
+from npformer.nn.checks import check_floats, check_gradient
 from npformer.nn.context import EVERYTHING, INFERENCE, AttentionMask, Context
 from npformer.nn.init import default_rng, xavier_uniform
 from npformer.nn.module import Module, Parameter
@@ -129,7 +129,11 @@ def check_queries(queries: Array, memory: Array, similarity: Any, layer: str) ->
     """
     check_floats(queries, ("B", "T", similarity.d_query), layer, "queries")
     check_floats(memory, ("B", "S", similarity.d_key), layer, "memory")
-    check_batches(layer, queries=queries, memory=memory)
+    if len(queries) != len(memory):
+        raise UserError(
+            f"{layer} takes equal batch sizes and got queries of shape {queries.shape} and memory of shape "
+            f"{memory.shape}: make the first axes equal"
+        )
 
 
 def _shapes(kind: str, d_query: int, d_key: int, width: int) -> dict[str, tuple[int, ...]]:
@@ -232,7 +236,9 @@ class SimilarityAttention(MultiHeadAttention):
 
     def attend_backward(self, dz: Array, cache: SimilarityAttentionCache) -> tuple[Array, Array, Array]:
         """Return the gradients dq (B, H, T, K), dk (B, H, S, K) and dv (B, H, S, L)."""
+        # z = softmax(scores) v
         dscores, dv = attend_backward(dz, cache.attend)
+        # scores = similarity(q, k)
         dq, dk = self.similarity.backward(dscores, cache.similarity)
         return dq, dk, dv
 

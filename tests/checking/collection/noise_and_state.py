@@ -55,7 +55,7 @@ class ContextDropout:
         p = context.dropout(0.5)
         mask = None
         if p:
-            mask = (context.seeded().rng.random(z.shape) >= p) / (1 - p)
+            mask = (context.rng.random(z.shape) >= p) / (1 - p)
             z = z * mask
         return np.tanh(z), (cz, mask, np.tanh(z))
 

@@ -28,7 +28,7 @@ NEVER = {
     "no head width": ({"d_head": 0}, "d_head is 0: it must be a whole number"),
     "no value width": ({"d_value": -1}, "d_value is -1: it must be a whole number"),
     "all dropped": ({"dropout": 1.0}, "dropout is 1.0: it must be at least 0 and below 1"),
-    "input dropped": ({"embedding_dropout": 1.5}, "input_dropout is 1.5: it must be at least 0"),
+    "input dropped": ({"embedding_dropout": 1.5}, "embedding_dropout is 1.5: it must be at least 0"),
     "negative": ({"attention_dropout": -0.1}, "attention_dropout is -0.1: it must be at least 0"),
     "not a number": (
         {"feed_forward_dropout": math.nan},

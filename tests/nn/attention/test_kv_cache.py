@@ -7,7 +7,13 @@ from tiny import normal
 from npformer import MultiHeadAttention, UserError
 from npformer.functional.masks import causal_mask
 from npformer.nn import LearnedPositions, PreallocatedKVCache, RotaryPositions
-from npformer.nn.attention import MultiHeadLatentAttention, RelativeAttention, SimilarityAttention
+from npformer.nn.attention import (
+    MultiHeadLatentAttention,
+    QKNormAttention,
+    RelativeAttention,
+    SimilarityAttention,
+)
+from npformer.nn.context import AttentionMask
 
 F8 = {"dtype": np.float64}
 LENGTH = 7
@@ -64,6 +70,38 @@ def test_a_mask_may_differ_between_query_heads(settings):
     for t in range(LENGTH):
         y, kv_cache = layer.decode_step(x[:, t : t + 1], kv_cache, of_heads[:, :, t : t + 1, : t + 1])
         np.testing.assert_allclose(y, whole[:, t : t + 1], rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"fused": "kv"},
+        {"kdim": 5, "vdim": 5},
+        {"kind": QKNormAttention},
+        {"kind": QKNormAttention, "whole": True, "n_kv_heads": 2},
+        {"kind": SimilarityAttention, "similarity": "perceptron"},
+        {"n_kv_heads": 2},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("length", [1, 3])
+def test_attention_to_a_memory_equals_the_forward_pass(settings, length):
+    layer = heads(**settings)
+    x, memory = normal(2, length, 12), normal(2, LENGTH, layer.d_inputs[1], seed=1)
+    for parameter in layer.parameters():
+        parameter.value *= np.linspace(0.5, 1.5, parameter.value.size).reshape(parameter.shape)
+    draw = np.random.default_rng(3)
+    allowed, queries = draw.random((2, 4, length, LENGTH)) < 0.7, draw.random((2, 4, length, 1)) < 0.7
+    mask = AttentionMask(allowed | ~allowed.any(-1, keepdims=True), queries)
+    expected, _ = layer.forward(x, memory, mask=mask)
+    y = layer.attend_memory(x, layer.project_memory(memory), mask)
+    np.testing.assert_allclose(y, expected, rtol=1e-12, atol=1e-13)
+
+
+def test_fused_queries_and_keys_have_no_memory():
+    with pytest.raises(UserError, match='fused as "qkv" take 1 of query, key and value'):
+        heads(fused="qkv").project_memory(normal(2, LENGTH, 12))
 
 
 def test_steps_write_into_the_same_arrays():
