@@ -22,7 +22,7 @@ ANIMAL = "the animal didn't cross the street because it was too tired"
 EPILOG = """\
 Examples: npformer explore "the dog is tired"
           npformer explore --model tour/run --open
-          npformer explore "ROMEO:" --model runs/shakespeare
+          npformer explore "ROMEO:" --model runs/gpt-shakespeare
           npformer explore --model en-de "A dog runs." "Two dogs run." --out dogs.html"""
 
 

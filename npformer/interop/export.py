@@ -44,7 +44,7 @@ WITHOUT_EFFECT = {
 
 
 def export_folder(model: Any, folder: str | PathLike[str], family: str | None = None) -> Path:
-    """Write a Transformer, GPT or Bert as a folder that `load_folder` and transformers read.
+    """Write a model as a folder that `load_folder` and transformers read.
 
     The folder gets a model.safetensors, in the dtype of the model, and a config.json, which is written last:
     a folder without it is not a model. The tokenizer is not written.
@@ -102,7 +102,7 @@ def _family_of(model: Any, name: str | None) -> Family:
     fitting = {each: family for each, family in fitting.items() if family.model is type(model)}
     kind = type(model).__name__
     if not fitting:
-        raise UserError(f"a {kind} has no Hugging Face layout: export a Transformer, a GPT or a Bert")
+        raise UserError(f"a {kind} has no Hugging Face layout: export a model of another kind, such as a GPT")
     if name is None:
         name = _usual_name(model.config, list(fitting))
     family = FAMILIES.find(name)

@@ -12,7 +12,6 @@ Source: Gemma team 2024, "Gemma 2", section 2; 2025, "Gemma 3", section 2.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, NamedTuple
@@ -92,12 +91,10 @@ class Gemma2Block(Block):
         rng: np.random.Generator,
         dtype: Any,
     ) -> None:
-        attention: Callable[..., MultiHeadAttention] = MultiHeadAttention
-        if config.qk_norm:
-            attention = partial(QKNormAttention, eps=config.norm_eps)
-        elif config.score_cap is not None:
-            attention = partial(CappedAttention, cap=config.score_cap)
-        super().__init__(config, rotary, rng, dtype, attention)
+        kind: Any = partial(QKNormAttention, eps=config.norm_eps) if config.qk_norm else MultiHeadAttention
+        if config.score_cap is not None:
+            kind = partial(CappedAttention, cap=config.score_cap)
+        super().__init__(config, rotary, rng, dtype, kind)
         self.self_attention.scale = 1 / math.sqrt(config.scale_width)
         self.window, self.after1, self.after2 = window, make_norm(config, dtype), make_norm(config, dtype)
 
