@@ -62,8 +62,6 @@ m_hat / (np.sqrt(v_hat) + adam.eps) => np.sign(g)
     ## the sign of the gradient is used instead of m_hat over the root of v
 (1 - beta1) * g => g && (1 - beta2) * g * g => g * g ## the factors 1 - b1 and 1 - b2 are left out in m and v
 === adam-step
-values -= => values = adam.model.values -
-    ## adam.model.values becomes a new array: change it in place, because the weights are parts of it
 (1 - beta1) * g => g ## the factor 1 - b1 of the gradient is left out in m
 === warmup
 = step => = (step + 1) ## the steps are counted from 0: the learning rate is that of the step after
