@@ -10,12 +10,11 @@ import numpy as np
 from npformer.backend import Array, to_numpy
 from npformer.errors import UserError
 from npformer.escaping import printable
-from npformer.functional import softmax
 from npformer.interop.settings_file import Settings, read_settings
 from npformer.lenses.logit_lens import layer_outputs
 from npformer.models.registry import attention_arrays
 from npformer.models.vit import ViT
-from npformer.pretrained.encoders import ClassProbability
+from npformer.pretrained.encoders import ClassProbability, class_probabilities
 from npformer.pretrained.text_model import Kind
 from npformer.validation import has_type, require_index, short
 
@@ -135,15 +134,13 @@ class ImageModel:
             image: As for `prepare`.
 
         Raises:
-            UserError: As for `prepare`, or if the model has no head.
+            UserError: As for `prepare`, or if the model has no head or a single class.
         """
         if not self.labels:
             raise UserError(
                 f"{self.name} has no head, and cannot name a class: use its attention and hidden states"
             )
-        p = softmax(self.logits(self.prepare(image)).astype(np.float64))[0][0]  # (K,)
-        order = np.argsort(-p, kind="stable").tolist()
-        return [ClassProbability(self.labels[index], float(p[index])) for index in order]
+        return class_probabilities(self.logits(self.prepare(image))[0], self.labels)
 
     def attention(self, image: Any) -> ImageAttention:
         """Return the attention weights of every layer and head for an image. `.plot()` draws them over it.

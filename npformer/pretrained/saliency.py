@@ -152,7 +152,8 @@ def saliency_of(
     explained: str,
     *,
     method: str = "integrated",
-    **integration: Any,
+    tolerance: float = TOLERANCE,
+    most_points: int = MOST_POINTS,
 ) -> Saliency:
     """Return the contributions of the input tokens of a model to the score of an output token.
 
@@ -162,17 +163,18 @@ def saliency_of(
         output: The position and the id of the output token.
         explained: The label of the output token.
         method: One of METHODS.
-        integration: The settings of `integrated_gradients`: tolerance and most_points.
+        tolerance, most_points: As for `integrated_gradients`.
 
     Raises:
         UserError: If a setting is impossible, or if the model cannot read the inputs.
     """
     require_choice("method", method, tuple(METHODS))
+    _require_precision(tolerance, most_points)
     ids = [np.array([each.ids]) for each in inputs.values()]
     if method == "gradient":
         found = gradient_times_input(model, ids, output)
     else:
-        found = integrated_gradients(model, ids, output, **integration)
+        found = integrated_gradients(model, ids, output, tolerance=tolerance, most_points=most_points)
     return Saliency(
         explained=explained,
         position=output.position,
@@ -227,12 +229,7 @@ def integrated_gradients(
     Raises:
         UserError: If the model cannot read the ids, if it has no such output, or if a setting is impossible.
     """
-    numbers = is_number(tolerance) and is_number(most_points)
-    if not (numbers and tolerance > 0 and most_points >= POINTS):
-        raise UserError(
-            f"tolerance is {tolerance} and most_points {most_points}: give a tolerance above 0 and at least "
-            f"{POINTS} points"
-        )
+    _require_precision(tolerance, most_points)
     vectors = input_vectors(model, ids)
 
     def piece(start: float, end: float) -> _Piece:
@@ -248,6 +245,16 @@ def integrated_gradients(
     scores = [np.sum(parts, axis=0) for parts in zip(*(each.scores for each in pieces), strict=True)]
     baseline, value = min(pieces).values[0], max(pieces).values[1]  # of the first and of the last piece
     return Attribution(scores, value, baseline)
+
+
+def _require_precision(tolerance: Any, most_points: Any) -> None:
+    """Raise UserError for impossible settings of integrated gradients."""
+    numbers = is_number(tolerance) and is_number(most_points)
+    if not (numbers and tolerance > 0 and most_points >= POINTS):
+        raise UserError(
+            f"tolerance is {tolerance} and most_points {most_points}: give a tolerance above 0 and at least "
+            f"{POINTS} points"
+        )
 
 
 def _integrate(
