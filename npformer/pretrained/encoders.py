@@ -13,7 +13,7 @@ from npformer.errors import UserError, did_you_mean
 from npformer.functional import softmax
 from npformer.interop.sentence_files import MODES, Pooling
 from npformer.models.bert import Bert
-from npformer.pretrained.input_gradients import Output
+from npformer.pretrained.input_gradients import ScoredOutput
 from npformer.pretrained.inside import Reading
 from npformer.pretrained.saliency import MOST_POINTS, TOLERANCE, Inputs, Saliency, saliency_of
 from npformer.pretrained.similarity import SimilarityTo, pool
@@ -191,7 +191,7 @@ class TextEncoder(_WithoutTokens):
         encoder: Any = self.model
         model: Any = SimilarityTo(encoder, rule.mode, self.embed(as_text(other), pooling=pooling))
         settings = {"tolerance": TOLERANCE / 10} | settings  # a similarity is between -1 and 1
-        found = saliency_of(model, {"text": inputs}, Output(0, 0, "logit"), other, **settings)
+        found = saliency_of(model, {"text": inputs}, ScoredOutput(0, 0, "logit"), other, **settings)
         return replace(found, score="similarity")
 
     def _rule(self, mode: str | None) -> Pooling:
@@ -305,7 +305,7 @@ class TextClassifier(_WithoutTokens):
         return saliency_of(
             self.model,
             {"text": Inputs(encoding.ids, encoding.pieces)},
-            Output(place, number, score),
+            ScoredOutput(place, number, score),
             self.labels[number],
             method=method,
             tolerance=tolerance,

@@ -40,7 +40,7 @@ from npformer.pretrained.attention import (
 )
 from npformer.pretrained.card import Card
 from npformer.pretrained.encoders import TextClassifier, TextEncoder
-from npformer.pretrained.input_gradients import Output
+from npformer.pretrained.input_gradients import ScoredOutput
 from npformer.pretrained.inside import Inside, Reading
 from npformer.pretrained.saliency import MOST_POINTS, TOLERANCE, Inputs, Saliency, saliency_of
 from npformer.pretrained.text_model import Kind, TextModel, as_text, as_texts
@@ -446,7 +446,7 @@ class Translator(Inside):
             "source": Inputs(run.source_ids[0].tolist(), run.source),
             "target": Inputs(run.target_ids[0].tolist(), run.target),
         }
-        output = Output(position, int(run.predicted_ids[0, position]), score)
+        output = ScoredOutput(position, int(run.predicted_ids[0, position]), score)
         return saliency_of(
             self.model,
             inputs,

@@ -24,7 +24,7 @@ from npformer.errors import UserError
 from npformer.escaping import token_label
 from npformer.lenses.tables import bar
 from npformer.models.registry import Model
-from npformer.pretrained.input_gradients import Output, input_vectors, scores_and_gradients
+from npformer.pretrained.input_gradients import ScoredOutput, input_vectors, scores_and_gradients
 from npformer.validation import is_number, require_choice
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ class Saliency:
 def saliency_of(
     model: Model,
     inputs: Mapping[str, Inputs],
-    output: Output,
+    output: ScoredOutput,
     explained: str,
     *,
     method: str = "integrated",
@@ -187,7 +187,7 @@ def saliency_of(
     )
 
 
-def gradient_times_input(model: Model, ids: Sequence[Array], output: Output) -> Attribution:
+def gradient_times_input(model: Model, ids: Sequence[Array], output: ScoredOutput) -> Attribution:
     """Compute the dot product of the vector of each input token with the gradient of the score for it.
 
     Args:
@@ -206,7 +206,7 @@ def gradient_times_input(model: Model, ids: Sequence[Array], output: Output) -> 
 def integrated_gradients(
     model: Model,
     ids: Sequence[Array],
-    output: Output,
+    output: ScoredOutput,
     *,
     tolerance: float = TOLERANCE,
     most_points: int = MOST_POINTS,
@@ -261,7 +261,7 @@ def _integrate(
     model: Model,
     ids: Sequence[Array],
     vectors: Sequence[Array],
-    output: Output,
+    output: ScoredOutput,
     start: float,
     end: float,
 ) -> _Piece:

@@ -17,7 +17,7 @@ from npformer.models.bert import Bert
 from npformer.models.gpt import GPT, GPTConfig
 from npformer.models.registry import attention_arrays
 from npformer.pretrained.attention import TextAttention, attention_of_text
-from npformer.pretrained.input_gradients import Output
+from npformer.pretrained.input_gradients import ScoredOutput
 from npformer.pretrained.inside import Inside, Reading, most_probable
 from npformer.pretrained.saliency import MOST_POINTS, TOLERANCE, Inputs, Saliency, saliency_of
 from npformer.validation import require_index, short
@@ -149,7 +149,7 @@ class TextModel(Inside):
         return saliency_of(
             self.model,
             {"text": Inputs(encoding.ids, encoding.pieces)},
-            Output(position, token, score),
+            ScoredOutput(position, token, score),
             self.tokenizer.piece(token),
             method=method,
             tolerance=tolerance,
