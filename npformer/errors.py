@@ -27,6 +27,7 @@ def in_context(place: str) -> Iterator[None]:
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """Return the known name that is most similar to a name or begins with it, or None if there is none."""
     names = {known_name.lower(): known_name for known_name in known}
+    name = str(name)  # also a number where a name belongs
     similar = difflib.get_close_matches(name.lower(), names, n=1)
     if not similar and name:  # difflib does not find a long name from its first letters
         similar = [known_name for known_name in names if known_name.startswith(name.lower())]

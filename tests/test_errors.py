@@ -7,6 +7,7 @@ from npformer.errors import Registry, UserError, did_you_mean, nearest, quantity
 
 def test_the_most_similar_name_is_suggested():
     assert did_you_mean("smal", ["tiny", "small", "base"]) == "did you mean small?"
+    assert did_you_mean(1, ["tiny", "small"]) == "choose one of tiny, small"
     assert did_you_mean("f14", ["F13", "F14"]) == "did you mean F14?"
     assert did_you_mean("zzz", ["tiny", "small"]) == "choose one of tiny, small"
     assert did_you_mean("zzz", ["the", "cat", "the"]) == "choose one of the, cat"

@@ -28,9 +28,10 @@ from npformer.checking.situations import situation_rows
 from npformer.checking.surroundings import other_arrays
 from npformer.checking.tensor_rows import tensor_rows
 from npformer.checking.trees import copy_tree, leaves
-from npformer.errors import UserError, did_you_mean, quantity
+from npformer.errors import UserError, quantity
 from npformer.mistakes.patterns import UNKNOWN
 from npformer.nn.module import Module
+from npformer.validation import is_number, require_choice, require_index, short
 
 # the spawn key of the checker's own stream of random numbers, which no seed of a user produces: inputs that a
 # user draws with the same seed must not equal dy
@@ -95,13 +96,14 @@ def gradcheck(
         each property, and with a diagnosis for each incorrect gradient.
 
     Raises:
-        UserError: If there is no such method, if there is nothing to check, or if forward or backward does
+        UserError: If a setting is impossible, if there is nothing to check, or if forward or backward does
             not follow the protocol above.
 
     Source: Squire and Trapp 1998 (complex step).
     """
-    if method not in METHOD_NAMES:
-        raise UserError(f"unknown method {method!r}: {did_you_mean(method, METHOD_NAMES)}")
+    require_choice("method", method, tuple(METHOD_NAMES))
+    if tolerance is not None and not (is_number(tolerance) and tolerance > 0):
+        raise UserError(f"tolerance is {short(tolerance)}: it must be a number above 0")
     rng = generator_of(seed)
     thing, inputs = adapt(thing, inputs, reference, library=library)
     target = CheckTarget(thing, inputs, settings, randomize=randomize, rng=rng)
@@ -126,7 +128,15 @@ def _name(thing: Any) -> str:
 
 
 def generator_of(seed: int) -> Generator:
-    """Return the generator of the checker for this seed."""
+    """Return the generator of the checker for this seed.
+
+    Args:
+        seed: A whole number of 0 or more.
+
+    Raises:
+        UserError: If it is none.
+    """
+    seed = require_index("seed", seed)
     return np.random.Generator(np.random.Philox(np.random.SeedSequence(seed, spawn_key=STREAM)))
 
 

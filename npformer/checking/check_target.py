@@ -74,7 +74,16 @@ class CheckTarget:
         self._scaled: dict[str, Array] | None = None  # the tensors whose scales are known
         self._scales: dict[str, Array] = {}
         if not any(value.size for value in self.tensors.values()):
+            self.refuse_complex_inputs()
             raise UserError("nothing to check: give at least one array of floats, or a layer with parameters")
+
+    def refuse_complex_inputs(self) -> None:
+        """Raise UserError if an input is complex, which may be the cause of what cannot be checked."""
+        for name, x in self.inputs.items():
+            if is_array(x) and x.dtype.kind == "c":
+                raise UserError(
+                    f"{name} holds complex numbers: give real ones, since gradients are checked for those"
+                )
 
     def run_twice_as_long(self) -> None:
         """Evaluate forward on inputs whose first axis is repeated."""

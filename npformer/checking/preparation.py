@@ -67,6 +67,7 @@ def _first_output(target: CheckTarget) -> Any:
     if not any(np.size(part) for part in leaves(y)):
         raise UserError("the output of forward has no entries: give inputs without an axis of length 0")
     if any(np.iscomplexobj(part) for part in leaves(y)):
+        target.refuse_complex_inputs()
         raise UserError(
             "forward returns complex numbers for real ones: return real arrays, such as the real and the "
             "imaginary part as two outputs"

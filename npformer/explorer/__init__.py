@@ -54,7 +54,7 @@ def explore(
     if not texts:
         raise UserError("there is no sentence to explore: give at least one")
     if target is not None and len(texts) > 1:
-        raise UserError("a target belongs to one sentence: leave it out, or give a single sentence")
+        raise UserError("a translation belongs to one sentence: leave it out, or give a single sentence")
     loaded = load(model) if isinstance(model, (str, os.PathLike)) else model
     if target is not None and isinstance(loaded, TextGenerator):
         raise UserError("a language model reads one text and predicts its tokens: leave out the target")

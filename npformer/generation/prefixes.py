@@ -24,7 +24,7 @@ class Prefixes:
 
     Raises:
         UserError: If there are not B lists, if one is too long or has an id that is never chosen, or if
-            forced_bos is outside the vocabulary.
+            forced_bos is outside the vocabulary or never chosen.
     """
 
     def __init__(
@@ -42,6 +42,8 @@ class Prefixes:
         if len(begin) != len(limits):
             raise UserError(f"begin has {quantity(len(begin), 'list')} of ids: give one for each sentence")
         allowed = set(range(config.target_vocab)) - {*forbidden, config.end_id}
+        if forced_bos is not None and forced_bos not in allowed:
+            raise UserError(f"forced_bos is {forced_bos}, which a translation cannot have: leave it out")
         for ids, limit in zip(begin, limits.tolist(), strict=True):
             if len(ids) > limit:
                 raise UserError(

@@ -268,11 +268,14 @@ def best_tokens(
         renormalize: Scale the probabilities of the allowed tokens so that they sum to 1. By default, they
             are those that the model gives them.
         forced: For each row the only token that may follow, or -1 if any may, of shape (R,), on the host.
-        repeating: The rows and the columns of further tokens that are not chosen.
+        repeating: The rows and the columns of further tokens that are not chosen, unless they are forced.
 
     Raises:
         UserError: If the logits are not finite.
     """
+    if forced is not None:  # a beginning may repeat itself
+        pairs = [(row, token) for row, token in zip(*repeating, strict=True) if token != forced[row]]
+        repeating = [row for row, _ in pairs], [token for _, token in pairs]
     end = to_numpy(logits[:, end_id]).astype(np.float64)  # (R,)
     if renormalize:
         logits[:, forbidden] = -math.inf

@@ -102,7 +102,9 @@ def _family_of(model: Any, name: str | None) -> Family:
     fitting = {each: family for each, family in fitting.items() if family.model is type(model)}
     kind = type(model).__name__
     if not fitting:
-        raise UserError(f"a {kind} has no Hugging Face layout: export a model of another kind, such as a GPT")
+        inner = getattr(model, "model", None)  # a model as npformer.load returns it
+        remedy = "export a model of another kind, such as a GPT" if inner is None else "give its .model"
+        raise UserError(f"a {kind} has no Hugging Face layout: {remedy}")
     if name is None:
         name = _usual_name(model.config, list(fitting))
     family = FAMILIES.find(name)

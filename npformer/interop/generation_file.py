@@ -95,6 +95,10 @@ def search_settings(folder: str | os.PathLike[str], config: TransformerConfig) -
     settings = generation_settings(folder)
     is_older = not (Path(folder) / GENERATION_FILE).exists()  # then BART and mBART have a default
     forces_end = type(config) is TransformerConfig or (is_older and isinstance(config, BartConfig))
+    if not is_older:  # an older config.json of mBART may lack the start symbol
+        for name, own in (("decoder_start_token_id", config.start_id), ("eos_token_id", config.end_id)):
+            if settings.values.get(name) != [own]:
+                settings.require(name, own, default=own)
     return search_settings_of(settings, config, forces_end=forces_end)
 
 

@@ -28,7 +28,7 @@ from npformer.plots.heat_maps import (
 )
 from npformer.plots.layout import MAX_SIDE, mask_array, words
 from npformer.plots.style import SMALL, drawable, drawing, text_size
-from npformer.validation import require_index
+from npformer.validation import require_count, require_index
 
 VIEWS = ("maps", "lines", "rollout")
 MOST_CELLS = 512  # cells a side of one heat map; more queries or keys are pooled
@@ -265,8 +265,9 @@ def _largest(drawn: Drawn, top_k: int | None, *, leave_out: bool) -> Drawn:
     if top_k is None:
         return drawn
     count = drawn.shape[1]
-    if not isinstance(top_k, (int, np.integer)) or not 1 <= top_k <= count:
-        raise UserError(f"top_k is {top_k!r}: give a number from 1 to {count}, the number of keys")
+    require_count("top_k", top_k)
+    if top_k > count:
+        raise UserError(f"top_k is {top_k}: give a number from 1 to {count}, the number of keys")
     values = [np.where(top_k_mask(each, top_k), each, 0) for each in drawn.values]
     note = f"only the {quantity(top_k, 'largest weight')} of each query and head"
     drawn = replace(drawn, values=values, notes=(*drawn.notes, note))

@@ -21,6 +21,7 @@ from npformer.plots.palette import COLOURS, edge, head_colour
 from npformer.plots.palette import colour as colour_of
 from npformer.plots.style import LABEL, SMALL, TEXT, drawing, line_height, text_size, widest
 from npformer.plots.style import number as number_text
+from npformer.validation import require_count, require_index
 
 WIDEST = 5.0  # points, the line of a weight of 1
 FAINTEST = 0.01  # the smallest weight that is drawn
@@ -74,12 +75,15 @@ def word_lines(
         values = values.reshape(-1, *values.shape[-2:])  # (H, T, S)
         count, n_queries, n_keys = values.shape
         left, right = words(queries, n_queries, "queries"), words(keys, n_keys, "keys")
-        numbers = list(range(count)) if heads is None else list(heads)
+        given = np.arange(count) if heads is None else np.atleast_1d(heads)
+        numbers = [require_index("head", number) for number in given.tolist()]
         if len(numbers) != count:
             raise UserError(f"heads names {quantity(len(numbers), 'head')}, but there are weights of {count}")
         named = [] if names is None else words(names, count, "names")
-        if query is not None and not 0 <= query < n_queries:
-            raise UserError(f"query is {query}: there are queries 0 .. {n_queries - 1}")
+        if query is not None:
+            query = require_index("query", query, n_queries)
+        if most is not None:
+            require_count("most", most)
         _require_line_widths(values)
         shown = np.zeros(n_queries, bool)
         shown[slice(None) if query is None else query] = True
@@ -219,8 +223,10 @@ def strongest(weights: np.ndarray, shown: np.ndarray, most: int | None = None) -
     count = int(lines.sum())
     if most is None or count <= most:
         return lines, ""
-    least = np.sort(weights[lines])[-most]
-    drawn = lines & (weights >= least)
+    order = np.argsort(-weights[lines], kind="stable")[:most]  # of equal ones, the first
+    drawn = np.zeros_like(lines)
+    drawn[tuple(axis[order] for axis in np.nonzero(lines))] = True
+    least = weights[drawn].min()
     return drawn, f"the {drawn.sum()} strongest of {count} lines: weights from {number_text(least)}"
 
 

@@ -198,6 +198,9 @@ def score_bars(
     """
     with drawing(words, names, title):
         values = [array(each, "scores", 1).astype(np.float64) for each in scores]
+        if not values or len(words) != len(values):
+            panels = quantity(len(values), "panel")
+            raise UserError(f"words has {quantity(len(words), 'list')} for {panels}: give one for each panel")
         if not all(np.isfinite(each).all() for each in values):
             raise UserError("scores must be finite: use a model whose outputs are finite")
         labels = [word_list(each, len(row), "words") for each, row in zip(words, values, strict=True)]

@@ -17,7 +17,8 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
-from npformer.errors import UserError, quantity
+from npformer.backend import to_numpy
+from npformer.errors import UserError
 from npformer.plots.layout import (
     LEAST_TITLE,
     MAX_SIDE,
@@ -35,6 +36,7 @@ from npformer.plots.layout import (
 )
 from npformer.plots.palette import COLOURS, ink_on, signed_map, weight_map
 from npformer.plots.style import DPI, LABEL, SMALL, TEXT, drawing, line_height, number, text_size, widest
+from npformer.validation import require_index, short
 
 GAP = 0.06  # between labels and cells, in inches
 AXIS = line_height(LABEL) + GAP  # height of an axis label
@@ -527,7 +529,7 @@ def heat_row(heats: Sequence[HeatMap], title: str | None = None, *, bar: bool = 
 def thinned(heat: HeatMap) -> HeatMap:
     """Return the heat map with every n-th label only, for the smallest n with which it fits in a figure.
 
-    If one side is so short that all its labels _fit, its cells are stretched to the height of a label.
+    If one side is so short that all its labels fit, its cells are stretched to the height of a label.
     """
     labelled = heat.queries is not None or heat.keys is not None
     step = 1
@@ -594,7 +596,7 @@ def attention_grid(
 
     Args:
         weights: The weights, (L, H, T, S).
-        queries, keys, mask: As for `attention_map`.
+        queries, keys, mask: As for `attention_map`; the mask may also be one for each layer, (L, T, S).
         large: A pair (layer, head) that is drawn once more, large and with labels, at the right of the
             grid, or below it where the panels can be larger then.
         title: A title above the picture.
@@ -613,10 +615,15 @@ def grid_heats(values: np.ndarray, queries: Words, keys: Words, mask: ArrayLike 
 
     Args:
         values: The weights, (L, H, T, S).
-        queries, keys, mask: As for `attention_map`.
+        queries, keys, mask: As for `attention_grid`.
     """
-    heats = [[make_heat_map(head, queries, keys, mask) for head in layer] for layer in values]
-    shown = values[:, :, mask_array(mask, values.shape[2:])]
+    of_layers = mask is not None and np.ndim(to_numpy(mask)) == 3
+    masks = mask_array(to_numpy(mask)[:, None] if of_layers else mask, values.shape)  # (L, H, T, S)
+    heats = [
+        [make_heat_map(head, queries, keys, allowed) for head, allowed in zip(*layer, strict=True)]
+        for layer in zip(values, masks, strict=True)
+    ]
+    shown = values[masks]
     for heat in (heat for row in heats for heat in row):
         heat.scale = weight_scale(shown)
     return heats
@@ -648,12 +655,10 @@ class Plan(NamedTuple):
 def _enlarged(heats: Heats, large: tuple[int, int] | None) -> HeatMap | None:
     if large is None:
         return None
-    layer, head = large
-    if not (0 <= layer < len(heats) and 0 <= head < len(heats[0])):
-        raise UserError(
-            f"large is {large}: there are {quantity(len(heats), 'layer')} and "
-            f"{quantity(len(heats[0]), 'head')}, counted from 0"
-        )
+    if np.shape(large) != (2,):
+        raise UserError(f"large is {short(large)}: give a layer and a head")
+    layer = require_index("layer", large[0], len(heats))
+    head = require_index("head", large[1], len(heats[0]))
     return replace(heats[layer][head], title=f"layer {layer}, head {head}")
 
 

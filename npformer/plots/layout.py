@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from npformer.backend import to_numpy
 from npformer.errors import UserError, quantity
 from npformer.plots.style import TITLE, line_height, text_size, visible, wrapped
+from npformer.validation import short
 
 MAX_SIDE = 13.3  # inches, the width of a slide, on which 8 points can still be read
 PAD = 0.12  # between neighbouring parts, and along the edge
@@ -216,6 +217,8 @@ def words(given: Sequence[str] | None, count: int, name: str) -> list[str]:
         return [str(index) for index in range(count)]
     if isinstance(given, str):
         raise UserError(f"{name} is a single string, {given!r}: give a list of labels")
+    if not np.iterable(given):
+        raise UserError(f"{name} is {short(given)}: give a list of labels")
     labels = [visible(str(word)) for word in given]
     if len(labels) != count:
         raise UserError(

@@ -6,6 +6,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
+from npformer.errors import UserError
 from npformer.plots.heat_maps import (
     HeatMap,
     Room,
@@ -46,9 +47,10 @@ def prediction_grid(
         UserError: If a shape is wrong, or the words do not fit in a picture.
     """
     with drawing(*predictions, rows, tokens, title):
-        heat = make_heat_map(
-            array(probabilities, "probabilities", 2)[::-1], list(rows)[::-1], tokens, name="probabilities"
-        )
+        values = array(probabilities, "probabilities", 2)  # (L, T)
+        heat = make_heat_map(values[::-1], list(rows)[::-1], tokens, name="probabilities")
+        if [len(row) for row in predictions] != [values.shape[1]] * len(values):
+            raise UserError(f"predictions must have the shape {values.shape}, that of probabilities")
         heat.written = [_cut(word) for row in reversed(predictions) for word in row]
         heat.numbers, heat.stretch = True, (0.5, 1.5)
         heat.scale = Scale(weight_map(), 0.0, 1.0, "probability")
@@ -72,6 +74,8 @@ def patch_grid(
         UserError: If a shape is wrong, a number is not finite, or the maps do not fit in a picture.
     """
     every = [each for row in effects for each in row]
+    if not every:
+        raise UserError("there are no effects: give at least one heat map")
     with drawing(title, *(names for _, _, rows, columns in every for names in (rows, columns))):
         largest = np.concatenate([array(values, "effects", 2).ravel() for _, values, _, _ in every])
         lines = [[_effect_map(*each, signed_scale(largest, "effect")) for each in row] for row in effects]

@@ -8,6 +8,7 @@ from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
+from npformer.errors import UserError
 from npformer.plots.heat_maps import MASKED, Scale, heat_row, make_heat_map, mask_scale
 from npformer.plots.layout import mask_array
 from npformer.plots.palette import COLOURS, ink_on
@@ -37,6 +38,8 @@ def mask_panels(masks: Mapping[str, ArrayLike], queries: Sequence[str], keys: Se
     Raises:
         UserError: If a shape is wrong, or the labels do not fit.
     """
+    if not masks:
+        raise UserError("there are no masks: give at least one")
     with drawing(queries, keys, list(masks)):
         panels = {name: mask_array(mask, (len(queries), len(keys))) for name, mask in masks.items()}
         if len(panels) > 1:

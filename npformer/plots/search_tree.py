@@ -12,6 +12,7 @@ from npformer.plots.boxes import rounded
 from npformer.plots.layout import root, sheet
 from npformer.plots.palette import COLOURS
 from npformer.plots.style import SMALL, TEXT, drawing, line_height, number, text_size, visible, widest
+from npformer.validation import short
 
 BETWEEN = 0.75  # the distance between the boxes of two steps, in inches
 HIGH = 2 * line_height(TEXT) + 0.06  # the height of a node, which shows its token and its log-probability
@@ -46,6 +47,9 @@ def beam_tree(
     Raises:
         UserError: If a parent does not exist, or the tree does not fit.
     """
+    for node in (node for step in steps for node in step):
+        if len(node) != len(Node._fields):
+            raise UserError(f"a node of the tree is {short(node)}: give (parent, token, log_prob, kept)")
     tree = [[Node(*node) for node in step] for step in steps]
     if not tree or not all(tree):
         raise UserError("the tree has no steps, or one of them is empty")

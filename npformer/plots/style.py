@@ -18,6 +18,7 @@ from matplotlib.textpath import text_to_path
 
 from npformer.errors import UserError
 from npformer.storage.atomic import write_file
+from npformer.validation import require_index, short
 
 FIRST = "DejaVu Sans"
 
@@ -149,7 +150,7 @@ def drawing(*texts: Texts) -> Iterator[None]:
         texts: Strings, None, or lists of them.
 
     Raises:
-        UserError: If no installed font has a character.
+        UserError: If something is not a text, or no installed font has a character.
     """
     families = families_for("".join(_flat(texts)))
     with matplotlib.rc_context():
@@ -163,8 +164,10 @@ def _flat(texts: Iterable[Texts]) -> Iterator[str]:
     for text in texts:
         if isinstance(text, str):
             yield text
-        elif text is not None:
+        elif np.iterable(text):
             yield from _flat(text)
+        elif text is not None:
+            raise UserError(f"{short(text)} is not a text: give a string, or a list of strings")
 
 
 def visible(word: str) -> str:
@@ -193,7 +196,7 @@ def number(value: Any, decimals: int = 2) -> str:
     elif np.isinf(value):
         text = "-∞" if value < 0 else "∞"
     else:
-        text = f"{value:.{decimals}f}"
+        text = f"{value:.{require_index('decimals', decimals)}f}"
         text = text if float(text) else text.lstrip("-")  # −.00 is .00
     minus, digits = ("−", text[1:]) if text.startswith("-") else ("", text)
     return minus + (digits[1:] if digits.startswith("0.") else digits)

@@ -61,8 +61,17 @@ class AttentionMaps:
         """Return the tokens of the queries and those of the keys."""
         raise NotImplementedError
 
-    def mask(self, kind: str) -> Array | None:
-        """Return the mask of a kind, (queries, keys), or None if every query may attend to every key."""
+    def mask(self, kind: str, layer: int | None = None) -> Array | None:
+        """Return the mask of a kind, (queries, keys), or None if every query may attend to every key.
+
+        Args:
+            kind: One of `kinds`.
+            layer: The layer, counted from 0, since the local layers of some models see less than the others.
+                Without it, the mask is True where a query may attend in any layer.
+
+        Raises:
+            UserError: If the model has no such attention or layer.
+        """
         raise NotImplementedError
 
     def plot(self, kind: str | None = None, *, layer: int | None = None, head: int | None = None) -> "Figure":
@@ -93,7 +102,7 @@ class AttentionMaps:
                 self.weights[kind],
                 queries,
                 keys,
-                mask=self.mask(kind),
+                mask=self._masks(kind),
                 large=large,
                 title=title_of(kind) + (reason and f"; {reason}" if large else ""),
             )
@@ -123,7 +132,7 @@ class AttentionMaps:
         title = f"{title_of(kind)}, {reason or name_of_head(layer, head)}"
         try:
             return plots.attention_map(
-                self.weights[kind][layer, head], queries, keys, mask=self.mask(kind), title=title
+                self.weights[kind][layer, head], queries, keys, mask=self.mask(kind, layer), title=title
             )
         except UserError:
             return self._drawn_smaller(kind, title=title, layer=layer, head=head)
@@ -169,9 +178,14 @@ class AttentionMaps:
         """Draw what is too large for a picture with all labels, in cells that may hold several tokens."""
         from npformer import plots
 
-        return plots.attention(
-            self.weights[kind][:, None], *self.labels(kind), mask=self.mask(kind), **settings
-        )
+        mask = self.mask(kind, settings.get("layer"))
+        return plots.attention(self.weights[kind][:, None], *self.labels(kind), mask=mask, **settings)
+
+    def _masks(self, kind: str) -> Array | None:
+        """Return the masks of all layers, (L, queries, keys), or None if there are none."""
+        masks = [self.mask(kind, layer) for layer in range(len(self.weights[kind]))]
+        given = [mask for mask in masks if mask is not None]
+        return np.stack(given) if given else None
 
     def most_informative_head(
         self, kind: str, *, layer: int | None = None, head: int | None = None
@@ -188,10 +202,15 @@ class AttentionMaps:
             head: Choose among the heads with this number in their layers.
 
         Raises:
-            UserError: If the model has no such attention.
+            UserError: If the model has no such attention, layer or head.
         """
-        self.require_kind(kind)
-        values = informativeness(self.weights[kind], self.mask(kind), by_distance=kind != "cross")  # (L, H)
+        self._require_head(kind, layer, head)
+        values = np.stack(
+            [
+                informativeness(weights, self.mask(kind, number), by_distance=kind != "cross")
+                for number, weights in enumerate(self.weights[kind])
+            ]
+        )  # (L, H)
         rows = slice(None) if layer is None else slice(layer, layer + 1)
         columns = slice(None) if head is None else slice(head, head + 1)
         some = values[rows, columns]
@@ -205,11 +224,7 @@ class AttentionMaps:
         """
         if kind is None:
             kind = "cross" if "cross" in self.weights or not self.weights else self.kinds[0]
-        self.require_kind(kind)
-        n_layers, n_heads = self.weights[kind].shape[:2]
-        for name, value, count in (("layer", layer, n_layers), ("head", head, n_heads)):
-            if value is not None:
-                require_index(name, value, count)
+        self._require_head(kind, layer, head)
         if layer is not None and head is not None:
             return kind, layer, head, ""
         among = "" if layer is None else f" of layer {layer}"
@@ -228,6 +243,14 @@ class AttentionMaps:
 
         queries, keys = self.tokens(kind)
         return drawable(queries), drawable(keys)
+
+    def _require_head(self, kind: str, layer: int | None = None, head: int | None = None) -> None:
+        """Raise UserError if the model has no attention of this kind, or not such a layer or head."""
+        self.require_kind(kind)
+        n_layers, n_heads = self.weights[kind].shape[:2]
+        for name, value, count in (("layer", layer, n_layers), ("head", head, n_heads)):
+            if value is not None:
+                require_index(name, value, count)
 
     def require_kind(self, kind: str) -> None:
         """Raise UserError if the model has no attention of this kind."""
@@ -285,8 +308,13 @@ class SentenceAttention(AttentionMaps):
             queries = [f"{read} → {predicted}" for read, predicted in pairs]
         return queries, keys
 
-    def mask(self, kind: str) -> Array | None:
-        """Return the causal mask of the decoder; the other kinds have none for a single sentence."""
+    def mask(self, kind: str, layer: int | None = None) -> Array | None:
+        """Return the causal mask of the decoder; the other kinds have none for a single sentence.
+
+        Args:
+            kind, layer: As in the base class.
+        """
+        self._require_head(kind, layer)
         weights = self.weights[kind]
         return causal_mask(weights.shape[-1], weights) if kind == "decoder" else None
 
@@ -303,7 +331,7 @@ class TextAttention(AttentionMaps):
         text: The text that the model reads.
         pieces: The T tokens of the text, special tokens included.
         weights: A dict with one entry, "self": the weights, of shape (L, H, T, T).
-        allowed: The causal mask of a GPT, (T, T), and None for a Bert.
+        allowed: The causal masks of the layers of a GPT, (L, T, T), and None for a Bert.
         cache: The cache of the forward pass, which ends before the output layer.
     """
 
@@ -318,9 +346,16 @@ class TextAttention(AttentionMaps):
         self.require_kind(kind)
         return self.pieces, self.pieces
 
-    def mask(self, kind: str = "self") -> Array | None:
-        """Return the mask, or None if every query may attend to every key."""
-        return self.allowed
+    def mask(self, kind: str = "self", layer: int | None = None) -> Array | None:
+        """Return the mask, or None if every query may attend to every key.
+
+        Args:
+            kind, layer: As in the base class.
+        """
+        self._require_head(kind, layer)
+        if self.allowed is None:
+            return None
+        return np.any(self.allowed, axis=0) if layer is None else np.asarray(self.allowed[layer])
 
     def __repr__(self) -> str:
         return f"<attention for {self.text!r}: self {self.weights['self'].shape}>"
@@ -366,16 +401,18 @@ def attention_of_text(model: GPT | Bert, text: str, encoding: Encoding) -> TextA
         text=text,
         pieces=encoding.pieces,
         weights=_of_one_sentence(cache),
-        allowed=_mask_of(model, len(encoding.ids)),
+        allowed=_masks_of(model, len(encoding.ids)),
         cache=cache,
     )
 
 
-def _mask_of(model: GPT | Bert, length: int) -> Array | None:
-    """Return the causal mask of a GPT, (T, T), and None for a Bert."""
+def _masks_of(model: GPT | Bert, length: int) -> Array | None:
+    """Return the causal masks of the layers of a GPT, (L, T, T), and None for a Bert."""
     if isinstance(model, Bert):
         return None
-    return causal_mask(length, np.empty(0), window=model.config.window)
+    # a Gemma 2 has a window in each of its local layers, and other models have one for all layers, or none
+    windows = [getattr(layer, "window", model.config.window) for layer in model.layers]
+    return np.stack([causal_mask(length, np.empty(0), window=window) for window in windows])
 
 
 def _of_one_sentence(cache: ModelCache) -> dict[str, Array]:
@@ -392,7 +429,7 @@ def forward_pass(
         translator: A translator whose model is on the host.
         sentence: The sentence that the encoder reads.
         translation: The translation that the decoder reads. By default, the translator translates.
-        search: Settings of that search, such as beam=5. The default is greedy search.
+        search: Settings of that search, such as beam=5, or begin, a text. The default is greedy search.
 
     Raises:
         UserError: If the sentence is empty or too long for the model.
@@ -401,8 +438,10 @@ def forward_pass(
     config, target = model.config, translator.target_tokenizer
     if translation is None:
         # an untrained model may never predict the end symbol
-        longest = min(config.max_length - 1, 2 * len(source.ids) + 5)
-        (ids,) = translate_ids(model, [source.ids], **({"max_length": longest} | search))
+        begin = translator._beginnings(search.get("begin"), 1)
+        longest = min(config.max_length - 1, 2 * len(source.ids) + 5 + len(begin[0]))
+        search = {"max_length": longest} | search | {"begin": begin}
+        (ids,) = translate_ids(model, [source.ids], **search)
         ids = [*ids, config.end_id]
         pieces = [target.piece(index) for index in ids]
     else:

@@ -13,12 +13,12 @@ from npformer.errors import UserError, did_you_mean
 from npformer.functional import softmax
 from npformer.interop.sentence_files import MODES, Pooling
 from npformer.models.bert import Bert
-from npformer.pretrained.input_gradients import Output
+from npformer.pretrained.input_gradients import ScoredOutput
 from npformer.pretrained.inside import Reading
 from npformer.pretrained.saliency import MOST_POINTS, TOLERANCE, Inputs, Saliency, saliency_of
 from npformer.pretrained.similarity import SimilarityTo, pool
 from npformer.pretrained.text_model import Kind, TextModel, as_text, as_texts
-from npformer.validation import require_choice, require_index
+from npformer.validation import require_choice, require_index, require_name
 
 BATCH = 32  # texts that are embedded together
 
@@ -28,6 +28,23 @@ class ClassProbability(NamedTuple):
 
     label: str
     probability: float
+
+
+def class_probabilities(logits: Array, labels: Sequence[str]) -> list[ClassProbability]:
+    """Return the classes with their probabilities, the most probable one first.
+
+    Args:
+        logits: The logits of the classes, of shape (C,).
+        labels: The names of the C classes.
+
+    Raises:
+        UserError: If there is one class, whose probability would always be 1.
+    """
+    if len(labels) == 1:
+        raise UserError("this model has one class, whose probability would always be 1: use its logits")
+    p, _ = softmax(logits.astype(np.float64))  # (C,)
+    order = np.argsort(-p, kind="stable").tolist()
+    return [ClassProbability(labels[index], float(p[index])) for index in order]
 
 
 class _WithoutTokens(TextModel):
@@ -123,7 +140,11 @@ class TextEncoder(_WithoutTokens):
             mask = np.arange(longest) < np.array([[len(row)] for row in rows])  # (B, T)
             x, _ = encoder.forward(ids, mask=mask)  # (B, T, D)
             found.append(pool(to_numpy(x), mask, rule.mode)[0])  # (B, D)
-        vectors = np.concatenate(found)
+        vectors = (
+            np.concatenate(found)
+            if found
+            else np.zeros((0, self.model.config.d_model), encoder.reference.dtype)
+        )
         if rule.normalize:
             vectors = vectors / np.sqrt((vectors * vectors).sum(-1, keepdims=True))
         return vectors[0] if isinstance(texts, str) else vectors
@@ -155,20 +176,22 @@ class TextEncoder(_WithoutTokens):
             settings: method, tolerance and most_points, as for other models.
 
         Raises:
-            UserError: As for `embed`, or if there is no second text.
+            UserError: As for `embed`, if there is no second text, or if a setting is unknown or impossible.
         """
         if other is None:
             raise UserError(
                 f"{self.name} is a {self.kind.noun}, which predicts no token to explain: give a second text, "
                 "and it explains why the first one is similar to it"
             )
+        for name in settings:
+            require_name(name, ("method", "tolerance", "most_points"), "setting")
         rule = self._rule(pooling)
         prepared = self._prepared(text, rule)
         inputs = Inputs(self._ids(text, rule), self.tokenizer.encode(prepared).pieces)
         encoder: Any = self.model
-        model: Any = SimilarityTo(encoder, rule.mode, self.embed(other, pooling=pooling))
+        model: Any = SimilarityTo(encoder, rule.mode, self.embed(as_text(other), pooling=pooling))
         settings = {"tolerance": TOLERANCE / 10} | settings  # a similarity is between -1 and 1
-        found = saliency_of(model, {"text": inputs}, Output(0, 0, "logit"), other, **settings)
+        found = saliency_of(model, {"text": inputs}, ScoredOutput(0, 0, "logit"), other, **settings)
         return replace(found, score="similarity")
 
     def _rule(self, mode: str | None) -> Pooling:
@@ -239,17 +262,14 @@ class TextClassifier(_WithoutTokens):
             and such a list.
 
         Raises:
-            UserError: If the text is empty or too long for the model.
+            UserError: If the text is empty or too long for the model, or if the model has a single class.
         """
         encoding = self._encoded(text, most=self._longest)
-        p = softmax(self.logits([encoding.ids]).astype(np.float64))[0][0]  # (C,) or (T, C)
+        logits = self.logits([encoding.ids])[0]  # (C,) or (T, C)
         if not self.reads_tokens:
-            return self._ranked(p)
-        return [(piece, self._ranked(row)) for piece, row in zip(encoding.pieces, p, strict=True)]
-
-    def _ranked(self, p: Array) -> list[ClassProbability]:
-        order = np.argsort(-p, kind="stable").tolist()
-        return [ClassProbability(self.labels[index], float(p[index])) for index in order]
+            return class_probabilities(logits, self.labels)
+        rows = zip(encoding.pieces, logits, strict=True)
+        return [(piece, class_probabilities(row, self.labels)) for piece, row in rows]
 
     def saliency(
         self,
@@ -285,7 +305,7 @@ class TextClassifier(_WithoutTokens):
         return saliency_of(
             self.model,
             {"text": Inputs(encoding.ids, encoding.pieces)},
-            Output(place, number, score),
+            ScoredOutput(place, number, score),
             self.labels[number],
             method=method,
             tolerance=tolerance,
@@ -299,6 +319,6 @@ class TextClassifier(_WithoutTokens):
         return 0 if position is None else require_index("position", position, n_tokens)
 
     def _class(self, target: str) -> int:
-        if target not in self.labels:
+        if as_text(target) not in self.labels:
             raise UserError(f"{target!r} is not a class of this model: {did_you_mean(target, self.labels)}")
         return self.labels.index(target)

@@ -10,12 +10,11 @@ import numpy as np
 from npformer.backend import Array, to_numpy
 from npformer.errors import UserError
 from npformer.escaping import printable
-from npformer.functional import softmax
 from npformer.interop.settings_file import Settings, read_settings
 from npformer.lenses.logit_lens import layer_outputs
 from npformer.models.registry import attention_arrays
 from npformer.models.vit import ViT
-from npformer.pretrained.encoders import ClassProbability
+from npformer.pretrained.encoders import ClassProbability, class_probabilities
 from npformer.pretrained.text_model import Kind
 from npformer.validation import has_type, require_index, short
 
@@ -106,11 +105,11 @@ class ImageModel:
                 is not resized.
 
         Raises:
-            UserError: If the image has another size, or if the folder's file is damaged.
+            UserError: If the image has another size or holds no numbers, or if the folder's file is damaged.
         """
         if isinstance(image, str):
             raise UserError(f"{self.name} reads images, not texts: give the array of an image, (Y, X, C)")
-        config, image = self.model.config, np.asarray(image)
+        config, image = self.model.config, _numbers(image)
         if image.shape != (*config.image_size, config.n_colours):
             raise UserError(
                 f"the image has the shape {image.shape}, and the model reads {config.image_size} pixels of "
@@ -135,15 +134,13 @@ class ImageModel:
             image: As for `prepare`.
 
         Raises:
-            UserError: As for `prepare`, or if the model has no head.
+            UserError: As for `prepare`, or if the model has no head or a single class.
         """
         if not self.labels:
             raise UserError(
                 f"{self.name} has no head, and cannot name a class: use its attention and hidden states"
             )
-        p = softmax(self.logits(self.prepare(image)).astype(np.float64))[0][0]  # (K,)
-        order = np.argsort(-p, kind="stable").tolist()
-        return [ClassProbability(self.labels[index], float(p[index])) for index in order]
+        return class_probabilities(self.logits(self.prepare(image))[0], self.labels)
 
     def attention(self, image: Any) -> ImageAttention:
         """Return the attention weights of every layer and head for an image. `.plot()` draws them over it.
@@ -166,7 +163,7 @@ class ImageModel:
     def __getattr__(self, name: str) -> Any:
         """Refuse what other models have, with one sentence."""
         if name in OF_TEXTS:
-            raise UserError(
+            raise _RefusedError(
                 f"{self.name} reads images, and {name} is for models of texts: use logits, classify, "
                 "attention and hidden_states, or model.backward, which returns the gradient of the image"
             )
@@ -175,6 +172,21 @@ class ImageModel:
     def __repr__(self) -> str:
         count = self.model.count_parameters()
         return f"<vision model {printable(self.name)}: ViT with {count:,} parameters>"
+
+
+class _RefusedError(UserError, AttributeError):
+    """The error for an attribute that an ImageModel lacks, so that `hasattr` says False."""
+
+
+def _numbers(image: Any) -> Array:
+    """Return an image as an array, or raise UserError if it holds anything but finite numbers."""
+    try:
+        x = np.asarray(image)
+    except ValueError:
+        raise UserError("the image has rows of different lengths: give an array, (Y, X, C)") from None
+    if x.dtype.kind not in "uif" or not np.isfinite(x).all():
+        raise UserError("the image holds something else than finite numbers: give bytes from 0 to 255")
+    return x
 
 
 def _of_colours(settings: Settings, name: str, n_colours: int) -> Array:

@@ -20,7 +20,7 @@ from npformer.validation import require_choice, require_index
 SCORES = ("log-probability", "logit")
 
 
-class Output(NamedTuple):
+class ScoredOutput(NamedTuple):
     """An output of a model whose score is to be explained: a token at a position."""
 
     position: int  # t, among the T positions of the logits
@@ -94,7 +94,7 @@ def with_vectors(model: Model, vectors: Sequence[Array]) -> tuple[Any, list[Para
 
 
 def scores_and_gradients(
-    model: Model, ids: Sequence[Array], vectors: Sequence[Array], output: Output
+    model: Model, ids: Sequence[Array], vectors: Sequence[Array], output: ScoredOutput
 ) -> tuple[Array, list[Array]]:
     """Compute the score of an output, and its gradient for the vectors of all input tokens.
 
@@ -124,7 +124,7 @@ def scores_and_gradients(
     return values, [parameter.grad for parameter in parameters]
 
 
-def _score(row: Array, output: Output) -> tuple[Array, Array]:
+def _score(row: Array, output: ScoredOutput) -> tuple[Array, Array]:
     """Return the score of a token and its gradient for the logits. Shapes: (B, V) -> (B,), (B, V)."""
     dvalues = array_module(row).zeros_like(row)
     dvalues[:, output.token] = 1
@@ -134,7 +134,7 @@ def _score(row: Array, output: Output) -> tuple[Array, Array]:
     return log_p[:, output.token], log_softmax_backward(dvalues, cache)
 
 
-def _require_output(output: Output, shape: tuple[int, ...]) -> None:
+def _require_output(output: ScoredOutput, shape: tuple[int, ...]) -> None:
     """Raise UserError for an output that logits of shape (B, T, V) do not have."""
     require_index("position", output.position, shape[1])
     require_index("token", output.token, shape[2])

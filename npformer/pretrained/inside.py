@@ -1,6 +1,6 @@
 """The methods `lens`, `attribution` and `patch` of the models that npformer.load returns, for texts."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +21,7 @@ class Reading(NamedTuple):
     ids: list[Array]  # of each input of the model, (1, T)
     tokens: list[list[str]]  # the labels of the tokens of each input
     predicted: list[int]  # the id of the token that is predicted at each position of the last input
-    usual: int  # the position that is explained if the caller gives none
+    usual: Callable[[], int]  # returns the position that is explained if the caller gives none
 
 
 class Inside:
@@ -41,7 +41,7 @@ class Inside:
         Args:
             text: The text, or the sentence to translate.
             k: The number of tokens that are kept for each layer and position.
-            search: For a translator, settings of the search, as in `translate`.
+            search: For a translator, settings of the search, as in `translate`, without n_best and form.
 
         Raises:
             UserError: If the text is empty or too long for the model, or if the model has no such layers.
@@ -71,7 +71,7 @@ class Inside:
             position: The position of the prediction, from 0. By default, a language model predicts at the
                 last token, a masked language model at the first gap, and a translator where its translation
                 has the target, or at the first token.
-            search: For a translator, settings of the search, as in `translate`.
+            search: For a translator, settings of the search, as in `translate`, without n_best and form.
 
         Raises:
             UserError: If the text is empty or too long for the model, if the model has no such layers, if a
@@ -113,7 +113,7 @@ class Inside:
             position: The position of the prediction, from 0. By default, a language model predicts at the
                 last token, a masked language model at the first gap, and a translator where the two
                 translations first differ.
-            search: For a translator, settings of the search, as in `translate`.
+            search: For a translator, settings of the search, as in `translate`, without n_best and form.
 
         Raises:
             UserError: If the texts have different numbers of tokens or the same tokens, if one is empty or
@@ -146,11 +146,11 @@ class Inside:
 
     def _usual_place(self, reading: Reading, token: int | None) -> int:
         """Return the position at which a token, or any token, is explained if the caller gives none."""
-        return reading.usual
+        return reading.usual()
 
     def _differs(self, own: Reading, other: Reading) -> int:
         """Return the position at which two texts are compared if the caller gives none."""
-        return own.usual
+        return own.usual()
 
     def _predicted(self, reading: Reading, position: int) -> int:
         """Return the token that the model predicts at a position, or raise UserError if there is none."""

@@ -40,7 +40,7 @@ from npformer.pretrained.attention import (
 )
 from npformer.pretrained.card import Card
 from npformer.pretrained.encoders import TextClassifier, TextEncoder
-from npformer.pretrained.input_gradients import Output
+from npformer.pretrained.input_gradients import ScoredOutput
 from npformer.pretrained.inside import Inside, Reading
 from npformer.pretrained.saliency import MOST_POINTS, TOLERANCE, Inputs, Saliency, saliency_of
 from npformer.pretrained.text_model import Kind, TextModel, as_text, as_texts
@@ -349,6 +349,7 @@ class Translator(Inside):
             ids: The ids.
             form: "raw" or "tokenised", as for `translate`.
         """
+        require_choice("form", form, ("raw", "tokenised"))
         tokenizer = self.target_tokenizer
         text = tokenizer.decode(ids)
         if isinstance(tokenizer, SentenceTokenizer):
@@ -384,7 +385,7 @@ class Translator(Inside):
         Args:
             source: The sentence to translate; or the ids that the encoder reads, of shape (B, S).
             target_in_ids: With ids: those that the decoder reads, the start symbol first, of shape (B, T).
-            settings: With a sentence: settings of the search, as in `translate`.
+            settings: With a sentence: settings of the search, as in `translate`, without n_best and form.
 
         Returns:
             For a sentence, the weights with the tokens of queries and keys; `.plot()` draws them. For ids, a
@@ -433,7 +434,7 @@ class Translator(Inside):
             method: "integrated" for integrated gradients, or "gradient" for gradient × input.
             tolerance: The largest error of the sum of integrated gradients, in units of the score.
             most_points: The largest number of points of integrated gradients.
-            search: Settings of the search, as in `translate`.
+            search: Settings of the search, as in `translate`, without n_best and form.
 
         Raises:
             UserError: If the sentence is empty or too long for the model, if the translation has no such
@@ -445,7 +446,7 @@ class Translator(Inside):
             "source": Inputs(run.source_ids[0].tolist(), run.source),
             "target": Inputs(run.target_ids[0].tolist(), run.target),
         }
-        output = Output(position, int(run.predicted_ids[0, position]), score)
+        output = ScoredOutput(position, int(run.predicted_ids[0, position]), score)
         return saliency_of(
             self.model,
             inputs,
@@ -463,14 +464,14 @@ class Translator(Inside):
     def _reading(self, text: str, **search: Any) -> Reading:
         run = forward_pass(self, as_text(text), **(self.search_settings() | search))
         ids, tokens = [run.source_ids, run.target_ids], [run.source, run.target]
-        return Reading(ids, tokens, run.predicted_ids[0].tolist(), 0)
+        return Reading(ids, tokens, run.predicted_ids[0].tolist(), lambda: 0)
 
     def _usual_place(self, reading: Reading, token: int | None) -> int:
-        return reading.predicted.index(token) if token in reading.predicted else reading.usual
+        return reading.predicted.index(token) if token in reading.predicted else reading.usual()
 
     def _differs(self, own: Reading, other: Reading) -> int:
         pairs = zip(own.predicted, other.predicted, strict=False)
-        return next((place for place, (a, b) in enumerate(pairs) if a != b), own.usual)
+        return next((place for place, (a, b) in enumerate(pairs) if a != b), own.usual())
 
     def explore(self, sentence: str | Sequence[str], translation: str | None = None) -> "Page":
         """Return a page on which one follows every number of the model, forward and backward.

@@ -24,7 +24,7 @@ from npformer.errors import UserError
 from npformer.escaping import token_label
 from npformer.lenses.tables import bar
 from npformer.models.registry import Model
-from npformer.pretrained.input_gradients import Output, input_vectors, scores_and_gradients
+from npformer.pretrained.input_gradients import ScoredOutput, input_vectors, scores_and_gradients
 from npformer.validation import is_number, require_choice
 
 if TYPE_CHECKING:
@@ -148,11 +148,12 @@ class Saliency:
 def saliency_of(
     model: Model,
     inputs: Mapping[str, Inputs],
-    output: Output,
+    output: ScoredOutput,
     explained: str,
     *,
     method: str = "integrated",
-    **integration: Any,
+    tolerance: float = TOLERANCE,
+    most_points: int = MOST_POINTS,
 ) -> Saliency:
     """Return the contributions of the input tokens of a model to the score of an output token.
 
@@ -162,17 +163,18 @@ def saliency_of(
         output: The position and the id of the output token.
         explained: The label of the output token.
         method: One of METHODS.
-        integration: The settings of `integrated_gradients`: tolerance and most_points.
+        tolerance, most_points: As for `integrated_gradients`.
 
     Raises:
         UserError: If a setting is impossible, or if the model cannot read the inputs.
     """
     require_choice("method", method, tuple(METHODS))
+    _require_precision(tolerance, most_points)
     ids = [np.array([each.ids]) for each in inputs.values()]
     if method == "gradient":
         found = gradient_times_input(model, ids, output)
     else:
-        found = integrated_gradients(model, ids, output, **integration)
+        found = integrated_gradients(model, ids, output, tolerance=tolerance, most_points=most_points)
     return Saliency(
         explained=explained,
         position=output.position,
@@ -185,7 +187,7 @@ def saliency_of(
     )
 
 
-def gradient_times_input(model: Model, ids: Sequence[Array], output: Output) -> Attribution:
+def gradient_times_input(model: Model, ids: Sequence[Array], output: ScoredOutput) -> Attribution:
     """Compute the dot product of the vector of each input token with the gradient of the score for it.
 
     Args:
@@ -204,7 +206,7 @@ def gradient_times_input(model: Model, ids: Sequence[Array], output: Output) -> 
 def integrated_gradients(
     model: Model,
     ids: Sequence[Array],
-    output: Output,
+    output: ScoredOutput,
     *,
     tolerance: float = TOLERANCE,
     most_points: int = MOST_POINTS,
@@ -227,12 +229,7 @@ def integrated_gradients(
     Raises:
         UserError: If the model cannot read the ids, if it has no such output, or if a setting is impossible.
     """
-    numbers = is_number(tolerance) and is_number(most_points)
-    if not (numbers and tolerance > 0 and most_points >= POINTS):
-        raise UserError(
-            f"tolerance is {tolerance} and most_points {most_points}: give a tolerance above 0 and at least "
-            f"{POINTS} points"
-        )
+    _require_precision(tolerance, most_points)
     vectors = input_vectors(model, ids)
 
     def piece(start: float, end: float) -> _Piece:
@@ -250,11 +247,21 @@ def integrated_gradients(
     return Attribution(scores, value, baseline)
 
 
+def _require_precision(tolerance: Any, most_points: Any) -> None:
+    """Raise UserError for impossible settings of integrated gradients."""
+    numbers = is_number(tolerance) and is_number(most_points)
+    if not (numbers and tolerance > 0 and most_points >= POINTS):
+        raise UserError(
+            f"tolerance is {tolerance} and most_points {most_points}: give a tolerance above 0 and at least "
+            f"{POINTS} points"
+        )
+
+
 def _integrate(
     model: Model,
     ids: Sequence[Array],
     vectors: Sequence[Array],
-    output: Output,
+    output: ScoredOutput,
     start: float,
     end: float,
 ) -> _Piece:

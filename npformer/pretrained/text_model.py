@@ -1,7 +1,7 @@
 """TextModel, the base class of the trained models that read one text."""
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, overload
 
 import numpy as np
@@ -17,7 +17,7 @@ from npformer.models.bert import Bert
 from npformer.models.gpt import GPT, GPTConfig
 from npformer.models.registry import attention_arrays
 from npformer.pretrained.attention import TextAttention, attention_of_text
-from npformer.pretrained.input_gradients import Output
+from npformer.pretrained.input_gradients import ScoredOutput
 from npformer.pretrained.inside import Inside, Reading, most_probable
 from npformer.pretrained.saliency import MOST_POINTS, TOLERANCE, Inputs, Saliency, saliency_of
 from npformer.validation import require_index, short
@@ -149,7 +149,7 @@ class TextModel(Inside):
         return saliency_of(
             self.model,
             {"text": Inputs(encoding.ids, encoding.pieces)},
-            Output(position, token, score),
+            ScoredOutput(position, token, score),
             self.tokenizer.piece(token),
             method=method,
             tolerance=tolerance,
@@ -171,7 +171,7 @@ class TextModel(Inside):
         """
         from npformer.explorer import explore  # a method for the user's convenience reaches upward
 
-        loaded: Any = self  # one of the two subclasses
+        loaded: Any = self  # one of the subclasses below
         return explore(loaded, text, filled)
 
     def unknown_words(self, text: str) -> list[str]:
@@ -224,7 +224,7 @@ class TextModel(Inside):
         encoding = self._encoded(text, most=self._longest)
         ids = np.array([encoding.ids])
         predicted = most_probable(self.logits(ids)[0], self.tokenizer.special_ids)
-        return Reading([ids], [encoding.pieces], predicted, self._usual_position(text, encoding))
+        return Reading([ids], [encoding.pieces], predicted, partial(self._usual_position, text, encoding))
 
     def __repr__(self) -> str:
         kind, count = type(self.model).__name__, self.model.count_parameters()

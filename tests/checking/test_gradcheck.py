@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 
 import numpy as np
 import pytest
@@ -225,6 +226,15 @@ REFUSED = {
         (lambda x, w: (x @ w, None), lambda dy, c: (dy, dy)),
         np.ones((2, 2)),
     ),
+    "x holds complex numbers: give real ones": (
+        (lambda x: (2 * x, None), lambda dy, c: 2 * dy),
+        np.ones(2) + 1j,
+    ),
+    "z holds complex numbers: give real ones": (
+        (lambda x, z: (x * z, z), lambda dy, z: dy * z),
+        np.ones(2),
+        np.ones(2) + 1j,
+    ),
     "takes 1 array ": ((lambda x: (x, None), lambda dy, c: dy), np.ones(2), np.ones(2)),
 }
 
@@ -235,6 +245,21 @@ def test_objects_that_do_not_follow_the_protocol(words, arguments):
         gradcheck(*arguments)
 
 
-def test_an_unknown_method():
-    with refused("unknown method 'magic'"):
-        gradcheck((F.softmax, F.softmax_backward), np.ones(2), method="magic")
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"method": "magic"}, "method is 'magic': choose one of complex, difference"),
+        ({"method": ["complex"]}, r"method is \['complex'\]: choose one of"),
+        ({"tolerance": "x"}, "tolerance is 'x': it must be a number above 0"),
+        ({"tolerance": -1.0}, "tolerance is -1.0: it must be a number above 0"),
+        ({"seed": "a"}, "seed is 'a': it must be a whole number, 0 or more"),
+        ({"seed": -1}, "seed is -1: it must be a whole number, 0 or more"),
+        ({"library": "tf"}, "library is 'tf': choose one of torch, jax"),
+        ({"library": "jax"}, "library='jax' needs jax, which is not installed: pip install jax"),
+    ],
+)
+def test_settings_that_are_refused(settings, words, monkeypatch):
+    monkeypatch.setitem(sys.modules, "jax", None)
+    monkeypatch.delitem(sys.modules, "npformer.checking.foreign.jax_layer", raising=False)
+    with refused(words):
+        gradcheck((F.softmax, F.softmax_backward), np.ones(2), **settings)

@@ -120,7 +120,7 @@ def test_a_masked_model_predicts_its_gaps():
         ("gpt", "the cat", "the dog", "a language model reads one text"),
         ("gpt", "a" * 49, None, "the text has 49 tokens"),
         ("gpt", [], None, "there is no sentence to explore: give at least one"),
-        ("bert", ["the [MASK]", "the cat"], "the cat", "a target belongs to one sentence: leave it out"),
+        ("bert", ["the [MASK]", "the cat"], "the cat", "a translation belongs to one sentence: leave it out"),
         ("bert", "the [MASK]", "the cat sees", "the text has 3 tokens and the filled text 4: write one word"),
         ("translator", " ", None, "the sentence ' ' is empty"),
         ("translator", DOG, "", "the translation '' is empty"),

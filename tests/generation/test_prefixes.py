@@ -59,16 +59,17 @@ def test_beam_search_finds_all_translations_that_begin_so(rules, renormalize):
 
 
 @pytest.mark.parametrize(
-    ("begin", "words"),
+    ("settings", "words"),
     [
-        ([[5]], "begin has 1 list of ids: give one for each sentence"),
-        ([[5] * 5, []], "begin has 5 tokens, and this translation has 4 at most: give a shorter beginning"),
-        ([[5, 11], []], "begin has the id 11, which a translation cannot have: leave it out"),
-        *(([[], [token]], f"begin has the id {token}, which") for token in (PAD, UNK, START, END)),
+        ({"begin": [[5]]}, "begin has 1 list of ids: give one for each sentence"),
+        ({"begin": [[5] * 5, []]}, "begin has 5 tokens, and this translation has 4 at most: give a shorter"),
+        ({"begin": [[5, 11], []]}, "begin has the id 11, which a translation cannot have: leave it out"),
+        *(({"begin": [[], [token]]}, f"begin has the id {token}, which") for token in (PAD, UNK, START, END)),
+        *(({"forced_bos": token}, f"forced_bos is {token}, which") for token in (PAD, UNK, START, END)),
     ],
 )
-def test_beginnings_that_are_refused(begin, words):
+def test_beginnings_that_are_refused(settings, words):
     model, source = random_model(CONFIGS["paper-base"]), random_source(CONFIGS["paper-base"], (3, 2))
     for search in (greedy, beam_search):
         with pytest.raises(UserError, match=words):
-            search(model, source, max_length=4, begin=begin)
+            search(model, source, max_length=4, **settings)

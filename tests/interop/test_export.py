@@ -7,6 +7,7 @@ import pytest
 from family_models import BERT_SIZES, CONFIGS, GPT_SIZES, LLAMA, MARIAN_SIZES, random_model
 from refused import refused
 
+import npformer
 from npformer import UserError
 from npformer.interop import export_folder, load_folder
 from npformer.interop.export import tensors_of
@@ -120,6 +121,8 @@ def test_another_kind_of_model_is_refused(tmp_path):
     for model in (universal, recurrent):
         with refused(f"a {type(model).__name__} has no Hugging Face layout: export a"):
             export_folder(model, tmp_path / "new")
+    with refused("a Translator has no Hugging Face layout: give its .model"):
+        export_folder(npformer.load("en-de"), tmp_path / "new")
 
 
 def test_no_file_is_overwritten(tmp_path):

@@ -247,6 +247,19 @@ def test_what_the_layers_of_a_family_do_not_have_is_refused(family, sentence, ch
         read(Settings(SMALL | changes, "config.json"))
 
 
+@pytest.mark.parametrize(
+    ("changes", "base"),
+    [
+        ({}, 1e6),
+        ({"rope_scaling": {"rope_type": "default"}}, 1e6),
+        ({"rope_scaling": {"rope_type": "default"}, "rope_theta": 500}, 500),
+    ],
+)
+def test_the_layers_of_a_gemma3_that_see_everything_have_a_large_base(changes, base):
+    config = FAMILIES.find("gemma3_text").config_of(Settings(SMALL | changes, "config.json"))
+    assert (config.rotary_base, config.local_base) == (base, 10000)
+
+
 def test_the_head_of_an_encoder_is_that_of_its_class():
     """Old classifiers of tokens have a pooler, and the head of a RoBERTa that fills gaps always has gelu."""
     kept = {"classifier.weight", "bert.pooler.dense.weight"}

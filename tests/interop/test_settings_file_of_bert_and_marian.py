@@ -110,7 +110,7 @@ def test_what_our_model_has_and_the_family_does_not(name, changes, sentence):
 # --- The settings of a search ---
 
 OPUS_MT = {"bad_words_ids": [[1]], "forced_eos_token_id": 2, "max_length": 512, "num_beams": 6}
-OPUS_MT |= {"renormalize_logits": True}
+OPUS_MT |= {"renormalize_logits": True, "decoder_start_token_id": 1, "eos_token_id": [2]}
 
 
 def search_of(tmp_path, settings, file="generation_config.json"):
@@ -164,6 +164,9 @@ def test_lengths_count_the_start_symbol_and_the_end_symbol(tmp_path, changes, mo
             r"suppress_tokens is \[3\] in generation_config.json .* remove the setting",
         ),
         ({"sequence_bias": [[[1], 2.0]]}, "sequence_bias is"),
+        ({"decoder_start_token_id": 5}, "decoder_start_token_id is 5 in .* supports only 1"),
+        ({"eos_token_id": 4}, "eos_token_id is 4 in .* supports only 2"),
+        ({"eos_token_id": [2, 4]}, r"eos_token_id is \[2, 4\] in .* supports only 2"),
     ],
 )
 def test_searches_that_npformer_does_not_have(tmp_path, changes, sentence):

@@ -201,6 +201,9 @@ def test_the_dtype_is_kept_or_chosen_and_the_weights_are_copies():
     layer.weight.value[:] = 1
     assert not back.weight.any()
     assert from_torch(module, dtype="float64").weight.value.dtype == np.float64
+    for dtype in ("foo", int):
+        with pytest.raises(UserError, match="choose one of float32, float64"):
+            from_torch(module, dtype=dtype)
     half = from_torch(module.bfloat16())
     assert half.weight.value.dtype == np.float32
     np.testing.assert_array_equal(half.weight.value, module.weight.detach().float().numpy().T)

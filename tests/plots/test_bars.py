@@ -39,6 +39,8 @@ def test_bars_are_as_long_as_the_probabilities():
         lambda: probability_bars(np.ones(99) / 99, ["a"] * 99),
         lambda: probability_bars([2.0, -1.0], ["a", "b"]),
         lambda: probability_bars([np.nan], ["a"]),
+        lambda: probability_bars([1.0], ["a"], decimals=-1),
+        lambda: probability_bars([1.0], 3),
         lambda: probability_bars([1.0], ["a"], target=[0.5, 0.5]),
         lambda: probability_panels(np.eye(40), ["a"] * 40),
         lambda: probability_bars(np.ones(9) / 9, ["a"] * 9, ax=new_figure(3, 1).add_axes((0.1, 0, 0.8, 0.8))),
@@ -73,6 +75,8 @@ def test_scores_go_to_both_sides_of_zero():
     [
         ([[1.0, np.nan]], [["a", "b"]], "scores must be finite"),
         ([[1.0]], [["a", "b"]], "words has 2 labels: give 1"),
+        ([[1.0]], [["a"], ["b"]], "words has 2 lists for 1 panel: give one for each panel"),
+        ([], [], "words has 0 lists for 0 panels"),
         ([[[1.0]]], [["a"]], r"scores has shape \(1, 1\)"),
     ],
 )

@@ -6,6 +6,7 @@ import pytest
 
 from npformer.errors import UserError
 from npformer.plots import cell_grid, cell_product, text_problems, word_lines
+from npformer.plots.attention_lines import strongest
 from npformer.plots.layout import new_figure
 from npformer.plots.palette import COLOURS, EDGES, head_colour
 
@@ -66,7 +67,13 @@ def test_difficult_grids_are_legible(settings):
         (lambda: cell_grid(np.ones((9, 9)), ax=new_figure(1, 1).add_axes((0, 0, 1, 1))), "make them larger"),
         (lambda: cell_grid(np.ones((3, 3)), padded=np.ones(3)), "padded"),
         (lambda: cell_grid(np.ones((3, 3)), padded=np.ones(2, bool)), "padded"),
-        (lambda: word_lines(THIRDS, ABC, ABC, query=3), "queries 0 .. 2"),
+        (lambda: word_lines(THIRDS, ABC, ABC, query=3), "query is 3: there are 3 queries"),
+        (lambda: word_lines(THIRDS, ABC, ABC, query="a"), "query is 'a': there are 3 queries"),
+        (lambda: word_lines(THIRDS, ABC, ABC, query=1.5), "query is 1.5: there are 3 queries"),
+        (lambda: word_lines(THIRDS, ABC, ABC, most=0), "most is 0: it must be a whole number, 1 or more"),
+        (lambda: word_lines(np.stack([THIRDS] * 2), ABC, ABC, heads=3), "heads names 1 head"),
+        (lambda: word_lines(THIRDS, ABC, ABC, heads=["a"]), "head is 'a'"),
+        (lambda: word_lines(THIRDS, ABC, ABC, title=5), "5 is not a text: give a string, or a list"),
         (lambda: word_lines(THIRDS, ABC, ABC, heads=[1, 2]), "names 2 heads"),
         (lambda: word_lines(-THIRDS, ABC, ABC), "not negative"),
         (lambda: word_lines(THIRDS * np.nan, ABC, ABC), "finite"),
@@ -139,4 +146,6 @@ def test_of_many_lines_only_the_strongest_are_drawn():
     count = (weights >= 0.01).sum()
     (note,) = [t.get_text() for t in figure.axes[0].texts if "strongest" in t.get_text()]
     assert note.startswith(f"the {2 * n} strongest of {count} lines: weights from .")
+    drawn, _ = strongest(np.full((1, 4, 4), 0.25), np.ones(4, bool), 3)  # of equal ones, the first
+    assert np.flatnonzero(drawn).tolist() == [0, 1, 2]
     assert text_problems(figure) == []

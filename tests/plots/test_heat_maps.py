@@ -12,6 +12,8 @@ from npformer.plots import (
     text_problems,
     value_map,
 )
+from npformer.plots.lens_maps import patch_grid, prediction_grid
+from npformer.plots.masks import mask_panels
 from npformer.plots.palette import COLOURS
 
 FRENCH = ["L'", "été", ",", "l'", "élève", "a", "déjà", "préféré"]
@@ -84,7 +86,15 @@ def nan_at(row, column):
         (lambda: attention_map(nan_at(1, 2), None, None), r"weights\[1, 2\] is nan"),
         (lambda: attention_map(np.ones((99, 99)), ["word"] * 99, ["word"] * 99), "99 × 99 words does not"),
         (lambda: attention_grid(random_weights(2, 3), None, None), "4 axes"),
-        (lambda: attention_grid(random_weights(1, 2, 2, 2), None, None, large=(1, 0)), "large is"),
+        (
+            lambda: attention_grid(random_weights(1, 2, 2, 2), None, None, large=(1, 0)),
+            "layer is 1: there is 1",
+        ),
+        (lambda: attention_grid(random_weights(1, 2, 2, 2), None, None, large=("a", 1)), "layer is 'a'"),
+        (lambda: attention_grid(random_weights(1, 2, 2, 2), None, None, large=3), "large is 3: give a layer"),
+        (lambda: prediction_grid([[0.5, 0.5]], [["a"]], ["r"], ["x", "y"]), r"must have the shape \(1, 2\)"),
+        (lambda: patch_grid([]), "there are no effects: give at least one"),
+        (lambda: mask_panels({}, ["a"], ["a"]), "there are no masks: give at least one"),
         (lambda: attention_grid(random_weights(2, 60, 3, 3), None, None), "draw fewer"),
         (lambda: value_map(np.full((2, 2), -np.inf), xlabel="x", ylabel="y"), "finite"),
     ],

@@ -32,6 +32,7 @@ def test_a_loaded_model_draws_its_attention(tmp_path):
     model = npformer.load(export_folder(ViT(config), tmp_path / "vit"))
     found = model.attention(IMAGE)
     assert found.weights.shape == (2, 2, 9, 9)
+    assert not hasattr(model, "saliency")
     drawn = found.plot(layer=1, query=(1, 2)).axes[2].images[1].get_array()
     assert np.allclose(drawn, found.weights[1, 1, 1 + 1 * 4 + 2, 1:].reshape(2, 4))
     drawn = found.plot(head=1).axes[1].images[1].get_array()
@@ -53,6 +54,9 @@ def test_a_loaded_model_draws_its_attention(tmp_path):
         ("resize it", lambda model: model.attention(IMAGE[:4])),
         ("reads images, not texts", lambda model: model.attention("a cat")),
         ("saliency is for models of texts", lambda model: model.saliency),
+        ("rows of different lengths", lambda model: model.prepare([[1, 2], [3]])),
+        ("something else than finite numbers", lambda model: model.prepare(np.full(IMAGE.shape, "a"))),
+        ("something else than finite numbers", lambda model: model.prepare(np.full(IMAGE.shape, np.nan))),
         ("has no head", lambda model: model.classify(IMAGE)),
     ],
 )

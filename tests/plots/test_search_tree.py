@@ -61,7 +61,13 @@ def test_the_tree_of_a_real_search():
 def test_difficult_trees():
     wide = [[Node(-1, "Donaudampf $1", -0.5, True)] * 20]
     assert text_problems(beam_tree(wide)) == []
-    for wrong in ([], [[]], [[(0, "a", -1.0, True)]], [[(-1, "a", -1.0, True)], [(1, "b", -2.0, True)]]):
+    for wrong in (
+        [],
+        [[]],
+        [[(-1, "a")]],
+        [[(0, "a", -1.0, True)]],
+        [[(-1, "a", -1.0, True)], [(1, "b", -2.0, True)]],
+    ):
         with pytest.raises(UserError):
             beam_tree(wrong)
     with pytest.raises(UserError, match="does not fit"):

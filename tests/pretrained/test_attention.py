@@ -4,11 +4,14 @@ from itertools import product
 
 import numpy as np
 import pytest
+from family_models import CONFIGS, random_model
 from head_oracle import informativeness_row_by_row
 from matplotlib.text import Text
+from refused import refused
 
 import npformer
-from npformer.pretrained.attention import TextAttention, informativeness
+from npformer.data.encoding import Encoding
+from npformer.pretrained.attention import TextAttention, attention_of_text, informativeness
 
 N = 8
 
@@ -55,6 +58,41 @@ def test_the_most_informative_head_of_all_of_a_layer_and_of_a_number(rng):
         told = [text for text in texts if "the most informative head" in text]
         assert len(told) == (among is not None)
         assert all(f"the most informative head{among}: its weights depend most" in text for text in told)
+
+
+def test_a_local_layer_has_a_mask_of_its_own(rng):
+    """In pictures and in the choice of a head: the local layers of a Gemma 3 have a window."""
+    model = random_model(CONFIGS["gemma3_text"])
+    found = attention_of_text(model, "abcdef", Encoding([3, 4, 5, 6, 7, 8], list("abcdef"), []))
+    weights = found.weights["self"]
+    masks = [found.mask("self", layer) for layer in range(len(weights))]
+    assert len({int(mask.sum()) for mask in masks}) == 2
+    np.testing.assert_array_equal([(layer != 0).all(0) for layer in weights], masks)
+    np.testing.assert_array_equal(found.mask(), np.tri(6, dtype=bool))
+    values = [informativeness(each, mask) for each, mask in zip(weights, masks, strict=True)]
+    assert found.most_informative_head("self") == np.unravel_index(np.argmax(values), np.shape(values))
+    grid = found.plot().axes
+    for layer, mask in enumerate(masks):
+        alone = found.plot_head(layer=layer, head=0)
+        drawn = [axes.images[0].get_array() for axes in (alone.axes[0], grid[layer * weights.shape[1]])]
+        for image in drawn:
+            np.testing.assert_array_equal(np.ma.getmaskarray(image), ~mask)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda found: found.most_informative_head("self", layer=99), "layer is 99: there are 3 layers"),
+        (lambda found: found.most_informative_head("self", layer="1"), "layer is '1': there are 3 layers"),
+        (lambda found: found.most_informative_head("self", head=-1), "head is -1: there are 2 heads"),
+        (lambda found: found.mask("cross"), "this model has no encoder-decoder attention: it has self"),
+        (lambda found: found.mask("self", 3), "layer is 3: there are 3 layers"),
+        (lambda _: npformer.load("en-de").attention("A dog.").mask("self"), "has no self-attention: it has"),
+    ],
+)
+def test_what_is_not_there_is_refused(call, words, rng):
+    with refused(words):
+        call(of_pieces(["a", "b"], rng.dirichlet(np.ones(2), (3, 2, 2))))
 
 
 @pytest.mark.parametrize(

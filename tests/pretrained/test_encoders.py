@@ -15,6 +15,7 @@ from npformer.functional import softmax
 from npformer.interop import export_folder
 from npformer.models.bert import Bert, BertConfig
 from npformer.pretrained import TextClassifier, TextEncoder
+from npformer.pretrained.encoders import class_probabilities
 
 tokenizers = pytest.importorskip("tokenizers")
 
@@ -144,6 +145,7 @@ def test_vectors_of_texts_and_why_two_are_similar(folders, tmp_path, mode):
     np.testing.assert_allclose(loaded.embed(TEXT), y / np.linalg.norm(y), atol=1e-14)
     alone = npformer.load(folders["none"], dtype="float64")
     np.testing.assert_allclose(alone.embed(TEXT, pooling=mode), y, atol=1e-14)
+    assert alone.embed([], pooling=mode).shape == (0, 8)
     with refused("has no modules.json, .*: give pooling"):
         alone.embed(TEXT)
 
@@ -189,10 +191,37 @@ def test_a_mask_takes_the_place_of_the_id_of_padding(folders):
         loaded.logits(ids, mask=np.ones((1, 3), bool))
 
 
-def test_labels_that_are_no_names(folders, tmp_path):
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"id2label": {"0": "a", "2": "b"}}, "id2label in .* does not name the classes 0 .. 1"),
+        ({"id2label": {"0": "a", "1": 2}}, "id2label in .* does not name the classes 0 .. 1"),
+        ({"problem_type": "regression"}, "problem_type is 'regression' in .* supports only 'single_label"),
+        ({"problem_type": "multi_label_classification"}, "supports only 'single_label_classification'"),
+    ],
+)
+def test_classes_that_are_no_names_or_have_no_probabilities(folders, tmp_path, changes, words):
     folder = shutil.copytree(folders["text classes"], tmp_path / "damaged")
     settings = json.loads((folder / "config.json").read_text())
-    for labels in ({"0": "a", "2": "b"}, {"0": "a", "1": 2}):
-        (folder / "config.json").write_text(json.dumps(settings | {"id2label": labels}))
-        with refused("id2label in .* does not name the classes 0 .. 1"):
-            npformer.load(folder)
+    (folder / "config.json").write_text(json.dumps(settings | changes))
+    with refused(words):
+        npformer.load(folder)
+
+
+GRADIENT = {"method": "gradient", "tolerance": -1}
+
+
+@pytest.mark.parametrize(
+    ("head", "call", "words"),
+    [
+        ("text classes", lambda loaded: loaded.saliency(TEXT, target=1), "the text is 1: give a string"),
+        ("none", lambda loaded: loaded.saliency(TEXT, ["No."], pooling="cls"), "the text is .*: give a str"),
+        ("text classes", lambda loaded: loaded.saliency(TEXT, **GRADIENT), "tolerance is -1 and"),
+        ("none", lambda loaded: loaded.saliency(TEXT, "No.", pooling="cls", **GRADIENT), "tolerance is -1"),
+        ("none", lambda loaded: loaded.saliency(TEXT, "No.", tolerence=1), "'tolerence': did you mean tol"),
+        ("text classes", lambda loaded: class_probabilities(np.ones(1), ["good"]), "one class, whose"),
+    ],
+)
+def test_what_is_refused(folders, head, call, words):
+    with refused(words):
+        call(npformer.load(folders[head]))

@@ -14,7 +14,7 @@ from npformer.models.transformer import TransformerConfig
 from npformer.models.universal import UniversalConfig
 from npformer.pretrained.input_gradients import (
     SCORES,
-    Output,
+    ScoredOutput,
     input_vectors,
     scores_and_gradients,
 )
@@ -52,7 +52,7 @@ def model_and_ids(name):
 @pytest.mark.parametrize("score", SCORES)
 def test_the_gradients_are_those_of_differences(name, score):
     model, ids = model_and_ids(name)
-    output, vectors = Output(2, 6, score), input_vectors(model, ids)
+    output, vectors = ScoredOutput(2, 6, score), input_vectors(model, ids)
     rng, step = np.random.default_rng(1), 1e-5
     _, gradients = scores_and_gradients(model, ids, vectors, output)
     for number, gradient in enumerate(gradients):
@@ -72,10 +72,10 @@ def test_the_gradients_are_those_of_differences(name, score):
 def test_several_variants_are_computed_as_if_each_were_alone(name):
     model, ids = model_and_ids(name)
     vectors = [np.concatenate([x, x / 2, x / 3]) for x in input_vectors(model, ids)]
-    values, gradients = scores_and_gradients(model, ids, vectors, Output(2, 6))
+    values, gradients = scores_and_gradients(model, ids, vectors, ScoredOutput(2, 6))
     for row in range(3):
         alone = [x[row : row + 1] for x in vectors]
-        (value,), own = scores_and_gradients(model, ids, alone, Output(2, 6))
+        (value,), own = scores_and_gradients(model, ids, alone, ScoredOutput(2, 6))
         assert values[row] == pytest.approx(value, rel=1e-12)
         for gradient, expected in zip(gradients, own, strict=True):
             np.testing.assert_allclose(gradient[row], expected[0], rtol=1e-9, atol=1e-12)
@@ -89,7 +89,7 @@ def test_the_score_is_that_of_the_model_which_is_left_as_it_was(name):
     before, shape = model.state_dict(), repr(model)
     model.grads[...] = 7
     for score, expected in (("log-probability", log_p), ("logit", logits)):
-        (value,), _ = scores_and_gradients(model, ids, input_vectors(model, ids), Output(1, 5, score))
+        (value,), _ = scores_and_gradients(model, ids, input_vectors(model, ids), ScoredOutput(1, 5, score))
         assert value == expected[0, 1, 5]
     assert (model.grads == 7).all()
     assert repr(model) == shape
@@ -99,9 +99,9 @@ def test_the_score_is_that_of_the_model_which_is_left_as_it_was(name):
 @pytest.mark.parametrize(
     ("output", "message"),
     [
-        (Output(6, 0), "position is 6: there are 6 positions"),
-        (Output(0, V), "token is 11: there are 11 tokens"),
-        (Output(0, 0, "loss"), "score is 'loss': choose one of log-probability, logit"),
+        (ScoredOutput(6, 0), "position is 6: there are 6 positions"),
+        (ScoredOutput(0, V), "token is 11: there are 11 tokens"),
+        (ScoredOutput(0, 0, "loss"), "score is 'loss': choose one of log-probability, logit"),
     ],
 )
 def test_an_output_that_does_not_exist(output, message):

@@ -74,3 +74,9 @@ def test_what_looks_into_a_model(family):
                 call(loaded, *texts)
         else:
             assert call(loaded, *texts), name
+    if loaded.kind is GapFiller.kind:  # a text without a gap needs a position where one is asked for, only
+        assert loaded.lens("abcd")
+        assert loaded.attribution("abcd", position=1)
+        assert loaded.patch("abcd", "abed", position=1)
+        with refused("'abcd' has no <9>: write it in place of a word, or give a position"):
+            loaded.attribution("abcd")

@@ -9,7 +9,7 @@ from npformer import UserError
 from npformer.data.sentences import MASK
 from npformer.models.gpt import GPT, GPTConfig
 from npformer.pretrained import saliency
-from npformer.pretrained.input_gradients import Output, input_vectors, scores_and_gradients
+from npformer.pretrained.input_gradients import ScoredOutput, input_vectors, scores_and_gradients
 from npformer.pretrained.saliency import POINTS, Saliency, gradient_times_input, integrated_gradients
 from npformer.storage.checkpoint import save_checkpoint
 
@@ -47,7 +47,7 @@ IDS = [np.array([[4, 7, 4, 9, 5]])]
 
 def test_gradient_times_input_is_a_derivative_in_the_length_of_each_vector(gpt):
     """a_t is the derivative of f for a factor of the vector x_t alone, at the factor 1."""
-    output, step = Output(4, 3), 1e-5
+    output, step = ScoredOutput(4, 3), 1e-5
     (vectors,) = input_vectors(gpt, IDS)
     found = gradient_times_input(gpt, IDS, output)
     assert found.baseline is None
@@ -61,10 +61,10 @@ def test_gradient_times_input_is_a_derivative_in_the_length_of_each_vector(gpt):
 
 @pytest.mark.parametrize("tolerance", [1e-1, 1e-4, 1e-8])
 def test_integrated_gradients_are_complete_to_the_tolerance(gpt, tolerance):
-    found = integrated_gradients(gpt, IDS, Output(4, 3), tolerance=tolerance, most_points=10_000)
+    found = integrated_gradients(gpt, IDS, ScoredOutput(4, 3), tolerance=tolerance, most_points=10_000)
     (vectors,) = input_vectors(gpt, IDS)
     ends = np.concatenate([0 * vectors, vectors])
-    (baseline, value), _ = scores_and_gradients(gpt, IDS, [ends], Output(4, 3))
+    (baseline, value), _ = scores_and_gradients(gpt, IDS, [ends], ScoredOutput(4, 3))
     assert (found.value, found.baseline) == (pytest.approx(value, 1e-12), pytest.approx(baseline, 1e-12))
     assert abs(value - baseline) > 1  # far more than the tolerance
     assert abs(found.scores[0].sum() - (value - baseline)) <= tolerance
@@ -76,7 +76,7 @@ def test_more_points_are_used_where_the_tolerance_needs_them(gpt, monkeypatch):
 
     def pieces_of(**settings):
         pieces.clear()
-        assert np.isfinite(integrated_gradients(gpt, IDS, Output(4, 3), **settings).scores[0]).all()
+        assert np.isfinite(integrated_gradients(gpt, IDS, ScoredOutput(4, 3), **settings).scores[0]).all()
         return [*pieces]
 
     counts = [len(pieces_of(tolerance=tolerance)) for tolerance in (10.0, 1e-2, 1e-6)]
@@ -87,7 +87,7 @@ def test_more_points_are_used_where_the_tolerance_needs_them(gpt, monkeypatch):
     assert len(bounded) == 5
     for settings in ({"tolerance": 0}, {"most_points": POINTS - 1}):
         with pytest.raises(UserError, match="give a tolerance above 0 and at least 8 points"):
-            integrated_gradients(gpt, IDS, Output(4, 3), **settings)
+            integrated_gradients(gpt, IDS, ScoredOutput(4, 3), **settings)
 
 
 # What is explained

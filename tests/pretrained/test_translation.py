@@ -84,6 +84,10 @@ def test_translations_begin_as_they_are_told(translator, beam):
     assert each[2].lower().startswith("a")
     assert translator.translate(SENTENCE, begin="ein", beam=beam) == each[0]
     assert translator.translate("", begin="ein") == ""
+    both = {"begin": "ein", "beam": beam, "max_length": 9}
+    assert translator.attention(SENTENCE, **both).translation == translator.translate(SENTENCE, **both)
+    repeated = translator.translate(SENTENCE, begin="ein man ein man", beam=beam, no_repeat_ngram_size=2)
+    assert repeated.lower().startswith("ein man ein man")
 
 
 @pytest.mark.parametrize(
@@ -123,6 +127,7 @@ def test_translations_begin_as_they_are_told(translator, beam):
             r"source is 'a' and target is \['a'\]: give a text and its translation",
         ),
         (lambda t: t.score(["a", "b"], ["a"]), r"source is \['a', 'b'\] and target is \['a'\]: give a text"),
+        (lambda t: t.text_of([5], form="x"), "form is 'x': choose one of raw, tokenised"),
         (lambda t: t.score("a", None), "the text is None: give a string"),
     ],
 )

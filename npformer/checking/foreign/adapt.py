@@ -11,6 +11,7 @@ from npformer.checking.foreign.layer import ForeignLayer
 from npformer.checking.foreign.reference import ReferenceLayer
 from npformer.checking.trees import leaves
 from npformer.errors import UserError
+from npformer.validation import require_choice
 
 Library: TypeAlias = Literal["torch", "jax"]
 
@@ -31,8 +32,11 @@ def adapt(
         inputs, one for each array.
 
     Raises:
-        UserError: If there is a reference for a layer of NumPy, or if the thing cannot be called.
+        UserError: If there is a reference for a layer of NumPy, if the thing cannot be called, or if there is
+            no such library or it is not installed.
     """
+    if library is not None:
+        require_choice("library", library, get_args(Library))
     library = library or library_of(thing, inputs)
     if library is None:
         if reference is not None:
@@ -48,13 +52,23 @@ def adapt(
 
 
 def _adapter_of(library: Library) -> Any:
-    """Return the class of the layers that are made of things of a library."""
-    if library == "torch":
-        from npformer.checking.foreign.torch_situations import TorchLayerInUse  # PyTorch is optional
+    """Return the class of the layers that are made of things of a library, which is optional.
 
-        return TorchLayerInUse
-    from npformer.checking.foreign.jax_layer import JaxLayer
+    Raises:
+        UserError: If it is not installed.
+    """
+    try:
+        if library == "torch":
+            from npformer.checking.foreign.torch_situations import TorchLayerInUse
 
+            return TorchLayerInUse
+        from npformer.checking.foreign.jax_layer import JaxLayer
+    except ModuleNotFoundError as error:
+        if error.name != library:
+            raise
+        raise UserError(
+            f"library={library!r} needs {library}, which is not installed: pip install {library}"
+        ) from None
     return JaxLayer
 
 

@@ -43,8 +43,9 @@ def config_of(settings: Settings) -> Gemma2Config:
         part.choice("rope_type", {"default": None}, "default")
     local_base = local.number("rope_theta", settings.number("rope_local_base_freq", 10000.0))
     base = full.number("rope_theta", settings.number("rope_theta", 1e6))
-    # SETTINGS reads one base, that of the other layers
-    values = {**settings.values, "rope_parameters": {**full.values, "rope_theta": base}}
+    # SETTINGS reads one base, that of the other layers, at one of these two places
+    rope_theta = {"rope_theta": base}
+    values = {**settings.values, **rope_theta, "rope_parameters": {**full.values, **rope_theta}}
     config: Gemma2Config = SETTINGS.read(
         Settings(values, settings.place),
         local=local_layers(settings, settings.count("sliding_window_pattern", 6)),

@@ -15,8 +15,11 @@ def labels_of(settings: Settings) -> list[str]:
         settings: The settings of a config.json.
 
     Raises:
-        UserError: If they are not texts with the numbers from 0.
+        UserError: If they are not texts with the numbers from 0, or if more than one of them, or a number, is
+            predicted: only classes of which one is right have probabilities that sum to 1.
     """
+    one_class = "single_label_classification"
+    settings.require("problem_type", one_class, default=one_class)
     labels = settings.part("id2label").values
     if not labels:  # transformers writes no names that are the usual ones
         return [f"LABEL_{index}" for index in range(settings.count("num_labels", 2))]

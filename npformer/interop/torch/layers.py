@@ -12,6 +12,7 @@ from torch.nn.modules.linear import NonDynamicallyQuantizableLinear
 
 from npformer.backend import Array
 from npformer.errors import UserError
+from npformer.interop.folder import checked_dtype
 from npformer.interop.torch.activations import FUNCTIONS, name_of
 from npformer.models.transformer import (
     Decoder,
@@ -73,13 +74,14 @@ def from_torch(module: nn.Module, *, dtype: Any = None) -> Module:
         The layer.
 
     Raises:
-        UserError: If a class or an option has no counterpart in npformer. The message names the part.
+        UserError: If a class or an option has no counterpart in npformer. The message names the part. Or if
+            the dtype is neither float32 nor float64.
     """
     if not isinstance(module, nn.Module):
         raise UserError(
             f"from_torch takes a PyTorch module and got a {type(module).__name__}: give an nn.Module"
         )
-    return _Converter(module, dtype).convert(module)
+    return _Converter(module, None if dtype is None else checked_dtype(dtype)).convert(module)
 
 
 class _Converter:
