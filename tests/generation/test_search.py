@@ -178,11 +178,13 @@ ENDS = {"paper": (2, 5, 5), "transformers": (2, 6, 8), "transformers, unforced e
 @pytest.mark.parametrize(("rules", "expected"), ENDS.items())
 def test_when_a_search_ends(rules, expected):
     log_probs = np.log([0.3, 0.6, 0.06, 0.04]).tolist()  # of the end symbol and of three words, at each step
-    for ending, n_steps in zip((True, False, "never"), expected, strict=True):
-        search = RULES[rules](END, 2, 0.5, 8, None, ending)
+    endings = (True, None), (True, 1), (False, None), ("never", None)  # True waits for `beam`, not for n_best
+    for (ending, n_best), n_steps in zip(endings, (expected[0], *expected), strict=True):
+        search = RULES[rules](END, 2, 0.5, 8, n_best, ending)
         while search.live:
             rows = len(search.live)
             search.advance(NextTokens([[END, 4, 5, 6]] * rows, [log_probs] * rows, log_probs[:1] * rows))
         assert (len(search.steps), len(search.finished)) == (n_steps, 2)
-    with pytest.raises(UserError, match="early_stopping is 'later': it must be True, False or 'never'"):
-        beam_search(random_model(CONFIG), random_source(CONFIG), early_stopping="later")
+    for wrong in ("later", 1):
+        with pytest.raises(UserError, match=f"early_stopping is {wrong!r}: it must be True, False or 'never'"):
+            beam_search(random_model(CONFIG), random_source(CONFIG), early_stopping=wrong)
