@@ -6,6 +6,7 @@ is enough to spoil a text.
 """
 
 import inspect
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
@@ -213,7 +214,7 @@ def check_sampling(temperature: float, top_k: int | None = None, top_p: float | 
     Raises:
         UserError: If one of them is impossible.
     """
-    if not (is_number(temperature) and temperature > 0):
+    if not (is_number(temperature) and 0 < temperature < math.inf):
         raise UserError(
             f"temperature is {short(temperature)}: it must be a number above 0; leave out all settings of "
             "sampling for the most probable tokens"

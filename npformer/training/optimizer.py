@@ -289,7 +289,7 @@ def clip_global_norm(grads: Array, max_norm: float) -> float:
     Source: Pascanu et al. 2013.
     """
     norm = global_norm(grads)
-    if norm > max_norm:
+    if max_norm < norm < math.inf:  # the caller looks for NaN and infinity
         grads *= max_norm / norm
     return norm
 

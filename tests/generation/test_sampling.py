@@ -177,6 +177,7 @@ def test_tokens_are_yielded_one_after_another():
         ),
         ([[1]], {"temperature": -1.0}, "temperature is -1.0"),
         ([[1]], {"temperature": float("nan")}, "temperature is nan"),
+        ([[1]], {"temperature": np.inf}, "temperature is inf"),
         ([[1]], {"temperature": "hot"}, "temperature is 'hot': it must be a number above 0"),
         ([[1]], {"temperature": True}, "temperature is True: it must be a number above 0"),
         ([[1]], {"top_k": 0}, "top_k is 0: it must be a whole number, 1 or more"),

@@ -186,5 +186,5 @@ def test_when_a_search_ends(rules, expected):
             search.advance(NextTokens([[END, 4, 5, 6]] * rows, [log_probs] * rows, log_probs[:1] * rows))
         assert (len(search.steps), len(search.finished)) == (n_steps, 2)
     for wrong in ("later", 1):
-        with pytest.raises(UserError, match=f"early_stopping is {wrong!r}: it must be True, False or 'never'"):
+        with pytest.raises(UserError, match=f"early_stopping is {wrong!r}: it must be True, False"):
             beam_search(random_model(CONFIG), random_source(CONFIG), early_stopping=wrong)

@@ -211,9 +211,10 @@ def test_a_large_gradient_is_scaled_down_in_place(dtype):
 
 
 @pytest.mark.parametrize(
-    ("values", "max_norm"), [([3.0, 4.0], 5.0), ([3.0, 4.0], 7.0), ([0.0, 0.0, 0.0], 1.0)]
+    ("values", "max_norm"),
+    [([3.0, 4.0], 5.0), ([3.0, 4.0], 7.0), ([0.0, 0.0, 0.0], 1.0), ([np.inf, 2.0], 1.0)],
 )
-def test_a_small_gradient_is_not_changed(values, max_norm):
+def test_a_small_or_an_infinite_gradient_is_not_changed(values, max_norm):
     grads = np.array(values)
     assert clip_global_norm(grads, max_norm) == global_norm(grads) == np.linalg.norm(values)
     assert grads.tolist() == values

@@ -121,8 +121,8 @@ def cross_entropy(
 ) -> tuple[Array, GradientCache]:
     """Compute the loss as npformer.functional.cross_entropy does, and the gradient of the logits.
 
-    The function does not wait for the GPU, so it cannot raise an error that depends on the ids of the targets.
-    A target outside the vocabulary, for which the plain pair raises an error, makes the loss NaN instead. The
+    The function does not wait for the GPU, so it cannot raise an error that depends on the ids in targets. An
+    id outside the vocabulary, for which the plain pair raises an error, makes the loss NaN instead. The
     training step checks for NaN when it reads the loss.
 
     Args:
