@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from npformer.data.vocabulary import END, PAD, START
 from npformer.errors import UserError
+from npformer.validation import require_counts, require_index
 
 # an example is the token ids of a sentence and of its translation, both without START, END and PAD
 Example = tuple[Sequence[int], Sequence[int]]
@@ -105,6 +106,9 @@ class DataLoader:
         batch_tokens: The largest number of tokens in a batch, padding included, or None. Exactly one of
             batch_size and batch_tokens must be given.
         accumulate: The number of batches in a step.
+
+    Raises:
+        UserError: If settings are out of range or do not go together.
     """
 
     def __init__(
@@ -117,6 +121,7 @@ class DataLoader:
         batch_tokens: int | None = None,
         accumulate: int = 1,
     ) -> None:
+        check_batching(seed, batch_size, batch_tokens, accumulate)
         self.examples = examples
         self.lengths = example_lengths(examples) if lengths is None else lengths
         self.seed, self.batch_size, self.batch_tokens = seed, batch_size, batch_tokens
@@ -208,8 +213,7 @@ def plan_batches(
     """
     table = _length_table(lengths)
     check_batching(seed, batch_size, batch_tokens)
-    if epoch < 0:
-        raise UserError(f"epoch is {epoch}: it must not be negative")
+    require_index("epoch", epoch)
     rng = np.random.default_rng([seed, epoch])
 
     # Sort by the length of the target, and examples of equal target length by that of the source, so that
@@ -223,7 +227,7 @@ def plan_batches(
         # ceil(N / batch_size) batches whose sizes differ by at most 1, so that the last one is not tiny
         batches = np.array_split(order, -(-len(order) // batch_size))
     else:
-        assert batch_tokens is not None  # checked by _check_plan
+        assert batch_tokens is not None  # checked by check_batching
         batches = np.split(order, _cuts(table.max(axis=1)[order], batch_tokens))
 
     # without this shuffle, training would see short sentences first and long ones last
@@ -297,22 +301,20 @@ def _shorten(batch: BatchT) -> BatchT:
     return type(batch)(*(array[:, : needed[array.shape[1]]] for array in batch))
 
 
-def check_batching(seed: int, batch_size: int | None, batch_tokens: int | None) -> None:
+def check_batching(seed: int, batch_size: int | None, batch_tokens: int | None, accumulate: int = 1) -> None:
     """Raise UserError for settings of batches that are out of range or do not go together.
 
     Args:
         seed: The seed of the run.
         batch_size: The number of examples in a batch, or None.
         batch_tokens: The number of tokens in a batch, or None.
+        accumulate: The number of batches in a step.
     """
     if (batch_size is None) == (batch_tokens is None):
         raise UserError("give either batch_size (in sentences) or batch_tokens (in tokens), and not both")
-    settings = {"batch_size": batch_size, "batch_tokens": batch_tokens}
-    for name, value in settings.items():
-        if value is not None and value < 1:
-            raise UserError(f"{name} is {value}: it must be 1 or more")
-    if seed < 0:
-        raise UserError(f"seed is {seed}: it must not be negative")
+    given = {"batch_size": batch_size} if batch_tokens is None else {"batch_tokens": batch_tokens}
+    require_counts(**given, accumulate=accumulate)
+    require_index("seed", seed)
 
 
 def _cuts(lengths: NDArray[np.integer], batch_tokens: int) -> list[int]:

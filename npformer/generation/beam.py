@@ -165,8 +165,8 @@ def _live_ids(searches: Sequence["SentenceSearch"]) -> list[list[int]]:
 
 def check_beam(
     beam: int,
-    length_penalty: float,
-    n_best: int | None,
+    length_penalty: float = LENGTH_PENALTY,
+    n_best: int | None = None,
     early_stopping: bool | str = False,
     rules: str = "paper",
 ) -> None:

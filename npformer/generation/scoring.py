@@ -37,8 +37,8 @@ def score_ids(
         The scores of each translation, in the same order.
 
     Raises:
-        UserError: If the numbers of sources and targets differ, one of them is empty, or the model cannot read
-            it.
+        UserError: If the numbers of sources and targets differ, if one of them is empty, or if the model
+            cannot read it.
     """
     _check_pairs(sources, targets, model.config.end_id)
     pairs = [max(pair, key=len) for pair in zip(sources, targets, strict=True)]

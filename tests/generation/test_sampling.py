@@ -192,6 +192,8 @@ def test_tokens_are_yielded_one_after_another():
         ([[1]], {"top_p": 0.0}, "top_p is 0.0: it must be a number above 0 and at most 1"),
         ([[1]], {"top_p": 1.1}, "top_p is 1.1: it must be a number above 0 and at most 1"),
         ([[1]], {"n_tokens": 0}, "n_tokens is 0: it must be a whole number, 1 or more"),
+        ([1, 2], {}, "a prompt is 1: give a list of whole numbers"),
+        ([[1.9, 2]], {}, r"a prompt is \[1.9, 2\]: give a list of whole numbers"),
         ([], {}, "there is no prompt: give at least one"),
         ([[1], []], {}, "prompt 2 is empty: give at least one token"),
         ([[1], [1] * 13], {}, "prompt 2 has 13 tokens, and the model reads 12 at most: shorten it"),

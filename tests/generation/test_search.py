@@ -52,6 +52,7 @@ def test_the_limits_of_each_sentence(config, limits, expected):
         (([4, 9], -1), "min_length is -1: it must be a whole number, 0 or more"),
         (([4, 9], 5), "min_length is 5: give 0 to 4"),
         (([4.5, 9],), r"max_length is \[4.5, 9\]: give a whole number, or one for each sentence"),
+        (([[4], [4, 5]],), r"max_length is \[\[4\], \[4, 5\]\]: give a whole number"),
         (("4",), "max_length is '4': give a whole number"),
     ],
 )
@@ -65,6 +66,9 @@ def test_impossible_limits_are_refused(limits, message):
 def test_forbidden_tokens():
     assert forbidden_tokens(CONFIG) == [PAD, UNK, START]
     assert forbidden_tokens(CONFIG, allow_unk=True) == [PAD, START]
+    for wrong in (11, -1, "fr", 1.5):
+        with pytest.raises(UserError, match=f"forbidden has the id {wrong!r}: give ids from 0 to"):
+            forbidden_tokens(CONFIG, forbidden=[wrong])
     # with this config the end symbol has the id that <UNK> has by default
     assert forbidden_tokens(CONFIG.replace(pad_id=0, start_id=2, end_id=1)) == [0, 2]
 
