@@ -56,7 +56,7 @@ def cross_entropy(
     for block in blocks(*rows.shape):
         losses = _row_losses(rows[block], drows[block], targets[block], share[block], smoothing)
         loss += float((np.where(is_token[block], losses, 0) * share[block]).sum(dtype=np.float64))
-    return rows.dtype.type(loss), GradientCache(drows.reshape(logits.shape), tokens)
+    return rows.dtype.type(loss), GradientCache(drows.reshape(logits.shape))
 
 
 def _row_losses(x: Array, dx: Array, targets: Array, share: Array, smoothing: float) -> Array:

@@ -156,7 +156,7 @@ def cross_entropy(
     losses = row_loss(log_total, score, total, is_right, share, *settings)  # (N,)
     columns = (x[:, None] for x in (targets, peak[:, 0], log_total, share))  # each (N, 1)
     to_gradient(rows, xp.arange(vocab_size), *columns, *settings)
-    return losses.sum(), GradientCache(rows.reshape(logits.shape), tokens)
+    return losses.sum(), GradientCache(rows.reshape(logits.shape))
 
 
 def cross_entropy_in_place(logits: Array, targets: Array, **settings: Any) -> tuple[Array, GradientCache]:
