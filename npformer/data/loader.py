@@ -46,7 +46,10 @@ class TrainingBatch(Protocol):
         """The number of tokens to predict, without padding."""
 
     def split(self, count: int) -> "Sequence[TrainingBatch]":
-        """Split the batch into `count` pieces of about the same size, or fewer if it has fewer rows."""
+        """Split the batch into `count` pieces of about the same size.
+
+        There are fewer pieces if the batch has fewer rows, or if their lengths differ much.
+        """
 
 
 class Loader(Protocol):
@@ -281,8 +284,8 @@ def truncate(ids: Sequence[int], max_length: int) -> list[int]:
 def split_batch(batch: BatchT, count: int) -> list[BatchT]:
     """Split a batch into `count` pieces with about the same number of source tokens.
 
-    There are fewer pieces if the batch has fewer sentences. Columns that contain only padding in a piece are
-    removed.
+    There are fewer pieces if the batch has fewer sentences, or if their lengths differ much. Columns that
+    contain only padding in a piece are removed.
     """
     tokens = np.cumsum((batch[0] != PAD).sum(1))  # (B,)
     ends = np.searchsorted(tokens, tokens[-1] * np.arange(1, count) / count) + 1

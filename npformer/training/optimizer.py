@@ -264,6 +264,8 @@ def decayed(schedule: Schedule, total_steps: int, share: float) -> Schedule:
     """
     _check_steps("total_steps", total_steps)
     first = first_decay(total_steps, share)
+    if first == total_steps:  # too small a share for one step
+        return schedule
 
     def until_zero(step: int) -> float:
         if step <= first:

@@ -15,6 +15,7 @@ from npformer.training.optimizer import (
     clip_global_norm,
     constant,
     cosine,
+    decayed,
     global_norm,
     warmup,
 )
@@ -184,8 +185,19 @@ def test_slices_of_the_buffer_give_the_same_bits(model, optimizer, ends):
             {1: 0.08, 10: 0.8, 60: 0.5, 110: 0.2, 500: 0.2},
         ),
         (cosine(0.8, 100), {0: 0.8}),
+        (decayed(constant(0.8), 10, 0.2), {8: 0.8, 9: 0.4, 10: 0, 11: 0}),
+        (decayed(constant(0.8), 10, 0.01), {9: 0.8, 10: 0.8, 11: 0.8}),
     ],
-    ids=["warmup", "factor", "constant", "cosine", "cosine with a floor", "cosine without warmup"],
+    ids=[
+        "warmup",
+        "factor",
+        "constant",
+        "cosine",
+        "cosine with a floor",
+        "cosine without warmup",
+        "decay",
+        "no decay",
+    ],
 )
 def test_the_rates_of_a_schedule(schedule, rates):
     assert {step: schedule(step) for step in rates} == pytest.approx(rates)
