@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from npformer.data.vocabulary import END, PAD, START
 from npformer.errors import UserError
-from npformer.validation import require_counts, require_index
+from npformer.validation import require_count, require_counts, require_index
 
 # an example is the token ids of a sentence and of its translation, both without START, END and PAD
 Example = tuple[Sequence[int], Sequence[int]]
@@ -272,8 +272,7 @@ def truncate(ids: Sequence[int], max_length: int) -> list[int]:
     Raises:
         UserError: If max_length is below 1.
     """
-    if max_length < 1:
-        raise UserError(f"max_length is {max_length}: it must be 1 or more")
+    require_count("max_length", max_length)
     if len(ids) <= max_length:
         return list(ids)
     if ids[-1] == END:
