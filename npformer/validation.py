@@ -67,6 +67,22 @@ def require_index(name: str, value: Any, count: int | None = None) -> int:
     return int(value)
 
 
+def use_plain_numbers(config: Any) -> None:
+    """Replace NumPy's numbers in the settings of a configuration by Python's, which JSON can write.
+
+    Args:
+        config: A dataclass, perhaps a frozen one, whose settings may be tuples or lists of numbers.
+    """
+    for field in dataclasses.fields(config):
+        object.__setattr__(config, field.name, _plain(getattr(config, field.name)))
+
+
+def _plain(value: Any) -> Any:
+    if type(value) in (tuple, list):
+        return type(value)(map(_plain, value))
+    return value.item() if isinstance(value, np.generic) else value
+
+
 def require_flags(config: Any) -> None:
     """Raise UserError unless each setting of a configuration, a dataclass, that is declared bool is one."""
     for field in dataclasses.fields(config):

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from npformer.errors import UserError, quantity
 from npformer.storage.bounded import too_large
+from npformer.validation import require_count
 
 # of a file, unzipped: a text takes up to four times its bytes in memory, and a line 70 bytes more
 MOST_BYTES = 256 << 20
@@ -126,8 +127,8 @@ def read_parallel(
     Raises:
         UserError: If a file cannot be read or is too large, the numbers of lines differ, or no pair is left.
     """
-    if limit is not None and limit < 1:
-        raise UserError(f"limit is {limit}: it must be 1 or more")
+    if limit is not None:
+        require_count("limit", limit)
     pairs: list[tuple[str, str]] = []
     dropped = 0
     counts = [0, 0]

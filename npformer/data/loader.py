@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from npformer.data.vocabulary import END, PAD, START
 from npformer.errors import UserError
+from npformer.validation import require_count, require_counts, require_index
 
 # an example is the token ids of a sentence and of its translation, both without START, END and PAD
 Example = tuple[Sequence[int], Sequence[int]]
@@ -45,7 +46,10 @@ class TrainingBatch(Protocol):
         """The number of tokens to predict, without padding."""
 
     def split(self, count: int) -> "Sequence[TrainingBatch]":
-        """Split the batch into `count` pieces of about the same size, or fewer if it has fewer rows."""
+        """Split the batch into `count` pieces of about the same size.
+
+        There are fewer pieces if the batch has fewer rows, or if their lengths differ much.
+        """
 
 
 class Loader(Protocol):
@@ -105,6 +109,9 @@ class DataLoader:
         batch_tokens: The largest number of tokens in a batch, padding included, or None. Exactly one of
             batch_size and batch_tokens must be given.
         accumulate: The number of batches in a step.
+
+    Raises:
+        UserError: If settings are out of range or do not go together.
     """
 
     def __init__(
@@ -117,6 +124,7 @@ class DataLoader:
         batch_tokens: int | None = None,
         accumulate: int = 1,
     ) -> None:
+        check_batching(seed, batch_size, batch_tokens, accumulate)
         self.examples = examples
         self.lengths = example_lengths(examples) if lengths is None else lengths
         self.seed, self.batch_size, self.batch_tokens = seed, batch_size, batch_tokens
@@ -208,8 +216,7 @@ def plan_batches(
     """
     table = _length_table(lengths)
     check_batching(seed, batch_size, batch_tokens)
-    if epoch < 0:
-        raise UserError(f"epoch is {epoch}: it must not be negative")
+    require_index("epoch", epoch)
     rng = np.random.default_rng([seed, epoch])
 
     # Sort by the length of the target, and examples of equal target length by that of the source, so that
@@ -223,7 +230,7 @@ def plan_batches(
         # ceil(N / batch_size) batches whose sizes differ by at most 1, so that the last one is not tiny
         batches = np.array_split(order, -(-len(order) // batch_size))
     else:
-        assert batch_tokens is not None  # checked by _check_plan
+        assert batch_tokens is not None  # checked by check_batching
         batches = np.split(order, _cuts(table.max(axis=1)[order], batch_tokens))
 
     # without this shuffle, training would see short sentences first and long ones last
@@ -265,8 +272,7 @@ def truncate(ids: Sequence[int], max_length: int) -> list[int]:
     Raises:
         UserError: If max_length is below 1.
     """
-    if max_length < 1:
-        raise UserError(f"max_length is {max_length}: it must be 1 or more")
+    require_count("max_length", max_length)
     if len(ids) <= max_length:
         return list(ids)
     if ids[-1] == END:
@@ -277,8 +283,8 @@ def truncate(ids: Sequence[int], max_length: int) -> list[int]:
 def split_batch(batch: BatchT, count: int) -> list[BatchT]:
     """Split a batch into `count` pieces with about the same number of source tokens.
 
-    There are fewer pieces if the batch has fewer sentences. Columns that contain only padding in a piece are
-    removed.
+    There are fewer pieces if the batch has fewer sentences, or if their lengths differ much. Columns that
+    contain only padding in a piece are removed.
     """
     tokens = np.cumsum((batch[0] != PAD).sum(1))  # (B,)
     ends = np.searchsorted(tokens, tokens[-1] * np.arange(1, count) / count) + 1
@@ -297,22 +303,20 @@ def _shorten(batch: BatchT) -> BatchT:
     return type(batch)(*(array[:, : needed[array.shape[1]]] for array in batch))
 
 
-def check_batching(seed: int, batch_size: int | None, batch_tokens: int | None) -> None:
+def check_batching(seed: int, batch_size: int | None, batch_tokens: int | None, accumulate: int = 1) -> None:
     """Raise UserError for settings of batches that are out of range or do not go together.
 
     Args:
         seed: The seed of the run.
         batch_size: The number of examples in a batch, or None.
         batch_tokens: The number of tokens in a batch, or None.
+        accumulate: The number of batches in a step.
     """
     if (batch_size is None) == (batch_tokens is None):
         raise UserError("give either batch_size (in sentences) or batch_tokens (in tokens), and not both")
-    settings = {"batch_size": batch_size, "batch_tokens": batch_tokens}
-    for name, value in settings.items():
-        if value is not None and value < 1:
-            raise UserError(f"{name} is {value}: it must be 1 or more")
-    if seed < 0:
-        raise UserError(f"seed is {seed}: it must not be negative")
+    given = {"batch_size": batch_size} if batch_tokens is None else {"batch_tokens": batch_tokens}
+    require_counts(**given, accumulate=accumulate)
+    require_index("seed", seed)
 
 
 def _cuts(lengths: NDArray[np.integer], batch_tokens: int) -> list[int]:

@@ -22,7 +22,7 @@ from npformer.data.files import read_text
 from npformer.data.loader import Ids, check_batching
 from npformer.data.text_codecs import ByteCodec, CharacterCodec, LongTextCodec, PieceCodec
 from npformer.errors import UserError, quantity
-from npformer.validation import require_choice
+from npformer.validation import require_choice, require_count
 
 TINY_SHAKESPEARE = Path(__file__).with_name("tinyshakespeare.txt.gz")  # public domain
 TRAIN_SHARE = 0.9
@@ -89,12 +89,22 @@ class TextLoader:
         batch_tokens: int | None = None,
         accumulate: int = 1,
     ) -> None:
-        check_batching(seed, batch_size, batch_tokens)
+        check_batching(seed, batch_size, batch_tokens, accumulate)
+        require_count("length", length)
         self.ids, self.length, self.seed, self.accumulate = ids, length, seed, accumulate
         self.batch_size = batch_size or max(1, (batch_tokens or 0) // length)  # one of the two is given
 
     def steps(self, start: int = 0) -> Iterator[list[TextBatch]]:
-        """Yield the batches of step start + 1, of the step after it, and so on without end."""
+        """Yield the batches of step start + 1, of the step after it, and so on without end.
+
+        Raises:
+            UserError: If the text is not longer than a window.
+        """
+        if self.length >= len(self.ids):
+            raise UserError(
+                f"the text has {quantity(len(self.ids), 'token')} and length is {self.length}: give a longer "
+                "text, or a smaller length"
+            )
         for step in count(start + 1):
             yield [self._batch(step, batch) for batch in range(self.accumulate)]
 

@@ -66,7 +66,8 @@ def one_spelling(text: str) -> str:
 def detokenize(words: Sequence[str]) -> str:
     """Join words as people write them: no space after l' or an opening bracket, none before a full stop.
 
-    Quotation marks open and close in turn. tokenize(detokenize(w)) == w for every w that tokenize returns.
+    Quotation marks open and close in turn. tokenize(detokenize(w)) == w for every w that tokenize returns,
+    unless a token is a lone combining mark.
     """
     pieces: list[str] = []
     space = False  # whether a space precedes the next word

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 from npformer.data.tokens import LANGUAGES, Language
 from npformer.errors import UserError, quantity
 from npformer.storage.json_files import parse_json, require_entries, require_object, require_version
-from npformer.validation import short
+from npformer.validation import require_count, short
 
 PAD, UNK, START, END = range(4)
 SPECIALS = ("<PAD>", "<UNK>", "<S>", "</S>")
@@ -65,8 +65,7 @@ class Vocabulary:
         Raises:
             UserError: If settings are out of range, a sentence is not split into words, or no word is left.
         """
-        if min_count < 1:
-            raise UserError(f"min_count is {min_count}: it must be 1 or more")
+        require_count("min_count", min_count)
         if max_size is not None and max_size <= len(SPECIALS):
             raise UserError(
                 f"max_size is {max_size}: it must be more than {len(SPECIALS)}, the number of special tokens"

@@ -17,8 +17,8 @@ the tokens attend to each other, and S carries what the chunks before have writt
 from typing import NamedTuple
 
 from npformer.backend import Array, array_module
-from npformer.errors import UserError
 from npformer.functional.caches import cache_class
+from npformer.validation import require_count
 
 CHUNK = 32  # tokens that are computed at once
 
@@ -316,8 +316,7 @@ def _inverse(beta: Array, k: Array, between: Array | int = 1) -> Array:
 
 def _chunks(array: Array, chunk: int) -> list[slice]:
     """Return the slices of the tokens of an array (..., T, K) into chunks."""
-    if chunk < 1:
-        raise UserError(f"chunk is {chunk}: it must be 1 or more")
+    require_count("chunk", chunk)
     return [slice(start, start + chunk) for start in range(0, array.shape[-2], chunk)]
 
 

@@ -57,12 +57,13 @@ def cross_entropy(
         The loss, of shape (), and the cache.
 
     Raises:
-        UserError: If a target that counts is outside [0, V).
+        UserError: If the shapes do not fit, or a target that counts is outside [0, V).
 
     Source: Szegedy et al. 2016, section 7 (label smoothing); Vaswani et al. 2017, section 5.4.
     """
     xp = array_module(logits)
     check_entries(logits)
+    check_target_shape(logits, targets)
     rows = logits.reshape(-1, logits.shape[-1])  # (N, V)
     targets = targets.reshape(-1)  # (N,)
     log_probs, _ = log_softmax(rows)  # (N, V)
@@ -89,6 +90,18 @@ def cross_entropy_backward(dloss: float | Array, cache: CrossEntropyCache) -> Ar
     drows[xp.arange(len(targets)), targets] -= 1 - smoothing
     drows = drows * (real[:, None] * (dloss / tokens))
     return drows.reshape(shape)
+
+
+def check_target_shape(logits: Array, targets: Array, *last: int) -> None:
+    """Raise UserError unless each row of the logits has a target.
+
+    Shapes: logits (..., V), targets (..., *last).
+    """
+    if targets.shape != (*logits.shape[:-1], *last):
+        raise UserError(
+            f"the targets have shape {targets.shape} and the logits {logits.shape}: give one target for each "
+            "row of the logits"
+        )
 
 
 def check_targets(targets: Array, is_token: Array, vocab_size: int) -> None:
@@ -146,9 +159,13 @@ def kl_divergence(logits: Array, q: Array) -> tuple[Array, DivergenceCache]:
 
     Shapes: logits (..., V), q (..., V) with rows that sum to 1 -> loss ().
 
+    Raises:
+        UserError: If the shapes differ.
+
     Source: Kullback and Leibler 1951.
     """
     xp = array_module(logits)
+    check_target_shape(logits, q, logits.shape[-1])
     log_p, _ = log_softmax(logits)  # (..., V)
     # 0 log 0 = 0: where q is 0, the term is 0, also if p is 0
     log_q = xp.log(xp.where(q.real > 0, q, 1))  # (..., V)
@@ -181,8 +198,12 @@ def l2_distance(logits: Array, q: Array) -> tuple[Array, DistanceCache]:
     "The illustrated Transformer" uses it as a first idea of a loss.
 
     Shapes: logits (..., V), q (..., V) -> loss ().
+
+    Raises:
+        UserError: If the shapes differ.
     """
     xp = array_module(logits)
+    check_target_shape(logits, q, logits.shape[-1])
     p, _ = softmax(logits)  # (..., V)
     difference = p - q  # (..., V)
     distance = xp.sqrt((difference * difference).sum(-1, keepdims=True))  # (..., 1)

@@ -18,7 +18,7 @@ from npformer.backend import Array, is_cupy
 from npformer.data import END, pad
 from npformer.generation.beam import Hypothesis, beam_search, check_beam
 from npformer.generation.greedy import greedy
-from npformer.generation.prefixes import Begin
+from npformer.generation.prefixes import Begin, begin_for_each
 from npformer.generation.search import LENGTH_PENALTY, Limits, one_for_each, usual_limits
 from npformer.validation import require_counts, require_name, require_types
 
@@ -86,11 +86,10 @@ def search_in_parts(
     """
     require_settings(search)
     require_counts(threads=threads, batch_tokens=batch_tokens)
-    check_beam(
-        beam, search.get("length_penalty", LENGTH_PENALTY), n_best, search.get("early_stopping", False)
-    )
+    names = ("length_penalty", "early_stopping", "rules")
+    check_beam(beam, n_best=n_best, **{name: search[name] for name in names if name in search})
     n = len(sources)
-    begin = [[]] * n if begin is None else begin
+    begin = begin_for_each(begin, n)
     limits = _limits(model.config, sources, begin) if max_length is None else one_for_each(max_length, n)
 
     def translate(indices: list[int]) -> list[list[Hypothesis]]:

@@ -165,8 +165,8 @@ def _live_ids(searches: Sequence["SentenceSearch"]) -> list[list[int]]:
 
 def check_beam(
     beam: int,
-    length_penalty: float,
-    n_best: int | None,
+    length_penalty: float = LENGTH_PENALTY,
+    n_best: int | None = None,
     early_stopping: bool | str = False,
     rules: str = "paper",
 ) -> None:
@@ -185,7 +185,7 @@ def check_beam(
             f"length_penalty is {length_penalty!r}: it must be 0 (none) or more, "
             f"at most {MOST_LENGTH_PENALTY}"
         )
-    if early_stopping not in (True, False, "never"):
+    if not (isinstance(early_stopping, bool) or early_stopping == "never"):
         raise UserError(f"early_stopping is {short(early_stopping)}: it must be True, False or 'never'")
     if n_best is not None:
         require_count("n_best", n_best)
@@ -248,7 +248,8 @@ class SentenceSearch:
         self.n_best = beam if n_best is None else n_best
         self.early_stopping = early_stopping
         self.n_candidates = beam  # the number of continuations that a step considers
-        self.n_finished = self.n_best  # the number of finished translations that the search keeps
+        # the number of finished translations that the search keeps; True counts them, whatever n_best is
+        self.n_finished = beam if early_stopping is True else self.n_best
         self.live = [Live([], 0.0, branch=-1, row=0)]  # best first
         self.finished: list[Hypothesis] = []  # best first, at most n_finished
         self.steps: list[list[Branch]] = []

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from npformer.errors import UserError, quantity
 from npformer.generation.bleu_statistics import (
+    LEAST_RESAMPLED,
     SEED,
     LengthScore,
     bleu_by_length,
@@ -52,7 +53,7 @@ class TranslationScore(NamedTuple):
     sentences: int
     empty: int  # number of empty translations
     seconds: float  # wall time of translating
-    half_width: float  # of the 95 % interval of BLEU
+    half_width: float | None  # of its 95 % interval; None for fewer than LEAST_RESAMPLED sentences
     by_length: list[LengthScore]
     invented: InventedWords | None  # None if the known words are not known
     translations: list[str]  # the translations in the same form as the references
@@ -187,7 +188,7 @@ def score(
         sentences=len(sources),
         empty=sum(not text for text in translations),
         seconds=seconds,
-        half_width=bleu_half_width(counts, seed=seed),
+        half_width=bleu_half_width(counts, seed=seed) if len(counts) >= LEAST_RESAMPLED else None,
         by_length=bleu_by_length(counts, sources, seed=seed),
         invented=invented,
         translations=translations,

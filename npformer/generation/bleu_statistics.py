@@ -37,7 +37,7 @@ class LengthScore:
 
     @property
     def lengths(self) -> str:
-        """The lengths in words: "10-14", or "30+" for the last group."""
+        """The lengths in words: "10-14", or "20+" for the last group."""
         return f"{self.least}+" if self.most is None else f"{self.least}-{self.most}"
 
 

@@ -17,7 +17,7 @@ from npformer.validation import require_count
 class Gap(NamedTuple):
     """A gap of a sentence and the most probable words for it, best first."""
 
-    place: int  #: position of the gap among the words of the sentence, from 0
+    place: int  #: position of the gap among the tokens of the text, from 0; tokens may be words or pieces
     words: tuple[str, ...]
     probabilities: tuple[float, ...]
 

@@ -8,6 +8,7 @@ import numpy as np
 from npformer.backend import Array
 from npformer.errors import UserError, quantity
 from npformer.generation.search import check_token
+from npformer.validation import short
 
 Begin = Sequence[Sequence[int]] | None  # the first ids of each translation
 
@@ -35,12 +36,10 @@ class Prefixes:
         forbidden: list[int],
         forced_bos: int | None = None,
     ) -> None:
-        begin = [[]] * len(limits) if begin is None else begin
+        begin = begin_for_each(begin, len(limits))
         if forced_bos is not None:
             check_token(config, "forced_bos", forced_bos)
-            begin = [[forced_bos, *ids] if ids and ids[0] != forced_bos else ids for ids in begin]
-        if len(begin) != len(limits):
-            raise UserError(f"begin has {quantity(len(begin), 'list')} of ids: give one for each sentence")
+            begin = [[forced_bos, *ids] if len(ids) and ids[0] != forced_bos else ids for ids in begin]
         allowed = set(range(config.target_vocab)) - {*forbidden, config.end_id}
         if forced_bos is not None and forced_bos not in allowed:
             raise UserError(f"forced_bos is {forced_bos}, which a translation cannot have: leave it out")
@@ -70,3 +69,22 @@ class Prefixes:
             return None
         tokens: Array = self.ids[sentence, length]
         return tokens
+
+
+def begin_for_each(begin: Begin, n: int) -> Sequence[Sequence[int]]:
+    """Return the ids with which each of n translations begins, by default none.
+
+    Raises:
+        UserError: If there are not n lists.
+    """
+    if begin is None:
+        return [[]] * n
+    if not (_is_list(begin) and all(map(_is_list, begin))):
+        raise UserError(f"begin is {short(begin)}: give a list of ids for each sentence")
+    if len(begin) != n:
+        raise UserError(f"begin has {quantity(len(begin), 'list')} of ids: give one for each sentence")
+    return begin
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, Sequence | np.ndarray) and not isinstance(value, str)

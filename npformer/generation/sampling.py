@@ -6,6 +6,8 @@ is enough to spoil a text.
 """
 
 import inspect
+import math
+import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
@@ -152,7 +154,7 @@ def sample_ids(
     """
     rng = sampling_generator(rng, seed, temperature, top_k, top_p)
     require_count("n_tokens", n_tokens)
-    prompts = [[int(token) for token in prompt] for prompt in prompt_ids]
+    prompts = [prompt_of(prompt) for prompt in prompt_ids]
     _check_prompts(prompts, model.config.context)
     choose = partial(choose_tokens, rng=rng, temperature=temperature, top_k=top_k, top_p=top_p)
     return _continue(model, prompts, n_tokens, choose)
@@ -213,7 +215,7 @@ def check_sampling(temperature: float, top_k: int | None = None, top_p: float | 
     Raises:
         UserError: If one of them is impossible.
     """
-    if not (is_number(temperature) and temperature > 0):
+    if not (is_number(temperature) and 0 < temperature < math.inf):
         raise UserError(
             f"temperature is {short(temperature)}: it must be a number above 0; leave out all settings of "
             "sampling for the most probable tokens"
@@ -222,6 +224,18 @@ def check_sampling(temperature: float, top_k: int | None = None, top_p: float | 
         require_count("top_k", top_k)
     if top_p is not None and not (is_number(top_p) and 0 < top_p <= 1):
         raise UserError(f"top_p is {short(top_p)}: it must be a number above 0 and at most 1")
+
+
+def prompt_of(ids: Any) -> list[int]:
+    """Return the ids of a prompt as a list.
+
+    Raises:
+        UserError: If they are no whole numbers.
+    """
+    try:
+        return [operator.index(token) for token in ids]
+    except TypeError:
+        raise UserError(f"a prompt is {short(ids)}: give a list of whole numbers") from None
 
 
 def _check_prompts(prompts: list[list[int]], context: int) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 
 from npformer.backend import Array, like, to_numpy
 from npformer.data import pad
-from npformer.errors import UserError
+from npformer.errors import UserError, quantity
 from npformer.generation.batch_decode import batches_by_length
 from npformer.generation.search import log_sum_exp
 from npformer.models.registry import attention_layers
@@ -37,18 +37,31 @@ def score_ids(
         The scores of each translation, in the same order.
 
     Raises:
-        UserError: If a source is empty, or if the model cannot read a source or a target.
+        UserError: If the numbers of sources and targets differ, if one of them is empty, or if the model
+            cannot read it.
     """
+    _check_pairs(sources, targets, model.config.end_id)
     pairs = [max(pair, key=len) for pair in zip(sources, targets, strict=True)]
     batches = batches_by_length(pairs, BATCH_TOKENS, model.config.end_id)
     scores: dict[int, TokenScores] = {}
     for indices in batches:
         found = _score_batch(model, [sources[i] for i in indices], [targets[i] for i in indices])
         scores |= zip(indices, found, strict=True)
-    for number in range(len(sources)):
-        if number not in scores:
-            raise UserError(f"sources[{number}] is empty: give at least one token before the end symbol")
     return [scores[number] for number in range(len(sources))]
+
+
+def _check_pairs(sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]], end_id: int) -> None:
+    """Raise UserError unless each source has a token before its end symbol, and a target."""
+    if len(sources) != len(targets):
+        raise UserError(
+            f"there are {quantity(len(sources), 'source')} and {quantity(len(targets), 'target')}: give one "
+            "target for each source"
+        )
+    for number, (source, target) in enumerate(zip(sources, targets, strict=True)):
+        if all(token == end_id for token in source):
+            raise UserError(f"sources[{number}] is empty: give at least one token before the end symbol")
+        if len(target) == 0:
+            raise UserError(f"targets[{number}] is empty: give at least the end symbol")
 
 
 def _score_batch(

@@ -10,7 +10,7 @@ from npformer.backend import Array, array_module, is_array, like, to_numpy
 from npformer.data import UNK
 from npformer.errors import UserError, quantity
 from npformer.functional.ids import check_ids
-from npformer.validation import require_index, short
+from npformer.validation import has_type, require_index, short
 
 # "We set the maximum output length during inference to input length + 50" (Vaswani et al. 2017, section 6.1)
 EXTRA_TOKENS = 50
@@ -107,7 +107,8 @@ def one_for_each(max_length: int | Sequence[int] | Array, n: int) -> Array:
     Raises:
         UserError: If there are neither one nor n numbers.
     """
-    limits = np.asarray(max_length)
+    is_known = has_type(max_length, int | list[int] | np.ndarray)
+    limits = np.asarray(max_length if is_known else None)
     if limits.size and limits.dtype.kind not in "iu":
         raise UserError(f"max_length is {short(max_length)}: give a whole number, or one for each sentence")
     if limits.shape not in ((), (n,)):
@@ -171,7 +172,7 @@ def check_token(config: Any, name: str, token: int) -> None:
     Raises:
         UserError: If it is not.
     """
-    if not 0 <= token < config.target_vocab:
+    if not (has_type(token, int) and 0 <= token < config.target_vocab):
         raise UserError(
             f"{name} has the id {short(token)}: give ids from 0 to {config.target_vocab - 1}, those of the "
             "vocabulary"

@@ -14,7 +14,7 @@ import numpy as np
 
 from npformer.backend import Array
 from npformer.errors import UserError
-from npformer.generation.sampling import draw_tokens, sampling_generator, token_probabilities
+from npformer.generation.sampling import draw_tokens, prompt_of, sampling_generator, token_probabilities
 from npformer.validation import require_count
 
 
@@ -39,7 +39,7 @@ def speculative_ids(
     n_tokens: int,
     *,
     ahead: int = 4,
-    temperature: float = 1.0,
+    temperature: float | None = 1.0,
     top_k: int | None = None,
     top_p: float | None = None,
     seed: int | None = None,
@@ -65,11 +65,12 @@ def speculative_ids(
 
     Source: Leviathan et al. 2023, algorithm 1.
     """
+    temperature = 1.0 if temperature is None else temperature
     rng = sampling_generator(rng, seed, temperature, top_k, top_p)
     assert rng is not None  # since there is a temperature
     require_count("n_tokens", n_tokens)
     require_count("ahead", ahead)
-    text = [int(token) for token in prompt_ids]
+    text = prompt_of(prompt_ids)
     _check(target, draft, len(text), n_tokens)
 
     def probabilities(model: Any, kv_cache: Any, count: int) -> Array:

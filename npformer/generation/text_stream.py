@@ -17,7 +17,7 @@ class TextStream:
     Args:
         codec: The codec of the tokens.
         prompt_ids: The ids of the prompt. Its text is not returned.
-        stop: Strings that end the text. They may begin in one token and end in another one.
+        stop: Strings that end the text, or one. They may begin in one token and end in another one.
         end_ids: The ids of tokens that end the text, and that do not belong to it.
         marks: The texts of the tokens that `codec.decode` leaves out, by their ids, for a stop string that
             ends with one of them.
@@ -33,14 +33,15 @@ class TextStream:
         self,
         codec: Any,
         prompt_ids: Sequence[int],
-        stop: Sequence[str] = (),
+        stop: str | Sequence[str] = (),
         *,
         end_ids: Container[int] = (),
         marks: Mapping[int, str] | None = None,
     ) -> None:
+        stop = (stop,) if isinstance(stop, str) else tuple(stop)
         if "" in stop:
             raise UserError("a stop string is empty: give at least one character, or leave it out")
-        self.codec, self.stop, self.end_ids = codec, tuple(stop), end_ids
+        self.codec, self.stop, self.end_ids = codec, stop, end_ids
         self.marks = {} if marks is None else marks
         self.is_finished = False
         ids = list(prompt_ids)

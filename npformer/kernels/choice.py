@@ -4,6 +4,7 @@ The first array decides which forward pass runs. A backward pass belongs to the 
 cache: each kernel returns a cache of its own class, and the class leads to the backward pass of the kernel.
 """
 
+import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
@@ -62,16 +63,22 @@ def choose(
         by: The index of the argument that decides.
         beside: The index of an array that must have the same dtype, such as the weight beside x. If it has
             another one, the plain pair runs, so that NumPy's promotion decides. By default, no second array
-            is compared.
+            is compared. A kernel converts further arrays, such as a bias, to the dtype of the first one.
     """
     beside = by if beside is None else beside
+    names = list(inspect.signature(plain).parameters)
 
     @wraps(plain)
     def chosen(*args: P.args, **settings: P.kwargs) -> R:
-        x: Any = args[by]
-        other: Any = args[beside]
+        x: Any = args[by] if by < len(args) else settings.get(names[by])
+        other: Any = args[beside] if beside < len(args) else settings.get(names[beside])
         kernel: Any = cpu if type(x) is np.ndarray else gpu if is_cupy(x) else plain
-        if _plain_only or x.dtype.char not in "fd" or other.dtype != x.dtype:
+        if (
+            _plain_only
+            or kernel is plain
+            or x.dtype.char not in "fd"
+            or getattr(other, "dtype", None) != x.dtype
+        ):
             kernel = plain
         return kernel(*args, **settings)
 

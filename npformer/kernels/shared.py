@@ -9,7 +9,9 @@ from npformer.functional.dropout import check_dropout
 
 
 def as_rows(x: Any) -> Any:
-    """Join all axes but the last. Shapes: x (..., D) -> (N, D)."""
+    """Join all axes but the last. Shapes: x (..., D) -> (N, D); a single number () -> (1, 1)."""
+    if x.ndim == 0:
+        return x.reshape(1, 1)
     return x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
 
 
@@ -57,4 +59,3 @@ class GradientCache(NamedTuple):
     """The cache of cross_entropy: the gradient of the logits for dloss = 1."""
 
     dlogits: Array  # (..., V)
-    tokens: int  # the number by which the sum of the losses was divided

@@ -15,6 +15,7 @@ from npformer.validation import (
     require_index,
     require_known,
     require_share,
+    use_plain_numbers,
 )
 
 
@@ -68,7 +69,7 @@ class ModelSettings:
     ) -> None:
         """Check each setting by itself: those that are named, and those that are declared bool.
 
-        A setting whose default is None may be None.
+        NumPy's numbers become Python's. A setting whose default is None may be None.
 
         Args:
             choices: The values that a setting may have, by its name.
@@ -80,6 +81,7 @@ class ModelSettings:
         Raises:
             UserError: If a setting has another value.
         """
+        use_plain_numbers(self)
         for name, values in choices.items():
             require_choice(name, getattr(self, name), values)
         for names, check in ((counts, require_count), (indices, require_index), (shares, require_share)):

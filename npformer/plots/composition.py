@@ -13,6 +13,7 @@ from PIL import Image
 from npformer.errors import UserError, quantity
 from npformer.plots.layout import PAD, axes_at, new_figure, size_of, titled_figure, write_at
 from npformer.plots.style import DPI, LABEL, drawing, line_height, text_size, write
+from npformer.validation import require_count
 
 BETWEEN = 0.45  # inches, from one picture to the next
 
@@ -108,8 +109,8 @@ def key_frames(
             "give frames, and one name for each"
         )
     alone = [draw(frame) for frame in frames]
-    if columns is not None and columns < 1:
-        raise UserError(f"columns is {columns}: it must be 1 or more")
+    if columns is not None:
+        require_count("columns", columns)
     columns = columns or len(frames)
     with drawing(heads, title):
         sizes = [figure.get_size_inches() for figure in alone]

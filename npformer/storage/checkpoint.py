@@ -6,7 +6,7 @@ and the step.
 Random states are not stored, because they follow from the seed and the step.
 
 This module reads and writes arrays and JSON values. It builds no model: `models.registry` makes a model
-from a checkpoint, and `generation.Translator.from_checkpoint` makes a translator.
+from a checkpoint, and `pretrained.loaded.Translator.from_checkpoint` makes a translator.
 """
 
 import math

@@ -14,8 +14,10 @@ from npformer.validation import (
     require_choice,
     require_count,
     require_file_settings,
+    require_index,
     require_known,
     require_share,
+    use_plain_numbers,
 )
 
 SCHEDULES = ("warmup", "constant", "cosine")
@@ -73,6 +75,7 @@ class TrainingConfig:
     average_every: int = 500  # the number of steps between snapshots
 
     def __post_init__(self) -> None:
+        use_plain_numbers(self)
         if isinstance(self.betas, list):  # as JSON gives it
             object.__setattr__(self, "betas", tuple(self.betas))
         for one, other in EITHER:
@@ -87,7 +90,9 @@ class TrainingConfig:
                 require_count(name, getattr(self, name))
         for name in ("factor", "learning_rate", "eps", "clip_norm"):
             value = getattr(self, name)
-            if value is not None and not (is_number(value) and 0 < value < math.inf):
+            if name == "clip_norm" and value is None:
+                continue
+            if not (is_number(value) and 0 < value < math.inf):
                 raise UserError(f"{name} is {value!r}: it must be a number above 0")
         pair = isinstance(self.betas, tuple) and len(self.betas) == 2
         if not (pair and all(is_number(b) and 0 <= b < 1 for b in self.betas)):
@@ -96,8 +101,7 @@ class TrainingConfig:
             value = getattr(self, name)
             if not (is_number(value) and 0 <= value < math.inf):
                 raise UserError(f"{name} is {value!r}: it must be a number of at least 0")
-        rate = self.learning_rate
-        if self.schedule == "cosine" and rate is not None and self.min_learning_rate > rate:
+        if self.schedule == "cosine" and self.min_learning_rate > self.learning_rate:
             raise UserError(
                 f"min_learning_rate is {self.min_learning_rate} and learning_rate is {self.learning_rate}: a "
                 "cosine decays from learning_rate, so make min_learning_rate smaller"
@@ -105,8 +109,7 @@ class TrainingConfig:
         require_choice("schedule", self.schedule, SCHEDULES)
         require_choice("optimizer", self.optimizer, OPTIMIZERS)
         require_share("decay_share", self.decay_share)
-        if not isinstance(self.seed, int) or self.seed < 0:
-            raise UserError(f"seed is {self.seed!r}: it must be a whole number, 0 or more")
+        require_index("seed", self.seed)
 
     def replace(self, **changes: Any) -> "TrainingConfig":
         """Return the settings with some changed. Giving `steps` removes `epochs`, and vice versa."""

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from npformer.data.loader import TrainingBatch
+from npformer.errors import UserError
 from npformer.kernels import cross_entropy, cross_entropy_in_place
 from npformer.training.nan_checks import check_loss
 from npformer.training.step import forward
@@ -28,6 +29,7 @@ def evaluate(model: Any, batches: Iterable[TrainingBatch]) -> Evaluation:
     """Compute loss, accuracy and objective over all real tokens of the batches, without dropout.
 
     Raises:
+        UserError: If the batches have no target token.
         NotFiniteError: If a loss is NaN or infinite.
     """
     loss, objective, correct, tokens = 0.0, 0.0, 0, 0
@@ -37,8 +39,9 @@ def evaluate(model: Any, batches: Iterable[TrainingBatch]) -> Evaluation:
         objective += smoothed * batch.tokens
         correct += n_correct
         tokens += batch.tokens
-    n = max(1, tokens)
-    return Evaluation(loss / n, correct / n, tokens, objective / n)
+    if tokens == 0:
+        raise UserError("there is no token to evaluate the model on: give at least one batch with a target")
+    return Evaluation(loss / tokens, correct / tokens, tokens, objective / tokens)
 
 
 def _score(model: Any, batch: TrainingBatch) -> tuple[float, float, int]:

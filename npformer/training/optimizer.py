@@ -10,6 +10,7 @@ from npformer.functional.adam import decay_weights
 from npformer.functional.muon import orthogonalize
 from npformer.kernels import adam_update
 from npformer.nn.module import Parameter
+from npformer.validation import require_count
 
 
 class Adam:
@@ -219,7 +220,7 @@ def warmup(d_model: int, warmup_steps: int = 4000, factor: float = 1.0) -> Sched
 
     Source: Vaswani et al. 2017, section 5.3.
     """
-    _check_steps("warmup_steps", warmup_steps)
+    require_count("warmup_steps", warmup_steps)
     return lambda step: factor * d_model**-0.5 * min(step**-0.5, step * warmup_steps**-1.5)
 
 
@@ -239,7 +240,7 @@ def cosine(peak: float, total_steps: int, warmup_steps: int = 0, floor: float = 
 
     Source: Loshchilov and Hutter 2017, equation 5.
     """
-    _check_steps("total_steps", total_steps)
+    require_count("total_steps", total_steps)
 
     def schedule(step: int) -> float:
         if step < warmup_steps:
@@ -262,8 +263,10 @@ def decayed(schedule: Schedule, total_steps: int, share: float) -> Schedule:
 
     Source: Zhai et al. 2022, "Scaling vision transformers", section 3.5 (the cool-down).
     """
-    _check_steps("total_steps", total_steps)
+    require_count("total_steps", total_steps)
     first = first_decay(total_steps, share)
+    if first == total_steps:  # too small a share for one step
+        return schedule
 
     def until_zero(step: int) -> float:
         if step <= first:
@@ -289,11 +292,6 @@ def clip_global_norm(grads: Array, max_norm: float) -> float:
     Source: Pascanu et al. 2013.
     """
     norm = global_norm(grads)
-    if norm > max_norm:
+    if max_norm < norm < math.inf:  # the caller looks for NaN and infinity
         grads *= max_norm / norm
     return norm
-
-
-def _check_steps(name: str, steps: int) -> None:
-    if steps < 1:
-        raise UserError(f"{name} is {steps}: it must be 1 or more")

@@ -60,7 +60,7 @@ def _with_new_length(
     Raises:
         UserError: If the run has more steps already, or cannot change its length before its end.
     """
-    saved = TrainingConfig(**checkpoint.training_settings)
+    saved = TrainingConfig.from_checkpoint(checkpoint)
     config = config.replace(lengthened_after=saved.lengthened_after)
     if (saved.steps, saved.epochs) == (config.steps, config.epochs):
         return config
@@ -68,7 +68,7 @@ def _with_new_length(
         each.total_steps(dataset.loader(model_config.max_length, **each.batching)) for each in (saved, config)
     )
     made = checkpoint.step
-    if now < made:
+    if now < made or now == made < before:  # without a last step, there is no last validation
         raise UserError(
             f"the run has made {made:,} steps already, so its length cannot become {now:,}: give a larger "
             "number"

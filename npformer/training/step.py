@@ -16,6 +16,7 @@ import numpy as np
 
 from npformer.backend import Array, generator_near, like
 from npformer.data.loader import TrainingBatch
+from npformer.errors import UserError
 from npformer.kernels import cross_entropy_backward, cross_entropy_in_place
 from npformer.training.consistency import add_consistency, twice
 from npformer.training.nan_checks import check_gradients, check_loss, check_parameters
@@ -54,12 +55,15 @@ def make_step(
         the norm of the gradient before clipping, or NaN without an optimizer.
 
     Raises:
+        UserError: If the batches have no target token.
         NotFiniteError: If a loss, a gradient or a new parameter is NaN or infinite. No gradient is computed
             from such a loss.
         WorkerError: If another error stops a worker.
     """
     workers = workers or Workers(model)
     tokens = sum(batch.tokens for batch in batches)
+    if tokens == 0:
+        raise UserError("there is no token to learn from: give at least one batch with a target")
 
     def compute_share(share: Share) -> float:
         """Compute the gradients of one worker's share of the batches, and return its part of the loss."""
@@ -74,7 +78,7 @@ def make_step(
     if optimizer is None:
         return loss, tokens, math.nan
     # clip
-    norm = clip_global_norm(model.grads, clip_norm or np.inf)
+    norm = clip_global_norm(model.grads, np.inf if clip_norm is None else clip_norm)
     check_gradients(norm, model)
     # update
     optimizer.step(lr, workers.run_on_slices)
@@ -178,6 +182,7 @@ def loss_and_gradients(
         The loss, and the number of target tokens.
 
     Raises:
+        UserError: If the batches have no target token.
         NotFiniteError: If the loss is NaN or infinite, before any gradient is computed from it.
     """
     loss, tokens, _ = make_step(model, None, batches, rngs, 0.0, None, workers, r_drop)

@@ -19,6 +19,7 @@ from npformer.data.loader import TrainingBatch
 from npformer.errors import UserError
 from npformer.storage.checkpoint import Checkpoint
 from npformer.training.ranks import Ranks, share_of
+from npformer.validation import require_count
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -50,8 +51,7 @@ class Workers:
     """
 
     def __init__(self, model: Any, count: int = 1, ranks: Ranks | None = None) -> None:
-        if count < 1:
-            raise UserError(f"workers is {count}: it must be 1 or more")
+        require_count("workers", count)
         self.models = [model, *(model.replicate() for _ in range(count - 1))]
         self.count, self.ranks = count, ranks or Ranks()
         self.pool = ThreadPoolExecutor(count, thread_name_prefix="worker") if count > 1 else None
@@ -143,7 +143,9 @@ def workers_and_threads(
     Raises:
         UserError: If a number is below 1, or if several workers have more than one thread each.
     """
-    _check_counts(threads=threads, workers=workers)
+    for name, count in (("threads", threads), ("workers", workers)):
+        if count is not None:
+            require_count(name, count)
     if workers is None:
         workers = checkpoint.workers if checkpoint else 1
     if workers > 1:
@@ -162,9 +164,3 @@ def _blas_threads() -> int | None:
     """Return the number of threads of BLAS. A resumed run must use the same number."""
     counts = [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
     return share_of(max(counts)) if counts else None
-
-
-def _check_counts(**counts: int | None) -> None:
-    for name, count in counts.items():
-        if count is not None and count < 1:
-            raise UserError(f"{name} is {count}: it must be 1 or more")

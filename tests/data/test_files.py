@@ -133,7 +133,7 @@ def test_no_pair_left(write):
 
 def test_a_limit_below_one(write):
     path = write("a.en", "1\n")
-    with pytest.raises(UserError, match="limit is 0: it must be 1 or more"):
+    with pytest.raises(UserError, match="limit is 0: it must be a whole number, 1 or more"):
         read_parallel(path, path, limit=0)
 
 

@@ -149,7 +149,9 @@ def test_the_order_and_the_batches_change_between_epochs():
         ([3], {"batch_tokens": 9}, "either batch_size .* or batch_tokens"),
         ([3], {"batch_size": 0}, "batch_size is 0"),
         ([3], {"batch_size": None, "batch_tokens": -2}, "batch_tokens is -2"),
+        ([3], {"batch_size": "2"}, "batch_size is '2': it must be a whole number, 1 or more"),
         ([3], {"seed": -1}, "seed is -1"),
+        ([3], {"seed": 1.5}, "seed is 1.5: it must be a whole number, 0 or more"),
         ([3], {"epoch": -1}, "epoch is -1"),
     ],
 )

@@ -138,7 +138,7 @@ def test_the_description_makes_the_dataset_again(file, tmp_path, monkeypatch):
         ("", {}, "is empty: give a file with one sentence a line"),
         ("a b\nc d\n", {"vocab_size": 5}, "vocab_size is 5: it must be more than 5, the number of special"),
         ("a b\nc d\n", {"min_count": 2}, "no word of the sentences occurs 2 times or more"),
-        ("a b\nc d\n", {"min_count": 0}, "min_count is 0: it must be 1 or more"),
+        ("a b\nc d\n", {"min_count": 0}, "min_count is 0: it must be a whole number, 1 or more"),
     ],
 )
 def test_files_and_settings_that_cannot_be_used(file, text, settings, sentence):

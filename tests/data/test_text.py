@@ -92,12 +92,21 @@ def test_each_token_but_the_first_is_predicted_once(n, predicted):
         ({"batch_size": 2, "batch_tokens": 9}, "give either batch_size"),
         ({"batch_size": 0}, "batch_size is 0"),
         ({"batch_size": 2, "seed": -1}, "seed is -1"),
+        ({"batch_size": 2, "accumulate": 0}, "accumulate is 0: it must be a whole number, 1 or more"),
     ],
 )
 def test_impossible_batches_are_refused(alphabet, settings, sentence):
-    for make in (alphabet.loader, alphabet.validation_batches):
+    pairs = task_dataset("copy", n=5)
+    for make in (alphabet.loader, alphabet.validation_batches, pairs.loader):
         with pytest.raises(UserError, match=sentence):
             make(7, **settings)
+
+
+def test_a_text_is_longer_than_a_window():
+    with pytest.raises(UserError, match="length is 0: it must be a whole number, 1 or more"):
+        TextLoader(np.arange(5), 0, batch_size=2)
+    with pytest.raises(UserError, match="the text has 5 tokens and length is 5: give a longer text, or"):
+        next(TextLoader(np.arange(5), 5, batch_size=2).steps())
 
 
 # files

@@ -70,7 +70,8 @@ def test_round_trips(sentences):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"min_count": 0}, "min_count is 0: it must be 1 or more"),
+        ({"min_count": 0}, "min_count is 0: it must be a whole number, 1 or more"),
+        ({"min_count": None}, "min_count is None: it must be a whole number, 1 or more"),
         ({"max_size": 4}, "max_size is 4: it must be more than 4"),
         ({"min_count": 4}, "no word of the sentences occurs 4 times or more"),
     ],

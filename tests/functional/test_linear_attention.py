@@ -36,5 +36,5 @@ def test_the_delta_rule_replaces_the_value_of_a_key_and_linear_attention_adds():
     values, query = np.array([[[1.0], [5], [3]]]), np.broadcast_to(np.eye(4)[1], (1, 3, 4))
     assert F.delta_rule(query, keys, values, np.ones((1, 3)))[0][0, :, 0].tolist() == [1, 1, 3]
     assert F.linear_attention(query, keys, values)[0][0, :, 0].tolist() == [1, 1, 4]
-    with pytest.raises(UserError, match="chunk is 0: it must be 1 or more"):
+    with pytest.raises(UserError, match="chunk is 0: it must be a whole number, 1 or more"):
         F.linear_attention(query, keys, values, 0)

@@ -11,6 +11,10 @@ from npformer.functional import (
     l2_distance,
     l2_distance_backward,
 )
+from npformer.kernels.gpu import losses as gpu
+
+CROSS_ENTROPIES = cross_entropy, kernels.cross_entropy, kernels.cross_entropy_in_place
+LOSSES = *CROSS_ENTROPIES, gpu.cross_entropy, kl_divergence, l2_distance
 
 
 def test_a_padding_id_may_lie_outside_the_vocabulary(rng):
@@ -29,6 +33,15 @@ def test_targets_outside_the_vocabulary_are_refused(wrong, rng):
         cross_entropy(rng.standard_normal((1, 3, 5)), np.array([[2, wrong, 0]]), pad_id=0)
 
 
+@pytest.mark.parametrize("loss_of", LOSSES)
+@pytest.mark.parametrize("shape", [(2, 2), (2, 4), (3, 2), (6,), ()])
+def test_targets_of_another_shape_are_refused(loss_of, shape, rng):
+    """Where the numbers of rows happen to fit, the loss would be a wrong one."""
+    targets = rng.random((*shape, 4)) if loss_of in (kl_divergence, l2_distance) else np.zeros(shape, int)
+    with pytest.raises(UserError, match=r"the targets have shape .* and the logits \(2, 3, 4\): give one"):
+        loss_of(rng.standard_normal((2, 3, 4)), targets)
+
+
 def test_a_batch_of_padding_has_loss_0(rng):
     logits = rng.standard_normal((2, 5))
     loss, cache = cross_entropy(logits, np.array([0, 0]), pad_id=0)
@@ -36,7 +49,7 @@ def test_a_batch_of_padding_has_loss_0(rng):
     assert not cross_entropy_backward(1.0, cache).any()
 
 
-@pytest.mark.parametrize("loss_of", [cross_entropy, kernels.cross_entropy, kernels.cross_entropy_in_place])
+@pytest.mark.parametrize("loss_of", CROSS_ENTROPIES)
 def test_an_impossible_token_costs_nothing_where_it_has_no_part(loss_of):
     """0 log 0 is 0: without smoothing, only the target has a part in the loss, and at padding nothing has."""
     logits = np.array([[2.0, -np.inf, 0.5], [-np.inf, 0.0, 0.0]])

@@ -89,6 +89,9 @@ def test_a_translation_that_never_ends_is_cut():
         ({"batch_tokens": 0}, "batch_tokens is 0"),
         ({"max_length": 0}, "max_length is 0: give 1 to 255"),
         ({"max_length": [3, 4, 5]}, "max_length holds 3 numbers: give one, or one for each of 2"),
+        ({"begin": [[5]]}, "begin has 1 list of ids: give one for each sentence"),
+        ({"rules": "nonsense"}, "rules is 'nonsense': choose one of paper, transformers"),
+        ({"forced_bos": 99}, "forced_bos has the id 99: give ids from 0 to"),
         ({"beam": 2, "length_penalty": -1.0}, "length_penalty is -1"),
     ],
 )

@@ -96,6 +96,7 @@ def test_the_score_of_a_translator():
     assert found.translations == TOKENISED
     assert translator.calls[0] | {"beam": 3, "length_penalty": 1.0} == translator.calls[0]
     assert progress == [1, 1, 1]
+    assert found.half_width is None  # of fewer than 10 sentences, there is no interval
     missed = score(translator, list("abx"), TOKENISED, progress=progress.append)
     assert missed.empty == 1
     assert missed.brevity_penalty < 1

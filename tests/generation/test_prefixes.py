@@ -62,6 +62,8 @@ def test_beam_search_finds_all_translations_that_begin_so(rules, renormalize):
     ("settings", "words"),
     [
         ({"begin": [[5]]}, "begin has 1 list of ids: give one for each sentence"),
+        ({"begin": [[5]] * 3}, "begin has 3 lists of ids: give one for each sentence"),
+        ({"begin": [5, 6]}, r"begin is \[5, 6\]: give a list of ids for each sentence"),
         ({"begin": [[5] * 5, []]}, "begin has 5 tokens, and this translation has 4 at most: give a shorter"),
         ({"begin": [[5, 11], []]}, "begin has the id 11, which a translation cannot have: leave it out"),
         *(({"begin": [[], [token]]}, f"begin has the id {token}, which") for token in (PAD, UNK, START, END)),

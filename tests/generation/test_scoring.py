@@ -72,9 +72,12 @@ def test_a_model_without_attention_has_no_alignment():
 
 def test_what_cannot_be_scored_is_refused():
     model = random_model(CONFIGS["paper-base"])
-    with pytest.raises(
-        UserError, match=r"sources\[1\] is empty: give at least one token before the end symbol"
+    for sources, targets, message in (
+        ([[5, END], [END]], [[5, END], [END]], r"sources\[1\] is empty: give at least one token before the"),
+        ([[END]], [[5, 6, END]], r"sources\[0\] is empty"),
+        ([[5, END]], [[]], r"targets\[0\] is empty: give at least the end symbol"),
+        ([[5, END]], [], "there are 1 source and 0 targets: give one target for each source"),
+        ([[5, END]], [[99, END]], "outside the vocabulary"),
     ):
-        score_ids(model, [[5, END], [END]], [[5, END], [END]])
-    with pytest.raises(UserError, match="outside the vocabulary"):
-        score_ids(model, [[5, END]], [[99, END]])
+        with pytest.raises(UserError, match=message):
+            score_ids(model, sources, targets)

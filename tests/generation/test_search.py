@@ -52,6 +52,7 @@ def test_the_limits_of_each_sentence(config, limits, expected):
         (([4, 9], -1), "min_length is -1: it must be a whole number, 0 or more"),
         (([4, 9], 5), "min_length is 5: give 0 to 4"),
         (([4.5, 9],), r"max_length is \[4.5, 9\]: give a whole number, or one for each sentence"),
+        (([[4], [4, 5]],), r"max_length is \[\[4\], \[4, 5\]\]: give a whole number"),
         (("4",), "max_length is '4': give a whole number"),
     ],
 )
@@ -65,6 +66,9 @@ def test_impossible_limits_are_refused(limits, message):
 def test_forbidden_tokens():
     assert forbidden_tokens(CONFIG) == [PAD, UNK, START]
     assert forbidden_tokens(CONFIG, allow_unk=True) == [PAD, START]
+    for wrong in (11, -1, "fr", 1.5):
+        with pytest.raises(UserError, match=f"forbidden has the id {wrong!r}: give ids from 0 to"):
+            forbidden_tokens(CONFIG, forbidden=[wrong])
     # with this config the end symbol has the id that <UNK> has by default
     assert forbidden_tokens(CONFIG.replace(pad_id=0, start_id=2, end_id=1)) == [0, 2]
 
@@ -178,11 +182,13 @@ ENDS = {"paper": (2, 5, 5), "transformers": (2, 6, 8), "transformers, unforced e
 @pytest.mark.parametrize(("rules", "expected"), ENDS.items())
 def test_when_a_search_ends(rules, expected):
     log_probs = np.log([0.3, 0.6, 0.06, 0.04]).tolist()  # of the end symbol and of three words, at each step
-    for ending, n_steps in zip((True, False, "never"), expected, strict=True):
-        search = RULES[rules](END, 2, 0.5, 8, None, ending)
+    endings = (True, None), (True, 1), (False, None), ("never", None)  # True waits for `beam`, not for n_best
+    for (ending, n_best), n_steps in zip(endings, (expected[0], *expected), strict=True):
+        search = RULES[rules](END, 2, 0.5, 8, n_best, ending)
         while search.live:
             rows = len(search.live)
             search.advance(NextTokens([[END, 4, 5, 6]] * rows, [log_probs] * rows, log_probs[:1] * rows))
         assert (len(search.steps), len(search.finished)) == (n_steps, 2)
-    with pytest.raises(UserError, match="early_stopping is 'later': it must be True, False or 'never'"):
-        beam_search(random_model(CONFIG), random_source(CONFIG), early_stopping="later")
+    for wrong in ("later", 1):
+        with pytest.raises(UserError, match=f"early_stopping is {wrong!r}: it must be True, False"):
+            beam_search(random_model(CONFIG), random_source(CONFIG), early_stopping=wrong)

@@ -70,7 +70,9 @@ def test_the_distribution_of_a_text_is_that_of_the_target():
 def test_the_most_probable_tokens_are_those_of_greedy_search():
     target, draft = gpt(4, context=16), gpt(5, context=16)
     greedy = [int(token[0]) for token in sample_ids(target, [[2]], 12)]
-    assert speculative_ids(target, draft, [2], 12, top_k=1, seed=0).ids == greedy
+    for temperature in (1.0, None):
+        settings = {"temperature": temperature, "top_k": 1, "seed": 0}
+        assert speculative_ids(target, draft, [2], 12, **settings).ids == greedy
 
 
 @pytest.mark.parametrize(
@@ -78,6 +80,7 @@ def test_the_most_probable_tokens_are_those_of_greedy_search():
     [
         (gpt(2, vocab_size=5), [0], 3, "knows 4 tokens and the draft 5"),
         (gpt(2), [], 3, "the prompt is empty"),
+        (gpt(2), [1.9], 3, r"a prompt is \[1.9\]: give a list of whole numbers"),
         (gpt(2), [0] * 6, 3, "6 tokens and 3 are to follow, and the models read 8"),
     ],
 )

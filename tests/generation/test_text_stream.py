@@ -55,9 +55,10 @@ def test_a_stop_string_ends_the_text_wherever_its_tokens_end(codec, stop):
     """Without a stop string, all pieces together are the whole text."""
     ids = codec.encode(TEXT)
     prompt = codec.decode(ids[:1])
-    pieces, stream = pieces_of(codec, ids[:1], ids[1:], [stop])
-    assert prompt + "".join(pieces) == prompt + TEXT[len(prompt) :].split(stop)[0]
-    assert stream.is_finished
+    for stops in ([stop], stop):
+        pieces, stream = pieces_of(codec, ids[:1], ids[1:], stops)
+        assert prompt + "".join(pieces) == prompt + TEXT[len(prompt) :].split(stop)[0]
+        assert stream.is_finished
 
 
 def test_what_may_begin_a_stop_string_is_held_back_no_longer_than_needed():

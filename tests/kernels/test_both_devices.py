@@ -107,7 +107,7 @@ def test_a_residual_connection_of_two_shapes_is_refused(on):
 
 @dtypes
 @pytest.mark.parametrize("p", [0, 0.3])
-@pytest.mark.parametrize("shape", [(3, 4, 8), (70, 1001)])
+@pytest.mark.parametrize("shape", [(3, 4, 8), (70, 1001), ()])
 @pytest.mark.parametrize("activation", [None, "relu", "gelu", "gelu_tanh", "none"])
 def test_dropout(on, dtype, p, shape, activation):
     name, settings = ("activation_dropout", [activation]) if activation else ("dropout", [])

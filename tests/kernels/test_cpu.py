@@ -242,6 +242,23 @@ def test_the_first_array_decides_which_forward_pass_runs():
     assert by_table(ids, real.astype(complex)) == ("plain",)
 
 
+@pytest.mark.parametrize(
+    ("kernel", "arrays"),
+    [
+        (kernels.linear, {"x": normal(2, 3), "weight": normal(3, 4), "bias": normal(4)}),
+        (kernels.embedding, {"ids": np.array([1, 0]), "table": normal(3, 2)}),
+        (kernels.cross_entropy, {"logits": normal(2, 3), "targets": np.array([1, 0])}),
+        (kernels.attention, dict.fromkeys("qkv", normal(1, 1, 2, 3))),
+    ],
+)
+def test_arrays_may_be_given_by_name(kernel, arrays):
+    (y, cache), (expected, expected_cache) = kernel(**arrays), kernel(*arrays.values())
+    np.testing.assert_array_equal(y, expected)
+    assert type(cache) is type(expected_cache)
+    with pytest.raises(TypeError, match=r"missing .* required positional argument"):
+        kernel(next(iter(arrays.values())))
+
+
 @pytest.mark.parametrize("weights", [np.float64, np.complex128])
 def test_a_linear_map_of_two_dtypes_has_the_promoted_one(weights):
     x, weight, bias = normal(3, 4).astype(np.float32), normal(4, 5).astype(weights), normal(5)

@@ -1,9 +1,14 @@
 """TrainingConfig, presets and schedules, and the data loader of a configuration."""
 
+import json
+
+import numpy as np
 import pytest
 from training_worker import tiny_training
 
 from npformer import Module, UserError
+from npformer.models.gpt import GPTConfig
+from npformer.models.vit import ViTConfig
 from npformer.nn import Linear
 from npformer.training import TrainingConfig, make_optimizer, make_schedule
 from npformer.training.optimizer import Adam, AdamW, Muon
@@ -37,12 +42,33 @@ from npformer.training.optimizer import Adam, AdamW, Muon
         ({"schedule": "linear"}, "schedule is 'linear': choose one of warmup, constant, cosine"),
         ({"optimizer": "adamw"}, "optimizer is 'adamw': choose one of adam, muon"),
         ({"seed": -1}, "seed is -1"),
+        ({"seed": True}, "seed is True: it must be a whole number, 0 or more"),
+        ({"learning_rate": None}, "learning_rate is None: it must be a number above 0"),
+        ({"factor": None}, "factor is None"),
+        ({"eps": None}, "eps is None"),
         ({"momentum": 0.9}, "a TrainingConfig has no setting 'momentum'"),
     ],
 )
 def test_invalid_settings_are_refused(changes, sentence):
     with pytest.raises(UserError, match=sentence):
         TrainingConfig(steps=10, batch_size=4).replace(**changes)
+
+
+@pytest.mark.parametrize(
+    ("config", "settings"),
+    [
+        (TrainingConfig, {"steps": np.int64(3), "batch_size": 2, "betas": (np.float32(0.5), 0.5)}),
+        (
+            TrainingConfig,
+            {"steps": 3, "batch_size": 2, "seed": np.uint8(1), "learning_rate": np.float32(0.1)},
+        ),
+        (GPTConfig, {"vocab_size": np.int64(9), "dropout": np.float16(0.5), "tied": np.bool_(False)}),
+        (ViTConfig, {"image_size": (np.int64(8), 8), "patch_size": [np.int64(4), 4]}),
+    ],
+)
+def test_numbers_of_numpy_become_those_of_python(config, settings):
+    written = json.loads(json.dumps(config(**settings).to_dict()))
+    assert config(**written) == config(**settings)
 
 
 def test_the_optimizer_of_a_configuration():

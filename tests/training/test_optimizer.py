@@ -15,6 +15,7 @@ from npformer.training.optimizer import (
     clip_global_norm,
     constant,
     cosine,
+    decayed,
     global_norm,
     warmup,
 )
@@ -184,18 +185,29 @@ def test_slices_of_the_buffer_give_the_same_bits(model, optimizer, ends):
             {1: 0.08, 10: 0.8, 60: 0.5, 110: 0.2, 500: 0.2},
         ),
         (cosine(0.8, 100), {0: 0.8}),
+        (decayed(constant(0.8), 10, 0.2), {8: 0.8, 9: 0.4, 10: 0, 11: 0}),
+        (decayed(constant(0.8), 10, 0.01), {9: 0.8, 10: 0.8, 11: 0.8}),
     ],
-    ids=["warmup", "factor", "constant", "cosine", "cosine with a floor", "cosine without warmup"],
+    ids=[
+        "warmup",
+        "factor",
+        "constant",
+        "cosine",
+        "cosine with a floor",
+        "cosine without warmup",
+        "decay",
+        "no decay",
+    ],
 )
 def test_the_rates_of_a_schedule(schedule, rates):
     assert {step: schedule(step) for step in rates} == pytest.approx(rates)
 
 
-@pytest.mark.parametrize("steps", [0, -5])
-def test_schedules_refuse_zero_steps(steps):
-    with pytest.raises(UserError, match=f"warmup_steps is {steps}: it must be 1 or more"):
+@pytest.mark.parametrize("steps", [0, -5, 2.5])
+def test_schedules_refuse_steps_that_are_no_count(steps):
+    with pytest.raises(UserError, match=f"warmup_steps is {steps}: it must be a whole number, 1 or more"):
         warmup(512, steps)
-    with pytest.raises(UserError, match=f"total_steps is {steps}: it must be 1 or more"):
+    with pytest.raises(UserError, match=f"total_steps is {steps}: it must be a whole number, 1 or more"):
         cosine(0.1, steps)
 
 
@@ -211,9 +223,11 @@ def test_a_large_gradient_is_scaled_down_in_place(dtype):
 
 
 @pytest.mark.parametrize(
-    ("values", "max_norm"), [([3.0, 4.0], 5.0), ([3.0, 4.0], 7.0), ([0.0, 0.0, 0.0], 1.0)]
+    ("values", "max_norm"),
+    [([3.0, 4.0], 5.0), ([3.0, 4.0], 7.0), ([0.0, 0.0, 0.0], 1.0), ([np.inf, 2.0], 1.0)],
 )
 def test_a_small_gradient_is_not_changed(values, max_norm):
+    """Neither is one that holds infinity, so that the error which follows can name it."""
     grads = np.array(values)
     assert clip_global_norm(grads, max_norm) == global_norm(grads) == np.linalg.norm(values)
     assert grads.tolist() == values

@@ -8,13 +8,15 @@ from tiny import tiny_config, tiny_model
 
 from npformer.data.loader import make_batch
 from npformer.data.sentences import SentenceBatch, batch_rng
+from npformer.errors import UserError
 from npformer.functional.losses import cross_entropy
 from npformer.models.bert import Bert, BertConfig
 from npformer.models.registry import build
 from npformer.models.universal import UniversalConfig
 from npformer.training import evaluate, loss_and_gradients
 from npformer.training.nan_checks import NotFiniteError, check_gradients
-from npformer.training.step import dropout_rngs
+from npformer.training.optimizer import Adam
+from npformer.training.step import dropout_rngs, make_step
 
 EXAMPLES = [([4, 5, 6, 7, 10], [4, 7, 5, 8]), ([8, 9], [6, 4, 5, 7, 8, 4]), ([5], [8]), ([6, 7, 7], [5, 5])]
 
@@ -95,6 +97,19 @@ def test_evaluation_of_a_bert_is_over_the_hidden_tokens():
     found = evaluate(model, [SentenceBatch(ids[:1], target_out[:1]), SentenceBatch(ids[1:], target_out[1:])])
     assert found.tokens == 2
     assert found.loss == pytest.approx(-(log_p[0, 1, 5] + log_p[1, 1, 6]) / 2, rel=1e-12)
+
+
+@pytest.mark.parametrize("compute", [evaluate, loss_and_gradients])
+def test_batches_without_a_token_are_refused(compute):
+    with pytest.raises(UserError, match=r"there is no token to .*: give at least one batch with a target"):
+        compute(tiny_model(), [])
+
+
+def test_a_gradient_that_is_clipped_to_zero_changes_nothing():
+    model = tiny_model()
+    before = model.values.copy()
+    make_step(model, Adam(model), [make_batch(EXAMPLES)], None, lr=1.0, clip_norm=0.0)
+    assert (model.values == before).all()
 
 
 def test_predicting_padding_at_padding_does_not_count_as_correct():

@@ -365,6 +365,8 @@ def test_a_run_within_its_decay_is_finished_before_it_gets_another_length(run, s
 def test_a_run_can_change_its_length_before_its_decay_begins(tmp_path, settings, steps, done, longer):
     tiny_run(tmp_path / "whole", steps=longer, **settings)
     tiny_run(tmp_path / "parts", steps=steps, **settings, stop=stop_after(done))
+    with pytest.raises(UserError, match=f"has made {done} steps already, so its length cannot become {done}"):
+        resume(tmp_path / "parts", changes={"steps": done})  # its last validation would be missing
     resume(tmp_path / "parts", changes={"steps": longer})
     assert losses(tmp_path / "parts") == losses(tmp_path / "whole")
     ends = [(tmp_path / name / "last.safetensors").read_bytes() for name in ("parts", "whole")]

@@ -7,19 +7,28 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from npformer import Transformer, TransformerConfig
+from npformer import Transformer, TransformerConfig, UserError
 from npformer.data.loader import Batch, make_batch, split_batch
 from npformer.data.sentences import SentenceBatch
 from npformer.training.nan_checks import NotFiniteError
 from npformer.training.optimizer import Adam
 from npformer.training.step import dropout_rngs, loss_and_gradients, make_step
-from npformer.training.workers import WorkerError, Workers
+from npformer.training.workers import WorkerError, Workers, workers_and_threads
 
 
 def make_model(dtype=np.float64, **changes):
     settings = {"d_model": 8, "d_ff": 12, "n_heads": 2, "n_layers": 2, "max_length": 16} | changes
     config = TransformerConfig(source_vocab=20, target_vocab=20, **settings)
     return Transformer(config, rng=np.random.default_rng(0), dtype=dtype)
+
+
+@pytest.mark.parametrize("wrong", [0, "2", 1.5])
+def test_a_number_of_workers_or_threads_is_a_whole_one(wrong):
+    with pytest.raises(UserError, match=f"workers is {wrong!r}: it must be a whole number, 1 or more"):
+        Workers(make_model(), wrong)
+    for name in ("workers", "threads"):
+        with pytest.raises(UserError, match=f"{name} is {wrong!r}: it must be a whole number, 1 or more"):
+            workers_and_threads(None, **({"workers": None, "threads": None} | {name: wrong}))
 
 
 def make_batches(*sizes):

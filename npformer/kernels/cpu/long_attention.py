@@ -19,6 +19,7 @@ from npformer.functional.caches import cache_class
 from npformer.functional.dropout import check_dropout
 from npformer.functional.masks import check_mask
 from npformer.kernels.choice import backward_of
+from npformer.kernels.cpu.block_attention import like_heads
 from npformer.kernels.cpu.blocks import blocks, row_sums
 from npformer.kernels.cpu.dropout import draw_factors
 
@@ -81,7 +82,7 @@ def long_attention(
     check_mask(mask, (batch, n_heads, n_queries, k.shape[2]), "mask")
     check_dropout(p, rng)
     seed = None if p == 0 or rng is None else int(rng.integers(1 << 62))
-    y = np.empty((batch, n_queries, n_heads, v.shape[-1]), q.dtype).swapaxes(1, 2)  # (B, H, T, L)
+    y = like_heads(q, v.shape[-1])  # (B, H, T, L)
     log_total = np.empty((batch, n_heads, n_queries), q.dtype)
     cache = LongAttentionCache(q, k, v, y, log_total, mask, scale, p, seed)
     for index, head in _blocks(cache):

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from npformer.backend import Array
-from npformer.functional.losses import check_targets
+from npformer.functional.losses import check_target_shape, check_targets
 from npformer.kernels import shared
 from npformer.kernels.choice import backward_of
 from npformer.kernels.cpu.block_attention import SAFE
@@ -42,8 +42,9 @@ def cross_entropy(
         The loss, of shape (), and the cache, which holds the gradient.
 
     Raises:
-        UserError: If a target that counts is outside [0, V).
+        UserError: If the shapes do not fit, or a target that counts is outside [0, V).
     """
+    check_target_shape(logits, targets)
     rows, targets = as_rows(logits), targets.reshape(-1)  # (N, V), (N,)
     is_token = targets != pad_id if pad_id is not None else np.ones(targets.shape, bool)
     check_targets(targets, is_token, rows.shape[-1])
@@ -55,7 +56,7 @@ def cross_entropy(
     for block in blocks(*rows.shape):
         losses = _row_losses(rows[block], drows[block], targets[block], share[block], smoothing)
         loss += float((np.where(is_token[block], losses, 0) * share[block]).sum(dtype=np.float64))
-    return rows.dtype.type(loss), GradientCache(drows.reshape(logits.shape), tokens)
+    return rows.dtype.type(loss), GradientCache(drows.reshape(logits.shape))
 
 
 def _row_losses(x: Array, dx: Array, targets: Array, share: Array, smoothing: float) -> Array:

@@ -4,6 +4,7 @@ import math
 from typing import Any
 
 from npformer.backend import Array, array_module, fused
+from npformer.functional.losses import check_target_shape
 from npformer.kernels import shared
 from npformer.kernels.choice import backward_of
 from npformer.kernels.shared import as_rows
@@ -120,9 +121,9 @@ def cross_entropy(
 ) -> tuple[Array, GradientCache]:
     """Compute the loss as npformer.functional.cross_entropy does, and the gradient of the logits.
 
-    The function does not wait for the GPU, so it cannot raise an error that depends on the targets. A target
-    outside the vocabulary, for which the plain pair raises an error, makes the loss NaN instead. The training
-    step checks for NaN when it reads the loss.
+    The function does not wait for the GPU, so it cannot raise an error that depends on the ids in targets. An
+    id outside the vocabulary, for which the plain pair raises an error, makes the loss NaN instead. The
+    training step checks for NaN when it reads the loss.
 
     Args:
         logits: The scores of all tokens of the vocabulary, of shape (..., V).
@@ -134,8 +135,12 @@ def cross_entropy(
 
     Returns:
         The loss, of shape (), and the cache, which holds the gradient.
+
+    Raises:
+        UserError: If the shapes do not fit.
     """
     xp = array_module(logits)
+    check_target_shape(logits, targets)
     vocab_size = logits.shape[-1]
     rows = as_rows(logits if overwrite else logits.copy())  # (N, V)
     targets = targets.reshape(-1)  # (N,)
@@ -151,7 +156,7 @@ def cross_entropy(
     losses = row_loss(log_total, score, total, is_right, share, *settings)  # (N,)
     columns = (x[:, None] for x in (targets, peak[:, 0], log_total, share))  # each (N, 1)
     to_gradient(rows, xp.arange(vocab_size), *columns, *settings)
-    return losses.sum(), GradientCache(rows.reshape(logits.shape), tokens)
+    return losses.sum(), GradientCache(rows.reshape(logits.shape))
 
 
 def cross_entropy_in_place(logits: Array, targets: Array, **settings: Any) -> tuple[Array, GradientCache]:
