@@ -7,6 +7,8 @@ which several introductions to the Transformer use instead, are in npformer.func
 
 import math
 
+import numpy as np
+
 from npformer.backend import Array, array_module
 from npformer.errors import UserError
 
@@ -133,8 +135,11 @@ def check_mask(mask: Array | None, shape: tuple[int, ...], name: str) -> None:
     kind = getattr(mask, "dtype", type(mask).__name__)
     if str(kind) != "bool":
         raise UserError(f"{name} has dtype {kind}: make it bool, where True means that the query may attend")
-    padded = (1,) * (len(shape) - mask.ndim) + tuple(mask.shape)
-    if len(padded) != len(shape) or any(m not in (1, n) for m, n in zip(padded, shape, strict=True)):
+    try:
+        together = np.broadcast_shapes(mask.shape, shape)
+    except ValueError:
+        together = None
+    if together != tuple(shape):
         raise UserError(f"{name} has shape {mask.shape} and must broadcast to the scores' shape {shape}")
 
 
