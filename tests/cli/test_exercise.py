@@ -100,7 +100,7 @@ def test_solution_prints_the_code_of_the_package(capsys):
 
 
 def test_commands_for_another_folder_name_it(file, capsys):
-    assert "Hint 1 of 3" in said(capsys, "exercise hint softmax-backward --dir mine")  # there is no folder yet
+    assert "Hint 1 of 3" in said(capsys, "exercise hint softmax-backward --dir mine")  # a new one
     assert "Hint 2 of 3" in said(capsys, "exercise hint softmax-backward --dir mine")
     assert "Next: npformer exercise start" in said(capsys, "exercise list 5 --dir mine")
     said(capsys, "exercise start softmax-backward --dir mine")

@@ -154,7 +154,7 @@ MISTAKES = [
     ("gradcheck bad.py:double --shape 2", "bad.py could not be run: SyntaxError"),
     ("gradcheck --model runs/text", "--model needs one sentence, and 0 were given"),
     ("inspect damaged", "damaged/last.safetensors"),
-    ("lesson 3 --html solution.py", "solution.py cannot be written (its name does not end in .html or .htm): "),
+    ("lesson 3 --html solution.py", "solution.py cannot be written (its name does not end in .html or .htm"),
     ("explore 'the cat' --model runs/tiny --out solution.py", "its name does not end in .html or .htm"),
     ("lesson 3 --html no/such/x.html", "no/such/x.html cannot be written (there is no folder no/such): give"),
     ("lessons --route engineer", "--route is 'engineer': did you mean engineers?"),

@@ -351,6 +351,8 @@ def test_an_activation_of_another_text_is_taken_over(reader):
     assert text(reader, "#changed") == "1 change"
     open_view(reader, "What if")
     assert "5 entries set" in text(reader, "#changes .result li")
+    reader.page.evaluate("path => npformer.edit({ values: { [path]: [[0, 0.000999999]] } })", path)
+    assert "entry 0 = 1.00·10⁻³" in text(reader, "#changes .result li")
 
 
 def test_a_nudge_moves_the_loss_along_its_slope(reader):
@@ -534,6 +536,9 @@ def test_the_pictures_of_every_view_are_saved(view, reader):
             for kind in ("SVG", "PNG")
         )
         assert len(list(ElementTree.fromstring(svg.decode()).iter())) > 5, name
+        if view == "Predictions":  # the chosen cell is as bold as the head of the table
+            columns = reader.page.locator("#lens-table thead tr > *").count()
+            assert svg.count(b'font-weight="bold"') == columns + 1
         caption = re.findall(">([^<]*)</text>", svg.decode())[-1]  # the last of its lines
         told = {"Predictions": "#lens-told", "Compare": "#compare-found"}.get(view)
         label = text(reader, told).strip() if told else reader.page.get_attribute(f"#{name}", "aria-label")
