@@ -58,13 +58,14 @@ class ExerciseCommand(TaskCommand[Exercise]):
             )
         return shown
 
-    def solved_lines(self, task: Exercise, verdict: Verdict, seconds: float) -> list[str]:
+    def solved_lines(self, task: Exercise, verdict: Verdict, seconds: float, option: str) -> list[str]:
         """Return the lines to print when an exercise is solved.
 
         Args:
             task: The exercise.
             verdict: The result of the check.
             seconds: The seconds that the check took.
+            option: The option that names the folder in commands, or "".
         """
         return [
             say(
@@ -78,8 +79,9 @@ class ExerciseCommand(TaskCommand[Exercise]):
                 name=task.name,
             ),
             say(
-                "To list the other exercises of the chapter, run npformer exercise list {chapter}",
+                "To list the other exercises of the chapter, run npformer exercise list {chapter}{option}",
                 chapter=task.chapter,
+                option=option,
             ),
         ]
 

@@ -59,13 +59,14 @@ class TaskCommand(Generic[T]):
             "hint": self.show_hint,
         }
 
-    def solved_lines(self, task: T, verdict: Verdict, seconds: float) -> list[str]:
+    def solved_lines(self, task: T, verdict: Verdict, seconds: float, option: str) -> list[str]:
         """Return the lines to print when a task is solved.
 
         Args:
             task: The task.
             verdict: The result of the check.
             seconds: The seconds that the check took.
+            option: The option that names the folder in commands, or "".
         """
         raise NotImplementedError
 
@@ -234,7 +235,7 @@ class TaskCommand(Generic[T]):
         """Print what the check found."""
         print_output(verdict)
         if verdict.solved:
-            for line in self.solved_lines(task, verdict, seconds):
+            for line in self.solved_lines(task, verdict, seconds, option):
                 print_text(line)
             return
         print_text(say("{name}: not correct yet.", name=task.name))

@@ -109,6 +109,10 @@ def test_commands_for_another_folder_name_it(file, capsys):
     for command in (told, f"npformer exercise check {file.parents[1] / 'mine' / file.name}"):
         out = " ".join(said(capsys, command.removeprefix("npformer "), status=1).split())
         assert re.search(r"npformer exercise hint softmax-backward --dir \S*mine", out)
+    append(file.parents[1] / "mine" / file.name, RIGHT)
+    assert "npformer exercise list 5 --dir mine" in " ".join(
+        said(capsys, told.removeprefix("npformer ")).split()
+    )
 
 
 def test_check_of_all_and_of_a_path(file, capsys):
